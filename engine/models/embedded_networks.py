@@ -1,0 +1,87 @@
+"""The networks of the embedded model: VQ-VAE (f = 8), target and EAGLE drafter, each loaded by `from_pretrained`."""
+
+from __future__ import annotations
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+from transformers import LlamaConfig, LlamaForCausalLM, PretrainedConfig, PreTrainedModel
+from transformers.models.llama.modeling_llama import LlamaDecoderLayer, LlamaRMSNorm, LlamaRotaryEmbedding
+
+
+class VQConfig(PretrainedConfig):
+    model_type = "photo_finish_vq"
+
+    def __init__(
+        self, codes: int = 1024, code_dim: int = 8, coarse: int = 144, fine: int = 64, depth: int = 3, **kwargs
+    ) -> None:
+        self.codes, self.code_dim, self.coarse, self.fine, self.depth = codes, code_dim, coarse, fine, depth
+        super().__init__(**kwargs)
+
+
+class ChannelNorm(nn.Module):
+    """RMS norm over the channels of each position alone: no statistic of the whole picture, so that the pixels of
+    committed tokens do not change when tokens far below them arrive."""
+
+    def __init__(self, channels: int) -> None:
+        super().__init__()
+        self.weight = nn.Parameter(torch.ones(channels))
+
+    def forward(self, x: Tensor) -> Tensor:
+        return x * torch.rsqrt(x.square().mean(1, keepdim=True) + 1e-6) * self.weight[:, None, None]
+
+
+class Residual(nn.Module):
+    def __init__(self, channels: int, kernel: int) -> None:
+        super().__init__()
+        self.norm = ChannelNorm(channels)
+        self.inner = nn.Conv2d(channels, channels, kernel, padding=kernel // 2)
+        self.outer = nn.Conv2d(channels, channels, 1 if kernel == 1 else 3, padding=kernel // 2)
+
+    def forward(self, x: Tensor) -> Tensor:
+        return x + self.outer(F.silu(self.inner(self.norm(x))))
+
+
+class EmbeddedVQ(PreTrainedModel):
+    """Pixels [B, 3, 8h, 8w] in -1..1 to codes [B, h, w] and back. The encoder sees its own 8 x 8 patch and a few pixels
+    around it, so that a glyph keeps its codes wherever it stands; the decoder sees about four tokens around each."""
+
+    config_class = VQConfig
+    _tied_weights_keys = None
+
+    def __init__(self, config: VQConfig) -> None:
+        super().__init__(config)
+        coarse, fine = config.coarse, config.fine
+        self.encoder = nn.Sequential(
+            nn.PixelUnshuffle(4), nn.Conv2d(48, 96, 3, padding=1), nn.SiLU(), nn.Conv2d(96, 64, 1),
+            nn.PixelUnshuffle(2), nn.Conv2d(256, 192, 1), Residual(192, 1), Residual(192, 1), ChannelNorm(192),
+            nn.Conv2d(192, config.code_dim, 1),
+        )  # fmt: skip
+        self.codebook = nn.Parameter(F.normalize(torch.randn(config.codes, config.code_dim), dim=-1))
+        self.decoder = nn.Sequential(
+            nn.Conv2d(config.code_dim, coarse, 3, padding=1), *(Residual(coarse, 3) for _ in range(config.depth)),
+            nn.Conv2d(coarse, 4 * fine, 1), nn.PixelShuffle(2), *(Residual(fine, 3) for _ in range(2)),
+            ChannelNorm(fine), nn.Conv2d(fine, 48, 3, padding=1), nn.PixelShuffle(4),
+        )  # fmt: skip
+        self.post_init()
+
+    def _init_weights(self, module: nn.Module) -> None:
+        """PyTorch's own initialisation stands: the networks are shallow."""
+
+    def features(self, pixels: Tensor) -> Tensor:
+        """Unit vectors [B, D, h, w], before quantisation."""
+        return F.normalize(self.encoder(pixels).float(), dim=1)
+
+    def nearest(self, features: Tensor) -> Tensor:
+        """Index of the nearest code, [B, h, w]."""
+        return torch.einsum("bdhw,vd->bhwv", features, F.normalize(self.codebook, dim=-1)).argmax(-1)
+
+    def encode(self, pixels: Tensor) -> Tensor:
+        return self.nearest(self.features(pixels))
+
+    def embed(self, codes: Tensor) -> Tensor:
+        return F.normalize(self.codebook, dim=-1)[codes].movedim(-1, 1)
+
+    def decode(self, codes: Tensor) -> Tensor:
+        """Codes [B, h, w] to pixels [B, 3, 8h, 8w], about -1..1."""
+        return self.decoder(self.embed(codes).to(self.decoder[0].weight.dtype))

@@ -1,0 +1,186 @@
+"""Scenes: a glyph at one of nine places on a ground, with a caption that says so. 128 x 128 pixels, rendered on the fly.
+
+Glyphs keep one size and move by whole tokens (8 pixels), so that a glyph keeps its codes wherever it stands: a trial
+showed that nothing matters more for a small model. A scene is a pure function of (seed, index).
+
+`python -m train.scenes OUT.png` draws a contact sheet.
+"""
+
+from __future__ import annotations
+
+import argparse
+import functools
+import zlib
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from PIL import Image
+
+from train.glyphs import SIDE, glyphs
+
+SIZE = 128
+PLACES = {
+    "top left": (0, 0), "top": (0, 24), "top right": (0, 48),
+    "left": (24, 0), "centre": (24, 24), "right": (24, 48),
+    "bottom left": (48, 0), "bottom": (48, 24), "bottom right": (48, 48),
+}  # fmt: skip
+
+COLOURS = {
+    "red": (222, 56, 50), "orange": (244, 144, 44), "yellow": (250, 216, 76), "green": (70, 164, 82),
+    "blue": (52, 120, 214), "purple": (134, 84, 190), "pink": (246, 158, 190), "white": (248, 248, 246),
+    "grey": (150, 154, 160), "black": (26, 28, 34), "brown": (128, 86, 58), "sky blue": (140, 204, 246),
+}  # fmt: skip
+
+Ground = Callable[[np.random.Generator], np.ndarray]
+
+
+def _colour(rgb: tuple[int, int, int]) -> np.ndarray:
+    return np.asarray(rgb, np.float32) / 255
+
+
+def _noise(rng: np.random.Generator, across: float, down: float) -> np.ndarray:
+    """Smooth noise [SIZE, SIZE], mean 0, standard deviation about 1, whose features are `across` x `down` pixels."""
+    rows, columns = (int(SIZE / d) + 4 for d in (down, across))
+    coarse = Image.fromarray(rng.standard_normal((rows, columns)).astype(np.float32))
+    wide = (int(columns * across), int(rows * down))
+    fine = np.asarray(coarse.resize(wide, Image.Resampling.BICUBIC))
+    top, left = rng.integers(0, fine.shape[0] - SIZE + 1), rng.integers(0, fine.shape[1] - SIZE + 1)
+    return fine[top : top + SIZE, left : left + SIZE] * 1.3
+
+
+def _mix(amount: np.ndarray, low: tuple[int, int, int], high: tuple[int, int, int]) -> np.ndarray:
+    amount = np.clip(amount, 0, 1)[..., None]
+    return _colour(low) * (1 - amount) + _colour(high) * amount
+
+
+def _plain(rgb: tuple[int, int, int]) -> Ground:
+    return lambda rng: np.broadcast_to(_colour(rgb), (SIZE, SIZE, 3))
+
+
+def _gradient(top: tuple[int, int, int], bottom: tuple[int, int, int]) -> Ground:
+    ramp = np.linspace(0, 1, SIZE, dtype=np.float32)[:, None].repeat(SIZE, 1)
+    return lambda rng: _mix(ramp, top, bottom)
+
+
+def _clouds(low: tuple[int, int, int], high: tuple[int, int, int]) -> Ground:
+    return lambda rng: _mix(0.45 + 0.3 * _noise(rng, 34, 26) + 0.12 * _noise(rng, 14, 11), low, high)
+
+
+def _texture(low: tuple[int, int, int], high: tuple[int, int, int], across: float, down: float) -> Ground:
+    """Two scales of noise: neighbouring tokens depend on each other, and no token is certain."""
+    def ground(rng: np.random.Generator) -> np.ndarray:
+        return _mix(0.5 + 0.22 * _noise(rng, across, down) + 0.14 * _noise(rng, 3 * across, 3 * down), low, high)
+    return ground
+
+
+def _stripes(low: tuple[int, int, int], high: tuple[int, int, int]) -> Ground:
+    """Soft stripes, upright, level or slanted, of random phase: uncertain at first, then nearly certain."""
+    def ground(rng: np.random.Generator) -> np.ndarray:
+        y, x = np.mgrid[:SIZE, :SIZE].astype(np.float32)
+        along = (x, y, (x + y) / 2)[rng.integers(3)] / 32 + rng.integers(4) / 4
+        return _mix(0.5 + 0.8 * np.sin(2 * np.pi * along), low, high)
+    return ground
+
+
+def _stars(rng: np.random.Generator) -> np.ndarray:
+    sky = _mix(np.linspace(0, 1, SIZE, dtype=np.float32)[:, None].repeat(SIZE, 1), (14, 18, 52), (44, 40, 96)).copy()
+    for row, column in rng.integers(0, SIZE // 8, (26, 2)) * 8 + 3:
+        sky[row : row + 2, column : column + 2] = _colour((250, 246, 214))
+    return sky
+
+
+GROUNDS: dict[str, Ground] = {
+    **{name: _plain(rgb) for name, rgb in COLOURS.items()},
+    "sunset gradient": _gradient((116, 74, 160), (252, 170, 90)),
+    "blue gradient": _gradient((30, 90, 200), (170, 220, 250)),
+    "green gradient": _gradient((30, 120, 80), (190, 230, 140)),
+    "pink gradient": _gradient((236, 110, 160), (255, 226, 226)),
+    "grey gradient": _gradient((70, 74, 84), (214, 216, 220)),
+    "sky clouds": _clouds((92, 168, 236), (250, 252, 255)),
+    "storm clouds": _clouds((58, 66, 84), (168, 176, 190)),
+    "sunset clouds": _clouds((214, 106, 92), (255, 214, 150)),
+    "pink clouds": _clouds((232, 140, 180), (255, 236, 240)),
+    "green grass": _texture((36, 104, 40), (136, 190, 72), 7, 16),
+    "blue water": _texture((18, 82, 150), (90, 176, 218), 20, 8),
+    "yellow sand": _texture((206, 172, 112), (246, 224, 172), 11, 9),
+    "brown earth": _texture((78, 52, 36), (152, 108, 74), 10, 10),
+    "white snow": _texture((204, 218, 236), (254, 254, 255), 14, 12),
+    "red lava": _texture((110, 18, 18), (252, 140, 40), 14, 12),
+    "yellow stripes": _stripes((252, 214, 80), (255, 246, 200)),
+    "blue stripes": _stripes((70, 134, 222), (222, 238, 252)),
+    "red stripes": _stripes((214, 62, 62), (252, 226, 220)),
+    "green stripes": _stripes((84, 170, 96), (224, 244, 214)),
+    "night stars": _stars,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Words:
+    """What a scene shows: the answer to its caption."""
+
+    glyph: str
+    ground: str
+    place: str
+
+    def caption(self) -> str:
+        where = "" if self.place == "centre" else f" at the {self.place}"
+        return f"{self.glyph} on {self.ground}{where}"
+
+    @property
+    def held_out(self) -> bool:
+        """One triple in sixteen is never trained on."""
+        return zlib.crc32(self.caption().encode()) % 16 == 0
+
+
+@functools.cache
+def vocabulary() -> tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]:
+    return tuple(glyphs()), tuple(GROUNDS), tuple(PLACES)
+
+
+def words(rng: np.random.Generator, *, held_out: bool) -> Words:
+    """A random triple; half of all scenes have their glyph at the centre, where captions without a place put it."""
+    names, grounds, places = vocabulary()
+    while True:
+        place = "centre" if rng.random() < 0.5 else places[rng.integers(len(places))]
+        picked = Words(names[rng.integers(len(names))], grounds[rng.integers(len(grounds))], place)
+        if picked.held_out == held_out:
+            return picked
+
+
+def render(what: Words, rng: np.random.Generator) -> np.ndarray:
+    """The scene as uint8 [SIZE, SIZE, 3]; `rng` draws the ground's noise."""
+    picture = GROUNDS[what.ground](rng).astype(np.float32, copy=True)
+    top, left = PLACES[what.place]
+    glyph = glyphs()[what.glyph]
+    window = picture[top : top + SIDE, left : left + SIDE]
+    window *= 1 - glyph[..., 3:]
+    window += glyph[..., :3]
+    return (picture * 255 + 0.5).clip(0, 255).astype(np.uint8)
+
+
+def scene(seed: int, index: int, *, held_out: bool = False) -> tuple[Words, np.ndarray]:
+    """Scene number `index` of stream `seed`: what it shows, and its pixels uint8 [SIZE, SIZE, 3]."""
+    rng = np.random.default_rng((seed, index, held_out))
+    what = words(rng, held_out=held_out)
+    return what, render(what, rng)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description="Draw a contact sheet of random scenes.")
+    parser.add_argument("out")
+    parser.add_argument("--rows", type=int, default=6)
+    parser.add_argument("--columns", type=int, default=8)
+    parser.add_argument("--seed", type=int, default=0)
+    args = parser.parse_args()
+    sheet = Image.new("RGB", (args.columns * SIZE, args.rows * SIZE))
+    for i in range(args.rows * args.columns):
+        what, pixels = scene(args.seed, i)
+        sheet.paste(Image.fromarray(pixels), (i % args.columns * SIZE, i // args.columns * SIZE))
+        print(what.caption())
+    sheet.save(args.out)
+    print(f"{len(vocabulary()[0])} glyphs, {len(GROUNDS)} grounds, {len(PLACES)} places -> {args.out}")
+
+
+if __name__ == "__main__":
+    main()

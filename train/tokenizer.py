@@ -1,0 +1,107 @@
+"""Stage 1: the VQ-VAE. `python -m train.tokenizer --minutes 40`
+
+Loss: L1, squared error and L1 of the horizontal and vertical differences, plus commitment. The codebook is an exponential
+moving average of the features each code was chosen for; codes unused for a while are revived from current features, the worst
+served first, during the first three quarters of the run.
+"""
+
+from __future__ import annotations
+
+import argparse
+import math
+from pathlib import Path
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from engine.models.embedded_networks import EmbeddedVQ, VQConfig
+from train.loop import DEVICE, train
+from train.scenes import scene
+
+BATCH, DECAY, REVIVE_EVERY = 32, 0.99, 25
+
+
+def batch(seed: int, step: int, *, size: int = BATCH, held_out: bool = False) -> Tensor:
+    """Pixels [size, 3, 128, 128] in -1..1 of scenes step * size and following."""
+    pixels = np.stack([scene(seed, step * size + i, held_out=held_out)[1] for i in range(size)])
+    picture = torch.from_numpy(pixels).to(DEVICE).permute(0, 3, 1, 2).float() / 127.5 - 1
+    return picture.contiguous(memory_format=torch.channels_last)
+
+
+def differences(x: Tensor) -> tuple[Tensor, Tensor]:
+    return x[..., 1:, :] - x[..., :-1, :], x[..., :, 1:] - x[..., :, :-1]
+
+
+@torch.no_grad()
+def psnr(vq: EmbeddedVQ, *, scenes: int = 96, seed: int = 1) -> tuple[float, int]:
+    """Mean over unseen scenes of each scene's PSNR in dB, and how many codes they used."""
+    values, used = [], set()
+    for step in range(scenes // BATCH):
+        pixels = batch(seed, step, held_out=True)
+        codes = vq.encode(pixels)
+        used.update(codes.unique().tolist())
+        error = ((vq.decode(codes).float().clamp(-1, 1) - pixels) / 2).square().mean((1, 2, 3))
+        values += (-10 * error.log10()).tolist()
+    return float(np.mean(values)), len(used)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--minutes", type=float, default=40)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--runs", type=Path, default=Path("runs"), help="where checkpoints go")
+    parser.add_argument("--weights", type=Path, default=Path("weights/vq"))
+    args = parser.parse_args()
+    torch.manual_seed(args.seed)
+    vq = EmbeddedVQ(VQConfig()).to(DEVICE, memory_format=torch.channels_last)
+    codes = vq.config.codes
+    vq.codebook.requires_grad_(False)
+    vq.register_buffer("mass", torch.ones(codes, device=DEVICE))
+    vq.register_buffer("unused", torch.zeros(codes, device=DEVICE))
+
+    def loss_of(step: int, progress: float) -> tuple[Tensor, dict[str, float]]:
+        pixels = batch(args.seed, step)
+        with torch.autocast(DEVICE.type, torch.bfloat16):
+            raw = vq.encoder(pixels)
+        features = F.normalize(raw.float(), dim=1)
+        flat = features.detach().movedim(1, -1).reshape(-1, vq.config.code_dim)
+        with torch.no_grad():
+            chosen = (flat @ vq.codebook.T).argmax(-1)
+            counts = torch.bincount(chosen, minlength=codes).float()
+            sums = torch.zeros_like(vq.codebook).index_add_(0, chosen, flat)
+        quantised = F.normalize(vq.codebook, dim=-1)[chosen].view(*features.movedim(1, -1).shape).movedim(-1, 1)
+        passed = features + (quantised - features).detach()
+        with torch.autocast(DEVICE.type, torch.bfloat16):
+            drawn = vq.decoder(passed)
+        error = drawn.float() - pixels
+        edges = sum(d.abs().mean() for d in differences(error))
+        squared = error.square().mean()
+        commitment = (features - quantised).square().sum(1).mean()
+        loss = error.abs().mean() + 4 * squared + 0.5 * edges + 0.25 * commitment
+        with torch.no_grad():
+            vq.mass.mul_(DECAY).add_(counts, alpha=1 - DECAY)
+            moved = F.normalize(vq.codebook * (vq.mass - (1 - DECAY) * counts)[:, None] + (1 - DECAY) * sums, dim=-1)
+            vq.codebook.copy_(torch.where(counts[:, None] > 0, moved, vq.codebook))
+            vq.unused.add_(1).masked_fill_(counts > 0, 0)
+            if progress < 0.75 and step % REVIVE_EVERY == 0:
+                dead = (vq.unused >= REVIVE_EVERY).nonzero()[:, 0]
+                if len(dead):
+                    # Where the codebook serves worst: features drawn by their squared distance to their code.
+                    far = (flat - vq.codebook[chosen]).square().sum(-1)
+                    vq.codebook[dead] = flat[torch.multinomial(far, len(dead))]
+                    vq.mass[dead], vq.unused[dead] = 1.0, 0.0
+        return loss, {"db": -10 * math.log10(squared.item() / 4), "used": float((vq.unused < REVIVE_EVERY).sum())}
+
+    def save() -> None:
+        weights = {k: v.half() for k, v in vq.state_dict().items() if k not in ("mass", "unused")}
+        vq.save_pretrained(args.weights, state_dict=weights)
+        print("\nunseen scenes: %.2f dB, %d codes used" % psnr(vq))
+
+    optimizer = torch.optim.AdamW((p for p in vq.parameters() if p.requires_grad), lr=1.5e-3, weight_decay=0.01, betas=(0.9, 0.98))
+    train("tokenizer", vq, [optimizer], loss_of, minutes=args.minutes, folder=args.runs, save=save, every=300)
+
+
+if __name__ == "__main__":
+    main()
