@@ -1,0 +1,75 @@
+"""Settings: frozen dataclasses that cannot exist with a bad value, and that describe themselves to a page or a command line.
+
+A field is made by `knob`, which carries its range, or its choices, and one line of explanation. Numbers out of range, wrong
+types and unknown choices raise `SettingError`, whose message says what to do.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from dataclasses import dataclass
+from typing import Any
+
+
+class SettingError(ValueError):
+    """A setting that cannot be; the message is fit to be shown to a visitor."""
+
+
+@dataclass(frozen=True, slots=True)
+class Knob:
+    """How one setting may be turned: numbers have `low` and `high` (both allowed), texts have `choices`."""
+
+    help: str
+    low: float | None = None
+    high: float | None = None
+    choices: tuple[str, ...] = ()
+
+
+def knob(default: Any, help: str, *, low: float | None = None, high: float | None = None, choices: tuple[str, ...] = ()) -> Any:
+    """A dataclass field with its Knob in `metadata["knob"]`."""
+    return dataclasses.field(default=default, metadata={"knob": Knob(help, low, high, choices)})
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """Base of every settings class: checks each field against its knob and its default's type."""
+
+    def __post_init__(self) -> None:
+        for name, spec, default in knobs(type(self)):
+            object.__setattr__(self, name, _checked(name, getattr(self, name), spec, default))
+
+
+def knobs(settings: type[Settings]) -> list[tuple[str, Knob, Any]]:
+    """(name, knob, default) of every field, in order."""
+    return [(f.name, f.metadata["knob"], f.default) for f in dataclasses.fields(settings)]
+
+
+def _checked(name: str, value: Any, spec: Knob, default: Any) -> Any:
+    if isinstance(default, bool):
+        if not isinstance(value, bool):
+            raise SettingError(f"{name} is on or off, not {value!r}")
+        return value
+    if isinstance(default, str):
+        if value not in spec.choices:
+            raise SettingError(f"{name} is one of {', '.join(spec.choices)}, not {value!r}")
+        return value
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value):
+        raise SettingError(f"{name} is a number from {spec.low:g} to {spec.high:g}, not {value!r}")
+    if isinstance(default, int):
+        if value != int(value):
+            raise SettingError(f"{name} is a whole number, not {value!r}")
+        value = int(value)
+    if not spec.low <= value <= spec.high:
+        raise SettingError(f"{name} is {value:g}; it can be from {spec.low:g} to {spec.high:g}")
+    return value
+
+
+@dataclass(frozen=True, slots=True)
+class Sampling(Settings):
+    """How logits become a law, the same for every lane of a race. Top-k 0 and top-p 1 are off."""
+
+    guidance: float = knob(2.0, "Classifier-free guidance: how strictly the picture follows the prompt.", low=1.0, high=20.0)
+    temperature: float = knob(1.0, "Below 1 the model is surer of itself, above 1 more daring.", low=0.1, high=2.0)
+    top_k: int = knob(256, "Only the k likeliest tokens can be drawn; 0 allows all.", low=0, high=65536)
+    top_p: float = knob(1.0, "Only the likeliest tokens that together hold this much of the law.", low=0.05, high=1.0)
