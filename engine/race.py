@@ -1,0 +1,105 @@
+"""Race: lanes over one model, prompt and seed, on an honest clock.
+
+Lanes take turns on the device. Each is charged its own forward, verification, cache and drafter time alone, and the next to
+step is always the one whose clock is furthest behind: at every instant the frames show a true race, at whatever speed the
+machine manages, and whoever watches is charged to nobody.
+
+`python -m engine.race PROMPT --seed 7 --lanes ar,sjd --out race.json` runs one in a terminal (see engine/__main__ of that name).
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+import torch
+
+from engine.decoders import DECODERS
+from engine.models.base import ImageModel
+from engine.records import Frame, LaneState, Standing, Step
+from engine.settings import Sampling, SettingError, Settings
+
+MAX_PROMPT = 1000
+MAX_SEED = 2**53 - 1  # the largest whole number that JavaScript keeps
+MAX_LANES = 8
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Lane:
+    """One decoder in a race."""
+
+    decoder: str
+    settings: Settings = field(default=None)  # type: ignore[assignment]  # None: the decoder's defaults
+
+    def __post_init__(self) -> None:
+        if self.decoder not in DECODERS:
+            raise SettingError(f"There is no decoder called {self.decoder!r}; there are {', '.join(DECODERS)}.")
+        if self.settings is None:
+            object.__setattr__(self, "settings", DECODERS[self.decoder].Settings())
+        if not isinstance(self.settings, DECODERS[self.decoder].Settings):
+            raise SettingError(f"These are not settings of {self.decoder}: {self.settings!r}")
+
+
+class Race:
+    """An iterator of frames. `stop()` ends it after the step in progress; closing the iterator ends it at once. Either way the
+    caches are given back. A lane that raises is failed and the others go on."""
+
+    def __init__(
+        self,
+        model: ImageModel,
+        lanes: Sequence[Lane],
+        prompt: str,
+        seed: int,
+        sampling: Sampling | None = None,
+    ) -> None:
+        """Raises SettingError where there is nothing to race, or the prompt or seed cannot be used."""
+        if not 1 <= len(lanes) <= MAX_LANES:
+            raise SettingError(f"A race has 1 to {MAX_LANES} lanes, not {len(lanes)}.")
+        if not isinstance(prompt, str) or not prompt.strip():
+            raise SettingError("Type what the picture should show: the prompt is empty.")
+        if len(prompt) > MAX_PROMPT:
+            raise SettingError(f"The prompt has {len(prompt)} characters; at most {MAX_PROMPT} are allowed.")
+        if isinstance(seed, bool) or not isinstance(seed, int) or not 0 <= seed <= MAX_SEED:
+            raise SettingError(f"The seed is a whole number from 0 to {MAX_SEED}.")
+        self.model, self.lanes, self.prompt, self.seed = model, tuple(lanes), prompt, seed
+        self.sampling = sampling if sampling is not None else Sampling()
+        self._stopped = False
+
+    def stop(self) -> None:
+        """Ends the race after the step in progress; may be called from any thread."""
+        self._stopped = True
+
+    def __iter__(self) -> Iterator[Frame]:
+        standings = [Standing() for _ in self.lanes]
+        running: dict[int, Iterator[Step]] = {}
+        try:
+            for i, lane in enumerate(self.lanes):
+                decoder = DECODERS[lane.decoder](self.model, lane.settings, self.sampling)
+                running[i] = decoder.steps(self.prompt, self.seed)
+                yield Frame(i, LaneState.RACING)
+            while running and not self._stopped:
+                i = min(running, key=lambda lane: standings[lane].seconds.total)
+                try:
+                    # Entered for each step: a generator may be resumed on another thread, whose modes are its own.
+                    with torch.inference_mode():
+                        step = next(running[i])
+                except Exception as error:  # one lane's failure is that lane's alone
+                    log.exception("lane %s failed", self.lanes[i].decoder)
+                    running.pop(i)
+                    yield Frame(i, LaneState.FAILED, error=f"{type(error).__name__}: {error}")
+                    continue
+                standings[i].add(step)
+                if step.after == self.model.length:
+                    running.pop(i).close()
+                    yield Frame(i, LaneState.FINISHED, step)
+                else:
+                    yield Frame(i, LaneState.RACING, step)
+            for i in list(running):
+                running.pop(i).close()
+                yield Frame(i, LaneState.STOPPED)
+        finally:
+            for steps in running.values():
+                steps.close()
