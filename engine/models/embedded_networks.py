@@ -85,3 +85,76 @@ class EmbeddedVQ(PreTrainedModel):
     def decode(self, codes: Tensor) -> Tensor:
         """Codes [B, h, w] to pixels [B, 3, 8h, 8w], about -1..1."""
         return self.decoder(self.embed(codes).to(self.decoder[0].weight.dtype))
+
+
+def target_config(caption_vocab: int, **changes: int) -> LlamaConfig:
+    """The embedded target's shape: a Llama over 16 x 16 image codes, 17 slots of caption in front."""
+    sizes = {
+        "vocab_size": 1024, "hidden_size": 256, "intermediate_size": 704, "num_hidden_layers": 6,
+        "num_attention_heads": 4, "max_position_embeddings": 512, "caption_vocab": caption_vocab, "caption_slots": 16,
+        "image_tokens": 256, "tie_word_embeddings": False, "bos_token_id": None, "eos_token_id": None,
+    }  # fmt: skip
+    return LlamaConfig(**(sizes | changes))
+
+
+class EmbeddedTarget(LlamaForCausalLM):
+    """The target: P codes of caption, one slot that begins the image, then the image's codes in raster order.
+
+    It is fed `inputs_embeds`: a token's embedding plus its slot's. Caption slots are 0..P-1, the image begins at slot P,
+    image token i stands at slot P + 1 + i, and the row of each slot predicts the token of the next one. Captions are
+    padded on the left with an ordinary learned token (id 0), so every row attends to every slot before it: there is no
+    padding mask. A caption of pads alone is the unconditional row of guidance.
+    """
+
+    def __init__(self, config: LlamaConfig) -> None:
+        super().__init__(config)
+        self.captions = nn.Embedding(config.caption_vocab, config.hidden_size)
+        self.slots = nn.Embedding(config.caption_slots + 1 + config.image_tokens, config.hidden_size)
+        self.post_init()
+
+    def embed_caption(self, ids: Tensor) -> Tensor:
+        """Caption ids [B, P] to the inputs of slots 0..P, [B, P + 1, D]: the row of the last predicts image token 0."""
+        return F.pad(self.captions(ids), (0, 0, 0, 1)) + self.slots.weight[: ids.shape[1] + 1]
+
+    def embed_codes(self, codes: Tensor, positions: Tensor) -> Tensor:
+        """Image codes [B, L] at image positions [L] or [B, L] (0..255) to inputs [B, L, D]."""
+        return self.model.embed_tokens(codes) + self.slots(positions + self.config.caption_slots + 1)
+
+
+class EmbeddedDrafter(PreTrainedModel):
+    """EAGLE's drafter: one decoder layer over the target's features.
+
+    Its row at slot s sees the target's input at s and the target's last hidden state (after the final norm) at s - 1, and
+    predicts the hidden state at s, which the target's own frozen `lm_head` turns into logits for slot s + 1. When
+    drafting ahead, its own prediction stands in for the hidden state.
+    """
+
+    config_class = LlamaConfig
+    _supports_sdpa = True
+
+    def __init__(self, config: LlamaConfig) -> None:
+        super().__init__(config)
+        self.join = nn.Linear(2 * config.hidden_size, config.hidden_size)
+        self.layer = LlamaDecoderLayer(config, layer_idx=0)
+        self.norm = LlamaRMSNorm(config.hidden_size, eps=config.rms_norm_eps)
+        self.rotary = LlamaRotaryEmbedding(config)
+        self.post_init()
+
+    def forward(
+        self, inputs: Tensor, position_ids: Tensor, attention_mask: Tensor | None = None, past_key_values=None
+    ) -> Tensor:
+        """Inputs and previous hidden states [B, L, 2D] at slots `position_ids` [B, L] to hidden states [B, L, D].
+
+        `attention_mask` is the 4D mask of a window, or None for plain causal rows; `past_key_values` is anything with
+        `.update(keys, values, layer) -> (keys, values)`.
+        """
+        x = self.join(inputs)
+        x = self.layer(
+            x,
+            attention_mask=attention_mask,
+            position_ids=position_ids,
+            position_embeddings=self.rotary(x, position_ids),
+            past_key_values=past_key_values,
+            use_cache=past_key_values is not None,
+        )
+        return self.norm(x)

@@ -1,0 +1,63 @@
+"""The KV cache: the engine's own, preallocated, all layers in one tensor.
+
+transformers bodies see it through the one method they call, `update(k, v, layer)`. Rolling back costs nothing (slots are
+written again), an accepted chain costs nothing, an accepted tree path is one gather.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor
+
+
+class WindowCache:
+    """Keys and values [layers, R, H, slots, D]; slots 0 .. base - 1 are permanent, the window stands behind them."""
+
+    def __init__(
+        self, layers: int, rows: int, heads: int, slots: int, dim: int, dtype: torch.dtype, device: torch.device
+    ) -> None:
+        self._k = torch.zeros(layers, rows, heads, slots, dim, dtype=dtype, device=device)
+        self._v = torch.zeros_like(self._k)
+        self.slots = slots
+        self.base = 0
+        self._window = 0
+
+    def open(self, window: int) -> None:
+        """Makes room for a window of so many rows; the next forward pass writes it. Raises IndexError when full."""
+        if self.base + window > self.slots:
+            raise IndexError(f"the cache has {self.slots} slots; {self.base} are in use and {window} more were asked for")
+        self._window = window
+
+    def update(self, k: Tensor, v: Tensor, layer: int, *args: object, **kwargs: object) -> tuple[Tensor, Tensor]:
+        """Writes the window's keys and values [R, H, L, D] of one layer; returns all up to the window's end."""
+        end = self.base + self._window
+        self._k[layer, :, :, self.base : end] = k
+        self._v[layer, :, :, self.base : end] = v
+        return self._k[layer, :, :, :end], self._v[layer, :, :, :end]
+
+    def keep(self, rows: Sequence[int]) -> None:
+        """Makes these rows of the window permanent, in this order, and forgets the others."""
+        if list(rows) != list(range(len(rows))):
+            source = self.base + torch.tensor(rows, device=self._k.device)
+            end = self.base + len(rows)
+            self._k[:, :, :, self.base : end] = self._k.index_select(3, source)
+            self._v[:, :, :, self.base : end] = self._v.index_select(3, source)
+        self.base += len(rows)
+        self._window = 0
+
+
+def ancestors(parents: Sequence[int] | None, length: int) -> Tensor:
+    """bool [L, L]: row i may see row j, that is, j is i or an ancestor of i. `parents` None is a chain."""
+    if parents is None:
+        return torch.ones(length, length, dtype=torch.bool).tril()
+    seen = torch.eye(length, dtype=torch.bool)
+    for row in range(1, length):
+        seen[row] |= seen[parents[row]]
+    return seen
+
+
+def depths(parents: Sequence[int] | None, length: int) -> Tensor:
+    """int [L]: each row's distance from the root."""
+    return ancestors(parents, length).sum(1) - 1
