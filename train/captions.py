@@ -1,8 +1,8 @@
 """Captions: the wordings of a scene, and the tokenizer that reads them (or any other text).
 
-The tokenizer is a byte-level BPE trained on captions, in which every name of a glyph, ground or place is one token: one
-embedding per glyph is learnt in far fewer steps than a conjunction of words. Some training captions shorten a name to its
-last word ("apple", "clouds"), so that plain words mean something too.
+The tokenizer is a byte-level BPE trained on captions, in which every name of a glyph, ground or place is one token: an
+embedding per glyph is learnt in far fewer steps than a conjunction of words. Some training captions shorten a name to
+its last word ("apple", "clouds"), so that plain words mean something too.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ def shorten(name: str, rng: np.random.Generator, taken: tuple[str, ...]) -> str:
 
 
 def wording(what: Words, rng: np.random.Generator) -> str:
-    """One of the ways to ask for a scene. Without a place the glyph stands at the centre; one time in sixteen the ground
-    goes unsaid too."""
+    """One of the ways to ask for a scene. Without a place the glyph stands at the centre; one time in sixteen the
+    ground goes unsaid too."""
     glyphs, grounds, _ = vocabulary()
     glyph, ground = shorten(what.glyph, rng, glyphs), shorten(what.ground, rng, grounds)
     article = ("", "", "a ", "the ")[rng.integers(4)]

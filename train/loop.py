@@ -1,7 +1,7 @@
 """The training loop every stage shares: a time budget, a progress bar, checkpoints, and resuming where it stopped.
 
-The schedule follows the clock, not a step count: learning rates warm up, hold and fall to nothing just as the budget ends,
-so a stage always finishes, on whatever machine it runs.
+The schedule follows the clock, not a step count: learning rates warm up, hold and fall to nothing just as the budget
+ends, so a stage always finishes, on whatever machine it runs.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Scenes: a glyph at one of nine places on a ground, with a caption that says so. 128 x 128 pixels, rendered on the fly.
+"""Scenes: a glyph at one of nine places on a ground, with a caption that says so; 128 x 128 pixels, made on the fly.
 
 Glyphs keep one size and move by whole tokens (8 pixels), so that a glyph keeps its codes wherever it stands: a trial
 showed that nothing matters more for a small model. A scene is a pure function of (seed, index).

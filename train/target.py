@@ -1,8 +1,8 @@
 """Stage 2: the target, a small Llama over image codes. `python -m train.target --minutes 85`
 
-Cross-entropy over the 256 image tokens. Tokens under the glyph count three times, because most of a textured ground is noise
-that nobody can predict; the weight depends on caption and position alone, so the best answer at each is still the true
-law. Where the caption is dropped (one scene in ten, for guidance) all tokens count alike, for the same reason.
+Cross-entropy over the 256 image tokens. Tokens under the glyph count three times, because most of a textured ground is
+noise that nobody can predict; the weight depends on caption and position alone, so the best answer at each is still the
+true law. Where the caption is dropped (one scene in ten, for guidance) all tokens count alike, for the same reason.
 
 A longer `--minutes` continues from the checkpoint; `--warm` starts from the saved weights where that is gone.
 """
@@ -60,7 +60,8 @@ def examples(vq: EmbeddedVQ, tokenizer: Tokenizer, seed: int, step: int, *, held
     rng = np.random.default_rng((seed, step, 2))
     texts = [what.caption() if held_out else wording(what, rng) for what, _ in scenes]
     dropped = torch.from_numpy(rng.random(BATCH) < (0 if held_out else DROPOUT))
-    ids = torch.tensor([e.ids for e in tokenizer.encode_batch(["" if d else t for t, d in zip(texts, dropped)])])
+    texts = ["" if drop else text for text, drop in zip(texts, dropped, strict=True)]
+    ids = torch.tensor([encoding.ids for encoding in tokenizer.encode_batch(texts)])
     pixels = torch.from_numpy(np.stack([pixels for _, pixels in scenes])).to(DEVICE).permute(0, 3, 1, 2)
     with torch.autocast(DEVICE.type, torch.bfloat16):
         codes = vq.encode(pixels.float() / 127.5 - 1).flatten(1)
@@ -158,7 +159,8 @@ def main() -> None:
 
     def save() -> None:
         save_half(target, folder)
-        print("\nheld out: glyph %.3f, ground %.3f nats per token" % held_out_nats(target, vq, tokenizer))
+        glyph, ground = held_out_nats(target, vq, tokenizer)
+        print(f"\nheld out: glyph {glyph:.3f}, ground {ground:.3f} nats per token")
 
     train("target", target, optimizers(target), loss_of, minutes=args.minutes, folder=args.runs, save=save, every=240)
 

@@ -1,8 +1,8 @@
 """Stage 1: the VQ-VAE. `python -m train.tokenizer --minutes 40`
 
-Loss: L1, squared error and L1 of the horizontal and vertical differences, plus commitment. The codebook is an exponential
-moving average of the features each code was chosen for; codes unused for a while are revived from current features, the worst
-served first, during the first three quarters of the run.
+Loss: L1, squared error and L1 of the horizontal and vertical differences, plus commitment. The codebook is an
+exponential moving average of the features each code was chosen for; codes unused for a while are revived from current
+features, the worst served first, during the first three quarters of the run.
 """
 
 from __future__ import annotations
@@ -97,9 +97,11 @@ def main() -> None:
     def save() -> None:
         weights = {k: v.half() for k, v in vq.state_dict().items() if k not in ("mass", "unused")}
         vq.save_pretrained(args.weights, state_dict=weights)
-        print("\nunseen scenes: %.2f dB, %d codes used" % psnr(vq))
+        db, used = psnr(vq)
+        print(f"\nunseen scenes: {db:.2f} dB, {used} codes used")
 
-    optimizer = torch.optim.AdamW((p for p in vq.parameters() if p.requires_grad), lr=1.5e-3, weight_decay=0.01, betas=(0.9, 0.98))
+    learnt = [p for p in vq.parameters() if p.requires_grad]
+    optimizer = torch.optim.AdamW(learnt, lr=1.5e-3, weight_decay=0.01, betas=(0.9, 0.98))
     train("tokenizer", vq, [optimizer], loss_of, minutes=args.minutes, folder=args.runs, save=save, every=300)
 
 

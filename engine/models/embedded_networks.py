@@ -100,8 +100,8 @@ def target_config(caption_vocab: int, **changes: int) -> LlamaConfig:
 class EmbeddedTarget(LlamaForCausalLM):
     """The target: P codes of caption, one slot that begins the image, then the image's codes in raster order.
 
-    It is fed `inputs_embeds`: a token's embedding plus its slot's. Caption slots are 0..P-1, the image begins at slot P,
-    image token i stands at slot P + 1 + i, and the row of each slot predicts the token of the next one. Captions are
+    It is fed `inputs_embeds`: a token's embedding plus its slot's. Caption slots are 0..P-1, the image begins at slot
+    P, image token i stands at slot P + 1 + i, and the row of each slot predicts the token of the next one. Captions are
     padded on the left with an ordinary learned token (id 0), so every row attends to every slot before it: there is no
     padding mask. A caption of pads alone is the unconditional row of guidance.
     """
@@ -124,8 +124,8 @@ class EmbeddedTarget(LlamaForCausalLM):
 class EmbeddedDrafter(PreTrainedModel):
     """EAGLE's drafter: one decoder layer over the target's features.
 
-    Its row at slot s sees the target's input at s and the target's last hidden state (after the final norm) at s - 1, and
-    predicts the hidden state at s, which the target's own frozen `lm_head` turns into logits for slot s + 1. When
+    Its row at slot s sees the target's input at s and the target's last hidden state (after the final norm) at s - 1,
+    and predicts the hidden state at s, which the target's own frozen `lm_head` turns into logits for slot s + 1. When
     drafting ahead, its own prediction stands in for the hidden state.
     """
 
