@@ -1,0 +1,16 @@
+"""The entry point of a Space, and of `python app.py`: starts the page, nothing else."""
+
+import os
+import pathlib
+
+os.environ.setdefault("GRADIO_ANALYTICS_ENABLED", "False")
+os.environ.setdefault("HF_HUB_OFFLINE", "1")
+
+__path__ = [str(pathlib.Path(__file__).with_suffix(""))]  # in gradio's reload mode app.py stands in for the package "app"
+
+from app.ui import LAUNCH, build  # noqa: E402
+
+demo = build()
+
+if __name__ == "__main__":
+    demo.launch(**LAUNCH)

@@ -1,0 +1,1 @@
+"""The page: layout, event handlers, settings from the environment."""

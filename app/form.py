@@ -1,0 +1,66 @@
+"""The form: what a visitor, or a program, hands in to race, checked and turned into lanes.
+
+The page's fields and the values they send have one order: prompt, seed, lanes, then the knobs of every group in GROUPS.
+Whatever is wrong raises SettingError with words fit for the visitor.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from engine.decoders import DECODERS
+from engine.race import Lane
+from engine.settings import Sampling, SettingError, Settings, knobs
+
+SAMPLING = "sampling"
+GROUPS: dict[str, type[Settings]] = {SAMPLING: Sampling} | {
+    name: decoder.Settings for name, decoder in DECODERS.items() if knobs(decoder.Settings)
+}
+MAX_MESSAGE = 300
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One race as it was asked for."""
+
+    prompt: Any  # prompt and seed are checked by the race itself
+    seed: Any
+    lanes: tuple[Lane, ...]
+    sampling: Sampling
+
+
+def read(prompt: Any, seed: Any, names: Any, *turned: Any) -> Entry:
+    """Knobs of decoders that do not race are not looked at."""
+    if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
+        raise SettingError("The lanes are a list of decoders' names.")
+    if not names:
+        raise SettingError("Choose at least one lane.")
+    if len(set(names)) < len(names):
+        raise SettingError("Each decoder has one lane at most.")
+    if len(turned) != sum(len(knobs(kind)) for kind in GROUPS.values()):
+        raise SettingError("The form has more or fewer fields than the page: reload it.")
+    values = iter(turned)
+    settings: dict[str, Any] = {}
+    for group, kind in GROUPS.items():
+        given = {name: next(values) for name, _, _ in knobs(kind)}
+        if group == SAMPLING or group in names:
+            settings[group] = _made(group, kind, given)
+    if isinstance(prompt, str):
+        prompt = prompt.encode("utf-8", "replace").decode()  # half a surrogate pair cannot travel back
+    if isinstance(seed, float) and seed.is_integer():
+        seed = int(seed)
+    lanes = tuple(Lane(name, settings.get(name)) for name in DECODERS if name in names)
+    if len(lanes) < len(names):
+        raise SettingError(f"The lanes can be {', '.join(DECODERS)}.")
+    return Entry(prompt, seed, lanes, settings[SAMPLING])
+
+
+def _made(group: str, kind: type[Settings], given: dict[str, Any]) -> Settings:
+    title = "Sampling" if group == SAMPLING else DECODERS[group].title
+    try:
+        return kind(**given)
+    except OverflowError as error:
+        raise SettingError(f"{title}: a number is far too large.") from error
+    except SettingError as error:
+        raise SettingError(f"{title}: {error}"[:MAX_MESSAGE]) from error

@@ -1,0 +1,106 @@
+"""What happens when a visitor presses Race or Stop, or closes the page."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import os
+import platform
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import gradio as gr
+import torch
+
+from app.form import MAX_MESSAGE, read
+from app.settings import SETTINGS
+from app.world import hint
+from engine.decoders import DECODERS
+from engine.models.base import ImageModel
+from engine.race import Lane, Race
+from engine.settings import SettingError
+from engine.trace import Header
+from visualize.board import Board
+
+DRAWING_SHARE = 0.4  # of the wall clock, at most; the lanes are not charged for it, but the visitor waits
+
+log = logging.getLogger(__name__)
+
+
+class Races:
+    """The page's races, all over one model. The page's queue lets one run at a time."""
+
+    def __init__(self, model: ImageModel) -> None:
+        self.model = model
+        self._running: dict[str | None, Race] = {}
+
+    def idle(self) -> dict[str, Any]:
+        """The board before any race: the lanes that stand ready."""
+        lanes = [Lane(name) for name, decoder in DECODERS.items() if decoder.default]
+        return Board(header(self.model, lanes, "", 0, self.model.sampling), self.model.pixels).snapshot()
+
+    def race(self, request: gr.Request, *values: Any) -> Iterator[dict[str, Any]]:
+        """Yields snapshots of the board: the first at once, then as often as drawing may."""
+        try:
+            entry = read(*values)
+            race = Race(self.model, entry.lanes, entry.prompt, entry.seed, entry.sampling)
+        except SettingError as error:
+            raise gr.Error(str(error)[:MAX_MESSAGE], print_exception=False) from error
+        board = Board(header(self.model, race.lanes, race.prompt, race.seed, race.sampling), self.model.pixels)
+        board.note = hint(race.prompt)
+        session = request.session_hash if request else None
+        self._running[session] = race
+        started, drawing, frames, updates = time.monotonic(), 0.0, 0, 0
+        due = started
+        try:
+            yield board.snapshot()
+            with contextlib.closing(iter(race)) as moves:
+                for frame in moves:
+                    frames += 1
+                    board.fold(frame)
+                    begin = time.monotonic()
+                    if begin - started > SETTINGS.race_seconds:
+                        board.note = f"Stopped: a race may take {SETTINGS.race_seconds:g} seconds on this page."
+                        race.stop()
+                    if frame.step is None or begin < due:
+                        continue
+                    yield board.snapshot()
+                    spent = time.monotonic() - begin
+                    due = begin + max(1 / SETTINGS.updates, spent / DRAWING_SHARE)
+                    drawing, updates = drawing + spent, updates + 1
+            yield board.snapshot()
+        finally:
+            self._running.pop(session, None)
+            wall = time.monotonic() - started
+            log.info(
+                "race closed: %d frames, %.1f s, %d updates, drawing took %.0f%% of it",
+                frames, wall, updates, 100 * drawing / max(wall, 1e-9),
+            )  # fmt: skip
+
+    def stop(self, request: gr.Request) -> None:
+        """Ends this visitor's race after the step in progress."""
+        if race := self._running.get(request.session_hash):
+            race.stop()
+
+    def warm(self) -> None:
+        """Runs everything a first race would otherwise wait for: a few steps of every lane, and its pictures."""
+        race = Race(self.model, [Lane(name) for name in DECODERS], "warm", 0, self.model.sampling)
+        board = Board(header(self.model, race.lanes, race.prompt, race.seed, race.sampling), self.model.pixels)
+        with contextlib.closing(iter(race)) as moves:
+            for _, frame in zip(range(6 * len(DECODERS)), moves, strict=False):
+                board.fold(frame)
+                board.snapshot()
+
+
+def header(model: ImageModel, lanes: Any, prompt: str, seed: int, sampling: Any) -> Header:
+    """What the board says of a race."""
+    forced = tuple(int(token) for token in model.forced_ids)
+    return Header(prompt, seed, model.name, model.grid, model.vocab_size, forced, sampling, tuple(lanes), machine(model))
+
+
+def machine(model: ImageModel) -> str:
+    """The device that the seconds are measured on."""
+    if model.device.type == "cuda":
+        return torch.cuda.get_device_name(model.device)
+    return f"CPU ({platform.machine()}), {min(torch.get_num_threads(), os.cpu_count() or 1)} threads"

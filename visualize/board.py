@@ -1,0 +1,193 @@
+"""Board: folds a race's frames into the snapshot that the page draws, the same for a live race and for a loaded trace.
+
+A snapshot is a plain dict made to travel: whatever is committed stands in strings that only grow, one or more digits a grid
+cell, so that the difference between two snapshots is their tails. What lies ahead of the frontier changes with every step
+and is short. Forced positions (ends of line) belong to the sequence, not to the picture, and are left out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from engine.decoders import DECODERS
+from engine.race import Lane
+from engine.records import Badge, Frame, LaneState, Position, Standing
+from engine.trace import Header
+from visualize.strips import Strips
+
+PROMISES = {
+    Badge.IDENTICAL: "Token for token the picture that vanilla AR draws from this seed.",
+    Badge.SAME_LAW: "Drawn with exactly the model's own probabilities, but another draw than vanilla AR's from this seed.",
+    Badge.CHANGED_LAW: "Drawn with probabilities that differ from the model's own: this is what its speed is paid with.",
+}
+NONE = "ff"  # a share that does not exist, where "00" to "fe" are 0 to 1
+CLOCKS = ("seconds", "passes")
+
+
+class Board:
+    """The state of the board. `fold` takes the frames in; `snapshot` decodes the pictures that changed, all in one call of
+    `pixels` (int [B, h, w] to uint8 [B, H, W, 3]), and says what to draw."""
+
+    def __init__(self, header: Header, pixels: Callable[[np.ndarray], np.ndarray]) -> None:
+        self.header, self.note = header, ""
+        self._pixels, self._seq = pixels, 0
+        self._digits = max(4, len(f"{header.vocab_size - 1:x}"))
+        # Sequence position to grid cell; a forced position has none.
+        free = np.array(header.forced_ids) < 0
+        cells = np.where(free, np.cumsum(free) - 1, -1).tolist()
+        self._lanes = [_BoardLane(lane, header.grid, cells, self._digits) for lane in header.lanes]
+
+    def fold(self, frame: Frame) -> None:
+        self._lanes[frame.lane].fold(frame)
+
+    def snapshot(self) -> dict[str, Any]:
+        """What the page draws now. Numbers count grid cells; seconds are the lane's own."""
+        self._draw()
+        header, seq = self.header, self._seq
+        self._seq += 1
+        return {
+            "seq": seq, "state": self._state().value, "note": self.note, "prompt": header.prompt, "seed": header.seed,
+            "model": header.model, "machine": header.machine, "grid": list(header.grid), "digits": self._digits,
+            "lanes": [lane.snapshot() | {"places": self._places(lane)} for lane in self._lanes],
+            "results": self._results(),
+        }  # fmt: skip
+
+    def _state(self) -> LaneState:
+        states = {lane.state for lane in self._lanes}
+        if states == {LaneState.WAITING}:
+            return LaneState.WAITING
+        if states & {LaneState.WAITING, LaneState.RACING}:
+            return LaneState.RACING
+        return LaneState.STOPPED if LaneState.STOPPED in states else LaneState.FINISHED
+
+    def _draw(self) -> None:
+        lanes = [lane for lane in self._lanes if lane.changed and lane.tokens]
+        if lanes:
+            pictures = self._pixels(np.stack([lane.grid() for lane in lanes]))
+            for lane, picture in zip(lanes, pictures, strict=True):
+                lane.show(picture)
+
+    def _places(self, lane: _BoardLane) -> dict[str, int | None]:
+        """A finished lane's place in either clock, or None while a lane that still races could come in before it."""
+        others = {state: [other for other in self._lanes if other.state is state] for state in LaneState}
+        places: dict[str, int | None] = dict.fromkeys(CLOCKS)
+        if lane.state is LaneState.FINISHED:
+            for clock in CLOCKS:
+                mine = lane.clock(clock)
+                if all(other.clock(clock) >= mine for other in others[LaneState.RACING]):
+                    places[clock] = 1 + sum(other.clock(clock) < mine for other in others[LaneState.FINISHED])
+        return places
+
+    def _results(self) -> list[dict[str, Any]]:
+        """The table at the end: finished lanes, fastest first. Speed-ups are over the vanilla AR lane of this race."""
+        if self._state() not in (LaneState.FINISHED, LaneState.STOPPED):
+            return []
+        done = sorted((x for x in self._lanes if x.state is LaneState.FINISHED), key=lambda x: x.clock("seconds"))
+        ar = next((lane for lane in done if lane.decoder == "ar"), None)
+        return [lane.result(ar) for lane in done]
+
+
+class _BoardLane:
+    """One lane: its figures, its growing strings, and its picture."""
+
+    def __init__(self, lane: Lane, grid: tuple[int, int], cells: Sequence[int], digits: int) -> None:
+        self.decoder, self.state, self.error = lane.decoder, LaneState.WAITING, ""
+        self.tokens: list[int] = []  # committed, then the standing drafts
+        self.changed = False
+        self._n = 0  # committed cells
+        self._shape, self._cells, self._digits = grid, cells, digits
+        self._standing = Standing()
+        self._committed = {"tokens": "", "top1": "", "tv": "", "status": "", "lengths": ""}
+        self._window = {"top1": "", "tv": "", "status": ""}
+        self._strips = Strips(grid[0])
+
+    def fold(self, frame: Frame) -> None:
+        self.state, self.error = frame.state, frame.error or ""
+        if frame.state not in (LaneState.WAITING, LaneState.RACING):
+            self.changed = True  # the last picture has no drafts, and is sent without loss
+        if frame.state in (LaneState.STOPPED, LaneState.FAILED):
+            self._stand(())
+        if (step := frame.step) is None:
+            return
+        self.changed = True
+        self._standing.add(step)
+        fixed = [p for p in step.committed if self._cells[p.position] >= 0]
+        self.tokens[self._n :] = [p.token for p in fixed]
+        self._n += len(fixed)
+        self._committed["tokens"] += "".join(f"{p.token:0{self._digits}x}" for p in fixed)
+        self._committed["lengths"] += f"{step.after - step.before:03x}"
+        for name, text in _planes(fixed).items():
+            self._committed[name] += text
+        self._stand([p for p in step.window if self._cells[p.position] >= 0])
+
+    def _stand(self, drafts: Sequence[Position]) -> None:
+        """Puts the drafts ahead of the frontier, as far as they reach without a gap."""
+        drafts = [p for i, p in enumerate(drafts) if self._cells[p.position] == self._n + i]
+        self.tokens[self._n :] = [p.token for p in drafts]
+        self._window = _planes(drafts)
+
+    def clock(self, name: str) -> float:
+        return self._standing.seconds.total if name == "seconds" else self._standing.nfe
+
+    def grid(self) -> np.ndarray:
+        """Tokens int [h, w] to decode. Cells that nothing has reached are hidden; they repeat the cell above, so that the
+        decoder's view past the edge does the cells at the edge little harm."""
+        height, width = self._shape
+        tokens = list(self.tokens)
+        for cell in range(len(tokens), height * width):
+            tokens.append(tokens[cell - width] if cell >= width else tokens[-1])
+        return np.array(tokens).reshape(height, width)
+
+    def show(self, picture: np.ndarray) -> None:
+        reached = np.arange(self._shape[0] * self._shape[1]).reshape(self._shape) < len(self.tokens)
+        self._strips.update(picture, reached, exact=self.state not in (LaneState.WAITING, LaneState.RACING))
+        self.changed = False
+
+    def snapshot(self) -> dict[str, Any]:
+        decoder, standing = DECODERS[self.decoder], self._standing
+        seconds = standing.seconds
+        return {
+            "decoder": self.decoder, "title": decoder.title, "idea": decoder.idea, "paper": decoder.paper,
+            "badge": decoder.badge.value, "promise": PROMISES[decoder.badge], "state": self.state.value,
+            "error": self.error, "n": self._n, "passes": standing.nfe, "drafter": standing.drafter_passes,
+            "seconds": round(seconds.total, 4), "compression": round(standing.step_compression, 3),
+            "split": [round(x, 4) for x in (seconds.forward, seconds.verify, seconds.cache, seconds.draft)],
+            **self._committed, "window": dict(self._window), "strips": list(self._strips.files),
+        }  # fmt: skip
+
+    def result(self, ar: _BoardLane | None) -> dict[str, Any]:
+        """A row of the table; a speed-up is None where no vanilla AR lane has finished."""
+        standing, total = self._standing, self._standing.seconds.total
+        return {
+            "decoder": self.decoder, "compression": round(standing.step_compression, 3),
+            "length": round(standing.mean_acceptance_length, 3), "passes": standing.nfe,
+            "drafter": standing.drafter_passes, "seconds": round(total, 4),
+            "pass_ms": round(1000 * total / standing.nfe, 2),
+            "faster": {clock: ar and round(ar.clock(clock) / self.clock(clock), 3) if self.clock(clock) else None
+                       for clock in CLOCKS},
+        }  # fmt: skip
+
+
+def _planes(positions: Sequence[Position]) -> dict[str, str]:
+    """What steps did at these cells, as strings with 2, 2 and 1 digits a cell."""
+    return {
+        "top1": "".join(_share(p.top1) for p in positions),
+        "tv": "".join(_share(p.tv) for p in positions),
+        "status": "".join(str(int(p.status)) for p in positions),
+    }
+
+
+def _share(value: float | None) -> str:
+    return NONE if value is None else f"{round(254 * min(1.0, max(0.0, value))):02x}"
+
+
+def token_hash(tokens: Sequence[int]) -> str:
+    """FNV-1a, 32 bits, over the tokens as 4 bytes each, little-endian: what the page calls the picture it has drawn."""
+    value = 0x811C9DC5
+    for token in tokens:
+        for byte in int(token).to_bytes(4, "little"):
+            value = (value ^ byte) * 0x01000193 & 0xFFFFFFFF
+    return f"{value:08x}"
