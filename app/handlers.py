@@ -93,10 +93,20 @@ class Races:
                 board.snapshot()
 
 
+def load_model() -> ImageModel:
+    """The model that came with the repository."""
+    from engine.models import load
+
+    torch.set_num_threads(2)
+    return load("embedded")
+
+
 def header(model: ImageModel, lanes: Any, prompt: str, seed: int, sampling: Any) -> Header:
     """What the board says of a race."""
     forced = tuple(int(token) for token in model.forced_ids)
-    return Header(prompt, seed, model.name, model.grid, model.vocab_size, forced, sampling, tuple(lanes), machine(model))
+    return Header(
+        prompt, seed, model.name, model.grid, model.vocab_size, forced, sampling, tuple(lanes), machine(model)
+    )
 
 
 def machine(model: ImageModel) -> str:

@@ -1,4 +1,4 @@
-"""What whoever runs the page may set in its environment, each as PHOTO_FINISH_<NAME>; validated when the page starts."""
+"""What may be set in the page's environment, each as PHOTO_FINISH_<NAME>; checked when the page starts."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from pydantic_settings import BaseSettings, SettingsConfigDict
 class AppSettings(BaseSettings):
     model_config = SettingsConfigDict(env_prefix="PHOTO_FINISH_", frozen=True)
 
-    queue_size: int = Field(20, ge=1, le=1000, description="Visitors who may wait for their race; others are asked to return.")
-    race_seconds: float = Field(180.0, gt=0, le=3600, description="A race is stopped after this long on the wall clock.")
-    updates: float = Field(10.0, gt=0, le=30, description="How many times a second the board is redrawn at most.")
+    queue_size: int = Field(20, ge=1, le=1000)  # visitors who may wait; others are asked to return
+    race_seconds: float = Field(180.0, gt=0, le=3600)  # on the wall clock; then a race is stopped
+    updates: float = Field(10.0, gt=0, le=30)  # of the board, a second, at most
 
 
 SETTINGS = AppSettings()

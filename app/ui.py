@@ -46,17 +46,17 @@ def build(model: ImageModel) -> gr.Blocks:
     """The page over a model. Warms it, so that the first visitor does not wait longer than the others."""
     races = Races(model)
     races.warm()
-    with gr.Blocks(title="Photo Finish", analytics_enabled=False, delete_cache=(3600, 3600)) as demo:
+    with gr.Blocks(title="Photo Finish", analytics_enabled=False, delete_cache=(3600, 3600), fill_width=True) as demo:
         gr.HTML(
             '<header class="masthead"><h1>Photo<span>Finish</span></h1>'
             "<p>Decoders of one autoregressive image model, racing side by side from one seed</p></header>",
             apply_default_css=False,
         )
-        with gr.Row(equal_height=True):
+        with gr.Row(elem_id="entry"):
             prompt = gr.Textbox(EXAMPLES[0], label="Prompt", max_lines=1, scale=5, min_width=260, elem_id="prompt")
             seed = _unchecked(gr.Number(random.randrange(2**31), label="Seed", scale=1, min_width=130, elem_id="seed"))
-            roll = gr.Button("Roll the die", scale=0, min_width=120, elem_id="roll")
-            go = gr.Button("Race", variant="primary", scale=0, min_width=120, elem_id="race")
+            roll = gr.Button("Roll", scale=0, min_width=80, elem_id="roll")
+            go = gr.Button("Race", variant="primary", scale=0, min_width=130, elem_id="race")
             stop = gr.Button("Stop", scale=0, min_width=90, elem_id="stop")
         lanes = _unchecked(
             gr.CheckboxGroup(
@@ -111,11 +111,11 @@ def _knobs(model: ImageModel) -> list[gr.components.Component]:
     fields: list[gr.components.Component] = []
     with gr.Accordion("Knobs", open=False, elem_id="knobs"):
         for group, kind in GROUPS.items():
-            with gr.Accordion("Sampling, the same for every lane" if group == SAMPLING else DECODERS[group].title, open=False):
-                with gr.Row():
-                    for name, knob, default in knobs(kind):
-                        value = getattr(model.sampling, name) if group == SAMPLING else default
-                        fields.append(_unchecked(_field(name, knob, value)))
+            title = "Sampling, the same for every lane" if group == SAMPLING else DECODERS[group].title
+            with gr.Accordion(title, open=False), gr.Row():
+                for name, knob, default in knobs(kind):
+                    value = getattr(model.sampling, name) if group == SAMPLING else default
+                    fields.append(_unchecked(_field(name, knob, value)))
     return fields
 
 
@@ -129,6 +129,6 @@ def _field(name: str, knob: Any, value: Any) -> gr.components.Component:
 
 
 def _unchecked(component: gr.components.Component) -> gr.components.Component:
-    """Hands the field's value on as it came: gradio's own checks fail without words on wrong types, the form's do not."""
+    """Hands the field's value on as it came: gradio's own checks fail without words on wrong types."""
     component.preprocess = lambda payload: payload
     return component

@@ -8,7 +8,7 @@ from functools import cache
 from pathlib import Path
 
 WORLD = Path(__file__).parent.parent / "weights" / "world.json"
-FILLERS = frozenset("a an and at in of on the with to is".split())
+FILLERS = frozenset(["a", "an", "and", "at", "in", "of", "on", "the", "with", "to", "is"])
 EXAMPLES = ("red apple on sky clouds", "octopus on blue gradient", "rocket on yellow stripes", "cactus on grass")
 
 
@@ -25,11 +25,12 @@ def hint(prompt: str) -> str:
     """What the visitor should know about a prompt that is not, or only in part, of the model's world; else nothing."""
     asked = [word for word in _split(prompt) if word not in FILLERS]
     strange = [word for word in asked if word not in words()]
-    if not words() or not strange and asked:
+    if not words() or (asked and not strange):
         return ""
     if len(strange) == len(asked):
-        return f"The model knows no word of this prompt, and will draw what it likes. It knows scenes like “{EXAMPLES[0]}”."
-    return f"The model has never seen {', '.join(f'“{word[:40]}”' for word in strange[:5])}; it draws what it understands."
+        return f"The model knows no word of this prompt and draws what it likes. It knows scenes like “{EXAMPLES[0]}”."
+    named = ", ".join(f"“{word[:40]}”" for word in strange[:5])
+    return f"The model has never seen {named}; it draws what it understands."
 
 
 def _split(text: str) -> list[str]:

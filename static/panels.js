@@ -75,8 +75,8 @@ function drawFinish(panel, snapshot, cards, shown) {
 
 // Why the two orders differ, with the figures of this race where it has them.
 function whySentence(snapshot) {
-  const title = (row) => snapshot.lanes.find((lane) => lane.decoder === row.decoder).title;
-  const ar = snapshot.results.find((row) => row.decoder === "ar");
+  const title = (row) => snapshot.lanes[row.lane].title;
+  const ar = snapshot.results.find((row) => snapshot.lanes[row.lane].decoder === "ar");
   const widest = [...snapshot.results].sort((a, b) => b.pass_ms - a.pass_ms)[0];
   const here = ar && widest !== ar
     ? ` Here a pass of ${title(widest)} took ${(widest.pass_ms / ar.pass_ms).toFixed(1)} times as long as one of ${title(ar)}.` : "";
@@ -106,7 +106,7 @@ function drawTable(table, snapshot) {
     head.append(cell);
   }
   const rows = snapshot.results.map((row) => {
-    const lane = snapshot.lanes.find((other) => other.decoder === row.decoder);
+    const lane = snapshot.lanes[row.lane];
     const line = make("tr", "");
     for (const [name, , text] of COLUMNS) {
       const cell = make(name === "Lane" ? "th" : "td", "", text(row, lane));

@@ -1,8 +1,8 @@
-"""Board: folds a race's frames into the snapshot that the page draws, the same for a live race and for a loaded trace.
+"""Board: folds a race's frames into the snapshot that the page draws, live or from a trace.
 
-A snapshot is a plain dict made to travel: whatever is committed stands in strings that only grow, one or more digits a grid
-cell, so that the difference between two snapshots is their tails. What lies ahead of the frontier changes with every step
-and is short. Forced positions (ends of line) belong to the sequence, not to the picture, and are left out.
+A snapshot is a plain dict made to travel: whatever is committed stands in strings that only grow, one or more digits a
+grid cell, so that two snapshots differ by their tails. What lies ahead of the frontier changes with every step and is
+short. Forced positions (ends of line) belong to the sequence, not to the picture, and are left out.
 """
 
 from __future__ import annotations
@@ -20,15 +20,15 @@ from visualize.strips import Strips
 
 PROMISES = {
     Badge.IDENTICAL: "Token for token the picture that vanilla AR draws from this seed.",
-    Badge.SAME_LAW: "Drawn with exactly the model's own probabilities, but another draw than vanilla AR's from this seed.",
-    Badge.CHANGED_LAW: "Drawn with probabilities that differ from the model's own: this is what its speed is paid with.",
+    Badge.SAME_LAW: "Another picture than vanilla AR's from this seed, drawn with exactly the same probabilities.",
+    Badge.CHANGED_LAW: "Drawn with probabilities that differ from the model's own, which is the price of its speed.",
 }
 NONE = "ff"  # a share that does not exist, where "00" to "fe" are 0 to 1
 CLOCKS = ("seconds", "passes")
 
 
 class Board:
-    """The state of the board. `fold` takes the frames in; `snapshot` decodes the pictures that changed, all in one call of
+    """The state of the board. `fold` takes a frame in; `snapshot` decodes the pictures that changed, all in one call of
     `pixels` (int [B, h, w] to uint8 [B, H, W, 3]), and says what to draw."""
 
     def __init__(self, header: Header, pixels: Callable[[np.ndarray], np.ndarray]) -> None:
@@ -87,7 +87,7 @@ class Board:
             return []
         done = sorted((x for x in self._lanes if x.state is LaneState.FINISHED), key=lambda x: x.clock("seconds"))
         ar = next((lane for lane in done if lane.decoder == "ar"), None)
-        return [lane.result(ar) for lane in done]
+        return [{"lane": self._lanes.index(lane)} | lane.result(ar) for lane in done]
 
 
 class _BoardLane:
@@ -133,8 +133,8 @@ class _BoardLane:
         return self._standing.seconds.total if name == "seconds" else self._standing.nfe
 
     def grid(self) -> np.ndarray:
-        """Tokens int [h, w] to decode. Cells that nothing has reached are hidden; they repeat the cell above, so that the
-        decoder's view past the edge does the cells at the edge little harm."""
+        """Tokens int [h, w] to decode. Cells that nothing has reached are hidden; they repeat the cell above, so that
+        the decoder's view past the edge does the cells at the edge little harm."""
         height, width = self._shape
         tokens = list(self.tokens)
         for cell in range(len(tokens), height * width):
@@ -162,7 +162,7 @@ class _BoardLane:
         """A row of the table; a speed-up is None where no vanilla AR lane has finished."""
         standing, total = self._standing, self._standing.seconds.total
         return {
-            "decoder": self.decoder, "compression": round(standing.step_compression, 3),
+            "compression": round(standing.step_compression, 3),
             "length": round(standing.mean_acceptance_length, 3), "passes": standing.nfe,
             "drafter": standing.drafter_passes, "seconds": round(total, 4),
             "pass_ms": round(1000 * total / standing.nfe, 2),

@@ -1,4 +1,4 @@
-"""Strips: a picture that fills in, as one small image file for each row of tokens, so that only rows that changed travel."""
+"""Strips: a picture that fills in, one small image file for each row of tokens, so that only changed rows travel."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ class Strips:
         self._reached = [0] * rows
 
     def update(self, pixels: np.ndarray, reached: np.ndarray, exact: bool) -> None:
-        """Takes in a picture uint8 [H, W, 3] whose tokens are shown where `reached` bool [h, w] is set. `exact` sends every
-        row without loss."""
+        """Takes in a picture uint8 [H, W, 3] whose tokens are shown where `reached` bool [h, w] is set. `exact` sends
+        every row without loss."""
         rows, columns = reached.shape
         patches = pixels.reshape(rows, len(pixels) // rows, columns, -1, 3)
         for row in range(rows):
