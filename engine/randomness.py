@@ -12,6 +12,7 @@ import torch
 from torch import Tensor
 
 _MASK = 0xFFFFFFFF
+_BLOCK = 32
 
 
 class Purpose(IntEnum):
@@ -41,6 +42,7 @@ class Noise:
 
     def __init__(self, seed: int, device: torch.device) -> None:
         self.key, self.device = (seed & _MASK, seed >> 32 & _MASK), device
+        self._gumbel: dict[int, Tensor] = {}
 
     def uniform(self, purpose: Purpose, positions: Tensor, draw: int, count: int) -> Tensor:
         """[len(positions), count] numbers strictly between 0 and 1, float32, with 23 random bits each."""
@@ -52,6 +54,16 @@ class Noise:
         words = philox(counter, self.key).movedim(0, -1).reshape(len(positions), 4 * blocks)
         return ((words[:, :count] >> 9).float() + 0.5) * 2.0**-23
 
-    def gumbel(self, positions: Tensor, codes: int) -> Tensor:
-        """Standard Gumbel noise [len(positions), codes], one number for every position and code."""
-        return -torch.log(-torch.log(self.uniform(Purpose.NOISE, positions, 0, codes)))
+    def gumbel(self, start: int, count: int, codes: int) -> Tensor:
+        """Standard Gumbel noise [count, codes] of positions start, start + 1, ..: one number for every position and code.
+
+        It is the same however often a position is asked for; made in blocks, because single positions cost as much."""
+        first, last = start // _BLOCK, (start + count - 1) // _BLOCK
+        self._gumbel = {block: noise for block, noise in self._gumbel.items() if block >= first}
+        for block in range(first, last + 1):
+            if block not in self._gumbel:
+                positions = torch.arange(block * _BLOCK, (block + 1) * _BLOCK, device=self.device)
+                u = self.uniform(Purpose.NOISE, positions, 0, codes)
+                self._gumbel[block] = -torch.log(-torch.log(u))
+        rows = torch.cat([self._gumbel[block] for block in range(first, last + 1)])
+        return rows[start - first * _BLOCK :][:count]

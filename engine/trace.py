@@ -154,9 +154,9 @@ def _steps(columns: dict[str, str], header: Header) -> list[Step]:
     if (step["touched"] < 1).any() or step["touched"].astype(np.int64).sum() != len(position["position"]):
         raise TraceError("The trace is damaged: its steps do not add up to its positions.")
     length, ids = len(header.forced_ids), header.vocab_size + max(0, max(header.forced_ids)) + 1
-    if len(step["nfe"]) > length or len(position["token"]) and (
+    if len(step["nfe"]) > length or (len(position["token"]) and (
         position["position"].max() >= length or max(position["token"].max(), position["draft"].max()) >= ids
-    ):
+    )):
         raise TraceError("The trace is damaged: a position or a token lies outside the grid or the vocabulary.")
     if not all(np.isfinite(step[name]).all() for name in ("forward", "verify", "cache", "draft_seconds")):
         raise TraceError("The trace is damaged: a time is not a number.")
@@ -185,7 +185,7 @@ def _frames(order: list[Any], steps: list[list[Step]]) -> Iterable[Frame]:
         if not 0 <= lane < len(steps):
             raise TraceError("The trace is damaged: an event belongs to no lane.")
         step = next(queues[lane], None) if has_step else None
-        if has_step and step is None or error is not None and not isinstance(error, str):
+        if (has_step and step is None) or (error is not None and not isinstance(error, str)):
             raise TraceError("The trace is damaged: its events do not fit its steps.")
         yield Frame(lane, LaneState(state), step, error if error is None else error[:500])
     if any(next(queue, None) is not None for queue in queues):

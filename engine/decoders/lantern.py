@@ -1,0 +1,119 @@
+"""LANTERN (Jang et al., ICLR 2025): speculative decoding that lets a draft speak for its neighbours in the codebook."""
+
+from __future__ import annotations
+
+import functools
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from engine.decoders.refill import RefillDecoder, RefillSettings
+from engine.decoders.speculate import ratio, speculate
+from engine.decoders.window import Run, Verdict, Window
+from engine.laws import at, certain, draw, process, residual
+from engine.models.base import ImageModel
+from engine.randomness import Purpose
+from engine.records import Badge, Status
+from engine.settings import knob
+
+
+@dataclass(frozen=True, slots=True)
+class LanternSettings(RefillSettings):
+    """The paper's k = 1000 is for 16,384 codes (Sec. 5); the same share of 1,024 is 62. delta = 0.1 is its middle setting; a chain
+    of 5 is the depth of its trees. LANTERN++ bounds the added mass by (lambda - 1) p(x) instead."""
+
+    drafter: str = knob("eagle", "Who drafts: a small EAGLE network, or the model's own Jacobi guesses.",
+                        choices=("eagle", "jacobi"))  # fmt: skip
+    depth: int = knob(5, "How many tokens the EAGLE drafter guesses ahead.", low=1, high=16)
+    draws: str = knob("sampled", "Whether the drafter samples its guess or takes its likeliest token.",
+                      choices=("sampled", "top-1"))  # fmt: skip
+    k: int = knob(62, "How many of the codes nearest to the draft count as its neighbours, itself included.", low=1, high=1000)
+    bound: str = knob("delta", "How the borrowed mass is limited: by a constant, or in proportion (LANTERN++).",
+                      choices=("delta", "lambda"))  # fmt: skip
+    delta: float = knob(0.1, "How much probability a draft may borrow from its neighbours.", low=0.0, high=1.0)
+    lam: float = knob(2.0, "LANTERN++: the draft's own mass may grow to this many times itself.", low=1.0, high=10.0)
+
+
+class Lantern(RefillDecoder):
+    """Around the draft x, walk its k nearest codes, nearest first, as long as their target mass together stays within delta: the
+    set A. Accept x with probability min(1, p(A with x) / q(x)); refused, draw from R(p', q), where p' is p with the mass of A
+    moved to x (Sec. 4.2, Alg. 1; the paper calls the target q and the drafter p). delta = 0 is lossless."""
+
+    name, title, order = "lantern", "LANTERN", 5
+    idea = "A small network drafts; a guess may borrow the probability of tokens that look like it."
+    paper = "Jang et al., LANTERN, ICLR 2025"
+    badge = Badge.CHANGED_LAW
+    Settings = LanternSettings
+
+    @property
+    def eagle(self) -> bool:
+        """Whether an EAGLE network drafts here; a model without one drafts by its own Jacobi guesses."""
+        return self.settings.drafter == "eagle" and self.model.drafter is not None
+
+    def propose(self, run: Run, room: int) -> Window:
+        if not self.eagle:
+            return super().propose(run, room)
+        depth = min(self.settings.depth, room) if run.path else 0
+        tokens, laws = [], [run.laws[:0]]
+        positions = run.positions(depth)
+        u = run.noise.uniform(Purpose.DRAFT, positions, run.step, 1)[:, 0]
+        for i in range(depth):
+            position = positions[i : i + 1]
+            if i == 0:
+                committed = run.positions(len(run.path), run.frontier - len(run.path))
+                logits = self.model.drafter.extend(run.ctx, run.path, run.ids(run.tokens[committed], committed))
+            else:
+                logits = self.model.drafter.next(run.ctx, run.ids(tokens[-1], position - 1)[0])
+            run.drafter_passes += 1
+            law = process(logits[None], self.sampling, run.forced[position])
+            if self.settings.draws == "top-1":
+                law = certain(law.argmax(-1), law.shape[-1])
+            tokens.append(draw(law, u[i : i + 1]))
+            laws.append(law)
+        return Window(torch.cat([run.drafts[:0], *tokens]), torch.cat(laws))
+
+    def judge(self, run: Run, window: Window, p: Tensor) -> Verdict:
+        borrowed, added = self._borrow(p[:-1], window.drafts)
+        acceptance = ratio(at(p[:-1], window.drafts) + added, at(window.laws, window.drafts))
+        verdict = speculate(run, window, p, acceptance, self._refused)
+        if self.eagle:  # the drafter begins anew from what was committed: its other drafts are dropped
+            behind = torch.arange(len(p), device=p.device) >= verdict.count
+            verdict.status = torch.where(behind, int(Status.REJECTED), verdict.status)
+            verdict.tokens = torch.where(behind, verdict.drafts.clamp_min(0), verdict.tokens)
+            verdict.standing = False
+        return verdict
+
+    def _borrow(self, p: Tensor, x: Tensor) -> tuple[Tensor, Tensor]:
+        neighbours = nearest(self.model, min(self.settings.k, self.model.vocab_size))[x]
+        if self.settings.bound == "delta":
+            bound = torch.full_like(p[:, 0], self.settings.delta)
+        else:
+            bound = (self.settings.lam - 1) * at(p, x)
+        return borrow(p, neighbours, bound)
+
+    def _refused(self, x: Tensor, p: Tensor, q: Tensor) -> Tensor:
+        borrowed, added = self._borrow(p, x)
+        moved = p.masked_fill(borrowed, 0).scatter_add(-1, x[:, None], added[:, None])
+        return residual(moved, q)
+
+
+def borrow(p: Tensor, neighbours: Tensor, bound: Tensor) -> tuple[Tensor, Tensor]:
+    """Which tokens lend to each draft, bool [H, V], and how much in all, [H]; neighbours [H, k - 1], nearest first and without
+    the draft itself; bound [H]. A neighbour that would take the sum over the bound ends the walk."""
+    masses = p.gather(-1, neighbours)
+    within = masses.cumsum(-1) <= bound[:, None] + 1e-6
+    lenders = torch.zeros_like(p, dtype=torch.bool).scatter(-1, neighbours, within)
+    return lenders, (masses * within).sum(-1)
+
+
+@functools.lru_cache(maxsize=4)
+def nearest(model: ImageModel, k: int) -> Tensor:
+    """The k - 1 codes nearest to each code, itself left out, [V, k - 1], by L2 distance in the codebook."""
+    codebook = model.codebook.float()
+    rows = []
+    for block in torch.arange(len(codebook), device=codebook.device).split(1024):
+        distance = torch.cdist(codebook[block], codebook)
+        distance.scatter_(-1, block[:, None], torch.inf)
+        rows.append(distance.argsort(dim=-1, stable=True)[:, : k - 1])
+    return torch.cat(rows)

@@ -1,0 +1,84 @@
+"""Trees of drafts: which nodes stand beside the spine of a window, and who follows whom (SJD-PAC, Sec. 4.1).
+
+"K candidates for D positions" can be read in several ways, and the paper's Table 3 fits none of them in full:
+
+* `full`: every node of D levels, the root counted as the first, has the same K candidates below it. The released code does
+  this; K = 4, D = 3 are 21 nodes.
+* `deep`: the same with D levels below the root; 85 nodes for K = 4, D = 3.
+* `spine`: K candidates at each of D levels, but only the first has children.
+* `lanes`: K candidates below the root, each with a line of its own, D long.
+"""
+
+from __future__ import annotations
+
+import functools
+from dataclasses import dataclass
+
+READINGS = ("full", "spine", "lanes", "deep")
+
+
+@dataclass(frozen=True, slots=True)
+class Tree:
+    """Rows of one window: 0 the root, 1 .. H the spine, then side nodes.
+
+    parents[row] is the row it follows (the root's is 0); side[i] = (depth, candidate) of side node i, whose row is H + 1 + i;
+    children[row][k] is the row of candidate k below it, or -1; branching is the number of levels that have candidates.
+    """
+
+    spine: int
+    branching: int
+    parents: tuple[int, ...]
+    side: tuple[tuple[int, int], ...]
+    children: tuple[tuple[int, ...], ...]
+
+
+def side_nodes(K: int, D: int, reading: str) -> int:
+    """How many rows the tree takes beside its spine."""
+    return len(_branches(K, _levels(D, reading), reading))
+
+
+def _levels(D: int, reading: str) -> int:
+    return D - 1 if reading == "full" else D
+
+
+@functools.lru_cache(maxsize=256)
+def _branches(K: int, levels: int, reading: str) -> tuple[tuple[int, int, int], ...]:
+    """(depth, candidate, parent) of each side node; a parent below zero is spine node -parent - 1, else a side node."""
+    nodes: list[tuple[int, int, int]] = []
+    above = [-1]
+    for depth in range(1, levels + 1):
+        here = []
+        for parent in above:
+            on_spine = parent < 0
+            lane = 0 if on_spine else nodes[parent][1]
+            for k in range(K):
+                if on_spine and k == 0:
+                    here.append(-depth - 1)
+                elif reading in ("full", "deep") or (on_spine and (reading == "spine" or depth == 1)) or (
+                    reading == "lanes" and not on_spine and k == lane
+                ):
+                    nodes.append((depth, k, parent))
+                    here.append(len(nodes) - 1)
+        above = here if reading != "spine" else [-depth - 1]
+    return tuple(nodes)
+
+
+@functools.lru_cache(maxsize=256)
+def tree(window: int, room: int, K: int, D: int, reading: str) -> Tree:
+    """The tree of a window of `window` rows where at most `room` drafts fit below the root."""
+    levels = min(_levels(D, reading), room) if K > 1 else 0
+    branches = _branches(K, levels, reading)
+    spine = min(window - 1 - len(branches), room)
+
+    def row(node: int) -> int:
+        return -node - 1 if node < 0 else spine + 1 + node
+
+    parents = [0, *range(spine), *(row(parent) for _, _, parent in branches)]
+    children = [[-1] * K for _ in parents]
+    for depth in range(spine):
+        children[depth][0] = depth + 1
+    for node, (_, k, parent) in enumerate(branches):
+        children[row(parent)][k] = row(node)
+    return Tree(
+        spine, levels, tuple(parents), tuple((d, k) for d, k, _ in branches), tuple(tuple(below) for below in children)
+    )

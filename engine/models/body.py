@@ -1,0 +1,124 @@
+"""BodyModel: the generic adapter. Any Llama-like transformers body, called with a 4D mask, explicit positions and our cache.
+
+A family's file says only what differs: its prompt rows, embedding, head, forced tokens and pixels.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor, nn
+
+from engine.cache import WindowCache, ancestors
+from engine.models.base import ImageModel
+
+MAX_WINDOW = 128
+
+
+@dataclass(frozen=True, slots=True)
+class Prompt:
+    """Prompt rows as embeddings [R, P, D], conditional row first; `start` [R] counts each row's padding on the left."""
+
+    embeddings: Tensor
+    start: Tensor
+
+    def __post_init__(self) -> None:
+        if self.embeddings.dim() != 3 or self.start.shape != self.embeddings.shape[:1]:
+            raise ValueError(f"prompt rows {tuple(self.embeddings.shape)} and starts {tuple(self.start.shape)} do not fit")
+
+
+class BodyContext:
+    """One lane's cache, prompt and place in the sequence; `hidden` [R, L, D] are the last window's states."""
+
+    def __init__(self, prompt: Prompt, guidance: float, cache: WindowCache) -> None:
+        self.prompt, self.guidance, self.cache = prompt, guidance, cache
+        self.committed = 0
+        self.hidden: Tensor | None = None
+        self.drafter_state: object | None = None
+
+    @property
+    def prompt_rows(self) -> int:
+        """Prompt rows that go before the root in the next window: all but the last in the first, then none."""
+        return 0 if self.cache.base else self.prompt.embeddings.shape[1] - 1
+
+    def close(self) -> None:
+        self.cache = self.hidden = self.drafter_state = None
+
+
+class BodyModel(ImageModel):
+    """An ImageModel over `body(inputs_embeds, attention_mask, position_ids, past_key_values)`."""
+
+    body: nn.Module
+    dtype: torch.dtype
+
+    @abstractmethod
+    def prompt(self, text: str, guided: bool) -> Prompt:
+        """The prompt's rows: conditional, and unconditional too if guided."""
+
+    @abstractmethod
+    def embed(self, tokens: Tensor, positions: Tensor) -> Tensor:
+        """Tokens [L] at sequence positions [L] to embeddings [L, D]."""
+
+    @abstractmethod
+    def head(self, hidden: Tensor) -> Tensor:
+        """States [R, L, D] to logits over image codes [R, L, V]."""
+
+    def start(self, prompt: str, guidance: float) -> BodyContext:
+        rows = self.prompt(prompt, guidance != 1.0)
+        count, length = rows.embeddings.shape[:2]
+        config = self.body.config
+        heads = getattr(config, "num_key_value_heads", None) or config.num_attention_heads
+        dim = getattr(config, "head_dim", None) or config.hidden_size // config.num_attention_heads
+        slots = length + self.length + MAX_WINDOW
+        cache = WindowCache(config.num_hidden_layers, count, heads, slots, dim, self.dtype, self.device)
+        return BodyContext(rows, guidance, cache)
+
+    def forward(self, ctx: BodyContext, tokens: Tensor, parents: Sequence[int] | None = None) -> Tensor:
+        before, length = ctx.prompt_rows, len(tokens)
+        seen = ancestors(parents, length)
+        depth = (seen.sum(1) - 1).to(self.device)
+        positions = ctx.committed - 1 + depth
+        if ctx.committed == 0:
+            drafts = self.embed(tokens[1:], positions[1:])
+            fed = torch.cat([ctx.prompt.embeddings, drafts.expand(len(ctx.prompt.start), -1, -1)], 1)
+        else:
+            fed = self.embed(tokens, positions).expand(len(ctx.prompt.start), -1, -1)
+        ctx.cache.open(before + length)
+        slot = torch.cat([torch.arange(before, device=self.device), ctx.cache.base + before + depth])
+        hidden = self.body(
+            inputs_embeds=fed,
+            attention_mask=self._mask(ctx, before, seen),
+            position_ids=(slot - ctx.prompt.start[:, None]).clamp_min(0),
+            past_key_values=ctx.cache,
+            use_cache=True,
+        ).last_hidden_state
+        ctx.hidden = hidden[:, -length:]
+        return guide(self.head(ctx.hidden), ctx.guidance)
+
+    def _mask(self, ctx: BodyContext, before: int, seen: Tensor) -> Tensor:
+        """Additive mask [R, 1, T, base + T] for a window of `before` prompt rows, then a tree."""
+        length, base = len(seen), ctx.cache.base
+        visible = torch.ones(before + length, base + before + length, dtype=torch.bool)
+        visible[:before, base:] = visible[:before, base:].tril()
+        visible[before:, base + before :] = seen
+        slots = torch.arange(visible.shape[1])
+        padding = slots < ctx.prompt.start.cpu()[:, None]
+        # A padding row sees itself alone: a row that sees nothing at all would be a row of NaN.
+        itself = slots == base + torch.arange(before + length)[:, None]
+        allowed = (visible[None] & ~padding[:, None]) | itself
+        mask = torch.zeros(allowed.shape, dtype=self.dtype).masked_fill_(~allowed, torch.finfo(self.dtype).min)
+        return mask[:, None].to(self.device)
+
+    def keep(self, ctx: BodyContext, rows: Sequence[int]) -> None:
+        before = ctx.prompt_rows
+        ctx.cache.keep([*range(before), *(before + row for row in rows)])
+        ctx.committed += len(rows)
+
+
+def guide(logits: Tensor, guidance: float) -> Tensor:
+    """Classifier-free guidance on raw logits [R, L, V], conditional row first: u + s (c - u), float32 [L, V]."""
+    logits = logits.float()
+    return logits[0] if len(logits) == 1 else logits[1] + guidance * (logits[0] - logits[1])

@@ -1,0 +1,102 @@
+"""Toy models with known laws: small enough to enumerate every sequence."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from engine.models.base import ImageModel
+from engine.settings import Sampling
+
+
+class ToyContext:
+    """`kept` are the tokens made permanent: all that is committed but the newest, which is the next window's root."""
+
+    def __init__(self) -> None:
+        self.kept: list[int] | None = None
+        self.paths: list[list[int]] = []
+        self.drafted: list[int] = []
+
+    def close(self) -> None:
+        self.paths = []
+
+
+class ToyDrafter:
+    """Drafts from another toy's law: a drafter that knows the committed tokens, but the world wrongly."""
+
+    def __init__(self, codes: int, seed: int) -> None:
+        self.logits = _table(codes, seed)
+
+    def extend(self, ctx: ToyContext, rows: Sequence[int], tokens: Tensor) -> Tensor:
+        ctx.drafted = [*ctx.kept, int(tokens[-1])]
+        assert ctx.drafted[-len(tokens) :] == tokens.tolist(), "the drafter hears what was committed"
+        return self._law(ctx)
+
+    def next(self, ctx: ToyContext, token: Tensor) -> Tensor:
+        ctx.drafted.append(int(token))
+        return self._law(ctx)
+
+    def _law(self, ctx: ToyContext) -> Tensor:
+        return self.logits[_state(ctx.drafted, self.logits.shape[-1])]
+
+
+def _table(codes: int, seed: int) -> Tensor:
+    """Logits [codes + 1, codes + 1, codes] by the last two tokens; index `codes` stands for none, or a forced one."""
+    generator = torch.Generator().manual_seed(seed)
+    return 1.2 * torch.randn(codes + 1, codes + 1, codes, generator=generator)
+
+
+def _state(tokens: Sequence[int], codes: int) -> tuple[int, int]:
+    last = [codes, codes, *(min(token, codes) for token in tokens)]
+    return last[-2], last[-1]
+
+
+class Toy(ImageModel):
+    """A second-order Markov source over `codes` tokens on a grid; with `forced`, an end-of-line id follows each row."""
+
+    def __init__(self, grid: tuple[int, int] = (2, 2), codes: int = 3, *, forced: bool = False, seed: int = 0) -> None:
+        self.name, self.grid, self.vocab_size = "toy", grid, codes
+        self.device = torch.device("cpu")
+        self.codebook = torch.randn(codes, 2, generator=torch.Generator().manual_seed(seed + 1))
+        row = [-1] * grid[1] + [codes + 5] * forced
+        self.forced_ids = torch.tensor(row * grid[0])
+        self.logits = _table(codes, seed)
+        self.drafter = ToyDrafter(codes, seed + 7)
+        self.sampling = Sampling(guidance=1.0, top_k=0)
+
+    def start(self, prompt: str, guidance: float) -> ToyContext:
+        return ToyContext()
+
+    def forward(self, ctx: ToyContext, tokens: Tensor, parents: Sequence[int] | None = None) -> Tensor:
+        window = tokens.tolist()
+        ctx.paths = [[] if ctx.kept is None else [*ctx.kept, window[0]]]
+        for row in range(1, len(window)):
+            ctx.paths.append([*ctx.paths[row - 1 if parents is None else parents[row]], window[row]])
+        return torch.stack([self.logits[_state(path, self.vocab_size)] for path in ctx.paths])
+
+    def keep(self, ctx: ToyContext, rows: Sequence[int]) -> None:
+        for before, row in zip(rows, rows[1:], strict=False):
+            assert ctx.paths[row][:-1] == ctx.paths[before], "kept rows are one path"
+        ctx.kept = ctx.paths[rows[-1]]
+
+    def pixels(self, tokens: np.ndarray) -> np.ndarray:
+        shade = (tokens * 255 // max(1, self.vocab_size - 1)).astype(np.uint8)
+        return np.repeat(np.repeat(shade, 8, -2), 8, -1)[..., None].repeat(3, -1)
+
+    def law(self) -> dict[tuple[int, ...], float]:
+        """Every whole sequence, forced ids included, with its exact probability."""
+        probabilities = {}
+        free = [i for i, token in enumerate(self.forced_ids.tolist()) if token < 0]
+        for codes in itertools.product(range(self.vocab_size), repeat=len(free)):
+            sequence = self.forced_ids.tolist()
+            for i, code in zip(free, codes, strict=True):
+                sequence[i] = code
+            chance = 1.0
+            for i in free:
+                chance *= float(torch.softmax(self.logits[_state(sequence[:i], self.vocab_size)], -1)[sequence[i]])
+            probabilities[tuple(sequence)] = chance
+        return probabilities
