@@ -53,6 +53,11 @@ def load_vq(folder: Path) -> EmbeddedVQ:
     return EmbeddedVQ.from_pretrained(folder, dtype=torch.float32).to(DEVICE).eval().requires_grad_(False)
 
 
+def load_target(folder: Path) -> EmbeddedTarget:
+    """The trained target, on the device, in float32."""
+    return EmbeddedTarget.from_pretrained(folder, dtype=torch.float32).to(DEVICE)
+
+
 @torch.no_grad()
 def examples(vq: EmbeddedVQ, tokenizer: Tokenizer, seed: int, step: int, *, held_out: bool = False) -> Examples:
     """Batch number `step` of stream `seed`. Held-out ones have canonical captions, none dropped."""
@@ -142,7 +147,7 @@ def main() -> None:
     vq = load_vq(args.weights / "vq")
     folder = args.weights / "target"
     if args.warm:
-        target = EmbeddedTarget.from_pretrained(folder, dtype=torch.float32).to(DEVICE)
+        target = load_target(folder)
     else:
         target = EmbeddedTarget(target_config(tokenizer.get_vocab_size())).to(DEVICE)
         place_slots(target)
