@@ -47,6 +47,12 @@ class WindowCache:
         self.base += len(rows)
         self._window = 0
 
+    def roll_back(self, base: int) -> None:
+        """Forgets all but the first `base` slots."""
+        if not 0 <= base <= self.base:
+            raise IndexError(f"cannot go back to {base} slots: {self.base} are in use")
+        self.base, self._window = base, 0
+
 
 def ancestors(parents: Sequence[int] | None, length: int) -> Tensor:
     """bool [L, L]: row i may see row j, that is, j is i or an ancestor of i. `parents` None is a chain."""

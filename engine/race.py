@@ -4,7 +4,7 @@ Lanes take turns on the device. Each is charged its own forward, verification, c
 step is always the one whose clock is furthest behind: at every instant the frames show a true race, at whatever speed the
 machine manages, and whoever watches is charged to nobody.
 
-`python -m engine.race PROMPT --seed 7 --lanes ar,sjd --out race.json` runs one in a terminal (see engine/__main__ of that name).
+`python -m engine.race "red apple on sky clouds" --seed 7 --lanes ar,sjd --out race.json` runs one in a terminal.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ class Race:
         if isinstance(seed, bool) or not isinstance(seed, int) or not 0 <= seed <= MAX_SEED:
             raise SettingError(f"The seed is a whole number from 0 to {MAX_SEED}.")
         self.model, self.lanes, self.prompt, self.seed = model, tuple(lanes), prompt, seed
-        self.sampling = sampling if sampling is not None else Sampling()
+        self.sampling = sampling if sampling is not None else model.sampling
         self._stopped = False
 
     def stop(self) -> None:
@@ -103,3 +103,9 @@ class Race:
         finally:
             for steps in running.values():
                 steps.close()
+
+
+if __name__ == "__main__":
+    from engine.cli import main
+
+    main()

@@ -17,7 +17,8 @@ from typing import Any
 import numpy as np
 
 from engine.decoders import DECODERS
-from engine.race import MAX_LANES, MAX_PROMPT, MAX_SEED, Lane
+from engine.machine import machine
+from engine.race import MAX_LANES, MAX_PROMPT, MAX_SEED, Lane, Race
 from engine.records import Frame, LaneState, Position, Seconds, Status, Step
 from engine.settings import Sampling, SettingError
 
@@ -50,6 +51,15 @@ class Header:
     lanes: tuple[Lane, ...]
     machine: str
 
+    @staticmethod
+    def of(race: Race) -> Header:
+        """The header of a race that runs here."""
+        model = race.model
+        return Header(
+            race.prompt, race.seed, model.name, model.grid, model.vocab_size, tuple(model.forced_ids.tolist()),
+            race.sampling, race.lanes, machine(model.device),
+        )  # fmt: skip
+
     def __post_init__(self) -> None:
         height, width = self.grid
         if not (1 <= height <= MAX_SIDE and 1 <= width <= MAX_SIDE):
@@ -77,7 +87,7 @@ class Trace:
     def dumps(self) -> str:
         """The file's text."""
         head = dataclasses.asdict(self.header)
-        head["lanes"] = [{"decoder": l.decoder, "settings": dataclasses.asdict(l.settings)} for l in self.header.lanes]
+        head["lanes"] = [{"decoder": x.decoder, "settings": dataclasses.asdict(x.settings)} for x in self.header.lanes]
         lanes = [_columns([f.step for f in self.frames if f.lane == i and f.step]) for i in range(len(head["lanes"]))]
         order = [[f.lane, f.state.value, f.step is not None, f.error] for f in self.frames]
         return json.dumps({"format": FORMAT, "version": VERSION, "header": head, "order": order, "lanes": lanes})

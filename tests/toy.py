@@ -79,7 +79,7 @@ class Toy(ImageModel):
         return torch.stack([self.logits[_state(path, self.vocab_size)] for path in ctx.paths])
 
     def keep(self, ctx: ToyContext, rows: Sequence[int]) -> None:
-        for before, row in zip(rows, rows[1:], strict=False):
+        for before, row in itertools.pairwise(rows):
             assert ctx.paths[row][:-1] == ctx.paths[before], "kept rows are one path"
         ctx.kept = ctx.paths[rows[-1]]
 

@@ -34,7 +34,7 @@ class Decoder(ABC):
     def __init__(self, model: ImageModel, settings: Settings | None = None, sampling: Sampling | None = None) -> None:
         self.model = model
         self.settings = settings if settings is not None else self.Settings()
-        self.sampling = sampling if sampling is not None else Sampling()
+        self.sampling = sampling if sampling is not None else model.sampling
         if not isinstance(self.settings, self.Settings):
             raise TypeError(f"{self.name} takes {self.Settings.__qualname__}, not {type(self.settings).__qualname__}")
 

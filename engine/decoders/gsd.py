@@ -68,11 +68,8 @@ def group(p: Tensor, x: Tensor, codebook: Tensor, settings: GSDSettings) -> tupl
     members = order.gather(-1, ranks.clamp(0, p.shape[-1] - 1))
     gap = (p.gather(-1, members) - at(p, x)[:, None]).abs()
     apart = (codebook[members] - codebook[x][:, None]).square().sum(-1) / (4 * codebook.var(0, correction=0).sum())
-    if code:
-        close = (gap < settings.delta) & (apart < settings.d)
-    else:
-        close = (gap <= settings.delta) & (apart <= settings.d)
-    return members, exists & close | (members == x[:, None]) & exists
+    close = (gap < settings.delta) & (apart < settings.d) if code else (gap <= settings.delta) & (apart <= settings.d)
+    return members, exists & (close | (members == x[:, None]))
 
 
 def _rank(order: Tensor, x: Tensor) -> Tensor:

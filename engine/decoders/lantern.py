@@ -20,8 +20,8 @@ from engine.settings import knob
 
 @dataclass(frozen=True, slots=True)
 class LanternSettings(RefillSettings):
-    """The paper's k = 1000 is for 16,384 codes (Sec. 5); the same share of 1,024 is 62. delta = 0.1 is its middle setting; a chain
-    of 5 is the depth of its trees. LANTERN++ bounds the added mass by (lambda - 1) p(x) instead."""
+    """The paper's k = 1000 is for 16,384 codes (Sec. 5); the same share of 1,024 is 62. delta = 0.1 is its middle setting; a
+    chain of 5 is the depth of its trees. LANTERN++ bounds the added mass by (lambda - 1) p(x) instead."""
 
     drafter: str = knob("eagle", "Who drafts: a small EAGLE network, or the model's own Jacobi guesses.",
                         choices=("eagle", "jacobi"))  # fmt: skip
@@ -74,7 +74,7 @@ class Lantern(RefillDecoder):
         return Window(torch.cat([run.drafts[:0], *tokens]), torch.cat(laws))
 
     def judge(self, run: Run, window: Window, p: Tensor) -> Verdict:
-        borrowed, added = self._borrow(p[:-1], window.drafts)
+        _, added = self._borrow(p[:-1], window.drafts)
         acceptance = ratio(at(p[:-1], window.drafts) + added, at(window.laws, window.drafts))
         verdict = speculate(run, window, p, acceptance, self._refused)
         if self.eagle:  # the drafter begins anew from what was committed: its other drafts are dropped

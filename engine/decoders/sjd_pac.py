@@ -1,4 +1,4 @@
-"""SJD-PAC (Kang et al., 2026): proactive drafting at the root, adaptive continuation behind the first refusal. Exactly lossless."""
+"""SJD-PAC (Kang et al., 2026): proactive drafting at the root, adaptive continuation behind a refusal. Exactly lossless."""
 
 from __future__ import annotations
 

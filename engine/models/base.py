@@ -10,6 +10,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from engine.settings import Sampling
+
 
 class Context(Protocol):
     """One lane's hold on the model: its cache, and how many sequence positions are permanent."""
@@ -33,7 +35,8 @@ class ImageModel(ABC):
     """A model of image codes in raster order.
 
     Positions 0 .. length - 1 are the sequence the decoders fill in: the grid's codes row by row, with, in some models,
-    forced tokens between them, which no decoder samples. `forced_ids[n]` is the id forced at position n, or -1.
+    forced tokens between them, which no decoder samples. `forced_ids[n]` is the id forced at position n, or -1. `sampling` are
+    the settings it looks best with.
     """
 
     name: str
@@ -42,6 +45,7 @@ class ImageModel(ABC):
     codebook: Tensor
     device: torch.device
     forced_ids: Tensor
+    sampling: Sampling
     drafter: Drafter | None = None
 
     @property

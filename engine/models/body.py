@@ -37,7 +37,8 @@ class BodyContext:
         self.prompt, self.guidance, self.cache = prompt, guidance, cache
         self.committed = 0
         self.hidden: Tensor | None = None
-        self.drafter_state: object | None = None
+        self.drafter_cache: WindowCache | None = None
+        self.drafted: Tensor | None = None  # the drafter's latest guess of a hidden state [R, 1, D]
 
     @property
     def prompt_rows(self) -> int:
@@ -45,7 +46,7 @@ class BodyContext:
         return 0 if self.cache.base else self.prompt.embeddings.shape[1] - 1
 
     def close(self) -> None:
-        self.cache = self.hidden = self.drafter_state = None
+        self.cache = self.hidden = self.drafter_cache = self.drafted = None
 
 
 class BodyModel(ImageModel):

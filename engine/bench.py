@@ -1,0 +1,134 @@
+"""The bench: every lane over several prompts and seeds, raced on one machine in one run, as figures.
+
+`python -m engine.bench` prints a card for people and, last, one line of JSON. Speed-ups are ratios within this run: the lanes
+take turns, so a slow moment of the machine falls on all of them. Intervals are 95% (Student's t over the races).
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import statistics
+import sys
+from collections import Counter
+
+import torch
+
+from engine.cli import lane
+from engine.decoders import DECODERS
+from engine.machine import machine
+from engine.models import load
+from engine.models.base import ImageModel
+from engine.race import Lane, Race
+from engine.records import LaneState, Standing
+from engine.settings import SettingError
+
+PROMPTS = (
+    "red apple on sky clouds",
+    "cat on green grass",
+    "rocket on night stars at the top right",
+    "pineapple on yellow sand",
+    "penguin on white snow at the left",
+    "guitar on red",
+)
+# Two-sided 95% points of Student's t for 1, 2, .. degrees of freedom; beyond them the normal's is near enough.
+_T = (12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228, 2.201, 2.179, 2.160, 2.145, 2.131)
+
+
+def race(model: ImageModel, lanes: list[Lane], prompt: str, seed: int) -> list[Standing]:
+    """Runs one race to its end. Raises RuntimeError if a lane fails."""
+    standings = [Standing() for _ in lanes]
+    for frame in Race(model, lanes, prompt, seed):
+        if frame.state is LaneState.FAILED:
+            raise RuntimeError(f"{lanes[frame.lane].decoder} failed: {frame.error}")
+        if frame.step:
+            standings[frame.lane].add(frame.step)
+    return standings
+
+
+def mean(values: list[float]) -> dict[str, float]:
+    """Mean and the half-width of its 95% interval (0 for a single value)."""
+    n = len(values)
+    spread = 0.0
+    if n > 1:
+        spread = (_T[n - 2] if n - 2 < len(_T) else 1.96) * statistics.stdev(values) / math.sqrt(n)
+    return {"mean": round(statistics.fmean(values), 4), "plus_minus": round(spread, 4)}
+
+
+def figures(runs: list[Standing], baseline: list[Standing] | None) -> dict:
+    """One lane's figures over its races; `baseline` are vanilla AR's in the same races."""
+    steps = [len(run.lengths) for run in runs]
+
+    def per_step(part: str) -> dict[str, float]:
+        return mean([1e3 * getattr(run.seconds, part) / n for run, n in zip(runs, steps, strict=True)])
+
+    result = {
+        "nfe": mean([run.nfe for run in runs]),
+        "step_compression": mean([run.step_compression for run in runs]),
+        "mean_acceptance_length": mean([run.mean_acceptance_length for run in runs]),
+        "acceptance_histogram": dict(sorted(Counter(n for run in runs for n in run.lengths).items())),
+        "drafter_passes": mean([run.drafter_passes for run in runs]),
+        "seconds": mean([run.seconds.total for run in runs]),
+        "ms_per_pass": per_step("forward"),
+        "ms_per_step": {part: per_step(part) for part in ("total", "forward", "verify", "cache", "draft")},
+        "outside_forward": mean([1 - run.seconds.forward / run.seconds.total for run in runs]),
+    }
+    if baseline:
+        pairs = list(zip(baseline, runs, strict=True))
+        result["speed_up"] = mean([ar.seconds.total / run.seconds.total for ar, run in pairs])
+    return result
+
+
+def card(result: dict) -> str:
+    """The figures as a table in Markdown."""
+    rows = [
+        f"{result['model']}, {result['races']} races ({result['prompts']} prompts x {result['seeds']} seeds), {result['machine']}",
+        "",
+        "| lane | passes | tokens / pass | seconds | speed-up over AR | ms / pass | outside forward |",
+        "| --- | --- | --- | --- | --- | --- | --- |",
+    ]
+    for name, f in result["lanes"].items():
+        speed_up = f"{f['speed_up']['mean']:.2f} ± {f['speed_up']['plus_minus']:.2f}" if "speed_up" in f else "-"
+        rows.append(
+            f"| {DECODERS[name.partition(':')[0]].title}{name[len(name.partition(':')[0]):]} | {f['nfe']['mean']:.0f} "
+            f"| {f['step_compression']['mean']:.2f} ± {f['step_compression']['plus_minus']:.2f} "
+            f"| {f['seconds']['mean']:.2f} | {speed_up} | {f['ms_per_pass']['mean']:.1f} "
+            f"| {100 * f['outside_forward']['mean']:.0f}% |"
+        )
+    return "\n".join(rows)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="python -m engine.bench", description=__doc__.splitlines()[0])
+    parser.add_argument("--lanes", default=",".join(DECODERS), help="comma-separated; knobs as in sjd:window=32")
+    parser.add_argument("--prompts", type=int, default=len(PROMPTS), help="how many of the built-in prompts")
+    parser.add_argument("--seeds", type=int, default=2)
+    args = parser.parse_args()
+    if not 1 <= args.prompts <= len(PROMPTS) or args.seeds < 1:
+        parser.error(f"1 to {len(PROMPTS)} prompts, and at least one seed")
+    names = [text.strip() for text in args.lanes.split(",")]
+    try:
+        lanes = [lane(name) for name in names]
+    except SettingError as error:
+        parser.error(str(error))
+    model = load()
+    race(model, lanes, PROMPTS[0], 1000)  # warms caches and allocators up; not counted
+    runs: list[list[Standing]] = []
+    for prompt in PROMPTS[: args.prompts]:
+        for seed in range(args.seeds):
+            runs.append(race(model, lanes, prompt, seed))
+            print(f"{len(runs)}/{args.prompts * args.seeds} {prompt}, seed {seed}", file=sys.stderr)
+    by_lane = list(zip(*runs, strict=True))
+    ar = by_lane[names.index("ar")] if "ar" in names else None
+    result = {
+        "model": model.name, "machine": machine(model.device), "torch": torch.__version__, "races": len(runs),
+        "prompts": args.prompts, "seeds": args.seeds,
+        "lanes": {name: figures(list(lane_runs), ar and list(ar)) for name, lane_runs in zip(names, by_lane, strict=True)},
+    }  # fmt: skip
+    print(card(result), end="\n\n")
+    print(json.dumps(result))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,88 @@
+"""A race in a terminal: a table as it goes, and the final one."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+from engine.decoders import DECODERS
+from engine.models import load
+from engine.race import Lane, Race
+from engine.records import Frame, LaneState, Standing
+from engine.settings import SettingError, knobs
+from engine.trace import Header, Trace
+
+_COLUMNS = f"{'lane':14}{'tokens':>12}{'passes':>8}{'seconds':>9}{'tokens/pass':>13}  "
+
+
+def lane(text: str) -> Lane:
+    """A lane from "sjd" or "sjd:window=32;init=horizontal repeat". Raises SettingError."""
+    name, _, rest = text.partition(":")
+    if name not in DECODERS:
+        raise SettingError(f"There is no decoder called {name!r}; there are {', '.join(DECODERS)}.")
+    kinds = {knob: type(default) for knob, _, default in knobs(DECODERS[name].Settings)}
+    values = {}
+    for pair in filter(None, rest.split(";")):
+        key, _, value = pair.partition("=")
+        if key not in kinds:
+            raise SettingError(f"{name} has no knob {key!r}; it has {', '.join(kinds) or 'none'}.")
+        try:
+            values[key] = value == "true" if kinds[key] is bool else kinds[key](value)
+        except ValueError as error:
+            raise SettingError(f"{key} of {name} is a number, not {value!r}.") from error
+    return Lane(name, DECODERS[name].Settings(**values))
+
+
+def table(lanes: Sequence[Lane], standings: Sequence[Standing], states: Sequence[LaneState], length: int) -> str:
+    """The standings as text, one row a lane."""
+    rows = [_COLUMNS]
+    for entry, standing, state in zip(lanes, standings, states, strict=True):
+        rows.append(
+            f"{DECODERS[entry.decoder].title:14}{standing.frontier:6}/{length:<5}{standing.nfe:8}{standing.seconds.total:9.2f}"
+            f"{standing.step_compression:13.2f}  {state.value}"
+        )
+    return "\n".join(rows)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="python -m engine.race", description="Race decoders over one prompt and seed.")
+    parser.add_argument("prompt")
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--lanes", default=",".join(name for name, d in DECODERS.items() if d.default),
+                        help="comma-separated; knobs as in sjd:window=32;init=horizontal repeat")  # fmt: skip
+    parser.add_argument("--out", type=Path, help="write the trace here")
+    args = parser.parse_args()
+    try:
+        race = Race(load(), [lane(text.strip()) for text in args.lanes.split(",")], args.prompt, args.seed)
+    except SettingError as error:
+        parser.error(str(error))
+    if args.out and not args.out.parent.is_dir():
+        parser.error(f"there is no folder {args.out.parent} to write the trace to")
+    frames: list[Frame] = []
+    standings = [Standing() for _ in race.lanes]
+    states = [LaneState.WAITING for _ in race.lanes]
+    shown = 0.0
+    try:
+        for frame in race:
+            frames.append(frame)
+            states[frame.lane] = frame.state
+            if frame.step:
+                standings[frame.lane].add(frame.step)
+            if frame.error:
+                print(f"{DECODERS[race.lanes[frame.lane].decoder].title} failed: {frame.error}", file=sys.stderr)
+            if time.monotonic() - shown > 1:
+                print(table(race.lanes, standings, states, race.model.length), end="\n\n")
+                shown = time.monotonic()
+    except KeyboardInterrupt:
+        print("stopped")
+    print(table(race.lanes, standings, states, race.model.length))
+    header = Header.of(race)
+    print(f"\n{header.prompt!r}, seed {header.seed}, on {header.machine}")
+    if args.out:
+        args.out.write_text(Trace(header, tuple(frames)).dumps())
+        print(f"trace: {args.out}")
+    if LaneState.FAILED in states:
+        sys.exit(1)

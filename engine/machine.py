@@ -1,0 +1,24 @@
+"""The machine's name, as every figure that is measured must carry it."""
+
+from __future__ import annotations
+
+import os
+import platform
+from pathlib import Path
+
+import torch
+
+
+def machine(device: torch.device) -> str:
+    """One line: the device, its cores or memory, and torch's version."""
+    if device.type == "cuda":
+        properties = torch.cuda.get_device_properties(device)
+        return f"{properties.name}, {properties.total_memory / 2**30:.0f} GiB, torch {torch.__version__}"
+    names = [line.partition(":")[2].strip() for line in _cpuinfo() if line.startswith("model name")]
+    name = names[0] if names else platform.processor() or platform.machine()
+    return f"{name}, {os.cpu_count()} cores, {torch.get_num_threads()} threads, torch {torch.__version__}"
+
+
+def _cpuinfo() -> list[str]:
+    file = Path("/proc/cpuinfo")  # Linux alone has it
+    return file.read_text().splitlines() if file.exists() else []

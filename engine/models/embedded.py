@@ -1,0 +1,64 @@
+"""The embedded model: small enough to live in the repository. Made from nothing by `train/`; its card is weights/README.md."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import torch
+from tokenizers import Tokenizer
+from torch import Tensor
+
+from engine.models.body import BodyModel, Prompt
+from engine.models.eagle import EagleDrafter
+from engine.models.embedded_networks import EmbeddedDrafter, EmbeddedTarget, EmbeddedVQ
+from engine.settings import Sampling
+
+WEIGHTS = Path(__file__).parents[2] / "weights"
+
+
+class EmbeddedModel(BodyModel):
+    """16 x 16 codes of 8 x 8 pixels, from captions like "red apple on sky clouds"."""
+
+    name = "embedded"
+
+    def __init__(self, weights: Path = WEIGHTS, device: str = "cpu") -> None:
+        """Raises FileNotFoundError, naming the folder, where the weights are not."""
+        for part in ("vq", "target", "drafter", "captions"):
+            if not (weights / part).exists():
+                raise FileNotFoundError(f"{weights / part} is missing; train/ makes it, or check out the repository again")
+        self.device, self.dtype = torch.device(device), torch.float32
+        self.target = EmbeddedTarget.from_pretrained(weights / "target", dtype=self.dtype).to(self.device).eval()
+        # Channels last is the layout in which convolutions are fast on a CPU.
+        self.vq = EmbeddedVQ.from_pretrained(weights / "vq", dtype=self.dtype)
+        self.vq = self.vq.to(self.device, memory_format=torch.channels_last).eval()
+        self.tokenizer = Tokenizer.from_file(str(weights / "captions" / "tokenizer.json"))
+        self.world = json.loads((weights / "world.json").read_text())
+        self.sampling = Sampling(**self.world["sampling"])
+        side = int(self.target.config.image_tokens**0.5)
+        self.grid, self.vocab_size = (side, side), self.vq.config.codes
+        self.codebook = self.vq.codebook.detach()
+        self.forced_ids = torch.full((side * side,), -1)
+        self.body = self.target.model
+        network = EmbeddedDrafter.from_pretrained(weights / "drafter", dtype=self.dtype).to(self.device).eval()
+        self.drafter = EagleDrafter(network, self)
+
+    def prompt(self, text: str, guided: bool) -> Prompt:
+        ids = torch.tensor([self.tokenizer.encode(text).ids], device=self.device)
+        if guided:  # a caption of padding alone is what the model was trained without a caption on
+            ids = torch.cat([ids, torch.zeros_like(ids)])
+        return Prompt(self.target.embed_caption(ids), torch.zeros(len(ids), dtype=torch.long, device=self.device))
+
+    def embed(self, tokens: Tensor, positions: Tensor) -> Tensor:
+        return self.target.embed_codes(tokens, positions)
+
+    def head(self, hidden: Tensor) -> Tensor:
+        return self.target.lm_head(hidden)
+
+    @torch.inference_mode()
+    def pixels(self, tokens: np.ndarray) -> np.ndarray:
+        codes = torch.as_tensor(np.asarray(tokens), dtype=torch.long, device=self.device)
+        drawn = self.vq.decode(codes if codes.dim() == 3 else codes[None])
+        pictures = ((drawn.clamp(-1, 1) + 1) * 127.5).round().byte().permute(0, 2, 3, 1).cpu().numpy()
+        return pictures if codes.dim() == 3 else pictures[0]
