@@ -25,6 +25,7 @@ function mountBoard(root, watch, stopped) {
       [halted, replay] = [false, null];
       images.clear();
       cards = makeCards(part("lanes"), part("lane-template"), value.lanes);
+      if (value.prompt && part("lanes").getBoundingClientRect().top > 0.6 * innerHeight) board.scrollIntoView();
     }
     announce(before);
     refresh();
@@ -97,6 +98,7 @@ function mountBoard(root, watch, stopped) {
     part("prompt").textContent = snapshot.prompt || "Type a prompt, press Race.";
     const facts = [`seed ${snapshot.seed}`, snapshot.model, snapshot.machine, `${snapshot.grid.join(" × ")} tokens`];
     part("meta").textContent = snapshot.prompt ? facts.filter(Boolean).join(" · ") : INTRODUCTION;
+    part("pace").textContent = state === "racing" ? SLOWER : "";
     part("note").textContent = snapshot.note;
     part("note").hidden = !snapshot.note;
     part("again").disabled = !over() || lengthOf(race, "passes") === 0;
@@ -108,8 +110,10 @@ function mountBoard(root, watch, stopped) {
     const total = snapshot.grid[0] * snapshot.grid[1];
     card.root.dataset.state = entry.state;
     card.root.dataset.hash = entry.n === total ? hashTokens(lane.tokens, snapshot.digits, total) : "";
-    card.part("idea").hidden = entry.n > 0;
-    card.part("passes").textContent = entry.passes + (entry.drafter ? ` + ${entry.drafter} drafter` : "");
+    card.part("about").hidden = entry.n > 0;
+    card.part("passes").textContent = entry.passes;
+    card.part("drafter").textContent = entry.drafter;
+    card.part("drafter-row").hidden = !entry.drafter;
     card.part("seconds").textContent = inSeconds(entry.seconds);
     card.part("compression").textContent = entry.passes ? entry.compression.toFixed(2) : "–";
     card.part("progress").firstChild.style.width = `${(100 * entry.n) / total}%`;
@@ -174,6 +178,8 @@ const INTRODUCTION =
   "Every lane decodes the same picture with the same model from the same seed, each by its own method, " +
   "and is charged only for its own time.";
 
+const SLOWER = "Lanes take turns on this machine, so the race is shown slower than its clocks run.";
+
 function makeCards(container, template, lanes) {
   container.replaceChildren();
   container.style.setProperty("--columns", lanes.length > 6 ? 4 : Math.max(3, lanes.length));
@@ -188,6 +194,7 @@ function makeCards(container, template, lanes) {
     part("badge").title = lane.promise;
     part("badge").dataset.badge = lane.badge;
     part("idea").textContent = lane.idea;
+    part("paper").textContent = lane.paper;
     container.append(root);
     return { root, part, canvas: part("frame").querySelector("canvas"), picture: document.createElement("canvas") };
   });
