@@ -82,8 +82,9 @@ def load(file: Path = TOKENIZER) -> Tokenizer:
 
 
 def save_world(file: Path = WORLD) -> None:
-    """What the model knows, for the page's hints."""
+    """What the model knows, for the page's hints; what else stands in `file` stays."""
     glyphs, grounds, places = vocabulary()
-    world = {"glyphs": glyphs, "grounds": grounds, "places": places}
+    world = json.loads(file.read_text()) if file.exists() else {}
+    world |= {"glyphs": glyphs, "grounds": grounds, "places": places}
     file.parent.mkdir(parents=True, exist_ok=True)
     file.write_text(json.dumps(world, indent=1, ensure_ascii=False) + "\n")

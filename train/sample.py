@@ -1,0 +1,53 @@
+"""Pictures by vanilla AR, many at a time, for the evaluation alone: the decoders that race live in `engine/`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torch import Tensor
+from transformers import DynamicCache
+
+from engine.models.embedded_networks import EmbeddedTarget, EmbeddedVQ
+
+
+@dataclass(frozen=True, slots=True)
+class Sampling:
+    """Classifier-free guidance scale, number of codes kept, temperature."""
+
+    guidance: float = 2.0
+    top_k: int = 256
+    temperature: float = 1.0
+
+
+def law(conditional: Tensor, unconditional: Tensor, sampling: Sampling) -> Tensor:
+    """Two rows of logits [..., V] to one row of probabilities: guidance, temperature, top-k (ties are kept)."""
+    logits = (unconditional + sampling.guidance * (conditional - unconditional)) / sampling.temperature
+    least = logits.topk(min(sampling.top_k, logits.shape[-1]), -1).values[..., -1:]
+    return logits.masked_fill(logits < least, -torch.inf).softmax(-1)
+
+
+@torch.inference_mode()
+def draw_codes(target: EmbeddedTarget, captions: Tensor, sampling: Sampling, seed: int) -> Tensor:
+    """One sample for each caption [B, P], after that many unconditional rows: codes [B, 256]."""
+    noise = torch.Generator(captions.device).manual_seed(seed)
+    count, first = captions.shape[0], captions.shape[1] + 1
+    cache = DynamicCache(config=target.config)
+    embedded = target.embed_caption(torch.cat([captions, torch.zeros_like(captions)]))
+    slots = torch.arange(first, device=captions.device)[None]
+    codes = []
+    for position in range(target.config.image_tokens):
+        out = target.model(inputs_embeds=embedded, position_ids=slots, past_key_values=cache, use_cache=True)
+        conditional, unconditional = target.lm_head(out.last_hidden_state[:, -1]).float().split(count)
+        codes.append(torch.multinomial(law(conditional, unconditional, sampling), 1, generator=noise))
+        embedded = target.embed_codes(codes[-1].repeat(2, 1), torch.tensor([position], device=captions.device))
+        slots = torch.tensor([[first + position]], device=captions.device)
+    return torch.cat(codes, 1)
+
+
+@torch.inference_mode()
+def pictures(vq: EmbeddedVQ, codes: Tensor) -> np.ndarray:
+    """Codes [B, 256] to pixels, uint8 [B, 128, 128, 3]."""
+    drawn = torch.cat([vq.decode(some.unflatten(1, (16, 16))) for some in codes.split(16)])
+    return ((drawn.clamp(-1, 1) + 1) * 127.5).round().byte().permute(0, 2, 3, 1).cpu().numpy()
