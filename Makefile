@@ -1,0 +1,50 @@
+# `make run` starts the page, `make test` proves it. Both set everything up themselves.
+.DEFAULT_GOAL := help
+PYTHON ?= $(shell command -v python3.12 >/dev/null 2>&1 && python3.12 -c '' 2>/dev/null && echo python3.12 || echo python3)
+VENV := .venv
+BIN := $(VENV)/bin
+SUDO := $(shell [ "$$(id -u)" = 0 ] || echo sudo -n)
+
+.PHONY: help run test lint setup tools clean
+
+help:
+	@echo "make run    start the page on http://127.0.0.1:7860"
+	@echo "make test   run the tests"
+	@echo "make lint   run ruff"
+	@echo "make clean  remove the virtual environment"
+
+run: $(VENV)/.run
+	$(BIN)/python app.py
+
+test: $(VENV)/.test tools lint
+	$(BIN)/python -m pytest -q -n 2 --dist loadfile
+
+lint: $(VENV)/.test
+	$(BIN)/ruff check .
+
+$(VENV)/.made:
+	@$(PYTHON) -c 'import sys; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 12))' || \
+		{ echo "Photo Finish needs Python 3.11 or 3.12; $(PYTHON) is $$($(PYTHON) --version 2>&1). Try: make PYTHON=python3.12 run"; exit 1; }
+	@$(PYTHON) -m venv $(VENV) || { rm -rf $(VENV); echo "Making a virtual environment failed. On Debian or Ubuntu: apt-get install python3-venv"; exit 1; }
+	@touch $@
+
+$(VENV)/.run: $(VENV)/.made requirements.txt constraints.txt
+	$(BIN)/pip install --quiet --disable-pip-version-check -r requirements.txt -c constraints.txt
+	@touch $@
+
+$(VENV)/.test: $(VENV)/.made requirements.txt requirements-dev.txt constraints.txt
+	$(BIN)/pip install --quiet --disable-pip-version-check -r requirements-dev.txt -c constraints.txt
+	@touch $@ $(VENV)/.run
+
+# What the tests need that pip does not have: a browser, a JavaScript engine, the emoji font.
+tools:
+	@missing=""; \
+	command -v chromium >/dev/null 2>&1 || missing="$$missing chromium"; \
+	command -v node >/dev/null 2>&1 || missing="$$missing nodejs"; \
+	[ -f /usr/share/fonts/truetype/noto/NotoColorEmoji.ttf ] || missing="$$missing fonts-noto-color-emoji"; \
+	[ -z "$$missing" ] || { echo "installing$$missing"; \
+	  { $(SUDO) apt-get update -qq && DEBIAN_FRONTEND=noninteractive $(SUDO) apt-get install -y -qq $$missing >/dev/null; } || \
+	  { echo "The tests need$$missing. On Debian or Ubuntu: apt-get install$$missing"; exit 1; }; }
+
+clean:
+	rm -rf $(VENV)
