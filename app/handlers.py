@@ -15,8 +15,9 @@ import torch
 
 from app.form import MAX_MESSAGE, read
 from app.settings import SETTINGS
-from app.world import hint
+from app.world import hint, words
 from engine.decoders import DECODERS
+from engine.models import load
 from engine.models.base import ImageModel
 from engine.race import Lane, Race
 from engine.settings import SettingError
@@ -33,6 +34,7 @@ class Races:
 
     def __init__(self, model: ImageModel) -> None:
         self.model = model
+        self._known = words(getattr(model, "world", {}))
         self._running: dict[str | None, Race] = {}
 
     def idle(self) -> dict[str, Any]:
@@ -48,7 +50,7 @@ class Races:
         except SettingError as error:
             raise gr.Error(str(error)[:MAX_MESSAGE], print_exception=False) from error
         board = Board(header(self.model, race.lanes, race.prompt, race.seed, race.sampling), self.model.pixels)
-        board.note = hint(race.prompt)
+        board.note = hint(race.prompt, self._known)
         session = request.session_hash if request else None
         self._running[session] = race
         started, drawing, frames, updates = time.monotonic(), 0.0, 0, 0
@@ -95,8 +97,6 @@ class Races:
 
 def load_model() -> ImageModel:
     """The model that came with the repository."""
-    from engine.models import load
-
     torch.set_num_threads(2)
     return load("embedded")
 
@@ -104,9 +104,7 @@ def load_model() -> ImageModel:
 def header(model: ImageModel, lanes: Any, prompt: str, seed: int, sampling: Any) -> Header:
     """What the board says of a race."""
     forced = tuple(int(token) for token in model.forced_ids)
-    return Header(
-        prompt, seed, model.name, model.grid, model.vocab_size, forced, sampling, tuple(lanes), machine(model)
-    )
+    return Header(prompt, seed, model.name, model.grid, model.vocab_size, forced, sampling, tuple(lanes), machine(model))
 
 
 def machine(model: ImageModel) -> str:

@@ -1,31 +1,25 @@
-"""The embedded model's world: the words it was trained on, for examples and for an honest hint."""
+"""The model's world: the words it was trained on, for an honest hint about a prompt beyond them."""
 
 from __future__ import annotations
 
-import json
 import re
-from functools import cache
-from pathlib import Path
+from typing import Any
 
-WORLD = Path(__file__).parent.parent / "weights" / "world.json"
 FILLERS = frozenset(["a", "an", "and", "at", "in", "of", "on", "the", "with", "to", "is"])
 EXAMPLES = ("red apple on sky clouds", "octopus on blue gradient", "rocket on yellow stripes", "cactus on grass")
 
 
-@cache
-def words() -> frozenset[str]:
-    """Every word of every caption that the model may have seen; empty where that is not known."""
-    if not WORLD.exists():
-        return frozenset()
-    lists = [entries for entries in json.loads(WORLD.read_text()).values() if isinstance(entries, list)]
-    return frozenset(word for entries in lists for entry in entries for word in _split(str(entry)))
+def words(world: dict[str, Any]) -> frozenset[str]:
+    """Every word of every list of names in a model's world."""
+    lists = [names for names in world.values() if isinstance(names, list)]
+    return frozenset(word for names in lists for name in names for word in _split(str(name)))
 
 
-def hint(prompt: str) -> str:
-    """What the visitor should know about a prompt that is not, or only in part, of the model's world; else nothing."""
+def hint(prompt: str, known: frozenset[str]) -> str:
+    """What the visitor should know about a prompt that is not, or only in part, of the world; nothing else."""
     asked = [word for word in _split(prompt) if word not in FILLERS]
-    strange = [word for word in asked if word not in words()]
-    if not words() or (asked and not strange):
+    strange = [word for word in asked if word not in known]
+    if not known or (asked and not strange):
         return ""
     if len(strange) == len(asked):
         return f"The model knows no word of this prompt and draws what it likes. It knows scenes like “{EXAMPLES[0]}”."

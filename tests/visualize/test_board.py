@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import base64
 import io
+import itertools
 import json
 from typing import Any
 
@@ -43,7 +44,7 @@ def race() -> tuple[Header, list[Frame]]:
 
 def test_committed_strings_only_grow(race) -> None:
     shots = snapshots(*race)
-    for before, after in zip(shots, shots[1:], strict=False):
+    for before, after in itertools.pairwise(shots):
         for old, new in zip(before["lanes"], after["lanes"], strict=True):
             for name, digits in GROWING.items():
                 assert new[name].startswith(old[name])
@@ -162,7 +163,7 @@ def test_a_failed_lane_says_why_and_the_others_finish() -> None:
 
 def test_five_lanes_travel_in_under_25_kB_an_update() -> None:
     shots = snapshots(*run(FIVE, side=16), every=8)
-    sent = [len(json.dumps(diff(old, new))) for old, new in zip(shots, shots[1:], strict=False)]
+    sent = [len(json.dumps(diff(old, new))) for old, new in itertools.pairwise(shots)]
     assert sum(sent) / len(sent) < 25_000
 
 

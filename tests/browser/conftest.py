@@ -1,0 +1,144 @@
+"""The real page in Debian's Chromium: servers over toy models in this process, and `python app.py` in its own."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import httpx
+import pytest
+from playwright.sync_api import Browser, Page, sync_playwright
+
+from app.ui import LAUNCH, build
+from engine.models.base import ImageModel
+from tests.app.test_handlers import Watched
+
+ROOT = Path(__file__).parent.parent.parent
+QUIET = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
+         "--disable-component-update", "--disable-sync"]  # fmt: skip
+
+
+class Slow(Watched):
+    """A toy whose race can be caught in the middle."""
+
+    pause = 0.02
+
+    def forward(self, *window):
+        time.sleep(self.pause)
+        return super().forward(*window)
+
+
+@contextmanager
+def served(model: ImageModel) -> Iterator[str]:
+    demo = build(model)
+    demo.launch(**LAUNCH, prevent_thread_lock=True, quiet=True)
+    try:
+        yield demo.local_url
+    finally:
+        demo.close()
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Browser]:
+    binary = shutil.which("chromium") or shutil.which("chromium-browser")
+    if binary is None:
+        pytest.fail("These tests need Debian's Chromium: sudo apt-get install --yes chromium")
+    with sync_playwright() as playwright:
+        chromium = playwright.chromium.launch(executable_path=binary, args=QUIET)
+        yield chromium
+        chromium.close()
+
+
+@pytest.fixture(scope="module")
+def quick_model() -> Watched:
+    return Watched()
+
+
+@pytest.fixture(scope="module")
+def quick(quick_model: Watched) -> Iterator[str]:
+    """A page whose races take a moment."""
+    with served(quick_model) as url:
+        yield url
+
+
+@pytest.fixture
+def slow_model() -> Slow:
+    return Slow()
+
+
+@pytest.fixture
+def slow(slow_model: Slow) -> Iterator[str]:
+    """A page whose races take a second or two."""
+    with served(slow_model) as url:
+        yield url
+
+
+@pytest.fixture(scope="module")
+def real(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """`python app.py`, with the model that came with the repository."""
+    with closing(socket.socket()) as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    output = tmp_path_factory.mktemp("app") / "output.txt"
+    url = f"http://127.0.0.1:{port}/"
+    with output.open("w") as file:
+        app = subprocess.Popen(
+            [sys.executable, str(ROOT / "app.py")], env={**os.environ, "GRADIO_SERVER_PORT": str(port)},
+            stdout=file, stderr=subprocess.STDOUT,
+        )  # fmt: skip
+    try:
+        wait_until(lambda: answers(url) or app.poll() is not None, 120)
+        assert app.poll() is None, output.read_text()
+        yield url
+    finally:
+        app.terminate()
+        app.wait(30)
+
+
+@pytest.fixture
+def open_page(browser: Browser) -> Iterator[Callable[..., Page]]:
+    """Opens a page. Afterwards nothing may have gone wrong in its console, and no request have left the machine."""
+    complaints: list[str] = []
+    contexts = []
+
+    def asked(url: str) -> None:
+        if urlsplit(url).scheme in ("http", "https") and urlsplit(url).hostname != "127.0.0.1":
+            complaints.append(f"asked for {url}")
+
+    def opened(url: str, width: int = 1400, height: int = 1000, query: str = "") -> Page:
+        contexts.append(browser.new_context(viewport={"width": width, "height": height}))
+        page = contexts[-1].new_page()
+        page.on("console", lambda message: message.type == "error" and complaints.append(message.text))
+        page.on("pageerror", lambda error: complaints.append(str(error)))
+        page.on("request", lambda request: asked(request.url))
+        page.goto(url + query)
+        page.wait_for_selector(".board .lane")
+        return page
+
+    yield opened
+    for context in contexts:
+        context.close()
+    assert not complaints
+
+
+def answers(url: str) -> bool:
+    try:
+        return httpx.get(url, timeout=5).status_code == 200
+    except httpx.TransportError:
+        return False
+
+
+def wait_until(true: Callable[[], bool], seconds: float = 20) -> None:
+    """Waits for something that the server does. Fails when it never does it."""
+    deadline = time.monotonic() + seconds
+    while not true():
+        assert time.monotonic() < deadline, "it did not happen"
+        time.sleep(0.05)
