@@ -7,7 +7,6 @@ types and unknown choices raise `SettingError`, whose message says what to do.
 from __future__ import annotations
 
 import dataclasses
-import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -48,21 +47,23 @@ def knobs(settings: type[Settings]) -> list[tuple[str, Knob, Any]]:
 def _checked(name: str, value: Any, spec: Knob, default: Any) -> Any:
     if isinstance(default, bool):
         if not isinstance(value, bool):
-            raise SettingError(f"{name} is on or off, not {value!r}")
+            raise SettingError(f"{name} is on or off, not {_shown(value)}")
         return value
     if isinstance(default, str):
         if value not in spec.choices:
-            raise SettingError(f"{name} is one of {', '.join(spec.choices)}, not {value!r}")
+            raise SettingError(f"{name} is one of {', '.join(spec.choices)}, not {_shown(value)}")
         return value
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value):
-        raise SettingError(f"{name} is a number from {spec.low:g} to {spec.high:g}, not {value!r}")
-    if isinstance(default, int):
-        if value != int(value):
-            raise SettingError(f"{name} is a whole number, not {value!r}")
-        value = int(value)
-    if not spec.low <= value <= spec.high:
-        raise SettingError(f"{name} is {value:g}; it can be from {spec.low:g} to {spec.high:g}")
-    return value
+    whole = isinstance(default, int)
+    number = isinstance(value, (int, float)) and not isinstance(value, bool)
+    # The comparison comes first: it is exact for whole numbers that no float can hold, and false for one that is no number.
+    if not (number and spec.low <= value <= spec.high and (not whole or value == int(value))):
+        raise SettingError(f"{name} is a {'whole ' * whole}number from {spec.low:g} to {spec.high:g}, not {_shown(value)}")
+    return int(value) if whole else value
+
+
+def _shown(value: Any) -> str:
+    """A value as a message may show it, whatever it is: short. Python refuses to write numbers of over 4,300 digits."""
+    return "a number beyond all bounds" if isinstance(value, int) and abs(value) > 10**18 else f"{value!r:.40}"
 
 
 @dataclass(frozen=True, slots=True)
