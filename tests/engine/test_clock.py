@@ -1,0 +1,49 @@
+"""Where a step's time goes."""
+
+from __future__ import annotations
+
+import itertools
+
+import pytest
+import torch
+
+from engine.clock import StepClock
+from engine.records import Seconds
+
+
+@pytest.fixture
+def ticks(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A clock on the wall that goes 1, 2, 4, 8, .. seconds."""
+    powers = (2.0**i for i in itertools.count())
+    monkeypatch.setattr("engine.clock.time.perf_counter", lambda: next(powers))
+
+
+@pytest.mark.usefixtures("ticks")
+def test_laps_are_charged_to_their_parts_and_add_up() -> None:
+    clock = StepClock(torch.device("cpu"))  # 1
+    for part in ("draft", "forward", "verify", "cache", "verify"):  # 2, 4, 8, 16, 32
+        clock.lap(part)
+    assert clock.seconds() == Seconds(forward=2, verify=4 + 16, cache=8, draft=1)
+    assert clock.seconds().total == 31
+
+
+@pytest.mark.usefixtures("ticks")
+def test_nothing_is_charged_before_the_first_or_after_the_last_lap() -> None:
+    clock = StepClock(torch.device("cpu"))
+    clock.lap("forward")
+    assert clock.seconds() == Seconds(forward=1)
+    assert StepClock(torch.device("cpu")).seconds() == Seconds()
+
+
+def test_a_part_that_is_not_known_is_an_error() -> None:
+    clock = StepClock(torch.device("cpu"))
+    clock.lap("lunch")
+    with pytest.raises(TypeError, match="lunch"):
+        clock.seconds()
+
+
+def test_real_time_does_not_run_backwards() -> None:
+    clock = StepClock(torch.device("cpu"))
+    for part in ("forward", "verify", "cache") * 20:
+        clock.lap(part)
+    assert min(clock.seconds().forward, clock.seconds().verify, clock.seconds().cache) >= 0

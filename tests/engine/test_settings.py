@@ -1,0 +1,115 @@
+"""Settings cannot exist with a bad value, and say what a good one is."""
+
+from __future__ import annotations
+
+import dataclasses
+from dataclasses import dataclass
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from engine.decoders import DECODERS
+from engine.settings import Sampling, SettingError, Settings, knob, knobs
+
+CLASSES = sorted({Sampling, *(decoder.Settings for decoder in DECODERS.values())}, key=lambda kind: kind.__qualname__)
+HOSTILE = st.one_of(
+    st.integers(), st.floats(), st.booleans(), st.none(), st.text(max_size=20), st.binary(max_size=5), st.complex_numbers(),
+    st.lists(st.integers(), max_size=2), st.sampled_from([10**400, -(10**400), 10**5000, 1e308, -0.0, "16", object(), int]),
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Some(Settings):
+    whole: int = knob(3, "A whole number.", low=1, high=5)
+    part: float = knob(0.5, "A part.", low=0.0, high=1.0)
+    on: bool = knob(True, "A switch.")
+    word: str = knob("a", "A word.", choices=("a", "b"))
+
+
+def lawful(settings: Settings) -> bool:
+    """Whether every field is of its knob's type, and in its range or choices."""
+    for name, spec, default in knobs(type(settings)):
+        value = getattr(settings, name)
+        if isinstance(default, (bool, str)):
+            good = type(value) is type(default) and (isinstance(default, bool) or value in spec.choices)
+        else:
+            good = not isinstance(value, bool) and spec.low <= value <= spec.high
+            good = good and isinstance(value, int if isinstance(default, int) else (int, float))
+        if not good:
+            return False
+    return True
+
+
+def made(kind: type[Settings], values: dict[str, object]) -> Settings | None:
+    """The settings, or None where they are refused in the proper way: any other exception is a failure."""
+    try:
+        return kind(**values)
+    except SettingError:
+        return None
+
+
+@pytest.mark.parametrize("kind", CLASSES)
+def test_defaults_are_lawful_and_explained(kind: type[Settings]) -> None:
+    assert lawful(kind())
+    for _, spec, default in knobs(kind):
+        assert spec.help.endswith(".")
+        assert isinstance(default, bool) or spec.choices or (spec.low is not None and spec.high is not None)
+
+
+@pytest.mark.parametrize(
+    ("name", "spec", "default"), [pytest.param(*k, id=f"{c.__name__}.{k[0]}") for c in CLASSES for k in knobs(c)]
+)
+def test_the_message_names_the_range(name: str, spec: object, default: object) -> None:
+    kind = next(c for c in CLASSES if (name, spec, default) in knobs(c))
+    if isinstance(default, bool):
+        with pytest.raises(SettingError, match=f"{name} is on or off"):
+            kind(**{name: 1})
+        return
+    if isinstance(default, str):
+        with pytest.raises(SettingError) as caught:
+            kind(**{name: "no such choice"})
+        assert all(choice in str(caught.value) for choice in spec.choices)
+        return
+    wrong = [spec.low - 1, spec.high + 1, float("nan"), float("inf"), None, "1", 10**400, 10**5000, "x" * 10**6]
+    for value in [*wrong, spec.low + 0.5] if isinstance(default, int) else wrong:
+        with pytest.raises(SettingError) as caught:
+            kind(**{name: value})
+        message = str(caught.value)
+        assert name in message
+        assert f"{spec.low:g} to {spec.high:g}" in message, message
+        assert len(message) < 200
+
+
+@pytest.mark.parametrize("kind", CLASSES)
+@given(st.data())
+def test_hostile_values_never_make_settings_out_of_range(kind: type[Settings], data: st.DataObject) -> None:
+    names = [name for name, _, _ in knobs(kind)]
+    values = data.draw(st.dictionaries(st.sampled_from(names), HOSTILE, max_size=3)) if names else {}
+    settings = made(kind, values)
+    assert settings is None or lawful(settings)
+
+
+@given(HOSTILE, HOSTILE, HOSTILE, HOSTILE)
+@example(10**400, 0.5, True, "a")
+@example(3, float("nan"), True, "a")
+def test_a_knob_of_each_kind_is_checked(whole: object, part: object, on: object, word: object) -> None:
+    for values in ({"whole": whole}, {"part": part}, {"on": on}, {"word": word}):
+        settings = made(Some, values)
+        assert settings is None or lawful(settings)
+
+
+def test_a_whole_number_may_come_as_a_float_and_becomes_whole() -> None:
+    assert type(Some(whole=4.0).whole) is int
+    assert Some(whole=4.0) == Some(whole=4)
+
+
+def test_settings_are_frozen_and_comparable() -> None:
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        Some().whole = 4  # type: ignore[misc]
+    assert Some() == Some(3, 0.5, True, "a")
+    assert len({Some(), Some()}) == 1
+
+
+def test_both_ends_of_a_range_are_allowed() -> None:
+    assert (Some(whole=1).whole, Some(whole=5).whole, Some(part=0).part, Some(part=1).part) == (1, 5, 0, 1)
