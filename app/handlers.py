@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import logging
-import os
-import platform
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import gradio as gr
@@ -40,7 +39,8 @@ class Races:
     def idle(self) -> dict[str, Any]:
         """The board before any race: the lanes that stand ready."""
         lanes = [Lane(name) for name, decoder in DECODERS.items() if decoder.default]
-        return Board(header(self.model, lanes, "", 0, self.model.sampling), self.model.pixels).snapshot()
+        header = replace(Header.of(Race(self.model, lanes, "ready", 0)), prompt="")
+        return Board(header, self.model.pixels).snapshot()
 
     def race(self, request: gr.Request, *values: Any) -> Iterator[dict[str, Any]]:
         """Yields snapshots of the board: the first at once, then as often as drawing may."""
@@ -49,7 +49,7 @@ class Races:
             race = Race(self.model, entry.lanes, entry.prompt, entry.seed, entry.sampling)
         except SettingError as error:
             raise gr.Error(str(error)[:MAX_MESSAGE], print_exception=False) from error
-        board = Board(header(self.model, race.lanes, race.prompt, race.seed, race.sampling), self.model.pixels)
+        board = Board(Header.of(race), self.model.pixels)
         board.note = hint(race.prompt, self._known)
         session = request.session_hash if request else None
         self._running[session] = race
@@ -87,8 +87,8 @@ class Races:
 
     def warm(self) -> None:
         """Runs everything a first race would otherwise wait for: a few steps of every lane, and its pictures."""
-        race = Race(self.model, [Lane(name) for name in DECODERS], "warm", 0, self.model.sampling)
-        board = Board(header(self.model, race.lanes, race.prompt, race.seed, race.sampling), self.model.pixels)
+        race = Race(self.model, [Lane(name) for name in DECODERS], "warm", 0)
+        board = Board(Header.of(race), self.model.pixels)
         with contextlib.closing(iter(race)) as moves:
             for _, frame in zip(range(6 * len(DECODERS)), moves, strict=False):
                 board.fold(frame)
@@ -99,16 +99,3 @@ def load_model() -> ImageModel:
     """The model that came with the repository."""
     torch.set_num_threads(2)
     return load("embedded")
-
-
-def header(model: ImageModel, lanes: Any, prompt: str, seed: int, sampling: Any) -> Header:
-    """What the board says of a race."""
-    forced = tuple(int(token) for token in model.forced_ids)
-    return Header(prompt, seed, model.name, model.grid, model.vocab_size, forced, sampling, tuple(lanes), machine(model))
-
-
-def machine(model: ImageModel) -> str:
-    """The device that the seconds are measured on."""
-    if model.device.type == "cuda":
-        return torch.cuda.get_device_name(model.device)
-    return f"CPU ({platform.machine()}), {min(torch.get_num_threads(), os.cpu_count() or 1)} threads"

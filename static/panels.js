@@ -17,10 +17,18 @@ const LAYERS = {
 // Says what the colours and shapes mean; rebuilt only when that changes.
 function drawLegend(panel, look, snapshot) {
   const forced = snapshot.lanes.some((lane) => lane.status.includes("3"));
-  const key = `${look.layer} ${look.marks} ${forced}`;
+  const key = [look.layer, look.marks, forced, ...snapshot.lanes.map((lane) => lane.badge)].join();
   if (panel.dataset.key === key) return;
   panel.dataset.key = key;
   panel.replaceChildren(make("p", "legend-words", LAYERS[look.layer]));
+  const badges = make("ul", "legend-badges");
+  for (const badge of new Set(snapshot.lanes.map((lane) => lane.badge))) {
+    const item = make("li", "");
+    const word = make("span", "badge", badge);
+    word.dataset.badge = badge;
+    item.append(word, make("span", "", snapshot.lanes.find((lane) => lane.badge === badge).promise));
+    badges.append(item);
+  }
   if (look.layer !== "picture") {
     const scale = make("div", "scale");
     const bar = make("i", "scale-bar");
@@ -30,6 +38,7 @@ function drawLegend(panel, look, snapshot) {
     scale.append(bar, ticks);
     panel.prepend(scale);
   }
+  panel.append(badges);
   if (!look.marks) return;
   const list = make("ul", "legend-marks");
   for (const status of STATUSES) {
@@ -41,7 +50,7 @@ function drawLegend(panel, look, snapshot) {
     item.append(canvas, make("b", "", status.name), document.createTextNode(" " + status.words));
     list.append(item);
   }
-  panel.append(list);
+  badges.before(list);
 }
 
 // Shown once the race is over; rebuilt once for each race.
