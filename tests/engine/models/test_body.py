@@ -1,0 +1,325 @@
+"""BodyModel and EagleDrafter on tiny random networks: windows, trees and caches against plain one-shot forwards."""
+
+from __future__ import annotations
+
+import functools
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from torch import Tensor, nn
+from transformers import LlamaConfig, LlamaModel
+
+from engine.models.body import MAX_WINDOW, BodyContext, BodyModel, Prompt, guide
+from engine.models.eagle import EagleDrafter
+from engine.models.embedded_networks import EmbeddedDrafter, EmbeddedTarget, target_config
+from engine.settings import Sampling
+
+CODES, LENGTH = 11, 16
+TOLERANCE = {"atol": 1e-5, "rtol": 1e-5}
+
+
+def randomise(module: nn.Module, seed: int) -> nn.Module:
+    """Weights large enough that every row of context matters to the logits."""
+    generator = torch.Generator().manual_seed(seed)
+    for parameter in module.parameters():
+        parameter.data = torch.randn(parameter.shape, generator=generator) * (0.2 if parameter.dim() > 1 else 0.5) + (
+            parameter.dim() == 1
+        )
+    return module.eval().requires_grad_(False)
+
+
+class Tiny(BodyModel):
+    """What both tiny models share."""
+
+    def __init__(self) -> None:
+        self.name, self.grid, self.vocab_size, self.device, self.dtype = "tiny", (4, 4), CODES, torch.device("cpu"), torch.float32
+        self.forced_ids, self.sampling = torch.full((LENGTH,), -1), Sampling()
+        self.codebook = torch.randn(CODES, 2)
+
+    def pixels(self, tokens: np.ndarray) -> np.ndarray:
+        raise NotImplementedError
+
+
+class Plain(Tiny):
+    """A plain LlamaModel with grouped keys; prompt rows are padded on the left by `padding`, and their number is its length."""
+
+    def __init__(self, padding: tuple[int, ...] = (0,), rows: int = 4) -> None:
+        super().__init__()
+        config = LlamaConfig(
+            hidden_size=32, intermediate_size=48, num_hidden_layers=2, num_attention_heads=4, num_key_value_heads=2,
+            vocab_size=CODES, bos_token_id=None, eos_token_id=None,
+        )  # fmt: skip
+        self.body = randomise(LlamaModel(config), 1)
+        generator = torch.Generator().manual_seed(2)
+        self.output = torch.randn(CODES, 32, generator=generator) / 4
+        self.rows = torch.randn(2, rows, 32, generator=generator)
+        self.padding = padding
+
+    def prompt(self, text: str, guided: bool) -> Prompt:
+        count = 1 + guided
+        return Prompt(self.rows[:count], torch.tensor((self.padding * count)[:count]))
+
+    def embed(self, tokens: Tensor, positions: Tensor) -> Tensor:
+        return self.body.embed_tokens(tokens)
+
+    def head(self, hidden: Tensor) -> Tensor:
+        return hidden @ self.output.T
+
+
+class Embedded(Tiny):
+    """The embedded target at a tiny size: learned slots, captions padded with an ordinary token, an untied head."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        sizes = {"vocab_size": CODES, "hidden_size": 32, "intermediate_size": 48, "num_hidden_layers": 2}
+        config = target_config(9, **sizes, caption_slots=3, image_tokens=LENGTH)
+        self.target = randomise(EmbeddedTarget(config), 3)
+        self.body = self.target.model
+        self.drafter = EagleDrafter(randomise(EmbeddedDrafter(config), 4), self)
+
+    def prompt(self, text: str, guided: bool) -> Prompt:
+        ids = torch.tensor([[0, 5, 7], [0, 0, 0]])[: 1 + guided]
+        return Prompt(self.target.embed_caption(ids), torch.zeros(len(ids), dtype=torch.long))
+
+    def embed(self, tokens: Tensor, positions: Tensor) -> Tensor:
+        return self.target.embed_codes(tokens, positions)
+
+    def head(self, hidden: Tensor) -> Tensor:
+        return self.target.lm_head(hidden)
+
+
+MODELS = {
+    "plain": Plain,
+    "plain, padded alike": lambda: Plain((2,)),
+    "plain, padded unlike": lambda: Plain((0, 3)),
+    "plain, prompt of one row": lambda: Plain((0,), rows=1),
+    "embedded": Embedded,
+}
+every_model = pytest.mark.parametrize("name", MODELS)
+
+
+@functools.cache
+def model(name: str) -> BodyModel:
+    return MODELS[name]()
+
+
+def states(model: BodyModel, tokens: list[int], guided: bool) -> Tensor:
+    """The body's own states [R, P + n, D] of prompt and tokens, in one forward, with transformers' own masks and no cache."""
+    prompt = model.prompt("", guided)
+    count, length = prompt.embeddings.shape[:2]
+    drafts = model.embed(torch.tensor(tokens, dtype=torch.long), torch.arange(len(tokens)))
+    fed = torch.cat([prompt.embeddings, drafts.expand(count, -1, -1)], 1)
+    there = torch.arange(fed.shape[1]) >= prompt.start[:, None]
+    positions = (there.cumsum(-1) - 1).clamp_min(0)
+    out = model.body(inputs_embeds=fed, attention_mask=there.long(), position_ids=positions, use_cache=False)
+    return out.last_hidden_state[:, length - 1 :]
+
+
+def one_shot(model: BodyModel, tokens: list[int], guidance: float) -> Tensor:
+    """Logits [n + 1, V] of positions 0 .. n, given tokens 0 .. n - 1."""
+    logits = model.head(states(model, tokens, guidance != 1))
+    return logits[0] if guidance == 1 else logits[1] + guidance * (logits[0] - logits[1])
+
+
+class Sequence:
+    """A context together with the tokens that it should have seen."""
+
+    def __init__(self, model: BodyModel, guidance: float) -> None:
+        self.model, self.guidance = model, guidance
+        self.ctx: BodyContext = model.start("", guidance)
+        self.tokens: list[int] = []
+
+    def window(self, drafts: list[int], parents: list[int] | None = None) -> list[list[int]]:
+        """Feeds a window of root and drafts, checks each row against a one-shot forward of its own path; returns the paths."""
+        root = self.tokens[-1] if self.tokens else 0
+        logits = self.model.forward(self.ctx, torch.tensor([root, *drafts]), parents)
+        assert logits.dtype == torch.float32
+        paths: list[list[int]] = [[]]
+        for row, token in enumerate(drafts, 1):
+            paths.append([*paths[row - 1 if parents is None else parents[row]], token])
+        for row, path in enumerate(paths):
+            torch.testing.assert_close(logits[row], one_shot(self.model, [*self.tokens, *path], self.guidance)[-1], **TOLERANCE)
+        return paths
+
+    def keep(self, rows: list[int], path: list[int], token: int) -> None:
+        """Keeps the rows of a path, root first, and commits its tokens and one more."""
+        self.model.keep(self.ctx, rows)
+        self.tokens += [*path, token]
+
+
+@every_model
+@pytest.mark.parametrize("guidance", [1.0, 3.0])
+def test_one_token_at_a_time_equals_one_shot(name: str, guidance: float) -> None:
+    sequence = Sequence(model(name), guidance)
+    for token in (3, 1, 4, 1, 5, 9):
+        sequence.window([])
+        sequence.keep([0], [], token)
+
+
+@every_model
+@pytest.mark.parametrize("guidance", [1.0, 3.0])
+def test_the_first_window_takes_the_prompt_in_whatever_id_its_root_has(name: str, guidance: float) -> None:
+    logits = []
+    for root in (0, 7):
+        ctx = model(name).start("", guidance)
+        logits.append(model(name).forward(ctx, torch.tensor([root, 2, 6])))
+        torch.testing.assert_close(logits[-1], one_shot(model(name), [2, 6], guidance), **TOLERANCE)
+    assert torch.equal(*logits)
+
+
+@every_model
+def test_rejected_rows_leave_no_trace(name: str) -> None:
+    """After the same committed tokens the next window's logits are bit for bit the same, whatever was refused on the way."""
+    after = []
+    for rejected in ([2, 6, 8], [10, 10, 10], [0, 1, 2]):
+        sequence = Sequence(model(name), 2.0)
+        sequence.window([5, *rejected])
+        sequence.keep([0, 1], [5], 4)
+        sequence.window(rejected)
+        sequence.keep([0], [], 9)
+        after.append(model(name).forward(sequence.ctx, torch.tensor([9, 1, 2])))
+    assert torch.equal(after[0], after[1])
+    assert torch.equal(after[0], after[2])
+
+
+@every_model
+def test_a_path_off_the_spine_is_kept_and_continued(name: str) -> None:
+    sequence = Sequence(model(name), 2.0)
+    sequence.window([5, 6, 7])
+    sequence.keep([0, 1], [5], 4)
+    # 0 - 1 - 2, and beside them 0 - 3 - 4 and 3 - 5; row 5's path is 0, 3, 5
+    paths = sequence.window([1, 2, 8, 9, 10], [0, 0, 1, 0, 3, 3])
+    sequence.keep([0, 3, 5], paths[5], 6)
+    paths = sequence.window([1, 2, 3])
+    sequence.keep([0, 1, 2, 3], paths[3], 0)
+    sequence.window([4])
+
+
+@every_model
+def test_a_tree_in_the_first_window(name: str) -> None:
+    sequence = Sequence(model(name), 2.0)
+    paths = sequence.window([1, 2, 3, 4], [0, 0, 0, 1, 2])
+    sequence.keep([0, 2, 4], paths[4], 6)
+    sequence.window([7, 7])
+
+
+@settings(max_examples=25)
+@given(data=st.data(), name=st.sampled_from(sorted(MODELS)), guidance=st.sampled_from([1.0, 2.5]))
+def test_any_windows_trees_and_keeps_equal_one_shot(data: st.DataObject, name: str, guidance: float) -> None:
+    sequence = Sequence(model(name), guidance)
+    token = st.integers(0, CODES - 1)
+    for _ in range(data.draw(st.integers(1, 4))):
+        room = LENGTH - len(sequence.tokens) - 1
+        if room < 0:
+            break
+        drafts = data.draw(st.lists(token, max_size=min(room, 6)))
+        parents = None
+        if data.draw(st.booleans()):
+            parents = [0, *(data.draw(st.integers(0, row)) for row in range(len(drafts)))]
+        paths = sequence.window(drafts, parents)
+        rows = [data.draw(st.integers(0, len(drafts)))]
+        while rows[0]:
+            rows.insert(0, rows[0] - 1 if parents is None else parents[rows[0]])
+        sequence.keep(rows, paths[rows[-1]], data.draw(token))
+        assert sequence.ctx.committed == len(sequence.tokens)
+
+
+def test_lanes_do_not_disturb_one_another() -> None:
+    a, b = Sequence(model("embedded"), 2.0), Sequence(model("embedded"), 1.0)
+    for token in (3, 8, 2):
+        for sequence, shift in ((a, 0), (b, 1)):
+            sequence.window([4, 5])
+            sequence.keep([0, 1], [4], token + shift)
+
+
+def test_a_window_beyond_the_cache_is_refused_and_the_context_goes_on() -> None:
+    sequence = Sequence(model("plain"), 1.0)
+    with pytest.raises(IndexError, match="slots"):
+        model("plain").forward(sequence.ctx, torch.zeros(LENGTH + MAX_WINDOW + 2, dtype=torch.long))
+    sequence.window([1, 2])
+
+
+def test_the_largest_window_fits_at_the_last_position() -> None:
+    sequence = Sequence(model("plain"), 1.0)
+    for token in range(LENGTH - 1):
+        model("plain").forward(sequence.ctx, torch.tensor([(sequence.tokens or [0])[-1]]))
+        sequence.keep([0], [], token % CODES)
+    logits = model("plain").forward(sequence.ctx, torch.zeros(MAX_WINDOW, dtype=torch.long), [0] * MAX_WINDOW)
+    assert logits.shape == (MAX_WINDOW, CODES)
+
+
+def test_close_lets_go_of_the_cache() -> None:
+    ctx = model("plain").start("", 1.0)
+    ctx.close()
+    assert ctx.cache is None
+    assert ctx.hidden is None
+
+
+@pytest.mark.parametrize(("rows", "start"), [((3, 8), (3,)), ((2, 3, 8), (3,))])
+def test_prompt_rows_and_starts_must_fit(rows: tuple[int, ...], start: tuple[int, ...]) -> None:
+    with pytest.raises(ValueError, match="do not fit"):
+        Prompt(torch.zeros(rows), torch.zeros(start))
+
+
+def test_guidance_is_mixed_in_float32() -> None:
+    logits = torch.tensor([[[2.0, 1.0]], [[1.0, 3.0]]]).bfloat16()
+    assert guide(logits, 3.0).tolist() == [[4.0, -3.0]]
+    assert guide(logits, 3.0).dtype == torch.float32
+    assert guide(logits[:1], 1.0).tolist() == [[2.0, 1.0]]
+
+
+def chained(model: Embedded, tokens: list[int], drafts: list[int], guidance: float) -> list[Tensor]:
+    """The drafter's logits after `tokens` are committed and each of `drafts` is drafted, by one-shot forwards of network and
+    target: its rows join token i with the target's state one slot before, or, for a draft, with its own last guess."""
+    guided = guidance != 1
+    hidden = states(model, tokens, guided)[:, : len(tokens)]
+    embedded = model.embed(torch.tensor(tokens), torch.arange(len(tokens))).expand(len(hidden), -1, -1)
+    rows = torch.cat([embedded, hidden], -1)
+    first = model.prompt("", guided).embeddings.shape[1]
+    logits = []
+    for i in range(len(drafts) + 1):
+        guesses = model.drafter.network(rows, (first + torch.arange(rows.shape[1])).expand(len(rows), -1))
+        logits.append(guide(model.head(guesses[:, -1:]), guidance)[0])
+        if i < len(drafts):
+            at = torch.tensor([len(tokens) + i])
+            joined = torch.cat([model.embed(torch.tensor([drafts[i]]), at).expand(len(rows), -1, -1), guesses[:, -1:]], -1)
+            rows = torch.cat([rows, joined], 1)
+    return logits
+
+
+def drafted(sequence: Sequence, rows: list[int], drafts: list[int]) -> list[Tensor]:
+    """The drafter's own logits for the same; `rows` are the window rows that were just kept."""
+    committed = torch.tensor(sequence.tokens[-len(rows) :])
+    logits = [sequence.model.drafter.extend(sequence.ctx, rows, committed)]
+    return logits + [sequence.model.drafter.next(sequence.ctx, torch.tensor(token)) for token in drafts]
+
+
+@settings(max_examples=20)
+@given(data=st.data(), guidance=st.sampled_from([1.0, 2.5]))
+def test_the_drafters_chained_passes_equal_one_shot_and_leave_no_trace(data: st.DataObject, guidance: float) -> None:
+    tiny = model("embedded")
+    assert isinstance(tiny, Embedded)
+    sequence = Sequence(tiny, guidance)
+    tokens = st.lists(st.integers(0, CODES - 1), min_size=1, max_size=4)
+    for _ in range(data.draw(st.integers(1, 3))):
+        drafts = data.draw(tokens)
+        paths = sequence.window(drafts)
+        last = data.draw(st.integers(0, len(drafts)))
+        rows = list(range(last + 1))
+        sequence.keep(rows, paths[last], data.draw(st.integers(0, CODES - 1)))
+        ahead = data.draw(tokens)[: LENGTH - 1 - len(sequence.tokens)]
+        for ours, theirs in zip(drafted(sequence, rows, ahead), chained(tiny, sequence.tokens, ahead, guidance), strict=True):
+            torch.testing.assert_close(ours, theirs, **TOLERANCE)
+
+
+def test_the_drafter_follows_a_path_off_the_spine() -> None:
+    tiny = model("embedded")
+    assert isinstance(tiny, Embedded)
+    sequence = Sequence(tiny, 2.0)
+    paths = sequence.window([1, 2, 3, 4], [0, 0, 1, 0, 3])
+    sequence.keep([0, 3, 4], paths[4], 6)
+    for ours, theirs in zip(drafted(sequence, [0, 3, 4], [7, 8]), chained(tiny, sequence.tokens, [7, 8], 2.0), strict=True):
+        torch.testing.assert_close(ours, theirs, **TOLERANCE)
