@@ -102,7 +102,7 @@ def borrow(p: Tensor, neighbours: Tensor, bound: Tensor) -> tuple[Tensor, Tensor
     """Which tokens lend to each draft, bool [H, V], and how much in all, [H]; neighbours [H, k - 1], nearest first and without
     the draft itself; bound [H]. A neighbour that would take the sum over the bound ends the walk."""
     masses = p.gather(-1, neighbours)
-    within = masses.cumsum(-1) <= bound[:, None] + 1e-6
+    within = masses.cumsum(-1) <= bound[:, None] * (1 + 1e-6)  # rounding forgiven; a bound of 0 stays 0
     lenders = torch.zeros_like(p, dtype=torch.bool).scatter(-1, neighbours, within)
     return lenders, (masses * within).sum(-1)
 
