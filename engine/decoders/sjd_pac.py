@@ -101,11 +101,11 @@ class SJDPAC(WindowDecoder):
         spine = p[: H + 1]
         kept = torch.zeros_like(behind)
         redrawn = spine
+        fits = ratio(at(spine[:-1], window.drafts), at(window.laws, window.drafts))
+        verdict.acceptance = torch.where(behind, padded(fits, torch.nan), verdict.acceptance)
         if self.settings.AC:
-            fits = ratio(at(spine[:-1], window.drafts), at(window.laws, window.drafts))
             kept[:-1] = u[:-1, 0] < fits
             redrawn = torch.cat([residual(spine[:-1], window.laws), spine[-1:]])
-            verdict.acceptance = torch.where(behind, padded(fits, torch.nan), verdict.acceptance)
         drafts = torch.where(kept, padded(window.drafts, 0), draw(redrawn, u[:, 1]))
         refused = behind & ~kept & (torch.arange(H + 1, device=p.device) < H) & self.settings.AC
         verdict.tokens = torch.where(behind, drafts, verdict.tokens)
