@@ -58,15 +58,18 @@ def build(model: ImageModel) -> gr.Blocks:
             roll = gr.Button("Roll", scale=0, min_width=80, elem_id="roll")
             go = gr.Button("Race", variant="primary", scale=0, min_width=130, elem_id="race")
             stop = gr.Button("Stop", scale=0, min_width=90, elem_id="stop")
-        lanes = _unchecked(
-            gr.CheckboxGroup(
-                [(decoder.title, name) for name, decoder in DECODERS.items()],
-                value=[name for name, decoder in DECODERS.items() if decoder.default],
-                label="Lanes",
-                elem_id="lanes",
-            )
-        )
-        gr.Examples([[example] for example in EXAMPLES], [prompt], label="Prompts to try", api_visibility="private")
+        with gr.Row():
+            with gr.Column(scale=5, min_width=320):
+                lanes = _unchecked(
+                    gr.CheckboxGroup(
+                        [(decoder.title, name) for name, decoder in DECODERS.items()],
+                        value=[name for name, decoder in DECODERS.items() if decoder.default],
+                        label="Lanes",
+                        elem_id="lanes",
+                    )
+                )
+            with gr.Column(scale=3, min_width=320):
+                gr.Examples([[text] for text in EXAMPLES], [prompt], label="Prompts to try", api_visibility="private")
         turned = _knobs(model)
         status = gr.HTML(
             '<p class="status">One race runs at a time; if another visitor\'s is on, you wait your turn here.</p>',

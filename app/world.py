@@ -6,7 +6,7 @@ import re
 from typing import Any
 
 FILLERS = frozenset(["a", "an", "and", "at", "in", "of", "on", "the", "with", "to", "is"])
-EXAMPLES = ("red apple on sky clouds", "octopus on blue gradient", "rocket on yellow stripes", "cactus on grass")
+EXAMPLES = ("red apple on sky clouds", "octopus on blue water", "rocket on night stars", "cactus on yellow sand")
 
 
 def words(world: dict[str, Any]) -> frozenset[str]:

@@ -18,7 +18,7 @@ function mountBoard(root, watch, stopped) {
   const over = () => ["finished", "stopped"].includes(snapshot.state);
 
   function take(value) {
-    if (!value || (halted && value.seq > race.seq)) return;
+    if (!value || (halted && value.seq > race.seq && value.state !== "stopped")) return;
     const before = snapshot;
     snapshot = value;
     if (remember(race, value)) {
@@ -33,7 +33,7 @@ function mountBoard(root, watch, stopped) {
 
   // The visitor stopped: no snapshot will come to say so.
   function halt() {
-    if (!snapshot || over() || snapshot.seq !== race.seq || !snapshot.prompt) return;
+    if (!snapshot || over() || !snapshot.prompt) return;
     halted = true;
     const end = (lane) => (["racing", "waiting"].includes(lane.state) ? { ...lane, state: "stopped" } : lane);
     snapshot = { ...snapshot, state: "stopped", lanes: snapshot.lanes.map(end) };
@@ -56,12 +56,15 @@ function mountBoard(root, watch, stopped) {
     stale = true;
     if (busy) return;
     busy = true;
-    while (stale) {
-      stale = false;
-      await draw();
-      await new Promise((next) => (document.hidden ? setTimeout(next, 50) : requestAnimationFrame(next)));
+    try {
+      while (stale) {
+        stale = false;
+        await draw();
+        await new Promise((next) => (document.hidden ? setTimeout(next, 50) : requestAnimationFrame(next)));
+      }
+    } finally {
+      busy = false;
     }
-    busy = false;
   }
 
   async function draw() {
@@ -96,7 +99,7 @@ function mountBoard(root, watch, stopped) {
     part("clock-value").textContent = clock === "seconds" ? inSeconds(t) : Math.floor(t);
     part("clock-unit").textContent = clock === "seconds" ? "seconds" : "passes";
     part("prompt").textContent = snapshot.prompt || "Type a prompt, press Race.";
-    const facts = [`seed ${snapshot.seed}`, snapshot.model, snapshot.machine, `${snapshot.grid.join(" × ")} tokens`];
+    const facts = [`seed ${snapshot.seed}`, `model ${snapshot.model}`, snapshot.machine, `${snapshot.grid.join(" × ")} tokens`];
     part("meta").textContent = snapshot.prompt ? facts.filter(Boolean).join(" · ") : INTRODUCTION;
     part("pace").textContent = state === "racing" ? SLOWER : "";
     part("note").textContent = snapshot.note;
