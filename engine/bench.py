@@ -83,7 +83,8 @@ def figures(runs: list[Standing], baseline: list[Standing] | None) -> dict:
 def card(result: dict) -> str:
     """The figures as a table in Markdown."""
     rows = [
-        f"{result['model']}, {result['races']} races ({result['prompts']} prompts x {result['seeds']} seeds), {result['machine']}",
+        f"{result['model']}, {result['races']} races ({result['prompts']} prompts x {result['seeds']} seeds), "
+        f"{result['machine']}",
         "",
         "| lane | passes | tokens / pass | seconds | speed-up over AR | ms / pass | outside forward |",
         "| --- | --- | --- | --- | --- | --- | --- |",
