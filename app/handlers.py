@@ -6,6 +6,7 @@ import contextlib
 import logging
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import gradio as gr
@@ -38,7 +39,8 @@ class Races:
     def idle(self) -> dict[str, Any]:
         """The board before any race: the lanes that stand ready."""
         lanes = [Lane(name) for name, decoder in DECODERS.items() if decoder.default]
-        return Board(Header.of(self.model, lanes, "", 0, self.model.sampling), self.model.pixels).snapshot()
+        header = replace(Header.of(Race(self.model, lanes, "ready", 0)), prompt="")
+        return Board(header, self.model.pixels).snapshot()
 
     def race(self, request: gr.Request, *values: Any) -> Iterator[dict[str, Any]]:
         """Yields snapshots of the board: the first at once, then as often as drawing may."""
@@ -47,7 +49,7 @@ class Races:
             race = Race(self.model, entry.lanes, entry.prompt, entry.seed, entry.sampling)
         except SettingError as error:
             raise gr.Error(str(error)[:MAX_MESSAGE], print_exception=False) from error
-        board = board_of(race)
+        board = Board(Header.of(race), self.model.pixels)
         board.note = hint(race.prompt, self._known)
         session = request.session_hash if request else None
         self._running[session] = race
@@ -86,17 +88,11 @@ class Races:
     def warm(self) -> None:
         """Runs everything a first race would otherwise wait for: a few steps of every lane, and its pictures."""
         race = Race(self.model, [Lane(name) for name in DECODERS], "warm", 0)
-        board = board_of(race)
+        board = Board(Header.of(race), self.model.pixels)
         with contextlib.closing(iter(race)) as moves:
             for _, frame in zip(range(6 * len(DECODERS)), moves, strict=False):
                 board.fold(frame)
                 board.snapshot()
-
-
-def board_of(race: Race) -> Board:
-    """An empty board for a race."""
-    header = Header.of(race.model, race.lanes, race.prompt, race.seed, race.sampling)
-    return Board(header, race.model.pixels)
 
 
 def load_model() -> ImageModel:

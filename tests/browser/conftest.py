@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import math
 import os
 import shutil
 import socket
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
@@ -19,6 +21,7 @@ from playwright.sync_api import Browser, Page, sync_playwright
 
 from app.ui import LAUNCH, build
 from engine.models.base import ImageModel
+from engine.race import Race
 from tests.app.test_handlers import Watched
 
 ROOT = Path(__file__).parent.parent.parent
@@ -26,13 +29,24 @@ QUIET = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "-
          "--disable-component-update", "--disable-sync"]  # fmt: skip
 
 
-class Slow(Watched):
-    """A toy whose race can be caught in the middle."""
+class Held(Watched):
+    """A toy whose race can be held in the middle: `hold` lets six more passes through, `release` all."""
 
-    pause = 0.02
+    def __init__(self) -> None:
+        super().__init__()
+        self._open, self._limit = threading.Event(), math.inf
+
+    def hold(self) -> None:
+        self._open.clear()
+        self._limit = self.passes + 6
+
+    def release(self) -> None:
+        self._limit = math.inf
+        self._open.set()
 
     def forward(self, *window):
-        time.sleep(self.pause)
+        if self.passes >= self._limit:
+            self._open.wait(60)
         return super().forward(*window)
 
 
@@ -69,16 +83,32 @@ def quick(quick_model: Watched) -> Iterator[str]:
         yield url
 
 
-@pytest.fixture
-def slow_model() -> Slow:
-    return Slow()
+@pytest.fixture(scope="module")
+def held_model() -> Held:
+    return Held()
 
 
 @pytest.fixture
-def slow(slow_model: Slow) -> Iterator[str]:
-    """A page whose races take a second or two."""
-    with served(slow_model) as url:
+def held(held_page: str, held_model: Held) -> Iterator[str]:
+    """A page whose next race is held in the middle."""
+    held_model.hold()
+    yield held_page
+    held_model.release()
+
+
+@pytest.fixture(scope="module")
+def held_page(held_model: Held) -> Iterator[str]:
+    with served(held_model) as url:
         yield url
+
+
+@pytest.fixture
+def stops(monkeypatch: pytest.MonkeyPatch) -> list[Race]:
+    """The races that were asked to stop."""
+    asked: list[Race] = []
+    stop = Race.stop
+    monkeypatch.setattr(Race, "stop", lambda race: asked.append(race) or stop(race))
+    return asked
 
 
 @pytest.fixture(scope="module")

@@ -67,37 +67,41 @@ def test_race_draws_what_the_decoders_decode(real, open_page) -> None:
     expect(page.locator(".why")).to_contain_text("Fewer passes are not proportionally fewer seconds")
 
 
-def test_stop_ends_the_race_and_the_next_one_runs(slow, slow_model, open_page) -> None:
-    page = open_page(slow)
-    warm = slow_model.passes
+def test_stop_ends_the_race_within_two_steps_and_the_next_one_runs(held, held_model, stops, open_page) -> None:
+    page = open_page(held)
     race(page)
     running(page)
+    before = held_model.passes
     page.locator("#stop").click()
+    wait_until(lambda: len(stops) > 0)
+    held_model.release()
     state(page, "stopped")
-    wait_until(lambda: slow_model.open == 0)
-    assert 0 < slow_model.passes - warm < 36
+    wait_until(lambda: held_model.open == 0)
+    assert held_model.passes - before <= 6 + 2  # six were let through before the race was held
     expect(page.locator(".lane[data-state='stopped']")).to_have_count(2)
-    slow_model.pause = 0
     race(page)
     finished(page)
 
 
-def test_closed_tab_ends_the_race(slow, slow_model, open_page) -> None:
-    page = open_page(slow)
-    warm = slow_model.passes
+def test_closed_tab_ends_the_race_within_two_steps(held, held_model, stops, open_page) -> None:
+    page = open_page(held)
     race(page)
     running(page)
+    before = held_model.passes
     page.close()
-    wait_until(lambda: slow_model.open == 0)
-    assert 0 < slow_model.passes - warm < 36
+    wait_until(lambda: len(stops) > 0)
+    held_model.release()
+    wait_until(lambda: held_model.open == 0)
+    assert held_model.passes - before <= 6 + 2
 
 
-def test_second_visitor_waits_sees_it_and_is_served(slow, open_page) -> None:
-    first, second = open_page(slow), open_page(slow)
+def test_second_visitor_waits_sees_it_and_is_served(held, held_model, open_page) -> None:
+    first, second = open_page(held), open_page(held)
     race(first)
     running(first)
     race(second, lanes=("sjd",))
     expect(second.locator("#status")).to_contain_text("queue", timeout=20_000)
+    held_model.release()
     finished(first)
     finished(second)
 
@@ -134,17 +138,26 @@ def test_failed_lane_says_so_and_the_others_finish(quick, quick_model, open_page
     expect(page.locator(".lane[data-lane='sjd']")).to_have_attribute("data-state", "finished")
 
 
-def test_race_is_played_again(slow, slow_model, open_page) -> None:
-    page = open_page(slow)
+def test_race_is_played_again(quick, open_page) -> None:
+    page = open_page(quick)
     race(page)
     finished(page)
     hashes = page.eval_on_selector_all(".lane", "lanes => lanes.map(lane => lane.dataset.hash)")
     page.get_by_role("button", name="Passes").click()
-    page.get_by_role("button", name="Play again").click()
-    state(page, "replay")
-    expect(page.locator(".finish")).to_be_hidden()
-    page.get_by_role("button", name="Skip to the finish").click()
+    expect(page.locator(".clock-value")).to_have_text("36")
+    during = page.evaluate(
+        """async () => {
+            const [board, again] = [document.querySelector(".board"), document.querySelector(".again")];
+            again.click();
+            while (board.dataset.state !== "replay") await new Promise(requestAnimationFrame);
+            const seen = [again.textContent, document.querySelector(".finish").hidden];
+            again.click();
+            return seen;
+        }"""
+    )
+    assert during == ["Skip to the finish", True]
     finished(page)
+    expect(page.locator(".finish")).to_be_visible()
     assert page.eval_on_selector_all(".lane", "lanes => lanes.map(lane => lane.dataset.hash)") == hashes
 
 

@@ -18,7 +18,7 @@ def run(names: Sequence[str] = FIVE, *, side: int = 8, forced: bool = False, see
     """A whole race on a toy of side x side tokens."""
     model = Toy((side, side), 16, forced=forced)
     race = Race(model, [Lane(name) for name in names], "a prompt", seed, model.sampling)
-    return Header.of(model, race.lanes, race.prompt, race.seed, race.sampling), list(race)
+    return Header.of(race), list(race)
 
 
 def pixels(tokens: np.ndarray) -> np.ndarray:

@@ -11,7 +11,7 @@ import pytest
 from gradio.utils import diff
 from PIL import Image
 
-from engine.race import Lane
+from engine.race import Lane, Race
 from engine.records import Frame, LaneState
 from engine.trace import Header, Trace
 from tests.toy import Toy
@@ -32,8 +32,8 @@ def snapshots(header: Header, frames: list[Frame], every: int = 5) -> list[dict[
 
 
 def small(*names: str, side: int = 2) -> Board:
-    model = Toy((side, side), 16)
-    return Board(Header.of(model, [Lane(name) for name in names], "a prompt", 1, model.sampling), pixels)
+    race = Race(Toy((side, side), 16), [Lane(name) for name in names], "a prompt", 1)
+    return Board(Header.of(race), pixels)
 
 
 @pytest.fixture(scope="module")
