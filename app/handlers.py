@@ -10,6 +10,7 @@ from dataclasses import replace
 from typing import Any
 
 import gradio as gr
+import numpy as np
 import torch
 
 from app.form import MAX_MESSAGE, read
@@ -86,13 +87,15 @@ class Races:
             race.stop()
 
     def warm(self) -> None:
-        """Runs everything a first race would otherwise wait for: a few steps of every lane, and its pictures."""
+        """Runs what a first race would otherwise wait for: a few steps of every lane, and any number of pictures."""
+        for count in range(1, len(DECODERS) + 1):
+            self.model.pixels(np.zeros((count, *self.model.grid), int))
         race = Race(self.model, [Lane(name) for name in DECODERS], "warm", 0)
         board = Board(Header.of(race), self.model.pixels)
         with contextlib.closing(iter(race)) as moves:
             for _, frame in zip(range(6 * len(DECODERS)), moves, strict=False):
                 board.fold(frame)
-                board.snapshot()
+        board.snapshot()
 
 
 def load_model() -> ImageModel:

@@ -181,7 +181,7 @@ const INTRODUCTION =
   "Every lane decodes the same picture with the same model from the same seed, each by its own method, " +
   "and is charged only for its own time.";
 
-const SLOWER = "Lanes take turns on this machine, so the race is shown slower than its clocks run.";
+const SLOWER = "Lanes take turns here, so the race is shown slower than its clocks.";
 
 function makeCards(container, template, lanes) {
   container.replaceChildren();

@@ -1,6 +1,8 @@
 from __future__ import annotations
 
+import json
 import logging
+from pathlib import Path
 from types import SimpleNamespace
 
 import gradio as gr
@@ -11,10 +13,11 @@ from hypothesis import strategies as st
 import app.handlers
 from app.handlers import Races
 from app.settings import AppSettings
-from app.world import hint, words
+from app.world import EXAMPLES, hint, words
 from tests.app.test_form import ANYTHING, DEFAULTS
 from tests.toy import Toy, ToyContext
 
+WORLD = Path(__file__).parent.parent.parent / "weights" / "world.json"
 VISITOR = SimpleNamespace(session_hash="visitor")
 
 
@@ -164,3 +167,9 @@ def test_hint_names_what_the_model_has_never_seen() -> None:
     assert "“xylophone”" in hint("an octopus with xylophone", known)
     assert "knows no word" in hint("xylophone", known)
     assert "knows no word" in hint("¿?", known)
+
+
+def test_examples_are_of_the_models_world() -> None:
+    known = words(json.loads(WORLD.read_text()))
+    assert len(known) > 100
+    assert [hint(example, known) for example in EXAMPLES] == [""] * len(EXAMPLES)
