@@ -53,7 +53,7 @@ def build(model: ImageModel) -> gr.Blocks:
             apply_default_css=False,
         )
         with gr.Row(elem_id="entry"):
-            prompt = gr.Textbox(EXAMPLES[0], label="Prompt", max_lines=1, scale=5, min_width=260, elem_id="prompt")
+            prompt = _unchecked(gr.Textbox(EXAMPLES[0], label="Prompt", max_lines=1, scale=5, min_width=260, elem_id="prompt"))
             seed = _unchecked(gr.Number(random.randrange(2**31), label="Seed", scale=1, min_width=130, elem_id="seed"))
             roll = gr.Button("Roll", scale=0, min_width=80, elem_id="roll")
             go = gr.Button("Race", variant="primary", scale=0, min_width=130, elem_id="race")

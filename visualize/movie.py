@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import base64
 import io
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +17,7 @@ from engine.records import Frame
 from engine.trace import Trace
 from visualize.board import Board
 
-PER_SECOND = 12
+PER_SECOND, MOST = 12, 150  # pictures: a second, and in all, so that a long race stays a small file
 HOLD = 3.0  # seconds that the finish stays
 LANE, PICTURE, MARGIN, HEAD = 176, 160, 16, 100  # pixels
 INK, SOFT, RULE, PAPER, SIGNAL = "#14161a", "#5c6370", "#d9dce1", "#f1f2f4", "#e4002b"
@@ -25,27 +25,30 @@ BADGES = {"identical image": "#1f4e9c", "same law": "#0b6e4f", "changed law": "#
 PLACES = {1: "1st", 2: "2nd", 3: "3rd"}
 
 
-def instants(trace: Trace) -> Iterator[tuple[float, Frame]]:
+def instants(trace: Trace) -> list[tuple[float, Frame]]:
     """The frames in the order of a race in which every lane runs at once, each with its lane's own seconds after it."""
     clocks, timed = [0.0] * len(trace.header.lanes), []
     for frame in trace.frames:
         clocks[frame.lane] += frame.step.seconds.total if frame.step else 0.0
         timed.append((clocks[frame.lane], frame))
-    return iter(sorted(timed, key=lambda pair: pair[0]))
+    return sorted(timed, key=lambda pair: pair[0])
 
 
 def film(trace: Trace, pixels: Callable[[np.ndarray], np.ndarray]) -> bytes:
     """An animated WebP of the trace; `pixels` decodes int [B, h, w] to uint8 [B, H, W, 3]."""
     board, pictures, now = Board(trace.header, pixels), [], 0.0
-    for seconds, frame in instants(trace):
+    moves = instants(trace)
+    end = moves[-1][0]
+    interval = max(1 / PER_SECOND, end / MOST)
+    for seconds, frame in moves:
         while seconds > now:
             pictures.append(draw(board.snapshot(), now))
-            now += 1 / PER_SECOND
+            now += interval
         board.fold(frame)
-    pictures.append(draw(board.snapshot(), seconds))
-    times = [1000 // PER_SECOND] * (len(pictures) - 1) + [round(1000 * HOLD)]
+    pictures.append(draw(board.snapshot(), end))
+    times = [round(1000 * interval)] * (len(pictures) - 1) + [round(1000 * HOLD)]
     buffer = io.BytesIO()
-    pictures[0].save(buffer, "WEBP", save_all=True, append_images=pictures[1:], duration=times, loop=0, quality=75, method=4)
+    pictures[0].save(buffer, "WEBP", save_all=True, append_images=pictures[1:], duration=times, loop=0, quality=75, method=2)
     return buffer.getvalue()
 
 

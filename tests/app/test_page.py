@@ -49,6 +49,7 @@ def test_client_sees_every_snapshot(url) -> None:
     [
         (["", 7, ["ar"]], "prompt is empty"),
         ([None, 7, ["ar"]], "prompt is empty"),
+        ([{"a": 1}, 7, ["ar"]], "prompt is empty"),
         (["x" * 10_000, 7, ["ar"]], "10000 characters"),
         (["x", "seven", ["ar"]], "whole number"),
         (["x", float("nan"), ["ar"]], "whole number"),
