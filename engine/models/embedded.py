@@ -35,7 +35,7 @@ class EmbeddedModel(BodyModel):
         self.vq = self.vq.to(self.device, memory_format=torch.channels_last).eval()
         self.tokenizer = Tokenizer.from_file(str(weights / "captions" / "tokenizer.json"))
         self.world = json.loads((weights / "world.json").read_text())
-        self.sampling = Sampling(**self.world["sampling"])
+        self.sampling = Sampling(**self.world.get("sampling", {}))  # chosen by the evaluation stage
         side = int(self.target.config.image_tokens**0.5)
         self.grid, self.vocab_size = (side, side), self.vq.config.codes
         self.codebook = self.vq.codebook.detach()
