@@ -93,7 +93,7 @@ class Races:
         race = Race(self.model, [Lane(name) for name in DECODERS], "warm", 0)
         board = Board(Header.of(race), self.model.pixels)
         with contextlib.closing(iter(race)) as moves:
-            for _, frame in zip(range(6 * len(DECODERS)), moves, strict=False):
+            for _, frame in zip(range(4 * len(DECODERS)), moves, strict=False):
                 board.fold(frame)
         board.snapshot()
 

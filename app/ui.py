@@ -11,7 +11,7 @@ import gradio as gr
 from app.form import GROUPS, SAMPLING
 from app.handlers import Races
 from app.settings import SETTINGS
-from app.world import EXAMPLES
+from app.world import EXAMPLES, guide
 from engine.decoders import DECODERS
 from engine.models.base import ImageModel
 from engine.settings import knobs
@@ -71,6 +71,9 @@ def build(model: ImageModel) -> gr.Blocks:
             with gr.Column(scale=3, min_width=320):
                 gr.Examples([[text] for text in EXAMPLES], [prompt], label="Prompts to try", api_visibility="private")
         turned = _knobs(model)
+        if words := guide(getattr(model, "world", {})):
+            with gr.Accordion("Words the model knows", open=False, elem_id="words"):
+                gr.Markdown(words)
         status = gr.HTML(
             '<p class="status">One race runs at a time; if another visitor\'s is on, you wait your turn here.</p>',
             apply_default_css=False,

@@ -27,5 +27,12 @@ def hint(prompt: str, known: frozenset[str]) -> str:
     return f"The model has never seen {named}; it draws what it understands."
 
 
+def guide(world: dict[str, Any]) -> str:
+    """What can be asked for, as Markdown; nothing where the model does not say."""
+    lists = [f"**{kind.capitalize()}:** {', '.join(names)}" for kind, names in world.items() if isinstance(names, list)]
+    advice = f"Ask for one of its glyphs, on a ground, at a place: *{EXAMPLES[0]} at the top left*."
+    return "\n\n".join([advice, *lists]) if lists else ""
+
+
 def _split(text: str) -> list[str]:
     return re.findall(r"\w+", text.lower())

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 import app.handlers
 from app.handlers import Races
 from app.settings import AppSettings
-from app.world import EXAMPLES, hint, words
+from app.world import EXAMPLES, guide, hint, words
 from tests.app.test_form import ANYTHING, DEFAULTS
 from tests.toy import Toy, ToyContext
 
@@ -167,6 +167,13 @@ def test_hint_names_what_the_model_has_never_seen() -> None:
     assert "“xylophone”" in hint("an octopus with xylophone", known)
     assert "knows no word" in hint("xylophone", known)
     assert "knows no word" in hint("¿?", known)
+
+
+def test_guide_names_what_can_be_asked_for() -> None:
+    text = guide({"glyphs": ["red apple", "octopus"], "grounds": ["sky clouds"], "sampling": {"top_k": 1}})
+    assert "**Glyphs:** red apple, octopus" in text
+    assert "sampling" not in text.lower()
+    assert guide({}) == ""
 
 
 def test_examples_are_of_the_models_world() -> None:

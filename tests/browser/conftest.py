@@ -17,7 +17,7 @@ from urllib.parse import urlsplit
 
 import httpx
 import pytest
-from playwright.sync_api import Browser, Page, sync_playwright
+from playwright.sync_api import Browser, Page, expect, sync_playwright
 
 from app.ui import LAUNCH, build
 from engine.models.base import ImageModel
@@ -25,6 +25,7 @@ from engine.race import Race
 from tests.app.test_handlers import Watched
 
 ROOT = Path(__file__).parent.parent.parent
+expect.set_options(timeout=20_000)  # a shared machine may be slow; nothing waits longer than it must
 QUIET = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
          "--disable-component-update", "--disable-sync"]  # fmt: skip
 
