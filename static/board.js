@@ -43,7 +43,7 @@ function mountBoard(root, watch, stopped) {
   }
 
   function announce(before) {
-    const was = (i) => before && before.seq < snapshot.seq && before.lanes[i].state;
+    const was = (i) => before && before.seq < snapshot.seq && before.lanes[i]?.state;
     const news = snapshot.lanes
       .filter((lane, i) => was(i) && was(i) !== lane.state && ["finished", "failed"].includes(lane.state))
       .map((lane) => `${lane.title} ${lane.state} after ${lane.passes} passes, ${inSeconds(lane.seconds)} seconds.`);

@@ -28,7 +28,7 @@ function runs(from, to, columns) {
 }
 
 // Draws a lane. `view` is an entry of its history plus the committed strings and its picture; `look` says what to show
-// ({layer, marks, paper, ink, line}).
+// ({layer, marks, ink, line}).
 function drawLane(canvas, view, grid, look) {
   const context = canvas.getContext("2d");
   const [rows, columns] = grid;

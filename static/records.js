@@ -55,7 +55,7 @@ function entryOf(lane) {
 
 // Adds a snapshot to the race's history {seq, lanes: [entries]}; begins afresh with a new race, whose seq starts from 0.
 function remember(race, snapshot) {
-  const fresh = snapshot.seq <= race.seq || race.lanes.length !== snapshot.lanes.length;
+  const fresh = snapshot.seq === 0 || snapshot.seq < race.seq || race.lanes.length !== snapshot.lanes.length;
   if (fresh) race.lanes = snapshot.lanes.map(() => []);
   race.seq = snapshot.seq;
   snapshot.lanes.forEach((lane, i) => {

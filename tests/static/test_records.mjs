@@ -44,6 +44,8 @@ test("a race is remembered entry by entry, and a new one begins afresh", () => {
   assert.equal(records.remember(race, snapshot(1, { passes: 1, n: 2 }, {})), false);
   records.remember(race, snapshot(2, { passes: 1, n: 2, state: "finished" }, { passes: 1 }));
   assert.deepEqual(race.lanes.map((history) => history.length), [3, 2]);
+  assert.equal(records.remember(race, snapshot(2, { passes: 1, n: 2, state: "finished" }, { passes: 1 })), false);
+  assert.deepEqual(race.lanes.map((history) => history.length), [3, 2]);
   assert.equal(records.remember(race, snapshot(0, {}, {})), true);
   assert.deepEqual(race.lanes.map((history) => history.length), [1, 1]);
   assert.equal(records.remember(race, snapshot(1, {})), true);
