@@ -42,10 +42,8 @@ def sampled(
 ) -> np.ndarray:
     """A picture for each canonical caption, uint8 [N, 128, 128, 3]."""
     ids = [encoding.ids for encoding in tokenizer.encode_batch([what.caption() for what in asked])]
-    parts = [
-        draw_codes(target, part, sampling, seed + i)
-        for i, part in enumerate(tqdm(torch.tensor(ids, device=DEVICE).split(50), desc="sampling"))
-    ]
+    batches = tqdm(torch.tensor(ids, device=DEVICE).split(50), desc="sampling")
+    parts = [draw_codes(target, some, sampling, seed + i) for i, some in enumerate(batches)]
     return pictures(vq, torch.cat(parts))
 
 

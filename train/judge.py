@@ -4,6 +4,7 @@ that neither the tokenizer's blur nor a texture's grain decides.
 
 from __future__ import annotations
 
+import functools
 from dataclasses import dataclass
 
 import numpy as np
@@ -28,6 +29,12 @@ def outside(place: str) -> np.ndarray:
     return free
 
 
+@functools.cache
+def small_glyph(name: str) -> np.ndarray:
+    """A glyph's cells, premultiplied RGBA [20, 20, 4]."""
+    return pooled(glyphs()[name])
+
+
 def glyph_distances(picture: np.ndarray, place: str, names: list[str]) -> np.ndarray:
     """Distance of the picture, uint8 [128, 128, 3], to each named glyph standing at `place`.
 
@@ -40,7 +47,7 @@ def glyph_distances(picture: np.ndarray, place: str, names: list[str]) -> np.nda
     side = SIDE // POOL
     shown = cells[top : top + side, left : left + side]
     ground = ground[top : top + side, None]
-    every = np.stack([pooled(glyphs()[name]) for name in names])
+    every = np.stack([small_glyph(name) for name in names])
     laid = every[..., :3] + (1 - every[..., 3:]) * ground
     return np.sqrt(np.square(laid - shown).mean((1, 2, 3)))
 

@@ -1,0 +1,30 @@
+"""The judges know real scenes, and are right by chance alone on pictures of something else."""
+
+import numpy as np
+import pytest
+import torch
+
+from train.glyphs import FONT
+
+if not FONT.exists():
+    pytest.skip("fonts-noto-color-emoji is not installed", allow_module_level=True)
+
+from train.judge import GroundJudge, is_nearest
+from train.sample import Sampling, law
+from train.scenes import scene
+
+
+def test_judges_know_real_scenes_and_nothing_else() -> None:
+    scenes = [scene(21, i, held_out=True) for i in range(60)]
+    rng = np.random.default_rng(0)
+    judge = GroundJudge.learn(scenes=20)
+    assert np.mean([is_nearest(picture, what, rng) for what, picture in scenes]) >= 0.97
+    assert np.mean([judge.ground(picture, what.place) == what.ground for what, picture in scenes]) >= 0.95
+    shuffled = [(what, scenes[i - 1][1]) for i, (what, _) in enumerate(scenes)]
+    assert np.mean([is_nearest(picture, what, rng) for what, picture in shuffled]) <= 0.1
+
+
+def test_law_guides_then_keeps_the_likeliest() -> None:
+    conditional, unconditional = torch.tensor([[2.0, 1.0, 0.0]]), torch.tensor([[0.0, 1.0, 0.0]])
+    p = law(conditional, unconditional, Sampling(guidance=2.0, top_k=2, temperature=2.0))
+    torch.testing.assert_close(p, torch.tensor([[4.0, 1.0, -torch.inf]]).div(2).softmax(-1))
