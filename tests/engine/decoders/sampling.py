@@ -1,0 +1,130 @@
+"""Whole decodes of a toy, many of them, held against its exact joint law."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+
+import numpy as np
+import torch
+from scipy import stats
+from torch import Tensor
+
+from engine.decoders.window import WindowDecoder
+from engine.randomness import Purpose
+from engine.records import Status
+from tests.toy import Toy
+
+Law = dict[tuple[int, ...], float]
+
+FALSE_ALARM = 1e-7  # the chance with which a lossless decoder fails, for each test
+PLANTED = 1e-12  # a planted bug must be surer than this
+
+
+class QuickNoise:
+    """Independent numbers from one pool: a key is used once in a decode, so that keys need not be heeded. Only the Gumbel
+    noise, which is asked for again and again, is remembered. About as random as the keyed noise, and much cheaper."""
+
+    pool, used = torch.zeros(0), 0
+    generator = torch.Generator()
+
+    def __init__(self, seed: int, device: torch.device) -> None:
+        self.table: Tensor | None = None
+
+    @classmethod
+    def reset(cls, seed: int) -> None:
+        cls.generator.manual_seed(seed)
+        cls.pool, cls.used = torch.zeros(0), 0
+
+    @classmethod
+    def take(cls, count: int) -> Tensor:
+        if cls.used + count > len(cls.pool):
+            cls.pool = torch.rand(2**20, generator=cls.generator).clamp(2**-25, 1 - 2**-24)
+            cls.used = 0
+        cls.used += count
+        return cls.pool[cls.used - count : cls.used]
+
+    def uniform(self, purpose: Purpose, positions: Tensor, draw: int, count: int) -> Tensor:
+        return self.take(len(positions) * count).view(len(positions), count)
+
+    def gumbel(self, start: int, count: int, codes: int) -> Tensor:
+        if self.table is None:
+            self.table = -torch.log(-torch.log(self.take(64 * codes).view(64, codes)))
+        return self.table[start : start + count]
+
+
+class Watched(Toy):
+    """A toy that remembers which rows its decoder kept: how far each step went, and whether it left the spine."""
+
+    def __init__(self, *args: object, **kwargs: object) -> None:
+        super().__init__(*args, **kwargs)
+        self.seen: Counter[str] = Counter()
+
+    def keep(self, ctx: object, rows: Sequence[int]) -> None:
+        leaves = [i for i, row in enumerate(rows) if row != i]
+        self.seen[f"length {len(rows)}"] += 1
+        self.seen["off the spine"] += bool(leaves)
+        if leaves:
+            self.seen[f"left at depth {leaves[0]} for {len(leaves)}"] += 1
+        super().keep(ctx, rows)
+
+
+def sample(decoder: WindowDecoder, count: int, start: int = 0) -> Counter[tuple[int, ...]]:
+    """Whole sequences of `count` seeds. What happened on the way is added to the model's `seen`."""
+    seen, sequences = decoder.model.seen, Counter()
+    with torch.inference_mode():
+        for seed in range(start, start + count):
+            tokens: list[int] = []
+            for step in decoder.steps("", seed):
+                tokens += [position.token for position in step.committed]
+                last = step.committed[-1]
+                drafted = sum(position.draft is not None for position in step.positions)
+                seen["steps"] += 1
+                seen[last.status.name.lower()] += 1
+                seen["bonus"] += last.status is Status.FRESH and drafted > 0
+                seen["refused"] += any(p.status in (Status.REJECTED, Status.REFINED) for p in step.window)
+                seen["end of image"] += step.positions[-1].position == decoder.model.length - 1 and drafted > 0
+                seen["forced"] += any(position.status is Status.FORCED for position in step.committed)
+            sequences[tuple(tokens)] += 1
+    return sequences
+
+
+def surprise(sequences: Counter[tuple[int, ...]], law: Law) -> float:
+    """The smallest p-value, times their number, of chi-square tests of the whole joint law and of the laws of every position and
+    of every two neighbouring ones; 0 if a sequence came up that cannot be."""
+    if any(sequence not in law for sequence in sequences):
+        return 0.0
+    length = len(next(iter(law)))
+    views: list[Callable[[tuple[int, ...]], tuple[int, ...]]] = [lambda s: s]
+    views += [lambda s, i=i, n=n: s[i : i + n] for n in (1, 2) for i in range(length - n + 1)]
+    return min(1.0, len(views) * min(_chi_square(sequences, law, view) for view in views))
+
+
+def _chi_square(sequences: Counter[tuple[int, ...]], law: Law, view: Callable) -> float:
+    observed, expected = Counter(), Counter()
+    for sequence, chance in law.items():
+        expected[view(sequence)] += chance
+        observed[view(sequence)] += sequences[sequence]
+    total = sum(observed.values())
+    cells = sorted(expected, key=expected.get)
+    seen, due = np.array([observed[c] for c in cells], float), np.array([expected[c] for c in cells]) * total
+    # Cells too rare for the chi-square's tail are taken together.
+    rare = int((due < 8).sum())
+    if rare:
+        seen, due = np.append(seen[rare:], seen[:rare].sum()), np.append(due[rare:], due[:rare].sum())
+        if due[-1] < 8 and len(due) > 1:
+            seen, due = np.append(seen[1:-1], seen[0] + seen[-1]), np.append(due[1:-1], due[0] + due[-1])
+    if len(due) < 2:
+        return 1.0
+    return float(stats.chi2.sf(((seen - due) ** 2 / due).sum(), len(due) - 1))
+
+
+def lossless(decoder: WindowDecoder, count: int, rounds: int = 4) -> float:
+    """The surprise after `count` decodes, or after more, up to `rounds` times as many, for as long as there is some."""
+    law, sequences, result = decoder.model.law(), Counter(), 0.0
+    for i in range(rounds):
+        sequences += sample(decoder, count, i * count)
+        result = surprise(sequences, law)
+        if result > 0.2:
+            break
+    return result
