@@ -18,7 +18,7 @@ function mountBoard(root, watch, stopped) {
   const over = () => ["finished", "stopped"].includes(snapshot.state);
 
   function take(value) {
-    if (!value || (halted && value.seq > race.seq && value.state !== "stopped")) return;
+    if (!value || (halted && value.seq > 0 && value.seq >= race.seq && value.state !== "stopped")) return;
     const before = snapshot;
     snapshot = value;
     if (remember(race, value)) {

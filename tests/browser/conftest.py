@@ -126,7 +126,7 @@ def real(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
             stdout=file, stderr=subprocess.STDOUT,
         )  # fmt: skip
     try:
-        wait_until(lambda: answers(url) or app.poll() is not None, 120)
+        wait_until(lambda: answers(url) or app.poll() is not None, 300)
         assert app.poll() is None, output.read_text()
         yield url
     finally:

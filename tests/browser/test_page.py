@@ -35,11 +35,11 @@ def race(page: Page, prompt: str = "red apple on sky clouds", seed: int = 7, lan
 
 
 def state(page: Page, name: str) -> None:
-    expect(page.locator(".board")).to_have_attribute("data-state", name, timeout=60_000)
+    expect(page.locator(".board")).to_have_attribute("data-state", name, timeout=180_000)
 
 
 def finished(page: Page) -> None:
-    expect(page.locator(".board")).to_have_attribute("data-done", "1", timeout=60_000)
+    expect(page.locator(".board")).to_have_attribute("data-done", "1", timeout=180_000)
     state(page, "finished")
 
 
