@@ -1,0 +1,165 @@
+"""The decoders that change the law change it exactly as they say: q a + (1 - alpha) R, with their own a and R."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import stats
+from torch import Tensor
+
+from engine.decoders.gsd import GSD, GSDSettings, group, group_acceptance
+from engine.decoders.lantern import Lantern, LanternSettings, borrow
+from engine.decoders.sjd import SJD
+from engine.decoders.window import Run, Window, WindowDecoder
+from engine.randomness import Noise
+from tests.engine.decoders.driving import acceptances, committed_law
+from tests.engine.decoders.test_rules import oracle
+from tests.toy import Toy
+
+CODES = 6
+TOY = Toy((2, 3), CODES, seed=3)
+
+GSDS = [
+    {"G": 2, "delta": 1.0, "d": 10.0}, {"G": 5, "delta": 0.15, "d": 0.5}, {"G": 4, "order": "descending", "delta": 0.3},
+    {"G": 100, "delta": 0.1, "d": 1.0}, {"reading": "code"},
+]  # fmt: skip
+LANTERNS = [
+    {"k": 4, "delta": 0.2}, {"k": 6, "delta": 1.0}, {"k": 3, "delta": 0.05}, {"k": 4, "bound": "lambda", "lam": 2.0},
+    {"k": 6, "bound": "lambda", "lam": 10.0},
+]  # fmt: skip
+
+
+def pair(seed: int) -> tuple[Tensor, Tensor]:
+    p, q = torch.softmax(1.5 * torch.randn(2, CODES, generator=torch.Generator().manual_seed(seed)), -1)
+    return p, q
+
+
+def gsd_law(p: Tensor, q: Tensor, s: GSDSettings) -> list[float]:
+    """What one verification commits, from the definition."""
+    a = [oracle(p.tolist(), q.tolist(), x, TOY.codebook, s) for x in range(CODES)]
+    refused = sum(float(q[x]) * (1 - a[x]) for x in range(CODES))
+    left = [max(0.0, float(p[v] - q[v])) for v in range(CODES)]
+    return [float(q[v]) * a[v] + refused * left[v] / sum(left) for v in range(CODES)]
+
+
+def lenders(p: list[float], x: int, s: LanternSettings) -> list[int]:
+    """The tokens that lend to x: nearest first, for as long as their mass together stays within the bound."""
+    distance = [float((TOY.codebook[y] - TOY.codebook[x]).square().sum()) for y in range(CODES)]
+    near = sorted((y for y in range(CODES) if y != x), key=lambda y: distance[y])[: s.k - 1]
+    bound, chosen = s.delta if s.bound == "delta" else (s.lam - 1) * p[x], []
+    for y in near:
+        if sum(p[z] for z in chosen) + p[y] > bound:
+            break
+        chosen.append(y)
+    return chosen
+
+
+def lantern_law(p: Tensor, q: Tensor, s: LanternSettings) -> list[float]:
+    law = [0.0] * CODES
+    for x in range(CODES):
+        chosen = lenders(p.tolist(), x, s)
+        moved = [0.0 if v in chosen else float(p[v]) for v in range(CODES)]
+        moved[x] += sum(float(p[v]) for v in chosen)
+        a = min(1.0, moved[x] / float(q[x]))
+        law[x] += float(q[x]) * a
+        left = [max(0.0, moved[v] - float(q[v])) for v in range(CODES)]
+        if a < 1:
+            law = [law[v] + float(q[x]) * (1 - a) * left[v] / sum(left) for v in range(CODES)]
+    return law
+
+
+CASES = [(GSD, GSDSettings(**s), gsd_law) for s in GSDS] + [(Lantern, LanternSettings(**s), lantern_law) for s in LANTERNS]
+every_case = pytest.mark.parametrize(("kind", "knobs", "expected"), CASES)
+
+
+@every_case
+@pytest.mark.parametrize("seed", [0, 1])
+def test_one_verification_commits_by_the_changed_law(
+    kind: type[WindowDecoder], knobs: object, expected: object, seed: int
+) -> None:
+    """Every draft, its acceptance and its refusal, integrated on a grid."""
+    p, q = pair(seed)
+    law = committed_law(kind(TOY, knobs), p, q, 150)
+    torch.testing.assert_close(law, torch.tensor(expected(p, q, knobs), dtype=torch.float64), atol=2 / 150, rtol=0)
+    assert law.sum().item() == pytest.approx(1, abs=1e-6)
+
+
+@pytest.mark.parametrize(("kind", "knobs", "expected"), [CASES[0], CASES[len(GSDS)]])
+def test_the_keyed_noise_commits_by_the_changed_law_too(kind: type[WindowDecoder], knobs: object, expected: object) -> None:
+    p, q = pair(2)
+    decoder, counts = kind(TOY, knobs), Counter()
+    law = expected(p, q, knobs)
+    assert max(abs(law[v] - float(p[v])) for v in range(CODES)) > 0.02, "a case where the law does change"
+    run = Run(decoder, "", 0)
+    generator = torch.Generator().manual_seed(5)
+    for seed in range(2500):
+        run.noise = Noise(seed, TOY.device)
+        draft = torch.multinomial(q, 1, generator=generator)
+        counts[int(decoder.judge(run, Window(draft, q[None]), p.expand(2, -1).contiguous()).tokens[0])] += 1
+    total = sum(law)
+    assert stats.chisquare([counts[v] for v in range(CODES)], [2500 * chance / total for chance in law]).pvalue > 1e-6
+
+
+@given(st.integers(0, 10**6), st.integers(1, 100), st.floats(0, 2), st.floats(0, 1), st.sampled_from(["ascending", "descending"]),
+       st.sampled_from(["paper", "code"]))  # fmt: skip
+def test_gsds_acceptance_is_a_probability_and_its_group_holds_the_draft(
+    seed: int, G: int, d: float, delta: float, order: str, reading: str
+) -> None:
+    p, q = pair(seed)
+    p = torch.where(p < p.median(), 0, p) if seed % 2 else p  # as top-k leaves it, with ties at 0
+    knobs, x = GSDSettings(G=G, d=d, delta=delta, order=order, reading=reading), torch.arange(CODES)
+    members, included = group(p.expand(CODES, -1), x, TOY.codebook, knobs)
+    for token in range(CODES):
+        inside = members[token][included[token]].tolist()
+        assert token in inside
+        assert len(inside) == len(set(inside)) <= max(1, 2 * (G // 2), 14 * (reading == "code"))
+    a = group_acceptance(p.expand(CODES, -1), q.expand(CODES, -1), x, TOY.codebook, knobs)
+    assert ((a >= 0) & (a <= 1)).all()
+
+
+@given(st.integers(0, 10**6), st.integers(1, CODES), st.sampled_from(["delta", "lambda"]), st.floats(0, 1), st.floats(1, 10))
+def test_lanterns_acceptance_is_a_probability_and_it_borrows_within_its_bound(
+    seed: int, k: int, bound: str, delta: float, lam: float
+) -> None:
+    p, q = pair(seed)
+    decoder = Lantern(TOY, LanternSettings(k=k, bound=bound, delta=delta, lam=lam))
+    a = acceptances(decoder, p, q)
+    assert ((a >= 0) & (a <= 1)).all()
+    assert (a >= acceptances(SJD(TOY), p, q)).all()
+    borrowed, added = decoder._borrow(p.expand(CODES, -1), torch.arange(CODES))
+    assert not borrowed.diagonal().any()
+    assert (borrowed.sum(-1) < k).all()
+    limit = torch.full((CODES,), delta) if bound == "delta" else (lam - 1) * p
+    assert (added <= limit * (1 + 1e-5)).all()
+    torch.testing.assert_close((p * borrowed).sum(-1), added)
+
+
+@given(st.integers(0, 10**6), st.floats(0, 1), st.floats(0, 1))
+def test_a_larger_bound_lends_no_less(seed: int, a: float, b: float) -> None:
+    p = pair(seed)[0].expand(CODES, -1)
+    neighbours = torch.tensor([[y for y in range(CODES) if y != x] for x in range(CODES)])
+    less, more = (borrow(p, neighbours, torch.full((CODES,), bound))[1] for bound in sorted((a, b)))
+    assert (less <= more).all()
+
+
+LOSSLESS = [
+    GSD(TOY, GSDSettings(G=1)),
+    GSD(TOY, GSDSettings(G=10, delta=0.0, d=0.0)),
+    Lantern(TOY, LanternSettings(delta=0.0)),
+    Lantern(TOY, LanternSettings(bound="lambda", lam=1.0)),
+    Lantern(TOY, LanternSettings(k=1, delta=1.0)),
+]
+
+
+@pytest.mark.parametrize("decoder", LOSSLESS)
+@settings(max_examples=25)
+@given(st.integers(0, 10**6), st.booleans())
+def test_nothing_grouped_or_borrowed_is_the_lossless_rule_to_the_last_bit(decoder: WindowDecoder, seed: int, sharp: bool) -> None:
+    p, q = pair(seed)
+    if sharp:
+        p = torch.softmax(8 * p.log(), -1)
+    assert acceptances(decoder, p, q).equal(acceptances(SJD(TOY), p, q))
