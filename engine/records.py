@@ -100,7 +100,8 @@ class Step:
     def __post_init__(self) -> None:
         if not (self.nfe > 0 and 0 <= self.before < self.after):
             raise ValueError(f"a step commits at least one token: nfe {self.nfe}, frontier {self.before} to {self.after}")
-        if [p.position for p in self.positions[: self.after - self.before]] != list(range(self.before, self.after)):
+        committed = range(self.before, self.after)  # as long as a damaged file says: never spelled out
+        if len(self.committed) != len(committed) or any(p.position != n for p, n in zip(self.committed, committed, strict=True)):
             raise ValueError(f"positions {self.before} to {self.after} are committed, and must come first and in order")
 
     @property
