@@ -64,7 +64,7 @@ class Header:
         height, width = self.grid
         if not (1 <= height <= MAX_SIDE and 1 <= width <= MAX_SIDE):
             raise TraceError(f"A grid of {height} x {width} tokens is beyond what a trace may hold.")
-        if not 2 <= self.vocab_size <= MAX_VOCAB:
+        if not (isinstance(self.vocab_size, int) and 2 <= self.vocab_size <= MAX_VOCAB):
             raise TraceError(f"A vocabulary of {self.vocab_size} codes is beyond what a trace may hold.")
         if sum(token < 0 for token in self.forced_ids) != height * width or len(self.forced_ids) > 2 * height * width + 8:
             raise TraceError("The layout does not fit the grid.")
@@ -72,7 +72,7 @@ class Header:
             raise TraceError(f"A trace has 1 to {MAX_LANES} lanes.")
         if not (isinstance(self.prompt, str) and len(self.prompt) <= MAX_PROMPT):
             raise TraceError("The prompt is too long, or is not text.")
-        if not (isinstance(self.seed, int) and 0 <= self.seed <= MAX_SEED):
+        if isinstance(self.seed, bool) or not (isinstance(self.seed, int) and 0 <= self.seed <= MAX_SEED):
             raise TraceError("The seed is out of range.")
         for text in (self.model, self.machine):
             if not (isinstance(text, str) and len(text) <= 200):
