@@ -39,6 +39,12 @@ def test_the_committed_positions_come_first_and_in_order(positions: tuple[Positi
         Step(1, 0, 2, positions, Seconds())
 
 
+def test_a_step_that_claims_billions_of_positions_is_refused_at_once() -> None:
+    """Without a list as long as the claim: a damaged trace may say so."""
+    with pytest.raises(ValueError, match="must come first"):
+        Step(1, 0, 2**62, (position(0),), Seconds())
+
+
 @pytest.mark.parametrize("values", [(-1, 0), (0, -1)])
 def test_positions_and_tokens_are_not_negative(values: tuple[int, int]) -> None:
     with pytest.raises(ValueError, match="not negative"):

@@ -88,7 +88,7 @@ def test_one_verification_commits_by_the_changed_law(
     assert law.sum().item() == pytest.approx(1, abs=1e-6)
 
 
-@pytest.mark.parametrize(("kind", "knobs", "expected"), [CASES[0], CASES[len(GSDS)]])
+@pytest.mark.parametrize(("kind", "knobs", "expected"), [CASES[0], CASES[len(GSDS) + 1]])
 def test_the_keyed_noise_commits_by_the_changed_law_too(kind: type[WindowDecoder], knobs: object, expected: object) -> None:
     p, q = pair(2)
     decoder, counts = kind(TOY, knobs), Counter()
