@@ -30,7 +30,7 @@ def law(conditional: Tensor, unconditional: Tensor, sampling: Sampling) -> Tenso
 
 @torch.inference_mode()
 def draw_codes(target: EmbeddedTarget, captions: Tensor, sampling: Sampling, seed: int) -> Tensor:
-    """One sample for each caption [B, P], after that many unconditional rows: codes [B, 256]."""
+    """One sample for each caption [B, P], in bfloat16: codes [B, 256]."""
     noise = torch.Generator(captions.device).manual_seed(seed)
     count, first = captions.shape[0], captions.shape[1] + 1
     cache = DynamicCache(config=target.config)
@@ -38,8 +38,10 @@ def draw_codes(target: EmbeddedTarget, captions: Tensor, sampling: Sampling, see
     slots = torch.arange(first, device=captions.device)[None]
     codes = []
     for position in range(target.config.image_tokens):
-        out = target.model(inputs_embeds=embedded, position_ids=slots, past_key_values=cache, use_cache=True)
-        conditional, unconditional = target.lm_head(out.last_hidden_state[:, -1]).float().split(count)
+        with torch.autocast(captions.device.type, torch.bfloat16):
+            out = target.model(inputs_embeds=embedded, position_ids=slots, past_key_values=cache, use_cache=True)
+            logits = target.lm_head(out.last_hidden_state[:, -1])
+        conditional, unconditional = logits.float().split(count)
         codes.append(torch.multinomial(law(conditional, unconditional, sampling), 1, generator=noise))
         embedded = target.embed_codes(codes[-1].repeat(2, 1), torch.tensor([position], device=captions.device))
         slots = torch.tensor([[first + position]], device=captions.device)
