@@ -29,8 +29,13 @@ def lane(text: str) -> Lane:
         key, _, value = pair.partition("=")
         if key not in kinds:
             raise SettingError(f"{name} has no knob {key!r}; it has {', '.join(kinds) or 'none'}.")
+        if kinds[key] is bool:
+            if value not in ("true", "false"):
+                raise SettingError(f"{key} of {name} is true or false, not {value!r}.")
+            values[key] = value == "true"
+            continue
         try:
-            values[key] = value == "true" if kinds[key] is bool else kinds[key](value)
+            values[key] = kinds[key](value)
         except ValueError as error:
             raise SettingError(f"{key} of {name} is a number, not {value!r}.") from error
     return Lane(name, DECODERS[name].Settings(**values))
