@@ -1,0 +1,112 @@
+"""The bench, on a toy: its last line is JSON, and its figures fit together."""
+
+from __future__ import annotations
+
+import json
+import statistics
+import sys
+from typing import Any
+
+import pytest
+
+from engine import bench
+from engine.decoders.sjd import SJD
+from engine.race import Lane
+from tests.toy import Toy
+
+LANES = ["ar", "sjd:window=4", "lantern"]
+KEYS = {
+    "nfe", "step_compression", "mean_acceptance_length", "acceptance_histogram", "drafter_passes", "seconds", "ms_per_pass",
+    "ms_per_step", "outside_forward", "speed_up",
+}  # fmt: skip
+
+
+@pytest.fixture
+def result(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> dict[str, Any]:
+    """What a bench of two prompts and two seeds prints last, with the card before it under `card`."""
+    monkeypatch.setattr(bench, "load", lambda: Toy((3, 4), 8))
+    monkeypatch.setattr(sys, "argv", ["bench", "--lanes", ",".join(LANES), "--prompts", "2", "--seeds", "2"])
+    bench.main()
+    captured = capsys.readouterr()
+    assert captured.err.count("/4 ") == 4
+    lines = captured.out.rstrip().splitlines()
+    return json.loads(lines[-1]) | {"card": lines[:-1]}
+
+
+def test_the_last_line_says_what_was_measured_where(result: dict[str, Any]) -> None:
+    assert (result["model"], result["races"], result["prompts"], result["seeds"]) == ("toy", 4, 2, 2)
+    assert "torch" in result["machine"]
+    assert result["torch"]
+    assert list(result["lanes"]) == LANES
+    for figures in result["lanes"].values():
+        assert set(figures) == KEYS
+        assert set(figures["ms_per_step"]) == {"total", "forward", "verify", "cache", "draft"}
+
+
+def test_the_figures_fit_together(result: dict[str, Any]) -> None:
+    for name, figures in result["lanes"].items():
+        histogram = {int(length): times for length, times in figures["acceptance_histogram"].items()}
+        steps = sum(histogram.values())
+        assert sum(length * times for length, times in histogram.items()) == 4 * 12
+        assert steps == pytest.approx(4 * figures["nfe"]["mean"])
+        assert figures["step_compression"] == figures["mean_acceptance_length"]
+        parts = figures["ms_per_step"]
+        assert sum(parts[part]["mean"] for part in ("forward", "verify", "cache", "draft")) == pytest.approx(
+            parts["total"]["mean"], abs=1e-3
+        )
+        assert figures["ms_per_pass"] == parts["forward"]
+        assert 0 < figures["outside_forward"]["mean"] < 1
+        assert figures["speed_up"]["mean"] > 0
+        assert (figures["drafter_passes"]["mean"] > 0) == (name == "lantern")
+    ar = result["lanes"]["ar"]
+    assert ar["nfe"] == {"mean": 12, "plus_minus": 0}
+    assert ar["step_compression"] == {"mean": 1, "plus_minus": 0}
+    assert ar["acceptance_histogram"] == {"1": 48}
+    assert ar["speed_up"] == {"mean": 1, "plus_minus": 0}
+
+
+def test_the_card_has_a_row_a_lane(result: dict[str, Any]) -> None:
+    rows = [line for line in result["card"] if line.startswith("|")]
+    assert [row.split("|")[1].strip() for row in rows[2:]] == ["Vanilla AR", "SJD:window=4", "LANTERN"]
+    assert len({row.count("|") for row in rows}) == 1
+
+
+def test_without_vanilla_ar_there_is_no_speed_up(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setattr(bench, "load", lambda: Toy((2, 2), 4))
+    monkeypatch.setattr(sys, "argv", ["bench", "--lanes", "sjd", "--prompts", "1", "--seeds", "1"])
+    bench.main()
+    out = capsys.readouterr().out.rstrip().splitlines()
+    assert "speed_up" not in json.loads(out[-1])["lanes"]["sjd"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--lanes", "jet"], "no decoder called 'jet'"),
+        (["--prompts", "0"], "1 to 6 prompts"),
+        (["--prompts", "7"], "1 to 6 prompts"),
+        (["--seeds", "0"], "at least one seed"),
+    ],
+)
+def test_bad_arguments_end_with_a_message(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], arguments: list[str], message: str
+) -> None:
+    monkeypatch.setattr(sys, "argv", ["bench", *arguments])
+    with pytest.raises(SystemExit) as caught:
+        bench.main()
+    assert caught.value.code == 2
+    assert message in capsys.readouterr().err
+
+
+def test_intervals_are_students() -> None:
+    assert bench.mean([3.0]) == {"mean": 3.0, "plus_minus": 0.0}
+    two = bench.mean([1.0, 2.0])
+    assert two["plus_minus"] == pytest.approx(12.706 * statistics.stdev([1, 2]) / 2**0.5, abs=1e-3)
+    many = [float(i % 7) for i in range(40)]
+    assert bench.mean(many)["plus_minus"] == pytest.approx(1.96 * statistics.stdev(many) / 40**0.5, abs=1e-3)
+
+
+def test_a_lane_that_fails_ends_the_bench(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(SJD, "judge", lambda *args: 1 / 0)
+    with pytest.raises(RuntimeError, match="sjd failed: ZeroDivisionError"):
+        bench.race(Toy((2, 2), 4), [Lane("sjd")], "x", 0)

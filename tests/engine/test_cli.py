@@ -1,0 +1,124 @@
+"""A race in a terminal, on a toy."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from engine import cli
+from engine.decoders import DECODERS
+from engine.decoders.sjd import SJD
+from engine.race import Race
+from engine.records import Frame, LaneState
+from engine.settings import SettingError
+from engine.trace import Trace
+from tests.toy import Toy
+
+Main = Callable[..., None]
+
+
+@pytest.fixture
+def main(monkeypatch: pytest.MonkeyPatch) -> Main:
+    """The command, over a toy, with these arguments."""
+    monkeypatch.setattr(cli, "load", lambda: Toy((3, 4), 8))
+
+    def call(*arguments: str) -> None:
+        monkeypatch.setattr(sys, "argv", ["race", *arguments])
+        cli.main()
+
+    return call
+
+
+def test_a_race_ends_with_a_table_of_the_default_lanes(main: Main, capsys: pytest.CaptureFixture[str]) -> None:
+    main("red apple", "--seed", "7")
+    out = capsys.readouterr().out
+    final = out[out.rindex("lane ") :]
+    default = [decoder.title for decoder in DECODERS.values() if decoder.default]
+    assert [line.split("  ")[0] for line in final.splitlines()[1 : len(default) + 1]] == default
+    assert final.count("12/12") == final.count("finished") == len(default)
+    assert "'red apple', seed 7, on " in final
+    assert "torch" in final
+
+
+def test_the_written_trace_is_that_race(main: Main, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    out = tmp_path / "race.json"
+    main("red apple", "--seed", "7", "--lanes", "ar, sjd:window=4;init=vertical repeat", "--out", str(out))
+    trace = Trace.loads(out.read_text())
+    assert (trace.header.prompt, trace.header.seed, trace.header.grid) == ("red apple", 7, (3, 4))
+    assert [lane.decoder for lane in trace.header.lanes] == ["ar", "sjd"]
+    assert trace.header.lanes[1].settings == SJD.Settings(window=4, init="vertical repeat")
+    assert [frame.state for frame in trace.frames].count(LaneState.FINISHED) == 2
+    assert f"trace: {out}" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["x", "--lanes", "jet"], "There is no decoder called 'jet'; there are ar,"),
+        (["x", "--lanes", ""], "no decoder called ''"),
+        (["x", "--lanes", "sjd:speed=9"], "sjd has no knob 'speed'; it has window, init"),
+        (["x", "--lanes", "ar:speed=9"], "ar has no knob 'speed'; it has none"),
+        (["x", "--lanes", "sjd:window=many"], "window of sjd is a number, not 'many'"),
+        (["x", "--lanes", "sjd:window"], "window of sjd is a number, not ''"),
+        (["x", "--lanes", "sjd:window=1"], "from 2 to 96"),
+        (["x", "--lanes", "sjd:init=magic"], "init is one of random, horizontal repeat"),
+        (["x", "--lanes", "sjd-pac:AC=yes"], "AC of sjd-pac is true or false, not 'yes'"),
+        (["x", "--lanes", "sjd-pac:window=9"], "make K or D smaller"),
+        (["x", "--lanes", ",".join(["ar"] * 9)], "1 to 8 lanes"),
+        ([" "], "the prompt is empty"),
+        (["x", "--seed", "-1"], "The seed is a whole number"),
+        (["x", "--out", "/no/such/folder/race.json"], "there is no folder /no/such/folder"),
+    ],
+)
+def test_bad_arguments_end_with_a_message(
+    main: Main, capsys: pytest.CaptureFixture[str], arguments: list[str], message: str
+) -> None:
+    with pytest.raises(SystemExit) as caught:
+        main(*arguments)
+    assert caught.value.code == 2
+    assert message in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(("text", "value"), [("true", True), ("false", False)])
+def test_switches_are_true_or_false(text: str, value: bool) -> None:
+    assert cli.lane(f"sjd-pac:AC={text};K=2").settings.AC is value
+
+
+def test_lanes_without_knobs_have_the_defaults() -> None:
+    for name, decoder in DECODERS.items():
+        assert cli.lane(name).settings == cli.lane(f"{name}:").settings == decoder.Settings()
+    with pytest.raises(SettingError):
+        cli.lane(":window=3")
+
+
+def test_a_lane_that_fails_is_told_and_ends_with_1(
+    main: Main, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(SJD, "judge", lambda *args: 1 / 0)
+    with pytest.raises(SystemExit) as caught:
+        main("x", "--lanes", "ar,sjd")
+    assert caught.value.code == 1
+    captured = capsys.readouterr()
+    assert "SJD failed: ZeroDivisionError" in captured.err
+    assert "finished" in captured.out
+    assert "failed" in captured.out
+
+
+def test_an_interrupted_race_is_shown_as_far_as_it_got(
+    main: Main, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    real = Race.__iter__
+
+    def interrupted(self: Race) -> Iterator[Frame]:
+        for i, frame in enumerate(real(self)):
+            if i == 6:
+                raise KeyboardInterrupt
+            yield frame
+
+    monkeypatch.setattr(Race, "__iter__", interrupted)
+    main("x", "--lanes", "ar,sjd", "--out", str(tmp_path / "race.json"))
+    assert "stopped" in capsys.readouterr().out
+    assert len(Trace.loads((tmp_path / "race.json").read_text()).frames) == 6
