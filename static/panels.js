@@ -95,7 +95,7 @@ function whySentence(snapshot) {
 
 const COLUMNS = [
   ["Lane", "", (row, lane) => lane.title],
-  ["Badge", "What the lane promises about its picture", (row, lane) => lane.badge],
+  ["Badge", "What the lane promises about its picture", (row, lane) => lane.badge + (row.differs === null ? "" : `, but from token ${row.differs} on`)],
   ["Step compression", "Committed tokens per forward pass", (row) => row.compression.toFixed(2)],
   ["Mean acceptance length", "Committed tokens per step, the last sampled token included", (row) => row.length.toFixed(2)],
   ["NFE", "Forward passes of the model, and of its drafter", (row) => row.passes + (row.drafter ? ` + ${row.drafter}` : "")],

@@ -159,13 +159,17 @@ class _BoardLane:
         }  # fmt: skip
 
     def result(self, ar: _BoardLane | None) -> dict[str, Any]:
-        """A row of the table; a speed-up is None where no vanilla AR lane has finished."""
+        """A row of the table; a speed-up is None where no vanilla AR lane has finished. `differs` is the first cell at which
+        a picture that promises to be vanilla AR's is not: in low precision a near tie can fall the other way."""
+        promised = ar is not None and DECODERS[self.decoder].badge is Badge.IDENTICAL
+        differs = [i for i, (a, b) in enumerate(zip(self.tokens, ar.tokens, strict=True)) if a != b] if promised else []
         standing, total = self._standing, self._standing.seconds.total
         return {
             "compression": round(standing.step_compression, 3),
             "length": round(standing.mean_acceptance_length, 3), "passes": standing.nfe,
             "drafter": standing.drafter_passes, "seconds": round(total, 4),
             "pass_ms": round(1000 * total / standing.nfe, 2),
+            "differs": differs[0] if differs else None,
             "faster": {clock: ar and round(ar.clock(clock) / self.clock(clock), 3) if self.clock(clock) else None
                        for clock in CLOCKS},
         }  # fmt: skip

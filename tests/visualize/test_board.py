@@ -150,6 +150,17 @@ def test_results_compare_with_vanilla_ar_in_both_clocks() -> None:
     assert ar["faster"] == {"seconds": 1.0, "passes": 1.0}
 
 
+def test_a_broken_promise_of_the_identical_image_is_reported() -> None:
+    for token, differs in ((3, None), (5, 2)):
+        board = small("ar", "fpi", "sjd")
+        board.fold(frame(0, step(0, 4), 4))
+        board.fold(frame(1, step(0, 2), 4))
+        board.fold(frame(1, step(2, 4, token=token, nfe=2), 4))
+        board.fold(frame(2, step(0, 4, token=9), 4))
+        found = {row["lane"]: row["differs"] for row in board.snapshot()["results"]}
+        assert found == {0: None, 1: differs, 2: None}, "only who promises vanilla AR's picture is held to it"
+
+
 def test_a_failed_lane_says_why_and_the_others_finish() -> None:
     board = small("ar", "sjd")
     board.fold(frame(0, step(0, 4), 4))
