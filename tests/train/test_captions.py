@@ -6,11 +6,6 @@ import numpy as np
 import pytest
 from tokenizers import Tokenizer
 
-from train.glyphs import FONT
-
-if not FONT.exists():
-    pytest.skip("fonts-noto-color-emoji is not installed", allow_module_level=True)
-
 from train.captions import CAPTION, PAD, build, save_world, wording
 from train.scenes import Words, vocabulary, words
 

@@ -1,13 +1,7 @@
 """The judges know real scenes, and are right by chance alone on pictures of something else."""
 
 import numpy as np
-import pytest
 import torch
-
-from train.glyphs import FONT
-
-if not FONT.exists():
-    pytest.skip("fonts-noto-color-emoji is not installed", allow_module_level=True)
 
 from train.judge import GroundJudge, is_nearest
 from train.sample import Sampling, law

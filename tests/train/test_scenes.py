@@ -5,11 +5,7 @@ import itertools
 import numpy as np
 import pytest
 
-from train.glyphs import FONT, SIDE, glyphs
-
-if not FONT.exists():
-    pytest.skip("fonts-noto-color-emoji is not installed", allow_module_level=True)
-
+from train.glyphs import SIDE, glyphs
 from train.scenes import GROUNDS, PLACES, SIZE, Words, render, scene, vocabulary, words
 from train.target import GRID, box
 
