@@ -19,16 +19,17 @@ from tokenizers import Tokenizer
 from tqdm import tqdm
 
 from engine.models.embedded_networks import EmbeddedTarget, EmbeddedVQ
+from engine.settings import Sampling
 from train.captions import CAPTION, load
 from train.judge import GroundJudge, is_nearest
 from train.loop import DEVICE
-from train.sample import Sampling, draw_codes, law, pictures
+from train.sample import draw_codes, law, pictures
 from train.scenes import COLOURS, SIZE, Words, scene, vocabulary
 from train.target import examples, held_out_nats, inputs, load_target, load_vq
 from train.tokenizer import psnr
 
 TEST, CHOICE = 7, 8  # streams of scenes
-GRID = [Sampling(guidance, top_k) for guidance in (1.5, 2.0, 3.0) for top_k in (100, 256)]
+GRID = [Sampling(guidance=guidance, top_k=top_k) for guidance in (1.5, 2.0, 3.0) for top_k in (100, 256)]
 
 
 def kind(ground: str) -> str:

@@ -2,30 +2,22 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 import torch
 from torch import Tensor
 from transformers import DynamicCache
 
+from engine.laws import process
+from engine.models.body import guide
 from engine.models.embedded_networks import EmbeddedTarget, EmbeddedVQ
-
-
-@dataclass(frozen=True, slots=True)
-class Sampling:
-    """Classifier-free guidance scale, number of codes kept, temperature."""
-
-    guidance: float = 2.0
-    top_k: int = 256
-    temperature: float = 1.0
+from engine.settings import Sampling
 
 
 def law(conditional: Tensor, unconditional: Tensor, sampling: Sampling) -> Tensor:
-    """Two rows of logits [..., V] to one row of probabilities: guidance, temperature, top-k (ties are kept)."""
-    logits = (unconditional + sampling.guidance * (conditional - unconditional)) / sampling.temperature
-    least = logits.topk(min(sampling.top_k, logits.shape[-1]), -1).values[..., -1:]
-    return logits.masked_fill(logits < least, -torch.inf).softmax(-1)
+    """Two rows of logits [..., V] to one row of probabilities, by the path that every lane's laws take."""
+    logits = guide(torch.stack([conditional, unconditional]), sampling.guidance).flatten(0, -2)
+    free = torch.zeros(len(logits), dtype=torch.bool, device=logits.device)
+    return process(logits, sampling, free).view_as(conditional)
 
 
 @torch.inference_mode()

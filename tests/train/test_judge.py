@@ -3,8 +3,9 @@
 import numpy as np
 import torch
 
+from engine.settings import Sampling
 from train.judge import GroundJudge, is_nearest
-from train.sample import Sampling, law
+from train.sample import law
 from train.scenes import scene
 
 
