@@ -33,12 +33,55 @@ class LaneState(Enum):
     FAILED = "failed"
 
 
+TOP = 8  # how many of a law's likeliest tokens a record keeps
+Law = tuple[tuple[int, float], ...]  # (token, probability), likeliest first, TOP at most
+
+
+@dataclass(frozen=True, slots=True)
+class Kin:
+    """The tokens that spoke for a draft: GSD's group C, or LANTERN's neighbourhood A with the draft itself.
+
+    `count` of them in all; `tokens` are the TOP nearest to the draft, the draft first. `p` and `q` are the two masses whose
+    ratio was the acceptance probability: of the group under either law; of A with x under p, and of x alone under q.
+    """
+
+    count: int
+    tokens: tuple[int, ...]
+    p: float
+    q: float
+
+    def __post_init__(self) -> None:
+        if not 1 <= len(self.tokens) <= min(TOP, self.count):
+            raise ValueError(f"{self.count} kin cannot be shown by {len(self.tokens)} tokens")
+
+
+@dataclass(frozen=True, slots=True)
+class Sibling:
+    """One candidate of several for a position, put to the test after those before it had failed (SJD-PAC, Alg. 1).
+
+    `p` is its probability in what earlier refusals left of the target's law, `q` in the law it was drawn from.
+    """
+
+    token: int
+    p: float
+    q: float
+    acceptance: float
+    uniform: float
+
+    @property
+    def accepted(self) -> bool:
+        return self.uniform < self.acceptance
+
+
 @dataclass(frozen=True, slots=True)
 class Position:
     """What one step did at one position.
 
-    `draft` and `top1_draft` are None where nothing was drafted. `tv` is TV(p, q), and `acceptance` the probability with
-    which the rule in force accepts this very draft; both are None where no draft was judged.
+    `draft`, `top1_draft` and `q` are None where nothing was drafted. `p` and `q` are the draft's probabilities, `tv` is
+    TV(p, q), and `acceptance` the probability with which the rule in force accepts this very draft; None where no draft was
+    judged. `uniform` is the number drawn against it (accepted if smaller), None where it did not come to that. `top` and
+    `top_draft` are the two laws' likeliest tokens. `siblings` are the candidates tried, the draft first, where there were
+    several.
     """
 
     position: int
@@ -49,10 +92,39 @@ class Position:
     top1_draft: float | None = None
     tv: float | None = None
     acceptance: float | None = None
+    p: float | None = None
+    q: float | None = None
+    uniform: float | None = None
+    top: Law = ()
+    top_draft: Law = ()
+    kin: Kin | None = None
+    siblings: tuple[Sibling, ...] = ()
 
     def __post_init__(self) -> None:
         if self.position < 0 or self.token < 0:
             raise ValueError(f"a position and its token are not negative: {self.position}, {self.token}")
+        if max(len(self.top), len(self.top_draft)) > TOP:
+            raise ValueError(f"a record keeps {TOP} tokens of a law, not {max(len(self.top), len(self.top_draft))}")
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """The laws behind a step's first refusal, so that other rules can judge it again without a forward pass.
+
+    `tokens` hold the tokens with the largest p + q, ascending, as little-endian uint16; `p` and `q` their probabilities as
+    float32: all three in bytes, since they are many and only ever read together.
+    """
+
+    position: int
+    draft: int
+    uniform: float
+    tokens: bytes
+    p: bytes
+    q: bytes
+
+    def __post_init__(self) -> None:
+        if not (len(self.p) == len(self.q) == 2 * len(self.tokens) and len(self.tokens) % 2 == 0):
+            raise ValueError("a refusal has one p and one q for each token")
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +159,7 @@ class Step:
 
     `nfe` counts this decoder's target passes so far, this one included; `drafter_passes` those of its drafter in this step.
     `before` and `after` are the frontier. `positions` are in order; those below `after` are final, the others are the
-    drafts that the next step will find in its window.
+    drafts that the next step will find in its window. `refusal` is there if a draft was refused and replaced.
     """
 
     nfe: int
@@ -96,6 +168,7 @@ class Step:
     positions: tuple[Position, ...]
     seconds: Seconds
     drafter_passes: int = 0
+    refusal: Refusal | None = None
 
     def __post_init__(self) -> None:
         if not (self.nfe > 0 and 0 <= self.before < self.after):
