@@ -1,0 +1,1 @@
+// Talk mode, and the guided tour.
