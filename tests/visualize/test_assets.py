@@ -15,10 +15,12 @@ def test_files_stand_in_order() -> None:
     for name in SCRIPTS:
         at = text.index((STATIC / name).read_text("utf-8"), at + 1)
     assert text.index("function mountBoard") > 0
-    assert 'class="board"' in markup() and styles().count("{") == styles().count("}") > 10
+    assert 'class="board"' in markup()
+    assert styles().count("{") == styles().count("}") > 10
 
 
 def test_a_name_is_given_once() -> None:
     """The files are pasted together, so a top-level name that two of them give would break all."""
     names = re.findall(r"^(?:async )?(?:function|const|let|class) (\w+)", script(), re.M)
-    assert len(names) > 10 and sorted(names) == sorted(set(names))
+    assert len(names) > 10
+    assert sorted(names) == sorted(set(names))
