@@ -10,7 +10,7 @@ from engine.records import Seconds
 
 
 class StepClock:
-    """`lap(NAME)` charges the time since the last lap to that part of the step; `seconds()` ends the step."""
+    """`lap(NAME)` charges the time since the last lap to that part of the step, `skip()` to nobody; `seconds()` ends the step."""
 
     def __init__(self, device: torch.device) -> None:
         self._cuda = device.type == "cuda"
@@ -30,6 +30,10 @@ class StepClock:
         now = self._now()
         self._laps.setdefault(part, []).append((self._last, now))
         self._last = now
+
+    def skip(self) -> None:
+        """What was done since the last lap, nobody pays for: it served those who watch."""
+        self._last = self._now()
 
     def seconds(self) -> Seconds:
         if self._cuda:

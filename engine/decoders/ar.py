@@ -6,7 +6,8 @@ import torch
 from torch import Tensor
 
 from engine.decoders.jacobi import agree
-from engine.decoders.window import Run, Verdict, Window, WindowDecoder
+from engine.decoders.verdict import Verdict, Window
+from engine.decoders.window import Run, WindowDecoder
 from engine.records import Badge
 
 

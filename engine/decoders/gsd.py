@@ -9,9 +9,10 @@ from torch import Tensor
 
 from engine.decoders.refill import RefillDecoder, RefillSettings
 from engine.decoders.speculate import ratio, speculate
-from engine.decoders.window import Run, Verdict, Window
+from engine.decoders.verdict import Evidence, Verdict, Window
+from engine.decoders.window import Run
 from engine.laws import at, residual
-from engine.records import Badge
+from engine.records import TOP, Badge
 from engine.settings import knob
 
 CODE_HALF = 7  # the released code has no G: it takes ranks idx - 7 to idx + 6
@@ -44,7 +45,9 @@ class GSD(RefillDecoder):
 
     def judge(self, run: Run, window: Window, p: Tensor) -> Verdict:
         acceptance = group_acceptance(p[:-1], window.laws, window.drafts, self.model.codebook, self.settings)
-        return speculate(run, window, p, acceptance, lambda draft, p, q: residual(p, q))
+        verdict = speculate(run, window, p, acceptance, lambda draft, p, q: residual(p, q))
+        verdict.explain = lambda: group_evidence(p[:-1], window.laws, window.drafts, self.model.codebook, self.settings)
+        return verdict
 
 
 def group_acceptance(p: Tensor, q: Tensor, x: Tensor, codebook: Tensor, settings: GSDSettings) -> Tensor:
@@ -55,6 +58,24 @@ def group_acceptance(p: Tensor, q: Tensor, x: Tensor, codebook: Tensor, settings
         low = _rank(p.argsort(dim=-1, stable=True), x) < CODE_HALF
         return torch.where(low, ratio(at(p, x), at(q, x)), grouped)
     return grouped
+
+
+def group_evidence(p: Tensor, q: Tensor, x: Tensor, codebook: Tensor, settings: GSDSettings) -> Evidence:
+    """Each draft's group, those of nearest rank first; none where the code's reading falls back to SJD's rule."""
+    members, included = group(p, x, codebook, settings)
+    # From x outwards: its own column, the rank below it, the one above it, and so on; who is not in the group comes last.
+    size = members.shape[1]
+    outwards = (torch.arange(size, device=p.device) - size // 2).abs()
+    nearest = torch.where(included, outwards, size).argsort(dim=-1, stable=True)[:, :TOP]
+    count = included.sum(-1)
+    if settings.reading == "code":
+        count = torch.where(_rank(p.argsort(dim=-1, stable=True), x) < CODE_HALF, 0, count)
+    return Evidence(
+        kin_count=count,
+        kin_p=(p.gather(-1, members) * included).sum(-1),
+        kin_q=(q.gather(-1, members) * included).sum(-1),
+        kin_tokens=torch.where(included, members, -1).gather(-1, nearest),
+    )
 
 
 def group(p: Tensor, x: Tensor, codebook: Tensor, settings: GSDSettings) -> tuple[Tensor, Tensor]:

@@ -7,7 +7,8 @@ from torch import Tensor
 
 from engine.decoders.refill import RefillDecoder
 from engine.decoders.speculate import leading, outcome, padded
-from engine.decoders.window import Run, Verdict, Window
+from engine.decoders.verdict import Verdict, Window
+from engine.decoders.window import Run
 from engine.laws import at, draw
 from engine.randomness import Purpose
 from engine.records import Badge
@@ -33,4 +34,5 @@ def agree(window: Window, p: Tensor, y: Tensor, acceptance: Tensor) -> Verdict:
     on a final prefix. The remaining y are the next drafts."""
     first = leading(window.drafts == y[:-1])
     status = outcome(first, len(window.drafts), p.device)
-    return Verdict(first + 1, y, p, status, padded(window.drafts, -1), p, padded(acceptance, torch.nan))
+    untested = torch.full_like(p[:, 0], torch.nan)  # a draft is held against y, not against a uniform number
+    return Verdict(first + 1, y, p, status, padded(window.drafts, -1), p, padded(acceptance, torch.nan), untested)

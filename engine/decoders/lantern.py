@@ -10,11 +10,12 @@ from torch import Tensor
 
 from engine.decoders.refill import RefillDecoder, RefillSettings
 from engine.decoders.speculate import ratio, speculate
-from engine.decoders.window import Run, Verdict, Window
+from engine.decoders.verdict import Evidence, Verdict, Window
+from engine.decoders.window import Run
 from engine.laws import at, certain, draw, process, residual
 from engine.models.base import ImageModel
 from engine.randomness import Purpose
-from engine.records import Badge, Status
+from engine.records import TOP, Badge, Status
 from engine.settings import knob
 
 
@@ -82,7 +83,17 @@ class Lantern(RefillDecoder):
             verdict.status = torch.where(behind, int(Status.REJECTED), verdict.status)
             verdict.tokens = torch.where(behind, verdict.drafts.clamp_min(0), verdict.tokens)
             verdict.standing = False
+        verdict.explain = lambda: self._neighbourhood(p[:-1], window)
         return verdict
+
+    def _neighbourhood(self, p: Tensor, window: Window) -> Evidence:
+        """The draft and its lenders, nearest first, and the masses that were compared."""
+        x = window.drafts
+        lenders, added = self._borrow(p, x)
+        neighbours = nearest(self.model, min(self.settings.k, self.model.vocab_size))[x]
+        lends = lenders.gather(-1, neighbours)  # the walk takes the nearest without a gap
+        tokens = torch.cat([x[:, None], torch.where(lends, neighbours, -1)[:, : TOP - 1]], -1)
+        return Evidence(1 + lends.sum(-1), at(p, x) + added, at(window.laws, x), tokens)
 
     def _borrow(self, p: Tensor, x: Tensor) -> tuple[Tensor, Tensor]:
         neighbours = nearest(self.model, min(self.settings.k, self.model.vocab_size))[x]

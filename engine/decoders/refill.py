@@ -11,7 +11,8 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from engine.decoders.window import Run, Window, WindowDecoder
+from engine.decoders.verdict import Window
+from engine.decoders.window import Run, WindowDecoder
 from engine.laws import certain, draw
 from engine.randomness import Purpose
 from engine.settings import Settings, knob

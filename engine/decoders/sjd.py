@@ -6,7 +6,8 @@ from torch import Tensor
 
 from engine.decoders.refill import RefillDecoder
 from engine.decoders.speculate import ratio, speculate
-from engine.decoders.window import Run, Verdict, Window
+from engine.decoders.verdict import Verdict, Window
+from engine.decoders.window import Run
 from engine.laws import at, residual
 from engine.records import Badge
 

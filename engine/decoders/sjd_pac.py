@@ -9,7 +9,8 @@ from torch import Tensor
 
 from engine.decoders.speculate import leading, padded, ratio
 from engine.decoders.tree import READINGS, Tree, side_nodes, tree
-from engine.decoders.window import Run, Verdict, Window, WindowDecoder
+from engine.decoders.verdict import Evidence, Verdict, Window
+from engine.decoders.window import Run, WindowDecoder
 from engine.laws import at, certain, draw, residual
 from engine.randomness import Purpose
 from engine.records import Badge, Status
@@ -92,6 +93,7 @@ class SJDPAC(WindowDecoder):
             for level in range(window.layout.branching):
                 walk.descend(children, window.candidates[level], window.given[level], u[level, :K])
         verdict = walk.finish(window, u[:, 0], u[:, K])
+        verdict.explain = walk.evidence
         behind = torch.arange(H + 1, device=p.device) >= verdict.count
         return self._continue(window, p, verdict, behind, u[:, K + 1 :])
 
@@ -105,6 +107,7 @@ class SJDPAC(WindowDecoder):
         verdict.acceptance = torch.where(behind, padded(fits, torch.nan), verdict.acceptance)
         if self.settings.AC:
             kept[:-1] = u[:-1, 0] < fits
+            verdict.uniform = torch.where(behind, padded(u[:-1, 0], torch.nan), verdict.uniform)
             redrawn = torch.cat([residual(spine[:-1], window.laws), spine[-1:]])
         drafts = torch.where(kept, padded(window.drafts, 0), draw(redrawn, u[:, 1]))
         refused = behind & ~kept & (torch.arange(H + 1, device=p.device) < H) & self.settings.AC
@@ -138,18 +141,21 @@ class Walk:
         self.depth = torch.zeros((), dtype=torch.long, device=p.device)  # accepted nodes
         self.node = torch.zeros_like(self.depth)  # the last of them
         self.left = p[0]  # the law to draw from if the walk ends here
-        self.path, self.tokens, self.acceptance = [self.node], [], []
+        self.path, self.tokens, self.acceptance, self.uniform = [self.node], [], [], []
+        self.trials: list[list[tuple[Tensor, ...]]] = []
 
     def descend(self, children: Tensor, candidates: Tensor, laws: Tensor, u: Tensor) -> None:
         """One level: candidates [K] with their laws [K, V], children [rows, K], u [K]."""
         left, node, token = self.left, self.node, candidates[0]
-        acceptance = ratio(left[token], laws[0, token])
+        acceptance, uniform = ratio(left[token], laws[0, token]), u[0]
         found, judged = torch.zeros_like(self.alive), torch.zeros_like(self.alive)
+        self.trials.append([])
         for child, x, q, chance in zip(children[self.node], candidates, laws, u, strict=True):
             fits = ratio(left[x], q[x])
             tried = ~found & (child >= 0) & (q[x] > 0)
             accepted = tried & (chance < fits)
-            acceptance = torch.where(accepted, fits, acceptance)
+            self.trials[-1].append((x, left[x], q[x], fits, chance, tried & self.alive))
+            acceptance, uniform = torch.where(accepted, fits, acceptance), torch.where(accepted, chance, uniform)
             token, node = torch.where(accepted, x, token), torch.where(accepted, child, node)
             found, judged = found | accepted, judged | tried
             remaining = residual(left, q)
@@ -162,6 +168,14 @@ class Walk:
         self.path.append(self.node)
         self.tokens.append(token)
         self.acceptance.append(acceptance)
+        self.uniform.append(uniform)
+
+    def evidence(self) -> Evidence:
+        """Who was tried at each level that the walk came to."""
+        if not self.trials:
+            return Evidence()
+        return Evidence(siblings=torch.stack([torch.stack([torch.stack([*map(torch.Tensor.double, trial)]) for trial in level])
+                                              for level in self.trials]))  # fmt: skip
 
     def finish(self, window: Window, u: Tensor, u_end: Tensor) -> Verdict:
         """From where the tree ends, down the spine as in SJD; u [H + 1] accepts, u_end [H + 1] draws the last token."""
@@ -178,8 +192,10 @@ class Walk:
             left = torch.where(on_spine, below, left)
         judged = torch.where(on_spine, end < H, self.judged)
         tokens, acceptance, path = padded(window.drafts, 0), padded(fits, torch.nan), i.clone()
+        uniform = padded(u[:H], torch.nan)
         if levels:
             tokens[:levels], acceptance[:levels] = torch.stack(self.tokens), torch.stack(self.acceptance)
+            uniform[:levels] = torch.stack(self.uniform)
             path[: levels + 1] = torch.stack(self.path)
         drafts = torch.where(i < end, tokens, padded(window.drafts, -1))
         unjudged = (i == end) & ~judged
@@ -193,5 +209,6 @@ class Walk:
             drafts=torch.where(unjudged, -1, drafts),
             p=torch.where((i <= end)[:, None], self.p[path], spine),
             acceptance=torch.where(unjudged, torch.nan, acceptance),
+            uniform=torch.where((i <= end) & ~unjudged, uniform, torch.nan),
             path=path,
         )

@@ -7,7 +7,8 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
-from engine.decoders.window import Run, Verdict, Window
+from engine.decoders.verdict import Verdict, Window
+from engine.decoders.window import Run
 from engine.laws import draw
 from engine.randomness import Purpose
 from engine.records import Status
@@ -45,7 +46,9 @@ def speculate(
         replacement = draw(refused(drafts[at], p[at], window.laws[at]), u[at, 1])
         tokens[at] = torch.where(first < len(drafts), replacement, tokens[at])
     status = outcome(first, len(drafts), p.device)
-    return Verdict(first + 1, tokens, p, status, padded(drafts, -1), p, padded(acceptance, torch.nan))
+    tested = torch.arange(len(p), device=p.device) <= first.clamp_max(len(drafts) - 1)
+    uniform = torch.where(tested, u[:, 0], torch.nan)
+    return Verdict(first + 1, tokens, p, status, padded(drafts, -1), p, padded(acceptance, torch.nan), uniform)
 
 
 def ratio(p: Tensor, q: Tensor) -> Tensor:

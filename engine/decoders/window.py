@@ -9,52 +9,17 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 import torch
 from torch import Tensor
 
 from engine.clock import StepClock
 from engine.decoders.base import Decoder
-from engine.laws import process, total_variation
+from engine.decoders.report import Report
+from engine.decoders.verdict import Verdict, Window
+from engine.laws import process
 from engine.randomness import Noise
-from engine.records import Position, Status, Step
-
-
-@dataclass(slots=True)
-class Window:
-    """What one forward pass is fed: drafts [H] for positions n, n + 1, .., with the laws [H, V] they were drawn from.
-
-    A tree adds `side` nodes behind them: their tokens, and for all 1 + H + S rows the row each follows.
-    """
-
-    drafts: Tensor
-    laws: Tensor
-    side: Tensor | None = None
-    side_depths: Tensor | None = None
-    parents: tuple[int, ...] | None = None
-
-
-@dataclass(slots=True)
-class Verdict:
-    """What a decoder's rule made of a window; all on the device, row i for position n + i, H + 1 rows.
-
-    count: how many positions are committed (0-dim); tokens: their tokens, then the drafts that stay; laws [H + 1, V]: what
-    each remaining draft is now a sample of; status: a Status each; drafts: what was judged, -1 for nothing; p: the law at
-    each position; acceptance: the probability with which the rule accepts that draft, NaN where none is judged; path: the
-    window rows that lead to the committed positions (None: row i leads to position n + i); standing: whether the drafts that
-    are not committed stay for the next window.
-    """
-
-    count: Tensor
-    tokens: Tensor
-    laws: Tensor
-    status: Tensor
-    drafts: Tensor
-    p: Tensor
-    acceptance: Tensor
-    path: Tensor | None = None
-    standing: bool = True
+from engine.records import Step
 
 
 class Run:
@@ -111,7 +76,10 @@ class WindowDecoder(Decoder):
                 clock.lap("forward")
                 p = process(logits, self.sampling, run.forced[positions])
                 verdict = self.judge(run, window, p)
-                count, path, touched = self._read(run, window, verdict)
+                clock.lap("verify")
+                report = Report(run, window, verdict)
+                clock.skip()
+                count, path = report.read()
                 clock.lap("verify")
                 model.keep(run.ctx, path)
                 clock.lap("cache")
@@ -123,7 +91,8 @@ class WindowDecoder(Decoder):
                 if run.memory is not None:
                     run.memory[run.positions(len(verdict.p), before) % len(run.memory)] = verdict.p
                 clock.lap("verify")
-                yield Step(run.step, before, run.frontier, touched, clock.seconds(), run.drafter_passes)
+                seconds = clock.seconds()
+                yield Step(run.step, before, run.frontier, report.positions(), seconds, run.drafter_passes, report.refusal())
         finally:
             run.ctx.close()
 
@@ -136,34 +105,3 @@ class WindowDecoder(Decoder):
             return fed, ahead
         after = run.frontier + window.side_depths
         return torch.cat([fed, run.ids(window.side, after - 1)]), torch.cat([ahead, after])
-
-    def _read(self, run: Run, window: Window, verdict: Verdict) -> tuple[int, list[int], tuple[Position, ...]]:
-        """The step's one copy from the device: the count, the path to keep, and what happened to each position."""
-        rows = len(verdict.tokens)
-        positions = run.positions(rows)
-        drafted = torch.arange(rows, device=positions.device) < len(window.drafts)
-        q = torch.cat([window.laws, window.laws.new_zeros(rows - len(window.laws), window.laws.shape[1])])
-        status = torch.where(run.forced[positions], int(Status.FORCED), verdict.status)
-        path = verdict.path if verdict.path is not None else torch.arange(rows, device=positions.device)
-        drafts = torch.where(verdict.drafts >= 0, run.ids(verdict.drafts, positions), -1)
-        whole = torch.stack([path, drafts, run.ids(verdict.tokens, positions), status, verdict.count.expand(rows)])
-        parts = torch.stack(
-            [
-                verdict.p.amax(-1),
-                torch.where(drafted, q.amax(-1), torch.nan),
-                torch.where(drafted, total_variation(verdict.p, q), torch.nan),
-                verdict.acceptance,
-            ]
-        )
-        # Whole numbers below 2**53 and float32 both fit a float64: one tensor, one copy.
-        columns = torch.cat([whole.double(), parts.double()]).cpu().tolist()
-        count = int(columns[4][0])
-        if not verdict.standing:
-            columns = [column[: max(count, len(window.drafts))] for column in columns]
-        touched = tuple(
-            Position(run.frontier + i, None if draft < 0 else int(draft), int(token), Status(int(state)), top1,
-                     *(None if value != value else value for value in rest))
-            for i, (draft, token, state, top1, *rest) in enumerate(zip(*columns[1:4], *columns[5:], strict=True))
-        )  # fmt: skip
-        return count, [int(row) for row in columns[0][:count]], touched
-

@@ -5,7 +5,8 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from engine.decoders.window import Run, Verdict, Window, WindowDecoder
+from engine.decoders.verdict import Verdict, Window
+from engine.decoders.window import Run, WindowDecoder
 from engine.laws import certain
 from engine.randomness import Purpose
 

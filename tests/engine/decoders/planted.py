@@ -13,7 +13,8 @@ from engine.decoders.jacobi import Jacobi
 from engine.decoders.sjd import SJD
 from engine.decoders.sjd_pac import SJDPAC, TreeWindow, Walk
 from engine.decoders.speculate import ratio, speculate
-from engine.decoders.window import Run, Verdict, Window
+from engine.decoders.verdict import Verdict, Window
+from engine.decoders.window import Run
 from engine.laws import at, certain, draw, residual
 from engine.randomness import Purpose
 

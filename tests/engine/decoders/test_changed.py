@@ -14,7 +14,8 @@ from torch import Tensor
 from engine.decoders.gsd import GSD, GSDSettings, group, group_acceptance
 from engine.decoders.lantern import Lantern, LanternSettings, borrow
 from engine.decoders.sjd import SJD
-from engine.decoders.window import Run, Window, WindowDecoder
+from engine.decoders.verdict import Window
+from engine.decoders.window import Run, WindowDecoder
 from engine.randomness import Noise
 from tests.engine.decoders.driving import acceptances, committed_law
 from tests.engine.decoders.test_rules import oracle

@@ -19,7 +19,8 @@ from engine.decoders.refill import RefillSettings
 from engine.decoders.sjd import SJD
 from engine.decoders.sjd_pac import SJDPAC, PACSettings, TreeWindow, Walk, siblings
 from engine.decoders.tree import tree
-from engine.decoders.window import Run, Verdict, Window, WindowDecoder
+from engine.decoders.verdict import Verdict, Window
+from engine.decoders.window import Run, WindowDecoder
 from engine.records import Status
 from tests.engine.decoders.driving import (
     ACCEPT,
