@@ -1,12 +1,12 @@
-"""Board: folds a race's frames into the snapshot that the page draws, live or from a trace.
+"""Board: folds a race's frames into the snapshot that the page draws, live or from a recording.
 
-A snapshot is a plain dict made to travel: whatever is committed stands in strings that only grow, one or more digits a
-grid cell, so that two snapshots differ by their tails. What lies ahead of the frontier changes with every step and is
-short. Forced positions (ends of line) belong to the sequence, not to the picture, and are left out.
+A snapshot is a plain dict made to travel: what happened stands in columns that only grow (visualize/wire.py), so that two
+snapshots differ by their tails, and the pictures in strips, one a row of tokens, of which few change at a time.
 """
 
 from __future__ import annotations
 
+import base64
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -17,28 +17,31 @@ from engine.race import Lane
 from engine.records import Badge, Frame, LaneState, Position, Standing
 from engine.trace import Header
 from visualize.strips import Strips
+from visualize.wire import Columns
 
 PROMISES = {
     Badge.IDENTICAL: "Token for token the picture that vanilla AR draws from this seed.",
     Badge.SAME_LAW: "Another picture than vanilla AR's from this seed, drawn with exactly the same probabilities.",
     Badge.CHANGED_LAW: "Drawn with probabilities that differ from the model's own, which is the price of its speed.",
 }
-NONE = "ff"  # a share that does not exist, where "00" to "fe" are 0 to 1
 CLOCKS = ("seconds", "passes")
 
 
 class Board:
     """The state of the board. `fold` takes a frame in; `snapshot` decodes the pictures that changed, all in one call of
-    `pixels` (int [B, h, w] to uint8 [B, H, W, 3]), and says what to draw."""
+    `pixels` (int [B, h, w] to uint8 [B, H, W, 3]), and says what to draw. `swatches` is the image file of
+    visualize.swatches, for the drafts."""
 
-    def __init__(self, header: Header, pixels: Callable[[np.ndarray], np.ndarray]) -> None:
+    def __init__(
+        self, header: Header, pixels: Callable[[np.ndarray], np.ndarray], swatches: bytes | None = None
+    ) -> None:
         self.header, self.note = header, ""
         self._pixels, self._seq = pixels, 0
-        self._digits = max(4, len(f"{header.vocab_size - 1:x}"))
+        self._swatches = base64.b64encode(swatches or b"").decode()
         # Sequence position to grid cell; a forced position has none.
         free = np.array(header.forced_ids) < 0
         cells = np.where(free, np.cumsum(free) - 1, -1).tolist()
-        self._lanes = [_BoardLane(lane, header.grid, cells, self._digits) for lane in header.lanes]
+        self._lanes = [_BoardLane(lane, header.grid, cells) for lane in header.lanes]
 
     def fold(self, frame: Frame) -> None:
         self._lanes[frame.lane].fold(frame)
@@ -49,8 +52,9 @@ class Board:
         header, seq = self.header, self._seq
         self._seq += 1
         return {
-            "seq": seq, "state": self._state().value, "note": self.note, "prompt": header.prompt, "seed": header.seed,
-            "model": header.model, "machine": header.machine, "grid": list(header.grid), "digits": self._digits,
+            "seq": seq, "state": self._state().value, "note": self.note, "recorded": False, "prompt": header.prompt,
+            "seed": header.seed, "model": header.model, "machine": header.machine, "grid": list(header.grid),
+            "codes": header.vocab_size, "swatches": self._swatches,
             "lanes": [lane.snapshot() | {"places": self._places(lane)} for lane in self._lanes],
             "results": self._results(),
         }  # fmt: skip
@@ -91,18 +95,16 @@ class Board:
 
 
 class _BoardLane:
-    """One lane: its figures, its growing strings, and its picture."""
+    """One lane: its figures, its columns, and its picture."""
 
-    def __init__(self, lane: Lane, grid: tuple[int, int], cells: Sequence[int], digits: int) -> None:
+    def __init__(self, lane: Lane, grid: tuple[int, int], cells: Sequence[int]) -> None:
         self.decoder, self.state, self.error = lane.decoder, LaneState.WAITING, ""
         self.tokens: list[int] = []  # committed, then the standing drafts
         self.changed = False
         self._n = 0  # committed cells
-        self._shape, self._cells, self._digits = grid, cells, digits
-        self._standing = Standing()
-        self._committed = {"tokens": "", "top1": "", "tv": "", "status": "", "lengths": ""}
-        self._window = {"top1": "", "tv": "", "status": ""}
-        self._strips = Strips(grid[0])
+        self._shape, self._cells = grid, cells
+        self._standing, self._columns = Standing(), Columns(cells)
+        self._strips = Strips(grid)
 
     def fold(self, frame: Frame) -> None:
         self.state, self.error = frame.state, frame.error or ""
@@ -114,20 +116,16 @@ class _BoardLane:
             return
         self.changed = True
         self._standing.add(step)
+        self._columns.add(step)
         fixed = [p for p in step.committed if self._cells[p.position] >= 0]
         self.tokens[self._n :] = [p.token for p in fixed]
         self._n += len(fixed)
-        self._committed["tokens"] += "".join(f"{p.token:0{self._digits}x}" for p in fixed)
-        self._committed["lengths"] += f"{step.after - step.before:03x}"
-        for name, text in _planes(fixed).items():
-            self._committed[name] += text
         self._stand([p for p in step.window if self._cells[p.position] >= 0])
 
     def _stand(self, drafts: Sequence[Position]) -> None:
-        """Puts the drafts ahead of the frontier, as far as they reach without a gap."""
-        drafts = [p for i, p in enumerate(drafts) if self._cells[p.position] == self._n + i]
+        """Puts the drafts ahead of the frontier: the picture is decoded with them, since a convolutional decoder sees a few
+        tokens around each."""
         self.tokens[self._n :] = [p.token for p in drafts]
-        self._window = _planes(drafts)
 
     def clock(self, name: str) -> float:
         return self._standing.seconds.total if name == "seconds" else self._standing.nfe
@@ -142,8 +140,7 @@ class _BoardLane:
         return np.array(tokens).reshape(height, width)
 
     def show(self, picture: np.ndarray) -> None:
-        reached = np.arange(self._shape[0] * self._shape[1]).reshape(self._shape) < len(self.tokens)
-        self._strips.update(picture, reached, exact=self.state not in (LaneState.WAITING, LaneState.RACING))
+        self._strips.update(picture, self._n, exact=self.state not in (LaneState.WAITING, LaneState.RACING))
         self.changed = False
 
     def snapshot(self) -> dict[str, Any]:
@@ -155,7 +152,7 @@ class _BoardLane:
             "error": self.error, "n": self._n, "passes": standing.nfe, "drafter": standing.drafter_passes,
             "seconds": round(seconds.total, 4), "compression": round(standing.step_compression, 3),
             "split": [round(x, 4) for x in (seconds.forward, seconds.verify, seconds.cache, seconds.draft)],
-            **self._committed, "window": dict(self._window), "strips": list(self._strips.files),
+            **self._columns.texts(), "strips": list(self._strips.files),
         }  # fmt: skip
 
     def result(self, ar: _BoardLane | None) -> dict[str, Any]:
@@ -173,19 +170,6 @@ class _BoardLane:
             "faster": {clock: ar and round(ar.clock(clock) / self.clock(clock), 3) if self.clock(clock) else None
                        for clock in CLOCKS},
         }  # fmt: skip
-
-
-def _planes(positions: Sequence[Position]) -> dict[str, str]:
-    """What steps did at these cells, as strings with 2, 2 and 1 digits a cell."""
-    return {
-        "top1": "".join(_share(p.top1) for p in positions),
-        "tv": "".join(_share(p.tv) for p in positions),
-        "status": "".join(str(int(p.status)) for p in positions),
-    }
-
-
-def _share(value: float | None) -> str:
-    return NONE if value is None else f"{round(254 * min(1.0, max(0.0, value))):02x}"
 
 
 def token_hash(tokens: Sequence[int]) -> str:

@@ -90,7 +90,7 @@ def _lane(image: Image.Image, pen: ImageDraw.ImageDraw, lane: dict[str, Any], gr
 
 
 def _picture(lane: dict[str, Any], rows: int, columns: int) -> Image.Image:
-    """What the lane has reached: the committed part solid, drafts pale, the rest paper."""
+    """What the lane has reached: the committed part, the rest paper."""
     out = Image.new("RGB", (PICTURE, PICTURE), PAPER)
     strips = [Image.open(io.BytesIO(base64.b64decode(text))).convert("RGB") for text in lane["strips"] if text]
     if not strips:
@@ -100,7 +100,7 @@ def _picture(lane: dict[str, Any], rows: int, columns: int) -> Image.Image:
     for row, strip in enumerate(strips):
         whole.paste(strip, (0, row * height))
     cells = np.arange(rows * columns).reshape(rows, columns)
-    solid = np.where(cells < lane["n"], 255, np.where(cells < lane["n"] + len(lane["window"]["status"]), 102, 0))
+    solid = np.where(cells < lane["n"], 255, 0)
     mask = Image.fromarray(solid.astype(np.uint8)).resize(out.size, Image.Resampling.NEAREST)
     out.paste(whole.resize(out.size, Image.Resampling.LANCZOS), (0, 0), mask)
     return out

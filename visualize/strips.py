@@ -12,32 +12,39 @@ VISIBLE = 4.0  # mean difference of a token's patch, of 255, from which a row is
 
 
 class Strips:
-    """The strips of one lane's picture. `update` sends a row again only when a patch that is shown has visibly changed:
-    a convolutional decoder sees a few tokens around each, so rows near the frontier keep changing a little."""
+    """The strips of one lane's picture, of committed cells only. `update` sends a row again when more of it is committed or
+    one of its patches has visibly changed: a convolutional decoder sees a few tokens around each, so patches near the frontier
+    keep changing a little."""
 
-    def __init__(self, rows: int) -> None:
-        self.files = [""] * rows  # base64 of one WebP file a row, "" where nothing has been reached
-        self._sent: list[np.ndarray | None] = [None] * rows
-        self._reached = [0] * rows
+    def __init__(self, grid: tuple[int, int]) -> None:
+        self.files = [""] * grid[0]  # base64 of one WebP file a row, "" where nothing is committed
+        self._grid = grid
+        self._sent: list[np.ndarray | None] = [None] * grid[0]  # each row's committed patches as they were when sent
 
-    def update(self, pixels: np.ndarray, reached: np.ndarray, exact: bool) -> None:
-        """Takes in a picture uint8 [H, W, 3] whose tokens are shown where `reached` bool [h, w] is set. `exact` sends
-        every row without loss."""
-        rows, columns = reached.shape
+    def update(self, pixels: np.ndarray, committed: int, exact: bool) -> None:
+        """Takes in a picture uint8 [H, W, 3], of which the first `committed` cells, row by row, are shown. `exact` sends every
+        row without loss."""
+        rows, columns = self._grid
         patches = pixels.reshape(rows, len(pixels) // rows, columns, -1, 3)
         for row in range(rows):
-            count = int(reached[row].sum())
-            if count and (exact or count > self._reached[row] or self._changed(row, patches[row], reached[row])):
-                self._sent[row], self._reached[row] = patches[row], count
-                self.files[row] = _webp(patches[row].reshape(patches.shape[1], -1, 3), exact)
+            count = min(columns, committed - row * columns)
+            if count > 0 and (exact or self._changed(row, patches[row, :, :count])):
+                self._sent[row] = patches[row, :, :count]
+                self.files[row] = _webp(patches[row].reshape(patches.shape[1], -1, 3), count * patches.shape[3], exact)
 
-    def _changed(self, row: int, patch: np.ndarray, reached: np.ndarray) -> bool:
-        difference = np.abs(patch.astype(np.int16) - self._sent[row]).mean((0, 2, 3))
-        return bool((difference[reached] > VISIBLE).any())
+    def _changed(self, row: int, patches: np.ndarray) -> bool:
+        sent = self._sent[row]
+        if sent is None or sent.shape != patches.shape:
+            return True
+        difference = np.abs(patches.astype(np.int16) - sent).mean((0, 2, 3))
+        return bool((difference > VISIBLE).any())
 
 
-def _webp(pixels: np.ndarray, exact: bool) -> str:
-    """One row of tokens, uint8 [s, W, 3], as base64 of a WebP file."""
+def _webp(pixels: np.ndarray, shown: int, exact: bool) -> str:
+    """One row of tokens, uint8 [s, W, 3], as base64 of a WebP file. What lies behind its first `shown` columns of pixels
+    repeats the last of them: that costs hardly a byte, and puts no edge beside what is shown."""
+    behind = pixels[:, shown - 1 : shown].repeat(pixels.shape[1] - shown, 1)
     buffer = io.BytesIO()
-    Image.fromarray(pixels).save(buffer, "WEBP", lossless=exact, quality=80, method=2)
+    image = Image.fromarray(np.concatenate([pixels[:, :shown], behind], 1))
+    image.save(buffer, "WEBP", lossless=exact, quality=80, method=2)
     return base64.b64encode(buffer.getvalue()).decode()
