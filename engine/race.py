@@ -12,6 +12,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import torch
 
@@ -43,6 +44,18 @@ class Lane:
             raise SettingError(f"These are not settings of {self.decoder}: {self.settings!r}")
 
 
+def check(lanes: Sequence[Lane], prompt: Any, seed: Any) -> None:
+    """Raises SettingError where there is nothing to race, or the prompt or seed cannot be used, whatever the model."""
+    if not 1 <= len(lanes) <= MAX_LANES:
+        raise SettingError(f"A race has 1 to {MAX_LANES} lanes, not {len(lanes)}.")
+    if not isinstance(prompt, str) or not prompt.strip():
+        raise SettingError("Type what the picture should show: the prompt is empty.")
+    if len(prompt) > MAX_PROMPT:
+        raise SettingError(f"The prompt has {len(prompt)} characters; at most {MAX_PROMPT} are allowed.")
+    if isinstance(seed, bool) or not isinstance(seed, int) or not 0 <= seed <= MAX_SEED:
+        raise SettingError(f"The seed is a whole number from 0 to {MAX_SEED}.")
+
+
 class Race:
     """An iterator of frames. `stop()` ends it after the step in progress; closing the iterator ends it at once. Either way the
     caches are given back. A lane that raises is failed and the others go on."""
@@ -55,15 +68,8 @@ class Race:
         seed: int,
         sampling: Sampling | None = None,
     ) -> None:
-        """Raises SettingError where there is nothing to race, or the prompt or seed cannot be used."""
-        if not 1 <= len(lanes) <= MAX_LANES:
-            raise SettingError(f"A race has 1 to {MAX_LANES} lanes, not {len(lanes)}.")
-        if not isinstance(prompt, str) or not prompt.strip():
-            raise SettingError("Type what the picture should show: the prompt is empty.")
-        if len(prompt) > MAX_PROMPT:
-            raise SettingError(f"The prompt has {len(prompt)} characters; at most {MAX_PROMPT} are allowed.")
-        if isinstance(seed, bool) or not isinstance(seed, int) or not 0 <= seed <= MAX_SEED:
-            raise SettingError(f"The seed is a whole number from 0 to {MAX_SEED}.")
+        """Raises SettingError as `check` does."""
+        check(lanes, prompt, seed)
         self.model, self.lanes, self.prompt, self.seed = model, tuple(lanes), prompt, seed
         self.sampling = sampling if sampling is not None else model.sampling
         self._stopped = False
