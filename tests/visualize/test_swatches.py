@@ -1,0 +1,57 @@
+from __future__ import annotations
+
+import io
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from tests.toy import Toy
+from tests.visualize.races import pixels
+from visualize.swatches import BATCH, COLUMNS, SIDE, swatches
+
+
+def sheet(data: bytes) -> np.ndarray:
+    with Image.open(io.BytesIO(data), formats=["WEBP"]) as image:
+        return np.asarray(image.convert("RGB")).astype(int)
+
+
+@pytest.mark.parametrize("codes", [1, 31, 32, 33, 16 * COLUMNS])
+def test_each_code_stands_at_its_place(codes) -> None:
+    def shades(tokens: np.ndarray) -> np.ndarray:  # greys: WebP keeps them, where it halves the resolution of colours
+        return (tokens * 97 % 251).astype(np.uint8).repeat(SIDE, 1).repeat(SIDE, 2)[..., None].repeat(3, -1)
+
+    image = sheet(swatches(shades, codes))
+    assert image.shape == (-(-codes // COLUMNS) * SIDE, COLUMNS * SIDE, 3)
+    for code in range(codes):
+        y, x = (at * SIDE + SIDE // 2 for at in divmod(code, COLUMNS))
+        assert np.abs(image[y, x] - code * 97 % 251).max() <= 12
+    assert (image[-SIDE:, (codes - 1) % COLUMNS * SIDE + SIDE :] > 240).all(), "unused places are white"
+
+
+def test_a_code_is_decoded_among_its_own_kind_and_only_the_middle_is_taken() -> None:
+    asked = []
+
+    def framed(tokens: np.ndarray) -> np.ndarray:
+        """A black picture, white where the middle of a 3 x 3 grid is; patches of 4 x 4 pixels."""
+        asked.append(tokens)
+        out = np.zeros((len(tokens), 12, 12, 3), np.uint8)
+        out[:, 4:8, 4:8] = 255
+        return out
+
+    assert (sheet(swatches(framed, BATCH + 1)) > 240).all()
+    assert [len(tokens) for tokens in asked] == [BATCH, 1]
+    for code, grid in enumerate(np.concatenate(asked)):
+        assert grid.tolist() == [[code] * 3] * 3
+
+
+def test_patches_of_another_size_are_scaled() -> None:
+    def large(tokens: np.ndarray) -> np.ndarray:
+        return pixels(tokens).repeat(2, 1).repeat(2, 2)
+
+    np.testing.assert_array_equal(sheet(swatches(large, 40)), sheet(swatches(pixels, 40)))
+
+
+def test_toy_swatches_are_its_shades() -> None:
+    image = sheet(swatches(Toy(codes=3).pixels, 3))
+    assert [int(image[4, 4 + 8 * code, 0]) // 100 for code in range(3)] == [0, 1, 2]
