@@ -75,8 +75,7 @@ class Lantern(RefillDecoder):
         return Window(torch.cat([run.drafts[:0], *tokens]), torch.cat(laws))
 
     def judge(self, run: Run, window: Window, p: Tensor) -> Verdict:
-        _, added = self._borrow(p[:-1], window.drafts)
-        acceptance = ratio(at(p[:-1], window.drafts) + added, at(window.laws, window.drafts))
+        acceptance = lent_acceptance(p[:-1], window.laws, window.drafts, self._neighbours(window.drafts), self.settings)
         verdict = speculate(run, window, p, acceptance, self._refused)
         if self.eagle:  # the drafter begins anew from what was committed: its other drafts are dropped
             behind = torch.arange(len(p), device=p.device) >= verdict.count
@@ -90,23 +89,34 @@ class Lantern(RefillDecoder):
         """The draft and its lenders, nearest first, and the masses that were compared."""
         x = window.drafts
         lenders, added = self._borrow(p, x)
-        neighbours = nearest(self.model, min(self.settings.k, self.model.vocab_size))[x]
+        neighbours = self._neighbours(x)
         lends = lenders.gather(-1, neighbours)  # the walk takes the nearest without a gap
         tokens = torch.cat([x[:, None], torch.where(lends, neighbours, -1)[:, : TOP - 1]], -1)
         return Evidence(1 + lends.sum(-1), at(p, x) + added, at(window.laws, x), tokens)
 
+    def _neighbours(self, x: Tensor) -> Tensor:
+        return nearest(self.model, min(self.settings.k, self.model.vocab_size))[x]
+
     def _borrow(self, p: Tensor, x: Tensor) -> tuple[Tensor, Tensor]:
-        neighbours = nearest(self.model, min(self.settings.k, self.model.vocab_size))[x]
-        if self.settings.bound == "delta":
-            bound = torch.full_like(p[:, 0], self.settings.delta)
-        else:
-            bound = (self.settings.lam - 1) * at(p, x)
-        return borrow(p, neighbours, bound)
+        return lend(p, x, self._neighbours(x), self.settings)
 
     def _refused(self, x: Tensor, p: Tensor, q: Tensor) -> Tensor:
         borrowed, added = self._borrow(p, x)
         moved = p.masked_fill(borrowed, 0).scatter_add(-1, x[:, None], added[:, None])
         return residual(moved, q)
+
+
+def lent_acceptance(p: Tensor, q: Tensor, x: Tensor, neighbours: Tensor, settings: LanternSettings) -> Tensor:
+    """Acceptance probabilities [H] of drafts x [H] under laws p and q [H, V], with their `neighbours` as `borrow` takes them."""
+    _, added = lend(p, x, neighbours, settings)
+    return ratio(at(p, x) + added, at(q, x))
+
+
+def lend(p: Tensor, x: Tensor, neighbours: Tensor, settings: LanternSettings) -> tuple[Tensor, Tensor]:
+    """`borrow` within the bound that the settings put on each draft x [H]."""
+    mass = at(p, x)
+    bound = torch.full_like(mass, settings.delta) if settings.bound == "delta" else (settings.lam - 1) * mass
+    return borrow(p, neighbours, bound)
 
 
 def borrow(p: Tensor, neighbours: Tensor, bound: Tensor) -> tuple[Tensor, Tensor]:
@@ -120,11 +130,16 @@ def borrow(p: Tensor, neighbours: Tensor, bound: Tensor) -> tuple[Tensor, Tensor
 
 @functools.lru_cache(maxsize=4)
 def nearest(model: ImageModel, k: int) -> Tensor:
-    """The k - 1 codes nearest to each code, itself left out, [V, k - 1], by L2 distance in the codebook."""
+    """`neighbours` of every code of the model, [V, k - 1]."""
     codebook = model.codebook.float()
-    rows = []
-    for block in torch.arange(len(codebook), device=codebook.device).split(1024):
-        distance = torch.cdist(codebook[block], codebook)
-        distance.scatter_(-1, block[:, None], torch.inf)
-        rows.append(distance.argsort(dim=-1, stable=True)[:, : k - 1])
-    return torch.cat(rows)
+    blocks = torch.arange(len(codebook), device=codebook.device).split(1024)
+    return torch.cat([neighbours(codebook, block, k) for block in blocks])
+
+
+def neighbours(codebook: Tensor, x: Tensor, k: int) -> Tensor:
+    """The k - 1 codes nearest to each of x [H], nearest first and itself left out, [H, k - 1], by L2 distance in the codebook
+    [V, D]; k is at most V."""
+    # Without matrix products, whose rounding, and with it the order of near ties, depends on how many codes are asked for.
+    distance = torch.cdist(codebook[x], codebook, compute_mode="donot_use_mm_for_euclid_dist")
+    distance.scatter_(-1, x[:, None], torch.inf)
+    return distance.argsort(dim=-1, stable=True)[:, : k - 1]
