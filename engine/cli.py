@@ -13,7 +13,7 @@ from engine.models import load
 from engine.race import Lane, Race
 from engine.records import Frame, LaneState, Standing
 from engine.settings import SettingError, knobs
-from engine.trace import Header, Trace
+from engine.trace import Trace
 
 _COLUMNS = f"{'lane':14}{'tokens':>12}{'passes':>8}{'seconds':>9}{'tokens/pass':>13}  "
 
@@ -84,10 +84,10 @@ def main() -> None:
     except KeyboardInterrupt:
         print("stopped")
     print(table(race.lanes, standings, states, race.model.length))
-    header = Header.of(race)
-    print(f"\n{header.prompt!r}, seed {header.seed}, on {header.machine}")
+    trace = Trace.of(race, frames)
+    print(f"\n{race.prompt!r}, seed {race.seed}, on {trace.header.machine}")
     if args.out:
-        args.out.write_text(Trace(header, tuple(frames)).dumps())
+        args.out.write_text(trace.dumps())
         print(f"trace: {args.out}")
     if LaneState.FAILED in states:
         sys.exit(1)

@@ -1,36 +1,30 @@
 """Trace: a race as a file, from which the board can be redrawn without the model.
 
-JSON: a header, then for every lane its columns as base64 of little-endian arrays, and the order in which the lanes moved.
-A trace is read from anyone: sizes, types and ranges are checked before anything is built, and nothing is unpickled.
+JSON: a header, then for every lane its columns (compressed little-endian arrays in base64), and the order in which the lanes
+moved. A trace is read from anyone: sizes, types and ranges are checked before anything is built, and nothing is unpickled.
 """
 
 from __future__ import annotations
 
-import base64
-import binascii
 import dataclasses
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from engine.columns import ColumnError, columns, pack, steps, unpack
 from engine.decoders import DECODERS
 from engine.machine import machine
 from engine.race import MAX_LANES, MAX_PROMPT, MAX_SEED, Lane, Race
-from engine.records import Frame, LaneState, Position, Seconds, Status, Step
+from engine.records import Frame, LaneState, Step
 from engine.settings import Sampling, SettingError
 
-FORMAT, VERSION = "photo-finish-trace", 1
+FORMAT, VERSION = "photo-finish-trace", 2
 MAX_BYTES = 32 * 2**20
-MAX_SIDE, MAX_VOCAB = 256, 2**20
-
-# What a lane's columns hold: one entry a step, or one a touched position, all steps after one another.
-_STEP = {"nfe": "<i4", "before": "<i4", "after": "<i4", "touched": "<i4", "drafter_passes": "<i4",
-         "forward": "<f8", "verify": "<f8", "cache": "<f8", "draft_seconds": "<f8"}  # fmt: skip
-_POSITION = {"position": "<i4", "draft": "<i4", "token": "<i4", "status": "u1",
-             "top1": "<f4", "top1_draft": "<f4", "tv": "<f4", "acceptance": "<f4"}  # fmt: skip
+MAX_POSITIONS = 250_000  # touched by all steps of all lanes; five lanes over 90 x 90 tokens touch some 170,000
+MAX_SIDE, MAX_VOCAB = 256, 2**16 - 1  # codes fit 16 bits, with one number to spare
 
 
 class TraceError(ValueError):
@@ -81,16 +75,36 @@ class Header:
 
 @dataclass(frozen=True, slots=True)
 class Trace:
+    """A race's frames in the order in which the lanes moved. `codebook` is the model's, float32 [V, D] in little-endian bytes,
+    for rules that ask which codes look alike; empty where it is not known."""
+
     header: Header
     frames: tuple[Frame, ...]
+    codebook: bytes = b""
+
+    def __post_init__(self) -> None:
+        if len(self.codebook) % (4 * self.header.vocab_size):
+            raise TraceError("The codebook does not fit the vocabulary.")
+        if not np.isfinite(np.frombuffer(self.codebook, "<f4")).all():
+            raise TraceError("The codebook holds what is not a number.")
+
+    @staticmethod
+    def of(race: Race, frames: Sequence[Frame]) -> Trace:
+        """The trace of a race that ran here."""
+        return Trace(Header.of(race), tuple(frames), race.model.codebook.float().cpu().numpy().astype("<f4").tobytes())
+
+    def steps(self, lane: int) -> list[Step]:
+        """A lane's steps, in order."""
+        return [frame.step for frame in self.frames if frame.lane == lane and frame.step]
 
     def dumps(self) -> str:
         """The file's text."""
         head = dataclasses.asdict(self.header)
         head["lanes"] = [{"decoder": x.decoder, "settings": dataclasses.asdict(x.settings)} for x in self.header.lanes]
-        lanes = [_columns([f.step for f in self.frames if f.lane == i and f.step]) for i in range(len(head["lanes"]))]
+        lanes = [columns(self.steps(i)) for i in range(len(head["lanes"]))]
         order = [[f.lane, f.state.value, f.step is not None, f.error] for f in self.frames]
-        return json.dumps({"format": FORMAT, "version": VERSION, "header": head, "order": order, "lanes": lanes})
+        file = {"format": FORMAT, "version": VERSION, "header": head, "order": order, "lanes": lanes}
+        return json.dumps(file | {"codebook": pack(self.codebook)})
 
     @staticmethod
     def loads(text: str | bytes) -> Trace:
@@ -107,31 +121,22 @@ class Trace:
             raise TraceError(f"This trace is of version {data.get('version')!r}; this program reads version {VERSION}.")
         try:
             header = _header(data["header"])
-            steps = [_steps(columns, header) for columns in data["lanes"]]
-            frames = tuple(_frames(data["order"], steps))
+            length, codes = len(header.forced_ids), header.vocab_size
+            ids = codes + max(0, max(header.forced_ids)) + 1
+            lanes, most = [], MAX_POSITIONS
+            for packed in data["lanes"][: MAX_LANES + 1]:
+                lanes.append(steps(packed, length, codes, ids, most))
+                most -= sum(len(step.positions) for step in lanes[-1])
+            trace = Trace(header, tuple(_frames(data["order"], lanes)), unpack(data["codebook"]))
         except TraceError:
             raise
-        except (KeyError, IndexError, TypeError, ValueError, OverflowError, AttributeError, binascii.Error) as error:
+        except ColumnError as error:
+            raise TraceError(f"The trace is damaged: {error}.") from error
+        except (KeyError, IndexError, TypeError, ValueError, OverflowError, AttributeError) as error:
             raise TraceError(f"The trace is damaged: {type(error).__name__}: {str(error)[:200]}") from error
-        if len(steps) != len(header.lanes):
+        if len(lanes) != len(header.lanes):
             raise TraceError("The trace is damaged: it has more or fewer lanes than its header says.")
-        return Trace(header, frames)
-
-
-def _columns(steps: list[Step]) -> dict[str, str]:
-    touched = [p for step in steps for p in step.positions]
-    values: dict[str, list[Any]] = {
-        "nfe": [s.nfe for s in steps], "before": [s.before for s in steps], "after": [s.after for s in steps],
-        "touched": [len(s.positions) for s in steps], "drafter_passes": [s.drafter_passes for s in steps],
-        "forward": [s.seconds.forward for s in steps], "verify": [s.seconds.verify for s in steps],
-        "cache": [s.seconds.cache for s in steps], "draft_seconds": [s.seconds.draft for s in steps],
-        "draft": [-1 if p.draft is None else p.draft for p in touched],
-        **{name: [getattr(p, name) for p in touched] for name in ("position", "token", "status", "top1")},
-        **{name: [np.nan if (v := getattr(p, name)) is None else v for p in touched]
-           for name in ("top1_draft", "tv", "acceptance")},
-    }  # fmt: skip
-    kinds = {**_STEP, **_POSITION}
-    return {name: base64.b64encode(np.asarray(values[name], kinds[name]).tobytes()).decode() for name in kinds}
+        return trace
 
 
 def _header(head: dict[str, Any]) -> Header:
@@ -152,47 +157,10 @@ def _header(head: dict[str, Any]) -> Header:
     return Header(**rest | {"grid": (height, width), "forced_ids": tuple(int(t) for t in rest["forced_ids"])})
 
 
-def _array(columns: dict[str, str], name: str, kind: str) -> np.ndarray:
-    return np.frombuffer(base64.b64decode(columns[name], validate=True), kind)
-
-
-def _steps(columns: dict[str, str], header: Header) -> list[Step]:
-    step = {name: _array(columns, name, kind) for name, kind in _STEP.items()}
-    position = {name: _array(columns, name, kind) for name, kind in _POSITION.items()}
-    if len({len(column) for column in step.values()}) != 1 or len({len(column) for column in position.values()}) != 1:
-        raise TraceError("The trace is damaged: its columns differ in length.")
-    if (step["touched"] < 1).any() or step["touched"].astype(np.int64).sum() != len(position["position"]):
-        raise TraceError("The trace is damaged: its steps do not add up to its positions.")
-    length, ids = len(header.forced_ids), header.vocab_size + max(0, max(header.forced_ids)) + 1
-    if len(step["nfe"]) > length or (len(position["token"]) and (
-        position["position"].max() >= length or max(position["token"].max(), position["draft"].max()) >= ids
-    )):
-        raise TraceError("The trace is damaged: a position or a token lies outside the grid or the vocabulary.")
-    if not all(np.isfinite(step[name]).all() for name in ("forward", "verify", "cache", "draft_seconds")):
-        raise TraceError("The trace is damaged: a time is not a number.")
-    shares = np.concatenate([position[name] for name in ("top1", "top1_draft", "tv", "acceptance")])
-    if not np.isfinite(position["top1"]).all() or ((shares < -1e-3) | (shares > 1.001)).any():
-        raise TraceError("The trace is damaged: a probability lies outside 0 to 1.")
-    touched = [
-        Position(at, None if draft < 0 else draft, token, Status(status), top1, *(None if v != v else v for v in rest))
-        for at, draft, token, status, top1, *rest in zip(*(column.tolist() for column in position.values()), strict=True)
-    ]
-    steps, start, frontier = [], 0, 0
-    for nfe, before, after, count, drafter, forward, verify, cache, draft in zip(
-        *(column.tolist() for column in step.values()), strict=True
-    ):
-        if before != frontier:
-            raise TraceError("The trace is damaged: a step does not begin where the one before it ended.")
-        seconds = Seconds(forward, verify, cache, draft)
-        steps.append(Step(nfe, before, after, tuple(touched[start : start + count]), seconds, drafter))
-        start, frontier = start + count, after
-    return steps
-
-
-def _frames(order: list[Any], steps: list[list[Step]]) -> Iterable[Frame]:
-    queues: list[Iterator[Step]] = [iter(lane) for lane in steps]
+def _frames(order: list[Any], lanes: list[list[Step]]) -> Iterable[Frame]:
+    queues: list[Iterator[Step]] = [iter(lane) for lane in lanes]
     for lane, state, has_step, error in order:
-        if not 0 <= lane < len(steps):
+        if not 0 <= lane < len(lanes):
             raise TraceError("The trace is damaged: an event belongs to no lane.")
         step = next(queues[lane], None) if has_step else None
         if (has_step and step is None) or (error is not None and not isinstance(error, str)):

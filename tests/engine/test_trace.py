@@ -15,11 +15,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from engine.columns import pack, unpack
 from engine.decoders import DECODERS
 from engine.decoders.sjd import SJD
 from engine.race import MAX_LANES, MAX_PROMPT, Lane, Race
 from engine.records import Frame, LaneState
-from engine.trace import MAX_BYTES, VERSION, Header, Trace, TraceError
+from engine.trace import MAX_BYTES, VERSION, Trace, TraceError
 from tests.toy import Toy
 
 HOSTILE = st.one_of(
@@ -37,7 +38,7 @@ def raced(names: list[str], *, forced: bool = False, stop: int | None = None) ->
         frames.append(frame)
         if len(frames) == stop:
             race.stop()
-    return Trace(Header.of(race), tuple(frames))
+    return Trace.of(race, frames)
 
 
 @functools.cache
@@ -96,8 +97,8 @@ def column(path: tuple[str | int, ...], kind: str, change: Any) -> dict[str, Any
     text = data()
     for key in path:
         text = text[key]
-    numbers = change(np.frombuffer(base64.b64decode(text), kind).copy())
-    return changed(path, base64.b64encode(np.asarray(numbers, kind).tobytes()).decode())
+    numbers = change(np.frombuffer(unpack(text), kind).copy())
+    return changed(path, pack(np.asarray(numbers, kind).tobytes()))
 
 
 def put(place: int, value: float) -> Any:
@@ -137,7 +138,13 @@ DAMAGED = [
     (lambda: changed(("lanes",), [*data()["lanes"], data()["lanes"][0]]), "no event|lanes"),
     (lambda: changed(("lanes", 0, "nfe"), "not base64!"), "damaged"),
     (lambda: changed(("lanes", 0, "nfe"), "AAAA"), "damaged"),
-    (lambda: changed(("lanes", 0, "nfe"), ""), "differ in length"),
+    (lambda: changed(("lanes", 0, "nfe"), ""), "cut off"),
+    (lambda: changed(("lanes", 0, "nfe"), 7), "not text"),
+    (lambda: changed(("lanes", 0, "nfe"), pack(b"")), "differ in length"),
+    (lambda: changed(("lanes", 0, "nfe"), pack(b"abc")), "middle of a number"),
+    (lambda: changed(("lanes", 0, "nfe"), pack(bytes(2**27))), "more than a race"),
+    (lambda: changed(("codebook",), pack(bytes(7))), "codebook"),
+    (lambda: changed(("codebook",), pack(np.full(12, np.nan, "<f4").tobytes())), "codebook"),
     (lambda: changed(("order",), data()["order"][:-1]), "no event"),
     (lambda: changed(("order", 5, 0), 99), "no lane"),
     (lambda: changed(("order", 5, 0), -1), "no lane"),
@@ -162,6 +169,18 @@ DAMAGED = [
     (lambda: column(("lanes", 0, "top1"), "<f4", put(0, 1.5)), "probability"),
     (lambda: column(("lanes", 1, "tv"), "<f4", put(0, -3)), "probability"),
     (lambda: column(("lanes", 1, "acceptance"), "<f4", put(0, np.inf)), "probability"),
+    (lambda: column(("lanes", 1, "uniform"), "<f4", put(0, 2)), "probability"),
+    (lambda: column(("lanes", 1, "law_token"), "<u2", put(0, 6)), "vocabulary"),
+    (lambda: column(("lanes", 1, "law_share"), "<f4", put(0, np.nan)), "not a number"),
+    (lambda: column(("lanes", 1, "top_size"), "<u1", put(0, 9)), "keeps more"),
+    (lambda: column(("lanes", 1, "top_size"), "<u1", put(0, 1)), "laws do not add up"),
+    (lambda: column(("lanes", 1, "kin_size"), "<u1", put(-1, 1)), "kin do not add up"),
+    (lambda: column(("lanes", 1, "kin_count"), "<i4", put(0, 0)), "damaged"),
+    (lambda: column(("lanes", 1, "refused"), "<u1", put(0, 1)), "refusals do not add up"),
+    (lambda: column(("lanes", 1, "refusal_size"), "<i4", put(0, -1)), "refusals do not add up"),
+    (lambda: column(("lanes", 1, "refusal_draft"), "<i4", put(0, -1)), "vocabulary"),
+    (lambda: column(("lanes", 2, "siblings"), "<u1", put(0, 200)), "siblings do not add up"),
+    (lambda: column(("lanes", 2, "sibling_uniform"), "<f4", put(0, -1)), "probability"),
 ]  # fmt: skip
 
 
@@ -181,6 +200,12 @@ def test_what_is_no_trace_is_refused_in_words(text: str | bytes) -> None:
 def test_a_huge_file_is_refused_unread() -> None:
     with pytest.raises(TraceError, match="MB; a trace has at most"):
         Trace.loads(" " * (MAX_BYTES + 1))
+
+
+def test_a_bomb_is_refused_before_it_goes_off(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("engine.trace.MAX_POSITIONS", 20)
+    with pytest.raises(TraceError, match="more positions than a race can leave"):
+        Trace.loads(whole().dumps())
 
 
 def test_nothing_is_unpickled(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -237,11 +262,11 @@ def test_any_key_left_out_is_read_or_refused(draw: st.DataObject) -> None:
 def test_any_numbers_in_a_column_are_read_or_refused(draw: st.DataObject) -> None:
     lane = draw.draw(st.integers(0, 2))
     name = draw.draw(st.sampled_from(sorted(data()["lanes"][lane])))
-    raw = bytearray(base64.b64decode(data()["lanes"][lane][name]))
+    raw = bytearray(unpack(data()["lanes"][lane][name]) or b"\0")
     for _ in range(draw.draw(st.integers(1, 4))):
         raw[draw.draw(st.integers(0, len(raw) - 1))] = draw.draw(st.integers(0, 255))
     raw = raw[: draw.draw(st.sampled_from([len(raw), len(raw) - 4, len(raw) - 1]))]
-    survives(json.dumps(changed(("lanes", lane, name), base64.b64encode(bytes(raw)).decode())))
+    survives(json.dumps(changed(("lanes", lane, name), pack(bytes(raw)))))
 
 
 @settings(max_examples=150)
