@@ -16,7 +16,8 @@ from engine.decoders import DECODERS
 from engine.race import Lane
 from engine.records import Badge, Frame, LaneState, Position, Standing
 from engine.trace import Header
-from visualize.strips import Strips
+from visualize.recording import Recording, pixels
+from visualize.strips import Strips, canvas
 from visualize.wire import Columns
 
 PROMISES = {
@@ -25,16 +26,16 @@ PROMISES = {
     Badge.CHANGED_LAW: "Drawn with probabilities that differ from the model's own, which is the price of its speed.",
 }
 CLOCKS = ("seconds", "passes")
+NO_PICTURES = "This file holds a race without its pictures. What happened to each token is there to see, in every other layer."
+Pixels = Callable[[np.ndarray], np.ndarray]
 
 
 class Board:
     """The state of the board. `fold` takes a frame in; `snapshot` decodes the pictures that changed, all in one call of
-    `pixels` (int [B, h, w] to uint8 [B, H, W, 3]), and says what to draw. `swatches` is the image file of
-    visualize.swatches, for the drafts."""
+    `pixels` (int [B, h, w] to uint8 [B, H, W, 3]; None for a recorded race), and says what to draw. `swatches` is the image
+    file of visualize.swatches, for the drafts."""
 
-    def __init__(
-        self, header: Header, pixels: Callable[[np.ndarray], np.ndarray], swatches: bytes | None = None
-    ) -> None:
+    def __init__(self, header: Header, pixels: Pixels | None, swatches: bytes | None = None) -> None:
         self.header, self.note = header, ""
         self._pixels, self._seq = pixels, 0
         self._swatches = base64.b64encode(swatches or b"").decode()
@@ -46,15 +47,21 @@ class Board:
     def fold(self, frame: Frame) -> None:
         self._lanes[frame.lane].fold(frame)
 
+    def show(self, pictures: Sequence[np.ndarray | None]) -> None:
+        """Takes each lane's final picture, uint8 [H, W, 3] or none, from elsewhere than a model."""
+        for lane, picture in zip(self._lanes, pictures, strict=True):
+            if picture is not None:
+                lane.show(picture, exact=True)
+
     def snapshot(self) -> dict[str, Any]:
         """What the page draws now. Numbers count grid cells; seconds are the lane's own."""
         self._draw()
         header, seq = self.header, self._seq
         self._seq += 1
         return {
-            "seq": seq, "state": self._state().value, "note": self.note, "recorded": False, "prompt": header.prompt,
-            "seed": header.seed, "model": header.model, "machine": header.machine, "grid": list(header.grid),
-            "codes": header.vocab_size, "swatches": self._swatches,
+            "seq": seq, "state": self._state().value, "note": self.note, "recorded": self._pixels is None,
+            "prompt": header.prompt, "seed": header.seed, "model": header.model, "machine": header.machine,
+            "grid": list(header.grid), "codes": header.vocab_size, "swatches": self._swatches,
             "lanes": [lane.snapshot() | {"places": self._places(lane)} for lane in self._lanes],
             "results": self._results(),
         }  # fmt: skip
@@ -69,10 +76,10 @@ class Board:
 
     def _draw(self) -> None:
         lanes = [lane for lane in self._lanes if lane.changed and lane.tokens]
-        if lanes:
-            pictures = self._pixels(np.stack([lane.grid() for lane in lanes]))
+        if lanes and self._pixels is not None:
+            pictures = self._pixels(np.stack([canvas(lane.tokens, self.header.grid) for lane in lanes]))
             for lane, picture in zip(lanes, pictures, strict=True):
-                lane.show(picture)
+                lane.show(picture, exact=lane.state not in (LaneState.WAITING, LaneState.RACING))
 
     def _places(self, lane: _BoardLane) -> dict[str, int | None]:
         """A finished lane's place in either clock, or None while a lane that still races could come in before it."""
@@ -101,8 +108,8 @@ class _BoardLane:
         self.decoder, self.state, self.error = lane.decoder, LaneState.WAITING, ""
         self.tokens: list[int] = []  # committed, then the standing drafts
         self.changed = False
-        self._n = 0  # committed cells
-        self._shape, self._cells = grid, cells
+        self.n = 0  # committed cells
+        self._cells = cells
         self._standing, self._columns = Standing(), Columns(cells)
         self._strips = Strips(grid)
 
@@ -118,29 +125,20 @@ class _BoardLane:
         self._standing.add(step)
         self._columns.add(step)
         fixed = [p for p in step.committed if self._cells[p.position] >= 0]
-        self.tokens[self._n :] = [p.token for p in fixed]
-        self._n += len(fixed)
+        self.tokens[self.n :] = [p.token for p in fixed]
+        self.n += len(fixed)
         self._stand([p for p in step.window if self._cells[p.position] >= 0])
 
     def _stand(self, drafts: Sequence[Position]) -> None:
         """Puts the drafts ahead of the frontier: the picture is decoded with them, since a convolutional decoder sees a few
         tokens around each."""
-        self.tokens[self._n :] = [p.token for p in drafts]
+        self.tokens[self.n :] = [p.token for p in drafts]
 
     def clock(self, name: str) -> float:
         return self._standing.seconds.total if name == "seconds" else self._standing.nfe
 
-    def grid(self) -> np.ndarray:
-        """Tokens int [h, w] to decode. Cells that nothing has reached are hidden; they repeat the cell above, so that
-        the decoder's view past the edge does the cells at the edge little harm."""
-        height, width = self._shape
-        tokens = list(self.tokens)
-        for cell in range(len(tokens), height * width):
-            tokens.append(tokens[cell - width] if cell >= width else tokens[-1])
-        return np.array(tokens).reshape(height, width)
-
-    def show(self, picture: np.ndarray) -> None:
-        self._strips.update(picture, self._n, exact=self.state not in (LaneState.WAITING, LaneState.RACING))
+    def show(self, picture: np.ndarray, exact: bool) -> None:
+        self._strips.update(picture, self.n, exact)
         self.changed = False
 
     def snapshot(self) -> dict[str, Any]:
@@ -149,7 +147,7 @@ class _BoardLane:
         return {
             "decoder": self.decoder, "title": decoder.title, "idea": decoder.idea, "paper": decoder.paper,
             "badge": decoder.badge.value, "promise": PROMISES[decoder.badge], "state": self.state.value,
-            "error": self.error, "n": self._n, "passes": standing.nfe, "drafter": standing.drafter_passes,
+            "error": self.error, "n": self.n, "passes": standing.nfe, "drafter": standing.drafter_passes,
             "seconds": round(seconds.total, 4), "compression": round(standing.step_compression, 3),
             "split": [round(x, 4) for x in (seconds.forward, seconds.verify, seconds.cache, seconds.draft)],
             **self._columns.texts(), "strips": list(self._strips.files),
@@ -170,6 +168,19 @@ class _BoardLane:
             "faster": {clock: ar and round(ar.clock(clock) / self.clock(clock), 3) if self.clock(clock) else None
                        for clock in CLOCKS},
         }  # fmt: skip
+
+
+def replay(recording: Recording) -> dict[str, Any]:
+    """A whole recorded race as one snapshot, drawn without its model."""
+    trace, pictures = recording.trace, recording.pictures
+    board = Board(trace.header, None, pictures and pictures.swatches)
+    for frame in trace.frames:
+        board.fold(frame)
+    if pictures is None:
+        board.note = NO_PICTURES
+    else:
+        board.show([file and pixels(file) for file in pictures.lanes])
+    return board.snapshot()
 
 
 def token_hash(tokens: Sequence[int]) -> str:

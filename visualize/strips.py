@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import io
+from collections.abc import Sequence
 
 import numpy as np
 from PIL import Image
@@ -30,7 +31,7 @@ class Strips:
             count = min(columns, committed - row * columns)
             if count > 0 and (exact or self._changed(row, patches[row, :, :count])):
                 self._sent[row] = patches[row, :, :count]
-                self.files[row] = _webp(patches[row].reshape(patches.shape[1], -1, 3), count * patches.shape[3], exact)
+                self.files[row] = _strip(patches[row].reshape(patches.shape[1], -1, 3), count * patches.shape[3], exact)
 
     def _changed(self, row: int, patches: np.ndarray) -> bool:
         sent = self._sent[row]
@@ -40,11 +41,25 @@ class Strips:
         return bool((difference > VISIBLE).any())
 
 
-def _webp(pixels: np.ndarray, shown: int, exact: bool) -> str:
+def canvas(tokens: Sequence[int], grid: tuple[int, int]) -> np.ndarray:
+    """Tokens int [h, w] to decode a picture from that has only its first `tokens`, at least one. The other cells are not shown;
+    they repeat the cell above, so that the decoder's view past the edge does the cells at the edge little harm."""
+    height, width = grid
+    filled = list(tokens)
+    for cell in range(len(filled), height * width):
+        filled.append(filled[cell - width] if cell >= width else filled[-1])
+    return np.array(filled).reshape(height, width)
+
+
+def webp(pixels: np.ndarray, exact: bool) -> bytes:
+    """A picture uint8 [H, W, 3] as a WebP file, without loss if it is to be `exact`."""
+    buffer = io.BytesIO()
+    Image.fromarray(pixels).save(buffer, "WEBP", lossless=exact, quality=80, method=2)
+    return buffer.getvalue()
+
+
+def _strip(pixels: np.ndarray, shown: int, exact: bool) -> str:
     """One row of tokens, uint8 [s, W, 3], as base64 of a WebP file. What lies behind its first `shown` columns of pixels
     repeats the last of them: that costs hardly a byte, and puts no edge beside what is shown."""
     behind = pixels[:, shown - 1 : shown].repeat(pixels.shape[1] - shown, 1)
-    buffer = io.BytesIO()
-    image = Image.fromarray(np.concatenate([pixels[:, :shown], behind], 1))
-    image.save(buffer, "WEBP", lossless=exact, quality=80, method=2)
-    return base64.b64encode(buffer.getvalue()).decode()
+    return base64.b64encode(webp(np.concatenate([pixels[:, :shown], behind], 1), exact)).decode()

@@ -3,11 +3,14 @@ be drawn without its model."""
 
 from __future__ import annotations
 
+import functools
 import io
 from collections.abc import Callable
 
 import numpy as np
 from PIL import Image
+
+from engine.models.base import ImageModel
 
 SIDE, COLUMNS = 8, 32  # pixels of one swatch, and swatches to a row
 BATCH = 256  # codes decoded at a time: the grids of a large codebook need not all fit in memory
@@ -17,7 +20,7 @@ def swatches(pixels: Callable[[np.ndarray], np.ndarray], codes: int) -> bytes:
     """A WebP file with code c at row c // COLUMNS, column c % COLUMNS, SIDE pixels each; unused places are white.
 
     Each is the middle of a 3 x 3 grid of that one code, decoded by `pixels` (int [B, h, w] to uint8 [B, H, W, 3]) and scaled to
-    SIDE. Takes a moment for a large codebook: make it once a model.
+    SIDE. At most 65,504 codes: no WebP file is higher. Takes seconds, so it is worth keeping.
     """
     rows = -(-codes // COLUMNS)
     sheet = np.full((rows, COLUMNS, SIDE, SIDE, 3), 255, np.uint8)
@@ -32,3 +35,9 @@ def swatches(pixels: Callable[[np.ndarray], np.ndarray], codes: int) -> bytes:
     image = Image.fromarray(sheet.swapaxes(1, 2).reshape(rows * SIDE, COLUMNS * SIDE, 3))
     image.save(buffer, "WEBP", quality=80, method=6)
     return buffer.getvalue()
+
+
+@functools.lru_cache(maxsize=4)
+def sheet(model: ImageModel) -> bytes:
+    """A model's swatches, made once."""
+    return swatches(model.pixels, model.vocab_size)

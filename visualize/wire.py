@@ -25,9 +25,10 @@ from collections.abc import Sequence
 from enum import IntEnum
 from struct import Struct
 
-from engine.records import TOP, Kin, Law, Position, Seconds, Sibling, Step
+from engine.records import TOP, Kin, Law, Position, Sibling, Step
 
-NONE, ONE = 65535, 65534
+LIMIT, LONGEST = 2**16 - 1, 2**32 / 1e6  # the largest u16; a u32 of microseconds, in seconds
+NONE, ONE = LIMIT, LIMIT - 1
 STEP, CELL, LAW, KIN, SIBLING = Struct("<I4H4I2x"), Struct("<2H2B7Hx"), Struct("<B16H"), Struct("<11H2x"), Struct("<5H2x")
 HAS_KIN, SIBLINGS_SHIFT, MAX_SIBLINGS = 4, 4, 15
 EMPTY_LAW = LAW.pack(*[0] * 17)
@@ -98,13 +99,9 @@ def _share(value: float | None) -> int:
 
 
 def _step(step: Step, touched: int, committed: int) -> bytes:
-    tokens = step.after - step.before
-    return STEP.pack(step.nfe, touched, committed, tokens, step.drafter_passes, *microseconds(step.seconds))
-
-
-def microseconds(seconds: Seconds) -> tuple[int, int, int, int]:
-    """Forward, verify, cache and draft, in whole microseconds."""
-    return round(1e6 * seconds.forward), round(1e6 * seconds.verify), round(1e6 * seconds.cache), round(1e6 * seconds.draft)
+    tokens, seconds = step.after - step.before, step.seconds
+    times = (round(1e6 * x) for x in (seconds.forward, seconds.verify, seconds.cache, seconds.draft))
+    return STEP.pack(step.nfe, touched, committed, tokens, step.drafter_passes, *times)
 
 
 def _cell(position: Position, source: Source) -> bytes:
