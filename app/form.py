@@ -1,4 +1,4 @@
-"""The form: what a visitor, or a program, hands in to race, checked and turned into lanes.
+"""The form: what a visitor, a link or a program hands in to race, checked and turned into lanes.
 
 The page's fields and the values they send have one order: prompt, seed, lanes, then the knobs of every group in GROUPS.
 Whatever is wrong raises SettingError with words fit for the visitor.
@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from engine.decoders import DECODERS
-from engine.race import Lane
+from engine.race import Lane, check
 from engine.settings import Sampling, SettingError, Settings, knobs
 
 SAMPLING = "sampling"
@@ -22,12 +22,15 @@ MAX_MESSAGE = 300
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One race as it was asked for."""
+    """One race as it was asked for. Raises SettingError where it cannot be run."""
 
-    prompt: Any  # prompt and seed are checked by the race itself
-    seed: Any
+    prompt: str
+    seed: int
     lanes: tuple[Lane, ...]
     sampling: Sampling
+
+    def __post_init__(self) -> None:
+        check(self.lanes, self.prompt, self.seed)
 
 
 def read(prompt: Any, seed: Any, names: Any, *turned: Any) -> Entry:
@@ -45,7 +48,7 @@ def read(prompt: Any, seed: Any, names: Any, *turned: Any) -> Entry:
     for group, kind in GROUPS.items():
         given = {name: next(values) for name, _, _ in knobs(kind)}
         if group == SAMPLING or group in names:
-            settings[group] = _made(group, kind, given)
+            settings[group] = made(group, given)
     if isinstance(prompt, str):
         prompt = prompt.encode("utf-8", "replace").decode()  # half a surrogate pair cannot travel back
     if isinstance(seed, float) and seed.is_integer():
@@ -56,10 +59,22 @@ def read(prompt: Any, seed: Any, names: Any, *turned: Any) -> Entry:
     return Entry(prompt, seed, lanes, settings[SAMPLING])
 
 
-def _made(group: str, kind: type[Settings], given: dict[str, Any]) -> Settings:
+def values(entry: Entry) -> list[Any]:
+    """What the form's fields hold for an entry: `read` gives it back. Decoders that do not race have their defaults."""
+    settings = {lane.decoder: lane.settings for lane in entry.lanes} | {SAMPLING: entry.sampling}
+    turned = [
+        getattr(settings[group], name) if group in settings else default
+        for group, kind in GROUPS.items()
+        for name, _, default in knobs(kind)
+    ]
+    return [entry.prompt, entry.seed, [lane.decoder for lane in entry.lanes], *turned]
+
+
+def made(group: str, given: dict[str, Any]) -> Settings:
+    """A group's settings from its knobs' values."""
     title = "Sampling" if group == SAMPLING else DECODERS[group].title
     try:
-        return kind(**given)
+        return GROUPS[group](**given)
     except OverflowError as error:
         raise SettingError(f"{title}: a number is far too large.") from error
     except SettingError as error:
