@@ -1,0 +1,219 @@
+"""What if: refusals judged again, against known answers and against the decoders' own decisions."""
+
+from __future__ import annotations
+
+import functools
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from engine.decoders.gsd import GSDSettings
+from engine.decoders.lantern import LanternSettings
+from engine.decoders.sjd import SJD
+from engine.race import Lane, Race
+from engine.records import Frame, LaneState, Position, Refusal, Seconds, Status, Step
+from engine.settings import Sampling, SettingError, Settings
+from engine.trace import Header, Trace
+from engine.whatif import Tally, judge_again
+from tests.toy import Toy
+
+GSD_SETTINGS = st.builds(
+    GSDSettings,
+    G=st.integers(1, 9),
+    d=st.floats(0, 4),
+    delta=st.floats(0, 1),
+    order=st.sampled_from(["ascending", "descending"]),
+    reading=st.sampled_from(["paper", "code"]),
+)
+LANTERN_SETTINGS = st.builds(
+    LanternSettings,
+    k=st.integers(1, 20),
+    delta=st.floats(0, 1),
+    lam=st.floats(1, 10),
+    bound=st.sampled_from(["delta", "lambda"]),
+)
+# Codes on a line: from code 1, the nearest are 2, 0, 3, 4.
+LINE = np.array([[2.0], [0.0], [1.0], [3.0], [4.0]], "<f4")
+P, Q = [0.30, 0.25, 0.20, 0.15, 0.10], [0.05, 0.60, 0.20, 0.10, 0.05]
+
+
+def refusal(p: list[float], q: list[float], draft: int, uniform: float, tokens: list[int] | None = None) -> Refusal:
+    ids = tokens if tokens is not None else list(range(len(p)))
+    kept = [np.array(law, "<f4")[ids].tobytes() for law in (p, q)]
+    return Refusal(0, draft, uniform, np.array(ids, "<u2").tobytes(), *kept)
+
+
+def refused(*refusals: Refusal, codebook: np.ndarray = LINE) -> Trace:
+    """A trace of one lane with a step for each refusal."""
+    codes = len(codebook)
+    header = Header("a prompt", 1, "toy", (1, 8), codes, (-1,) * 8, Sampling(), (Lane("sjd"),), "here")
+    frames = []
+    for i, entry in enumerate(refusals):
+        position = Position(i, entry.draft, 0, Status.RESAMPLED, 0.5, 0.5, 0.5, 0.1, uniform=entry.uniform)
+        frames.append(Frame(0, LaneState.RACING, Step(i + 1, i, i + 1, (position,), Seconds(), refusal=entry)))
+    return Trace(header, tuple(frames), codebook.tobytes())
+
+
+@functools.cache
+def raced() -> Trace:
+    model = Toy((6, 6), 20)
+    lanes = [Lane("ar"), Lane("sjd"), Lane("gsd", GSDSettings(G=4, delta=0.1, d=1.0)), Lane("lantern", LanternSettings(k=6)),
+             Lane("sjd-pac"), Lane("jacobi")]  # fmt: skip
+    race = Race(model, lanes, "a prompt", 5)
+    return Trace.of(race, list(race))
+
+
+def lane(name: str) -> int:
+    return [entry.decoder for entry in raced().header.lanes].index(name)
+
+
+@pytest.mark.parametrize(
+    ("changes", "acceptance"),
+    [
+        ({"delta": 0.15}, 0.25 / 0.60),
+        ({"delta": 0.25}, 0.45 / 0.60),
+        ({"delta": 0.25, "k": 1}, 0.25 / 0.60),
+        ({"delta": 1.0}, 1.0),
+        ({"bound": "lambda", "lam": 2.0}, 0.45 / 0.60),
+        ({"bound": "lambda", "lam": 1.0}, 0.25 / 0.60),
+    ],
+)
+def test_lantern_judges_by_what_the_neighbours_lend(changes: dict, acceptance: float) -> None:
+    """ALGORITHMS' worked example: the acceptance probability decides which uniform numbers pass."""
+    settings = LanternSettings(**{"k": 3, **changes})
+    uniforms = [acceptance - 0.01, acceptance + 0.01]
+    trace = refused(*(refusal(P, Q, 1, uniform) for uniform in uniforms))
+    assert judge_again(trace, 0, "lantern", settings) == Tally(2, 1)
+
+
+@pytest.mark.parametrize(
+    ("G", "order", "acceptance"),
+    [
+        (1, "ascending", 0.25),
+        (2, "ascending", 0.25),
+        (4, "ascending", 0.4286),
+        (2, "descending", 0.4286),
+        (4, "descending", 2 / 3),
+    ],
+)
+def test_gsd_judges_by_the_groups_masses(G: int, order: str, acceptance: float) -> None:
+    p, q = [0.1, 0.2, 0.3, 0.4], [0.4, 0.3, 0.2, 0.1]
+    trace = refused(*(refusal(p, q, 0, acceptance + side) for side in (-0.01, 0.01)), codebook=LINE[:4])
+    assert judge_again(trace, 0, "gsd", GSDSettings(G=G, order=order, delta=1.0, d=10.0)) == Tally(2, 1)
+
+
+def test_gsd_leaves_out_codes_that_look_different() -> None:
+    """Draft 0 with its one neighbour in rank, 1: together 0.3 / 0.7, alone 0.1 / 0.4; they lie 4 apart, squared, in units in
+    which an average pair is half a unit apart."""
+    p, q = [0.1, 0.2, 0.3, 0.4], [0.4, 0.3, 0.2, 0.1]
+    trace = refused(refusal(p, q, 0, 0.3), codebook=LINE[:4])
+    apart = 4 / (4 * float(LINE[:4].var()))
+    grouped = GSDSettings(G=2, order="descending", delta=1.0, d=apart * 1.01)
+    assert judge_again(trace, 0, "gsd", grouped).accepted == 1
+    assert judge_again(trace, 0, "gsd", replace(grouped, d=apart * 0.99)).accepted == 0
+
+
+def test_what_a_law_leaves_out_is_spread_over_the_other_tokens() -> None:
+    """Draft 1 borrows from 2, of which the record says nothing: the missing 0.4 of p are 0.2 for each of two tokens."""
+    p = [0.30, 0.20, 0.20, 0.10, 0.20]
+    trace = refused(*(refusal(p, Q, 1, uniform, [0, 1, 3]) for uniform in (0.65, 0.68)))
+    assert judge_again(trace, 0, "lantern", LanternSettings(k=2, delta=0.25)) == Tally(2, 1)  # (0.20 + 0.20) / 0.60
+
+
+def test_the_settings_a_lane_raced_with_change_nothing() -> None:
+    for name in ("gsd", "lantern"):
+        tally = judge_again(raced(), lane(name), name, raced().header.lanes[lane(name)].settings)
+        assert tally.refusals >= 5
+        assert tally.accepted == 0
+
+
+@pytest.mark.parametrize("name", ["sjd", "sjd-pac"])
+@pytest.mark.parametrize(
+    ("rule", "lossless"), [("gsd", GSDSettings(G=1)), ("lantern", LanternSettings(delta=0.0)), ("lantern", LanternSettings(k=1))]
+)
+def test_without_its_slack_a_rule_is_the_lossless_one(name: str, rule: str, lossless: GSDSettings | LanternSettings) -> None:
+    tally = judge_again(raced(), lane(name), rule, lossless)
+    assert tally.refusals >= 5
+    assert tally.accepted == 0
+
+
+@pytest.mark.parametrize(
+    ("rule", "relaxed"), [("gsd", GSDSettings(delta=1.0, d=10.0)), ("lantern", LanternSettings(k=20, delta=0.5))]
+)
+def test_a_relaxed_rule_would_have_accepted_what_a_lossless_lane_refused(
+    rule: str, relaxed: GSDSettings | LanternSettings
+) -> None:
+    tally = judge_again(raced(), lane("sjd"), rule, relaxed)
+    assert 0 < tally.accepted < tally.refusals
+
+
+@given(st.integers(1, 20), st.floats(0, 1), st.floats(0, 1))
+def test_more_to_borrow_never_lowers_the_count(k: int, one: float, other: float) -> None:
+    low, high = (
+        judge_again(raced(), lane("sjd"), "lantern", LanternSettings(k=k, delta=x)).accepted for x in sorted((one, other))
+    )
+    assert low <= high
+
+
+@given(GSD_SETTINGS | LANTERN_SETTINGS)
+def test_no_more_is_accepted_than_was_refused(settings: GSDSettings | LanternSettings) -> None:
+    rule = "gsd" if isinstance(settings, GSDSettings) else "lantern"
+    for name in ("sjd", "gsd", "lantern", "sjd-pac"):
+        tally = judge_again(raced(), lane(name), rule, settings)
+        assert 0 <= tally.accepted <= tally.refusals
+
+
+def test_every_first_refusal_is_judged() -> None:
+    steps = raced().steps(lane("sjd"))
+    resampled = [step.committed[-1] for step in steps if step.committed[-1].status is Status.RESAMPLED]
+    assert judge_again(raced(), lane("sjd"), "gsd", GSDSettings()).refusals == len(resampled)
+
+
+def test_many_refusals_of_a_large_vocabulary_are_judged_as_one_by_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = [judge_again(raced(), lane("sjd"), rule, settings)
+             for rule, settings in (("gsd", GSDSettings()), ("lantern", LanternSettings(delta=0.4)))]  # fmt: skip
+    monkeypatch.setattr("engine.whatif.BLOCK", 3 * 20)
+    assert whole == [judge_again(raced(), lane("sjd"), rule, settings)
+                     for rule, settings in (("gsd", GSDSettings()), ("lantern", LanternSettings(delta=0.4)))]  # fmt: skip
+
+
+def test_a_trace_that_was_written_and_read_is_judged_alike() -> None:
+    again = Trace.loads(raced().dumps())
+    for rule, settings in (("gsd", GSDSettings(G=6)), ("lantern", LanternSettings(delta=0.3))):
+        assert judge_again(again, lane("sjd"), rule, settings) == judge_again(raced(), lane("sjd"), rule, settings)
+
+
+@pytest.mark.parametrize("name", ["ar", "jacobi"])
+def test_a_lane_that_tests_no_draft_says_so(name: str) -> None:
+    tally = judge_again(raced(), lane(name), "gsd", GSDSettings())
+    assert tally == Tally(0, 0)
+    assert "no draft of this lane was tested" in tally.sentence.lower()
+
+
+def test_a_trace_without_a_codebook_says_so() -> None:
+    trace = replace(raced(), codebook=b"")
+    tally = judge_again(trace, lane("sjd"), "lantern", LanternSettings())
+    assert tally.accepted is None
+    assert tally.refusals > 0
+    assert "cannot be judged again" in tally.sentence
+    assert judge_again(trace, lane("ar"), "lantern", LanternSettings()) == Tally(0, 0)
+
+
+def test_the_sentence_says_that_later_steps_would_have_differed() -> None:
+    assert Tally(40, 12).sentence.startswith("12 of the 40 refused drafts would have been accepted")
+    assert "every later step would have been another" in Tally(40, 12).sentence
+    assert Tally(40, 0).sentence.startswith("None of the 40 refused drafts")
+    assert Tally(1, 1).sentence.startswith("1 of the 1 refused draft would")
+
+
+@pytest.mark.parametrize(
+    ("lane", "rule", "settings"),
+    [(0, "sjd", SJD.Settings()), (0, "gsd", LanternSettings()), (0, "lantern", GSDSettings()), (9, "gsd", GSDSettings()),
+     (-1, "gsd", GSDSettings())],
+)  # fmt: skip
+def test_what_cannot_be_judged_is_refused(lane: int, rule: str, settings: Settings) -> None:
+    with pytest.raises(SettingError):
+        judge_again(raced(), lane, rule, settings)
