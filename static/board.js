@@ -1,204 +1,223 @@
-// The board: takes in snapshots, keeps them, draws the lanes, and plays the race again.
+// The board: takes in snapshots, holds the one state that everything is drawn from, and moves it through time.
 
-// Mounts the board in `root`. `watch(callback)` calls back with each snapshot; `stopped(callback)` when the visitor stops.
-function mountBoard(root, watch, stopped) {
+const INTRODUCTION =
+  "Every lane decodes the same picture with the same model from the same seed, each by its own method, " +
+  "and is charged only for its own time.";
+const SLOWER = "Lanes take turns here, so the race is shown slower than its clocks.";
+const LONGEST = 0.25; // seconds that a replay goes on in one frame, however long the page was busy
+
+// Mounts the board in `root`. `watch(callback)` calls back with each snapshot; `stopped(callback)` when the visitor stops; and
+// `needTour()`, if there is one, asks for the recorded race of the tour, which then comes as a snapshot.
+// Returns {state, go, onChange}. `go` takes any of {t, clock, layer, hidden, cell, playing, speed, live, stepping, present} and
+// {lane, step}, which is the instant at which that lane has made so many steps.
+function mountBoard(root, watch, stopped, needTour) {
   const board = root.querySelector(".board");
   const part = (name) => board.querySelector("." + name);
-  const race = { seq: -1, lanes: [] };
-  const images = new Map(); // strips by their text, decoded
-  const look = { layer: "picture", marks: false };
-  let snapshot = null;
+  // `live`: the newest there is, be it of a race that is on or at its finish. `stepping`: the lane that steps, null for all.
+  const state = {
+    race: null, clock: "seconds", t: 0, playing: false, speed: 1, live: true, layer: "picture", hidden: new Set(), cell: null,
+    stepping: null, present: false,
+  };
+  const listeners = [];
+  const handle = { state, go, onChange: (callback) => listeners.push(callback), needTour };
+  const controls = bindControls(board, handle);
   let cards = [];
-  let clock = "seconds";
-  let replay = null; // {from, t}: a replay's start on the page's clock, and how far it has come
+  let swatches = { text: "", image: null };
+  let pending = null; // the newest snapshot that has not been taken in
+  let taking = false;
   let halted = false;
-  let busy = false;
-  let stale = false;
+  let asked = false; // a frame has been asked for
+  let last = 0; // when the last frame of a replay was drawn
 
-  const over = () => ["finished", "stopped"].includes(snapshot.state);
+  const over = () => ["finished", "stopped"].includes(state.race.snapshot.state);
+  const length = () => lengthOf(state.race, state.clock);
 
-  function take(value) {
-    if (!value || (halted && value.seq > 0 && value.seq >= race.seq && value.state !== "stopped")) return;
-    const before = snapshot;
-    snapshot = value;
-    if (remember(race, value)) {
-      [halted, replay] = [false, null];
-      images.clear();
-      cards = makeCards(part("lanes"), part("lane-template"), value.lanes);
-      if (value.prompt && part("lanes").getBoundingClientRect().top > 0.6 * innerHeight) board.scrollIntoView();
+  // Takes in the newest snapshot, once a frame at most; what is drawn has its pictures already.
+  async function take(value) {
+    if (!value) return;
+    pending = value;
+    if (taking) return;
+    taking = true;
+    try {
+      while (pending) {
+        const next = pending;
+        pending = null;
+        await adopt(next);
+        await new Promise((ready) => (document.hidden ? setTimeout(ready, 50) : requestAnimationFrame(ready)));
+      }
+    } finally {
+      taking = false;
     }
-    announce(before);
+  }
+
+  async function adopt(value) {
+    const fresh = !state.race || !continues(value, state.race);
+    const pictures = fresh ? value.lanes.map(() => new Picture()) : cards.map((card) => card.picture);
+    await Promise.all(pictures.map((picture, i) => picture.take(value.lanes[i].strips)));
+    if (value.swatches !== swatches.text) {
+      swatches = { text: value.swatches, image: value.swatches ? await decodeImage(value.swatches) : null };
+    }
+    if (halted && !fresh && value.state !== "stopped") return;
+    const before = state.race?.snapshot;
+    state.race = decodeRace(value, state.race);
+    if (fresh) begin(pictures);
+    else announce(before);
     refresh();
+  }
+
+  // A new race has begun. A recorded one plays by itself, unless the visitor likes things still.
+  function begin(pictures) {
+    const { snapshot } = state.race;
+    halted = false;
+    cards = makeCards(part("lanes"), part("lane-template"), snapshot.lanes, pictures);
+    controls.bindLanes(cards);
+    const playing = snapshot.recorded && !matchMedia("(prefers-reduced-motion: reduce)").matches;
+    last = performance.now();
+    Object.assign(state, { t: 0, playing, live: !playing, hidden: new Set(), cell: null, stepping: null });
+    cards.forEach((card) => resized.observe(card.canvas));
+    measure();
+    const asleep = !snapshot.prompt || snapshot.recorded;
+    if (!asleep && part("lanes").getBoundingClientRect().top > 0.6 * innerHeight) board.scrollIntoView();
   }
 
   // The visitor stopped: no snapshot will come to say so.
   function halt() {
-    if (!snapshot || over() || !snapshot.prompt) return;
+    const { race } = state;
+    if (!race || over() || !race.snapshot.prompt) return;
     halted = true;
-    const end = (lane) => (["racing", "waiting"].includes(lane.state) ? { ...lane, state: "stopped" } : lane);
-    snapshot = { ...snapshot, state: "stopped", lanes: snapshot.lanes.map(end) };
-    snapshot.lanes.forEach((lane, i) => race.lanes[i].push(entryOf(lane)));
+    for (const lane of race.lanes) if (["racing", "waiting"].includes(lane.state)) lane.state = "stopped";
+    const lanes = race.snapshot.lanes.map((lane, i) => ({ ...lane, state: race.lanes[i].state }));
+    race.snapshot = { ...race.snapshot, state: "stopped", lanes };
     part("live").textContent = "Race stopped.";
     refresh();
   }
 
   function announce(before) {
-    const was = (i) => before && before.seq < snapshot.seq && before.lanes[i]?.state;
+    const { snapshot } = state.race;
     const news = snapshot.lanes
-      .filter((lane, i) => was(i) && was(i) !== lane.state && ["finished", "failed"].includes(lane.state))
+      .filter((lane, i) => before.lanes[i].state !== lane.state && ["finished", "failed"].includes(lane.state))
       .map((lane) => `${lane.title} ${lane.state} after ${lane.passes} passes, ${inSeconds(lane.seconds)} seconds.`);
-    if (snapshot.state === "finished" && before && before.state === "racing") news.push("The race is over.");
+    if (snapshot.state === "finished" && before.state === "racing") news.push("The race is over.");
     if (news.length) part("live").textContent = news.join(" ");
   }
 
-  // Draws what is newest, once a frame at most; whatever arrived meanwhile is drawn together.
-  async function refresh() {
-    stale = true;
-    if (busy) return;
-    busy = true;
-    try {
-      while (stale) {
-        stale = false;
-        await draw();
-        await new Promise((next) => (document.hidden ? setTimeout(next, 50) : requestAnimationFrame(next)));
-      }
-    } finally {
-      busy = false;
-    }
+  function go(change) {
+    const { lane, step, t, live, playing, clock, ...plain } = change;
+    if (!state.race) return void Object.assign(state, plain, clock && { clock });
+    if (clock && clock !== state.clock) Object.assign(state, { t: sameInstant(state, clock), clock });
+    if ("hidden" in plain) plain.hidden = new Set(plain.hidden);
+    Object.assign(state, plain);
+    if (live) Object.assign(state, { live: true, playing: false });
+    if (step !== undefined) moveTo(step ? state.race.lanes[lane].steps[step - 1][state.clock] : 0);
+    if (t !== undefined) moveTo(t);
+    if (playing !== undefined) play(playing);
+    if ("hidden" in plain || "present" in plain) arrange();
+    refresh();
   }
 
-  async function draw() {
-    const drawn = snapshot;
-    if (replay) {
-      replay.t = ((performance.now() - replay.from) / 1000) * pace();
-      if (replay.t >= lengthOf(race, clock)) replay = null;
-      else stale = true;
+  function moveTo(t) {
+    state.t = Math.min(length(), Math.max(0, t));
+    state.live = state.t >= length();
+    if (state.live) state.playing = false;
+  }
+
+  function play(playing) {
+    if (playing && state.live && over()) Object.assign(state, { t: 0, live: false });
+    if (!playing && state.live && !over()) state.live = false; // stays where it is; the race goes on
+    state.playing = playing && !state.live;
+    last = performance.now();
+  }
+
+  function refresh() {
+    if (asked) return;
+    asked = true;
+    if (document.hidden) setTimeout(frame, 50);
+    else requestAnimationFrame(frame);
+  }
+
+  function frame() {
+    asked = false;
+    if (!state.race) return;
+    if (state.playing) {
+      const now = performance.now();
+      moveTo(state.t + Math.min(LONGEST, (now - last) / 1000) * state.speed * pace());
+      last = now;
     }
-    const entries = race.lanes.map((history) => (replay ? entryAt(history, clock, replay.t) : history[history.length - 1]));
-    await Promise.all(entries.flatMap((entry) => entry.strips).map((text) => load(text)));
-    if (drawn !== snapshot) return void (stale = true);
-    drawHead(entries);
-    cards.forEach((card, i) => drawCard(card, snapshot.lanes[i], entries[i]));
-    drawFinish(part("finish"), snapshot, cards, over() && !replay);
+    draw();
+    if (state.playing) refresh();
   }
 
   // By passes a replay takes as long as by seconds.
-  const pace = () => (clock === "seconds" ? 1 : lengthOf(race, "passes") / Math.max(0.1, lengthOf(race, "seconds")));
+  const pace = () => (state.clock === "seconds" ? 1 : length() / Math.max(0.1, lengthOf(state.race, "seconds")));
 
-  async function load(text) {
-    if (!text || images.has(text)) return;
-    const image = new Image();
-    image.src = "data:image/webp;base64," + text;
-    await image.decode().then(() => images.set(text, image), () => images.set(text, null));
-  }
-
-  function drawHead(entries) {
-    const state = replay ? "replay" : snapshot.state;
-    Object.assign(board.dataset, { state, seq: snapshot.seq, done: Number(over() && !replay) });
-    const t = replay ? replay.t : raceClock(entries, clock);
-    part("clock-value").textContent = clock === "seconds" ? inSeconds(t) : Math.floor(t);
-    part("clock-unit").textContent = clock === "seconds" ? "seconds" : "passes";
-    part("prompt").textContent = snapshot.prompt || "Type a prompt, press Race.";
-    const facts = [`seed ${snapshot.seed}`, `model ${snapshot.model}`, snapshot.machine, `${snapshot.grid.join(" × ")} tokens`];
-    part("meta").textContent = snapshot.prompt ? facts.filter(Boolean).join(" · ") : INTRODUCTION;
-    part("pace").textContent = state === "racing" ? SLOWER : "";
-    part("note").textContent = snapshot.note;
-    part("note").hidden = !snapshot.note;
-    part("again").disabled = !over() || lengthOf(race, "passes") === 0;
-    part("again").textContent = replay ? "Skip to the finish" : "Play again";
-    drawLegend(part("legend"), look, snapshot);
-  }
-
-  function drawCard(card, lane, entry) {
-    const total = snapshot.grid[0] * snapshot.grid[1];
-    card.root.dataset.state = entry.state;
-    card.root.dataset.hash = entry.n === total ? hashTokens(lane.tokens, snapshot.digits, total) : "";
-    card.part("about").hidden = entry.n > 0;
-    card.part("passes").textContent = entry.passes;
-    card.part("drafter").textContent = entry.drafter;
-    card.part("drafter-row").hidden = !entry.drafter;
-    card.part("seconds").textContent = inSeconds(entry.seconds);
-    card.part("compression").textContent = entry.passes ? entry.compression.toFixed(2) : "–";
-    card.part("progress").firstChild.style.width = `${(100 * entry.n) / total}%`;
-    for (const name of ["seconds", "passes"]) {
-      const place = entry.state === "finished" && lane.places[name];
-      card.part("place-" + name).textContent = place ? ordinal(place) : "";
-      card.part("place-" + name).classList.toggle("first", place === 1);
-    }
-    card.part("error").textContent = lane.error ? `This lane failed: ${lane.error}` : "";
-    card.part("error").hidden = !lane.error;
-    const label = `${lane.title}: ${Math.floor((10 * entry.n) / total) * 10}% of the picture, ${entry.state}`;
-    if (card.canvas.getAttribute("aria-label") !== label) card.canvas.setAttribute("aria-label", label);
-    const [rows, columns] = snapshot.grid;
-    const cell = Math.max(4, Math.round((card.canvas.clientWidth * devicePixelRatio) / columns));
-    if (card.canvas.width !== cell * columns || card.canvas.height !== cell * rows) {
-      [card.canvas.width, card.canvas.height] = [cell * columns, cell * rows];
-    }
-    paintStrips(card.picture, entry.strips, images, snapshot.grid);
+  function draw() {
+    const { race, clock } = state;
+    if (state.live) state.t = raceClock(race, clock);
+    const steps = race.lanes.map((lane) => (state.live ? lane.count : stepAt(lane, clock, state.t)));
+    const layer = layerOf(state.layer);
     const colours = getComputedStyle(board);
-    const ink = colours.getPropertyValue("--ink").trim();
-    const line = colours.getPropertyValue("--signal").trim();
-    const { top1, tv, status } = lane;
-    drawLane(card.canvas, { ...entry, top1, tv, status, picture: card.picture }, snapshot.grid, { ...look, ink, line });
+    const [ink, card, rule, signal] = ["ink", "card", "rule", "signal"].map((name) => colours.getPropertyValue(`--${name}`).trim());
+    const range = layer.kind === "count" ? rangeOf(race, layer.name) : [0, 1];
+    const look = { layer, range, swatches: swatches.image, ink, card, rule, signal };
+    cards.forEach((one, i) => {
+      const view = laneAt(race.lanes[i], steps[i]);
+      drawCard(one, race.lanes[i], view, race.cells, clock);
+      if (state.hidden.has(i)) return;
+      one.plane.update(race.lanes[i], race.grid, one.side, look);
+      const mine = { ...look, cell: state.cell && state.cell.cell, here: state.cell?.lane === i };
+      drawLane(one.canvas, one.plane, race.lanes[i], view, race.grid, mine);
+    });
+    drawHead();
+    controls.drawControls(length());
+    drawLegend(part("legend"), layer, race);
+    drawFinish(part("finish"), race.snapshot, cards, over());
+    drawToken(part("token"), state, steps);
+    for (const callback of listeners) callback(state);
   }
 
-  function press(group, button) {
-    for (const other of group) other.setAttribute("aria-pressed", String(other === button));
+  function drawHead() {
+    const { race, clock, t } = state;
+    const { snapshot } = race;
+    const values = {
+      state: state.live ? snapshot.state : "replay", seq: snapshot.seq, done: Number(over() && state.live), layer: state.layer,
+      clock, t, playing: Number(state.playing), present: Number(state.present),
+    };
+    for (const [name, value] of Object.entries(values)) attribute(board, "data-" + name, value);
+    say(part("clock-value"), clock === "seconds" ? inSeconds(t) : Math.floor(t));
+    say(part("clock-unit"), clock);
+    say(part("prompt"), snapshot.prompt || "Type a prompt, press Race.");
+    const facts = [`seed ${snapshot.seed}`, `model ${snapshot.model}`, snapshot.machine, `${snapshot.grid.join(" × ")} tokens`,
+      snapshot.recorded && "recorded"];
+    say(part("meta"), snapshot.prompt ? facts.filter(Boolean).join(" · ") : INTRODUCTION);
+    say(part("pace"), state.live && snapshot.state === "racing" ? SLOWER : "");
+    say(part("note"), snapshot.note);
+    part("note").hidden = !snapshot.note;
   }
-  const layers = [...board.querySelectorAll("[data-layer]")];
-  for (const button of layers) {
-    button.addEventListener("click", () => {
-      look.layer = button.dataset.layer;
-      press(layers, button);
-      if (snapshot) refresh();
-    });
+
+  function arrange() {
+    cards.forEach((card, i) => (card.root.hidden = state.hidden.has(i)));
+    measure();
   }
-  const clocks = [...board.querySelectorAll("[data-clock]")];
-  for (const button of clocks) {
-    button.addEventListener("click", () => {
-      clock = button.dataset.clock;
-      press(clocks, button);
-      if (replay) replay.from = performance.now();
-      if (snapshot) refresh();
-    });
+
+  // How many pixels a cell has on each lane's canvas.
+  function measure() {
+    const [rows, columns] = state.race.grid;
+    const shown = Math.max(1, cards.length - state.hidden.size);
+    part("lanes").style.setProperty("--columns", shown > 6 ? 4 : Math.max(3, shown));
+    part("lanes").style.setProperty("--shape", `${columns} / ${rows}`);
+    for (const card of cards) {
+      card.side = Math.max(4, Math.round((card.canvas.clientWidth * devicePixelRatio) / columns));
+      sized(card.canvas, card.side * columns, card.side * rows);
+    }
   }
-  part("marks").addEventListener("click", () => {
-    look.marks = !look.marks;
-    part("marks").setAttribute("aria-pressed", String(look.marks));
-    if (snapshot) refresh();
-  });
-  part("again").addEventListener("click", () => {
-    replay = replay ? null : { from: performance.now(), t: 0 };
+
+  const resized = new ResizeObserver(() => {
+    measure();
     refresh();
   });
-  new ResizeObserver(() => snapshot && refresh()).observe(part("lanes"));
-  new MutationObserver(() => snapshot && refresh()).observe(document.body, { attributeFilter: ["class"] });
+  new MutationObserver(refresh).observe(document.body, { attributeFilter: ["class"] });
+  mountTour(root, handle);
   stopped(halt);
   watch(take);
-}
-
-const INTRODUCTION =
-  "Every lane decodes the same picture with the same model from the same seed, each by its own method, " +
-  "and is charged only for its own time.";
-
-const SLOWER = "Lanes take turns here, so the race is shown slower than its clocks.";
-
-function makeCards(container, template, lanes) {
-  container.replaceChildren();
-  container.style.setProperty("--columns", lanes.length > 6 ? 4 : Math.max(3, lanes.length));
-  return lanes.map((lane, i) => {
-    const root = template.content.firstElementChild.cloneNode(true);
-    const part = (name) => root.querySelector("." + name);
-    root.dataset.lane = lane.decoder;
-    part("number").textContent = i + 1;
-    part("title").textContent = lane.title;
-    part("title").title = lane.paper;
-    part("badge").textContent = lane.badge;
-    part("badge").title = lane.promise;
-    part("badge").dataset.badge = lane.badge;
-    part("idea").textContent = lane.idea;
-    part("paper").textContent = lane.paper;
-    container.append(root);
-    return { root, part, canvas: part("frame").querySelector("canvas"), picture: document.createElement("canvas") };
-  });
+  return handle;
 }

@@ -1,30 +1,49 @@
-// Reading what the board is sent: digits, colours, the order of a race, and where each lane stood at any instant.
+// Reading what the board is sent (visualize/wire.py), and where every lane stood after any of its steps.
 // Nothing here touches the page. The text is pasted in front of board.js; under node it is a module.
 
-// Both scales are perceptually uniform and safe for the colour-blind: stops of plotly.colors.sequential.Viridis, .Cividis.
+// Perceptually uniform scales, safe for the colour-blind: stops of plotly.colors.sequential Viridis, Cividis and Magma.
 const SCALES = {
-  top1: ["#440154", "#482878", "#3e4989", "#31688e", "#26828e", "#1f9e89", "#35b779", "#6ece58", "#b5de2b", "#fde725"],
-  tv: ["#00224e", "#123570", "#3b496c", "#575d6d", "#707173", "#8a8678", "#a59c74", "#c3b369", "#e1cc55", "#fee838"],
+  viridis: ["#440154", "#482878", "#3e4989", "#31688e", "#26828e", "#1f9e89", "#35b779", "#6ece58", "#b5de2b", "#fde725"],
+  cividis: ["#00224e", "#123570", "#3b496c", "#575d6d", "#707173", "#8a8678", "#a59c74", "#c3b369", "#e1cc55", "#fee838"],
+  magma: ["#000004", "#180f3d", "#440f76", "#721f81", "#9e2f7f", "#cd4071", "#f1605d", "#fd9668", "#feca8d", "#fcfdbf"],
 };
 
-// The engine's statuses, by their number. Colours are Okabe and Ito's; shapes are drawn by board.js.
+// What a lane can show. `kind`: a share from 0 to 1, a count on the race's own range, or neither.
+const LAYERS = [
+  { name: "picture", title: "Picture", kind: "picture",
+    words: "Solid: committed, final. Pale in a dashed frame: drafts, which may still change. The red line is the frontier." },
+  { name: "top1", title: "Top-1 p", kind: "share", scale: "viridis",
+    words: "How sure the model was: the probability of the likeliest token of its law p." },
+  { name: "top1_draft", title: "Top-1 q", kind: "share", scale: "viridis",
+    words: "How sure the draft was: the probability of the likeliest token of its law q." },
+  { name: "tv", title: "TV(p, q)", kind: "share", scale: "cividis",
+    words: "How far the draft's law q was from the model's law p: 0 the same, 1 nothing in common." },
+  { name: "acceptance", title: "Acceptance", kind: "share", scale: "viridis",
+    words: "The probability with which the lane's rule accepts this very draft." },
+  { name: "status", title: "Status", kind: "status", words: "What the last step that touched it did to each token." },
+  { name: "waiting", title: "Waiting", kind: "count", scale: "magma", unit: "passes",
+    words: "For how many passes a token was refined before it was committed; of a draft, so far." },
+  { name: "strips", title: "Strips", kind: "count", scale: "magma", unit: "tokens",
+    words: "How long the run was in which a token was committed: the tokens that one step made final." },
+];
+const layerOf = (name) => LAYERS.find((layer) => layer.name === name);
+
+// The engine's statuses, by their number. Colours are Okabe and Ito's; shapes are drawn by draw.js.
 const STATUSES = [
   { name: "accepted", shape: "dot", colour: "#56b4e9", words: "the draft passed" },
   { name: "resampled", shape: "triangle", colour: "#e69f00", words: "the draft was refused, another token drawn in its place" },
   { name: "fresh", shape: "ring", colour: "#009e73", words: "drawn without a draft" },
   { name: "forced", shape: "square", colour: "#999999", words: "fixed by the model's layout" },
   { name: "refined", shape: "dash", colour: "#f0e442", words: "still a draft, kept or redrawn" },
-  { name: "rejected", shape: "cross", colour: "#d55e00", words: "the draft was refused, the cell is still open" },
+  { name: "rejected", shape: "cross", colour: "#d55e00", words: "the draft was refused, the position is still open" },
 ];
 
-// A number from `width` hex digits at the given cell.
-const numberAt = (text, cell, width) => parseInt(text.slice(cell * width, (cell + 1) * width), 16);
+const NONE = 65535; // a u16 that says: there is none
+const WIDTHS = { steps: 30, cells: 21, laws: 33, kin: 24, siblings: 12 }; // bytes a record
+const SOURCE = { certain: 1, before: 2, own: 3 }; // where the likeliest tokens of q are: bits 0-1 of a cell's kind
+const SHARES = { top1: 6, top1_draft: 8, tv: 10, acceptance: 12, uniform: 14, p: 16, q: 18 }; // offsets in a cell's record
 
-// A share from two hex digits, "00" to "fe" for 0 to 1; null for "ff", where there is none.
-function shareAt(text, cell) {
-  const value = numberAt(text, cell, 2);
-  return value === 255 || Number.isNaN(value) ? null : value / 254;
-}
+const shareOf = (value) => (value === NONE ? null : value / 65534);
 
 // The colour of a share on a scale, as [red, green, blue].
 function colourOf(scale, share) {
@@ -37,53 +56,288 @@ function colourOf(scale, share) {
   });
 }
 
-// FNV-1a, 32 bits, over the first n tokens as 4 bytes each, little-endian.
-function hashTokens(text, digits, n) {
-  let value = 0x811c9dc5;
-  for (let cell = 0; cell < n; cell++) {
-    const token = numberAt(text, cell, digits);
-    for (let shift = 0; shift < 32; shift += 8) value = Math.imul(value ^ ((token >>> shift) & 255), 0x01000193) >>> 0;
+// FNV-1a, 32 bits, taking in one number as 4 bytes, little-endian.
+const FNV = 0x811c9dc5;
+function hashOn(value, number) {
+  for (let shift = 0; shift < 32; shift += 8) value = Math.imul(value ^ ((number >>> shift) & 255), 0x01000193) >>> 0;
+  return value;
+}
+const hashText = (value) => value.toString(16).padStart(8, "0");
+
+// A column of the wire. Takes in longer and longer texts; what is new is decoded when it is first read.
+class Column {
+  #bytes = new Uint8Array(0);
+  #view = new DataView(this.#bytes.buffer);
+  #decoded = 0; // characters; 4 of them are 3 bytes
+  constructor(width) {
+    [this.width, this.text] = [width, ""];
   }
-  return value.toString(16).padStart(8, "0");
+  get count() {
+    return Math.floor((3 * this.text.length) / 4 / this.width);
+  }
+  get view() {
+    if (this.#decoded < this.text.length) {
+      const tail = atob(this.text.slice(this.#decoded));
+      const at = (3 * this.#decoded) / 4;
+      if (at + tail.length > this.#bytes.length) {
+        const roomier = new Uint8Array(Math.max(at + tail.length, 2 * this.#bytes.length));
+        roomier.set(this.#bytes);
+        [this.#bytes, this.#view] = [roomier, new DataView(roomier.buffer)];
+      }
+      for (let i = 0; i < tail.length; i++) this.#bytes[at + i] = tail.charCodeAt(i);
+      this.#decoded = this.text.length;
+    }
+    return this.#view;
+  }
 }
 
-// What the page keeps of a lane for one instant. Committed strings only grow, so a prefix of the latest serves every instant.
-function entryOf(lane) {
-  const { n, passes, drafter, seconds, compression, state, window, strips } = lane;
-  return { n, passes, drafter, seconds, compression, state, window, strips };
+// One lane of a race: the wire's own fields (title, state, n, seconds, ...), and its steps and records decoded.
+class LaneRecords {
+  // `cells`: how many the grid has.
+  constructor(cells) {
+    this.steps = [];
+    this.columns = Object.fromEntries(Object.entries(WIDTHS).map(([name, width]) => [name, new Column(width)]));
+    this.final = new Int32Array(cells); // of each committed cell, the record that committed it
+    this.tokenHash = new Uint32Array(cells + 1).fill(FNV); // of the first n committed tokens
+    this.statusHash = new Uint32Array(cells + 1).fill(FNV);
+    this.waits = new Uint16Array(0); // of each record, how many steps before had touched its cell
+    this.visits = new Uint16Array(cells);
+    this.most = { waiting: 0, strips: 0 };
+  }
+
+  get count() {
+    return this.steps.length;
+  }
+
+  // Whether a lane of a snapshot goes on where this one stands.
+  precedes(wire) {
+    return Object.keys(WIDTHS).every((name) => wire[name].startsWith(this.columns[name].text));
+  }
+
+  take(wire) {
+    const { steps, cells, laws, kin, siblings, ...rest } = wire;
+    Object.assign(this, rest);
+    for (const [name, text] of Object.entries({ steps, cells, laws, kin, siblings })) this.columns[name].text = text;
+    if (this.waits.length < this.columns.cells.count) {
+      const roomier = new Uint16Array(2 * this.columns.cells.count);
+      roomier.set(this.waits);
+      this.waits = roomier;
+    }
+    for (let k = this.count; k < this.columns.steps.count; k++) this.#step(k);
+  }
+
+  #step(k) {
+    const view = this.columns.steps.view;
+    const [at, last] = [k * WIDTHS.steps, this.steps[k - 1]];
+    const [nfe, touched, committed, tokens] = [view.getUint32(at, true), ...[4, 6, 8].map((i) => view.getUint16(at + i, true))];
+    const split = [12, 16, 20, 24].map((i) => view.getUint32(at + i, true) / 1e6);
+    const before = last ? last.after : 0;
+    const drafter = view.getUint16(at + 10, true);
+    const micros = (last ? last.micros : 0) + [12, 16, 20, 24].reduce((sum, i) => sum + view.getUint32(at + i, true), 0);
+    const first = last ? last.first + last.touched : 0;
+    this.steps.push({
+      nfe, before, after: before + committed, first, touched, tokens, drafter, split, micros, seconds: micros / 1e6, passes: nfe,
+      reached: (last ? last.reached : 0) + tokens, drafted: (last ? last.drafted : 0) + drafter,
+    });
+    for (let i = 0; i < touched; i++) {
+      const cell = before + i;
+      this.waits[first + i] = this.visits[cell]++;
+      const waited = this.waits[first + i] + (i < committed ? 0 : 1);
+      if (waited > this.most.waiting) this.most.waiting = waited;
+      if (i >= committed) continue;
+      this.final[cell] = first + i;
+      this.tokenHash[cell + 1] = hashOn(this.tokenHash[cell], this.token(first + i));
+      this.statusHash[cell + 1] = hashOn(this.statusHash[cell], this.status(first + i));
+    }
+    if (committed && tokens > this.most.strips) this.most.strips = tokens;
+  }
+
+  token(i) {
+    return this.columns.cells.view.getUint16(i * WIDTHS.cells + 2, true);
+  }
+
+  status(i) {
+    return this.columns.cells.view.getUint8(i * WIDTHS.cells + 4);
+  }
+
+  share(i, name) {
+    return shareOf(this.columns.cells.view.getUint16(i * WIDTHS.cells + SHARES[name], true));
+  }
+
+  kind(i) {
+    return this.columns.cells.view.getUint8(i * WIDTHS.cells + 5);
+  }
+
+  // The step, counted from 0, in which record i was made.
+  stepOf(i) {
+    let [low, high] = [0, this.count - 1];
+    while (low < high) {
+      const middle = (low + high + 1) >> 1;
+      if (this.steps[middle].first <= i) low = middle;
+      else high = middle - 1;
+    }
+    return low;
+  }
+
+  // Everything that record i says. `step` counts from 0; probabilities are null where there is none.
+  record(i) {
+    const step = this.stepOf(i);
+    const cell = this.steps[step].before + i - this.steps[step].first;
+    const draft = this.columns.cells.view.getUint16(i * WIDTHS.cells, true);
+    const [law, kin, sibling] = this.#places(i);
+    const kind = this.kind(i);
+    const drafted = draft === NONE ? null : draft;
+    return {
+      cell, step, draft: drafted, token: this.token(i), status: this.status(i),
+      top1: this.share(i, "top1"), top1Draft: this.share(i, "top1_draft"), tv: this.share(i, "tv"),
+      acceptance: this.share(i, "acceptance"), uniform: this.share(i, "uniform"), p: this.share(i, "p"), q: this.share(i, "q"),
+      top: this.#law(law), topDraft: this.#draftLaw(kind & 3, drafted, law, cell, step),
+      kin: kind & 4 ? this.#kin(kin) : null,
+      siblings: Array.from({ length: kind >> 4 }, (_, j) => this.#sibling(sibling + j)),
+    };
+  }
+
+  // Where a record's entries begin in `laws`, `kin` and `siblings`. Counted from the last record that was asked for, if that
+  // stands before it: a visitor asks for many, and mostly onwards.
+  #asked = [0, 0, 0, 0];
+  #places(i) {
+    let [at, law, kin, sibling] = this.#asked[0] <= i ? this.#asked : [0, 0, 0, 0];
+    for (; at < i; at++) {
+      const kind = this.kind(at);
+      law += (kind & 3) === SOURCE.own ? 2 : 1;
+      kin += (kind >> 2) & 1;
+      sibling += kind >> 4;
+    }
+    this.#asked = [at, law, kin, sibling];
+    return [law, kin, sibling];
+  }
+
+  #law(j) {
+    const [view, at] = [this.columns.laws.view, j * WIDTHS.laws];
+    const pair = (n) => [view.getUint16(at + 1 + 4 * n, true), view.getUint16(at + 3 + 4 * n, true) / 65534];
+    return Array.from({ length: view.getUint8(at) }, (_, n) => pair(n));
+  }
+
+  #draftLaw(source, draft, law, cell, step) {
+    if (source === SOURCE.certain) return [[draft, 1]];
+    if (source === SOURCE.own) return this.#law(law + 1);
+    if (source !== SOURCE.before) return [];
+    const earlier = this.steps.slice(0, step).findLast((s) => s.before <= cell && cell < s.before + s.touched);
+    return this.#law(this.#places(earlier.first + cell - earlier.before)[0]);
+  }
+
+  #kin(j) {
+    const [view, at] = [this.columns.kin.view, j * WIDTHS.kin];
+    const [count, p, q, ...tokens] = Array.from({ length: 11 }, (_, n) => view.getUint16(at + 2 * n, true));
+    return { count, p: shareOf(p), q: shareOf(q), tokens: tokens.filter((token) => token !== NONE) };
+  }
+
+  #sibling(j) {
+    const [view, at] = [this.columns.siblings.view, j * WIDTHS.siblings];
+    const [p, q, acceptance, uniform] = [2, 4, 6, 8].map((n) => shareOf(view.getUint16(at + n, true)));
+    return { token: view.getUint16(at, true), p, q, acceptance, uniform };
+  }
 }
 
-// Adds a snapshot to the race's history {seq, lanes: [entries]}; begins afresh with a new race, whose seq starts from 0.
-function remember(race, snapshot) {
-  const fresh = snapshot.seq === 0 || snapshot.seq < race.seq || race.lanes.length !== snapshot.lanes.length;
-  if (fresh) race.lanes = snapshot.lanes.map(() => []);
-  race.seq = snapshot.seq;
-  snapshot.lanes.forEach((lane, i) => {
-    const last = race.lanes[i][race.lanes[i].length - 1];
-    if (!last || lane.passes !== last.passes || lane.state !== last.state) race.lanes[i].push(entryOf(lane));
+// What a race is: two snapshots that differ in any of these are of two races.
+const FACTS = ["recorded", "prompt", "seed", "model", "machine", "codes"];
+
+// Takes a snapshot in: {snapshot, grid, cells, lanes, fresh}. Decodes only what `previous` (the race so far, or null) has not,
+// and then shares its lanes. `fresh` says that a new race has begun.
+function decodeRace(snapshot, previous) {
+  const cells = snapshot.grid[0] * snapshot.grid[1];
+  const fresh = !previous || !continues(snapshot, previous);
+  const lanes = snapshot.lanes.map((wire, i) => {
+    const lane = fresh ? new LaneRecords(cells) : previous.lanes[i];
+    lane.take(wire);
+    return lane;
   });
-  return fresh;
+  return { snapshot, grid: snapshot.grid, cells, lanes, fresh };
 }
 
-// The last entry of a lane's history whose clock ("seconds" or "passes") had not passed t.
-function entryAt(history, clock, t) {
-  let [low, high] = [0, history.length - 1];
+function continues(snapshot, previous) {
+  const before = previous.snapshot;
+  return snapshot.seq > 0 && snapshot.seq >= before.seq && FACTS.every((fact) => snapshot[fact] === before[fact])
+    && String(snapshot.grid) === String(before.grid) && snapshot.lanes.length === previous.lanes.length
+    && snapshot.lanes.every((wire, i) => wire.decoder === previous.lanes[i].decoder && previous.lanes[i].precedes(wire));
+}
+
+// How many steps of a lane were done at t on a clock ("seconds" or "passes").
+function stepAt(lane, clock, t) {
+  let [low, high] = [0, lane.count];
   while (low < high) {
-    const middle = (low + high + 1) >> 1;
-    if (history[middle][clock] <= t) low = middle;
-    else high = middle - 1;
+    const middle = (low + high) >> 1;
+    if (lane.steps[middle][clock] <= t) low = middle + 1;
+    else high = middle;
   }
-  return history[low];
+  return low;
 }
 
-// How far a replay runs: the slowest lane's clock.
-const lengthOf = (race, clock) => Math.max(0, ...race.lanes.map((history) => history[history.length - 1][clock]));
+// The lane after its k-th step; k = 0 is before the first. `window` counts the drafts standing ahead of its n cells.
+function laneAt(lane, k) {
+  const step = lane.steps[k - 1];
+  const state = k === lane.count ? lane.state : k ? "racing" : "waiting";
+  if (!step) {
+    return { k, n: 0, window: 0, state, passes: 0, drafter: 0, seconds: 0, compression: 0, recordOf: () => -1 };
+  }
+  const { after: n, before, first, touched } = step;
+  const reach = ["stopped", "failed"].includes(state) ? n : before + touched; // no draft stands where no step will judge it
+  const recordOf = (cell) => (cell < n ? lane.final[cell] : cell < reach ? first + cell - before : -1);
+  return {
+    k, n, window: reach - n, state, passes: step.nfe, drafter: step.drafted, seconds: step.seconds,
+    compression: step.reached / step.nfe, recordOf,
+  };
+}
 
-// The race's clock: the running lane that is furthest behind, or the last to finish.
-function raceClock(lanes, clock) {
-  const running = lanes.filter((lane) => lane.state === "racing");
-  if (running.length) return Math.min(...running.map((lane) => lane[clock]));
-  return Math.max(0, ...lanes.map((lane) => lane[clock]));
+// What a layer shows of a cell: a share from 0 to 1, a count, a status's number; null where there is nothing to show.
+function layerValue(lane, view, cell, layer) {
+  const i = view.recordOf(cell);
+  if (i < 0 || layer === "picture") return null;
+  if (layer === "status") return lane.status(i);
+  const committed = cell < view.n;
+  if (layer === "waiting") return lane.waits[i] + (committed ? 0 : 1);
+  if (layer !== "strips") return lane.share(i, layer);
+  return committed ? lane.steps[lane.stepOf(i)].tokens : null;
+}
+
+// The integers [low, high] between which a layer of counts lies in this race, its drafts included.
+function rangeOf(race, layer) {
+  const low = layer === "strips" ? 1 : 0;
+  return [low, Math.max(low + 1, ...race.lanes.map((lane) => lane.most[layer]))];
+}
+
+// Where a count stands on its scale, 0 to 1. By logarithms: most runs and waits are short, a few are long.
+const countShare = (value, [low, high]) => Math.log(1 + value - low) / Math.log(1 + high - low);
+
+// The hashes of the tokens and of the statuses that a lane shows: those committed, then the drafts.
+function hashesOf(lane, view) {
+  let [tokens, marks] = [lane.tokenHash[view.n], lane.statusHash[view.n]];
+  for (let cell = view.n; cell < view.n + view.window; cell++) {
+    const i = view.recordOf(cell);
+    [tokens, marks] = [hashOn(tokens, lane.token(i)), hashOn(marks, lane.status(i))];
+  }
+  return [hashText(tokens), hashText(marks)];
+}
+
+// A lane's clock after its last step so far, and the slowest lane's: how long the race is.
+const clockOf = (lane, clock) => (lane.count ? lane.steps[lane.count - 1][clock] : 0);
+const lengthOf = (race, clock) => Math.max(0, ...race.lanes.map((lane) => clockOf(lane, clock)));
+
+// The race's clock while it runs: that of the running lane which is furthest behind; then the slowest lane's.
+function raceClock(race, clock) {
+  const running = race.lanes.filter((lane) => lane.state === "racing");
+  return running.length ? Math.min(...running.map((lane) => clockOf(lane, clock))) : lengthOf(race, clock);
+}
+
+// The instant of the next (or, with `back`, the latest earlier) step of any of these lanes; null where there is none.
+function nextStep(lanes, clock, t, back = false) {
+  const times = lanes.map((lane) => {
+    const k = stepAt(lane, clock, t);
+    if (!back) return k < lane.count ? lane.steps[k][clock] : Infinity;
+    return lane.steps.slice(0, k).findLast((step) => step[clock] < t)?.[clock] ?? 0;
+  });
+  const found = back ? Math.max(0, ...times) : Math.min(Infinity, ...times);
+  return (back ? found < t : Number.isFinite(found)) ? found : null;
 }
 
 // Lanes that have finished, in the order of a clock, as indices.
@@ -97,7 +351,7 @@ const inSeconds = (value) => (value < 10 ? value.toFixed(3) : value.toFixed(2));
 
 if (typeof module !== "undefined") {
   module.exports = {
-    SCALES, STATUSES, numberAt, shareAt, colourOf, hashTokens, entryOf, remember, entryAt, lengthOf, raceClock, finishers,
-    ordinal, inSeconds,
+    SCALES, LAYERS, STATUSES, layerOf, colourOf, decodeRace, stepAt, laneAt, layerValue, rangeOf, countShare, hashesOf, hashOn,
+    hashText, FNV, clockOf, lengthOf, raceClock, nextStep, finishers, ordinal, inSeconds,
   };
 }
