@@ -1,0 +1,161 @@
+"""The cells of one lane as an image, drawn without a model: its picture so far, or any layer."""
+
+from __future__ import annotations
+
+import functools
+
+import numpy as np
+from PIL import Image, ImageDraw
+
+from engine.records import LaneState, Status
+from visualize.layers import MARKS, Instant, LaneRecords, Layer, colours, shares
+from visualize.recording import pixels
+from visualize.swatches import COLUMNS
+from visualize.swatches import SIDE as SWATCH
+
+INK, PAPER, RULE, SIGNAL = "#14161a", "#f1f2f4", "#d9dce1", "#e4002b"
+GHOST = 0.45  # how much of a draft's swatch shows
+INSET = 0.2  # of a cell, around a draft's colour
+
+
+def atlas(swatches: bytes, codes: int) -> np.ndarray:
+    """The image file of visualize.swatches as uint8 [codes, side, side, 3]."""
+    rows = pixels(swatches).reshape(-1, SWATCH, COLUMNS, SWATCH, 3)
+    return rows.swapaxes(1, 2).reshape(-1, SWATCH, SWATCH, 3)[:codes]
+
+
+class Cells:
+    """Draws one lane, its grid fitted into side x side pixels. `picture` is its final picture as an image file, `swatches`
+    an atlas; None where the recording has none. `most` is the number at the end of the layer's scale."""
+
+    def __init__(
+        self, records: LaneRecords, grid: tuple[int, int], side: int,
+        layer: Layer, most: int, picture: bytes | None, swatches: np.ndarray | None,
+    ) -> None:  # fmt: skip
+        self._records, self._layer, self._most, self._swatches = records, layer, most, swatches
+        self._grid, cell = grid, side / max(grid)
+        self._rows, self._columns = (np.round(np.arange(count + 1) * cell).astype(int) for count in grid)
+        self.size = (max(1, int(self._columns[-1])), max(1, int(self._rows[-1])))
+        self._picture = None
+        if picture is not None:
+            whole = Image.fromarray(pixels(picture))
+            self._picture = np.asarray(whole.resize(self.size, Image.Resampling.LANCZOS))
+
+    def draw(self, instant: Instant) -> Image.Image:
+        if self._layer is Layer.PICTURE:
+            image = self._pictured(instant)
+        elif self._layer is Layer.STATUS:
+            image = self._marked(instant)
+        else:
+            image = self._coloured(instant)
+        if instant.state is not LaneState.FINISHED and instant.n:
+            if len(instant.records) > instant.n:
+                self._edge(image, len(instant.records), INK, 1)
+            self._edge(image, instant.n, SIGNAL, 2)
+        return image
+
+    @property
+    def blank(self) -> bool:
+        """Whether there is nothing to draw the picture with."""
+        return self._picture is None and self._swatches is None
+
+    def _pictured(self, instant: Instant) -> Image.Image:
+        """What is committed solid, the drafts' swatches pale, the rest paper. Where there is no picture, swatches stand in for
+        it, and grey for them."""
+        out, cells = self._flat(PAPER), np.arange(int(np.prod(self._grid)))
+        reached = len(instant.records)
+        tiled = self._tiled(self._records.token[instant.records]) if reached else out
+        solid = tiled if self._picture is None else self._picture
+        pale = (GHOST * tiled + (1 - GHOST) * out).astype(np.uint8)
+        out = np.where(self._spread(cells < reached)[..., None], pale, out)
+        return Image.fromarray(np.where(self._spread(cells < instant.n)[..., None], solid, out))
+
+    def _tiled(self, tokens: np.ndarray) -> np.ndarray:
+        """The first cells of the grid as swatches of these tokens."""
+        if self._swatches is None or tokens.max() >= len(self._swatches):
+            return self._flat(RULE)
+        height, width = self._grid
+        tiles = np.zeros((height * width, SWATCH, SWATCH, 3), np.uint8)
+        tiles[: len(tokens)] = self._swatches[tokens]
+        whole = tiles.reshape(height, width, SWATCH, SWATCH, 3).swapaxes(1, 2).reshape(height * SWATCH, width * SWATCH, 3)
+        return np.asarray(Image.fromarray(whole).resize(self.size, Image.Resampling.BOX))
+
+    def _coloured(self, instant: Instant) -> Image.Image:
+        """One colour a cell; a draft's is smaller, and where there is no number there is a grey stroke."""
+        values = self._records.values(self._layer, instant)
+        known = ~np.isnan(values)
+        painted = np.tile(np.array(Image.new("RGB", (1, 1), PAPER))[0, 0], (int(np.prod(self._grid)), 1))
+        inner = colours(self._layer, shares(self._layer, values, self._most))
+        fixed = np.flatnonzero(known[: instant.n])
+        painted[fixed] = inner[fixed]
+        image = Image.fromarray(self._spread(painted))
+        pen = ImageDraw.Draw(image)
+        for cell in range(instant.n, len(values)):
+            if known[cell]:
+                left, top, right, bottom = self._box(cell)
+                margin = INSET * (right - left)
+                pen.rectangle((left + margin, top + margin, right - 1 - margin, bottom - 1 - margin), tuple(inner[cell]))
+        for cell in np.flatnonzero(~known):
+            left, top, right, bottom = self._box(int(cell))
+            width, height = right - left, bottom - top
+            pen.line((left + 0.2 * width, bottom - 0.2 * height, right - 0.2 * width, top + 0.2 * height), "#9a9ea6")
+        return image
+
+    def _marked(self, instant: Instant) -> Image.Image:
+        """What the last step that touched it did to each cell."""
+        image = Image.fromarray(self._flat(PAPER))
+        statuses = self._records.status[instant.records]
+        for cell, status in enumerate(statuses):
+            left, top, right, bottom = self._box(cell)
+            sprite = mark(Status(int(status)), max(1, right - left), max(1, bottom - top))
+            image.paste(sprite, (left, top))
+        return image
+
+    def _flat(self, colour: str) -> np.ndarray:
+        return np.array(Image.new("RGB", self.size, colour))
+
+    def _spread(self, cells: np.ndarray) -> np.ndarray:
+        """One value a cell [h * w, ...] as one a pixel."""
+        grid = cells.reshape(*self._grid, *cells.shape[1:])
+        return grid.repeat(np.diff(self._rows), 0).repeat(np.diff(self._columns), 1)
+
+    def _box(self, cell: int) -> tuple[int, int, int, int]:
+        row, column = divmod(cell, self._grid[1])
+        return tuple(map(int, (self._columns[column], self._rows[row], self._columns[column + 1], self._rows[row + 1])))
+
+    def _edge(self, image: Image.Image, cell: int, colour: str, width: int) -> None:
+        """The line behind the cells before this one."""
+        row, column = divmod(cell, self._grid[1])
+        right, x = self.size[0] - 1, int(self._columns[column])
+        top, bottom = int(self._rows[row]), int(self._rows[min(row + 1, self._grid[0])])
+        path = [(0, bottom), (x, bottom), (x, top), (right, top)] if column else [(0, top), (right, top)]
+        ImageDraw.Draw(image).line(path, colour, width)
+
+
+@functools.lru_cache(256)
+def mark(status: Status, width: int, height: int) -> Image.Image:
+    """A status: a dark shape on its colour, so that either is enough."""
+    shape, colour = MARKS[status]
+    fine = 4  # drawn so much larger, for smooth edges
+    image = Image.new("RGB", (width * fine, height * fine), colour)
+    pen, unit = ImageDraw.Draw(image), fine * min(width, height)
+    x, y, line = width * fine / 2, height * fine / 2, max(1, round(0.12 * unit))
+
+    def box(reach: float) -> tuple[float, float, float, float]:
+        return (x - reach * unit, y - reach * unit, x + reach * unit, y + reach * unit)
+
+    left, top, right, bottom = box(0.27)
+    if shape == "dot":
+        pen.ellipse(box(0.18), INK)
+    elif shape == "ring":
+        pen.ellipse(box(0.28), outline=INK, width=line)
+    elif shape == "square":
+        pen.rectangle(box(0.22), INK)
+    elif shape == "triangle":
+        pen.polygon([(x, top), (right, bottom), (left, bottom)], INK)
+    elif shape == "dash":
+        pen.line((left, y, right, y), INK, line)
+    else:
+        pen.line((left, top, right, bottom), INK, line)
+        pen.line((left, bottom, right, top), INK, line)
+    return image.resize((width, height), Image.Resampling.LANCZOS)
