@@ -14,10 +14,39 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from engine.records import Position, Seconds, Standing, Status, Step
+from engine.decoders import DECODERS
+from engine.records import Badge, LaneState, Position, Seconds, Standing, Status, Step
+from engine.trace import Trace
 
 BINS = 10
 CONFIDENCE = 1.959964  # standard deviations of a 95% interval
+
+
+@dataclass(frozen=True, slots=True)
+class Runner:
+    """A lane that made at least one step; `index` is its place in the race, and `name` its decoder's title, with its number
+    where several lanes share that. `lossless` is whether the decoder promises the model's own law."""
+
+    index: int
+    name: str
+    decoder: str
+    lossless: bool
+    finished: bool
+    steps: Sequence[Step]
+
+
+def runners(trace: Trace) -> list[Runner]:
+    """The lanes that made a step, in the race's order."""
+    titles = [DECODERS[lane.decoder].title for lane in trace.header.lanes]
+    states = {frame.lane: frame.state for frame in trace.frames}
+    return [
+        Runner(
+            i, titles[i] if titles.count(titles[i]) == 1 else f"{titles[i]} ({i + 1})", lane.decoder,
+            DECODERS[lane.decoder].badge is not Badge.CHANGED_LAW, states[i] is LaneState.FINISHED, steps,
+        )
+        for i, lane in enumerate(trace.header.lanes)
+        if (steps := trace.steps(i))
+    ]  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
