@@ -8,10 +8,11 @@ os.environ.setdefault("HF_HUB_OFFLINE", "1")
 
 __path__ = [str(pathlib.Path(__file__).with_suffix(""))]  # in gradio's reload mode app.py stands in for app/
 
-from app.handlers import load_model
-from app.ui import LAUNCH, build
+from app.model import Facts, Loader, load_embedded
+from app.ui import build, serve
 
-demo = build(load_model())
+loader = Loader(load_embedded)
+demo = build(loader, Facts.embedded())
 
 if __name__ == "__main__":
-    demo.launch(**LAUNCH)
+    serve(demo, loader)

@@ -1,6 +1,7 @@
 """`python -m app`: the same page as `python app.py`."""
 
-from app.handlers import load_model
-from app.ui import LAUNCH, build
+from app.model import Facts, Loader, load_embedded
+from app.ui import build, serve
 
-build(load_model()).launch(**LAUNCH)
+loader = Loader(load_embedded)
+serve(build(loader, Facts.embedded()), loader)

@@ -12,6 +12,8 @@ class AppSettings(BaseSettings):
     queue_size: int = Field(20, ge=1, le=1000)  # visitors who may wait; others are asked to return
     race_seconds: float = Field(180.0, gt=0, le=3600)  # on the wall clock; then a race is stopped
     updates: float = Field(10.0, gt=0, le=30)  # of the board, a second, at most
+    kept_races: int = Field(32, ge=1, le=1000)  # the last race of so many visitors is at hand, in memory
+    make_seconds: float = Field(120.0, gt=0, le=3600)  # on the wall clock, for a file to take away
 
 
 SETTINGS = AppSettings()

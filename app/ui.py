@@ -2,39 +2,38 @@
 
 from __future__ import annotations
 
-import random
 from pathlib import Path
 from typing import Any
 
 import gradio as gr
 
+from app.after import after
 from app.form import GROUPS, SAMPLING
 from app.handlers import Races
+from app.links import Links
+from app.model import Facts, Loader
 from app.settings import SETTINGS
+from app.shelf import TOUR, Shelf
 from app.world import EXAMPLES, guide
 from engine.decoders import DECODERS
-from engine.models.base import ImageModel
-from engine.settings import knobs
+from engine.settings import Sampling, knobs
+from visualize.assets import markup, script, styles
 
 STATIC = Path(__file__).parent.parent / "static"
-SCRIPTS = ("records.js", "draw.js", "panels.js", "board.js")
-# How the board is joined to gradio: its value is a snapshot, and the Stop button is outside it.
-JOIN = """
-mountBoard(
-  element,
-  (callback) => { watch("value", () => callback(props.value)); callback(props.value); },
-  (callback) => document.addEventListener("photo-finish-stop", callback),
-);
-"""
 STOP_JS = "() => { document.dispatchEvent(new Event('photo-finish-stop')); return []; }"
 ROLL_JS = "() => Math.floor(Math.random() * 2 ** 31)"
+LINK_JS = """(query) => {
+  const link = location.origin + location.pathname + query;
+  navigator.clipboard?.writeText(link).catch(() => {});
+  return link;
+}"""
 FONTS = ["ui-sans-serif", "system-ui", "Helvetica Neue", "Arial", "sans-serif"]
 
 LAUNCH: dict[str, Any] = {
     "theme": gr.themes.Base(primary_hue="red", neutral_hue="gray", font=FONTS, radius_size="none"),
     "css_paths": [STATIC / "page.css"],
     "enable_monitoring": False,
-    "max_file_size": "1mb",
+    "max_file_size": "32mb",
     "footer_links": [],
     "run_history": False,
     "show_error": False,
@@ -42,10 +41,10 @@ LAUNCH: dict[str, Any] = {
 }
 
 
-def build(model: ImageModel) -> gr.Blocks:
-    """The page over a model. Warms it, so that the first visitor does not wait longer than the others."""
-    races = Races(model)
-    races.warm()
+def build(loader: Loader, facts: Facts, shelf: Shelf | None = None) -> gr.Blocks:
+    """The page over a model that need not be there yet. `shelf` are the recorded races, by default those that ship."""
+    shelf = Shelf() if shelf is None else shelf
+    races = Races(loader, facts, shelf)
     with gr.Blocks(title="Photo Finish", analytics_enabled=False, delete_cache=(3600, 3600), fill_width=True) as demo:
         gr.HTML(
             '<header class="masthead"><h1>Photo<span>Finish</span></h1>'
@@ -53,8 +52,9 @@ def build(model: ImageModel) -> gr.Blocks:
             apply_default_css=False,
         )
         with gr.Row(elem_id="entry"):
-            prompt = _unchecked(gr.Textbox(EXAMPLES[0], label="Prompt", max_lines=1, scale=5, min_width=260, elem_id="prompt"))
-            seed = _unchecked(gr.Number(random.randrange(2**31), label="Seed", scale=1, min_width=130, elem_id="seed"))
+            usual = races.usual
+            prompt = _unchecked(gr.Textbox(usual.prompt, label="Prompt", max_lines=1, scale=5, min_width=260, elem_id="prompt"))
+            seed = _unchecked(gr.Number(usual.seed, label="Seed", scale=1, min_width=130, elem_id="seed"))
             roll = gr.Button("Roll", scale=0, min_width=80, elem_id="roll")
             go = gr.Button("Race", variant="primary", scale=0, min_width=130, elem_id="race")
             stop = gr.Button("Stop", scale=0, min_width=90, elem_id="stop")
@@ -63,48 +63,83 @@ def build(model: ImageModel) -> gr.Blocks:
                 lanes = _unchecked(
                     gr.CheckboxGroup(
                         [(decoder.title, name) for name, decoder in DECODERS.items()],
-                        value=[name for name, decoder in DECODERS.items() if decoder.default],
+                        value=[lane.decoder for lane in usual.lanes],
                         label="Lanes",
                         elem_id="lanes",
                     )
                 )
             with gr.Column(scale=3, min_width=320):
                 gr.Examples([[text] for text in EXAMPLES], [prompt], label="Prompts to try", api_visibility="private")
-        turned = _knobs(model)
-        if words := guide(getattr(model, "world", {})):
-            with gr.Accordion("Words the model knows", open=False, elem_id="words"):
-                gr.Markdown(words)
+        with gr.Row(elem_id="details"):
+            with gr.Column(min_width=320):
+                turned = _knobs(facts.sampling)
+            if words := guide(facts.world):
+                with gr.Column(min_width=320), gr.Accordion("Words the model knows", open=False, elem_id="words"):
+                    gr.Markdown(words)
+        with gr.Row(elem_id="bring"):
+            gr.HTML('<p id="or">Or watch a recorded race:</p>', apply_default_css=False, min_width=170)
+            titles = [(title, name) for name, title in shelf.titles.items()]
+            recorded = gr.Dropdown(
+                titles, value=shelf.first, label="Recorded races", container=False, min_width=200, elem_id="recorded"
+            )
+            file = gr.UploadButton("Open a trace", size="sm", scale=0, min_width=130, elem_id="open")
+            copy = gr.Button("Copy link", size="sm", scale=0, min_width=110, elem_id="copy")
+            link = gr.Textbox(
+                label="A link to this race", visible=False, container=False, buttons=["copy"], min_width=200, elem_id="link"
+            )
+        notice = gr.HTML(elem_id="notice", apply_default_css=False)
         status = gr.HTML(
             '<p class="status">One race runs at a time; if another visitor\'s is on, you wait your turn here.</p>',
             apply_default_css=False,
             elem_id="status",
         )
         board = _board(races)
+        fields = [prompt, seed, lanes, *turned]
+        links, begin, query = Links(races), gr.State(0), gr.Textbox(visible=False)
         run = gr.on(
-            [go.click, prompt.submit],
+            [go.click, prompt.submit, begin.change],
             races.race,
-            [prompt, seed, lanes, *turned],
+            fields,
             board,
             api_name="race",
             concurrency_limit=1,
             show_progress="full",
             show_progress_on=[status],
         )
-        stop.click(races.stop, None, None, cancels=[run], queue=False, js=STOP_JS, api_visibility="private")
+        loads = {"show_progress": "full", "show_progress_on": [status], "cancels": [run], "api_visibility": "private"}
+        halt = stop.click(races.stop, None, None, cancels=[run], queue=False, js=STOP_JS, api_visibility="private")
         roll.click(None, None, seed, js=ROLL_JS, api_visibility="private")
-        demo.unload(races.stop)
+        loaded = [
+            _unchecked(recorded).input(races.recorded, recorded, board, **loads),
+            file.upload(races.open, file, board, **loads),
+        ]
+        if TOUR in shelf:
+            loaded.append(board.tour(races.tour, None, board, **loads))
+        copy.click(links.copy, fields, [query, link, notice], api_visibility="private").success(
+            None, query, link, js=LINK_JS, api_visibility="private"
+        )
+        opened = demo.load(links.open, None, [notice, begin, *fields], api_visibility="private")
+        after(races, [run, halt, *loaded, opened])
+        demo.unload(races.leave)
     return demo.queue(max_size=SETTINGS.queue_size)
 
 
+def serve(demo: gr.Blocks, loader: Loader) -> None:
+    """Starts the page, and behind it the loading of the model."""
+    demo.launch(**LAUNCH, prevent_thread_lock=True)
+    loader.start()
+    demo.block_thread()
+
+
 def _board(races: Races) -> gr.HTML:
-    script = "\n".join((STATIC / name).read_text() for name in SCRIPTS) + JOIN
     board = gr.HTML(
-        races.idle(),
-        html_template=(STATIC / "board.html").read_text(),
-        css_template=(STATIC / "board.css").read_text(),
-        js_on_load=script,
+        races.first(),
+        html_template=markup(),
+        css_template=styles(),
+        js_on_load=script() + "\n" + (STATIC / "page.js").read_text("utf-8"),
         apply_default_css=False,
         elem_id="board",
+        touring=TOUR in races.shelf,
     )
     # A value of gr.HTML is text unless it says otherwise.
     board.api_info = lambda: {"type": "object", "description": "a snapshot of the board"}
@@ -112,7 +147,7 @@ def _board(races: Races) -> gr.HTML:
     return board
 
 
-def _knobs(model: ImageModel) -> list[gr.components.Component]:
+def _knobs(sampling: Sampling) -> list[gr.components.Component]:
     """The fields of every group of knobs, in the order of the form."""
     fields: list[gr.components.Component] = []
     with gr.Accordion("Knobs", open=False, elem_id="knobs"):
@@ -120,7 +155,7 @@ def _knobs(model: ImageModel) -> list[gr.components.Component]:
             title = "Sampling, the same for every lane" if group == SAMPLING else DECODERS[group].title
             with gr.Accordion(title, open=False), gr.Row():
                 for name, knob, default in knobs(kind):
-                    value = getattr(model.sampling, name) if group == SAMPLING else default
+                    value = getattr(sampling, name) if group == SAMPLING else default
                     fields.append(_unchecked(_field(name, knob, value)))
     return fields
 

@@ -9,19 +9,23 @@ from pathlib import Path
 import gradio as gr
 import pytest
 
-import app.handlers
-from tests.toy import Toy
+import app.model
+import app.ui
 
 ROOT = Path(__file__).parent.parent.parent
 
 
 @pytest.fixture(autouse=True)
-def toy(monkeypatch) -> None:
-    monkeypatch.setattr(app.handlers, "load_model", lambda: Toy((4, 4), 16))
+def loads(monkeypatch) -> list[str]:
+    """What was loaded to start the page."""
+    loads: list[str] = []
+    monkeypatch.setattr(app.model, "load", loads.append)
+    return loads
 
 
-def test_app_py_makes_the_page_and_is_short() -> None:
+def test_app_py_makes_the_page_without_a_model_and_is_short(loads) -> None:
     assert isinstance(runpy.run_path(str(ROOT / "app.py"), run_name="space_app")["demo"], gr.Blocks)
+    assert loads == []
     assert len((ROOT / "app.py").read_text().splitlines()) <= 25
 
 
@@ -29,8 +33,10 @@ def test_the_package_wins_over_the_script() -> None:
     assert importlib.import_module("app").__file__ == str(ROOT / "app" / "__init__.py")
 
 
-def test_module_launches_the_same_page(monkeypatch) -> None:
-    launched = []
-    monkeypatch.setattr(gr.Blocks, "launch", lambda demo, **kwargs: launched.append(kwargs))
+def test_module_serves_the_page_before_it_loads_the_model(monkeypatch, loads) -> None:
+    order = []
+    monkeypatch.setattr(gr.Blocks, "launch", lambda demo, **kwargs: order.append(kwargs["show_error"]))
+    monkeypatch.setattr(app.model.Loader, "start", lambda loader: order.append("load"))
+    monkeypatch.setattr(gr.Blocks, "block_thread", lambda demo: order.append("wait"))
     runpy.run_module("app", run_name="__main__")
-    assert launched[0]["show_error"] is False
+    assert order == [False, "load", "wait"]

@@ -5,11 +5,14 @@ from __future__ import annotations
 import itertools
 import json
 from collections.abc import Iterator
+from pathlib import Path
 
 import httpx
 import pytest
 from gradio_client import Client
 
+from app.model import Facts, Loader
+from app.shelf import Shelf
 from app.ui import LAUNCH, build
 from tests.app.test_form import DEFAULTS
 from tests.toy import Toy
@@ -17,7 +20,8 @@ from tests.toy import Toy
 
 @pytest.fixture(scope="module")
 def url() -> Iterator[str]:
-    demo = build(Toy((4, 4), 16))
+    model = Toy((4, 4), 16)
+    demo = build(Loader(lambda: model), Facts.of(model), Shelf(Path("nowhere")))
     demo.launch(**LAUNCH, prevent_thread_lock=True, quiet=True)
     yield demo.local_url
     demo.close()

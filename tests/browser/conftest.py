@@ -19,10 +19,12 @@ import httpx
 import pytest
 from playwright.sync_api import Browser, Page, expect, sync_playwright
 
+from app.model import Facts, Loader
+from app.shelf import Shelf
 from app.ui import LAUNCH, build
 from engine.models.base import ImageModel
 from engine.race import Race
-from tests.app.test_handlers import Watched
+from tests.app.conftest import Watched
 
 ROOT = Path(__file__).parent.parent.parent
 expect.set_options(timeout=20_000)  # a shared machine may be slow; nothing waits longer than it must
@@ -52,8 +54,11 @@ class Held(Watched):
 
 
 @contextmanager
-def served(model: ImageModel) -> Iterator[str]:
-    demo = build(model)
+def served(model: ImageModel, shelf: Path = Path("nowhere")) -> Iterator[str]:
+    """A page over a model that is ready, with the recorded races of a folder."""
+    loader = Loader(lambda: model)
+    loader.wait(60)
+    demo = build(loader, Facts.of(model), Shelf(shelf))
     demo.launch(**LAUNCH, prevent_thread_lock=True, quiet=True)
     try:
         yield demo.local_url

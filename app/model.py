@@ -1,0 +1,116 @@
+"""The page's model: what is known of it before its weights are read, and their reading behind the open page."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import logging
+import threading
+from collections.abc import Callable
+from concurrent.futures import Future
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+from app.form import Entry
+from engine.decoders import DECODERS
+from engine.machine import machine
+from engine.models import load
+from engine.models.base import ImageModel
+from engine.race import Lane, Race
+from engine.settings import Sampling
+from engine.trace import Header
+from visualize.board import Board
+from visualize.swatches import sheet
+
+WEIGHTS = Path(__file__).parent.parent / "weights"
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """What the page says of a model that is not there yet. `world` holds the lists of words that it knows."""
+
+    name: str
+    grid: tuple[int, int]
+    codes: int
+    forced_ids: tuple[int, ...]
+    sampling: Sampling
+    world: dict[str, Any]
+
+    @staticmethod
+    def of(model: ImageModel) -> Facts:
+        forced = tuple(model.forced_ids.tolist())
+        return Facts(model.name, model.grid, model.vocab_size, forced, model.sampling, getattr(model, "world", {}))
+
+    @staticmethod
+    def embedded(weights: Path = WEIGHTS) -> Facts:
+        """Of the model that came with the repository, from its configuration alone."""
+        world = json.loads((weights / "world.json").read_text("utf-8"))
+        cells = json.loads((weights / "target" / "config.json").read_text("utf-8"))["image_tokens"]
+        codes = json.loads((weights / "vq" / "config.json").read_text("utf-8"))["codes"]
+        side = int(cells**0.5)
+        return Facts("embedded", (side, side), codes, (-1,) * cells, Sampling(**world.get("sampling", {})), world)
+
+    def header(self, entry: Entry) -> Header:
+        """The header of a race that will run here."""
+        return Header(
+            entry.prompt, entry.seed, self.name, self.grid, self.codes, self.forced_ids, entry.sampling, entry.lanes,
+            machine(torch.device("cpu")),
+        )  # fmt: skip
+
+
+class Loader:
+    """Loads and warms a model once, in a thread of its own. Whoever needs it first, or `start`, begins it."""
+
+    def __init__(self, load: Callable[[], ImageModel]) -> None:
+        self._load, self._lock = load, threading.Lock()
+        self._loaded: Future[ImageModel] | None = None
+
+    def start(self) -> Future[ImageModel]:
+        with self._lock:
+            if self._loaded is None:
+                self._loaded = Future()
+                threading.Thread(target=self._run, args=(self._loaded,), name="model", daemon=True).start()
+            return self._loaded
+
+    def wait(self, seconds: float) -> ImageModel | None:
+        """The model, or None if it takes longer. Raises what its loading raised."""
+        future = self.start()
+        try:
+            return future.result(seconds)
+        except TimeoutError:
+            if future.done():
+                raise
+            return None
+
+    def _run(self, loaded: Future[ImageModel]) -> None:
+        try:
+            model = self._load()
+            warm(model)
+            loaded.set_result(model)
+        except Exception as error:  # it is told to every visitor who asks for a race
+            log.exception("the model could not be loaded")
+            loaded.set_exception(error)
+
+
+def warm(model: ImageModel) -> None:
+    """Runs what a first race would otherwise wait for: a few steps of every lane, and any number of pictures."""
+    for count in range(1, len(DECODERS) + 1):
+        model.pixels(np.zeros((count, *model.grid), int))
+    race = Race(model, [Lane(name) for name in DECODERS], "warm", 0)
+    board = Board(Header.of(race), model.pixels, sheet(model))
+    with contextlib.closing(iter(race)) as moves:
+        for _, frame in zip(range(4 * len(DECODERS)), moves, strict=False):
+            board.fold(frame)
+    board.snapshot()
+
+
+def load_embedded() -> ImageModel:
+    """The model that came with the repository."""
+    torch.set_num_threads(2)
+    return load("embedded")

@@ -1,0 +1,27 @@
+// Joins the board to the page. Gradio runs this text once, with `element`, `props`, `trigger` and `watch`: the board's value is a
+// snapshot, and what else the page has stands outside it.
+
+mountBoard(
+  element,
+  (callback) => { watch("value", () => callback(props.value)); callback(props.value); },
+  (callback) => document.addEventListener("photo-finish-stop", callback),
+  props.touring ? () => trigger("tour") : undefined,
+);
+
+// A file dropped onto the board is handed to the page's own "Open a trace".
+element.addEventListener("dragover", (event) => {
+  if (!event.dataTransfer.types.includes("Files")) return;
+  event.preventDefault();
+  element.classList.add("dropping");
+});
+for (const name of ["dragleave", "drop"]) element.addEventListener(name, () => element.classList.remove("dropping"));
+element.addEventListener("drop", (event) => {
+  const [file] = event.dataTransfer.files;
+  const input = document.querySelector("#open input[type=file], input#open");
+  if (!file || !input) return;
+  event.preventDefault();
+  const files = new DataTransfer();
+  files.items.add(file);
+  input.files = files.files;
+  input.dispatchEvent(new Event("change", { bubbles: true }));
+});

@@ -1,0 +1,134 @@
+"""Races that are over: each visitor's last one, visitors' files, and the recorded ones that come with the page."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from types import SimpleNamespace
+
+import gradio as gr
+import pytest
+
+from app.handlers import Races
+from app.model import Facts, Loader
+from app.shelf import MAX_WEIGHT, Kept, Shelf, Visitors
+from engine.trace import MAX_BYTES
+from tests.app.conftest import VISITOR, begun
+from tests.app.test_form import DEFAULTS
+from tests.toy import Toy
+from visualize.recording import Recording
+
+
+def test_a_race_that_is_over_is_kept_for_its_visitor_alone(races) -> None:
+    assert races.kept(VISITOR) is None
+    last = list(begun(races))[-1]
+    trace = races.kept(VISITOR).recording.trace
+    assert (trace.header.prompt, [frame.state.value for frame in trace.frames[-1:]]) == (last["prompt"], ["finished"])
+    assert races.kept(SimpleNamespace(session_hash="another")) is None
+    races.leave(VISITOR)
+    assert races.kept(VISITOR) is None
+
+
+def test_a_race_that_was_broken_off_is_kept_as_stopped(races) -> None:
+    race = begun(races)
+    next(race), next(race)
+    race.close()
+    trace = races.kept(VISITOR).recording.trace
+    assert {frame.lane: frame.state.value for frame in trace.frames} == {0: "stopped", 1: "stopped"}
+    assert Recording.loads(races.kept(VISITOR).recording.dumps()).trace == trace
+
+
+def test_programs_leave_nothing_behind(races) -> None:
+    nobody = SimpleNamespace(session_hash=None)
+    list(races.race(nobody, "red apple", 7, ["ar"], *DEFAULTS))
+    assert races.kept(nobody) is None
+
+
+@pytest.fixture
+def file(races, tmp_path) -> Path:
+    """A recorded race: vanilla AR and SJD."""
+    list(begun(races))
+    path = tmp_path / "race.json"
+    path.write_text(races.kept(VISITOR).recording.dumps())
+    races.leave(VISITOR)
+    return path
+
+
+def test_a_file_is_put_on_the_board_and_kept(races, file) -> None:
+    shown = races.open(str(file), VISITOR)
+    assert (shown["recorded"], shown["state"], shown["prompt"]) == (True, "finished", "red apple")
+    assert races.kept(VISITOR).recording == Recording.loads(file.read_text())
+
+
+def test_a_race_that_is_on_gives_way_to_a_file(races, model, file) -> None:
+    race = begun(races, prompt="octopus")
+    next(race), next(race)
+    races.open(str(file), VISITOR)
+    before = model.passes
+    list(race)
+    assert model.passes - before <= 2
+    assert races.kept(VISITOR).recording.trace.header.prompt == "red apple"
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        (b"", "not JSON"),
+        (b"\x80\x04\x95", "not JSON"),
+        (b"[" * 100_000, "not JSON"),
+        (b"{}", "not a trace"),
+        (b'{"format": "photo-finish-trace", "version": 99}', "version 99"),
+        (b'{"format": "photo-finish-trace", "version": 2}', "damaged"),
+    ],
+)
+def test_a_bad_file_is_refused_in_words_and_what_was_kept_stays(races, file, text, words) -> None:
+    races.open(str(file), VISITOR)
+    kept = races.kept(VISITOR)
+    file.write_bytes(text)
+    with pytest.raises(gr.Error, match=words):
+        races.open(str(file), VISITOR)
+    assert races.kept(VISITOR) is kept
+
+
+def test_a_file_too_large_is_not_read(races, tmp_path) -> None:
+    path = tmp_path / "large.json"
+    with path.open("wb") as file:
+        file.truncate(MAX_BYTES + 1)
+    with pytest.raises(gr.Error, match="larger than 32 MB"):
+        races.open(str(path), VISITOR)
+
+
+@pytest.mark.parametrize("path", [None, 5, "", "nowhere.json", "\0", ["a"]])
+def test_no_file_is_no_trouble(races, path) -> None:
+    with pytest.raises(gr.Error, match=r"no file|not JSON"):
+        races.open(path, VISITOR)
+
+
+def test_recorded_races_are_put_on_the_board_without_a_model(file) -> None:
+    def never() -> Toy:
+        raise AssertionError("no model is needed")
+
+    races = Races(Loader(never), Facts.of(Toy()), Shelf(file.parent))
+    assert races.first()["prompt"] == "red apple"
+    assert races.kept(VISITOR).recording.trace.header.prompt == "red apple"
+    assert races.recorded("race", VISITOR)["recorded"]
+    for name in (None, 5, "../race", "another", ["race"], {}):
+        with pytest.raises(gr.Error, match="no such recorded race"):
+            races.recorded(name, VISITOR)
+
+
+def test_the_visitor_longest_unheard_of_is_forgotten_first() -> None:
+    visitors = Visitors(2)
+    kept = [Kept(n, Recording.__new__(Recording), 1) for n in range(3)]
+    visitors.keep("a", kept[0])
+    visitors.keep("b", kept[1])
+    assert visitors.kept("a") is kept[0]
+    visitors.keep("c", kept[2])
+    assert [visitors.kept(session) for session in "abc"] == [kept[0], None, kept[2]]
+
+
+def test_long_races_leave_room_for_fewer() -> None:
+    visitors = Visitors(10)
+    kept = [Kept(n, Recording.__new__(Recording), MAX_WEIGHT - 1) for n in range(2)]
+    visitors.keep("a", kept[0])
+    visitors.keep("b", kept[1])
+    assert (visitors.kept("a"), visitors.kept("b")) == (None, kept[1])
