@@ -51,7 +51,7 @@ class Board:
         """Takes each lane's final picture, uint8 [H, W, 3] or none, from elsewhere than a model."""
         for lane, picture in zip(self._lanes, pictures, strict=True):
             if picture is not None:
-                lane.show(picture, exact=True)
+                lane.show(picture, final=True)
 
     def snapshot(self) -> dict[str, Any]:
         """What the page draws now. Numbers count grid cells; seconds are the lane's own."""
@@ -79,7 +79,7 @@ class Board:
         if lanes and self._pixels is not None:
             pictures = self._pixels(np.stack([canvas(lane.tokens, self.header.grid) for lane in lanes]))
             for lane, picture in zip(lanes, pictures, strict=True):
-                lane.show(picture, exact=lane.state not in (LaneState.WAITING, LaneState.RACING))
+                lane.show(picture, final=lane.state not in (LaneState.WAITING, LaneState.RACING))
 
     def _places(self, lane: _BoardLane) -> dict[str, int | None]:
         """A finished lane's place in either clock, or None while a lane that still races could come in before it."""
@@ -116,7 +116,7 @@ class _BoardLane:
     def fold(self, frame: Frame) -> None:
         self.state, self.error = frame.state, frame.error or ""
         if frame.state not in (LaneState.WAITING, LaneState.RACING):
-            self.changed = True  # the last picture has no drafts, and is sent without loss
+            self.changed = True  # the last picture is decoded without drafts, and sent once more
         if frame.state in (LaneState.STOPPED, LaneState.FAILED):
             self._stand(())
         if (step := frame.step) is None:
@@ -137,8 +137,8 @@ class _BoardLane:
     def clock(self, name: str) -> float:
         return self._standing.seconds.total if name == "seconds" else self._standing.nfe
 
-    def show(self, picture: np.ndarray, exact: bool) -> None:
-        self._strips.update(picture, self.n, exact)
+    def show(self, picture: np.ndarray, final: bool) -> None:
+        self._strips.update(picture, self.n, final)
         self.changed = False
 
     def snapshot(self) -> dict[str, Any]:

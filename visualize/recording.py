@@ -78,7 +78,7 @@ def record(trace: Trace, model: ImageModel) -> Recording:
     tokens = [_committed(trace, i) for i in range(len(header.lanes))]
     drawn = [lane for lane in tokens if lane]
     pictures = iter(model.pixels(np.stack([canvas(lane, header.grid) for lane in drawn])) if drawn else ())
-    lanes = tuple(webp(next(pictures), exact=True) if lane else None for lane in tokens)
+    lanes = tuple(webp(next(pictures), None) if lane else None for lane in tokens)
     return Recording(trace, Pictures(sheet(model), lanes))
 
 

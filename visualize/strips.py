@@ -10,6 +10,8 @@ import numpy as np
 from PIL import Image
 
 VISIBLE = 4.0  # mean difference of a token's patch, of 255, from which a row is worth sending again
+RACING, FINAL = 80, 95  # WebP qualities
+SMALL = 2**16  # pixels of a picture whose final rows are sent without loss: enlarged, the eye would find what is lost
 
 
 class Strips:
@@ -22,16 +24,17 @@ class Strips:
         self._grid = grid
         self._sent: list[np.ndarray | None] = [None] * grid[0]  # each row's committed patches as they were when sent
 
-    def update(self, pixels: np.ndarray, committed: int, exact: bool) -> None:
-        """Takes in a picture uint8 [H, W, 3], of which the first `committed` cells, row by row, are shown. `exact` sends every
-        row without loss."""
+    def update(self, pixels: np.ndarray, committed: int, final: bool) -> None:
+        """Takes in a picture uint8 [H, W, 3], of which the first `committed` cells, row by row, are shown. `final` sends every
+        row once more and well, a small picture's without loss."""
         rows, columns = self._grid
         patches = pixels.reshape(rows, len(pixels) // rows, columns, -1, 3)
+        quality = RACING if not final else FINAL if pixels[..., 0].size > SMALL else None
         for row in range(rows):
             count = min(columns, committed - row * columns)
-            if count > 0 and (exact or self._changed(row, patches[row, :, :count])):
+            if count > 0 and (final or self._changed(row, patches[row, :, :count])):
                 self._sent[row] = patches[row, :, :count]
-                self.files[row] = _strip(patches[row].reshape(patches.shape[1], -1, 3), count * patches.shape[3], exact)
+                self.files[row] = _strip(patches[row].reshape(patches.shape[1], -1, 3), count * patches.shape[3], quality)
 
     def _changed(self, row: int, patches: np.ndarray) -> bool:
         sent = self._sent[row]
@@ -51,15 +54,15 @@ def canvas(tokens: Sequence[int], grid: tuple[int, int]) -> np.ndarray:
     return np.array(filled).reshape(height, width)
 
 
-def webp(pixels: np.ndarray, exact: bool) -> bytes:
-    """A picture uint8 [H, W, 3] as a WebP file, without loss if it is to be `exact`."""
+def webp(pixels: np.ndarray, quality: int | None) -> bytes:
+    """A picture uint8 [H, W, 3] as a WebP file, without loss if no quality is given."""
     buffer = io.BytesIO()
-    Image.fromarray(pixels).save(buffer, "WEBP", lossless=exact, quality=80, method=2)
+    Image.fromarray(pixels).save(buffer, "WEBP", lossless=quality is None, quality=quality or RACING, method=2)
     return buffer.getvalue()
 
 
-def _strip(pixels: np.ndarray, shown: int, exact: bool) -> str:
+def _strip(pixels: np.ndarray, shown: int, quality: int | None) -> str:
     """One row of tokens, uint8 [s, W, 3], as base64 of a WebP file. What lies behind its first `shown` columns of pixels
     repeats the last of them: that costs hardly a byte, and puts no edge beside what is shown."""
     behind = pixels[:, shown - 1 : shown].repeat(pixels.shape[1] - shown, 1)
-    return base64.b64encode(webp(np.concatenate([pixels[:, :shown], behind], 1), exact)).decode()
+    return base64.b64encode(webp(np.concatenate([pixels[:, :shown], behind], 1), quality)).decode()

@@ -1,24 +1,38 @@
-"""Races over the toy model, as headers and frames, for tests of what draws them."""
+"""Races for tests of what draws them: real ones over the toy model, hand-made steps, and long ones made up at a chosen size."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 
 from engine.race import Lane, Race
-from engine.records import Frame, LaneState, Position, Seconds, Status, Step
-from engine.trace import Header
+from engine.records import TOP, Frame, Kin, LaneState, Law, Position, Seconds, Sibling, Status, Step
+from engine.settings import Sampling
+from engine.trace import Header, Trace
 from tests.toy import Toy
 
 FIVE = ("ar", "sjd", "gsd", "lantern", "sjd-pac")
+WINDOWS = {"ar": 1, "sjd": 16, "gsd": 16, "lantern": 6, "sjd-pac": 64}  # positions touched, at the papers' settings
+PER_STEP = {"ar": 1.0, "sjd": 2.5, "gsd": 3.2, "lantern": 2.5, "sjd-pac": 5.5}  # tokens committed, much as measured
+CODES = 16384
+
+
+def toy_race(names: Sequence[str] = FIVE, *, side: int = 8, forced: bool = False, seed: int = 7) -> Race:
+    model = Toy((side, side), 16, forced=forced)
+    return Race(model, [Lane(name) for name in names], "a prompt", seed, model.sampling)
 
 
 def run(names: Sequence[str] = FIVE, *, side: int = 8, forced: bool = False, seed: int = 7) -> tuple[Header, list[Frame]]:
     """A whole race on a toy of side x side tokens."""
-    model = Toy((side, side), 16, forced=forced)
-    race = Race(model, [Lane(name) for name in names], "a prompt", seed, model.sampling)
+    race = toy_race(names, side=side, forced=forced, seed=seed)
     return Header.of(race), list(race)
+
+
+def toy_trace(names: Sequence[str] = FIVE, *, side: int = 4, forced: bool = False) -> tuple[Trace, Toy]:
+    """A whole race on a toy, and the toy."""
+    race = toy_race(names, side=side, forced=forced)
+    return Trace.of(race, list(race)), race.model
 
 
 def pixels(tokens: np.ndarray) -> np.ndarray:
@@ -38,3 +52,64 @@ def step(before: int, after: int, *, drafts: int = 0, nfe: int = 1, seconds: flo
 
 def frame(lane: int, made: Step, length: int) -> Frame:
     return Frame(lane, LaneState.FINISHED if made.after == length else LaneState.RACING, made)
+
+
+def made_up(side: int) -> tuple[Header, list[list[Step]]]:
+    """The header and each lane's steps of a race of side x side tokens that no model ran, with windows and steps as large as
+    the decoders' and a record of everything at every position."""
+    cells = side * side
+    header = Header(
+        "a prompt", 1, "made up", (side, side), CODES, (-1,) * cells, Sampling(), tuple(map(Lane, FIVE)), "none"
+    )  # fmt: skip
+    return header, [list(_made_up(name, cells)) for name in FIVE]
+
+
+def _made_up(name: str, cells: int) -> Iterator[Step]:
+    random, standing, frontier, nfe = np.random.default_rng(len(name)), {}, 0, 0
+    while frontier < cells:
+        touched = range(frontier, min(cells, frontier + WINDOWS[name]))
+        after = frontier + min(len(touched), 1 if name == "ar" else int(random.geometric(1 / PER_STEP[name])))
+        positions = []
+        for at in touched:
+            token = int(random.integers(CODES))
+            top = _law(random)
+            if name == "ar":
+                positions.append(Position(at, None, token, Status.FRESH, top[0][1], top=top))
+                continue
+            q = _law(random) if name == "lantern" else standing.get(at, ((token, 1.0),))
+            shares = random.random(4)
+            positions.append(Position(
+                at, token, token, Status.ACCEPTED if at < after else Status.REFINED, top[0][1], q[0][1], *shares.tolist(),
+                uniform=float(random.random()), top=top, top_draft=q,
+                kin=Kin(40, tuple(range(TOP)), 0.5, 0.5) if name in ("gsd", "lantern") else None,
+                siblings=(Sibling(token, *shares.tolist()),) * (4 * (name == "sjd-pac" and at < frontier + 3)),
+            ))  # fmt: skip
+            if name != "lantern":
+                standing[at] = top
+        nfe += 1
+        yield Step(nfe, frontier, after, tuple(positions), Seconds(*random.random(4).tolist()))
+        frontier = after
+
+
+def _law(random: np.random.Generator) -> Law:
+    shares = np.sort(random.dirichlet(np.ones(2 * TOP)))[: -TOP - 1 : -1]
+    return tuple(zip(random.integers(CODES, size=TOP).tolist(), shares.tolist(), strict=True))
+
+
+def photograph(side: int, patch: int) -> Callable[[np.ndarray], np.ndarray]:
+    """A `pixels` for tokens int [B, side, side] whose pictures compress much as photographs do (1/f noise), each patch a little
+    brighter or darker by its token and by its neighbours', as a convolutional decoder makes them."""
+    random, size = np.random.default_rng(0), side * patch
+    frequency = np.hypot(np.fft.fftfreq(size)[:, None], np.fft.rfftfreq(size)[None])
+    frequency[0, 0] = np.inf
+    planes = [np.fft.irfft2(np.fft.rfft2(random.normal(size=(size, size))) / frequency, (size, size)) for _ in range(3)]
+    noise = np.stack(planes, -1)
+    noise = (128 + noise * 45 / noise.std()).clip(30, 225).astype(np.uint8).reshape(1, side, patch, side, patch, 3)
+
+    def draw(tokens: np.ndarray) -> np.ndarray:
+        shift = tokens % 23 - 11
+        shift = shift + (np.roll(shift, 1, -1) + np.roll(shift, -1, -1)) // 4
+        light = shift.astype(np.uint8)[:, :, None, :, None, None]  # modulo 256: darker comes out right
+        return (noise + light).reshape(len(tokens), size, size, 3)
+
+    return draw

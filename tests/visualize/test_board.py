@@ -15,10 +15,12 @@ from engine.race import Lane, Race
 from engine.records import Frame, LaneState
 from engine.trace import Header, Trace
 from tests.toy import Toy
-from tests.visualize.races import FIVE, frame, pixels, run, step
-from visualize.board import Board, token_hash
+from tests.visualize.races import frame, made_up, photograph, pixels, run, step, toy_race
+from visualize.board import NO_PICTURES, Board, replay, token_hash
+from visualize.recording import Recording, record
+from visualize.swatches import sheet
 
-GROWING = {"tokens": 4, "top1": 2, "tv": 2, "status": 1}
+COLUMNS = ("steps", "cells", "laws", "kin", "siblings")
 
 
 def snapshots(header: Header, frames: list[Frame], every: int = 5) -> list[dict[str, Any]]:
@@ -36,51 +38,89 @@ def small(*names: str, side: int = 2) -> Board:
     return Board(Header.of(race), pixels)
 
 
+def picture(lane: dict[str, Any]) -> np.ndarray:
+    """A lane's strips, one under the other."""
+    files = [Image.open(io.BytesIO(base64.b64decode(text))) for text in lane["strips"] if text]
+    return np.concatenate([np.asarray(file.convert("RGB")) for file in files])
+
+
 @pytest.fixture(scope="module")
 def race() -> tuple[Header, list[Frame]]:
     return run()
 
 
-def test_committed_strings_only_grow(race) -> None:
+def test_columns_only_grow(race) -> None:
     shots = snapshots(*race)
     for before, after in itertools.pairwise(shots):
         for old, new in zip(before["lanes"], after["lanes"], strict=True):
-            for name, digits in GROWING.items():
-                assert new[name].startswith(old[name])
-                assert len(new[name]) == digits * new["n"]
-            assert new["lengths"].startswith(old["lengths"])
+            assert all(new[name].startswith(old[name]) for name in COLUMNS)
+    assert all(lane[name] for lane in shots[-1]["lanes"] for name in ("steps", "cells", "laws"))
+    assert {lane["decoder"] for lane in shots[-1]["lanes"] if lane["kin"]} == {"gsd", "lantern"}
+    assert {lane["decoder"] for lane in shots[-1]["lanes"] if lane["siblings"]} == {"sjd-pac"}
 
 
-def test_final_snapshot_holds_what_the_decoders_committed(race) -> None:
+def test_a_snapshot_names_the_race(race) -> None:
     header, frames = race
-    last = snapshots(header, frames)[-1]
-    assert last["state"] == "finished"
-    for i, lane in enumerate(last["lanes"]):
-        tokens = [p.token for move in frames if move.lane == i and move.step for p in move.step.committed]
-        read = [int(lane["tokens"][at : at + 4], 16) for at in range(0, len(lane["tokens"]), 4)]
-        assert read == tokens
-        assert lane["window"] == {"top1": "", "tv": "", "status": ""}
-        assert sum(int(lane["lengths"][at : at + 3], 16) for at in range(0, len(lane["lengths"]), 3)) == len(tokens)
-
-
-def test_replay_equals_live(race) -> None:
-    header, frames = race
-    trace = Trace.loads(Trace(header, tuple(frames)).dumps())
-    assert snapshots(trace.header, list(trace.frames)) == snapshots(header, frames)
+    shot = Board(header, pixels, b"image").snapshot()
+    assert (shot["seq"], shot["state"], shot["recorded"], shot["grid"], shot["codes"]) == (0, "waiting", False, [8, 8], 16)
+    assert (shot["prompt"], shot["seed"], shot["model"]) == ("a prompt", 7, "toy")
+    assert base64.b64decode(shot["swatches"]) == b"image"
+    shots = snapshots(header, frames)
+    assert [shot["seq"] for shot in shots] == list(range(len(shots)))
+    assert shots[-1]["state"] == "finished"
+    assert [lane["n"] for lane in shots[-1]["lanes"]] == [64] * 5
+    for i, lane in enumerate(shots[-1]["lanes"]):
+        steps = [f.step for f in frames if f.lane == i and f.step]
+        assert lane["passes"] == steps[-1].nfe == len(base64.b64decode(lane["steps"])) // 30
+        assert lane["seconds"] == pytest.approx(sum(s.seconds.total for s in steps), abs=1e-3)
+        assert lane["drafter"] == sum(s.drafter_passes for s in steps)
 
 
 def test_finished_pictures_travel_without_loss(race) -> None:
     header, frames = race
-    for lane in snapshots(header, frames)[-1]["lanes"]:
-        rows = [np.asarray(Image.open(io.BytesIO(base64.b64decode(text))).convert("RGB")) for text in lane["strips"]]
-        tokens = np.array([int(lane["tokens"][at : at + 4], 16) for at in range(0, len(lane["tokens"]), 4)])
-        np.testing.assert_array_equal(np.concatenate(rows), pixels(tokens.reshape(1, *header.grid))[0])
+    for i, lane in enumerate(snapshots(header, frames)[-1]["lanes"]):
+        tokens = [p.token for move in frames if move.lane == i and move.step for p in move.step.committed]
+        np.testing.assert_array_equal(picture(lane), pixels(np.array(tokens).reshape(1, *header.grid))[0])
+
+
+@pytest.mark.parametrize(("forced", "end"), [(False, None), (True, None), (False, 40)])
+def test_a_recorded_race_is_what_was_seen_live(forced, end) -> None:
+    running = toy_race(side=6, forced=forced)
+    frames = []
+    for i, move in enumerate(running):
+        frames.append(move)
+        if i == end:
+            running.stop()
+    board = Board(Header.of(running), running.model.pixels, sheet(running.model))
+    for move in frames:
+        board.fold(move)
+        board.snapshot()
+    live = board.snapshot()
+    assert live["state"] == ("finished" if end is None else "stopped")
+    recording = Recording.loads(record(Trace.of(running, frames), running.model).dumps())
+    again = replay(recording)
+    assert again.pop("recorded")
+    assert not live.pop("recorded")
+    assert again | {"seq": live["seq"]} == live
+
+
+def test_a_race_without_pictures_says_so(race) -> None:
+    header, frames = race
+    shot = replay(Recording(Trace(header, tuple(frames)), None))
+    assert shot["note"] == NO_PICTURES
+    assert shot["swatches"] == ""
+    assert [lane["strips"] for lane in shot["lanes"]] == [[""] * 8] * 5
+    assert [lane["cells"] for lane in shot["lanes"]] == [lane["cells"] for lane in snapshots(header, frames)[-1]["lanes"]]
 
 
 def test_pictures_of_all_changed_lanes_are_decoded_in_one_call() -> None:
     calls = []
-    board = small("ar", "sjd", "gsd")
-    board._pixels = lambda tokens: calls.append(tokens.shape) or pixels(tokens)
+
+    def counted(tokens: np.ndarray) -> np.ndarray:
+        calls.append(tokens.shape)
+        return pixels(tokens)
+
+    board = Board(small("ar", "sjd", "gsd").header, counted)
     for lane in (0, 2):
         board.fold(frame(lane, step(0, 1), 4))
     board.snapshot()
@@ -91,32 +131,24 @@ def test_pictures_of_all_changed_lanes_are_decoded_in_one_call() -> None:
 def test_forced_positions_are_left_out() -> None:
     header, frames = run(("ar", "sjd"), side=4, forced=True)
     assert len(header.forced_ids) == 20
-    last = snapshots(header, frames)[-1]
-    for lane in last["lanes"]:
+    for lane in snapshots(header, frames)[-1]["lanes"]:
         assert lane["n"] == 16
-        assert len(lane["tokens"]) == 64
-        assert "3" not in lane["status"]
+        assert 3 not in base64.b64decode(lane["cells"])[4::21]
+        tokens = np.frombuffer(base64.b64decode(lane["steps"]), "<u2").reshape(-1, 15)[:, 4]
+        assert tokens.sum() == 20
 
 
-def test_drafts_stand_ahead_of_the_frontier_until_the_lane_stops() -> None:
+def test_drafts_are_not_in_the_picture() -> None:
     board = small("sjd")
     board.fold(frame(0, step(0, 1, drafts=2), 4))
     lane = board.snapshot()["lanes"][0]
-    assert (lane["n"], lane["status"], lane["window"]["status"]) == (1, "0", "44")
+    assert (lane["n"], len(base64.b64decode(lane["cells"]))) == (1, 3 * 21)
     assert lane["strips"][0]
-    assert lane["strips"][1]
+    assert lane["strips"][1] == ""
     board.fold(Frame(0, LaneState.STOPPED))
     snapshot = board.snapshot()
     assert snapshot["state"] == "stopped"
-    assert snapshot["lanes"][0]["window"]["status"] == ""
-
-
-def test_shares_use_two_digits_and_say_where_there_is_none() -> None:
-    board = small("sjd", "ar")
-    board.fold(frame(0, step(0, 1), 4))
-    assert board.snapshot()["lanes"][0]["top1"] == "7f"
-    header, frames = run(("ar",), side=2)
-    assert snapshots(header, frames)[-1]["lanes"][0]["tv"] == "ff" * 4
+    assert snapshot["lanes"][0]["strips"][1] == ""
 
 
 def test_places_wait_for_lanes_that_could_still_come_in_before() -> None:
@@ -171,10 +203,24 @@ def test_a_failed_lane_says_why_and_the_others_finish() -> None:
     assert [row["lane"] for row in snapshot["results"]] == [0]
 
 
-def test_five_lanes_travel_in_under_25_kB_an_update() -> None:
-    shots = snapshots(*run(FIVE, side=16), every=8)
-    sent = [len(json.dumps(diff(old, new))) for old, new in itertools.pairwise(shots)]
-    assert sum(sent) / len(sent) < 25_000
+@pytest.mark.parametrize(("side", "patch", "most"), [(16, 8, 25_000), (48, 16, 60_000)])
+def test_five_lanes_travel_in_few_bytes_an_update(side, patch, most) -> None:
+    """Five steps of each lane an update, at the papers' settings, with everything there is to know of every position."""
+    header, lanes = made_up(side)
+    board = Board(header, photograph(side, patch))
+    last, sent = board.snapshot(), []
+    for start in range(0, max(map(len, lanes)), 5):
+        for i, steps in enumerate(lanes):
+            for made in steps[start : start + 5]:
+                board.fold(frame(i, made, side * side))
+        now = board.snapshot()
+        sent.append(len(json.dumps(diff(last, now), separators=(",", ":"))))
+        last = now
+    together = min(map(len, lanes)) // 5
+    print(f"{side} x {side}: {np.mean(sent) / 1000:.1f} kB an update, {np.mean(sent[:together]) / 1000:.1f} while all race, "
+          f"most {max(sent) / 1000:.0f}, {len(json.dumps(last)) / 1e6:.2f} MB in all")  # fmt: skip
+    assert last["state"] == "finished"
+    assert np.mean(sent) < most
 
 
 def test_token_hash_is_fnv_1a() -> None:
