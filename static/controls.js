@@ -175,5 +175,3 @@ function bindCanvas(canvas, lane, { state, go }) {
     if (canvas.matches(":focus-visible")) go({ cell: { lane, cell: state.cell?.cell ?? 0, pinned: true } });
   });
 }
-
-if (typeof module !== "undefined") module.exports = { neighbour };

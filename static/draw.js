@@ -66,7 +66,7 @@ function paletteOf(scale) {
 // Where a value stands on its layer's scale, 0 to 1; null where there is none.
 const placeOf = (value, layer, range) => (value === null || layer.kind === "share" ? value : countShare(value, range));
 
-// Keeps a lane's plane. `look` says what to show: {layer, range, swatches, rule}.
+// Keeps a lane's plane. `look` says what to show: {layer, range, swatches, rule, card}.
 class Plane {
   constructor(picture) {
     this.picture = picture;
@@ -79,7 +79,7 @@ class Plane {
 
   // Brings the plane up to the lane's newest committed cell.
   update(lane, [rows, columns], side, look) {
-    const key = [look.layer.name, look.range, side, rows, columns, look.rule, Boolean(look.swatches)].join();
+    const key = [look.layer.name, look.range, side, rows, columns, look.rule, look.card, Boolean(look.swatches)].join();
     const context = sized(this.canvas, side * columns, side * rows).getContext("2d");
     if (key !== this.key) {
       [this.key, this.done, this.strips] = [key, 0, []];
@@ -92,7 +92,10 @@ class Plane {
         const [x, y] = [(cell % columns) * side, Math.floor(cell / columns) * side];
         pasteMark(context, lane.status(view.recordOf(cell)), x, y, side);
       }
-    } else if (this.done < view.n) this.#coloured(context, lane, view, rows, columns, side, look);
+    } else if (this.done < view.n) {
+      this.#coloured(context, lane, view, rows, columns, side, look);
+      if (look.layer.name === "strips") this.#parted(context, lane, columns, side, look);
+    }
     this.done = view.n;
   }
 
@@ -128,6 +131,16 @@ class Plane {
     context.imageSmoothingEnabled = false;
     context.drawImage(this.small, 0, 0, this.canvas.width, this.canvas.height);
     context.imageSmoothingEnabled = true;
+  }
+
+  // A notch where each run begins: neighbours may be of one length.
+  #parted(context, lane, columns, side, look) {
+    [context.fillStyle, context.globalAlpha] = [look.card, 0.55];
+    for (const { before } of lane.steps) {
+      const [x, y] = [(before % columns) * side, Math.floor(before / columns) * side];
+      if (before >= this.done) context.fillRect(x, y, Math.max(1, side / 10), side);
+    }
+    context.globalAlpha = 1;
   }
 }
 
@@ -257,5 +270,3 @@ function drawSelected(context, cell, columns, side, look) {
   context.setLineDash([]);
   context.lineDashOffset = 0;
 }
-
-if (typeof module !== "undefined") module.exports = { runs };

@@ -81,7 +81,7 @@ function drawFlags(panel, race, clock, length) {
   let [edge, level] = [-Infinity, 0];
   panel.replaceChildren(...done.map((i) => {
     const share = length ? clockOf(race.lanes[i], clock) / length : 0;
-    const flag = make("i", "flag");
+    const flag = make("i", share > 0.97 ? "flag inwards" : "flag");
     flag.append(make("b", "", i + 1));
     flag.style.left = `${100 * share}%`;
     level = share - edge < 0.05 ? (level + 1) % 3 : 0; // neighbours stand on one another's shoulders
@@ -244,5 +244,3 @@ function drawTable(table, snapshot) {
   });
   table.replaceChildren(head, ...rows);
 }
-
-if (typeof module !== "undefined") module.exports = { ticksOf };
