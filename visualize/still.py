@@ -126,8 +126,16 @@ class Still:
         face.draw(image, (x + self._px(30), top + 0.78 * side), face.fit(decoder.title, self._side - self._px(30)), INK)
         colour, box = BADGES[decoder.badge], self._px(9)
         baseline, edge = y - self._px(9), max(1, self._px(2))
-        filled = colour if decoder.badge is Badge.IDENTICAL else None
-        pen.rectangle((x, baseline - box, x + box - 1, baseline - 1), filled, colour, edge)
+        left, over, right, under = x, baseline - box, x + box - 1, baseline - 1
+        if decoder.badge is Badge.IDENTICAL:
+            pen.rectangle((left, over, right, under), colour)
+        elif decoder.badge is Badge.SAME_LAW:
+            pen.ellipse((left, over, right, under), colour)
+        else:
+            across, down = (left + right) / 2, (over + under) / 2
+            pen.polygon(
+                [(across, over - edge), (right + edge, down), (across, under + edge), (left - edge, down)], None, colour, edge
+            )
         self._face(14).draw(image, (x + self._px(15), baseline), decoder.badge.value, colour)
 
     def _decoder(self, i: int) -> type[Decoder]:
@@ -142,8 +150,9 @@ class Still:
         image.paste(spot.cells.draw(now), (0, 0))
         if self._layer is Layer.PICTURE and now.n and spot.cells.blank:
             face = self._face(15)
-            for line, text in enumerate(face.wrap("This recording has no picture of this lane.", side - self._px(32), 4)):
-                face.draw(image, (self._px(16), self._px(30 + 22 * line)), text, INK)
+            words = face.wrap("This recording has no picture of this lane.", side - self._px(32), 4)
+            for line, text in enumerate(words):
+                face.draw(image, (self._px(16), side - self._px(16) - self._px(22) * (len(words) - 1 - line)), text, INK)
         cells = self._header.grid[0] * self._header.grid[1]
         bar = side + self._px(BAR)
         pen.rectangle((0, side, side - 1, bar - 1), RULE)
