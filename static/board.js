@@ -24,6 +24,7 @@ function mountBoard(root, watch, stopped, needTour) {
   let cards = [];
   let swatches = { text: "", image: null };
   let pending = null; // the newest snapshot that has not been taken in
+  let began = false; // a race has begun since the last snapshot that was taken in
   let taking = false;
   let halted = false;
   let asked = false; // a frame has been asked for
@@ -36,6 +37,7 @@ function mountBoard(root, watch, stopped, needTour) {
   async function take(value) {
     if (!value) return;
     pending = value;
+    if (value.seq === 0) began = true;
     if (taking) return;
     taking = true;
     try {
@@ -51,7 +53,9 @@ function mountBoard(root, watch, stopped, needTour) {
   }
 
   async function adopt(value) {
-    const fresh = !state.race || !continues(value, state.race);
+    const previous = began ? null : state.race;
+    began = false;
+    const fresh = !previous || !continues(value, previous);
     const pictures = fresh ? value.lanes.map(() => new Picture()) : cards.map((card) => card.picture);
     await Promise.all(pictures.map((picture, i) => picture.take(value.lanes[i].strips)));
     if (value.swatches !== swatches.text) {
@@ -59,7 +63,7 @@ function mountBoard(root, watch, stopped, needTour) {
     }
     if (halted && !fresh && value.state !== "stopped") return;
     const before = state.race?.snapshot;
-    state.race = decodeRace(value, state.race);
+    state.race = decodeRace(value, previous);
     if (fresh) begin(pictures);
     else announce(before);
     refresh();
@@ -71,6 +75,7 @@ function mountBoard(root, watch, stopped, needTour) {
     halted = false;
     cards = makeCards(part("lanes"), part("lane-template"), snapshot.lanes, pictures);
     controls.bindLanes(cards);
+    delete part("finish").dataset.built;
     const playing = snapshot.recorded && !matchMedia("(prefers-reduced-motion: reduce)").matches;
     last = performance.now();
     Object.assign(state, { t: 0, playing, live: !playing, hidden: new Set(), cell: null, stepping: null });

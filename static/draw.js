@@ -262,7 +262,7 @@ function drawSelected(context, cell, columns, side, look) {
   const size = side + 2 * gap;
   context.setLineDash(look.here ? [] : [size / 2, size / 2]);
   context.lineDashOffset = look.here ? 0 : size / 4;
-  for (const [colour, width] of [[look.card, 3], [look.ink, 1.25]]) {
+  for (const [colour, width] of [[look.card, 4], [look.ink, 2]]) {
     context.strokeStyle = colour;
     context.lineWidth = width * gap * 0.6;
     context.strokeRect(x, y, size, size);
