@@ -64,6 +64,7 @@ class Recording:
         grid. Sizes are checked before a pixel is decoded.
         """
         trace = Trace.loads(text)
+        _texts(trace)
         for i in range(len(trace.header.lanes)):
             _drawable(trace, i)
         given = json.loads(text).get("pictures")
@@ -92,6 +93,15 @@ def _committed(trace: Trace, lane: int) -> list[int]:
     """The tokens of the grid cells that a lane committed."""
     free = [token < 0 for token in trace.header.forced_ids]
     return [p.token for step in trace.steps(lane) for p in step.committed if free[p.position]]
+
+
+def _texts(trace: Trace) -> None:
+    header = trace.header
+    for text in (header.prompt, header.model, header.machine, *(frame.error or "" for frame in trace.frames)):
+        try:
+            text.encode()
+        except UnicodeEncodeError as error:
+            raise TraceError("The trace is damaged: a text in it holds half a character, which cannot be shown.") from error
 
 
 def _drawable(trace: Trace, lane: int) -> None:
