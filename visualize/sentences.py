@@ -76,10 +76,10 @@ def top1(lanes: Sequence[tuple[Runner, np.ndarray]]) -> str:
         return "No token was sampled yet."
     lane, values = next((entry for entry in drawn if entry[0].decoder == "ar"), drawn[0])
     median, flat = np.median(values), (values < FLAT).mean()
-    said = f"Half of {lane.name}'s tokens were drawn from laws whose likeliest token had {median:.2f} or less"
+    said = f"Half of {lane.name}'s tokens were drawn from laws whose likeliest token had {median:.2f}"
     if median > HALF:
-        return f"{said}: the model was sure of most of this picture, and drafts have it easy."
-    said += f", {flat:.0%} of them from laws with less than {FLAT:.2f}" if flat >= 0.01 else ""
+        return f"{said} or more: there a single guess is mostly right, and drafts have it easy."
+    said += f" or less, {flat:.0%} of all from laws with less than {FLAT:.2f}" if flat >= 0.01 else " or less"
     return f"{said}: even the best single guess is mostly wrong there."
 
 

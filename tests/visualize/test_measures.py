@@ -1,0 +1,299 @@
+"""Measures: every number against hand-made steps, and against what the decoders really do."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Sequence
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.stats import binomtest
+
+from engine.decoders.gsd import GSDSettings
+from engine.decoders.lantern import LanternSettings
+from engine.race import Lane, Race
+from engine.records import Frame, LaneState, Law, Position, Seconds, Sibling, Status, Step
+from engine.settings import Sampling
+from engine.trace import Header, Trace
+from tests.toy import Toy
+from visualize.measures import (
+    acceptance,
+    acceptance_lengths,
+    progress,
+    runners,
+    sorted_top1,
+    step_seconds,
+    tv_by_distance,
+    wilson,
+)
+
+
+def spot(
+    at: int, status: Status, tv: float | None = None, *, top1: float = 0.5, draft: int | None = 1, uniform: float | None = 0.5,
+    siblings: Sequence[Sibling] = (), top: Law = (), top_draft: Law = (),
+) -> Position:  # fmt: skip
+    return Position(at, draft, 1, status, top1, None, tv, None, None, None, uniform, top, top_draft, None, tuple(siblings))
+
+
+def walked(*lengths: int, seconds: float = 1.0) -> list[Step]:
+    """Steps that committed so many tokens each."""
+    ends = np.cumsum(lengths).tolist()
+    return [
+        Step(i + 1, end - length, end, tuple(spot(at, Status.FRESH) for at in range(end - length, end)), Seconds(seconds))
+        for i, (length, end) in enumerate(zip(lengths, ends, strict=True))
+    ]
+
+
+def single(*positions: Position) -> list[Step]:
+    """One step that committed these positions."""
+    return [Step(1, 0, len(positions), positions, Seconds())]
+
+
+@functools.cache
+def raced(seed: int, side: int = 8) -> Trace:
+    model = Toy((side, side), 16)
+    lanes = [
+        *(Lane(name) for name in ("ar", "jacobi", "fpi", "sjd", "sjd-pac")),
+        Lane("gsd", GSDSettings(G=4, delta=1.0, d=10.0, order="descending")),
+        Lane("lantern", LanternSettings(k=8, delta=0.3)),
+        Lane("gsd", GSDSettings(G=1)),
+    ]
+    race = Race(model, lanes, "a prompt", seed)
+    return Trace.of(race, list(race))
+
+
+# Progress
+
+
+def test_progress_counts_from_the_start() -> None:
+    steps = walked(1, 3, 2, seconds=0.5)
+    found = progress([*steps, Step(7, 6, 8, (spot(6, Status.FRESH), spot(7, Status.FRESH)), Seconds(1.0, 0.25, 0.5, 0.25))])
+    assert found.tokens.tolist() == [0, 1, 4, 6, 8]
+    assert found.passes.tolist() == [0, 1, 2, 3, 7]
+    assert found.seconds.tolist() == [0, 0.5, 1, 1.5, 3.5]
+
+
+# Acceptance lengths
+
+
+def test_the_speed_up_comes_from_what_is_beyond_the_first_token_of_a_step() -> None:
+    found = acceptance_lengths(walked(1, 1, 3, 2, 1, 3, 1, 1))
+    assert found.lengths.tolist() == [1, 2, 3]
+    assert found.steps.tolist() == [5, 1, 2]
+    assert found.share.tolist() == [5 / 8, 1 / 8, 2 / 8]
+    assert found.gain.tolist() == [0, 1 / 5, 4 / 5]
+    assert found.mean == 13 / 8
+
+
+def test_without_a_longer_step_there_is_no_speed_up() -> None:
+    found = acceptance_lengths(walked(1, 1, 1))
+    assert found.gain.tolist() == [0]
+    assert found.share.tolist() == [1]
+    assert found.mean == 1
+
+
+@given(st.lists(st.integers(1, 20), min_size=1, max_size=40))
+def test_the_shares_add_up_to_the_speed_up(lengths: list[int]) -> None:
+    found = acceptance_lengths(walked(*lengths))
+    assert found.steps.sum() == len(lengths)
+    assert found.share.sum() == pytest.approx(1)
+    assert found.gain.sum() == pytest.approx(1 if max(lengths) > 1 else 0)
+    # A length's gain is its part of what each pass yields beyond one token.
+    assert ((found.lengths - 1) * found.share).tolist() == pytest.approx((found.gain * (found.mean - 1)).tolist())
+
+
+# Top-1
+
+
+def test_top1_is_that_of_the_committed_positions_but_the_forced() -> None:
+    committed = (spot(0, Status.ACCEPTED, top1=0.2), spot(1, Status.FORCED, top1=1.0), spot(2, Status.RESAMPLED, top1=0.7))
+    steps = [
+        Step(1, 0, 3, (*committed, spot(3, Status.REFINED, top1=0.9)), Seconds()),
+        Step(2, 3, 4, (spot(3, Status.FRESH, top1=0.4),), Seconds()),
+    ]
+    assert sorted_top1(steps).tolist() == [0.7, 0.4, 0.2]
+    assert sorted_top1(single(spot(0, Status.FORCED))).tolist() == []
+
+
+# Acceptance against 1 - TV
+
+
+def test_trials_fall_into_ten_bins_of_one_minus_tv() -> None:
+    found = acceptance(
+        single(
+            spot(0, Status.ACCEPTED, 0.97), spot(1, Status.ACCEPTED, 0.0), spot(2, Status.ACCEPTED, 0.55),
+            spot(3, Status.ACCEPTED, 0.52), spot(4, Status.RESAMPLED, 0.58), spot(5, Status.RESAMPLED, 1.0),
+        )
+    )  # fmt: skip
+    assert found.trials.tolist() == [2, 0, 0, 0, 3, 0, 0, 0, 0, 1]
+    assert found.accepted.tolist() == [1, 0, 0, 0, 2, 0, 0, 0, 0, 1]
+    assert found.promise[[0, 4, 9]].tolist() == pytest.approx([0.015, 0.45, 1.0])
+    assert found.share[[0, 4, 9]].tolist() == pytest.approx([0.5, 2 / 3, 1.0])
+    assert np.isnan(found.promise[[1, 2, 3, 5, 6, 7, 8]]).all()
+    assert np.isnan(np.stack([found.share, found.low, found.high])[:, found.trials == 0]).all()
+    assert found.rate == pytest.approx(4 / 6)
+    assert found.promised == pytest.approx((0.03 + 1 + 0.45 + 0.48 + 0.42 + 0) / 6)
+    spread = 0.97 * 0.03 + 0.55 * 0.45 + 0.52 * 0.48 + 0.58 * 0.42
+    assert found.z == pytest.approx((4 - 2.38) / spread**0.5)
+
+
+def test_the_interval_of_a_bin_is_wilsons() -> None:
+    found = acceptance(single(*(spot(i, Status.ACCEPTED if i else Status.RESAMPLED, 0.25) for i in range(8))))
+    assert (found.low[7], found.high[7]) == pytest.approx((0.5291, 0.9776), abs=1e-4)
+
+
+@given(st.integers(1, 500), st.data())
+def test_wilson_agrees_with_scipy(trials: int, data: st.DataObject) -> None:
+    accepted = data.draw(st.integers(0, trials))
+    low, high = wilson(np.array([accepted]), np.array([trials]))
+    known = binomtest(accepted, trials).proportion_ci(0.95, "wilson")
+    assert (low[0], high[0]) == pytest.approx((known.low, known.high), abs=1e-6)
+
+
+@pytest.mark.parametrize(
+    "untested",
+    [
+        spot(1, Status.FORCED, 0.0), spot(1, Status.FRESH, 0.5, draft=None), spot(1, Status.RESAMPLED, None),
+        spot(1, Status.ACCEPTED, 0.5, uniform=None), spot(1, Status.RESAMPLED, 0.5, draft=None),
+    ],
+)  # fmt: skip
+def test_what_was_not_held_against_a_uniform_number_is_no_trial(untested: Position) -> None:
+    assert acceptance(single(spot(0, Status.ACCEPTED, 0.5), untested)).trials.sum() == 1
+    assert acceptance([Step(1, 1, 2, (untested,), Seconds())]) is None
+
+
+def test_drafts_behind_a_refusal_are_no_trials() -> None:
+    behind = (spot(1, Status.REFINED, 0.5), spot(2, Status.REJECTED, 0.5))
+    assert acceptance([Step(1, 0, 1, (spot(0, Status.RESAMPLED, 0.5), *behind), Seconds())]).trials.sum() == 1
+
+
+def test_of_several_candidates_the_first_ones_own_outcome_counts() -> None:
+    refused, passed = Sibling(1, 0.1, 0.4, 0.25, 0.9), Sibling(2, 0.2, 0.2, 1.0, 0.3)
+    second = spot(0, Status.ACCEPTED, 0.5, siblings=[refused, passed])
+    first = spot(1, Status.ACCEPTED, 0.5, siblings=[passed])
+    none = spot(2, Status.RESAMPLED, 0.5, siblings=[refused, refused])
+    found = acceptance(single(second, first, none))
+    assert (found.trials.sum(), found.accepted.sum()) == (3, 1)
+
+
+def pooled(lane: int, races: int = 12) -> tuple[float, float]:
+    """Standard deviations above the diagonal, and how many trials, over several races."""
+    found = [acceptance(raced(seed).steps(lane)) for seed in range(races)]
+    trials = sum(x.trials.sum() for x in found)
+    tvs = np.array([p.tv for seed in range(races) for s in raced(seed).steps(lane) for p in s.committed
+                    if p.draft is not None and p.uniform is not None])  # fmt: skip
+    assert len(tvs) == trials
+    return sum((x.rate - x.promised) * x.trials.sum() for x in found) / (tvs * (1 - tvs)).sum() ** 0.5, trials
+
+
+@pytest.mark.parametrize("name", ["SJD", "SJD-PAC", "GSD (8)"])
+def test_a_lossless_lane_lies_on_the_diagonal(name: str) -> None:
+    """The last is GSD whose groups have one member each."""
+    lane = next(r.index for r in runners(raced(0)) if r.name == name)
+    above, trials = pooled(lane)
+    assert trials > 500
+    assert abs(above) < 3
+
+
+@pytest.mark.parametrize("name", ["GSD (6)", "LANTERN"])
+def test_a_relaxed_lane_lies_above_it(name: str) -> None:
+    lane = next(r.index for r in runners(raced(0)) if r.name == name)
+    above, _ = pooled(lane)
+    assert above > 4
+
+
+@pytest.mark.parametrize("lane", [0, 1, 2])
+def test_lanes_that_only_compare_are_left_out(lane: int) -> None:
+    assert raced(0).header.lanes[lane].decoder in ("ar", "jacobi", "fpi")
+    assert acceptance(raced(0).steps(lane)) is None
+
+
+# Time
+
+
+def test_an_average_step() -> None:
+    steps = [Step(1, 0, 1, (spot(0, Status.FRESH),), Seconds(0.5, 0.25, 0.125, 0.0)),
+             Step(2, 1, 2, (spot(1, Status.FRESH),), Seconds(1.5, 0.75, 0.0, 1.0))]  # fmt: skip
+    assert step_seconds(steps) == Seconds(1.0, 0.5, 0.0625, 0.5)
+
+
+# Distance
+
+
+def law(token: int) -> Law:
+    return ((token, 0.5),)
+
+
+def refusal_then(*after: Position, status: Status = Status.RESAMPLED, draft: int | None = 1) -> list[Step]:
+    """A step that refuses position 0 and leaves drafts at 1 to 4, and one that finds `after`."""
+    left = [spot(at, Status.FORCED if at == 4 else Status.REFINED, 0.9, top=law(at)) for at in range(1, 5)]
+    return [Step(1, 0, 1, (spot(0, status, 0.9, draft=draft), *left), Seconds()), Step(2, 1, 2, after, Seconds())]
+
+
+def test_tv_is_taken_from_the_next_step_by_distance() -> None:
+    steps = refusal_then(spot(1, Status.ACCEPTED, 0.6, top_draft=law(1)), spot(2, Status.REFINED, 0.4, top_draft=law(2)))
+    found = tv_by_distance([*steps, Step(3, 2, 3, (spot(2, Status.FRESH, 0.1),), Seconds())])
+    assert found.distance.tolist() == [1, 2]
+    assert found.tv.tolist() == [0.6, 0.4]
+    assert found.pairs.tolist() == [1, 1]
+
+
+def test_tv_is_averaged_over_refusals() -> None:
+    first = refusal_then(
+        spot(1, Status.RESAMPLED, 0.6, top_draft=law(1)), spot(2, Status.REFINED, 0.4, top=law(7), top_draft=law(2))
+    )
+    found = tv_by_distance([*first, Step(3, 2, 3, (spot(2, Status.ACCEPTED, 0.2, top_draft=law(7)),), Seconds())])
+    assert found.distance.tolist() == [1, 2]
+    assert found.tv.tolist() == pytest.approx([0.4, 0.4])
+    assert found.pairs.tolist() == [2, 1]
+
+
+def test_what_is_not_the_same_drafts_next_judgement_is_left_out() -> None:
+    other_law = spot(1, Status.ACCEPTED, 0.6, top_draft=law(9))
+    unknown = spot(2, Status.REFINED, None, top_draft=law(2))
+    forced, fresh = spot(4, Status.FORCED, 0.0, top_draft=law(4)), spot(5, Status.REFINED, 0.7)
+    none = tv_by_distance(refusal_then(other_law, unknown, forced, fresh))
+    assert none.distance.tolist() == []
+
+
+@pytest.mark.parametrize(
+    ("status", "draft"), [(Status.FRESH, None), (Status.RESAMPLED, None), (Status.ACCEPTED, 1), (Status.FORCED, 1)]
+)
+def test_a_step_that_refused_nothing_disturbs_nothing(status: Status, draft: int | None) -> None:
+    steps = refusal_then(spot(1, Status.ACCEPTED, 0.6, top_draft=law(1)), status=status, draft=draft)
+    assert tv_by_distance(steps).pairs.tolist() == []
+    assert tv_by_distance(steps[:1]).pairs.tolist() == []
+
+
+def test_in_a_real_race_drafts_keep_the_law_of_the_step_before() -> None:
+    """Every draft that SJD leaves behind a refusal is judged in the next step: none is lost to the comparison of laws."""
+    steps = raced(0).steps(3)
+    behind = sum(len(step.window) for step in steps if step.committed[-1].status is Status.RESAMPLED)
+    found = tv_by_distance(steps)
+    assert found.pairs.sum() >= 0.9 * behind > 100  # a window may be shorter than what was left for it
+    assert found.distance[0] == 1
+    assert ((found.tv >= 0) & (found.tv <= 1)).all()
+
+
+def test_an_eagle_drafters_laws_are_not_the_targets_earlier_ones() -> None:
+    assert raced(0).header.lanes[6].settings.drafter == "eagle"
+    assert tv_by_distance(raced(0).steps(6)).pairs.tolist() == []
+
+
+# Runners
+
+
+def test_runners_are_the_lanes_that_made_a_step() -> None:
+    lanes = (Lane("ar"), Lane("sjd"), Lane("gsd"), Lane("sjd"), Lane("lantern"))
+    header = Header("a prompt", 1, "toy", (1, 2), 5, (-1, -1), Sampling(), lanes, "here")
+    one, two = walked(1, 1)
+    frames = (
+        Frame(0, LaneState.RACING), *(Frame(lane, LaneState.RACING, one) for lane in (1, 2, 3)),
+        Frame(1, LaneState.FINISHED, two), Frame(2, LaneState.FAILED, error="OSError: gone"), Frame(3, LaneState.STOPPED),
+    )  # fmt: skip
+    found = runners(Trace(header, frames))
+    assert [(r.index, r.name, r.lossless, r.finished, len(r.steps)) for r in found] == [
+        (1, "SJD (2)", True, True, 2), (2, "GSD", False, False, 1), (3, "SJD (4)", True, False, 1),
+    ]  # fmt: skip
