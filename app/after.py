@@ -61,7 +61,7 @@ def _figures(races: Races, number: gr.State) -> None:
             return
         with gr.Row(elem_classes="figures"):
             for figure in drawn(kept):
-                with gr.Column(min_width=420, elem_classes="figure"):
+                with gr.Column(min_width=380, elem_classes="figure"):
                     text = f"<h3>{html.escape(figure.title)}</h3><p>{html.escape(figure.sentence)}</p>"
                     gr.HTML(text, apply_default_css=False)
                     gr.Plot(figure.plot, show_label=False, container=False, elem_id=f"figure-{figure.name}")
@@ -76,9 +76,8 @@ def _what_if(races: Races) -> tuple[gr.Dropdown, list[Any], gr.HTML, Any]:
     with gr.Row():
         lane = gr.Dropdown([], label="Lane", min_width=160, elem_id="whatif-lane")
         rule = gr.Radio([(DECODERS[each].title, each) for each in RULES], value="gsd", label="Rule", min_width=160)
-        sliders = [
-            _slider(each, knob, visible=each == "gsd") for each, names in RULES.items() for knob in names
-        ]
+    with gr.Row():
+        sliders = [_slider(each, knob, visible=each == "gsd") for each, names in RULES.items() for knob in names]
     reply = gr.HTML(elem_id="whatif-answer", apply_default_css=False)
 
     def ask(request: gr.Request, lane: Any, rule: Any, *turned: Any) -> str:

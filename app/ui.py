@@ -77,7 +77,7 @@ def build(loader: Loader, facts: Facts, shelf: Shelf | None = None) -> gr.Blocks
                 with gr.Column(min_width=320), gr.Accordion("Words the model knows", open=False, elem_id="words"):
                     gr.Markdown(words)
         with gr.Row(elem_id="bring"):
-            gr.HTML('<p id="or">Or watch a recorded race:</p>', apply_default_css=False, min_width=170)
+            gr.HTML("<p>Or watch a recorded race:</p>", apply_default_css=False, min_width=170, elem_id="or")
             titles = [(title, name) for name, title in shelf.titles.items()]
             recorded = gr.Dropdown(
                 titles, value=shelf.first, label="Recorded races", container=False, min_width=200, elem_id="recorded"

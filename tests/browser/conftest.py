@@ -10,7 +10,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -23,10 +23,13 @@ from app.model import Facts, Loader
 from app.shelf import Shelf
 from app.ui import LAUNCH, build
 from engine.models.base import ImageModel
-from engine.race import Race
+from engine.race import Lane, Race
+from engine.trace import Trace
 from tests.app.conftest import Watched
+from visualize.recording import Recording, record
 
 ROOT = Path(__file__).parent.parent.parent
+TOURED = ("ar", "jacobi", "sjd", "gsd", "lantern", "sjd-pac")
 expect.set_options(timeout=20_000)  # a shared machine may be slow; nothing waits longer than it must
 QUIET = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
          "--disable-component-update", "--disable-sync"]  # fmt: skip
@@ -66,6 +69,12 @@ def served(model: ImageModel, shelf: Path = Path("nowhere")) -> Iterator[str]:
         demo.close()
 
 
+def recorded(prompt: str, lanes: Sequence[str]) -> Recording:
+    """A race over a toy, run here and now."""
+    race = Race(model := Watched(), [Lane(name) for name in lanes], prompt, 7)
+    return record(Trace.of(race, list(race)), model)
+
+
 @pytest.fixture(scope="session")
 def browser() -> Iterator[Browser]:
     binary = shutil.which("chromium") or shutil.which("chromium-browser")
@@ -86,6 +95,22 @@ def quick_model() -> Watched:
 def quick(quick_model: Watched) -> Iterator[str]:
     """A page whose races take a moment."""
     with served(quick_model) as url:
+        yield url
+
+
+@pytest.fixture(scope="session")
+def shelf(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Recorded races over a toy: a duel, and one of many lanes for the tour."""
+    folder = tmp_path_factory.mktemp("races")
+    for name, prompt, lanes in (("duel", "cactus on yellow sand", ("ar", "sjd")), ("tour", "the tour", TOURED)):
+        (folder / f"{name}.json").write_text(recorded(prompt, lanes).dumps())
+    return folder
+
+
+@pytest.fixture(scope="module")
+def shelved(shelf: Path, quick_model: Watched) -> Iterator[str]:
+    """A page that opens on a recorded race."""
+    with served(quick_model, shelf) as url:
         yield url
 
 

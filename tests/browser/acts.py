@@ -1,0 +1,77 @@
+"""What visitors do, and what they wait for."""
+
+from __future__ import annotations
+
+from playwright.sync_api import Page, expect
+
+from engine.decoders import DECODERS
+
+INJECTIONS = (
+    "<img src=x onerror=window.hit=1>",
+    "<script>window.hit=1</script>",
+    "${window.hit=1}",
+    "`${window.hit=1}`",
+    "{{constructor.constructor('window.hit=1')()}}",
+    "{{{window.hit=1}}}",
+    "\\` ' \" </p><svg onload=window.hit=1>",
+    "javascript:window.hit=1",
+)
+PROMPT = "red apple on sky clouds"
+
+
+def race(page: Page, prompt: str = PROMPT, seed: int = 7, lanes: tuple[str, ...] = ("ar", "sjd")) -> None:
+    """Fills in the form and presses Race."""
+    page.locator("#prompt input, #prompt textarea").fill(prompt)
+    page.locator("#seed input").fill(str(seed))
+    for name, decoder in DECODERS.items():
+        page.get_by_role("checkbox", name=decoder.title, exact=True).set_checked(name in lanes)
+    page.locator("#race").click()
+
+
+def state(page: Page, name: str) -> None:
+    expect(page.locator(".board")).to_have_attribute("data-state", name, timeout=180_000)
+
+
+def finished(page: Page) -> None:
+    """Waits for the finish of a live race."""
+    expect(page.locator(".board .meta")).not_to_contain_text("recorded")
+    expect(page.locator(".board")).to_have_attribute("data-done", "1", timeout=180_000)
+    state(page, "finished")
+
+
+def running(page: Page) -> None:
+    """Waits until a race is on and has shown its first steps."""
+    state(page, "racing")
+    expect(page.locator(".lane .passes").first).not_to_have_text("0", timeout=20_000)
+
+
+def prompted(page: Page, text: str) -> None:
+    """Waits until a race with this prompt is on the board."""
+    expect(page.locator(".board .prompt")).to_have_text(text, use_inner_text=True)
+
+
+def hashes(page: Page, what: str = "hash") -> list[str]:
+    return page.eval_on_selector_all(".lane", f"lanes => lanes.map(lane => lane.dataset.{what})")
+
+
+def at(page: Page) -> float:
+    """The instant on the board's clock."""
+    return float(page.locator(".board").get_attribute("data-t"))
+
+
+def key(page: Page, *names: str) -> None:
+    """Presses keys with nothing focused."""
+    page.evaluate("document.activeElement.blur()")
+    for name in names:
+        page.keyboard.press(name)
+
+
+def wide(page: Page) -> int:
+    """By how many pixels the page is wider than its window."""
+    return page.evaluate("document.documentElement.scrollWidth - innerWidth")
+
+
+def unhurt(page: Page) -> None:
+    """Nothing that a visitor wrote has run, or become an element."""
+    assert page.evaluate("window.hit") is None
+    assert page.locator(".board img, .board .head svg, .board script, .board iframe, #notice img, #whatif img").count() == 0

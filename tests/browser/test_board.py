@@ -1,0 +1,174 @@
+"""The board under a visitor's hands: time, layers, lanes and tokens, on live and on recorded races alike."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from playwright.sync_api import Page, expect
+from plotly.colors import sequential
+
+from engine.race import Lane, Race
+from tests.browser.acts import PROMPT, at, finished, hashes, key, prompted, race
+from visualize.layers import Layer
+
+
+@pytest.fixture
+def page(shelved, open_page) -> Page:
+    """A page that shows a recorded race, at its start and standing still."""
+    page = open_page(shelved)
+    prompted(page, "cactus on yellow sand")
+    page.locator(".scrub").focus()
+    page.keyboard.press("Home")
+    expect(page.locator(".board")).to_have_attribute("data-t", "0")
+    expect(page.locator(".board")).to_have_attribute("data-playing", "0")
+    return page
+
+
+def test_the_page_opens_on_a_recorded_race_and_plays_it(shelved, open_page) -> None:
+    page = open_page(shelved)
+    prompted(page, "cactus on yellow sand")
+    expect(page.locator(".board .meta")).to_contain_text("recorded")
+    expect(page.locator(".board")).to_have_attribute("data-state", "finished", timeout=60_000)
+    expect(page.locator(".lane .place-seconds.first")).to_have_text("1st")
+
+
+def test_play_pause_and_speed(page) -> None:
+    page.locator(".clocks button", has_text="Passes").click()
+    page.locator(".speed").select_option("0.25")
+    key(page, " ")
+    page.wait_for_function("Number(document.querySelector('.board').dataset.t) > 0")
+    key(page, " ")
+    expect(page.locator(".board")).to_have_attribute("data-playing", "0")
+    stands = at(page)
+    assert stands > 0
+    page.wait_for_timeout(200)
+    assert at(page) == stands
+    page.locator(".speed").select_option("16")
+    page.get_by_role("button", name="Play", exact=True).click()
+    expect(page.locator(".board")).to_have_attribute("data-state", "finished")
+
+
+def test_scrubbing_shows_every_instant_again_as_it_was(page) -> None:
+    page.locator(".clocks button", has_text="Passes").click()
+    seen = []
+    for t in (3, 11, 20, 3):
+        page.locator(".scrub").fill(str(t))
+        expect(page.locator(".lane[data-lane='ar']")).to_have_attribute("data-step", str(t))
+        expect(page.locator(".lane[data-lane='ar'] .passes")).to_have_text(str(t))
+        seen.append((hashes(page), hashes(page, "marks")))
+    assert seen[0] == seen[3]
+    assert len({hashes[0] for hashes, _ in seen}) == 3
+
+
+def test_keys_step_and_jump_to_the_finishes(page) -> None:
+    page.locator(".clocks button", has_text="Passes").click()
+    key(page, "ArrowRight", "ArrowRight")
+    expect(page.locator(".board")).to_have_attribute("data-t", "2")
+    key(page, "ArrowLeft")
+    expect(page.locator(".board")).to_have_attribute("data-t", "1")
+    key(page, "Shift+ArrowRight")
+    expect(page.locator(".lane[data-state='finished']")).to_have_count(1)
+    key(page, "Shift+ArrowRight")
+    expect(page.locator(".lane[data-state='finished']")).to_have_count(2)
+    assert at(page) == 36
+    key(page, "Shift+ArrowLeft", "Shift+ArrowLeft")
+    expect(page.locator(".board")).to_have_attribute("data-t", "0")
+
+
+def test_a_lane_is_hidden_and_shown_by_its_number(page) -> None:
+    key(page, "1")
+    expect(page.locator(".lane[data-lane='ar']")).to_be_hidden()
+    key(page, "1")
+    expect(page.locator(".lane[data-lane='ar']")).to_be_visible()
+    page.get_by_role("button", name="Show SJD").click()
+    expect(page.locator(".lane[data-lane='sjd']")).to_be_hidden()
+
+
+def test_l_goes_through_the_layers_and_each_has_a_legend(page) -> None:
+    page.locator(".scrub").fill("0.001")
+    page.locator(".clocks button", has_text="Passes").click()
+    page.locator(".scrub").fill("12")
+    drawn = set()
+    for layer in Layer:
+        expect(page.locator(".board")).to_have_attribute("data-layer", layer.value)
+        expect(page.locator(f"[data-layer='{layer.value}'][aria-pressed='true']").last).to_be_visible()
+        expect(page.locator(".legend")).not_to_be_empty()
+        drawn.add(page.eval_on_selector(".lane[data-lane='sjd'] canvas", "canvas => canvas.toDataURL()"))
+        key(page, "l")
+    expect(page.locator(".board")).to_have_attribute("data-layer", "picture")
+    assert len(drawn) == len(Layer)
+
+
+def test_a_token_tells_its_life(page) -> None:
+    page.locator(".scrub").fill(page.locator(".scrub").get_attribute("max"))
+    page.locator(".lane[data-lane='sjd'] canvas").click(position={"x": 5, "y": 5})
+    panel = page.locator(".token")
+    expect(panel).to_be_visible()
+    first = panel.inner_text()
+    page.locator(".lane[data-lane='sjd'] canvas").focus()
+    page.keyboard.press("ArrowRight")
+    page.wait_for_function("before => document.querySelector('.token').innerText !== before", arg=first)
+    key(page, "Escape")
+    expect(panel).to_be_hidden()
+
+
+def test_a_live_race_is_scrubbed_like_a_recorded_one(quick, open_page) -> None:
+    page = open_page(quick)
+    race(page)
+    finished(page)
+    end = hashes(page)
+    page.locator(".clocks button", has_text="Passes").click()
+    expect(page.locator(".clock-value")).to_have_text("36")
+    page.locator(".scrub").fill("5")
+    expect(page.locator(".board")).to_have_attribute("data-state", "replay")
+    expect(page.locator(".finish")).to_be_hidden()
+    page.locator(".scrub").fill("36")
+    expect(page.locator(".finish")).to_be_visible()
+    assert hashes(page) == end
+
+
+def test_heat_map_has_the_scales_colours(quick, quick_model, open_page) -> None:
+    page = open_page(quick)
+    race(page, lanes=("ar",))
+    finished(page)
+    page.get_by_role("button", name="Top-1 p").click()
+    expect(page.locator(".legend")).to_contain_text("0.25")
+    drawn = page.eval_on_selector(
+        ".lane canvas",
+        "canvas => [...Array(36).keys()].map(i => [...canvas.getContext('2d').getImageData("
+        "(i % 6 + 0.5) * canvas.width / 6, (Math.floor(i / 6) + 0.5) * canvas.height / 6, 1, 1).data].slice(0, 3))",
+    )
+    steps = Race(quick_model, [Lane("ar")], PROMPT, 7, quick_model.sampling)
+    shares = [frame.step.committed[0].top1 for frame in steps if frame.step]
+    stops = [[int(stop[i : i + 2], 16) for i in (1, 3, 5)] for stop in sequential.Viridis]
+    scale = np.array([np.interp(shares, np.linspace(0, 1, len(stops)), channel) for channel in zip(*stops, strict=True)])
+    assert np.abs(scale.T - drawn).max() < 2
+
+
+def test_keyboard_reaches_everything(quick, open_page) -> None:
+    page = open_page(quick)
+    page.locator("#prompt input, #prompt textarea").focus()
+    page.keyboard.press("Enter")
+    finished(page)
+    wanted = {"Roll", "Race", "Stop", "Picture", "Strips", "Seconds", "Passes", "Tour", "Open a trace", "Copy link", "Make"}
+    page.locator("#takeaway > button").click()
+    seen = set()
+    for _ in range(90):
+        page.keyboard.press("Tab")
+        seen.add(page.evaluate("document.activeElement.textContent.trim()"))
+    page.keyboard.press("Home")
+    page.evaluate("document.body.focus()")
+    for _ in range(90):
+        if wanted <= seen:
+            break
+        page.keyboard.press("Tab")
+        seen.add(page.evaluate("document.activeElement.textContent.trim()"))
+    assert wanted <= seen
+
+
+def test_canvases_say_what_they_show(quick, open_page) -> None:
+    page = open_page(quick)
+    race(page)
+    finished(page)
+    expect(page.locator(".lane[data-lane='sjd'] canvas")).to_have_attribute("aria-label", "SJD: 100% of the picture, finished")
+    expect(page.locator(".live")).to_contain_text("The race is over.")

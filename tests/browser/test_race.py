@@ -1,0 +1,103 @@
+"""Races on the page as its visitors meet it."""
+
+from __future__ import annotations
+
+from playwright.sync_api import expect
+
+from app.model import load_embedded
+from engine.decoders import DECODERS
+from tests.browser.acts import INJECTIONS, finished, prompted, race, running, state, unhurt
+from tests.browser.conftest import wait_until
+from visualize.board import token_hash
+
+
+def test_race_draws_what_the_decoders_decode(real, open_page) -> None:
+    page = open_page(real)
+    race(page, lanes=("sjd", "sjd-pac"))
+    finished(page)
+    model = load_embedded()
+    for name in ("sjd", "sjd-pac"):
+        tokens = DECODERS[name](model, None, model.sampling).generate("red apple on sky clouds", 7)
+        expect(page.locator(f".lane[data-lane='{name}']")).to_have_attribute("data-hash", token_hash(tokens))
+    expect(page.locator(".results tr")).to_have_count(3)
+    expect(page.locator(".by-seconds li .rank").first).to_have_text("1")
+    expect(page.locator(".why")).to_contain_text("Fewer passes are not proportionally fewer seconds")
+
+
+def test_stop_ends_the_race_within_two_steps_and_the_next_one_runs(held, held_model, stops, open_page) -> None:
+    page = open_page(held)
+    race(page)
+    running(page)
+    before = held_model.passes
+    page.locator("#stop").click()
+    wait_until(lambda: len(stops) > 0)
+    held_model.release()
+    state(page, "stopped")
+    wait_until(lambda: held_model.open == 0)
+    assert held_model.passes - before <= 6 + 2  # six were let through before the race was held
+    expect(page.locator(".lane[data-state='stopped']")).to_have_count(2)
+    race(page)
+    finished(page)
+
+
+def test_closed_tab_ends_the_race_within_two_steps(held, held_model, stops, open_page) -> None:
+    page = open_page(held)
+    race(page)
+    running(page)
+    before = held_model.passes
+    page.close()
+    wait_until(lambda: len(stops) > 0)
+    held_model.release()
+    wait_until(lambda: held_model.open == 0)
+    assert held_model.passes - before <= 6 + 2
+
+
+def test_second_visitor_waits_sees_it_and_is_served(held, held_model, open_page) -> None:
+    first, second = open_page(held), open_page(held)
+    race(first)
+    running(first)
+    race(second, lanes=("sjd",))
+    expect(second.locator("#status")).to_contain_text("queue", timeout=20_000)
+    held_model.release()
+    finished(first)
+    finished(second)
+
+
+def test_empty_prompt_gets_a_message_and_leaves_the_page_usable(quick, open_page) -> None:
+    page = open_page(quick)
+    race(page, prompt="")
+    expect(page.get_by_text("the prompt is empty")).to_be_visible()
+    race(page)
+    finished(page)
+
+
+def test_prompts_are_shown_as_text_whatever_they_hold(quick, open_page) -> None:
+    page = open_page(quick)
+    for seed, prompt in enumerate(INJECTIONS):
+        race(page, prompt=prompt, seed=seed, lanes=("sjd",))
+        prompted(page, prompt)
+        expect(page.locator(".board .meta")).to_contain_text(f"seed {seed} ")
+        finished(page)
+    unhurt(page)
+
+
+def test_failed_lane_says_so_and_the_others_finish(quick, quick_model, open_page, monkeypatch) -> None:
+    class Broken:
+        def extend(self, *_):
+            raise RuntimeError("<b>no drafter today</b>")
+
+    monkeypatch.setattr(quick_model, "drafter", Broken())
+    page = open_page(quick)
+    race(page, lanes=("sjd", "lantern"))
+    finished(page)
+    expect(page.locator(".lane[data-lane='lantern'] .error")).to_contain_text("<b>no drafter today</b>")
+    expect(page.locator(".lane[data-lane='sjd']")).to_have_attribute("data-state", "finished")
+
+
+def test_the_die_rolls_another_seed(quick, open_page) -> None:
+    page = open_page(quick)
+    before = page.locator("#seed input").input_value()
+    page.locator("#roll").click()
+    expect(page.locator("#seed input")).not_to_have_value(before)
+
+

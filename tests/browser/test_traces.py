@@ -1,0 +1,114 @@
+"""Traces come back: from the shelf, from a file, dropped onto the board; and files that are none do no harm."""
+
+from __future__ import annotations
+
+import base64
+import json
+import re
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from engine.records import Frame, LaneState
+from tests.browser.acts import INJECTIONS, finished, hashes, prompted, race, unhurt
+from tests.browser.conftest import recorded
+from visualize.recording import Recording
+
+DROP = """([text, name]) => {
+  const bytes = Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0));
+  const transfer = new DataTransfer();
+  transfer.items.add(new File([bytes], name));
+  const target = document.querySelector(".board .lanes");
+  for (const kind of ["dragenter", "dragover", "drop"]) {
+    target.dispatchEvent(new DragEvent(kind, { dataTransfer: transfer, bubbles: true, cancelable: true }));
+  }
+}"""
+
+
+def upload(page: Page, text: str | bytes, name: str = "race.json") -> None:
+    data = text.encode() if isinstance(text, str) else text
+    page.locator("#open input[type=file], input#open, #bring input[type=file]").first.set_input_files(
+        {"name": name, "mimeType": "application/json", "buffer": data}
+    )
+
+
+def drop(page: Page, text: str | bytes, name: str = "race.json") -> None:
+    data = text.encode() if isinstance(text, str) else text
+    page.evaluate(DROP, [base64.b64encode(data).decode(), name])
+
+
+@pytest.mark.parametrize("bring", [upload, drop])
+def test_a_trace_is_played_as_it_was_raced(quick, open_page, bring) -> None:
+    page = open_page(quick)
+    race(page, prompt="octopus", lanes=("ar", "sjd", "sjd-pac"))
+    finished(page)
+    page.locator("#takeaway > button").click()
+    page.locator("#make").click()
+    with page.expect_download() as taken:
+        page.locator("#made a[download]").click(timeout=60_000)
+    end = hashes(page)
+    other = open_page(quick)
+    bring(other, Path(taken.value.path()).read_text())
+    prompted(other, "octopus")
+    expect(other.locator(".board")).to_have_attribute("data-state", "finished", timeout=60_000)
+    assert hashes(other) == end
+
+
+def test_a_recorded_race_is_chosen_by_its_prompt(shelved, open_page) -> None:
+    page = open_page(shelved)
+    prompted(page, "cactus on yellow sand")
+    page.locator("#recorded input").click()
+    page.get_by_role("option", name="the tour").click()
+    prompted(page, "the tour")
+
+
+@pytest.mark.parametrize("bring", [upload, drop])
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("", "not JSON|empty"),
+        ("<img src=x onerror=window.hit=1>", "not JSON"),
+        (b"\x89PNG\r\n\x1a\n" + bytes(200), "not JSON"),
+        ('{"format": "photo-finish-trace", "version": 99}', "version 99"),
+        ('{"format": "photo-finish-trace", "version": 2, "header": {"prompt": "<svg onload=window.hit=1>"}}', "damaged"),
+    ],
+)
+def test_a_file_that_is_no_trace_gets_a_message_and_leaves_the_board(shelved, open_page, bring, text, words) -> None:
+    page = open_page(shelved)
+    prompted(page, "cactus on yellow sand")
+    bring(page, text)
+    expect(page.locator(".toast-body")).to_contain_text(re.compile(words))
+    prompted(page, "cactus on yellow sand")
+    unhurt(page)
+
+
+def hostile(text: str) -> Recording:
+    """A race of which every text that a file may choose is `text`."""
+    race = recorded("x", ("ar", "sjd"))
+    header = replace(race.trace.header, prompt=text, model=text, machine=text)
+    failed = Frame(1, LaneState.FAILED, error=text)
+    frames = [frame for frame in race.trace.frames if frame.lane == 0 or frame.state is LaneState.RACING]
+    return Recording(replace(race.trace, header=header, frames=(*frames, failed)), race.pictures)
+
+
+def test_texts_of_a_file_are_shown_as_text_whatever_they_hold(quick, open_page) -> None:
+    page = open_page(quick)
+    for text in INJECTIONS:
+        upload(page, hostile(text).dumps())
+        prompted(page, text)
+        expect(page.locator(".lane[data-lane='sjd'] .error")).to_contain_text(text, use_inner_text=True)
+        expect(page.locator(".board .meta")).to_contain_text(f"model {text}", use_inner_text=True)
+    page.locator("#decided > button").click()
+    expect(page.locator("#decided .js-plotly-plot").first).to_be_visible()
+    unhurt(page)
+
+
+def test_names_of_decoders_in_a_file_are_those_that_there_are(quick, open_page) -> None:
+    page = open_page(quick)
+    file = json.loads(recorded("x", ("ar",)).dumps())
+    file["header"]["lanes"][0]["decoder"] = "<img src=x onerror=window.hit=1>"
+    upload(page, json.dumps(file))
+    expect(page.locator(".toast-body")).to_contain_text("decoder that is not known here")
+    unhurt(page)
