@@ -113,7 +113,7 @@ function mountBoard(root, watch, stopped, needTour) {
     if ("hidden" in plain) plain.hidden = new Set(plain.hidden);
     Object.assign(state, plain);
     if (live) Object.assign(state, { live: true, playing: false });
-    if (step !== undefined) moveTo(step ? state.race.lanes[lane].steps[step - 1][state.clock] : 0);
+    if (step !== undefined) moveTo(clockAt(state.race.lanes[lane], state.clock, step));
     if (t !== undefined) moveTo(t);
     if (playing !== undefined) play(playing);
     if ("hidden" in plain || "present" in plain) arrange();
@@ -173,7 +173,7 @@ function mountBoard(root, watch, stopped, needTour) {
       drawLane(one.canvas, one.plane, race.lanes[i], view, race.grid, mine);
     });
     drawHead();
-    controls.drawControls(length());
+    controls.drawControls(state.live ? state.t : length());
     drawLegend(part("legend"), layer, race);
     drawFinish(part("finish"), race.snapshot, cards, over());
     drawToken(part("token"), state, steps);
@@ -185,7 +185,7 @@ function mountBoard(root, watch, stopped, needTour) {
     const { snapshot } = race;
     const values = {
       state: state.live ? snapshot.state : "replay", seq: snapshot.seq, done: Number(over() && state.live), layer: state.layer,
-      clock, t, playing: Number(state.playing), present: Number(state.present),
+      clock, t: Number(t.toFixed(6)), playing: Number(state.playing), present: Number(state.present),
     };
     for (const [name, value] of Object.entries(values)) attribute(board, "data-" + name, value);
     say(part("clock-value"), clock === "seconds" ? inSeconds(t) : Math.floor(t));

@@ -19,8 +19,7 @@ function finishTarget({ race, clock, t }, back) {
 function sameInstant({ race, clock, t, cell }, other) {
   const slowest = () => race.lanes.reduce((a, b) => (clockOf(b, clock) > clockOf(a, clock) ? b : a));
   const lane = cell ? race.lanes[cell.lane] : slowest();
-  const k = stepAt(lane, clock, t);
-  return k ? lane.steps[k - 1][other] : 0;
+  return clockAt(lane, other, stepAt(lane, clock, t));
 }
 
 // Wires the controls of the board to `go`. Returns what draws them as the state is.
@@ -65,7 +64,10 @@ function bindControls(board, { state, go }) {
   part("stepping").addEventListener("change", () => {
     go({ stepping: part("stepping").value === "" ? null : Number(part("stepping").value) });
   });
-  part("scrub").addEventListener("input", () => go({ t: Number(part("scrub").value) }));
+  part("scrub").addEventListener("input", () => {
+    const { value, max } = part("scrub");
+    go(Number(value) < Number(max) ? { t: Number(value) } : { live: true });
+  });
   const clicks = {
     "previous-finish": () => finish(true), "step-back": () => step(true), play: toggle, "step-on": () => step(false),
     "next-finish": () => finish(false), "live-button": () => go({ live: true }), stage, help,

@@ -80,7 +80,7 @@ function drawFlags(panel, race, clock, length) {
   panel.dataset.key = key;
   let [edge, level] = [-Infinity, 0];
   panel.replaceChildren(...done.map((i) => {
-    const share = length ? clockOf(race.lanes[i], clock) / length : 0;
+    const share = length ? Math.min(1, clockOf(race.lanes[i], clock) / length) : 0;
     const flag = make("i", share > 0.97 ? "flag inwards" : "flag");
     flag.append(make("b", "", i + 1));
     flag.style.left = `${100 * share}%`;

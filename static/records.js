@@ -319,8 +319,9 @@ function hashesOf(lane, view) {
   return [hashText(tokens), hashText(marks)];
 }
 
-// A lane's clock after its last step so far, and the slowest lane's: how long the race is.
-const clockOf = (lane, clock) => (lane.count ? lane.steps[lane.count - 1][clock] : 0);
+// A lane's clock after its k-th step, after its last so far, and the slowest lane's: how long the race is.
+const clockAt = (lane, clock, k) => lane.steps[Math.min(k, lane.count) - 1]?.[clock] ?? 0;
+const clockOf = (lane, clock) => clockAt(lane, clock, lane.count);
 const lengthOf = (race, clock) => Math.max(0, ...race.lanes.map((lane) => clockOf(lane, clock)));
 
 // The race's clock while it runs: that of the running lane which is furthest behind; then the slowest lane's.
