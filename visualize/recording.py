@@ -24,7 +24,7 @@ from visualize.strips import canvas, webp
 from visualize.swatches import COLUMNS, SIDE, sheet
 from visualize.wire import LIMIT, LONGEST, MAX_SIBLINGS
 
-MAX_PATCH, MAX_SIDE, MAX_PIXELS = 32, 4096, 2**25  # of a token's side; of a picture's side; of all the lanes' pictures
+MAX_PATCH, MAX_SIDE, MAX_PIXELS = 32, 4096, 2**23  # of a token's side; of a picture's side; of all lanes' pictures
 
 # What base64 and PIL raise at what they cannot, or will not, read.
 _BOMBS = (Image.DecompressionBombError, Image.DecompressionBombWarning)

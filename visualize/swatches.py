@@ -23,16 +23,16 @@ def swatches(pixels: Callable[[np.ndarray], np.ndarray], codes: int) -> bytes:
     SIDE. At most 65,504 codes: no WebP file is higher. Takes seconds, so it is worth keeping.
     """
     rows = -(-codes // COLUMNS)
-    sheet = np.full((rows, COLUMNS, SIDE, SIDE, 3), 255, np.uint8)
-    flat = sheet.reshape(rows * COLUMNS, SIDE, SIDE, 3)
+    tiles = np.full((rows, COLUMNS, SIDE, SIDE, 3), 255, np.uint8)
+    flat = tiles.reshape(rows * COLUMNS, SIDE, SIDE, 3)
     for start in range(0, codes, BATCH):
         batch = np.arange(start, min(codes, start + BATCH))
-        pictures = pixels(np.broadcast_to(batch[:, None, None], (len(batch), 3, 3)))
+        pictures = pixels(batch[:, None, None].repeat(3, 1).repeat(3, 2))
         side = pictures.shape[1] // 3
         for code, picture in zip(batch, pictures[:, side : 2 * side, side : 2 * side], strict=True):
             flat[code] = np.asarray(Image.fromarray(picture).resize((SIDE, SIDE), Image.Resampling.BOX))
     buffer = io.BytesIO()
-    image = Image.fromarray(sheet.swapaxes(1, 2).reshape(rows * SIDE, COLUMNS * SIDE, 3))
+    image = Image.fromarray(tiles.swapaxes(1, 2).reshape(rows * SIDE, COLUMNS * SIDE, 3))
     image.save(buffer, "WEBP", quality=80, method=6)
     return buffer.getvalue()
 

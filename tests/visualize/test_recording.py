@@ -19,7 +19,7 @@ from engine.trace import MAX_BYTES, Trace, TraceError
 from tests.toy import Toy
 from tests.visualize.races import toy_trace
 from visualize.board import replay
-from visualize.recording import MAX_SIDE, Pictures, Recording, pixels, record
+from visualize.recording import Pictures, Recording, pixels, record
 from visualize.strips import webp
 from visualize.swatches import sheet
 
@@ -164,15 +164,15 @@ def test_all_pictures_together_are_bounded() -> None:
     """Each alone is within bounds; together they would be too much to draw."""
     trace, model = toy_trace(("ar",) * 8, side=1)
     header = replace(trace.header, grid=(128, 128), forced_ids=(-1,) * 128**2)
-    side = file(MAX_SIDE, MAX_SIDE, lossless=True, method=0, quality=0)
+    large = file(2048, 2048, lossless=True, method=0, quality=0)
     for count, fits in ((1, True), (8, False)):
         few = replace(trace, header=replace(header, lanes=header.lanes[:count]), frames=())
-        given = {"swatches": base64.b64encode(sheet(model)).decode(), "lanes": [side] + [None] * (count - 1)}
+        given = {"swatches": base64.b64encode(sheet(model)).decode(), "lanes": [large] + [None] * (count - 1)}
         text = json.dumps(json.loads(few.dumps()) | {"pictures": given})
         if fits:
             assert Recording.loads(text).pictures.lanes[0]
         else:
-            assert "4096 x 4096 pixels" in refused(text)
+            assert "2048 x 2048 pixels" in refused(text)
 
 
 def test_a_file_over_the_cap_is_refused_unread() -> None:
@@ -318,6 +318,17 @@ def test_half_a_surrogate_pair_is_refused(name) -> None:
     data = json.loads(TEXT)
     data["order"][-1] = [0, "failed", False, "\ud83c"]
     loads_or_says(json.dumps(data))
+
+
+def test_a_long_picture_is_refused() -> None:
+    for width, fits in ((128, True), (129, False)):
+        header = replace(TRACE.header, grid=(1, width), forced_ids=(-1,) * width)
+        lane = webp(np.zeros((32, 32 * width, 3), np.uint8), None)
+        text = Recording(replace(TRACE, header=header, frames=()), Pictures(sheet(MODEL), (lane, None, None))).dumps()
+        if fits:
+            assert Recording.loads(text).pictures.lanes[0] == lane
+        else:
+            assert "4128 x 32 pixels" in refused(text)
 
 
 def test_pictures_of_any_shape_of_grid() -> None:
