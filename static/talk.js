@@ -27,6 +27,7 @@ function mountTour(root, board) {
     if (!found.chapters.length) return void draw();
     tour = { ...found, at: 0, race: raceKey(race), before: { layer, clock, hidden: new Set(hidden), cell, t, playing: false } };
     show(0);
+    if (!board.state.present) panel.scrollIntoView({ block: "nearest" });
   }
 
   function show(at) {
@@ -158,6 +159,7 @@ function toggleHelp(root) {
   dialog.setAttribute("aria-label", "Keys and words");
   const close = make("button", "keys-close", "Close");
   close.type = "button";
+  dialog.append(close);
   for (const [title, rows] of [["Keys", KEYS], ["Words", GLOSSARY]]) {
     const table = make("table", "");
     table.append(make("caption", "", title));
@@ -169,7 +171,6 @@ function toggleHelp(root) {
     }
     dialog.append(table);
   }
-  dialog.append(close);
   dialog.addEventListener("click", () => dialog.close());
   dialog.addEventListener("close", () => dialog.remove());
   dialog.addEventListener("keydown", (event) => {

@@ -139,7 +139,7 @@ function whoSpoke(view, record) {
 
 function lawsOf(view, record) {
   return [
-    lawOf(view, record, `p: the model's law at pass ${record.pass}`, record.top, record.p, record.topDraft),
+    lawOf(view, record, "p: the model's law", record.top, record.p, record.topDraft),
     lawOf(view, record, `q: ${sourceOf(view.lane, record)}`, record.topDraft, record.q, record.top),
   ];
 }
@@ -160,7 +160,7 @@ function lawOf({ codes }, { draft, token, committed }, title, top, share, other)
   const scale = Math.max(0, ...top.map(([, p]) => p), ...other.map(([, p]) => p)) || 1;
   if (!rows.length) figure.append(make("p", "law-none", "Nothing recorded."));
   rows.forEach(([id, p], i) => {
-    const row = make("div", i >= top.length ? "law-row beyond" : "law-row");
+    const row = make("div", `law-row${i >= top.length ? " beyond" : ""}${id === draft || id === token ? " told" : ""}`);
     const bar = make("i", "law-bar");
     const fill = make("i", "law-fill");
     fill.style.width = `${(100 * p) / scale}%`;
@@ -185,13 +185,14 @@ function lawOf({ codes }, { draft, token, committed }, title, top, share, other)
 function kinOf({ lane, codes }, { kin, draft }) {
   const figure = make("figure", "kin");
   const group = lane.decoder === "gsd";
-  const title = group ? `The draft's group C, ${countOf(kin.count, "token")} of much the same probability`
-    : `The draft's neighbourhood A: itself and its ${countOf(kin.count - 1, "nearest token")} in the codebook`;
+  const title = group ? `The draft's group C: ${countOf(kin.count, "token")} about as probable`
+    : kin.count === 1 ? "The draft's neighbourhood A: no neighbour lends" : `The draft's neighbourhood A: it and the nearest ${kin.count - 1}`;
   const swatches = make("div", "kin-swatches");
   for (const token of kin.tokens) swatches.append(swatchOf(token, codes, 28, token === draft ? "draft" : ""));
   if (kin.count > kin.tokens.length) swatches.append(make("span", "", `and ${kin.count - kin.tokens.length} more`));
-  const masses = make("p", "", `${chance(kin.p)} of p against ${chance(kin.q)} of q${group ? "" : " on the draft alone"}`
-    + `: ratio ${kin.q > 0 ? chance(kin.p / kin.q) : "–"}${kin.p >= kin.q ? ", so it counts as 1" : ""}.`);
+  const against = `${chance(kin.p)} of p against ${chance(kin.q)} of q${group ? "" : " for it alone"}`;
+  const ratio = kin.q > 0 ? `: ratio ${chance(kin.p / kin.q)}${kin.p > kin.q ? ", taken as 1" : ""}.` : ".";
+  const masses = make("p", "", against + ratio);
   figure.append(make("figcaption", "", title), swatches, masses);
   return figure;
 }
