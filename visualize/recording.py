@@ -72,7 +72,7 @@ class Recording:
 
 
 def record(trace: Trace, model: ImageModel) -> Recording:
-    """Draws the pictures of a trace with the model that raced."""
+    """Draws the pictures of a trace with the model that raced. Raises TraceError if that was another."""
     header = trace.header
     if (header.model, header.grid, header.vocab_size) != (model.name, model.grid, model.vocab_size):
         raise TraceError(f"The pictures of this trace can only be drawn by the model {header.model}; here is {model.name}.")
