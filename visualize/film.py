@@ -82,11 +82,11 @@ def film(
     played = still.length["seconds"] / speed
     if played > LONGEST:
         raise FilmError(f"The film would last {played:.0f} seconds; at most {LONGEST:.0f} are possible. A higher speed helps.")
-    count = max(1, min(how.most, round(played * how.rate)))  # frames before the finish
+    count = min(how.most, round(played * how.rate))  # frames before the finish
     times = [i * played / count for i in range(count)] + [played]
     shown = [still.length[clock] * t / played if played else still.length[clock] for t in times]
     if kind is Kind.MP4:  # players stop at the last frame
-        rest = max(1, round(HOLD * count / played)) if played else how.rate
+        rest = max(1, round(HOLD * (count / played if count else how.rate)))
         times += [played + HOLD * (i + 1) / rest for i in range(rest)]
     else:  # the finish once more at the end, since a frame lasts until the next; of the last, WebP's encoder makes it the average
         times.append((played + HOLD) * len(times) / (len(times) + 1) if kind is Kind.WEBP else played + HOLD)

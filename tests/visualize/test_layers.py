@@ -95,7 +95,7 @@ def test_scales_and_marks_are_the_page_s() -> None:
     for layer, expected in zip(scaled, said["colours"], strict=True):
         found = colours(Layer(layer["name"]), np.array([0, 0.1, 0.37, 0.5, 1]))
         assert np.abs(found.astype(int) - np.array(expected)).max() <= 1
-    assert MARKS == {status: (said["marks"][status]["shape"], said["marks"][status]["colour"]) for status in Status}
+    assert {status: (said["marks"][status]["shape"], said["marks"][status]["colour"]) for status in Status} == MARKS
     assert said["marks"][Status.REJECTED]["name"] == "rejected"
     np.testing.assert_allclose(shares(Layer.WAITING, np.array([0, 1, 5, 20]), 20), said["counts"][0])
     np.testing.assert_allclose(shares(Layer.STRIPS, np.array([1, 2, 9]), 9), said["counts"][1])

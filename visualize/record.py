@@ -1,0 +1,71 @@
+"""`python -m visualize.record [slug ..]`: races of the embedded model, made from fixed seeds and kept in static/races/.
+
+The page plays them before any model is loaded, and the tour explains one. A seed gives the same tokens wherever it is raced;
+the seconds are this machine's.
+"""
+
+from __future__ import annotations
+
+import argparse
+from dataclasses import dataclass
+from pathlib import Path
+
+import torch
+
+from engine.decoders import DECODERS
+from engine.models import load
+from engine.models.base import ImageModel
+from engine.race import Lane, Race
+from engine.trace import Trace
+from visualize.assets import STATIC
+from visualize.recording import Recording, record
+
+RACES = STATIC / "races"
+DEFAULT = tuple(name for name, decoder in DECODERS.items() if decoder.default)
+
+
+@dataclass(frozen=True, slots=True)
+class Made:
+    """A race to be recorded as <slug>.json."""
+
+    slug: str
+    prompt: str
+    seed: int
+    lanes: tuple[str, ...] = DEFAULT
+
+
+# Smooth grounds are easy to draft and textures hard; the glyphs in them lie between.
+MADE = (
+    Made("apple", "red apple on sky clouds", 21),
+    Made("cactus", "cactus on yellow sand", 2),
+    Made("frog", "frog on green gradient", 14),
+    Made("pineapple", "pineapple on yellow stripes", 4),
+    Made("tour", "sailboat on sunset clouds", 9, tuple(DECODERS)),
+)
+
+
+def make(made: Made, model: ImageModel) -> Recording:
+    """Races it here and now."""
+    race = Race(model, [Lane(name) for name in made.lanes], made.prompt, made.seed)
+    return record(Trace.of(race, list(race)), model)
+
+
+def main() -> None:
+    slugs = [made.slug for made in MADE]
+    parser = argparse.ArgumentParser(prog="python -m visualize.record", description=__doc__)
+    parser.add_argument("slugs", nargs="*", metavar="slug", help=f"which of them; all, if none is named: {', '.join(slugs)}")
+    args = parser.parse_args()
+    if strange := set(args.slugs) - set(slugs):
+        parser.error(f"there is no race {', '.join(sorted(strange))}; there are {', '.join(slugs)}")
+    torch.set_num_threads(2)  # as the page does
+    model = load("embedded")
+    RACES.mkdir(exist_ok=True)
+    for made in MADE:
+        if not args.slugs or made.slug in args.slugs:
+            path: Path = RACES / f"{made.slug}.json"
+            path.write_text(make(made, model).dumps(), "utf-8")
+            print(f"{path.name}: {path.stat().st_size / 1e6:.2f} MB")
+
+
+if __name__ == "__main__":
+    main()
