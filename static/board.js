@@ -102,7 +102,7 @@ function mountBoard(root, watch, stopped, needTour) {
     const news = snapshot.lanes
       .filter((lane, i) => before.lanes[i].state !== lane.state && ["finished", "failed"].includes(lane.state))
       .map((lane) => `${lane.title} ${lane.state} after ${lane.passes} passes, ${inSeconds(lane.seconds)} seconds.`);
-    if (snapshot.state === "finished" && before.state === "racing") news.push("The race is over.");
+    if (snapshot.state === "finished" && before.state !== "finished") news.push("The race is over.");
     if (news.length) part("live").textContent = news.join(" ");
   }
 

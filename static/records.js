@@ -11,7 +11,7 @@ const SCALES = {
 // What a lane can show. `kind`: a share from 0 to 1, a count on the race's own range, or neither.
 const LAYERS = [
   { name: "picture", title: "Picture", kind: "picture",
-    words: "Solid: committed, final. Pale in a dashed frame: drafts, which may still change. The red line is the frontier." },
+    words: "Solid: committed, final. Faint in a dashed frame: drafts, which may still change. The red line is the frontier." },
   { name: "top1", title: "Top-1 p", kind: "share", scale: "viridis",
     words: "How sure the model was: the probability of the likeliest token of its law p." },
   { name: "top1_draft", title: "Top-1 q", kind: "share", scale: "viridis",
