@@ -15,7 +15,9 @@ from engine.records import Refusal
 from engine.settings import SettingError, Settings
 from engine.trace import Trace
 
-BLOCK = 2**22  # entries of a law [N, V] that are judged at once
+BLOCK = 2**22  # entries of laws [N, V] that are judged at once
+MOST_ENTRIES = 2**26  # of all laws; more is no picture's, but would keep a machine busy for minutes
+MOST_WIDE = 512  # numbers a code, likewise
 ROUNDING = 1e-3  # less than this missing from a law is rounding
 
 
@@ -48,8 +50,8 @@ def judge_again(trace: Trace, lane: int, rule: str, settings: Settings) -> Tally
 
     The laws are those recorded: all of p and q where no more than 512 tokens had any probability. What larger laws leave out is
     spread evenly over the other tokens. The draft passes if the uniform number drawn for it lies below the rule's acceptance
-    probability, by the decoders' own functions. A settings object of another rule, an unknown rule, or no such lane raises
-    SettingError.
+    probability, by the decoders' own functions. A settings object of another rule, an unknown rule, no such lane, or a trace that
+    is too large raises SettingError.
     """
     if rule not in _RULES or not isinstance(settings, _RULES[rule][0]):
         raise SettingError(f"{rule!r:.40} is no rule to judge by, or these are not its settings: {settings!r:.200}")
@@ -60,6 +62,8 @@ def judge_again(trace: Trace, lane: int, rule: str, settings: Settings) -> Tally
         return Tally(len(refusals), None if refusals else 0)
     codes = trace.header.vocab_size
     codebook = torch.from_numpy(np.frombuffer(trace.codebook, "<f4").reshape(codes, -1).copy())
+    if len(refusals) * codes > MOST_ENTRIES or codebook.shape[1] > MOST_WIDE:
+        raise SettingError("This trace is too large for its refusals to be judged again.")
     size, accepted = max(1, BLOCK // codes), 0
     for block in (refusals[i : i + size] for i in range(0, len(refusals), size)):
         p, q = _laws(block, codes)

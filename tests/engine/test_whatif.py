@@ -217,3 +217,12 @@ def test_the_sentence_says_that_later_steps_would_have_differed() -> None:
 def test_what_cannot_be_judged_is_refused(lane: int, rule: str, settings: Settings) -> None:
     with pytest.raises(SettingError):
         judge_again(raced(), lane, rule, settings)
+
+
+def test_a_trace_beyond_any_picture_is_refused_before_it_costs_anything(monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(SettingError, match="too large"):
+        judge_again(refused(refusal(P, Q, 1, 0.5), codebook=np.zeros((5, 513), "<f4")), 0, "gsd", GSDSettings())
+    monkeypatch.setattr("engine.whatif.MOST_ENTRIES", 2 * 5)
+    judge_again(refused(*[refusal(P, Q, 1, 0.5)] * 2), 0, "gsd", GSDSettings())
+    with pytest.raises(SettingError, match="too large"):
+        judge_again(refused(*[refusal(P, Q, 1, 0.5)] * 3), 0, "gsd", GSDSettings())
