@@ -236,5 +236,3 @@ function aboutEnd(here, whole) {
   const all = `in the whole race ${percent(whole.kept, whole.tested)} did`;
   return here.refused && here.tested ? `At this pass ${here.kept} of ${here.tested} did; ${all}.` : `${capital(all)}.`;
 }
-
-if (typeof module !== "undefined") module.exports = { CHAPTERS, PAPERS, tourOf, recordsOf, median };

@@ -1,6 +1,5 @@
 // The life of a token: what every step did to one cell of one lane, and the two laws that met there.
 
-const SWATCH_COLUMNS = 32; // of the atlas of swatches: visualize/swatches.py
 const atlas = { text: "", url: "" };
 
 // The atlas as an address that a style can name; the last one's memory is given back.
@@ -18,9 +17,9 @@ function swatchOf(token, codes, side, mark = "") {
   swatch.style.width = swatch.style.height = `${side}px`;
   if (token === null || token === undefined) swatch.classList.add("nothing");
   else if (atlas.url) {
-    const [column, row] = [token % SWATCH_COLUMNS, Math.floor(token / SWATCH_COLUMNS)];
+    const [column, row] = [token % SWATCH.columns, Math.floor(token / SWATCH.columns)];
     swatch.style.backgroundImage = `url("${atlas.url}")`;
-    swatch.style.backgroundSize = `${SWATCH_COLUMNS * side}px ${Math.ceil(codes / SWATCH_COLUMNS) * side}px`;
+    swatch.style.backgroundSize = `${SWATCH.columns * side}px ${Math.ceil(codes / SWATCH.columns) * side}px`;
     swatch.style.backgroundPosition = `${-column * side}px ${-row * side}px`;
   }
   swatch.title = isKnown(token) ? `token ${token}` : "no token";

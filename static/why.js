@@ -179,7 +179,3 @@ function judgedInWords(decoder, record) {
   }
   return (accepted ? "accepted" : "refused") + test;
 }
-
-if (typeof module !== "undefined") {
-  module.exports = { DID, chance, versus, isKnown, inTimes, countOf, lifeOf, savedByKin, whyToken, judgedInWords };
-}

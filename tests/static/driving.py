@@ -13,7 +13,7 @@ from typing import Any
 from visualize.assets import STATIC
 
 # The files that can be tested without a page, pasted together as they are there.
-PURE = ("records.js", "draw.js", "panels.js", "controls.js")
+PURE = ("records.js", "draw.js", "panels.js", "why.js", "chapters.js", "controls.js")
 NONE = 65535
 GROWING = ("steps", "cells", "laws", "kin", "siblings")
 ACCEPTED, RESAMPLED, FRESH, FORCED, REFINED, REJECTED = range(6)
