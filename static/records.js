@@ -24,7 +24,7 @@ const LAYERS = [
   { name: "waiting", title: "Waiting", kind: "count", scale: "magma", unit: "passes",
     words: "For how many passes a token was refined before it was committed; of a draft, so far." },
   { name: "strips", title: "Strips", kind: "count", scale: "magma", unit: "tokens",
-    words: "How long the run was in which a token was committed: the tokens that one step made final." },
+    words: "How long the run was in which a token was committed: the tokens that one step made final. A notch begins each run." },
 ];
 const layerOf = (name) => LAYERS.find((layer) => layer.name === name);
 
