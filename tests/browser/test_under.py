@@ -1,0 +1,152 @@
+"""Under the board: what decided the race, what other rules would have done, and the race to take away."""
+
+from __future__ import annotations
+
+import csv
+import io
+from pathlib import Path
+
+import av
+import pytest
+from PIL import Image
+from playwright.sync_api import Page, expect
+
+from tests.browser.acts import finished, prompted, race, running, state
+from visualize.figures import figures
+from visualize.recording import Recording
+
+
+def unfold(page: Page, section: str) -> None:
+    page.locator(f"#{section} > button").click()
+
+
+def choose(page: Page, field: str, option: str) -> None:
+    page.locator(f"#{field} input").click()
+    page.get_by_role("option", name=option, exact=True).click()
+
+
+def taken(page: Page, kind: str) -> Path:
+    """Makes a file and downloads it."""
+    choose(page, "take-kind", kind)
+    page.locator("#make").click()
+    with page.expect_download(timeout=120_000) as download:
+        page.locator("#made a[download]").first.click(timeout=120_000)
+    path = Path(download.value.path())
+    return path.rename(path.with_name(download.value.suggested_filename))
+
+
+@pytest.fixture
+def page(shelved, open_page) -> Page:
+    """A page whose visitor has unfolded everything."""
+    page = open_page(shelved)
+    prompted(page, "cactus on yellow sand")
+    for section in ("decided", "whatif", "takeaway"):
+        unfold(page, section)
+    return page
+
+
+def sentences(recording: Recording) -> list[str]:
+    return [figure.sentence for figure in figures(recording.trace)]
+
+
+def test_a_recorded_race_has_its_figures_each_with_its_sentence(page, shelf) -> None:
+    recording = Recording.loads((shelf / "duel.json").read_text())
+    expect(page.locator(".figure p")).to_have_text(sentences(recording))
+    expect(page.locator(".figure .js-plotly-plot")).to_have_count(len(figures(recording.trace)))
+
+
+def test_a_race_brings_figures_of_its_own_when_it_is_over(page) -> None:
+    expect(page.locator(".figure .js-plotly-plot").first).to_be_visible()
+    before = page.locator(".figure p").all_inner_texts()
+    race(page, prompt="octopus", lanes=("ar", "sjd", "gsd"))
+    finished(page)
+    expect(page.locator(".figure p")).not_to_have_text(before, timeout=60_000)
+    expect(page.locator(".figure .js-plotly-plot").first).to_contain_text("GSD")
+
+
+def test_what_if_answers_for_the_lane_the_rule_and_the_knobs(page) -> None:
+    answer = page.locator("#whatif-answer")
+    expect(answer).to_contain_text("drafts that SJD refused first, GSD with G = 10, d = 0.5, delta = 0.15 would have accepted")
+    expect(answer).to_contain_text("this counts single decisions, not a race")
+    page.locator("#whatif").get_by_label("number input for delta").first.fill("0")
+    page.keyboard.press("Tab")
+    expect(answer).to_contain_text("delta = 0 would")
+    page.locator("#whatif").get_by_role("radio", name="LANTERN").check()
+    expect(answer).to_contain_text("LANTERN with k = 62, delta = 0.1 would have accepted")
+
+
+def test_what_if_is_about_the_race_on_the_board(page) -> None:
+    expect(page.locator("#whatif-answer")).to_contain_text("SJD refused first")
+    race(page, lanes=("ar",))
+    finished(page)
+    expect(page.locator("#whatif-answer")).to_contain_text("No draft was refused in this race")
+    race(page, lanes=("gsd",))
+    finished(page)
+    expect(page.locator("#whatif-answer")).to_contain_text("GSD refused first")
+
+
+def test_a_stopped_race_can_be_asked_about_and_taken_away(held, held_model, open_page) -> None:
+    page = open_page(held)
+    unfold(page, "takeaway")
+    race(page, lanes=("ar", "sjd"))
+    running(page)
+    page.locator("#stop").click()
+    held_model.release()
+    state(page, "stopped")
+    trace = Recording.loads(taken(page, "Trace").read_bytes()).trace
+    assert {frame.state.value for frame in trace.frames[-2:]} == {"stopped"}
+
+
+def test_each_kind_of_file_is_what_it_says(page, shelf) -> None:
+    recording = Recording.loads((shelf / "duel.json").read_text())
+    name = "photo-finish-cactus-on-yellow-sand-7"
+    file = taken(page, "Trace")
+    assert file.name == f"{name}.json"
+    assert Recording.loads(file.read_bytes()) == recording
+    file = taken(page, "CSV of the steps")
+    assert file.name == f"{name}.csv"
+    rows = list(csv.DictReader(io.StringIO(file.read_text())))
+    assert len(rows) == sum(frame.step is not None for frame in recording.trace.frames)
+    file = taken(page, "PNG of this instant")
+    with Image.open(file) as image:
+        assert (file.name, image.format) == (f"{name}.png", "PNG")
+    for kind, codec in (("MP4", "h264"), ("GIF", "gif")):
+        file = taken(page, kind)
+        assert file.name == f"{name}.{kind.lower()}"
+        with av.open(file) as film:
+            stream = film.streams.video[0]
+            assert stream.codec_context.name == codec
+            assert sum(1 for _ in film.decode(stream)) > 1
+    file = taken(page, "WebP")
+    with Image.open(file) as image:
+        assert (file.name, image.format, image.is_animated) == (f"{name}.webp", "WEBP", True)
+
+
+def test_the_png_is_of_the_instant_and_the_layer_on_the_board(page) -> None:
+    page.locator(".clocks button", has_text="Passes").click()
+    pictures = []
+    for t, layer in (("4", "Picture"), ("20", "Picture"), ("20", "Status"), ("4", "Picture")):
+        page.locator(".scrub").fill(t)
+        page.get_by_role("button", name=layer, exact=True).click()
+        with Image.open(taken(page, "PNG of this instant")) as image:
+            pictures.append(image.tobytes())
+    assert pictures[0] == pictures[3]
+    assert len(set(pictures)) == 3
+
+
+def test_the_html_file_plays_without_a_server(page, open_page, tmp_path) -> None:
+    file = taken(page, "Standalone HTML")
+    assert file.name == "photo-finish-cactus-on-yellow-sand-7.html"
+    alone = open_page(file.as_uri())
+    prompted(alone, "cactus on yellow sand")
+    expect(alone.locator(".board")).to_have_attribute("data-state", "finished", timeout=60_000)
+    expect(page.locator(".board")).to_have_attribute("data-state", "finished", timeout=60_000)
+    hashes = "lanes => lanes.map(lane => lane.dataset.hash)"
+    assert alone.eval_on_selector_all(".lane", hashes) == page.eval_on_selector_all(".lane", hashes)
+
+
+def test_before_any_race_there_is_nothing_to_take(quick, open_page) -> None:
+    page = open_page(quick)
+    unfold(page, "takeaway")
+    page.locator("#make").click()
+    expect(page.locator(".toast-body")).to_contain_text("not over yet")
