@@ -161,7 +161,8 @@ function mountBoard(root, watch, stopped, needTour) {
     const steps = race.lanes.map((lane) => (state.live ? lane.count : stepAt(lane, clock, state.t)));
     const layer = layerOf(state.layer);
     const colours = getComputedStyle(board);
-    const [ink, card, rule, signal] = ["ink", "card", "rule", "signal"].map((name) => colours.getPropertyValue(`--${name}`).trim());
+    const colour = (name) => colours.getPropertyValue(`--${name}`).trim();
+    const [ink, card, rule, signal] = ["ink", "card", "rule", "signal"].map(colour);
     const range = layer.kind === "count" ? rangeOf(race, layer.name) : [0, 1];
     const look = { layer, range, swatches: swatches.image, ink, card, rule, signal };
     cards.forEach((one, i) => {
