@@ -205,8 +205,8 @@ function whySentence(snapshot) {
   const ar = snapshot.results.find((row) => snapshot.lanes[row.lane].decoder === "ar");
   const widest = [...snapshot.results].sort((a, b) => b.pass_ms - a.pass_ms)[0];
   const here = ar && widest !== ar
-  ["NFE", "Forward passes of the model, and of its drafter",
-    (row) => [row.passes, row.drafter].filter(Boolean).join(" + ")],
+    ? ` Here a pass of ${title(widest)} took ${(widest.pass_ms / ar.pass_ms).toFixed(1)} times as long as one of ${title(ar)}.`
+    : "";
   return "Fewer passes are not proportionally fewer seconds. A pass over a window of 64 tokens costs about four passes over "
     + "a single token on a CPU, and almost one on a GPU." + here;
 }
