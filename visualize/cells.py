@@ -33,9 +33,12 @@ class Cells:
         layer: Layer, most: int, picture: bytes | None, swatches: np.ndarray | None,
     ) -> None:  # fmt: skip
         self._records, self._layer, self._most, self._swatches = records, layer, most, swatches
-        self._grid, cell = grid, side / max(grid)
-        self._rows, self._columns = (np.round(np.arange(count + 1) * cell).astype(int) for count in grid)
-        self.size = (max(1, int(self._columns[-1])), max(1, int(self._rows[-1])))
+        self._grid = grid
+        # Where rows and columns begin, and end. A long grid's cells may be narrower than a pixel; its picture is not.
+        self._rows, self._columns = (
+            np.round(np.linspace(0, max(1, round(side * count / max(grid))), count + 1)).astype(int) for count in grid
+        )
+        self.size = (int(self._columns[-1]), int(self._rows[-1]))
         self._picture = None
         if picture is not None:
             whole = Image.fromarray(pixels(picture))
@@ -91,10 +94,10 @@ class Cells:
         image = Image.fromarray(self._spread(painted))
         pen = ImageDraw.Draw(image)
         for cell in range(instant.n, len(values)):
-            if known[cell]:
-                left, top, right, bottom = self._box(cell)
-                margin = INSET * (right - left)
-                pen.rectangle((left + margin, top + margin, right - 1 - margin, bottom - 1 - margin), tuple(inner[cell]))
+            left, top, right, bottom = self._box(cell)
+            if known[cell] and left < right and top < bottom:
+                x, y = int(INSET * (right - left)), int(INSET * (bottom - top))
+                pen.rectangle((left + x, top + y, right - 1 - x, bottom - 1 - y), tuple(inner[cell].tolist()))
         for cell in np.flatnonzero(~known):
             left, top, right, bottom = self._box(int(cell))
             width, height = right - left, bottom - top

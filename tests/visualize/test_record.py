@@ -1,0 +1,94 @@
+"""The recorded races that ship, and the command that makes them."""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+
+import pytest
+
+from engine.decoders import DECODERS
+from engine.models import load
+from engine.records import LaneState
+from tests.toy import Toy
+from visualize import record as module
+from visualize.board import replay
+from visualize.record import DEFAULT, MADE, RACES, Made, main, make
+from visualize.recording import Recording
+
+
+@pytest.fixture(scope="module", params=MADE, ids=[made.slug for made in MADE])
+def made(request) -> Made:
+    return request.param
+
+
+def test_the_list() -> None:
+    assert len({made.slug for made in MADE}) == len(MADE) >= 5
+    assert all(re.fullmatch(r"[a-z][a-z-]*", made.slug) for made in MADE)
+    assert sum(made.lanes == DEFAULT for made in MADE) >= 4
+    assert len({made.prompt.split(" on ")[1] for made in MADE}) >= 4  # grounds
+    (tour,) = (made for made in MADE if made.slug == "tour")
+    assert set(tour.lanes) == set(DECODERS)
+    assert {path.stem for path in RACES.glob("*")} == {made.slug for made in MADE}
+
+
+def test_what_ships_is_what_was_to_be_made(made) -> None:
+    text = (RACES / f"{made.slug}.json").read_bytes()
+    assert len(text) < 2_500_000
+    recording = Recording.loads(text)
+    header = recording.trace.header
+    assert (header.prompt, header.seed, header.model) == (made.prompt, made.seed, "embedded")
+    assert tuple(lane.decoder for lane in header.lanes) == made.lanes
+    assert header.grid == (16, 16)
+    assert recording.trace.codebook
+    snapshot = replay(recording)
+    assert {lane["state"] for lane in snapshot["lanes"]} == {LaneState.FINISHED.value}
+    assert all(lane["n"] == 256 and all(lane["strips"]) for lane in snapshot["lanes"])
+    assert all(row["differs"] is None for row in snapshot["results"])
+    # What a visitor asks of a token is in it.
+    kept = [p for i in range(len(made.lanes)) for step in recording.trace.steps(i) for p in step.positions]
+    assert all(p.top for p in kept)
+    assert any(p.kin for p in kept)
+    assert any(p.siblings for p in kept)
+    assert any(step.refusal for i in range(len(made.lanes)) for step in recording.trace.steps(i))
+
+
+def test_the_weights_still_draw_what_ships() -> None:
+    """Vanilla AR's first tokens, again: a race that ships and cannot be had again would be of other weights."""
+    made = MADE[0]
+    shipped = Recording.loads((RACES / f"{made.slug}.json").read_bytes()).trace
+    model = load("embedded")
+    race = module.Race(model, [module.Lane("ar")], made.prompt, made.seed)
+    frames = []
+    for frame in race:
+        frames.append(frame)
+        if len(frames) > 24:
+            race.stop()
+    tokens = [p.token for frame in frames if frame.step for p in frame.step.committed]
+    assert len(tokens) >= 20
+    lane = made.lanes.index("ar")
+    assert [p.token for step in shipped.steps(lane)[: len(tokens)] for p in step.committed] == tokens
+
+
+def test_the_command_writes_the_races_that_are_named(tmp_path, monkeypatch, capsys) -> None:
+    monkeypatch.setattr(module, "load", lambda _: Toy((4, 4), 16))
+    monkeypatch.setattr(module, "RACES", tmp_path / "races")
+    monkeypatch.setattr(sys, "argv", ["record", "frog", "tour"])
+    main()
+    assert {path.name for path in (tmp_path / "races").iterdir()} == {"frog.json", "tour.json"}
+    assert "frog.json: 0." in capsys.readouterr().out
+    data = json.loads((tmp_path / "races" / "tour.json").read_text())
+    assert [lane["decoder"] for lane in data["header"]["lanes"]] == list(DECODERS)
+    assert "pictures" in data
+    monkeypatch.setattr(sys, "argv", ["record", "frog", "unicorn"])
+    with pytest.raises(SystemExit):
+        main()
+    assert "there is no race unicorn" in capsys.readouterr().err
+
+
+def test_a_seed_gives_the_same_tokens_again() -> None:
+    one, two = (make(Made("x", "a prompt", 5, ("ar", "sjd", "gsd")), Toy((4, 4), 16)) for _ in range(2))
+    for i in range(3):
+        assert [s.positions for s in one.trace.steps(i)] == [s.positions for s in two.trace.steps(i)]
+    assert one.pictures == two.pictures
