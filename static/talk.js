@@ -1,33 +1,40 @@
 // Talk mode, the guided tour, and the help.
 
-const TOUR_LANES = 5; // of the seven decoders: a race with fewer is no tour, and the recorded one is asked for
+const TOUR_LANES = 5; // a visitor's own race of so many decoders is toured, though it lacks a chapter
 
 // Wires the tour in `root`: its button (class `tour`), its panel (class `talk`) and its keys. `board` is {state, go, onChange},
 // and may have `needTour`, which asks for the recorded race; that comes as a change.
 function mountTour(root, board) {
   const [frame, panel, entries] = [root.querySelector(".board"), root.querySelector(".talk"), root.querySelectorAll(".tour")];
   let tour = null; // {chapters, missing, at, race, before}
-  let asked = false; // the recorded race is on its way
+  let asked = null; // the race on the board when the recorded one was asked for, which is on its way
 
-  const raced = () => new Set((board.state.race?.lanes ?? []).filter((lane) => lane.count > 0).map((lane) => lane.decoder));
   const raceKey = ({ snapshot: { prompt, seed, model, lanes } }) => [prompt, seed, model, ...lanes.map((x) => x.decoder)].join("|");
 
   function start() {
     if (tour) return leave();
-    if (raced().size >= TOUR_LANES || !board.needTour) return open();
-    asked = true;
+    const { race } = board.state;
+    if (!race || asked !== null || !board.needTour || isTour(race)) return open();
+    asked = raceKey(race);
     draw();
     board.needTour();
   }
 
+  // Whether to tour this race, and not the recorded one that was made for it.
+  function isTour(race) {
+    const raced = new Set(race.lanes.filter((lane) => lane.count > 0).map((lane) => lane.decoder));
+    const whole = CHAPTERS.every(([, , wanted]) => wanted.some((name) => raced.has(name)));
+    return whole || (!race.snapshot.recorded && raced.size >= TOUR_LANES);
+  }
+
   function open() {
-    asked = false;
+    asked = null;
     const { race, layer, clock, hidden, cell, t } = board.state;
-    const found = race && raced().size ? tourOf(race) : { chapters: [], missing: [] };
+    const found = race ? tourOf(race) : { chapters: [] };
     if (!found.chapters.length) return void draw();
     tour = { ...found, at: 0, race: raceKey(race), before: { layer, clock, hidden: new Set(hidden), cell, t, playing: false } };
     show(0);
-    if (!board.state.present) panel.scrollIntoView({ block: "nearest" });
+    if (!board.state.present) panel.scrollIntoView();
   }
 
   function show(at) {
@@ -39,7 +46,7 @@ function mountTour(root, board) {
 
   function leave() {
     const before = tour?.race === raceKey(board.state.race) ? tour.before : {};
-    [tour, asked] = [null, false];
+    [tour, asked] = [null, null];
     draw();
     board.go(before);
   }
@@ -49,9 +56,9 @@ function mountTour(root, board) {
     document.body.classList.toggle("present", Boolean(present));
     frame.dataset.tour = tour ? tour.chapters[tour.at].number : "";
     for (const button of entries) button.setAttribute("aria-pressed", String(Boolean(tour)));
-    panel.hidden = !(tour || asked || present);
+    panel.hidden = !(tour || asked !== null || present);
     if (tour) return drawChapter(panel, tour, { back: () => show(tour.at - 1), on: () => show(tour.at + 1), leave });
-    const words = asked ? "Fetching the race of the tour." : talkLine(board.state);
+    const words = asked !== null ? "Fetching the race of the tour." : talkLine(board.state);
     if (panel.dataset.shown === words) return;
     panel.dataset.shown = words;
     panel.replaceChildren(make("p", "talk-line", words));
@@ -61,7 +68,7 @@ function mountTour(root, board) {
     const typing = event.target.closest?.("input:not([type=range]), textarea, select, [contenteditable]");
     if (typing || event.ctrlKey || event.altKey || event.metaKey || root.querySelector("dialog[open]")) return;
     const key = { PageDown: "on", n: "on", PageUp: "back", p: "back", Escape: "leave" }[event.key];
-    if (!key || !(tour || (key === "on" && board.state.present && !asked))) return;
+    if (!key || !(tour || (key === "on" && board.state.present && asked === null))) return;
     event.preventDefault();
     event.stopImmediatePropagation(); // Escape leaves the tour first, and talk mode when it is pressed again
     if (!tour) start();
@@ -70,7 +77,7 @@ function mountTour(root, board) {
   }
 
   function changed() {
-    if (asked && raced().size >= TOUR_LANES) return open();
+    if (asked !== null && raceKey(board.state.race) !== asked) return open();
     if (tour && raceKey(board.state.race) !== tour.race) tour = null; // another race: its chapters are not this one's
     draw();
   }
@@ -109,7 +116,7 @@ function drawChapter(panel, { chapters, missing, at }, { back, on, leave }) {
     make("span", "chapter-count", `${at + 1} of ${chapters.length}`));
   const text = make("div", "chapter-text");
   text.append(...lines.map((line) => make("p", "", line)));
-  const foot = make("footer", "");
+  const foot = make("div", "chapter-foot");
   const moves = make("div", "chapter-moves");
   moves.append(button("chapter-leave", "Leave the tour", leave), button("chapter-back", "Previous", back, at === 0),
     button("chapter-on", "Next", on, at === chapters.length - 1));

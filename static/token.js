@@ -184,8 +184,9 @@ function lawOf({ codes }, { draft, token, committed }, title, top, share, other)
 function kinOf({ lane, codes }, { kin, draft }) {
   const figure = make("figure", "kin");
   const group = lane.decoder === "gsd";
-  const title = group ? `The draft's group C: ${countOf(kin.count, "token")} about as probable`
-    : kin.count === 1 ? "The draft's neighbourhood A: no neighbour lends" : `The draft's neighbourhood A: it and the nearest ${kin.count - 1}`;
+  const name = `The draft's ${group ? "group C" : "neighbourhood A"}`;
+  const others = group ? `${kin.count} tokens about as probable` : `it and the nearest ${kin.count - 1}`;
+  const title = `${name}: ${kin.count === 1 ? "the draft alone" : others}`;
   const swatches = make("div", "kin-swatches");
   for (const token of kin.tokens) swatches.append(swatchOf(token, codes, 28, token === draft ? "draft" : ""));
   if (kin.count > kin.tokens.length) swatches.append(make("span", "", `and ${kin.count - kin.tokens.length} more`));

@@ -144,7 +144,7 @@ def test_why_tokens_are_hard_has_the_races_own_medians() -> None:
     assert one["view"]["cell"]["cell"] == 4  # both laws flat, and far apart
     assert "probability of 0.1 or less" in one["lines"][0]
     assert "a median TV of 0.75 apart" in one["lines"][1]
-    assert "on average 0.38." in one["lines"][1]
+    assert "on average 0.37." in one["lines"][1]
     assert one["lines"][2] == "The chosen token: top-1 of p 0.05, of q 0.05, yet TV 0.9."
 
 
@@ -156,7 +156,7 @@ def test_fresh_guesses_do_not_count_as_laws_far_apart() -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "number", "middle", "counted"),
+    ("name", "number", "middle", "whom"),
     [
         ("gsd", 5, "Its group of 4 held 0.3 of p and 0.4 of q: accepted, by 0.5 < 0.75.", "their group"),
         ("lantern", 6, "With 3 neighbours it held 0.3 of p: accepted, by 0.5 < 0.75.", "a neighbour"),
