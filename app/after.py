@@ -11,8 +11,7 @@ from typing import Any
 
 import gradio as gr
 
-from app.form import MAX_MESSAGE
-from app.handlers import Races
+from app.handlers import Races, told
 from app.shelf import Kept
 from app.takeaway import FILMS, KINDS, LAYERS, SPEEDS, make, name
 from app.whatif import RULES, answer, lanes
@@ -131,7 +130,7 @@ def _take_away(races: Races) -> None:
         try:
             data = make(kept.recording, kind, speed, layer, shown, lambda share: progress(share, desc="Making it"))
         except SettingError as error:
-            raise gr.Error(str(error)[:MAX_MESSAGE], print_exception=False) from error
+            raise told(error) from error
         with tempfile.TemporaryDirectory() as folder:  # until gradio has taken its copy
             path = Path(folder) / name(kept.recording, kind)
             path.write_bytes(data)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import html
 import logging
 import random
 import threading
@@ -59,7 +60,7 @@ class Races:
         try:
             entry = read(*values)
         except SettingError as error:
-            raise _told(error) from error
+            raise told(error) from error
         model = self._ready(0)
         if model is None:
             yield _waiting(self.facts.header(entry), LOADING)
@@ -139,7 +140,7 @@ class Races:
                 raise TraceError(f"The file is larger than {MAX_BYTES // 2**20} MB, which a trace may have at most.")
             recording = Recording.loads(file.read_bytes())
         except TraceError as error:
-            raise _told(error) from error
+            raise told(error) from error
         except (TypeError, ValueError, OSError) as error:
             raise gr.Error("There is no file to open.", print_exception=False) from error
         self._load(request, Kept.of(recording))
@@ -182,5 +183,6 @@ def _waiting(header: Header, note: str = "") -> dict[str, Any]:
     return board.snapshot()
 
 
-def _told(error: Exception) -> gr.Error:
-    return gr.Error(str(error)[:MAX_MESSAGE], print_exception=False)
+def told(error: Exception) -> gr.Error:
+    """An error whose words are for the visitor. Gradio shows them as HTML, and a file may have had a say in them."""
+    return gr.Error(html.escape(str(error)[:MAX_MESSAGE], quote=False), print_exception=False)

@@ -11,7 +11,7 @@ import gradio as gr
 
 from app import share
 from app.form import read, values
-from app.handlers import Races
+from app.handlers import Races, told
 from engine.settings import SettingError
 
 
@@ -27,7 +27,7 @@ class Links:
         try:
             entry = read(*fields)
         except SettingError as error:
-            raise gr.Error(str(error), print_exception=False) from error
+            raise told(error) from error
         return share.query(entry, self._races.facts.name, self._races.facts.sampling), gr.update(visible=True), ""
 
     def open(self, request: gr.Request) -> list[Any]:

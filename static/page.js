@@ -17,7 +17,7 @@ element.addEventListener("dragover", (event) => {
 for (const name of ["dragleave", "drop"]) element.addEventListener(name, () => element.classList.remove("dropping"));
 element.addEventListener("drop", (event) => {
   const [file] = event.dataTransfer.files;
-  const input = document.querySelector("#open input[type=file], input#open");
+  const input = document.querySelector("#bring input[type=file]");
   if (!file || !input) return;
   event.preventDefault();
   const files = new DataTransfer();

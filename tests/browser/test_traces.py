@@ -29,7 +29,7 @@ DROP = """([text, name]) => {
 
 def upload(page: Page, text: str | bytes, name: str = "race.json") -> None:
     data = text.encode() if isinstance(text, str) else text
-    page.locator("#open input[type=file], input#open, #bring input[type=file]").first.set_input_files(
+    page.locator("#bring input[type=file]").set_input_files(
         {"name": name, "mimeType": "application/json", "buffer": data}
     )
 
@@ -64,7 +64,6 @@ def test_a_recorded_race_is_chosen_by_its_prompt(shelved, open_page) -> None:
     prompted(page, "the tour")
 
 
-@pytest.mark.parametrize("bring", [upload, drop])
 @pytest.mark.parametrize(
     ("text", "words"),
     [
@@ -75,13 +74,19 @@ def test_a_recorded_race_is_chosen_by_its_prompt(shelved, open_page) -> None:
         ('{"format": "photo-finish-trace", "version": 2, "header": {"prompt": "<svg onload=window.hit=1>"}}', "damaged"),
     ],
 )
-def test_a_file_that_is_no_trace_gets_a_message_and_leaves_the_board(shelved, open_page, bring, text, words) -> None:
+def test_a_file_that_is_no_trace_gets_a_message_and_leaves_the_board(shelved, open_page, text, words) -> None:
     page = open_page(shelved)
     prompted(page, "cactus on yellow sand")
-    bring(page, text)
+    upload(page, text)
     expect(page.locator(".toast-body")).to_contain_text(re.compile(words))
     prompted(page, "cactus on yellow sand")
     unhurt(page)
+
+
+def test_a_dropped_file_that_is_no_trace_gets_a_message_too(shelved, open_page) -> None:
+    page = open_page(shelved)
+    drop(page, "nonsense", "nonsense.exe")
+    expect(page.locator(".toast-body")).to_contain_text("not JSON")
 
 
 def hostile(text: str) -> Recording:
@@ -110,5 +115,5 @@ def test_names_of_decoders_in_a_file_are_those_that_there_are(quick, open_page) 
     file = json.loads(recorded("x", ("ar",)).dumps())
     file["header"]["lanes"][0]["decoder"] = "<img src=x onerror=window.hit=1>"
     upload(page, json.dumps(file))
-    expect(page.locator(".toast-body")).to_contain_text("decoder that is not known here")
+    expect(page.locator(".toast-body")).to_contain_text("decoder that is not known here: '<img src=x onerror=")
     unhurt(page)
