@@ -53,8 +53,8 @@ class Cells:
             image = self._coloured(instant)
         if instant.state is not LaneState.FINISHED and instant.n:
             if len(instant.records) > instant.n:
-                self._edge(image, len(instant.records), INK, 1)
-            self._edge(image, instant.n, SIGNAL, 2)
+                self._edge(image, len(instant.records), INK, max(1, max(self.size) // 240))
+            self._edge(image, instant.n, SIGNAL, max(2, max(self.size) // 120))
         return image
 
     @property

@@ -54,7 +54,9 @@ class _Format:
 
 # H.264 in yuv420p plays everywhere. GIF counts time in hundredths of a second.
 _FORMATS = {
-    Kind.MP4: _Format(30, 3600, 1.5, "libx264", "yuv420p", Fraction(1, 30_000), {"crf": "18", "preset": "veryfast"}),
+    Kind.MP4: _Format(
+        30, 3600, 1.25, "libx264", "yuv420p", Fraction(1, 30_000), {"crf": "18", "preset": "veryfast", "rc-lookahead": "10"}
+    ),
     Kind.GIF: _Format(10, 200, 1.0, "gif", "pal8", Fraction(1, 100), {}),
     Kind.WEBP: _Format(12, 300, 1.0, "libwebp_anim", "bgra", Fraction(1, 1000), {"quality": "80", "compression_level": "2"}),
 }
@@ -104,8 +106,10 @@ def film(
             context.colorspace, context.color_range = Colorspace.ITU709, ColorRange.MPEG
             context.color_primaries, context.color_trc = ColorPrimaries.BT709, ColorTrc.BT709
         palette = _palette(still, shown[-1]) if kind is Kind.GIF else None
+        frame, drawn = None, None
         for i, (time, t) in enumerate(zip(times, shown, strict=True)):
-            frame = _frame(still.draw(t), how.pixels, palette)
+            if frame is None or t != drawn:  # the finish is drawn once
+                frame, drawn = _frame(still.draw(t), how.pixels, palette), t
             frame.pts, frame.time_base = round(time / how.tick), how.tick
             file.mux(stream.encode(frame))
             progress((i + 1) / (frames + 1))
