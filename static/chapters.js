@@ -48,7 +48,7 @@ function tourOf(race) {
 // Every record of a lane with its step, oldest first: [{step, at, committed, ...record}].
 function recordsOf(lane) {
   return lane.steps.flatMap((step, at) => Array.from({ length: step.touched }, (_, i) => {
-    return { ...lane.record(step.first + i), at, pass: step.nfe, committed: step.before + i < step.after };
+    return Object.assign(lane.record(step.first + i), { at, pass: step.nfe, committed: step.before + i < step.after });
   }));
 }
 

@@ -64,6 +64,8 @@ function hashOn(value, number) {
 }
 const hashText = (value) => value.toString(16).padStart(8, "0");
 
+const STRIDE = 64; // records: how far apart those are whose entries are found at once
+
 // A column of the wire. Takes in longer and longer texts; what is new is decoded when it is first read.
 class Column {
   #bytes = new Uint8Array(0);
@@ -179,36 +181,45 @@ class LaneRecords {
     return low;
   }
 
-  // Everything that record i says. `step` counts from 0; probabilities are null where there is none.
+  // Everything that record i says. `step` counts from 0; probabilities are null where there is none. The laws, the kin and the
+  // candidates are read when they are asked for: whoever goes through all records needs few of them.
   record(i) {
+    const lane = this;
     const step = this.stepOf(i);
     const cell = this.steps[step].before + i - this.steps[step].first;
     const draft = this.columns.cells.view.getUint16(i * WIDTHS.cells, true);
-    const [law, kin, sibling] = this.#places(i);
     const kind = this.kind(i);
     const drafted = draft === NONE ? null : draft;
     return {
       cell, step, draft: drafted, token: this.token(i), status: this.status(i),
       top1: this.share(i, "top1"), top1Draft: this.share(i, "top1_draft"), tv: this.share(i, "tv"),
       acceptance: this.share(i, "acceptance"), uniform: this.share(i, "uniform"), p: this.share(i, "p"), q: this.share(i, "q"),
-      top: this.#law(law), topDraft: this.#draftLaw(kind & 3, drafted, law, cell, step),
-      kin: kind & 4 ? this.#kin(kin) : null,
-      siblings: Array.from({ length: kind >> 4 }, (_, j) => this.#sibling(sibling + j)),
+      get top() { return lane.#law(lane.#places(i)[0]); },
+      get topDraft() { return lane.#draftLaw(kind & 3, drafted, lane.#places(i)[0], cell, step); },
+      get kin() { return kind & 4 ? lane.#kin(lane.#places(i)[1]) : null; },
+      get siblings() {
+        const first = kind >> 4 ? lane.#places(i)[2] : 0;
+        return Array.from({ length: kind >> 4 }, (_, j) => lane.#sibling(first + j));
+      },
     };
   }
 
-  // Where a record's entries begin in `laws`, `kin` and `siblings`. Counted from the last record that was asked for, if that
-  // stands before it: a visitor asks for many, and mostly onwards.
-  #asked = [0, 0, 0, 0];
+  // Where a record's entries begin in `laws`, `kin` and `siblings`: counted on from the last record that is kept in mind.
+  #known = [[0, 0, 0]]; // of every STRIDE-th record
   #places(i) {
-    let [at, law, kin, sibling] = this.#asked[0] <= i ? this.#asked : [0, 0, 0, 0];
-    for (; at < i; at++) {
+    const last = Math.floor(i / STRIDE);
+    for (let n = this.#known.length; n <= last; n++) this.#known.push(this.#count(n - 1, n * STRIDE));
+    return this.#count(last, i);
+  }
+
+  #count(n, to) {
+    let [law, kin, sibling] = this.#known[n];
+    for (let at = n * STRIDE; at < to; at++) {
       const kind = this.kind(at);
       law += (kind & 3) === SOURCE.own ? 2 : 1;
       kin += (kind >> 2) & 1;
       sibling += kind >> 4;
     }
-    this.#asked = [at, law, kin, sibling];
     return [law, kin, sibling];
   }
 
@@ -222,7 +233,8 @@ class LaneRecords {
     if (source === SOURCE.certain) return [[draft, 1]];
     if (source === SOURCE.own) return this.#law(law + 1);
     if (source !== SOURCE.before) return [];
-    const earlier = this.steps.slice(0, step).findLast((s) => s.before <= cell && cell < s.before + s.touched);
+    let earlier = this.steps[--step];
+    while (cell < earlier.before || cell >= earlier.before + earlier.touched) earlier = this.steps[--step];
     return this.#law(this.#places(earlier.first + cell - earlier.before)[0]);
   }
 

@@ -118,7 +118,7 @@ function drawChapter(panel, { chapters, missing, at }, { back, on, leave }) {
   text.append(...lines.map((line) => make("p", "", line)));
   const foot = make("div", "chapter-foot");
   const moves = make("div", "chapter-moves");
-  moves.append(button("chapter-leave", "Leave the tour", leave), button("chapter-back", "Previous", back, at === 0),
+  moves.append(button("chapter-leave", "Leave", leave), button("chapter-back", "Previous", back, at === 0),
     button("chapter-on", "Next", on, at === chapters.length - 1));
   const words = make("div", "");
   words.append(make("p", "chapter-reference", reference));

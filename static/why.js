@@ -11,13 +11,13 @@ function chance(value) {
   return value >= 0.1 || value === 0 ? String(Number(value.toFixed(2))) : String(Number(value.toPrecision(2)));
 }
 
-// A uniform number against the chance it was drawn for, with as many digits as tell them apart: "0.31 < 0.74".
+// A uniform number against the chance it was drawn for, with as many digits as tell them apart: "0.31 < 0.74", in one piece.
 function versus(uniform, acceptance) {
   let [a, b] = [chance(uniform), chance(acceptance)];
   for (let digits = 3; a === b && uniform !== acceptance && digits < 6; digits++) {
     [a, b] = [uniform.toFixed(digits), acceptance.toFixed(digits)];
   }
-  return `${a} ${uniform < acceptance ? "<" : "≥"} ${b}`;
+  return [a, uniform < acceptance ? "<" : "≥", b].join("\u00a0");
 }
 
 const isKnown = (...values) => values.every((value) => value !== null && value !== undefined);

@@ -20,7 +20,10 @@ def tour(*wires: Wire, cells: int = 6) -> dict[str, Any]:
         "const { chapters, missing } = tourOf(decodeRace(shot, null));"
         " return { missing, chapters: chapters.map((one) => ({ ...one, view: { ...one.view, hidden: [...one.view.hidden] } })) };"
     )
-    return node(code, shot=shot)
+    told = node(code, shot=shot)
+    for chapter in told["chapters"]:
+        chapter["lines"] = [line.replace("\u00a0", " ") for line in chapter["lines"]]  # they keep comparisons in one piece
+    return told
 
 
 def only(*wires: Wire, number: int, cells: int = 6) -> dict[str, Any]:
