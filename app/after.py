@@ -137,7 +137,7 @@ def _take_away(races: Races) -> None:
             yield gr.update(value=str(path), visible=True)
 
     def fields(kind: Any) -> list[Any]:
-        return [gr.update(visible=kind in FILMS)] * 2
+        return [gr.update(visible=kind in list(FILMS))] * 2
 
     for component in (kind, speed, layer, shown):
         component.preprocess = lambda payload: payload  # `make` checks, in words

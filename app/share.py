@@ -14,7 +14,7 @@ from urllib.parse import urlencode
 
 from app.form import GROUPS, MAX_MESSAGE, SAMPLING, Entry, made
 from engine.decoders import DECODERS
-from engine.race import Lane
+from engine.race import MAX_SEED, Lane
 from engine.settings import Sampling, SettingError, knobs
 
 # Ours besides the race, and what Gradio or a Space adds to the page's address.
@@ -37,7 +37,7 @@ def query(entry: Entry, model: str, sampling: Sampling) -> str:
         for name, _, _ in knobs(type(settings)):
             if (value := getattr(settings, name)) != getattr(usual, name):
                 fields[f"{group}.{name}"] = _written(value)
-    return "?" + urlencode(fields)
+    return "?" + urlencode(fields, safe=",")
 
 
 def entry(fields: Sequence[tuple[str, str]], model: str, usual: Entry) -> Entry | None:
@@ -82,7 +82,7 @@ def _known() -> list[str]:
 
 def _seed(text: str) -> int:
     if not _WHOLE.fullmatch(text):
-        raise SettingError(f"seed is a whole number, not {text!r:.40}.")
+        raise SettingError(f"seed is a whole number from 0 to {MAX_SEED}, not {text!r:.40}.")
     return int(text)
 
 

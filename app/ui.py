@@ -83,9 +83,9 @@ def build(loader: Loader, facts: Facts, shelf: Shelf | None = None) -> gr.Blocks
                 titles, value=shelf.first, label="Recorded races", container=False, min_width=200, elem_id="recorded"
             )
             file = gr.UploadButton("Open a trace", size="sm", scale=0, min_width=130, elem_id="open")
-            copy = gr.Button("Copy link", size="sm", scale=0, min_width=110, elem_id="copy")
+            copy = gr.Button("Copy link to these settings", size="sm", scale=0, min_width=210, elem_id="copy")
             link = gr.Textbox(
-                label="A link to this race", visible=False, container=False, buttons=["copy"], min_width=200, elem_id="link"
+                label="A link to these settings", visible=False, container=False, max_lines=1, min_width=200, elem_id="link"
             )
         notice = gr.HTML(elem_id="notice", apply_default_css=False)
         status = gr.HTML(

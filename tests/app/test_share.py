@@ -67,7 +67,7 @@ def test_every_race_comes_back_from_the_fields(asked) -> None:
 
 def test_a_link_spells_out_what_differs_and_nothing_else() -> None:
     asked = Entry("red apple", 7, (Lane("ar"), Lane("sjd", made("sjd", {"window": 32}))), Sampling(guidance=2.0, top_k=256))
-    assert query(asked, "toy", OWN) == "?prompt=red+apple&seed=7&model=toy&lanes=ar%2Csjd&sampling.guidance=2.0&sjd.window=32"
+    assert query(asked, "toy", OWN) == "?prompt=red+apple&seed=7&model=toy&lanes=ar,sjd&sampling.guidance=2.0&sjd.window=32"
 
 
 def test_what_a_link_leaves_open_is_as_usual() -> None:
@@ -88,7 +88,7 @@ def test_a_race_starts_at_once_only_where_the_link_says_so() -> None:
     ("link", "words"),
     [
         ("?seed=seven", "seed is a whole number"),
-        ("?seed=-1", "seed is a whole number"),
+        ("?seed=-1", "seed is a whole number from 0 to 9007199254740991, not '-1'"),
         ("?seed=9007199254740992", "from 0 to 9007199254740991"),
         ("?seed=1&seed=2", "seed is given twice"),
         ("?prompt=", "prompt is empty"),

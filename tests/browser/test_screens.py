@@ -1,4 +1,4 @@
-"""The page as a whole: on a stage, on a phone, in the dark, on a tour."""
+"""The page as a whole: on a stage, on a phone, in the dark."""
 
 from __future__ import annotations
 
@@ -27,29 +27,6 @@ def alone(page: Page) -> None:
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
 
 
-def inside(page: Page) -> list[str]:
-    """What of the board reaches beyond the window."""
-    return page.eval_on_selector_all(
-        ".board .head, .board .lane, .board .legend, .board .talk",
-        """parts => parts.filter(part => {
-            const box = part.getBoundingClientRect();
-            return box.width && (box.left < -1 || box.top < -1 || box.right > innerWidth + 1 || box.bottom > innerHeight + 1);
-        }).map(part => part.className)""",
-    )
-
-
-@pytest.mark.parametrize("theme", ["light", "dark"])
-@pytest.mark.parametrize("size", [(1920, 1080), (1024, 768)])
-def test_talk_mode_shows_the_board_alone(shelved, open_page, theme, size) -> None:
-    page = open_page(shelved, *size, query=f"?present=1&__theme={theme}")
-    prompted(page, "cactus on yellow sand")
-    expect(page.locator(".board")).to_have_attribute("data-present", "1")
-    alone(page)
-    assert inside(page) == []
-    ink, ground = page.eval_on_selector(".board", INK_AND_GROUND)
-    assert (ink > ground) == (theme == "dark")
-
-
 def test_talk_mode_comes_and_goes_by_a_key(shelved, open_page) -> None:
     page = open_page(shelved)
     prompted(page, "cactus on yellow sand")
@@ -58,44 +35,6 @@ def test_talk_mode_comes_and_goes_by_a_key(shelved, open_page) -> None:
     key(page, "f")
     expect(page.locator("#race")).to_be_visible()
     assert page.evaluate("getComputedStyle(document.body).overflow") != "hidden"
-
-
-def test_the_tour_fetches_its_race_and_goes_through_its_chapters(shelved, open_page) -> None:
-    page = open_page(shelved)
-    prompted(page, "cactus on yellow sand")
-    page.get_by_role("button", name="Tour").click()
-    prompted(page, "the tour")
-    titles = []
-    count = int(page.locator(".chapter-count").inner_text().split(" of ")[1])
-    assert count >= 5
-    for number in range(1, count + 1):
-        expect(page.locator(".chapter-count")).to_have_text(f"{number} of {count}")
-        titles.append(page.locator(".chapter h3").inner_text())
-        expect(page.locator(".chapter-reference")).not_to_be_empty()
-        if number < count:
-            key(page, "PageDown")
-    assert len(set(titles)) == count
-    key(page, "Escape")
-    expect(page.locator(".chapter")).to_have_count(0)
-
-
-def test_the_tour_runs_on_the_stage(shelved, open_page) -> None:
-    page = open_page(shelved, 1920, 1080, query="?present=1")
-    prompted(page, "cactus on yellow sand")
-    key(page, "PageDown")
-    prompted(page, "the tour")
-    expect(page.locator(".chapter")).to_be_visible()
-    alone(page)
-    assert inside(page) == []
-
-
-def test_help_names_the_keys(shelved, open_page) -> None:
-    page = open_page(shelved)
-    prompted(page, "cactus on yellow sand")
-    key(page, "?")
-    expect(page.get_by_role("dialog")).to_contain_text("Play, or pause")
-    page.keyboard.press("Escape")
-    expect(page.get_by_role("dialog")).to_have_count(0)
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])

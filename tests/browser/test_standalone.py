@@ -39,7 +39,7 @@ def open_file(browser: Browser, tmp_path: Path) -> Iterator[Callable[..., Page]]
         page = contexts[-1].new_page()
         page.on("console", lambda message: message.type in ("error", "warning") and complaints.append(message.text))
         page.on("pageerror", lambda error: complaints.append(str(error)))
-        page.on("request", lambda request: request.url.startswith("data:") or asked.append(request.url))
+        page.on("request", lambda request: request.url.startswith(("data:", "blob:")) or asked.append(request.url))
         page.goto(file.as_uri())
         page.wait_for_selector(".board .lane")
         return page
@@ -78,6 +78,15 @@ def test_it_scrubs_to_any_step(open_file, recording) -> None:
         assert hashes(page) == expected
     key(page, "ArrowLeft")
     assert at(page) < 9
+
+
+def test_it_says_why(open_file, recording) -> None:
+    """The panel of a token, whose swatches are images made by the script."""
+    page = open_file(recording)
+    key(page, "End")
+    page.locator(".lane[data-lane='gsd'] canvas").click(position={"x": 40, "y": 12})
+    expect(page.locator(".token")).to_contain_text("Why token")
+    page.wait_for_timeout(200)  # for an image that would be refused
 
 
 @pytest.mark.parametrize("layer", Layer, ids=lambda layer: layer.value)

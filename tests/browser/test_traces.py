@@ -12,8 +12,9 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from engine.records import Frame, LaneState
-from tests.browser.acts import INJECTIONS, finished, hashes, prompted, race, unhurt
-from tests.browser.conftest import recorded
+from tests.browser.acts import INJECTIONS, finished, hashes, prompted, race, running, unhurt
+from tests.browser.conftest import recorded, wait_until
+from visualize.figures import figures
 from visualize.recording import Recording
 
 DROP = """([text, name]) => {
@@ -62,6 +63,22 @@ def test_a_recorded_race_is_chosen_by_its_prompt(shelved, open_page) -> None:
     page.locator("#recorded input").click()
     page.get_by_role("option", name="the tour").click()
     prompted(page, "the tour")
+
+
+def test_a_race_that_is_on_gives_way_to_a_file(held, held_model, stops, open_page, shelf) -> None:
+    page = open_page(held)
+    race(page)
+    running(page)
+    upload(page, (shelf / "duel.json").read_text())
+    prompted(page, "cactus on yellow sand")
+    assert stops
+    held_model.release()
+    expect(page.locator(".board")).to_have_attribute("data-state", "finished", timeout=60_000)
+    wait_until(lambda: held_model.open == 0)
+    prompted(page, "cactus on yellow sand")
+    page.locator("#decided > button").click()
+    sentences = [figure.sentence for figure in figures(Recording.loads((shelf / "duel.json").read_text()).trace)]
+    expect(page.locator(".figure p")).to_have_text(sentences)
 
 
 @pytest.mark.parametrize(
