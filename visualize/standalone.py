@@ -35,13 +35,13 @@ def standalone(recording: Recording) -> str:
     """The file's text.
 
     The race is data in it, never markup: what a visitor wrote comes to the page by JSON and textContent. Its policy lets the
-    page run this one script and load nothing but images that are in it.
+    page run this one script and load nothing but images that are in it or that this script makes.
     """
     code = f"(() => {{\n{script()}{_JOIN}}})();\n"
     if "</script" in code.lower() or "<!--" in code:
         raise ValueError("the script would end early")
     digest = base64.b64encode(hashlib.sha256(code.encode()).digest()).decode()
-    policy = f"default-src 'none'; script-src 'sha256-{digest}'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'"
+    policy = f"default-src 'none'; script-src 'sha256-{digest}'; style-src 'unsafe-inline'; img-src data: blob:; base-uri 'none'"
     # In JSON a < is only ever part of a text, where it may be written like this: nothing in it can end the element.
     race = json.dumps(replay(recording)).replace("<", "\\u003c")
     prompt = recording.trace.header.prompt.encode("utf-8", "replace").decode()  # half a surrogate pair is no text

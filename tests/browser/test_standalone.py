@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from tests.browser.acts import INJECTIONS, at, hashes, key, prompted, wide
+from tests.browser.acts import INJECTIONS, hashes, key, prompted, wide
 from tests.browser.conftest import recorded
 from visualize.board import token_hash
 from visualize.layers import LaneRecords, Layer
@@ -77,7 +77,7 @@ def test_it_scrubs_to_any_step(open_file, recording) -> None:
             expected.append(token_hash(lane.token[lane.at(lane.step_at("passes", t)).records].tolist()))
         assert hashes(page) == expected
     key(page, "ArrowLeft")
-    assert at(page) < 9
+    page.wait_for_function("Number(document.querySelector('.board').dataset.t) < 9")
 
 
 def test_it_says_why(open_file, recording) -> None:

@@ -81,7 +81,7 @@ def test_its_policy_allows_its_own_script_alone(recording) -> None:
     (policy,) = (meta["content"] for meta in parts.all("meta") if meta.get("http-equiv") == "Content-Security-Policy")
     rules = dict(rule.split(" ", 1) for rule in policy.split("; "))
     assert rules["default-src"] == "'none'"
-    assert rules["img-src"] == "data:"
+    assert rules["img-src"] == "data: blob:"
     digest = base64.b64encode(hashlib.sha256(parts.texts("script")[1].encode()).digest()).decode()
     assert rules["script-src"] == f"'sha256-{digest}'"
     # The policy comes before all that it rules over.
