@@ -119,7 +119,7 @@ def _take_away(races: Races) -> None:
         drawn = next(iter(LAYERS))
         layer = gr.Dropdown(list(LAYERS), value=drawn, label="Layer", visible=False, min_width=160, elem_id="take-layer")
         go = gr.Button("Make", scale=0, min_width=120, elem_id="make")
-    file = gr.File(label="Your file", visible=False, interactive=False, elem_id="made")
+    file = gr.File(label="Your file", visible=False, interactive=False, height=130, elem_id="made")
     shown = gr.JSON(visible=False)
     bar = gr.Progress()  # gradio finds it as the default of an argument
 
