@@ -59,6 +59,9 @@ const percent = (part, whole) => `${Math.round((100 * part) / whole)}%`;
 // Whether a draft makes a good example: drawn from a law, no fresh guess, with odds that can be read.
 const isTelling = ({ p, q }) => isKnown(p, q) && p >= 0.001 && q >= 0.01 && q < 0.999;
 
+// Whether a cell lies where there is a picture to be seen around it.
+const isAmidst = ({ cell }, { cells }) => cell >= 0.3 * cells && cell < 0.85 * cells;
+
 // What a lane did in all: "256 tokens in 117 passes, 2.19 a pass".
 function summary(lane) {
   const [tokens, passes] = [lane.steps.reduce((sum, step) => sum + step.tokens, 0), lane.steps[lane.count - 1].nfe];
@@ -85,8 +88,8 @@ function oneAtATime(lane, race) {
     step: shown.at + 1, cell: shown.cell,
     lines: [
       `Vanilla AR runs the whole model once for every token: ${summary(lane)}, ${inSeconds(last.seconds)} s on this device.`,
-      `A pass gives the law p of the next token alone, over all ${race.snapshot.codes.toLocaleString("en")} codes. One is drawn, and only then can `
-        + "the next pass begin.",
+      `A pass gives the law p of the next token alone, over all ${race.snapshot.codes.toLocaleString("en")} codes. One is drawn, `
+        + "and only then can the next pass begin.",
       `At pass ${shown.pass} the likeliest code had a probability of ${chance(shown.top1)}; token ${shown.token} was drawn`
         + `${share ? `, with ${chance(share[1])}` : ""}.`,
     ],
@@ -105,8 +108,8 @@ function guessInParallel(lane) {
     step: at + 1, cell: here.length ? here[here.length - 1].cell : step.after - 1,
     lines: [
       `Jacobi decoding guesses ahead: one pass over the window gives the laws of up to ${widest} positions at once.`,
-      "Every guess is drawn again from its newer law and stands only if the second draw repeats it. The flatter the laws, the rarer "
-        + `that is: here ${agreed.length} of the ${tested.length} guesses tested were repeated${share}.`,
+      "Every guess is drawn again from its newer law and stands only if the second draw repeats it. The flatter the laws, the "
+        + `rarer that is: here ${agreed.length} of the ${tested.length} guesses tested were repeated${share}.`,
       `Shown is pass ${step.nfe}, its best, with ${here.length} repeated. In all ${summary(lane)}.`,
     ],
   };
@@ -178,7 +181,8 @@ function relaxed(lane, race, rule, together, whom) {
     return { ...busiest(lane), lines: [rule, `No acceptance of this race is known to have needed ${whom}.`, total] };
   }
   const { at, cell, pass, draft, p, q, uniform, acceptance, kin } = best(saved, (record) => (
-    record.acceptance - record.p / record.q + (isTelling(record) && record.kin.count > 2 ? 1 : 0)
+    record.acceptance - record.p / record.q
+      + (isTelling(record) && record.kin.count > 2 ? 2 : 0) + (isAmidst(record, race) ? 1 : 0)
   ));
   return {
     step: at + 1, cell,
@@ -197,7 +201,7 @@ function busiest(lane) {
   return { step: at + 1, cell: lane.steps[at].after - 1 };
 }
 
-// A later candidate accepted, if it can be in a step that ended at a refusal and kept many drafts behind it.
+// A later candidate accepted, if it can be amidst the picture, in a step that ended at a refusal and kept many drafts behind it.
 function treeAndContinuation(lane, race) {
   const records = recordsOf(lane);
   const ends = lane.steps.map(() => ({ refused: false, tested: 0, kept: 0 }));
@@ -208,7 +212,9 @@ function treeAndContinuation(lane, race) {
     ends[at].kept += Number(draft === token);
   }
   const later = records.filter(({ status, siblings }) => status === DID.ACCEPTED && siblings.length > 1);
-  const shown = best(later, ({ at }) => (ends[at].refused ? 1000 : 0) + ends[at].kept);
+  const shown = best(later, (record) => (
+    (isAmidst(record, race) ? 1000 : 0) + (ends[record.at].refused ? 500 : 0) + ends[record.at].kept
+  ));
   const at = shown ? shown.at : best(lane.steps.map((_, i) => i), (i) => (ends[i].refused ? ends[i].kept : -1));
   const whole = ends.reduce((sum, { tested, kept }) => ({ tested: sum.tested + tested, kept: sum.kept + kept }));
   return {

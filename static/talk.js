@@ -9,7 +9,7 @@ function mountTour(root, board) {
   let tour = null; // {chapters, missing, at, race, before}
   let asked = null; // the race on the board when the recorded one was asked for, which is on its way
 
-  const raceKey = ({ snapshot: { prompt, seed, model, lanes } }) => [prompt, seed, model, ...lanes.map((x) => x.decoder)].join("|");
+  const raceKey = ({ snapshot: { prompt, seed, model, lanes } }) => String([prompt, seed, model, lanes.map((x) => x.decoder)]);
 
   function start() {
     if (tour) return leave();
