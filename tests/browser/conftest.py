@@ -57,10 +57,11 @@ class Held(Watched):
 
 
 @contextmanager
-def served(model: ImageModel, shelf: Path = Path("nowhere")) -> Iterator[str]:
-    """A page over a model that is ready, with the recorded races of a folder."""
-    loader = Loader(lambda: model)
-    loader.wait(60)
+def served(model: ImageModel, shelf: Path = Path("nowhere"), may_load: threading.Event | None = None) -> Iterator[str]:
+    """A page over a model that is ready, or will be when it may; with the recorded races of a folder."""
+    loader = Loader(lambda: model if may_load is None or may_load.wait(60) else None)
+    if may_load is None:
+        loader.wait(60)
     demo = build(loader, Facts.of(model), Shelf(shelf))
     demo.launch(**LAUNCH, prevent_thread_lock=True, quiet=True)
     try:

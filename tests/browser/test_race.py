@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import threading
+
 from playwright.sync_api import expect
 
 from app.model import load_embedded
 from engine.decoders import DECODERS
+from tests.app.conftest import Watched
 from tests.browser.acts import INJECTIONS, finished, prompted, race, running, state, unhurt
-from tests.browser.conftest import wait_until
+from tests.browser.conftest import served, wait_until
 from visualize.board import token_hash
 
 
@@ -101,3 +104,33 @@ def test_the_die_rolls_another_seed(quick, open_page) -> None:
     expect(page.locator("#seed input")).not_to_have_value(before)
 
 
+
+
+def test_a_race_before_the_model_is_there_says_so_and_goes_on(shelf, open_page) -> None:
+    may_load = threading.Event()
+    with served(Watched(), shelf, may_load) as url:
+        page = open_page(url)
+        prompted(page, "cactus on yellow sand")
+        expect(page.locator(".board")).to_have_attribute("data-state", "finished", timeout=60_000)
+        race(page, prompt="octopus")
+        expect(page.locator(".board .note")).to_have_text("Loading the model…")
+        prompted(page, "octopus")
+        may_load.set()
+        finished(page)
+        expect(page.locator(".board .note")).to_be_hidden()
+        page.close()
+
+
+def test_waiting_for_the_model_is_stopped(shelf, open_page) -> None:
+    may_load = threading.Event()
+    with served(Watched(), shelf, may_load) as url:
+        page = open_page(url)
+        race(page, prompt="octopus")
+        expect(page.locator(".board .note")).to_have_text("Loading the model…")
+        page.locator("#stop").click()
+        state(page, "stopped")
+        may_load.set()
+        race(page, prompt="rocket")
+        prompted(page, "rocket")
+        finished(page)
+        page.close()
