@@ -18,8 +18,9 @@ for (const name of ["dragleave", "drop"]) element.addEventListener(name, () => e
 element.addEventListener("drop", (event) => {
   const [file] = event.dataTransfer.files;
   const input = document.querySelector("#bring input[type=file]");
-  if (!file || !input) return;
-  event.preventDefault();
+  if (!file) return;
+  event.preventDefault(); // or the browser leaves the page for the file
+  if (!input) return;
   const files = new DataTransfer();
   files.items.add(file);
   input.files = files.files;

@@ -102,6 +102,7 @@ def test_a_file_that_is_no_trace_gets_a_message_and_leaves_the_board(shelved, op
 
 def test_a_dropped_file_that_is_no_trace_gets_a_message_too(shelved, open_page) -> None:
     page = open_page(shelved)
+    prompted(page, "cactus on yellow sand")
     drop(page, "nonsense", "nonsense.exe")
     expect(page.locator(".toast-body")).to_contain_text("not JSON")
 
