@@ -30,7 +30,7 @@ SHOWN_JS = """(kind, speed, layer) => {
 def after(races: Races, ends: list[Any]) -> None:
     """Lays it out; each of the events `ends` leaves a race on the board that may be asked about."""
     number = gr.State(0)  # of the race that all this is about
-    with gr.Accordion("What decided it", open=False, elem_id="decided"):
+    with gr.Accordion("What decided it", open=True, elem_id="decided"):
         _figures(races, number)
     with gr.Accordion("What if", open=False, elem_id="whatif"):
         lane, asked, reply, ask = _what_if(races)

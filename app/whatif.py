@@ -9,7 +9,7 @@ from engine.decoders import DECODERS
 from engine.settings import SettingError
 from engine.trace import Trace
 from engine.whatif import judge_again
-from visualize.figures import runners
+from visualize.measures import runners
 
 RULES = {"gsd": ("G", "d", "delta"), "lantern": ("k", "delta")}  # the knobs that decide
 
