@@ -6,8 +6,9 @@ import torch
 from torch import Tensor
 
 from engine.decoders.jacobi import agree
+from engine.decoders.run import Run
 from engine.decoders.verdict import Verdict, Window
-from engine.decoders.window import Run, WindowDecoder
+from engine.decoders.window import WindowDecoder
 from engine.records import Badge
 
 

@@ -7,8 +7,8 @@ from torch import Tensor
 
 from engine.decoders.jacobi import agree
 from engine.decoders.refill import RefillDecoder
+from engine.decoders.run import Run
 from engine.decoders.verdict import Verdict, Window
-from engine.decoders.window import Run
 from engine.records import Badge
 
 

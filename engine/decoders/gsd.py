@@ -8,9 +8,9 @@ import torch
 from torch import Tensor
 
 from engine.decoders.refill import RefillDecoder, RefillSettings
+from engine.decoders.run import Run
 from engine.decoders.speculate import ratio, speculate
 from engine.decoders.verdict import Evidence, Verdict, Window
-from engine.decoders.window import Run
 from engine.laws import at, residual
 from engine.records import TOP, Badge
 from engine.settings import knob

@@ -6,9 +6,9 @@ import torch
 from torch import Tensor
 
 from engine.decoders.refill import RefillDecoder
+from engine.decoders.run import Run
 from engine.decoders.speculate import leading, outcome, padded
 from engine.decoders.verdict import Verdict, Window
-from engine.decoders.window import Run
 from engine.laws import at, draw
 from engine.randomness import Purpose
 from engine.records import Badge

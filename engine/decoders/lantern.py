@@ -9,9 +9,9 @@ import torch
 from torch import Tensor
 
 from engine.decoders.refill import RefillDecoder, RefillSettings
+from engine.decoders.run import Run
 from engine.decoders.speculate import ratio, speculate
 from engine.decoders.verdict import Evidence, Verdict, Window
-from engine.decoders.window import Run
 from engine.laws import at, certain, draw, process, residual
 from engine.models.base import ImageModel
 from engine.randomness import Purpose

@@ -11,8 +11,9 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from engine.decoders.run import Run
 from engine.decoders.verdict import Window
-from engine.decoders.window import Run, WindowDecoder
+from engine.decoders.window import WindowDecoder
 from engine.laws import certain, draw
 from engine.randomness import Purpose
 from engine.settings import Settings, knob

@@ -5,18 +5,14 @@ The reports are instruments: the time to take them is charged to nobody, since a
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 import torch
 from torch import Tensor
 
+from engine.decoders.run import Run
 from engine.decoders.verdict import Evidence, Verdict, Window
 from engine.laws import at, total_variation
 from engine.records import TOP, Kin, Law, Position, Refusal, Sibling, Status
-
-if TYPE_CHECKING:
-    from engine.decoders.window import Run
 
 SUPPORT = 512  # how many tokens of a refusal's two laws are kept
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from torch import Tensor
 
 from engine.decoders.refill import RefillDecoder
+from engine.decoders.run import Run
 from engine.decoders.speculate import ratio, speculate
 from engine.decoders.verdict import Verdict, Window
-from engine.decoders.window import Run
 from engine.laws import at, residual
 from engine.records import Badge
 

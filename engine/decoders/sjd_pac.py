@@ -7,10 +7,11 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from engine.decoders.run import Run
 from engine.decoders.speculate import leading, padded, ratio
 from engine.decoders.tree import READINGS, Tree, side_nodes, tree
 from engine.decoders.verdict import Evidence, Verdict, Window
-from engine.decoders.window import Run, WindowDecoder
+from engine.decoders.window import WindowDecoder
 from engine.laws import at, certain, draw, residual
 from engine.randomness import Purpose
 from engine.records import Badge, Status

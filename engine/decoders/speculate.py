@@ -7,8 +7,8 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
+from engine.decoders.run import Run
 from engine.decoders.verdict import Verdict, Window
-from engine.decoders.window import Run
 from engine.laws import draw
 from engine.randomness import Purpose
 from engine.records import Status

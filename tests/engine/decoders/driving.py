@@ -5,8 +5,9 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
+from engine.decoders.run import Run
 from engine.decoders.verdict import Verdict, Window
-from engine.decoders.window import Run, WindowDecoder
+from engine.decoders.window import WindowDecoder
 from engine.laws import certain
 from engine.randomness import Purpose
 

@@ -10,11 +10,11 @@ from torch import Tensor
 
 from engine.decoders import sjd_pac
 from engine.decoders.jacobi import Jacobi
+from engine.decoders.run import Run
 from engine.decoders.sjd import SJD
 from engine.decoders.sjd_pac import SJDPAC, TreeWindow, Walk
 from engine.decoders.speculate import ratio, speculate
 from engine.decoders.verdict import Verdict, Window
-from engine.decoders.window import Run
 from engine.laws import at, certain, draw, residual
 from engine.randomness import Purpose
 

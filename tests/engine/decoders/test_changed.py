@@ -13,9 +13,10 @@ from torch import Tensor
 
 from engine.decoders.gsd import GSD, GSDSettings, group, group_acceptance
 from engine.decoders.lantern import Lantern, LanternSettings, borrow
+from engine.decoders.run import Run
 from engine.decoders.sjd import SJD
 from engine.decoders.verdict import Window
-from engine.decoders.window import Run, WindowDecoder
+from engine.decoders.window import WindowDecoder
 from engine.randomness import Noise
 from tests.engine.decoders.driving import acceptances, committed_law
 from tests.engine.decoders.test_rules import oracle

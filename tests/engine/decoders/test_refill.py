@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.decoders.refill import SCHEMES, RefillSettings, fresh
+from engine.decoders.run import Run
 from engine.decoders.sjd import SJD
-from engine.decoders.window import Run
 from engine.laws import certain
 from tests.engine.decoders.driving import Chosen
 from tests.toy import Toy

@@ -16,11 +16,12 @@ from engine.decoders.gsd import GSD, GSDSettings, group, group_acceptance
 from engine.decoders.jacobi import Jacobi
 from engine.decoders.lantern import Lantern, LanternSettings, borrow, nearest
 from engine.decoders.refill import RefillSettings
+from engine.decoders.run import Run
 from engine.decoders.sjd import SJD
 from engine.decoders.sjd_pac import SJDPAC, PACSettings, TreeWindow, Walk, siblings
 from engine.decoders.tree import tree
 from engine.decoders.verdict import Verdict, Window
-from engine.decoders.window import Run, WindowDecoder
+from engine.decoders.window import WindowDecoder
 from engine.records import Status
 from tests.engine.decoders.driving import (
     ACCEPT,
