@@ -1,0 +1,104 @@
+"""Weights from files into modules, strictly: what does not fit is an error that names the first key."""
+
+from __future__ import annotations
+
+import json
+import pickle
+import zipfile
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import torch
+from safetensors import SafetensorError
+from safetensors.torch import load_file
+from torch import Tensor, nn
+
+from engine.models.card import ModelError
+
+_WRAPPERS = ("model", "module", "state_dict")  # what training scripts put their weights under
+_AGAIN = "delete it, and the next start downloads it again"
+
+
+def read(path: Path) -> dict[str, Tensor]:
+    """All tensors of a .safetensors or torch file, or of a folder of safetensors, sharded or not; on the CPU, mapped into
+    memory where the format allows. Torch files are read with `weights_only`: nothing in them is run.
+
+    Raises ModelError where a file is missing, broken, or holds anything but tensors."""
+    if path.is_dir():
+        return _folder(path)
+    if not path.is_file():
+        raise ModelError(f"{path} is missing: delete {path.parent}, and the next start downloads it again.")
+    try:
+        if path.suffix == ".safetensors":
+            return load_file(path)
+        stored = torch.load(path, map_location="cpu", weights_only=True, mmap=zipfile.is_zipfile(path) or None)
+    except (SafetensorError, pickle.UnpicklingError, RuntimeError, EOFError, ValueError) as error:
+        raise ModelError(f"{path} cannot be read as weights ({_first_line(error)}): {_AGAIN}.") from error
+    for name in _WRAPPERS:
+        if isinstance(stored, dict) and isinstance(stored.get(name), dict):
+            stored = stored[name]
+            break
+    if not (isinstance(stored, dict) and stored and all(isinstance(value, Tensor) for value in stored.values())):
+        raise ModelError(f"{path} holds something else than a table of tensors: it is not this model's file.")
+    return dict(stored)
+
+
+def _folder(folder: Path) -> dict[str, Tensor]:
+    index = folder / "model.safetensors.index.json"
+    if not index.is_file():
+        return read(folder / "model.safetensors")
+    try:
+        shards = sorted(set(json.loads(index.read_text())["weight_map"].values()))
+        inside = all(Path(shard).name == shard for shard in shards)
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise ModelError(f"{index} is not an index of weights: {_AGAIN}.") from error
+    if not inside:
+        raise ModelError(f"{index} names files outside its folder: it is not this model's file.")
+    state: dict[str, Tensor] = {}
+    for shard in shards:
+        state.update(read(folder / shard))
+    return state
+
+
+def fit(
+    module: nn.Module,
+    state: dict[str, Tensor],
+    rename: Callable[[str], str | None] | None = None,
+    drop: Sequence[str] = (),
+) -> None:
+    """Copies `state` into `module`, key by key, in the module's own dtype and device. A module on the meta device takes the
+    tensors themselves, in its own dtype; what its state does not hold (buffers that are not stored) is the caller's to make.
+
+    `rename` turns a stored key into the module's, or into None to leave it out; stored keys that begin with one of `drop`
+    are left out before. Raises ModelError that names the first key that is missing, unexpected or of another shape; the
+    module is then as it was."""
+    own = module.state_dict(keep_vars=True)
+    placed: dict[str, Tensor] = {}
+    for key, tensor in state.items():
+        if key.startswith(tuple(drop)):
+            continue
+        name = rename(key) if rename else key
+        if name is None:
+            continue
+        if name not in own:
+            raise ModelError(f"The weights do not fit: {key!r} is unexpected.")
+        if own[name].shape != tensor.shape:
+            raise ModelError(
+                f"The weights do not fit: {key!r} has the shape {tuple(tensor.shape)}, not {tuple(own[name].shape)}."
+            )
+        placed[name] = tensor
+    filled = {id(own[name]) for name in placed}  # tied weights: one name of several is enough
+    for name, tensor in own.items():
+        if id(tensor) not in filled:
+            raise ModelError(f"The weights do not fit: {name!r} is missing.")
+    if any(tensor.is_meta for tensor in own.values()):
+        ready = {name: tensor.to(own[name].dtype) for name, tensor in placed.items()}
+        module.load_state_dict(ready, strict=False, assign=True)
+        return
+    with torch.no_grad():
+        for name, tensor in placed.items():
+            own[name].copy_(tensor)
+
+
+def _first_line(error: Exception) -> str:
+    return str(error).strip().split("\n")[0][:120] or type(error).__name__
