@@ -29,7 +29,7 @@ LOSSLESS = [name for name, decoder in DECODERS.items() if decoder.badge is not B
 @pytest.fixture
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     """Cheap noise in the place of the keyed one."""
-    monkeypatch.setattr("engine.decoders.window.Noise", QuickNoise)
+    monkeypatch.setattr("engine.decoders.run.Noise", QuickNoise)
     QuickNoise.reset(7)
 
 

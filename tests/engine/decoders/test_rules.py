@@ -498,7 +498,7 @@ def noted(monkeypatch: pytest.MonkeyPatch, accept: list[bool]) -> tuple[Noted, K
     """Two steps of SJD with L = 6, whose drafts pass as said."""
     u = [[ACCEPT if ok else REFUSE, 0.4, 0.6] for ok in accept] + [[0.5, 0.4, 0.6]]
     fresh = [[0.1], [0.6], [0.3], [0.9], [0.9], [0.1]]  # so that every row of the window has a law of its own
-    monkeypatch.setattr("engine.decoders.window.Noise", lambda seed, device: Chosen(verify=u, fresh=fresh))
+    monkeypatch.setattr("engine.decoders.run.Noise", lambda seed, device: Chosen(verify=u, fresh=fresh))
     toy = Keeping((3, 4), 4)
     decoder = Noted(toy, 6)
     steps = decoder.steps("", 0)
