@@ -67,6 +67,10 @@ class BodyModel(ImageModel):
     def head(self, hidden: Tensor) -> Tensor:
         """States [R, L, D] to logits over image codes [R, L, V]."""
 
+    def position_ids(self, slots: Tensor, start: Tensor) -> Tensor:
+        """The body's positions [R, T] of cache slots [T], in rows that begin at `start` [R]: padding is not counted."""
+        return (slots - start[:, None]).clamp_min(0)
+
     def start(self, prompt: str, guidance: float) -> BodyContext:
         rows = self.prompt(prompt, guidance != 1.0)
         count, length = rows.embeddings.shape[:2]
@@ -92,7 +96,7 @@ class BodyModel(ImageModel):
         hidden = self.body(
             inputs_embeds=fed,
             attention_mask=self._mask(ctx, before, seen),
-            position_ids=(slot - ctx.prompt.start[:, None]).clamp_min(0),
+            position_ids=self.position_ids(slot, ctx.prompt.start),
             past_key_values=ctx.cache,
             use_cache=True,
         ).last_hidden_state
@@ -101,17 +105,18 @@ class BodyModel(ImageModel):
 
     def _mask(self, ctx: BodyContext, before: int, seen: Tensor) -> Tensor:
         """Additive mask [R, 1, T, base + T] for a window of `before` prompt rows, then a tree."""
+        # All on the device: a copy from it would wait for the work that is under way.
         length, base = len(seen), ctx.cache.base
-        visible = torch.ones(before + length, base + before + length, dtype=torch.bool)
+        visible = torch.ones(before + length, base + before + length, dtype=torch.bool, device=self.device)
         visible[:before, base:] = visible[:before, base:].tril()
-        visible[before:, base + before :] = seen
-        slots = torch.arange(visible.shape[1])
-        padding = slots < ctx.prompt.start.cpu()[:, None]
+        visible[before:, base + before :] = seen.to(self.device)
+        slots = torch.arange(visible.shape[1], device=self.device)
+        padding = slots < ctx.prompt.start[:, None]
         # A padding row sees itself alone: a row that sees nothing at all would be a row of NaN.
-        itself = slots == base + torch.arange(before + length)[:, None]
+        itself = slots == base + torch.arange(before + length, device=self.device)[:, None]
         allowed = (visible[None] & ~padding[:, None]) | itself
-        mask = torch.zeros(allowed.shape, dtype=self.dtype).masked_fill_(~allowed, torch.finfo(self.dtype).min)
-        return mask[:, None].to(self.device)
+        mask = torch.zeros(allowed.shape, dtype=self.dtype, device=self.device)
+        return mask.masked_fill_(~allowed, torch.finfo(self.dtype).min)[:, None]
 
     def keep(self, ctx: BodyContext, rows: Sequence[int]) -> None:
         before = ctx.prompt_rows
