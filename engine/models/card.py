@@ -68,8 +68,11 @@ class Card:
         return {source.part: source for source in self.repos}[part]
 
 
+_PINNED: dict[str, str | None] = json.loads(REVISIONS.read_text("utf-8"))
+
+
 def _from(part: str, repo: str, *files: str) -> Source:
-    return Source(part, repo, json.loads(REVISIONS.read_text()).get(repo) or "main", files)
+    return Source(part, repo, _PINNED[repo] or "main", files)
 
 
 _HF = ("*.json", "*.jinja", "*.txt", "*.safetensors")

@@ -1,0 +1,131 @@
+"""Where a model runs, in which numbers, and whether it fits there: asked before any of its weights are read."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import torch
+
+from engine.models.body import MAX_WINDOW
+from engine.models.card import CARDS, GIB, Card, ModelError
+
+DTYPES = {"bfloat16": torch.bfloat16, "float16": torch.float16, "float32": torch.float32}
+LANES = 2  # what a race needs at least; more lanes need more
+_PROMPT = 256  # positions: longer prompts are rare
+_CGROUP = Path("/sys/fs/cgroup")
+_MEMINFO = Path("/proc/meminfo")
+
+
+def zero_gpu() -> bool:
+    """Whether this is a ZeroGPU Space: there, outside a decorated call, torch.cuda says what is not so."""
+    return os.environ.get("SPACES_ZERO_GPU", "").lower() in ("1", "true")
+
+
+def pick(wanted: str = "auto") -> torch.device:
+    """The device of that name; "auto" is a GPU where there is one. Raises ModelError for one that is not here."""
+    if wanted == "auto":
+        wanted = "cuda" if zero_gpu() or torch.cuda.is_available() else "cpu"
+    try:
+        device = torch.device(wanted)
+    except RuntimeError:
+        device = None
+    if device is None or device.type not in ("cpu", "cuda"):
+        raise ModelError(f"{wanted!r} is not a device: it is auto, cpu, cuda, or cuda:0 and so on.")
+    if device.type == "cuda" and not zero_gpu():
+        count = torch.cuda.device_count() if torch.cuda.is_available() else 0
+        if (device.index or 0) >= count:
+            raise ModelError(
+                f"There is no {wanted} here, only {f'{count} GPUs' if count else 'the cpu'}: set the device to auto."
+            )
+    return device
+
+
+def numbers(device: torch.device, wanted: str | torch.dtype | None = None) -> torch.dtype:
+    """The dtype asked for, or the device's: bfloat16 on Ampere and later, float16 on older GPUs, float32 on a CPU. Raises
+    ModelError for a name that is none of DTYPES."""
+    if isinstance(wanted, torch.dtype):
+        return wanted
+    if wanted not in (None, "auto"):
+        if wanted not in DTYPES:
+            raise ModelError(f"{wanted!r} is not a dtype: it is auto, {', '.join(DTYPES)}.")
+        return DTYPES[wanted]
+    if device.type == "cpu":
+        return torch.float32
+    if zero_gpu() or torch.cuda.get_device_capability(device) >= (8, 0):  # every ZeroGPU card is later than Ampere
+        return torch.bfloat16
+    return torch.float16
+
+
+def needed(card: Card, dtype: torch.dtype, lanes: int = LANES) -> int:
+    """Bytes that a race of so many lanes takes: weights, a cache of two prompt rows a lane, and working room."""
+    positions = card.length + _PROMPT + MAX_WINDOW
+    return (card.parameters + lanes * 2 * positions * card.kv_values) * dtype.itemsize + card.working
+
+
+def available(device: torch.device) -> int | None:
+    """Bytes free on the device, or None where nobody can say (ZeroGPU lends its cards only later)."""
+    if device.type == "cuda":
+        return None if zero_gpu() else torch.cuda.mem_get_info(device)[0]
+    return main_memory()
+
+
+def main_memory(meminfo: Path = _MEMINFO, cgroup: Path = _CGROUP) -> int | None:
+    """Bytes free in main memory: the machine's, or what a container's limit leaves. None where the system does not say."""
+    free = [bound for bound in (_machine(meminfo), _container(cgroup)) if bound is not None]
+    return min(free, default=None)
+
+
+def _machine(meminfo: Path) -> int | None:
+    try:
+        lines = dict(line.split(":", 1) for line in meminfo.read_text().splitlines())
+        return int(lines["MemAvailable"].split()[0]) * 1024
+    except (OSError, LookupError, ValueError):
+        return None
+
+
+def _container(cgroup: Path) -> int | None:
+    try:
+        limit, used = (int((cgroup / name).read_text()) for name in ("memory.max", "memory.current"))
+        stat = dict(line.split() for line in (cgroup / "memory.stat").read_text().splitlines())
+        return max(0, limit - used + int(stat["inactive_file"]))  # cached files count as used and give way
+    except (OSError, LookupError, ValueError):  # "max" where there is no limit
+        return None
+
+
+def check(card: Card, device: torch.device, dtype: torch.dtype) -> None:
+    """Raises ModelError, which names what would fit instead, where the model does not fit on the device."""
+    free = available(device)
+    if free is not None and needed(card, dtype) > free:
+        raise ModelError(_too_large(card, device, dtype, free))
+    main = main_memory() if device.type == "cuda" and not zero_gpu() else None
+    if main is not None and card.parameters * dtype.itemsize > main:
+        raise ModelError(
+            f"{card.title} goes to the GPU through main memory, where its weights need {_gib(card.parameters * dtype.itemsize)} "
+            f"and {_gib(main)} are free. {_instead(card, device, dtype, main)}"
+        )
+
+
+def _too_large(card: Card, device: torch.device, dtype: torch.dtype, free: int) -> str:
+    return (
+        f"{card.title} needs {_gib(needed(card, dtype))} on {device} in {_name(dtype)}, and {_gib(free)} are free. "
+        f"{_instead(card, device, dtype, free)}"
+    )
+
+
+def _instead(card: Card, device: torch.device, dtype: torch.dtype, free: int) -> str:
+    # Half of float32: bfloat16, which a CPU knows too; older GPUs know float16 alone.
+    half = torch.bfloat16 if device.type == "cpu" else numbers(device)
+    smaller = ""
+    if half.itemsize < dtype.itemsize and needed(card, half) <= free:
+        smaller = f"In {_name(half)} it would fit: {_gib(needed(card, half))}. "
+    fit = [c.title for c in CARDS.values() if c.name != card.name and not c.research_only and needed(c, dtype) <= free]
+    return smaller + (f"What fits: {', '.join(fit)}." if fit else "No other model fits either: free some memory.")
+
+
+def _name(dtype: torch.dtype) -> str:
+    return str(dtype).removeprefix("torch.")
+
+
+def _gib(count: int) -> str:
+    return f"{count / GIB:.1f} GiB"
