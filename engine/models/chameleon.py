@@ -1,0 +1,200 @@
+"""The Chameleon family: Anole 7B (Chern et al. 2024) and Lumina-mGPT 7B 768 (Liu et al. 2024), both made from Meta's Chameleon.
+
+transformers' ChameleonForConditionalGeneration makes no pictures: its forward sets the logits of all image tokens to the least
+number there is. So its body is called alone, and of its head only the rows of image tokens are kept.
+
+Tokens are image tokens in the order of their BPE ids, 0 .. V - 1; V is the end of a line, where the layout has one. Which
+code of the VQGAN an image token is, its name says: `config.vocabulary_map` has them. The decoder's codebook is brought into the
+tokens' order at once, so that nothing else need know.
+
+Anole:   <s> text <end of turn> <begin of image>, then 32 x 32 codes; unconditional: <s> <begin of image>.
+Lumina:  <s> "Generate an image of 768x768 according to the following prompt:\n" text <end of turn> <begin of image> <height>
+         <width>, then 48 rows of 48 codes and an end of line; unconditional: all from <begin of image>, without <s>. The
+         published code lets the model draw <begin of image> and the sizes itself; here, as in LANTERN's, they are given.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import torch
+from huggingface_hub.errors import StrictDataclassError
+from tokenizers import Tokenizer, models, pre_tokenizers
+from torch import Tensor
+from transformers import ChameleonConfig, ChameleonForConditionalGeneration
+from transformers.models.chameleon.modeling_chameleon import ChameleonRotaryEmbedding
+
+from engine.models.body import BodyModel, Prompt
+from engine.models.card import Card, ModelError
+from engine.models.chameleon_vq import ChameleonDecoder
+from engine.models.weights import fit, read
+from engine.settings import SettingError
+
+BOS, PAD, END_OF_TURN = "<s>", "<pad>", "<reserved08706>"
+BEGIN_IMAGE, END_OF_LINE = "<racm3:break>", "<reserved08799>"
+PATCH = 16  # pixels along a code's side
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """What a prompt says around the visitor's words, and whether it tells the picture's size, whose rows then end with
+    END_OF_LINE."""
+
+    words: str
+    sized: bool
+
+
+LAYOUTS = {
+    "anole": Layout("{text}", sized=False),
+    "lumina-768": Layout("Generate an image of {width}x{height} according to the following prompt:\n{text}", sized=True),
+}
+
+
+def size_token(codes: int) -> str:
+    """The name of Lumina's token for a side of so many codes: they go in steps of 32 pixels."""
+    return f"<reserved{8800 + codes * PATCH // 32:05d}>"
+
+
+class ChameleonModel(BodyModel):
+    """Anole or Lumina-mGPT, by the card's name."""
+
+    def __init__(self, card: Card, folders: dict[str, Path] | None, device: torch.device, dtype: torch.dtype) -> None:
+        """`folders`: where the parts "model", "vq" and "text" lie; None is random weights at true size. Raises ModelError."""
+        self.name, self.grid, self.sampling = card.name, card.grid, card.sampling
+        self.device, self.dtype = torch.device(device), dtype
+        self.layout = LAYOUTS[card.name]
+        settings = config(card) if folders is None else _config(folders["model"])
+        self.vocabulary = settings.vocabulary_map
+        self.tokenizer = bytes_tokenizer() if folders is None else _tokenizer(folders["text"] / "tokenizer.json")
+        self.special = {name: self._special(name, folders is not None) for name in self._names()}
+
+        network = self._random(settings) if folders is None else self._loaded(settings, folders["model"])
+        table = network.model.vocabulary_mapping.bpe2img
+        bpe = torch.tensor(sorted(table), device=self.device)
+        order = [table[token] for token in bpe.tolist()]
+        self.vocab_size = settings.vq_config.num_embeddings
+        if sorted(order) != list(range(self.vocab_size)):
+            raise ModelError(f"The vocabulary of {card.title} names other image tokens than its {self.vocab_size} codes.")
+        self.output = network.lm_head.weight.detach()[bpe]
+        self.body = network.model.eval().requires_grad_(False)
+
+        # The decoder is small; half precision would show.
+        self.vq = ChameleonDecoder(settings.vq_config).eval().requires_grad_(False)
+        if folders is not None:
+            self.vq.load(read(folders["vq"]))
+        self.vq.to(self.device).reorder(torch.tensor(order, device=self.device))
+        self.codebook = self.vq.embedding.weight.detach()
+
+        row = [-1] * self.grid[1]
+        if self.layout.sized:
+            bpe = torch.cat([bpe, torch.tensor([self.special[END_OF_LINE]], device=self.device)])
+            row.append(self.vocab_size)
+        self.bpe = bpe  # the BPE id of each token
+        self.forced_ids = torch.tensor(row * self.grid[0])
+
+    def ids(self, text: str) -> tuple[list[int], list[int]]:
+        """BPE ids of the prompt and of the unconditional prompt, neither padded. What looks like a special token in `text` is
+        read letter by letter. Raises SettingError for a text that leaves the picture no room."""
+        height, width = self.grid
+        words = self.layout.words.format(text=text, width=width * PATCH, height=height * PATCH)
+        encoded = self.tokenizer.encode(words, add_special_tokens=False).ids
+        begin = [self.special[BEGIN_IMAGE]]
+        if self.layout.sized:
+            begin += [self.special[size_token(height)], self.special[size_token(width)]]
+        conditional = [self.special[BOS], *encoded, self.special[END_OF_TURN], *begin]
+        room = self.body.config.max_position_embeddings - self.length
+        if len(conditional) > room:
+            raise SettingError(
+                f"The prompt takes {len(conditional)} tokens; beside its picture {self.name} has room for {room}. Shorten it."
+            )
+        return conditional, begin if self.layout.sized else [self.special[BOS], *begin]
+
+    def prompt(self, text: str, guided: bool) -> Prompt:
+        conditional, unconditional = self.ids(text)
+        padding = len(conditional) - len(unconditional)
+        rows = [conditional, [self.special[PAD]] * padding + unconditional]
+        ids = torch.tensor(rows[: 1 + guided], device=self.device)
+        return Prompt(self.body.embed_tokens(ids), torch.tensor([0, padding][: 1 + guided], device=self.device))
+
+    def embed(self, tokens: Tensor, positions: Tensor) -> Tensor:
+        return self.body.embed_tokens(self.bpe[tokens])
+
+    def head(self, hidden: Tensor) -> Tensor:
+        return torch.nn.functional.linear(hidden, self.output)
+
+    @torch.inference_mode()
+    def pixels(self, tokens: np.ndarray) -> np.ndarray:
+        codes = torch.as_tensor(np.asarray(tokens), dtype=torch.long, device=self.device)
+        drawn = self.vq(codes if codes.dim() == 3 else codes[None])
+        pictures = ((drawn.clamp(-1, 1) + 1) * 127.5).round().byte().permute(0, 2, 3, 1).cpu().numpy()
+        return pictures if codes.dim() == 3 else pictures[0]
+
+    def _names(self) -> list[str]:
+        plain = [BOS, PAD, END_OF_TURN, BEGIN_IMAGE]
+        return [*plain, END_OF_LINE, *map(size_token, self.grid)] if self.layout.sized else plain
+
+    def _special(self, name: str, both: bool) -> int:
+        """A special token's id; with `both`, tokenizer and model must agree on it."""
+        token = self.vocabulary.get(name)
+        if token is None:
+            raise ModelError(f"The model's vocabulary has no token {name}: this is not {self.name}.")
+        if both and self.tokenizer.token_to_id(name) != token:
+            raise ModelError(f"The tokenizer is not this model's: {name} is {self.tokenizer.token_to_id(name)}, not {token}.")
+        return token
+
+    def _loaded(self, settings: ChameleonConfig, folder: Path) -> ChameleonForConditionalGeneration:
+        with torch.device("meta"):
+            network = ChameleonForConditionalGeneration(settings)
+        del network.model.vqmodel  # an encoder: ChameleonDecoder has what text-to-image needs
+        network.to(self.dtype).to_empty(device=self.device)
+        network.model.rotary_emb = ChameleonRotaryEmbedding(settings).to(self.device)
+        fit(network, read(folder), drop=("model.vqmodel.",))
+        return network
+
+    def _random(self, settings: ChameleonConfig) -> ChameleonForConditionalGeneration:
+        with self.device:
+            network = ChameleonForConditionalGeneration._from_config(settings, dtype=self.dtype)
+        del network.model.vqmodel
+        return network
+
+
+def config(card: Card) -> ChameleonConfig:
+    """Chameleon 7B's true size: transformers' defaults, with a vocabulary like the published one. Image tokens are named in the
+    order of their codes here; the published order is another."""
+    digits = str.maketrans("0123456789", "ABCDEFGHIJ")
+    vocabulary = {BOS: 0, PAD: 1, "</s>": 2, "<unk>": 3, "<eoss>": 8196, BEGIN_IMAGE: 8197}
+    vocabulary |= {f"IMGIMG{str(code).translate(digits)}Z": 4 + code for code in range(card.codes)}
+    vocabulary |= {f"<reserved{token - 4:05d}>": token for token in range(8198, 8900) if token != 8711} | {"<image>": 8711}
+    return ChameleonConfig(vocabulary_map=vocabulary, pad_token_id=1)
+
+
+def bytes_tokenizer() -> Tokenizer:
+    """A token for each byte, for random weights: none of the published words is at hand."""
+    vocabulary = {byte: 8900 + i for i, byte in enumerate(sorted(pre_tokenizers.ByteLevel.alphabet()))}
+    tokenizer = Tokenizer(models.BPE(vocab=vocabulary, merges=[]))
+    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    return tokenizer
+
+
+def _config(folder: Path) -> ChameleonConfig:
+    path = folder / "config.json"
+    try:
+        settings = ChameleonConfig.from_pretrained(folder)
+    except (OSError, ValueError, TypeError, StrictDataclassError) as error:
+        raise ModelError(f"{path} cannot be read: delete {folder}, and the next start downloads it again.") from error
+    if not settings.vocabulary_map:
+        raise ModelError(f"{path} has no vocabulary_map, so its image tokens are not known: this is not Chameleon's.")
+    return settings
+
+
+def _tokenizer(path: Path) -> Tokenizer:
+    try:
+        tokenizer = Tokenizer.from_file(str(path))
+    except Exception as error:  # tokenizers raises nothing more specific
+        raise ModelError(f"{path} cannot be read: delete {path.parent}, and the next start downloads it again.") from error
+    tokenizer.no_truncation()
+    tokenizer.no_padding()
+    tokenizer.encode_special_tokens = True  # a visitor's text cannot end its own turn
+    return tokenizer
