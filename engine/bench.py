@@ -2,6 +2,9 @@
 
 `python -m engine.bench` prints a card for people and, last, one line of JSON. Speed-ups are ratios within this run: the lanes
 take turns, so a slow moment of the machine falls on all of them. Intervals are 95% (Student's t over the races).
+
+`--model janus-pro-1b --random-weights` times a public model where its weights are not: passes cost what they cost, but how many
+a lane needs, and with it every speed-up, is a matter of the weights.
 """
 
 from __future__ import annotations
@@ -15,11 +18,11 @@ from collections import Counter
 
 import torch
 
-from engine.cli import lane
+from engine.cli import chosen_model, lane, offer_models
 from engine.decoders import DECODERS
 from engine.machine import machine
-from engine.models import load
 from engine.models.base import ImageModel
+from engine.models.card import ModelError
 from engine.race import Lane, Race
 from engine.records import LaneState, Standing
 from engine.settings import SettingError
@@ -83,7 +86,8 @@ def figures(runs: list[Standing], baseline: list[Standing] | None) -> dict:
 def card(result: dict) -> str:
     """The figures as a table in Markdown."""
     rows = [
-        f"{result['model']}, {result['races']} races ({result['prompts']} prompts x {result['seeds']} seeds), "
+        f"{result['model']}{' with random weights' * result['random_weights']}, "
+        f"{result['races']} races ({result['prompts']} prompts x {result['seeds']} seeds), "
         f"{result['machine']}",
         "",
         "| lane | passes | tokens / pass | seconds | speed-up over AR | ms / pass | outside forward |",
@@ -105,15 +109,16 @@ def main() -> None:
     parser.add_argument("--lanes", default=",".join(DECODERS), help="comma-separated; knobs as in sjd:window=32")
     parser.add_argument("--prompts", type=int, default=len(PROMPTS), help="how many of the built-in prompts")
     parser.add_argument("--seeds", type=int, default=2)
+    offer_models(parser)
     args = parser.parse_args()
     if not 1 <= args.prompts <= len(PROMPTS) or args.seeds < 1:
         parser.error(f"1 to {len(PROMPTS)} prompts, and at least one seed")
     names = [text.strip() for text in args.lanes.split(",")]
     try:
         lanes = [lane(name) for name in names]
-    except SettingError as error:
+        model = chosen_model(args)
+    except (SettingError, ModelError) as error:
         parser.error(str(error))
-    model = load()
     race(model, lanes, PROMPTS[0], 1000)  # warms caches and allocators up; not counted
     runs: list[list[Standing]] = []
     for prompt in PROMPTS[: args.prompts]:
@@ -123,7 +128,8 @@ def main() -> None:
     by_lane = list(zip(*runs, strict=True))
     ar = by_lane[names.index("ar")] if "ar" in names else None
     result = {
-        "model": model.name, "machine": machine(model.device), "torch": torch.__version__, "races": len(runs),
+        "model": model.name, "random_weights": args.random_weights,
+        "machine": machine(model.device), "torch": torch.__version__, "races": len(runs),
         "prompts": args.prompts, "seeds": args.seeds,
         "lanes": {name: figures(list(lane_runs), ar and list(ar)) for name, lane_runs in zip(names, by_lane, strict=True)},
     }  # fmt: skip

@@ -10,7 +10,10 @@ from pathlib import Path
 
 from engine.decoders import DECODERS
 from engine.models import load
-from engine.race import Lane, Race
+from engine.models.base import ImageModel
+from engine.models.card import CARDS, ModelError
+from engine.models.device import DTYPES
+from engine.race import Lane, Race, check
 from engine.records import Frame, LaneState, Standing
 from engine.settings import SettingError, knobs
 from engine.trace import Trace
@@ -41,6 +44,27 @@ def lane(text: str) -> Lane:
     return Lane(name, DECODERS[name].Settings(**values))
 
 
+def offer_models(parser: argparse.ArgumentParser) -> None:
+    """Adds the options that choose a model."""
+    parser.add_argument("--model", choices=CARDS, default="embedded", metavar="NAME", help=f"one of {', '.join(CARDS)}")
+    parser.add_argument("--random-weights", action="store_true",
+                        help="its true size, random weights: nothing is downloaded, a pass costs what it costs")  # fmt: skip
+    parser.add_argument("--device", default="cpu", help="cpu, cuda, cuda:0 .. or auto")
+    parser.add_argument("--dtype", choices=["auto", *DTYPES], default="auto")
+
+
+def chosen_model(args: argparse.Namespace) -> ImageModel:
+    """The model that the options of `offer_models` choose; tells on stderr how far it is. Raises ModelError."""
+    told = [""]
+
+    def progress(share: float, words: str) -> None:
+        if (line := f"{share:4.0%} {words}") != told[0]:
+            told[0] = line
+            print(line, file=sys.stderr)
+
+    return load(args.model, args.device, args.dtype, progress=progress, random=args.random_weights)
+
+
 def table(lanes: Sequence[Lane], standings: Sequence[Standing], states: Sequence[LaneState], length: int) -> str:
     """The standings as text, one row a lane."""
     rows = [_COLUMNS]
@@ -59,13 +83,16 @@ def main() -> None:
     parser.add_argument("--lanes", default=",".join(name for name, d in DECODERS.items() if d.default),
                         help="comma-separated; knobs as in sjd:window=32;init=horizontal repeat")  # fmt: skip
     parser.add_argument("--out", type=Path, help="write the trace here")
+    offer_models(parser)
     args = parser.parse_args()
-    try:
-        race = Race(load(), [lane(text.strip()) for text in args.lanes.split(",")], args.prompt, args.seed)
-    except SettingError as error:
-        parser.error(str(error))
     if args.out and not args.out.parent.is_dir():
         parser.error(f"there is no folder {args.out.parent} to write the trace to")
+    try:
+        lanes = [lane(text.strip()) for text in args.lanes.split(",")]
+        check(lanes, args.prompt, args.seed)  # before the model is loaded, which may take minutes
+        race = Race(chosen_model(args), lanes, args.prompt, args.seed)
+    except (SettingError, ModelError) as error:
+        parser.error(str(error))
     frames: list[Frame] = []
     standings = [Standing() for _ in race.lanes]
     states = [LaneState.WAITING for _ in race.lanes]

@@ -20,6 +20,7 @@ from av.video.reformatter import ColorPrimaries, ColorRange, Colorspace, ColorTr
 from PIL import Image, ImageColor
 
 from engine.models import load
+from engine.models.card import ModelError
 from visualize.layers import CLOCKS, Layer
 from visualize.recording import Recording, record
 from visualize.still import COLOURS, Still
@@ -168,7 +169,7 @@ def main() -> None:
         if recording.pictures is None:
             recording = record(recording.trace, load(recording.trace.header.model))
         data = film(recording, Kind(ending), clock=args.clock, layer=Layer(args.layer), speed=args.speed)
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, ModelError) as error:
         parser.error(str(error))
     args.out.write_bytes(data)
     print(f"{args.out}: {len(data) / 1e6:.2f} MB")

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from engine import bench
+from engine import bench, cli
 from engine.decoders.sjd import SJD
 from engine.race import Lane
 from tests.toy import Toy
@@ -24,7 +24,7 @@ KEYS = {
 @pytest.fixture
 def result(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> dict[str, Any]:
     """What a bench of two prompts and two seeds prints last, with the card before it under `card`."""
-    monkeypatch.setattr(bench, "load", lambda: Toy((3, 4), 8))
+    monkeypatch.setattr(cli, "load", lambda *args, **options: Toy((3, 4), 8))
     monkeypatch.setattr(sys, "argv", ["bench", "--lanes", ",".join(LANES), "--prompts", "2", "--seeds", "2"])
     bench.main()
     captured = capsys.readouterr()
@@ -72,7 +72,7 @@ def test_the_card_has_a_row_a_lane(result: dict[str, Any]) -> None:
 
 
 def test_without_vanilla_ar_there_is_no_speed_up(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    monkeypatch.setattr(bench, "load", lambda: Toy((2, 2), 4))
+    monkeypatch.setattr(cli, "load", lambda *args, **options: Toy((2, 2), 4))
     monkeypatch.setattr(sys, "argv", ["bench", "--lanes", "sjd", "--prompts", "1", "--seeds", "1"])
     bench.main()
     out = capsys.readouterr().out.rstrip().splitlines()

@@ -23,7 +23,7 @@ Main = Callable[..., None]
 @pytest.fixture
 def main(monkeypatch: pytest.MonkeyPatch) -> Main:
     """The command, over a toy, with these arguments."""
-    monkeypatch.setattr(cli, "load", lambda: Toy((3, 4), 8))
+    monkeypatch.setattr(cli, "load", lambda *args, **options: Toy((3, 4), 8))
 
     def call(*arguments: str) -> None:
         monkeypatch.setattr(sys, "argv", ["race", *arguments])
