@@ -1,0 +1,135 @@
+"""LlamaGen XL, text to image: stage 1 (256 px, 16 x 16 codes) and stage 2 (512 px, 32 x 32) (Sun et al. 2024, arXiv:2406.06525).
+
+The first 120 slots are the caption: flan-t5-xl's states of its tokens at the right, padding at the left. The state of the
+last of them gives the law of code 0. Guidance replaces the states by learned ones and keeps the padding. Weights: the authors'
+`t2i_XL_stage1_256.pt`, `t2i_XL_stage2_512.pt` and `vq_ds16_t2i.pt`; no EAGLE drafter for them is published in a form that
+fits here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+from tokenizers import Tokenizer
+from torch import Tensor, nn
+from transformers.models.t5.modeling_t5 import T5Stack
+
+from engine.models.body import BodyModel, Prompt
+from engine.models.card import Card, ModelError
+from engine.models.llamagen_weights import (
+    GPT_UNUSED,
+    TEXT_UNUSED,
+    VQ_UNUSED,
+    LlamaGenNetwork,
+    LlamaGenVQ,
+    Rope2D,
+    Sizes,
+    config,
+    gpt_key,
+    split_qkv,
+    text_key,
+    vq_key,
+)
+from engine.models.weights import fit, read
+
+__all__ = ["LlamaGenModel", "config"]
+
+END = 1  # T5's </s>
+
+
+class LlamaGenModel(BodyModel):
+    """Codes of 16 x 16 pixels. Sampling as in the authors' `sample_t2i.py`: guidance 7.5, top-k 1000, temperature 1."""
+
+    def __init__(
+        self,
+        card: Card,
+        folders: dict[str, Path] | None,
+        device: torch.device,
+        dtype: torch.dtype,
+        *,
+        sizes: Sizes | None = None,
+    ) -> None:
+        """`folders` has the parts "gpt", "vq" and "text"; None is random weights. `sizes` are the published model's unless
+        given. Raises ModelError where a file is missing or does not fit."""
+        sizes = sizes or config(card)
+        random = folders is None
+        self.name, self.grid, self.sampling = card.name, card.grid, card.sampling
+        self.device, self.dtype = device, dtype
+        self.network = _made(lambda: LlamaGenNetwork(sizes.gpt), device, dtype, random)
+        # The VQ decoder is small, and 16 bits show in flat areas; T5 overflows in float16.
+        self.vq = _made(lambda: LlamaGenVQ(sizes.vq), device, torch.float32, random)
+        text_dtype = torch.bfloat16 if dtype == torch.bfloat16 else torch.float32
+        self.text = _made(lambda: T5Stack(sizes.text), device, text_dtype, random)
+        self.tokenizer = None if random else _tokenizer(folders["text"], sizes.gpt.caption_slots)
+        if not random:
+            fit(self.vq, read(folders["vq"] / card.source_of("vq").files[0]), vq_key, VQ_UNUSED)
+            state = split_qkv(read(folders["gpt"] / card.source_of("gpt").files[0]), sizes.gpt)
+            fit(self.network, state, gpt_key, GPT_UNUSED)
+            fit(self.text, read(folders["text"]), text_key, TEXT_UNUSED)
+        self.body = self.network.model
+        self.caption_slots = sizes.gpt.caption_slots
+        self.body.rotary_emb = Rope2D(card.grid, sizes.gpt.head_dim, self.caption_slots).to(device)
+        self.vocab_size = sizes.gpt.vocab_size
+        self.codebook = F.normalize(self.vq.quantize.embedding.weight, dim=-1)  # what the VQ decoder sees
+        self.forced_ids = torch.full((card.grid[0] * card.grid[1],), -1)
+
+    def tokens(self, text: str) -> list[int]:
+        """T5's token ids of a prompt, `</s>` included, at most as many as there are caption slots. LlamaGen was trained on
+        captions in small letters. Random weights know no words: each byte is a token."""
+        text = " ".join(text.lower().split())
+        if self.tokenizer is None:
+            return [*text.encode("utf-8", "replace")[: self.caption_slots - 1], END]
+        return self.tokenizer.encode(text).ids
+
+    def prompt(self, text: str, guided: bool) -> Prompt:
+        ids = torch.tensor([self.tokens(text)], device=self.device)
+        # No token sees padding: states without it are the same.
+        states = self.text(input_ids=ids).last_hidden_state.to(self.dtype)
+        padding = self.caption_slots - ids.shape[1]
+        rows = F.pad(states, (0, 0, padding, 0))
+        if guided:
+            rows = torch.cat([rows, self.network.unconditional[None]])
+        return Prompt(self.network.caption(rows), torch.full((len(rows),), padding, device=self.device))
+
+    def embed(self, tokens: Tensor, positions: Tensor) -> Tensor:
+        return self.body.embed_tokens(tokens)
+
+    def head(self, hidden: Tensor) -> Tensor:
+        return self.network.lm_head(hidden)
+
+    def position_ids(self, slots: Tensor, start: Tensor) -> Tensor:
+        """Code i stands at its place of the grid, however long the caption is: padding counts."""
+        return slots.expand(len(start), -1)
+
+    @torch.inference_mode()
+    def pixels(self, tokens: np.ndarray) -> np.ndarray:
+        codes = torch.as_tensor(np.asarray(tokens), dtype=torch.long, device=self.device)
+        latents = self.codebook[codes if codes.dim() == 3 else codes[None]].permute(0, 3, 1, 2)
+        drawn = self.vq.decoder(self.vq.post_quant_conv(latents))
+        pictures = ((drawn.clamp(-1, 1) + 1) * 127.5).round().byte().permute(0, 2, 3, 1).cpu().numpy()
+        return pictures if codes.dim() == 3 else pictures[0]
+
+
+def _made(make: Callable[[], nn.Module], device: torch.device, dtype: torch.dtype, random: bool) -> nn.Module:
+    """A frozen network: with random weights, or with none yet, which takes no time."""
+    with device if random else torch.device("meta"):
+        network = make().to(dtype)
+    return (network if random else network.to_empty(device=device)).eval().requires_grad_(False)
+
+
+def _tokenizer(folder: Path, limit: int) -> Tokenizer:
+    """T5's tokenizer, cutting off at `limit` tokens. Raises ModelError where the file is missing or broken."""
+    path = folder / "tokenizer.json"
+    if not path.is_file():
+        raise ModelError(f"{path} is missing: delete {folder}, and the next start downloads it again.")
+    try:
+        tokenizer = Tokenizer.from_file(str(path))
+    except Exception as error:  # tokenizers raises nothing more special
+        raise ModelError(f"{path} is not a tokenizer: delete it, and the next start downloads it again.") from error
+    tokenizer.no_padding()
+    tokenizer.enable_truncation(limit)
+    return tokenizer
