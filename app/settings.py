@@ -1,19 +1,120 @@
-"""What may be set in the page's environment, each as PHOTO_FINISH_<NAME>; checked when the page starts."""
+"""What may be set in the page's environment, each as PHOTO_FINISH_<NAME>; read and checked once, when the page starts."""
 
 from __future__ import annotations
 
-from pydantic import Field
-from pydantic_settings import BaseSettings, SettingsConfigDict
+import difflib
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Any
+
+from huggingface_hub import constants
+from pydantic import Field, ValidationError, field_validator
+from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
+
+from engine.models.card import CARDS, ModelError
+from engine.models.device import DTYPES, pick
+
+PREFIX = "PHOTO_FINISH_"
 
 
 class AppSettings(BaseSettings):
-    model_config = SettingsConfigDict(env_prefix="PHOTO_FINISH_", frozen=True)
+    """Every setting with its default. Its description is the README's; a test holds the two together."""
 
-    queue_size: int = Field(20, ge=1, le=1000)  # visitors who may wait; others are asked to return
-    race_seconds: float = Field(180.0, gt=0, le=3600)  # on the wall clock; then a race is stopped
-    updates: float = Field(10.0, gt=0, le=30)  # of the board, a second, at most
-    kept_races: int = Field(32, ge=1, le=1000)  # the last race of so many visitors is at hand, in memory
-    make_seconds: float = Field(120.0, gt=0, le=3600)  # on the wall clock, for a file to take away
+    model_config = SettingsConfigDict(env_prefix=PREFIX, frozen=True)
+
+    models: Annotated[tuple[str, ...], NoDecode] = Field(
+        tuple(card.name for card in CARDS.values() if not card.research_only),
+        description="models that may race, by name, with commas between them; `all` is every one",
+    )
+    model: str = Field("embedded", description="the model that is chosen when the page opens")
+    device: str = Field("auto", description="`auto`, `cpu`, `cuda`, or `cuda:0` and so on")
+    dtype: str = Field("auto", description="`auto`, `bfloat16`, `float16` or `float32`, for public models")
+    cache: Path | None = Field(None, description="folder for downloaded weights; empty: the hub's own, `~/.cache/huggingface`")
+    queue_size: int = Field(20, ge=1, le=200, description="races that may wait; further ones are refused")
+    race_seconds: float = Field(180.0, gt=0, le=3600, description="seconds after which a race is stopped")
+    gpu_seconds: float = Field(120.0, ge=20, le=1200, description="the same on ZeroGPU, where it counts against a quota")
+    updates: float = Field(10.0, gt=0, le=30, description="of the board, a second, at most")
+    kept_races: int = Field(32, ge=1, le=1000, description="visitors whose last race is at hand, in memory")
+    make_seconds: float = Field(120.0, gt=0, le=3600, description="seconds that making a file to take away may take")
+
+    @field_validator("models", mode="before")
+    @classmethod
+    def _split(cls, value: Any) -> Any:
+        if not isinstance(value, str):
+            return value
+        names = tuple(name.strip() for name in value.split(",") if name.strip())
+        return tuple(CARDS) if names == ("all",) else names
+
+    @field_validator("models")
+    @classmethod
+    def _offered(cls, value: tuple[str, ...]) -> tuple[str, ...]:
+        for name in value:
+            _known(name)
+        return value
+
+    @field_validator("model")
+    @classmethod
+    def _named(cls, value: str) -> str:
+        return _known(value)
+
+    @field_validator("device")
+    @classmethod
+    def _here(cls, value: str) -> str:
+        try:
+            pick(value)
+        except ModelError as error:
+            raise ValueError(str(error)) from error
+        return value
+
+    @field_validator("dtype")
+    @classmethod
+    def _number(cls, value: str) -> str:
+        if value not in ("auto", *DTYPES):
+            raise ValueError(f"it is auto, {', '.join(DTYPES)}")
+        return value
+
+    @field_validator("cache", mode="before")
+    @classmethod
+    def _folder(cls, value: Any) -> Any:
+        if value in (None, ""):
+            return None
+        folder = Path(value).expanduser()
+        if folder.exists() and not folder.is_dir():
+            raise ValueError(f"{folder} is a file, not a folder")
+        return folder
 
 
-SETTINGS = AppSettings()
+def _known(name: str) -> str:
+    if name not in CARDS:
+        raise ValueError(f"there is no model {name!r:.60}; there are {', '.join(CARDS)}")
+    return name
+
+
+def read(environment: Mapping[str, str] = os.environ) -> AppSettings:
+    """The settings that the environment asks for. Raises SystemExit, with a line for each setting that cannot be."""
+    wrong = [f"{name} is not a setting{_meant(name)}." for name in sorted(environment) if name.startswith(PREFIX) and _odd(name)]
+    try:
+        settings = AppSettings()
+    except ValidationError as error:
+        wrong += [
+            f"{PREFIX}{str(each['loc'][0]).upper()}={each['input']!r:.80}: {each['msg'].removeprefix('Value error, ')}."
+            for each in error.errors()
+        ]
+    if wrong:
+        raise SystemExit("Photo Finish cannot start with these settings (README.md has the list):\n  " + "\n  ".join(wrong))
+    return settings
+
+
+def _odd(name: str) -> bool:
+    return name.removeprefix(PREFIX).lower() not in AppSettings.model_fields
+
+
+def _meant(name: str) -> str:
+    near = difflib.get_close_matches(name, [PREFIX + field.upper() for field in AppSettings.model_fields], 1)
+    return f"; did you mean {near[0]}?" if near else ""
+
+
+SETTINGS = read()
+if SETTINGS.cache is not None:  # the hub's client reads its environment once, and gradio may have imported it already
+    constants.HF_HUB_CACHE = str(SETTINGS.cache)

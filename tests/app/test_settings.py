@@ -1,18 +1,86 @@
 from __future__ import annotations
 
-import pytest
-from pydantic import ValidationError
+import os
+import subprocess
+import sys
+from pathlib import Path
 
-from app.settings import AppSettings
+import pytest
+
+from app.settings import PREFIX, AppSettings, read
+from engine.models.card import CARDS
+
+ROOT = Path(__file__).parents[2]
+
+
+def row(name: str) -> list[str]:
+    """The cells of a setting's row in the README's table."""
+    lines = (ROOT / "README.md").read_text("utf-8").splitlines()
+    rows = [line for line in lines if line.startswith(f"| `{PREFIX}{name.upper()}` |")]
+    assert len(rows) == 1, f"README.md has {len(rows)} rows for {name}"
+    return [cell.strip() for cell in rows[0].strip("|").split("|")]
+
+
+def shown(value: object) -> str:
+    if value is None:
+        return ""
+    if isinstance(value, tuple):
+        return "all but research only"
+    return f"`{value:g}`" if isinstance(value, float) else f"`{value}`"
+
+
+@pytest.mark.parametrize("name", AppSettings.model_fields)
+def test_readme_documents_every_setting_with_its_default(name) -> None:
+    field = AppSettings.model_fields[name]
+    assert row(name)[1:] == [shown(field.default), field.description]
+
+
+def test_readme_documents_no_other() -> None:
+    text = (ROOT / "README.md").read_text("utf-8")
+    assert text.count(f"| `{PREFIX}") == len(AppSettings.model_fields)
 
 
 def test_environment_sets_what_it_names(monkeypatch) -> None:
     monkeypatch.setenv("PHOTO_FINISH_QUEUE_SIZE", "3")
-    assert AppSettings().queue_size == 3
+    monkeypatch.setenv("PHOTO_FINISH_MODELS", "embedded, anole")
+    monkeypatch.setenv("PHOTO_FINISH_CACHE", "~/weights")
+    settings = read()
+    assert (settings.queue_size, settings.models) == (3, ("embedded", "anole"))
+    assert settings.cache == Path("~/weights").expanduser()
 
 
-@pytest.mark.parametrize(("name", "value"), [("QUEUE_SIZE", "0"), ("RACE_SECONDS", "soon"), ("UPDATES", "1000")])
-def test_values_that_cannot_be_stop_the_page_from_starting(monkeypatch, name, value) -> None:
+def test_research_models_are_off_unless_switched_on(monkeypatch) -> None:
+    assert {name for name, card in CARDS.items() if card.research_only}.isdisjoint(AppSettings().models)
+    monkeypatch.setenv("PHOTO_FINISH_MODELS", "all")
+    assert AppSettings().models == tuple(CARDS)
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "words"),
+    [
+        ("QUEUE_SIZE", "0", "PHOTO_FINISH_QUEUE_SIZE='0': Input should be greater than or equal to 1"),
+        ("RACE_SECONDS", "soon", "PHOTO_FINISH_RACE_SECONDS='soon': Input should be a valid number"),
+        ("UPDATES", "1000", "less than or equal to 30"),
+        ("MODEL", "dalle", "there is no model 'dalle'; there are embedded, janus-pro-1b"),
+        ("MODELS", "embedded,dalle", "there is no model 'dalle'"),
+        ("DEVICE", "tpu", "'tpu' is not a device: it is auto, cpu"),
+        ("DTYPE", "int4", "it is auto, bfloat16"),
+        ("CACHE", __file__, "is a file, not a folder"),
+        ("QUEUE_SISE", "3", "PHOTO_FINISH_QUEUE_SISE is not a setting; did you mean PHOTO_FINISH_QUEUE_SIZE?"),
+    ],
+)
+def test_values_that_cannot_be_stop_the_page_from_starting(monkeypatch, name, value, words) -> None:
     monkeypatch.setenv(f"PHOTO_FINISH_{name}", value)
-    with pytest.raises(ValidationError):
-        AppSettings()
+    with pytest.raises(SystemExit) as caught:
+        read()
+    assert words in str(caught.value)
+
+
+def test_a_start_with_a_wrong_value_ends_with_words_and_no_traceback() -> None:
+    environment = {**os.environ, "PHOTO_FINISH_UPDATES": "fast", "PHOTO_FINISH_MODEL": "x"}
+    ended = subprocess.run([sys.executable, ROOT / "app.py"], env=environment, capture_output=True, text=True, timeout=120)
+    assert ended.returncode == 1
+    assert ended.stderr.startswith("Photo Finish cannot start with these settings")
+    assert "PHOTO_FINISH_UPDATES='fast'" in ended.stderr
+    assert "PHOTO_FINISH_MODEL='x'" in ended.stderr
+    assert "Traceback" not in ended.stderr
