@@ -8,6 +8,7 @@ from typing import Any
 import gradio as gr
 
 from app.after import after
+from app.api import QUEUE, Api
 from app.form import GROUPS, SAMPLING
 from app.handlers import Races
 from app.links import Links
@@ -34,6 +35,7 @@ LAUNCH: dict[str, Any] = {
     "css_paths": [STATIC / "page.css"],
     "enable_monitoring": False,
     "max_file_size": "32mb",
+    "mcp_server": True,
     "footer_links": [],
     "run_history": False,
     "show_error": False,
@@ -101,11 +103,14 @@ def build(loader: Loader, facts: Facts, shelf: Shelf | None = None) -> gr.Blocks
             races.race,
             fields,
             board,
-            api_name="race",
+            api_name="board",
             concurrency_limit=1,
+            concurrency_id=QUEUE,
             show_progress="full",
             show_progress_on=[status],
+            api_visibility="undocumented",
         )
+        Api(races).mount()
         loads = {"show_progress": "full", "show_progress_on": [status], "cancels": [run], "api_visibility": "private"}
         halt = stop.click(races.stop, None, None, cancels=[run], queue=False, js=STOP_JS, api_visibility="private")
         roll.click(None, None, seed, js=ROLL_JS, api_visibility="private")
