@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import errno
 import io
-import json
 import logging
 from collections.abc import Callable
 from pathlib import Path
@@ -17,6 +16,7 @@ from huggingface_hub import constants, errors, snapshot_download
 from tqdm import tqdm
 
 from engine.models.card import ModelError, Source
+from engine.models.weights import shards
 
 Progress = Callable[[float, str], None]
 _GB = 1e9  # as the hub's pages count
@@ -70,11 +70,14 @@ def explain(source: Source, error: Exception) -> str:
         return f"{source.repo} is only half downloaded. {why}: connect, and try again; the download goes on where it broke off."
     if isinstance(error, errors.OfflineModeIsEnabled) or (offline and isinstance(error, errors.LocalEntryNotFoundError)):
         return (
-            f"{source.repo} is not on this machine. {_OFFLINE}: unset it, or bring the files into {constants.HF_HUB_CACHE} "
-            f"with `hf download {source.repo}`."
+            f"{source.repo} is not on this machine, or not all of it. {_OFFLINE}: unset it, or bring the files into "
+            f"{constants.HF_HUB_CACHE} with `hf download {source.repo}`."
         )
     if isinstance(error, errors.LocalEntryNotFoundError):
-        return f"{source.repo} is not on this machine, and the hub cannot be reached: check the connection, and try again."
+        return (
+            f"{source.repo} is not on this machine, or not all of it, and the hub cannot be reached: check the connection, and "
+            "try again."
+        )
     if isinstance(error, errors.HfHubHTTPError):
         return _refused(source, error)
     if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
@@ -99,14 +102,9 @@ def _refused(source: Source, error: errors.HfHubHTTPError) -> str:
 def complete(source: Source, folder: Path) -> None:
     """Raises ModelError where `folder` lacks files of weights: the hub's client cannot tell for a cache filled by others."""
     again = f"delete {folder}, and the next start downloads it again"
-    for index in sorted(folder.glob("*.index.json")):
-        try:
-            shards = sorted(set(json.loads(index.read_text("utf-8"))["weight_map"].values()))
-        except (ValueError, LookupError, TypeError, AttributeError) as error:
-            raise ModelError(f"{source.repo} is damaged, its {index.name} cannot be read: {again}.") from error
-        wanted = shards if index.name.endswith(".safetensors.index.json") else []
-        for shard in wanted:
-            if not (folder / str(shard)).is_file():
+    for index in sorted(folder.glob("*.safetensors.index.json")):
+        for shard in shards(index):
+            if not (folder / shard).is_file():
                 raise ModelError(f"{source.repo} is only half downloaded, {shard} is missing: {again}.")
     named = [name for name in source.files if name.endswith(_ENDINGS) and "*" not in name]
     for name in named:

@@ -43,19 +43,25 @@ def read(path: Path) -> dict[str, Tensor]:
     return dict(stored)
 
 
+def shards(index: Path) -> list[str]:
+    """The files that an index of safetensors names, all beside it. Raises ModelError for one that cannot be read or that names
+    others."""
+    try:
+        names = sorted(set(json.loads(index.read_text("utf-8"))["weight_map"].values()))
+        beside = all(Path(name).name == name for name in names)
+    except (ValueError, LookupError, TypeError, AttributeError) as error:
+        raise ModelError(f"{index} is not an index of weights: {_AGAIN}.") from error
+    if not beside:
+        raise ModelError(f"{index} names files outside its folder: it is not this model's file.")
+    return names
+
+
 def _folder(folder: Path) -> dict[str, Tensor]:
     index = folder / "model.safetensors.index.json"
     if not index.is_file():
         return read(folder / "model.safetensors")
-    try:
-        shards = sorted(set(json.loads(index.read_text())["weight_map"].values()))
-        inside = all(Path(shard).name == shard for shard in shards)
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
-        raise ModelError(f"{index} is not an index of weights: {_AGAIN}.") from error
-    if not inside:
-        raise ModelError(f"{index} names files outside its folder: it is not this model's file.")
     state: dict[str, Tensor] = {}
-    for shard in shards:
+    for shard in shards(index):
         state.update(read(folder / shard))
     return state
 

@@ -55,7 +55,7 @@ class _Bomb:
 @pytest.mark.parametrize(
     ("name", "data", "message"),
     [
-        ("a.pt", pickle.dumps({"model": _Bomb()}), "cannot be read as weights"),
+        ("a.pt", pickle.dumps({"model": _Bomb()}, 2), "cannot be read as weights"),
         ("a.pt", b"", "cannot be read as weights"),
         ("a.pt", b"<!doctype html>", "cannot be read as weights"),
         ("a.pt", b"PK\x03\x04 half of a file", "cannot be read as weights"),

@@ -1,0 +1,223 @@
+"""Fetching from the hub: what is asked of its client, and the words for each way in which it fails. No network is used."""
+
+from __future__ import annotations
+
+import errno
+import json
+import re
+import sys
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import httpx2
+import pytest
+from huggingface_hub import HfApi, constants, errors
+from huggingface_hub.file_download import repo_folder_name
+
+from engine.models import hub, pin
+from engine.models.card import ModelError, Source
+
+HASH = "0123456789abcdef" * 2 + "01234567"
+SOURCE = Source("model", "someone/painter", HASH, ("config.json", "*.safetensors", "*.index.json"))
+
+
+def http(kind: type[errors.HfHubHTTPError], status: int) -> errors.HfHubHTTPError:
+    request = httpx2.Request("GET", "https://huggingface.co/api/models/someone/painter")
+    return kind(f"{status} for url secret-token", response=httpx2.Response(status, request=request))
+
+
+FAILURES: list[tuple[Exception, str]] = [
+    (
+        http(errors.GatedRepoError, 403),
+        "is gated: accept its licence on https://huggingface.co/someone/painter, then set HF_TOKEN",
+    ),
+    (http(errors.RepositoryNotFoundError, 404), "is not on the hub, or not for everyone"),
+    (http(errors.RevisionNotFoundError, 404), f"no revision {HASH}: `python -m engine.models.pin someone/painter`"),
+    (errors.IncompleteSnapshotError("3 files are missing", "/x"), "only half downloaded. The hub cannot be reached: connect"),
+    (errors.LocalEntryNotFoundError("nothing there"), "not on this machine, or not all of it, and the hub cannot be reached"),
+    (errors.OfflineModeIsEnabled("offline"), r"not on this machine, or not all of it. .*HF_HUB_OFFLINE is set.: unset it"),
+    (http(errors.HfHubHTTPError, 401), r"refuses someone/painter \(HTTP 401\): check that HF_TOKEN"),
+    (http(errors.HfHubHTTPError, 429), "asks for a pause"),
+    (http(errors.HfHubHTTPError, 503), r"has a problem with someone/painter \(HTTP 503\): try again"),
+    (OSError(errno.ENOSPC, "No space left on device"), "The disk is full: someone/painter did not fit .*HF_HOME"),
+    (PermissionError(errno.EACCES, "Permission denied"), "cannot be written to: set HF_HOME"),
+    (httpx2.ConnectError("refused"), r"could not be downloaded \(ConnectError\): check the connection"),
+    (RuntimeError("xet went away"), r"could not be downloaded \(RuntimeError\)"),
+]
+
+
+@pytest.fixture
+def offline(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
+    """A cache of the hub's layout with one repository in it, on a machine that may ask nobody; its folder of files."""
+    monkeypatch.setattr(constants, "HF_HUB_OFFLINE", True)
+    monkeypatch.setattr(constants, "HF_HUB_CACHE", str(tmp_path))
+    repository = tmp_path / repo_folder_name(repo_id=SOURCE.repo, repo_type="model")
+    snapshot = repository / "snapshots" / HASH
+    snapshot.mkdir(parents=True)
+    (repository / "refs").mkdir()
+    (repository / "refs" / "main").write_text(HASH)
+    (snapshot / "config.json").write_text("{}")
+    (snapshot / "model.safetensors").write_bytes(b"weights")
+    return snapshot
+
+
+def raising(error: Exception) -> Callable[..., Any]:
+    def call(*args: Any, **options: Any) -> Any:
+        raise error
+
+    return call
+
+
+@pytest.mark.parametrize(("error", "message"), FAILURES, ids=[type(error).__name__ for error, _ in FAILURES])
+def test_each_failure_says_what_to_do(monkeypatch: pytest.MonkeyPatch, error: Exception, message: str) -> None:
+    monkeypatch.setattr(constants, "HF_HUB_OFFLINE", False)
+    monkeypatch.setattr(hub, "snapshot_download", raising(error))
+    with pytest.raises(ModelError, match=message) as caught:
+        hub.fetch(SOURCE)
+    assert "secret-token" not in str(caught.value)
+    assert caught.value.__cause__ is error
+
+
+def test_the_client_is_asked_for_the_pinned_files_alone(monkeypatch: pytest.MonkeyPatch, offline: Path) -> None:
+    asked: dict[str, Any] = {}
+
+    def download(repo: str, **options: Any) -> str:
+        asked.update(options, repo=repo)
+        return str(offline)
+
+    monkeypatch.setattr(hub, "snapshot_download", download)
+    assert hub.fetch(SOURCE) == offline
+    assert (asked["repo"], asked["revision"], asked["allow_patterns"]) == (SOURCE.repo, HASH, list(SOURCE.files))
+
+
+@pytest.mark.parametrize("revision", [HASH, "main"])
+def test_offline_the_cache_is_used(offline: Path, revision: str) -> None:
+    heard: list[tuple[float, str]] = []
+    source = Source("model", SOURCE.repo, revision, SOURCE.files)
+    assert hub.fetch(source, lambda share, words: heard.append((share, words))) == offline
+    assert heard[0] == (0.0, "Looking for someone/painter")
+    assert heard[-1] == (1.0, "someone/painter is here")
+
+
+def test_offline_what_is_not_there_is_told(offline: Path) -> None:
+    with pytest.raises(ModelError, match=r"someone/else is not on this machine, .*HF_HUB_OFFLINE.*hf download someone/else"):
+        hub.fetch(Source("model", "someone/else", "main", ("*.json",)))
+
+
+@pytest.mark.parametrize(
+    ("revision", "kind", "message"),
+    [
+        ("main", errors.IncompleteSnapshotError, "only half downloaded. .*HF_HUB_OFFLINE is set.: connect"),
+        (HASH, errors.LocalEntryNotFoundError, "not on this machine, or not all of it. .*HF_HUB_OFFLINE"),
+    ],
+)
+def test_offline_half_a_download_is_told(offline: Path, revision: str, kind: type[Exception], message: str) -> None:
+    """The listing that a download leaves in the cache names a file that did not come."""
+    trees = offline.parents[1] / "trees"
+    trees.mkdir()
+    files = {name: {"size": 7, "blob_id": "a" * 40} for name in ("config.json", "model.safetensors", "tail.safetensors")}
+    (trees / f"{HASH}.json").write_text(json.dumps({"format_version": 1, "files": files}))
+    with pytest.raises(ModelError, match=message) as caught:
+        hub.fetch(Source("model", SOURCE.repo, revision, SOURCE.files))
+    assert type(caught.value.__cause__) is kind
+
+
+@pytest.mark.parametrize(
+    ("files", "present", "message"),
+    [
+        (("*.safetensors",), {}, "no file of weights here"),
+        (("model*",), {"config.json": "{}"}, "no file of weights here"),
+        (("gpt.pt",), {"vq.pt": ""}, r"gpt\.pt is missing"),
+        (
+            ("*.safetensors",),
+            {"model.safetensors.index.json": '{"weight_map": {"a": "b.safetensors"}}'},
+            r"b\.safetensors is missing",
+        ),
+        (("*.safetensors",), {"model.safetensors.index.json": "half of"}, "not an index of weights"),
+    ],
+)
+def test_a_cache_that_others_filled_is_looked_through(
+    tmp_path: Path, files: tuple[str, ...], present: dict[str, str], message: str
+) -> None:
+    for name, text in present.items():
+        (tmp_path / name).write_text(text)
+    with pytest.raises(ModelError, match=message):
+        hub.complete(Source("model", "someone/painter", "main", files), tmp_path)
+
+
+def test_a_link_to_a_blob_that_is_gone_is_half_a_download(tmp_path: Path) -> None:
+    (tmp_path / "model.safetensors").symlink_to(tmp_path / "blob")
+    with pytest.raises(ModelError, match="half of one"):
+        hub.complete(SOURCE, tmp_path)
+
+
+def test_a_tokenizer_needs_no_weights(tmp_path: Path) -> None:
+    hub.complete(Source("text", "someone/painter", "main", ("tokenizer.json",)), tmp_path)
+
+
+def test_progress_counts_bytes_from_any_thread_and_never_goes_back(
+    monkeypatch: pytest.MonkeyPatch, offline: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    def download(repo: str, **options: Any) -> str:
+        bar = options["tqdm_class"]
+        received, written = (bar(desc=d, total=0, initial=0, unit="B", unit_scale=True, name="x") for d in "ab")
+        written.total = received.total = 4_000_000_000
+        for _ in range(4):
+            for each in (received, written):
+                worker = threading.Thread(target=each.update, args=(1_000_000_000,))
+                worker.start()
+                worker.join()
+        with bar(total=3, desc="Fetching 3 files") as files:
+            files.update(3)
+        return str(offline)
+
+    monkeypatch.setattr(hub, "snapshot_download", download)
+    heard: list[tuple[float, str]] = []
+    hub.fetch(SOURCE, lambda share, words: heard.append((share, words)))
+    assert [share for share, _ in heard] == [0.0, 0.25, 0.5, 0.75, 1.0, 1.0]
+    assert heard[2][1] == "Downloading someone/painter: 2.0 of 4.0 GB"
+    assert capfd.readouterr() == ("", ""), "the page's bar is the only one"
+
+
+class _Info:
+    sha = "f" * 40
+
+
+@pytest.fixture
+def revisions(tmp_path: Path) -> Path:
+    file = tmp_path / "revisions.json"
+    file.write_text(json.dumps({"someone/painter": None, "someone/else": HASH}))
+    return file
+
+
+def test_pinning_writes_the_newest_hash_and_keeps_what_it_cannot_ask(monkeypatch: pytest.MonkeyPatch, revisions: Path) -> None:
+    def info(self: HfApi, repo: str, revision: str) -> _Info:
+        assert revision == "main"
+        if repo == "someone/else":
+            raise http(errors.RepositoryNotFoundError, 404)
+        return _Info()
+
+    monkeypatch.setattr(HfApi, "model_info", info)
+    (failure,) = pin.pin(["someone/painter", "someone/else"], revisions)
+    assert "someone/else is not on the hub" in failure
+    assert json.loads(revisions.read_text()) == {"someone/painter": "f" * 40, "someone/else": HASH}
+
+
+def test_the_pinning_command(monkeypatch: pytest.MonkeyPatch, revisions: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setattr(pin, "REVISIONS", revisions)
+    monkeypatch.setattr(pin.pin, "__defaults__", (revisions,))
+    monkeypatch.setattr(HfApi, "model_info", lambda *args, **options: _Info())
+    monkeypatch.setattr(sys, "argv", ["pin"])
+    pin.main()
+    assert f"pinned in {revisions}" in capsys.readouterr().out
+    assert set(json.loads(revisions.read_text()).values()) == {"f" * 40}
+    monkeypatch.setattr(HfApi, "model_info", raising(errors.OfflineModeIsEnabled("offline")))
+    monkeypatch.setattr(sys, "argv", ["pin", "someone/else"])
+    with pytest.raises(SystemExit, match=re.escape("someone/else is not on this machine")):
+        pin.main()
+    monkeypatch.setattr(sys, "argv", ["pin", "no/such"])
+    with pytest.raises(SystemExit) as caught:
+        pin.main()
+    assert caught.value.code == 2
