@@ -35,9 +35,8 @@ def pick(wanted: str = "auto") -> torch.device:
     if device.type == "cuda" and not zero_gpu():
         count = torch.cuda.device_count() if torch.cuda.is_available() else 0
         if (device.index or 0) >= count:
-            raise ModelError(
-                f"There is no {wanted} here, only {f'{count} GPUs' if count else 'the cpu'}: set the device to auto."
-            )
+            here = f"{count} GPU{'s' * (count > 1)}" if count else "the CPU"
+            raise ModelError(f"There is no {wanted} here, only {here}: set the device to auto.")
     return device
 
 

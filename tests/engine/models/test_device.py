@@ -1,0 +1,167 @@
+"""Where a model runs and whether it fits, with machines made up."""
+
+from __future__ import annotations
+
+import dataclasses
+from pathlib import Path
+
+import pytest
+import torch
+
+from engine.models import device as place
+from engine.models.body import MAX_WINDOW
+from engine.models.card import CARDS, GIB, ModelError
+
+CPU, CUDA = torch.device("cpu"), torch.device("cuda")
+
+
+@dataclasses.dataclass
+class Machine:
+    """What torch.cuda and the system say on it."""
+
+    patch: pytest.MonkeyPatch
+
+    def has(self, *, gpus: int = 0, capability: tuple[int, int] = (9, 0), gpu: float = 0, main: float | None = 64) -> None:
+        """GiB free on each GPU and in main memory."""
+        self.patch.delenv("SPACES_ZERO_GPU", raising=False)
+        self.patch.setattr(torch.cuda, "is_available", lambda: gpus > 0)
+        self.patch.setattr(torch.cuda, "device_count", lambda: gpus)
+        self.patch.setattr(torch.cuda, "get_device_capability", lambda device: capability)
+        self.patch.setattr(torch.cuda, "mem_get_info", lambda device: (int(gpu * GIB), int(gpu * GIB) + 1))
+        self.patch.setattr(place, "main_memory", lambda: None if main is None else int(main * GIB))
+
+    def is_zero_gpu(self) -> None:
+        """torch.cuda must not be asked there: a real answer would start CUDA before the card is lent."""
+        self.patch.setenv("SPACES_ZERO_GPU", "true")
+        for name in ("is_available", "device_count", "get_device_capability", "mem_get_info"):
+            self.patch.setattr(torch.cuda, name, lambda *args: pytest.fail("torch.cuda was asked"))
+
+
+@pytest.fixture
+def machine(monkeypatch: pytest.MonkeyPatch) -> Machine:
+    return Machine(monkeypatch)
+
+
+def test_auto_is_a_gpu_where_there_is_one(machine: Machine) -> None:
+    machine.has()
+    assert place.pick() == CPU
+    machine.has(gpus=1)
+    assert place.pick("auto") == CUDA
+    assert place.pick("cpu") == CPU
+
+
+@pytest.mark.parametrize(
+    ("gpus", "wanted", "message"),
+    [
+        (0, "cuda", "There is no cuda here, only the CPU"),
+        (1, "cuda:1", "There is no cuda:1 here, only 1 GPU:"),
+        (2, "cuda:2", "There is no cuda:2 here, only 2 GPUs:"),
+        (1, "toaster", "'toaster' is not a device: it is auto, cpu"),
+        (1, "meta", "'meta' is not a device"),
+        (1, "", "'' is not a device"),
+    ],
+)
+def test_a_device_that_is_not_here_is_told(machine: Machine, gpus: int, wanted: str, message: str) -> None:
+    machine.has(gpus=gpus)
+    with pytest.raises(ModelError, match=message):
+        place.pick(wanted)
+
+
+@pytest.mark.parametrize(
+    ("capability", "dtype"),
+    [
+        ((7, 5), torch.float16),
+        ((7, 0), torch.float16),
+        ((8, 0), torch.bfloat16),
+        ((9, 0), torch.bfloat16),
+        ((12, 0), torch.bfloat16),
+    ],
+)
+def test_numbers_follow_the_gpu(machine: Machine, capability: tuple[int, int], dtype: torch.dtype) -> None:
+    machine.has(gpus=1, capability=capability)
+    assert place.numbers(CUDA) is place.numbers(CUDA, "auto") is dtype
+    assert place.numbers(CPU) is torch.float32
+    assert place.numbers(CPU, "bfloat16") is place.numbers(CUDA, torch.bfloat16) is torch.bfloat16
+    with pytest.raises(ModelError, match="'int8' is not a dtype: it is auto, bfloat16, float16, float32"):
+        place.numbers(CUDA, "int8")
+
+
+def test_zero_gpu_is_not_asked(machine: Machine) -> None:
+    machine.is_zero_gpu()
+    assert place.pick() == place.pick("cuda") == CUDA
+    assert place.numbers(CUDA) is torch.bfloat16
+    assert place.available(CUDA) is None
+    for card in CARDS.values():
+        place.check(card, CUDA, torch.bfloat16)
+
+
+def test_memory_is_weights_and_caches_and_working_room() -> None:
+    card = dataclasses.replace(CARDS["janus-pro-1b"], parameters=1000, kv_values=10, length=100, working=7)
+    positions = 100 + 256 + MAX_WINDOW
+    assert place.needed(card, torch.float16, 1) == 2 * (1000 + 2 * positions * 10) + 7
+    assert place.needed(card, torch.float32, 3) == 4 * (1000 + 3 * 2 * positions * 10) + 7
+
+
+@pytest.mark.parametrize(
+    ("name", "gpu", "capability", "fits"),
+    [
+        ("janus-pro-1b", 15, (7, 5), True),  # T4
+        ("llamagen-512", 15, (7, 5), True),
+        ("anole", 15, (7, 5), False),
+        ("emu3", 15, (7, 5), False),
+        ("janus-pro-7b", 22, (8, 9), True),  # L4
+        ("lumina-768", 22, (8, 9), True),
+        ("emu3", 22, (8, 9), False),
+        ("emu3", 44, (8, 9), True),  # L40S
+        ("emu3", 79, (8, 0), True),  # A100
+    ],
+)
+def test_public_models_on_known_cards(machine: Machine, name: str, gpu: float, capability: tuple[int, int], fits: bool) -> None:
+    machine.has(gpus=1, gpu=gpu, capability=capability)
+    if fits:
+        place.check(CARDS[name], CUDA, place.numbers(CUDA))
+        return
+    with pytest.raises(ModelError, match=r"What fits: Embedded model, Janus-Pro 1B, .*LlamaGen XL 512 px"):
+        place.check(CARDS[name], CUDA, place.numbers(CUDA))
+
+
+def test_the_answer_names_what_would_fit_instead(machine: Machine) -> None:
+    machine.has(main=20)
+    with pytest.raises(ModelError) as caught:
+        place.check(CARDS["janus-pro-7b"], CPU, torch.float32)
+    assert str(caught.value).startswith("Janus-Pro 7B needs 29.")
+    assert "GiB on cpu in float32, and 20.0 GiB are free. In bfloat16 it would fit: 15." in str(caught.value)
+    assert str(caught.value).endswith("What fits: Embedded model, Janus-Pro 1B, LlamaGen XL 256 px, LlamaGen XL 512 px.")
+    assert "Anole" not in str(caught.value), "a model that the host may not have switched on is not recommended"
+    machine.has(main=0.1)
+    with pytest.raises(ModelError, match="No other model fits either"):
+        place.check(CARDS["janus-pro-7b"], CPU, torch.float32)
+
+
+def test_weights_pass_through_main_memory(machine: Machine) -> None:
+    machine.has(gpus=1, gpu=80, main=4)
+    place.check(CARDS["janus-pro-1b"], CUDA, torch.bfloat16)
+    with pytest.raises(ModelError, match=r"through main memory, where its weights need 12\.4 GiB and 4\.0 GiB are free"):
+        place.check(CARDS["janus-pro-7b"], CUDA, torch.bfloat16)
+
+
+def test_where_nobody_can_say_nothing_is_refused(machine: Machine) -> None:
+    machine.has(main=None)
+    place.check(CARDS["emu3"], CPU, torch.float32)
+
+
+def test_main_memory_is_the_least_of_machine_and_container(tmp_path: Path) -> None:
+    meminfo = tmp_path / "meminfo"
+    assert place.main_memory(meminfo, tmp_path) is None
+    meminfo.write_text("MemTotal:  16000 kB\nMemAvailable:    9000 kB\n")
+    assert place.main_memory(meminfo, tmp_path) == 9000 * 1024
+    (tmp_path / "memory.max").write_text("max\n")
+    (tmp_path / "memory.current").write_text("7000\n")
+    (tmp_path / "memory.stat").write_text("anon 100\ninactive_file 500\n")
+    assert place.main_memory(meminfo, tmp_path) == 9000 * 1024
+    (tmp_path / "memory.max").write_text("10000\n")
+    assert place.main_memory(meminfo, tmp_path) == 10000 - 7000 + 500
+    (tmp_path / "memory.current").write_text("20000\n")
+    assert place.main_memory(meminfo, tmp_path) == 0
+    meminfo.write_text("MemTotal:  16000 kB\n")
+    assert place.main_memory(meminfo, tmp_path / "none") is None

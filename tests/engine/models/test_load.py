@@ -1,0 +1,134 @@
+"""load: the way to every model, with families and machines made up where the real ones are large."""
+
+from __future__ import annotations
+
+import sys
+import types
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from engine import models
+from engine.models import device, hub, load
+from engine.models.card import CARDS, GIB, Card, ModelError, Source
+from engine.models.embedded import EmbeddedModel
+
+
+class Family:
+    """Stands for a family's class: keeps what it was made of."""
+
+    made: list[Family] = []
+
+    def __init__(self, card: Card, folders: dict[str, Path] | None, where: torch.device, number: torch.dtype) -> None:
+        self.card, self.folders, self.where, self.number = card, folders, where, number
+        self.made.append(self)
+
+
+@pytest.fixture
+def family(monkeypatch: pytest.MonkeyPatch) -> type[Family]:
+    """In the place of every family, on a machine with room for all."""
+    for name, kind in models.FAMILIES.items():
+        module = types.ModuleType(name)
+        setattr(module, kind, Family)
+        monkeypatch.setitem(sys.modules, f"engine.models.{name}", module)
+    monkeypatch.setattr(Family, "made", [])
+    monkeypatch.setattr(device, "main_memory", lambda: 500 * GIB)
+    return Family
+
+
+@pytest.fixture
+def fetched(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[Source]:
+    """What is fetched; each source lies in a folder of its part's name."""
+    asked: list[Source] = []
+
+    def fetch(source: Source, progress: Any) -> Path:
+        asked.append(source)
+        progress(0.5, f"half of {source.part}")
+        return tmp_path / source.part
+
+    monkeypatch.setattr(hub, "fetch", fetch)
+    return asked
+
+
+def test_a_name_that_is_not_known_is_refused_with_those_that_are() -> None:
+    with pytest.raises(ValueError, match=r"no model called 'other'; there is embedded, janus-pro-1b, .*lumina-768"):
+        load("other")
+
+
+def test_the_embedded_model_needs_no_hub(fetched: list[Source]) -> None:
+    model = load("embedded", "cpu", "float32")
+    assert isinstance(model, EmbeddedModel)
+    assert fetched == []
+    for options in ({"random": True}, {"dtype": "bfloat16"}, {"folder": Path()}):
+        with pytest.raises(ModelError, match="comes with its own weights"):
+            load(**options)
+
+
+def test_every_familys_class_is_where_load_looks_for_it() -> None:
+    for name, kind in models.FAMILIES.items():
+        source = Path(models.__file__).with_name(f"{name}.py").read_text("utf-8")
+        assert f"\nclass {kind}(BodyModel):" in source
+
+
+@pytest.mark.parametrize("name", [name for name in CARDS if name != "embedded"])
+def test_a_public_models_parts_are_fetched_and_handed_over(
+    family: type[Family], fetched: list[Source], tmp_path: Path, name: str
+) -> None:
+    heard: list[tuple[float, str]] = []
+    model = load(name, "cpu", "bfloat16", progress=lambda share, words: heard.append((share, words)))
+    assert fetched == list(CARDS[name].repos)
+    assert model.folders == {source.part: tmp_path / source.part for source in CARDS[name].repos}
+    assert (model.card, model.where, model.number) == (CARDS[name], torch.device("cpu"), torch.bfloat16)
+    shares = [share for share, _ in heard]
+    assert shares == sorted(shares)
+    assert heard[0][1] == f"half of {CARDS[name].repos[0].part}"
+    assert heard[-1] == (1.0, f"{CARDS[name].title} is ready")
+
+
+def test_a_folder_takes_the_hubs_place(family: type[Family], fetched: list[Source], tmp_path: Path) -> None:
+    assert load("janus-pro-1b", folder=tmp_path).folders == {"model": tmp_path}
+    with pytest.raises(ModelError, match=r"no folder .*gpt to read LlamaGen XL 256 px from"):
+        load("llamagen-256", folder=tmp_path)
+    for part in ("gpt", "vq", "text"):
+        (tmp_path / part).mkdir()
+    assert load("llamagen-256", folder=tmp_path).folders == {part: tmp_path / part for part in ("gpt", "vq", "text")}
+    assert fetched == []
+
+
+def test_random_weights_ask_for_nothing(family: type[Family], fetched: list[Source]) -> None:
+    model = load("emu3", random=True)
+    assert model.folders is None
+    assert model.number is torch.float32
+    assert fetched == []
+
+
+def test_what_does_not_fit_is_refused_before_anything_is_fetched_or_read(
+    monkeypatch: pytest.MonkeyPatch, family: type[Family], fetched: list[Source]
+) -> None:
+    monkeypatch.setattr(device, "main_memory", lambda: 4 * GIB)
+    for random in (True, False):
+        with pytest.raises(ModelError, match="Janus-Pro 7B needs"):
+            load("janus-pro-7b", random=random)
+    assert (family.made, fetched) == ([], [])
+
+
+@pytest.mark.parametrize("error", [torch.OutOfMemoryError("CUDA out of memory"), MemoryError()])
+def test_memory_that_ends_while_loading_is_told(monkeypatch: pytest.MonkeyPatch, family: type[Family], error: Exception) -> None:
+    def full(*args: Any) -> None:
+        raise error
+
+    monkeypatch.setattr(family, "__init__", full)
+    with pytest.raises(ModelError, match="Janus-Pro 1B ran out of memory on cpu: free some, or choose a smaller model"):
+        load("janus-pro-1b", random=True)
+
+
+def test_a_model_that_cannot_be_had_is_the_hubs_to_explain(monkeypatch: pytest.MonkeyPatch, family: type[Family]) -> None:
+    def gone(source: Source, progress: Any) -> Path:
+        raise ModelError(f"{source.repo} is gated")
+
+    monkeypatch.setattr(hub, "fetch", gone)
+    with pytest.raises(ModelError, match="BAAI/Emu3-Gen-hf is gated"):
+        load("emu3")
+    assert family.made == []
