@@ -1,0 +1,26 @@
+FROM python:3.12-slim
+
+# Fonts for prompts on pictures, in any script and with emoji.
+RUN apt-get update \
+    && apt-get install --yes --no-install-recommends fonts-dejavu-core fonts-noto-cjk fonts-noto-color-emoji \
+    && rm -rf /var/lib/apt/lists/*
+
+RUN useradd --create-home --uid 1000 runner
+WORKDIR /home/runner/photo-finish
+COPY requirements.txt constraints.txt ./
+RUN pip install --no-cache-dir --requirement requirements.txt --constraint constraints.txt
+COPY app.py ./
+COPY app app
+COPY engine engine
+COPY static static
+COPY visualize visualize
+COPY weights weights
+
+# The code stays root's: the page writes only to the cache of weights and to /tmp.
+RUN install --directory --owner=runner --group=runner /home/runner/.cache /home/runner/.cache/huggingface
+USER runner
+ENV GRADIO_SERVER_NAME=0.0.0.0 GRADIO_SERVER_PORT=7860 PYTHONDONTWRITEBYTECODE=1 PYTHONUNBUFFERED=1
+EXPOSE 7860
+HEALTHCHECK --interval=30s --timeout=10s --start-period=120s \
+    CMD ["python", "-c", "import urllib.request; urllib.request.urlopen('http://127.0.0.1:7860/', timeout=8)"]
+CMD ["python", "app.py"]
