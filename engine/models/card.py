@@ -121,12 +121,12 @@ CARDS: dict[str, Card] = {
             licence="Apache-2.0", licence_url="https://www.apache.org/licenses/LICENSE-2.0",
         ),
         _janus("1B", 1_530_000_000, 24, 2048),
-        _janus("7B", 6_640_000_000, 30, 4096),
+        _janus("7B", 6_630_000_000, 30, 4096),
         _llamagen(16, "t2i_XL_stage1_256.pt"),
         _llamagen(32, "t2i_XL_stage2_512.pt"),
         Card(
             name="emu3", title="Emu3-Gen", family="emu3", repos=(_from("model", "BAAI/Emu3-Gen-hf", *_HF),),
-            grid=(90, 90), codes=32768, length=90 * 91, parameters=8_760_000_000, kv_values=2 * 32 * 8 * 128, working=5 * GIB,
+            grid=(90, 90), codes=32768, length=90 * 91, parameters=8_030_000_000, kv_values=2 * 32 * 8 * 128, working=5 * GIB,
             sampling=Sampling(guidance=3.0, temperature=1.0, top_k=2048, top_p=1.0),
             source="image_generation.py of baaivision/Emu3: classifier_free_guidance 3.0, top_k 2048 (Wang et al. 2024, "
             "arXiv:2409.18869)",
@@ -139,7 +139,7 @@ CARDS: dict[str, Card] = {
                 _CHAMELEON_VQ,
                 _from("text", _ANOLE, *_TOKENIZER),
             ),
-            grid=(32, 32), codes=8192, length=1024, parameters=7_060_000_000, kv_values=2 * 32 * 4096, working=GIB,
+            grid=(32, 32), codes=8192, length=1024, parameters=6_820_000_000, kv_values=2 * 32 * 4096, working=GIB,
             sampling=Sampling(guidance=3.0, temperature=0.7, top_k=0, top_p=0.9),
             source="options of GAIR-NLP/anole, chameleon/inference: text guidance 3.0, temperature 0.7, top-p 0.9 (Chern et al. "
             "2024, arXiv:2407.06135)",
@@ -153,7 +153,7 @@ CARDS: dict[str, Card] = {
                 _CHAMELEON_VQ,
                 _from("text", _ANOLE, *_TOKENIZER),  # Lumina's own repository has no tokenizer in transformers' form
             ),
-            grid=(48, 48), codes=8192, length=48 * 49, parameters=7_060_000_000, kv_values=2 * 32 * 4096, working=2 * GIB,
+            grid=(48, 48), codes=8192, length=48 * 49, parameters=6_820_000_000, kv_values=2 * 32 * 4096, working=2 * GIB,
             sampling=Sampling(guidance=4.0, temperature=1.0, top_k=2000, top_p=1.0),
             source="lumina_mgpt/generate_examples of Alpha-VLLM/Lumina-mGPT: cfg 4.0, image_top_k 2000, temperature 1 (Liu et "
             "al. 2024, arXiv:2408.02657)",

@@ -94,32 +94,28 @@ def _container(cgroup: Path) -> int | None:
 
 def check(card: Card, device: torch.device, dtype: torch.dtype) -> None:
     """Raises ModelError, which names what would fit instead, where the model does not fit on the device."""
-    free = available(device)
-    if free is not None and needed(card, dtype) > free:
-        raise ModelError(_too_large(card, device, dtype, free))
-    main = main_memory() if device.type == "cuda" and not zero_gpu() else None
-    if main is not None and card.parameters * dtype.itemsize > main:
-        raise ModelError(
-            f"{card.title} goes to the GPU through main memory, where its weights need {_gib(card.parameters * dtype.itemsize)} "
-            f"and {_gib(main)} are free. {_instead(card, device, dtype, main)}"
-        )
-
-
-def _too_large(card: Card, device: torch.device, dtype: torch.dtype, free: int) -> str:
-    return (
-        f"{card.title} needs {_gib(needed(card, dtype))} on {device} in {_name(dtype)}, and {_gib(free)} are free. "
-        f"{_instead(card, device, dtype, free)}"
-    )
-
-
-def _instead(card: Card, device: torch.device, dtype: torch.dtype, free: int) -> str:
+    short = shortage(card, device, dtype)
+    if short is None:
+        return
     # Half of float32: bfloat16, which a CPU knows too; older GPUs know float16 alone.
     half = torch.bfloat16 if device.type == "cpu" else numbers(device)
-    smaller = ""
-    if half.itemsize < dtype.itemsize and needed(card, half) <= free:
-        smaller = f"In {_name(half)} it would fit: {_gib(needed(card, half))}. "
-    fit = [c.title for c in CARDS.values() if c.name != card.name and not c.research_only and needed(c, dtype) <= free]
-    return smaller + (f"What fits: {', '.join(fit)}." if fit else "No other model fits either: free some memory.")
+    if half.itemsize < dtype.itemsize and shortage(card, device, half) is None:
+        short += f" In {_name(half)} it would fit: {_gib(needed(card, half))}."
+    others = [c for c in CARDS.values() if c.name != card.name and not c.research_only]
+    fit = ", ".join(other.title for other in others if shortage(other, device, dtype) is None)
+    raise ModelError(f"{short} {f'What fits: {fit}.' if fit else 'No other model fits either: free some memory.'}")
+
+
+def shortage(card: Card, device: torch.device, dtype: torch.dtype) -> str | None:
+    """A sentence on what the model needs and the device does not have, or None where it fits or nobody can say."""
+    free, need = available(device), needed(card, dtype)
+    if free is not None and need > free:
+        return f"{card.title} needs {_gib(need)} on {device} in {_name(dtype)}, and {_gib(free)} are free."
+    weights = card.parameters * dtype.itemsize
+    main = main_memory() if device.type == "cuda" and not zero_gpu() else None
+    if main is not None and weights > main:
+        return f"{card.title} passes through main memory, where its weights need {_gib(weights)}, and {_gib(main)} are free."
+    return None
 
 
 def _name(dtype: torch.dtype) -> str:
