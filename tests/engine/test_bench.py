@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import statistics
 import sys
@@ -11,6 +12,8 @@ import pytest
 
 from engine import bench, cli
 from engine.decoders.sjd import SJD
+from engine.models import device, janus
+from engine.models.card import CARDS, GIB
 from engine.race import Lane
 from tests.toy import Toy
 
@@ -110,3 +113,38 @@ def test_a_lane_that_fails_ends_the_bench(monkeypatch: pytest.MonkeyPatch) -> No
     monkeypatch.setattr(SJD, "judge", lambda *args: 1 / 0)
     with pytest.raises(RuntimeError, match="sjd failed: ZeroDivisionError"):
         bench.race(Toy((2, 2), 4), [Lane("sjd")], "x", 0)
+
+
+def test_a_public_model_with_random_weights(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    """The real way of `--model janus-pro-1b --random-weights`, on a body and a grid small enough for a test."""
+    monkeypatch.setitem(CARDS, "janus-pro-1b", dataclasses.replace(CARDS["janus-pro-1b"], grid=(3, 3), length=9))
+    monkeypatch.setitem(janus.SIZES, "janus-pro-1b", (64, 96, 2, 2))
+    monkeypatch.setattr(device, "main_memory", lambda: 100 * GIB)
+    arguments = ["--model", "janus-pro-1b", "--random-weights", "--lanes", "ar,sjd:window=4", "--prompts", "1", "--seeds", "1"]
+    monkeypatch.setattr(sys, "argv", ["bench", *arguments])
+    bench.main()
+    captured = capsys.readouterr()
+    lines = captured.out.rstrip().splitlines()
+    result = json.loads(lines[-1])
+    assert (result["model"], result["random_weights"]) == ("janus-pro-1b", True)
+    assert lines[0].startswith("janus-pro-1b with random weights, 1 races")
+    assert result["lanes"]["ar"]["nfe"]["mean"] == 9
+    assert 1 <= result["lanes"]["sjd:window=4"]["nfe"]["mean"] <= 9
+    assert captured.err.splitlines()[:2] == ["  0% Loading Janus-Pro 1B", "100% Janus-Pro 1B is ready"]
+
+
+def test_a_model_that_cannot_be_had_ends_with_its_message(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(device, "main_memory", lambda: 4 * GIB)
+    for arguments, message in (
+        (["--model", "emu3", "--random-weights"], "Emu3-Gen needs 4"),
+        (["--random-weights"], "comes with its own weights"),
+        (["--model", "jet"], "invalid choice: 'jet'"),
+        (["--device", "toaster"], "'toaster' is not a device"),
+    ):
+        monkeypatch.setattr(sys, "argv", ["bench", *arguments])
+        with pytest.raises(SystemExit) as caught:
+            bench.main()
+        assert caught.value.code == 2
+        assert message in capsys.readouterr().err

@@ -5,12 +5,14 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from engine import cli
 from engine.decoders import DECODERS
 from engine.decoders.sjd import SJD
+from engine.models.card import ModelError
 from engine.race import Race
 from engine.records import Frame, LaneState
 from engine.settings import SettingError
@@ -70,6 +72,8 @@ def test_the_written_trace_is_that_race(main: Main, tmp_path: Path, capsys: pyte
         (["x", "--lanes", ",".join(["ar"] * 9)], "1 to 8 lanes"),
         ([" "], "the prompt is empty"),
         (["x", "--seed", "-1"], "The seed is a whole number"),
+        (["x", "--model", "jet"], "invalid choice: 'jet'"),
+        (["x", "--dtype", "int4"], "invalid choice: 'int4'"),
         (["x", "--out", "/no/such/folder/race.json"], "there is no folder /no/such/folder"),
     ],
 )
@@ -122,3 +126,20 @@ def test_an_interrupted_race_is_shown_as_far_as_it_got(
     main("x", "--lanes", "ar,sjd", "--out", str(tmp_path / "race.json"))
     assert "stopped" in capsys.readouterr().out
     assert len(Trace.loads((tmp_path / "race.json").read_text()).frames) == 6
+
+
+def test_the_model_is_loaded_as_asked_and_after_everything_else_is_checked(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[tuple[Any, ...]] = []
+
+    def load(*args: Any, progress: Any, random: bool) -> Toy:
+        asked.append((*args, random))
+        raise ModelError("it is gated")
+
+    monkeypatch.setattr(cli, "load", load)
+    chosen = ["--model", "anole", "--device", "cuda:1", "--dtype", "float16", "--random-weights"]
+    for arguments in (["race", " ", *chosen], ["race", "x", "--lanes", "jet", *chosen], ["race", "x", *chosen]):
+        assert asked == []
+        monkeypatch.setattr(sys, "argv", arguments)
+        with pytest.raises(SystemExit):
+            cli.main()
+    assert asked == [("anole", "cuda:1", "float16", True)]
