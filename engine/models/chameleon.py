@@ -70,14 +70,19 @@ class ChameleonModel(BodyModel):
         self.tokenizer = bytes_tokenizer() if folders is None else _tokenizer(folders["text"] / "tokenizer.json")
         self.special = {name: self._special(name, folders is not None) for name in self._names()}
 
-        network = self._random(settings) if folders is None else self._loaded(settings, folders["model"])
+        network = _empty(settings)
         table = network.model.vocabulary_mapping.bpe2img
-        bpe = torch.tensor(sorted(table), device=self.device)
-        order = [table[token] for token in bpe.tolist()]
+        bpe, order = sorted(table), [table[token] for token in sorted(table)]
         self.vocab_size = settings.vq_config.num_embeddings
         if sorted(order) != list(range(self.vocab_size)):
             raise ModelError(f"The vocabulary of {card.title} names other image tokens than its {self.vocab_size} codes.")
-        self.output = network.lm_head.weight.detach()[bpe]
+        network.to(dtype).to_empty(device=self.device)
+        network.model.rotary_emb = ChameleonRotaryEmbedding(settings).to(self.device)
+        if folders is None:
+            network.apply(network._init_weights)
+        else:
+            fit(network, _kept(read(folders["model"]), settings, bpe), drop=("model.vqmodel.",))
+        self.output = network.lm_head.weight.detach()
         self.body = network.model.eval().requires_grad_(False)
 
         # The decoder is small; half precision would show.
@@ -89,9 +94,9 @@ class ChameleonModel(BodyModel):
 
         row = [-1] * self.grid[1]
         if self.layout.sized:
-            bpe = torch.cat([bpe, torch.tensor([self.special[END_OF_LINE]], device=self.device)])
+            bpe.append(self.special[END_OF_LINE])
             row.append(self.vocab_size)
-        self.bpe = bpe  # the BPE id of each token
+        self.bpe = torch.tensor(bpe, device=self.device)  # each token's BPE id
         self.forced_ids = torch.tensor(row * self.grid[0])
 
     def ids(self, text: str) -> tuple[list[int], list[int]]:
@@ -144,21 +149,6 @@ class ChameleonModel(BodyModel):
             raise ModelError(f"The tokenizer is not this model's: {name} is {self.tokenizer.token_to_id(name)}, not {token}.")
         return token
 
-    def _loaded(self, settings: ChameleonConfig, folder: Path) -> ChameleonForConditionalGeneration:
-        with torch.device("meta"):
-            network = ChameleonForConditionalGeneration(settings)
-        del network.model.vqmodel  # an encoder: ChameleonDecoder has what text-to-image needs
-        network.to(self.dtype).to_empty(device=self.device)
-        network.model.rotary_emb = ChameleonRotaryEmbedding(settings).to(self.device)
-        fit(network, read(folder), drop=("model.vqmodel.",))
-        return network
-
-    def _random(self, settings: ChameleonConfig) -> ChameleonForConditionalGeneration:
-        with self.device:
-            network = ChameleonForConditionalGeneration._from_config(settings, dtype=self.dtype)
-        del network.model.vqmodel
-        return network
-
 
 def config(card: Card) -> ChameleonConfig:
     """Chameleon 7B's true size: transformers' defaults, with a vocabulary like the published one. Image tokens are named in the
@@ -187,6 +177,21 @@ def _config(folder: Path) -> ChameleonConfig:
     if not settings.vocabulary_map:
         raise ModelError(f"{path} has no vocabulary_map, so its image tokens are not known: this is not Chameleon's.")
     return settings
+
+
+def _empty(settings: ChameleonConfig) -> ChameleonForConditionalGeneration:
+    """The network without memory, without its VQGAN, an encoder, and with a head of image tokens alone."""
+    with torch.device("meta"):
+        network = ChameleonForConditionalGeneration(settings)
+        network.lm_head = torch.nn.Linear(settings.hidden_size, settings.vq_config.num_embeddings, bias=False)
+    del network.model.vqmodel
+    return network
+
+
+def _kept(state: dict[str, Tensor], settings: ChameleonConfig, bpe: list[int]) -> dict[str, Tensor]:
+    """The weights with the head's rows of image tokens only; a head of another height is left for `fit` to refuse."""
+    head = state.get("lm_head.weight")
+    return state | {"lm_head.weight": head[bpe]} if head is not None and len(head) == settings.vocab_size else state
 
 
 def _tokenizer(path: Path) -> Tokenizer:
