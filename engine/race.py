@@ -52,6 +52,8 @@ def check(lanes: Sequence[Lane], prompt: Any, seed: Any) -> None:
         raise SettingError("Type what the picture should show: the prompt is empty.")
     if len(prompt) > MAX_PROMPT:
         raise SettingError(f"The prompt has {len(prompt)} characters; at most {MAX_PROMPT} are allowed.")
+    if any("\ud800" <= character <= "\udfff" for character in prompt):  # no tokenizer takes one, and no file
+        raise SettingError("The prompt holds half a character: type it again.")
     if isinstance(seed, bool) or not isinstance(seed, int) or not 0 <= seed <= MAX_SEED:
         raise SettingError(f"The seed is a whole number from 0 to {MAX_SEED}.")
 

@@ -213,6 +213,7 @@ def test_the_tidy_end_of_a_decoder_that_is_left() -> None:
         ({"prompt": ""}, "prompt is empty"),
         ({"prompt": " \n\t"}, "prompt is empty"),
         ({"prompt": None}, "prompt is empty"),
+        ({"prompt": "an apple \ud83c"}, "half a character"),
         ({"prompt": "x" * (MAX_PROMPT + 1)}, f"has {MAX_PROMPT + 1} characters; at most {MAX_PROMPT}"),
         ({"seed": -1}, f"whole number from 0 to {MAX_SEED}"),
         ({"seed": MAX_SEED + 1}, "whole number"),
