@@ -18,6 +18,7 @@ import torch
 
 from engine.decoders import DECODERS
 from engine.models.base import ImageModel
+from engine.models.card import ModelError
 from engine.records import Frame, LaneState, Standing, Step
 from engine.settings import Sampling, SettingError, Settings
 
@@ -97,7 +98,8 @@ class Race:
                 except Exception as error:  # one lane's failure is that lane's alone
                     log.exception("lane %s failed", self.lanes[i].decoder)
                     running.pop(i)
-                    yield Frame(i, LaneState.FAILED, error=f"{type(error).__name__}: {error}")
+                    told = isinstance(error, (SettingError, ModelError))  # their words are for the visitor as they stand
+                    yield Frame(i, LaneState.FAILED, error=str(error) if told else f"{type(error).__name__}: {error}")
                     continue
                 standings[i].add(step)
                 if step.after == self.model.length:

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from engine.decoders import DECODERS
 from engine.decoders.refill import RefillSettings
 from engine.decoders.sjd import SJD
+from engine.models.card import ModelError
 from engine.race import MAX_LANES, MAX_PROMPT, MAX_SEED, Lane, Race
 from engine.records import Frame, LaneState, Seconds, Standing, Step
 from engine.settings import SettingError
@@ -157,10 +158,12 @@ def test_one_lanes_failure_is_its_own() -> None:
 def test_a_model_that_cannot_start_fails_the_lane_and_not_the_race() -> None:
     class Broken(Counted):
         def start(self, prompt: str, guidance: float) -> ToyContext:
-            raise ValueError("no such prompt")
+            raise error
 
-    frames = list(Race(Broken(), [Lane("ar")], "a prompt", 4))
-    assert [frame.state for frame in frames] == [LaneState.RACING, LaneState.FAILED]
+    for error, words in ((ValueError("no"), "ValueError: no"), (ModelError("The prompt is too long."), "The prompt is too long.")):
+        frames = list(Race(Broken(), [Lane("ar")], "a prompt", 4))
+        assert [frame.state for frame in frames] == [LaneState.RACING, LaneState.FAILED]
+        assert frames[-1].error == words
 
 
 def test_stop_ends_the_race_after_the_step_in_progress() -> None:
