@@ -155,15 +155,18 @@ def test_one_lanes_failure_is_its_own() -> None:
     assert model.given == model.back == 3
 
 
-def test_a_model_that_cannot_start_fails_the_lane_and_not_the_race() -> None:
+@pytest.mark.parametrize(
+    ("error", "words"),
+    [(ValueError("no such prompt"), "ValueError: no such prompt"), (ModelError("The prompt is too long."), "The prompt is too long.")],
+)
+def test_a_model_that_cannot_start_fails_the_lane_and_not_the_race(error: Exception, words: str) -> None:
     class Broken(Counted):
         def start(self, prompt: str, guidance: float) -> ToyContext:
             raise error
 
-    for error, words in ((ValueError("no"), "ValueError: no"), (ModelError("The prompt is too long."), "The prompt is too long.")):
-        frames = list(Race(Broken(), [Lane("ar")], "a prompt", 4))
-        assert [frame.state for frame in frames] == [LaneState.RACING, LaneState.FAILED]
-        assert frames[-1].error == words
+    frames = list(Race(Broken(), [Lane("ar")], "a prompt", 4))
+    assert [frame.state for frame in frames] == [LaneState.RACING, LaneState.FAILED]
+    assert frames[-1].error == words
 
 
 def test_stop_ends_the_race_after_the_step_in_progress() -> None:
