@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import json
 import pickle
 import zipfile
@@ -31,7 +32,9 @@ def read(path: Path) -> dict[str, Tensor]:
     try:
         if path.suffix == ".safetensors":
             return load_file(path)
-        stored = torch.load(path, map_location="cpu", weights_only=True, mmap=zipfile.is_zipfile(path) or None)
+        # Training scripts keep their options beside the weights; a Namespace is a bag of values and runs nothing.
+        with torch.serialization.safe_globals([argparse.Namespace]):
+            stored = torch.load(path, map_location="cpu", weights_only=True, mmap=zipfile.is_zipfile(path) or None)
     except (SafetensorError, pickle.UnpicklingError, RuntimeError, EOFError, ValueError) as error:
         raise ModelError(f"{path} cannot be read as weights ({_first_line(error)}): {_AGAIN}.") from error
     for name in _WRAPPERS:

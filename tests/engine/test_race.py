@@ -157,7 +157,7 @@ def test_one_lanes_failure_is_its_own() -> None:
 
 @pytest.mark.parametrize(
     ("error", "words"),
-    [(ValueError("no such prompt"), "ValueError: no such prompt"), (ModelError("The prompt is too long."), "The prompt is too long.")],
+    [(ValueError("no such prompt"), "ValueError: no such prompt"), (ModelError("It is too long."), "It is too long.")],
 )
 def test_a_model_that_cannot_start_fails_the_lane_and_not_the_race(error: Exception, words: str) -> None:
     class Broken(Counted):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import json
 import pickle
 import tempfile
@@ -41,6 +42,11 @@ def test_safetensors_are_read_whole_and_sharded(tmp_path: Path) -> None:
 def test_torch_files_are_unwrapped(tmp_path: Path, wrapper: str | None, zipped: bool) -> None:
     stored = {wrapper: state(), "steps": 7} if wrapper else state()
     torch.save(stored, tmp_path / "gpt.pt", _use_new_zipfile_serialization=zipped)
+    assert equal(read(tmp_path / "gpt.pt"), state())
+
+
+def test_a_training_scripts_options_do_no_harm(tmp_path: Path) -> None:
+    torch.save({"model": state(), "args": argparse.Namespace(image_size=256, lr=1e-4)}, tmp_path / "gpt.pt")
     assert equal(read(tmp_path / "gpt.pt"), state())
 
 
