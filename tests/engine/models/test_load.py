@@ -9,11 +9,17 @@ from typing import Any
 
 import pytest
 import torch
+from huggingface_hub import constants
+from huggingface_hub.file_download import repo_folder_name
+from transformers import JanusForConditionalGeneration
 
 from engine import models
 from engine.models import device, hub, load
 from engine.models.card import CARDS, GIB, Card, ModelError, Source
 from engine.models.embedded import EmbeddedModel
+from engine.race import Lane, Race
+from engine.records import LaneState
+from tests.engine.models.test_janus import CARD, tiny_config, tiny_tokenizer
 
 
 class Family:
@@ -132,3 +138,25 @@ def test_a_model_that_cannot_be_had_is_the_hubs_to_explain(monkeypatch: pytest.M
     with pytest.raises(ModelError, match="BAAI/Emu3-Gen-hf is gated"):
         load("emu3")
     assert family.made == []
+
+
+def test_a_model_comes_out_of_the_hubs_cache_without_a_network(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """The whole way, nothing made up but the model's size: the cache's layout, the family's files, a race of two lanes."""
+    monkeypatch.setattr(constants, "HF_HUB_OFFLINE", True)
+    monkeypatch.setattr(constants, "HF_HUB_CACHE", str(tmp_path))
+    monkeypatch.setitem(CARDS, CARD.name, CARD)
+    (source,) = CARD.repos
+    revision = "0" * 40 if source.revision == "main" else source.revision
+    repository = tmp_path / repo_folder_name(repo_id=source.repo, repo_type="model")
+    snapshot = repository / "snapshots" / revision
+    (repository / "refs").mkdir(parents=True)
+    (repository / "refs" / "main").write_text(revision)
+    words = tiny_tokenizer()
+    JanusForConditionalGeneration(tiny_config(len(words))).save_pretrained(snapshot)
+    words.save_pretrained(snapshot)
+    model = load(CARD.name)
+    frames = list(Race(model, [Lane("ar"), Lane("sjd")], "a cat", 7))
+    assert [frame.state for frame in frames].count(LaneState.FINISHED) == 2
+    (snapshot / "model.safetensors").rename(tmp_path / "elsewhere")
+    with pytest.raises(ModelError, match="no file of weights here, or only half of one: delete"):
+        load(CARD.name)
