@@ -50,6 +50,8 @@ def explain(source: Source, error: Exception) -> str:
     kind of one that is not found, an incomplete snapshot a kind of missing entry."""
     page = f"https://huggingface.co/{source.repo}"
     offline = constants.is_offline_mode()
+    if isinstance(error, errors.LocalEntryNotFoundError) and isinstance(error.__cause__, errors.HfHubHTTPError):
+        return explain(source, error.__cause__)  # the hub was reached, and what it said tells more
     if isinstance(error, errors.GatedRepoError):
         return (
             f"{source.repo} is gated: accept its licence on {page}, then set HF_TOKEN to a token of that account (on a "

@@ -7,13 +7,15 @@ import json
 import re
 import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from functools import partial
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
 import httpx2
 import pytest
-from huggingface_hub import HfApi, constants, errors
+from huggingface_hub import HfApi, constants, errors, snapshot_download
 from huggingface_hub.file_download import repo_folder_name
 
 from engine.models import hub, pin
@@ -179,6 +181,87 @@ def test_progress_counts_bytes_from_any_thread_and_never_goes_back(
     assert [share for share, _ in heard] == [0.0, 0.25, 0.5, 0.75, 1.0, 1.0]
     assert heard[2][1] == "Downloading someone/painter: 2.0 of 4.0 GB"
     assert capfd.readouterr() == ("", ""), "the page's bar is the only one"
+
+
+FILES = {"config.json": b"{}", "model.safetensors": bytes(200_000), "painting.png": b"not asked for"}
+
+
+@pytest.fixture
+def far(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[list[str]]:
+    """A hub on this machine that the real client talks to: one repository at one commit, and some that it refuses. What is
+    asked of it, in order."""
+    asked: list[str] = []
+
+    class Hub(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            path = self.path.partition("?")[0]
+            asked.append(path)
+            repository = "/".join(path.removeprefix("/api/models").split("/")[1:3])
+            if repository in REFUSED:
+                return self.answer(REFUSED[repository][0], b"{}", {"X-Error-Code": REFUSED[repository][1]})
+            if path.startswith(f"/api/models/{SOURCE.repo}/tree/{HASH}"):
+                tree = [{"type": "file", "path": n, "size": len(d), "oid": f"{i:040d}"} for i, (n, d) in enumerate(FILES.items())]
+                return self.answer(200, json.dumps(tree).encode())
+            name = path.removeprefix(f"/{SOURCE.repo}/resolve/{HASH}/")
+            if name in FILES:
+                return self.answer(200, FILES[name], {"X-Repo-Commit": HASH, "ETag": f'"{list(FILES).index(name):040d}"'})
+            return self.answer(404, b"{}", {"X-Error-Code": "RevisionNotFound"})
+
+        do_HEAD = do_GET
+
+        def answer(self, status: int, data: bytes, headers: dict[str, str] | None = None) -> None:
+            self.send_response(status)
+            for key, value in {"Content-Length": str(len(data)), **(headers or {})}.items():
+                self.send_header(key, value)
+            self.end_headers()
+            if self.command == "GET":
+                self.wfile.write(data)
+
+        def log_message(self, *args: object) -> None:
+            """Keeps quiet."""
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Hub)
+    threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True).start()
+    monkeypatch.setattr(constants, "HF_HUB_OFFLINE", False)
+    endpoint = f"http://127.0.0.1:{server.server_port}"
+    monkeypatch.setattr(hub, "snapshot_download", partial(snapshot_download, endpoint=endpoint, cache_dir=tmp_path, token=False))
+    yield asked
+    server.shutdown()
+    server.server_close()
+
+
+REFUSED = {"someone/gated": (403, "GatedRepo"), "someone/hidden": (404, "RepoNotFound"), "someone/closed": (403, "")}
+
+
+def test_the_real_client_downloads_what_is_asked_for_and_tells_how_far_it_is(
+    far: list[str], capfd: pytest.CaptureFixture[str]
+) -> None:
+    heard: list[tuple[float, str]] = []
+    folder = hub.fetch(SOURCE, lambda share, words: heard.append((share, words)))
+    assert {file.name: file.read_bytes() for file in folder.iterdir()} == {
+        n: FILES[n] for n in ("config.json", "model.safetensors")
+    }
+    assert not any("painting" in path for path in far)
+    assert [share for share, _ in heard] == sorted(share for share, _ in heard)
+    assert any(words.startswith("Downloading someone/painter: ") for _, words in heard)
+    assert "%" not in capfd.readouterr().err, "the client draws no bar of its own"
+    before = len(far)
+    assert hub.fetch(SOURCE) == folder
+    assert not any("resolve" in path for path in far[before:]), "what is here is not downloaded again"
+
+
+@pytest.mark.parametrize(
+    ("repo", "revision", "message"),
+    [
+        ("someone/gated", HASH, "someone/gated is gated: accept its licence"),
+        ("someone/hidden", HASH, "someone/hidden is not on the hub, or not for everyone"),
+        ("someone/painter", "f" * 40, "has no revision f"),
+        ("someone/closed", HASH, r"The hub refuses someone/closed \(HTTP 403\): check that HF_TOKEN"),
+    ],
+)
+def test_what_the_hub_answers_becomes_words(far: list[str], repo: str, revision: str, message: str) -> None:
+    with pytest.raises(ModelError, match=message):
+        hub.fetch(Source("model", repo, revision, SOURCE.files))
 
 
 class _Info:
