@@ -4,15 +4,16 @@ import os
 import pathlib
 
 os.environ.setdefault("GRADIO_ANALYTICS_ENABLED", "False")
-os.environ.setdefault("HF_HUB_OFFLINE", "1")
+if os.environ.get("SPACES_ZERO_GPU"):
+    import spaces  # noqa: F401  # before anything that knows CUDA, which it stands in for
 
 __path__ = [str(pathlib.Path(__file__).with_suffix(""))]  # in gradio's reload mode app.py stands in for app/
 
-from app.model import Facts, Loader, load_embedded
+from app.garage import whole
 from app.ui import build, serve
 
-loader = Loader(load_embedded)
-demo = build(loader, Facts.embedded())
+garage = whole()
+demo = build(garage.loader, garage.own.facts, garage=garage)
 
 if __name__ == "__main__":
-    serve(demo, loader)
+    serve(demo, garage.loader)

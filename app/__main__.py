@@ -1,7 +1,7 @@
 """`python -m app`: the same page as `python app.py`."""
 
-from app.model import Facts, Loader, load_embedded
+from app.garage import whole
 from app.ui import build, serve
 
-loader = Loader(load_embedded)
-serve(build(loader, Facts.embedded()), loader)
+garage = whole()
+serve(build(garage.loader, garage.own.facts, garage=garage), garage.loader)

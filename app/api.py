@@ -14,8 +14,10 @@ import gradio as gr
 
 from app.form import values
 from app.handlers import Races
+from app.settings import SETTINGS
 
-QUEUE = "race"  # one line for the page's races and these: both run on one device
+QUEUE = "race"  # one line for the page's races and these
+AT_ONCE = SETTINGS.queue_size + 8  # so many may stand in the page's own queue, or race: app.turns says whose turn it is
 
 
 class Api:
@@ -26,7 +28,7 @@ class Api:
 
     def mount(self) -> None:
         """Adds it to the gr.Blocks being laid out."""
-        gr.api(self.race, api_name="race", concurrency_limit=1, concurrency_id=QUEUE)
+        gr.api(self.race, api_name="race", concurrency_limit=AT_ONCE, concurrency_id=QUEUE)
 
     def race(self, prompt: str, seed: int, lanes: list[str], request: gr.Request) -> Iterator[dict]:
         """Races decoders of one autoregressive image model against each other and returns the table of results.

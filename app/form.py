@@ -1,6 +1,7 @@
 """The form: what a visitor, a link or a program hands in to race, checked and turned into lanes.
 
-The page's fields and the values they send have one order: prompt, seed, lanes, then the knobs of every group in GROUPS.
+The page's fields and the values they send have one order: prompt, seed, lanes, the knobs of every group in GROUPS, and last
+the model's name; without one, it is the page's usual model.
 Whatever is wrong raises SettingError with words fit for the visitor.
 """
 
@@ -28,6 +29,7 @@ class Entry:
     seed: int
     lanes: tuple[Lane, ...]
     sampling: Sampling
+    model: str = ""  # the page's usual one
 
     def __post_init__(self) -> None:
         check(self.lanes, self.prompt, self.seed)
@@ -41,8 +43,9 @@ def read(prompt: Any, seed: Any, names: Any, *turned: Any) -> Entry:
         raise SettingError("Choose at least one lane.")
     if len(set(names)) < len(names):
         raise SettingError("Each decoder has one lane at most.")
-    if len(turned) != sum(len(knobs(kind)) for kind in GROUPS.values()):
+    if len(turned) != sum(len(knobs(kind)) for kind in GROUPS.values()) + 1:
         raise SettingError("The form has more or fewer fields than the page: reload it.")
+    *turned, model = turned
     values = iter(turned)
     settings: dict[str, Any] = {}
     for group, kind in GROUPS.items():
@@ -56,7 +59,9 @@ def read(prompt: Any, seed: Any, names: Any, *turned: Any) -> Entry:
     lanes = tuple(Lane(name, settings.get(name)) for name in DECODERS if name in names)
     if len(lanes) < len(names):
         raise SettingError(f"The lanes can be {', '.join(DECODERS)}.")
-    return Entry(prompt, seed, lanes, settings[SAMPLING])
+    if model is not None and not isinstance(model, str):
+        raise SettingError("model is the name of a model, as text.")
+    return Entry(prompt, seed, lanes, settings[SAMPLING], model or "")
 
 
 def values(entry: Entry) -> list[Any]:
@@ -67,7 +72,7 @@ def values(entry: Entry) -> list[Any]:
         for group, kind in GROUPS.items()
         for name, _, default in knobs(kind)
     ]
-    return [entry.prompt, entry.seed, [lane.decoder for lane in entry.lanes], *turned]
+    return [entry.prompt, entry.seed, [lane.decoder for lane in entry.lanes], *turned, entry.model or None]
 
 
 def made(group: str, given: dict[str, Any]) -> Settings:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import html
 import logging
+import os
 import random
 import threading
 import time
@@ -15,102 +16,171 @@ from typing import Any
 
 import gradio as gr
 import numpy as np
+import torch
 
-from app.form import MAX_MESSAGE, Entry, read
+from app import zero
+from app.course import run, traced
+from app.form import MAX_MESSAGE, Entry, read, values
+from app.garage import OWN, ZERO, Garage, Offer, free
 from app.model import Facts, Loader
 from app.settings import SETTINGS
 from app.shelf import TOUR, Kept, Shelf, Visitors
+from app.trouble import FAILED, LOST, OUT_OF_MEMORY, lent
+from app.trouble import words as trouble
+from app.turns import FullError, Place, Turns
 from app.world import EXAMPLES, hint, words
 from engine.decoders import DECODERS
+from engine.machine import machine
 from engine.models.base import ImageModel
+from engine.models.card import ModelError
 from engine.race import Lane, Race
-from engine.records import Frame, LaneState
+from engine.records import Frame
 from engine.settings import SettingError
-from engine.trace import MAX_BYTES, Header, Trace, TraceError
+from engine.trace import MAX_BYTES, TraceError
 from visualize.board import Board, replay
 from visualize.recording import Recording, record
-from visualize.swatches import sheet
 
-DRAWING_SHARE = 0.4  # of the wall clock, at most; the lanes are not charged for it, but the visitor waits
-LOADING = "Loading the model…"
 PATIENCE = 5.0  # seconds for a stopped race to end the step it is in
+POLL = 0.25  # seconds between looks at the queue, or at a model that is being loaded
 
 log = logging.getLogger(__name__)
 
 
 class Races:
-    """The page's races, live and loaded. Live ones run all over one model, which the page's queue gives to one at a time."""
+    """The page's races, live and loaded. On every device one live race runs at a time; `turns` says whose."""
 
-    def __init__(self, loader: Loader, facts: Facts, shelf: Shelf) -> None:
-        self.loader, self.facts, self.shelf = loader, facts, shelf
+    def __init__(self, loader: Loader, facts: Facts, shelf: Shelf, garage: Garage | None = None) -> None:
+        self.loader, self.shelf = loader, shelf
+        self.garage = Garage(loader, facts) if garage is None else garage
         lanes = tuple(Lane(name) for name, decoder in DECODERS.items() if decoder.default)
-        self.usual = Entry(EXAMPLES[0], random.randrange(2**31), lanes, facts.sampling)
+        model = self._usual()
+        self.usual = Entry(EXAMPLES[0], random.randrange(2**31), lanes, model.facts.sampling, model.name)
         self._known = words(facts.world)
+        self._turns = Turns(SETTINGS.queue_size, {ZERO: zero.MOST})
         self._running: dict[str, _Running] = {}
         self._visitors = Visitors(SETTINGS.kept_races)
+
+    def _usual(self) -> Offer:
+        """The model that is chosen when the page opens: the host's choice where it can race."""
+        chosen = next((offer for offer in self.garage.offers if offer.name == SETTINGS.model), self.garage.own)
+        if chosen.off:
+            log.warning("%s cannot be the page's model: %s", chosen.title, chosen.off)
+        return self.garage.own if chosen.off else chosen
 
     def first(self) -> dict[str, Any]:
         """The board as it is served: a recorded race, or the lanes that stand ready."""
         if self.shelf.first is not None:
             return self.shelf.replay(self.shelf.first)
-        return _waiting(replace(self.facts.header(self.usual), prompt=""))
+        return self._waiting(self.usual, "") | {"prompt": ""}
 
-    def race(self, request: gr.Request, *values: Any) -> Iterator[dict[str, Any]]:
-        """Yields snapshots of the board: the first at once, then as often as drawing may."""
+    def entry(self, *values: Any) -> Entry:
+        """The race that the form's fields ask for, its model named. Raises SettingError where it cannot be run here."""
+        entry = read(*values)
+        entry = replace(entry, model=entry.model or self.usual.model)
+        self.garage.racing(entry.model)
+        return entry
+
+    def race(self, request: gr.Request, *values: Any) -> Iterator[dict[str, Any] | str]:
+        """Yields snapshots of the board, as often as drawing may. While others race it yields words on the queue instead, and
+        the board may show what it likes."""
+        visitor = request.session_hash or object()
         try:
-            entry = read(*values)
-        except SettingError as error:
+            entry = self.entry(*values)
+            place = self._turns.take(visitor, address(request), self.garage.device(entry.model))
+        except (SettingError, FullError) as error:
             raise told(error) from error
-        model = self._ready(0)
-        if model is None:
-            yield _waiting(self.facts.header(entry), LOADING)
-            while (model := self._ready(0.25)) is None:
-                yield gr.skip()  # where the visitor may have stopped waiting
-        race = Race(model, entry.lanes, entry.prompt, entry.seed, entry.sampling)
-        board = Board(Header.of(race), model.pixels, sheet(model))
-        board.note = hint(race.prompt, self._known)
-        session, running = request.session_hash or "", _Running(race)
-        self._running[session] = running
-        started, drawing, updates = time.monotonic(), 0.0, 0
-        due = started
         try:
-            yield board.snapshot()
-            with contextlib.closing(iter(race)) as moves:
-                for frame in moves:
-                    running.frames.append(frame)
-                    board.fold(frame)
-                    begin = time.monotonic()
-                    if begin - started > SETTINGS.race_seconds:
-                        board.note = f"Stopped: a race may take {SETTINGS.race_seconds:g} seconds on this page."
-                        race.stop()
-                    if frame.step is None or begin < due:
-                        continue
-                    yield board.snapshot()
-                    spent = time.monotonic() - begin
-                    due = begin + max(1 / SETTINGS.updates, spent / DRAWING_SHARE)
-                    drawing, updates = drawing + spent, updates + 1
-            yield board.snapshot()
+            yield from self._queued(place)
+            yield from self._run(request.session_hash or "", entry, place)
+        except gr.Error:
+            raise
+        except Exception as error:
+            log.exception("a race failed")
+            raise gr.Error(self._trouble(error), print_exception=False) from error
+        finally:
+            self._turns.leave(place)
+
+    def _queued(self, place: Place) -> Iterator[str]:
+        waited = False
+        while ahead := self._turns.ahead(place):
+            # Again and again: this is where the visitor may have stopped waiting.
+            yield f"In the queue: {ahead} {'race comes' if ahead == 1 else 'races come'} before yours."
+            waited = True
+            time.sleep(POLL)
+        _hold(place)
+        if waited:
+            yield ""
+
+    def _run(self, session: str, entry: Entry, place: Place) -> Iterator[dict[str, Any]]:
+        model, note = self._ready(entry.model, 0), None
+        while model is None:
+            if (now := self.garage.note(entry.model)) != note:
+                yield self._waiting(entry, note := now)
+            else:
+                yield gr.skip()
+            _hold(place)
+            model = self._ready(entry.model, POLL)
+        running = _Running(place)
+        self._running[session] = running
+        try:
+            snapshots = self._borrowed(entry, running) if place.device == ZERO else self._here(model, entry, running)
+            with contextlib.closing(snapshots):
+                yield from snapshots
         finally:
             if self._running.get(session) is running:
                 del self._running[session]
                 self._keep(session, running)
             running.over.set()
-            wall = time.monotonic() - started
-            log.info(
-                "race closed: %d frames, %.1f s, %d updates, drawing took %.0f%% of it",
-                len(running.frames), wall, updates, 100 * drawing / max(wall, 1e-9),
-            )  # fmt: skip
+
+    def _here(self, model: ImageModel, entry: Entry, running: _Running) -> Iterator[dict[str, Any]]:
+        """A race in this process."""
+        race = Race(model, entry.lanes, entry.prompt, entry.seed, entry.sampling)
+        running.race, frames = race, running.frames
+        why = f"Stopped: a race may take {SETTINGS.race_seconds:g} seconds on this page."
+        note = hint(race.prompt, self._known) if entry.model == self.garage.own.name else ""
+        with contextlib.closing(run(race, frames, note, time.monotonic() + SETTINGS.race_seconds, why)) as snapshots:
+            for snapshot in snapshots:
+                if running.place.lost:
+                    race.stop()
+                if snapshot is not None:
+                    yield snapshot | {"note": running.place.lost or snapshot["note"]}
+        if any(frame.error == LOST for frame in frames):
+            self.garage.lose(LOST)
+        elif any(frame.error == OUT_OF_MEMORY for frame in frames):
+            free()
+
+    def _borrowed(self, entry: Entry, running: _Running) -> Iterator[dict[str, Any]]:
+        """A race in a process that ZeroGPU lends a GPU: see app/zero.py."""
+        failed = ""
+        yield self._waiting(entry, "Waiting for ZeroGPU to lend a GPU…")
+        try:
+            with contextlib.closing(zero.race(entry.model, values(entry))) as pairs:
+                for kind, data in pairs:
+                    if kind == "failed":
+                        failed = data
+                    if kind == "recording":
+                        running.text = data
+                    if kind == "board":
+                        yield data
+                    if running.stopped or running.place.lost:
+                        break
+        except gr.Error as error:
+            log.warning("ZeroGPU: %s: %s", getattr(error, "title", ""), error.message)
+            raise gr.Error(lent(error), print_exception=False) from error
+        if failed:
+            raise gr.Error(html.escape(failed, quote=False), print_exception=False)
 
     def stop(self, request: gr.Request) -> None:
         """Ends this visitor's race after the step in progress."""
         if running := self._running.get(request.session_hash or ""):
-            running.race.stop()
+            running.stop()
 
     def leave(self, request: gr.Request) -> None:
         """Ends the race of a visitor who has closed the page, and forgets them."""
         session = request.session_hash or ""
         if running := self._running.pop(session, None):
-            running.race.stop()
+            running.stop()
+        self._turns.drop(session)
         self._visitors.forget(session)
 
     def kept(self, request: gr.Request) -> Kept | None:
@@ -149,38 +219,75 @@ class Races:
     def _load(self, request: gr.Request, kept: Kept) -> None:
         session = request.session_hash or ""
         if running := self._running.pop(session, None):
-            running.race.stop()
+            running.stop()
         self._visitors.keep(session, kept)
-
-    def _ready(self, seconds: float) -> ImageModel | None:
-        try:
-            return self.loader.wait(seconds)
-        except Exception as error:
-            raise gr.Error("The model could not be loaded. Recorded races still play.", print_exception=False) from error
 
     def _keep(self, session: str, running: _Running) -> None:
         """Keeps what there is of a race; a visitor who stopped it may ask about it too. Programs ask for races alone."""
-        if not session:
-            return
-        last = {frame.lane: frame.state for frame in running.frames}
-        cut = [lane for lane, state in last.items() if state is LaneState.RACING]
-        frames = (*running.frames, *(Frame(lane, LaneState.STOPPED) for lane in cut))
-        trace = Trace.of(running.race, frames)
-        self._visitors.keep(session, Kept.of(record(trace, running.race.model)))
+        try:
+            if session and (kept := running.kept()):
+                self._visitors.keep(session, kept)
+        except RuntimeError:  # of CUDA: its pictures cannot be drawn any more
+            log.exception("a race could not be kept")
+
+    def _ready(self, name: str, seconds: float) -> Any:
+        offer = self.garage.racing(name)
+        try:
+            return self.garage.wait(name, seconds)
+        except ModelError as error:
+            text = f"{offer.title}: {error} The embedded model can race meanwhile."
+            raise gr.Error(html.escape(text, quote=False), print_exception=False) from error
+        except Exception as error:
+            raise gr.Error("The model could not be loaded. Recorded races still play.", print_exception=False) from error
+
+    def _waiting(self, entry: Entry, note: str) -> dict[str, Any]:
+        """The lanes of a race that has not begun: there is nothing to draw, so no model is needed."""
+        here = machine(torch.device("cpu")) if self.garage.device(entry.model) == OWN else ""
+        header = self.garage.offer(entry.model).facts.header(entry, here)
+        board = Board(header, lambda tokens: np.zeros((*tokens.shape, 3), np.uint8))
+        board.note = note
+        return board.snapshot()
+
+    def _trouble(self, error: Exception) -> str:
+        """What became of a race, for its visitor."""
+        said = trouble(f"{type(error).__name__}: {error}")
+        if said == LOST:
+            self.garage.lose(LOST)
+        elif said:
+            free()
+        return said or FAILED
 
 
 class _Running:
-    """A race that is on, and what has come of it."""
+    """A race that is on, and what has come of it: frames where it runs in this process, else a recording's text."""
 
-    def __init__(self, race: Race) -> None:
-        self.race, self.frames, self.over = race, list[Frame](), threading.Event()
+    def __init__(self, place: Place) -> None:
+        self.place, self.race, self.stopped = place, None, False
+        self.frames, self.text, self.over = list[Frame](), "", threading.Event()
+
+    def stop(self) -> None:
+        """After the step in progress; may be called from any thread."""
+        self.stopped = True
+        if self.race is not None:
+            self.race.stop()
+
+    def kept(self) -> Kept | None:
+        """What there is of it, to be asked about; nothing of one that another process ran and did not finish."""
+        if self.text:
+            return Kept.of(Recording.loads(self.text))
+        return Kept.of(record(traced(self.race, self.frames), self.race.model)) if self.frames else None
 
 
-def _waiting(header: Header, note: str = "") -> dict[str, Any]:
-    """The lanes of a race that has not begun: there is nothing to draw, so no model is needed."""
-    board = Board(header, lambda tokens: np.zeros((*tokens.shape, 3), np.uint8))
-    board.note = note
-    return board.snapshot()
+def address(request: gr.Request) -> str:
+    """Where a visitor comes from: on a Space, whose proxy is all that is seen of it, as that proxy says."""
+    forwarded = request.headers.get("x-forwarded-for", "") if "SPACE_ID" in os.environ else ""
+    client = getattr(request, "client", None)
+    return forwarded.split(",")[0].strip()[:64] or (client.host if client else "")
+
+
+def _hold(place: Place) -> None:
+    if place.lost:
+        raise gr.Error(place.lost, print_exception=False)
 
 
 def told(error: Exception) -> gr.Error:

@@ -10,7 +10,7 @@ from typing import Any
 import gradio as gr
 
 from app import share
-from app.form import read, values
+from app.form import values
 from app.handlers import Races, told
 from engine.settings import SettingError
 
@@ -25,16 +25,20 @@ class Links:
     def copy(self, *fields: Any) -> tuple[str, Any, str]:
         """The query of a link to what the form holds, room for it, and no notice."""
         try:
-            entry = read(*fields)
+            entry = self._races.entry(*fields)
         except SettingError as error:
             raise told(error) from error
-        return share.query(entry, self._races.facts.name, self._races.facts.sampling), gr.update(visible=True), ""
+        sampling = self._races.garage.offer(entry.model).facts.sampling
+        return share.query(entry, sampling), gr.update(visible=True), ""
 
     def open(self, request: gr.Request) -> list[Any]:
         """What the address asks for: a notice, a number that changes if the race starts at once, and the form's fields."""
         fields = request.query_params.multi_items()
+        models = {offer.name: offer.facts.sampling for offer in self._races.garage.offers}
         try:
-            entry = share.entry(fields, self._races.facts.name, self._races.usual)
+            entry = share.entry(fields, models, self._races.usual)
+            if entry is not None:
+                self._races.garage.racing(entry.model)
         except SettingError as error:
             return [_notice(f"This link cannot be used: {error} The form keeps its own values."), gr.skip(), *self._skips()]
         if entry is None:

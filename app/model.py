@@ -6,7 +6,7 @@ import contextlib
 import json
 import logging
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,15 +17,16 @@ import torch
 
 from app.form import Entry
 from engine.decoders import DECODERS
-from engine.machine import machine
 from engine.models import load
 from engine.models.base import ImageModel
+from engine.models.card import Card
 from engine.race import Lane, Race
 from engine.settings import Sampling
 from engine.trace import Header
 from visualize.board import Board
 from visualize.swatches import sheet
 
+LOADING = "Loading the model…"
 WEIGHTS = Path(__file__).parent.parent / "weights"
 
 log = logging.getLogger(__name__)
@@ -48,6 +49,11 @@ class Facts:
         return Facts(model.name, model.grid, model.vocab_size, forced, model.sampling, getattr(model, "world", {}))
 
     @staticmethod
+    def on(card: Card) -> Facts:
+        """Of a public model. Where its forced tokens stand is not known yet: the board that waits has none."""
+        return Facts(card.name, card.grid, card.codes, (-1,) * (card.grid[0] * card.grid[1]), card.sampling, {})
+
+    @staticmethod
     def embedded(weights: Path = WEIGHTS) -> Facts:
         """Of the model that came with the repository, from its configuration alone."""
         world = json.loads((weights / "world.json").read_text("utf-8"))
@@ -56,20 +62,22 @@ class Facts:
         side = int(cells**0.5)
         return Facts("embedded", (side, side), codes, (-1,) * cells, Sampling(**world.get("sampling", {})), world)
 
-    def header(self, entry: Entry) -> Header:
-        """The header of a race that will run here."""
+    def header(self, entry: Entry, machine: str) -> Header:
+        """The header of a race that will run on this machine."""
         return Header(
             entry.prompt, entry.seed, self.name, self.grid, self.codes, self.forced_ids, entry.sampling, entry.lanes,
-            machine(torch.device("cpu")),
+            machine,
         )  # fmt: skip
 
 
 class Loader:
-    """Loads and warms a model once, in a thread of its own. Whoever needs it first, or `start`, begins it."""
+    """Loads and warms a model once, in a thread of its own. Whoever needs it first, or `start`, begins it. `note` says how far
+    it is, where `load` tells."""
 
-    def __init__(self, load: Callable[[], ImageModel]) -> None:
+    def __init__(self, load: Callable[[], ImageModel], note: str = LOADING) -> None:
         self._load, self._lock = load, threading.Lock()
         self._loaded: Future[ImageModel] | None = None
+        self.note = note
 
     def start(self) -> Future[ImageModel]:
         with self._lock:
@@ -88,29 +96,32 @@ class Loader:
                 raise
             return None
 
+    @property
+    def done(self) -> bool:
+        return self._loaded is not None and self._loaded.done()
+
     def _run(self, loaded: Future[ImageModel]) -> None:
         try:
-            model = self._load()
-            warm(model)
-            loaded.set_result(model)
+            loaded.set_result(self._load())
         except Exception as error:  # it is told to every visitor who asks for a race
             log.exception("the model could not be loaded")
             loaded.set_exception(error)
 
 
-def warm(model: ImageModel) -> None:
-    """Runs what a first race would otherwise wait for: a few steps of every lane, and any number of pictures."""
-    for count in range(1, len(DECODERS) + 1):
+def warm(model: ImageModel, lanes: Sequence[str] = tuple(DECODERS)) -> ImageModel:
+    """Runs what a first race would otherwise wait for: a few steps of each lane, and pictures of up to so many at a time."""
+    for count in range(1, len(lanes) + 1):
         model.pixels(np.zeros((count, *model.grid), int))
-    race = Race(model, [Lane(name) for name in DECODERS], "warm", 0)
+    race = Race(model, [Lane(name) for name in lanes], "warm", 0)
     board = Board(Header.of(race), model.pixels, sheet(model))
     with contextlib.closing(iter(race)) as moves:
-        for _, frame in zip(range(4 * len(DECODERS)), moves, strict=False):
+        for _, frame in zip(range(4 * len(lanes)), moves, strict=False):
             board.fold(frame)
     board.snapshot()
+    return model
 
 
 def load_embedded() -> ImageModel:
-    """The model that came with the repository."""
+    """The model that came with the repository, on the CPU whatever else is here: it is small enough to do without a GPU."""
     torch.set_num_threads(2)
-    return load("embedded")
+    return warm(load("embedded"))

@@ -8,7 +8,7 @@ SettingError that names the field and what it may hold, and nothing in it is cha
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 from urllib.parse import urlencode
 
@@ -23,12 +23,12 @@ MAX_FIELDS = 100
 _WHOLE, _NUMBER = re.compile(r"[0-9]{1,16}"), re.compile(r"-?[0-9]{1,20}(\.[0-9]{0,20})?(e[-+]?[0-9]{1,3})?")
 
 
-def query(entry: Entry, model: str, sampling: Sampling) -> str:
-    """The link's query for an entry; `sampling` is the model's own, which is not spelled out."""
+def query(entry: Entry, sampling: Sampling) -> str:
+    """The link's query for an entry that names its model; `sampling` is the model's own, which is not spelled out."""
     fields = {
         "prompt": entry.prompt,
         "seed": str(entry.seed),
-        "model": model,
+        "model": entry.model,
         "lanes": ",".join(lane.decoder for lane in entry.lanes),
     }
     groups = [(SAMPLING, entry.sampling, sampling)]
@@ -40,8 +40,9 @@ def query(entry: Entry, model: str, sampling: Sampling) -> str:
     return "?" + urlencode(fields, safe=",")
 
 
-def entry(fields: Sequence[tuple[str, str]], model: str, usual: Entry) -> Entry | None:
-    """The race that a query's fields ask for, where they leave it open as in `usual`; None if they ask for none."""
+def entry(fields: Sequence[tuple[str, str]], models: Mapping[str, Sampling], usual: Entry) -> Entry | None:
+    """The race that a query's fields ask for, where they leave it open as in `usual`, but with the sampling that its model
+    looks best with; None if they ask for none. `models` are those of the page, with that sampling."""
     asked = [(name, text) for name, text in fields if name not in OTHERS and not name.startswith("__")]
     if not asked:
         return None
@@ -54,8 +55,9 @@ def entry(fields: Sequence[tuple[str, str]], model: str, usual: Entry) -> Entry 
         if names.count(name) > 1:
             raise SettingError(f"{name} is given twice.")
     given = dict(asked)
-    if given.pop("model", model) != model:
-        raise SettingError(f"model can be {model} on this page, and nothing else.")
+    model = given.pop("model", usual.model)
+    if model not in models:
+        raise SettingError(f"model can be {', '.join(models)} on this page, and nothing else.")
     prompt = given.pop("prompt", usual.prompt)
     seed = _seed(given.pop("seed")) if "seed" in given else usual.seed
     racing = _lanes(given.pop("lanes")) if "lanes" in given else [lane.decoder for lane in usual.lanes]
@@ -65,9 +67,10 @@ def entry(fields: Sequence[tuple[str, str]], model: str, usual: Entry) -> Entry 
         if group not in turned:
             raise SettingError(f"{name} is a knob of {DECODERS[group].title}, which is not among the link's lanes.")
         turned[group][knob] = _value(group, knob, text)
-    sampling = made(SAMPLING, {name: getattr(usual.sampling, name) for name, _, _ in knobs(Sampling)} | turned[SAMPLING])
+    own = {name: getattr(models[model], name) for name, _, _ in knobs(Sampling)}
+    sampling = made(SAMPLING, own | turned[SAMPLING])
     lanes = tuple(Lane(name, made(name, turned[name]) if name in GROUPS else None) for name in racing)
-    return Entry(prompt, seed, lanes, sampling)
+    return Entry(prompt, seed, lanes, sampling, model)
 
 
 def starts(fields: Sequence[tuple[str, str]]) -> bool:

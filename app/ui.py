@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import contextlib
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import gradio as gr
 
 from app.after import after
-from app.api import QUEUE, Api
+from app.api import AT_ONCE, QUEUE, Api
 from app.form import GROUPS, SAMPLING
+from app.garage import Garage
 from app.handlers import Races
 from app.links import Links
 from app.model import Facts, Loader
-from app.settings import SETTINGS
 from app.shelf import TOUR, Shelf
 from app.world import EXAMPLES, guide
 from engine.decoders import DECODERS
@@ -30,7 +32,10 @@ LINK_JS = """(query) => {
 }"""
 FONTS = ["ui-sans-serif", "system-ui", "Helvetica Neue", "Arial", "sans-serif"]
 
+STATUS = '<p class="status" role="status">{}</p>'
+TURNS = "One race runs at a time; if another visitor's is on, you wait your turn here."
 LAUNCH: dict[str, Any] = {
+    "max_threads": AT_ONCE + 40,  # a race that waits holds a thread
     "theme": gr.themes.Base(primary_hue="red", neutral_hue="gray", font=FONTS, radius_size="none"),
     "css_paths": [STATIC / "page.css"],
     "enable_monitoring": False,
@@ -43,10 +48,11 @@ LAUNCH: dict[str, Any] = {
 }
 
 
-def build(loader: Loader, facts: Facts, shelf: Shelf | None = None) -> gr.Blocks:
-    """The page over a model that need not be there yet. `shelf` are the recorded races, by default those that ship."""
+def build(loader: Loader, facts: Facts, shelf: Shelf | None = None, garage: Garage | None = None) -> gr.Blocks:
+    """The page over a model that need not be there yet. `shelf` are the recorded races, by default those that ship; `garage`
+    has that model and others, by default none."""
     shelf = Shelf() if shelf is None else shelf
-    races = Races(loader, facts, shelf)
+    races = Races(loader, facts, shelf, garage)
     with gr.Blocks(title="Photo Finish", analytics_enabled=False, delete_cache=(3600, 3600), fill_width=True) as demo:
         gr.HTML(
             '<header class="masthead"><h1>Photo<span>Finish</span></h1>'
@@ -72,9 +78,10 @@ def build(loader: Loader, facts: Facts, shelf: Shelf | None = None) -> gr.Blocks
                 )
             with gr.Column(scale=3, min_width=320):
                 gr.Examples([[text] for text in EXAMPLES], [prompt], label="Prompts to try", api_visibility="private")
+        model, own = _choice(races)
         with gr.Row(elem_id="details"):
             with gr.Column(min_width=320):
-                turned = _knobs(facts.sampling)
+                turned = _knobs(usual.sampling)
             if words := guide(facts.world):
                 with gr.Column(min_width=320), gr.Accordion("Words the model knows", open=False, elem_id="words"):
                     gr.Markdown(words)
@@ -91,20 +98,28 @@ def build(loader: Loader, facts: Facts, shelf: Shelf | None = None) -> gr.Blocks
             )
         notice = gr.HTML(elem_id="notice", apply_default_css=False)
         status = gr.HTML(
-            '<p class="status">One race runs at a time; if another visitor\'s is on, you wait your turn here.</p>',
+            STATUS.format(TURNS),
             apply_default_css=False,
             elem_id="status",
         )
         board = _board(races)
-        fields = [prompt, seed, lanes, *turned]
+
+        def racing(request: gr.Request, *values: Any) -> Iterator[Any]:
+            with contextlib.closing(races.race(request, *values)) as shown:
+                for each in shown:
+                    queue = isinstance(each, str)
+                    yield gr.skip() if queue else each, STATUS.format(each or TURNS) if queue else gr.skip()
+
+        fields = [prompt, seed, lanes, *turned, model]
+        model.input(own, model, turned[: len(knobs(Sampling))], api_visibility="private", show_progress="hidden")
         links, begin, query = Links(races), gr.State(0), gr.Textbox(visible=False)
         run = gr.on(
             [go.click, prompt.submit, begin.change],
-            races.race,
+            racing,
             fields,
-            board,
+            [board, status],
             api_name="board",
-            concurrency_limit=1,
+            concurrency_limit=AT_ONCE,
             concurrency_id=QUEUE,
             show_progress="full",
             show_progress_on=[status],
@@ -126,7 +141,24 @@ def build(loader: Loader, facts: Facts, shelf: Shelf | None = None) -> gr.Blocks
         opened = demo.load(links.open, None, [notice, begin, *fields], api_visibility="private")
         after(races, [run, halt, *loaded, opened])
         demo.unload(races.leave)
-    return demo.queue(max_size=SETTINGS.queue_size)
+    return demo.queue(max_size=AT_ONCE + 40)  # of everything that is asked; app.turns bounds the races
+
+
+def _choice(races: Races) -> tuple[gr.Dropdown, Any]:
+    """The field of the model, and what gives the sampling fields' values for the one that is chosen."""
+    with gr.Row(elem_id="choice"):
+        offers, usual = races.garage.offers, races.usual.model
+        names = [(f"{offer.title} (off)" if offer.off else offer.title, offer.name) for offer in offers]
+        model = _unchecked(gr.Dropdown(names, value=usual, label="Model", scale=1, min_width=240, elem_id="model"))
+        about = gr.HTML(races.garage.about(usual), scale=3, min_width=320, elem_id="model-card", apply_default_css=False)
+    # Whoever changes the field: a visitor, or a link.
+    model.change(races.garage.about, model, about, api_visibility="private", show_progress="hidden")
+
+    def own(name: Any) -> list[Any]:
+        known = [offer for offer in races.garage.offers if offer.name == name]
+        return [getattr(known[0].facts.sampling, knob) if known else gr.skip() for knob, _, _ in knobs(Sampling)]
+
+    return model, own
 
 
 def serve(demo: gr.Blocks, loader: Loader) -> None:

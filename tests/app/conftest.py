@@ -7,7 +7,7 @@ from types import SimpleNamespace
 
 import pytest
 
-import app.handlers
+import app.course
 from app.handlers import Races
 from app.model import Facts, Loader
 from app.settings import AppSettings
@@ -56,7 +56,7 @@ def model() -> Watched:
 
 @pytest.fixture
 def races(monkeypatch, model) -> Races:
-    monkeypatch.setattr(app.handlers, "SETTINGS", AppSettings(updates=30))
+    monkeypatch.setattr(app.course, "SETTINGS", AppSettings(updates=30))
     races = over(model)
     model.passes = 0  # what it took to warm up is not the race's
     return races

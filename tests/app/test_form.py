@@ -8,7 +8,7 @@ from app.form import GROUPS, SAMPLING, Entry, read
 from engine.decoders import DECODERS
 from engine.settings import SettingError, knobs
 
-DEFAULTS = [default for kind in GROUPS.values() for _, _, default in knobs(kind)]
+DEFAULTS = [*(default for kind in GROUPS.values() for _, _, default in knobs(kind)), None]  # the last is the model
 ANYTHING = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text() | st.sampled_from([10**400, -(10**400)]),
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
@@ -41,6 +41,14 @@ def test_a_turned_knob_reaches_its_lane() -> None:
 
 def test_knobs_of_lanes_that_do_not_race_are_not_looked_at() -> None:
     assert read("x", 7, ["ar"], *turned("gsd", "G", None)).lanes[0].decoder == "ar"
+
+
+def test_the_model_is_the_pages_unless_it_is_named() -> None:
+    assert read("x", 7, ["ar"], *DEFAULTS).model == ""
+    assert read("x", 7, ["ar"], *DEFAULTS[:-1], "emu3").model == "emu3"
+    for name in (5, ["emu3"], True):
+        with pytest.raises(SettingError, match="name of a model"):
+            read("x", 7, ["ar"], *DEFAULTS[:-1], name)
 
 
 @pytest.mark.parametrize("seed", [7, 7.0])

@@ -23,7 +23,7 @@ def test_first_snapshot_comes_before_the_first_step(races, model) -> None:
 
 
 def test_race_runs_to_its_end_and_gives_everything_back(races, model, caplog) -> None:
-    caplog.set_level(logging.INFO, "app.handlers")
+    caplog.set_level(logging.INFO, "app.course")
     last = list(begun(races))[-1]
     assert last["state"] == "finished"
     assert [lane["n"] for lane in last["lanes"]] == [36, 36]

@@ -8,8 +8,8 @@ from pathlib import Path
 import gradio as gr
 import pytest
 
-from app.handlers import LOADING, Races
-from app.model import Facts, Loader, load_embedded
+from app.handlers import Races
+from app.model import LOADING, Facts, Loader, load_embedded
 from app.shelf import Shelf
 from tests.app.conftest import Watched, begun
 from tests.toy import Toy

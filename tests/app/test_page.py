@@ -44,6 +44,7 @@ def test_race_is_served_to_programs(url) -> None:
 
 def test_client_sees_every_snapshot(url) -> None:
     shots = list(Client(url, verbose=False).submit("red apple", 7, ["sjd"], *DEFAULTS, api_name="/board"))
+    shots = [shot for shot, _ in shots]
     assert [shot["seq"] for shot in shots] == list(range(len(shots)))
     assert shots[-1]["state"] == "finished"
 

@@ -14,7 +14,8 @@ from engine.settings import Knob, Sampling, SettingError, Settings, knobs
 from tests.app.test_form import DEFAULTS
 
 OWN = Sampling(guidance=1.5, top_k=256)  # what the model looks best with
-USUAL = Entry("red apple", 5, (Lane("ar"), Lane("sjd")), OWN)
+USUAL = Entry("red apple", 5, (Lane("ar"), Lane("sjd")), OWN, "toy")
+MODELS = {"toy": OWN, "emu3": Sampling(guidance=3.0, top_k=2048)}
 PROMPTS = (st.text(min_size=1, max_size=1000) | st.just("é\n&=+%#?;")).filter(str.strip)
 
 
@@ -48,7 +49,7 @@ def lane(name: str) -> st.SearchStrategy[Lane]:
 LANES = st.sets(st.sampled_from(sorted(DECODERS)), min_size=1).flatmap(
     lambda names: st.tuples(*(lane(name) for name in DECODERS if name in names))
 )
-ENTRIES = st.builds(Entry, PROMPTS, st.integers(0, MAX_SEED), LANES, settings(SAMPLING))
+ENTRIES = st.builds(Entry, PROMPTS, st.integers(0, MAX_SEED), LANES, settings(SAMPLING), st.sampled_from(sorted(MODELS)))
 
 
 def fields(link: str) -> list[tuple[str, str]]:
@@ -57,7 +58,7 @@ def fields(link: str) -> list[tuple[str, str]]:
 
 @given(ENTRIES)
 def test_every_race_comes_back_from_its_link(asked) -> None:
-    assert entry(fields(query(asked, "toy", OWN)), "toy", USUAL) == asked
+    assert entry(fields(query(asked, MODELS[asked.model])), MODELS, USUAL) == asked
 
 
 @given(ENTRIES)
@@ -66,18 +67,20 @@ def test_every_race_comes_back_from_the_fields(asked) -> None:
 
 
 def test_a_link_spells_out_what_differs_and_nothing_else() -> None:
-    asked = Entry("red apple", 7, (Lane("ar"), Lane("sjd", made("sjd", {"window": 32}))), Sampling(guidance=2.0, top_k=256))
-    assert query(asked, "toy", OWN) == "?prompt=red+apple&seed=7&model=toy&lanes=ar,sjd&sampling.guidance=2.0&sjd.window=32"
+    lanes = (Lane("ar"), Lane("sjd", made("sjd", {"window": 32})))
+    asked = Entry("red apple", 7, lanes, Sampling(guidance=2.0, top_k=256), "toy")
+    assert query(asked, OWN) == "?prompt=red+apple&seed=7&model=toy&lanes=ar,sjd&sampling.guidance=2.0&sjd.window=32"
 
 
 def test_what_a_link_leaves_open_is_as_usual() -> None:
-    assert entry(fields("?prompt=octopus"), "toy", USUAL) == Entry("octopus", 5, USUAL.lanes, OWN)
-    assert entry(fields("?sjd.window=32"), "toy", USUAL).lanes[1].settings.window == 32
+    assert entry(fields("?prompt=octopus"), MODELS, USUAL) == Entry("octopus", 5, USUAL.lanes, OWN, "toy")
+    assert entry(fields("?model=emu3&sampling.top_k=9"), MODELS, USUAL).sampling == Sampling(guidance=3.0, top_k=9)
+    assert entry(fields("?sjd.window=32"), MODELS, USUAL).lanes[1].settings.window == 32
 
 
 @pytest.mark.parametrize("link", ["", "?__theme=dark", "?present=1", "?go=1", "?view=api&logs=container"])
 def test_an_address_without_a_race_asks_for_none(link) -> None:
-    assert entry(fields(link), "toy", USUAL) is None
+    assert entry(fields(link), MODELS, USUAL) is None
 
 
 def test_a_race_starts_at_once_only_where_the_link_says_so() -> None:
@@ -110,7 +113,7 @@ def test_a_race_starts_at_once_only_where_the_link_says_so() -> None:
 )
 def test_what_cannot_be_is_refused_with_the_field_and_its_range(link, words) -> None:
     with pytest.raises(SettingError, match=words):
-        entry(fields(link), "toy", USUAL)
+        entry(fields(link), MODELS, USUAL)
 
 
 NAMES = st.sampled_from(["prompt", "seed", "model", "lanes", "go", "sjd.window", "gsd.G", "sampling.guidance", "a.b.c", "."])
@@ -122,7 +125,7 @@ TEXTS = st.text(max_size=30) | st.sampled_from(["ar", "1e999", "9" * 5000])
 @given(st.lists(st.tuples(NAMES | st.text(max_size=12), TEXTS), max_size=6))
 def test_whatever_comes_is_a_race_or_refused_in_words(given) -> None:
     try:
-        asked, refusal = entry(given, "toy", USUAL), "a message"
+        asked, refusal = entry(given, MODELS, USUAL), "a message"
     except SettingError as error:
         asked, refusal = None, str(error)
     assert asked is None or isinstance(asked, Entry)
@@ -130,5 +133,5 @@ def test_whatever_comes_is_a_race_or_refused_in_words(given) -> None:
 
 
 def test_defaults_are_the_forms() -> None:
-    asked = read("x", 7, ["gsd"], *DEFAULTS)
-    assert query(asked, "toy", asked.sampling) == "?prompt=x&seed=7&model=toy&lanes=gsd"
+    asked = read("x", 7, ["gsd"], *DEFAULTS[:-1], "toy")
+    assert query(asked, asked.sampling) == "?prompt=x&seed=7&model=toy&lanes=gsd"
