@@ -38,12 +38,13 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Offer:
-    """A model as the page shows it. `off` says why it cannot race here; nothing where it can. `card` is None for a model that
-    the page was given without one."""
+    """A model as the page shows it. `off` says why it cannot race here, and `brief` in two or three words; nothing where it can.
+    `card` is None for a model that the page was given without one."""
 
     facts: Facts
     card: Card | None = None
     off: str = ""
+    brief: str = ""
 
     @property
     def name(self) -> str:
@@ -75,7 +76,9 @@ class Garage:
         if name not in self._offers:
             raise SettingError(f"model can be {', '.join(self._offers)} on this page, and nothing else.")
         offer = self._offers[name]
-        return Offer(offer.facts, offer.card, offer.off or self._lost) if offer is not self.own else offer
+        if self._lost and not offer.off and offer is not self.own:
+            return Offer(offer.facts, offer.card, self._lost, "GPU lost")
+        return offer
 
     def about(self, name: Any) -> str:
         """What stands beside the choice of this model, as HTML: why it is off, its licence, where its sampling is from."""
@@ -189,28 +192,31 @@ def fetched(name: str, tell: Tell) -> Card:
 
 def public(settings: AppSettings = SETTINGS) -> dict[str, Offer]:
     """Every public model as this machine has it."""
-    return {card.name: Offer(Facts.on(card), card, reason(card, settings)) for card in CARDS.values() if card.repos}
+    return {card.name: Offer(Facts.on(card), card, *reason(card, settings)) for card in CARDS.values() if card.repos}
 
 
-def reason(card: Card, settings: AppSettings) -> str:
-    """Why a model cannot race here, or nothing."""
+def reason(card: Card, settings: AppSettings) -> tuple[str, str]:
+    """Why a model cannot race here, and the same in two or three words; nothing where it can."""
     if card.name not in settings.models:
         if card.research_only:
-            return "it is for research only, so whoever runs this page must switch it on (PHOTO_FINISH_MODELS)."
-        return "whoever runs this page has not switched it on (PHOTO_FINISH_MODELS)."
+            return "it is for research only, so whoever runs this page must switch it on (PHOTO_FINISH_MODELS).", "research only"
+        return "whoever runs this page has not switched it on (PHOTO_FINISH_MODELS).", "not switched on"
     device = pick(settings.device)
     if device.type == "cpu" and settings.device != "cpu":
-        return "it needs a GPU, and there is none here."
+        return "it needs a GPU, and there is none here.", "no GPU here"
     try:
         check(card, device, numbers(device, settings.dtype))
-        if constants.is_offline_mode():
-            from engine.models.hub import fetch
+    except ModelError as error:
+        return str(error), "not enough memory"
+    if constants.is_offline_mode():
+        from engine.models.hub import fetch
 
+        try:
             for source in card.repos:
                 fetch(source)  # says what is missing
-    except ModelError as error:
-        return str(error)
-    return ""
+        except ModelError as error:
+            return str(error), "offline"
+    return "", ""
 
 
 def whole() -> Garage:

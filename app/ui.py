@@ -148,7 +148,7 @@ def _choice(races: Races) -> tuple[gr.Dropdown, Any]:
     """The field of the model, and what gives the sampling fields' values for the one that is chosen."""
     with gr.Row(elem_id="choice"):
         offers, usual = races.garage.offers, races.usual.model
-        names = [(f"{offer.title} (off)" if offer.off else offer.title, offer.name) for offer in offers]
+        names = [(f"{offer.title} (off: {offer.brief})" if offer.off else offer.title, offer.name) for offer in offers]
         model = _unchecked(gr.Dropdown(names, value=usual, label="Model", scale=1, min_width=240, elem_id="model"))
         about = gr.HTML(races.garage.about(usual), scale=3, min_width=320, elem_id="model-card", apply_default_css=False)
     # Whoever changes the field: a visitor, or a link.
