@@ -48,8 +48,8 @@ function drawCard(card, lane, view, cells, clock) {
   const finished = view.state === "finished";
   card.part("about").hidden = view.n > 0;
   say(card.part("passes"), view.passes);
-  say(card.part("drafter"), view.drafter);
-  card.part("drafter-row").hidden = !lane.drafter;
+  say(card.part("drafter"), draftsOf(lane, view));
+  card.part("drafter-row").hidden = !draftsOf(lane, view);
   say(card.part("seconds"), inSeconds(view.seconds));
   say(card.part("compression"), view.passes ? view.compression.toFixed(2) : "–");
   card.part("progress").firstElementChild.style.width = `${(100 * view.n) / cells}%`;
@@ -64,6 +64,12 @@ function drawCard(card, lane, view, cells, clock) {
   card.part("error").hidden = !lane.error;
   const share = Math.floor((10 * view.n) / cells) * 10;
   attribute(card.canvas, "aria-label", `${lane.title}: ${share}% of the picture, ${view.state}`);
+}
+
+// Who drafts in a lane whose drafts may be a network's. Its first step has no drafts yet, so until the second nobody can say.
+function draftsOf(lane, view) {
+  if (lane.drafter) return `EAGLE, ${view.drafter} pass${view.drafter === 1 ? "" : "es"}`;
+  return lane.decoder === "lantern" && lane.count > 1 ? "Jacobi" : "";
 }
 
 // What a photo finish notes at a lane: its place and its time.

@@ -1,0 +1,117 @@
+"""The choice of a model on the page: what is said of it, what it takes to race on it, and what happens where it cannot be had."""
+
+from __future__ import annotations
+
+import re
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from playwright.sync_api import Page, expect
+
+from app.garage import Garage, Offer
+from app.model import Facts, Loader
+from app.shelf import Shelf
+from app.ui import LAUNCH, build
+from engine.models.card import CARDS, ModelError
+from tests.app.conftest import Watched
+from tests.browser.acts import finished, prompted, race, unhurt
+
+JANUS, ANOLE = "janus-pro-1b", "anole"
+OFF = "it is for <img src=x onerror=window.hit=1> only."
+
+
+@contextmanager
+def showroom(load: Callable) -> Iterator[str]:
+    """A page with its own model and two public ones: one that `load` reads, one that is off."""
+    own = Watched()
+    loader = Loader(lambda: own)
+    offers = {
+        JANUS: Offer(Facts.on(CARDS[JANUS]), CARDS[JANUS]),
+        ANOLE: Offer(Facts.on(CARDS[ANOLE]), CARDS[ANOLE], OFF, "research only"),
+    }
+    garage = Garage(loader, Facts.of(own), offers, load)
+    demo = build(loader, Facts.of(own), Shelf(Path("nowhere")), garage)
+    demo.launch(**LAUNCH, prevent_thread_lock=True, quiet=True)
+    try:
+        yield demo.local_url
+    finally:
+        demo.close()
+
+
+def choose(page: Page, title: str) -> None:
+    page.locator("#model input").click()
+    page.get_by_role("option", name=title).click()
+
+
+def sampling(page: Page, name: str):
+    if not page.locator("#knobs").get_by_text("Sampling, the same for every lane").is_visible():
+        page.locator("#knobs > button").click()
+        page.locator("#knobs button", has_text="Sampling").click()
+    return page.locator("#knobs").get_by_label(name, exact=True).first
+
+
+def public(name: str, tell: Callable) -> Watched:
+    model = Watched()
+    model.name, model.drafter = name, None
+    return model
+
+
+def test_a_model_is_chosen_with_its_licence_and_its_sampling(open_page) -> None:
+    with showroom(public) as url:
+        page = open_page(url)
+        choose(page, "Janus-Pro 1B")
+        expect(page.locator("#model-card")).to_contain_text("Licence: code MIT; weights DeepSeek Model License")
+        expect(page.locator("#model-card a")).to_have_attribute("href", CARDS[JANUS].licence_url)
+        expect(sampling(page, "guidance")).to_have_value("5")
+        race(page, lanes=("ar", "lantern"))
+        finished(page)
+        expect(page.locator(".board .meta")).to_contain_text(f"model {JANUS}")
+        expect(page.locator(".lane[data-lane='lantern'] .drafter")).to_have_text("Jacobi")
+        page.locator("#copy").click()
+        field = page.locator("#link input, #link textarea")
+        expect(field).to_have_value(re.compile(f"model={JANUS}"))
+        other = open_page(field.input_value())
+        expect(other.locator("#model input")).to_have_value("Janus-Pro 1B")
+        expect(other.locator("#model-card")).to_contain_text("DeepSeek Model License")
+        expect(sampling(other, "guidance")).to_have_value("5")
+        page.close(), other.close()
+
+
+def test_a_model_that_is_off_says_why_and_the_page_stays_usable(open_page) -> None:
+    with showroom(public) as url:
+        page = open_page(url)
+        choose(page, "Anole 7B (off: research only)")
+        expect(page.locator("#model-card .off")).to_have_text(f"Off: {OFF}")
+        race(page)
+        expect(page.get_by_text("Anole 7B cannot race here")).to_be_visible()
+        choose(page, "toy")
+        race(page, prompt="octopus", lanes=("ar", "lantern"))
+        prompted(page, "octopus")
+        finished(page)
+        expect(page.locator(".lane[data-lane='lantern'] .drafter")).to_contain_text("EAGLE, ")
+        unhurt(page)
+        page.close()
+
+
+def test_loading_is_on_the_board_and_a_failure_is_told(open_page) -> None:
+    goes_on = threading.Event()
+
+    def load(name: str, tell: Callable) -> Watched:
+        tell(0.43, "Downloading deepseek-community/Janus-Pro-1B: 1.8 of 4.2 GB")
+        assert goes_on.wait(60)
+        raise ModelError("The disk is full: free some room.")
+
+    with showroom(load) as url:
+        page = open_page(url)
+        choose(page, "Janus-Pro 1B")
+        race(page)
+        expect(page.locator(".board .note")).to_have_text("Downloading Janus-Pro 1B, 43% (1.8 of 4.2 GB)")
+        goes_on.set()
+        expect(page.get_by_text("The disk is full: free some room. The embedded model can race meanwhile.")).to_be_visible()
+        choose(page, "toy")
+        race(page, prompt="octopus")
+        prompted(page, "octopus")
+        finished(page)
+        page.close()
