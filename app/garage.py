@@ -64,7 +64,7 @@ class Garage:
         self._offers = {facts.name: self.own, **(offers or {})}
         self._lock = threading.Lock()
         self._name, self._public = "", Loader(_never)
-        self._lost = ""
+        self._lost, self._fetched = "", set[str]()
 
     @property
     def offers(self) -> list[Offer]:
@@ -110,13 +110,18 @@ class Garage:
         """The model (on ZeroGPU: something, when its files are here), or None if it takes longer than so many seconds; loading
         begins where nobody has begun it. Only who has the device may ask for a public model. Raises what its loading raised:
         the next who asks begins it anew."""
+        if name in self._fetched:
+            return True
         loader = self._loader(name)
         if loader is None:  # whoever asked for the other model has left, but its loading goes on
             with contextlib.suppress(Exception):
                 self._public.wait(seconds)
             return None
         try:
-            return loader.wait(seconds)
+            got = loader.wait(seconds)
+            if got is not None and self.device(name) == ZERO:  # several race at a time, each in a process of its own
+                self._fetched.add(name)
+            return got
         except Exception:
             with self._lock:
                 if self._public is loader:

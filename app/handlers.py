@@ -227,7 +227,7 @@ class Races:
         try:
             if session and (kept := running.kept()):
                 self._visitors.keep(session, kept)
-        except RuntimeError:  # of CUDA: its pictures cannot be drawn any more
+        except (RuntimeError, TraceError):  # CUDA's: its pictures cannot be drawn any more; or it is too long for a file
             log.exception("a race could not be kept")
 
     def _ready(self, name: str, seconds: float) -> Any:

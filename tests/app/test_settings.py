@@ -40,6 +40,12 @@ def test_readme_documents_no_other() -> None:
     assert text.count(f"| `{PREFIX}") == len(AppSettings.model_fields)
 
 
+@pytest.mark.parametrize("card", CARDS.values(), ids=list(CARDS))
+def test_readme_has_every_model_with_its_licence(card) -> None:
+    line = f"| {card.title} | `{card.name}` | {card.grid[0]} × {card.grid[1]} | {card.licence} |"
+    assert line in (ROOT / "README.md").read_text("utf-8").splitlines()
+
+
 def test_environment_sets_what_it_names(monkeypatch) -> None:
     monkeypatch.setenv("PHOTO_FINISH_QUEUE_SIZE", "3")
     monkeypatch.setenv("PHOTO_FINISH_MODELS", "embedded, anole")
