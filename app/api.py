@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any
 
 import gradio as gr
@@ -18,6 +19,15 @@ from app.settings import SETTINGS
 
 QUEUE = "race"  # one line for the page's races and these
 AT_ONCE = SETTINGS.queue_size + 8  # so many may stand in the page's own queue, or race: app.turns says whose turn it is
+
+
+@dataclass(frozen=True, slots=True)
+class Program:
+    """Who asks, without a session: a session holds one race at a time, and all agents come through the same."""
+
+    headers: Any
+    client: Any
+    session_hash: None = None
 
 
 class Api:
@@ -42,10 +52,11 @@ class Api:
         """
         # A generator, though only the last value counts: gradio closes it when the program goes away, and the race ends.
         knobs = values(self._races.usual)[3:]
-        with contextlib.closing(self._races.race(request, prompt, seed, lanes, *knobs)) as snapshots:
-            shown: dict[str, Any] = {}
+        program = Program(request.headers, request.client)
+        with contextlib.closing(self._races.race(program, prompt, seed, lanes, *knobs)) as snapshots:
+            shown: dict[str, Any] = {"state": "waiting", "lanes": []}
             for snapshot in snapshots:
-                if "lanes" in snapshot:  # else nothing has changed, while the model is loaded
+                if "lanes" in snapshot:  # else nothing has changed, in the queue or while the model is loaded
                     shown = table(snapshot)
                 yield shown
 

@@ -25,6 +25,7 @@ from engine.settings import Sampling, SettingError, Settings
 MAX_PROMPT = 1000
 MAX_SEED = 2**53 - 1  # the largest whole number that JavaScript keeps
 MAX_LANES = 8
+MAX_ERROR = 500  # characters of a lane's error
 
 log = logging.getLogger(__name__)
 
@@ -99,7 +100,8 @@ class Race:
                     log.exception("lane %s failed", self.lanes[i].decoder)
                     running.pop(i)
                     told = isinstance(error, (SettingError, ModelError))  # their words are for the visitor as they stand
-                    yield Frame(i, LaneState.FAILED, error=str(error) if told else f"{type(error).__name__}: {error}")
+                    text = str(error) if told else f"{type(error).__name__}: {error}"
+                    yield Frame(i, LaneState.FAILED, error=text[:MAX_ERROR])
                     continue
                 standings[i].add(step)
                 if step.after == self.model.length:

@@ -10,6 +10,8 @@ from gradio_client import Client
 url, prompt = sys.argv[1], sys.argv[2]
 job = Client(url, verbose=False).submit(prompt=prompt, seed=7, lanes=["ar", "sjd", "gsd"], api_name="/race")
 for race in job:
+    if not race["lanes"]:  # it waits for its turn
+        continue
     leader = max(race["lanes"], key=lambda lane: lane["tokens"])
     print(f"{race['state']}: {leader['title']} leads with {leader['tokens']} tokens", file=sys.stderr)
 

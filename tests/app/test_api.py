@@ -8,6 +8,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from gradio_client import Client
@@ -21,10 +22,11 @@ from app.model import Facts, Loader
 from app.shelf import Shelf
 from app.ui import LAUNCH, build
 from engine.decoders import DECODERS
-from tests.app.conftest import VISITOR, Watched
+from tests.app.conftest import Watched
 
 EXAMPLES = Path(__file__).parent.parent.parent / "examples"
 PROMPT = "red apple on sky clouds"
+CALLER = SimpleNamespace(session_hash="shared", headers={}, client=None)
 
 
 @pytest.fixture(scope="module")
@@ -130,12 +132,18 @@ def test_what_cannot_be_raced_is_answered_in_words(url, client, wrong, words) ->
 
 
 def test_a_program_that_goes_away_ends_its_race(races, model) -> None:
-    asked = Api(races).race(PROMPT, 7, ["ar", "sjd"], VISITOR)
+    asked = Api(races).race(PROMPT, 7, ["ar", "sjd"], CALLER)
     assert next(asked)["state"] == "waiting"
     next(asked)
     asked.close()
     assert model.open == 0
     assert model.passes < 36
+
+
+def test_calls_in_one_session_do_not_end_each_other(client) -> None:
+    jobs = [client.submit(f"{PROMPT} {i}", 7, ["ar"], api_name="/race") for i in range(4)]
+    ends = [job.result(60) for job in jobs]
+    assert [(race["state"], race["prompt"]) for race in ends] == [("finished", f"{PROMPT} {i}") for i in range(4)]
 
 
 def test_table_of_a_race_that_waits_has_no_results(races) -> None:
