@@ -16,4 +16,4 @@ garage = whole()
 demo = build(garage.loader, garage.own.facts, garage=garage)
 
 if __name__ == "__main__":
-    serve(demo, garage.loader)
+    serve(demo, garage)

@@ -4,4 +4,4 @@ from app.garage import whole
 from app.ui import build, serve
 
 garage = whole()
-serve(build(garage.loader, garage.own.facts, garage=garage), garage.loader)
+serve(build(garage.loader, garage.own.facts, garage=garage), garage)

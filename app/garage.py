@@ -128,6 +128,12 @@ class Garage:
                     self._name = ""
             raise
 
+    def start(self, chosen: str = SETTINGS.model) -> None:
+        """Begins to load the page's own model, and the host's choice where it can race."""
+        self.loader.start()
+        if chosen != self.own.name and not self.offer(chosen).off and (loader := self._loader(chosen)):
+            loader.start()
+
     def note(self, name: str) -> str:
         """How far the loading is."""
         loader = self._loader(name)

@@ -141,7 +141,8 @@ def build(loader: Loader, facts: Facts, shelf: Shelf | None = None, garage: Gara
         opened = demo.load(links.open, None, [notice, begin, *fields], api_visibility="private")
         after(races, [run, halt, *loaded, opened])
         demo.unload(races.leave)
-    return demo.queue(max_size=AT_ONCE + 40)  # of everything that is asked; app.turns bounds the races
+    # Of everything that is asked: app.turns bounds the races. Nothing is run past the queue.
+    return demo.queue(max_size=AT_ONCE + 40, api_open=False)
 
 
 def _choice(races: Races) -> tuple[gr.Dropdown, Any]:
@@ -161,10 +162,10 @@ def _choice(races: Races) -> tuple[gr.Dropdown, Any]:
     return model, own
 
 
-def serve(demo: gr.Blocks, loader: Loader) -> None:
-    """Starts the page, and behind it the loading of the model."""
+def serve(demo: gr.Blocks, garage: Garage) -> None:
+    """Starts the page, and behind it the loading of the embedded model, and of the one that the host has chosen."""
     demo.launch(**LAUNCH, prevent_thread_lock=True)
-    loader.start()
+    garage.start()
     demo.block_thread()
 
 

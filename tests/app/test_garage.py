@@ -246,6 +246,15 @@ def test_the_hosts_model_opens_the_page_where_it_can_race(monkeypatch) -> None:
     assert over(named).usual.model == "toy"
 
 
+def test_the_hosts_model_is_loaded_when_the_page_starts() -> None:
+    loads = []
+    garage = over(lambda name, tell: loads.append(name) or named(name)).garage
+    garage.start(JANUS)
+    assert garage.wait(JANUS, 60).name == JANUS
+    garage.start("anole")
+    assert (loads, garage.loader.wait(60).name) == ([JANUS], "toy")
+
+
 def test_every_device_has_its_own_queue(monkeypatch) -> None:
     garage = over(named).garage
     assert (garage.device("toy"), garage.device(JANUS)) == (OWN, GPU)
