@@ -41,6 +41,7 @@ LAUNCH: dict[str, Any] = {
     "enable_monitoring": False,
     "max_file_size": "32mb",
     "mcp_server": True,
+    "state_session_capacity": 100,  # sessions; each that gradio remembers takes a quarter of a megabyte
     "footer_links": [],
     "run_history": False,
     "show_error": False,

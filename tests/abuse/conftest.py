@@ -1,0 +1,123 @@
+"""The running page as an attacker meets it: HTTP without a browser, and a look inside the server to see what was left behind."""
+
+from __future__ import annotations
+
+import gc
+import json
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import gradio as gr
+import httpx
+import pytest
+
+from app.model import Facts, Loader
+from app.shelf import Shelf
+from app.ui import LAUNCH, build
+from engine.records import LaneState
+from tests.app.conftest import Watched
+
+PAGE_SIZE = 4096
+
+
+@dataclass
+class Site:
+    """A page over a toy: its address, what serves it, and the fields of a race as the page itself would send them."""
+
+    url: str
+    demo: gr.Blocks
+    model: Watched
+    client: httpx.Client
+    fields: list[Any] = field(default_factory=list)
+    labels: list[str] = field(default_factory=list)
+    numbers: dict[str, int] = field(default_factory=dict)  # of every event, by its name
+
+    def __post_init__(self) -> None:
+        config = self.client.get("/config").json()
+        values = {each["id"]: each["props"] for each in config["components"]}
+        self.numbers = {each["api_name"]: each["id"] for each in config["dependencies"]}
+        inputs = next(each["inputs"] for each in config["dependencies"] if each["api_name"] == "board")
+        self.fields = [values[number].get("value") for number in inputs]
+        self.labels = [values[number].get("label") or "" for number in inputs]
+
+    def asked(self, prompt: object = "red apple", seed: object = 7, lanes: object = ("ar", "sjd")) -> list[Any]:
+        return [prompt, seed, list(lanes) if isinstance(lanes, tuple) else lanes, *self.fields[3:]]
+
+    def post(self, values: list[Any], name: str = "board") -> httpx.Response:
+        body = json.dumps({"data": values})
+        return self.client.post(f"/gradio_api/call/{name}", content=body, headers={"content-type": "application/json"})
+
+    def call(self, values: list[Any], name: str = "board") -> tuple[str, Any]:
+        """The last event of a call and its data; ("refused", the server's words) where it was not let in."""
+        answer = self.post(values, name)
+        if answer.status_code != 200:
+            return "refused", answer.text
+        lines = self.client.get(f"/gradio_api/call/{name}/{answer.json()['event_id']}").text.splitlines()
+        *_, last = [i for i, line in enumerate(lines) if line.startswith("event: ") and line != "event: heartbeat"]
+        return lines[last][7:], json.loads(lines[last + 1][6:])
+
+    def told(self, values: list[Any], name: str = "board") -> str:
+        """What the page says against a race. Fails where it races, or says nothing."""
+        event, data = self.call(values, name)
+        assert event == "error", (event, values)
+        return words(data)
+
+    def races(self) -> None:
+        """The page still does what it is for."""
+        event, data = self.call(self.asked())
+        assert event == "complete", data
+        assert [lane["state"] for lane in data[0]["lanes"]] == [LaneState.FINISHED.value] * 2
+
+    def idle(self) -> bool:
+        """Nothing races, waits or is held."""
+        queue = self.demo._queue
+        return not (self.model.open or self.demo.app.iterators or len(queue) or any(filter(None, queue.active_jobs)))
+
+
+def words(data: Any) -> str:
+    """The words of an error. Gradio says nothing of an exception that nobody meant for a visitor."""
+    assert isinstance(data, dict), f"an exception that nobody caught: {data}"
+    assert data.get("error"), f"an exception that nobody caught: {data}"
+    text = data["error"]
+    assert 10 < len(text) < 1000
+    assert not any(each in text for each in ("Traceback", " at 0x", "/work/", ".py", "Errno"))
+    return text
+
+
+@contextmanager
+def open_site(model: Watched) -> Iterator[Site]:
+    loader = Loader(lambda: model)
+    loader.wait(60)
+    demo = build(loader, Facts.of(model), Shelf(Path("nowhere")))
+    demo.launch(**LAUNCH, prevent_thread_lock=True, quiet=True)
+    limits = httpx.Limits(max_connections=100)
+    try:
+        with httpx.Client(base_url=demo.local_url, timeout=60, limits=limits) as client:
+            yield Site(demo.local_url, demo, model, client)
+    finally:
+        demo.close()
+
+
+@pytest.fixture(scope="module")
+def site() -> Iterator[Site]:
+    with open_site(Watched()) as site:
+        yield site
+
+
+def wait_until(true: Callable[[], bool], seconds: float = 20) -> float:
+    """Waits for something that the server does, and says how long it took. Fails when it never does it."""
+    begun = time.monotonic()
+    while not true():
+        assert time.monotonic() - begun < seconds, "it did not happen"
+        time.sleep(0.02)
+    return time.monotonic() - begun
+
+
+def resident() -> float:
+    """The MiB that this process, which is the server too, has in memory."""
+    gc.collect()
+    return int(Path("/proc/self/statm").read_text().split()[1]) * PAGE_SIZE / 2**20

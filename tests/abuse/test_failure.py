@@ -1,0 +1,76 @@
+"""Models that fail while they race: the lane says so in words, the others go on, and the page goes on."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+import torch
+
+from engine.decoders.jacobi import Jacobi
+from tests.abuse.conftest import Site, open_site, wait_until, words
+from tests.app.conftest import Watched
+from tests.toy import ToyContext
+
+
+class Failing(Watched):
+    """Raises `error` in the tenth forward pass of a lane, as long as there is one; `everywhere`: already when a lane starts."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.error: BaseException | None = None
+        self.everywhere = False
+
+    def start(self, prompt: str, guidance: float) -> ToyContext:
+        if self.error and self.everywhere:
+            raise self.error
+        return super().start(prompt, guidance)
+
+    def forward(self, ctx, tokens, parents=None):
+        if self.error and ctx.kept and len(ctx.kept) > 10:
+            raise self.error
+        return super().forward(ctx, tokens, parents)
+
+
+ERRORS = (
+    RuntimeError("secret of /etc"), torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 20 GiB"), MemoryError(),
+    torch.AcceleratorError("CUDA error: device lost") if hasattr(torch, "AcceleratorError") else RuntimeError("CUDA error"),
+    RecursionError(), StopIteration(), ValueError("<img src=x onerror=alert(1)>" * 1000),
+)  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def site() -> Iterator[Site]:
+    with open_site(Failing()) as site:
+        yield site
+
+
+@pytest.mark.parametrize("everywhere", [False, True])
+@pytest.mark.parametrize("error", ERRORS, ids=lambda error: type(error).__name__)
+def test_a_model_that_raises_fails_in_words_and_gives_everything_back(site: Site, error: Exception, everywhere: bool) -> None:
+    site.model.error, site.model.everywhere = error, everywhere
+    event, data = site.call(site.asked())
+    if event == "complete":
+        lanes = data[0]["lanes"]
+        assert [lane["state"] for lane in lanes] == ["failed"] * 2
+        told = [lane["error"] for lane in lanes]
+    else:
+        told = [words(data)]
+    assert all(0 < len(text) < 1000 for text in told)
+    assert not any("Traceback" in text for text in told)
+    wait_until(site.idle)
+    site.model.error = None
+    site.races()
+
+
+def test_one_lane_that_raises_is_that_lanes_alone(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(*_: object) -> Iterator[object]:
+        yield from ()
+        raise torch.OutOfMemoryError("CUDA out of memory.")
+
+    monkeypatch.setattr(Jacobi, "steps", broken)
+    event, data = site.call(site.asked(lanes=("ar", "jacobi", "sjd")))
+    assert event == "complete"
+    assert [lane["state"] for lane in data[0]["lanes"]] == ["finished", "failed", "finished"]
+    assert "memory" in data[0]["lanes"][1]["error"].lower()
+    wait_until(site.idle)
