@@ -54,7 +54,7 @@ def test_phone_shows_all_without_sideways_scrolling(shelved, open_page) -> None:
     page = open_page(shelved, width=390, height=844)
     prompted(page, "cactus on yellow sand")
     assert wide(page) <= 0
-    for section in ("decided", "whatif", "takeaway", "knobs"):
+    for section in ("whatif", "takeaway", "knobs"):
         page.locator(f"#{section} > button").click()
     expect(page.locator(".figure .js-plotly-plot").first).to_be_visible()
     page.locator("#copy").click()
