@@ -92,7 +92,7 @@ def test_l_goes_through_the_layers_and_each_has_a_legend(page) -> None:
     for layer in Layer:
         expect(page.locator(".board")).to_have_attribute("data-layer", layer.value)
         expect(page.locator(f"[data-layer='{layer.value}'][aria-pressed='true']").last).to_be_visible()
-        expect(page.locator(".legend")).not_to_be_empty()
+        expect(page.locator("#board .legend")).not_to_be_empty()
         drawn.add(page.eval_on_selector(".lane[data-lane='sjd'] canvas", "canvas => canvas.toDataURL()"))
         key(page, "l")
     expect(page.locator(".board")).to_have_attribute("data-layer", "picture")
@@ -131,7 +131,7 @@ def test_heat_map_has_the_scales_colours(quick, quick_model, open_page) -> None:
     race(page, lanes=("ar",))
     finished(page)
     page.get_by_role("button", name="Top-1 p").click()
-    expect(page.locator(".legend")).to_contain_text("0.25")
+    expect(page.locator("#board .legend")).to_contain_text("0.25")
     drawn = page.eval_on_selector(
         ".lane canvas",
         "canvas => [...Array(36).keys()].map(i => [...canvas.getContext('2d').getImageData("
