@@ -35,3 +35,5 @@ def test_refusals_hold_no_markup_of_the_visitors(site: Site, text: str) -> None:
     """Gradio shows an error's words as HTML."""
     for asked in ([text * 100, 7, ["ar"]], ["x", text, ["ar"]], ["x", 7, [text]]):
         assert "<" not in site.told(asked, "race")
+    fields, knob = site.asked(), site.labels.index("guidance")
+    assert "<" not in site.told([*fields[:knob], text, *fields[knob + 1 :]])
