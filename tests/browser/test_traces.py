@@ -76,7 +76,6 @@ def test_a_race_that_is_on_gives_way_to_a_file(held, held_model, stops, open_pag
     expect(page.locator(".board")).to_have_attribute("data-state", "finished", timeout=60_000)
     wait_until(lambda: held_model.open == 0)
     prompted(page, "cactus on yellow sand")
-    page.locator("#decided > button").click()
     sentences = [figure.sentence for figure in figures(Recording.loads((shelf / "duel.json").read_text()).trace)]
     expect(page.locator(".figure p")).to_have_text(sentences)
 
@@ -123,7 +122,6 @@ def test_texts_of_a_file_are_shown_as_text_whatever_they_hold(quick, open_page) 
         prompted(page, text)
         expect(page.locator(".lane[data-lane='sjd'] .error")).to_contain_text(text, use_inner_text=True)
         expect(page.locator(".board .meta")).to_contain_text(f"model {text}", use_inner_text=True)
-    page.locator("#decided > button").click()
     expect(page.locator("#decided .js-plotly-plot").first).to_be_visible()
     unhurt(page)
 

@@ -40,7 +40,7 @@ def page(shelved, open_page) -> Page:
     """A page whose visitor has unfolded everything."""
     page = open_page(shelved)
     prompted(page, "cactus on yellow sand")
-    for section in ("decided", "whatif", "takeaway"):
+    for section in ("whatif", "takeaway"):
         unfold(page, section)
     return page
 
