@@ -9,6 +9,7 @@ from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 
@@ -66,6 +67,17 @@ class BodyModel(ImageModel):
     @abstractmethod
     def head(self, hidden: Tensor) -> Tensor:
         """States [R, L, D] to logits over image codes [R, L, V]."""
+
+    @abstractmethod
+    def decode(self, codes: Tensor) -> Tensor:
+        """Codes [B, h, w], any h and w, on the device, to a picture [B, 3, H, W] in about -1 .. 1."""
+
+    @torch.inference_mode()
+    def pixels(self, tokens: np.ndarray) -> np.ndarray:
+        codes = torch.as_tensor(np.asarray(tokens), dtype=torch.long, device=self.device)
+        drawn = self.decode(codes if codes.dim() == 3 else codes[None])
+        pictures = ((drawn.clamp(-1, 1) + 1) * 127.5).round().byte().permute(0, 2, 3, 1).cpu().numpy()
+        return pictures if codes.dim() == 3 else pictures[0]
 
     def position_ids(self, slots: Tensor, start: Tensor) -> Tensor:
         """The body's positions [R, T] of cache slots [T], in rows that begin at `start` [R]: padding is not counted."""

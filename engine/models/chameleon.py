@@ -18,7 +18,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-import numpy as np
 import torch
 from huggingface_hub.errors import StrictDataclassError
 from tokenizers import Tokenizer, models, pre_tokenizers
@@ -129,12 +128,8 @@ class ChameleonModel(BodyModel):
     def head(self, hidden: Tensor) -> Tensor:
         return torch.nn.functional.linear(hidden, self.output)
 
-    @torch.inference_mode()
-    def pixels(self, tokens: np.ndarray) -> np.ndarray:
-        codes = torch.as_tensor(np.asarray(tokens), dtype=torch.long, device=self.device)
-        drawn = self.vq(codes if codes.dim() == 3 else codes[None])
-        pictures = ((drawn.clamp(-1, 1) + 1) * 127.5).round().byte().permute(0, 2, 3, 1).cpu().numpy()
-        return pictures if codes.dim() == 3 else pictures[0]
+    def decode(self, codes: Tensor) -> Tensor:
+        return self.vq(codes)
 
     def _names(self) -> list[str]:
         plain = [BOS, PAD, END_OF_TURN, BEGIN_IMAGE]

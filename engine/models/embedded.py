@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-import numpy as np
 import torch
 from tokenizers import Tokenizer
 from torch import Tensor
@@ -56,9 +55,5 @@ class EmbeddedModel(BodyModel):
     def head(self, hidden: Tensor) -> Tensor:
         return self.target.lm_head(hidden)
 
-    @torch.inference_mode()
-    def pixels(self, tokens: np.ndarray) -> np.ndarray:
-        codes = torch.as_tensor(np.asarray(tokens), dtype=torch.long, device=self.device)
-        drawn = self.vq.decode(codes if codes.dim() == 3 else codes[None])
-        pictures = ((drawn.clamp(-1, 1) + 1) * 127.5).round().byte().permute(0, 2, 3, 1).cpu().numpy()
-        return pictures if codes.dim() == 3 else pictures[0]
+    def decode(self, codes: Tensor) -> Tensor:
+        return self.vq.decode(codes)

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import numpy as np
 import torch
 from huggingface_hub.errors import StrictDataclassError
 from torch import Tensor, nn
@@ -136,12 +135,8 @@ class Emu3Model(BodyModel):
     def head(self, hidden: Tensor) -> Tensor:
         return self.output(hidden)
 
-    @torch.inference_mode()
-    def pixels(self, tokens: np.ndarray) -> np.ndarray:
-        codes = torch.as_tensor(np.asarray(tokens), dtype=torch.long, device=self.device)
-        drawn = first_frame(self.vq, codes if codes.dim() == 3 else codes[None])
-        pictures = ((drawn.clamp(-1, 1) + 1) * 127.5).round().byte().permute(0, 2, 3, 1).cpu().numpy()
-        return pictures if codes.dim() == 3 else pictures[0]
+    def decode(self, codes: Tensor) -> Tensor:
+        return first_frame(self.vq, codes)
 
 
 def first_frame(vq: Emu3VQVAE, codes: Tensor) -> Tensor:

@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-import numpy as np
 import torch
 import torch.nn.functional as F
 from huggingface_hub.errors import StrictDataclassError
@@ -97,14 +96,9 @@ class JanusModel(BodyModel):
     def head(self, hidden: Tensor) -> Tensor:
         return self.network.model.generation_head(hidden)
 
-    @torch.inference_mode()
-    def pixels(self, tokens: np.ndarray) -> np.ndarray:
-        codes = torch.as_tensor(np.asarray(tokens), dtype=torch.long, device=self.device)
-        latent = self.codebook[codes if codes.dim() == 3 else codes[None]].permute(0, 3, 1, 2)
+    def decode(self, codes: Tensor) -> Tensor:
         # `vq.decode` takes pictures of one size alone; swatches and strips have others.
-        drawn = self.vq.decoder(self.vq.post_quant_conv(latent))
-        pictures = ((drawn.clamp(-1, 1) + 1) * 127.5).round().byte().permute(0, 2, 3, 1).cpu().numpy()
-        return pictures if codes.dim() == 3 else pictures[0]
+        return self.vq.decoder(self.vq.post_quant_conv(self.codebook[codes].permute(0, 3, 1, 2)))
 
 
 def _read_config(folder: Path) -> JanusConfig:

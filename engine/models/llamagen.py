@@ -11,7 +11,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-import numpy as np
 import torch
 import torch.nn.functional as F
 from tokenizers import Tokenizer
@@ -105,13 +104,8 @@ class LlamaGenModel(BodyModel):
         """Code i stands at its place of the grid, however long the caption is: padding counts."""
         return slots.expand(len(start), -1)
 
-    @torch.inference_mode()
-    def pixels(self, tokens: np.ndarray) -> np.ndarray:
-        codes = torch.as_tensor(np.asarray(tokens), dtype=torch.long, device=self.device)
-        latents = self.codebook[codes if codes.dim() == 3 else codes[None]].permute(0, 3, 1, 2)
-        drawn = self.vq.decoder(self.vq.post_quant_conv(latents))
-        pictures = ((drawn.clamp(-1, 1) + 1) * 127.5).round().byte().permute(0, 2, 3, 1).cpu().numpy()
-        return pictures if codes.dim() == 3 else pictures[0]
+    def decode(self, codes: Tensor) -> Tensor:
+        return self.vq.decoder(self.vq.post_quant_conv(self.codebook[codes].permute(0, 3, 1, 2)))
 
 
 def _made(make: Callable[[], nn.Module], device: torch.device, dtype: torch.dtype, random: bool) -> nn.Module:
