@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import json
+import tempfile
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -90,6 +91,12 @@ def words(data: Any) -> str:
 
 @contextmanager
 def open_site(model: Watched) -> Iterator[Site]:
+    with tempfile.TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
+        patch.setenv("GRADIO_TEMP_DIR", folder)  # its own: other pages on the machine clean the usual one
+        yield from _served(model)
+
+
+def _served(model: Watched) -> Iterator[Site]:
     loader = Loader(lambda: model)
     loader.wait(60)
     demo = build(loader, Facts.of(model), Shelf(Path("nowhere")))
