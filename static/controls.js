@@ -66,7 +66,7 @@ function bindControls(board, { state, go }) {
   });
   part("scrub").addEventListener("input", () => {
     const { value, max } = part("scrub");
-    go(Number(value) < Number(max) ? { t: Number(value) } : { live: true });
+    go(Number(value) < Number(max) ? { t: Number(value), playing: false } : { live: true });
   });
   const clicks = {
     "previous-finish": () => finish(true), "step-back": () => step(true), play: toggle, "step-on": () => step(false),

@@ -19,7 +19,7 @@ SMALLEST = """() => {
   return seen.sort((a, b) => a[0] - b[0])[0];
 }"""
 # Parts of the stage that reach over its edge, or whose lines are cut off by their own.
-OVER = """() => [...document.querySelectorAll('.board, .lanes, .lane, .talk, .token, .legend, .chapter')]
+OVER = """() => [...document.querySelectorAll('.board, .board :is(.lanes, .lane, .talk, .token, .legend, .chapter)')]
   .filter((part) => part.checkVisibility())
   .filter((part) => { const box = part.getBoundingClientRect();
     return box.right > innerWidth + 1 || box.bottom > innerHeight + 1 || part.scrollHeight > part.clientHeight + 1; })
