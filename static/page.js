@@ -16,13 +16,17 @@ element.addEventListener("dragover", (event) => {
 });
 for (const name of ["dragleave", "drop"]) element.addEventListener(name, () => element.classList.remove("dropping"));
 element.addEventListener("drop", (event) => {
-  const [file] = event.dataTransfer.files;
-  const input = document.querySelector("#bring input[type=file]");
-  if (!file) return;
+  if (!event.dataTransfer.files.length) return;
   event.preventDefault(); // or the browser leaves the page for the file
-  if (!input) return;
-  const files = new DataTransfer();
-  files.items.add(file);
-  input.files = files.files;
-  input.dispatchEvent(new Event("change", { bubbles: true }));
+  const one = new DataTransfer();
+  one.items.add(event.dataTransfer.files[0]);
+  hand(one.files);
 });
+
+// The board may be on the page before the button is.
+function hand(files) {
+  const input = document.querySelector("#bring input[type=file]");
+  if (!input) return void setTimeout(hand, 100, files);
+  input.files = files;
+  input.dispatchEvent(new Event("change", { bubbles: true }));
+}

@@ -50,6 +50,12 @@ def prompted(page: Page, text: str) -> None:
     expect(page.locator(".board .prompt")).to_have_text(text, use_inner_text=True)
 
 
+def by_passes(page: Page) -> None:
+    """Turns the board's clock to passes; the scrubber's scale is theirs after that."""
+    page.locator(".clocks button", has_text="Passes").click()
+    expect(page.locator(".board")).to_have_attribute("data-clock", "passes")
+
+
 def hashes(page: Page, what: str = "hash") -> list[str]:
     return page.eval_on_selector_all(".lane", f"lanes => lanes.map(lane => lane.dataset.{what})")
 

@@ -8,7 +8,7 @@ from playwright.sync_api import Page, expect
 from plotly.colors import sequential
 
 from engine.race import Lane, Race
-from tests.browser.acts import PROMPT, at, finished, hashes, key, prompted, race
+from tests.browser.acts import PROMPT, at, by_passes, finished, hashes, key, prompted, race
 from visualize.layers import Layer
 
 
@@ -33,7 +33,7 @@ def test_the_page_opens_on_a_recorded_race_and_plays_it(shelved, open_page) -> N
 
 
 def test_play_pause_and_speed(page) -> None:
-    page.locator(".clocks button", has_text="Passes").click()
+    by_passes(page)
     page.locator(".speed").select_option("0.25")
     key(page, " ")
     page.wait_for_function("Number(document.querySelector('.board').dataset.t) > 0")
@@ -49,7 +49,7 @@ def test_play_pause_and_speed(page) -> None:
 
 
 def test_scrubbing_shows_every_instant_again_as_it_was(page) -> None:
-    page.locator(".clocks button", has_text="Passes").click()
+    by_passes(page)
     seen = []
     for t in (3, 11, 20, 3):
         page.locator(".scrub").fill(str(t))
@@ -61,7 +61,7 @@ def test_scrubbing_shows_every_instant_again_as_it_was(page) -> None:
 
 
 def test_keys_step_and_jump_to_the_finishes(page) -> None:
-    page.locator(".clocks button", has_text="Passes").click()
+    by_passes(page)
     key(page, "ArrowRight", "ArrowRight")
     expect(page.locator(".board")).to_have_attribute("data-t", "2")
     key(page, "ArrowLeft")
@@ -86,7 +86,7 @@ def test_a_lane_is_hidden_and_shown_by_its_number(page) -> None:
 
 def test_l_goes_through_the_layers_and_each_has_a_legend(page) -> None:
     page.locator(".scrub").fill("0.001")
-    page.locator(".clocks button", has_text="Passes").click()
+    by_passes(page)
     page.locator(".scrub").fill("12")
     drawn = set()
     for layer in Layer:
@@ -117,7 +117,7 @@ def test_a_live_race_is_scrubbed_like_a_recorded_one(quick, open_page) -> None:
     race(page)
     finished(page)
     end = hashes(page)
-    page.locator(".clocks button", has_text="Passes").click()
+    by_passes(page)
     expect(page.locator(".clock-value")).to_have_text("36")
     page.locator(".scrub").fill("5")
     expect(page.locator(".board")).to_have_attribute("data-state", "replay")

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from tests.browser.acts import INJECTIONS, hashes, key, prompted, wide
+from tests.browser.acts import INJECTIONS, by_passes, hashes, key, prompted, wide
 from tests.browser.conftest import recorded
 from visualize.board import token_hash
 from visualize.layers import LaneRecords, Layer
@@ -67,7 +67,7 @@ def test_it_plays_to_the_finish_that_was(open_file, recording) -> None:
 
 def test_it_scrubs_to_any_step(open_file, recording) -> None:
     page = open_file(recording)
-    page.locator(".clocks button", has_text="Passes").click()
+    by_passes(page)
     for t in (5, 2, 9):
         page.locator(".scrub").fill(str(t))
         expect(page.locator(".lane[data-lane='ar']")).to_have_attribute("data-step", str(t))

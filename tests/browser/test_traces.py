@@ -106,6 +106,15 @@ def test_a_dropped_file_that_is_no_trace_gets_a_message_too(shelved, open_page) 
     expect(page.locator(".toast-body")).to_contain_text("not JSON")
 
 
+def test_a_file_dropped_before_the_button_is_there_is_not_lost(shelved, open_page) -> None:
+    page = open_page(shelved)
+    page.wait_for_selector("#bring input[type=file]", state="attached")
+    page.evaluate("window.bring = document.querySelector('#bring'); bring.before(window.place = new Text()); bring.remove()")
+    drop(page, "nonsense", "nonsense.exe")
+    page.evaluate("place.replaceWith(bring)")
+    expect(page.locator(".toast-body")).to_contain_text("not JSON")
+
+
 def hostile(text: str) -> Recording:
     """A race of which every text that a file may choose is `text`."""
     race = recorded("x", ("ar", "sjd"))

@@ -11,7 +11,7 @@ import pytest
 from PIL import Image
 from playwright.sync_api import Page, expect
 
-from tests.browser.acts import finished, prompted, race, running, state
+from tests.browser.acts import by_passes, finished, prompted, race, running, state
 from visualize.figures import figures
 from visualize.recording import Recording
 
@@ -123,7 +123,7 @@ def test_each_kind_of_file_is_what_it_says(page, shelf) -> None:
 
 
 def test_the_png_is_of_the_instant_and_the_layer_on_the_board(page) -> None:
-    page.locator(".clocks button", has_text="Passes").click()
+    by_passes(page)
     pictures = []
     for t, layer in (("4", "Picture"), ("20", "Picture"), ("20", "Status"), ("4", "Picture")):
         page.locator(".scrub").fill(t)
