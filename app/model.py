@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import logging
+import os
 import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
@@ -123,5 +124,7 @@ def warm(model: ImageModel, lanes: Sequence[str] = tuple(DECODERS)) -> ImageMode
 
 def load_embedded() -> ImageModel:
     """The model that came with the repository, on the CPU whatever else is here: it is small enough to do without a GPU."""
-    torch.set_num_threads(2)
+    # More threads than two gain such a small model nothing; one waits for whoever else wants its core, and all wait for it. So
+    # one core is left to the page, and to the browser where that is on the same machine.
+    torch.set_num_threads(max(1, min(2, (os.cpu_count() or 2) - 1)))
     return warm(load("embedded"))

@@ -37,6 +37,7 @@ TURNS = "One race runs at a time; if another visitor's is on, you wait your turn
 LAUNCH: dict[str, Any] = {
     "max_threads": AT_ONCE + 40,  # a race that waits holds a thread
     "theme": gr.themes.Base(primary_hue="red", neutral_hue="gray", font=FONTS, radius_size="none"),
+    "css": styles(),  # the board's too: what a gr.HTML brings itself is read anew with every update of its value
     "css_paths": [STATIC / "page.css"],
     "enable_monitoring": False,
     "max_file_size": "32mb",
@@ -174,7 +175,6 @@ def _board(races: Races) -> gr.HTML:
     board = gr.HTML(
         races.first(),
         html_template=markup(),
-        css_template=styles(),
         js_on_load=script() + "\n" + (STATIC / "page.js").read_text("utf-8"),
         apply_default_css=False,
         elem_id="board",

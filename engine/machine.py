@@ -16,7 +16,12 @@ def machine(device: torch.device) -> str:
         return f"{properties.name}, {properties.total_memory / 2**30:.0f} GiB, torch {torch.__version__}"
     names = [line.partition(":")[2].strip() for line in _cpuinfo() if line.startswith("model name")]
     name = names[0] if names else platform.processor() or platform.machine()
-    return f"{name}, {os.cpu_count()} cores, {torch.get_num_threads()} threads, torch {torch.__version__}"
+    counts = (_several(os.cpu_count() or 1, "core"), _several(torch.get_num_threads(), "thread"))
+    return f"{name}, {', '.join(counts)}, torch {torch.__version__}"
+
+
+def _several(count: int, what: str) -> str:
+    return f"{count} {what}" if count == 1 else f"{count} {what}s"
 
 
 def _cpuinfo() -> list[str]:

@@ -16,8 +16,8 @@ def markup() -> str:
 
 
 def styles() -> str:
-    """Rules to be nested in the board's own element: `&` is the element."""
-    return _pasted(STYLES)
+    """The rules of the element `#board` and what is in it."""
+    return f"#board {{\n{_pasted(STYLES)}\n}}\n"
 
 
 def script() -> str:

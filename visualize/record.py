@@ -57,7 +57,7 @@ def main() -> None:
     args = parser.parse_args()
     if strange := set(args.slugs) - set(slugs):
         parser.error(f"there is no race {', '.join(sorted(strange))}; there are {', '.join(slugs)}")
-    torch.set_num_threads(2)  # as the page does
+    torch.set_num_threads(2)  # more gain such a small model nothing
     model = load("embedded")
     RACES.mkdir(exist_ok=True)
     for made in MADE:

@@ -53,9 +53,7 @@ def standalone(recording: Recording) -> str:
 <meta http-equiv="Content-Security-Policy" content="{policy}">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <title>{title}</title>
-<style>{_STYLES}#board {{
-{styles()}
-}}</style>
+<style>{_STYLES}{styles()}</style>
 </head>
 <body>
 <main id="board">{markup()}</main>
