@@ -7,6 +7,7 @@ moved. A trace is read from anyone: sizes, types and ranges are checked before a
 from __future__ import annotations
 
 import dataclasses
+import itertools
 import json
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -53,6 +54,12 @@ class Header:
             race.prompt, race.seed, model.name, model.grid, model.vocab_size, tuple(model.forced_ids.tolist()),
             race.sampling, race.lanes, machine(model.device),
         )  # fmt: skip
+
+    @property
+    def cells(self) -> list[int]:
+        """The grid cell, in raster order, of every sequence position; -1 of a forced one, which has none."""
+        count = itertools.count()
+        return [next(count) if token < 0 else -1 for token in self.forced_ids]
 
     def __post_init__(self) -> None:
         height, width = self.grid

@@ -7,7 +7,9 @@ from pathlib import Path
 
 STATIC = Path(__file__).parent.parent / "static"
 # In this order: a file may call at once only what stands in those before it.
-SCRIPTS = ("records.js", "draw.js", "panels.js", "why.js", "token.js", "chapters.js", "talk.js", "controls.js", "board.js")
+SCRIPTS = (
+    "records.js", "layers.js", "draw.js", "panels.js", "why.js", "token.js", "chapters.js", "talk.js", "controls.js", "board.js",
+)  # fmt: skip
 STYLES = ("board.css", "token.css", "talk.css")
 
 

@@ -39,10 +39,7 @@ class Board:
         self.header, self.note = header, ""
         self._pixels, self._seq = pixels, 0
         self._swatches = base64.b64encode(swatches or b"").decode()
-        # Sequence position to grid cell; a forced position has none.
-        free = np.array(header.forced_ids) < 0
-        cells = np.where(free, np.cumsum(free) - 1, -1).tolist()
-        self._lanes = [_BoardLane(lane, header.grid, cells) for lane in header.lanes]
+        self._lanes = [_BoardLane(lane, header.grid, header.cells) for lane in header.lanes]
 
     def fold(self, frame: Frame) -> None:
         self._lanes[frame.lane].fold(frame)

@@ -1,4 +1,4 @@
-"""Layers: what each cell of a lane shows at an instant, from the records alone; the twin of static/records.js."""
+"""Layers: what each cell of a lane shows at an instant, from the records alone; the twin of static/layers.js."""
 
 from __future__ import annotations
 
@@ -63,8 +63,7 @@ class LaneRecords:
     """One lane of a trace: its records as arrays, and where it stood after any of its steps."""
 
     def __init__(self, trace: Trace, lane: int) -> None:
-        free = np.array(trace.header.forced_ids) < 0
-        cells = np.where(free, np.cumsum(free) - 1, -1).tolist()  # of each sequence position; a forced one has none
+        cells = trace.header.cells
         frames = [frame for frame in trace.frames if frame.lane == lane]
         self.state = frames[-1].state if frames else LaneState.WAITING
         self.error = (frames[-1].error or "") if frames else ""

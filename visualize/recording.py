@@ -91,8 +91,8 @@ def pixels(file: bytes) -> np.ndarray:
 
 def _committed(trace: Trace, lane: int) -> list[int]:
     """The tokens of the grid cells that a lane committed."""
-    free = [token < 0 for token in trace.header.forced_ids]
-    return [p.token for step in trace.steps(lane) for p in step.committed if free[p.position]]
+    cells = trace.header.cells
+    return [p.token for step in trace.steps(lane) for p in step.committed if cells[p.position] >= 0]
 
 
 def _texts(trace: Trace) -> None:

@@ -82,6 +82,11 @@ def test_a_trace_without_a_frame_is_read_back() -> None:
     assert Trace.loads(trace.dumps()) == trace
 
 
+def test_a_forced_position_has_no_cell() -> None:
+    assert raced(["ar"]).header.cells == [0, 1, 2, 3, 4, 5]
+    assert raced(["ar"], forced=True).header.cells == [0, 1, 2, -1, 3, 4, 5, -1]
+
+
 def changed(path: tuple[str | int, ...], value: Any) -> dict[str, Any]:
     """The good trace with one value changed."""
     whole_thing = copy.deepcopy(data())

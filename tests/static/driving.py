@@ -10,13 +10,16 @@ from dataclasses import dataclass, field
 from struct import pack
 from typing import Any
 
+import pytest
+
 from visualize.assets import STATIC
 
 # The files that can be tested without a page, pasted together as they are there.
-PURE = ("records.js", "draw.js", "panels.js", "why.js", "chapters.js", "controls.js")
+PURE = ("records.js", "layers.js", "draw.js", "panels.js", "why.js", "chapters.js", "controls.js")
 NONE = 65535
 GROWING = ("steps", "cells", "laws", "kin", "siblings")
 ACCEPTED, RESAMPLED, FRESH, FORCED, REFINED, REJECTED = range(6)
+LANE = "const lane = decodeRace(shot, null).lanes[0]; "
 
 
 def node(code: str, **values: Any) -> Any:
@@ -29,6 +32,11 @@ def node(code: str, **values: Any) -> Any:
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout)
+
+
+def near(value: float) -> object:
+    """Equal, but for a share's 16 bits."""
+    return pytest.approx(value, abs=1e-5)
 
 
 def share(value: float | None) -> int:

@@ -20,7 +20,7 @@ from visualize.layers import CLOCKS, COUNTS, MARKS, SCALES, LaneRecords, Layer, 
 from visualize.recording import Recording
 
 SAYS = """
-const r = require(%s);
+const r = { ...require(%s), ...require(%s) };
 const fs = require("node:fs");
 const race = r.decodeRace(JSON.parse(fs.readFileSync(0, "utf8")), null);
 const layers = r.LAYERS.map((layer) => layer.name).filter((name) => name !== "picture");
@@ -43,7 +43,7 @@ console.log(JSON.stringify({
 def page(script: str, given: str = "") -> dict:
     """What the page's script says, under node."""
     done = subprocess.run(
-        ["node", "-e", script % json.dumps(str(STATIC / "records.js"))],
+        ["node", "-e", script % tuple(json.dumps(str(STATIC / name)) for name in ("records.js", "layers.js"))],
         input=given, capture_output=True, text=True, timeout=60, check=True,
     )  # fmt: skip
     return json.loads(done.stdout)
@@ -86,7 +86,8 @@ def test_the_page_says_the_same(trace) -> None:
 
 
 def test_scales_and_marks_are_the_page_s() -> None:
-    script = "const r = require(%s); console.log(JSON.stringify({scales: r.SCALES, layers: r.LAYERS, marks: r.STATUSES,\n"
+    script = "const r = { ...require(%s), ...require(%s) };\n"
+    script += "console.log(JSON.stringify({scales: r.SCALES, layers: r.LAYERS, marks: r.STATUSES,\n"
     script += "colours: r.LAYERS.filter((l) => l.scale).map((l) => [0, 0.1, 0.37, 0.5, 1].map((s) => r.colourOf(l.scale, s))),\n"
     script += "counts: [[0, 1, 5, 20].map((v) => r.countShare(v, [0, 20])), [1, 2, 9].map((v) => r.countShare(v, [1, 9]))]}))"
     said = page(script)
