@@ -115,8 +115,9 @@ def build(loader: Loader, facts: Facts, shelf: Shelf | None = None, garage: Gara
         fields = [prompt, seed, lanes, *turned, model]
         model.input(own, model, turned[: len(knobs(Sampling))], api_visibility="private", show_progress="hidden")
         links, begin, query = Links(races), gr.State(0), gr.Textbox(visible=False)
+        starts = [go.click, prompt.submit, begin.change]
         run = gr.on(
-            [go.click, prompt.submit, begin.change],
+            starts,
             racing,
             fields,
             [board, status],
@@ -137,6 +138,8 @@ def build(loader: Loader, facts: Facts, shelf: Shelf | None = None, garage: Gara
         ]
         if TOUR in shelf:
             loaded.append(board.tour(races.tour, None, board, **loads))
+        # The board shows none of them then; the one that it showed can be chosen again.
+        gr.on([*starts, file.upload], None, None, recorded, js="() => null", api_visibility="private")
         copy.click(links.copy, fields, [query, link, notice], api_visibility="private").success(
             None, query, link, js=LINK_JS, api_visibility="private"
         )

@@ -65,6 +65,19 @@ def test_a_recorded_race_is_chosen_by_its_prompt(shelved, open_page) -> None:
     prompted(page, "the tour")
 
 
+def test_a_recorded_race_can_be_chosen_again_after_a_live_one(shelved, open_page) -> None:
+    page = open_page(shelved)
+    prompted(page, "cactus on yellow sand")
+    expect(page.locator("#recorded input")).to_have_value("cactus on yellow sand")
+    race(page)
+    finished(page)
+    expect(page.locator("#recorded input")).to_have_value("")
+    page.locator("#recorded input").click()
+    page.get_by_role("option", name="cactus on yellow sand").click()
+    prompted(page, "cactus on yellow sand")
+    expect(page.locator(".board .meta")).to_contain_text("recorded")
+
+
 def test_a_race_that_is_on_gives_way_to_a_file(held, held_model, stops, open_page, shelf) -> None:
     page = open_page(held)
     race(page)
