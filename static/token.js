@@ -77,7 +77,7 @@ function tokenBody(view) {
   list.setAttribute("role", "group");
   list.setAttribute("aria-label", "Every pass that touched this cell");
   const names = make("p", "life-row life-names");
-  for (const name of ["pass", "draft", "then", "status", "p", "q", "TV", "acceptance, and the number drawn"]) {
+  for (const name of ["pass", "draft", "then", "status", "p", "q", "TV", "acceptance, number drawn"]) {
     names.append(make("span", "", name));
   }
   list.append(names, ...rows);
