@@ -106,7 +106,7 @@ function bindControls(board, { state, go }) {
       return button;
     }));
     const options = lanes.map((lane, i) => new Option(lane.title, i));
-    part("stepping").replaceChildren(new Option("all lanes", ""), ...options);
+    part("stepping").replaceChildren(new Option("all", ""), ...options);
     cards.forEach((card, i) => {
       card.part("number").addEventListener("click", () => show(i));
       card.part("post").addEventListener("click", () => go({ lane: i, step: lanes[i].count, playing: false }));
