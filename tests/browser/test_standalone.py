@@ -77,7 +77,7 @@ def test_it_scrubs_to_any_step(open_file, recording) -> None:
             expected.append(token_hash(lane.token[lane.at(lane.step_at("passes", t)).records].tolist()))
         assert hashes(page) == expected
     key(page, "ArrowLeft")
-    page.wait_for_function("Number(document.querySelector('.board').dataset.t) < 9")
+    page.wait_for_function("() => Number(document.querySelector('.board').dataset.t) < 9")
 
 
 def test_it_says_why(open_file, recording) -> None:
@@ -136,7 +136,7 @@ def test_its_policy_stops_what_is_not_its_own(browser, recording, tmp_path) -> N
       image.src = "http://127.0.0.1:9/x.png";
       document.body.append(script, image);
     }""")
-    page.wait_for_function("window.stopped.length > 1")
+    page.wait_for_function("() => window.stopped.length > 1")
     assert page.evaluate("window.hit") is None
     assert sorted(page.evaluate("window.stopped")) == ["img-src", "script-src-elem"]
     page.close()
