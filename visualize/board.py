@@ -39,7 +39,8 @@ class Board:
         self.header, self.note = header, ""
         self._pixels, self._seq = pixels, 0
         self._swatches = base64.b64encode(swatches or b"").decode()
-        self._lanes = [_BoardLane(lane, header.grid, header.cells) for lane in header.lanes]
+        cells = header.cells
+        self._lanes = [_BoardLane(lane, header.grid, cells) for lane in header.lanes]
 
     def fold(self, frame: Frame) -> None:
         self._lanes[frame.lane].fold(frame)

@@ -1,4 +1,4 @@
-"""Layers: what each cell of a lane shows at an instant, from the records alone; the twin of static/layers.js."""
+"""Layers: what each cell of a lane shows at an instant, from the records alone; the twin of static/records.js and layers.js."""
 
 from __future__ import annotations
 

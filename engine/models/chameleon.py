@@ -28,7 +28,7 @@ from transformers.models.chameleon.modeling_chameleon import ChameleonRotaryEmbe
 from engine.models.body import BodyModel, Prompt
 from engine.models.card import Card, ModelError
 from engine.models.chameleon_vq import ChameleonDecoder
-from engine.models.weights import fit, read
+from engine.models.weights import fit, read, read_tokenizer
 from engine.settings import SettingError
 
 BOS, PAD, END_OF_TURN = "<s>", "<pad>", "<reserved08706>"
@@ -66,7 +66,7 @@ class ChameleonModel(BodyModel):
         self.layout = LAYOUTS[card.name]
         settings = config(card) if folders is None else _config(folders["model"])
         self.vocabulary = settings.vocabulary_map
-        self.tokenizer = bytes_tokenizer() if folders is None else _tokenizer(folders["text"] / "tokenizer.json")
+        self.tokenizer = bytes_tokenizer() if folders is None else _tokenizer(folders["text"])
         self.special = {name: self._special(name, folders is not None) for name in self._names()}
 
         network = _empty(settings)
@@ -189,12 +189,7 @@ def _kept(state: dict[str, Tensor], settings: ChameleonConfig, bpe: list[int]) -
     return state | {"lm_head.weight": head[bpe]} if head is not None and len(head) == settings.vocab_size else state
 
 
-def _tokenizer(path: Path) -> Tokenizer:
-    try:
-        tokenizer = Tokenizer.from_file(str(path))
-    except Exception as error:  # tokenizers raises nothing more specific
-        raise ModelError(f"{path} cannot be read: delete {path.parent}, and the next start downloads it again.") from error
-    tokenizer.no_truncation()
-    tokenizer.no_padding()
+def _tokenizer(folder: Path) -> Tokenizer:
+    tokenizer = read_tokenizer(folder)
     tokenizer.encode_special_tokens = True  # a visitor's text cannot end its own turn
     return tokenizer

@@ -19,7 +19,7 @@ from transformers.models.llama.modeling_llama import LlamaRotaryEmbedding
 
 from engine.models.body import BodyModel, Prompt
 from engine.models.card import Card, ModelError
-from engine.models.weights import fit, read
+from engine.models.weights import fit, read, read_tokenizer
 
 BEGIN, IMAGE, PAD = "<｜begin▁of▁sentence｜>", "<begin_of_image>", "<｜▁pad▁｜>"
 TEMPLATE = "<|User|>: {}\n\n<|Assistant|>:" + IMAGE
@@ -117,18 +117,10 @@ def _read_config(folder: Path) -> JanusConfig:
 def _read_words(folder: Path) -> Tokenizer:
     """The tokenizer as its file has it. transformers 5 would replace its byte-level splitting by Llama's own, as the file
     beside it names Llama's class, and all spaces would be lost (huggingface/transformers issue 45488)."""
-    path = folder / "tokenizer.json"
-    if not path.is_file():
-        raise ModelError(f"{path} is missing: delete {folder}, and the next start downloads it again.")
-    try:
-        words = Tokenizer.from_file(str(path))
-    except Exception as error:  # the library raises nothing narrower
-        raise ModelError(f"{path} is not a tokenizer: delete it, and the next start downloads it again.") from error
+    words = read_tokenizer(folder)
     for mark in (BEGIN, IMAGE, PAD):
         if words.token_to_id(mark) is None:
-            raise ModelError(f"{path} does not know {mark}: it is not this model's file.")
-    words.no_truncation()
-    words.no_padding()
+            raise ModelError(f"{folder / 'tokenizer.json'} does not know {mark}: it is not this model's file.")
     return words
 
 

@@ -18,7 +18,7 @@ from torch import Tensor, nn
 from transformers.models.t5.modeling_t5 import T5Stack
 
 from engine.models.body import BodyModel, Prompt
-from engine.models.card import Card, ModelError
+from engine.models.card import Card
 from engine.models.llamagen_weights import (
     GPT_UNUSED,
     TEXT_UNUSED,
@@ -33,7 +33,7 @@ from engine.models.llamagen_weights import (
     text_key,
     vq_key,
 )
-from engine.models.weights import fit, read
+from engine.models.weights import fit, read, read_tokenizer
 
 __all__ = ["LlamaGenModel", "config"]
 
@@ -117,13 +117,6 @@ def _made(make: Callable[[], nn.Module], device: torch.device, dtype: torch.dtyp
 
 def _tokenizer(folder: Path, limit: int) -> Tokenizer:
     """T5's tokenizer, cutting off at `limit` tokens. Raises ModelError where the file is missing or broken."""
-    path = folder / "tokenizer.json"
-    if not path.is_file():
-        raise ModelError(f"{path} is missing: delete {folder}, and the next start downloads it again.")
-    try:
-        tokenizer = Tokenizer.from_file(str(path))
-    except Exception as error:  # tokenizers raises nothing more special
-        raise ModelError(f"{path} is not a tokenizer: delete it, and the next start downloads it again.") from error
-    tokenizer.no_padding()
+    tokenizer = read_tokenizer(folder)
     tokenizer.enable_truncation(limit)
     return tokenizer

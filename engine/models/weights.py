@@ -1,4 +1,4 @@
-"""Weights from files into modules, strictly: what does not fit is an error that names the first key."""
+"""Weights from files into modules, strictly: what does not fit is an error that names the first key. And tokenizers."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from pathlib import Path
 import torch
 from safetensors import SafetensorError
 from safetensors.torch import load_file
+from tokenizers import Tokenizer
 from torch import Tensor, nn
 
 from engine.models.card import ModelError
@@ -57,6 +58,22 @@ def shards(index: Path) -> list[str]:
     if not beside:
         raise ModelError(f"{index} names files outside its folder: it is not this model's file.")
     return names
+
+
+def read_tokenizer(folder: Path) -> Tokenizer:
+    """The tokenizer of a folder as its `tokenizer.json` has it, but that it neither cuts nor pads.
+
+    Raises ModelError where the file is missing or broken."""
+    path = folder / "tokenizer.json"
+    if not path.is_file():
+        raise ModelError(f"{path} is missing: delete {folder}, and the next start downloads it again.")
+    try:
+        tokenizer = Tokenizer.from_file(str(path))
+    except Exception as error:  # the library raises nothing narrower
+        raise ModelError(f"{path} is not a tokenizer: {_AGAIN}.") from error
+    tokenizer.no_truncation()
+    tokenizer.no_padding()
+    return tokenizer
 
 
 def _folder(folder: Path) -> dict[str, Tensor]:
