@@ -7,7 +7,8 @@ os.environ.setdefault("GRADIO_ANALYTICS_ENABLED", "False")
 if os.environ.get("SPACES_ZERO_GPU"):
     import spaces  # noqa: F401  # before anything that knows CUDA, which it stands in for
 
-__path__ = [str(pathlib.Path(__file__).with_suffix(""))]  # in gradio's reload mode app.py stands in for app/
+# in gradio's reload mode app.py stands in for app/
+__path__ = [str(pathlib.Path(__file__).with_suffix(""))]
 
 from app.garage import whole
 from app.ui import build, serve

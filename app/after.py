@@ -1,4 +1,5 @@
-"""What stands under the board: what decided the race, what other rules would have done, and the race to take away."""
+"""What stands under the board: what decided the race, what other rules would have done, and the
+race to take away."""
 
 from __future__ import annotations
 
@@ -41,10 +42,16 @@ def after(races: Races, ends: list[Any]) -> None:
         kept = races.kept(request)
         choices = lanes(kept.recording.trace) if kept else []
         chosen = choices[0][1] if choices else None
-        return [kept.number if kept else 0, gr.update(choices=choices, value=chosen), ask(request, chosen, *values)]
+        return [
+            kept.number if kept else 0,
+            gr.update(choices=choices, value=chosen),
+            ask(request, chosen, *values),
+        ]
 
     for event in ends:
-        event.then(settle, asked, [number, lane, reply], api_visibility="private", show_progress="hidden")
+        event.then(
+            settle, asked, [number, lane, reply], api_visibility="private", show_progress="hidden"
+        )
 
 
 def _figures(races: Races, number: gr.State) -> None:
@@ -61,22 +68,39 @@ def _figures(races: Races, number: gr.State) -> None:
         with gr.Row(elem_classes="figures"):
             for figure in drawn(kept):
                 with gr.Column(min_width=380, elem_classes="figure"):
-                    text = f"<h3>{html.escape(figure.title)}</h3><p>{html.escape(figure.sentence)}</p>"
+                    text = (
+                        f"<h3>{html.escape(figure.title)}</h3><p>{html.escape(figure.sentence)}</p>"
+                    )
                     gr.HTML(text, apply_default_css=False)
-                    gr.Plot(figure.plot, show_label=False, container=False, elem_id=f"figure-{figure.name}")
+                    gr.Plot(
+                        figure.plot,
+                        show_label=False,
+                        container=False,
+                        elem_id=f"figure-{figure.name}",
+                    )
 
 
 def _what_if(races: Races) -> tuple[gr.Dropdown, list[Any], gr.HTML, Any]:
     """The lane's field, the other fields, the answer, and what gives it."""
     gr.HTML(
-        "<p>Each step's first refusal is on record with both laws behind it. Choose a lane, and a rule that judges again.</p>",
+        "<p>Each step's first refusal is on record with both laws behind it. Choose a lane, and a"
+        " rule that judges again.</p>",
         apply_default_css=False,
     )
     with gr.Row():
         lane = gr.Dropdown([], label="Lane", min_width=160, elem_id="whatif-lane")
-        rule = gr.Radio([(DECODERS[each].title, each) for each in RULES], value="gsd", label="Rule", min_width=160)
+        rule = gr.Radio(
+            [(DECODERS[each].title, each) for each in RULES],
+            value="gsd",
+            label="Rule",
+            min_width=160,
+        )
     with gr.Row():
-        sliders = [_slider(each, knob, visible=each == "gsd") for each, names in RULES.items() for knob in names]
+        sliders = [
+            _slider(each, knob, visible=each == "gsd")
+            for each, names in RULES.items()
+            for knob in names
+        ]
     reply = gr.HTML(elem_id="whatif-answer", apply_default_css=False)
 
     def ask(request: gr.Request, lane: Any, rule: Any, *turned: Any) -> str:
@@ -92,7 +116,12 @@ def _what_if(races: Races) -> tuple[gr.Dropdown, list[Any], gr.HTML, Any]:
 
     rule.change(shown, rule, sliders, api_visibility="private", show_progress="hidden")
     gr.on(
-        [lane.input, rule.change, *(slider.release for slider in sliders), *(slider.change for slider in sliders)],
+        [
+            lane.input,
+            rule.change,
+            *(slider.release for slider in sliders),
+            *(slider.change for slider in sliders),
+        ],
         ask,
         [lane, rule, *sliders],
         reply,
@@ -106,29 +135,65 @@ def _what_if(races: Races) -> tuple[gr.Dropdown, list[Any], gr.HTML, Any]:
 
 
 def _slider(rule: str, name: str, visible: bool) -> gr.Slider:
-    knob, default = next((knob, default) for each, knob, default in knobs(DECODERS[rule].Settings) if each == name)
+    knob, default = next(
+        (knob, default) for each, knob, default in knobs(DECODERS[rule].Settings) if each == name
+    )
     step = 1 if isinstance(default, int) else 0.01
-    return gr.Slider(knob.low, knob.high, value=default, step=step, label=name, info=knob.help, visible=visible, min_width=200)
+    return gr.Slider(
+        knob.low,
+        knob.high,
+        value=default,
+        step=step,
+        label=name,
+        info=knob.help,
+        visible=visible,
+        min_width=200,
+    )
 
 
 def _take_away(races: Races) -> None:
     with gr.Row(elem_id="making"):
-        kind = gr.Dropdown(list(KINDS), value=next(iter(KINDS)), label="What", min_width=180, elem_id="take-kind")
+        kind = gr.Dropdown(
+            list(KINDS), value=next(iter(KINDS)), label="What", min_width=180, elem_id="take-kind"
+        )
         speeds = [(f"{speed:g}x", speed) for speed in SPEEDS]
-        speed = gr.Dropdown(speeds, value=1.0, label="Speed", visible=False, min_width=120, elem_id="take-speed")
+        speed = gr.Dropdown(
+            speeds, value=1.0, label="Speed", visible=False, min_width=120, elem_id="take-speed"
+        )
         drawn = next(iter(LAYERS))
-        layer = gr.Dropdown(list(LAYERS), value=drawn, label="Layer", visible=False, min_width=160, elem_id="take-layer")
+        layer = gr.Dropdown(
+            list(LAYERS),
+            value=drawn,
+            label="Layer",
+            visible=False,
+            min_width=160,
+            elem_id="take-layer",
+        )
         go = gr.Button("Make", scale=0, min_width=120, elem_id="make")
     file = gr.File(label="Your file", visible=False, interactive=False, height=130, elem_id="made")
     shown = gr.JSON(visible=False)
     bar = gr.Progress()  # gradio finds it as the default of an argument
 
-    def taken(kind: Any, speed: Any, layer: Any, shown: Any, request: gr.Request, progress: gr.Progress = bar) -> Iterator[Any]:
+    def taken(
+        kind: Any,
+        speed: Any,
+        layer: Any,
+        shown: Any,
+        request: gr.Request,
+        progress: gr.Progress = bar,
+    ) -> Iterator[Any]:
         kept = races.kept(request)
         if kept is None:
             raise gr.Error(NOTHING, print_exception=False)
         try:
-            data = make(kept.recording, kind, speed, layer, shown, lambda share: progress(share, desc="Making it"))
+            data = make(
+                kept.recording,
+                kind,
+                speed,
+                layer,
+                shown,
+                lambda share: progress(share, desc="Making it"),
+            )
         except SettingError as error:
             raise told(error) from error
         with tempfile.TemporaryDirectory() as folder:  # until gradio has taken its copy
@@ -142,6 +207,17 @@ def _take_away(races: Races) -> None:
     for component in (kind, speed, layer, shown):
         component.preprocess = lambda payload: payload  # `make` checks, in words
     kind.change(fields, kind, [speed, layer], api_visibility="private", show_progress="hidden")
-    go.click(lambda: gr.update(visible=True, value=None), None, file, queue=False, api_visibility="private").then(
-        taken, [kind, speed, layer, shown], file, js=SHOWN_JS, concurrency_limit=1, api_visibility="private"
+    go.click(
+        lambda: gr.update(visible=True, value=None),
+        None,
+        file,
+        queue=False,
+        api_visibility="private",
+    ).then(
+        taken,
+        [kind, speed, layer, shown],
+        file,
+        js=SHOWN_JS,
+        concurrency_limit=1,
+        api_visibility="private",
     )

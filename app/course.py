@@ -17,14 +17,18 @@ from engine.trace import Header, Trace
 from visualize.board import Board
 from visualize.swatches import sheet
 
-DRAWING_SHARE = 0.4  # of the wall clock, at most; the lanes are not charged for it, but the visitor waits
+# of the wall clock, at most; the lanes are not charged for it, but the visitor waits
+DRAWING_SHARE = 0.4
 
 log = logging.getLogger(__name__)
 
 
-def run(race: Race, frames: list[Frame], note: str, end: float, why: str) -> Iterator[dict[str, Any] | None]:
-    """Yields snapshots, the first at once, then as often as drawing may; and None after each step without one. `frames` takes
-    what happens. At `end`, on time.monotonic, the race is stopped and the board says `why`."""
+def run(
+    race: Race, frames: list[Frame], note: str, end: float, why: str
+) -> Iterator[dict[str, Any] | None]:
+    """Yields snapshots, the first at once, then as often as drawing may; and None after each step
+    without one. `frames` takes what happens. At `end`, on time.monotonic, the race is stopped and
+    the board says `why`."""
     board = Board(Header.of(race), race.model.pixels, sheet(race.model))
     board.note = note
     started, drawing, updates = time.monotonic(), 0.0, 0
@@ -53,12 +57,17 @@ def run(race: Race, frames: list[Frame], note: str, end: float, why: str) -> Ite
         wall = time.monotonic() - started
         log.info(
             "race closed: %d frames, %.1f s, %d updates, drawing took %.0f%% of it",
-            len(frames), wall, updates, 100 * drawing / max(wall, 1e-9),
-        )  # fmt: skip
+            len(frames),
+            wall,
+            updates,
+            100 * drawing / max(wall, 1e-9),
+        )
 
 
 def traced(race: Race, frames: Sequence[Frame]) -> Trace:
     """The trace of what there is of a race; lanes that were cut off have stopped."""
     last = {frame.lane: frame.state for frame in frames}
-    cut = [Frame(lane, LaneState.STOPPED) for lane, state in last.items() if state is LaneState.RACING]
+    cut = [
+        Frame(lane, LaneState.STOPPED) for lane, state in last.items() if state is LaneState.RACING
+    ]
     return Trace.of(race, (*frames, *cut))

@@ -1,8 +1,8 @@
 """The form: what a visitor, a link or a program hands in to race, checked and turned into lanes.
 
-The page's fields and the values they send have one order: prompt, seed, lanes, the knobs of every group in GROUPS, and last
-the model's name; without one, it is the page's usual model.
-Whatever is wrong raises SettingError with words fit for the visitor.
+The page's fields and the values they send have one order: prompt, seed, lanes, the knobs of every
+group in GROUPS, and last the model's name; without one, it is the page's usual model. Whatever is
+wrong raises SettingError with words fit for the visitor.
 """
 
 from __future__ import annotations
@@ -53,7 +53,8 @@ def read(prompt: Any, seed: Any, names: Any, *turned: Any) -> Entry:
         if group == SAMPLING or group in names:
             settings[group] = made(group, given)
     if isinstance(prompt, str):
-        prompt = prompt.encode("utf-8", "replace").decode()  # half a surrogate pair cannot travel back
+        # half a surrogate pair cannot travel back
+        prompt = prompt.encode("utf-8", "replace").decode()
     if isinstance(seed, float) and seed.is_integer():
         seed = int(seed)
     lanes = tuple(Lane(name, settings.get(name)) for name in DECODERS if name in names)
@@ -65,14 +66,21 @@ def read(prompt: Any, seed: Any, names: Any, *turned: Any) -> Entry:
 
 
 def values(entry: Entry) -> list[Any]:
-    """What the form's fields hold for an entry: `read` gives it back. Decoders that do not race have their defaults."""
+    """What the form's fields hold for an entry: `read` gives it back. Decoders that do not race
+    have their defaults."""
     settings = {lane.decoder: lane.settings for lane in entry.lanes} | {SAMPLING: entry.sampling}
     turned = [
         getattr(settings[group], name) if group in settings else default
         for group, kind in GROUPS.items()
         for name, _, default in knobs(kind)
     ]
-    return [entry.prompt, entry.seed, [lane.decoder for lane in entry.lanes], *turned, entry.model or None]
+    return [
+        entry.prompt,
+        entry.seed,
+        [lane.decoder for lane in entry.lanes],
+        *turned,
+        entry.model or None,
+    ]
 
 
 def made(group: str, given: dict[str, Any]) -> Settings:

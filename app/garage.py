@@ -1,7 +1,8 @@
-"""The garage: every model that the page shows, with the reason where one cannot race, and the weights of those that do.
+"""The garage: every model that the page shows, with the reason where one cannot race, and the
+weights of those that do.
 
-The page's own model is always there, in main memory. Of the public ones one at a time is kept warm; another is loaded when a
-race asks for it, after the first has been freed.
+The page's own model is always there, in main memory. Of the public ones one at a time is kept warm;
+another is loaded when a race asks for it, after the first has been freed.
 """
 
 from __future__ import annotations
@@ -24,13 +25,15 @@ from engine.decoders.lantern import nearest
 from engine.models import load
 from engine.models.base import ImageModel
 from engine.models.card import CARDS, Card, ModelError
-from engine.models.device import check, numbers, pick, zero_gpu
+from engine.models.device import check, resolve_device, resolve_dtype, zero_gpu
 from engine.settings import SettingError
 from visualize.swatches import sheet
 
 Tell = Callable[[float, str], None]
-Load = Callable[[str, Tell], Any]  # a model; on ZeroGPU anything: the model is read where it is lent a GPU
-WARM = ("ar", "sjd")  # lanes that a public model is warmed with: a forward pass of one token, and of a window
+# a model; on ZeroGPU anything: the model is read where it is lent a GPU
+Load = Callable[[str, Tell], Any]
+# lanes that a public model is warmed with: a forward pass of one token, and of a window
+WARM = ("ar", "sjd")
 OWN, GPU, ZERO = "cpu", "gpu", "zero"  # devices that have a queue of their own
 
 log = logging.getLogger(__name__)
@@ -38,8 +41,8 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Offer:
-    """A model as the page shows it. `off` says why it cannot race here, and `brief` in two or three words; nothing where it can.
-    `card` is None for a model that the page was given without one."""
+    """A model as the page shows it. `off` says why it cannot race here, and `brief` in two or three
+    words; nothing where it can. `card` is None for a model that the page was given without one."""
 
     facts: Facts
     card: Card | None = None
@@ -56,9 +59,16 @@ class Offer:
 
 
 class Garage:
-    """`loader` has the page's own model, of which `facts` are known; `offers` are the public ones, read by `load`."""
+    """`loader` has the page's own model, of which `facts` are known; `offers` are the public ones,
+    read by `load`."""
 
-    def __init__(self, loader: Loader, facts: Facts, offers: Mapping[str, Offer] | None = None, load: Load | None = None) -> None:
+    def __init__(
+        self,
+        loader: Loader,
+        facts: Facts,
+        offers: Mapping[str, Offer] | None = None,
+        load: Load | None = None,
+    ) -> None:
         self.own = Offer(facts, CARDS.get(facts.name))
         self.loader, self._load = loader, load or (fetched if zero_gpu() else read)
         self._offers = {facts.name: self.own, **(offers or {})}
@@ -74,23 +84,30 @@ class Garage:
     def offer(self, name: str) -> Offer:
         """Raises SettingError for a model that the page does not have."""
         if name not in self._offers:
-            raise SettingError(f"model can be {', '.join(self._offers)} on this page, and nothing else.")
+            raise SettingError(
+                f"model can be {', '.join(self._offers)} on this page, and nothing else."
+            )
         offer = self._offers[name]
         if self._lost and not offer.off and offer is not self.own:
             return Offer(offer.facts, offer.card, self._lost, "GPU lost")
         return offer
 
     def about(self, name: Any) -> str:
-        """What stands beside the choice of this model, as HTML: why it is off, its licence, where its sampling is from."""
+        """What stands beside the choice of this model, as HTML: why it is off, its licence, where
+        its sampling is from."""
         offer = next((offer for offer in self.offers if offer.name == name), None)
         card = offer and offer.card
         off = f"<p class='off'>Off: {html.escape(offer.off)}</p>" if offer and offer.off else ""
         if not card:
             return off
-        link = f'<a href="{html.escape(card.licence_url)}" target="_blank" rel="noopener noreferrer">text</a>'
+        link = (
+            f'<a href="{html.escape(card.licence_url)}" target="_blank" rel="noopener'
+            ' noreferrer">text</a>'
+        )
         return (
-            f"{off}<p>{card.grid[0]} × {card.grid[1]} tokens of {card.codes:,} codes, {_count(card.parameters)} parameters. "
-            f"Licence: {html.escape(card.licence)} ({link}).</p><p>Sampling as in {html.escape(card.source)}.</p>"
+            f"{off}<p>{card.grid[0]} × {card.grid[1]} tokens of {card.codes:,} codes,"
+            f" {_count(card.parameters)} parameters. Licence: {html.escape(card.licence)}"
+            f" ({link}).</p><p>Sampling as in {html.escape(card.source)}.</p>"
         )
 
     def racing(self, name: str) -> Offer:
@@ -107,9 +124,9 @@ class Garage:
         return ZERO if zero_gpu() else GPU
 
     def wait(self, name: str, seconds: float) -> Any:
-        """The model (on ZeroGPU: something, when its files are here), or None if it takes longer than so many seconds; loading
-        begins where nobody has begun it. Only who has the device may ask for a public model. Raises what its loading raised:
-        the next who asks begins it anew."""
+        """The model (on ZeroGPU: something, when its files are here), or None if it takes longer
+        than so many seconds; loading begins where nobody has begun it. Only who has the device may
+        ask for a public model. Raises what its loading raised: the next who asks begins it anew."""
         if name in self._fetched:
             return True
         loader = self._loader(name)
@@ -119,7 +136,8 @@ class Garage:
             return None
         try:
             got = loader.wait(seconds)
-            if got is not None and self.device(name) == ZERO:  # several race at a time, each in a process of its own
+            # several race at a time, each in a process of its own
+            if got is not None and self.device(name) == ZERO:
                 self._fetched.add(name)
             return got
         except Exception:
@@ -131,7 +149,11 @@ class Garage:
     def start(self, chosen: str = SETTINGS.model) -> None:
         """Begins to load the page's own model, and the host's choice where it can race."""
         self.loader.start()
-        if chosen != self.own.name and not self.offer(chosen).off and (loader := self._loader(chosen)):
+        if (
+            chosen != self.own.name
+            and not self.offer(chosen).off
+            and (loader := self._loader(chosen))
+        ):
             loader.start()
 
     def note(self, name: str) -> str:
@@ -167,12 +189,19 @@ class Garage:
 
 
 def _count(parameters: int) -> str:
-    return f"{parameters / 1e9:.1f} billion" if parameters >= 1e8 else f"{parameters / 1e6:.1f} million"
+    return (
+        f"{parameters / 1e9:.1f} billion"
+        if parameters >= 1e8
+        else f"{parameters / 1e6:.1f} million"
+    )
 
 
 def told(title: str, share: float, words: str) -> str:
     """`Downloading Janus-Pro 1B, 43% (1.8 of 4.2 GB)`: progress as the board's note says it."""
-    doing = next((verb for verb in ("Downloading", "Loading", "Looking for") if words.startswith(verb)), "Loading")
+    doing = next(
+        (verb for verb in ("Downloading", "Loading", "Looking for") if words.startswith(verb)),
+        "Loading",
+    )
     amount = words.rpartition(": ")[2] if doing == "Downloading" and ": " in words else ""
     return f"{doing} {title}, {min(max(share, 0), 1):.0%}" + (f" ({amount})" if amount else "")
 
@@ -203,20 +232,33 @@ def fetched(name: str, tell: Tell) -> Card:
 
 def public(settings: AppSettings = SETTINGS) -> dict[str, Offer]:
     """Every public model as this machine has it."""
-    return {card.name: Offer(Facts.on(card), card, *reason(card, settings)) for card in CARDS.values() if card.repos}
+    return {
+        card.name: Offer(Facts.on(card), card, *reason(card, settings))
+        for card in CARDS.values()
+        if card.repos
+    }
 
 
 def reason(card: Card, settings: AppSettings) -> tuple[str, str]:
     """Why a model cannot race here, and the same in two or three words; nothing where it can."""
     if card.name not in settings.models:
         if card.research_only:
-            return "it is for research only, so whoever runs this page must switch it on (PHOTO_FINISH_MODELS).", "research only"
-        return "whoever runs this page has not switched it on (PHOTO_FINISH_MODELS).", "not switched on"
-    device = pick(settings.device)
+            return (
+                (
+                    "it is for research only, so whoever runs this page must switch it on"
+                    " (PHOTO_FINISH_MODELS)."
+                ),
+                "research only",
+            )
+        return (
+            "whoever runs this page has not switched it on (PHOTO_FINISH_MODELS).",
+            "not switched on",
+        )
+    device = resolve_device(settings.device)
     if device.type == "cpu" and settings.device != "cpu":
         return "it needs a GPU, and there is none here.", "no GPU here"
     try:
-        check(card, device, numbers(device, settings.dtype))
+        check(card, device, resolve_dtype(device, settings.dtype))
     except ModelError as error:
         return str(error), "not enough memory"
     if constants.is_offline_mode():

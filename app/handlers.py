@@ -1,4 +1,5 @@
-"""What happens when a visitor races, stops, loads a race, asks about it, takes it away, or closes the page."""
+"""What happens when a visitor races, stops, loads a race, asks about it, takes it away, or closes
+the page."""
 
 from __future__ import annotations
 
@@ -30,7 +31,7 @@ from app.trouble import words as trouble
 from app.turns import FullError, Place, Turns
 from app.world import EXAMPLES, hint, words
 from engine.decoders import DECODERS
-from engine.machine import machine
+from engine.hardware import device_name
 from engine.models.base import ImageModel
 from engine.models.card import ModelError
 from engine.race import Lane, Race
@@ -38,7 +39,7 @@ from engine.records import Frame
 from engine.settings import SettingError
 from engine.trace import MAX_BYTES, TraceError
 from visualize.board import Board, replay
-from visualize.recording import Recording, record
+from visualize.recorded_race import RecordedRace, record
 
 PATIENCE = 5.0  # seconds for a stopped race to end the step it is in
 POLL = 0.25  # seconds between looks at the queue, or at a model that is being loaded
@@ -47,14 +48,19 @@ log = logging.getLogger(__name__)
 
 
 class Races:
-    """The page's races, live and loaded. On every device one live race runs at a time; `turns` says whose."""
+    """The page's races, live and loaded. On every device one live race runs at a time; `turns` says
+    whose."""
 
-    def __init__(self, loader: Loader, facts: Facts, shelf: Shelf, garage: Garage | None = None) -> None:
+    def __init__(
+        self, loader: Loader, facts: Facts, shelf: Shelf, garage: Garage | None = None
+    ) -> None:
         self.loader, self.shelf = loader, shelf
         self.garage = Garage(loader, facts) if garage is None else garage
         lanes = tuple(Lane(name) for name, decoder in DECODERS.items() if decoder.default)
         model = self._usual()
-        self.usual = Entry(EXAMPLES[0], random.randrange(2**31), lanes, model.facts.sampling, model.name)
+        self.usual = Entry(
+            EXAMPLES[0], random.randrange(2**31), lanes, model.facts.sampling, model.name
+        )
         self._known = words(facts.world)
         self._turns = Turns(SETTINGS.queue_size, {ZERO: zero.MOST})
         self._running: dict[str, _Running] = {}
@@ -62,7 +68,9 @@ class Races:
 
     def _usual(self) -> Offer:
         """The model that is chosen when the page opens: the host's choice where it can race."""
-        chosen = next((offer for offer in self.garage.offers if offer.name == SETTINGS.model), self.garage.own)
+        chosen = next(
+            (offer for offer in self.garage.offers if offer.name == SETTINGS.model), self.garage.own
+        )
         if chosen.off:
             log.warning("%s cannot be the page's model: %s", chosen.title, chosen.off)
         return self.garage.own if chosen.off else chosen
@@ -74,15 +82,16 @@ class Races:
         return self._waiting(self.usual, "") | {"prompt": ""}
 
     def entry(self, *values: Any) -> Entry:
-        """The race that the form's fields ask for, its model named. Raises SettingError where it cannot be run here."""
+        """The race that the form's fields ask for, its model named. Raises SettingError where it
+        cannot be run here."""
         entry = read(*values)
         entry = replace(entry, model=entry.model or self.usual.model)
         self.garage.racing(entry.model)
         return entry
 
     def race(self, request: gr.Request, *values: Any) -> Iterator[dict[str, Any] | str]:
-        """Yields snapshots of the board, as often as drawing may. While others race it yields words on the queue instead, and
-        the board may show what it likes."""
+        """Yields snapshots of the board, as often as drawing may. While others race it yields words
+        on the queue instead, and the board may show what it likes."""
         visitor = request.session_hash or object()
         try:
             entry = self.entry(*values)
@@ -104,7 +113,10 @@ class Races:
         waited = False
         while ahead := self._turns.ahead(place):
             # Again and again: this is where the visitor may have stopped waiting.
-            yield f"In the queue: {ahead} {'race comes' if ahead == 1 else 'races come'} before yours."
+            yield (
+                f"In the queue: {ahead} {'race comes' if ahead == 1 else 'races come'} before"
+                " yours."
+            )
             waited = True
             time.sleep(POLL)
         _hold(place)
@@ -123,7 +135,11 @@ class Races:
         running = _Running(place)
         self._running[session] = running
         try:
-            snapshots = self._borrowed(entry, running) if place.device == ZERO else self._here(model, entry, running)
+            snapshots = (
+                self._borrowed(entry, running)
+                if place.device == ZERO
+                else self._here(model, entry, running)
+            )
             with contextlib.closing(snapshots):
                 yield from snapshots
         finally:
@@ -138,7 +154,9 @@ class Races:
         running.race, frames = race, running.frames
         why = f"Stopped: a race may take {SETTINGS.race_seconds:g} seconds on this page."
         note = hint(race.prompt, self._known) if entry.model == self.garage.own.name else ""
-        with contextlib.closing(run(race, frames, note, time.monotonic() + SETTINGS.race_seconds, why)) as snapshots:
+        with contextlib.closing(
+            run(race, frames, note, time.monotonic() + SETTINGS.race_seconds, why)
+        ) as snapshots:
             for snapshot in snapshots:
                 if running.place.lost:
                     race.stop()
@@ -189,7 +207,11 @@ class Races:
         if running := self._running.get(session):
             running.over.wait(PATIENCE)
         kept = self._visitors.kept(session)
-        return self.shelf.kept(self.shelf.first) if kept is None and self.shelf.first is not None else kept
+        return (
+            self.shelf.kept(self.shelf.first)
+            if kept is None and self.shelf.first is not None
+            else kept
+        )
 
     def recorded(self, name: Any, request: gr.Request) -> dict[str, Any]:
         """Puts a race that came with the page on the board."""
@@ -207,8 +229,11 @@ class Races:
         try:
             file = Path(path)
             if file.stat().st_size > MAX_BYTES:
-                raise TraceError(f"The file is larger than {MAX_BYTES // 2**20} MB, which a trace may have at most.")
-            recording = Recording.loads(file.read_bytes())
+                raise TraceError(
+                    f"The file is larger than {MAX_BYTES // 2**20} MB, which a trace may have at"
+                    " most."
+                )
+            recording = RecordedRace.loads(file.read_bytes())
         except TraceError as error:
             raise told(error) from error
         except (TypeError, ValueError, OSError) as error:
@@ -223,11 +248,13 @@ class Races:
         self._visitors.keep(session, kept)
 
     def _keep(self, session: str, running: _Running) -> None:
-        """Keeps what there is of a race; a visitor who stopped it may ask about it too. Programs ask for races alone."""
+        """Keeps what there is of a race; a visitor who stopped it may ask about it too. Programs
+        ask for races alone."""
         try:
             if session and (kept := running.kept()):
                 self._visitors.keep(session, kept)
-        except (RuntimeError, TraceError):  # CUDA's: its pictures cannot be drawn any more; or it is too long for a file
+        # CUDA's: its pictures cannot be drawn any more; or it is too long for a file
+        except (RuntimeError, TraceError):
             log.exception("a race could not be kept")
 
     def _ready(self, name: str, seconds: float) -> Any:
@@ -238,11 +265,14 @@ class Races:
             text = f"{offer.title}: {error} The embedded model can race meanwhile."
             raise gr.Error(html.escape(text, quote=False), print_exception=False) from error
         except Exception as error:
-            raise gr.Error("The model could not be loaded. Recorded races still play.", print_exception=False) from error
+            raise gr.Error(
+                "The model could not be loaded. Recorded races still play.", print_exception=False
+            ) from error
 
     def _waiting(self, entry: Entry, note: str) -> dict[str, Any]:
-        """The lanes of a race that has not begun: there is nothing to draw, so no model is needed."""
-        here = machine(torch.device("cpu")) if self.garage.device(entry.model) == OWN else ""
+        """The lanes of a race that has not begun: there is nothing to draw, so no model is
+        needed."""
+        here = device_name(torch.device("cpu")) if self.garage.device(entry.model) == OWN else ""
         header = self.garage.offer(entry.model).facts.header(entry, here)
         board = Board(header, lambda tokens: np.zeros((*tokens.shape, 3), np.uint8))
         board.note = note
@@ -259,7 +289,8 @@ class Races:
 
 
 class _Running:
-    """A race that is on, and what has come of it: frames where it runs in this process, else a recording's text."""
+    """A race that is on, and what has come of it: frames where it runs in this process, else a
+    recording's text."""
 
     def __init__(self, place: Place) -> None:
         self.place, self.race, self.stopped = place, None, False
@@ -272,14 +303,20 @@ class _Running:
             self.race.stop()
 
     def kept(self) -> Kept | None:
-        """What there is of it, to be asked about; nothing of one that another process ran and did not finish."""
+        """What there is of it, to be asked about; nothing of one that another process ran and did
+        not finish."""
         if self.text:
-            return Kept.of(Recording.loads(self.text))
-        return Kept.of(record(traced(self.race, self.frames), self.race.model)) if self.frames else None
+            return Kept.of(RecordedRace.loads(self.text))
+        return (
+            Kept.of(record(traced(self.race, self.frames), self.race.model))
+            if self.frames
+            else None
+        )
 
 
 def address(request: gr.Request) -> str:
-    """Where a visitor comes from: on a Space, whose proxy is all that is seen of it, as that proxy says."""
+    """Where a visitor comes from: on a Space, whose proxy is all that is seen of it, as that proxy
+    says."""
     forwarded = request.headers.get("x-forwarded-for", "") if "SPACE_ID" in os.environ else ""
     client = getattr(request, "client", None)
     return forwarded.split(",")[0].strip()[:64] or (client.host if client else "")
@@ -291,5 +328,6 @@ def _hold(place: Place) -> None:
 
 
 def told(error: Exception) -> gr.Error:
-    """An error whose words are for the visitor. Gradio shows them as HTML, and a file may have had a say in them."""
+    """An error whose words are for the visitor. Gradio shows them as HTML, and a file may have had
+    a say in them."""
     return gr.Error(html.escape(str(error)[:MAX_MESSAGE], quote=False), print_exception=False)

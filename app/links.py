@@ -32,7 +32,8 @@ class Links:
         return share.query(entry, sampling), gr.update(visible=True), ""
 
     def open(self, request: gr.Request) -> list[Any]:
-        """What the address asks for: a notice, a number that changes if the race starts at once, and the form's fields."""
+        """What the address asks for: a notice, a number that changes if the race starts at once,
+        and the form's fields."""
         fields = request.query_params.multi_items()
         models = {offer.name: offer.facts.sampling for offer in self._races.garage.offers}
         try:
@@ -40,7 +41,11 @@ class Links:
             if entry is not None:
                 self._races.garage.racing(entry.model)
         except SettingError as error:
-            return [_notice(f"This link cannot be used: {error} The form keeps its own values."), gr.skip(), *self._skips()]
+            return [
+                _notice(f"This link cannot be used: {error} The form keeps its own values."),
+                gr.skip(),
+                *self._skips(),
+            ]
         if entry is None:
             return ["", gr.skip(), *self._skips()]
         start = next(self._starts) if share.starts(fields) else gr.skip()

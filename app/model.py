@@ -1,4 +1,5 @@
-"""The page's model: what is known of it before its weights are read, and their reading behind the open page."""
+"""The page's model: what is known of it before its weights are read, and their reading behind the
+open page."""
 
 from __future__ import annotations
 
@@ -35,7 +36,8 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """What the page says of a model that is not there yet. `world` holds the lists of words that it knows."""
+    """What the page says of a model that is not there yet. `world` holds the lists of words that it
+    knows."""
 
     name: str
     grid: tuple[int, int]
@@ -47,12 +49,27 @@ class Facts:
     @staticmethod
     def of(model: ImageModel) -> Facts:
         forced = tuple(model.forced_ids.tolist())
-        return Facts(model.name, model.grid, model.vocab_size, forced, model.sampling, getattr(model, "world", {}))
+        return Facts(
+            model.name,
+            model.grid,
+            model.vocab_size,
+            forced,
+            model.sampling,
+            getattr(model, "world", {}),
+        )
 
     @staticmethod
     def on(card: Card) -> Facts:
-        """Of a public model. Where its forced tokens stand is not known yet: the board that waits has none."""
-        return Facts(card.name, card.grid, card.codes, (-1,) * (card.grid[0] * card.grid[1]), card.sampling, {})
+        """Of a public model. Where its forced tokens stand is not known yet: the board that waits
+        has none."""
+        return Facts(
+            card.name,
+            card.grid,
+            card.codes,
+            (-1,) * (card.grid[0] * card.grid[1]),
+            card.sampling,
+            {},
+        )
 
     @staticmethod
     def embedded(weights: Path = WEIGHTS) -> Facts:
@@ -61,19 +78,33 @@ class Facts:
         cells = json.loads((weights / "target" / "config.json").read_text("utf-8"))["image_tokens"]
         codes = json.loads((weights / "vq" / "config.json").read_text("utf-8"))["codes"]
         side = int(cells**0.5)
-        return Facts("embedded", (side, side), codes, (-1,) * cells, Sampling(**world.get("sampling", {})), world)
+        return Facts(
+            "embedded",
+            (side, side),
+            codes,
+            (-1,) * cells,
+            Sampling(**world.get("sampling", {})),
+            world,
+        )
 
     def header(self, entry: Entry, machine: str) -> Header:
         """The header of a race that will run on this machine."""
         return Header(
-            entry.prompt, entry.seed, self.name, self.grid, self.codes, self.forced_ids, entry.sampling, entry.lanes,
+            entry.prompt,
+            entry.seed,
+            self.name,
+            self.grid,
+            self.codes,
+            self.forced_ids,
+            entry.sampling,
+            entry.lanes,
             machine,
-        )  # fmt: skip
+        )
 
 
 class Loader:
-    """Loads and warms a model once, in a thread of its own. Whoever needs it first, or `start`, begins it. `note` says how far
-    it is, where `load` tells."""
+    """Loads and warms a model once, in a thread of its own. Whoever needs it first, or `start`,
+    begins it. `note` says how far it is, where `load` tells."""
 
     def __init__(self, load: Callable[[], ImageModel], note: str = LOADING) -> None:
         self._load, self._lock = load, threading.Lock()
@@ -84,7 +115,9 @@ class Loader:
         with self._lock:
             if self._loaded is None:
                 self._loaded = Future()
-                threading.Thread(target=self._run, args=(self._loaded,), name="model", daemon=True).start()
+                threading.Thread(
+                    target=self._run, args=(self._loaded,), name="model", daemon=True
+                ).start()
             return self._loaded
 
     def wait(self, seconds: float) -> ImageModel | None:
@@ -110,7 +143,8 @@ class Loader:
 
 
 def warm(model: ImageModel, lanes: Sequence[str] = tuple(DECODERS)) -> ImageModel:
-    """Runs what a first race would otherwise wait for: a few steps of each lane, and pictures of up to so many at a time."""
+    """Runs what a first race would otherwise wait for: a few steps of each lane, and pictures of up
+    to so many at a time."""
     for count in range(1, len(lanes) + 1):
         model.pixels(np.zeros((count, *model.grid), int))
     race = Race(model, [Lane(name) for name in lanes], "warm", 0)
@@ -123,8 +157,10 @@ def warm(model: ImageModel, lanes: Sequence[str] = tuple(DECODERS)) -> ImageMode
 
 
 def load_embedded() -> ImageModel:
-    """The model that came with the repository, on the CPU whatever else is here: it is small enough to do without a GPU."""
-    # More threads than two gain such a small model nothing; one waits for whoever else wants its core, and all wait for it. So
-    # one core is left to the page, and to the browser where that is on the same machine.
+    """The model that came with the repository, on the CPU whatever else is here: it is small enough
+    to do without a GPU."""
+    # More threads than two gain such a small model nothing; one waits for whoever else wants its
+    # core, and all wait for it. So one core is left to the page, and to the browser where that is
+    # on the same machine.
     torch.set_num_threads(max(1, min(2, (os.cpu_count() or 2) - 1)))
     return warm(load("embedded"))

@@ -1,4 +1,5 @@
-"""What may be set in the page's environment, each as PHOTO_FINISH_<NAME>; read and checked once, when the page starts."""
+"""What may be set in the page's environment, each as PHOTO_FINISH_<NAME>; read and checked once,
+when the page starts."""
 
 from __future__ import annotations
 
@@ -13,13 +14,14 @@ from pydantic import Field, ValidationError, field_validator
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
 from engine.models.card import CARDS, ModelError
-from engine.models.device import DTYPES, pick
+from engine.models.device import DTYPES, resolve_device
 
 PREFIX = "PHOTO_FINISH_"
 
 
 class AppSettings(BaseSettings):
-    """Every setting with its default. Its description is the README's; a test holds the two together."""
+    """Every setting with its default. Its description is the README's; a test holds the two
+    together."""
 
     model_config = SettingsConfigDict(env_prefix=PREFIX, frozen=True)
 
@@ -29,14 +31,29 @@ class AppSettings(BaseSettings):
     )
     model: str = Field("embedded", description="the model that is chosen when the page opens")
     device: str = Field("auto", description="`auto`, `cpu`, `cuda`, or `cuda:0` and so on")
-    dtype: str = Field("auto", description="`auto`, `bfloat16`, `float16` or `float32`, for public models")
-    cache: Path | None = Field(None, description="folder for downloaded weights; empty: the hub's own, `~/.cache/huggingface`")
-    queue_size: int = Field(20, ge=1, le=200, description="races that may wait; further ones are refused")
-    race_seconds: float = Field(180.0, gt=0, le=3600, description="seconds after which a race is stopped")
-    gpu_seconds: float = Field(120.0, ge=20, le=1200, description="the same on ZeroGPU, where it counts against a quota")
+    dtype: str = Field(
+        "auto", description="`auto`, `bfloat16`, `float16` or `float32`, for public models"
+    )
+    cache: Path | None = Field(
+        None,
+        description="folder for downloaded weights; empty: the hub's own, `~/.cache/huggingface`",
+    )
+    queue_size: int = Field(
+        20, ge=1, le=200, description="races that may wait; further ones are refused"
+    )
+    race_seconds: float = Field(
+        180.0, gt=0, le=3600, description="seconds after which a race is stopped"
+    )
+    gpu_seconds: float = Field(
+        120.0, ge=20, le=1200, description="the same on ZeroGPU, where it counts against a quota"
+    )
     updates: float = Field(10.0, gt=0, le=30, description="of the board, a second, at most")
-    kept_races: int = Field(32, ge=1, le=1000, description="visitors whose last race is at hand, in memory")
-    make_seconds: float = Field(120.0, gt=0, le=3600, description="seconds that making a file to take away may take")
+    kept_races: int = Field(
+        32, ge=1, le=1000, description="visitors whose last race is at hand, in memory"
+    )
+    make_seconds: float = Field(
+        120.0, gt=0, le=3600, description="seconds that making a file to take away may take"
+    )
 
     @field_validator("models", mode="before")
     @classmethod
@@ -62,7 +79,7 @@ class AppSettings(BaseSettings):
     @classmethod
     def _here(cls, value: str) -> str:
         try:
-            pick(value)
+            resolve_device(value)
         except ModelError as error:
             raise ValueError(str(error)) from error
         return value
@@ -92,17 +109,26 @@ def _known(name: str) -> str:
 
 
 def read(environment: Mapping[str, str] = os.environ) -> AppSettings:
-    """The settings that the environment asks for. Raises SystemExit, with a line for each setting that cannot be."""
-    wrong = [f"{name} is not a setting{_meant(name)}." for name in sorted(environment) if name.startswith(PREFIX) and _odd(name)]
+    """The settings that the environment asks for. Raises SystemExit, with a line for each setting
+    that cannot be."""
+    wrong = [
+        f"{name} is not a setting{_meant(name)}."
+        for name in sorted(environment)
+        if name.startswith(PREFIX) and _odd(name)
+    ]
     try:
         settings = AppSettings()
     except ValidationError as error:
         wrong += [
-            f"{PREFIX}{str(each['loc'][0]).upper()}={each['input']!r:.80}: {each['msg'].removeprefix('Value error, ')}."
+            f"{PREFIX}{str(each['loc'][0]).upper()}={each['input']!r:.80}:"
+            f" {each['msg'].removeprefix('Value error, ')}."
             for each in error.errors()
         ]
     if wrong:
-        raise SystemExit("Photo Finish cannot start with these settings (README.md has the list):\n  " + "\n  ".join(wrong))
+        raise SystemExit(
+            "Photo Finish cannot start with these settings (README.md has the list):\n  "
+            + "\n  ".join(wrong)
+        )
     return settings
 
 
@@ -111,10 +137,13 @@ def _odd(name: str) -> bool:
 
 
 def _meant(name: str) -> str:
-    near = difflib.get_close_matches(name, [PREFIX + field.upper() for field in AppSettings.model_fields], 1)
+    near = difflib.get_close_matches(
+        name, [PREFIX + field.upper() for field in AppSettings.model_fields], 1
+    )
     return f"; did you mean {near[0]}?" if near else ""
 
 
 SETTINGS = read()
-if SETTINGS.cache is not None:  # the hub's client reads its environment once, and gradio may have imported it already
+# the hub's client reads its environment once, and gradio may have imported it already
+if SETTINGS.cache is not None:
     constants.HF_HUB_CACHE = str(SETTINGS.cache)

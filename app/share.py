@@ -1,8 +1,10 @@
-"""A race as a link: prompt, seed, model, lanes and every knob that differs from its default, in the query of the page's
-address, under the names of the form: `?prompt=red+apple&seed=7&model=embedded&lanes=ar,sjd&sjd.window=32`.
+"""A race as a link: prompt, seed, model, lanes and every knob that differs from its default, in the
+query of the page's address, under the names of the form:
+`?prompt=red+apple&seed=7&model=embedded&lanes=ar,sjd&sjd.window=32`.
 
-Nothing is kept on the server, so a link outlives it. A link comes from anyone: what cannot be is refused with a
-SettingError that names the field and what it may hold, and nothing in it is changed or left out in silence.
+Nothing is kept on the server, so a link outlives it. A link comes from anyone: what cannot be is
+refused with a SettingError that names the field and what it may hold, and nothing in it is changed
+or left out in silence.
 """
 
 from __future__ import annotations
@@ -20,11 +22,15 @@ from engine.settings import Sampling, SettingError, knobs
 # Ours besides the race, and what Gradio or a Space adds to the page's address.
 OTHERS = frozenset(["go", "present", "view", "logs", "deep_link", "footer", "header"])
 MAX_FIELDS = 100
-_WHOLE, _NUMBER = re.compile(r"[0-9]{1,16}"), re.compile(r"-?[0-9]{1,20}(\.[0-9]{0,20})?(e[-+]?[0-9]{1,3})?")
+_WHOLE, _NUMBER = (
+    re.compile(r"[0-9]{1,16}"),
+    re.compile(r"-?[0-9]{1,20}(\.[0-9]{0,20})?(e[-+]?[0-9]{1,3})?"),
+)
 
 
 def query(entry: Entry, sampling: Sampling) -> str:
-    """The link's query for an entry that names its model; `sampling` is the model's own, which is not spelled out."""
+    """The link's query for an entry that names its model; `sampling` is the model's own, which is
+    not spelled out."""
     fields = {
         "prompt": entry.prompt,
         "seed": str(entry.seed),
@@ -32,7 +38,9 @@ def query(entry: Entry, sampling: Sampling) -> str:
         "lanes": ",".join(lane.decoder for lane in entry.lanes),
     }
     groups = [(SAMPLING, entry.sampling, sampling)]
-    groups += [(lane.decoder, lane.settings, DECODERS[lane.decoder].Settings()) for lane in entry.lanes]
+    groups += [
+        (lane.decoder, lane.settings, DECODERS[lane.decoder].Settings()) for lane in entry.lanes
+    ]
     for group, settings, usual in groups:
         for name, _, _ in knobs(type(settings)):
             if (value := getattr(settings, name)) != getattr(usual, name):
@@ -40,10 +48,15 @@ def query(entry: Entry, sampling: Sampling) -> str:
     return "?" + urlencode(fields, safe=",")
 
 
-def entry(fields: Sequence[tuple[str, str]], models: Mapping[str, Sampling], usual: Entry) -> Entry | None:
-    """The race that a query's fields ask for, where they leave it open as in `usual`, but with the sampling that its model
-    looks best with; None if they ask for none. `models` are those of the page, with that sampling."""
-    asked = [(name, text) for name, text in fields if name not in OTHERS and not name.startswith("__")]
+def entry(
+    fields: Sequence[tuple[str, str]], models: Mapping[str, Sampling], usual: Entry
+) -> Entry | None:
+    """The race that a query's fields ask for, where they leave it open as in `usual`, but with the
+    sampling that its model looks best with; None if they ask for none. `models` are those of the
+    page, with that sampling."""
+    asked = [
+        (name, text) for name, text in fields if name not in OTHERS and not name.startswith("__")
+    ]
     if not asked:
         return None
     if len(asked) > MAX_FIELDS:
@@ -60,16 +73,22 @@ def entry(fields: Sequence[tuple[str, str]], models: Mapping[str, Sampling], usu
         raise SettingError(f"model can be {', '.join(models)} on this page, and nothing else.")
     prompt = given.pop("prompt", usual.prompt)
     seed = _seed(given.pop("seed")) if "seed" in given else usual.seed
-    racing = _lanes(given.pop("lanes")) if "lanes" in given else [lane.decoder for lane in usual.lanes]
+    racing = (
+        _lanes(given.pop("lanes")) if "lanes" in given else [lane.decoder for lane in usual.lanes]
+    )
     turned: dict[str, dict[str, Any]] = {name: {} for name in (SAMPLING, *racing)}
     for name, text in given.items():
         group, knob = name.split(".")
         if group not in turned:
-            raise SettingError(f"{name} is a knob of {DECODERS[group].title}, which is not among the link's lanes.")
+            raise SettingError(
+                f"{name} is a knob of {DECODERS[group].title}, which is not among the link's lanes."
+            )
         turned[group][knob] = _value(group, knob, text)
     own = {name: getattr(models[model], name) for name, _, _ in knobs(Sampling)}
     sampling = made(SAMPLING, own | turned[SAMPLING])
-    lanes = tuple(Lane(name, made(name, turned[name]) if name in GROUPS else None) for name in racing)
+    lanes = tuple(
+        Lane(name, made(name, turned[name]) if name in GROUPS else None) for name in racing
+    )
     return Entry(prompt, seed, lanes, sampling, model)
 
 
@@ -92,7 +111,10 @@ def _seed(text: str) -> int:
 def _lanes(text: str) -> list[str]:
     names = text.split(",") if len(text) <= MAX_MESSAGE else [text]
     if not set(names) <= set(DECODERS) or len(set(names)) < len(names):
-        raise SettingError(f"lanes can be any of {', '.join(DECODERS)}, each once, with commas between them, not {text!r:.40}.")
+        raise SettingError(
+            f"lanes can be any of {', '.join(DECODERS)}, each once, with commas between them, not"
+            f" {text!r:.40}."
+        )
     return [name for name in DECODERS if name in names]
 
 
@@ -101,7 +123,8 @@ def _written(value: Any) -> str:
 
 
 def _value(group: str, name: str, text: str) -> Any:
-    """A knob's value from its text. What is not of its kind stays text: the settings refuse it and say what may be."""
+    """A knob's value from its text. What is not of its kind stays text: the settings refuse it and
+    say what may be."""
     default = next(default for knob, _, default in knobs(GROUPS[group]) if knob == name)
     if isinstance(default, bool):
         return {"true": True, "false": False}.get(text, text)

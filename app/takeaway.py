@@ -13,21 +13,32 @@ from app.settings import SETTINGS
 from engine.settings import SettingError
 from visualize.film import FilmError, Kind, film, photo
 from visualize.layers import CLOCKS, Layer
-from visualize.recording import Recording
+from visualize.recorded_race import RecordedRace
 from visualize.standalone import standalone
-from visualize.steps import steps_csv
+from visualize.steps_csv import steps_csv
 
 SPEEDS = (0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0)
 FILMS = {"MP4": Kind.MP4, "GIF": Kind.GIF, "WebP": Kind.WEBP}
 # What can be made, and the end of the file's name.
 KINDS = {
-    "Trace": ".json", "CSV of the steps": ".csv", "Standalone HTML": ".html", "PNG of this instant": ".png",
-    "MP4": ".mp4", "GIF": ".gif", "WebP": ".webp",
-}  # fmt: skip
+    "Trace": ".json",
+    "CSV of the steps": ".csv",
+    "Standalone HTML": ".html",
+    "PNG of this instant": ".png",
+    "MP4": ".mp4",
+    "GIF": ".gif",
+    "WebP": ".webp",
+}
 LAYERS = {
-    "Picture": Layer.PICTURE, "Top-1 of p": Layer.TOP1, "Top-1 of q": Layer.TOP1_DRAFT, "TV(p, q)": Layer.TV,
-    "Acceptance": Layer.ACCEPTANCE, "Status": Layer.STATUS, "Waiting": Layer.WAITING, "Strips": Layer.STRIPS,
-}  # fmt: skip
+    "Picture": Layer.PICTURE,
+    "Top-1 of p": Layer.TOP1,
+    "Top-1 of q": Layer.TOP1_DRAFT,
+    "TV(p, q)": Layer.TV,
+    "Acceptance": Layer.ACCEPTANCE,
+    "Status": Layer.STATUS,
+    "Waiting": Layer.WAITING,
+    "Strips": Layer.STRIPS,
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +60,7 @@ class Shown:
         return Shown(clock, float(t), Layer(layer))
 
 
-def name(recording: Recording, kind: str) -> str:
+def name(recording: RecordedRace, kind: str) -> str:
     """A file name from the prompt and the seed, safe on any system."""
     header = recording.trace.header
     slug = re.sub(r"[^a-z0-9]+", "-", header.prompt.lower())[:60].strip("-") or "race"
@@ -57,9 +68,15 @@ def name(recording: Recording, kind: str) -> str:
 
 
 def make(
-    recording: Recording, kind: Any, speed: Any, layer: Any, shown: Any, progress: Callable[[float], None]
+    recording: RecordedRace,
+    kind: Any,
+    speed: Any,
+    layer: Any,
+    shown: Any,
+    progress: Callable[[float], None],
 ) -> bytes:
-    """The file. `progress` is told from 0 to 1. Raises SettingError for what cannot be made, or takes too long."""
+    """The file. `progress` is told from 0 to 1. Raises SettingError for what cannot be made, or
+    takes too long."""
     if not isinstance(kind, str) or kind not in KINDS:
         raise SettingError(f"A race can be taken away as {', '.join(KINDS)}.")
     if kind == "Trace":
@@ -80,12 +97,14 @@ def make(
     def told(share: float) -> None:
         if time.monotonic() > deadline:
             raise SettingError(
-                f"Making this film takes over {SETTINGS.make_seconds:g} seconds, which is all that one visitor has here. "
-                "Choose a higher speed."
+                f"Making this film takes over {SETTINGS.make_seconds:g} seconds, which is all that"
+                " one visitor has here. Choose a higher speed."
             )
         progress(share)
 
     try:
-        return film(recording, FILMS[kind], clock=now.clock, layer=LAYERS[layer], speed=speed, progress=told)
+        return film(
+            recording, FILMS[kind], clock=now.clock, layer=LAYERS[layer], speed=speed, progress=told
+        )
     except FilmError as error:
         raise SettingError(str(error)) from error

@@ -7,13 +7,20 @@ import gradio as gr
 OUT_OF_MEMORY = "The GPU ran out of memory. Race fewer lanes, or choose a smaller model."
 LOST = "The GPU was lost. Recorded races still play, and the embedded model races without a GPU."
 QUOTA = (
-    "ZeroGPU refused this race: the time it may lend you today is used up. Recorded races still play, and the embedded model "
-    "races without a GPU."
+    "ZeroGPU refused this race: the time it may lend you today is used up. Recorded races still"
+    " play, and the embedded model races without a GPU."
 )
 BUSY = "No GPU was free on ZeroGPU. Try again in a minute; recorded races still play meanwhile."
 FAILED = "The race failed. The page's log says why; recorded races still play."
 _MEMORY = ("out of memory", "outofmemoryerror")
-_LOST = ("cuda error", "acceleratorerror", "no cuda gpus", "cublas_status", "cudnn_status", "device-side assert")
+_LOST = (
+    "cuda error",
+    "acceleratorerror",
+    "no cuda gpus",
+    "cublas_status",
+    "cudnn_status",
+    "device-side assert",
+)
 
 
 def words(text: str) -> str:

@@ -1,4 +1,5 @@
-"""Turns: who races next. One queue for all devices, bounded, in which nobody holds two places and everybody has a fair share."""
+"""Turns: who races next. One queue for all devices, bounded, in which nobody holds two places and
+everybody has a fair share."""
 
 from __future__ import annotations
 
@@ -18,7 +19,8 @@ class FullError(Exception):
 
 @dataclass(slots=True, eq=False)
 class Place:
-    """One race's place. `lost` says why it is gone, in words for its visitor; a race that has the device ends itself then."""
+    """One race's place. `lost` says why it is gone, in words for its visitor; a race that has the
+    device ends itself then."""
 
     visitor: Hashable
     address: str
@@ -29,10 +31,11 @@ class Place:
 
 
 class Turns:
-    """A visitor's second race takes the place of their first. Those who wait are served in rounds, one race for each address a
-    round, and within a round whoever raced longest ago comes first: many races from one address wait for their own, not for
-    others' (behind a proxy that hides addresses, it is first come, first served). A race that comes to a full queue is refused,
-    or takes the last place of an address that holds at least two more than its own."""
+    """A visitor's second race takes the place of their first. Those who wait are served in rounds,
+    one race for each address a round, and within a round whoever raced longest ago comes first:
+    many races from one address wait for their own, not for others' (behind a proxy that hides
+    addresses, it is first come, first served). A race that comes to a full queue is refused, or
+    takes the last place of an address that holds at least two more than its own."""
 
     def __init__(self, most: int, at_once: dict[str, int] | None = None) -> None:
         """`most` places to wait in; `at_once` races on a device, one where it does not say."""
@@ -54,7 +57,8 @@ class Turns:
             return place
 
     def ahead(self, place: Place) -> int:
-        """How many races come before this one. 0: it is its turn, and the device is its own until it leaves."""
+        """How many races come before this one. 0: it is its turn, and the device is its own until
+        it leaves."""
         with self._lock:
             if place.racing or place not in self._places:
                 return 0
@@ -99,8 +103,14 @@ class Turns:
             held.setdefault(place.address, []).append(place)
         most = max(held.values(), key=len)
         if len(most) < len(held.get(address, [])) + 2:
-            raise FullError(f"{len(waiting)} races are waiting, and more are not let in. Try again in a minute.")
-        self._lose(most[-1], "The queue is full, and others have no place in it yet: your race gave way. Try again in a minute.")
+            raise FullError(
+                f"{len(waiting)} races are waiting, and more are not let in. Try again in a minute."
+            )
+        self._lose(
+            most[-1],
+            "The queue is full, and others have no place in it yet: your race gave way. Try again"
+            " in a minute.",
+        )
 
     def _lose(self, place: Place, why: str) -> None:
         place.lost = why

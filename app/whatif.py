@@ -1,4 +1,5 @@
-"""What if: the question put to a finished race, from the fields' values, and the answer in words."""
+"""What if: the question put to a finished race, from the fields' values, and the answer in
+words."""
 
 from __future__ import annotations
 
@@ -16,11 +17,16 @@ RULES = {"gsd": ("G", "d", "delta"), "lantern": ("k", "delta")}  # the knobs tha
 
 def lanes(trace: Trace) -> list[tuple[str, int]]:
     """The lanes that have first refusals on record: (name, number of the lane)."""
-    return [(runner.name, runner.index) for runner in runners(trace) if any(step.refusal for step in runner.steps)]
+    return [
+        (runner.name, runner.index)
+        for runner in runners(trace)
+        if any(step.refusal for step in runner.steps)
+    ]
 
 
 def answer(trace: Trace, lane: Any, rule: Any, turned: list[Any]) -> str:
-    """`turned` are the knobs of every rule, in the order of RULES. Raises SettingError for a question that cannot be put."""
+    """`turned` are the knobs of every rule, in the order of RULES. Raises SettingError for a
+    question that cannot be put."""
     choices = {number: title for title, number in lanes(trace)}
     if not choices:
         return "No draft was refused in this race, so there is nothing to judge again."
@@ -38,6 +44,7 @@ def answer(trace: Trace, lane: Any, rule: Any, turned: list[Any]) -> str:
     share = f"{tally.accepted} ({tally.accepted / tally.refusals:.0%})"
     drafts = "draft" if tally.refusals == 1 else f"{tally.refusals} drafts"
     return (
-        f"Of the {drafts} that {choices[lane]} refused first, {DECODERS[rule].title} with {knobs} would have accepted {share}. "
-        "The later steps would then have differed: this counts single decisions, not a race."
+        f"Of the {drafts} that {choices[lane]} refused first, {DECODERS[rule].title} with {knobs}"
+        f" would have accepted {share}. The later steps would then have differed: this counts"
+        " single decisions, not a race."
     )

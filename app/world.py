@@ -6,7 +6,12 @@ import re
 from typing import Any
 
 FILLERS = frozenset(["a", "an", "and", "at", "in", "of", "on", "the", "with", "to", "is"])
-EXAMPLES = ("red apple on sky clouds", "octopus on blue water", "rocket on night stars", "cactus on yellow sand")
+EXAMPLES = (
+    "red apple on sky clouds",
+    "octopus on blue water",
+    "rocket on night stars",
+    "cactus on yellow sand",
+)
 
 
 def words(world: dict[str, Any]) -> frozenset[str]:
@@ -16,20 +21,28 @@ def words(world: dict[str, Any]) -> frozenset[str]:
 
 
 def hint(prompt: str, known: frozenset[str]) -> str:
-    """What the visitor should know about a prompt that is not, or only in part, of the world; nothing else."""
+    """What the visitor should know about a prompt that is not, or only in part, of the world;
+    nothing else."""
     asked = [word for word in _split(prompt) if word not in FILLERS]
     strange = [word for word in asked if word not in known]
     if not known or (asked and not strange):
         return ""
     if len(strange) == len(asked):
-        return f"The model knows no word of this prompt and draws what it likes. It knows scenes like “{EXAMPLES[0]}”."
+        return (
+            "The model knows no word of this prompt and draws what it likes. It knows scenes like"
+            f" “{EXAMPLES[0]}”."
+        )
     named = ", ".join(f"“{word[:40]}”" for word in strange[:5])
     return f"The model has never seen {named}; it draws what it understands."
 
 
 def guide(world: dict[str, Any]) -> str:
     """What can be asked for, as Markdown; nothing where the model does not say."""
-    lists = [f"**{kind.capitalize()}:** {', '.join(names)}" for kind, names in world.items() if isinstance(names, list)]
+    lists = [
+        f"**{kind.capitalize()}:** {', '.join(names)}"
+        for kind, names in world.items()
+        if isinstance(names, list)
+    ]
     advice = f"Ask for one of its glyphs, on a ground, at a place: *{EXAMPLES[0]} at the top left*."
     return "\n\n".join([advice, *lists]) if lists else ""
 

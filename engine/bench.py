@@ -1,10 +1,12 @@
-"""The bench: every lane over several prompts and seeds, raced on one machine in one run, as figures.
+"""The bench: every lane over several prompts and seeds, raced on one machine in one run, as
+figures.
 
-`python -m engine.bench` prints a card for people and, last, one line of JSON. Speed-ups are ratios within this run: the lanes
-take turns, so a slow moment of the machine falls on all of them. Intervals are 95% (Student's t over the races).
+`python -m engine.bench` prints a card for people and, last, one line of JSON. Speed-ups are ratios
+within this run: the lanes take turns, so a slow moment of the machine falls on all of them.
+Intervals are 95% (Student's t over the races).
 
-`--model janus-pro-1b --random-weights` times a public model where its weights are not: passes cost what they cost, but how many
-a lane needs, and with it every speed-up, is a matter of the weights.
+`--model janus-pro-1b --random-weights` times a public model where its weights are not: passes cost
+what they cost, but how many a lane needs, and with it every speed-up, is a matter of the weights.
 """
 
 from __future__ import annotations
@@ -20,7 +22,7 @@ import torch
 
 from engine.cli import chosen_model, lane, offer_models
 from engine.decoders import DECODERS
-from engine.machine import machine
+from engine.hardware import device_name
 from engine.models.base import ImageModel
 from engine.models.card import ModelError
 from engine.race import Lane, Race
@@ -35,8 +37,25 @@ PROMPTS = (
     "penguin on white snow at the left",
     "guitar on red",
 )
-# Two-sided 95% points of Student's t for 1, 2, .. degrees of freedom; beyond them the normal's is near enough.
-_T = (12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228, 2.201, 2.179, 2.160, 2.145, 2.131)
+# Two-sided 95% points of Student's t for 1, 2, .. degrees of freedom; beyond them the normal's is
+# near enough.
+_T = (
+    12.706,
+    4.303,
+    3.182,
+    2.776,
+    2.571,
+    2.447,
+    2.365,
+    2.306,
+    2.262,
+    2.228,
+    2.201,
+    2.179,
+    2.160,
+    2.145,
+    2.131,
+)
 
 
 def race(model: ImageModel, lanes: list[Lane], prompt: str, seed: int) -> list[Standing]:
@@ -64,17 +83,23 @@ def figures(runs: list[Standing], baseline: list[Standing] | None) -> dict:
     steps = [len(run.lengths) for run in runs]
 
     def per_step(part: str) -> dict[str, float]:
-        return mean([1e3 * getattr(run.seconds, part) / n for run, n in zip(runs, steps, strict=True)])
+        return mean(
+            [1e3 * getattr(run.seconds, part) / n for run, n in zip(runs, steps, strict=True)]
+        )
 
     result = {
         "nfe": mean([run.nfe for run in runs]),
         "step_compression": mean([run.step_compression for run in runs]),
         "mean_acceptance_length": mean([run.mean_acceptance_length for run in runs]),
-        "acceptance_histogram": dict(sorted(Counter(n for run in runs for n in run.lengths).items())),
+        "acceptance_histogram": dict(
+            sorted(Counter(n for run in runs for n in run.lengths).items())
+        ),
         "drafter_passes": mean([run.drafter_passes for run in runs]),
         "seconds": mean([run.seconds.total for run in runs]),
         "ms_per_pass": per_step("forward"),
-        "ms_per_step": {part: per_step(part) for part in ("total", "forward", "verify", "cache", "draft")},
+        "ms_per_step": {
+            part: per_step(part) for part in ("total", "forward", "verify", "cache", "draft")
+        },
         "outside_forward": mean([1 - run.seconds.forward / run.seconds.total for run in runs]),
     }
     if baseline:
@@ -86,28 +111,43 @@ def figures(runs: list[Standing], baseline: list[Standing] | None) -> dict:
 def card(result: dict) -> str:
     """The figures as a table in Markdown."""
     rows = [
-        f"{result['model']}{' with random weights' * result['random_weights']}, "
-        f"{result['races']} races ({result['prompts']} prompts x {result['seeds']} seeds), "
-        f"{result['machine']}",
+        (
+            f"{result['model']}{' with random weights' * result['random_weights']}, "
+            f"{result['races']} races ({result['prompts']} prompts x {result['seeds']} seeds), "
+            f"{result['machine']}"
+        ),
         "",
-        "| lane | passes | tokens / pass | seconds | speed-up over AR | ms / pass | outside forward |",
+        (
+            "| lane | passes | tokens / pass | seconds | speed-up over AR | ms / pass | outside"
+            " forward |"
+        ),
         "| --- | --- | --- | --- | --- | --- | --- |",
     ]
     for name, f in result["lanes"].items():
-        speed_up = f"{f['speed_up']['mean']:.2f} ± {f['speed_up']['plus_minus']:.2f}" if "speed_up" in f else "-"
+        speed_up = (
+            f"{f['speed_up']['mean']:.2f} ± {f['speed_up']['plus_minus']:.2f}"
+            if "speed_up" in f
+            else "-"
+        )
         rows.append(
-            f"| {DECODERS[name.partition(':')[0]].title}{name[len(name.partition(':')[0]):]} | {f['nfe']['mean']:.0f} "
-            f"| {f['step_compression']['mean']:.2f} ± {f['step_compression']['plus_minus']:.2f} "
-            f"| {f['seconds']['mean']:.2f} | {speed_up} | {f['ms_per_pass']['mean']:.1f} "
-            f"| {100 * f['outside_forward']['mean']:.0f}% |"
+            f"| {DECODERS[name.partition(':')[0]].title}{name[len(name.partition(':')[0]) :]} |"
+            f" {f['nfe']['mean']:.0f} | {f['step_compression']['mean']:.2f} ±"
+            f" {f['step_compression']['plus_minus']:.2f} | {f['seconds']['mean']:.2f} | {speed_up}"
+            f" | {f['ms_per_pass']['mean']:.1f} | {100 * f['outside_forward']['mean']:.0f}% |"
         )
     return "\n".join(rows)
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(prog="python -m engine.bench", description=__doc__.splitlines()[0])
-    parser.add_argument("--lanes", default=",".join(DECODERS), help="comma-separated; knobs as in sjd:window=32")
-    parser.add_argument("--prompts", type=int, default=len(PROMPTS), help="how many of the built-in prompts")
+    parser = argparse.ArgumentParser(
+        prog="python -m engine.bench", description=__doc__.splitlines()[0]
+    )
+    parser.add_argument(
+        "--lanes", default=",".join(DECODERS), help="comma-separated; knobs as in sjd:window=32"
+    )
+    parser.add_argument(
+        "--prompts", type=int, default=len(PROMPTS), help="how many of the built-in prompts"
+    )
     parser.add_argument("--seeds", type=int, default=2)
     offer_models(parser)
     args = parser.parse_args()
@@ -128,11 +168,18 @@ def main() -> None:
     by_lane = list(zip(*runs, strict=True))
     ar = by_lane[names.index("ar")] if "ar" in names else None
     result = {
-        "model": model.name, "random_weights": args.random_weights,
-        "machine": machine(model.device), "torch": torch.__version__, "races": len(runs),
-        "prompts": args.prompts, "seeds": args.seeds,
-        "lanes": {name: figures(list(lane_runs), ar and list(ar)) for name, lane_runs in zip(names, by_lane, strict=True)},
-    }  # fmt: skip
+        "model": model.name,
+        "random_weights": args.random_weights,
+        "machine": device_name(model.device),
+        "torch": torch.__version__,
+        "races": len(runs),
+        "prompts": args.prompts,
+        "seeds": args.seeds,
+        "lanes": {
+            name: figures(list(lane_runs), ar and list(ar))
+            for name, lane_runs in zip(names, by_lane, strict=True)
+        },
+    }
     print(card(result), end="\n\n")
     print(json.dumps(result))
 

@@ -1,7 +1,8 @@
 """The KV cache: the engine's own, preallocated, all layers in one tensor.
 
-transformers bodies see it through the one method they call, `update(k, v, layer)`. Rolling back costs nothing (slots are
-written again), an accepted chain costs nothing, an accepted tree path is one gather.
+transformers bodies see it through the one method they call, `update(k, v, layer)`. Rolling back
+costs nothing (slots are written again), an accepted chain costs nothing, an accepted tree path is
+one gather.
 """
 
 from __future__ import annotations
@@ -13,10 +14,18 @@ from torch import Tensor
 
 
 class WindowCache:
-    """Keys and values [layers, R, H, slots, D]; slots 0 .. base - 1 are permanent, the window stands behind them."""
+    """Keys and values [layers, R, H, slots, D]; slots 0 .. base - 1 are permanent, the window
+    stands behind them."""
 
     def __init__(
-        self, layers: int, rows: int, heads: int, slots: int, dim: int, dtype: torch.dtype, device: torch.device
+        self,
+        layers: int,
+        rows: int,
+        heads: int,
+        slots: int,
+        dim: int,
+        dtype: torch.dtype,
+        device: torch.device,
     ) -> None:
         self._k = torch.zeros(layers, rows, heads, slots, dim, dtype=dtype, device=device)
         self._v = torch.zeros_like(self._k)
@@ -25,13 +34,20 @@ class WindowCache:
         self._window = 0
 
     def open(self, window: int) -> None:
-        """Makes room for a window of so many rows; the next forward pass writes it. Raises IndexError when full."""
+        """Makes room for a window of so many rows; the next forward pass writes it. Raises
+        IndexError when full."""
         if self.base + window > self.slots:
-            raise IndexError(f"the cache has {self.slots} slots; {self.base} are in use and {window} more were asked for")
+            raise IndexError(
+                f"the cache has {self.slots} slots; {self.base} are in use and {window} more were"
+                " asked for"
+            )
         self._window = window
 
-    def update(self, k: Tensor, v: Tensor, layer: int, *args: object, **kwargs: object) -> tuple[Tensor, Tensor]:
-        """Writes the window's keys and values [R, H, L, D] of one layer; returns all up to the window's end."""
+    def update(
+        self, k: Tensor, v: Tensor, layer: int, *args: object, **kwargs: object
+    ) -> tuple[Tensor, Tensor]:
+        """Writes the window's keys and values [R, H, L, D] of one layer; returns all up to the
+        window's end."""
         end = self.base + self._window
         self._k[layer, :, :, self.base : end] = k
         self._v[layer, :, :, self.base : end] = v
@@ -55,7 +71,8 @@ class WindowCache:
 
 
 def ancestors(parents: Sequence[int] | None, length: int) -> Tensor:
-    """bool [L, L]: row i may see row j, that is, j is i or an ancestor of i. `parents` None is a chain."""
+    """bool [L, L]: row i may see row j, that is, j is i or an ancestor of i. `parents` None is a
+    chain."""
     if parents is None:
         return torch.ones(length, length, dtype=torch.bool).tril()
     seen = torch.eye(length, dtype=torch.bool)

@@ -46,15 +46,25 @@ def lane(text: str) -> Lane:
 
 def offer_models(parser: argparse.ArgumentParser) -> None:
     """Adds the options that choose a model."""
-    parser.add_argument("--model", choices=CARDS, default="embedded", metavar="NAME", help=f"one of {', '.join(CARDS)}")
-    parser.add_argument("--random-weights", action="store_true",
-                        help="its true size, random weights: nothing is downloaded, a pass costs what it costs")  # fmt: skip
+    parser.add_argument(
+        "--model",
+        choices=CARDS,
+        default="embedded",
+        metavar="NAME",
+        help=f"one of {', '.join(CARDS)}",
+    )
+    parser.add_argument(
+        "--random-weights",
+        action="store_true",
+        help="its true size, random weights: nothing is downloaded, a pass costs what it costs",
+    )
     parser.add_argument("--device", default="cpu", help="cpu, cuda, cuda:0 .. or auto")
     parser.add_argument("--dtype", choices=["auto", *DTYPES], default="auto")
 
 
 def chosen_model(args: argparse.Namespace) -> ImageModel:
-    """The model that the options of `offer_models` choose; tells on stderr how far it is. Raises ModelError."""
+    """The model that the options of `offer_models` choose; tells on stderr how far it is. Raises
+    ModelError."""
     told = [""]
 
     def progress(share: float, words: str) -> None:
@@ -65,7 +75,9 @@ def chosen_model(args: argparse.Namespace) -> ImageModel:
     return load(args.model, args.device, args.dtype, progress=progress, random=args.random_weights)
 
 
-def table(lanes: Sequence[Lane], standings: Sequence[Standing], states: Sequence[LaneState], length: int) -> str:
+def table(
+    lanes: Sequence[Lane], standings: Sequence[Standing], states: Sequence[LaneState], length: int
+) -> str:
     """The standings as text, one row a lane."""
     rows = [_COLUMNS]
     for entry, standing, state in zip(lanes, standings, states, strict=True):
@@ -77,11 +89,16 @@ def table(lanes: Sequence[Lane], standings: Sequence[Standing], states: Sequence
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(prog="python -m engine.race", description="Race decoders over one prompt and seed.")
+    parser = argparse.ArgumentParser(
+        prog="python -m engine.race", description="Race decoders over one prompt and seed."
+    )
     parser.add_argument("prompt")
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--lanes", default=",".join(name for name, d in DECODERS.items() if d.default),
-                        help="comma-separated; knobs as in sjd:window=32;init=horizontal repeat")  # fmt: skip
+    parser.add_argument(
+        "--lanes",
+        default=",".join(name for name, d in DECODERS.items() if d.default),
+        help="comma-separated; knobs as in sjd:window=32;init=horizontal repeat",
+    )
     parser.add_argument("--out", type=Path, help="write the trace here")
     offer_models(parser)
     args = parser.parse_args()
@@ -104,7 +121,10 @@ def main() -> None:
             if frame.step:
                 standings[frame.lane].add(frame.step)
             if frame.error:
-                print(f"{DECODERS[race.lanes[frame.lane].decoder].title} failed: {frame.error}", file=sys.stderr)
+                print(
+                    f"{DECODERS[race.lanes[frame.lane].decoder].title} failed: {frame.error}",
+                    file=sys.stderr,
+                )
             if time.monotonic() - shown > 1:
                 print(table(race.lanes, standings, states, race.model.length), end="\n\n")
                 shown = time.monotonic()

@@ -1,4 +1,5 @@
-"""StepClock: where a step's time goes, with the device synchronised at the step's two ends and nowhere between."""
+"""StepClock: where a step's time goes, with the device synchronised at the step's two ends and
+nowhere between."""
 
 from __future__ import annotations
 
@@ -10,7 +11,8 @@ from engine.records import Seconds
 
 
 class StepClock:
-    """`lap(NAME)` charges the time since the last lap to that part of the step, `skip()` to nobody; `seconds()` ends the step."""
+    """`lap(NAME)` charges the time since the last lap to that part of the step, `skip()` to nobody;
+    `seconds()` ends the step."""
 
     def __init__(self, device: torch.device) -> None:
         self._cuda = device.type == "cuda"
@@ -38,7 +40,10 @@ class StepClock:
     def seconds(self) -> Seconds:
         if self._cuda:
             self._last.synchronize()
-            spent = {part: sum(a.elapsed_time(b) for a, b in laps) / 1e3 for part, laps in self._laps.items()}
+            spent = {
+                part: sum(a.elapsed_time(b) for a, b in laps) / 1e3
+                for part, laps in self._laps.items()
+            }
         else:
             spent = {part: sum(b - a for a, b in laps) for part, laps in self._laps.items()}
         return Seconds(**spent)

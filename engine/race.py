@@ -1,10 +1,12 @@
 """Race: lanes over one model, prompt and seed, on an honest clock.
 
-Lanes take turns on the device. Each is charged its own forward, verification, cache and drafter time alone, and the next to
-step is always the one whose clock is furthest behind: at every instant the frames show a true race, at whatever speed the
-machine manages, and whoever watches is charged to nobody.
+Lanes take turns on the device. Each is charged its own forward, verification, cache and drafter
+time alone, and the next to step is always the one whose clock is furthest behind: at every instant
+the frames show a true race, at whatever speed the machine manages, and whoever watches is charged
+to nobody.
 
-`python -m engine.race "red apple on sky clouds" --seed 7 --lanes ar,sjd --out race.json` runs one in a terminal.
+`python -m engine.race "red apple on sky clouds" --seed 7 --lanes ar,sjd --out race.json` runs one
+in a terminal.
 """
 
 from __future__ import annotations
@@ -35,11 +37,14 @@ class Lane:
     """One decoder in a race."""
 
     decoder: str
-    settings: Settings = field(default=None)  # type: ignore[assignment]  # None: the decoder's defaults
+    # type: ignore[assignment]  # None: the decoder's defaults
+    settings: Settings = field(default=None)
 
     def __post_init__(self) -> None:
         if self.decoder not in DECODERS:
-            raise SettingError(f"There is no decoder called {self.decoder!r}; there are {', '.join(DECODERS)}.")
+            raise SettingError(
+                f"There is no decoder called {self.decoder!r}; there are {', '.join(DECODERS)}."
+            )
         if self.settings is None:
             object.__setattr__(self, "settings", DECODERS[self.decoder].Settings())
         if not isinstance(self.settings, DECODERS[self.decoder].Settings):
@@ -47,22 +52,27 @@ class Lane:
 
 
 def check(lanes: Sequence[Lane], prompt: Any, seed: Any) -> None:
-    """Raises SettingError where there is nothing to race, or the prompt or seed cannot be used, whatever the model."""
+    """Raises SettingError where there is nothing to race, or the prompt or seed cannot be used,
+    whatever the model."""
     if not 1 <= len(lanes) <= MAX_LANES:
         raise SettingError(f"A race has 1 to {MAX_LANES} lanes, not {len(lanes)}.")
     if not isinstance(prompt, str) or not prompt.strip():
         raise SettingError("Type what the picture should show: the prompt is empty.")
     if len(prompt) > MAX_PROMPT:
-        raise SettingError(f"The prompt has {len(prompt)} characters; at most {MAX_PROMPT} are allowed.")
-    if any("\ud800" <= character <= "\udfff" for character in prompt):  # no tokenizer takes one, and no file
+        raise SettingError(
+            f"The prompt has {len(prompt)} characters; at most {MAX_PROMPT} are allowed."
+        )
+    # no tokenizer takes one, and no file
+    if any("\ud800" <= character <= "\udfff" for character in prompt):
         raise SettingError("The prompt holds half a character: type it again.")
     if isinstance(seed, bool) or not isinstance(seed, int) or not 0 <= seed <= MAX_SEED:
         raise SettingError(f"The seed is a whole number from 0 to {MAX_SEED}.")
 
 
 class Race:
-    """An iterator of frames. `stop()` ends it after the step in progress; closing the iterator ends it at once. Either way the
-    caches are given back. A lane that raises is failed and the others go on."""
+    """An iterator of frames. `stop()` ends it after the step in progress; closing the iterator ends
+    it at once. Either way the caches are given back. A lane that raises is failed and the others go
+    on."""
 
     def __init__(
         self,
@@ -93,13 +103,15 @@ class Race:
             while running and not self._stopped:
                 i = min(running, key=lambda lane: standings[lane].seconds.total)
                 try:
-                    # Entered for each step: a generator may be resumed on another thread, whose modes are its own.
+                    # Entered for each step: a generator may be resumed on another thread, whose
+                    # modes are its own.
                     with torch.inference_mode():
                         step = next(running[i])
                 except Exception as error:  # one lane's failure is that lane's alone
                     log.exception("lane %s failed", self.lanes[i].decoder)
                     running.pop(i)
-                    told = isinstance(error, (SettingError, ModelError))  # their words are for the visitor as they stand
+                    # their words are for the visitor as they stand
+                    told = isinstance(error, (SettingError, ModelError))
                     text = str(error) if told else f"{type(error).__name__}: {error}"
                     yield Frame(i, LaneState.FAILED, error=text[:MAX_ERROR])
                     continue

@@ -1,7 +1,8 @@
-"""Keyed randomness: every random number is a function of (seed, position, purpose, draw), never of what was drawn before.
+"""Keyed randomness: every random number is a function of (seed, position, purpose, draw), never of
+what was drawn before.
 
-The generator is Philox4x32-10 (Salmon et al., "Parallel random numbers: as easy as 1, 2, 3", SC 2011), counter based and
-exact in integers, so a seed means the same on every device.
+The generator is Philox4x32-10 (Salmon et al., "Parallel random numbers: as easy as 1, 2, 3", SC
+2011), counter based and exact in integers, so a seed means the same on every device.
 """
 
 from __future__ import annotations
@@ -24,8 +25,11 @@ class Purpose(IntEnum):
 
 
 def philox(counter: Tensor, key: tuple[int, int]) -> Tensor:
-    """Counters int64 [4, ...], each entry below 2**32, and a key of two such numbers, to 4 random words of the same shape."""
-    multipliers = torch.tensor([0xD2511F53, 0xCD9E8D57], device=counter.device).view(2, *[1] * (counter.dim() - 1))
+    """Counters int64 [4, ...], each entry below 2**32, and a key of two such numbers, to 4 random
+    words of the same shape."""
+    multipliers = torch.tensor([0xD2511F53, 0xCD9E8D57], device=counter.device).view(
+        2, *[1] * (counter.dim() - 1)
+    )
     even, odd = counter[0::2], counter[1::2]
     k0, k1 = key
     for _ in range(10):
@@ -45,7 +49,8 @@ class Noise:
         self._gumbel: dict[int, Tensor] = {}
 
     def uniform(self, purpose: Purpose, positions: Tensor, draw: int, count: int) -> Tensor:
-        """[len(positions), count] numbers strictly between 0 and 1, float32, with 23 random bits each."""
+        """[len(positions), count] numbers strictly between 0 and 1, float32, with 23 random bits
+        each."""
         blocks = -(-count // 4)
         counter = torch.empty(4, len(positions), blocks, dtype=torch.int64, device=self.device)
         counter[0] = torch.arange(blocks, device=self.device)
@@ -55,9 +60,11 @@ class Noise:
         return ((words[:, :count] >> 9).float() + 0.5) * 2.0**-23
 
     def gumbel(self, start: int, count: int, codes: int) -> Tensor:
-        """Standard Gumbel noise [count, codes] of positions start, start + 1, ..: one number for every position and code.
+        """Standard Gumbel noise [count, codes] of positions start, start + 1, ..: one number for
+        every position and code.
 
-        It is the same however often a position is asked for; made in blocks, because single positions cost as much."""
+        It is the same however often a position is asked for; made in blocks, because single
+        positions cost as much."""
         first, last = start // _BLOCK, (start + count - 1) // _BLOCK
         self._gumbel = {block: noise for block, noise in self._gumbel.items() if block >= first}
         for block in range(first, last + 1):

@@ -1,4 +1,5 @@
-"""Records: what a step, a lane and a race leave behind. Plain data, no tensors; everything that watches a race reads these."""
+"""Records: what a step, a lane and a race leave behind. Plain data, no tensors; everything that
+watches a race reads these."""
 
 from __future__ import annotations
 
@@ -14,15 +15,16 @@ class Status(IntEnum):
     FRESH = 2  # committed without a draft: vanilla AR's token, or the bonus after full acceptance
     FORCED = 3  # fixed by the model's layout (an end of line); never sampled
     REFINED = 4  # not committed: the draft was kept or redrawn from the newer law
-    REJECTED = 5  # not committed: the draft was tested and refused, and another put in its place or none
+    # not committed: the draft was tested and refused, and another put in its place or none
+    REJECTED = 5
 
 
 class Badge(Enum):
     """What a decoder promises about the picture, next to vanilla AR's."""
 
     IDENTICAL = "identical image"
-    SAME_LAW = "same law"
-    CHANGED_LAW = "changed law"
+    SAME_DISTRIBUTION = "same distribution"
+    CHANGED_DISTRIBUTION = "changed distribution"
 
 
 class LaneState(Enum):
@@ -39,10 +41,12 @@ Law = tuple[tuple[int, float], ...]  # (token, probability), likeliest first, TO
 
 @dataclass(frozen=True, slots=True)
 class Kin:
-    """The tokens that spoke for a draft: GSD's group C, or LANTERN's neighbourhood A with the draft itself.
+    """The tokens that spoke for a draft: GSD's group C, or LANTERN's neighbourhood A with the draft
+    itself.
 
-    `count` of them in all; `tokens` are the TOP nearest to the draft, the draft first. `p` and `q` are the two masses whose
-    ratio was the acceptance probability: of the group under either law; of A with x under p, and of x alone under q.
+    `count` of them in all; `tokens` are the TOP nearest to the draft, the draft first. `p` and `q`
+    are the two masses whose ratio was the acceptance probability: of the group under either law; of
+    A with x under p, and of x alone under q.
     """
 
     count: int
@@ -57,9 +61,11 @@ class Kin:
 
 @dataclass(frozen=True, slots=True)
 class Sibling:
-    """One candidate of several for a position, put to the test after those before it had failed (SJD-PAC, Alg. 1).
+    """One candidate of several for a position, put to the test after those before it had failed
+    (SJD-PAC, Alg. 1).
 
-    `p` is its probability in what earlier refusals left of the target's law, `q` in the law it was drawn from.
+    `p` is its probability in what earlier refusals left of the target's law, `q` in the law it was
+    drawn from.
     """
 
     token: int
@@ -77,10 +83,11 @@ class Sibling:
 class Position:
     """What one step did at one position.
 
-    `draft`, `top1_draft` and `q` are None where nothing was drafted. `p` and `q` are the draft's probabilities, `tv` is
-    TV(p, q), and `acceptance` the probability with which the rule in force accepts this very draft; None where no draft was
-    judged. `uniform` is the number drawn against it (accepted if smaller), None where it did not come to that. `top` and
-    `top_draft` are the two laws' likeliest tokens. `siblings` are the candidates tried, the draft first, where there were
+    `draft`, `top1_draft` and `q` are None where nothing was drafted. `p` and `q` are the draft's
+    probabilities, `tv` is TV(p, q), and `acceptance` the probability with which the rule in force
+    accepts this very draft; None where no draft was judged. `uniform` is the number drawn against
+    it (accepted if smaller), None where it did not come to that. `top` and `top_draft` are the two
+    laws' likeliest tokens. `siblings` are the candidates tried, the draft first, where there were
     several.
     """
 
@@ -102,17 +109,24 @@ class Position:
 
     def __post_init__(self) -> None:
         if self.position < 0 or self.token < 0:
-            raise ValueError(f"a position and its token are not negative: {self.position}, {self.token}")
+            raise ValueError(
+                f"a position and its token are not negative: {self.position}, {self.token}"
+            )
         if max(len(self.top), len(self.top_draft)) > TOP:
-            raise ValueError(f"a record keeps {TOP} tokens of a law, not {max(len(self.top), len(self.top_draft))}")
+            raise ValueError(
+                f"a record keeps {TOP} tokens of a law, not"
+                f" {max(len(self.top), len(self.top_draft))}"
+            )
 
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """The laws behind a step's first refusal, so that other rules can judge it again without a forward pass.
+    """The laws behind a step's first refusal, so that other rules can judge it again without a
+    forward pass.
 
-    `tokens` hold the tokens with the largest p + q, ascending, as little-endian uint16; `p` and `q` their probabilities as
-    float32: all three in bytes, since they are many and only ever read together.
+    `tokens` hold the tokens with the largest p + q, ascending, as little-endian uint16; `p` and `q`
+    their probabilities as float32: all three in bytes, since they are many and only ever read
+    together.
     """
 
     position: int
@@ -129,7 +143,8 @@ class Refusal:
 
 @dataclass(frozen=True, slots=True)
 class Seconds:
-    """Where a step's time went, with the device synchronised at both ends. `draft` is a drafter's own time."""
+    """Where a step's time went, with the device synchronised at both ends. `draft` is a drafter's
+    own time."""
 
     forward: float = 0.0
     verify: float = 0.0
@@ -157,9 +172,10 @@ class Seconds:
 class Step:
     """One step of a decoder: one target forward pass and the verification after it.
 
-    `nfe` counts this decoder's target passes so far, this one included; `drafter_passes` those of its drafter in this step.
-    `before` and `after` are the frontier. `positions` are in order; those below `after` are final, the others are the
-    drafts that the next step will find in its window. `refusal` is there if a draft was refused and replaced.
+    `nfe` counts this decoder's target passes so far, this one included; `drafter_passes` those of
+    its drafter in this step. `before` and `after` are the frontier. `positions` are in order; those
+    below `after` are final, the others are the drafts that the next step will find in its window.
+    `refusal` is there if a draft was refused and replaced.
     """
 
     nfe: int
@@ -172,10 +188,19 @@ class Step:
 
     def __post_init__(self) -> None:
         if not (self.nfe > 0 and 0 <= self.before < self.after):
-            raise ValueError(f"a step commits at least one token: nfe {self.nfe}, frontier {self.before} to {self.after}")
-        committed = range(self.before, self.after)  # as long as a damaged file says: never spelled out
-        if len(self.committed) != len(committed) or any(p.position != n for p, n in zip(self.committed, committed, strict=True)):
-            raise ValueError(f"positions {self.before} to {self.after} are committed, and must come first and in order")
+            raise ValueError(
+                f"a step commits at least one token: nfe {self.nfe}, frontier {self.before} to"
+                f" {self.after}"
+            )
+        # as long as a damaged file says: never spelled out
+        committed = range(self.before, self.after)
+        if len(self.committed) != len(committed) or any(
+            p.position != n for p, n in zip(self.committed, committed, strict=True)
+        ):
+            raise ValueError(
+                f"positions {self.before} to {self.after} are committed, and must come first and in"
+                " order"
+            )
 
     @property
     def committed(self) -> tuple[Position, ...]:
@@ -189,10 +214,11 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class Frame:
-    """One event of a race, in the order in which the lanes moved: lane `lane` made `step`, or changed its state.
+    """One event of a race, in the order in which the lanes moved: lane `lane` made `step`, or
+    changed its state.
 
-    `step` is None when only the state changed (started, failed, stopped). `error` says what went wrong in words for the
-    person who watches.
+    `step` is None when only the state changed (started, failed, stopped). `error` says what went
+    wrong in words for the person who watches.
     """
 
     lane: int

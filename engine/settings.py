@@ -1,7 +1,9 @@
-"""Settings: frozen dataclasses that cannot exist with a bad value, and that describe themselves to a page or a command line.
+"""Settings: frozen dataclasses that cannot exist with a bad value, and that describe themselves to
+a page or a command line.
 
-A field is made by `knob`, which carries its range, or its choices, and one line of explanation. Numbers out of range, wrong
-types and unknown choices raise `SettingError`, whose message says what to do.
+A field is made by `knob`, which carries its range, or its choices, and one line of explanation.
+Numbers out of range, wrong types and unknown choices raise `SettingError`, whose message says what
+to do.
 """
 
 from __future__ import annotations
@@ -17,7 +19,8 @@ class SettingError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Knob:
-    """How one setting may be turned: numbers have `low` and `high` (both allowed), texts have `choices`."""
+    """How one setting may be turned: numbers have `low` and `high` (both allowed), texts have
+    `choices`."""
 
     help: str
     low: float | None = None
@@ -25,7 +28,14 @@ class Knob:
     choices: tuple[str, ...] = ()
 
 
-def knob(default: Any, help: str, *, low: float | None = None, high: float | None = None, choices: tuple[str, ...] = ()) -> Any:
+def knob(
+    default: Any,
+    help: str,
+    *,
+    low: float | None = None,
+    high: float | None = None,
+    choices: tuple[str, ...] = (),
+) -> Any:
     """A dataclass field with its Knob in `metadata["knob"]`."""
     return dataclasses.field(default=default, metadata={"knob": Knob(help, low, high, choices)})
 
@@ -55,22 +65,45 @@ def _checked(name: str, value: Any, spec: Knob, default: Any) -> Any:
         return value
     whole = isinstance(default, int)
     number = isinstance(value, (int, float)) and not isinstance(value, bool)
-    # The comparison comes first: it is exact for whole numbers that no float can hold, and false for one that is no number.
+    # The comparison comes first: it is exact for whole numbers that no float can hold, and false
+    # for one that is no number.
     if not (number and spec.low <= value <= spec.high and (not whole or value == int(value))):
-        raise SettingError(f"{name} is a {'whole ' * whole}number from {spec.low:g} to {spec.high:g}, not {_shown(value)}")
+        raise SettingError(
+            f"{name} is a {'whole ' * whole}number from {spec.low:g} to {spec.high:g}, not"
+            f" {_shown(value)}"
+        )
     return int(value) if whole else value
 
 
 def _shown(value: Any) -> str:
-    """A value as a message may show it, whatever it is: short. Python refuses to write numbers of over 4,300 digits."""
-    return "a number beyond all bounds" if isinstance(value, int) and abs(value) > 10**18 else f"{value!r:.40}"
+    """A value as a message may show it, whatever it is: short. Python refuses to write numbers of
+    over 4,300 digits."""
+    return (
+        "a number beyond all bounds"
+        if isinstance(value, int) and abs(value) > 10**18
+        else f"{value!r:.40}"
+    )
 
 
 @dataclass(frozen=True, slots=True)
 class Sampling(Settings):
     """How logits become a law, the same for every lane of a race. Top-k 0 and top-p 1 are off."""
 
-    guidance: float = knob(2.0, "Classifier-free guidance: how strictly the picture follows the prompt.", low=1.0, high=20.0)
-    temperature: float = knob(1.0, "Below 1 the model is surer of itself, above 1 more daring.", low=0.1, high=2.0)
-    top_k: int = knob(256, "Only the k likeliest tokens can be drawn; 0 allows all.", low=0, high=65536)
-    top_p: float = knob(1.0, "Only the likeliest tokens that together hold this much of the law.", low=0.05, high=1.0)
+    guidance: float = knob(
+        2.0,
+        "Classifier-free guidance: how strictly the picture follows the prompt.",
+        low=1.0,
+        high=20.0,
+    )
+    temperature: float = knob(
+        1.0, "Below 1 the model is surer of itself, above 1 more daring.", low=0.1, high=2.0
+    )
+    top_k: int = knob(
+        256, "Only the k likeliest tokens can be drawn; 0 allows all.", low=0, high=65536
+    )
+    top_p: float = knob(
+        1.0,
+        "Only the likeliest tokens that together hold this much of the law.",
+        low=0.05,
+        high=1.0,
+    )

@@ -1,4 +1,5 @@
-"""What if: a lane's refused drafts, judged again by a relaxed rule on the laws and uniform numbers they were refused with."""
+"""What if: a lane's refused drafts, judged again by a relaxed rule on the laws and uniform numbers
+they were refused with."""
 
 from __future__ import annotations
 
@@ -23,7 +24,8 @@ ROUNDING = 1e-3  # less than this missing from a law is rounding
 
 @dataclass(frozen=True, slots=True)
 class Tally:
-    """Of `refusals` refused drafts, `accepted` would have passed; None where that cannot be known."""
+    """Of `refusals` refused drafts, `accepted` would have passed; None where that cannot be
+    known."""
 
     refusals: int
     accepted: int | None
@@ -32,31 +34,45 @@ class Tally:
     def sentence(self) -> str:
         """The tally in words, with what it does not say."""
         if self.refusals == 0:
-            return "No draft of this lane was tested and refused, so there is nothing to judge again."
+            return (
+                "No draft of this lane was tested and refused, so there is nothing to judge again."
+            )
         if self.accepted is None:
-            return "The refusals cannot be judged again: this trace does not say what the model's codes look like."
+            return (
+                "The refusals cannot be judged again: this trace does not say what the model's"
+                " codes look like."
+            )
         drafts = f"{self.refusals} refused draft{'s' * (self.refusals > 1)}"
-        verdict = "would have been accepted by this rule, on the same laws and with the same uniform numbers"
+        verdict = (
+            "would have been accepted by this rule, on the same laws and with the same uniform"
+            " numbers"
+        )
         if self.accepted == 0:
             return f"None of the {drafts} {verdict}."
         return (
-            f"{self.accepted} of the {drafts} {verdict}. "
-            "Only first refusals are judged, one by one: after a different decision every later step would have been another."
+            f"{self.accepted} of the {drafts} {verdict}. Only first refusals are judged, one by"
+            " one: after a different decision every later step would have been another."
         )
 
 
 def judge_again(trace: Trace, lane: int, rule: str, settings: Settings) -> Tally:
-    """Judges the first refusal of every step of a lane by `rule`, "gsd" or "lantern", with its settings; no forward pass.
+    """Judges the first refusal of every step of a lane by `rule`, "gsd" or "lantern", with its
+    settings; no forward pass.
 
-    The laws are those recorded: all of p and q where no more than 512 tokens had any probability. What larger laws leave out is
-    spread evenly over the other tokens. The draft passes if the uniform number drawn for it lies below the rule's acceptance
-    probability, by the decoders' own functions. A settings object of another rule, an unknown rule, no such lane, or a trace that
-    is too large raises SettingError.
+    The laws are those recorded: all of p and q where no more than 512 tokens had any probability.
+    What larger laws leave out is spread evenly over the other tokens. The draft passes if the
+    uniform number drawn for it lies below the rule's acceptance probability, by the decoders' own
+    functions. A settings object of another rule, an unknown rule, no such lane, or a trace that is
+    too large raises SettingError.
     """
     if rule not in _RULES or not isinstance(settings, _RULES[rule][0]):
-        raise SettingError(f"{rule!r:.40} is no rule to judge by, or these are not its settings: {settings!r:.200}")
+        raise SettingError(
+            f"{rule!r:.40} is no rule to judge by, or these are not its settings: {settings!r:.200}"
+        )
     if not 0 <= lane < len(trace.header.lanes):
-        raise SettingError(f"There is no lane {lane!r:.20}; the race has {len(trace.header.lanes)}.")
+        raise SettingError(
+            f"There is no lane {lane!r:.20}; the race has {len(trace.header.lanes)}."
+        )
     refusals = [step.refusal for step in trace.steps(lane) if step.refusal]
     if not refusals or not trace.codebook:
         return Tally(len(refusals), None if refusals else 0)
@@ -88,7 +104,9 @@ def _laws(refusals: list[Refusal], codes: int) -> tuple[Tensor, Tensor]:
     return p, q
 
 
-def _lantern(p: Tensor, q: Tensor, x: Tensor, codebook: Tensor, settings: LanternSettings) -> Tensor:
+def _lantern(
+    p: Tensor, q: Tensor, x: Tensor, codebook: Tensor, settings: LanternSettings
+) -> Tensor:
     nearest = neighbours(codebook, x, min(settings.k, len(codebook)))
     return lent_acceptance(p, q, x, nearest, settings)
 

@@ -8,14 +8,21 @@ import sys
 from gradio_client import Client
 
 url, prompt = sys.argv[1], sys.argv[2]
-job = Client(url, verbose=False).submit(prompt=prompt, seed=7, lanes=["ar", "sjd", "gsd"], api_name="/race")
+job = Client(url, verbose=False).submit(
+    prompt=prompt, seed=7, lanes=["ar", "sjd", "gsd"], api_name="/race"
+)
 for race in job:
     if not race["lanes"]:  # it waits for its turn
         continue
     leader = max(race["lanes"], key=lambda lane: lane["tokens"])
-    print(f"{race['state']}: {leader['title']} leads with {leader['tokens']} tokens", file=sys.stderr)
+    print(
+        f"{race['state']}: {leader['title']} leads with {leader['tokens']} tokens", file=sys.stderr
+    )
 
 race = job.result()  # the last of them; raises what the page has to say against the race
 print(f"{'lane':12} {'passes':>6} {'seconds':>8} {'tokens/pass':>11}")
 for lane in race["lanes"]:
-    print(f"{lane['title']:12} {lane['passes']:6} {lane['seconds']:8.2f} {lane['tokens_per_pass']:11.2f}")
+    print(
+        f"{lane['title']:12} {lane['passes']:6} {lane['seconds']:8.2f}"
+        f" {lane['tokens_per_pass']:11.2f}"
+    )

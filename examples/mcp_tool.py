@@ -17,7 +17,9 @@ async def main(url: str, prompt: str) -> None:
     ):
         await session.initialize()
         (tool,) = (await session.list_tools()).tools  # on a Space its name begins with the Space's
-        answer = await session.call_tool(tool.name, {"prompt": prompt, "seed": 7, "lanes": ["ar", "sjd", "gsd"]})
+        answer = await session.call_tool(
+            tool.name, {"prompt": prompt, "seed": 7, "lanes": ["ar", "sjd", "gsd"]}
+        )
         if answer.isError:
             sys.exit(answer.content[0].text)
         print(answer.content[0].text)

@@ -1,6 +1,7 @@
 """What a host reads besides the code: the README's front matter, the requirements, the Dockerfile.
 
-No image can be built where the tests run, so the Dockerfile is held against the repository, and its health check is run.
+No image can be built where the tests run, so the Dockerfile is held against the repository, and its
+health check is run.
 """
 
 from __future__ import annotations
@@ -32,11 +33,33 @@ COLOURS = {"red", "yellow", "green", "blue", "indigo", "purple", "pink", "gray"}
 ZERO_GPU = ("2.8.0", "2.9.1", "2.10.0", "2.11.0")  # the torch that ZeroGPU has
 # Spaces' configuration reference, and `license`, which the hub reads from every repository.
 KNOWN = {
-    "title", "emoji", "colorFrom", "colorTo", "sdk", "python_version", "sdk_version", "suggested_hardware", "app_file",
-    "app_port", "base_path", "fullWidth", "header", "short_description", "models", "datasets", "tags", "thumbnail", "pinned",
-    "hf_oauth", "hf_oauth_scopes", "disable_embedding", "startup_duration_timeout", "custom_headers", "preload_from_hub",
+    "title",
+    "emoji",
+    "colorFrom",
+    "colorTo",
+    "sdk",
+    "python_version",
+    "sdk_version",
+    "suggested_hardware",
+    "app_file",
+    "app_port",
+    "base_path",
+    "fullWidth",
+    "header",
+    "short_description",
+    "models",
+    "datasets",
+    "tags",
+    "thumbnail",
+    "pinned",
+    "hf_oauth",
+    "hf_oauth_scopes",
+    "disable_embedding",
+    "startup_duration_timeout",
+    "custom_headers",
+    "preload_from_hub",
     "license",
-}  # fmt: skip
+}
 CODE = ("app", "engine", "visualize")
 
 
@@ -60,8 +83,20 @@ def pins() -> dict[str, str]:
 
 
 def test_front_matter_has_what_a_space_needs_and_nothing_unknown(front) -> None:
-    needed = {"title", "emoji", "colorFrom", "colorTo", "sdk", "sdk_version", "python_version", "app_file", "short_description",
-              "models", "thumbnail", "license"}  # fmt: skip
+    needed = {
+        "title",
+        "emoji",
+        "colorFrom",
+        "colorTo",
+        "sdk",
+        "sdk_version",
+        "python_version",
+        "app_file",
+        "short_description",
+        "models",
+        "thumbnail",
+        "license",
+    }
     assert needed <= front.keys() <= KNOWN
     assert front["sdk"] == "gradio"
     assert {front["colorFrom"], front["colorTo"]} <= COLOURS
@@ -84,12 +119,16 @@ def test_space_runs_a_python_that_is_supported(front) -> None:
 
 
 def test_models_are_those_that_race_unless_the_host_says_otherwise(front) -> None:
-    repos = [source.repo for card in CARDS.values() if not card.research_only for source in card.repos]
+    repos = [
+        source.repo for card in CARDS.values() if not card.research_only for source in card.repos
+    ]
     assert front["models"] == list(dict.fromkeys(repos))
 
 
 def test_thumbnail_is_an_address_of_a_picture_in_the_repository(front) -> None:
-    match = re.fullmatch(r"https://huggingface\.co/spaces/[\w-]+/[\w-]+/resolve/main/(.+)", front["thumbnail"])
+    match = re.fullmatch(
+        r"https://huggingface\.co/spaces/[\w-]+/[\w-]+/resolve/main/(.+)", front["thumbnail"]
+    )
     with Image.open(ROOT / match[1]) as picture:
         assert picture.size == (1200, 630)  # what social networks show
 
@@ -119,7 +158,11 @@ def test_requirements_are_what_the_code_imports() -> None:
     homes = importlib.metadata.packages_distributions()
     third = names - set(sys.stdlib_module_names) - set(CODE) - {"spaces"}
     assert third <= homes.keys()
-    missing = {name for name in third if not {canonicalize_name(home) for home in homes[name]} & requirements().keys()}
+    missing = {
+        name
+        for name in third
+        if not {canonicalize_name(home) for home in homes[name]} & requirements().keys()
+    }
     assert missing <= {"pydantic"}, "gradio and pydantic-settings bring it, and gradio says which"
 
 
@@ -135,14 +178,22 @@ def imports(file: Path) -> Iterator[str]:
 def docker() -> list[tuple[str, str]]:
     """The Dockerfile's instructions, in order."""
     text = re.sub(r"\\\n\s*", "", (ROOT / "Dockerfile").read_text("utf-8"))
-    return [(line.split(" ", 1)[0], line.split(" ", 1)[1]) for line in text.splitlines() if line and not line.startswith("#")]
+    return [
+        (line.split(" ", 1)[0], line.split(" ", 1)[1])
+        for line in text.splitlines()
+        if line and not line.startswith("#")
+    ]
 
 
 def test_docker_copies_what_is_there_and_what_the_page_needs(docker) -> None:
     copied = {source for word, rest in docker if word == "COPY" for source in rest.split()[:-1]}
     assert all((ROOT / source).exists() for source in copied)
     assert {"app.py", *CODE, "static", "weights"} <= copied
-    allowed = {line[1:] for line in (ROOT / ".dockerignore").read_text("utf-8").splitlines() if line.startswith("!")}
+    allowed = {
+        line[1:]
+        for line in (ROOT / ".dockerignore").read_text("utf-8").splitlines()
+        if line.startswith("!")
+    }
     assert allowed == copied
 
 
@@ -151,7 +202,10 @@ def test_docker_runs_as_an_ordinary_user_who_owns_none_of_the_code(docker) -> No
     assert words.index("USER") < words.index("CMD")
     assert max(i for i, word in enumerate(words) if word == "COPY") < words.index("USER")
     user = dict(docker)["USER"]
-    assert any(word == "RUN" and rest.startswith("useradd") and rest.split()[-1] == user for word, rest in docker)
+    assert any(
+        word == "RUN" and rest.startswith("useradd") and rest.split()[-1] == user
+        for word, rest in docker
+    )
     assert "--chown" not in " ".join(rest for _, rest in docker)
 
 
@@ -165,7 +219,9 @@ def test_docker_serves_the_port_that_it_names_and_looks_after(docker, front) -> 
 
 
 @pytest.mark.parametrize(("status", "healthy"), [(200, True), (500, False)])
-def test_health_check_tells_a_page_that_answers_from_one_that_does_not(docker, status, healthy) -> None:
+def test_health_check_tells_a_page_that_answers_from_one_that_does_not(
+    docker, status, healthy
+) -> None:
     class Page(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
             self.send_response(status)

@@ -14,7 +14,8 @@ from engine.settings import Sampling
 
 
 class ToyContext:
-    """`kept` are the tokens made permanent: all that is committed but the newest, which is the next window's root."""
+    """`kept` are the tokens made permanent: all that is committed but the newest, which is the next
+    window's root."""
 
     def __init__(self) -> None:
         self.kept: list[int] | None = None
@@ -26,14 +27,17 @@ class ToyContext:
 
 
 class ToyDrafter:
-    """Drafts from another toy's law: a drafter that knows the committed tokens, but the world wrongly."""
+    """Drafts from another toy's law: a drafter that knows the committed tokens, but the world
+    wrongly."""
 
     def __init__(self, codes: int, seed: int) -> None:
         self.logits = _table(codes, seed)
 
     def extend(self, ctx: ToyContext, rows: Sequence[int], tokens: Tensor) -> Tensor:
         ctx.drafted = [*ctx.kept, int(tokens[-1])]
-        assert ctx.drafted[-len(tokens) :] == tokens.tolist(), "the drafter hears what was committed"
+        assert ctx.drafted[-len(tokens) :] == tokens.tolist(), (
+            "the drafter hears what was committed"
+        )
         return self._law(ctx)
 
     def next(self, ctx: ToyContext, token: Tensor) -> Tensor:
@@ -45,7 +49,8 @@ class ToyDrafter:
 
 
 def _table(codes: int, seed: int) -> Tensor:
-    """Logits [codes + 1, codes + 1, codes] by the last two tokens; index `codes` stands for none, or a forced one."""
+    """Logits [codes + 1, codes + 1, codes] by the last two tokens; index `codes` stands for none,
+    or a forced one."""
     generator = torch.Generator().manual_seed(seed)
     return 1.2 * torch.randn(codes + 1, codes + 1, codes, generator=generator)
 
@@ -56,9 +61,12 @@ def _state(tokens: Sequence[int], codes: int) -> tuple[int, int]:
 
 
 class Toy(ImageModel):
-    """A second-order Markov source over `codes` tokens on a grid; with `forced`, an end-of-line id follows each row."""
+    """A second-order Markov source over `codes` tokens on a grid; with `forced`, an end-of-line id
+    follows each row."""
 
-    def __init__(self, grid: tuple[int, int] = (2, 2), codes: int = 3, *, forced: bool = False, seed: int = 0) -> None:
+    def __init__(
+        self, grid: tuple[int, int] = (2, 2), codes: int = 3, *, forced: bool = False, seed: int = 0
+    ) -> None:
         self.name, self.grid, self.vocab_size = "toy", grid, codes
         self.device = torch.device("cpu")
         self.codebook = torch.randn(codes, 2, generator=torch.Generator().manual_seed(seed + 1))
@@ -71,11 +79,15 @@ class Toy(ImageModel):
     def start(self, prompt: str, guidance: float) -> ToyContext:
         return ToyContext()
 
-    def forward(self, ctx: ToyContext, tokens: Tensor, parents: Sequence[int] | None = None) -> Tensor:
+    def forward(
+        self, ctx: ToyContext, tokens: Tensor, parents: Sequence[int] | None = None
+    ) -> Tensor:
         window = tokens.tolist()
         ctx.paths = [[] if ctx.kept is None else [*ctx.kept, window[0]]]
         for row in range(1, len(window)):
-            ctx.paths.append([*ctx.paths[row - 1 if parents is None else parents[row]], window[row]])
+            ctx.paths.append(
+                [*ctx.paths[row - 1 if parents is None else parents[row]], window[row]]
+            )
         return torch.stack([self.logits[_state(path, self.vocab_size)] for path in ctx.paths])
 
     def keep(self, ctx: ToyContext, rows: Sequence[int]) -> None:
@@ -97,6 +109,10 @@ class Toy(ImageModel):
                 sequence[i] = code
             chance = 1.0
             for i in free:
-                chance *= float(torch.softmax(self.logits[_state(sequence[:i], self.vocab_size)], -1)[sequence[i]])
+                chance *= float(
+                    torch.softmax(self.logits[_state(sequence[:i], self.vocab_size)], -1)[
+                        sequence[i]
+                    ]
+                )
             probabilities[tuple(sequence)] = chance
         return probabilities

@@ -1,8 +1,9 @@
 """Captions: the wordings of a scene, and the tokenizer that reads them (or any other text).
 
-The tokenizer is a byte-level BPE trained on captions, in which every name of a glyph, ground or place is one token: an
-embedding per glyph is learnt in far fewer steps than a conjunction of words. Some training captions shorten a name to
-its last word ("apple", "clouds"), so that plain words mean something too.
+The tokenizer is a byte-level BPE trained on captions, in which every name of a glyph, ground or
+place is one token: an embedding per glyph is learnt in far fewer steps than a conjunction of words.
+Some training captions shorten a name to its last word ("apple", "clouds"), so that plain words mean
+something too.
 """
 
 from __future__ import annotations
@@ -11,7 +12,16 @@ import json
 from pathlib import Path
 
 import numpy as np
-from tokenizers import AddedToken, Regex, Tokenizer, decoders, models, normalizers, pre_tokenizers, trainers
+from tokenizers import (
+    AddedToken,
+    Regex,
+    Tokenizer,
+    decoders,
+    models,
+    normalizers,
+    pre_tokenizers,
+    trainers,
+)
 
 from train.scenes import Words, vocabulary, words
 
@@ -28,8 +38,8 @@ def shorten(name: str, rng: np.random.Generator, taken: tuple[str, ...]) -> str:
 
 
 def wording(what: Words, rng: np.random.Generator) -> str:
-    """One of the ways to ask for a scene. Without a place the glyph stands at the centre; one time in sixteen the
-    ground goes unsaid too."""
+    """One of the ways to ask for a scene. Without a place the glyph stands at the centre; one time
+    in sixteen the ground goes unsaid too."""
     glyphs, grounds, _ = vocabulary()
     glyph, ground = shorten(what.glyph, rng, glyphs), shorten(what.ground, rng, grounds)
     article = ("", "", "a ", "the ")[rng.integers(4)]
@@ -44,7 +54,8 @@ def wording(what: Words, rng: np.random.Generator) -> str:
 
 
 def build(captions: int = 60_000, seed: int = 0) -> Tokenizer:
-    """Trains the tokenizer on `captions` wordings. Its answers are always exactly CAPTION ids, padded on the left."""
+    """Trains the tokenizer on `captions` wordings. Its answers are always exactly CAPTION ids,
+    padded on the left."""
     rng = np.random.default_rng((seed, 1))
     tokenizer = Tokenizer(models.BPE())
     tokenizer.normalizer = normalizers.Sequence(
@@ -64,10 +75,14 @@ def build(captions: int = 60_000, seed: int = 0) -> Tokenizer:
         initial_alphabet=sorted(pre_tokenizers.ByteLevel.alphabet()),
         show_progress=False,
     )
-    names = sorted({part for kind in vocabulary() for name in kind for part in (name, name.split()[-1])})
+    names = sorted(
+        {part for kind in vocabulary() for name in kind for part in (name, name.split()[-1])}
+    )
     texts = (wording(words(rng, held_out=False), rng) for _ in range(captions))
     tokenizer.train_from_iterator([*names, *texts], trainer)
-    tokenizer.add_tokens([AddedToken(name, single_word=True, lstrip=True, normalized=True) for name in names])
+    tokenizer.add_tokens(
+        [AddedToken(name, single_word=True, lstrip=True, normalized=True) for name in names]
+    )
     tokenizer.enable_padding(direction="left", pad_id=PAD, pad_token=PAD_TEXT, length=CAPTION)
     tokenizer.enable_truncation(CAPTION)
     return tokenizer

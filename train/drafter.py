@@ -1,8 +1,9 @@
 """Stage 3: the EAGLE drafter of the frozen target. `python -m train.drafter --minutes 10`
 
-Loss: cross-entropy of the drafter's law to the target's, both through the target's own head, plus a smooth L1 between
-the hidden states (EAGLE, arXiv 2401.15077, which weights the two 0.1 to 1; here the law is what drafts are judged by).
-It learns on scenes like the target's, dropped captions included, since guidance drafts with both rows.
+Loss: cross-entropy of the drafter's law to the target's, both through the target's own head, plus a
+smooth L1 between the hidden states (EAGLE, arXiv 2401.15077, which weights the two 0.1 to 1; here
+the law is what drafts are judged by). It learns on scenes like the target's, dropped captions
+included, since guidance drafts with both rows.
 """
 
 from __future__ import annotations
@@ -17,25 +18,31 @@ from torch import Tensor
 from engine.models.embedded_networks import EmbeddedDrafter, EmbeddedTarget
 from train.captions import CAPTION, load
 from train.loop import DEVICE, train
-from train.target import examples, inputs, load_target, load_vq, save_half
+from train.target import examples, inputs, load_target, save_half
+from train.tokenizer import load_vq
 
 FEATURES = 0.2  # weight of the smooth L1
 
 
 def draft(drafter: EmbeddedDrafter, embedded: Tensor, hidden: Tensor) -> Tensor:
-    """Drafted hidden states of slots 1.., from the target's inputs and hidden states of slots 0..: [B, L - 1, D]."""
-    slots = torch.arange(1, embedded.shape[1], device=embedded.device)[None].expand(embedded.shape[0], -1)
+    """Drafted hidden states of slots 1.., from the target's inputs and hidden states of slots 0..:
+    [B, L - 1, D]."""
+    slots = torch.arange(1, embedded.shape[1], device=embedded.device)[None].expand(
+        embedded.shape[0], -1
+    )
     return drafter(torch.cat([embedded[:, 1:], hidden[:, :-1]], -1), slots)
 
 
 def overlap(draft_logits: Tensor, target_logits: Tensor) -> Tensor:
-    """Mean over rows of 1 - TV: how often lossless verification would keep a draft, no guidance, temperature 1."""
+    """Mean over rows of 1 - TV: how often lossless verification would keep a draft, no guidance,
+    temperature 1."""
     return torch.minimum(draft_logits.softmax(-1), target_logits.softmax(-1)).sum(-1).mean()
 
 
 def rows(drafter: EmbeddedDrafter, target: EmbeddedTarget, embedded: Tensor) -> tuple[Tensor, ...]:
-    """Drafted and true hidden states, drafted and true logits of the rows that predict image tokens 1..255: the first
-    image token is never drafted, since its row needs a hidden state that only the target's prefill gives."""
+    """Drafted and true hidden states, drafted and true logits of the rows that predict image tokens
+    1..255: the first image token is never drafted, since its row needs a hidden state that only the
+    target's prefill gives."""
     with torch.autocast(DEVICE.type, torch.bfloat16):
         with torch.no_grad():
             hidden = target.model(inputs_embeds=embedded, use_cache=False).last_hidden_state
@@ -46,8 +53,16 @@ def rows(drafter: EmbeddedDrafter, target: EmbeddedTarget, embedded: Tensor) -> 
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--minutes", type=float, default=10, help="training time over all runs together")
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument(
+        "--minutes",
+        type=float,
+        default=10,
+        help="with the learning rate held, over all runs together",
+    )
+    parser.add_argument("--fall", type=float, default=0, help="minutes in which it then falls")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--runs", type=Path, default=Path("runs"), help="where checkpoints go")
     parser.add_argument("--weights", type=Path, default=Path("weights"))
@@ -61,7 +76,7 @@ def main() -> None:
     for layer in (*target.model.layers, drafter.layer):
         layer.compile()
 
-    def loss_of(step: int, progress: float) -> tuple[Tensor, dict[str, float]]:
+    def loss_of(step: int, fallen: float) -> tuple[Tensor, dict[str, float]]:
         some = examples(vq, tokenizer, args.seed + 100, step)
         drawn, hidden, logits, wanted = rows(drafter, target, inputs(target, some))
         law = F.cross_entropy(logits.flatten(0, 1), wanted.flatten(0, 1).softmax(-1))
@@ -73,7 +88,10 @@ def main() -> None:
         with torch.no_grad():
             some = examples(vq, tokenizer, 1, 0, held_out=True)
             _, _, logits, wanted = rows(drafter, target, inputs(target, some))
-            print(f"\nheld out: drafts overlap the target's law by {overlap(logits, wanted).item():.3f}")
+            print(
+                "\nheld out: drafts overlap the target's law by"
+                f" {overlap(logits, wanted).item():.3f}"
+            )
 
     matrices = [p for p in drafter.parameters() if p.ndim == 2]
     rest = [p for p in drafter.parameters() if p.ndim != 2]
@@ -81,7 +99,17 @@ def main() -> None:
         torch.optim.Muon(matrices, lr=3e-3, weight_decay=0.01, adjust_lr_fn="match_rms_adamw"),
         torch.optim.AdamW(rest, lr=1e-3, weight_decay=0.0, betas=(0.9, 0.98)),
     ]
-    train("drafter", drafter, optimizers, loss_of, minutes=args.minutes, folder=args.runs, save=save, every=240)
+    train(
+        "drafter",
+        drafter,
+        optimizers,
+        loss_of,
+        minutes=args.minutes,
+        fall=args.fall,
+        folder=args.runs,
+        save=save,
+        every=240,
+    )
 
 
 if __name__ == "__main__":

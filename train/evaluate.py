@@ -1,8 +1,9 @@
-"""Stage 4: how good the embedded model is. `python -m train.evaluate`, after `python -m train.evaluate --choose`
+"""Stage 4: how good the embedded model is. `python -m train.evaluate`, after `python -m
+train.evaluate --choose`
 
-Writes `weights/evaluation.json` and the contact sheet `weights/samples.png`. `--choose` instead compares guidance scales
-and top-k on captions of another stream and keeps the best as "sampling" in `weights/world.json`. weights/README.md says
-what each figure means.
+Writes `weights/evaluation.json` and the contact sheet `weights/samples.png`. `--choose` instead
+compares guidance scales and top-k on captions of another stream and keeps the best as "sampling" in
+`weights/world.json`. weights/README.md says what each figure means.
 """
 
 from __future__ import annotations
@@ -25,21 +26,34 @@ from train.judge import GroundJudge, is_nearest
 from train.loop import DEVICE
 from train.sample import draw_codes, law, pictures
 from train.scenes import COLOURS, SIZE, Words, scene, vocabulary
-from train.target import examples, held_out_nats, inputs, load_target, load_vq
-from train.tokenizer import psnr
+from train.target import examples, held_out_nats, inputs, load_target
+from train.tokenizer import load_vq, psnr
 
 TEST, CHOICE = 7, 8  # streams of scenes
-GRID = [Sampling(guidance=guidance, top_k=top_k) for guidance in (1.5, 2.0, 3.0) for top_k in (100, 256)]
+GRID = [
+    Sampling(guidance=guidance, top_k=top_k) for guidance in (1.5, 2.0, 3.0) for top_k in (100, 256)
+]
 
 
 def kind(ground: str) -> str:
     """What sort of ground a name means: plain, gradient, clouds, texture, stripes or stars."""
     last = ground.split()[-1]
-    return "plain" if ground in COLOURS else last if last in ("gradient", "clouds", "stripes", "stars") else "texture"
+    return (
+        "plain"
+        if ground in COLOURS
+        else last
+        if last in ("gradient", "clouds", "stripes", "stars")
+        else "texture"
+    )
 
 
 def sampled(
-    target: EmbeddedTarget, vq: EmbeddedVQ, tokenizer: Tokenizer, asked: list[Words], sampling: Sampling, seed: int
+    target: EmbeddedTarget,
+    vq: EmbeddedVQ,
+    tokenizer: Tokenizer,
+    asked: list[Words],
+    sampling: Sampling,
+    seed: int,
 ) -> np.ndarray:
     """A picture for each canonical caption, uint8 [N, 128, 128, 3]."""
     ids = [encoding.ids for encoding in tokenizer.encode_batch([what.caption() for what in asked])]
@@ -49,29 +63,40 @@ def sampled(
 
 
 def judged(judge: GroundJudge, shown: np.ndarray, asked: list[Words]) -> dict[str, float]:
-    """Shares of pictures nearest to the right glyph, among 100 and among all, and of right grounds."""
+    """Shares of pictures nearest to the right glyph, among 100 and among all, and of right
+    grounds."""
     rng, every = np.random.default_rng(0), len(vocabulary()[0])
     pairs = list(zip(shown, asked, strict=True))
     return {
         "glyph_of_100": float(np.mean([is_nearest(picture, what, rng) for picture, what in pairs])),
-        "glyph_of_all": float(np.mean([is_nearest(picture, what, rng, every) for picture, what in pairs])),
-        "ground": float(np.mean([judge.ground(picture, what.place) == what.ground for picture, what in pairs])),
+        "glyph_of_all": float(
+            np.mean([is_nearest(picture, what, rng, every) for picture, what in pairs])
+        ),
+        "ground": float(
+            np.mean([judge.ground(picture, what.place) == what.ground for picture, what in pairs])
+        ),
     }
 
 
 @torch.inference_mode()
 def top1_quantiles(
-    target: EmbeddedTarget, vq: EmbeddedVQ, tokenizer: Tokenizer, sampling: Sampling, batches: int = 4
+    target: EmbeddedTarget,
+    vq: EmbeddedVQ,
+    tokenizer: Tokenizer,
+    sampling: Sampling,
+    batches: int = 4,
 ) -> dict[str, list[float]]:
-    """The 5th, 25th, 50th, 75th and 95th percentile of top-1 of p (as sampled) on real held-out scenes, by what the
-    token shows."""
+    """The 5th, 25th, 50th, 75th and 95th percentile of top-1 of p (as sampled) on real held-out
+    scenes, by what the token shows."""
     found: dict[str, list[np.ndarray]] = {}
     for step in range(batches):
         some = examples(vq, tokenizer, TEST, step, held_out=True)
         codes = some.codes.repeat(2, 1)
         captions = torch.cat([some.captions, torch.zeros_like(some.captions)])
         both = type(some)(captions, codes, some.glyph, some.dropped)
-        logits = target.lm_head(target.model(inputs_embeds=inputs(target, both)).last_hidden_state[:, CAPTION:])
+        logits = target.lm_head(
+            target.model(inputs_embeds=inputs(target, both)).last_hidden_state[:, CAPTION:]
+        )
         conditional, unconditional = logits.float().chunk(2)
         top1 = law(conditional, unconditional, sampling).amax(-1).cpu()
         for i, (row, glyph) in enumerate(zip(top1, some.glyph.cpu(), strict=True)):
@@ -79,7 +104,10 @@ def top1_quantiles(
             found.setdefault("glyph", []).append(row[glyph].numpy())
             found.setdefault(kind(what.ground), []).append(row[~glyph].numpy())
     quantiles = (0.05, 0.25, 0.5, 0.75, 0.95)
-    return {name: np.quantile(np.concatenate(rows), quantiles).round(4).tolist() for name, rows in found.items()}
+    return {
+        name: np.quantile(np.concatenate(rows), quantiles).round(4).tolist()
+        for name, rows in found.items()
+    }
 
 
 def sheet(shown: np.ndarray, columns: int = 8) -> Image.Image:
@@ -90,7 +118,9 @@ def sheet(shown: np.ndarray, columns: int = 8) -> Image.Image:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--choose", action="store_true", help="choose guidance and top-k instead")
     parser.add_argument("--captions", type=int, default=200)
     parser.add_argument("--weights", type=Path, default=Path("weights"))
@@ -105,12 +135,19 @@ def main() -> None:
         found = []
         for sampling in GRID:
             figures = judged(judge, sampled(target, vq, tokenizer, asked, sampling, 0), asked)
-            found.append((figures["glyph_of_100"] + figures["glyph_of_all"] + figures["ground"], sampling))
+            found.append(
+                (figures["glyph_of_100"] + figures["glyph_of_all"] + figures["ground"], sampling)
+            )
             print(sampling, figures, flush=True)
-        # The mildest guidance and the largest top-k within two hundredths of the best: nearest to the model's own law.
+        # The mildest guidance and the largest top-k within two hundredths of the best: nearest to
+        # the model's own law.
         best = max(score for score, _ in found) - 0.06
-        chosen = min((s for score, s in found if score >= best), key=lambda s: (s.guidance, -s.top_k))
-        file.write_text(json.dumps(world | {"sampling": asdict(chosen)}, indent=1, ensure_ascii=False) + "\n")
+        chosen = min(
+            (s for score, s in found if score >= best), key=lambda s: (s.guidance, -s.top_k)
+        )
+        file.write_text(
+            json.dumps(world | {"sampling": asdict(chosen)}, indent=1, ensure_ascii=False) + "\n"
+        )
         print("chosen:", chosen)
         return
 

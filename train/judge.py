@@ -1,5 +1,5 @@
-"""Judges: which of many glyphs a picture shows, and which ground. Both see pixels only, averaged over 4 x 4 squares, so
-that neither the tokenizer's blur nor a texture's grain decides.
+"""Judges: which of many glyphs a picture shows, and which ground. Both see pixels only, averaged
+over 4 x 4 squares, so that neither the tokenizer's blur nor a texture's grain decides.
 """
 
 from __future__ import annotations
@@ -18,7 +18,9 @@ POOL = 4
 def pooled(picture: np.ndarray) -> np.ndarray:
     """Means of 4 x 4 squares: [H, W, C] to [H / 4, W / 4, C]."""
     height, width, channels = picture.shape
-    return picture.reshape(height // POOL, POOL, width // POOL, POOL, channels).mean((1, 3), dtype=np.float32)
+    return picture.reshape(height // POOL, POOL, width // POOL, POOL, channels).mean(
+        (1, 3), dtype=np.float32
+    )
 
 
 def outside(place: str) -> np.ndarray:
@@ -38,8 +40,9 @@ def small_glyph(name: str) -> np.ndarray:
 def glyph_distances(picture: np.ndarray, place: str, names: list[str]) -> np.ndarray:
     """Distance of the picture, uint8 [128, 128, 3], to each named glyph standing at `place`.
 
-    The glyph is laid over the picture's own ground, of which only what lies outside the square is used: the mean colour
-    of each row. The distance is the root mean square difference over the whole square, 20 x 20 cells, colours in 0..1.
+    The glyph is laid over the picture's own ground, of which only what lies outside the square is
+    used: the mean colour of each row. The distance is the root mean square difference over the
+    whole square, 20 x 20 cells, colours in 0..1.
     """
     cells, free = pooled(picture / np.float32(255)), outside(place)
     ground = (cells * free[..., None]).sum(1) / free.sum(1)[:, None]
@@ -52,7 +55,9 @@ def glyph_distances(picture: np.ndarray, place: str, names: list[str]) -> np.nda
     return np.sqrt(np.square(laid - shown).mean((1, 2, 3)))
 
 
-def is_nearest(picture: np.ndarray, what: Words, rng: np.random.Generator, candidates: int = 100) -> bool:
+def is_nearest(
+    picture: np.ndarray, what: Words, rng: np.random.Generator, candidates: int = 100
+) -> bool:
     """Whether the right glyph is the nearest of `candidates`: itself and others drawn at random."""
     others = [name for name in vocabulary()[0] if name != what.glyph]
     names = [what.glyph, *rng.choice(others, candidates - 1, replace=False)]
@@ -60,9 +65,9 @@ def is_nearest(picture: np.ndarray, what: Words, rng: np.random.Generator, candi
 
 
 def ground_features(picture: np.ndarray, place: str) -> np.ndarray:
-    """What the ground outside the glyph's square looks like, 44 numbers: mean colour of eight bands of rows, the 10th,
-    50th and 90th percentile of each colour, its spread within rows and within columns, and mean steps between
-    neighbours and neighbours but three, across and down."""
+    """What the ground outside the glyph's square looks like, 44 numbers: mean colour of eight bands
+    of rows, the 10th, 50th and 90th percentile of each colour, its spread within rows and within
+    columns, and mean steps between neighbours and neighbours but three, across and down."""
     cells, free = pooled(picture / np.float32(255)), outside(place)
     bands = [cells[r : r + 4][free[r : r + 4]].mean(0) for r in range(0, 32, 4)]
     percentiles = np.percentile(cells[free], (10, 50, 90), axis=0)
@@ -76,7 +81,9 @@ def ground_features(picture: np.ndarray, place: str) -> np.ndarray:
         across = free[:, shift:] & free[:, :-shift], np.abs(cells[:, shift:] - cells[:, :-shift])
         down = free[shift:] & free[:-shift], np.abs(cells[shift:] - cells[:-shift])
         steps += [move[both].mean() for both, move in (across, down)]
-    return np.concatenate([*bands, *percentiles, *spreads, steps, [np.ptp(np.stack(bands), 0).mean()]])
+    return np.concatenate(
+        [*bands, *percentiles, *spreads, steps, [np.ptp(np.stack(bands), 0).mean()]]
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,12 +101,16 @@ class GroundJudge:
         rows = []
         for ground in grounds:
             for _ in range(scenes):
-                what = Words(names[rng.integers(len(names))], ground, places[rng.integers(len(places))])
+                what = Words(
+                    names[rng.integers(len(names))], ground, places[rng.integers(len(places))]
+                )
                 rows.append(ground_features(render(what, rng), what.place))
         features = np.stack(rows).reshape(len(grounds), scenes, -1)
         return cls(features.mean(1), features.std(1).mean(0) + 0.01)
 
     def ground(self, picture: np.ndarray, place: str) -> str:
         """The ground the picture, uint8 [128, 128, 3], seems to have."""
-        distances = np.square((ground_features(picture, place) - self.centroids) / self.spread).sum(1)
+        distances = np.square((ground_features(picture, place) - self.centroids) / self.spread).sum(
+            1
+        )
         return vocabulary()[1][int(distances.argmin())]

@@ -1,12 +1,14 @@
-"""The training loop every stage shares: a time budget, a progress bar, checkpoints, and resuming where it stopped.
+"""The training loop every stage shares: a progress bar, checkpoints, and resuming where it stopped.
 
-The schedule follows the clock, not a step count: learning rates warm up, hold and fall to nothing just as the budget
-ends, so a stage always finishes, on whatever machine it runs.
+The learning rate warms up, holds for as long as the stage runs, and falls when asked to: a run
+whose length nobody knows in advance can then end well at any time. The fall has a checkpoint of its
+own, so that the held run can go on after it.
 """
 
 from __future__ import annotations
 
 import os
+import signal
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -18,10 +20,10 @@ from tqdm import tqdm
 DEVICE = torch.device("cuda" if torch.cuda.is_available() else "cpu")
 
 
-def rate(progress: float, step: int, *, warmup: int = 100, fall_from: float = 0.35) -> float:
-    """Share of the peak learning rate: linear warm-up, constant, then linear down to a fiftieth."""
-    falling = 1 - 0.98 * max(0.0, (progress - fall_from) / (1 - fall_from))
-    return min(1.0, (step + 1) / warmup) * falling
+def rate(step: int, fallen: float, *, warmup: int = 100) -> float:
+    """Share of the peak learning rate: linear warm-up, constant, then with `fallen` from 0 to 1
+    linear to a fiftieth."""
+    return min(1.0, (step + 1) / warmup) * (1 - 0.98 * fallen)
 
 
 def train(
@@ -31,27 +33,39 @@ def train(
     loss_of: Callable[[int, float], tuple[torch.Tensor, dict[str, float]]],
     *,
     minutes: float,
+    fall: float,
     folder: Path,
     save: Callable[[], None],
     every: float = 120.0,
 ) -> None:
-    """Runs `loss_of(step, progress)` until `minutes` of training, over all runs together, are used up.
+    """Runs `loss_of(step, fallen)` until `minutes` of training, over all runs together, are used
+    up, or until SIGTERM; then, with `fall`, for that many minutes more while the learning rate
+    falls. A `fall` alone (minutes 0) begins at once.
 
-    Checkpoints go to `folder/NAME.pt` every `every` seconds and at the end; `save()` then writes the weights.
+    Checkpoints go to `folder/NAME.pt`, those of a fall to `folder/NAME-fall.pt`, every `every`
+    seconds and at the end; `save()` then writes the weights.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    file = folder / f"{name}.pt"
-    step, used = 0, 0.0
-    if file.exists():
+    held, falling = folder / f"{name}.pt", folder / f"{name}-fall.pt"
+    step, used, fell = 0, 0.0, 0.0
+    if (file := falling if fall and falling.exists() else held).exists():
         kept = torch.load(file, map_location=DEVICE, weights_only=True)
         module.load_state_dict(kept["module"])
         for optimizer, state in zip(optimizers, kept["optimizers"], strict=True):
             optimizer.load_state_dict(state)
-        step, used = kept["step"], kept["used"]
-        tqdm.write(f"{name}: resumed at step {step:,}, {used / 60:.1f} of {minutes:g} minutes used")
+        step, used, fell = kept["step"], kept["used"], kept["fell"]
+        tqdm.write(
+            f"{name}: resumed at step {step:,}, after {used / 60:.1f} minutes held and"
+            f" {fell / 60:.1f} falling"
+        )
     for optimizer in optimizers:
         for group in optimizer.param_groups:
             group.setdefault("peak", group["lr"])
+    ended = False
+
+    def end(*_: object) -> None:
+        nonlocal ended
+        ended = True
 
     def checkpoint() -> None:
         state = {
@@ -59,20 +73,23 @@ def train(
             "optimizers": [optimizer.state_dict() for optimizer in optimizers],
             "step": step,
             "used": used,
+            "fell": fell,
         }
+        file = falling if fell else held
         torch.save(state, file.with_suffix(".tmp"))
         os.replace(file.with_suffix(".tmp"), file)
         save()
 
-    bar = tqdm(total=round(minutes * 60), initial=round(used), unit="s", desc=name, mininterval=5, smoothing=0.05)
+    before = signal.signal(signal.SIGTERM, end)
+    bar = tqdm(unit="s", desc=name, mininterval=5, initial=round(used + fell))
     last_save, smooth = time.monotonic(), {}
-    while used < minutes * 60:
+    while not ended and (used < minutes * 60 or fell < fall * 60):
         start = time.monotonic()
-        scale = rate(used / (minutes * 60), step)
+        fallen = fell / (fall * 60) if fall and used >= minutes * 60 else 0.0
         for optimizer in optimizers:
             for group in optimizer.param_groups:
-                group["lr"] = group["peak"] * scale
-        loss, figures = loss_of(step, used / (minutes * 60))
+                group["lr"] = group["peak"] * rate(step, fallen)
+        loss, figures = loss_of(step, fallen)
         for optimizer in optimizers:
             optimizer.zero_grad(set_to_none=True)
         loss.backward()
@@ -83,12 +100,18 @@ def train(
         for key, value in figures.items():
             smooth[key] = value if key not in smooth else 0.98 * smooth[key] + 0.02 * value
         now = time.monotonic()
-        bar.update(round(used + now - start) - round(used))
-        used += now - start
+        bar.update(round(used + fell + now - start) - round(used + fell))
+        if used < minutes * 60:
+            used += now - start
+        else:
+            fell += now - start
         if step % 20 == 0:
-            bar.set_postfix(step=step, **{key: f"{value:.3f}" for key, value in smooth.items()}, refresh=False)
+            bar.set_postfix(
+                step=step, **{key: f"{value:.3f}" for key, value in smooth.items()}, refresh=False
+            )
         if now - last_save > every:
             checkpoint()
             last_save = now
     checkpoint()
     bar.close()
+    signal.signal(signal.SIGTERM, before)

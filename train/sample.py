@@ -1,4 +1,5 @@
-"""Pictures by vanilla AR, many at a time, for the evaluation alone: the decoders that race live in `engine/`."""
+"""Pictures by vanilla AR, many at a time, for the evaluation alone: the decoders that race live in
+`engine/`."""
 
 from __future__ import annotations
 
@@ -7,17 +8,18 @@ import torch
 from torch import Tensor
 from transformers import DynamicCache
 
-from engine.laws import process
+from engine.distributions import logits_to_probs
 from engine.models.body import guide
 from engine.models.embedded_networks import EmbeddedTarget, EmbeddedVQ
 from engine.settings import Sampling
 
 
 def law(conditional: Tensor, unconditional: Tensor, sampling: Sampling) -> Tensor:
-    """Two rows of logits [..., V] to one row of probabilities, by the path that every lane's laws take."""
+    """Two rows of logits [..., V] to one row of probabilities, by the path that every lane's laws
+    take."""
     logits = guide(torch.stack([conditional, unconditional]), sampling.guidance).flatten(0, -2)
     free = torch.zeros(len(logits), dtype=torch.bool, device=logits.device)
-    return process(logits, sampling, free).view_as(conditional)
+    return logits_to_probs(logits, sampling, free).view_as(conditional)
 
 
 @torch.inference_mode()
@@ -31,11 +33,17 @@ def draw_codes(target: EmbeddedTarget, captions: Tensor, sampling: Sampling, see
     codes = []
     for position in range(target.config.image_tokens):
         with torch.autocast(captions.device.type, torch.bfloat16):
-            out = target.model(inputs_embeds=embedded, position_ids=slots, past_key_values=cache, use_cache=True)
+            out = target.model(
+                inputs_embeds=embedded, position_ids=slots, past_key_values=cache, use_cache=True
+            )
             logits = target.lm_head(out.last_hidden_state[:, -1])
         conditional, unconditional = logits.float().split(count)
-        codes.append(torch.multinomial(law(conditional, unconditional, sampling), 1, generator=noise))
-        embedded = target.embed_codes(codes[-1].repeat(2, 1), torch.tensor([position], device=captions.device))
+        codes.append(
+            torch.multinomial(law(conditional, unconditional, sampling), 1, generator=noise)
+        )
+        embedded = target.embed_codes(
+            codes[-1].repeat(2, 1), torch.tensor([position], device=captions.device)
+        )
         slots = torch.tensor([[first + position]], device=captions.device)
     return torch.cat(codes, 1)
 

@@ -1,7 +1,9 @@
-"""Scenes: a glyph at one of nine places on a ground, with a caption that says so; 128 x 128 pixels, made on the fly.
+"""Scenes: a glyph at one of nine places on a ground, with a caption that says so; 128 x 128 pixels,
+made on the fly.
 
-Glyphs keep one size and move by whole tokens (8 pixels), so that a glyph keeps its codes wherever it stands: a trial
-showed that nothing matters more for a small model. A scene is a pure function of (seed, index).
+Glyphs keep one size and move by whole tokens (8 pixels), so that a glyph keeps its codes wherever
+it stands: a trial showed that nothing matters more for a small model. A scene is a pure function of
+(seed, index).
 
 `python -m train.scenes OUT.png` draws a contact sheet.
 """
@@ -21,9 +23,9 @@ from train.glyphs import SIDE, glyphs
 
 SIZE = 128
 PLACES = {
-    "top left": (0, 0), "top": (0, 24), "top right": (0, 48),
-    "left": (24, 0), "centre": (24, 24), "right": (24, 48),
-    "bottom left": (48, 0), "bottom": (48, 24), "bottom right": (48, 48),
+    "top left": (0, 0), "top": (0, 16), "top right": (0, 32),
+    "left": (16, 0), "centre": (16, 16), "right": (16, 32),
+    "bottom left": (32, 0), "bottom": (32, 16), "bottom right": (32, 32),
 }  # fmt: skip
 
 COLOURS = {
@@ -40,7 +42,8 @@ def _colour(rgb: tuple[int, int, int]) -> np.ndarray:
 
 
 def _noise(rng: np.random.Generator, across: float, down: float) -> np.ndarray:
-    """Smooth noise [SIZE, SIZE], mean 0, standard deviation about 1, whose features are `across` x `down` pixels."""
+    """Smooth noise [SIZE, SIZE], mean 0, standard deviation about 1, whose features are `across` x
+    `down` pixels."""
     rows, columns = (int(SIZE / d) + 4 for d in (down, across))
     coarse = Image.fromarray(rng.standard_normal((rows, columns)).astype(np.float32))
     wide = (int(columns * across), int(rows * down))
@@ -64,27 +67,44 @@ def _gradient(top: tuple[int, int, int], bottom: tuple[int, int, int]) -> Ground
 
 
 def _clouds(low: tuple[int, int, int], high: tuple[int, int, int]) -> Ground:
-    return lambda rng: _mix(0.45 + 0.3 * _noise(rng, 34, 26) + 0.12 * _noise(rng, 14, 11), low, high)
+    return lambda rng: _mix(
+        0.45 + 0.3 * _noise(rng, 34, 26) + 0.12 * _noise(rng, 14, 11), low, high
+    )
 
 
-def _texture(low: tuple[int, int, int], high: tuple[int, int, int], across: float, down: float) -> Ground:
+def _texture(
+    low: tuple[int, int, int], high: tuple[int, int, int], across: float, down: float
+) -> Ground:
     """Two scales of noise: neighbouring tokens depend on each other, and no token is certain."""
+
     def ground(rng: np.random.Generator) -> np.ndarray:
-        return _mix(0.5 + 0.22 * _noise(rng, across, down) + 0.14 * _noise(rng, 3 * across, 3 * down), low, high)
+        return _mix(
+            0.5 + 0.22 * _noise(rng, across, down) + 0.14 * _noise(rng, 3 * across, 3 * down),
+            low,
+            high,
+        )
+
     return ground
 
 
 def _stripes(low: tuple[int, int, int], high: tuple[int, int, int]) -> Ground:
-    """Soft stripes, upright, level or slanted, of random phase: uncertain at first, then nearly certain."""
+    """Soft stripes, upright, level or slanted, of random phase: uncertain at first, then nearly
+    certain."""
+
     def ground(rng: np.random.Generator) -> np.ndarray:
         y, x = np.mgrid[:SIZE, :SIZE].astype(np.float32)
         along = (x, y, (x + y) / 2)[rng.integers(3)] / 32 + rng.integers(4) / 4
         return _mix(0.5 + 0.8 * np.sin(2 * np.pi * along), low, high)
+
     return ground
 
 
 def _stars(rng: np.random.Generator) -> np.ndarray:
-    sky = _mix(np.linspace(0, 1, SIZE, dtype=np.float32)[:, None].repeat(SIZE, 1), (14, 18, 52), (44, 40, 96)).copy()
+    sky = _mix(
+        np.linspace(0, 1, SIZE, dtype=np.float32)[:, None].repeat(SIZE, 1),
+        (14, 18, 52),
+        (44, 40, 96),
+    ).copy()
     for row, column in rng.integers(0, SIZE // 8, (26, 2)) * 8 + 3:
         sky[row : row + 2, column : column + 2] = _colour((250, 246, 214))
     return sky
@@ -139,7 +159,8 @@ def vocabulary() -> tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]:
 
 
 def words(rng: np.random.Generator, *, held_out: bool) -> Words:
-    """A random triple; half of all scenes have their glyph at the centre, where captions without a place put it."""
+    """A random triple; half of all scenes have their glyph at the centre, where captions without a
+    place put it."""
     names, grounds, places = vocabulary()
     while True:
         place = "centre" if rng.random() < 0.5 else places[rng.integers(len(places))]
@@ -160,7 +181,8 @@ def render(what: Words, rng: np.random.Generator) -> np.ndarray:
 
 
 def scene(seed: int, index: int, *, held_out: bool = False) -> tuple[Words, np.ndarray]:
-    """Scene number `index` of stream `seed`: what it shows, and its pixels uint8 [SIZE, SIZE, 3]."""
+    """Scene number `index` of stream `seed`: what it shows, and its pixels uint8 [SIZE, SIZE,
+    3]."""
     rng = np.random.default_rng((seed, index, held_out))
     what = words(rng, held_out=held_out)
     return what, render(what, rng)
@@ -179,7 +201,9 @@ def main() -> None:
         sheet.paste(Image.fromarray(pixels), (i % args.columns * SIZE, i // args.columns * SIZE))
         print(what.caption())
     sheet.save(args.out)
-    print(f"{len(vocabulary()[0])} glyphs, {len(GROUNDS)} grounds, {len(PLACES)} places -> {args.out}")
+    print(
+        f"{len(vocabulary()[0])} glyphs, {len(GROUNDS)} grounds, {len(PLACES)} places -> {args.out}"
+    )
 
 
 if __name__ == "__main__":

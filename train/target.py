@@ -1,10 +1,12 @@
 """Stage 2: the target, a small Llama over image codes. `python -m train.target --minutes 85`
 
-Cross-entropy over the 256 image tokens. Tokens under the glyph count three times, because most of a textured ground is
-noise that nobody can predict; the weight depends on caption and position alone, so the best answer at each is still the
-true law. Where the caption is dropped (one scene in ten, for guidance) all tokens count alike, for the same reason.
+Cross-entropy over the 256 image tokens. Tokens under the glyph count three times, because most of a
+textured ground is noise that nobody can predict; the weight depends on caption and position alone,
+so the best answer at each is still the true law. Where the caption is dropped (one scene in ten,
+for guidance) all tokens count alike, for the same reason.
 
-A longer `--minutes` continues from the checkpoint; `--warm` starts from the saved weights where that is gone.
+A longer `--minutes` continues from the checkpoint; `--warm` starts from the saved weights where
+that is gone.
 """
 
 from __future__ import annotations
@@ -24,15 +26,16 @@ from train.captions import CAPTION, load, save_world, wording
 from train.glyphs import SIDE
 from train.loop import DEVICE, train
 from train.scenes import PLACES, SIZE, scene
+from train.tokenizer import load_vq
 
-BATCH, DROPOUT, GLYPH_WEIGHT = 32, 0.1, 3.0
+BATCH, DROPOUT, GLYPH_WEIGHT = 16, 0.1, 3.0
 PATCH, GRID = 8, SIZE // 8
 
 
 @dataclass(frozen=True, slots=True)
 class Examples:
-    """Captions [B, CAPTION], codes [B, 256], which tokens the glyph's square covers [B, 256], and which captions were
-    dropped [B]."""
+    """Captions [B, CAPTION], codes [B, 256], which tokens the glyph's square covers [B, 256], and
+    which captions were dropped [B]."""
 
     captions: Tensor
     codes: Tensor
@@ -48,18 +51,15 @@ def box(place: str) -> Tensor:
     return inside.flatten()
 
 
-def load_vq(folder: Path) -> EmbeddedVQ:
-    """The frozen tokenizer, on the device, in float32."""
-    return EmbeddedVQ.from_pretrained(folder, dtype=torch.float32).to(DEVICE).eval().requires_grad_(False)
-
-
 def load_target(folder: Path) -> EmbeddedTarget:
     """The trained target, on the device, in float32."""
     return EmbeddedTarget.from_pretrained(folder, dtype=torch.float32).to(DEVICE)
 
 
 @torch.no_grad()
-def examples(vq: EmbeddedVQ, tokenizer: Tokenizer, seed: int, step: int, *, held_out: bool = False) -> Examples:
+def examples(
+    vq: EmbeddedVQ, tokenizer: Tokenizer, seed: int, step: int, *, held_out: bool = False
+) -> Examples:
     """Batch number `step` of stream `seed`. Held-out ones have canonical captions, none dropped."""
     scenes = [scene(seed, step * BATCH + i, held_out=held_out) for i in range(BATCH)]
     rng = np.random.default_rng((seed, step, 2))
@@ -67,7 +67,9 @@ def examples(vq: EmbeddedVQ, tokenizer: Tokenizer, seed: int, step: int, *, held
     dropped = torch.from_numpy(rng.random(BATCH) < (0 if held_out else DROPOUT))
     texts = ["" if drop else text for text, drop in zip(texts, dropped, strict=True)]
     ids = torch.tensor([encoding.ids for encoding in tokenizer.encode_batch(texts)])
-    pixels = torch.from_numpy(np.stack([pixels for _, pixels in scenes])).to(DEVICE).permute(0, 3, 1, 2)
+    pixels = (
+        torch.from_numpy(np.stack([pixels for _, pixels in scenes])).to(DEVICE).permute(0, 3, 1, 2)
+    )
     with torch.autocast(DEVICE.type, torch.bfloat16):
         codes = vq.encode(pixels.float() / 127.5 - 1).flatten(1)
     glyph = torch.stack([box(what.place) for what, _ in scenes])
@@ -77,20 +79,26 @@ def examples(vq: EmbeddedVQ, tokenizer: Tokenizer, seed: int, step: int, *, held
 def inputs(target: EmbeddedTarget, some: Examples) -> Tensor:
     """The inputs of all slots but the last, whose row predicts nothing: [B, CAPTION + 256, D]."""
     positions = torch.arange(some.codes.shape[1] - 1, device=some.codes.device)
-    return torch.cat([target.embed_caption(some.captions), target.embed_codes(some.codes[:, :-1], positions)], 1)
+    return torch.cat(
+        [target.embed_caption(some.captions), target.embed_codes(some.codes[:, :-1], positions)], 1
+    )
 
 
 def token_loss(target: EmbeddedTarget, some: Examples) -> Tensor:
     """Cross-entropy of every image token, nats [B, 256]."""
     with torch.autocast(DEVICE.type, torch.bfloat16):
-        hidden = target.model(inputs_embeds=inputs(target, some), use_cache=False).last_hidden_state[:, CAPTION:]
+        hidden = target.model(
+            inputs_embeds=inputs(target, some), use_cache=False
+        ).last_hidden_state[:, CAPTION:]
         logits = target.lm_head(hidden)
-    return F.cross_entropy(logits.float().flatten(0, 1), some.codes.flatten(), reduction="none").view_as(some.codes)
+    return F.cross_entropy(
+        logits.float().flatten(0, 1), some.codes.flatten(), reduction="none"
+    ).view_as(some.codes)
 
 
 @torch.no_grad()
 def held_out_nats(
-    target: EmbeddedTarget, vq: EmbeddedVQ, tokenizer: Tokenizer, *, batches: int = 3, seed: int = 1
+    target: EmbeddedTarget, vq: EmbeddedVQ, tokenizer: Tokenizer, *, batches: int = 6, seed: int = 1
 ) -> tuple[float, float]:
     """Mean nats per token on triples never trained on, in the glyph's square and outside it."""
     glyph, ground = [], []
@@ -103,23 +111,27 @@ def held_out_nats(
 
 
 def optimizers(target: EmbeddedTarget) -> list[torch.optim.Optimizer]:
-    """Muon for the matrices inside the layers, AdamW for embeddings, head and norms. Caption and slot embeddings learn
-    faster: each of their rows is seen in few scenes or carries what every row must know at once."""
+    """Muon for the matrices inside the layers, AdamW for embeddings, head and norms. Caption and
+    slot embeddings learn faster: each of their rows is seen in few scenes or carries what every row
+    must know at once."""
     matrices = [p for p in target.model.layers.parameters() if p.ndim == 2]
     tables = [target.captions.weight, target.slots.weight]
     rest = [p for p in target.parameters() if not any(p is q for q in (*matrices, *tables))]
     return [
         torch.optim.Muon(matrices, lr=4e-3, weight_decay=0.05, adjust_lr_fn="match_rms_adamw"),
         torch.optim.AdamW(
-            [{"params": tables, "lr": 4e-3}, {"params": rest, "lr": 2e-3}], weight_decay=0.0, betas=(0.9, 0.98)
+            [{"params": tables, "lr": 4e-3}, {"params": rest, "lr": 2e-3}],
+            weight_decay=0.0,
+            betas=(0.9, 0.98),
         ),
     ]
 
 
 @torch.no_grad()
 def place_slots(target: EmbeddedTarget) -> None:
-    """Starts each image slot's embedding as a row's plus a column's, of the token that the slot's row predicts: what is
-    learnt of a glyph's token at one place then holds at the others from the first step."""
+    """Starts each image slot's embedding as a row's plus a column's, of the token that the slot's
+    row predicts: what is learnt of a glyph's token at one place then holds at the others from the
+    first step."""
     first = target.config.caption_slots
     axes = torch.randn(2, GRID, target.config.hidden_size, device=target.slots.weight.device) * 0.05
     together = (axes[0][:, None] + axes[1][None]).flatten(0, 1)
@@ -129,13 +141,23 @@ def place_slots(target: EmbeddedTarget) -> None:
 def save_half(network: nn.Module, folder: Path) -> None:
     """Writes float16 safetensors, each under 10 MB."""
     network.save_pretrained(
-        folder, state_dict={k: v.half() for k, v in network.state_dict().items()}, max_shard_size="9MB"
+        folder,
+        state_dict={k: v.half() for k, v in network.state_dict().items()},
+        max_shard_size="9MB",
     )
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--minutes", type=float, default=85, help="training time over all runs together")
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument(
+        "--minutes",
+        type=float,
+        default=85,
+        help="with the learning rate held, over all runs together",
+    )
+    parser.add_argument("--fall", type=float, default=0, help="minutes in which it then falls")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--runs", type=Path, default=Path("runs"), help="where checkpoints go")
     parser.add_argument("--weights", type=Path, default=Path("weights"))
@@ -153,13 +175,17 @@ def main() -> None:
         place_slots(target)
 
     for layer in target.model.layers:
-        layer.compile()  # Three fifths of a step on a CPU are element-wise: fused, it takes half the time.
+        # Three fifths of a step on a CPU are element-wise: fused, it takes half the time.
+        layer.compile()
 
-    def loss_of(step: int, progress: float) -> tuple[Tensor, dict[str, float]]:
+    def loss_of(step: int, fallen: float) -> tuple[Tensor, dict[str, float]]:
         some = examples(vq, tokenizer, args.seed, step)
         nats = token_loss(target, some)
         weight = 1 + (GLYPH_WEIGHT - 1) * (some.glyph & ~some.dropped[:, None])
-        figures = {"glyph": nats[some.glyph].mean().item(), "ground": nats[~some.glyph].mean().item()}
+        figures = {
+            "glyph": nats[some.glyph].mean().item(),
+            "ground": nats[~some.glyph].mean().item(),
+        }
         return (nats * weight).sum() / weight.sum(), figures
 
     def save() -> None:
@@ -167,7 +193,17 @@ def main() -> None:
         glyph, ground = held_out_nats(target, vq, tokenizer)
         print(f"\nheld out: glyph {glyph:.3f}, ground {ground:.3f} nats per token")
 
-    train("target", target, optimizers(target), loss_of, minutes=args.minutes, folder=args.runs, save=save, every=240)
+    train(
+        "target",
+        target,
+        optimizers(target),
+        loss_of,
+        minutes=args.minutes,
+        fall=args.fall,
+        folder=args.runs,
+        save=save,
+        every=240,
+    )
 
 
 if __name__ == "__main__":

@@ -1,14 +1,19 @@
-"""Stage 1: the VQ-VAE. `python -m train.tokenizer --minutes 40`
+"""Stage 1: the VQ-VAE. `python -m train.tokenizer --minutes 40 --fall 10`, then `--decoder
+--minutes 60 --fall 15`
 
-Loss: L1, squared error and L1 of the horizontal and vertical differences, plus commitment. The codebook is an
-exponential moving average of the features each code was chosen for; codes unused for a while are revived from current
-features, the worst served first, during the first three quarters of the run.
+Loss: L1, L1 of the horizontal and vertical differences, and the mean over scenes of log squared
+error (whose figure is PSNR: an error on a plain ground counts for more than one in a texture, as it
+does to the eye), plus commitment. The codebook is an exponential moving average of the features
+each code was chosen for; codes unused for a while are revived from current features, the worst
+served first, until the learning rate falls.
+
+`--decoder` trains the decoder alone, with encoder and codebook frozen: every token keeps its
+meaning, so a target that learns meanwhile does not notice.
 """
 
 from __future__ import annotations
 
 import argparse
-import math
 from pathlib import Path
 
 import numpy as np
@@ -20,7 +25,8 @@ from engine.models.embedded_networks import EmbeddedVQ, VQConfig
 from train.loop import DEVICE, train
 from train.scenes import scene
 
-BATCH, DECAY, REVIVE_EVERY = 32, 0.99, 25
+BATCH, DECAY, REVIVE_EVERY = 16, 0.99, 50
+LOG = 0.05  # weight of the log squared error
 
 
 def batch(seed: int, step: int, *, size: int = BATCH, held_out: bool = False) -> Tensor:
@@ -47,52 +53,83 @@ def psnr(vq: EmbeddedVQ, *, scenes: int = 96, seed: int = 1) -> tuple[float, int
     return float(np.mean(values)), len(used)
 
 
+def load_vq(folder: Path) -> EmbeddedVQ:
+    """The saved tokenizer, frozen, on the device, in float32."""
+    return (
+        EmbeddedVQ.from_pretrained(folder, dtype=torch.float32)
+        .to(DEVICE)
+        .eval()
+        .requires_grad_(False)
+    )
+
+
+@torch.no_grad()
+def update_codebook(vq: EmbeddedVQ, features: Tensor, chosen: Tensor, *, revive: bool) -> None:
+    """Moves each code towards the mean of the features [N, D] that chose it; `chosen` [N] are their
+    codes. With `revive`, codes unused since the last time move to where the codebook serves worst:
+    features drawn by squared distance."""
+    counts = torch.bincount(chosen, minlength=len(vq.codebook)).float()
+    sums = torch.zeros_like(vq.codebook).index_add_(0, chosen, features)
+    vq.mass.mul_(DECAY).add_(counts, alpha=1 - DECAY)
+    moved = F.normalize(
+        vq.codebook * (vq.mass - (1 - DECAY) * counts)[:, None] + (1 - DECAY) * sums, dim=-1
+    )
+    vq.codebook.copy_(torch.where(counts[:, None] > 0, moved, vq.codebook))
+    vq.unused.add_(1).masked_fill_(counts > 0, 0)
+    if revive and len(dead := (vq.unused >= REVIVE_EVERY).nonzero()[:, 0]):
+        far = (features - vq.codebook[chosen]).square().sum(-1)
+        vq.codebook[dead] = features[torch.multinomial(far, len(dead))]
+        vq.mass[dead], vq.unused[dead] = 1.0, 0.0
+
+
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--minutes", type=float, default=40)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument(
+        "--minutes",
+        type=float,
+        default=40,
+        help="with the learning rate held, over all runs together",
+    )
+    parser.add_argument("--fall", type=float, default=0, help="minutes in which it then falls")
+    parser.add_argument(
+        "--decoder", action="store_true", help="the decoder alone, of the saved weights"
+    )
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--runs", type=Path, default=Path("runs"), help="where checkpoints go")
     parser.add_argument("--weights", type=Path, default=Path("weights/vq"))
     args = parser.parse_args()
     torch.manual_seed(args.seed)
-    vq = EmbeddedVQ(VQConfig()).to(DEVICE, memory_format=torch.channels_last)
+    vq = load_vq(args.weights) if args.decoder else EmbeddedVQ(VQConfig()).to(DEVICE)
+    vq = vq.to(memory_format=torch.channels_last).requires_grad_(True)
     codes = vq.config.codes
     vq.codebook.requires_grad_(False)
+    vq.encoder.requires_grad_(not args.decoder)
     vq.register_buffer("mass", torch.ones(codes, device=DEVICE))
     vq.register_buffer("unused", torch.zeros(codes, device=DEVICE))
 
-    def loss_of(step: int, progress: float) -> tuple[Tensor, dict[str, float]]:
-        pixels = batch(args.seed, step)
-        with torch.autocast(DEVICE.type, torch.bfloat16):
+    def loss_of(step: int, fallen: float) -> tuple[Tensor, dict[str, float]]:
+        pixels = batch(args.seed + args.decoder, step)
+        with torch.set_grad_enabled(not args.decoder), torch.autocast(DEVICE.type, torch.bfloat16):
             raw = vq.encoder(pixels)
         features = F.normalize(raw.float(), dim=1)
         flat = features.detach().movedim(1, -1).reshape(-1, vq.config.code_dim)
+        book = F.normalize(vq.codebook, dim=-1)
         with torch.no_grad():
-            chosen = (flat @ vq.codebook.T).argmax(-1)
-            counts = torch.bincount(chosen, minlength=codes).float()
-            sums = torch.zeros_like(vq.codebook).index_add_(0, chosen, flat)
-        quantised = F.normalize(vq.codebook, dim=-1)[chosen].view(*features.movedim(1, -1).shape).movedim(-1, 1)
-        passed = features + (quantised - features).detach()
+            chosen = (flat @ book.T).argmax(-1)
+        quantised = book[chosen].view(*features.movedim(1, -1).shape).movedim(-1, 1)
         with torch.autocast(DEVICE.type, torch.bfloat16):
-            drawn = vq.decoder(passed)
+            drawn = vq.decoder(features + (quantised - features).detach())
         error = drawn.float() - pixels
         edges = sum(d.abs().mean() for d in differences(error))
-        squared = error.square().mean()
+        squared = error.square().mean((1, 2, 3))
         commitment = (features - quantised).square().sum(1).mean()
-        loss = error.abs().mean() + 4 * squared + 0.5 * edges + 0.25 * commitment
-        with torch.no_grad():
-            vq.mass.mul_(DECAY).add_(counts, alpha=1 - DECAY)
-            moved = F.normalize(vq.codebook * (vq.mass - (1 - DECAY) * counts)[:, None] + (1 - DECAY) * sums, dim=-1)
-            vq.codebook.copy_(torch.where(counts[:, None] > 0, moved, vq.codebook))
-            vq.unused.add_(1).masked_fill_(counts > 0, 0)
-            if progress < 0.75 and step % REVIVE_EVERY == 0:
-                dead = (vq.unused >= REVIVE_EVERY).nonzero()[:, 0]
-                if len(dead):
-                    # Where the codebook serves worst: features drawn by their squared distance to their code.
-                    far = (flat - vq.codebook[chosen]).square().sum(-1)
-                    vq.codebook[dead] = flat[torch.multinomial(far, len(dead))]
-                    vq.mass[dead], vq.unused[dead] = 1.0, 0.0
-        return loss, {"db": -10 * math.log10(squared.item() / 4), "used": float((vq.unused < REVIVE_EVERY).sum())}
+        loss = error.abs().mean() + LOG * squared.log().mean() + 0.5 * edges + 0.25 * commitment
+        if not args.decoder:
+            update_codebook(vq, flat, chosen, revive=fallen == 0 and step % REVIVE_EVERY == 0)
+        db = -10 * (squared.detach() / 4).log10().mean().item()
+        return loss, {"db": db, "used": float((vq.unused < 2 * REVIVE_EVERY).sum())}
 
     def save() -> None:
         weights = {k: v.half() for k, v in vq.state_dict().items() if k not in ("mass", "unused")}
@@ -101,8 +138,19 @@ def main() -> None:
         print(f"\nunseen scenes: {db:.2f} dB, {used} codes used")
 
     learnt = [p for p in vq.parameters() if p.requires_grad]
-    optimizer = torch.optim.AdamW(learnt, lr=1.5e-3, weight_decay=0.01, betas=(0.9, 0.98))
-    train("tokenizer", vq, [optimizer], loss_of, minutes=args.minutes, folder=args.runs, save=save, every=300)
+    optimizer = torch.optim.AdamW(learnt, lr=1e-3, weight_decay=0.01, betas=(0.9, 0.98))
+    name = "decoder" if args.decoder else "tokenizer"
+    train(
+        name,
+        vq,
+        [optimizer],
+        loss_of,
+        minutes=args.minutes,
+        fall=args.fall,
+        folder=args.runs,
+        save=save,
+        every=300,
+    )
 
 
 if __name__ == "__main__":

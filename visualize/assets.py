@@ -1,4 +1,5 @@
-"""The board's files: one markup, one style sheet, one script, for the page and for the file that needs no server."""
+"""The board's files: one markup, one style sheet, one script, for the page and for the file that
+needs no server."""
 
 from __future__ import annotations
 
@@ -8,8 +9,17 @@ from pathlib import Path
 STATIC = Path(__file__).parent.parent / "static"
 # In this order: a file may call at once only what stands in those before it.
 SCRIPTS = (
-    "records.js", "layers.js", "draw.js", "panels.js", "why.js", "token.js", "chapters.js", "talk.js", "controls.js", "board.js",
-)  # fmt: skip
+    "records.js",
+    "layers.js",
+    "draw.js",
+    "panels.js",
+    "why.js",
+    "token.js",
+    "chapters.js",
+    "talk.js",
+    "controls.js",
+    "board.js",
+)
 STYLES = ("board.css", "token.css", "talk.css")
 
 

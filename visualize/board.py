@@ -1,7 +1,8 @@
 """Board: folds a race's frames into the snapshot that the page draws, live or from a recording.
 
-A snapshot is a plain dict made to travel: what happened stands in columns that only grow (visualize/wire.py), so that two
-snapshots differ by their tails, and the pictures in strips, one a row of tokens, of which few change at a time.
+A snapshot is a plain dict made to travel: what happened stands in columns that only grow
+(visualize/wire.py), so that two snapshots differ by their tails, and the pictures in strips, one a
+row of tokens, of which few change at a time.
 """
 
 from __future__ import annotations
@@ -16,26 +17,38 @@ from engine.decoders import DECODERS
 from engine.race import Lane
 from engine.records import Badge, Frame, LaneState, Position, Standing
 from engine.trace import Header
-from visualize.recording import Recording, pixels
-from visualize.strips import Strips, canvas
+from visualize.picture_rows import Strips, canvas
+from visualize.recorded_race import RecordedRace, pixels
 from visualize.wire import Columns
 
 PROMISES = {
     Badge.IDENTICAL: "Token for token the picture that vanilla AR draws from this seed.",
-    Badge.SAME_LAW: "Another picture than vanilla AR's from this seed, drawn with exactly the same probabilities.",
-    Badge.CHANGED_LAW: "Drawn with probabilities that differ from the model's own, which is the price of its speed.",
+    Badge.SAME_DISTRIBUTION: (
+        "Another picture than vanilla AR's from this seed, drawn with exactly the same"
+        " probabilities."
+    ),
+    Badge.CHANGED_DISTRIBUTION: (
+        "Drawn with probabilities that differ from the model's own, which is the price of its"
+        " speed."
+    ),
 }
 CLOCKS = ("seconds", "passes")
-NO_PICTURES = "This file holds a race without its pictures. What happened to each token is there to see, in every other layer."
+NO_PICTURES = (
+    "This file holds a race without its pictures. What happened to each token is there to see, in"
+    " every other layer."
+)
 Pixels = Callable[[np.ndarray], np.ndarray]
 
 
 class Board:
-    """The state of the board. `fold` takes a frame in; `snapshot` decodes the pictures that changed, all in one call of
-    `pixels` (int [B, h, w] to uint8 [B, H, W, 3]; None for a recorded race), and says what to draw. `swatches` is the image
-    file of visualize.swatches, for the drafts."""
+    """The state of the board. `fold` takes a frame in; `snapshot` decodes the pictures that
+    changed, all in one call of `pixels` (int [B, h, w] to uint8 [B, H, W, 3]; None for a recorded
+    race), and says what to draw. `swatches` is the image file of visualize.swatches, for the
+    drafts."""
 
-    def __init__(self, header: Header, pixels: Pixels | None, swatches: bytes | None = None) -> None:
+    def __init__(
+        self, header: Header, pixels: Pixels | None, swatches: bytes | None = None
+    ) -> None:
         self.header, self.note = header, ""
         self._pixels, self._seq = pixels, 0
         self._swatches = base64.b64encode(swatches or b"").decode()
@@ -57,12 +70,20 @@ class Board:
         header, seq = self.header, self._seq
         self._seq += 1
         return {
-            "seq": seq, "state": self._state().value, "note": self.note, "recorded": self._pixels is None,
-            "prompt": header.prompt, "seed": header.seed, "model": header.model, "machine": header.machine,
-            "grid": list(header.grid), "codes": header.vocab_size, "swatches": self._swatches,
+            "seq": seq,
+            "state": self._state().value,
+            "note": self.note,
+            "recorded": self._pixels is None,
+            "prompt": header.prompt,
+            "seed": header.seed,
+            "model": header.model,
+            "machine": header.machine,
+            "grid": list(header.grid),
+            "codes": header.vocab_size,
+            "swatches": self._swatches,
             "lanes": [lane.snapshot() | {"places": self._places(lane)} for lane in self._lanes],
             "results": self._results(),
-        }  # fmt: skip
+        }
 
     def _state(self) -> LaneState:
         states = {lane.state for lane in self._lanes}
@@ -75,26 +96,37 @@ class Board:
     def _draw(self) -> None:
         lanes = [lane for lane in self._lanes if lane.changed and lane.tokens]
         if lanes and self._pixels is not None:
-            pictures = self._pixels(np.stack([canvas(lane.tokens, self.header.grid) for lane in lanes]))
+            pictures = self._pixels(
+                np.stack([canvas(lane.tokens, self.header.grid) for lane in lanes])
+            )
             for lane, picture in zip(lanes, pictures, strict=True):
                 lane.show(picture, final=lane.state not in (LaneState.WAITING, LaneState.RACING))
 
     def _places(self, lane: _BoardLane) -> dict[str, int | None]:
-        """A finished lane's place in either clock, or None while a lane that still races could come in before it."""
-        others = {state: [other for other in self._lanes if other.state is state] for state in LaneState}
+        """A finished lane's place in either clock, or None while a lane that still races could come
+        in before it."""
+        others = {
+            state: [other for other in self._lanes if other.state is state] for state in LaneState
+        }
         places: dict[str, int | None] = dict.fromkeys(CLOCKS)
         if lane.state is LaneState.FINISHED:
             for clock in CLOCKS:
                 mine = lane.clock(clock)
                 if all(other.clock(clock) >= mine for other in others[LaneState.RACING]):
-                    places[clock] = 1 + sum(other.clock(clock) < mine for other in others[LaneState.FINISHED])
+                    places[clock] = 1 + sum(
+                        other.clock(clock) < mine for other in others[LaneState.FINISHED]
+                    )
         return places
 
     def _results(self) -> list[dict[str, Any]]:
-        """The table at the end: finished lanes, fastest first. Speed-ups are over the vanilla AR lane of this race."""
+        """The table at the end: finished lanes, fastest first. Speed-ups are over the vanilla AR
+        lane of this race."""
         if self._state() not in (LaneState.FINISHED, LaneState.STOPPED):
             return []
-        done = sorted((x for x in self._lanes if x.state is LaneState.FINISHED), key=lambda x: x.clock("seconds"))
+        done = sorted(
+            (x for x in self._lanes if x.state is LaneState.FINISHED),
+            key=lambda x: x.clock("seconds"),
+        )
         ar = next((lane for lane in done if lane.decoder == "ar"), None)
         return [{"lane": self._lanes.index(lane)} | lane.result(ar) for lane in done]
 
@@ -128,8 +160,8 @@ class _BoardLane:
         self._stand([p for p in step.window if self._cells[p.position] >= 0])
 
     def _stand(self, drafts: Sequence[Position]) -> None:
-        """Puts the drafts ahead of the frontier: the picture is decoded with them, since a convolutional decoder sees a few
-        tokens around each."""
+        """Puts the drafts ahead of the frontier: the picture is decoded with them, since a
+        convolutional decoder sees a few tokens around each."""
         self.tokens[self.n :] = [p.token for p in drafts]
 
     def clock(self, name: str) -> float:
@@ -143,32 +175,57 @@ class _BoardLane:
         decoder, standing = DECODERS[self.decoder], self._standing
         seconds = standing.seconds
         return {
-            "decoder": self.decoder, "title": decoder.title, "idea": decoder.idea, "paper": decoder.paper,
-            "badge": decoder.badge.value, "promise": PROMISES[decoder.badge], "state": self.state.value,
-            "error": self.error, "n": self.n, "passes": standing.nfe, "drafter": standing.drafter_passes,
-            "seconds": round(seconds.total, 4), "compression": round(standing.step_compression, 3),
-            "split": [round(x, 4) for x in (seconds.forward, seconds.verify, seconds.cache, seconds.draft)],
-            **self._columns.texts(), "strips": list(self._strips.files),
-        }  # fmt: skip
+            "decoder": self.decoder,
+            "title": decoder.title,
+            "idea": decoder.idea,
+            "paper": decoder.paper,
+            "badge": decoder.badge.value,
+            "promise": PROMISES[decoder.badge],
+            "state": self.state.value,
+            "error": self.error,
+            "n": self.n,
+            "passes": standing.nfe,
+            "drafter": standing.drafter_passes,
+            "seconds": round(seconds.total, 4),
+            "compression": round(standing.step_compression, 3),
+            "split": [
+                round(x, 4) for x in (seconds.forward, seconds.verify, seconds.cache, seconds.draft)
+            ],
+            **self._columns.texts(),
+            "strips": list(self._strips.files),
+        }
 
     def result(self, ar: _BoardLane | None) -> dict[str, Any]:
-        """A row of the table; a speed-up is None where no vanilla AR lane has finished. `differs` is the first cell at which
-        a picture that promises to be vanilla AR's is not: in low precision a near tie can fall the other way."""
+        """A row of the table; a speed-up is None where no vanilla AR lane has finished. `differs`
+        is the first cell at which a picture that promises to be vanilla AR's is not: in low
+        precision a near tie can fall the other way."""
         promised = ar is not None and DECODERS[self.decoder].badge is Badge.IDENTICAL
-        differs = [i for i, (a, b) in enumerate(zip(self.tokens, ar.tokens, strict=True)) if a != b] if promised else []
+        differs = (
+            [i for i, (a, b) in enumerate(zip(self.tokens, ar.tokens, strict=True)) if a != b]
+            if promised
+            else []
+        )
         standing, total = self._standing, self._standing.seconds.total
         return {
             "compression": round(standing.step_compression, 3),
-            "length": round(standing.mean_acceptance_length, 3), "passes": standing.nfe,
-            "drafter": standing.drafter_passes, "seconds": round(total, 4),
+            "length": round(standing.mean_acceptance_length, 3),
+            "passes": standing.nfe,
+            "drafter": standing.drafter_passes,
+            "seconds": round(total, 4),
             "pass_ms": round(1000 * total / standing.nfe, 2),
             "differs": differs[0] if differs else None,
-            "faster": {clock: ar and round(ar.clock(clock) / self.clock(clock), 3) if self.clock(clock) else None
-                       for clock in CLOCKS},
-        }  # fmt: skip
+            "faster": {
+                clock: (
+                    ar and round(ar.clock(clock) / self.clock(clock), 3)
+                    if self.clock(clock)
+                    else None
+                )
+                for clock in CLOCKS
+            },
+        }
 
 
-def replay(recording: Recording) -> dict[str, Any]:
+def replay(recording: RecordedRace) -> dict[str, Any]:
     """A whole recorded race as one snapshot, drawn without its model."""
     trace, pictures = recording.trace, recording.pictures
     board = Board(trace.header, None, pictures and pictures.swatches)
@@ -182,7 +239,8 @@ def replay(recording: Recording) -> dict[str, Any]:
 
 
 def token_hash(tokens: Sequence[int]) -> str:
-    """FNV-1a, 32 bits, over the tokens as 4 bytes each, little-endian: what the page calls the picture it has drawn."""
+    """FNV-1a, 32 bits, over the tokens as 4 bytes each, little-endian: what the page calls the
+    picture it has drawn."""
     value = 0x811C9DC5
     for token in tokens:
         for byte in int(token).to_bytes(4, "little"):

@@ -9,7 +9,7 @@ from PIL import Image, ImageDraw
 
 from engine.records import LaneState, Status
 from visualize.layers import MARKS, Instant, LaneRecords, Layer, colours, shares
-from visualize.recording import pixels
+from visualize.recorded_race import pixels
 from visualize.swatches import COLUMNS
 from visualize.swatches import SIDE as SWATCH
 
@@ -25,18 +25,27 @@ def atlas(swatches: bytes, codes: int) -> np.ndarray:
 
 
 class Cells:
-    """Draws one lane, its grid fitted into side x side pixels. `picture` is its final picture as an image file, `swatches`
-    an atlas; None where the recording has none. `most` is the number at the end of the layer's scale."""
+    """Draws one lane, its grid fitted into side x side pixels. `picture` is its final picture as an
+    image file, `swatches` an atlas; None where the recording has none. `most` is the number at the
+    end of the layer's scale."""
 
     def __init__(
-        self, records: LaneRecords, grid: tuple[int, int], side: int,
-        layer: Layer, most: int, picture: bytes | None, swatches: np.ndarray | None,
-    ) -> None:  # fmt: skip
+        self,
+        records: LaneRecords,
+        grid: tuple[int, int],
+        side: int,
+        layer: Layer,
+        most: int,
+        picture: bytes | None,
+        swatches: np.ndarray | None,
+    ) -> None:
         self._records, self._layer, self._most, self._swatches = records, layer, most, swatches
         self._grid = grid
-        # Where rows and columns begin, and end. A long grid's cells may be narrower than a pixel; its picture is not.
+        # Where rows and columns begin, and end. A long grid's cells may be narrower than a pixel;
+        # its picture is not.
         self._rows, self._columns = (
-            np.round(np.linspace(0, max(1, round(side * count / max(grid))), count + 1)).astype(int) for count in grid
+            np.round(np.linspace(0, max(1, round(side * count / max(grid))), count + 1)).astype(int)
+            for count in grid
         )
         self.size = (int(self._columns[-1]), int(self._rows[-1]))
         self._picture = None
@@ -63,8 +72,8 @@ class Cells:
         return self._picture is None and self._swatches is None
 
     def _pictured(self, instant: Instant) -> Image.Image:
-        """What is committed solid, the drafts' swatches pale, the rest paper. Where there is no picture, swatches stand in for
-        it, and grey for them."""
+        """What is committed solid, the drafts' swatches pale, the rest paper. Where there is no
+        picture, swatches stand in for it, and grey for them."""
         out, cells = self._flat(PAPER), np.arange(int(np.prod(self._grid)))
         reached = len(instant.records)
         tiled = self._tiled(self._records.token[instant.records]) if reached else out
@@ -80,14 +89,21 @@ class Cells:
         height, width = self._grid
         tiles = np.zeros((height * width, SWATCH, SWATCH, 3), np.uint8)
         tiles[: len(tokens)] = self._swatches[tokens]
-        whole = tiles.reshape(height, width, SWATCH, SWATCH, 3).swapaxes(1, 2).reshape(height * SWATCH, width * SWATCH, 3)
+        whole = (
+            tiles.reshape(height, width, SWATCH, SWATCH, 3)
+            .swapaxes(1, 2)
+            .reshape(height * SWATCH, width * SWATCH, 3)
+        )
         return np.asarray(Image.fromarray(whole).resize(self.size, Image.Resampling.BOX))
 
     def _coloured(self, instant: Instant) -> Image.Image:
-        """One colour a cell; a draft's is smaller, and where there is no number there is a grey stroke."""
+        """One colour a cell; a draft's is smaller, and where there is no number there is a grey
+        stroke."""
         values = self._records.values(self._layer, instant)
         known = ~np.isnan(values)
-        painted = np.tile(np.array(Image.new("RGB", (1, 1), PAPER))[0, 0], (int(np.prod(self._grid)), 1))
+        painted = np.tile(
+            np.array(Image.new("RGB", (1, 1), PAPER))[0, 0], (int(np.prod(self._grid)), 1)
+        )
         inner = colours(self._layer, shares(self._layer, values, self._most))
         fixed = np.flatnonzero(known[: instant.n])
         painted[fixed] = inner[fixed]
@@ -97,11 +113,21 @@ class Cells:
             left, top, right, bottom = self._box(cell)
             if known[cell] and left < right and top < bottom:
                 x, y = int(INSET * (right - left)), int(INSET * (bottom - top))
-                pen.rectangle((left + x, top + y, right - 1 - x, bottom - 1 - y), tuple(inner[cell].tolist()))
+                pen.rectangle(
+                    (left + x, top + y, right - 1 - x, bottom - 1 - y), tuple(inner[cell].tolist())
+                )
         for cell in np.flatnonzero(~known):
             left, top, right, bottom = self._box(int(cell))
             width, height = right - left, bottom - top
-            pen.line((left + 0.2 * width, bottom - 0.2 * height, right - 0.2 * width, top + 0.2 * height), "#9a9ea6")
+            pen.line(
+                (
+                    left + 0.2 * width,
+                    bottom - 0.2 * height,
+                    right - 0.2 * width,
+                    top + 0.2 * height,
+                ),
+                "#9a9ea6",
+            )
         return image
 
     def _marked(self, instant: Instant) -> Image.Image:
@@ -124,14 +150,28 @@ class Cells:
 
     def _box(self, cell: int) -> tuple[int, int, int, int]:
         row, column = divmod(cell, self._grid[1])
-        return tuple(map(int, (self._columns[column], self._rows[row], self._columns[column + 1], self._rows[row + 1])))
+        return tuple(
+            map(
+                int,
+                (
+                    self._columns[column],
+                    self._rows[row],
+                    self._columns[column + 1],
+                    self._rows[row + 1],
+                ),
+            )
+        )
 
     def _edge(self, image: Image.Image, cell: int, colour: str, width: int) -> None:
         """The line behind the cells before this one."""
         row, column = divmod(cell, self._grid[1])
         right, x = self.size[0] - 1, int(self._columns[column])
         top, bottom = int(self._rows[row]), int(self._rows[min(row + 1, self._grid[0])])
-        path = [(0, bottom), (x, bottom), (x, top), (right, top)] if column else [(0, top), (right, top)]
+        path = (
+            [(0, bottom), (x, bottom), (x, top), (right, top)]
+            if column
+            else [(0, top), (right, top)]
+        )
         ImageDraw.Draw(image).line(path, colour, width)
 
 

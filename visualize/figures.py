@@ -1,7 +1,8 @@
-"""Figures: what decided a race, drawn from its trace once it is over. Each has one sentence that says what to see.
+"""Figures: what decided a race, drawn from its trace once it is over. Each has one sentence that
+says what to see.
 
-They lie on white and on dark pages alike: no background of their own, text in a grey that reads on both. A lane keeps its
-colour, dash and symbol from figure to figure.
+They lie on white and on dark pages alike: no background of their own, text in a grey that reads on
+both. A lane keeps its colour, dash and symbol from figure to figure.
 """
 
 from __future__ import annotations
@@ -33,21 +34,32 @@ from visualize.measures import (
 
 HEIGHT = 340
 INK, RULE = "#7b7f87", "rgba(128, 132, 140, 0.28)"
-# Okabe and Ito's colours, those first that stand out on white and on dark; their black, lost on dark, is grey, and their
-# yellow, lost on white, is darkened.
+# Okabe and Ito's colours, those first that stand out on white and on dark; their black, lost on
+# dark, is grey, and their yellow, lost on white, is darkened.
 COLOURS = ("#7b7f87", "#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#B3A600")
-DASHES = ("solid", "dash", "dot", "dashdot", "longdash", "longdashdot", "8px 2px 2px 2px", "2px 6px")
+DASHES = (
+    "solid",
+    "dash",
+    "dot",
+    "dashdot",
+    "longdash",
+    "longdashdot",
+    "8px 2px 2px 2px",
+    "2px 6px",
+)
 SYMBOLS = ("circle", "square", "diamond", "triangle-up", "cross", "x", "triangle-down", "star")
 HATCHES = ("", "/", "x", "-", ".", "+", "|", "\\")
 PARTS = {"forward": "forward pass", "verify": "verification", "cache": "cache", "draft": "drafter"}
-SPANS = ((1, 1), (2, 2), (3, 3), (4, 4), (5, 8), (9, 16), (17, 32), (33, 64), (65, 96))  # acceptance lengths, together in a bar
+# acceptance lengths, together in a bar
+SPANS = ((1, 1), (2, 2), (3, 3), (4, 4), (5, 8), (9, 16), (17, 32), (33, 64), (65, 96))
 MOST_POINTS = 400  # of a line; more than its pixels would only make the page heavy
 FEWEST_PAIRS = 5  # a mean over fewer is noise
 
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """A figure: `name` for code, `title` and `sentence` for the page, and the plot, which has neither."""
+    """A figure: `name` for code, `title` and `sentence` for the page, and the plot, which has
+    neither."""
 
     name: str
     title: str
@@ -56,11 +68,15 @@ class Figure:
 
 
 def figures(trace: Trace) -> list[Figure]:
-    """The figures of a race; none where no lane made a step. Nothing that a visitor typed is in them."""
+    """The figures of a race; none where no lane made a step. Nothing that a visitor typed is in
+    them."""
     lanes = runners(trace)
     if not lanes:
         return []
-    length, stride = len(trace.header.forced_ids), len(trace.header.forced_ids) // trace.header.grid[0]
+    length, stride = (
+        len(trace.header.forced_ids),
+        len(trace.header.forced_ids) // trace.header.grid[0],
+    )
     run = [(lane, progress(lane.steps)) for lane in lanes]
     lengths = [(lane, acceptance_lengths(lane.steps)) for lane in lanes]
     top1 = [(lane, sorted_top1(lane.steps)) for lane in lanes]
@@ -68,19 +84,42 @@ def figures(trace: Trace) -> list[Figure]:
     parts = [(lane, step_seconds(lane.steps)) for lane in lanes]
     far = [(lane, tv_by_distance(lane.steps)) for lane in lanes]
     return [
-        Figure("passes", "Tokens against passes", sentences.passes(run, length), _progress(run, "passes", length)),
-        Figure("seconds", "Tokens against seconds", sentences.seconds(run, length), _progress(run, "seconds", length)),
+        Figure(
+            "passes",
+            "Tokens against passes",
+            sentences.passes(run, length),
+            _progress(run, "passes", length),
+        ),
+        Figure(
+            "seconds",
+            "Tokens against seconds",
+            sentences.seconds(run, length),
+            _progress(run, "seconds", length),
+        ),
         Figure("lengths", "Acceptance lengths", sentences.lengths(lengths), _lengths(lengths)),
         Figure("gain", "Where the speed-up comes from", sentences.gain(lengths), _gain(lengths)),
         Figure("top1", "How sure the model was", sentences.top1(top1), _top1(top1)),
-        Figure("acceptance", "Acceptance against 1 − TV", sentences.acceptance(tested), _acceptance(tested)),
+        Figure(
+            "acceptance",
+            "Acceptance against 1 − TV",
+            sentences.acceptance(tested),
+            _acceptance(tested),
+        ),
         Figure("time", "Where a step's time went", sentences.time(parts), _time(parts)),
-        Figure("distance", "How far a refusal reaches", sentences.distance(far, stride), _distance(far, stride)),
+        Figure(
+            "distance",
+            "How far a refusal reaches",
+            sentences.distance(far, stride),
+            _distance(far, stride),
+        ),
     ]
 
 
 def _progress(lanes: Sequence[tuple[Runner, Progress]], clock: str, length: int) -> go.Figure:
-    plot = _plot("forward passes of the target" if clock == "passes" else "seconds on the lane's own clock", "tokens committed")
+    plot = _plot(
+        "forward passes of the target" if clock == "passes" else "seconds on the lane's own clock",
+        "tokens committed",
+    )
     for lane, found in lanes:
         x, y = _thinned(getattr(found, clock), found.tokens)
         shown = "%{x}" if clock == "passes" else "%{x:.2f}"
@@ -100,44 +139,83 @@ def _gain(lanes: Sequence[tuple[Runner, Lengths]]) -> go.Figure:
     return _by_length(lanes, "gain", "share of the speed-up", "of its speed-up")
 
 
-def _by_length(lanes: Sequence[tuple[Runner, Lengths]], value: str, title: str, whole: str) -> go.Figure:
-    """Bars over acceptance lengths, long ones in spans. Lanes that never committed two tokens have one bar, which says nothing:
-    they are left out."""
+def _by_length(
+    lanes: Sequence[tuple[Runner, Lengths]], value: str, title: str, whole: str
+) -> go.Figure:
+    """Bars over acceptance lengths, long ones in spans. Lanes that never committed two tokens have
+    one bar, which says nothing: they are left out."""
     plot = _plot("tokens committed in a step", title)
     drafting = [(lane, found) for lane, found in lanes if found.lengths[-1] > 1]
     longest = max((found.lengths[-1] for _, found in drafting), default=1)
     spans = [span for span in SPANS if span[0] <= longest]
     for lane, found in drafting:
         within = [(found.lengths >= low) & (found.lengths <= high) for low, high in spans]
-        hover = f"{lane.name}<br>%{{y:.1%}} {whole}<br>in %{{customdata}} steps of %{{x}}<extra></extra>"
-        plot.add_bar(x=[str(low) if low == high else f"{low}–{high}" for low, high in spans],
-                     y=[getattr(found, value)[some].sum() for some in within],
-                     customdata=[found.steps[some].sum() for some in within], name=lane.name, hovertemplate=hover,
-                     marker=_fill(lane.index, HATCHES[lane.index % len(HATCHES)]))  # fmt: skip
-    return plot.update_layout(bargap=0.25, bargroupgap=0.05).update_xaxes(type="category").update_yaxes(tickformat=".0%")
+        hover = (
+            f"{lane.name}<br>%{{y:.1%}} {whole}<br>in %{{customdata}} steps of"
+            " %{x}<extra></extra>"
+        )
+        plot.add_bar(
+            x=[str(low) if low == high else f"{low}–{high}" for low, high in spans],
+            y=[getattr(found, value)[some].sum() for some in within],
+            customdata=[found.steps[some].sum() for some in within],
+            name=lane.name,
+            hovertemplate=hover,
+            marker=_fill(lane.index, HATCHES[lane.index % len(HATCHES)]),
+        )
+    return (
+        plot.update_layout(bargap=0.25, bargroupgap=0.05)
+        .update_xaxes(type="category")
+        .update_yaxes(tickformat=".0%")
+    )
 
 
 def _top1(lanes: Sequence[tuple[Runner, np.ndarray]]) -> go.Figure:
     plot = _plot("committed tokens, surest first", "top-1 probability")
     for lane, values in lanes:
         x, y = _thinned((np.arange(len(values)) + 0.5) / max(len(values), 1), values)
-        hover = f"{lane.name}<br>%{{x:.0%}} of its tokens had a top-1 of %{{y:.3f}} or more<extra></extra>"
+        hover = (
+            f"{lane.name}<br>%{{x:.0%}} of its tokens had a top-1 of %{{y:.3f}} or"
+            " more<extra></extra>"
+        )
         plot.add_scatter(x=x, y=y, mode="lines", hovertemplate=hover, **_look(lane))
     return plot.update_xaxes(tickformat=".0%", range=[0, 1]).update_yaxes(range=[0, 1.02])
 
 
 def _acceptance(lanes: Sequence[tuple[Runner, Acceptance]]) -> go.Figure:
     plot = _plot("1 − TV(p, q)", "share of drafts accepted")
-    plot.add_scatter(x=[0, 1], y=[0, 1], mode="lines", name="lossless", hoverinfo="skip",
-                     line={"color": INK, "dash": "dot", "width": 1.5})  # fmt: skip
+    plot.add_scatter(
+        x=[0, 1],
+        y=[0, 1],
+        mode="lines",
+        name="lossless",
+        hoverinfo="skip",
+        line={"color": INK, "dash": "dot", "width": 1.5},
+    )
     for lane, found in lanes:
         some = found.trials > 0
         y, low, high = found.share[some], found.low[some], found.high[some]
-        hover = (f"{lane.name}<br>%{{y:.1%}} of %{{customdata[0]}} drafts accepted (95%: %{{customdata[1]:.1%}} to "
-                 "%{customdata[2]:.1%})<br>where 1 − TV says %{x:.1%}<extra></extra>")  # fmt: skip
-        bars = {"type": "data", "symmetric": False, "array": high - y, "arrayminus": y - low, "width": 3, "thickness": 1}
-        plot.add_scatter(x=found.promise[some], y=y, mode="markers", error_y=bars, hovertemplate=hover,
-                         customdata=np.stack([found.trials[some], low, high], -1), **_look(lane))  # fmt: skip
+        hover = (
+            f"{lane.name}<br>%{{y:.1%}} of %{{customdata[0]}} drafts accepted (95%:"
+            " %{customdata[1]:.1%} to %{customdata[2]:.1%})<br>where 1 − TV says"
+            " %{x:.1%}<extra></extra>"
+        )
+        bars = {
+            "type": "data",
+            "symmetric": False,
+            "array": high - y,
+            "arrayminus": y - low,
+            "width": 3,
+            "thickness": 1,
+        }
+        plot.add_scatter(
+            x=found.promise[some],
+            y=y,
+            mode="markers",
+            error_y=bars,
+            hovertemplate=hover,
+            customdata=np.stack([found.trials[some], low, high], -1),
+            **_look(lane),
+        )
     return plot.update_xaxes(range=[-0.02, 1.02]).update_yaxes(range=[-0.02, 1.04])
 
 
@@ -146,11 +224,23 @@ def _time(lanes: Sequence[tuple[Runner, Seconds]]) -> go.Figure:
     for hatch, (part, word) in zip(HATCHES, PARTS.items(), strict=False):
         spent = [(lane, found, getattr(found, part)) for lane, found in lanes]
         for lane, found, seconds in spent:
-            hover = f"{lane.name}<br>{word}: %{{x:.2f}} ms, {seconds / (found.total or 1):.0%} of a step<extra></extra>"
-            plot.add_bar(x=[1000 * seconds], y=[lane.name], orientation="h", showlegend=False, hovertemplate=hover,
-                         marker=_fill(lane.index, hatch))  # fmt: skip
-        if any(seconds for _, _, seconds in spent):  # the legend is about the parts, whatever the lanes' colours
-            plot.add_bar(x=[None], y=[lanes[0][0].name], orientation="h", name=word, marker=_fill(0, hatch))
+            hover = (
+                f"{lane.name}<br>{word}: %{{x:.2f}} ms, {seconds / (found.total or 1):.0%} of a"
+                " step<extra></extra>"
+            )
+            plot.add_bar(
+                x=[1000 * seconds],
+                y=[lane.name],
+                orientation="h",
+                showlegend=False,
+                hovertemplate=hover,
+                marker=_fill(lane.index, hatch),
+            )
+        # the legend is about the parts, whatever the lanes' colours
+        if any(seconds for _, _, seconds in spent):
+            plot.add_bar(
+                x=[None], y=[lanes[0][0].name], orientation="h", name=word, marker=_fill(0, hatch)
+            )
     plot.update_layout(barmode="stack", bargap=0.35, legend_traceorder="normal")
     return plot.update_yaxes(autorange="reversed", showgrid=False)
 
@@ -161,9 +251,18 @@ def _distance(lanes: Sequence[tuple[Runner, Distances]], stride: int) -> go.Figu
         enough = found.pairs >= FEWEST_PAIRS
         if not enough.any():
             continue
-        hover = f"{lane.name}<br>%{{x}} behind: TV %{{y:.2f}} on average of %{{customdata}}<extra></extra>"
-        plot.add_scatter(x=found.distance[enough], y=found.tv[enough], customdata=found.pairs[enough], mode="lines+markers",
-                         hovertemplate=hover, **_look(lane, 5))  # fmt: skip
+        hover = (
+            f"{lane.name}<br>%{{x}} behind: TV %{{y:.2f}} on average of"
+            " %{customdata}<extra></extra>"
+        )
+        plot.add_scatter(
+            x=found.distance[enough],
+            y=found.tv[enough],
+            customdata=found.pairs[enough],
+            mode="lines+markers",
+            hovertemplate=hover,
+            **_look(lane, 5),
+        )
     return plot.update_xaxes(dtick=max(stride, 1), tick0=0).update_yaxes(range=[0, 1.02])
 
 
@@ -179,24 +278,52 @@ def _look(lane: Runner, size: int = 7) -> dict[str, Any]:
 
 def _fill(index: int, hatch: str) -> dict[str, Any]:
     """A bar's marker in a lane's colour."""
-    pattern = {"shape": hatch, "fillmode": "overlay", "fgcolor": "white", "fgopacity": 0.85, "size": 6, "solidity": 0.4}
+    pattern = {
+        "shape": hatch,
+        "fillmode": "overlay",
+        "fgcolor": "white",
+        "fgopacity": 0.85,
+        "size": 6,
+        "solidity": 0.4,
+    }
     return {"color": COLOURS[index % len(COLOURS)], "pattern": pattern}
 
 
 def _plot(x: str, y: str) -> go.Figure:
     """An empty plot that suits either page."""
-    axis = {"gridcolor": RULE, "linecolor": RULE, "zeroline": False, "automargin": True, "fixedrange": True}
+    axis = {
+        "gridcolor": RULE,
+        "linecolor": RULE,
+        "zeroline": False,
+        "automargin": True,
+        "fixedrange": True,
+    }
     return go.Figure(
         layout={
-            "template": "none", "height": HEIGHT, "autosize": True, "margin": {"l": 12, "r": 12, "t": 10, "b": 12},
-            "paper_bgcolor": "rgba(0, 0, 0, 0)", "plot_bgcolor": "rgba(0, 0, 0, 0)",
-            "font": {"color": INK, "size": 13, "family": "ui-sans-serif, system-ui, Helvetica Neue, Arial, sans-serif"},
+            "template": "none",
+            "height": HEIGHT,
+            "autosize": True,
+            "margin": {"l": 12, "r": 12, "t": 10, "b": 12},
+            "paper_bgcolor": "rgba(0, 0, 0, 0)",
+            "plot_bgcolor": "rgba(0, 0, 0, 0)",
+            "font": {
+                "color": INK,
+                "size": 13,
+                "family": "ui-sans-serif, system-ui, Helvetica Neue, Arial, sans-serif",
+            },
             "xaxis": {**axis, "title": {"text": x, "font": {"size": 13}}},
             "yaxis": {**axis, "title": {"text": y, "font": {"size": 13}}},
-            "legend": {"orientation": "h", "x": 0, "y": 0, "yref": "container", "yanchor": "bottom"}, "hovermode": "closest",
+            "legend": {
+                "orientation": "h",
+                "x": 0,
+                "y": 0,
+                "yref": "container",
+                "yanchor": "bottom",
+            },
+            "hovermode": "closest",
             "showlegend": True,
         }
-    )  # fmt: skip
+    )
 
 
 def _thinned(x: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

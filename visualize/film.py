@@ -1,7 +1,8 @@
-"""`python -m visualize.film race.json out.mp4`: a recorded race as a moving picture (MP4, GIF or WebP), and photos of it.
+"""`python -m visualize.film race.json out.mp4`: a recorded race as a moving picture (MP4, GIF or
+WebP), and photos of it.
 
-Every lane runs at once, at true speed by its own clock. Frames are drawn one at a time and handed to the encoder, so that a long
-race needs no more memory than a short one.
+Every lane runs at once, at true speed by its own clock. Frames are drawn one at a time and handed
+to the encoder, so that a long race needs no more memory than a short one.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from PIL import Image, ImageColor
 from engine.models import load
 from engine.models.card import ModelError
 from visualize.layers import CLOCKS, Layer
-from visualize.recording import Recording, record
+from visualize.recorded_race import RecordedRace, record
 from visualize.still import COLOURS, Still
 
 HOLD = 3.0  # seconds that the finish stays
@@ -42,7 +43,8 @@ class Kind(Enum):
 
 @dataclass(frozen=True, slots=True)
 class _Format:
-    """How a kind is written: frames a second and in all at most, the board's scale, the clock its times are counted on."""
+    """How a kind is written: frames a second and in all at most, the board's scale, the clock its
+    times are counted on."""
 
     rate: int
     most: int
@@ -56,15 +58,29 @@ class _Format:
 # H.264 in yuv420p plays everywhere. GIF counts time in hundredths of a second.
 _FORMATS = {
     Kind.MP4: _Format(
-        30, 3600, 1.25, "libx264", "yuv420p", Fraction(1, 30_000), {"crf": "18", "preset": "veryfast", "rc-lookahead": "10"}
+        30,
+        3600,
+        1.25,
+        "libx264",
+        "yuv420p",
+        Fraction(1, 30_000),
+        {"crf": "18", "preset": "veryfast", "rc-lookahead": "10"},
     ),
     Kind.GIF: _Format(10, 200, 1.0, "gif", "pal8", Fraction(1, 100), {}),
-    Kind.WEBP: _Format(12, 300, 1.0, "libwebp_anim", "bgra", Fraction(1, 1000), {"quality": "80", "compression_level": "2"}),
+    Kind.WEBP: _Format(
+        12,
+        300,
+        1.0,
+        "libwebp_anim",
+        "bgra",
+        Fraction(1, 1000),
+        {"quality": "80", "compression_level": "2"},
+    ),
 }
 
 
 def film(
-    recording: Recording,
+    recording: RecordedRace,
     kind: Kind,
     *,
     clock: str = "seconds",
@@ -72,32 +88,49 @@ def film(
     speed: float = 1.0,
     progress: Callable[[float], None] = lambda _: None,
 ) -> bytes:
-    """The race as a file: all of it, `speed` (0.25 to 16) times as fast as it ran, then HOLD seconds of the finish.
+    """The race as a file: all of it, `speed` (0.25 to 16) times as fast as it ran, then HOLD
+    seconds of the finish.
 
-    By passes it lasts as long as by seconds. MP4 has 30 frames a second, but 3,600 in all at most; WebP 12 and 300, GIF 10 and
-    200: a longer film has fewer frames a second. `progress` is told the share that is done, from 0 to 1; what it raises ends
-    the work. Raises FilmError where the speed is out of range, or the film would last longer than LONGEST.
+    By passes it lasts as long as by seconds. MP4 has 30 frames a second, but 3,600 in all at most;
+    WebP 12 and 300, GIF 10 and 200: a longer film has fewer frames a second. `progress` is told the
+    share that is done, from 0 to 1; what it raises ends the work. Raises FilmError where the speed
+    is out of range, or the film would last longer than LONGEST.
     """
-    if isinstance(speed, bool) or not isinstance(speed, int | float) or not SLOWEST <= speed <= FASTEST:
-        raise FilmError(f"The speed is a number from {SLOWEST:g} to {FASTEST:g}, not {str(speed)[:40]}.")
+    if (
+        isinstance(speed, bool)
+        or not isinstance(speed, int | float)
+        or not SLOWEST <= speed <= FASTEST
+    ):
+        raise FilmError(
+            f"The speed is a number from {SLOWEST:g} to {FASTEST:g}, not {str(speed)[:40]}."
+        )
     how = _FORMATS[kind]
     still = Still(recording, clock, layer, how.scale)
     played = still.length["seconds"] / speed
     if played > LONGEST:
-        raise FilmError(f"The film would last {played:.0f} seconds; at most {LONGEST:.0f} are possible. A higher speed helps.")
+        raise FilmError(
+            f"The film would last {played:.0f} seconds; at most {LONGEST:.0f} are possible. A"
+            " higher speed helps."
+        )
     count = min(how.most, round(played * how.rate))  # frames before the finish
     times = [i * played / count for i in range(count)] + [played]
     shown = [still.length[clock] * t / played if played else still.length[clock] for t in times]
     if kind is Kind.MP4:  # players stop at the last frame
         rest = max(1, round(HOLD * (count / played if count else how.rate)))
         times += [played + HOLD * (i + 1) / rest for i in range(rest)]
-    else:  # the finish once more at the end, since a frame lasts until the next; of the last, WebP's encoder makes it the average
-        times.append((played + HOLD) * len(times) / (len(times) + 1) if kind is Kind.WEBP else played + HOLD)
+    # the finish once more at the end, since a frame lasts until the next; of the last, WebP's
+    # encoder makes it the average
+    else:
+        times.append(
+            (played + HOLD) * len(times) / (len(times) + 1) if kind is Kind.WEBP else played + HOLD
+        )
     shown += [shown[-1]] * (len(times) - len(shown))
     frames = len(times)
     buffer = io.BytesIO()
     progress(0.0)
-    with av.open(buffer, "w", format=kind.value, options={"loop": "0"} if kind is not Kind.MP4 else {}) as file:
+    with av.open(
+        buffer, "w", format=kind.value, options={"loop": "0"} if kind is not Kind.MP4 else {}
+    ) as file:
         stream = file.add_stream(how.codec, rate=how.rate, options=how.options)
         stream.width, stream.height = still.size
         stream.pix_fmt = how.pixels
@@ -119,7 +152,7 @@ def film(
     return buffer.getvalue()
 
 
-def photo(recording: Recording, clock: str, t: float, layer: Layer, scale: float = 2.0) -> bytes:
+def photo(recording: RecordedRace, clock: str, t: float, layer: Layer, scale: float = 2.0) -> bytes:
     """The board at one instant of a clock as PNG, `scale` times its size in a GIF."""
     buffer = io.BytesIO()
     Still(recording, clock, layer, scale).draw(t).save(buffer, "PNG")
@@ -127,10 +160,12 @@ def photo(recording: Recording, clock: str, t: float, layer: Layer, scale: float
 
 
 def _palette(still: Still, end: float) -> Image.Image:
-    """256 colours for a whole film, from its middle and its end, and those of the board itself: a palette for each frame would
-    flicker."""
+    """256 colours for a whole film, from its middle and its end, and those of the board itself: a
+    palette for each frame would flicker."""
     pair = [np.asarray(still.draw(t)) for t in (end / 2, end)]
-    common = Image.fromarray(np.concatenate(pair)).quantize(256 - len(COLOURS), Image.Quantize.MEDIANCUT)
+    common = Image.fromarray(np.concatenate(pair)).quantize(
+        256 - len(COLOURS), Image.Quantize.MEDIANCUT
+    )
     found = np.array(common.getpalette()).reshape(-1, 3)
     board = np.array([ImageColor.getrgb(colour) for colour in COLOURS])
     # Pillow looks colours up coarsely: one close to white would be taken for it.
@@ -150,25 +185,33 @@ def _frame(image: Image.Image, pixels: str, palette: Image.Image | None) -> av.V
     frame = av.VideoFrame.from_ndarray(np.asarray(image), format="rgb24")
     if pixels == "bgra":
         return frame.reformat(format=pixels)
-    return frame.reformat(format=pixels, dst_colorspace=Colorspace.ITU709, dst_color_range=ColorRange.MPEG)
+    return frame.reformat(
+        format=pixels, dst_colorspace=Colorspace.ITU709, dst_color_range=ColorRange.MPEG
+    )
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m visualize.film", description=__doc__)
-    parser.add_argument("race", type=Path, help="a recorded race, or a trace; then its model draws the pictures")
+    parser.add_argument(
+        "race", type=Path, help="a recorded race, or a trace; then its model draws the pictures"
+    )
     parser.add_argument("out", type=Path, help="a file that ends in .mp4, .gif or .webp")
     parser.add_argument("--clock", choices=CLOCKS, default=CLOCKS[0])
-    parser.add_argument("--layer", choices=[layer.value for layer in Layer], default=Layer.PICTURE.value)
+    parser.add_argument(
+        "--layer", choices=[layer.value for layer in Layer], default=Layer.PICTURE.value
+    )
     parser.add_argument("--speed", type=float, default=1.0, help=f"{SLOWEST:g} to {FASTEST:g}")
     args = parser.parse_args()
     endings = [kind.value for kind in Kind]
     if (ending := args.out.suffix.lower().removeprefix(".")) not in endings:
         parser.error(f"a film ends in .{', .'.join(endings)}, not {args.out.name!r}")
     try:
-        recording = Recording.loads(args.race.read_bytes())
+        recording = RecordedRace.loads(args.race.read_bytes())
         if recording.pictures is None:
             recording = record(recording.trace, load(recording.trace.header.model))
-        data = film(recording, Kind(ending), clock=args.clock, layer=Layer(args.layer), speed=args.speed)
+        data = film(
+            recording, Kind(ending), clock=args.clock, layer=Layer(args.layer), speed=args.speed
+        )
     except (OSError, ValueError, ModelError) as error:
         parser.error(str(error))
     args.out.write_bytes(data)

@@ -1,4 +1,5 @@
-"""Layers: what each cell of a lane shows at an instant, from the records alone; the twin of static/records.js and layers.js."""
+"""Layers: what each cell of a lane shows at an instant, from the records alone; the twin of
+static/records.js and layers.js."""
 
 from __future__ import annotations
 
@@ -30,21 +31,30 @@ SHARES = (Layer.TOP1, Layer.TOP1_DRAFT, Layer.TV, Layer.ACCEPTANCE)  # from 0 to
 COUNTS = {Layer.WAITING: 0, Layer.STRIPS: 1}  # of passes, of tokens; the least that there is
 # Perceptually uniform and safe for the colour-blind: evenly spaced stops.
 SCALES = {
-    Layer.TOP1: colors.sequential.Viridis, Layer.TOP1_DRAFT: colors.sequential.Viridis, Layer.TV: colors.sequential.Cividis,
-    Layer.ACCEPTANCE: colors.sequential.Viridis, Layer.WAITING: colors.sequential.Magma, Layer.STRIPS: colors.sequential.Magma,
-}  # fmt: skip
+    Layer.TOP1: colors.sequential.Viridis,
+    Layer.TOP1_DRAFT: colors.sequential.Viridis,
+    Layer.TV: colors.sequential.Cividis,
+    Layer.ACCEPTANCE: colors.sequential.Viridis,
+    Layer.WAITING: colors.sequential.Magma,
+    Layer.STRIPS: colors.sequential.Magma,
+}
 
 # What a step did to a cell is told by shape as well as by colour (Okabe and Ito's).
 MARKS = {
-    Status.ACCEPTED: ("dot", "#56b4e9"), Status.RESAMPLED: ("triangle", "#e69f00"), Status.FRESH: ("ring", "#009e73"),
-    Status.FORCED: ("square", "#999999"), Status.REFINED: ("dash", "#f0e442"), Status.REJECTED: ("cross", "#d55e00"),
-}  # fmt: skip
+    Status.ACCEPTED: ("dot", "#56b4e9"),
+    Status.RESAMPLED: ("triangle", "#e69f00"),
+    Status.FRESH: ("ring", "#009e73"),
+    Status.FORCED: ("square", "#999999"),
+    Status.REFINED: ("dash", "#f0e442"),
+    Status.REJECTED: ("cross", "#d55e00"),
+}
 
 
 @dataclass(frozen=True, slots=True)
 class Instant:
-    """A lane after its k-th step. `records` is, for each cell that it has reached in raster order, the index of the record
-    that tells of it: of the step that committed it for the first n, of the k-th step for the drafts that stand after them."""
+    """A lane after its k-th step. `records` is, for each cell that it has reached in raster order,
+    the index of the record that tells of it: of the step that committed it for the first n, of the
+    k-th step for the drafts that stand after them."""
 
     k: int
     n: int
@@ -73,17 +83,26 @@ class LaneRecords:
         self.cell = np.array([cells[p.position] for p in flat], int)
         self.token = np.array([p.token for p in flat], int)
         self.status = np.array([p.status for p in flat], int)
-        self._values = {layer: np.array([getattr(p, layer.value) for p in flat], float) for layer in SHARES}
+        self._values = {
+            layer: np.array([getattr(p, layer.value) for p in flat], float) for layer in SHARES
+        }
         self._first = np.cumsum([0, *map(len, touched)])
-        fixed = [sum(p.position < step.after for p in positions) for step, positions in zip(self.steps, touched, strict=True)]
+        fixed = [
+            sum(p.position < step.after for p in positions)
+            for step, positions in zip(self.steps, touched, strict=True)
+        ]
         self._n = np.cumsum([0, *fixed])
         starts = zip(self._first, fixed, strict=False)
-        self._committed = np.concatenate([np.arange(at, at + count) for at, count in starts] or [np.arange(0)])
+        self._committed = np.concatenate(
+            [np.arange(at, at + count) for at, count in starts] or [np.arange(0)]
+        )
         self._passes = np.array([0, *(step.nfe for step in self.steps)])
         self._seconds = np.cumsum([0.0, *(step.seconds.total for step in self.steps)])
         self._drafter = np.cumsum([0, *(step.drafter_passes for step in self.steps)])
         self._after = [0, *(step.after for step in self.steps)]
-        self._step = np.repeat(np.arange(len(self.steps)), [len(positions) for positions in touched])
+        self._step = np.repeat(
+            np.arange(len(self.steps)), [len(positions) for positions in touched]
+        )
 
     def clock(self, name: str) -> np.ndarray:
         """What the lane's clock shows after each of its steps; the first entry is the start."""
@@ -101,13 +120,19 @@ class LaneRecords:
             drafts = np.arange(self._first[k - 1] + n - self._n[k - 1], self._first[k])
         passes = int(self._passes[k])
         return Instant(
-            k, n, self.state if last else LaneState.RACING if k else LaneState.WAITING, passes, int(self._drafter[k]),
-            float(self._seconds[k]), self._after[k] / passes if passes else 0.0,
+            k,
+            n,
+            self.state if last else LaneState.RACING if k else LaneState.WAITING,
+            passes,
+            int(self._drafter[k]),
+            float(self._seconds[k]),
+            self._after[k] / passes if passes else 0.0,
             np.concatenate([self._committed[:n], drafts]),
-        )  # fmt: skip
+        )
 
     def values(self, layer: Layer, instant: Instant) -> np.ndarray:
-        """float [reached cells]: shares from 0 to 1, or passes, or tokens; NaN where a cell has no such number."""
+        """float [reached cells]: shares from 0 to 1, or passes, or tokens; NaN where a cell has no
+        such number."""
         records = instant.records
         if layer in SHARES:
             return self._values[layer][records]
@@ -139,7 +164,8 @@ class LaneRecords:
 
 
 def shares(layer: Layer, values: np.ndarray, most: int) -> np.ndarray:
-    """Where values stand on their layer's scale, 0 to 1. Counts by logarithms: most runs and waits are short, a few are long."""
+    """Where values stand on their layer's scale, 0 to 1. Counts by logarithms: most runs and waits
+    are short, a few are long."""
     if layer in SHARES:
         return values
     low = COUNTS[layer]
@@ -150,7 +176,11 @@ def colours(layer: Layer, places: np.ndarray) -> np.ndarray:
     """Places on the scale, 0 to 1, as uint8 [..., 3]."""
     stops = np.array([_rgb(stop) for stop in SCALES[layer]])
     at = np.clip(np.nan_to_num(places), 0, 1) * (len(stops) - 1)
-    return np.stack([np.interp(at, np.arange(len(stops)), channel) for channel in stops.T], -1).round().astype(np.uint8)
+    return (
+        np.stack([np.interp(at, np.arange(len(stops)), channel) for channel in stops.T], -1)
+        .round()
+        .astype(np.uint8)
+    )
 
 
 def _rgb(stop: str) -> tuple[int, ...]:

@@ -1,6 +1,8 @@
-"""Sentences: what to see in each figure, with the number from this race in it; another sentence where the race shows it not.
+"""Sentences: what to see in each figure, with the number from this race in it; another sentence
+where the race shows it not.
 
-They are plain text of the program's own words and numbers. Figures hand in each lane with its measure.
+They are plain text of the program's own words and numbers. Figures hand in each lane with its
+measure.
 """
 
 from __future__ import annotations
@@ -25,7 +27,10 @@ def passes(lanes: Sequence[tuple[Runner, Progress]], length: int) -> str:
         return _unfinished(lanes, length)
     best, other = _winner(ran, lambda found: found.passes[-1])
     needed = best[1].passes[-1]
-    first = f"{best[0].name} needed {_passes(needed)} for its {length} tokens, {length / needed:.2f} tokens a pass"
+    first = (
+        f"{best[0].name} needed {_passes(needed)} for its {length} tokens, {length / needed:.2f}"
+        " tokens a pass"
+    )
     return first + (f"; {other[0].name} needed {other[1].passes[-1]}." if other else ".")
 
 
@@ -40,14 +45,17 @@ def seconds(lanes: Sequence[tuple[Runner, Progress]], length: int) -> str:
         return f"{best[0].name} took {mine:.2f} s for its {length} tokens."
     time, work = other[1].seconds[-1] / mine, other[1].passes[-1] / best[1].passes[-1]
     return (
-        f"{best[0].name} was first, after {mine:.2f} s: {time:.2f} times as fast as {other[0].name} by the clock, "
-        f"{work:.2f} times counted in passes."
+        f"{best[0].name} was first, after {mine:.2f} s: {time:.2f} times as fast as {other[0].name}"
+        f" by the clock, {work:.2f} times counted in passes."
     )
 
 
 def lengths(lanes: Sequence[tuple[Runner, Lengths]]) -> str:
     """Of the acceptance lengths (SJD-PAC Fig. 1a)."""
-    singles = sorted(((_single(found), lane.name) for lane, found in lanes if found.lengths[-1] > 1), reverse=True)
+    singles = sorted(
+        ((_single(found), lane.name) for lane, found in lanes if found.lengths[-1] > 1),
+        reverse=True,
+    )
     if not singles:
         return "Every step committed one token, as vanilla AR's do: no lane gained anything."
     (most, name), (least, other) = singles[0], singles[-1]
@@ -64,8 +72,8 @@ def gain(lanes: Sequence[tuple[Runner, Lengths]]) -> str:
     start = int(np.flatnonzero(longest >= min(HALF, longest[0]))[-1])
     share = found.share[start:].sum()
     return (
-        f"{lane.name} owes {longest[start]:.0%} of its speed-up to the {share:.0%} of its steps that committed "
-        f"{found.lengths[start]} tokens or more."
+        f"{lane.name} owes {longest[start]:.0%} of its speed-up to the {share:.0%} of its steps"
+        f" that committed {found.lengths[start]} tokens or more."
     )
 
 
@@ -76,39 +84,61 @@ def top1(lanes: Sequence[tuple[Runner, np.ndarray]]) -> str:
         return "No token was sampled yet."
     lane, values = next((entry for entry in drawn if entry[0].decoder == "ar"), drawn[0])
     median, flat = np.median(values), (values < FLAT).mean()
-    said = f"Half of {lane.name}'s tokens were drawn from laws whose likeliest token had {median:.2f}"
+    said = (
+        f"Half of {lane.name}'s tokens were drawn from laws whose likeliest token had {median:.2f}"
+    )
     if median > HALF:
         return f"{said} or more: there a single guess is mostly right, and drafts have it easy."
-    said += f" or less, {flat:.0%} of all from laws with less than {FLAT:.2f}" if flat >= 0.01 else " or less"
+    said += (
+        f" or less, {flat:.0%} of all from laws with less than {FLAT:.2f}"
+        if flat >= 0.01
+        else " or less"
+    )
     return f"{said}: even the best single guess is mostly wrong there."
 
 
 def acceptance(lanes: Sequence[tuple[Runner, Acceptance]]) -> str:
     """Of measured acceptance against 1 - TV (GSD Proposition 1)."""
     if not lanes:
-        return "No lane put a draft to the test: vanilla AR has none, and Jacobi and fixed-point iteration only compare."
-    lossless, relaxed = ([entry for entry in lanes if entry[0].lossless is kind] for kind in (True, False))
+        return (
+            "No lane put a draft to the test: vanilla AR has none, and Jacobi and fixed-point"
+            " iteration only compare."
+        )
+    lossless, relaxed = (
+        [entry for entry in lanes if entry[0].lossless is kind] for kind in (True, False)
+    )
     said = []
     if lossless:
         away = [entry for entry in lossless if abs(entry[1].z) > NEAR]
-        lane, found = max(away or lossless, key=lambda entry: abs(entry[1].z) if away else entry[1].trials.sum())
+        lane, found = max(
+            away or lossless, key=lambda entry: abs(entry[1].z) if away else entry[1].trials.sum()
+        )
         where = "off the diagonal by more than chance allows" if away else "on the diagonal"
         said.append(f"{lane.name}, lossless, lies {where}: {_shares(found)}")
     if relaxed:
         lane, found = max(relaxed, key=lambda entry: entry[1].rate - entry[1].promised)
-        where = ("" if found.z > NEAR else "not clearly ") + ("above it" if said else "above the diagonal")
+        where = ("" if found.z > NEAR else "not clearly ") + (
+            "above it" if said else "above the diagonal"
+        )
         said.append(f"{lane.name}, relaxed, lies {where}: {_shares(found)}")
     return "; ".join(said) + "."
 
 
 def time(lanes: Sequence[tuple[Runner, Seconds]]) -> str:
     """Of where a step's time went."""
-    shares = [(found.forward / found.total, lane, found) for lane, found in lanes if found.total > 0]
+    shares = [
+        (found.forward / found.total, lane, found) for lane, found in lanes if found.total > 0
+    ]
     if not shares:
         return "No time was measured."
     share, lane, found = min(shares, key=lambda entry: entry[0])
-    beside, most = max((found.verify, "verification"), (found.cache, "the cache"), (found.draft, "its drafter"))
-    own = f"{lane.name} spent {share:.0%} of a step's {_milliseconds(found.total)} on the target's forward pass"
+    beside, most = max(
+        (found.verify, "verification"), (found.cache, "the cache"), (found.draft, "its drafter")
+    )
+    own = (
+        f"{lane.name} spent {share:.0%} of a step's {_milliseconds(found.total)} on the target's"
+        " forward pass"
+    )
     own += f" and {beside / found.total:.0%} on {most}" if beside > 0 else ""
     if len(shares) == 1:
         return own + "."
@@ -118,19 +148,37 @@ def time(lanes: Sequence[tuple[Runner, Seconds]]) -> str:
 
 def distance(lanes: Sequence[tuple[Runner, Distances]], stride: int) -> str:
     """Of TV against the distance from the last refusal (after SJD-PAC Fig. 4)."""
-    known = [(lane, found) for lane, found in lanes if len(found.pairs) and found.pairs[0] >= FEWEST and found.distance[0] == 1]
+    known = [
+        (lane, found)
+        for lane, found in lanes
+        if len(found.pairs) and found.pairs[0] >= FEWEST and found.distance[0] == 1
+    ]
     if not known:
-        return f"Too few refusals were followed by another step to say how far they reach: it takes {FEWEST} in a lane."
+        return (
+            "Too few refusals were followed by another step to say how far they reach: it takes"
+            f" {FEWEST} in a lane."
+        )
     lane, found = max(known, key=lambda entry: entry[1].pairs.sum())
-    tv = dict(zip(found.distance[found.pairs >= FEWEST].tolist(), found.tv[found.pairs >= FEWEST].tolist(), strict=True))
+    tv = dict(
+        zip(
+            found.distance[found.pairs >= FEWEST].tolist(),
+            found.tv[found.pairs >= FEWEST].tolist(),
+            strict=True,
+        )
+    )
     row = {j: value for j, value in tv.items() if j < stride} or tv
     least = min(row, key=row.__getitem__)
-    first = f"In {lane.name}'s lane a refusal moved the law of the next position by a TV of {tv[1]:.2f}"
+    first = (
+        f"In {lane.name}'s lane a refusal moved the law of the next position by a TV of {tv[1]:.2f}"
+    )
     if least == 1:
         return f"{first}, and the laws behind it no less."
     said = f"{first}, and the one {least} behind by {row[least]:.2f}"
     if tv.get(stride, 0) > row[least] and stride > least:
-        return f"{said}; in the picture's next row, right below the refused token, it is {tv[stride]:.2f} again."
+        return (
+            f"{said}; in the picture's next row, right below the refused token, it is"
+            f" {tv[stride]:.2f} again."
+        )
     return f"{said}."
 
 
@@ -141,7 +189,8 @@ def _finished(lanes: Sequence[tuple[Runner, Progress]]) -> list[tuple[Runner, Pr
 def _winner(
     lanes: Sequence[tuple[Runner, Progress]], clock: Callable[[Progress], float]
 ) -> tuple[tuple[Runner, Progress], tuple[Runner, Progress] | None]:
-    """The first by a clock, and whom to hold it against: vanilla AR, or the last where that won or did not finish, if any."""
+    """The first by a clock, and whom to hold it against: vanilla AR, or the last where that won or
+    did not finish, if any."""
     ranked = sorted(lanes, key=lambda entry: clock(entry[1]))
     others = [entry for entry in ranked[1:] if entry[0].decoder == "ar"] or ranked[1:]
     return ranked[0], others[-1] if others else None
@@ -150,8 +199,8 @@ def _winner(
 def _unfinished(lanes: Sequence[tuple[Runner, Progress]], length: int) -> str:
     lane, found = max(lanes, key=lambda entry: entry[1].tokens[-1])
     return (
-        f"No lane reached the finish; {lane.name} came furthest, {found.tokens[-1]} of {length} tokens in "
-        f"{_passes(found.passes[-1])} and {found.seconds[-1]:.2f} s."
+        f"No lane reached the finish; {lane.name} came furthest, {found.tokens[-1]} of {length}"
+        f" tokens in {_passes(found.passes[-1])} and {found.seconds[-1]:.2f} s."
     )
 
 
@@ -164,7 +213,10 @@ def _single(found: Lengths) -> float:
 
 
 def _shares(found: Acceptance) -> str:
-    return f"it accepted {found.rate:.1%} of {found.trials.sum()} drafts where 1 − TV says {found.promised:.1%}"
+    return (
+        f"it accepted {found.rate:.1%} of {found.trials.sum()} drafts where 1 − TV says"
+        f" {found.promised:.1%}"
+    )
 
 
 def _milliseconds(duration: float) -> str:

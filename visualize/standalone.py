@@ -1,4 +1,5 @@
-"""Standalone: one HTML file that plays a recorded race from disk, with no server and no network, by the board's own script."""
+"""Standalone: one HTML file that plays a recorded race from disk, with no server and no network, by
+the board's own script."""
 
 from __future__ import annotations
 
@@ -9,7 +10,7 @@ import json
 
 from visualize.assets import markup, script, styles
 from visualize.board import replay
-from visualize.recording import Recording
+from visualize.recorded_race import RecordedRace
 
 # The board is joined to the one snapshot that there is, and is dark where the reader's system is.
 _JOIN = """
@@ -31,20 +32,26 @@ body.dark { background: #0f1114; color-scheme: dark; }
 """
 
 
-def standalone(recording: Recording) -> str:
+def standalone(recording: RecordedRace) -> str:
     """The file's text.
 
-    The race is data in it, never markup: what a visitor wrote comes to the page by JSON and textContent. Its policy lets the
-    page run this one script and load nothing but images that are in it or that this script makes.
+    The race is data in it, never markup: what a visitor wrote comes to the page by JSON and
+    textContent. Its policy lets the page run this one script and load nothing but images that are
+    in it or that this script makes.
     """
     code = f"(() => {{\n{script()}{_JOIN}}})();\n"
     if "</script" in code.lower() or "<!--" in code:
         raise ValueError("the script would end early")
     digest = base64.b64encode(hashlib.sha256(code.encode()).digest()).decode()
-    policy = f"default-src 'none'; script-src 'sha256-{digest}'; style-src 'unsafe-inline'; img-src data: blob:; base-uri 'none'"
-    # In JSON a < is only ever part of a text, where it may be written like this: nothing in it can end the element.
+    policy = (
+        f"default-src 'none'; script-src 'sha256-{digest}'; style-src 'unsafe-inline'; img-src"
+        " data: blob:; base-uri 'none'"
+    )
+    # In JSON a < is only ever part of a text, where it may be written like this: nothing in it can
+    # end the element.
     race = json.dumps(replay(recording)).replace("<", "\\u003c")
-    prompt = recording.trace.header.prompt.encode("utf-8", "replace").decode()  # half a surrogate pair is no text
+    # half a surrogate pair is no text
+    prompt = recording.trace.header.prompt.encode("utf-8", "replace").decode()
     title = html.escape(f"{prompt} · Photo Finish")
     return f"""<!doctype html>
 <html lang="en">

@@ -11,14 +11,21 @@ from engine.decoders import DECODERS, Decoder
 from engine.records import Badge, LaneState, Status
 from visualize.cells import INK, PAPER, RULE, SIGNAL, Cells, atlas, mark
 from visualize.layers import CLOCKS, COUNTS, MARKS, Instant, LaneRecords, Layer, colours, shares
-from visualize.recording import Recording
+from visualize.recorded_race import RecordedRace
 from visualize.typeface import Typeface
 
 SOFT = "#5c6370"
-BADGES = {Badge.IDENTICAL: "#1f4e9c", Badge.SAME_LAW: "#0b6e4f", Badge.CHANGED_LAW: "#a34700"}
+BADGES = {
+    Badge.IDENTICAL: "#1f4e9c",
+    Badge.SAME_DISTRIBUTION: "#0b6e4f",
+    Badge.CHANGED_DISTRIBUTION: "#a34700",
+}
 COLOURS = ("#ffffff", INK, SOFT, RULE, PAPER, SIGNAL, *BADGES.values())  # of all but the cells
 TITLES = {
-    Layer.PICTURE: "Solid: committed, final. Pale: drafts, which may still change. The red line is the frontier.",
+    Layer.PICTURE: (
+        "Solid: committed, final. Pale: drafts, which may still change. The red line is the"
+        " frontier."
+    ),
     Layer.TOP1: "Top-1 p: the probability of the model's likeliest token",
     Layer.TOP1_DRAFT: "Top-1 q: the probability of the draft's likeliest token",
     Layer.TV: "TV(p, q): 0 the same law, 1 nothing in common",
@@ -29,7 +36,8 @@ TITLES = {
 }
 MARGIN, GAP, WIDTH, NARROW = 32, 20, 1344, 720  # pixels at scale 1
 WIDEST = 420  # a lane
-TOP, HEAD, BAR, LINE, FOOT = 116, 54, 8, 29, 76  # the board's head; above, under and between a lane's parts; the legend
+# the board's head; above, under and between a lane's parts; the legend
+TOP, HEAD, BAR, LINE, FOOT = 116, 54, 8, 29, 76
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,13 +51,20 @@ class _Spot:
 
 
 class Still:
-    """Draws a recording's board at any instant of a clock ("seconds" or "passes"), light, at `scale` times 1,344 pixels or less
-    in width."""
+    """Draws a recording's board at any instant of a clock ("seconds" or "passes"), light, at
+    `scale` times 1,344 pixels or less in width."""
 
-    def __init__(self, recording: Recording, clock: str, layer: Layer, scale: float = 1.0) -> None:
+    def __init__(
+        self, recording: RecordedRace, clock: str, layer: Layer, scale: float = 1.0
+    ) -> None:
         if clock not in CLOCKS:
             raise ValueError(f"The clock is {' or '.join(CLOCKS)}, not {clock!r}.")
-        self._header, self._clock, self._layer, self._scale = recording.trace.header, clock, layer, scale
+        self._header, self._clock, self._layer, self._scale = (
+            recording.trace.header,
+            clock,
+            layer,
+            scale,
+        )
         count = len(self._header.lanes)
         columns = 4 if count > 6 else count
         side = min(WIDEST, (WIDTH - 2 * MARGIN - (columns - 1) * GAP) // columns)
@@ -61,21 +76,40 @@ class Still:
         across = columns * (side + GAP) - GAP
         width = max(NARROW, across + 2 * MARGIN)
         # Even sides, as video has them.
-        self.size = (_even(self._px(width)), _even(self._px(TOP + -(-count // columns) * row + FOOT)))
+        self.size = (
+            _even(self._px(width)),
+            _even(self._px(TOP + -(-count // columns) * row + FOOT)),
+        )
         self.length = {name: max(float(lane.clock(name)[-1]) for lane in lanes) for name in CLOCKS}
         self._most = max(lane.most(layer) for lane in lanes) if layer in COUNTS else 1
         pictures = recording.pictures
-        swatches = atlas(pictures.swatches, self._header.vocab_size) if pictures and pictures.swatches else None
+        swatches = (
+            atlas(pictures.swatches, self._header.vocab_size)
+            if pictures and pictures.swatches
+            else None
+        )
         self._spots = []
         for i, lane in enumerate(lanes):
-            x, y = (width - across) // 2 + i % columns * (side + GAP), TOP + i // columns * row + HEAD
-            cells = Cells(lane, self._header.grid, self._side, layer, self._most, pictures and pictures.lanes[i], swatches)
+            x, y = (
+                (width - across) // 2 + i % columns * (side + GAP),
+                TOP + i // columns * row + HEAD,
+            )
+            cells = Cells(
+                lane,
+                self._header.grid,
+                self._side,
+                layer,
+                self._most,
+                pictures and pictures.lanes[i],
+                swatches,
+            )
             self._spots.append(_Spot((self._px(x), self._px(y)), lane, cells, _places(lanes, i)))
         self._base = self._furniture()
         self._drawn: dict[int, tuple[int, Image.Image]] = {}  # each lane's step that was last drawn
 
     def draw(self, t: float) -> Image.Image:
-        """RGB. `t` is on the still's clock; before the start and after the end the race stands still."""
+        """RGB. `t` is on the still's clock; before the start and after the end the race stands
+        still."""
         t = min(max(t, 0.0), self.length[self._clock])
         image = self._base.copy()
         right = self.size[0] - self._px(MARGIN)
@@ -123,18 +157,31 @@ class Still:
         digit, face = str(i + 1), self._face(14, True)
         face.draw(image, (x + (side - face.length(digit)) / 2, top + 0.73 * side), digit, "white")
         face = self._face(18, True)
-        face.draw(image, (x + self._px(30), top + 0.78 * side), face.fit(decoder.title, self._side - self._px(30)), INK)
+        face.draw(
+            image,
+            (x + self._px(30), top + 0.78 * side),
+            face.fit(decoder.title, self._side - self._px(30)),
+            INK,
+        )
         colour, box = BADGES[decoder.badge], self._px(9)
         baseline, edge = y - self._px(9), max(1, self._px(2))
         left, over, right, under = x, baseline - box, x + box - 1, baseline - 1
         if decoder.badge is Badge.IDENTICAL:
             pen.rectangle((left, over, right, under), colour)
-        elif decoder.badge is Badge.SAME_LAW:
+        elif decoder.badge is Badge.SAME_DISTRIBUTION:
             pen.ellipse((left, over, right, under), colour)
         else:
             across, down = (left + right) / 2, (over + under) / 2
             pen.polygon(
-                [(across, over - edge), (right + edge, down), (across, under + edge), (left - edge, down)], None, colour, edge
+                [
+                    (across, over - edge),
+                    (right + edge, down),
+                    (across, under + edge),
+                    (left - edge, down),
+                ],
+                None,
+                colour,
+                edge,
             )
         self._face(14).draw(image, (x + self._px(15), baseline), decoder.badge.value, colour)
 
@@ -152,7 +199,12 @@ class Still:
             face = self._face(15)
             words = face.wrap("This recording has no picture of this lane.", side - self._px(32), 4)
             for line, text in enumerate(words):
-                face.draw(image, (self._px(16), side - self._px(16) - self._px(22) * (len(words) - 1 - line)), text, INK)
+                face.draw(
+                    image,
+                    (self._px(16), side - self._px(16) - self._px(22) * (len(words) - 1 - line)),
+                    text,
+                    INK,
+                )
         cells = self._header.grid[0] * self._header.grid[1]
         bar = side + self._px(BAR)
         pen.rectangle((0, side, side - 1, bar - 1), RULE)
@@ -160,7 +212,11 @@ class Still:
             pen.rectangle((0, side, done - 1, bar - 1), INK)
         value = side - self._px(44)
         passes = f"{now.passes} + {now.drafter}" if now.drafter else str(now.passes)
-        figures = [("passes", passes), ("seconds", f"{now.seconds:.2f}"), ("tokens/pass", f"{now.compression:.2f}")]
+        figures = [
+            ("passes", passes),
+            ("seconds", f"{now.seconds:.2f}"),
+            ("tokens/pass", f"{now.compression:.2f}"),
+        ]
         for line, (name, text) in enumerate(figures):
             baseline = bar + self._px(25 + LINE * line)
             self._face(14).draw(image, (0, baseline), name, SOFT)
@@ -176,7 +232,11 @@ class Still:
         return image
 
     def _legend(self, image: Image.Image) -> None:
-        left, right, top = self._px(MARGIN), self.size[0] - self._px(MARGIN), self.size[1] - self._px(FOOT)
+        left, right, top = (
+            self._px(MARGIN),
+            self.size[0] - self._px(MARGIN),
+            self.size[1] - self._px(FOOT),
+        )
         face, low, high = self._face(14), top + self._px(20), top + self._px(46)
         word = self._face(15, True)
         word.draw(image, (right, high), "Photo Finish", INK, right=True)
@@ -194,7 +254,12 @@ class Still:
         forced = any(token >= 0 for token in self._header.forced_ids)
         for status in (status for status in MARKS if forced or status is not Status.FORCED):
             image.paste(mark(status, side, side), (round(x), baseline - self._px(15)))
-            face.draw(image, (x + side + self._px(6), baseline), face.fit(status.name.lower(), step - side - self._px(8)), INK)
+            face.draw(
+                image,
+                (x + side + self._px(6), baseline),
+                face.fit(status.name.lower(), step - side - self._px(8)),
+                INK,
+            )
             x += step
 
     def _scale_bar(self, image: Image.Image, left: int, baseline: int) -> None:
@@ -208,7 +273,12 @@ class Still:
         ticks = middle if self._layer in COUNTS else np.linspace(0, 1, 5)
         for tick, share in zip(ticks, shares(self._layer, ticks, high), strict=True):
             text = f"{tick:g}"
-            face.draw(image, (left + share * (width - face.length(text)), baseline + self._px(17)), text, SOFT)
+            face.draw(
+                image,
+                (left + share * (width - face.length(text)), baseline + self._px(17)),
+                text,
+                SOFT,
+            )
 
 
 def _places(lanes: list[LaneRecords], i: int) -> dict[str, int]:
@@ -216,7 +286,10 @@ def _places(lanes: list[LaneRecords], i: int) -> dict[str, int]:
     if lanes[i].state is not LaneState.FINISHED:
         return {}
     done = [lane for lane in lanes if lane.state is LaneState.FINISHED]
-    return {name: 1 + sum(lane.clock(name)[-1] < lanes[i].clock(name)[-1] for lane in done) for name in CLOCKS}
+    return {
+        name: 1 + sum(lane.clock(name)[-1] < lanes[i].clock(name)[-1] for lane in done)
+        for name in CLOCKS
+    }
 
 
 def _ordinal(n: int) -> str:

@@ -1,5 +1,5 @@
-"""Swatches: what each code looks like alone, in one small image. Drafts are drawn with them, so that any instant of any race can
-be drawn without its model."""
+"""Swatches: what each code looks like alone, in one small image. Drafts are drawn with them, so
+that any instant of any race can be drawn without its model."""
 
 from __future__ import annotations
 
@@ -17,10 +17,12 @@ BATCH = 256  # codes decoded at a time: the grids of a large codebook need not a
 
 
 def swatches(pixels: Callable[[np.ndarray], np.ndarray], codes: int) -> bytes:
-    """A WebP file with code c at row c // COLUMNS, column c % COLUMNS, SIDE pixels each; unused places are white.
+    """A WebP file with code c at row c // COLUMNS, column c % COLUMNS, SIDE pixels each; unused
+    places are white.
 
-    Each is the middle of a 3 x 3 grid of that one code, decoded by `pixels` (int [B, h, w] to uint8 [B, H, W, 3]) and scaled to
-    SIDE. At most 65,504 codes: no WebP file is higher. Takes seconds, so it is worth keeping.
+    Each is the middle of a 3 x 3 grid of that one code, decoded by `pixels` (int [B, h, w] to uint8
+    [B, H, W, 3]) and scaled to SIDE. At most 65,504 codes: no WebP file is higher. Takes seconds,
+    so it is worth keeping.
     """
     rows = -(-codes // COLUMNS)
     tiles = np.full((rows, COLUMNS, SIDE, SIDE, 3), 255, np.uint8)
@@ -30,7 +32,9 @@ def swatches(pixels: Callable[[np.ndarray], np.ndarray], codes: int) -> bytes:
         pictures = pixels(batch[:, None, None].repeat(3, 1).repeat(3, 2))
         side = pictures.shape[1] // 3
         for code, picture in zip(batch, pictures[:, side : 2 * side, side : 2 * side], strict=True):
-            flat[code] = np.asarray(Image.fromarray(picture).resize((SIDE, SIDE), Image.Resampling.BOX))
+            flat[code] = np.asarray(
+                Image.fromarray(picture).resize((SIDE, SIDE), Image.Resampling.BOX)
+            )
     buffer = io.BytesIO()
     image = Image.fromarray(tiles.swapaxes(1, 2).reshape(rows * SIDE, COLUMNS * SIDE, 3))
     image.save(buffer, "WEBP", quality=80, method=6)

@@ -1,7 +1,8 @@
 """Text on pictures: any text that a visitor can type, in whatever fonts there are.
 
-Pillow's own font knows ASCII only, so the first choice is a font that Gradio ships (IBM Plex Sans: Latin, Greek, Cyrillic);
-then what the system has by the names of Debian's packages; a character that no font knows becomes a box.
+Pillow's own font knows ASCII only, so the first choice is a font that Gradio ships (IBM Plex Sans:
+Latin, Greek, Cyrillic); then what the system has by the names of Debian's packages; a character
+that no font knows becomes a box.
 """
 
 from __future__ import annotations
@@ -16,9 +17,13 @@ from pathlib import Path
 from PIL import Image, ImageDraw, ImageFont
 
 _GRADIO = "templates/frontend/static/fonts/IBMPlexSans/IBMPlexSans-{}.woff2"
-_SYSTEM = {False: ("DejaVuSans.ttf", "NotoSansCJK-Regular.ttc"), True: ("DejaVuSans-Bold.ttf", "NotoSansCJK-Bold.ttc")}
+_SYSTEM = {
+    False: ("DejaVuSans.ttf", "NotoSansCJK-Regular.ttc"),
+    True: ("DejaVuSans-Bold.ttf", "NotoSansCJK-Bold.ttc"),
+}
 _EMOJI, _EMOJI_SIZE = "NotoColorEmoji.ttf", 109  # its bitmaps come in this one size
-_NOWHERE = "\uffff"  # a noncharacter: what a font draws for it, it draws for everything it does not know
+# a noncharacter: what a font draws for it, it draws for everything it does not know
+_NOWHERE = "\uffff"
 _BOX, _PICTURE = -1, -2  # instead of the index of a font
 
 
@@ -32,19 +37,32 @@ class Typeface:
     def length(self, text: str) -> float:
         return sum(self._width(kind, part) for kind, part in self._runs(text))
 
-    def draw(self, image: Image.Image, xy: tuple[float, float], text: str, ink: str, *, right: bool = False) -> None:
-        """Draws one line with its baseline at xy, which is its left end or, with `right`, its right one."""
+    def draw(
+        self,
+        image: Image.Image,
+        xy: tuple[float, float],
+        text: str,
+        ink: str,
+        *,
+        right: bool = False,
+    ) -> None:
+        """Draws one line with its baseline at xy, which is its left end or, with `right`, its right
+        one."""
         x, y = xy[0] - (self.length(text) if right else 0), xy[1]
         pen = ImageDraw.Draw(image)
         for kind, part in self._runs(text):
             if kind == _PICTURE:
                 for i, char in enumerate(part):
                     sprite = _emoji(char, self._side)
-                    image.paste(sprite, (round(x + i * self._side), round(y - 0.85 * self._side)), sprite)
+                    image.paste(
+                        sprite, (round(x + i * self._side), round(y - 0.85 * self._side)), sprite
+                    )
             elif kind == _BOX:
                 for i in range(len(part)):
                     left = x + (i + 0.1) * self._side / 1.6
-                    pen.rectangle((left, y - 0.7 * self.size, left + 0.8 * self._side / 1.6, y), outline=ink)
+                    pen.rectangle(
+                        (left, y - 0.7 * self.size, left + 0.8 * self._side / 1.6, y), outline=ink
+                    )
             else:
                 pen.text((x, y), part, ink, _fonts(self.size, self.bold)[kind], anchor="ls")
             x += self._width(kind, part)
@@ -56,7 +74,9 @@ class Typeface:
         low, high = 0, len(text)
         while low < high:
             middle = (low + high + 1) // 2
-            low, high = (middle, high) if self.length(text[:middle] + "…") <= width else (low, middle - 1)
+            low, high = (
+                (middle, high) if self.length(text[:middle] + "…") <= width else (low, middle - 1)
+            )
         return text[:low].rstrip() + "…"
 
     def wrap(self, text: str, width: float, lines: int) -> list[str]:
@@ -87,19 +107,27 @@ class Typeface:
         return _fonts(self.size, self.bold)[kind].getlength(part)
 
     def _runs(self, text: str) -> list[tuple[int, str]]:
-        """The text in parts that are drawn alike: (index of a font, or box, or picture; characters)."""
+        """The text in parts that are drawn alike: (index of a font, or box, or picture;
+        characters)."""
         chars = [char for char in map(_plain, unicodedata.normalize("NFC", text)) if char]
         kinds: list[int] = []
         for char in chars:
             font = _font_of(char, self.bold)
-            # A mark goes with the letter before it, which its font draws together with it if it can.
-            kinds.append(kinds[-1] if unicodedata.combining(char) and kinds and kinds[-1] >= 0 else font)
+            # A mark goes with the letter before it, which its font draws together with it if it
+            # can.
+            kinds.append(
+                kinds[-1] if unicodedata.combining(char) and kinds and kinds[-1] >= 0 else font
+            )
         pairs = zip(kinds, chars, strict=True)
-        return [(kind, "".join(char for _, char in run)) for kind, run in groupby(pairs, lambda pair: pair[0])]
+        return [
+            (kind, "".join(char for _, char in run))
+            for kind, run in groupby(pairs, lambda pair: pair[0])
+        ]
 
 
 def _plain(char: str) -> str:
-    """White space as a blank; nothing of what has no shape of its own (joiners, directions, variants, skin tones, controls)."""
+    """White space as a blank; nothing of what has no shape of its own (joiners, directions,
+    variants, skin tones, controls)."""
     if char.isspace():
         return " "
     silent = "\ufe00" <= char <= "\ufe0f" or "\U0001f3fb" <= char <= "\U0001f3ff"
@@ -125,7 +153,11 @@ def _shape(font: ImageFont.FreeTypeFont, char: str) -> tuple[tuple[int, int], by
 def _fonts(size: int, bold: bool) -> tuple[ImageFont.FreeTypeFont, ...]:
     spec = importlib.util.find_spec("gradio")
     homes = (spec.submodule_search_locations if spec else None) or []
-    names = [str(Path(home) / _GRADIO.format(weight)) for home in homes for weight in (("Bold",) * bold + ("Regular",))]
+    names = [
+        str(Path(home) / _GRADIO.format(weight))
+        for home in homes
+        for weight in (("Bold",) * bold + ("Regular",))
+    ]
     found = []
     for name in (*names, *_SYSTEM[bold]):
         try:
@@ -137,7 +169,8 @@ def _fonts(size: int, bold: bool) -> tuple[ImageFont.FreeTypeFont, ...]:
 
 @functools.lru_cache(256)
 def _emoji(char: str, side: int) -> Image.Image | None:
-    """A character of the emoji font as a picture of side x side pixels, or None where it has none."""
+    """A character of the emoji font as a picture of side x side pixels, or None where it has
+    none."""
     try:
         font = ImageFont.truetype(_EMOJI, _EMOJI_SIZE)
     except OSError:

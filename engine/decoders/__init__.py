@@ -1,4 +1,5 @@
-"""The decoders, one file each. A class here that says its name is a lane everywhere: command line, page, trace and tests."""
+"""The decoders, one file each. A class here that says its name is a lane everywhere: command line,
+page, trace and tests."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Vanilla autoregressive decoding: one token a forward pass. The others' baseline, in speed and in law."""
+"""Vanilla autoregressive decoding: one token a forward pass. The others' baseline, in speed and in
+law."""
 
 from __future__ import annotations
 
@@ -13,8 +14,9 @@ from engine.records import Badge
 
 
 class VanillaAR(WindowDecoder):
-    """Samples by the Gumbel-max rule, x_n = argmax_v log p_n(v) + G_n(v), with noise G keyed by (seed, position): a sample of
-    p_n, and a picture that is a function of the seed's noise alone, which fixed-point iteration then reproduces."""
+    """Samples by the Gumbel-max rule, x_n = argmax_v log p_n(v) + G_n(v), with noise G keyed by
+    (seed, position): a sample of p_n, and a picture that is a function of the seed's noise alone,
+    which fixed-point iteration then reproduces."""
 
     name, title, order = "ar", "Vanilla AR", 0
     idea = "One token at a time: each forward pass of the model draws the next."

@@ -20,7 +20,8 @@ class NoSettings(Settings):
 
 
 class Decoder(ABC):
-    """One way to decode a picture. Subclasses in this folder are found by themselves: see `engine.decoders.DECODERS`."""
+    """One way to decode a picture. Subclasses in this folder are found by themselves: see
+    `engine.decoders.DECODERS`."""
 
     name: ClassVar[str]  # how it is called on a command line and in a trace
     title: ClassVar[str]  # how it is called on the page
@@ -31,12 +32,17 @@ class Decoder(ABC):
     default: ClassVar[bool] = True  # whether it races unless asked not to
     Settings: ClassVar[type[Settings]] = NoSettings
 
-    def __init__(self, model: ImageModel, settings: Settings | None = None, sampling: Sampling | None = None) -> None:
+    def __init__(
+        self, model: ImageModel, settings: Settings | None = None, sampling: Sampling | None = None
+    ) -> None:
         self.model = model
         self.settings = settings if settings is not None else self.Settings()
         self.sampling = sampling if sampling is not None else model.sampling
         if not isinstance(self.settings, self.Settings):
-            raise TypeError(f"{self.name} takes {self.Settings.__qualname__}, not {type(self.settings).__qualname__}")
+            raise TypeError(
+                f"{self.name} takes {self.Settings.__qualname__}, not"
+                f" {type(self.settings).__qualname__}"
+            )
 
     @abstractmethod
     def steps(self, prompt: str, seed: int) -> Iterator[Step]:

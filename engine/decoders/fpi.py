@@ -1,4 +1,5 @@
-"""Fixed-point iteration: Jacobi decoding whose iterations share one noise, so that they converge to vanilla AR's own picture."""
+"""Fixed-point iteration: Jacobi decoding whose iterations share one noise, so that they converge to
+vanilla AR's own picture."""
 
 from __future__ import annotations
 
@@ -13,12 +14,16 @@ from engine.records import Badge
 
 
 class FixedPoint(RefillDecoder):
-    """y_i = argmax_v log p_i(v) + G_i(v), with the G of (seed, position) that vanilla AR uses, in every iteration. A row that was
-    computed on a final prefix is AR's own token, so the picture is identical, token for token, in exact arithmetic. A draft
-    survives a change of law from q to p with probability at least (1 - TV) / (1 + TV), not sum q p as with fresh noise."""
+    """y_i = argmax_v log p_i(v) + G_i(v), with the G of (seed, position) that vanilla AR uses, in
+    every iteration. A row that was computed on a final prefix is AR's own token, so the picture is
+    identical, token for token, in exact arithmetic. A draft survives a change of law from q to p
+    with probability at least (1 - TV) / (1 + TV), not sum q p as with fresh noise."""
 
     name, title, order, default = "fpi", "Fixed point", 2, False
-    idea = "Jacobi's guesses, but all from the same dice as vanilla AR: they settle on exactly its picture."
+    idea = (
+        "Jacobi's guesses, but all from the same dice as vanilla AR: they settle on exactly its"
+        " picture."
+    )
     paper = "Wiggers & Hoogeboom, ICML 2020; Song et al., ICML 2021"
     badge = Badge.IDENTICAL
 

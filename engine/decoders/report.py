@@ -1,6 +1,8 @@
-"""Report: what a step did, for its record; read from the device in one copy together with what the loop itself needs.
+"""Report: what a step did, for its record; read from the device in one copy together with what the
+loop itself needs.
 
-The reports are instruments: the time to take them is charged to nobody, since a decoder that nobody watches needs none.
+The reports are instruments: the time to take them is charged to nobody, since a decoder that nobody
+watches needs none.
 """
 
 from __future__ import annotations
@@ -11,32 +13,44 @@ from torch import Tensor
 
 from engine.decoders.run import Run
 from engine.decoders.verdict import Evidence, Verdict, Window
-from engine.laws import at, total_variation
+from engine.distributions import gather, total_variation
 from engine.records import TOP, Kin, Law, Position, Refusal, Sibling, Status
 
 SUPPORT = 512  # how many tokens of a refusal's two laws are kept
 
 
 class Report:
-    """Gathers on the device when made; `read` is the copy; then `positions` and `refusal` are plain records."""
+    """Gathers on the device when made; `read` is the copy; then `positions` and `refusal` are plain
+    records."""
 
     def __init__(self, run: Run, window: Window, verdict: Verdict) -> None:
-        self._start, self._standing, self._drafted = run.frontier, verdict.standing, len(window.drafts)
+        self._start, self._standing, self._drafted = (
+            run.frontier,
+            verdict.standing,
+            len(window.drafts),
+        )
         evidence = verdict.explain() if verdict.explain else Evidence()
-        q = torch.cat([window.laws, window.laws.new_zeros(len(verdict.p) - self._drafted, verdict.p.shape[1])])
+        q = torch.cat(
+            [window.laws, window.laws.new_zeros(len(verdict.p) - self._drafted, verdict.p.shape[1])]
+        )
         self._parts = _rows(run, verdict, q) | _kin(evidence) | _refusal(verdict, q)
         if evidence.siblings is not None:
             self._parts["siblings"] = evidence.siblings
 
     def read(self) -> tuple[int, list[int]]:
-        """The step's one copy from the device: how many positions are committed, and the window rows to keep."""
+        """The step's one copy from the device: how many positions are committed, and the window
+        rows to keep."""
         # Whole numbers below 2**53 and float32 both fit a float64: one tensor, one copy.
-        values = torch.cat([part.double().reshape(-1) for part in self._parts.values()]).cpu().numpy()
+        values = (
+            torch.cat([part.double().reshape(-1) for part in self._parts.values()]).cpu().numpy()
+        )
         ends = np.cumsum([part.numel() for part in self._parts.values()])
         shapes = [part.shape for part in self._parts.values()]
         self._read = {
             name: array.reshape(shape)
-            for name, array, shape in zip(self._parts, np.split(values, ends[:-1]), shapes, strict=True)
+            for name, array, shape in zip(
+                self._parts, np.split(values, ends[:-1]), shapes, strict=True
+            )
         }
         count = int(self._read["count"])
         return count, self._read["path"][:count].astype(int).tolist()
@@ -47,18 +61,26 @@ class Report:
         rows = len(read["path"]) if self._standing else max(int(read["count"]), self._drafted)
         columns = {name: read[name][:rows].tolist() for name in _COLUMNS}
         touched = []
-        for i, (draft, token, status, top1, *shares) in enumerate(zip(*columns.values(), strict=True)):
+        for i, (draft, token, status, top1, *shares) in enumerate(
+            zip(*columns.values(), strict=True)
+        ):
             tested = shares[3] == shares[3]
             touched.append(
                 Position(
-                    self._start + i, None if draft < 0 else int(draft), int(token), Status(int(status)), top1,
+                    self._start + i,
+                    None if draft < 0 else int(draft),
+                    int(token),
+                    Status(int(status)),
+                    top1,
                     *(None if value != value else value for value in shares),
                     top=_law(read["top_ids"][i], read["top"][i]),
-                    top_draft=_law(read["top_draft_ids"][i], read["top_draft"][i]) if draft >= 0 else (),
+                    top_draft=_law(read["top_draft_ids"][i], read["top_draft"][i])
+                    if draft >= 0
+                    else (),
                     kin=self._kin(i) if tested else None,
                     siblings=self._siblings(i) if status != Status.FORCED else (),
                 )
-            )  # fmt: skip
+            )
         return tuple(touched)
 
     def refusal(self) -> Refusal | None:
@@ -71,24 +93,45 @@ class Report:
         tokens, p, q = read["law_ids"], read["law_p"], read["law_q"]
         order = np.argsort(tokens)[(p + q > 0)[np.argsort(tokens)]]
         return Refusal(
-            self._start + last, draft, uniform,
-            tokens[order].astype("<u2").tobytes(), p[order].astype("<f4").tobytes(), q[order].astype("<f4").tobytes(),
-        )  # fmt: skip
+            self._start + last,
+            draft,
+            uniform,
+            tokens[order].astype("<u2").tobytes(),
+            p[order].astype("<f4").tobytes(),
+            q[order].astype("<f4").tobytes(),
+        )
 
     def _kin(self, i: int) -> Kin | None:
         read = self._read
         if "kin_count" not in read or not read["kin_count"][i] >= 1:
             return None
         tokens = tuple(int(token) for token in read["kin_tokens"][i] if token >= 0)
-        return Kin(int(read["kin_count"][i]), tokens, float(read["kin_p"][i]), float(read["kin_q"][i]))
+        return Kin(
+            int(read["kin_count"][i]), tokens, float(read["kin_p"][i]), float(read["kin_q"][i])
+        )
 
     def _siblings(self, i: int) -> tuple[Sibling, ...]:
         levels = self._read.get("siblings", ())
         tried = levels[i] if i < len(levels) else ()
-        return tuple(Sibling(int(token), *rest) for token, *rest, was in (row.tolist() for row in tried) if was)
+        return tuple(
+            Sibling(int(token), *rest)
+            for token, *rest, was in (row.tolist() for row in tried)
+            if was
+        )
 
 
-_COLUMNS = ("draft", "token", "status", "top1", "top1_draft", "tv", "acceptance", "p", "q", "uniform")
+_COLUMNS = (
+    "draft",
+    "token",
+    "status",
+    "top1",
+    "top1_draft",
+    "tv",
+    "acceptance",
+    "p",
+    "q",
+    "uniform",
+)
 
 
 def _rows(run: Run, verdict: Verdict, q: Tensor) -> dict[str, Tensor]:
@@ -105,7 +148,9 @@ def _rows(run: Run, verdict: Verdict, q: Tensor) -> dict[str, Tensor]:
     drafted = q.amax(-1) > 0
     return {
         "count": verdict.count,
-        "path": verdict.path if verdict.path is not None else torch.arange(rows, device=positions.device),
+        "path": verdict.path
+        if verdict.path is not None
+        else torch.arange(rows, device=positions.device),
         "draft": torch.where(judged, run.ids(verdict.drafts, positions), -1),
         "token": run.ids(verdict.tokens, positions),
         "status": torch.where(run.forced[positions], int(Status.FORCED), verdict.status),
@@ -113,11 +158,14 @@ def _rows(run: Run, verdict: Verdict, q: Tensor) -> dict[str, Tensor]:
         "top1_draft": known(q.amax(-1), drafted),
         "tv": known(total_variation(verdict.p, q), drafted),
         "acceptance": verdict.acceptance,
-        "p": known(at(verdict.p, drafts), judged),
-        "q": known(at(q, drafts), judged),
+        "p": known(gather(verdict.p, drafts), judged),
+        "q": known(gather(q, drafts), judged),
         "uniform": torch.where(run.forced[positions], torch.nan, verdict.uniform),
-        "top_ids": top.indices, "top": top.values, "top_draft_ids": top_draft.indices, "top_draft": top_draft.values,
-    }  # fmt: skip
+        "top_ids": top.indices,
+        "top": top.values,
+        "top_draft_ids": top_draft.indices,
+        "top_draft": top_draft.values,
+    }
 
 
 def _kin(evidence: Evidence) -> dict[str, Tensor]:
@@ -126,7 +174,8 @@ def _kin(evidence: Evidence) -> dict[str, Tensor]:
 
 
 def _refusal(verdict: Verdict, q: Tensor) -> dict[str, Tensor]:
-    """Both laws where the step ended, on the tokens that hold most of them, the draft among them."""
+    """Both laws where the step ended, on the tokens that hold most of them, the draft among
+    them."""
     last = (verdict.count - 1).view(1)
     p, q = verdict.p[last][0], q[last][0]
     weight = (p + q).scatter(-1, verdict.drafts[last].clamp_min(0), 3.0)
@@ -135,4 +184,8 @@ def _refusal(verdict: Verdict, q: Tensor) -> dict[str, Tensor]:
 
 
 def _law(tokens: np.ndarray, shares: np.ndarray) -> Law:
-    return tuple((int(token), share) for token, share in zip(tokens, shares.tolist(), strict=True) if share > 0)
+    return tuple(
+        (int(token), share)
+        for token, share in zip(tokens, shares.tolist(), strict=True)
+        if share > 0
+    )

@@ -10,7 +10,8 @@ from engine.randomness import Noise
 
 
 class Run:
-    """One picture being decoded: the model's context, the frontier, the drafts that stay, and the noise."""
+    """One picture being decoded: the model's context, the frontier, the drafts that stay, and the
+    noise."""
 
     def __init__(self, decoder: Decoder, prompt: str, seed: int) -> None:
         model = decoder.model
@@ -24,7 +25,8 @@ class Run:
         self.laws = torch.zeros(0, model.vocab_size, device=model.device)
         self.forced = model.forced_ids.to(model.device) >= 0
         self.path: list[int] = []  # the window rows that the last step kept
-        self.memory: Tensor | None = None  # the latest laws of the last len(memory) positions, for decoders that ask
+        # the latest laws of the last len(memory) positions, for decoders that ask
+        self.memory: Tensor | None = None
         self.drafter_passes = 0
 
     def positions(self, count: int, start: int | None = None) -> Tensor:

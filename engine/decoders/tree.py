@@ -1,9 +1,11 @@
-"""Trees of drafts: which nodes stand beside the spine of a window, and who follows whom (SJD-PAC, Sec. 4.1).
+"""Trees of drafts: which nodes stand beside the spine of a window, and who follows whom (SJD-PAC,
+Sec. 4.1).
 
-"K candidates for D positions" can be read in several ways, and the paper's Table 3 fits none of them in full:
+"K candidates for D positions" can be read in several ways, and the paper's Table 3 fits none of
+them in full:
 
-* `full`: every node of D levels, the root counted as the first, has the same K candidates below it. The released code does
-  this; K = 4, D = 3 are 21 nodes.
+* `full`: every node of D levels, the root counted as the first, has the same K candidates below it.
+  The released code does this; K = 4, D = 3 are 21 nodes.
 * `deep`: the same with D levels below the root; 85 nodes for K = 4, D = 3.
 * `spine`: K candidates at each of D levels, but only the first has children.
 * `lanes`: K candidates below the root, each with a line of its own, D long.
@@ -21,8 +23,9 @@ READINGS = ("full", "spine", "lanes", "deep")
 class Tree:
     """Rows of one window: 0 the root, 1 .. H the spine, then side nodes.
 
-    parents[row] is the row it follows (the root's is 0); side[i] = (depth, candidate) of side node i, whose row is H + 1 + i;
-    children[row][k] is the row of candidate k below it, or -1; branching is the number of levels that have candidates.
+    parents[row] is the row it follows (the root's is 0); side[i] = (depth, candidate) of side node
+    i, whose row is H + 1 + i; children[row][k] is the row of candidate k below it, or -1; branching
+    is the number of levels that have candidates.
     """
 
     spine: int
@@ -43,7 +46,8 @@ def _levels(D: int, reading: str) -> int:
 
 @functools.lru_cache(maxsize=256)
 def _branches(K: int, levels: int, reading: str) -> tuple[tuple[int, int, int], ...]:
-    """(depth, candidate, parent) of each side node; a parent below zero is spine node -parent - 1, else a side node."""
+    """(depth, candidate, parent) of each side node; a parent below zero is spine node -parent - 1,
+    else a side node."""
     nodes: list[tuple[int, int, int]] = []
     above = [-1]
     for depth in range(1, levels + 1):
@@ -54,8 +58,10 @@ def _branches(K: int, levels: int, reading: str) -> tuple[tuple[int, int, int], 
             for k in range(K):
                 if on_spine and k == 0:
                     here.append(-depth - 1)
-                elif reading in ("full", "deep") or (on_spine and (reading == "spine" or depth == 1)) or (
-                    reading == "lanes" and not on_spine and k == lane
+                elif (
+                    reading in ("full", "deep")
+                    or (on_spine and (reading == "spine" or depth == 1))
+                    or (reading == "lanes" and not on_spine and k == lane)
                 ):
                     nodes.append((depth, k, parent))
                     here.append(len(nodes) - 1)
@@ -80,5 +86,9 @@ def tree(window: int, room: int, K: int, D: int, reading: str) -> Tree:
     for node, (_, k, parent) in enumerate(branches):
         children[row(parent)][k] = row(node)
     return Tree(
-        spine, levels, tuple(parents), tuple((d, k) for d, k, _ in branches), tuple(tuple(below) for below in children)
+        spine,
+        levels,
+        tuple(parents),
+        tuple((d, k) for d, k, _ in branches),
+        tuple(tuple(below) for below in children),
     )

@@ -1,8 +1,10 @@
-"""The window loop, once for every decoder: propose a window, one forward pass, judge it, keep what is committed.
+"""The window loop, once for every decoder: propose a window, one forward pass, judge it, keep what
+is committed.
 
-Notation (SJD, Sec. 3): the window is [root, d_1 .. d_{L-1}]; output row i is the law p_i of position n + i, so it judges the
-draft d_{i+1} that stands there, and the last row's position has no draft yet. Here drafts are counted from 0 with their
-positions: `drafts[i]` and `laws[i]` belong to position n + i.
+Notation (SJD, Sec. 3): the window is [root, d_1 .. d_{L-1}]; output row i is the law p_i of
+position n + i, so it judges the draft d_{i+1} that stands there, and the last row's position has no
+draft yet. Here drafts are counted from 0 with their positions: `drafts[i]` and `laws[i]` belong to
+position n + i.
 """
 
 from __future__ import annotations
@@ -18,7 +20,7 @@ from engine.decoders.base import Decoder
 from engine.decoders.report import Report
 from engine.decoders.run import Run
 from engine.decoders.verdict import Verdict, Window
-from engine.laws import process
+from engine.distributions import logits_to_probs
 from engine.records import Step
 
 
@@ -27,7 +29,8 @@ class WindowDecoder(Decoder):
 
     @abstractmethod
     def propose(self, run: Run, room: int) -> Window:
-        """The next window, of at most `room` drafts (none is allowed): the picture ends behind them."""
+        """The next window, of at most `room` drafts (none is allowed): the picture ends behind
+        them."""
 
     @abstractmethod
     def judge(self, run: Run, window: Window, p: Tensor) -> Verdict:
@@ -45,7 +48,7 @@ class WindowDecoder(Decoder):
                 clock.lap("draft" if run.drafter_passes else "verify")
                 logits = model.forward(run.ctx, fed, window.parents)
                 clock.lap("forward")
-                p = process(logits, self.sampling, run.forced[positions])
+                p = logits_to_probs(logits, self.sampling, run.forced[positions])
                 verdict = self.judge(run, window, p)
                 clock.lap("verify")
                 report = Report(run, window, verdict)
@@ -63,7 +66,15 @@ class WindowDecoder(Decoder):
                     run.memory[run.positions(len(verdict.p), before) % len(run.memory)] = verdict.p
                 clock.lap("verify")
                 seconds = clock.seconds()
-                yield Step(run.step, before, run.frontier, report.positions(), seconds, run.drafter_passes, report.refusal())
+                yield Step(
+                    run.step,
+                    before,
+                    run.frontier,
+                    report.positions(),
+                    seconds,
+                    run.drafter_passes,
+                    report.refusal(),
+                )
         finally:
             run.ctx.close()
 

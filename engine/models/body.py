@@ -1,4 +1,5 @@
-"""BodyModel: the generic adapter. Any Llama-like transformers body, called with a 4D mask, explicit positions and our cache.
+"""BodyModel: the generic adapter. Any Llama-like transformers body, called with a 4D mask, explicit
+positions and our cache.
 
 A family's file says only what differs: its prompt rows, embedding, head, forced tokens and pixels.
 """
@@ -21,18 +22,23 @@ MAX_WINDOW = 128
 
 @dataclass(frozen=True, slots=True)
 class Prompt:
-    """Prompt rows as embeddings [R, P, D], conditional row first; `start` [R] counts each row's padding on the left."""
+    """Prompt rows as embeddings [R, P, D], conditional row first; `start` [R] counts each row's
+    padding on the left."""
 
     embeddings: Tensor
     start: Tensor
 
     def __post_init__(self) -> None:
         if self.embeddings.dim() != 3 or self.start.shape != self.embeddings.shape[:1]:
-            raise ValueError(f"prompt rows {tuple(self.embeddings.shape)} and starts {tuple(self.start.shape)} do not fit")
+            raise ValueError(
+                f"prompt rows {tuple(self.embeddings.shape)} and starts {tuple(self.start.shape)}"
+                " do not fit"
+            )
 
 
 class BodyContext:
-    """One lane's cache, prompt and place in the sequence; `hidden` [R, L, D] are the last window's states."""
+    """One lane's cache, prompt and place in the sequence; `hidden` [R, L, D] are the last window's
+    states."""
 
     def __init__(self, prompt: Prompt, guidance: float, cache: WindowCache) -> None:
         self.prompt, self.guidance, self.cache = prompt, guidance, cache
@@ -43,7 +49,8 @@ class BodyContext:
 
     @property
     def prompt_rows(self) -> int:
-        """Prompt rows that go before the root in the next window: all but the last in the first, then none."""
+        """Prompt rows that go before the root in the next window: all but the last in the first,
+        then none."""
         return 0 if self.cache.base else self.prompt.embeddings.shape[1] - 1
 
     def close(self) -> None:
@@ -70,17 +77,21 @@ class BodyModel(ImageModel):
 
     @abstractmethod
     def decode(self, codes: Tensor) -> Tensor:
-        """Codes [B, h, w], any h and w, on the device, to a picture [B, 3, H, W] in about -1 .. 1."""
+        """Codes [B, h, w], any h and w, on the device, to a picture [B, 3, H, W] in about -1 ..
+        1."""
 
     @torch.inference_mode()
     def pixels(self, tokens: np.ndarray) -> np.ndarray:
         codes = torch.as_tensor(np.asarray(tokens), dtype=torch.long, device=self.device)
         drawn = self.decode(codes if codes.dim() == 3 else codes[None])
-        pictures = ((drawn.clamp(-1, 1) + 1) * 127.5).round().byte().permute(0, 2, 3, 1).cpu().numpy()
+        pictures = (
+            ((drawn.clamp(-1, 1) + 1) * 127.5).round().byte().permute(0, 2, 3, 1).cpu().numpy()
+        )
         return pictures if codes.dim() == 3 else pictures[0]
 
     def position_ids(self, slots: Tensor, start: Tensor) -> Tensor:
-        """The body's positions [R, T] of cache slots [T], in rows that begin at `start` [R]: padding is not counted."""
+        """The body's positions [R, T] of cache slots [T], in rows that begin at `start` [R]:
+        padding is not counted."""
         return (slots - start[:, None]).clamp_min(0)
 
     def start(self, prompt: str, guidance: float) -> BodyContext:
@@ -90,21 +101,29 @@ class BodyModel(ImageModel):
         heads = getattr(config, "num_key_value_heads", None) or config.num_attention_heads
         dim = getattr(config, "head_dim", None) or config.hidden_size // config.num_attention_heads
         slots = length + self.length + MAX_WINDOW
-        cache = WindowCache(config.num_hidden_layers, count, heads, slots, dim, self.dtype, self.device)
+        cache = WindowCache(
+            config.num_hidden_layers, count, heads, slots, dim, self.dtype, self.device
+        )
         return BodyContext(rows, guidance, cache)
 
-    def forward(self, ctx: BodyContext, tokens: Tensor, parents: Sequence[int] | None = None) -> Tensor:
+    def forward(
+        self, ctx: BodyContext, tokens: Tensor, parents: Sequence[int] | None = None
+    ) -> Tensor:
         before, length = ctx.prompt_rows, len(tokens)
         seen = ancestors(parents, length)
         depth = (seen.sum(1) - 1).to(self.device)
         positions = ctx.committed - 1 + depth
         if ctx.committed == 0:
             drafts = self.embed(tokens[1:], positions[1:])
-            fed = torch.cat([ctx.prompt.embeddings, drafts.expand(len(ctx.prompt.start), -1, -1)], 1)
+            fed = torch.cat(
+                [ctx.prompt.embeddings, drafts.expand(len(ctx.prompt.start), -1, -1)], 1
+            )
         else:
             fed = self.embed(tokens, positions).expand(len(ctx.prompt.start), -1, -1)
         ctx.cache.open(before + length)
-        slot = torch.cat([torch.arange(before, device=self.device), ctx.cache.base + before + depth])
+        slot = torch.cat(
+            [torch.arange(before, device=self.device), ctx.cache.base + before + depth]
+        )
         hidden = self.body(
             inputs_embeds=fed,
             attention_mask=self._mask(ctx, before, seen),
@@ -119,7 +138,9 @@ class BodyModel(ImageModel):
         """Additive mask [R, 1, T, base + T] for a window of `before` prompt rows, then a tree."""
         # All on the device: a copy from it would wait for the work that is under way.
         length, base = len(seen), ctx.cache.base
-        visible = torch.ones(before + length, base + before + length, dtype=torch.bool, device=self.device)
+        visible = torch.ones(
+            before + length, base + before + length, dtype=torch.bool, device=self.device
+        )
         visible[:before, base:] = visible[:before, base:].tril()
         visible[before:, base + before :] = seen.to(self.device)
         slots = torch.arange(visible.shape[1], device=self.device)
@@ -137,6 +158,7 @@ class BodyModel(ImageModel):
 
 
 def guide(logits: Tensor, guidance: float) -> Tensor:
-    """Classifier-free guidance on raw logits [R, L, V], conditional row first: u + s (c - u), float32 [L, V]."""
+    """Classifier-free guidance on raw logits [R, L, V], conditional row first: u + s (c - u),
+    float32 [L, V]."""
     logits = logits.float()
     return logits[0] if len(logits) == 1 else logits[1] + guidance * (logits[0] - logits[1])

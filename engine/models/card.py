@@ -1,18 +1,24 @@
-"""Cards: what is known of every model before any of it is loaded, in the order in which the page lists them.
+"""Cards: what is known of every model before any of it is loaded, in the order in which the page
+lists them.
 
 A family's class is `Model(card, folders, device, dtype)`, made by `engine.models.load`:
 
-    folders: dict[str, Path] | None    part -> the folder where that part's files lie (`Card.repos` names the parts: "model"
-                                       alone for Janus and Emu3; "gpt", "vq", "text" for LlamaGen; "model", "vq", "text" for
-                                       the Chameleon family). `card.source_of("gpt").files[0]` is a file's name in it.
-                                       None: random weights at the card's true size; no file is read, no network asked.
-    device, dtype                      torch.device and torch.dtype of the body; already chosen, memory already checked.
+    folders: dict[str, Path] | None    part -> the folder where that part's files lie (`Card.repos`
+                                       names the parts: "model" alone for Janus and Emu3; "gpt",
+                                       "vq", "text" for LlamaGen; "model", "vq", "text" for the
+                                       Chameleon family). `card.source_of("gpt").files[0]` is a
+                                       file's name in it. None: random weights at the card's true
+                                       size; no file is read, no network asked.
+    device, dtype                      torch.device and torch.dtype of the body; already chosen,
+memory already checked.
 
-It raises ModelError where a file is missing or does not fit. It may be given a card with other numbers than those below
-(`dataclasses.replace`): then the files' own configuration tells the sizes, and the card the name, grid and sampling.
+It raises ModelError where a file is missing or does not fit. It may be given a card with other
+numbers than those below (`dataclasses.replace`): then the files' own configuration tells the sizes,
+and the card the name, grid and sampling.
 
-The facts are from the models' public repositories, cards and papers; `source` says where the sampling defaults stand. What
-transformers makes of each configuration gave the parameter counts: those that text-to-image loads, rounded to 10 million.
+The facts are from the models' public repositories, cards and papers; `source` says where the
+sampling defaults stand. What transformers makes of each configuration gave the parameter counts:
+those that text-to-image loads, rounded to 10 million.
 """
 
 from __future__ import annotations
@@ -33,8 +39,9 @@ class ModelError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """Files of one public repository. `files` are the patterns to download; `revision` is a commit's hash, or "main" as long
-    as `python -m engine.models.pin` has not pinned it."""
+    """Files of one public repository. `files` are the patterns to download; `revision` is a
+    commit's hash, or "main" as long as `python -m engine.models.pin_revisions` has not pinned
+    it."""
 
     part: str
     repo: str
@@ -44,8 +51,9 @@ class Source:
 
 @dataclass(frozen=True, slots=True)
 class Card:
-    """A model. `length` counts the sequence positions of one picture, forced ones included; `kv_values` the numbers that
-    one position of one prompt row holds in the cache; `working` the bytes that activations and the pixels' decoder take."""
+    """A model. `length` counts the sequence positions of one picture, forced ones included;
+    `kv_values` the numbers that one position of one prompt row holds in the cache; `working` the
+    bytes that activations and the pixels' decoder take."""
 
     name: str
     title: str
@@ -78,87 +86,172 @@ def _from(part: str, repo: str, *files: str) -> Source:
 _HF = ("*.json", "*.jinja", "*.txt", "*.safetensors")
 _TOKENIZER = ("config.json", "tokenizer.json", "tokenizer_config.json", "special_tokens_map.json")
 _ANOLE = "leloy/Anole-7b-v0.1-hf"
-_CHAMELEON_VQ = _from("vq", "leloy/Anole-7b-v0.1-vqvae-hf", "*.json", "*.safetensors", "*.pt", "*.bin")
-_T5 = _from("text", "google/flan-t5-xl", *_TOKENIZER, "spiece.model", "model*.safetensors", "model.safetensors.index.json")
+_CHAMELEON_VQ = _from(
+    "vq", "leloy/Anole-7b-v0.1-vqvae-hf", "*.json", "*.safetensors", "*.pt", "*.bin"
+)
+_T5 = _from(
+    "text",
+    "google/flan-t5-xl",
+    *_TOKENIZER,
+    "spiece.model",
+    "model*.safetensors",
+    "model.safetensors.index.json",
+)
 _CHAMELEON_LICENCE = "https://ai.meta.com/resources/models-and-libraries/chameleon-license/"
-_JANUS_SOURCE = "generation_inference.py of deepseek-ai/Janus: cfg_weight 5, temperature 1 (Chen et al. 2025, arXiv:2501.17811)"
+_JANUS_SOURCE = (
+    "generation_inference.py of deepseek-ai/Janus: cfg_weight 5, temperature 1 (Chen et al. 2025,"
+    " arXiv:2501.17811)"
+)
 _LLAMAGEN_SOURCE = (
-    "autoregressive/sample/sample_t2i.py of FoundationVision/LlamaGen: cfg-scale 7.5, top-k 1000, temperature 1, top-p 1 "
-    "(Sun et al. 2024, arXiv:2406.06525)"
+    "autoregressive/sample/sample_t2i.py of FoundationVision/LlamaGen: cfg-scale 7.5, top-k 1000,"
+    " temperature 1, top-p 1 (Sun et al. 2024, arXiv:2406.06525)"
 )
 
 
 def _janus(size: str, parameters: int, layers: int, width: int) -> Card:
     return Card(
-        name=f"janus-pro-{size.lower()}", title=f"Janus-Pro {size}", family="janus",
+        name=f"janus-pro-{size.lower()}",
+        title=f"Janus-Pro {size}",
+        family="janus",
         repos=(_from("model", f"deepseek-community/Janus-Pro-{size}", *_HF),),
-        grid=(24, 24), codes=16384, length=576, parameters=parameters, kv_values=2 * layers * width, working=GIB,
-        sampling=Sampling(guidance=5.0, temperature=1.0, top_k=0, top_p=1.0), source=_JANUS_SOURCE,
-        licence="code MIT; weights DeepSeek Model License (commercial use allowed, some uses forbidden)",
+        grid=(24, 24),
+        codes=16384,
+        length=576,
+        parameters=parameters,
+        kv_values=2 * layers * width,
+        working=GIB,
+        sampling=Sampling(guidance=5.0, temperature=1.0, top_k=0, top_p=1.0),
+        source=_JANUS_SOURCE,
+        licence=(
+            "code MIT; weights DeepSeek Model License (commercial use allowed, some uses forbidden)"
+        ),
         licence_url="https://github.com/deepseek-ai/Janus/blob/main/LICENSE-MODEL",
-    )  # fmt: skip
+    )
 
 
 def _llamagen(side: int, file: str) -> Card:
     return Card(
-        name=f"llamagen-{side * 16}", title=f"LlamaGen XL {side * 16} px", family="llamagen",
-        repos=(_from("gpt", "peizesun/llamagen_t2i", file), _from("vq", "peizesun/llamagen_t2i", "vq_ds16_t2i.pt"), _T5),
-        grid=(side, side), codes=16384, length=side * side, parameters=2_040_000_000, kv_values=2 * 36 * 1280,
+        name=f"llamagen-{side * 16}",
+        title=f"LlamaGen XL {side * 16} px",
+        family="llamagen",
+        repos=(
+            _from("gpt", "peizesun/llamagen_t2i", file),
+            _from("vq", "peizesun/llamagen_t2i", "vq_ds16_t2i.pt"),
+            _T5,
+        ),
+        grid=(side, side),
+        codes=16384,
+        length=side * side,
+        parameters=2_040_000_000,
+        kv_values=2 * 36 * 1280,
         # The text encoder stays in float32 where the body is float16, in which it overflows.
         working=3 * GIB,
-        sampling=Sampling(guidance=7.5, temperature=1.0, top_k=1000, top_p=1.0), source=_LLAMAGEN_SOURCE,
-        licence="MIT; text encoder Apache-2.0", licence_url="https://github.com/FoundationVision/LlamaGen/blob/main/LICENSE",
-    )  # fmt: skip
+        sampling=Sampling(guidance=7.5, temperature=1.0, top_k=1000, top_p=1.0),
+        source=_LLAMAGEN_SOURCE,
+        licence="MIT; text encoder Apache-2.0",
+        licence_url="https://github.com/FoundationVision/LlamaGen/blob/main/LICENSE",
+    )
 
 
 CARDS: dict[str, Card] = {
     card.name: card
     for card in (
         Card(
-            name="embedded", title="Embedded model", family="embedded", repos=(),
-            grid=(16, 16), codes=1024, length=256, parameters=8_300_000, kv_values=2 * 6 * 256, working=GIB // 4,
-            sampling=Sampling(guidance=1.5, temperature=1.0, top_k=256, top_p=1.0), source="weights/README.md, evaluation",
-            licence="Apache-2.0", licence_url="https://www.apache.org/licenses/LICENSE-2.0",
+            name="embedded",
+            title="Embedded model",
+            family="embedded",
+            repos=(),
+            grid=(16, 16),
+            codes=1024,
+            length=256,
+            parameters=8_300_000,
+            kv_values=2 * 6 * 256,
+            working=GIB // 4,
+            sampling=Sampling(guidance=1.5, temperature=1.0, top_k=256, top_p=1.0),
+            source="weights/README.md, evaluation",
+            licence="Apache-2.0",
+            licence_url="https://www.apache.org/licenses/LICENSE-2.0",
         ),
         _janus("1B", 1_530_000_000, 24, 2048),
         _janus("7B", 6_630_000_000, 30, 4096),
         _llamagen(16, "t2i_XL_stage1_256.pt"),
         _llamagen(32, "t2i_XL_stage2_512.pt"),
         Card(
-            name="emu3", title="Emu3-Gen", family="emu3", repos=(_from("model", "BAAI/Emu3-Gen-hf", *_HF),),
-            grid=(90, 90), codes=32768, length=90 * 91, parameters=8_030_000_000, kv_values=2 * 32 * 8 * 128, working=5 * GIB,
+            name="emu3",
+            title="Emu3-Gen",
+            family="emu3",
+            repos=(_from("model", "BAAI/Emu3-Gen-hf", *_HF),),
+            grid=(90, 90),
+            codes=32768,
+            length=90 * 91,
+            parameters=8_030_000_000,
+            kv_values=2 * 32 * 8 * 128,
+            working=5 * GIB,
             sampling=Sampling(guidance=3.0, temperature=1.0, top_k=2048, top_p=1.0),
-            source="image_generation.py of baaivision/Emu3: classifier_free_guidance 3.0, top_k 2048 (Wang et al. 2024, "
-            "arXiv:2409.18869)",
-            licence="Apache-2.0", licence_url="https://github.com/baaivision/Emu3/blob/main/LICENSE",
+            source=(
+                "image_generation.py of baaivision/Emu3: classifier_free_guidance 3.0, top_k 2048"
+                " (Wang et al. 2024, arXiv:2409.18869)"
+            ),
+            licence="Apache-2.0",
+            licence_url="https://github.com/baaivision/Emu3/blob/main/LICENSE",
         ),
         Card(
-            name="anole", title="Anole 7B", family="chameleon",
+            name="anole",
+            title="Anole 7B",
+            family="chameleon",
             repos=(
                 _from("model", _ANOLE, "config.json", "generation_config.json", "model*"),
                 _CHAMELEON_VQ,
                 _from("text", _ANOLE, *_TOKENIZER),
             ),
-            grid=(32, 32), codes=8192, length=1024, parameters=6_820_000_000, kv_values=2 * 32 * 4096, working=GIB,
+            grid=(32, 32),
+            codes=8192,
+            length=1024,
+            parameters=6_820_000_000,
+            kv_values=2 * 32 * 4096,
+            working=GIB,
             sampling=Sampling(guidance=3.0, temperature=0.7, top_k=0, top_p=0.9),
-            source="options of GAIR-NLP/anole, chameleon/inference: text guidance 3.0, temperature 0.7, top-p 0.9 (Chern et al. "
-            "2024, arXiv:2407.06135)",
-            licence="Chameleon Research License: research only, not commercial", licence_url=_CHAMELEON_LICENCE,
+            source=(
+                "options of GAIR-NLP/anole, chameleon/inference: text guidance 3.0, temperature"
+                " 0.7, top-p 0.9 (Chern et al. 2024, arXiv:2407.06135)"
+            ),
+            licence="Chameleon Research License: research only, not commercial",
+            licence_url=_CHAMELEON_LICENCE,
             research_only=True,
         ),
         Card(
-            name="lumina-768", title="Lumina-mGPT 7B 768", family="chameleon",
+            name="lumina-768",
+            title="Lumina-mGPT 7B 768",
+            family="chameleon",
             repos=(
-                _from("model", "Alpha-VLLM/Lumina-mGPT-7B-768", "config.json", "generation_config.json", "model*"),
+                _from(
+                    "model",
+                    "Alpha-VLLM/Lumina-mGPT-7B-768",
+                    "config.json",
+                    "generation_config.json",
+                    "model*",
+                ),
                 _CHAMELEON_VQ,
-                _from("text", _ANOLE, *_TOKENIZER),  # Lumina's own repository has no tokenizer in transformers' form
+                # Lumina's own repository has no tokenizer in transformers' form
+                _from("text", _ANOLE, *_TOKENIZER),
             ),
-            grid=(48, 48), codes=8192, length=48 * 49, parameters=6_820_000_000, kv_values=2 * 32 * 4096, working=2 * GIB,
+            grid=(48, 48),
+            codes=8192,
+            length=48 * 49,
+            parameters=6_820_000_000,
+            kv_values=2 * 32 * 4096,
+            working=2 * GIB,
             sampling=Sampling(guidance=4.0, temperature=1.0, top_k=2000, top_p=1.0),
-            source="lumina_mgpt/generate_examples of Alpha-VLLM/Lumina-mGPT: cfg 4.0, image_top_k 2000, temperature 1 (Liu et "
-            "al. 2024, arXiv:2408.02657)",
-            licence="no licence of its own; made from Chameleon, so Chameleon Research License: research only, not commercial",
-            licence_url=_CHAMELEON_LICENCE, research_only=True,
+            source=(
+                "lumina_mgpt/generate_examples of Alpha-VLLM/Lumina-mGPT: cfg 4.0, image_top_k"
+                " 2000, temperature 1 (Liu et al. 2024, arXiv:2408.02657)"
+            ),
+            licence=(
+                "no licence of its own; made from Chameleon, so Chameleon Research License:"
+                " research only, not commercial"
+            ),
+            licence_url=_CHAMELEON_LICENCE,
+            research_only=True,
         ),
     )
-}  # fmt: skip
+}

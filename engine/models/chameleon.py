@@ -1,16 +1,21 @@
-"""The Chameleon family: Anole 7B (Chern et al. 2024) and Lumina-mGPT 7B 768 (Liu et al. 2024), both made from Meta's Chameleon.
+"""The Chameleon family: Anole 7B (Chern et al. 2024) and Lumina-mGPT 7B 768 (Liu et al. 2024), both
+made from Meta's Chameleon.
 
-transformers' ChameleonForConditionalGeneration makes no pictures: its forward sets the logits of all image tokens to the least
-number there is. So its body is called alone, and of its head only the rows of image tokens are kept.
+transformers' ChameleonForConditionalGeneration makes no pictures: its forward sets the logits of
+all image tokens to the least number there is. So its body is called alone, and of its head only the
+rows of image tokens are kept.
 
-Tokens are image tokens in the order of their BPE ids, 0 .. V - 1; V is the end of a line, where the layout has one. Which
-code of the VQGAN an image token is, its name says: `config.vocabulary_map` has them. The decoder's codebook is brought into the
-tokens' order at once, so that nothing else need know.
+Tokens are image tokens in the order of their BPE ids, 0 .. V - 1; V is the end of a line, where the
+layout has one. Which code of the VQGAN an image token is, its name says: `config.vocabulary_map`
+has them. The decoder's codebook is brought into the tokens' order at once, so that nothing else
+need know.
 
-Anole:   <s> text <end of turn> <begin of image>, then 32 x 32 codes; unconditional: <s> <begin of image>.
-Lumina:  <s> "Generate an image of 768x768 according to the following prompt:\n" text <end of turn> <begin of image> <height>
-         <width>, then 48 rows of 48 codes and an end of line; unconditional: all from <begin of image>, without <s>. The
-         published code lets the model draw <begin of image> and the sizes itself; here, as in LANTERN's, they are given.
+Anole:   <s> text <end of turn> <begin of image>, then 32 x 32 codes; unconditional: <s> <begin of
+image>. Lumina:  <s> "Generate an image of 768x768 according to the following prompt:\n" text <end
+of turn> <begin of image> <height>
+         <width>, then 48 rows of 48 codes and an end of line; unconditional: all from <begin of
+         image>, without <s>. The published code lets the model draw <begin of image> and the sizes
+         itself; here, as in LANTERN's, they are given.
 """
 
 from __future__ import annotations
@@ -38,8 +43,8 @@ PATCH = 16  # pixels along a code's side
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """What a prompt says around the visitor's words, and whether it tells the picture's size, whose rows then end with
-    END_OF_LINE."""
+    """What a prompt says around the visitor's words, and whether it tells the picture's size, whose
+    rows then end with END_OF_LINE."""
 
     words: str
     sized: bool
@@ -47,7 +52,10 @@ class Layout:
 
 LAYOUTS = {
     "anole": Layout("{text}", sized=False),
-    "lumina-768": Layout("Generate an image of {width}x{height} according to the following prompt:\n{text}", sized=True),
+    "lumina-768": Layout(
+        "Generate an image of {width}x{height} according to the following prompt:\n{text}",
+        sized=True,
+    ),
 }
 
 
@@ -59,8 +67,11 @@ def size_token(codes: int) -> str:
 class ChameleonModel(BodyModel):
     """Anole or Lumina-mGPT, by the card's name."""
 
-    def __init__(self, card: Card, folders: dict[str, Path] | None, device: torch.device, dtype: torch.dtype) -> None:
-        """`folders`: where the parts "model", "vq" and "text" lie; None is random weights at true size. Raises ModelError."""
+    def __init__(
+        self, card: Card, folders: dict[str, Path] | None, device: torch.device, dtype: torch.dtype
+    ) -> None:
+        """`folders`: where the parts "model", "vq" and "text" lie; None is random weights at true
+        size. Raises ModelError."""
         self.name, self.grid, self.sampling = card.name, card.grid, card.sampling
         self.device, self.dtype = torch.device(device), dtype
         self.layout = LAYOUTS[card.name]
@@ -74,7 +85,10 @@ class ChameleonModel(BodyModel):
         bpe, order = sorted(table), [table[token] for token in sorted(table)]
         self.vocab_size = settings.vq_config.num_embeddings
         if sorted(order) != list(range(self.vocab_size)):
-            raise ModelError(f"The vocabulary of {card.title} names other image tokens than its {self.vocab_size} codes.")
+            raise ModelError(
+                f"The vocabulary of {card.title} names other image tokens than its"
+                f" {self.vocab_size} codes."
+            )
         network.to(dtype).to_empty(device=self.device)
         network.model.rotary_emb = ChameleonRotaryEmbedding(settings).to(self.device)
         if folders is None:
@@ -99,8 +113,9 @@ class ChameleonModel(BodyModel):
         self.forced_ids = torch.tensor(row * self.grid[0])
 
     def ids(self, text: str) -> tuple[list[int], list[int]]:
-        """BPE ids of the prompt and of the unconditional prompt, neither padded. What looks like a special token in `text` is
-        read letter by letter. Raises SettingError for a text that leaves the picture no room."""
+        """BPE ids of the prompt and of the unconditional prompt, neither padded. What looks like a
+        special token in `text` is read letter by letter. Raises SettingError for a text that leaves
+        the picture no room."""
         height, width = self.grid
         words = self.layout.words.format(text=text, width=width * PATCH, height=height * PATCH)
         encoded = self.tokenizer.encode(words, add_special_tokens=False).ids
@@ -111,7 +126,8 @@ class ChameleonModel(BodyModel):
         room = self.body.config.max_position_embeddings - self.length
         if len(conditional) > room:
             raise SettingError(
-                f"The prompt takes {len(conditional)} tokens; beside its picture {self.name} has room for {room}. Shorten it."
+                f"The prompt takes {len(conditional)} tokens; beside its picture {self.name} has"
+                f" room for {room}. Shorten it."
             )
         return conditional, begin if self.layout.sized else [self.special[BOS], *begin]
 
@@ -120,7 +136,10 @@ class ChameleonModel(BodyModel):
         padding = len(conditional) - len(unconditional)
         rows = [conditional, [self.special[PAD]] * padding + unconditional]
         ids = torch.tensor(rows[: 1 + guided], device=self.device)
-        return Prompt(self.body.embed_tokens(ids), torch.tensor([0, padding][: 1 + guided], device=self.device))
+        return Prompt(
+            self.body.embed_tokens(ids),
+            torch.tensor([0, padding][: 1 + guided], device=self.device),
+        )
 
     def embed(self, tokens: Tensor, positions: Tensor) -> Tensor:
         return self.body.embed_tokens(self.bpe[tokens])
@@ -139,25 +158,34 @@ class ChameleonModel(BodyModel):
         """A special token's id; with `both`, tokenizer and model must agree on it."""
         token = self.vocabulary.get(name)
         if token is None:
-            raise ModelError(f"The model's vocabulary has no token {name}: this is not {self.name}.")
+            raise ModelError(
+                f"The model's vocabulary has no token {name}: this is not {self.name}."
+            )
         if both and self.tokenizer.token_to_id(name) != token:
-            raise ModelError(f"The tokenizer is not this model's: {name} is {self.tokenizer.token_to_id(name)}, not {token}.")
+            raise ModelError(
+                f"The tokenizer is not this model's: {name} is {self.tokenizer.token_to_id(name)},"
+                f" not {token}."
+            )
         return token
 
 
 def config(card: Card) -> ChameleonConfig:
-    """Chameleon 7B's true size: transformers' defaults, with a vocabulary like the published one. Image tokens are named in the
-    order of their codes here; the published order is another."""
+    """Chameleon 7B's true size: transformers' defaults, with a vocabulary like the published one.
+    Image tokens are named in the order of their codes here; the published order is another."""
     digits = str.maketrans("0123456789", "ABCDEFGHIJ")
     vocabulary = {BOS: 0, PAD: 1, "</s>": 2, "<unk>": 3, "<eoss>": 8196, BEGIN_IMAGE: 8197}
     vocabulary |= {f"IMGIMG{str(code).translate(digits)}Z": 4 + code for code in range(card.codes)}
-    vocabulary |= {f"<reserved{token - 4:05d}>": token for token in range(8198, 8900) if token != 8711} | {"<image>": 8711}
+    vocabulary |= {
+        f"<reserved{token - 4:05d}>": token for token in range(8198, 8900) if token != 8711
+    } | {"<image>": 8711}
     return ChameleonConfig(vocabulary_map=vocabulary, pad_token_id=1)
 
 
 def bytes_tokenizer() -> Tokenizer:
     """A token for each byte, for random weights: none of the published words is at hand."""
-    vocabulary = {byte: 8900 + i for i, byte in enumerate(sorted(pre_tokenizers.ByteLevel.alphabet()))}
+    vocabulary = {
+        byte: 8900 + i for i, byte in enumerate(sorted(pre_tokenizers.ByteLevel.alphabet()))
+    }
     tokenizer = Tokenizer(models.BPE(vocab=vocabulary, merges=[]))
     tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
     return tokenizer
@@ -168,25 +196,38 @@ def _config(folder: Path) -> ChameleonConfig:
     try:
         settings = ChameleonConfig.from_pretrained(folder)
     except (OSError, ValueError, TypeError, StrictDataclassError) as error:
-        raise ModelError(f"{path} cannot be read: delete {folder}, and the next start downloads it again.") from error
+        raise ModelError(
+            f"{path} cannot be read: delete {folder}, and the next start downloads it again."
+        ) from error
     if not settings.vocabulary_map:
-        raise ModelError(f"{path} has no vocabulary_map, so its image tokens are not known: this is not Chameleon's.")
+        raise ModelError(
+            f"{path} has no vocabulary_map, so its image tokens are not known: this is not"
+            " Chameleon's."
+        )
     return settings
 
 
 def _empty(settings: ChameleonConfig) -> ChameleonForConditionalGeneration:
-    """The network without memory, without its VQGAN, an encoder, and with a head of image tokens alone."""
+    """The network without memory, without its VQGAN, an encoder, and with a head of image tokens
+    alone."""
     with torch.device("meta"):
         network = ChameleonForConditionalGeneration(settings)
-        network.lm_head = torch.nn.Linear(settings.hidden_size, settings.vq_config.num_embeddings, bias=False)
+        network.lm_head = torch.nn.Linear(
+            settings.hidden_size, settings.vq_config.num_embeddings, bias=False
+        )
     del network.model.vqmodel
     return network
 
 
 def _kept(state: dict[str, Tensor], settings: ChameleonConfig, bpe: list[int]) -> dict[str, Tensor]:
-    """The weights with the head's rows of image tokens only; a head of another height is left for `fit` to refuse."""
+    """The weights with the head's rows of image tokens only; a head of another height is left for
+    `fit` to refuse."""
     head = state.get("lm_head.weight")
-    return state | {"lm_head.weight": head[bpe]} if head is not None and len(head) == settings.vocab_size else state
+    return (
+        state | {"lm_head.weight": head[bpe]}
+        if head is not None and len(head) == settings.vocab_size
+        else state
+    )
 
 
 def _tokenizer(folder: Path) -> Tokenizer:

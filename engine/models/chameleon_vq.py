@@ -1,4 +1,5 @@
-"""The Chameleon family's pixels: the decoder of Meta's VQGAN, which transformers has only the encoder of."""
+"""The Chameleon family's pixels: the decoder of Meta's VQGAN, which transformers has only the
+encoder of."""
 
 from __future__ import annotations
 
@@ -13,19 +14,30 @@ from engine.models.weights import fit
 
 
 class ChameleonDecoder(nn.Module):
-    """Codes to pixels, any h x w. The topology is that of taming-transformers, as Janus' decoder's is, but for attention in the
-    lowest level of `up`, which Chameleon does not have. The codebook is not normalised."""
+    """Codes to pixels, any h x w. The topology is that of taming-transformers, as Janus' decoder's
+    is, but for attention in the lowest level of `up`, which Chameleon does not have. The codebook
+    is not normalised."""
 
     def __init__(self, config: ChameleonVQVAEConfig) -> None:
         super().__init__()
-        same = ("embed_dim", "num_embeddings", "latent_channels", "base_channels", "channel_multiplier", "num_res_blocks")
+        same = (
+            "embed_dim",
+            "num_embeddings",
+            "latent_channels",
+            "base_channels",
+            "channel_multiplier",
+            "num_res_blocks",
+        )
         self.embedding = nn.Embedding(config.num_embeddings, config.embed_dim)
         self.post_quant_conv = nn.Conv2d(config.embed_dim, config.latent_channels, 1)
-        self.decoder = JanusVQVAEDecoder(JanusVQVAEConfig(**{name: getattr(config, name) for name in same}))
+        self.decoder = JanusVQVAEDecoder(
+            JanusVQVAEConfig(**{name: getattr(config, name) for name in same})
+        )
         self.decoder.up[0].attn = nn.ModuleList()
 
     def load(self, state: dict[str, Tensor]) -> None:
-        """Takes the VQGAN's published weights; its encoder's are left out. Raises ModelError as `fit` does."""
+        """Takes the VQGAN's published weights; its encoder's are left out. Raises ModelError as
+        `fit` does."""
         fit(self, state, self._key)
 
     def reorder(self, order: Tensor) -> None:
@@ -45,4 +57,6 @@ class ChameleonDecoder(nn.Module):
             return "embedding.weight"
         # taming-transformers counts the levels from the picture down, Janus from the codes up.
         top = len(self.decoder.up) - 1
-        return re.sub(r"^decoder\.up\.(\d+)\.", lambda level: f"decoder.up.{top - int(level[1])}.", key)
+        return re.sub(
+            r"^decoder\.up\.(\d+)\.", lambda level: f"decoder.up.{top - int(level[1])}.", key
+        )

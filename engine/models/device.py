@@ -1,4 +1,5 @@
-"""Where a model runs, in which numbers, and whether it fits there: asked before any of its weights are read."""
+"""Where a model runs, in which numbers, and whether it fits there: asked before any of its weights
+are read."""
 
 from __future__ import annotations
 
@@ -18,12 +19,14 @@ _MEMINFO = Path("/proc/meminfo")
 
 
 def zero_gpu() -> bool:
-    """Whether this is a ZeroGPU Space: there, outside a decorated call, torch.cuda says what is not so."""
+    """Whether this is a ZeroGPU Space: there, outside a decorated call, torch.cuda says what is not
+    so."""
     return os.environ.get("SPACES_ZERO_GPU", "").lower() in ("1", "true")
 
 
-def pick(wanted: str = "auto") -> torch.device:
-    """The device of that name; "auto" is a GPU where there is one. Raises ModelError for one that is not here."""
+def resolve_device(wanted: str = "auto") -> torch.device:
+    """The device of that name; "auto" is a GPU where there is one. Raises ModelError for one that
+    is not here."""
     if wanted == "auto":
         wanted = "cuda" if zero_gpu() or torch.cuda.is_available() else "cpu"
     try:
@@ -40,9 +43,9 @@ def pick(wanted: str = "auto") -> torch.device:
     return device
 
 
-def numbers(device: torch.device, wanted: str | torch.dtype | None = None) -> torch.dtype:
-    """The dtype asked for, or the device's: bfloat16 on Ampere and later, float16 on older GPUs, float32 on a CPU. Raises
-    ModelError for a name that is none of DTYPES."""
+def resolve_dtype(device: torch.device, wanted: str | torch.dtype | None = None) -> torch.dtype:
+    """The dtype asked for, or the device's: bfloat16 on Ampere and later, float16 on older GPUs,
+    float32 on a CPU. Raises ModelError for a name that is none of DTYPES."""
     if isinstance(wanted, torch.dtype):
         return wanted
     if wanted not in (None, "auto"):
@@ -51,26 +54,32 @@ def numbers(device: torch.device, wanted: str | torch.dtype | None = None) -> to
         return DTYPES[wanted]
     if device.type == "cpu":
         return torch.float32
-    if zero_gpu() or torch.cuda.get_device_capability(device) >= (8, 0):  # every ZeroGPU card is later than Ampere
+    # every ZeroGPU card is later than Ampere
+    if zero_gpu() or torch.cuda.get_device_capability(device) >= (8, 0):
         return torch.bfloat16
     return torch.float16
 
 
-def needed(card: Card, dtype: torch.dtype, lanes: int = LANES) -> int:
-    """Bytes that a race of so many lanes takes: weights, a cache of two prompt rows a lane, and working room."""
+def required_bytes(card: Card, dtype: torch.dtype, lanes: int = LANES) -> int:
+    """Bytes that a race of so many lanes takes: weights, a cache of two prompt rows a lane, and
+    working room."""
     positions = card.length + _PROMPT + MAX_WINDOW
-    return (card.parameters + lanes * 2 * positions * card.kv_values) * dtype.itemsize + card.working
+    return (
+        card.parameters + lanes * 2 * positions * card.kv_values
+    ) * dtype.itemsize + card.working
 
 
 def available(device: torch.device) -> int | None:
-    """Bytes free on the device, or None where nobody can say (ZeroGPU lends its cards only later)."""
+    """Bytes free on the device, or None where nobody can say (ZeroGPU lends its cards only
+    later)."""
     if device.type == "cuda":
         return None if zero_gpu() else torch.cuda.mem_get_info(device)[0]
     return main_memory()
 
 
 def main_memory(meminfo: Path = _MEMINFO, cgroup: Path = _CGROUP) -> int | None:
-    """Bytes free in main memory: the machine's, or what a container's limit leaves. None where the system does not say."""
+    """Bytes free in main memory: the machine's, or what a container's limit leaves. None where the
+    system does not say."""
     free = [bound for bound in (_machine(meminfo), _container(cgroup)) if bound is not None]
     return min(free, default=None)
 
@@ -85,36 +94,50 @@ def _machine(meminfo: Path) -> int | None:
 
 def _container(cgroup: Path) -> int | None:
     try:
-        limit, used = (int((cgroup / name).read_text()) for name in ("memory.max", "memory.current"))
+        limit, used = (
+            int((cgroup / name).read_text()) for name in ("memory.max", "memory.current")
+        )
         stat = dict(line.split() for line in (cgroup / "memory.stat").read_text().splitlines())
-        return max(0, limit - used + int(stat["inactive_file"]))  # cached files count as used and give way
+        # cached files count as used and give way
+        return max(0, limit - used + int(stat["inactive_file"]))
     except (OSError, LookupError, ValueError):  # "max" where there is no limit
         return None
 
 
 def check(card: Card, device: torch.device, dtype: torch.dtype) -> None:
-    """Raises ModelError, which names what would fit instead, where the model does not fit on the device."""
+    """Raises ModelError, which names what would fit instead, where the model does not fit on the
+    device."""
     short = shortage(card, device, dtype)
     if short is None:
         return
     # Half of float32: bfloat16, which a CPU knows too; older GPUs know float16 alone.
-    half = torch.bfloat16 if device.type == "cpu" else numbers(device)
+    half = torch.bfloat16 if device.type == "cpu" else resolve_dtype(device)
     if half.itemsize < dtype.itemsize and shortage(card, device, half) is None:
-        short += f" In {_name(half)} it would fit: {_gib(needed(card, half))}."
+        short += f" In {_name(half)} it would fit: {_gib(required_bytes(card, half))}."
     others = [c for c in CARDS.values() if c.name != card.name and not c.research_only]
     fit = ", ".join(other.title for other in others if shortage(other, device, dtype) is None)
-    raise ModelError(f"{short} {f'What fits: {fit}.' if fit else 'No other model fits either: free some memory.'}")
+    raise ModelError(
+        f"{short}"
+        f" {f'What fits: {fit}.' if fit else 'No other model fits either: free some memory.'}"
+    )
 
 
 def shortage(card: Card, device: torch.device, dtype: torch.dtype) -> str | None:
-    """A sentence on what the model needs and the device does not have, or None where it fits or nobody can say."""
-    free, need = available(device), needed(card, dtype)
+    """A sentence on what the model needs and the device does not have, or None where it fits or
+    nobody can say."""
+    free, need = available(device), required_bytes(card, dtype)
     if free is not None and need > free:
-        return f"{card.title} needs {_gib(need)} on {device} in {_name(dtype)}, and {_gib(free)} are free."
+        return (
+            f"{card.title} needs {_gib(need)} on {device} in {_name(dtype)}, and {_gib(free)} are"
+            " free."
+        )
     weights = card.parameters * dtype.itemsize
     main = main_memory() if device.type == "cuda" and not zero_gpu() else None
     if main is not None and weights > main:
-        return f"{card.title} passes through main memory, where its weights need {_gib(weights)}, and {_gib(main)} are free."
+        return (
+            f"{card.title} passes through main memory, where its weights need {_gib(weights)}, and"
+            f" {_gib(main)} are free."
+        )
     return None
 
 

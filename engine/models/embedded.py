@@ -1,4 +1,5 @@
-"""The embedded model: small enough to live in the repository. Made from nothing by `train/`; its card is weights/README.md."""
+"""The embedded model: small enough to live in the repository. Made from nothing by `train/`; its
+card is weights/README.md."""
 
 from __future__ import annotations
 
@@ -26,9 +27,16 @@ class EmbeddedModel(BodyModel):
         """Raises FileNotFoundError, naming the folder, where the weights are not."""
         for part in ("vq", "target", "drafter", "captions"):
             if not (weights / part).exists():
-                raise FileNotFoundError(f"{weights / part} is missing; train/ makes it, or check out the repository again")
+                raise FileNotFoundError(
+                    f"{weights / part} is missing; train/ makes it, or check out the repository"
+                    " again"
+                )
         self.device, self.dtype = torch.device(device), torch.float32
-        self.target = EmbeddedTarget.from_pretrained(weights / "target", dtype=self.dtype).to(self.device).eval()
+        self.target = (
+            EmbeddedTarget.from_pretrained(weights / "target", dtype=self.dtype)
+            .to(self.device)
+            .eval()
+        )
         # Channels last is the layout in which convolutions are fast on a CPU.
         self.vq = EmbeddedVQ.from_pretrained(weights / "vq", dtype=self.dtype)
         self.vq = self.vq.to(self.device, memory_format=torch.channels_last).eval()
@@ -40,14 +48,21 @@ class EmbeddedModel(BodyModel):
         self.codebook = self.vq.codebook.detach()
         self.forced_ids = torch.full((side * side,), -1)
         self.body = self.target.model
-        network = EmbeddedDrafter.from_pretrained(weights / "drafter", dtype=self.dtype).to(self.device).eval()
+        network = (
+            EmbeddedDrafter.from_pretrained(weights / "drafter", dtype=self.dtype)
+            .to(self.device)
+            .eval()
+        )
         self.drafter = EagleDrafter(network, self)
 
     def prompt(self, text: str, guided: bool) -> Prompt:
         ids = torch.tensor([self.tokenizer.encode(text).ids], device=self.device)
         if guided:  # a caption of padding alone is what the model was trained without a caption on
             ids = torch.cat([ids, torch.zeros_like(ids)])
-        return Prompt(self.target.embed_caption(ids), torch.zeros(len(ids), dtype=torch.long, device=self.device))
+        return Prompt(
+            self.target.embed_caption(ids),
+            torch.zeros(len(ids), dtype=torch.long, device=self.device),
+        )
 
     def embed(self, tokens: Tensor, positions: Tensor) -> Tensor:
         return self.target.embed_codes(tokens, positions)

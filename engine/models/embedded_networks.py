@@ -1,4 +1,5 @@
-"""The networks of the embedded model: VQ-VAE (f = 8), target and EAGLE drafter, each loaded by `from_pretrained`."""
+"""The networks of the embedded model: VQ-VAE (f = 8), target and EAGLE drafter, each loaded by
+`from_pretrained`."""
 
 from __future__ import annotations
 
@@ -6,22 +7,38 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 from transformers import LlamaConfig, LlamaForCausalLM, PretrainedConfig, PreTrainedModel
-from transformers.models.llama.modeling_llama import LlamaDecoderLayer, LlamaRMSNorm, LlamaRotaryEmbedding
+from transformers.models.llama.modeling_llama import (
+    LlamaDecoderLayer,
+    LlamaRMSNorm,
+    LlamaRotaryEmbedding,
+)
 
 
 class VQConfig(PretrainedConfig):
     model_type = "photo_finish_vq"
 
     def __init__(
-        self, codes: int = 1024, code_dim: int = 8, coarse: int = 144, fine: int = 64, depth: int = 3, **kwargs
+        self,
+        codes: int = 2048,
+        code_dim: int = 8,
+        coarse: int = 144,
+        fine: int = 64,
+        depth: int = 4,
+        **kwargs,
     ) -> None:
-        self.codes, self.code_dim, self.coarse, self.fine, self.depth = codes, code_dim, coarse, fine, depth
+        self.codes, self.code_dim, self.coarse, self.fine, self.depth = (
+            codes,
+            code_dim,
+            coarse,
+            fine,
+            depth,
+        )
         super().__init__(**kwargs)
 
 
 class ChannelNorm(nn.Module):
-    """RMS norm over the channels of each position alone: no statistic of the whole picture, so that the pixels of
-    committed tokens do not change when tokens far below them arrive."""
+    """RMS norm over the channels of each position alone: no statistic of the whole picture, so that
+    the pixels of committed tokens do not change when tokens far below them arrive."""
 
     def __init__(self, channels: int) -> None:
         super().__init__()
@@ -43,8 +60,9 @@ class Residual(nn.Module):
 
 
 class EmbeddedVQ(PreTrainedModel):
-    """Pixels [B, 3, 8h, 8w] in -1..1 to codes [B, h, w] and back. The encoder sees its own 8 x 8 patch and a few pixels
-    around it, so that a glyph keeps its codes wherever it stands; the decoder sees about four tokens around each."""
+    """Pixels [B, 3, 8h, 8w] in -1..1 to codes [B, h, w] and back. The encoder sees its own 8 x 8
+    patch and a few pixels around it, so that a glyph keeps its codes wherever it stands; the
+    decoder sees about four tokens around each."""
 
     config_class = VQConfig
     _tied_weights_keys = None
@@ -53,16 +71,30 @@ class EmbeddedVQ(PreTrainedModel):
         super().__init__(config)
         coarse, fine = config.coarse, config.fine
         self.encoder = nn.Sequential(
-            nn.PixelUnshuffle(4), nn.Conv2d(48, 96, 3, padding=1), nn.SiLU(), nn.Conv2d(96, 64, 1),
-            nn.PixelUnshuffle(2), nn.Conv2d(256, 192, 1), Residual(192, 1), Residual(192, 1), ChannelNorm(192),
+            nn.PixelUnshuffle(4),
+            nn.Conv2d(48, 96, 3, padding=1),
+            nn.SiLU(),
+            nn.Conv2d(96, 64, 1),
+            nn.PixelUnshuffle(2),
+            nn.Conv2d(256, 192, 1),
+            Residual(192, 1),
+            Residual(192, 1),
+            ChannelNorm(192),
             nn.Conv2d(192, config.code_dim, 1),
-        )  # fmt: skip
-        self.codebook = nn.Parameter(F.normalize(torch.randn(config.codes, config.code_dim), dim=-1))
+        )
+        self.codebook = nn.Parameter(
+            F.normalize(torch.randn(config.codes, config.code_dim), dim=-1)
+        )
         self.decoder = nn.Sequential(
-            nn.Conv2d(config.code_dim, coarse, 3, padding=1), *(Residual(coarse, 3) for _ in range(config.depth)),
-            nn.Conv2d(coarse, 4 * fine, 1), nn.PixelShuffle(2), *(Residual(fine, 3) for _ in range(2)),
-            ChannelNorm(fine), nn.Conv2d(fine, 48, 3, padding=1), nn.PixelShuffle(4),
-        )  # fmt: skip
+            nn.Conv2d(config.code_dim, coarse, 3, padding=1),
+            *(Residual(coarse, 3) for _ in range(config.depth)),
+            nn.Conv2d(coarse, 4 * fine, 1),
+            nn.PixelShuffle(2),
+            *(Residual(fine, 3) for _ in range(2)),
+            ChannelNorm(fine),
+            nn.Conv2d(fine, 48, 3, padding=1),
+            nn.PixelShuffle(4),
+        )
         self.post_init()
 
     def _init_weights(self, module: nn.Module) -> None:
@@ -74,7 +106,9 @@ class EmbeddedVQ(PreTrainedModel):
 
     def nearest(self, features: Tensor) -> Tensor:
         """Index of the nearest code, [B, h, w]."""
-        return torch.einsum("bdhw,vd->bhwv", features, F.normalize(self.codebook, dim=-1)).argmax(-1)
+        return torch.einsum("bdhw,vd->bhwv", features, F.normalize(self.codebook, dim=-1)).argmax(
+            -1
+        )
 
     def encode(self, pixels: Tensor) -> Tensor:
         return self.nearest(self.features(pixels))
@@ -88,45 +122,63 @@ class EmbeddedVQ(PreTrainedModel):
 
 
 def target_config(caption_vocab: int, **changes: int) -> LlamaConfig:
-    """The embedded target's shape: a Llama over 16 x 16 image codes, 17 slots of caption in front."""
+    """The embedded target's shape: a Llama over 16 x 16 image codes, 17 slots of caption in
+    front."""
     sizes = {
-        "vocab_size": 1024, "hidden_size": 256, "intermediate_size": 704, "num_hidden_layers": 6,
-        "num_attention_heads": 4, "max_position_embeddings": 512, "caption_vocab": caption_vocab, "caption_slots": 16,
-        "image_tokens": 256, "tie_word_embeddings": False, "bos_token_id": None, "eos_token_id": None,
-    }  # fmt: skip
+        "vocab_size": 2048,
+        "hidden_size": 256,
+        "intermediate_size": 704,
+        "num_hidden_layers": 6,
+        "num_attention_heads": 4,
+        "max_position_embeddings": 512,
+        "caption_vocab": caption_vocab,
+        "caption_slots": 16,
+        "image_tokens": 256,
+        "tie_word_embeddings": False,
+        "bos_token_id": None,
+        "eos_token_id": None,
+    }
     return LlamaConfig(**(sizes | changes))
 
 
 class EmbeddedTarget(LlamaForCausalLM):
-    """The target: P codes of caption, one slot that begins the image, then the image's codes in raster order.
+    """The target: P codes of caption, one slot that begins the image, then the image's codes in
+    raster order.
 
-    It is fed `inputs_embeds`: a token's embedding plus its slot's. Caption slots are 0..P-1, the image begins at slot
-    P, image token i stands at slot P + 1 + i, and the row of each slot predicts the token of the next one. Captions are
-    padded on the left with an ordinary learned token (id 0), so every row attends to every slot before it: there is no
-    padding mask. A caption of pads alone is the unconditional row of guidance.
+    It is fed `inputs_embeds`: a token's embedding plus its slot's. Caption slots are 0..P-1, the
+    image begins at slot P, image token i stands at slot P + 1 + i, and the row of each slot
+    predicts the token of the next one. Captions are padded on the left with an ordinary learned
+    token (id 0), so every row attends to every slot before it: there is no padding mask. A caption
+    of pads alone is the unconditional row of guidance.
     """
 
     def __init__(self, config: LlamaConfig) -> None:
         super().__init__(config)
         self.captions = nn.Embedding(config.caption_vocab, config.hidden_size)
-        self.slots = nn.Embedding(config.caption_slots + 1 + config.image_tokens, config.hidden_size)
+        self.slots = nn.Embedding(
+            config.caption_slots + 1 + config.image_tokens, config.hidden_size
+        )
         self.post_init()
 
     def embed_caption(self, ids: Tensor) -> Tensor:
-        """Caption ids [B, P] to the inputs of slots 0..P, [B, P + 1, D]: the row of the last predicts image token 0."""
+        """Caption ids [B, P] to the inputs of slots 0..P, [B, P + 1, D]: the row of the last
+        predicts image token 0."""
         return F.pad(self.captions(ids), (0, 0, 0, 1)) + self.slots.weight[: ids.shape[1] + 1]
 
     def embed_codes(self, codes: Tensor, positions: Tensor) -> Tensor:
         """Image codes [B, L] at image positions [L] or [B, L] (0..255) to inputs [B, L, D]."""
-        return self.model.embed_tokens(codes) + self.slots(positions + self.config.caption_slots + 1)
+        return self.model.embed_tokens(codes) + self.slots(
+            positions + self.config.caption_slots + 1
+        )
 
 
 class EmbeddedDrafter(PreTrainedModel):
     """EAGLE's drafter: one decoder layer over the target's features.
 
-    Its row at slot s sees the target's input at s and the target's last hidden state (after the final norm) at s - 1,
-    and predicts the hidden state at s, which the target's own frozen `lm_head` turns into logits for slot s + 1. When
-    drafting ahead, its own prediction stands in for the hidden state.
+    Its row at slot s sees the target's input at s and the target's last hidden state (after the
+    final norm) at s - 1, and predicts the hidden state at s, which the target's own frozen
+    `lm_head` turns into logits for slot s + 1. When drafting ahead, its own prediction stands in
+    for the hidden state.
     """
 
     config_class = LlamaConfig
@@ -141,12 +193,17 @@ class EmbeddedDrafter(PreTrainedModel):
         self.post_init()
 
     def forward(
-        self, inputs: Tensor, position_ids: Tensor, attention_mask: Tensor | None = None, past_key_values=None
+        self,
+        inputs: Tensor,
+        position_ids: Tensor,
+        attention_mask: Tensor | None = None,
+        past_key_values=None,
     ) -> Tensor:
-        """Inputs and previous hidden states [B, L, 2D] at slots `position_ids` [B, L] to hidden states [B, L, D].
+        """Inputs and previous hidden states [B, L, 2D] at slots `position_ids` [B, L] to hidden
+        states [B, L, D].
 
-        `attention_mask` is the 4D mask of a window, or None for plain causal rows; `past_key_values` is anything with
-        `.update(keys, values, layer) -> (keys, values)`.
+        `attention_mask` is the 4D mask of a window, or None for plain causal rows;
+        `past_key_values` is anything with `.update(keys, values, layer) -> (keys, values)`.
         """
         x = self.join(inputs)
         x = self.layer(

@@ -1,7 +1,9 @@
-"""Emu3-Gen (Wang et al. 2024, arXiv:2409.18869): one Llama-like body over text and 32,768 visual tokens of 8 x 8 pixels.
+"""Emu3-Gen (Wang et al. 2024, arXiv:2409.18869): one Llama-like body over text and 32,768 visual
+tokens of 8 x 8 pixels.
 
-A picture is rows of w visual tokens, each followed by an end of line, which the layout forces. What comes after the last row
-(end of frame, of image, of text) says nothing about the picture: the model is never asked for it.
+A picture is rows of w visual tokens, each followed by an end of line, which the layout forces. What
+comes after the last row (end of frame, of image, of text) says nothing about the picture: the model
+is never asked for it.
 """
 
 from __future__ import annotations
@@ -11,43 +13,62 @@ from pathlib import Path
 import torch
 from huggingface_hub.errors import StrictDataclassError
 from torch import Tensor, nn
-from transformers import AutoTokenizer, Emu3Config, Emu3TextModel, Emu3VQVAE, PreTrainedTokenizerBase
+from transformers import (
+    AutoTokenizer,
+    Emu3Config,
+    Emu3TextModel,
+    Emu3VQVAE,
+    PreTrainedTokenizerBase,
+)
 from transformers.models.emu3.modeling_emu3 import Emu3ImageVocabularyMapping
 
 from engine.models.body import BodyModel, Prompt
 from engine.models.card import Card, ModelError
-from engine.models.fold_gqa import NAME as FOLD_GQA
+from engine.models.gqa_attention import NAME as FOLD_GQA
 from engine.models.weights import fit, read
 
-# Both stand in image_generation.py of baaivision/Emu3, where the second is the row without the prompt.
+# Both stand in image_generation.py of baaivision/Emu3, where the second is the row without the
+# prompt.
 POSITIVE = " masterpiece, film grained, best quality."
 NEGATIVE = (
-    "lowres, bad anatomy, bad hands, text, error, missing fingers, extra digit, fewer digits, cropped, worst quality, "
-    "low quality, normal quality, jpeg artifacts, signature, watermark, username, blurry."
+    "lowres, bad anatomy, bad hands, text, error, missing fingers, extra digit, fewer digits,"
+    " cropped, worst quality, low quality, normal quality, jpeg artifacts, signature, watermark,"
+    " username, blurry."
 )
-MARKS = ("bos_token", "boi_token", "image_wrapper_token")  # what the tokenizer must know besides text
+# what the tokenizer must know besides text
+MARKS = ("bos_token", "boi_token", "image_wrapper_token")
 
-# Prefixes of stored keys: as the classes have them, and as transformers writes them, like its 4th version, which made the public
-# files.
+# Prefixes of stored keys: as the classes have them, and as transformers writes them, like its 4th
+# version, which made the public files.
 _PARTS = {
-    "model.text_model.": "body.", "text_model.model.": "body.",
-    "lm_head.": "output.", "text_model.lm_head.": "output.",
-    "model.vqmodel.": "vq.", "vqmodel.": "vq.",
-}  # fmt: skip
+    "model.text_model.": "body.",
+    "text_model.model.": "body.",
+    "lm_head.": "output.",
+    "text_model.lm_head.": "output.",
+    "model.vqmodel.": "vq.",
+    "vqmodel.": "vq.",
+}
 _NOT_NEEDED = ("vq.encoder.", "vq.quant_conv.")  # pictures are made, never read
 
 
 def config(card: Card) -> Emu3Config:
-    """The public model's configuration: transformers' defaults are its sizes; the ids are those of its tokenizer."""
+    """The public model's configuration: transformers' defaults are its sizes; the ids are those of
+    its tokenizer."""
     first = 151_854
     ids = {f"<|visual token {code:06d}|>": first + code for code in range(card.codes)}
-    marks = {"<|extra_200|>": 151_846, "<|image token|>": 151_851, "<|image start|>": 151_852, "<|image end|>": 151_853}
+    marks = {
+        "<|extra_200|>": 151_846,
+        "<|image token|>": 151_851,
+        "<|image start|>": 151_852,
+        "<|image end|>": 151_853,
+    }
     return Emu3Config(vocabulary_map=ids | marks, text_config={}, vq_config={})
 
 
 class _Network(nn.Module):
-    """What text-to-image needs of Emu3ForConditionalGeneration: the head has the visual tokens alone, in the codes' order; the
-    pixels' decoder, small and sensitive, is float32 as in the public code."""
+    """What text-to-image needs of Emu3ForConditionalGeneration: the head has the visual tokens
+    alone, in the codes' order; the pixels' decoder, small and sensitive, is float32 as in the
+    public code."""
 
     def __init__(self, config: Emu3Config, codes: int, dtype: torch.dtype) -> None:
         super().__init__()
@@ -59,11 +80,15 @@ class _Network(nn.Module):
 
 
 class Emu3Model(BodyModel):
-    """Engine codes are the VQ's own; `codes` is the id forced at the end of a row. 90 x 90 codes are 720 x 720 pixels."""
+    """Engine codes are the VQ's own; `codes` is the id forced at the end of a row. 90 x 90 codes
+    are 720 x 720 pixels."""
 
-    def __init__(self, card: Card, folders: dict[str, Path] | None, device: torch.device, dtype: torch.dtype) -> None:
-        """`folders["model"]` holds the files of one repository in transformers' form. None: random weights at true size, and
-        prompts of bytes, since there is no tokenizer. Raises ModelError where a file is missing or does not fit."""
+    def __init__(
+        self, card: Card, folders: dict[str, Path] | None, device: torch.device, dtype: torch.dtype
+    ) -> None:
+        """`folders["model"]` holds the files of one repository in transformers' form. None: random
+        weights at true size, and prompts of bytes, since there is no tokenizer. Raises ModelError
+        where a file is missing or does not fit."""
         self.name, self.grid, self.sampling = card.name, card.grid, card.sampling
         self.device, self.dtype = device, dtype
         folder = folders["model"] if folders is not None else None
@@ -72,12 +97,15 @@ class Emu3Model(BodyModel):
         ids = _model_ids(self.config)
         self.vocab_size = len(ids) - 1
         self.ids = ids.to(device)
-        # Made without memory and filled once: 35 GB of float32 files never stand beside a copy of them.
+        # Made without memory and filled once: 35 GB of float32 files never stand beside a copy of
+        # them.
         with torch.device("meta"):
             network = _Network(self.config, self.vocab_size, dtype)
         network = network.to_empty(device=device).eval().requires_grad_(False)
         # No file holds the rotary angles: they are made anew.
-        network.body.rotary_emb = type(network.body.rotary_emb)(config=self.config.text_config).to(device)
+        network.body.rotary_emb = type(network.body.rotary_emb)(config=self.config.text_config).to(
+            device
+        )
         if folder is None:
             _randomise(network)
         else:
@@ -95,35 +123,51 @@ class Emu3Model(BodyModel):
         longest = max(map(len, rows))
         room = self.config.text_config.max_position_embeddings - self.length
         if longest > room:
-            raise ModelError(f"The prompt takes {longest} of the model's tokens, and there is room for {room}: make it shorter.")
+            raise ModelError(
+                f"The prompt takes {longest} of the model's tokens, and there is room for {room}:"
+                " make it shorter."
+            )
         start = torch.tensor([longest - len(row) for row in rows], device=self.device)
         pad = self.config.text_config.pad_token_id
         ids = torch.tensor([[pad] * (longest - len(row)) + row for row in rows], device=self.device)
         return Prompt(self.body.embed_tokens(ids), start)
 
     def prompt_ids(self, text: str) -> list[int]:
-        """`{bos}{text}<|image start|>{height}*{width}<|image token|>`, as the model's own processor writes it."""
+        """`{bos}{text}<|image start|>{height}*{width}<|image token|>`, as the model's own processor
+        writes it."""
         size = "{}*{}".format(*self.grid)
         if self.tokenizer is None:
             marks, begin = self.config.vocabulary_map, self.config.text_config.bos_token_id
-            return [begin, *text.encode(), marks["<|image start|>"], *size.encode(), marks["<|image token|>"]]
+            return [
+                begin,
+                *text.encode(),
+                marks["<|image start|>"],
+                *size.encode(),
+                marks["<|image token|>"],
+            ]
         bos, begin, wrapper = (getattr(self.tokenizer, mark) for mark in MARKS)
         ids = [*self._marked(bos), *self._literal(text), *self._marked(f"{begin}{size}{wrapper}")]
         if max(ids) >= self.config.text_config.vocab_size:
-            raise ModelError("The tokenizer's files do not fit the weights: it knows tokens that the model does not have.")
+            raise ModelError(
+                "The tokenizer's files do not fit the weights: it knows tokens that the model does"
+                " not have."
+            )
         return ids
 
     def _marked(self, text: str) -> list[int]:
         return self.tokenizer(text, add_special_tokens=False).input_ids
 
     def _literal(self, text: str) -> list[int]:
-        """Ids of a visitor's text. Where it spells out a mark of the layout, such as `<|image start|>`, it is cut behind the
-        mark's first letter, and so stays text."""
+        """Ids of a visitor's text. Where it spells out a mark of the layout, such as `<|image
+        start|>`, it is cut behind the mark's first letter, and so stays text."""
         marks, ids = self.tokenizer.added_tokens_decoder, []
         while True:
             encoded = self.tokenizer(text, add_special_tokens=False, return_offsets_mapping=True)
             spans = zip(encoded.input_ids, encoded.offset_mapping, strict=True)
-            cut = next((begin + 1 for token, (begin, end) in spans if token in marks and end - begin > 1), None)
+            cut = next(
+                (begin + 1 for token, (begin, end) in spans if token in marks and end - begin > 1),
+                None,
+            )
             if cut is None:
                 return ids + encoded.input_ids
             ids += self._marked(text[:cut])
@@ -142,8 +186,9 @@ class Emu3Model(BodyModel):
 def first_frame(vq: Emu3VQVAE, codes: Tensor) -> Tensor:
     """Codes [B, h, w] to pixels [B, 3, 8h, 8w] in about -1 .. 1, equal to `vq.decode(codes)`.
 
-    The decoder is a video's: it turns one frame of codes into four, of which a picture is the first. Only the layers in time
-    mix frames, and they come first, at the codes' own size; the others, nearly all of the work and memory, see one frame here.
+    The decoder is a video's: it turns one frame of codes into four, of which a picture is the
+    first. Only the layers in time mix frames, and they come first, at the codes' own size; the
+    others, nearly all of the work and memory, see one frame here.
     """
     decoder = vq.decoder
     quant = vq.quantize.embedding(codes).permute(0, 3, 1, 2)[:, :, None]
@@ -161,29 +206,38 @@ def first_frame(vq: Emu3VQVAE, codes: Tensor) -> Tensor:
 def _read_config(folder: Path) -> Emu3Config:
     path = folder / "config.json"
     if not path.is_file():
-        raise ModelError(f"{path} is missing: delete {folder}, and the next start downloads it again.")
+        raise ModelError(
+            f"{path} is missing: delete {folder}, and the next start downloads it again."
+        )
     try:
         return Emu3Config.from_pretrained(folder, local_files_only=True)
     except (OSError, ValueError, TypeError, AttributeError, StrictDataclassError) as error:
-        raise ModelError(f"{path} is not the configuration of an Emu3 model: delete it, and the next start downloads it again."
-                         ) from error  # fmt: skip
+        raise ModelError(
+            f"{path} is not the configuration of an Emu3 model: delete it, and the next start"
+            " downloads it again."
+        ) from error
 
 
 def _read_tokenizer(folder: Path) -> PreTrainedTokenizerBase:
     path = folder / "tokenizer.json"
     if not path.is_file():  # the library would make an empty one
-        raise ModelError(f"{path} is missing: delete {folder}, and the next start downloads it again.")
+        raise ModelError(
+            f"{path} is missing: delete {folder}, and the next start downloads it again."
+        )
     try:
         tokenizer = AutoTokenizer.from_pretrained(folder, local_files_only=True)
-    # Whatever is wrong with a tokenizer's files, the library has an exception of its own for it, KeyError among them.
+    # Whatever is wrong with a tokenizer's files, the library has an exception of its own for it,
+    # KeyError among them.
     except Exception as error:
-        raise ModelError(f"The tokenizer in {folder} cannot be read: delete the folder, and the next start downloads it again."
-                         ) from error  # fmt: skip
+        raise ModelError(
+            f"The tokenizer in {folder} cannot be read: delete the folder, and the next start"
+            " downloads it again."
+        ) from error
     for mark in MARKS:
         if not isinstance(getattr(tokenizer, mark, None), str):
             raise ModelError(
-                f"The tokenizer in {folder} has no {mark}: a file is missing, or another model's. Delete the folder, and the "
-                "next start downloads it again."
+                f"The tokenizer in {folder} has no {mark}: a file is missing, or another model's."
+                " Delete the folder, and the next start downloads it again."
             )
     return tokenizer
 
@@ -197,10 +251,15 @@ def _model_ids(config: Emu3Config) -> Tensor:
     except ValueError:  # a name without a number
         by_code = {}
     if sorted(by_code) != list(range(codes)) or mapping.eol_token_id is None:
-        raise ModelError(f"The configuration's vocabulary_map does not name {codes} visual tokens and an end of line.")
+        raise ModelError(
+            f"The configuration's vocabulary_map does not name {codes} visual tokens and an end of"
+            " line."
+        )
     ids = torch.tensor([*(by_code[code] for code in range(codes)), mapping.eol_token_id])
     if not 0 <= int(ids.min()) <= int(ids.max()) < config.text_config.vocab_size:
-        raise ModelError("The configuration's vocabulary_map has ids beyond the model's vocabulary.")
+        raise ModelError(
+            "The configuration's vocabulary_map has ids beyond the model's vocabulary."
+        )
     return ids
 
 
@@ -211,7 +270,10 @@ def _visual_rows(state: dict[str, Tensor], ids: Tensor, config: Emu3Config) -> d
         if _key(key) == "output.weight":
             if rows.shape != (text.vocab_size, text.hidden_size):
                 shape = (text.vocab_size, text.hidden_size)
-                raise ModelError(f"The weights do not fit: {key!r} has the shape {tuple(rows.shape)}, not {shape}.")
+                raise ModelError(
+                    f"The weights do not fit: {key!r} has the shape {tuple(rows.shape)}, not"
+                    f" {shape}."
+                )
             return state | {key: rows[ids]}
     return state
 
@@ -226,7 +288,8 @@ def _key(stored: str) -> str | None:
 
 
 def _randomise(network: nn.Module) -> None:
-    """Weights of a scale that neither dies out nor overflows; the time that a pass takes does not depend on them."""
+    """Weights of a scale that neither dies out nor overflows; the time that a pass takes does not
+    depend on them."""
     generator = torch.Generator(next(network.parameters()).device).manual_seed(0)
     for name, values in network.state_dict().items():
         if values.dim() > 1:

@@ -1,7 +1,9 @@
-"""Janus-Pro 1B and 7B (Chen et al. 2025, arXiv:2501.17811): a Llama over words and 24 x 24 image codes of 16 x 16 pixels.
+"""Janus-Pro 1B and 7B (Chen et al. 2025, arXiv:2501.17811): a Llama over words and 24 x 24 image
+codes of 16 x 16 pixels.
 
-The files are those of deepseek-community/Janus-Pro-*, in transformers' form. Of its JanusForConditionalGeneration only what
-draws is loaded: not the vision tower, its aligner, the head over words, nor the encoder of pictures.
+The files are those of deepseek-community/Janus-Pro-*, in transformers' form. Of its
+JanusForConditionalGeneration only what draws is loaded: not the vision tower, its aligner, the head
+over words, nor the encoder of pictures.
 """
 
 from __future__ import annotations
@@ -14,7 +16,13 @@ import torch.nn.functional as F
 from huggingface_hub.errors import StrictDataclassError
 from tokenizers import Tokenizer
 from torch import Tensor
-from transformers import JanusConfig, JanusForConditionalGeneration, JanusVisionConfig, JanusVQVAEConfig, LlamaConfig
+from transformers import (
+    JanusConfig,
+    JanusForConditionalGeneration,
+    JanusVisionConfig,
+    JanusVQVAEConfig,
+    LlamaConfig,
+)
 from transformers.models.llama.modeling_llama import LlamaRotaryEmbedding
 
 from engine.models.body import BodyModel, Prompt
@@ -23,12 +31,19 @@ from engine.models.weights import fit, read, read_tokenizer
 
 BEGIN, IMAGE, PAD = "<｜begin▁of▁sentence｜>", "<begin_of_image>", "<｜▁pad▁｜>"
 TEMPLATE = "<|User|>: {}\n\n<|Assistant|>:" + IMAGE
-MAX_WORDS = 512  # a prompt of 1,000 characters of no known language is 4,000 tokens, which the cache's memory is not meant for
-UNUSED = ("lm_head.", "model.vision_model.", "model.aligner.", "model.vqmodel.encoder.", "model.vqmodel.quant_conv.")
-SIZES = {  # hidden size, width of the feed-forward layers, layers, heads: `language_config` of deepseek-ai/Janus-Pro-*
-    "janus-pro-1b": (2048, 5632, 24, 16),
-    "janus-pro-7b": (4096, 11008, 30, 32),
-}
+# a prompt of 1,000 characters of no known language is 4,000 tokens, which the cache's memory is not
+# meant for
+MAX_WORDS = 512
+UNUSED = (
+    "lm_head.",
+    "model.vision_model.",
+    "model.aligner.",
+    "model.vqmodel.encoder.",
+    "model.vqmodel.quant_conv.",
+)
+# hidden size, width of the feed-forward layers, layers, heads: `language_config` of
+# deepseek-ai/Janus-Pro-*
+SIZES = {"janus-pro-1b": (2048, 5632, 24, 16), "janus-pro-7b": (4096, 11008, 30, 32)}
 
 
 def config(card: Card) -> JanusConfig:
@@ -36,59 +51,85 @@ def config(card: Card) -> JanusConfig:
     width, inner, layers, heads = SIZES[card.name]
     return JanusConfig(
         text_config=LlamaConfig(
-            vocab_size=102400, hidden_size=width, intermediate_size=inner, num_hidden_layers=layers, num_attention_heads=heads,
+            vocab_size=102400,
+            hidden_size=width,
+            intermediate_size=inner,
+            num_hidden_layers=layers,
+            num_attention_heads=heads,
             max_position_embeddings=16384,
         ),
         vision_config=JanusVisionConfig(projection_dim=width),
         vq_config=JanusVQVAEConfig(projection_dim=width, image_token_embed_dim=width),
-    )  # fmt: skip
+    )
 
 
 class JanusModel(BodyModel):
-    """Guidance rows are the prompt and the same prompt with every word replaced by padding, attended to like any word."""
+    """Guidance rows are the prompt and the same prompt with every word replaced by padding,
+    attended to like any word."""
 
-    def __init__(self, card: Card, folders: dict[str, Path] | None, device: torch.device, dtype: torch.dtype) -> None:
-        """`folders["model"]` holds the repository's files; None makes random weights at the card's true size, whose words are
-        the prompt's bytes. Raises ModelError where a file is missing or does not fit."""
+    def __init__(
+        self, card: Card, folders: dict[str, Path] | None, device: torch.device, dtype: torch.dtype
+    ) -> None:
+        """`folders["model"]` holds the repository's files; None makes random weights at the card's
+        true size, whose words are the prompt's bytes. Raises ModelError where a file is missing or
+        does not fit."""
         self.name, self.grid, self.sampling = card.name, card.grid, card.sampling
         self.device, self.dtype = device, dtype
         self.forced_ids = torch.full((card.grid[0] * card.grid[1],), -1)
         settings = config(card) if folders is None else _read_config(folders["model"])
         # Words first: a broken tokenizer must not cost the minutes that the weights take.
         self.words = None if folders is None else _read_words(folders["model"])
-        # Weights from files go to the device in one move at the end: the only way on ZeroGPU, which lends it later.
+        # Weights from files go to the device in one move at the end: the only way on ZeroGPU, which
+        # lends it later.
         network = _empty(settings, device if folders is None else torch.device("cpu"), dtype)
         if folders is None:
             _randomise(network)
         else:
             fit(network, read(folders["model"]), drop=UNUSED)
         # As the pixels' decoder sees it.
-        self.codebook = F.normalize(network.model.vqmodel.quantize.embedding.weight.detach(), dim=-1).to(device)
+        self.codebook = F.normalize(
+            network.model.vqmodel.quantize.embedding.weight.detach(), dim=-1
+        ).to(device)
         self.network = network.to(device)
         self.body, self.vq = network.model.language_model, network.model.vqmodel
         self.vocab_size = settings.vq_config.num_embeddings
-        begin, image, pad = (256, 257, 258) if self.words is None else (self.words.token_to_id(w) for w in (BEGIN, IMAGE, PAD))
+        begin, image, pad = (
+            (256, 257, 258)
+            if self.words is None
+            else (self.words.token_to_id(w) for w in (BEGIN, IMAGE, PAD))
+        )
         self.begin, self.image, self.pad = begin, image, pad
 
     def prompt_ids(self, text: str) -> list[int]:
-        """The conditional row's ids. Raises ModelError for a prompt too long, or that holds one of the model's marks."""
+        """The conditional row's ids. Raises ModelError for a prompt too long, or that holds one of
+        the model's marks."""
         if self.words is None:
             ids = [self.begin, *text.encode(errors="replace"), self.image]
         else:
             for mark in self.words.get_added_tokens_decoder().values():
                 if mark.special and mark.content in text:
-                    raise ModelError(f"The prompt holds {mark.content}, which Janus-Pro keeps for itself: leave it out.")
+                    raise ModelError(
+                        f"The prompt holds {mark.content}, which Janus-Pro keeps for itself: leave"
+                        " it out."
+                    )
             words = self.words.encode(TEMPLATE.format(text.strip()), add_special_tokens=False)
             ids = [self.begin, *words.ids]
         if len(ids) > MAX_WORDS:
-            raise ModelError(f"The prompt has {len(ids)} tokens; Janus-Pro takes at most {MAX_WORDS} here: make it shorter.")
+            raise ModelError(
+                f"The prompt has {len(ids)} tokens; Janus-Pro takes at most {MAX_WORDS} here: make"
+                " it shorter."
+            )
         return ids
 
     def prompt(self, text: str, guided: bool) -> Prompt:
         ids = torch.tensor([self.prompt_ids(text)], device=self.device)
         if guided:
-            ids = torch.cat([ids, torch.where((ids == self.begin) | (ids == self.image), ids, self.pad)])
-        return Prompt(self.body.embed_tokens(ids), torch.zeros(len(ids), dtype=torch.long, device=self.device))
+            ids = torch.cat(
+                [ids, torch.where((ids == self.begin) | (ids == self.image), ids, self.pad)]
+            )
+        return Prompt(
+            self.body.embed_tokens(ids), torch.zeros(len(ids), dtype=torch.long, device=self.device)
+        )
 
     def embed(self, tokens: Tensor, positions: Tensor) -> Tensor:
         return self.network.prepare_embeddings_for_image_generation(tokens)
@@ -106,27 +147,39 @@ def _read_config(folder: Path) -> JanusConfig:
     try:
         stored = json.loads(path.read_text())
         if stored["model_type"] != "janus":
-            raise ModelError(f"{path} is of a model of type {stored['model_type']!r}, not janus: it is not this model's file.")
+            raise ModelError(
+                f"{path} is of a model of type {stored['model_type']!r}, not janus: it is not this"
+                " model's file."
+            )
         return JanusConfig.from_dict(stored)
     except FileNotFoundError as error:
-        raise ModelError(f"{path} is missing: delete {folder}, and the next start downloads it again.") from error
+        raise ModelError(
+            f"{path} is missing: delete {folder}, and the next start downloads it again."
+        ) from error
     except (ValueError, KeyError, TypeError, AttributeError, StrictDataclassError) as error:
-        raise ModelError(f"{path} is not a configuration: delete it, and the next start downloads it again.") from error
+        raise ModelError(
+            f"{path} is not a configuration: delete it, and the next start downloads it again."
+        ) from error
 
 
 def _read_words(folder: Path) -> Tokenizer:
-    """The tokenizer as its file has it. transformers 5 would replace its byte-level splitting by Llama's own, as the file
-    beside it names Llama's class, and all spaces would be lost (huggingface/transformers issue 45488)."""
+    """The tokenizer as its file has it. transformers 5 would replace its byte-level splitting by
+    Llama's own, as the file beside it names Llama's class, and all spaces would be lost
+    (huggingface/transformers issue 45488)."""
     words = read_tokenizer(folder)
     for mark in (BEGIN, IMAGE, PAD):
         if words.token_to_id(mark) is None:
-            raise ModelError(f"{folder / 'tokenizer.json'} does not know {mark}: it is not this model's file.")
+            raise ModelError(
+                f"{folder / 'tokenizer.json'} does not know {mark}: it is not this model's file."
+            )
     return words
 
 
-def _empty(settings: JanusConfig, device: torch.device, dtype: torch.dtype) -> JanusForConditionalGeneration:
-    """The network without the parts that do not draw; its weights hold nothing yet. The pixels' decoder stays in float32: it
-    is small, and float16 is too narrow for some of its activations."""
+def _empty(
+    settings: JanusConfig, device: torch.device, dtype: torch.dtype
+) -> JanusForConditionalGeneration:
+    """The network without the parts that do not draw; its weights hold nothing yet. The pixels'
+    decoder stays in float32: it is small, and float16 is too narrow for some of its activations."""
     with torch.device("meta"):
         network = JanusForConditionalGeneration(settings)
     del network.lm_head, network.model.vision_model, network.model.aligner

@@ -1,9 +1,10 @@
-"""LlamaGen XL, text to image: stage 1 (256 px, 16 x 16 codes) and stage 2 (512 px, 32 x 32) (Sun et al. 2024, arXiv:2406.06525).
+"""LlamaGen XL, text to image: stage 1 (256 px, 16 x 16 codes) and stage 2 (512 px, 32 x 32) (Sun et
+al. 2024, arXiv:2406.06525).
 
-The first 120 slots are the caption: flan-t5-xl's states of its tokens at the right, padding at the left. The state of the
-last of them gives the law of code 0. Guidance replaces the states by learned ones and keeps the padding. Weights: the authors'
-`t2i_XL_stage1_256.pt`, `t2i_XL_stage2_512.pt` and `vq_ds16_t2i.pt`; no EAGLE drafter for them is published in a form that
-fits here.
+The first 120 slots are the caption: flan-t5-xl's states of its tokens at the right, padding at the
+left. The state of the last of them gives the law of code 0. Guidance replaces the states by learned
+ones and keeps the padding. Weights: the authors' `t2i_XL_stage1_256.pt`, `t2i_XL_stage2_512.pt` and
+`vq_ds16_t2i.pt`; no EAGLE drafter for them is published in a form that fits here.
 """
 
 from __future__ import annotations
@@ -41,7 +42,8 @@ END = 1  # T5's </s>
 
 
 class LlamaGenModel(BodyModel):
-    """Codes of 16 x 16 pixels. Sampling as in the authors' `sample_t2i.py`: guidance 7.5, top-k 1000, temperature 1."""
+    """Codes of 16 x 16 pixels. Sampling as in the authors' `sample_t2i.py`: guidance 7.5, top-k
+    1000, temperature 1."""
 
     def __init__(
         self,
@@ -52,8 +54,9 @@ class LlamaGenModel(BodyModel):
         *,
         sizes: Sizes | None = None,
     ) -> None:
-        """`folders` has the parts "gpt", "vq" and "text"; None is random weights. `sizes` are the published model's unless
-        given. Raises ModelError where a file is missing or does not fit."""
+        """`folders` has the parts "gpt", "vq" and "text"; None is random weights. `sizes` are the
+        published model's unless given. Raises ModelError where a file is missing or does not
+        fit."""
         sizes = sizes or config(card)
         random = folders is None
         self.name, self.grid, self.sampling = card.name, card.grid, card.sampling
@@ -73,12 +76,14 @@ class LlamaGenModel(BodyModel):
         self.caption_slots = sizes.gpt.caption_slots
         self.body.rotary_emb = Rope2D(card.grid, sizes.gpt.head_dim, self.caption_slots).to(device)
         self.vocab_size = sizes.gpt.vocab_size
-        self.codebook = F.normalize(self.vq.quantize.embedding.weight, dim=-1)  # what the VQ decoder sees
+        # what the VQ decoder sees
+        self.codebook = F.normalize(self.vq.quantize.embedding.weight, dim=-1)
         self.forced_ids = torch.full((card.grid[0] * card.grid[1],), -1)
 
     def tokens(self, text: str) -> list[int]:
-        """T5's token ids of a prompt, `</s>` included, at most as many as there are caption slots. LlamaGen was trained on
-        captions in small letters. Random weights know no words: each byte is a token."""
+        """T5's token ids of a prompt, `</s>` included, at most as many as there are caption slots.
+        LlamaGen was trained on captions in small letters. Random weights know no words: each byte
+        is a token."""
         text = " ".join(text.lower().split())
         if self.tokenizer is None:
             return [*text.encode("utf-8", "replace")[: self.caption_slots - 1], END]
@@ -92,7 +97,9 @@ class LlamaGenModel(BodyModel):
         rows = F.pad(states, (0, 0, padding, 0))
         if guided:
             rows = torch.cat([rows, self.network.unconditional[None]])
-        return Prompt(self.network.caption(rows), torch.full((len(rows),), padding, device=self.device))
+        return Prompt(
+            self.network.caption(rows), torch.full((len(rows),), padding, device=self.device)
+        )
 
     def embed(self, tokens: Tensor, positions: Tensor) -> Tensor:
         return self.body.embed_tokens(tokens)
@@ -108,7 +115,9 @@ class LlamaGenModel(BodyModel):
         return self.vq.decoder(self.vq.post_quant_conv(self.codebook[codes].permute(0, 3, 1, 2)))
 
 
-def _made(make: Callable[[], nn.Module], device: torch.device, dtype: torch.dtype, random: bool) -> nn.Module:
+def _made(
+    make: Callable[[], nn.Module], device: torch.device, dtype: torch.dtype, random: bool
+) -> nn.Module:
     """A frozen network: with random weights, or with none yet, which takes no time."""
     with device if random else torch.device("meta"):
         network = make().to(dtype)
@@ -116,7 +125,8 @@ def _made(make: Callable[[], nn.Module], device: torch.device, dtype: torch.dtyp
 
 
 def _tokenizer(folder: Path, limit: int) -> Tokenizer:
-    """T5's tokenizer, cutting off at `limit` tokens. Raises ModelError where the file is missing or broken."""
+    """T5's tokenizer, cutting off at `limit` tokens. Raises ModelError where the file is missing or
+    broken."""
     tokenizer = read_tokenizer(folder)
     tokenizer.enable_truncation(limit)
     return tokenizer

@@ -1,7 +1,9 @@
-"""LlamaGen's published weights and the modules that take them: a Llama body with a 2-D rope, and Janus' VQ decoder.
+"""LlamaGen's published weights and the modules that take them: a Llama body with a 2-D rope, and
+Janus' VQ decoder.
 
-LlamaGen (Sun et al. 2024, arXiv:2406.06525) is a Llama in the layout of gpt-fast: q, k and v in one matrix, and a rope that
-turns neighbouring channels where transformers turns channel i with channel i + D / 2. Janus took its VQ model over as it is.
+LlamaGen (Sun et al. 2024, arXiv:2406.06525) is a Llama in the layout of gpt-fast: q, k and v in one
+matrix, and a rope that turns neighbouring channels where transformers turns channel i with channel
+i + D / 2. Janus took its VQ model over as it is.
 """
 
 from __future__ import annotations
@@ -20,8 +22,9 @@ ROPE_BASE = 10000.0
 
 @dataclass(frozen=True, slots=True)
 class Sizes:
-    """The configurations of LlamaGen's three networks. `gpt` has two fields of its own: `caption_slots`, the slots that the
-    caption takes, and `caption_width`, the width of the text encoder's states."""
+    """The configurations of LlamaGen's three networks. `gpt` has two fields of its own:
+    `caption_slots`, the slots that the caption takes, and `caption_width`, the width of the text
+    encoder's states."""
 
     gpt: LlamaConfig
     vq: JanusVQVAEConfig
@@ -29,19 +32,36 @@ class Sizes:
 
 
 def config(card: Card) -> Sizes:
-    """The true sizes: GPT-XL over VQ-16 codes, and flan-t5-xl's encoder. Both stages have the same."""
+    """The true sizes: GPT-XL over VQ-16 codes, and flan-t5-xl's encoder. Both stages have the
+    same."""
     gpt = LlamaConfig(
-        vocab_size=card.codes, hidden_size=1280, intermediate_size=3584, num_hidden_layers=36, num_attention_heads=20,
-        rms_norm_eps=1e-5, tie_word_embeddings=False, bos_token_id=None, eos_token_id=None,
-        caption_slots=120, caption_width=2048,
-    )  # fmt: skip
-    text = T5Config(d_model=2048, d_ff=5120, num_layers=24, num_heads=32, feed_forward_proj="gated-gelu", use_cache=False)
+        vocab_size=card.codes,
+        hidden_size=1280,
+        intermediate_size=3584,
+        num_hidden_layers=36,
+        num_attention_heads=20,
+        rms_norm_eps=1e-5,
+        tie_word_embeddings=False,
+        bos_token_id=None,
+        eos_token_id=None,
+        caption_slots=120,
+        caption_width=2048,
+    )
+    text = T5Config(
+        d_model=2048,
+        d_ff=5120,
+        num_layers=24,
+        num_heads=32,
+        feed_forward_proj="gated-gelu",
+        use_cache=False,
+    )
     return Sizes(gpt, JanusVQVAEConfig(num_embeddings=card.codes), text)
 
 
 class Rope2D(nn.Module):
-    """Cosines and sines by slot: the first half of the turning pairs turns with the row of the grid, the second with the
-    column. Caption slots have neither, so their queries and keys are zero: whoever sees them sees them all alike."""
+    """Cosines and sines by slot: the first half of the turning pairs turns with the row of the
+    grid, the second with the column. Caption slots have neither, so their queries and keys are
+    zero: whoever sees them sees them all alike."""
 
     def __init__(self, grid: tuple[int, int], dim: int, caption_slots: int) -> None:
         super().__init__()
@@ -59,16 +79,21 @@ class Rope2D(nn.Module):
 
 
 class LlamaGenNetwork(LlamaForCausalLM):
-    """The GPT: `caption` turns the text encoder's states into the first slots' inputs; `unconditional` are the states that
-    stand for no caption. Its rope belongs to a grid and is set by who makes it."""
+    """The GPT: `caption` turns the text encoder's states into the first slots' inputs;
+    `unconditional` are the states that stand for no caption. Its rope belongs to a grid and is set
+    by who makes it."""
 
     def __init__(self, config: LlamaConfig) -> None:
         super().__init__(config)
         width = config.hidden_size
         self.caption = nn.Sequential(
-            nn.Linear(config.caption_width, width, bias=False), nn.GELU("tanh"), nn.Linear(width, width, bias=False)
+            nn.Linear(config.caption_width, width, bias=False),
+            nn.GELU("tanh"),
+            nn.Linear(width, width, bias=False),
         )
-        self.unconditional = nn.Parameter(torch.randn(config.caption_slots, config.caption_width) * config.caption_width**-0.5)
+        self.unconditional = nn.Parameter(
+            torch.randn(config.caption_slots, config.caption_width) * config.caption_width**-0.5
+        )
 
 
 class LlamaGenVQ(JanusVQVAE):
@@ -111,7 +136,8 @@ TEXT_UNUSED = ("decoder.", "lm_head.")
 
 
 def gpt_key(key: str) -> str:
-    """A stored key, after `split_qkv`, to LlamaGenNetwork's. A key that is not known stays as it is."""
+    """A stored key, after `split_qkv`, to LlamaGenNetwork's. A key that is not known stays as it
+    is."""
     layer = re.fullmatch(r"layers\.(\d+)\.(.+)\.weight", key)
     if layer and layer[2] in _LAYER_KEYS:
         return f"model.layers.{layer[1]}.{_LAYER_KEYS[layer[2]]}.weight"
@@ -128,12 +154,14 @@ def vq_key(key: str) -> str:
 
 
 def text_key(key: str) -> str:
-    """A T5 model's stored key to its encoder's: the table of words is stored as what encoder and decoder share."""
+    """A T5 model's stored key to its encoder's: the table of words is stored as what encoder and
+    decoder share."""
     return "embed_tokens.weight" if key == "shared.weight" else key.removeprefix("encoder.")
 
 
 def split_qkv(state: dict[str, Tensor], gpt: LlamaConfig) -> dict[str, Tensor]:
-    """`layers.N.attention.wqkv` [3D, D] to wq, wk and wv [D, D], rows of q and k in transformers' order.
+    """`layers.N.attention.wqkv` [3D, D] to wq, wk and wv [D, D], rows of q and k in transformers'
+    order.
 
     Raises ModelError, naming the key, where one has another shape."""
     split = {}
@@ -143,12 +171,18 @@ def split_qkv(state: dict[str, Tensor], gpt: LlamaConfig) -> dict[str, Tensor]:
             split[key] = tensor
             continue
         if tensor.shape != (3 * width, width):
-            raise ModelError(f"The weights do not fit: {key!r} has the shape {tuple(tensor.shape)}, not {(3 * width, width)}.")
+            raise ModelError(
+                f"The weights do not fit: {key!r} has the shape {tuple(tensor.shape)}, not"
+                f" {(3 * width, width)}."
+            )
         for name, part in zip("qkv", tensor.chunk(3), strict=True):
-            split[key.replace("wqkv", f"w{name}")] = part if name == "v" else _pairs_apart(part, heads)
+            split[key.replace("wqkv", f"w{name}")] = (
+                part if name == "v" else _pairs_apart(part, heads)
+            )
     return split
 
 
 def _pairs_apart(rows: Tensor, heads: int) -> Tensor:
-    """Rows of q or k from pairs (0, 1), (2, 3) .. of each head to pairs (0, D / 2), (1, D / 2 + 1) .."""
+    """Rows of q or k from pairs (0, 1), (2, 3) .. of each head to pairs (0, D / 2), (1, D / 2 + 1)
+    .."""
     return rows.view(heads, -1, 2, rows.shape[1]).transpose(1, 2).reshape(rows.shape)

@@ -1,4 +1,5 @@
-"""Weights from files into modules, strictly: what does not fit is an error that names the first key. And tokenizers."""
+"""Weights from files into modules, strictly: what does not fit is an error that names the first
+key. And tokenizers."""
 
 from __future__ import annotations
 
@@ -22,34 +23,48 @@ _AGAIN = "delete it, and the next start downloads it again"
 
 
 def read(path: Path) -> dict[str, Tensor]:
-    """All tensors of a .safetensors or torch file, or of a folder of safetensors, sharded or not; on the CPU, mapped into
-    memory where the format allows. Torch files are read with `weights_only`: nothing in them is run.
+    """All tensors of a .safetensors or torch file, or of a folder of safetensors, sharded or not;
+    on the CPU, mapped into memory where the format allows. Torch files are read with
+    `weights_only`: nothing in them is run.
 
     Raises ModelError where a file is missing, broken, or holds anything but tensors."""
     if path.is_dir():
         return _folder(path)
     if not path.is_file():
-        raise ModelError(f"{path} is missing: delete {path.parent}, and the next start downloads it again.")
+        raise ModelError(
+            f"{path} is missing: delete {path.parent}, and the next start downloads it again."
+        )
     try:
         if path.suffix == ".safetensors":
             return load_file(path)
-        # Training scripts keep their options beside the weights; a Namespace is a bag of values and runs nothing.
+        # Training scripts keep their options beside the weights; a Namespace is a bag of values and
+        # runs nothing.
         with torch.serialization.safe_globals([argparse.Namespace]):
-            stored = torch.load(path, map_location="cpu", weights_only=True, mmap=zipfile.is_zipfile(path) or None)
+            stored = torch.load(
+                path, map_location="cpu", weights_only=True, mmap=zipfile.is_zipfile(path) or None
+            )
     except (SafetensorError, pickle.UnpicklingError, RuntimeError, EOFError, ValueError) as error:
-        raise ModelError(f"{path} cannot be read as weights ({_first_line(error)}): {_AGAIN}.") from error
+        raise ModelError(
+            f"{path} cannot be read as weights ({_first_line(error)}): {_AGAIN}."
+        ) from error
     for name in _WRAPPERS:
         if isinstance(stored, dict) and isinstance(stored.get(name), dict):
             stored = stored[name]
             break
-    if not (isinstance(stored, dict) and stored and all(isinstance(value, Tensor) for value in stored.values())):
-        raise ModelError(f"{path} holds something else than a table of tensors: it is not this model's file.")
+    if not (
+        isinstance(stored, dict)
+        and stored
+        and all(isinstance(value, Tensor) for value in stored.values())
+    ):
+        raise ModelError(
+            f"{path} holds something else than a table of tensors: it is not this model's file."
+        )
     return dict(stored)
 
 
 def shards(index: Path) -> list[str]:
-    """The files that an index of safetensors names, all beside it. Raises ModelError for one that cannot be read or that names
-    others."""
+    """The files that an index of safetensors names, all beside it. Raises ModelError for one that
+    cannot be read or that names others."""
     try:
         names = sorted(set(json.loads(index.read_text("utf-8"))["weight_map"].values()))
         beside = all(Path(name).name == name for name in names)
@@ -66,7 +81,9 @@ def read_tokenizer(folder: Path) -> Tokenizer:
     Raises ModelError where the file is missing or broken."""
     path = folder / "tokenizer.json"
     if not path.is_file():
-        raise ModelError(f"{path} is missing: delete {folder}, and the next start downloads it again.")
+        raise ModelError(
+            f"{path} is missing: delete {folder}, and the next start downloads it again."
+        )
     try:
         tokenizer = Tokenizer.from_file(str(path))
     except Exception as error:  # the library raises nothing narrower
@@ -92,12 +109,13 @@ def fit(
     rename: Callable[[str], str | None] | None = None,
     drop: Sequence[str] = (),
 ) -> None:
-    """Copies `state` into `module`, key by key, in the module's own dtype and device. A module on the meta device takes the
-    tensors themselves, in its own dtype; what its state does not hold (buffers that are not stored) is the caller's to make.
+    """Copies `state` into `module`, key by key, in the module's own dtype and device. A module on
+    the meta device takes the tensors themselves, in its own dtype; what its state does not hold
+    (buffers that are not stored) is the caller's to make.
 
-    `rename` turns a stored key into the module's, or into None to leave it out; stored keys that begin with one of `drop`
-    are left out before. Raises ModelError that names the first key that is missing, unexpected or of another shape; the
-    module is then as it was."""
+    `rename` turns a stored key into the module's, or into None to leave it out; stored keys that
+    begin with one of `drop` are left out before. Raises ModelError that names the first key that is
+    missing, unexpected or of another shape; the module is then as it was."""
     own = module.state_dict(keep_vars=True)
     placed: dict[str, Tensor] = {}
     for key, tensor in state.items():
@@ -110,7 +128,8 @@ def fit(
             raise ModelError(f"The weights do not fit: {key!r} is unexpected.")
         if own[name].shape != tensor.shape:
             raise ModelError(
-                f"The weights do not fit: {key!r} has the shape {tuple(tensor.shape)}, not {tuple(own[name].shape)}."
+                f"The weights do not fit: {key!r} has the shape {tuple(tensor.shape)}, not"
+                f" {tuple(own[name].shape)}."
             )
         placed[name] = tensor
     filled = {id(own[name]) for name in placed}  # tied weights: one name of several is enough

@@ -1,4 +1,5 @@
-"""The running page as an attacker meets it: HTTP without a browser, and a look inside the server to see what was left behind."""
+"""The running page as an attacker meets it: HTTP without a browser, and a look inside the server to
+see what was left behind."""
 
 from __future__ import annotations
 
@@ -27,7 +28,8 @@ PAGE_SIZE = 4096
 
 @dataclass
 class Site:
-    """A page over a toy: its address, what serves it, and the fields of a race as the page itself would send them."""
+    """A page over a toy: its address, what serves it, and the fields of a race as the page itself
+    would send them."""
 
     url: str
     demo: gr.Blocks
@@ -41,24 +43,37 @@ class Site:
         config = self.client.get("/config").json()
         values = {each["id"]: each["props"] for each in config["components"]}
         self.numbers = {each["api_name"]: each["id"] for each in config["dependencies"]}
-        inputs = next(each["inputs"] for each in config["dependencies"] if each["api_name"] == "board")
+        inputs = next(
+            each["inputs"] for each in config["dependencies"] if each["api_name"] == "board"
+        )
         self.fields = [values[number].get("value") for number in inputs]
         self.labels = [values[number].get("label") or "" for number in inputs]
 
-    def asked(self, prompt: object = "red apple", seed: object = 7, lanes: object = ("ar", "sjd")) -> list[Any]:
+    def asked(
+        self, prompt: object = "red apple", seed: object = 7, lanes: object = ("ar", "sjd")
+    ) -> list[Any]:
         return [prompt, seed, list(lanes) if isinstance(lanes, tuple) else lanes, *self.fields[3:]]
 
     def post(self, values: list[Any], name: str = "board") -> httpx.Response:
         body = json.dumps({"data": values})
-        return self.client.post(f"/gradio_api/call/{name}", content=body, headers={"content-type": "application/json"})
+        return self.client.post(
+            f"/gradio_api/call/{name}", content=body, headers={"content-type": "application/json"}
+        )
 
     def call(self, values: list[Any], name: str = "board") -> tuple[str, Any]:
-        """The last event of a call and its data; ("refused", the server's words) where it was not let in."""
+        """The last event of a call and its data; ("refused", the server's words) where it was not
+        let in."""
         answer = self.post(values, name)
         if answer.status_code != 200:
             return "refused", answer.text
-        lines = self.client.get(f"/gradio_api/call/{name}/{answer.json()['event_id']}").text.splitlines()
-        *_, last = [i for i, line in enumerate(lines) if line.startswith("event: ") and line != "event: heartbeat"]
+        lines = self.client.get(
+            f"/gradio_api/call/{name}/{answer.json()['event_id']}"
+        ).text.splitlines()
+        *_, last = [
+            i
+            for i, line in enumerate(lines)
+            if line.startswith("event: ") and line != "event: heartbeat"
+        ]
         return lines[last][7:], json.loads(lines[last + 1][6:])
 
     def told(self, values: list[Any], name: str = "board") -> str:
@@ -76,11 +91,17 @@ class Site:
     def idle(self) -> bool:
         """Nothing races, waits or is held."""
         queue = self.demo._queue
-        return not (self.model.open or self.demo.app.iterators or len(queue) or any(filter(None, queue.active_jobs)))
+        return not (
+            self.model.open
+            or self.demo.app.iterators
+            or len(queue)
+            or any(filter(None, queue.active_jobs))
+        )
 
 
 def words(data: Any) -> str:
-    """The words of an error. Gradio says nothing of an exception that nobody meant for a visitor."""
+    """The words of an error. Gradio says nothing of an exception that nobody meant for a
+    visitor."""
     assert isinstance(data, dict), f"an exception that nobody caught: {data}"
     assert data.get("error"), f"an exception that nobody caught: {data}"
     text = data["error"]
@@ -92,7 +113,8 @@ def words(data: Any) -> str:
 @contextmanager
 def open_site(model: Watched) -> Iterator[Site]:
     with tempfile.TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
-        patch.setenv("GRADIO_TEMP_DIR", folder)  # its own: other pages on the machine clean the usual one
+        # its own: other pages on the machine clean the usual one
+        patch.setenv("GRADIO_TEMP_DIR", folder)
         yield from _served(model)
 
 
@@ -116,7 +138,8 @@ def site() -> Iterator[Site]:
 
 
 def wait_until(true: Callable[[], bool], seconds: float = 20) -> float:
-    """Waits for something that the server does, and says how long it took. Fails when it never does it."""
+    """Waits for something that the server does, and says how long it took. Fails when it never does
+    it."""
     begun = time.monotonic()
     while not true():
         assert time.monotonic() - begun < seconds, "it did not happen"

@@ -20,7 +20,11 @@ def join(site: Site) -> str:
     session = f"gone{next(_sessions)}"
     asked = site.asked(lanes=("ar", "jacobi", "sjd", "gsd", "sjd-pac"))
     body = {"data": asked, "fn_index": site.numbers["board"], "session_hash": session}
-    answer = site.client.post("/gradio_api/queue/join", content=json.dumps(body), headers={"content-type": "application/json"})
+    answer = site.client.post(
+        "/gradio_api/queue/join",
+        content=json.dumps(body),
+        headers={"content-type": "application/json"},
+    )
     assert answer.status_code == 200, answer.text
     return session
 
@@ -32,7 +36,9 @@ def leave_at_once(site: Site) -> None:
 
 
 def leave_in_the_race(site: Site) -> None:
-    with site.client.stream("GET", "/gradio_api/queue/data", params={"session_hash": join(site)}) as events:
+    with site.client.stream(
+        "GET", "/gradio_api/queue/data", params={"session_hash": join(site)}
+    ) as events:
         for line in events.iter_lines():
             if "process_generating" in line:
                 return
@@ -66,10 +72,14 @@ def test_two_hundred_abandoned_races_leave_nothing(site: Site) -> None:
         way(site)
     freed = wait_until(site.idle, 30)
     after = resident()
-    print(f"{memory:.0f} MiB before, {after:.0f} after, idle {freed:.2f} s after the last, {threading.active_count()} threads")
+    print(
+        f"{memory:.0f} MiB before, {after:.0f} after, idle {freed:.2f} s after the last,"
+        f" {threading.active_count()} threads"
+    )
     assert (site.model.open, site.demo.app.iterators, files(site)) == (0, {}, kept)
     assert threading.active_count() <= threads + 4  # gradio's pool grows to its limit
-    assert after - memory < 32  # a quarter of a megabyte a visitor, if gradio remembered them all, would be 50
+    # a quarter of a megabyte a visitor, if gradio remembered them all, would be 50
+    assert after - memory < 32
     passes = site.model.passes
     site.races()
     assert site.model.passes - passes < 100, "nobody else's race ran on"

@@ -1,4 +1,5 @@
-"""Fifty visitors at once: a bounded queue, a race or a refusal in words for each, and nothing of them left."""
+"""Fifty visitors at once: a bounded queue, a race or a refusal in words for each, and nothing of
+them left."""
 
 from __future__ import annotations
 
@@ -14,12 +15,18 @@ KEPT = 48  # MiB that a second crowd may add: pages of the allocator, which the 
 def crowd(site: Site, prompt: str, visitors: int = VISITORS) -> tuple[int, list[str]]:
     """How many raced, and what the others were told."""
     with ThreadPoolExecutor(visitors) as pool:
-        ends = list(pool.map(lambda i: site.call(site.asked(f"{prompt} {i}", lanes=("sjd",))), range(visitors)))
+        ends = list(
+            pool.map(
+                lambda i: site.call(site.asked(f"{prompt} {i}", lanes=("sjd",))), range(visitors)
+            )
+        )
     for i, (event, data) in enumerate(ends):
         if event == "complete":
             assert data[0]["prompt"] == f"{prompt} {i}", "everyone gets the race they asked for"
             assert data[0]["state"] == "finished"
-    refused = [data if event == "refused" else words(data) for event, data in ends if event != "complete"]
+    refused = [
+        data if event == "refused" else words(data) for event, data in ends if event != "complete"
+    ]
     return visitors - len(refused), refused
 
 
@@ -30,7 +37,10 @@ def test_everyone_of_fifty_gets_a_race_or_a_clear_refusal_and_memory_returns(sit
     raced, refused = crowd(site, "apple")
     freed = wait_until(site.idle)
     after = resident()
-    print(f"{raced} raced, {len(refused)} refused, {before:.0f} MiB before, {after:.0f} after, idle {freed:.2f} s later")
+    print(
+        f"{raced} raced, {len(refused)} refused, {before:.0f} MiB before, {after:.0f} after, idle"
+        f" {freed:.2f} s later"
+    )
     assert SETTINGS.queue_size <= raced < VISITORS
     assert all("Try again" in text or "waiting" in text for text in refused), refused
     assert after - before < KEPT

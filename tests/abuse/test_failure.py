@@ -1,4 +1,5 @@
-"""Models that fail while they race: the lane says so in words, the others go on, and the page goes on."""
+"""Models that fail while they race: the lane says so in words, the others go on, and the page goes
+on."""
 
 from __future__ import annotations
 
@@ -14,7 +15,8 @@ from tests.toy import ToyContext
 
 
 class Failing(Watched):
-    """Raises `error` in the tenth forward pass of a lane, as long as there is one; `everywhere`: already when a lane starts."""
+    """Raises `error` in the tenth forward pass of a lane, as long as there is one; `everywhere`:
+    already when a lane starts."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -33,10 +35,16 @@ class Failing(Watched):
 
 
 ERRORS = (
-    RuntimeError("secret of /etc"), torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 20 GiB"), MemoryError(),
-    torch.AcceleratorError("CUDA error: device lost") if hasattr(torch, "AcceleratorError") else RuntimeError("CUDA error"),
-    RecursionError(), StopIteration(), ValueError("<img src=x onerror=alert(1)>" * 1000),
-)  # fmt: skip
+    RuntimeError("secret of /etc"),
+    torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 20 GiB"),
+    MemoryError(),
+    torch.AcceleratorError("CUDA error: device lost")
+    if hasattr(torch, "AcceleratorError")
+    else RuntimeError("CUDA error"),
+    RecursionError(),
+    StopIteration(),
+    ValueError("<img src=x onerror=alert(1)>" * 1000),
+)
 
 
 @pytest.fixture(scope="module")
@@ -47,7 +55,9 @@ def site() -> Iterator[Site]:
 
 @pytest.mark.parametrize("everywhere", [False, True])
 @pytest.mark.parametrize("error", ERRORS, ids=lambda error: type(error).__name__)
-def test_a_model_that_raises_fails_in_words_and_gives_everything_back(site: Site, error: Exception, everywhere: bool) -> None:
+def test_a_model_that_raises_fails_in_words_and_gives_everything_back(
+    site: Site, error: Exception, everywhere: bool
+) -> None:
     site.model.error, site.model.everywhere = error, everywhere
     event, data = site.call(site.asked())
     if event == "complete":
@@ -63,7 +73,9 @@ def test_a_model_that_raises_fails_in_words_and_gives_everything_back(site: Site
     site.races()
 
 
-def test_one_lane_that_raises_is_that_lanes_alone(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_one_lane_that_raises_is_that_lanes_alone(
+    site: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def broken(*_: object) -> Iterator[object]:
         yield from ()
         raise torch.OutOfMemoryError("CUDA out of memory.")

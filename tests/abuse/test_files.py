@@ -1,4 +1,5 @@
-"""Nothing that a visitor asks for reads a file of the server's, writes one where it should not be, or makes it call anywhere."""
+"""Nothing that a visitor asks for reads a file of the server's, writes one where it should not be,
+or makes it call anywhere."""
 
 from __future__ import annotations
 
@@ -18,8 +19,15 @@ from tests.abuse.conftest import Site, words
 
 ROOT = Path(__file__).parents[2]
 SECRETS = (b"root:x:0:0", b"from app.model import", b"gradio[mcp]", b"PATH=", b"PRIVATE KEY")
-TARGETS = ("/etc/passwd", "/proc/self/environ", str(ROOT / "app.py"), "app.py", "requirements.txt", str(ROOT / ".git" / "config"),
-           "~/.ssh/id_rsa")  # fmt: skip
+TARGETS = (
+    "/etc/passwd",
+    "/proc/self/environ",
+    str(ROOT / "app.py"),
+    "app.py",
+    "requirements.txt",
+    str(ROOT / ".git" / "config"),
+    "~/.ssh/id_rsa",
+)
 
 
 class Trap(threading.Thread):
@@ -52,28 +60,51 @@ def trap() -> Iterator[Trap]:
 
 def paths() -> list[str]:
     plain = [f"/gradio_api/file={target}" for target in TARGETS]
-    climbing = ["../" * 8 + "etc/passwd", "..%2f" * 8 + "etc%2fpasswd", "....//" * 8 + "etc/passwd", "%2e%2e/" * 8 + "etc/passwd"]
+    climbing = [
+        "../" * 8 + "etc/passwd",
+        "..%2f" * 8 + "etc%2fpasswd",
+        "....//" * 8 + "etc/passwd",
+        "%2e%2e/" * 8 + "etc/passwd",
+    ]
     places = ["file=", "file/", "stream/", "custom_component/x/client/component/"]
     return [
-        *plain, *(f"/gradio_api/{place}{way}" for place in places for way in climbing),
-        *(f"/static/{way}" for way in climbing), *(f"/assets/{way}" for way in climbing), *(f"/svelte/{way}" for way in climbing),
-        f"/gradio_api/file={quote('/etc/passwd', safe='')}", "/gradio_api/file=/etc/passwd%00.png", "/gradio_api/file=file:///etc/passwd",
-        "/gradio_api/file=//etc/passwd", "/gradio_api/file=/proc/self/root/etc/passwd", "/file=/etc/passwd", "/file/etc/passwd",
-    ]  # fmt: skip
+        *plain,
+        *(f"/gradio_api/{place}{way}" for place in places for way in climbing),
+        *(f"/static/{way}" for way in climbing),
+        *(f"/assets/{way}" for way in climbing),
+        *(f"/svelte/{way}" for way in climbing),
+        f"/gradio_api/file={quote('/etc/passwd', safe='')}",
+        "/gradio_api/file=/etc/passwd%00.png",
+        "/gradio_api/file=file:///etc/passwd",
+        "/gradio_api/file=//etc/passwd",
+        "/gradio_api/file=/proc/self/root/etc/passwd",
+        "/file=/etc/passwd",
+        "/file/etc/passwd",
+    ]
 
 
 @pytest.mark.parametrize("path", paths())
 def test_no_path_leads_to_a_file(site: Site, path: str) -> None:
     answer = site.client.get(path)
-    assert answer.status_code in (307, 400, 403, 404, 405) or "text/html" in answer.headers["content-type"]
+    assert (
+        answer.status_code in (307, 400, 403, 404, 405)
+        or "text/html" in answer.headers["content-type"]
+    )
     assert not any(secret in answer.content for secret in SECRETS)
 
 
 @pytest.mark.parametrize("method", ["GET", "HEAD"])
 def test_server_calls_nowhere(site: Site, trap: Trap, method: str) -> None:
-    for way in (trap.url, quote(trap.url, safe=""), trap.url.replace("http", "HTTP"), trap.url.removeprefix("http:")):
+    for way in (
+        trap.url,
+        quote(trap.url, safe=""),
+        trap.url.replace("http", "HTTP"),
+        trap.url.removeprefix("http:"),
+    ):
         for route in ("proxy=", "file=", "stream/", "custom_component/"):
-            answer = site.client.request(method, f"/gradio_api/{route}{way}", follow_redirects=False)
+            answer = site.client.request(
+                method, f"/gradio_api/{route}{way}", follow_redirects=False
+            )
             assert answer.status_code >= 400, (route, way)
     assert trap.calls == 0
 
@@ -82,9 +113,19 @@ def files(trap: Trap) -> list[dict[str, Any]]:
     """What a client says of a file that it never uploaded."""
     meta = {"_type": "gradio.FileData"}
     said = [{"path": target, "meta": meta} for target in TARGETS]
-    said += [{"path": trap.url, "url": trap.url, "meta": meta}, {"path": "x", "url": trap.url, "meta": meta},
-             {"path": "/etc/passwd", "url": trap.url, "orig_name": "x.json", "mime_type": "application/json", "meta": meta},
-             {"path": "../" * 9 + "etc/passwd", "meta": meta}, {"path": "\0", "meta": meta}]  # fmt: skip
+    said += [
+        {"path": trap.url, "url": trap.url, "meta": meta},
+        {"path": "x", "url": trap.url, "meta": meta},
+        {
+            "path": "/etc/passwd",
+            "url": trap.url,
+            "orig_name": "x.json",
+            "mime_type": "application/json",
+            "meta": meta,
+        },
+        {"path": "../" * 9 + "etc/passwd", "meta": meta},
+        {"path": "\0", "meta": meta},
+    ]
     return said
 
 
@@ -92,7 +133,11 @@ def files(trap: Trap) -> list[dict[str, Any]]:
 def test_a_file_that_was_not_uploaded_is_not_read(site: Site, trap: Trap, name: str) -> None:
     for file in files(trap):
         for value in (file, [file], {"a": file}):
-            asked = {"board": [value, *site.asked()[1:]], "race": [value, 7, ["ar"]], "open": [value]}[name]
+            asked = {
+                "board": [value, *site.asked()[1:]],
+                "race": [value, 7, ["ar"]],
+                "open": [value],
+            }[name]
             event, data = site.call(asked, name)
             assert event in ("error", "refused"), (file, data)
             assert not any(secret.decode() in json.dumps(data) for secret in SECRETS)
@@ -106,16 +151,39 @@ def test_a_file_that_was_not_uploaded_is_not_read(site: Site, trap: Trap, name: 
 
 def test_component_server_runs_no_function_but_the_pages(site: Site) -> None:
     numbers = [each["id"] for each in site.client.get("/config").json()["components"]]
-    for name in ("ls", "__init__", "__class__", "get_config", "move_resource_to_block_cache", "preprocess", "os.system"):
+    for name in (
+        "ls",
+        "__init__",
+        "__class__",
+        "get_config",
+        "move_resource_to_block_cache",
+        "preprocess",
+        "os.system",
+    ):
         for number in numbers[:: max(1, len(numbers) // 8)]:
-            body = {"session_hash": "x", "component_id": number, "fn_name": name, "data": ["/etc/passwd"]}
+            body = {
+                "session_hash": "x",
+                "component_id": number,
+                "fn_name": name,
+                "data": ["/etc/passwd"],
+            }
             answer = site.client.post("/gradio_api/component_server", json=body)
             assert answer.status_code >= 400, (name, number, answer.text[:100])
             assert not any(secret in answer.content for secret in SECRETS)
 
 
 # Roots, drives, devices, nothing at all.
-NAMES = ("../../../../tmp/evil.py", "/etc/cron.d/evil", "..\\evil", "a" * 5000, "\0", ".", "", "con", "x;y")
+NAMES = (
+    "../../../../tmp/evil.py",
+    "/etc/cron.d/evil",
+    "..\\evil",
+    "a" * 5000,
+    "\0",
+    ".",
+    "",
+    "con",
+    "x;y",
+)
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -135,7 +203,9 @@ def test_uploads_stay_in_their_folder_under_a_tame_name(site: Site, name: str) -
 
 def test_an_upload_is_never_shown_as_a_page(site: Site) -> None:
     for kind in ("html", "svg", "xml", "js"):
-        (path,) = site.client.post("/gradio_api/upload", files={"files": (f"x.{kind}", b"<script>hit=1</script>")}).json()
+        (path,) = site.client.post(
+            "/gradio_api/upload", files={"files": (f"x.{kind}", b"<script>hit=1</script>")}
+        ).json()
         answer = site.client.get(f"/gradio_api/file={path}")
         assert answer.status_code == 200
         assert answer.headers["content-disposition"].startswith("attachment"), kind
@@ -144,29 +214,56 @@ def test_an_upload_is_never_shown_as_a_page(site: Site) -> None:
 def test_an_upload_beyond_the_limit_is_refused_and_leaves_nothing(site: Site) -> None:
     folder = Path(site.demo.GRADIO_CACHE)
     before = sum(file.stat().st_size for file in folder.rglob("*") if file.is_file())
-    answer = site.client.post("/gradio_api/upload", files={"files": ("x.json", b"x" * (33 * 2**20))})
+    answer = site.client.post(
+        "/gradio_api/upload", files={"files": ("x.json", b"x" * (33 * 2**20))}
+    )
     assert answer.status_code == 413
     assert sum(file.stat().st_size for file in folder.rglob("*") if file.is_file()) - before < 2**20
 
 
 def test_nothing_of_the_makers_is_open(site: Site) -> None:
-    """Monitoring, gradio's writing of code from prompts, its profiler, run history, its recorder."""
-    for path in ("monitoring", "monitoring/summary", "gradio_api/vibe-code", "gradio_api/profiling/traces",
-                 "gradio_api/run-history/records", "gradio_api/run-history/buckets"):  # fmt: skip
+    """Monitoring, gradio's writing of code from prompts, its profiler, run history, its
+    recorder."""
+    for path in (
+        "monitoring",
+        "monitoring/summary",
+        "gradio_api/vibe-code",
+        "gradio_api/profiling/traces",
+        "gradio_api/run-history/records",
+        "gradio_api/run-history/buckets",
+    ):
         assert site.client.get(f"/{path}").status_code >= 400, path
     for path in ("vibe-edit", "undo-vibe-edit", "vibe-code", "run-history/connect"):
-        assert site.client.post(f"/gradio_api/{path}", json={"prompt": "x", "code": "x"}).status_code >= 400, path
+        assert (
+            site.client.post(f"/gradio_api/{path}", json={"prompt": "x", "code": "x"}).status_code
+            >= 400
+        ), path
     site.races()
 
 
-# A deep and a wide file, a bomb, and files that are almost traces; the reader's own tests have hundreds more.
+# A deep and a wide file, a bomb, and files that are almost traces; the reader's own tests have
+# hundreds more.
 HOSTILE = (
-    b"", b"\0" * 1000, b"not json", b"[" * 100_000, b'{"a":' * 50_000, b"null", b"[]", b'"' + b"x" * 2**20 + b'"',
-    b'{"format": "photo-finish-trace"}', b'{"format": "photo-finish-trace", "version": 1e999}',
-    b'{"format": "photo-finish-trace", "version": 2, "header": {"prompt": "<script>", "lanes": [{"decoder": "<img src=x>"}]}}',
+    b"",
+    b"\0" * 1000,
+    b"not json",
+    b"[" * 100_000,
+    b'{"a":' * 50_000,
+    b"null",
+    b"[]",
+    b'"' + b"x" * 2**20 + b'"',
+    b'{"format": "photo-finish-trace"}',
+    b'{"format": "photo-finish-trace", "version": 1e999}',
+    (
+        b'{"format": "photo-finish-trace", "version": 2, "header": {"prompt": "<script>", "lanes":'
+        b' [{"decoder": "<img src=x>"}]}}'
+    ),
     b'{"format": "photo-finish-trace", "version": 2, "header": {"grid": [1e9, 1e9], "lanes": []}}',
-    b"9" * 100_000, b"PK\x03\x04" + b"\0" * 100, b"\x80\x04cos\nsystem\n", b"\xff\xfe\x00",
-)  # fmt: skip
+    b"9" * 100_000,
+    b"PK\x03\x04" + b"\0" * 100,
+    b"\x80\x04cos\nsystem\n",
+    b"\xff\xfe\x00",
+)
 
 
 @pytest.mark.parametrize("data", HOSTILE, ids=[repr(data)[:40] for data in HOSTILE])

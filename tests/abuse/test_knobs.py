@@ -14,17 +14,32 @@ from tests.app.test_form import ANYTHING
 
 ALL = list(DECODERS)
 WRONG = (
-    "ten", "", "1e9999", "<img src=x onerror=alert(1)>", 10**400, -1e308, float("nan"), float("inf"), [], [[]], {"a": 1},
+    "ten",
+    "",
+    "1e9999",
+    "<img src=x onerror=alert(1)>",
+    10**400,
+    -1e308,
+    float("nan"),
+    float("inf"),
+    [],
+    [[]],
+    {"a": 1},
     {"__type__": "update", "value": 1},
-)  # fmt: skip
+)
 
 
 @pytest.mark.parametrize("wrong", WRONG, ids=[repr(value)[:30] for value in WRONG])
 def test_no_knob_takes_what_it_cannot_be(site: Site, wrong: object) -> None:
-    """One at a time, the others as they are: each is refused on its own account, and in words that name it."""
+    """One at a time, the others as they are: each is refused on its own account, and in words that
+    name it."""
     fields, labels = site.asked(lanes=ALL), site.labels
     known = {label for group in DECODERS.values() for label in group.Settings.__slots__}
-    knobs = [i for i in range(3, len(fields)) if labels[i] in known or labels[i] in ("guidance", "temperature", "top_k", "top_p")]
+    knobs = [
+        i
+        for i in range(3, len(fields))
+        if labels[i] in known or labels[i] in ("guidance", "temperature", "top_k", "top_p")
+    ]
     assert len(knobs) > 15
     for i in knobs[:: 1 if wrong == "ten" else 5]:
         told = site.told([*fields[:i], wrong, *fields[i + 1 :]])
@@ -44,14 +59,26 @@ def test_any_field_may_hold_anything(site: Site, data: st.DataObject) -> None:
 @pytest.mark.parametrize(
     ("place", "wrong", "told"),
     [
-        (0, None, "prompt is empty"), (0, 7, "prompt is empty"), (0, ["x"], "prompt is empty"), (0, "x" * 10**6, "characters"),
-        (1, None, "whole number"), (1, -1, "whole number"), (1, 2**53, "whole number"), (1, 0.5, "whole number"),
-        (1, True, "whole number"), (1, "7", "whole number"),
-        (2, None, "list of decoders"), (2, "ar", "list of decoders"), (2, [None], "list of decoders"), (2, [], "at least one"),
-        (2, ["ar", "ar"], "one lane at most"), (2, ["ar"] * 10_000, "one lane at most"), (2, ["__class__"], "lanes can be"),
+        (0, None, "prompt is empty"),
+        (0, 7, "prompt is empty"),
+        (0, ["x"], "prompt is empty"),
+        (0, "x" * 10**6, "characters"),
+        (1, None, "whole number"),
+        (1, -1, "whole number"),
+        (1, 2**53, "whole number"),
+        (1, 0.5, "whole number"),
+        (1, True, "whole number"),
+        (1, "7", "whole number"),
+        (2, None, "list of decoders"),
+        (2, "ar", "list of decoders"),
+        (2, [None], "list of decoders"),
+        (2, [], "at least one"),
+        (2, ["ar", "ar"], "one lane at most"),
+        (2, ["ar"] * 10_000, "one lane at most"),
+        (2, ["__class__"], "lanes can be"),
         (2, ["../ar"], "lanes can be"),
     ],
-)  # fmt: skip
+)
 def test_prompt_seed_and_lanes(site: Site, name: str, place: int, wrong: object, told: str) -> None:
     asked = (site.asked() if name == "board" else ["red apple", 7, ["ar"]])[:]
     asked[place] = wrong
@@ -60,14 +87,30 @@ def test_prompt_seed_and_lanes(site: Site, name: str, place: int, wrong: object,
 
 @pytest.mark.parametrize(
     "body",
-    [b"", b"null", b"[]", b"{", b'{"data": null}', b'{"data": 5}', b'{"data": {"0": "x"}}', b'{"data": ["x"]}', b"\xff\xfe",
-     b'{"data": []}', b'{"data": ' + b"[" * 5000 + b"]" * 5000 + b"}", json.dumps({"data": ["x"] * 5000}).encode(),
-     b'{"data": ["x", 7, ["ar"]], "fn_index": -1}', b'{"data": ["x", 7, ["ar"]], "fn_index": 99999}',
-     b'{"data": ["x", 7, ["ar"]], "session_hash": {"a": 1}}', b'{"data": ["x", 7, ["ar"]], "trigger_id": "x"}'],
-)  # fmt: skip
+    [
+        b"",
+        b"null",
+        b"[]",
+        b"{",
+        b'{"data": null}',
+        b'{"data": 5}',
+        b'{"data": {"0": "x"}}',
+        b'{"data": ["x"]}',
+        b"\xff\xfe",
+        b'{"data": []}',
+        b'{"data": ' + b"[" * 5000 + b"]" * 5000 + b"}",
+        json.dumps({"data": ["x"] * 5000}).encode(),
+        b'{"data": ["x", 7, ["ar"]], "fn_index": -1}',
+        b'{"data": ["x", 7, ["ar"]], "fn_index": 99999}',
+        b'{"data": ["x", 7, ["ar"]], "session_hash": {"a": 1}}',
+        b'{"data": ["x", 7, ["ar"]], "trigger_id": "x"}',
+    ],
+)
 def test_bodies_that_are_no_call_start_no_race(site: Site, body: bytes) -> None:
     passes = site.model.passes
-    answer = site.client.post("/gradio_api/call/board", content=body, headers={"content-type": "application/json"})
+    answer = site.client.post(
+        "/gradio_api/call/board", content=body, headers={"content-type": "application/json"}
+    )
     if answer.status_code == 200:
         event = answer.json()["event_id"]
         assert "event: complete" not in site.client.get(f"/gradio_api/call/board/{event}").text
@@ -76,7 +119,8 @@ def test_bodies_that_are_no_call_start_no_race(site: Site, body: bytes) -> None:
 
 
 def test_the_queue_cannot_be_passed_by(site: Site) -> None:
-    """Gradio's route for a call at once, and a call of the page's inner functions by number or name."""
+    """Gradio's route for a call at once, and a call of the page's inner functions by number or
+    name."""
     passes = site.model.passes
     for name in ("board", "race"):
         body = {"data": site.asked() if name == "board" else ["x", 7, ["ar"]]}

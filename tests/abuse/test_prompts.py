@@ -9,14 +9,27 @@ import pytest
 from tests.abuse.conftest import Site
 from tests.browser.acts import INJECTIONS
 
-STRANGE = ("\0\x1b[31m\x07", "\u202eelppa der", "🍎" * 1000, "a\r\nSet-Cookie: hit=1", "'; DROP TABLE races; --",
-           "%s%n{0.__class__}", "/etc/passwd", "http://127.0.0.1/", "\ud83c", "\ufeff", "Z͑ͫ̓ͪ̂ͫ̽͏̴̙̤̞͉͚̯̞̠͍A̴̵̜̰͔ͫ͗͢")  # fmt: skip
+STRANGE = (
+    "\0\x1b[31m\x07",
+    "\u202eelppa der",
+    "🍎" * 1000,
+    "a\r\nSet-Cookie: hit=1",
+    "'; DROP TABLE races; --",
+    "%s%n{0.__class__}",
+    "/etc/passwd",
+    "http://127.0.0.1/",
+    "\ud83c",
+    "\ufeff",
+    "Z͑ͫ̓ͪ̂ͫ̽͏̴̙̤̞͉͚̯̞̠͍A̴̵̜̰͔ͫ͗͢",
+)
 
 
 @pytest.mark.parametrize("prompt", [*INJECTIONS, *STRANGE], ids=ascii)
 @pytest.mark.parametrize("name", ["board", "race"])
 def test_a_prompt_comes_back_as_the_text_it_is(site: Site, prompt: str, name: str) -> None:
-    event, data = site.call(site.asked(prompt, lanes=("ar",)) if name == "board" else [prompt, 7, ["ar"]], name)
+    event, data = site.call(
+        site.asked(prompt, lanes=("ar",)) if name == "board" else [prompt, 7, ["ar"]], name
+    )
     assert event == "complete", data
     assert data[0]["prompt"] == prompt.encode("utf-8", "replace").decode()
     assert data[0]["lanes"][0]["state"] == "finished"
@@ -24,7 +37,12 @@ def test_a_prompt_comes_back_as_the_text_it_is(site: Site, prompt: str, name: st
 
 @pytest.mark.parametrize("text", INJECTIONS)
 def test_an_address_with_script_in_it_is_not_written_into_the_page(site: Site, text: str) -> None:
-    for query in (f"prompt={quote(text)}", f"lanes={quote(text)}", f"{quote(text)}=1", f"__theme={quote(text)}"):
+    for query in (
+        f"prompt={quote(text)}",
+        f"lanes={quote(text)}",
+        f"{quote(text)}=1",
+        f"__theme={quote(text)}",
+    ):
         page = site.client.get(f"/?{query}")
         assert page.status_code == 200
         assert text not in page.text

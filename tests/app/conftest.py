@@ -62,5 +62,10 @@ def races(monkeypatch, model) -> Races:
     return races
 
 
-def begun(races: Races, lanes: tuple[str, ...] = ("ar", "sjd"), prompt: object = "red apple", seed: object = 7):
+def begun(
+    races: Races,
+    lanes: tuple[str, ...] = ("ar", "sjd"),
+    prompt: object = "red apple",
+    seed: object = 7,
+):
     return races.race(VISITOR, prompt, seed, list(lanes), *DEFAULTS)

@@ -1,5 +1,6 @@
-"""What `spaces` does to a generator on ZeroGPU (0.51.3, spaces/zero/wrappers.py): each call runs in a forked process, arguments
-and whatever is yielded go through pickle, the duration is asked of the same arguments, a closed call is told after a yield."""
+"""What `spaces` does to a generator on ZeroGPU (0.51.3, spaces/zero/wrappers.py): each call runs in
+a forked process, arguments and whatever is yielded go through pickle, the duration is asked of the
+same arguments, a closed call is told after a yield."""
 
 from __future__ import annotations
 
@@ -16,7 +17,8 @@ FORK = multiprocessing.get_context("fork")
 
 
 class Spaces(ModuleType):
-    """The module. `asked` are the durations of its calls, `workers` the processes; `refusal` is raised in place of a call."""
+    """The module. `asked` are the durations of its calls, `workers` the processes; `refusal` is
+    raised in place of a call."""
 
     def __init__(self) -> None:
         super().__init__("spaces")
@@ -39,7 +41,9 @@ class Spaces(ModuleType):
     def _called(self, task: Callable[..., Iterator[Any]], args: tuple[Any, ...]) -> Iterator[Any]:
         ours, theirs = FORK.Pipe()
         stop = FORK.Event()
-        worker = FORK.Process(target=_work, args=(task, pickle.dumps(args), theirs, stop), daemon=True)
+        worker = FORK.Process(
+            target=_work, args=(task, pickle.dumps(args), theirs, stop), daemon=True
+        )
         self.workers.append(worker)
         worker.start()
         theirs.close()

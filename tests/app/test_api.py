@@ -60,7 +60,8 @@ def tool(url: str, **arguments: object) -> tuple[list[Tool], CallToolResult]:
             await session.initialize()
             return (await session.list_tools()).tools, await session.call_tool("race", arguments)
 
-    # On a thread of its own: a browser test before this one may have left its event loop running on the main one.
+    # On a thread of its own: a browser test before this one may have left its event loop running on
+    # the main one.
     with ThreadPoolExecutor(1) as thread:
         return thread.submit(asyncio.run, asked()).result()
 
@@ -70,7 +71,9 @@ def test_client_example_runs(url) -> None:
     assert ran.returncode == 0, ran.stderr
     head, *rows = ran.stdout.splitlines()
     assert head.split() == ["lane", "passes", "seconds", "tokens/pass"]
-    assert [row[:12].strip() for row in rows] == [DECODERS[name].title for name in ("ar", "sjd", "gsd")]
+    assert [row[:12].strip() for row in rows] == [
+        DECODERS[name].title for name in ("ar", "sjd", "gsd")
+    ]
     assert rows[0].split()[-3] == "36"  # vanilla AR: a pass for each token of the 6 x 6 grid
     assert "finished: " in ran.stderr
 
@@ -100,7 +103,8 @@ def test_summary_is_the_race_without_its_pictures(client) -> None:
 
 def test_tool_says_what_the_client_gets(url, client) -> None:
     tools, answer = tool(url, prompt=PROMPT, seed=7, lanes=["ar", "sjd"])
-    assert [each.name for each in tools] == ["race"]  # not the board, which is megabytes of pictures
+    # not the board, which is megabytes of pictures
+    assert [each.name for each in tools] == ["race"]
     assert not answer.isError
     told = ast.literal_eval(answer.content[0].text)
     same = client.predict(PROMPT, 7, ["ar", "sjd"], api_name="/race")
@@ -146,9 +150,13 @@ def test_a_program_that_goes_away_ends_its_race(races, model) -> None:
 def test_calls_in_one_session_do_not_end_each_other(client) -> None:
     jobs = [client.submit(f"{PROMPT} {i}", 7, ["ar"], api_name="/race") for i in range(4)]
     ends = [job.result(60) for job in jobs]
-    assert [(race["state"], race["prompt"]) for race in ends] == [("finished", f"{PROMPT} {i}") for i in range(4)]
+    assert [(race["state"], race["prompt"]) for race in ends] == [
+        ("finished", f"{PROMPT} {i}") for i in range(4)
+    ]
 
 
 def test_table_of_a_race_that_waits_has_no_results(races) -> None:
     rows = table(races.first())["lanes"]
-    assert {(row["state"], row["place_by_passes"], row["faster_by_seconds"]) for row in rows} == {("waiting", None, None)}
+    assert {(row["state"], row["place_by_passes"], row["faster_by_seconds"]) for row in rows} == {
+        ("waiting", None, None)
+    }

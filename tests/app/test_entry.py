@@ -35,7 +35,9 @@ def test_the_package_wins_over_the_script() -> None:
 
 def test_module_serves_the_page_before_it_loads_the_model(monkeypatch, loads) -> None:
     order = []
-    monkeypatch.setattr(gr.Blocks, "launch", lambda demo, **kwargs: order.append(kwargs["show_error"]))
+    monkeypatch.setattr(
+        gr.Blocks, "launch", lambda demo, **kwargs: order.append(kwargs["show_error"])
+    )
     monkeypatch.setattr(app.model.Loader, "start", lambda loader: order.append("load"))
     monkeypatch.setattr(gr.Blocks, "block_thread", lambda demo: order.append("wait"))
     runpy.run_module("app", run_name="__main__")

@@ -1,4 +1,5 @@
-"""The page's races over the families' own classes, read from files: other patches, codes and forced tokens than a toy's."""
+"""The page's races over the families' own classes, read from files: other patches, codes and forced
+tokens than a toy's."""
 
 from __future__ import annotations
 
@@ -21,17 +22,25 @@ from tests.app.test_form import DEFAULTS
 from tests.engine.models import test_emu3, test_janus
 from tests.toy import Toy
 from visualize.board import replay
-from visualize.recording import Recording
+from visualize.recorded_race import RecordedRace
 
-emu3, janus = test_emu3.folder, test_janus.folder  # fixtures: folders with tiny models of the library's classes
+# fixtures: folders with tiny models of the library's classes
+emu3, janus = test_emu3.folder, test_janus.folder
 CPU = torch.device("cpu")
 
 
-@pytest.mark.parametrize(("family", "cls", "card"), [("emu3", Emu3Model, test_emu3.CARD), ("janus", JanusModel, test_janus.CARD)])
-def test_a_public_model_races_in_every_lane_and_its_recording_is_drawn_again(request, monkeypatch, family, cls, card) -> None:
+@pytest.mark.parametrize(
+    ("family", "cls", "card"),
+    [("emu3", Emu3Model, test_emu3.CARD), ("janus", JanusModel, test_janus.CARD)],
+)
+def test_a_public_model_races_in_every_lane_and_its_recording_is_drawn_again(
+    request, monkeypatch, family, cls, card
+) -> None:
     folder: Path = request.getfixturevalue(family)
     card = replace(card, sampling=replace(card.sampling, top_k=0))
-    monkeypatch.setattr(app.garage, "load", lambda *_, progress: cls(card, {"model": folder}, CPU, torch.float32))
+    monkeypatch.setattr(
+        app.garage, "load", lambda *_, progress: cls(card, {"model": folder}, CPU, torch.float32)
+    )
     loader, facts = Loader(Toy), Facts.of(Toy())
     garage = Garage(loader, facts, {card.name: Offer(Facts.on(card), card)}, read)
     races = Races(loader, facts, Shelf(Path("nowhere")), garage)
@@ -39,6 +48,6 @@ def test_a_public_model_races_in_every_lane_and_its_recording_is_drawn_again(req
     assert [lane["error"] for lane in last["lanes"]] == [""] * len(DECODERS)
     assert {lane["state"] for lane in last["lanes"]} == {"finished"}
     assert {lane["n"] for lane in last["lanes"]} == {card.grid[0] * card.grid[1]}
-    again = replay(Recording.loads(races.kept(VISITOR).recording.dumps()))
+    again = replay(RecordedRace.loads(races.kept(VISITOR).recording.dumps()))
     assert [lane["cells"] for lane in again["lanes"]] == [lane["cells"] for lane in last["lanes"]]
     assert [lane["drafter"] for lane in again["lanes"]] == [0] * len(DECODERS)

@@ -8,10 +8,18 @@ from app.form import GROUPS, SAMPLING, Entry, read
 from engine.decoders import DECODERS
 from engine.settings import SettingError, knobs
 
-DEFAULTS = [*(default for kind in GROUPS.values() for _, _, default in knobs(kind)), None]  # the last is the model
+# the last is the model
+DEFAULTS = [*(default for kind in GROUPS.values() for _, _, default in knobs(kind)), None]
 ANYTHING = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats() | st.text() | st.sampled_from([10**400, -(10**400)]),
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.floats()
+    | st.text()
+    | st.sampled_from([10**400, -(10**400)]),
+    lambda inner: (
+        st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3)
+    ),
     max_leaves=5,
 )
 
@@ -25,7 +33,10 @@ def turned(group: str, name: str, value: object) -> list[object]:
 
 
 def test_every_decoders_knobs_are_on_the_form() -> None:
-    assert list(GROUPS) == [SAMPLING, *(name for name, decoder in DECODERS.items() if knobs(decoder.Settings))]
+    assert list(GROUPS) == [
+        SAMPLING,
+        *(name for name, decoder in DECODERS.items() if knobs(decoder.Settings)),
+    ]
 
 
 def test_defaults_are_read_as_each_decoders_own() -> None:
@@ -73,14 +84,23 @@ def test_lanes_that_cannot_be_are_refused_in_words(names, words) -> None:
         read("x", 7, names, *DEFAULTS)
 
 
-@pytest.mark.parametrize("value", [0, 101, 2.5, None, "ten", float("nan"), float("inf"), True, 10**400, [4], "x" * 10_000])
+@pytest.mark.parametrize(
+    "value",
+    [0, 101, 2.5, None, "ten", float("nan"), float("inf"), True, 10**400, [4], "x" * 10_000],
+)
 def test_knobs_out_of_range_are_refused_with_their_lanes_name(value) -> None:
     with pytest.raises(SettingError, match="GSD: ") as caught:
         read("x", 7, ["gsd"], *turned("gsd", "G", value))
     assert len(str(caught.value)) <= 300
 
 
-@given(prompt=ANYTHING, seed=ANYTHING, names=ANYTHING, at=st.integers(0, len(DEFAULTS) - 1), value=ANYTHING)
+@given(
+    prompt=ANYTHING,
+    seed=ANYTHING,
+    names=ANYTHING,
+    at=st.integers(0, len(DEFAULTS) - 1),
+    value=ANYTHING,
+)
 def test_whatever_comes_is_read_or_refused_in_words(prompt, seed, names, at, value) -> None:
     for lanes in (names, ["gsd", "sjd", "sjd-pac", "lantern"]):
         values = list(DEFAULTS)

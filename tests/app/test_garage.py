@@ -1,4 +1,5 @@
-"""Models on the page: which can race and why others cannot, one public one warm at a time, and what happens when one fails."""
+"""Models on the page: which can race and why others cannot, one public one warm at a time, and what
+happens when one fails."""
 
 from __future__ import annotations
 
@@ -21,24 +22,38 @@ from app.settings import AppSettings
 from app.shelf import Shelf
 from app.trouble import LOST, OUT_OF_MEMORY
 from engine.models.card import CARDS, ModelError
-from engine.models.device import needed
+from engine.models.device import required_bytes
 from tests.app.conftest import VISITOR, Watched
 from tests.app.test_form import DEFAULTS
 from tests.toy import Toy
 
 JANUS, LLAMAGEN = "janus-pro-1b", "llamagen-256"
 OFFERS = {name: Offer(Facts.on(CARDS[name]), CARDS[name]) for name in (JANUS, LLAMAGEN)}
-OFF = {"anole": Offer(Facts.on(CARDS["anole"]), CARDS["anole"], "it is <b>research</b>.", "research only")}
+OFF = {
+    "anole": Offer(
+        Facts.on(CARDS["anole"]), CARDS["anole"], "it is <b>research</b>.", "research only"
+    )
+}
 
 
 def over(load, own: Toy | None = None) -> Races:
     """Races over a toy, and public models that `load` reads."""
     own = own or Watched()
     loader = Loader(lambda: own)
-    return Races(loader, Facts.of(own), Shelf(Path("nowhere")), Garage(loader, Facts.of(own), OFFERS | OFF, load))
+    return Races(
+        loader,
+        Facts.of(own),
+        Shelf(Path("nowhere")),
+        Garage(loader, Facts.of(own), OFFERS | OFF, load),
+    )
 
 
-def begun(races: Races, name: str | None = JANUS, lanes: tuple[str, ...] = ("ar", "sjd"), visitor: object = VISITOR):
+def begun(
+    races: Races,
+    name: str | None = JANUS,
+    lanes: tuple[str, ...] = ("ar", "sjd"),
+    visitor: object = VISITOR,
+):
     return races.race(visitor, "red apple", 7, list(lanes), *DEFAULTS[:-1], name)
 
 
@@ -105,7 +120,9 @@ def test_a_model_that_cannot_be_had_is_told_and_the_embedded_one_races_on() -> N
     for _ in range(2):
         with pytest.raises(gr.Error) as caught:
             list(begun(races))
-        assert caught.value.message.startswith("Janus-Pro 1B: x/y is gated: accept its licence on &lt;https://")
+        assert caught.value.message.startswith(
+            "Janus-Pro 1B: x/y is gated: accept its licence on &lt;https://"
+        )
         assert "embedded model can race" in caught.value.message
     assert tries == [JANUS, JANUS], "the next who asks tries again"
     assert boards(begun(races, None))[-1]["state"] == "finished"
@@ -142,7 +159,10 @@ def test_a_loading_that_was_left_goes_on_and_the_next_model_waits_for_it() -> No
 
 @pytest.mark.parametrize(
     ("name", "words"),
-    [("anole", "Anole 7B cannot race here: it is &lt;b&gt;research"), ("dalle", "model can be toy, janus-pro-1b")],
+    [
+        ("anole", "Anole 7B cannot race here: it is &lt;b&gt;research"),
+        ("dalle", "model can be toy, janus-pro-1b"),
+    ],
 )
 def test_what_is_off_or_unknown_is_refused_in_words(name, words) -> None:
     with pytest.raises(gr.Error) as caught:
@@ -172,7 +192,9 @@ class Failing(Watched):
 
 def test_a_lane_without_memory_says_so_and_the_others_finish() -> None:
     model = Failing()
-    model.error = "CUDA out of memory. Tried to allocate 20.00 MiB. GPU 0 has a total capacity of ..."
+    model.error = (
+        "CUDA out of memory. Tried to allocate 20.00 MiB. GPU 0 has a total capacity of ..."
+    )
     races = over(lambda name, tell: model)
     lanes = boards(begun(races))[-1]["lanes"]
     assert [lane["state"] for lane in lanes] == ["finished", "failed"]
@@ -185,7 +207,12 @@ def test_a_lost_gpu_turns_public_models_off_and_the_page_goes_on() -> None:
     model.error = "CUDA error: device-side assert triggered"
     races = over(lambda name, tell: model)
     assert boards(begun(races))[-1]["lanes"][1]["error"] == LOST
-    assert [offer.brief for offer in races.garage.offers] == ["", "GPU lost", "GPU lost", "research only"]
+    assert [offer.brief for offer in races.garage.offers] == [
+        "",
+        "GPU lost",
+        "GPU lost",
+        "research only",
+    ]
     with pytest.raises(gr.Error, match="The GPU was lost"):
         next(begun(races))
     assert boards(begun(races, None))[-1]["state"] == "finished"
@@ -197,7 +224,11 @@ def test_a_picture_without_memory_ends_the_race_in_words_and_the_next_runs(monke
     race = begun(races, None)
     next(race)
     with monkeypatch.context() as patched:
-        patched.setattr(own, "pixels", lambda tokens: (_ for _ in ()).throw(torch.OutOfMemoryError("CUDA out of memory")))
+        patched.setattr(
+            own,
+            "pixels",
+            lambda tokens: (_ for _ in ()).throw(torch.OutOfMemoryError("CUDA out of memory")),
+        )
         race2 = begun(races, None, visitor=gr.Request(session_hash="other"))
         race.close()
         with pytest.raises(gr.Error) as caught:
@@ -216,7 +247,11 @@ def test_on_a_cpu_public_models_are_off_with_the_reason(monkeypatch) -> None:
     assert set(reasons().values()) == {"no GPU here", "research only"}
     assert set(reasons(models="all").values()) == {"no GPU here"}
     only = reasons(models="emu3")
-    assert (only["emu3"], only[JANUS], only["anole"]) == ("no GPU here", "not switched on", "research only")
+    assert (only["emu3"], only[JANUS], only["anole"]) == (
+        "no GPU here",
+        "not switched on",
+        "research only",
+    )
 
 
 def test_on_zerogpu_all_that_are_switched_on_may_race(monkeypatch) -> None:
@@ -232,7 +267,9 @@ def test_memory_and_the_hub_are_asked_before_a_model_is_offered(monkeypatch) -> 
     monkeypatch.setattr("engine.models.device.available", lambda device: 2**30)
     assert reason(card, settings)[1] == "not enough memory"
     assert "needs" in reason(card, settings)[0]
-    monkeypatch.setattr("engine.models.device.available", lambda device: 2 * needed(card, torch.float32))
+    monkeypatch.setattr(
+        "engine.models.device.available", lambda device: 2 * required_bytes(card, torch.float32)
+    )
     monkeypatch.setattr(constants, "HF_HUB_CACHE", "/nowhere")
     assert reason(card, settings)[1] == "offline"
     assert "is not on this machine" in reason(card, settings)[0]
@@ -270,7 +307,10 @@ def test_a_second_race_of_a_visitor_takes_the_place_of_the_first() -> None:
     second = begun(races, None)
     assert next(second) == "In the queue: 1 race comes before yours."
     last = boards(first)[-1]
-    assert (last["state"], last["note"]) == ("stopped", "Your later race has taken this one's place.")
+    assert (last["state"], last["note"]) == (
+        "stopped",
+        "Your later race has taken this one's place.",
+    )
     assert next(second) == ""
     assert boards(second)[-1]["state"] == "finished"
 

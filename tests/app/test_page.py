@@ -30,10 +30,18 @@ def url() -> Iterator[str]:
 def called(url: str, values: list[object]) -> list[tuple[str, object]]:
     """The events of a raw call: (name, data)."""
     body = json.dumps({"data": values})
-    answer = httpx.post(f"{url}gradio_api/call/board", content=body, headers={"content-type": "application/json"})
-    lines = httpx.get(f"{url}gradio_api/call/board/{answer.json()['event_id']}", timeout=60).text.splitlines()
+    answer = httpx.post(
+        f"{url}gradio_api/call/board", content=body, headers={"content-type": "application/json"}
+    )
+    lines = httpx.get(
+        f"{url}gradio_api/call/board/{answer.json()['event_id']}", timeout=60
+    ).text.splitlines()
     pairs = itertools.pairwise(lines)
-    return [(a[7:], json.loads(b[6:])) for a, b in pairs if a.startswith("event: ") and b.startswith("data: ")]
+    return [
+        (a[7:], json.loads(b[6:]))
+        for a, b in pairs
+        if a.startswith("event: ") and b.startswith("data: ")
+    ]
 
 
 def test_race_is_served_to_programs(url) -> None:
@@ -43,7 +51,9 @@ def test_race_is_served_to_programs(url) -> None:
 
 
 def test_client_sees_every_snapshot(url) -> None:
-    shots = list(Client(url, verbose=False).submit("red apple", 7, ["sjd"], *DEFAULTS, api_name="/board"))
+    shots = list(
+        Client(url, verbose=False).submit("red apple", 7, ["sjd"], *DEFAULTS, api_name="/board")
+    )
     shots = [shot for shot, _ in shots]
     assert [shot["seq"] for shot in shots] == list(range(len(shots)))
     assert shots[-1]["state"] == "finished"

@@ -56,7 +56,9 @@ def test_environment_sets_what_it_names(monkeypatch) -> None:
 
 
 def test_research_models_are_off_unless_switched_on(monkeypatch) -> None:
-    assert {name for name, card in CARDS.items() if card.research_only}.isdisjoint(AppSettings().models)
+    assert {name for name, card in CARDS.items() if card.research_only}.isdisjoint(
+        AppSettings().models
+    )
     monkeypatch.setenv("PHOTO_FINISH_MODELS", "all")
     assert AppSettings().models == tuple(CARDS)
 
@@ -64,15 +66,27 @@ def test_research_models_are_off_unless_switched_on(monkeypatch) -> None:
 @pytest.mark.parametrize(
     ("name", "value", "words"),
     [
-        ("QUEUE_SIZE", "0", "PHOTO_FINISH_QUEUE_SIZE='0': Input should be greater than or equal to 1"),
-        ("RACE_SECONDS", "soon", "PHOTO_FINISH_RACE_SECONDS='soon': Input should be a valid number"),
+        (
+            "QUEUE_SIZE",
+            "0",
+            "PHOTO_FINISH_QUEUE_SIZE='0': Input should be greater than or equal to 1",
+        ),
+        (
+            "RACE_SECONDS",
+            "soon",
+            "PHOTO_FINISH_RACE_SECONDS='soon': Input should be a valid number",
+        ),
         ("UPDATES", "1000", "less than or equal to 30"),
         ("MODEL", "dalle", "there is no model 'dalle'; there are embedded, janus-pro-1b"),
         ("MODELS", "embedded,dalle", "there is no model 'dalle'"),
         ("DEVICE", "tpu", "'tpu' is not a device: it is auto, cpu"),
         ("DTYPE", "int4", "it is auto, bfloat16"),
         ("CACHE", __file__, "is a file, not a folder"),
-        ("QUEUE_SISE", "3", "PHOTO_FINISH_QUEUE_SISE is not a setting; did you mean PHOTO_FINISH_QUEUE_SIZE?"),
+        (
+            "QUEUE_SISE",
+            "3",
+            "PHOTO_FINISH_QUEUE_SISE is not a setting; did you mean PHOTO_FINISH_QUEUE_SIZE?",
+        ),
     ],
 )
 def test_values_that_cannot_be_stop_the_page_from_starting(monkeypatch, name, value, words) -> None:
@@ -84,7 +98,13 @@ def test_values_that_cannot_be_stop_the_page_from_starting(monkeypatch, name, va
 
 def test_a_start_with_a_wrong_value_ends_with_words_and_no_traceback() -> None:
     environment = {**os.environ, "PHOTO_FINISH_UPDATES": "fast", "PHOTO_FINISH_MODEL": "x"}
-    ended = subprocess.run([sys.executable, ROOT / "app.py"], env=environment, capture_output=True, text=True, timeout=120)
+    ended = subprocess.run(
+        [sys.executable, ROOT / "app.py"],
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
     assert ended.returncode == 1
     assert ended.stderr.startswith("Photo Finish cannot start with these settings")
     assert "PHOTO_FINISH_UPDATES='fast'" in ended.stderr

@@ -30,7 +30,9 @@ def knob(spec: Knob, default: object) -> st.SearchStrategy:
 
 
 def settings(group: str) -> st.SearchStrategy:
-    turned = {name: st.just(default) | knob(spec, default) for name, spec, default in knobs(GROUPS[group])}
+    turned = {
+        name: st.just(default) | knob(spec, default) for name, spec, default in knobs(GROUPS[group])
+    }
     return st.fixed_dictionaries(turned).map(lambda given: possible(group, given)).filter(bool)
 
 
@@ -43,13 +45,24 @@ def possible(group: str, given: dict[str, object]) -> Settings | None:
 
 
 def lane(name: str) -> st.SearchStrategy[Lane]:
-    return settings(name).map(lambda chosen: Lane(name, chosen)) if name in GROUPS else st.just(Lane(name))
+    return (
+        settings(name).map(lambda chosen: Lane(name, chosen))
+        if name in GROUPS
+        else st.just(Lane(name))
+    )
 
 
 LANES = st.sets(st.sampled_from(sorted(DECODERS)), min_size=1).flatmap(
     lambda names: st.tuples(*(lane(name) for name in DECODERS if name in names))
 )
-ENTRIES = st.builds(Entry, PROMPTS, st.integers(0, MAX_SEED), LANES, settings(SAMPLING), st.sampled_from(sorted(MODELS)))
+ENTRIES = st.builds(
+    Entry,
+    PROMPTS,
+    st.integers(0, MAX_SEED),
+    LANES,
+    settings(SAMPLING),
+    st.sampled_from(sorted(MODELS)),
+)
 
 
 def fields(link: str) -> list[tuple[str, str]]:
@@ -69,22 +82,33 @@ def test_every_race_comes_back_from_the_fields(asked) -> None:
 def test_a_link_spells_out_what_differs_and_nothing_else() -> None:
     lanes = (Lane("ar"), Lane("sjd", made("sjd", {"window": 32})))
     asked = Entry("red apple", 7, lanes, Sampling(guidance=2.0, top_k=256), "toy")
-    assert query(asked, OWN) == "?prompt=red+apple&seed=7&model=toy&lanes=ar,sjd&sampling.guidance=2.0&sjd.window=32"
+    assert (
+        query(asked, OWN)
+        == "?prompt=red+apple&seed=7&model=toy&lanes=ar,sjd&sampling.guidance=2.0&sjd.window=32"
+    )
 
 
 def test_what_a_link_leaves_open_is_as_usual() -> None:
-    assert entry(fields("?prompt=octopus"), MODELS, USUAL) == Entry("octopus", 5, USUAL.lanes, OWN, "toy")
-    assert entry(fields("?model=emu3&sampling.top_k=9"), MODELS, USUAL).sampling == Sampling(guidance=3.0, top_k=9)
+    assert entry(fields("?prompt=octopus"), MODELS, USUAL) == Entry(
+        "octopus", 5, USUAL.lanes, OWN, "toy"
+    )
+    assert entry(fields("?model=emu3&sampling.top_k=9"), MODELS, USUAL).sampling == Sampling(
+        guidance=3.0, top_k=9
+    )
     assert entry(fields("?sjd.window=32"), MODELS, USUAL).lanes[1].settings.window == 32
 
 
-@pytest.mark.parametrize("link", ["", "?__theme=dark", "?present=1", "?go=1", "?view=api&logs=container"])
+@pytest.mark.parametrize(
+    "link", ["", "?__theme=dark", "?present=1", "?go=1", "?view=api&logs=container"]
+)
 def test_an_address_without_a_race_asks_for_none(link) -> None:
     assert entry(fields(link), MODELS, USUAL) is None
 
 
 def test_a_race_starts_at_once_only_where_the_link_says_so() -> None:
-    assert [starts(fields(link)) for link in ("?seed=1&go=1", "?seed=1", "?go=0", "?go=true", "?go=")] == [True] + [False] * 4
+    assert [
+        starts(fields(link)) for link in ("?seed=1&go=1", "?seed=1", "?go=0", "?go=true", "?go=")
+    ] == [True] + [False] * 4
 
 
 @pytest.mark.parametrize(
@@ -116,7 +140,20 @@ def test_what_cannot_be_is_refused_with_the_field_and_its_range(link, words) -> 
         entry(fields(link), MODELS, USUAL)
 
 
-NAMES = st.sampled_from(["prompt", "seed", "model", "lanes", "go", "sjd.window", "gsd.G", "sampling.guidance", "a.b.c", "."])
+NAMES = st.sampled_from(
+    [
+        "prompt",
+        "seed",
+        "model",
+        "lanes",
+        "go",
+        "sjd.window",
+        "gsd.G",
+        "sampling.guidance",
+        "a.b.c",
+        ".",
+    ]
+)
 
 
 TEXTS = st.text(max_size=30) | st.sampled_from(["ar", "1e999", "9" * 5000])

@@ -1,4 +1,5 @@
-"""Races that are over: each visitor's last one, visitors' files, and the recorded ones that come with the page."""
+"""Races that are over: each visitor's last one, visitors' files, and the recorded ones that come
+with the page."""
 
 from __future__ import annotations
 
@@ -15,14 +16,17 @@ from engine.trace import MAX_BYTES
 from tests.app.conftest import VISITOR, begun
 from tests.app.test_form import DEFAULTS
 from tests.toy import Toy
-from visualize.recording import Recording
+from visualize.recorded_race import RecordedRace
 
 
 def test_a_race_that_is_over_is_kept_for_its_visitor_alone(races) -> None:
     assert races.kept(VISITOR) is None
     last = list(begun(races))[-1]
     trace = races.kept(VISITOR).recording.trace
-    assert (trace.header.prompt, [frame.state.value for frame in trace.frames[-1:]]) == (last["prompt"], ["finished"])
+    assert (trace.header.prompt, [frame.state.value for frame in trace.frames[-1:]]) == (
+        last["prompt"],
+        ["finished"],
+    )
     assert races.kept(SimpleNamespace(session_hash="another")) is None
     races.leave(VISITOR)
     assert races.kept(VISITOR) is None
@@ -34,7 +38,7 @@ def test_a_race_that_was_broken_off_is_kept_as_stopped(races) -> None:
     race.close()
     trace = races.kept(VISITOR).recording.trace
     assert {frame.lane: frame.state.value for frame in trace.frames} == {0: "stopped", 1: "stopped"}
-    assert Recording.loads(races.kept(VISITOR).recording.dumps()).trace == trace
+    assert RecordedRace.loads(races.kept(VISITOR).recording.dumps()).trace == trace
 
 
 def test_programs_leave_nothing_behind(races) -> None:
@@ -56,7 +60,7 @@ def file(races, tmp_path) -> Path:
 def test_a_file_is_put_on_the_board_and_kept(races, file) -> None:
     shown = races.open(str(file), VISITOR)
     assert (shown["recorded"], shown["state"], shown["prompt"]) == (True, "finished", "red apple")
-    assert races.kept(VISITOR).recording == Recording.loads(file.read_text())
+    assert races.kept(VISITOR).recording == RecordedRace.loads(file.read_text())
 
 
 def test_a_race_that_is_on_gives_way_to_a_file(races, model, file) -> None:
@@ -118,7 +122,7 @@ def test_recorded_races_are_put_on_the_board_without_a_model(file) -> None:
 
 def test_the_visitor_longest_unheard_of_is_forgotten_first() -> None:
     visitors = Visitors(2)
-    kept = [Kept(n, Recording.__new__(Recording), 1) for n in range(3)]
+    kept = [Kept(n, RecordedRace.__new__(RecordedRace), 1) for n in range(3)]
     visitors.keep("a", kept[0])
     visitors.keep("b", kept[1])
     assert visitors.kept("a") is kept[0]
@@ -128,7 +132,7 @@ def test_the_visitor_longest_unheard_of_is_forgotten_first() -> None:
 
 def test_long_races_leave_room_for_fewer() -> None:
     visitors = Visitors(10)
-    kept = [Kept(n, Recording.__new__(Recording), MAX_WEIGHT - 1) for n in range(2)]
+    kept = [Kept(n, RecordedRace.__new__(RecordedRace), MAX_WEIGHT - 1) for n in range(2)]
     visitors.keep("a", kept[0])
     visitors.keep("b", kept[1])
     assert (visitors.kept("a"), visitors.kept("b")) == (None, kept[1])

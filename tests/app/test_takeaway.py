@@ -16,12 +16,12 @@ from engine.trace import Trace
 from tests.app.test_form import ANYTHING
 from tests.toy import Toy
 from visualize.layers import Layer
-from visualize.recording import Recording, record
+from visualize.recorded_race import RecordedRace, record
 
 SHOWN = {"clock": "passes", "t": 3, "layer": "tv"}
 
 
-def recorded() -> Recording:
+def recorded() -> RecordedRace:
     race = Race(model := Toy((4, 4), 16), [Lane("ar"), Lane("sjd")], "red apple", 7)
     return record(Trace.of(race, list(race)), model)
 
@@ -31,7 +31,7 @@ RECORDING = recorded()
 
 def named(prompt: str, kind: str = "Trace") -> str:
     header = dataclasses.replace(RECORDING.trace.header, prompt=prompt)
-    return name(Recording(dataclasses.replace(RECORDING.trace, header=header), None), kind)
+    return name(RecordedRace(dataclasses.replace(RECORDING.trace, header=header), None), kind)
 
 
 @pytest.mark.parametrize(
@@ -78,7 +78,7 @@ def test_every_layer_can_be_chosen() -> None:
 
 
 def test_a_trace_is_the_recording() -> None:
-    assert Recording.loads(make(RECORDING, "Trace", None, None, None, print)) == RECORDING
+    assert RecordedRace.loads(make(RECORDING, "Trace", None, None, None, print)) == RECORDING
 
 
 @pytest.mark.parametrize(
@@ -122,12 +122,17 @@ def test_a_film_that_takes_too_long_is_given_up(monkeypatch) -> None:
 def test_a_film_that_would_last_for_hours_is_refused_before_a_frame_is_drawn() -> None:
     file = RECORDING.trace
     long = [
-        frame if frame.step is None else dataclasses.replace(
-            frame, step=dataclasses.replace(frame.step, seconds=dataclasses.replace(frame.step.seconds, forward=900.0))
+        frame
+        if frame.step is None
+        else dataclasses.replace(
+            frame,
+            step=dataclasses.replace(
+                frame.step, seconds=dataclasses.replace(frame.step.seconds, forward=900.0)
+            ),
         )
         for frame in file.frames
-    ]  # fmt: skip
-    recording = Recording(dataclasses.replace(file, frames=tuple(long)), RECORDING.pictures)
+    ]
+    recording = RecordedRace(dataclasses.replace(file, frames=tuple(long)), RECORDING.pictures)
     told: list[float] = []
     with pytest.raises(SettingError, match="would last"):
         make(recording, "MP4", 1.0, "Picture", SHOWN, told.append)
@@ -136,4 +141,7 @@ def test_a_film_that_would_last_for_hours_is_refused_before_a_frame_is_drawn() -
 
 def test_kinds_have_endings_of_their_own() -> None:
     assert len(set(KINDS.values())) == len(KINDS)
-    assert json.loads(make(RECORDING, "Trace", 1.0, "Picture", SHOWN, print))["format"] == "photo-finish-trace"
+    assert (
+        json.loads(make(RECORDING, "Trace", 1.0, "Picture", SHOWN, print))["format"]
+        == "photo-finish-trace"
+    )

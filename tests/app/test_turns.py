@@ -38,7 +38,11 @@ def test_devices_do_not_wait_for_each_other() -> None:
 
 def test_a_second_race_takes_the_place_of_the_first() -> None:
     turns = Turns(5)
-    holder, first, other = turns.take("h", "h", "gpu"), turns.take("a", "a", "gpu"), turns.take("b", "b", "gpu")
+    holder, first, other = (
+        turns.take("h", "h", "gpu"),
+        turns.take("a", "a", "gpu"),
+        turns.take("b", "b", "gpu"),
+    )
     assert turns.ahead(holder) == 0
     second = turns.take("a", "a", "gpu")
     assert "later race" in first.lost
@@ -104,7 +108,9 @@ def test_who_leaves_gives_the_place_back() -> None:
     assert turns.ahead(places[2]) == 0
 
 
-ACTS = st.tuples(st.sampled_from(["take", "ahead", "leave", "drop"]), st.integers(0, 5), st.integers(0, 2))
+ACTS = st.tuples(
+    st.sampled_from(["take", "ahead", "leave", "drop"]), st.integers(0, 5), st.integers(0, 2)
+)
 
 
 @given(st.lists(ACTS, max_size=60))

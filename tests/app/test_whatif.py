@@ -35,7 +35,10 @@ def test_lanes_that_refused_may_be_asked_about() -> None:
 def test_the_answer_has_the_tally_in_it() -> None:
     tally = judge_again(TRACE, 1, "gsd", GSDSettings())
     text = answer(TRACE, 1, "gsd", TURNED)
-    assert f"Of the {tally.refusals} drafts that SJD refused first, GSD with G = 10, d = 0.5, delta = 0.15" in text
+    assert (
+        f"Of the {tally.refusals} drafts that SJD refused first, GSD with G = 10, d = 0.5, delta ="
+        " 0.15" in text
+    )
     assert f"would have accepted {tally.accepted} ({tally.accepted / tally.refusals:.0%})" in text
     assert "this counts single decisions, not a race" in text
 
@@ -55,7 +58,9 @@ def test_a_race_without_refusals_says_so() -> None:
 
 
 def test_a_trace_without_a_codebook_says_so() -> None:
-    assert "cannot be judged again" in answer(dataclasses.replace(TRACE, codebook=b""), 1, "gsd", TURNED)
+    assert "cannot be judged again" in answer(
+        dataclasses.replace(TRACE, codebook=b""), 1, "gsd", TURNED
+    )
 
 
 @pytest.mark.parametrize(
@@ -77,7 +82,11 @@ def test_questions_that_cannot_be_put_are_refused_in_words(lane, rule, turned, w
         answer(TRACE, lane, rule, turned)
 
 
-@given(lane=ANYTHING, rule=ANYTHING | st.sampled_from(list(RULES)), turned=st.lists(ANYTHING, max_size=6))
+@given(
+    lane=ANYTHING,
+    rule=ANYTHING | st.sampled_from(list(RULES)),
+    turned=st.lists(ANYTHING, max_size=6),
+)
 def test_whatever_is_asked_is_answered_in_words(lane, rule, turned) -> None:
     for asked in (lane, 1):
         try:

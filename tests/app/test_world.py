@@ -26,7 +26,9 @@ def test_hint_names_what_the_model_has_never_seen() -> None:
 
 
 def test_guide_names_what_can_be_asked_for() -> None:
-    text = guide({"glyphs": ["red apple", "octopus"], "grounds": ["sky clouds"], "sampling": {"top_k": 1}})
+    text = guide(
+        {"glyphs": ["red apple", "octopus"], "grounds": ["sky clouds"], "sampling": {"top_k": 1}}
+    )
     assert "**Glyphs:** red apple, octopus" in text
     assert "sampling" not in text.lower()
     assert guide({}) == ""

@@ -49,7 +49,12 @@ def races(spaces) -> Races:
     facts = Facts.of(Toy())
     offers = {NAME: Offer(Facts.on(CARDS[NAME]), CARDS[NAME])}
     loader = Loader(Toy)
-    return Races(loader, facts, Shelf(Path("nowhere")), Garage(loader, facts, offers, lambda name, tell: CARDS[name]))
+    return Races(
+        loader,
+        facts,
+        Shelf(Path("nowhere")),
+        Garage(loader, facts, offers, lambda name, tell: CARDS[name]),
+    )
 
 
 def begun(races: Races, *lanes: str) -> Iterator[object]:
@@ -91,8 +96,12 @@ def test_the_duration_is_the_models_and_the_lanes(spaces, monkeypatch) -> None:
     monkeypatch.setattr(app.zero, "SETTINGS", AppSettings(gpu_seconds=1200))
     entries = {lanes: ["x", 7, list(lanes)] for lanes in (("ar",), ("ar", "sjd"))}
     small, more = (app.zero.duration(NAME, entry) for entry in entries.values())
-    assert app.zero.STARTING < small < more < app.zero.duration("janus-pro-7b", entries["ar", "sjd"])
-    assert app.zero.duration("llamagen-256", entries["ar",]) < app.zero.duration("llamagen-512", entries["ar",])
+    assert (
+        app.zero.STARTING < small < more < app.zero.duration("janus-pro-7b", entries["ar", "sjd"])
+    )
+    assert app.zero.duration("llamagen-256", entries["ar",]) < app.zero.duration(
+        "llamagen-512", entries["ar",]
+    )
     monkeypatch.setattr(app.zero, "SETTINGS", AppSettings(gpu_seconds=60))
     assert app.zero.duration("emu3", entries["ar",]) == 60
 
@@ -132,7 +141,9 @@ def test_a_closed_page_gives_the_gpu_back(races, spaces) -> None:
         ("ZeroGPU worker error", "OutOfMemoryError", OUT_OF_MEMORY),
     ],
 )
-def test_what_zerogpu_refuses_is_told_and_the_page_goes_on(races, spaces, title, message, words) -> None:
+def test_what_zerogpu_refuses_is_told_and_the_page_goes_on(
+    races, spaces, title, message, words
+) -> None:
     spaces.refusal = gr.Error(message, title=title)
     with pytest.raises(gr.Error) as caught:
         list(begun(races))
@@ -161,7 +172,9 @@ def test_a_killed_worker_is_told_and_the_next_race_has_another(races, spaces) ->
         (RuntimeError("/secret/path"), "The race failed"),
     ],
 )
-def test_what_fails_in_the_worker_comes_back_in_words(races, spaces, monkeypatch, error, words) -> None:
+def test_what_fails_in_the_worker_comes_back_in_words(
+    races, spaces, monkeypatch, error, words
+) -> None:
     def fails(*_: object) -> Toy:
         raise error
 

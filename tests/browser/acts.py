@@ -19,7 +19,9 @@ INJECTIONS = (
 PROMPT = "red apple on sky clouds"
 
 
-def race(page: Page, prompt: str = PROMPT, seed: int = 7, lanes: tuple[str, ...] = ("ar", "sjd")) -> None:
+def race(
+    page: Page, prompt: str = PROMPT, seed: int = 7, lanes: tuple[str, ...] = ("ar", "sjd")
+) -> None:
     """Fills in the form and presses Race."""
     page.locator("#prompt input, #prompt textarea").fill(prompt)
     page.locator("#seed input").fill(str(seed))
@@ -80,4 +82,9 @@ def wide(page: Page) -> int:
 def unhurt(page: Page) -> None:
     """Nothing that a visitor wrote has run, or become an element."""
     assert page.evaluate("window.hit") is None
-    assert page.locator(".board img, .board .head svg, .board script, .board iframe, #notice img, #whatif img").count() == 0
+    assert (
+        page.locator(
+            ".board img, .board .head svg, .board script, .board iframe, #notice img, #whatif img"
+        ).count()
+        == 0
+    )

@@ -1,4 +1,5 @@
-"""The real page in Debian's Chromium: servers over toy models in this process, and `python app.py` in its own."""
+"""The real page in Debian's Chromium: servers over toy models in this process, and `python app.py`
+in its own."""
 
 from __future__ import annotations
 
@@ -28,17 +29,26 @@ from engine.race import Lane, Race
 from engine.records import Frame, Seconds
 from engine.trace import Trace
 from tests.app.conftest import Watched
-from visualize.recording import Recording, record
+from visualize.recorded_race import RecordedRace, record
 
 ROOT = Path(__file__).parent.parent.parent
 TOURED = ("ar", "jacobi", "sjd", "gsd", "lantern", "sjd-pac")
-expect.set_options(timeout=20_000)  # a shared machine may be slow; nothing waits longer than it must
-QUIET = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
-         "--disable-component-update", "--disable-sync"]  # fmt: skip
+# a shared machine may be slow; nothing waits longer than it must
+expect.set_options(timeout=20_000)
+QUIET = [
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+]
 
 
 class Held(Watched):
-    """A toy whose race can be held in the middle: `hold` lets six more passes through, `release` all."""
+    """A toy whose race can be held in the middle: `hold` lets six more passes through, `release`
+    all."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -59,8 +69,11 @@ class Held(Watched):
 
 
 @contextmanager
-def served(model: ImageModel, shelf: Path = Path("nowhere"), may_load: threading.Event | None = None) -> Iterator[str]:
-    """A page over a model that is ready, or will be when it may; with the recorded races of a folder."""
+def served(
+    model: ImageModel, shelf: Path = Path("nowhere"), may_load: threading.Event | None = None
+) -> Iterator[str]:
+    """A page over a model that is ready, or will be when it may; with the recorded races of a
+    folder."""
     loader = Loader(lambda: model if may_load is None or may_load.wait(60) else None)
     if may_load is None:
         loader.wait(60)
@@ -72,8 +85,9 @@ def served(model: ImageModel, shelf: Path = Path("nowhere"), may_load: threading
         demo.close()
 
 
-def recorded(prompt: str, lanes: Sequence[str]) -> Recording:
-    """A race over a toy, run here and now; the clocks are set, so that it lasts as long on any machine."""
+def recorded(prompt: str, lanes: Sequence[str]) -> RecordedRace:
+    """A race over a toy, run here and now; the clocks are set, so that it lasts as long on any
+    machine."""
     race = Race(model := Watched(), [Lane(name) for name in lanes], prompt, 7)
     return record(Trace.of(race, [timed(frame) for frame in race]), model)
 
@@ -111,7 +125,10 @@ def quick(quick_model: Watched) -> Iterator[str]:
 def shelf(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Recorded races over a toy: a duel, and one of many lanes for the tour."""
     folder = tmp_path_factory.mktemp("races")
-    for name, prompt, lanes in (("duel", "cactus on yellow sand", ("ar", "sjd")), ("tour", "the tour", TOURED)):
+    for name, prompt, lanes in (
+        ("duel", "cactus on yellow sand", ("ar", "sjd")),
+        ("tour", "the tour", TOURED),
+    ):
         (folder / f"{name}.json").write_text(recorded(prompt, lanes).dumps())
     return folder
 
@@ -161,9 +178,11 @@ def real(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     url = f"http://127.0.0.1:{port}/"
     with output.open("w") as file:
         app = subprocess.Popen(
-            [sys.executable, str(ROOT / "app.py")], env={**os.environ, "GRADIO_SERVER_PORT": str(port)},
-            stdout=file, stderr=subprocess.STDOUT,
-        )  # fmt: skip
+            [sys.executable, str(ROOT / "app.py")],
+            env={**os.environ, "GRADIO_SERVER_PORT": str(port)},
+            stdout=file,
+            stderr=subprocess.STDOUT,
+        )
     try:
         wait_until(lambda: answers(url) or app.poll() is not None, 300)
         assert app.poll() is None, output.read_text()
@@ -175,7 +194,8 @@ def real(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
 @pytest.fixture
 def open_page(browser: Browser) -> Iterator[Callable[..., Page]]:
-    """Opens a page. Afterwards nothing may have gone wrong in its console, and no request have left the machine."""
+    """Opens a page. Afterwards nothing may have gone wrong in its console, and no request have left
+    the machine."""
     complaints: list[str] = []
     contexts = []
 
@@ -186,7 +206,9 @@ def open_page(browser: Browser) -> Iterator[Callable[..., Page]]:
     def opened(url: str, width: int = 1400, height: int = 1000, query: str = "") -> Page:
         contexts.append(browser.new_context(viewport={"width": width, "height": height}))
         page = contexts[-1].new_page()
-        page.on("console", lambda message: message.type == "error" and complaints.append(message.text))
+        page.on(
+            "console", lambda message: message.type == "error" and complaints.append(message.text)
+        )
         page.on("pageerror", lambda error: complaints.append(str(error)))
         page.on("request", lambda request: asked(request.url))
         page.goto(url + query)

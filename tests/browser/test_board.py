@@ -1,4 +1,5 @@
-"""The board under a visitor's hands: time, layers, lanes and tokens, on live and on recorded races alike."""
+"""The board under a visitor's hands: time, layers, lanes and tokens, on live and on recorded races
+alike."""
 
 from __future__ import annotations
 
@@ -91,9 +92,13 @@ def test_l_goes_through_the_layers_and_each_has_a_legend(page) -> None:
     drawn = set()
     for layer in Layer:
         expect(page.locator(".board")).to_have_attribute("data-layer", layer.value)
-        expect(page.locator(f"[data-layer='{layer.value}'][aria-pressed='true']").last).to_be_visible()
+        expect(
+            page.locator(f"[data-layer='{layer.value}'][aria-pressed='true']").last
+        ).to_be_visible()
         expect(page.locator("#board .legend")).not_to_be_empty()
-        drawn.add(page.eval_on_selector(".lane[data-lane='sjd'] canvas", "canvas => canvas.toDataURL()"))
+        drawn.add(
+            page.eval_on_selector(".lane[data-lane='sjd'] canvas", "canvas => canvas.toDataURL()")
+        )
         key(page, "l")
     expect(page.locator(".board")).to_have_attribute("data-layer", "picture")
     assert len(drawn) == len(Layer)
@@ -107,7 +112,9 @@ def test_a_token_tells_its_life(page) -> None:
     first = panel.inner_text()
     page.locator(".lane[data-lane='sjd'] canvas").focus()
     page.keyboard.press("ArrowRight")
-    page.wait_for_function("before => document.querySelector('.token').innerText !== before", arg=first)
+    page.wait_for_function(
+        "before => document.querySelector('.token').innerText !== before", arg=first
+    )
     key(page, "Escape")
     expect(panel).to_be_hidden()
 
@@ -134,13 +141,19 @@ def test_heat_map_has_the_scales_colours(quick, quick_model, open_page) -> None:
     expect(page.locator("#board .legend")).to_contain_text("0.25")
     drawn = page.eval_on_selector(
         ".lane canvas",
-        "canvas => [...Array(36).keys()].map(i => [...canvas.getContext('2d').getImageData("
-        "(i % 6 + 0.5) * canvas.width / 6, (Math.floor(i / 6) + 0.5) * canvas.height / 6, 1, 1).data].slice(0, 3))",
+        "canvas => [...Array(36).keys()].map(i => [...canvas.getContext('2d').getImageData((i % 6 +"
+        " 0.5) * canvas.width / 6, (Math.floor(i / 6) + 0.5) * canvas.height / 6, 1,"
+        " 1).data].slice(0, 3))",
     )
     steps = Race(quick_model, [Lane("ar")], PROMPT, 7, quick_model.sampling)
     shares = [frame.step.committed[0].top1 for frame in steps if frame.step]
     stops = [[int(stop[i : i + 2], 16) for i in (1, 3, 5)] for stop in sequential.Viridis]
-    scale = np.array([np.interp(shares, np.linspace(0, 1, len(stops)), channel) for channel in zip(*stops, strict=True)])
+    scale = np.array(
+        [
+            np.interp(shares, np.linspace(0, 1, len(stops)), channel)
+            for channel in zip(*stops, strict=True)
+        ]
+    )
     assert np.abs(scale.T - drawn).max() < 2
 
 
@@ -149,7 +162,18 @@ def test_keyboard_reaches_everything(quick, open_page) -> None:
     page.locator("#prompt input, #prompt textarea").focus()
     page.keyboard.press("Enter")
     finished(page)
-    wanted = {"Roll", "Race", "Stop", "Picture", "Strips", "Seconds", "Passes", "Tour", "Open a trace", "Make"}
+    wanted = {
+        "Roll",
+        "Race",
+        "Stop",
+        "Picture",
+        "Strips",
+        "Seconds",
+        "Passes",
+        "Tour",
+        "Open a trace",
+        "Make",
+    }
     page.locator("#takeaway > button").click()
     seen = set()
     for _ in range(90):
@@ -162,5 +186,7 @@ def test_canvases_say_what_they_show(quick, open_page) -> None:
     page = open_page(quick)
     race(page)
     finished(page)
-    expect(page.locator(".lane[data-lane='sjd'] canvas")).to_have_attribute("aria-label", "SJD: 100% of the picture, finished")
+    expect(page.locator(".lane[data-lane='sjd'] canvas")).to_have_attribute(
+        "aria-label", "SJD: 100% of the picture, finished"
+    )
     expect(page.locator(".live")).to_contain_text("The race is over.")

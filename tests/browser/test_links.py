@@ -22,7 +22,8 @@ def knob(page: Page, group: str, name: str) -> Locator:
 
 
 def turn(field: Locator, value: str) -> None:
-    """Types into a knob. One that has just been unfolded is given its first value a moment later, faster than people type."""
+    """Types into a knob. One that has just been unfolded is given its first value a moment later,
+    faster than people type."""
     for _ in range(10):
         field.fill(value)
         field.page.wait_for_timeout(400)
@@ -48,9 +49,13 @@ def test_a_link_brings_every_field_back_and_waits(quick, open_page) -> None:
     expect(field).not_to_have_value("")
     link = urlsplit(field.input_value())
     assert dict(parse_qsl(link.query)) == {
-        "prompt": "a & b = ü + 😀", "seed": "123", "model": "toy", "lanes": "ar,sjd",
-        "sampling.guidance": "2.5", "sjd.window": "8",
-    }  # fmt: skip
+        "prompt": "a & b = ü + 😀",
+        "seed": "123",
+        "model": "toy",
+        "lanes": "ar,sjd",
+        "sampling.guidance": "2.5",
+        "sjd.window": "8",
+    }
     other = open_page(quick, query="?" + link.query)
     expect(other.locator("#seed input")).to_have_value("123")
     expect(other.locator("#prompt input, #prompt textarea")).to_have_value("a & b = ü + 😀")

@@ -1,4 +1,5 @@
-"""The choice of a model on the page: what is said of it, what it takes to race on it, and what happens where it cannot be had."""
+"""The choice of a model on the page: what is said of it, what it takes to race on it, and what
+happens where it cannot be had."""
 
 from __future__ import annotations
 
@@ -62,7 +63,9 @@ def test_a_model_is_chosen_with_its_licence_and_its_sampling(open_page) -> None:
     with showroom(public) as url:
         page = open_page(url)
         choose(page, "Janus-Pro 1B")
-        expect(page.locator("#model-card")).to_contain_text("Licence: code MIT; weights DeepSeek Model License")
+        expect(page.locator("#model-card")).to_contain_text(
+            "Licence: code MIT; weights DeepSeek Model License"
+        )
         expect(page.locator("#model-card a")).to_have_attribute("href", CARDS[JANUS].licence_url)
         expect(sampling(page, "guidance")).to_have_value("5")
         race(page, lanes=("ar", "lantern"))
@@ -107,9 +110,15 @@ def test_loading_is_on_the_board_and_a_failure_is_told(open_page) -> None:
         page = open_page(url)
         choose(page, "Janus-Pro 1B")
         race(page)
-        expect(page.locator(".board .note")).to_have_text("Downloading Janus-Pro 1B, 43% (1.8 of 4.2 GB)")
+        expect(page.locator(".board .note")).to_have_text(
+            "Downloading Janus-Pro 1B, 43% (1.8 of 4.2 GB)"
+        )
         goes_on.set()
-        expect(page.get_by_text("The disk is full: free some room. The embedded model can race meanwhile.")).to_be_visible()
+        expect(
+            page.get_by_text(
+                "The disk is full: free some room. The embedded model can race meanwhile."
+            )
+        ).to_be_visible()
         choose(page, "toy")
         race(page, prompt="octopus")
         prompted(page, "octopus")

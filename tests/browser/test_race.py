@@ -21,19 +21,28 @@ def test_race_draws_what_the_decoders_decode(real, open_page) -> None:
     model = load_embedded()
     for name in ("sjd", "sjd-pac"):
         tokens = DECODERS[name](model, None, model.sampling).generate("red apple on sky clouds", 7)
-        expect(page.locator(f".lane[data-lane='{name}']")).to_have_attribute("data-hash", token_hash(tokens))
+        expect(page.locator(f".lane[data-lane='{name}']")).to_have_attribute(
+            "data-hash", token_hash(tokens)
+        )
     expect(page.locator(".results tr")).to_have_count(3)
     expect(page.locator(".by-seconds li .rank").first).to_have_text("1")
-    expect(page.locator(".why")).to_contain_text("Fewer passes are not proportionally fewer seconds")
+    expect(page.locator(".why")).to_contain_text(
+        "Fewer passes are not proportionally fewer seconds"
+    )
 
 
 def test_a_race_leaves_the_processor_to_the_lanes(held, held_model, open_page) -> None:
-    """Between two updates nothing moves, so nothing is drawn; no style sheet is written again, or all would be styled anew."""
+    """Between two updates nothing moves, so nothing is drawn; no style sheet is written again, or
+    all would be styled anew."""
     page = open_page(held)
     race(page)
     running(page)
-    page.wait_for_function("document.getAnimations().length === 0")  # what a button does under the pointer ends soon
-    lasting = "[...document.querySelectorAll('.board *')].filter((e) => getComputedStyle(e).transitionDuration !== '0s').length"
+    # what a button does under the pointer ends soon
+    page.wait_for_function("document.getAnimations().length === 0")
+    lasting = (
+        "[...document.querySelectorAll('.board *')].filter((e) =>"
+        " getComputedStyle(e).transitionDuration !== '0s').length"
+    )
     assert page.evaluate(lasting) == 0
     page.evaluate("""() => {
       window.written = 0;
@@ -45,7 +54,9 @@ def test_a_race_leaves_the_processor_to_the_lanes(held, held_model, open_page) -
     assert page.evaluate("written") == 0
 
 
-def test_stop_ends_the_race_within_two_steps_and_the_next_one_runs(held, held_model, stops, open_page) -> None:
+def test_stop_ends_the_race_within_two_steps_and_the_next_one_runs(
+    held, held_model, stops, open_page
+) -> None:
     page = open_page(held)
     race(page)
     running(page)
@@ -102,7 +113,9 @@ def test_prompts_are_shown_as_text_whatever_they_hold(quick, open_page) -> None:
     unhurt(page)
 
 
-def test_failed_lane_says_so_and_the_others_finish(quick, quick_model, open_page, monkeypatch) -> None:
+def test_failed_lane_says_so_and_the_others_finish(
+    quick, quick_model, open_page, monkeypatch
+) -> None:
     class Broken:
         def extend(self, *_):
             raise RuntimeError("<b>no drafter today</b>")
@@ -111,7 +124,9 @@ def test_failed_lane_says_so_and_the_others_finish(quick, quick_model, open_page
     page = open_page(quick)
     race(page, lanes=("sjd", "lantern"))
     finished(page)
-    expect(page.locator(".lane[data-lane='lantern'] .error")).to_contain_text("<b>no drafter today</b>")
+    expect(page.locator(".lane[data-lane='lantern'] .error")).to_contain_text(
+        "<b>no drafter today</b>"
+    )
     expect(page.locator(".lane[data-lane='sjd']")).to_have_attribute("data-state", "finished")
 
 
@@ -120,8 +135,6 @@ def test_the_die_rolls_another_seed(quick, open_page) -> None:
     before = page.locator("#seed input").input_value()
     page.locator("#roll").click()
     expect(page.locator("#seed input")).not_to_have_value(before)
-
-
 
 
 def test_a_race_before_the_model_is_there_says_so_and_goes_on(shelf, open_page) -> None:

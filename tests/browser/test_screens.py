@@ -22,7 +22,12 @@ def alone(page: Page) -> None:
         expect(page.locator(section)).to_be_hidden()
     box = page.locator(".board").bounding_box()
     size = page.viewport_size
-    assert (box["x"], box["y"], box["width"], box["height"]) == (0, 0, size["width"], size["height"])
+    assert (box["x"], box["y"], box["width"], box["height"]) == (
+        0,
+        0,
+        size["width"],
+        size["height"],
+    )
     assert page.evaluate("getComputedStyle(document.body).overflow") == "hidden"
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
 
@@ -38,7 +43,9 @@ def test_talk_mode_comes_and_goes_by_a_key(shelved, open_page) -> None:
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])
-@pytest.mark.parametrize("part", [".board", ".masthead p", "#status p", ".figure p", "#whatif-answer p"])
+@pytest.mark.parametrize(
+    "part", [".board", ".masthead p", "#status p", ".figure p", "#whatif-answer p"]
+)
 def test_text_stands_out_in_both_themes(shelved, open_page, theme, part) -> None:
     page = open_page(shelved, query=f"?__theme={theme}")
     prompted(page, "cactus on yellow sand")

@@ -13,33 +13,46 @@ from tests.browser.acts import INJECTIONS, by_passes, hashes, key, prompted, wid
 from tests.browser.conftest import recorded
 from visualize.board import token_hash
 from visualize.layers import LaneRecords, Layer
-from visualize.recording import Recording
+from visualize.recorded_race import RecordedRace
 from visualize.standalone import standalone
 
 LANES = ("ar", "sjd", "gsd")
 
 
 @pytest.fixture(scope="module")
-def recording() -> Recording:
+def recording() -> RecordedRace:
     return recorded("cactus on yellow sand", LANES)
 
 
 @pytest.fixture
 def open_file(browser: Browser, tmp_path: Path) -> Iterator[Callable[..., Page]]:
-    """Opens a recording's file. Afterwards nothing else was asked for, and nothing went wrong in the console."""
+    """Opens a recording's file. Afterwards nothing else was asked for, and nothing went wrong in
+    the console."""
     asked: list[str] = []
     complaints: list[str] = []
     contexts = []
     file = tmp_path / "race.html"
 
-    def opened(recording: Recording, width: int = 1400, dark: bool = False) -> Page:
+    def opened(recording: RecordedRace, width: int = 1400, dark: bool = False) -> Page:
         file.write_text(standalone(recording), "utf-8")
         scheme = "dark" if dark else "light"
-        contexts.append(browser.new_context(viewport={"width": width, "height": 1000}, color_scheme=scheme, offline=True))
+        contexts.append(
+            browser.new_context(
+                viewport={"width": width, "height": 1000}, color_scheme=scheme, offline=True
+            )
+        )
         page = contexts[-1].new_page()
-        page.on("console", lambda message: message.type in ("error", "warning") and complaints.append(message.text))
+        page.on(
+            "console",
+            lambda message: (
+                message.type in ("error", "warning") and complaints.append(message.text)
+            ),
+        )
         page.on("pageerror", lambda error: complaints.append(str(error)))
-        page.on("request", lambda request: request.url.startswith(("data:", "blob:")) or asked.append(request.url))
+        page.on(
+            "request",
+            lambda request: request.url.startswith(("data:", "blob:")) or asked.append(request.url),
+        )
         page.goto(file.as_uri())
         page.wait_for_selector(".board .lane")
         return page
@@ -57,11 +70,18 @@ def test_it_plays_to_the_finish_that_was(open_file, recording) -> None:
     prompted(page, "cactus on yellow sand")
     expect(page.locator(".board")).to_have_attribute("data-state", "finished", timeout=60_000)
     finals = [LaneRecords(recording.trace, i) for i in range(len(LANES))]
-    expected = [token_hash(lane.token[lane.at(len(lane.steps)).records].tolist()) for lane in finals]
-    page.wait_for_function("hash => document.querySelector('.lane').dataset.hash === hash", arg=expected[0])
+    expected = [
+        token_hash(lane.token[lane.at(len(lane.steps)).records].tolist()) for lane in finals
+    ]
+    page.wait_for_function(
+        "hash => document.querySelector('.lane').dataset.hash === hash", arg=expected[0]
+    )
     assert hashes(page) == expected
     expect(page.locator(".finish")).to_be_visible()
-    painted = "canvas => new Set(canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height).data).size > 4"
+    painted = (
+        "canvas => new Set(canvas.getContext('2d').getImageData(0, 0, canvas.width,"
+        " canvas.height).data).size > 4"
+    )
     assert page.locator(".lane canvas").first.evaluate(painted)
 
 
@@ -74,7 +94,9 @@ def test_it_scrubs_to_any_step(open_file, recording) -> None:
         expected = []
         for i in range(len(LANES)):
             lane = LaneRecords(recording.trace, i)
-            expected.append(token_hash(lane.token[lane.at(lane.step_at("passes", t)).records].tolist()))
+            expected.append(
+                token_hash(lane.token[lane.at(lane.step_at("passes", t)).records].tolist())
+            )
         assert hashes(page) == expected
     key(page, "ArrowLeft")
     page.wait_for_function("() => Number(document.querySelector('.board').dataset.t) < 9")
@@ -100,17 +122,24 @@ def test_it_shows_every_layer(open_file, recording, layer) -> None:
 def test_it_follows_the_system_and_fits_a_phone(open_file, recording, dark) -> None:
     page = open_file(recording, width=390, dark=dark)
     ground, ink = page.evaluate(
-        "[document.body, document.querySelector('.prompt')].map((e, i) => getComputedStyle(e)[i ? 'color' : 'backgroundColor'])"
+        "[document.body, document.querySelector('.prompt')].map((e, i) => getComputedStyle(e)[i ?"
+        " 'color' : 'backgroundColor'])"
     )
-    light = [sum(map(int, colour[colour.index("(") + 1 : -1].split(",")[:3])) / 3 for colour in (ground, ink)]
+    light = [
+        sum(map(int, colour[colour.index("(") + 1 : -1].split(",")[:3])) / 3
+        for colour in (ground, ink)
+    ]
     assert (light[0] < 60 and light[1] > 200) if dark else (light[0] > 240 and light[1] < 60)
     assert wide(page) <= 0
     page.emulate_media(color_scheme="light" if dark else "dark")
-    page.wait_for_function("dark => document.body.classList.contains('dark') === dark", arg=not dark)
+    page.wait_for_function(
+        "dark => document.body.classList.contains('dark') === dark", arg=not dark
+    )
 
 
 @pytest.mark.parametrize(
-    "prompt", [*INJECTIONS, "</script><script>window.hit=1</script>", "--><b onclick=x>", "</title><b>b</b>"]
+    "prompt",
+    [*INJECTIONS, "</script><script>window.hit=1</script>", "--><b onclick=x>", "</title><b>b</b>"],
 )
 def test_what_a_visitor_wrote_is_plain_text(open_file, recording, prompt) -> None:
     header = replace(recording.trace.header, prompt=prompt, machine=prompt)
@@ -119,7 +148,12 @@ def test_what_a_visitor_wrote_is_plain_text(open_file, recording, prompt) -> Non
     assert page.title() == " ".join(f"{prompt} · Photo Finish".split())
     assert page.evaluate("window.hit") is None
     assert page.evaluate("document.querySelectorAll('script').length") == 2
-    assert page.locator(".board img, .board .head svg, .board script, .board iframe, body > b, title ~ b").count() == 0
+    assert (
+        page.locator(
+            ".board img, .board .head svg, .board script, .board iframe, body > b, title ~ b"
+        ).count()
+        == 0
+    )
 
 
 def test_its_policy_stops_what_is_not_its_own(browser, recording, tmp_path) -> None:

@@ -39,15 +39,22 @@ def chapter(page: Page, number: int, title: str) -> None:
 
 
 TITLES = [
-    "One token at a time", "Guess in parallel", "Guess with a law", "Why image tokens are hard", "Accept a group",
-    "Accept a neighbour", "Do not stop at a rejection, and draft a tree",
-]  # fmt: skip
+    "One token at a time",
+    "Guess in parallel",
+    "Guess with a law",
+    "Why image tokens are hard",
+    "Accept a group",
+    "Accept a neighbour",
+    "Do not stop at a rejection, and draft a tree",
+]
 
 
 def test_talk_mode_leaves_the_board_alone_on_the_screen(stage) -> None:
     for part in (".masthead", "#entry", "#race", "footer"):
         for found in stage.locator(part).all():
-            assert not found.evaluate("element => element.checkVisibility({ visibilityProperty: true })"), part
+            assert not found.evaluate(
+                "element => element.checkVisibility({ visibilityProperty: true })"
+            ), part
     expect(stage.locator(".board .tools")).to_be_hidden()
     expect(stage.locator(".board .transport")).to_be_hidden()
     expect(stage.locator(".clock-value")).to_be_visible()
@@ -60,7 +67,9 @@ def test_talk_mode_leaves_the_board_alone_on_the_screen(stage) -> None:
 
 @pytest.mark.parametrize(("width", "height", "least"), [(1920, 1080, 23.9), (1280, 720, 15.9)])
 @pytest.mark.parametrize("theme", ["light", "dark"])
-def test_the_stage_is_read_from_the_back_and_never_scrolls(shelved, open_page, width, height, least, theme) -> None:
+def test_the_stage_is_read_from_the_back_and_never_scrolls(
+    shelved, open_page, width, height, least, theme
+) -> None:
     page = open_page(shelved, width, height, f"?present=1&__theme={theme}")
     prompted(page, "cactus on yellow sand")
     tops = {page.locator(".lane").nth(i).bounding_box()["y"] for i in range(2)}
@@ -84,13 +93,25 @@ def test_the_tour_fetches_its_race_moves_the_board_and_gives_it_back(shelved, op
     shown = []
     for number, title in enumerate(TITLES, 1):
         chapter(page, number, title)
-        expect(page.locator(".board")).to_have_attribute("data-layer", "tv" if number == 4 else "picture")
+        expect(page.locator(".board")).to_have_attribute(
+            "data-layer", "tv" if number == 4 else "picture"
+        )
         expect(page.locator(".board")).to_have_attribute("data-clock", "passes")
-        shown.append([lane.get_attribute("data-lane") for lane in page.locator(".lane:not([hidden])").all()])
+        shown.append(
+            [lane.get_attribute("data-lane") for lane in page.locator(".lane:not([hidden])").all()]
+        )
         expect(page.locator(".chapter-text p").first).not_to_be_empty()
         if number < 7:
             page.locator(".chapter-on").click()
-    assert shown == [["ar"], ["ar", "jacobi"], ["ar", "sjd"], ["sjd"], ["sjd", "gsd"], ["sjd", "lantern"], ["sjd", "sjd-pac"]]
+    assert shown == [
+        ["ar"],
+        ["ar", "jacobi"],
+        ["ar", "sjd"],
+        ["sjd"],
+        ["sjd", "gsd"],
+        ["sjd", "lantern"],
+        ["sjd", "sjd-pac"],
+    ]
     expect(page.locator(".chapter-on")).to_be_disabled()
     key(page, "p")
     chapter(page, 6, TITLES[5])
@@ -138,7 +159,10 @@ def test_help_keeps_the_focus_and_the_boards_keys_rest(shelved, open_page) -> No
     expect(dialog.locator("tr", has_text="Hide a lane")).to_be_visible()
     for pressed in ("Tab", "Tab", "l", "1"):
         page.keyboard.press(pressed)
-        assert page.evaluate("document.activeElement.closest('dialog') !== null || document.activeElement === document.body")
+        assert page.evaluate(
+            "document.activeElement.closest('dialog') !== null || document.activeElement ==="
+            " document.body"
+        )
     expect(page.locator(".board")).to_have_attribute("data-layer", "picture")
     expect(page.locator(".lane[hidden]")).to_have_count(0)
     page.keyboard.press("Escape")
@@ -151,11 +175,21 @@ def test_help_keeps_the_focus_and_the_boards_keys_rest(shelved, open_page) -> No
     expect(dialog).to_have_count(0)
 
 
-def test_token_panel_tells_a_life_and_shows_the_laws_of_the_step_that_is_chosen(shelved, open_page) -> None:
+def test_token_panel_tells_a_life_and_shows_the_laws_of_the_step_that_is_chosen(
+    shelved, open_page
+) -> None:
     page = open_page(shelved, 1480, 1000)
     page.locator(".tour").click()
     prompted(page, "the tour")
-    key(page, "Escape", "Shift+ArrowRight", "Shift+ArrowRight", "Shift+ArrowRight", "Shift+ArrowRight", "Shift+ArrowRight")
+    key(
+        page,
+        "Escape",
+        "Shift+ArrowRight",
+        "Shift+ArrowRight",
+        "Shift+ArrowRight",
+        "Shift+ArrowRight",
+        "Shift+ArrowRight",
+    )
     page.locator(".lane[data-lane='sjd'] canvas").click(position={"x": 150, "y": 150})
     panel = page.locator(".token")
     expect(panel.locator(".token-where")).to_contain_text("SJD, row ")

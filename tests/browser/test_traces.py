@@ -1,4 +1,5 @@
-"""Traces come back: from the shelf, from a file, dropped onto the board; and files that are none do no harm."""
+"""Traces come back: from the shelf, from a file, dropped onto the board; and files that are none do
+no harm."""
 
 from __future__ import annotations
 
@@ -15,7 +16,7 @@ from engine.records import Frame, LaneState
 from tests.browser.acts import INJECTIONS, finished, hashes, prompted, race, running, unhurt
 from tests.browser.conftest import recorded, wait_until
 from visualize.figures import figures
-from visualize.recording import Recording
+from visualize.recorded_race import RecordedRace
 
 DROP = """([text, name]) => {
   const bytes = Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0));
@@ -89,7 +90,10 @@ def test_a_race_that_is_on_gives_way_to_a_file(held, held_model, stops, open_pag
     expect(page.locator(".board")).to_have_attribute("data-state", "finished", timeout=60_000)
     wait_until(lambda: held_model.open == 0)
     prompted(page, "cactus on yellow sand")
-    sentences = [figure.sentence for figure in figures(Recording.loads((shelf / "duel.json").read_text()).trace)]
+    sentences = [
+        figure.sentence
+        for figure in figures(RecordedRace.loads((shelf / "duel.json").read_text()).trace)
+    ]
     expect(page.locator(".figure p")).to_have_text(sentences)
 
 
@@ -100,10 +104,18 @@ def test_a_race_that_is_on_gives_way_to_a_file(held, held_model, stops, open_pag
         ("<img src=x onerror=window.hit=1>", "not JSON"),
         (b"\x89PNG\r\n\x1a\n" + bytes(200), "not JSON"),
         ('{"format": "photo-finish-trace", "version": 99}', "version 99"),
-        ('{"format": "photo-finish-trace", "version": 2, "header": {"prompt": "<svg onload=window.hit=1>"}}', "damaged"),
+        (
+            (
+                '{"format": "photo-finish-trace", "version": 2, "header": {"prompt": "<svg'
+                ' onload=window.hit=1>"}}'
+            ),
+            "damaged",
+        ),
     ],
 )
-def test_a_file_that_is_no_trace_gets_a_message_and_leaves_the_board(shelved, open_page, text, words) -> None:
+def test_a_file_that_is_no_trace_gets_a_message_and_leaves_the_board(
+    shelved, open_page, text, words
+) -> None:
     page = open_page(shelved)
     prompted(page, "cactus on yellow sand")
     upload(page, text)
@@ -122,19 +134,24 @@ def test_a_dropped_file_that_is_no_trace_gets_a_message_too(shelved, open_page) 
 def test_a_file_dropped_before_the_button_is_there_is_not_lost(shelved, open_page) -> None:
     page = open_page(shelved)
     page.wait_for_selector("#bring input[type=file]", state="attached")
-    page.evaluate("window.bring = document.querySelector('#bring'); bring.before(window.place = new Text()); bring.remove()")
+    page.evaluate(
+        "window.bring = document.querySelector('#bring'); bring.before(window.place = new Text());"
+        " bring.remove()"
+    )
     drop(page, "nonsense", "nonsense.exe")
     page.evaluate("place.replaceWith(bring)")
     expect(page.locator(".toast-body")).to_contain_text("not JSON")
 
 
-def hostile(text: str) -> Recording:
+def hostile(text: str) -> RecordedRace:
     """A race of which every text that a file may choose is `text`."""
     race = recorded("x", ("ar", "sjd"))
     header = replace(race.trace.header, prompt=text, model=text, machine=text)
     failed = Frame(1, LaneState.FAILED, error=text)
-    frames = [frame for frame in race.trace.frames if frame.lane == 0 or frame.state is LaneState.RACING]
-    return Recording(replace(race.trace, header=header, frames=(*frames, failed)), race.pictures)
+    frames = [
+        frame for frame in race.trace.frames if frame.lane == 0 or frame.state is LaneState.RACING
+    ]
+    return RecordedRace(replace(race.trace, header=header, frames=(*frames, failed)), race.pictures)
 
 
 def test_texts_of_a_file_are_shown_as_text_whatever_they_hold(quick, open_page) -> None:
@@ -142,7 +159,9 @@ def test_texts_of_a_file_are_shown_as_text_whatever_they_hold(quick, open_page) 
     for text in INJECTIONS:
         upload(page, hostile(text).dumps())
         prompted(page, text)
-        expect(page.locator(".lane[data-lane='sjd'] .error")).to_contain_text(text, use_inner_text=True)
+        expect(page.locator(".lane[data-lane='sjd'] .error")).to_contain_text(
+            text, use_inner_text=True
+        )
         expect(page.locator(".board .meta")).to_contain_text(f"model {text}", use_inner_text=True)
     expect(page.locator("#decided .js-plotly-plot").first).to_be_visible()
     unhurt(page)
@@ -153,5 +172,7 @@ def test_names_of_decoders_in_a_file_are_those_that_there_are(quick, open_page) 
     file = json.loads(recorded("x", ("ar",)).dumps())
     file["header"]["lanes"][0]["decoder"] = "<img src=x onerror=window.hit=1>"
     upload(page, json.dumps(file))
-    expect(page.locator(".toast-body")).to_contain_text("decoder that is not known here: '<img src=x onerror=")
+    expect(page.locator(".toast-body")).to_contain_text(
+        "decoder that is not known here: '<img src=x onerror="
+    )
     unhurt(page)

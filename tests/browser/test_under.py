@@ -1,4 +1,5 @@
-"""Under the board: what decided the race, what other rules would have done, and the race to take away."""
+"""Under the board: what decided the race, what other rules would have done, and the race to take
+away."""
 
 from __future__ import annotations
 
@@ -13,7 +14,7 @@ from playwright.sync_api import Page, expect
 
 from tests.browser.acts import by_passes, finished, prompted, race, running, state
 from visualize.figures import figures
-from visualize.recording import Recording
+from visualize.recorded_race import RecordedRace
 
 
 def unfold(page: Page, section: str) -> None:
@@ -45,12 +46,12 @@ def page(shelved, open_page) -> Page:
     return page
 
 
-def sentences(recording: Recording) -> list[str]:
+def sentences(recording: RecordedRace) -> list[str]:
     return [figure.sentence for figure in figures(recording.trace)]
 
 
 def test_a_recorded_race_has_its_figures_each_with_its_sentence(page, shelf) -> None:
-    recording = Recording.loads((shelf / "duel.json").read_text())
+    recording = RecordedRace.loads((shelf / "duel.json").read_text())
     expect(page.locator(".figure p")).to_have_text(sentences(recording))
     expect(page.locator(".figure .js-plotly-plot")).to_have_count(len(figures(recording.trace)))
 
@@ -66,7 +67,9 @@ def test_a_race_brings_figures_of_its_own_when_it_is_over(page) -> None:
 
 def test_what_if_answers_for_the_lane_the_rule_and_the_knobs(page) -> None:
     answer = page.locator("#whatif-answer")
-    expect(answer).to_contain_text("drafts that SJD refused first, GSD with G = 10, d = 0.5, delta = 0.15 would have accepted")
+    expect(answer).to_contain_text(
+        "drafts that SJD refused first, GSD with G = 10, d = 0.5, delta = 0.15 would have accepted"
+    )
     expect(answer).to_contain_text("this counts single decisions, not a race")
     page.locator("#whatif").get_by_label("number input for delta").first.fill("0")
     page.keyboard.press("Tab")
@@ -93,16 +96,16 @@ def test_a_stopped_race_can_be_asked_about_and_taken_away(held, held_model, open
     page.locator("#stop").click()
     held_model.release()
     state(page, "stopped")
-    trace = Recording.loads(taken(page, "Trace").read_bytes()).trace
+    trace = RecordedRace.loads(taken(page, "Trace").read_bytes()).trace
     assert {frame.state.value for frame in trace.frames[-2:]} == {"stopped"}
 
 
 def test_each_kind_of_file_is_what_it_says(page, shelf) -> None:
-    recording = Recording.loads((shelf / "duel.json").read_text())
+    recording = RecordedRace.loads((shelf / "duel.json").read_text())
     name = "photo-finish-cactus-on-yellow-sand-7"
     file = taken(page, "Trace")
     assert file.name == f"{name}.json"
-    assert Recording.loads(file.read_bytes()) == recording
+    assert RecordedRace.loads(file.read_bytes()) == recording
     file = taken(page, "CSV of the steps")
     assert file.name == f"{name}.csv"
     rows = list(csv.DictReader(io.StringIO(file.read_text())))

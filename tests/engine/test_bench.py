@@ -19,16 +19,27 @@ from tests.toy import Toy
 
 LANES = ["ar", "sjd:window=4", "lantern"]
 KEYS = {
-    "nfe", "step_compression", "mean_acceptance_length", "acceptance_histogram", "drafter_passes", "seconds", "ms_per_pass",
-    "ms_per_step", "outside_forward", "speed_up",
-}  # fmt: skip
+    "nfe",
+    "step_compression",
+    "mean_acceptance_length",
+    "acceptance_histogram",
+    "drafter_passes",
+    "seconds",
+    "ms_per_pass",
+    "ms_per_step",
+    "outside_forward",
+    "speed_up",
+}
 
 
 @pytest.fixture
 def result(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> dict[str, Any]:
-    """What a bench of two prompts and two seeds prints last, with the card before it under `card`."""
+    """What a bench of two prompts and two seeds prints last, with the card before it under
+    `card`."""
     monkeypatch.setattr(cli, "load", lambda *args, **options: Toy((3, 4), 8))
-    monkeypatch.setattr(sys, "argv", ["bench", "--lanes", ",".join(LANES), "--prompts", "2", "--seeds", "2"])
+    monkeypatch.setattr(
+        sys, "argv", ["bench", "--lanes", ",".join(LANES), "--prompts", "2", "--seeds", "2"]
+    )
     bench.main()
     captured = capsys.readouterr()
     assert captured.err.count("/4 ") == 4
@@ -37,7 +48,12 @@ def result(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) 
 
 
 def test_the_last_line_says_what_was_measured_where(result: dict[str, Any]) -> None:
-    assert (result["model"], result["races"], result["prompts"], result["seeds"]) == ("toy", 4, 2, 2)
+    assert (result["model"], result["races"], result["prompts"], result["seeds"]) == (
+        "toy",
+        4,
+        2,
+        2,
+    )
     assert "torch" in result["machine"]
     assert result["torch"]
     assert list(result["lanes"]) == LANES
@@ -48,15 +64,17 @@ def test_the_last_line_says_what_was_measured_where(result: dict[str, Any]) -> N
 
 def test_the_figures_fit_together(result: dict[str, Any]) -> None:
     for name, figures in result["lanes"].items():
-        histogram = {int(length): times for length, times in figures["acceptance_histogram"].items()}
+        histogram = {
+            int(length): times for length, times in figures["acceptance_histogram"].items()
+        }
         steps = sum(histogram.values())
         assert sum(length * times for length, times in histogram.items()) == 4 * 12
         assert steps == pytest.approx(4 * figures["nfe"]["mean"])
         assert figures["step_compression"] == figures["mean_acceptance_length"]
         parts = figures["ms_per_step"]
-        assert sum(parts[part]["mean"] for part in ("forward", "verify", "cache", "draft")) == pytest.approx(
-            parts["total"]["mean"], abs=1e-3
-        )
+        assert sum(
+            parts[part]["mean"] for part in ("forward", "verify", "cache", "draft")
+        ) == pytest.approx(parts["total"]["mean"], abs=1e-3)
         assert figures["ms_per_pass"] == parts["forward"]
         assert 0 < figures["outside_forward"]["mean"] < 1
         assert figures["speed_up"]["mean"] > 0
@@ -70,11 +88,17 @@ def test_the_figures_fit_together(result: dict[str, Any]) -> None:
 
 def test_the_card_has_a_row_a_lane(result: dict[str, Any]) -> None:
     rows = [line for line in result["card"] if line.startswith("|")]
-    assert [row.split("|")[1].strip() for row in rows[2:]] == ["Vanilla AR", "SJD:window=4", "LANTERN"]
+    assert [row.split("|")[1].strip() for row in rows[2:]] == [
+        "Vanilla AR",
+        "SJD:window=4",
+        "LANTERN",
+    ]
     assert len({row.count("|") for row in rows}) == 1
 
 
-def test_without_vanilla_ar_there_is_no_speed_up(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+def test_without_vanilla_ar_there_is_no_speed_up(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     monkeypatch.setattr(cli, "load", lambda *args, **options: Toy((2, 2), 4))
     monkeypatch.setattr(sys, "argv", ["bench", "--lanes", "sjd", "--prompts", "1", "--seeds", "1"])
     bench.main()
@@ -92,7 +116,10 @@ def test_without_vanilla_ar_there_is_no_speed_up(monkeypatch: pytest.MonkeyPatch
     ],
 )
 def test_bad_arguments_end_with_a_message(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], arguments: list[str], message: str
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    arguments: list[str],
+    message: str,
 ) -> None:
     monkeypatch.setattr(sys, "argv", ["bench", *arguments])
     with pytest.raises(SystemExit) as caught:
@@ -106,7 +133,9 @@ def test_intervals_are_students() -> None:
     two = bench.mean([1.0, 2.0])
     assert two["plus_minus"] == pytest.approx(12.706 * statistics.stdev([1, 2]) / 2**0.5, abs=1e-3)
     many = [float(i % 7) for i in range(40)]
-    assert bench.mean(many)["plus_minus"] == pytest.approx(1.96 * statistics.stdev(many) / 40**0.5, abs=1e-3)
+    assert bench.mean(many)["plus_minus"] == pytest.approx(
+        1.96 * statistics.stdev(many) / 40**0.5, abs=1e-3
+    )
 
 
 def test_a_lane_that_fails_ends_the_bench(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -115,12 +144,27 @@ def test_a_lane_that_fails_ends_the_bench(monkeypatch: pytest.MonkeyPatch) -> No
         bench.race(Toy((2, 2), 4), [Lane("sjd")], "x", 0)
 
 
-def test_a_public_model_with_random_weights(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    """The real way of `--model janus-pro-1b --random-weights`, on a body and a grid small enough for a test."""
-    monkeypatch.setitem(CARDS, "janus-pro-1b", dataclasses.replace(CARDS["janus-pro-1b"], grid=(3, 3), length=9))
+def test_a_public_model_with_random_weights(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The real way of `--model janus-pro-1b --random-weights`, on a body and a grid small enough
+    for a test."""
+    monkeypatch.setitem(
+        CARDS, "janus-pro-1b", dataclasses.replace(CARDS["janus-pro-1b"], grid=(3, 3), length=9)
+    )
     monkeypatch.setitem(janus.SIZES, "janus-pro-1b", (64, 96, 2, 2))
     monkeypatch.setattr(device, "main_memory", lambda: 100 * GIB)
-    arguments = ["--model", "janus-pro-1b", "--random-weights", "--lanes", "ar,sjd:window=4", "--prompts", "1", "--seeds", "1"]
+    arguments = [
+        "--model",
+        "janus-pro-1b",
+        "--random-weights",
+        "--lanes",
+        "ar,sjd:window=4",
+        "--prompts",
+        "1",
+        "--seeds",
+        "1",
+    ]
     monkeypatch.setattr(sys, "argv", ["bench", *arguments])
     bench.main()
     captured = capsys.readouterr()
@@ -130,7 +174,10 @@ def test_a_public_model_with_random_weights(monkeypatch: pytest.MonkeyPatch, cap
     assert lines[0].startswith("janus-pro-1b with random weights, 1 races")
     assert result["lanes"]["ar"]["nfe"]["mean"] == 9
     assert 1 <= result["lanes"]["sjd:window=4"]["nfe"]["mean"] <= 9
-    assert captured.err.splitlines()[:2] == ["  0% Loading Janus-Pro 1B", "100% Janus-Pro 1B is ready"]
+    assert captured.err.splitlines()[:2] == [
+        "  0% Loading Janus-Pro 1B",
+        "100% Janus-Pro 1B is ready",
+    ]
 
 
 def test_a_model_that_cannot_be_had_ends_with_its_message(

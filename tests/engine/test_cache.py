@@ -18,7 +18,8 @@ def cache() -> WindowCache:
 
 
 def fill(cache: WindowCache, marks: list[int]) -> tuple[Tensor, Tensor]:
-    """Writes a window whose row i holds the mark everywhere (values: its negative); returns what the last layer sees."""
+    """Writes a window whose row i holds the mark everywhere (values: its negative); returns what
+    the last layer sees."""
     cache.open(len(marks))
     k = torch.tensor(marks, dtype=torch.float32)[:, None].expand(ROWS, HEADS, len(marks), DIM)
     for layer in range(LAYERS):
@@ -28,7 +29,9 @@ def fill(cache: WindowCache, marks: list[int]) -> tuple[Tensor, Tensor]:
 
 def parents(size: int = 8) -> st.SearchStrategy[list[int]]:
     """A tree: row i's parent is an earlier row."""
-    return st.integers(1, size).flatmap(lambda n: st.tuples(st.just(0), *(st.integers(0, i - 1) for i in range(1, n))).map(list))
+    return st.integers(1, size).flatmap(
+        lambda n: st.tuples(st.just(0), *(st.integers(0, i - 1) for i in range(1, n))).map(list)
+    )
 
 
 def test_update_returns_all_up_to_the_windows_end() -> None:

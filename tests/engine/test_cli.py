@@ -34,7 +34,9 @@ def main(monkeypatch: pytest.MonkeyPatch) -> Main:
     return call
 
 
-def test_a_race_ends_with_a_table_of_the_default_lanes(main: Main, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_race_ends_with_a_table_of_the_default_lanes(
+    main: Main, capsys: pytest.CaptureFixture[str]
+) -> None:
     main("red apple", "--seed", "7")
     out = capsys.readouterr().out
     final = out[out.rindex("lane ") :]
@@ -45,9 +47,19 @@ def test_a_race_ends_with_a_table_of_the_default_lanes(main: Main, capsys: pytes
     assert "torch" in final
 
 
-def test_the_written_trace_is_that_race(main: Main, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_written_trace_is_that_race(
+    main: Main, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     out = tmp_path / "race.json"
-    main("red apple", "--seed", "7", "--lanes", "ar, sjd:window=4;init=vertical repeat", "--out", str(out))
+    main(
+        "red apple",
+        "--seed",
+        "7",
+        "--lanes",
+        "ar, sjd:window=4;init=vertical repeat",
+        "--out",
+        str(out),
+    )
     trace = Trace.loads(out.read_text())
     assert (trace.header.prompt, trace.header.seed, trace.header.grid) == ("red apple", 7, (3, 4))
     assert [lane.decoder for lane in trace.header.lanes] == ["ar", "sjd"]
@@ -128,7 +140,9 @@ def test_an_interrupted_race_is_shown_as_far_as_it_got(
     assert len(Trace.loads((tmp_path / "race.json").read_text()).frames) == 6
 
 
-def test_the_model_is_loaded_as_asked_and_after_everything_else_is_checked(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_model_is_loaded_as_asked_and_after_everything_else_is_checked(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     asked: list[tuple[Any, ...]] = []
 
     def load(*args: Any, progress: Any, random: bool) -> Toy:
@@ -137,7 +151,11 @@ def test_the_model_is_loaded_as_asked_and_after_everything_else_is_checked(monke
 
     monkeypatch.setattr(cli, "load", load)
     chosen = ["--model", "anole", "--device", "cuda:1", "--dtype", "float16", "--random-weights"]
-    for arguments in (["race", " ", *chosen], ["race", "x", "--lanes", "jet", *chosen], ["race", "x", *chosen]):
+    for arguments in (
+        ["race", " ", *chosen],
+        ["race", "x", "--lanes", "jet", *chosen],
+        ["race", "x", *chosen],
+    ):
         assert asked == []
         monkeypatch.setattr(sys, "argv", arguments)
         with pytest.raises(SystemExit):

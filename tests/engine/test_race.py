@@ -56,14 +56,20 @@ def test_every_lane_finishes_with_every_position_committed_once(forced: bool) ->
     for lane, entry in enumerate(ALL):
         mine = [frame for frame in frames if frame.lane == lane]
         assert mine[0] == Frame(lane, LaneState.RACING)
-        assert [frame.state for frame in mine[1:]] == [LaneState.RACING] * (len(mine) - 2) + [LaneState.FINISHED], entry
+        assert [frame.state for frame in mine[1:]] == [LaneState.RACING] * (len(mine) - 2) + [
+            LaneState.FINISHED
+        ], entry
         taken = steps(frames, lane)
         assert [step.nfe for step in taken] == list(range(1, len(taken) + 1))
         assert [p.position for step in taken for p in step.committed] == list(range(model.length))
         for step in taken:
             for position in (*step.committed, *step.window):
                 token = model.forced(position.position)
-                assert position.token == token if token is not None else position.token < model.vocab_size
+                assert (
+                    position.token == token
+                    if token is not None
+                    else position.token < model.vocab_size
+                )
                 assert (position.draft is None) or position.draft >= 0
                 for share in (position.top1, position.top1_draft, position.tv, position.acceptance):
                     assert share is None or -1e-5 <= share <= 1 + 1e-5
@@ -118,7 +124,10 @@ def test_vanilla_ar_takes_one_pass_a_token() -> None:
 @pytest.mark.parametrize("name", DECODERS)
 def test_the_same_seed_gives_the_same_trace_twice_and_another_seed_another(name: str) -> None:
     def run(seed: int) -> list[Step]:
-        return [timeless(step) for step in steps(list(Race(Counted((4, 4), 16), [Lane(name)], "a prompt", seed)), 0)]
+        return [
+            timeless(step)
+            for step in steps(list(Race(Counted((4, 4), 16), [Lane(name)], "a prompt", seed)), 0)
+        ]
 
     assert run(5) == run(5)
     assert [s.committed for s in run(5)] != [s.committed for s in run(6)]
@@ -128,7 +137,9 @@ def test_a_lanes_steps_do_not_depend_on_the_other_lanes() -> None:
     together = list(Race(Counted(), ALL, "a prompt", 5))
     for lane, entry in enumerate(ALL):
         alone = list(Race(Counted(), [entry], "a prompt", 5))
-        assert [timeless(s) for s in steps(together, lane)] == [timeless(s) for s in steps(alone, 0)]
+        assert [timeless(s) for s in steps(together, lane)] == [
+            timeless(s) for s in steps(alone, 0)
+        ]
 
 
 @pytest.fixture
@@ -157,9 +168,14 @@ def test_one_lanes_failure_is_its_own() -> None:
 
 @pytest.mark.parametrize(
     ("error", "words"),
-    [(ValueError("no such prompt"), "ValueError: no such prompt"), (ModelError("It is too long."), "It is too long.")],
+    [
+        (ValueError("no such prompt"), "ValueError: no such prompt"),
+        (ModelError("It is too long."), "It is too long."),
+    ],
 )
-def test_a_model_that_cannot_start_fails_the_lane_and_not_the_race(error: Exception, words: str) -> None:
+def test_a_model_that_cannot_start_fails_the_lane_and_not_the_race(
+    error: Exception, words: str
+) -> None:
     class Broken(Counted):
         def start(self, prompt: str, guidance: float) -> ToyContext:
             raise error
@@ -220,7 +236,10 @@ def test_the_tidy_end_of_a_decoder_that_is_left() -> None:
         ({"prompt": " \n\t"}, "prompt is empty"),
         ({"prompt": None}, "prompt is empty"),
         ({"prompt": "an apple \ud83c"}, "half a character"),
-        ({"prompt": "x" * (MAX_PROMPT + 1)}, f"has {MAX_PROMPT + 1} characters; at most {MAX_PROMPT}"),
+        (
+            {"prompt": "x" * (MAX_PROMPT + 1)},
+            f"has {MAX_PROMPT + 1} characters; at most {MAX_PROMPT}",
+        ),
         ({"seed": -1}, f"whole number from 0 to {MAX_SEED}"),
         ({"seed": MAX_SEED + 1}, "whole number"),
         ({"seed": 1.0}, "whole number"),
@@ -234,8 +253,15 @@ def test_what_cannot_be_raced_is_refused_in_words(changes: dict, message: str) -
 
 
 def test_the_ends_of_what_can_be_raced() -> None:
-    for changes in ({"lanes": [Lane("ar")] * MAX_LANES}, {"prompt": "x" * MAX_PROMPT}, {"seed": MAX_SEED}, {"seed": 0}):
-        race = Race(Counted((1, 2)), **{"lanes": [Lane("ar")], "prompt": "a prompt", "seed": 1, **changes})
+    for changes in (
+        {"lanes": [Lane("ar")] * MAX_LANES},
+        {"prompt": "x" * MAX_PROMPT},
+        {"seed": MAX_SEED},
+        {"seed": 0},
+    ):
+        race = Race(
+            Counted((1, 2)), **{"lanes": [Lane("ar")], "prompt": "a prompt", "seed": 1, **changes}
+        )
         assert {frame.state for frame in race} == {LaneState.RACING, LaneState.FINISHED}
 
 

@@ -23,7 +23,7 @@ KNOWN = [
         (0xA4093822, 0x299F31D0),
         [0xD16CFE09, 0x94FDCCEB, 0x5001E420, 0x24126EA1],
     ),
-]  # fmt: skip
+]
 
 
 def noise(seed: int = 3) -> Noise:
@@ -31,7 +31,9 @@ def noise(seed: int = 3) -> Noise:
 
 
 @pytest.mark.parametrize(("counter", "key", "words"), KNOWN)
-def test_philox_gives_the_known_answers(counter: list[int], key: tuple[int, int], words: list[int]) -> None:
+def test_philox_gives_the_known_answers(
+    counter: list[int], key: tuple[int, int], words: list[int]
+) -> None:
     assert philox(torch.tensor(counter), key).tolist() == words
 
 
@@ -41,15 +43,26 @@ def test_philox_works_on_many_counters_at_once() -> None:
 
 
 def test_a_key_uses_all_of_the_seed() -> None:
-    """The known answer again, through the class: the seed's halves are the key, (block, position, purpose, draw) the counter."""
+    """The known answer again, through the class: the seed's halves are the key, (block, position,
+    purpose, draw) the counter."""
     u = Noise(0, CPU).uniform(Purpose.NOISE, torch.tensor([0]), 0, 4)[0]
     assert u.tolist() == [((word >> 9) + 0.5) / 2**23 for word in KNOWN[0][2]]
-    assert not torch.equal(noise(5).uniform(Purpose.VERIFY, torch.arange(4), 1, 4),
-                           noise(5 + 2**40).uniform(Purpose.VERIFY, torch.arange(4), 1, 4))  # fmt: skip
+    assert not torch.equal(
+        noise(5).uniform(Purpose.VERIFY, torch.arange(4), 1, 4),
+        noise(5 + 2**40).uniform(Purpose.VERIFY, torch.arange(4), 1, 4),
+    )
 
 
-@given(st.integers(0, 2**53 - 1), st.integers(0, 100_000), st.sampled_from(Purpose), st.integers(0, 70_000), st.integers(1, 40))
-def test_numbers_lie_strictly_between_0_and_1(seed: int, start: int, purpose: Purpose, draw: int, count: int) -> None:
+@given(
+    st.integers(0, 2**53 - 1),
+    st.integers(0, 100_000),
+    st.sampled_from(Purpose),
+    st.integers(0, 70_000),
+    st.integers(1, 40),
+)
+def test_numbers_lie_strictly_between_0_and_1(
+    seed: int, start: int, purpose: Purpose, draw: int, count: int
+) -> None:
     u = noise(seed).uniform(purpose, torch.arange(start, start + 5), draw, count)
     assert u.shape == (5, count)
     assert u.dtype == torch.float32
@@ -57,9 +70,14 @@ def test_numbers_lie_strictly_between_0_and_1(seed: int, start: int, purpose: Pu
     assert (u < 1).all()
 
 
-def test_even_the_extreme_words_give_numbers_between_0_and_1(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_even_the_extreme_words_give_numbers_between_0_and_1(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     for word in (0, 0xFFFFFFFF):
-        monkeypatch.setattr("engine.randomness.philox", lambda counter, key, word=word: torch.full_like(counter, word))
+        monkeypatch.setattr(
+            "engine.randomness.philox",
+            lambda counter, key, word=word: torch.full_like(counter, word),
+        )
         u = noise().uniform(Purpose.VERIFY, torch.arange(2), 0, 3)
         assert (u > 0).all()
         assert (u < 1).all()
@@ -67,9 +85,14 @@ def test_even_the_extreme_words_give_numbers_between_0_and_1(monkeypatch: pytest
 
 
 @given(
-    st.integers(0, 2**53 - 1), st.lists(st.tuples(st.sampled_from(Purpose), st.integers(0, 300), st.integers(0, 9)), max_size=6)
+    st.integers(0, 2**53 - 1),
+    st.lists(
+        st.tuples(st.sampled_from(Purpose), st.integers(0, 300), st.integers(0, 9)), max_size=6
+    ),
 )
-def test_a_key_gives_its_number_whatever_else_was_drawn(seed: int, others: list[tuple[Purpose, int, int]]) -> None:
+def test_a_key_gives_its_number_whatever_else_was_drawn(
+    seed: int, others: list[tuple[Purpose, int, int]]
+) -> None:
     alone = noise(seed).uniform(Purpose.VERIFY, torch.tensor([7]), 2, 3)
     busy = noise(seed)
     for purpose, position, draw in others:
@@ -83,13 +106,17 @@ def test_a_key_gives_its_number_whatever_else_was_drawn(seed: int, others: list[
 def test_seeds_purposes_positions_and_draws_all_tell_numbers_apart() -> None:
     rows = {
         tuple(noise(seed).uniform(purpose, torch.tensor([position]), draw, 4)[0].tolist())
-        for seed, purpose, position, draw in itertools.product((0, 1, 2**32), Purpose, (0, 1, 255), (0, 1, 2))
+        for seed, purpose, position, draw in itertools.product(
+            (0, 1, 2**32), Purpose, (0, 1, 255), (0, 1, 2)
+        )
     }
     assert len(rows) == 3 * len(Purpose) * 9
 
 
 @given(st.integers(0, 80), st.integers(1, 70), st.integers(1, 9))
-def test_gumbel_rows_do_not_depend_on_how_they_are_asked_for(start: int, count: int, codes: int) -> None:
+def test_gumbel_rows_do_not_depend_on_how_they_are_asked_for(
+    start: int, count: int, codes: int
+) -> None:
     used = noise(11)
     for row in range(0, start, 5):
         used.gumbel(row, 3, codes)
@@ -126,4 +153,9 @@ def test_gumbel_noise_is_standard_and_picks_by_the_law() -> None:
     assert stats.kstest(rows.flatten().numpy(), "gumbel_r").pvalue > 1e-6
     law = torch.tensor([0.6, 0.3, 0.1])
     counts = torch.bincount((law.log() + rows).argmax(-1), minlength=3)
-    assert stats.chisquare(counts.numpy(), (law.double() / law.double().sum() * len(rows)).numpy()).pvalue > 1e-6
+    assert (
+        stats.chisquare(
+            counts.numpy(), (law.double() / law.double().sum() * len(rows)).numpy()
+        ).pvalue
+        > 1e-6
+    )

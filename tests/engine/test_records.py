@@ -15,7 +15,9 @@ def position(at: int, status: Status = Status.ACCEPTED) -> Position:
     return Position(at, 1, 1, status, 0.5, 0.5, 0.1, 0.9)
 
 
-def step(nfe: int, before: int, after: int, *, drafts: int = 0, seconds: float = 1.0, drafter: int = 0) -> Step:
+def step(
+    nfe: int, before: int, after: int, *, drafts: int = 0, seconds: float = 1.0, drafter: int = 0
+) -> Step:
     positions = [position(at) for at in range(before, after)]
     positions += [position(at, Status.REFINED) for at in range(after, after + drafts)]
     return Step(nfe, before, after, tuple(positions), Seconds(forward=seconds), drafter)
@@ -33,7 +35,9 @@ def test_a_step_commits_at_least_one_token(nfe: int, before: int, after: int) ->
         step(nfe, before, after)
 
 
-@pytest.mark.parametrize("positions", [(), (position(1),), (position(1), position(0)), (position(0), position(2))])
+@pytest.mark.parametrize(
+    "positions", [(), (position(1),), (position(1), position(0)), (position(0), position(2))]
+)
 def test_the_committed_positions_come_first_and_in_order(positions: tuple[Position, ...]) -> None:
     with pytest.raises(ValueError, match="must come first"):
         Step(1, 0, 2, positions, Seconds())
@@ -78,7 +82,11 @@ def test_records_are_frozen() -> None:
 
 
 def test_an_empty_standing_divides_by_nothing() -> None:
-    assert (Standing().step_compression, Standing().mean_acceptance_length, Standing().acceptance_histogram) == (0, 0, {})
+    assert (
+        Standing().step_compression,
+        Standing().mean_acceptance_length,
+        Standing().acceptance_histogram,
+    ) == (0, 0, {})
 
 
 @given(st.lists(st.integers(1, 6), min_size=1, max_size=12), st.integers(0, 3))

@@ -12,11 +12,21 @@ from hypothesis import strategies as st
 from engine.decoders import DECODERS
 from engine.settings import Sampling, SettingError, Settings, knob, knobs
 
-CLASSES = sorted({Sampling, *(decoder.Settings for decoder in DECODERS.values())}, key=lambda kind: kind.__qualname__)
+CLASSES = sorted(
+    {Sampling, *(decoder.Settings for decoder in DECODERS.values())},
+    key=lambda kind: kind.__qualname__,
+)
 HOSTILE = st.one_of(
-    st.integers(), st.floats(), st.booleans(), st.none(), st.text(max_size=20), st.binary(max_size=5), st.complex_numbers(),
-    st.lists(st.integers(), max_size=2), st.sampled_from([10**400, -(10**400), 10**5000, 1e308, -0.0, "16", object(), int]),
-)  # fmt: skip
+    st.integers(),
+    st.floats(),
+    st.booleans(),
+    st.none(),
+    st.text(max_size=20),
+    st.binary(max_size=5),
+    st.complex_numbers(),
+    st.lists(st.integers(), max_size=2),
+    st.sampled_from([10**400, -(10**400), 10**5000, 1e308, -0.0, "16", object(), int]),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +42,9 @@ def lawful(settings: Settings) -> bool:
     for name, spec, default in knobs(type(settings)):
         value = getattr(settings, name)
         if isinstance(default, (bool, str)):
-            good = type(value) is type(default) and (isinstance(default, bool) or value in spec.choices)
+            good = type(value) is type(default) and (
+                isinstance(default, bool) or value in spec.choices
+            )
         else:
             good = not isinstance(value, bool) and spec.low <= value <= spec.high
             good = good and isinstance(value, int if isinstance(default, int) else (int, float))
@@ -42,7 +54,8 @@ def lawful(settings: Settings) -> bool:
 
 
 def made(kind: type[Settings], values: dict[str, object]) -> Settings | None:
-    """The settings, or None where they are refused in the proper way: any other exception is a failure."""
+    """The settings, or None where they are refused in the proper way: any other exception is a
+    failure."""
     try:
         return kind(**values)
     except SettingError:
@@ -54,11 +67,16 @@ def test_defaults_are_lawful_and_explained(kind: type[Settings]) -> None:
     assert lawful(kind())
     for _, spec, default in knobs(kind):
         assert spec.help.endswith(".")
-        assert isinstance(default, bool) or spec.choices or (spec.low is not None and spec.high is not None)
+        assert (
+            isinstance(default, bool)
+            or spec.choices
+            or (spec.low is not None and spec.high is not None)
+        )
 
 
 @pytest.mark.parametrize(
-    ("name", "spec", "default"), [pytest.param(*k, id=f"{c.__name__}.{k[0]}") for c in CLASSES for k in knobs(c)]
+    ("name", "spec", "default"),
+    [pytest.param(*k, id=f"{c.__name__}.{k[0]}") for c in CLASSES for k in knobs(c)],
 )
 def test_the_message_names_the_range(name: str, spec: object, default: object) -> None:
     kind = next(c for c in CLASSES if (name, spec, default) in knobs(c))
@@ -71,7 +89,17 @@ def test_the_message_names_the_range(name: str, spec: object, default: object) -
             kind(**{name: "no such choice"})
         assert all(choice in str(caught.value) for choice in spec.choices)
         return
-    wrong = [spec.low - 1, spec.high + 1, float("nan"), float("inf"), None, "1", 10**400, 10**5000, "x" * 10**6]
+    wrong = [
+        spec.low - 1,
+        spec.high + 1,
+        float("nan"),
+        float("inf"),
+        None,
+        "1",
+        10**400,
+        10**5000,
+        "x" * 10**6,
+    ]
     for value in [*wrong, spec.low + 0.5] if isinstance(default, int) else wrong:
         with pytest.raises(SettingError) as caught:
             kind(**{name: value})
@@ -83,9 +111,13 @@ def test_the_message_names_the_range(name: str, spec: object, default: object) -
 
 @pytest.mark.parametrize("kind", CLASSES)
 @given(st.data())
-def test_hostile_values_never_make_settings_out_of_range(kind: type[Settings], data: st.DataObject) -> None:
+def test_hostile_values_never_make_settings_out_of_range(
+    kind: type[Settings], data: st.DataObject
+) -> None:
     names = [name for name, _, _ in knobs(kind)]
-    values = data.draw(st.dictionaries(st.sampled_from(names), HOSTILE, max_size=3)) if names else {}
+    values = (
+        data.draw(st.dictionaries(st.sampled_from(names), HOSTILE, max_size=3)) if names else {}
+    )
     settings = made(kind, values)
     assert settings is None or lawful(settings)
 
@@ -93,7 +125,9 @@ def test_hostile_values_never_make_settings_out_of_range(kind: type[Settings], d
 @given(HOSTILE, HOSTILE, HOSTILE, HOSTILE)
 @example(10**400, 0.5, True, "a")
 @example(3, float("nan"), True, "a")
-def test_a_knob_of_each_kind_is_checked(whole: object, part: object, on: object, word: object) -> None:
+def test_a_knob_of_each_kind_is_checked(
+    whole: object, part: object, on: object, word: object
+) -> None:
     for values in ({"whole": whole}, {"part": part}, {"on": on}, {"word": word}):
         settings = made(Some, values)
         assert settings is None or lawful(settings)
@@ -112,4 +146,9 @@ def test_settings_are_frozen_and_comparable() -> None:
 
 
 def test_both_ends_of_a_range_are_allowed() -> None:
-    assert (Some(whole=1).whole, Some(whole=5).whole, Some(part=0).part, Some(part=1).part) == (1, 5, 0, 1)
+    assert (Some(whole=1).whole, Some(whole=5).whole, Some(part=0).part, Some(part=1).part) == (
+        1,
+        5,
+        0,
+        1,
+    )

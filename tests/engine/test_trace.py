@@ -24,10 +24,29 @@ from engine.trace import MAX_BYTES, VERSION, Trace, TraceError
 from tests.toy import Toy
 
 HOSTILE = st.one_of(
-    st.none(), st.booleans(), st.integers(), st.floats(), st.text(max_size=30), st.lists(st.integers(), max_size=4),
+    st.none(),
+    st.booleans(),
+    st.integers(),
+    st.floats(),
+    st.text(max_size=30),
+    st.lists(st.integers(), max_size=4),
     st.dictionaries(st.text(max_size=5), st.integers(), max_size=3),
-    st.sampled_from([10**400, -1, 2**31, 2**63, 1e308, float("nan"), float("inf"), [[[]]] * 3, "9" * 5000, "\ud800", "AAAA"]),
-)  # fmt: skip
+    st.sampled_from(
+        [
+            10**400,
+            -1,
+            2**31,
+            2**63,
+            1e308,
+            float("nan"),
+            float("inf"),
+            [[[]]] * 3,
+            "9" * 5000,
+            "\ud800",
+            "AAAA",
+        ]
+    ),
+)
 
 
 def raced(names: list[str], *, forced: bool = False, stop: int | None = None) -> Trace:
@@ -135,8 +154,14 @@ DAMAGED = [
     (lambda: changed(("header", "lanes"), []), "lanes"),
     (lambda: changed(("header", "lanes"), data()["header"]["lanes"] * (MAX_LANES + 1)), "lanes"),
     (lambda: changed(("header", "lanes", 0, "decoder"), "jet"), "not known here: 'jet'"),
-    (lambda: changed(("header", "lanes", 2, "settings", "K"), 1000), "K is a whole number from 1 to 8"),
-    (lambda: changed(("header", "lanes", 2, "settings", "no_such"), 1), "settings of the lane sjd-pac"),
+    (
+        lambda: changed(("header", "lanes", 2, "settings", "K"), 1000),
+        "K is a whole number from 1 to 8",
+    ),
+    (
+        lambda: changed(("header", "lanes", 2, "settings", "no_such"), 1),
+        "settings of the lane sjd-pac",
+    ),
     (lambda: changed(("header", "sampling", "temperature"), 0), "temperature"),
     (lambda: changed(("header", "forced_ids"), [-1] * 10), "layout"),
     (lambda: changed(("lanes",), data()["lanes"][:2]), "events|lanes|damaged"),
@@ -186,7 +211,7 @@ DAMAGED = [
     (lambda: column(("lanes", 1, "refusal_draft"), "<i4", put(0, -1)), "vocabulary"),
     (lambda: column(("lanes", 2, "siblings"), "<u1", put(0, 200)), "siblings do not add up"),
     (lambda: column(("lanes", 2, "sibling_uniform"), "<f4", put(0, -1)), "probability"),
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize(("damage", "message"), DAMAGED)
@@ -196,7 +221,22 @@ def test_a_damaged_trace_is_refused_in_words(damage: Any, message: str) -> None:
     assert len(str(caught.value)) < 400
 
 
-@pytest.mark.parametrize("text", ["", "{", "null", "[]", "7", '"text"', "[" * 100_000, "NaN", "{}", b"\xff\xfe\x00", b"\x80\x04"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "{",
+        "null",
+        "[]",
+        "7",
+        '"text"',
+        "[" * 100_000,
+        "NaN",
+        "{}",
+        b"\xff\xfe\x00",
+        b"\x80\x04",
+    ],
+)
 def test_what_is_no_trace_is_refused_in_words(text: str | bytes) -> None:
     with pytest.raises(TraceError, match="not a trace"):
         Trace.loads(text)
@@ -220,7 +260,11 @@ def test_nothing_is_unpickled(monkeypatch: pytest.MonkeyPatch) -> None:
     evil = b"cos\ngetlogin\n(tR."
     pickle.loads(evil)
     assert ran == [True], "it would run if it were unpickled"
-    for text in (evil, evil.decode("latin1"), json.dumps(changed(("lanes", 0, "nfe"), base64.b64encode(evil).decode()))):
+    for text in (
+        evil,
+        evil.decode("latin1"),
+        json.dumps(changed(("lanes", 0, "nfe"), base64.b64encode(evil).decode())),
+    ):
         with pytest.raises(TraceError):
             Trace.loads(text)
     npy = b"\x93NUMPY\x01\x00v\x00{'descr': '|O', 'fortran_order': False, 'shape': (1,), }" + evil
@@ -240,7 +284,13 @@ def survives(text: str | bytes) -> None:
 
 
 def paths(value: Any, at: tuple[str | int, ...] = ()) -> list[tuple[str | int, ...]]:
-    inside = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    inside = (
+        value.items()
+        if isinstance(value, dict)
+        else enumerate(value)
+        if isinstance(value, list)
+        else ()
+    )
     return [at] * bool(at) + [path for key, child in inside for path in paths(child, (*at, key))]
 
 

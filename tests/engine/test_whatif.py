@@ -40,7 +40,9 @@ LINE = np.array([[2.0], [0.0], [1.0], [3.0], [4.0]], "<f4")
 P, Q = [0.30, 0.25, 0.20, 0.15, 0.10], [0.05, 0.60, 0.20, 0.10, 0.05]
 
 
-def refusal(p: list[float], q: list[float], draft: int, uniform: float, tokens: list[int] | None = None) -> Refusal:
+def refusal(
+    p: list[float], q: list[float], draft: int, uniform: float, tokens: list[int] | None = None
+) -> Refusal:
     ids = tokens if tokens is not None else list(range(len(p)))
     kept = [np.array(law, "<f4")[ids].tobytes() for law in (p, q)]
     return Refusal(0, draft, uniform, np.array(ids, "<u2").tobytes(), *kept)
@@ -49,19 +51,31 @@ def refusal(p: list[float], q: list[float], draft: int, uniform: float, tokens: 
 def refused(*refusals: Refusal, codebook: np.ndarray = LINE) -> Trace:
     """A trace of one lane with a step for each refusal."""
     codes = len(codebook)
-    header = Header("a prompt", 1, "toy", (1, 8), codes, (-1,) * 8, Sampling(), (Lane("sjd"),), "here")
+    header = Header(
+        "a prompt", 1, "toy", (1, 8), codes, (-1,) * 8, Sampling(), (Lane("sjd"),), "here"
+    )
     frames = []
     for i, entry in enumerate(refusals):
-        position = Position(i, entry.draft, 0, Status.RESAMPLED, 0.5, 0.5, 0.5, 0.1, uniform=entry.uniform)
-        frames.append(Frame(0, LaneState.RACING, Step(i + 1, i, i + 1, (position,), Seconds(), refusal=entry)))
+        position = Position(
+            i, entry.draft, 0, Status.RESAMPLED, 0.5, 0.5, 0.5, 0.1, uniform=entry.uniform
+        )
+        frames.append(
+            Frame(0, LaneState.RACING, Step(i + 1, i, i + 1, (position,), Seconds(), refusal=entry))
+        )
     return Trace(header, tuple(frames), codebook.tobytes())
 
 
 @functools.cache
 def raced() -> Trace:
     model = Toy((6, 6), 20)
-    lanes = [Lane("ar"), Lane("sjd"), Lane("gsd", GSDSettings(G=4, delta=0.1, d=1.0)), Lane("lantern", LanternSettings(k=6)),
-             Lane("sjd-pac"), Lane("jacobi")]  # fmt: skip
+    lanes = [
+        Lane("ar"),
+        Lane("sjd"),
+        Lane("gsd", GSDSettings(G=4, delta=0.1, d=1.0)),
+        Lane("lantern", LanternSettings(k=6)),
+        Lane("sjd-pac"),
+        Lane("jacobi"),
+    ]
     race = Race(model, lanes, "a prompt", 5)
     return Trace.of(race, list(race))
 
@@ -101,13 +115,17 @@ def test_lantern_judges_by_what_the_neighbours_lend(changes: dict, acceptance: f
 )
 def test_gsd_judges_by_the_groups_masses(G: int, order: str, acceptance: float) -> None:
     p, q = [0.1, 0.2, 0.3, 0.4], [0.4, 0.3, 0.2, 0.1]
-    trace = refused(*(refusal(p, q, 0, acceptance + side) for side in (-0.01, 0.01)), codebook=LINE[:4])
-    assert judge_again(trace, 0, "gsd", GSDSettings(G=G, order=order, delta=1.0, d=10.0)) == Tally(2, 1)
+    trace = refused(
+        *(refusal(p, q, 0, acceptance + side) for side in (-0.01, 0.01)), codebook=LINE[:4]
+    )
+    assert judge_again(trace, 0, "gsd", GSDSettings(G=G, order=order, delta=1.0, d=10.0)) == Tally(
+        2, 1
+    )
 
 
 def test_gsd_leaves_out_codes_that_look_different() -> None:
-    """Draft 0 with its one neighbour in rank, 1: together 0.3 / 0.7, alone 0.1 / 0.4; they lie 4 apart, squared, in units in
-    which an average pair is half a unit apart."""
+    """Draft 0 with its one neighbour in rank, 1: together 0.3 / 0.7, alone 0.1 / 0.4; they lie 4
+    apart, squared, in units in which an average pair is half a unit apart."""
     p, q = [0.1, 0.2, 0.3, 0.4], [0.4, 0.3, 0.2, 0.1]
     trace = refused(refusal(p, q, 0, 0.3), codebook=LINE[:4])
     apart = 4 / (4 * float(LINE[:4].var()))
@@ -117,10 +135,12 @@ def test_gsd_leaves_out_codes_that_look_different() -> None:
 
 
 def test_what_a_law_leaves_out_is_spread_over_the_other_tokens() -> None:
-    """Draft 1 borrows from 2, of which the record says nothing: the missing 0.4 of p are 0.2 for each of two tokens."""
+    """Draft 1 borrows from 2, of which the record says nothing: the missing 0.4 of p are 0.2 for
+    each of two tokens."""
     p = [0.30, 0.20, 0.20, 0.10, 0.20]
     trace = refused(*(refusal(p, Q, 1, uniform, [0, 1, 3]) for uniform in (0.65, 0.68)))
-    assert judge_again(trace, 0, "lantern", LanternSettings(k=2, delta=0.25)) == Tally(2, 1)  # (0.20 + 0.20) / 0.60
+    # (0.20 + 0.20) / 0.60
+    assert judge_again(trace, 0, "lantern", LanternSettings(k=2, delta=0.25)) == Tally(2, 1)
 
 
 def test_the_settings_a_lane_raced_with_change_nothing() -> None:
@@ -132,16 +152,24 @@ def test_the_settings_a_lane_raced_with_change_nothing() -> None:
 
 @pytest.mark.parametrize("name", ["sjd", "sjd-pac"])
 @pytest.mark.parametrize(
-    ("rule", "lossless"), [("gsd", GSDSettings(G=1)), ("lantern", LanternSettings(delta=0.0)), ("lantern", LanternSettings(k=1))]
+    ("rule", "lossless"),
+    [
+        ("gsd", GSDSettings(G=1)),
+        ("lantern", LanternSettings(delta=0.0)),
+        ("lantern", LanternSettings(k=1)),
+    ],
 )
-def test_without_its_slack_a_rule_is_the_lossless_one(name: str, rule: str, lossless: GSDSettings | LanternSettings) -> None:
+def test_without_its_slack_a_rule_is_the_lossless_one(
+    name: str, rule: str, lossless: GSDSettings | LanternSettings
+) -> None:
     tally = judge_again(raced(), lane(name), rule, lossless)
     assert tally.refusals >= 5
     assert tally.accepted == 0
 
 
 @pytest.mark.parametrize(
-    ("rule", "relaxed"), [("gsd", GSDSettings(delta=1.0, d=10.0)), ("lantern", LanternSettings(k=20, delta=0.5))]
+    ("rule", "relaxed"),
+    [("gsd", GSDSettings(delta=1.0, d=10.0)), ("lantern", LanternSettings(k=20, delta=0.5))],
 )
 def test_a_relaxed_rule_would_have_accepted_what_a_lossless_lane_refused(
     rule: str, relaxed: GSDSettings | LanternSettings
@@ -153,7 +181,8 @@ def test_a_relaxed_rule_would_have_accepted_what_a_lossless_lane_refused(
 @given(st.integers(1, 20), st.floats(0, 1), st.floats(0, 1))
 def test_more_to_borrow_never_lowers_the_count(k: int, one: float, other: float) -> None:
     low, high = (
-        judge_again(raced(), lane("sjd"), "lantern", LanternSettings(k=k, delta=x)).accepted for x in sorted((one, other))
+        judge_again(raced(), lane("sjd"), "lantern", LanternSettings(k=k, delta=x)).accepted
+        for x in sorted((one, other))
     )
     assert low <= high
 
@@ -168,22 +197,32 @@ def test_no_more_is_accepted_than_was_refused(settings: GSDSettings | LanternSet
 
 def test_every_first_refusal_is_judged() -> None:
     steps = raced().steps(lane("sjd"))
-    resampled = [step.committed[-1] for step in steps if step.committed[-1].status is Status.RESAMPLED]
+    resampled = [
+        step.committed[-1] for step in steps if step.committed[-1].status is Status.RESAMPLED
+    ]
     assert judge_again(raced(), lane("sjd"), "gsd", GSDSettings()).refusals == len(resampled)
 
 
-def test_many_refusals_of_a_large_vocabulary_are_judged_as_one_by_one(monkeypatch: pytest.MonkeyPatch) -> None:
-    whole = [judge_again(raced(), lane("sjd"), rule, settings)
-             for rule, settings in (("gsd", GSDSettings()), ("lantern", LanternSettings(delta=0.4)))]  # fmt: skip
+def test_many_refusals_of_a_large_vocabulary_are_judged_as_one_by_one(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    whole = [
+        judge_again(raced(), lane("sjd"), rule, settings)
+        for rule, settings in (("gsd", GSDSettings()), ("lantern", LanternSettings(delta=0.4)))
+    ]
     monkeypatch.setattr("engine.whatif.BLOCK", 3 * 20)
-    assert whole == [judge_again(raced(), lane("sjd"), rule, settings)
-                     for rule, settings in (("gsd", GSDSettings()), ("lantern", LanternSettings(delta=0.4)))]  # fmt: skip
+    assert whole == [
+        judge_again(raced(), lane("sjd"), rule, settings)
+        for rule, settings in (("gsd", GSDSettings()), ("lantern", LanternSettings(delta=0.4)))
+    ]
 
 
 def test_a_trace_that_was_written_and_read_is_judged_alike() -> None:
     again = Trace.loads(raced().dumps())
     for rule, settings in (("gsd", GSDSettings(G=6)), ("lantern", LanternSettings(delta=0.3))):
-        assert judge_again(again, lane("sjd"), rule, settings) == judge_again(raced(), lane("sjd"), rule, settings)
+        assert judge_again(again, lane("sjd"), rule, settings) == judge_again(
+            raced(), lane("sjd"), rule, settings
+        )
 
 
 @pytest.mark.parametrize("name", ["ar", "jacobi"])
@@ -211,17 +250,29 @@ def test_the_sentence_says_that_later_steps_would_have_differed() -> None:
 
 @pytest.mark.parametrize(
     ("lane", "rule", "settings"),
-    [(0, "sjd", SJD.Settings()), (0, "gsd", LanternSettings()), (0, "lantern", GSDSettings()), (9, "gsd", GSDSettings()),
-     (-1, "gsd", GSDSettings())],
-)  # fmt: skip
+    [
+        (0, "sjd", SJD.Settings()),
+        (0, "gsd", LanternSettings()),
+        (0, "lantern", GSDSettings()),
+        (9, "gsd", GSDSettings()),
+        (-1, "gsd", GSDSettings()),
+    ],
+)
 def test_what_cannot_be_judged_is_refused(lane: int, rule: str, settings: Settings) -> None:
     with pytest.raises(SettingError):
         judge_again(raced(), lane, rule, settings)
 
 
-def test_a_trace_beyond_any_picture_is_refused_before_it_costs_anything(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_trace_beyond_any_picture_is_refused_before_it_costs_anything(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     with pytest.raises(SettingError, match="too large"):
-        judge_again(refused(refusal(P, Q, 1, 0.5), codebook=np.zeros((5, 513), "<f4")), 0, "gsd", GSDSettings())
+        judge_again(
+            refused(refusal(P, Q, 1, 0.5), codebook=np.zeros((5, 513), "<f4")),
+            0,
+            "gsd",
+            GSDSettings(),
+        )
     monkeypatch.setattr("engine.whatif.MOST_ENTRIES", 2 * 5)
     judge_again(refused(*[refusal(P, Q, 1, 0.5)] * 2), 0, "gsd", GSDSettings())
     with pytest.raises(SettingError, match="too large"):

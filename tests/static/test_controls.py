@@ -17,7 +17,8 @@ def lane(name: str, *micros: int, state: str = "finished") -> Wire:
     return wire
 
 
-SLOW, QUICK = lane("ar", 40, 40, 40, 40), lane("sjd", 70, 70)  # at 40, 80, 120, 160; and at 70, 140 microseconds
+# at 40, 80, 120, 160; and at 70, 140 microseconds
+SLOW, QUICK = lane("ar", 40, 40, 40, 40), lane("sjd", 70, 70)
 AGAIN = """
     const race = decodeRace(shot, null);
     race.lanes.forEach((lane) => Object.assign(lane, { seconds: clockOf(lane, "seconds"), passes: clockOf(lane, "passes") }));
@@ -73,10 +74,17 @@ def test_other_clock_shows_the_same_instant_of_the_lane_in_question(t, cell, pas
 
 
 def test_arrows_stay_on_the_grid() -> None:
-    code = "return cells.map((cell) => Object.values(MOVES).map((move) => neighbour({ lane: 1, cell }, move, [2, 3]).cell));"
+    code = (
+        "return cells.map((cell) => Object.values(MOVES).map((move) => neighbour({ lane: 1, cell },"
+        " move, [2, 3]).cell));"
+    )
     # Left, right, up, down of the first cell, of one in the middle, and of the last.
     assert node(code, cells=[0, 4, 5]) == [[0, 1, 0, 3], [3, 5, 1, 4], [4, 5, 2, 5]]
-    assert node("return neighbour({ lane: 1, cell: 0 }, [0, 1], [2, 3]);") == {"lane": 1, "cell": 1, "pinned": True}
+    assert node("return neighbour({ lane: 1, cell: 0 }, [0, 1], [2, 3]);") == {
+        "lane": 1,
+        "cell": 1,
+        "pinned": True,
+    }
 
 
 def test_keys_typed_into_a_field_are_not_the_boards() -> None:

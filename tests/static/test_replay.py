@@ -1,5 +1,5 @@
-"""Replay equals live: what the page draws after each step is the same whether the wire has come so far or as a whole, and is what
-the decoders left."""
+"""Replay equals live: what the page draws after each step is the same whether the wire has come so
+far or as a whole, and is what the decoders left."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ from tests.static.driving import node
 from tests.visualize.races import pixels, run
 from visualize.board import Board, token_hash
 
-# The hashes of every lane after every one of its steps, from a wire received snapshot by snapshot, and from the last alone.
+# The hashes of every lane after every one of its steps, from a wire received snapshot by snapshot,
+# and from the last alone.
 CODE = """
     const drawn = (lane, k) => hashesOf(lane, laneAt(lane, k));
     const live = shots[0].lanes.map(() => []);
@@ -41,7 +42,8 @@ def snapshots(header: Header, frames: list[Frame], every: int) -> list[dict[str,
 
 
 def left(header: Header, frames: list[Frame], lane: int) -> list[list[str]]:
-    """The hashes of a lane's tokens and statuses after each of its steps, from the records themselves."""
+    """The hashes of a lane's tokens and statuses after each of its steps, from the records
+    themselves."""
     free = [token < 0 for token in header.forced_ids]
     committed: list[Any] = []
     out = [[token_hash([]), token_hash([])]]
@@ -49,7 +51,9 @@ def left(header: Header, frames: list[Frame], lane: int) -> list[list[str]]:
         if frame.lane == lane and frame.step:
             committed += [p for p in frame.step.committed if free[p.position]]
             shown = committed + [p for p in frame.step.window if free[p.position]]
-            out.append([token_hash([p.token for p in shown]), token_hash([int(p.status) for p in shown])])
+            out.append(
+                [token_hash([p.token for p in shown]), token_hash([int(p.status) for p in shown])]
+            )
     return out
 
 
@@ -60,4 +64,5 @@ def test_replay_equals_live_at_every_step(forced, every) -> None:
     live, replayed = node(CODE, shots=snapshots(header, frames, every))
     assert live == replayed
     assert live == [left(header, frames, i) for i in range(len(header.lanes))]
-    assert all(len({tokens for tokens, _ in lane}) > 3 for lane in live)  # there was something to tell apart
+    # there was something to tell apart
+    assert all(len({tokens for tokens, _ in lane}) > 3 for lane in live)

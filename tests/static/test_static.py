@@ -17,13 +17,20 @@ from visualize.swatches import COLUMNS, SIDE
 
 
 def test_scales_are_those_of_the_library() -> None:
-    scales = {"viridis": sequential.Viridis, "cividis": sequential.Cividis, "magma": sequential.Magma}
+    scales = {
+        "viridis": sequential.Viridis,
+        "cividis": sequential.Cividis,
+        "magma": sequential.Magma,
+    }
     assert node("return SCALES;") == scales
 
 
 @pytest.mark.parametrize("scale", ["viridis", "cividis", "magma"])
 def test_colours_run_from_dark_to_light(scale) -> None:
-    colours = node("return [-1, 0, 0.2, 0.4, 0.6, 0.8, 1, 2].map((share) => colourOf(scale, share));", scale=scale)
+    colours = node(
+        "return [-1, 0, 0.2, 0.4, 0.6, 0.8, 1, 2].map((share) => colourOf(scale, share));",
+        scale=scale,
+    )
     assert colours[0] == colours[1]
     assert colours[-1] == colours[-2]
     lightness = [0.2126 * r + 0.7152 * g + 0.0722 * b for r, g, b in colours[1:-1]]
@@ -37,7 +44,9 @@ def test_layers_are_pythons() -> None:
 def test_statuses_stand_in_the_engines_order_each_with_a_shape_and_a_colour_of_its_own() -> None:
     statuses = node("return STATUSES;")
     assert [status["name"] for status in statuses] == [status.name.lower() for status in Status]
-    assert [(status["shape"], status["colour"]) for status in statuses] == [MARKS[status] for status in Status]
+    assert [(status["shape"], status["colour"]) for status in statuses] == [
+        MARKS[status] for status in Status
+    ]
     for what in ("shape", "colour"):
         assert len({status[what] for status in statuses}) == len(Status)
     assert set(node("return Object.keys(SHAPES);")) == {status["shape"] for status in statuses}
@@ -67,8 +76,12 @@ def test_legends_of_counts_name_integers_from_the_least_to_the_greatest() -> Non
 
 
 def test_the_pasted_text_is_one_script_that_parses() -> None:
-    code = f"new Function('element', 'props', 'watch', {json.dumps(script())}); console.log('parsed')"
-    done = subprocess.run(["node", "-e", code], capture_output=True, text=True, timeout=60, check=False)
+    code = (
+        f"new Function('element', 'props', 'watch', {json.dumps(script())}); console.log('parsed')"
+    )
+    done = subprocess.run(
+        ["node", "-e", code], capture_output=True, text=True, timeout=60, check=False
+    )
     assert done.stdout.strip() == "parsed", done.stderr
 
 

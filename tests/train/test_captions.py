@@ -1,4 +1,5 @@
-"""The caption tokenizer reads every wording, gives names a token each, and takes any text at all."""
+"""The caption tokenizer reads every wording, gives names a token each, and takes any text at
+all."""
 
 import json
 
@@ -21,7 +22,19 @@ def ids(tokenizer: Tokenizer, text: str) -> list[int]:
 
 @pytest.mark.parametrize(
     "text",
-    ["", " ", "a" * 100_000, "\x00\x01\u202e", "🍎 on 🌊", "<pad><pad>", "{{prompt}}", "<script>", "苹果", "\ufffd", "é" * 40],
+    [
+        "",
+        " ",
+        "a" * 100_000,
+        "\x00\x01\u202e",
+        "🍎 on 🌊",
+        "<pad><pad>",
+        "{{prompt}}",
+        "<script>",
+        "苹果",
+        "\ufffd",
+        "é" * 40,
+    ],
 )
 def test_hostile_text(tokenizer: Tokenizer, text: str) -> None:
     encoded = tokenizer.encode(text).ids

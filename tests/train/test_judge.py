@@ -14,7 +14,10 @@ def test_judges_know_real_scenes_and_nothing_else() -> None:
     rng = np.random.default_rng(0)
     judge = GroundJudge.learn(scenes=20)
     assert np.mean([is_nearest(picture, what, rng) for what, picture in scenes]) >= 0.97
-    assert np.mean([judge.ground(picture, what.place) == what.ground for what, picture in scenes]) >= 0.95
+    assert (
+        np.mean([judge.ground(picture, what.place) == what.ground for what, picture in scenes])
+        >= 0.95
+    )
     shuffled = [(what, scenes[i - 1][1]) for i, (what, _) in enumerate(scenes)]
     assert np.mean([is_nearest(picture, what, rng) for what, picture in shuffled]) <= 0.1
 

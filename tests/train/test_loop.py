@@ -1,4 +1,6 @@
-"""The loop goes on where it stopped, and its schedule ends low."""
+"""The loop goes on where it stopped, and its learning rate falls when asked to."""
+
+import signal
 
 import torch
 from torch import nn
@@ -8,32 +10,66 @@ from train.loop import rate, train
 
 def test_rate_warms_up_holds_and_falls() -> None:
     assert rate(0, 0) < 0.02
-    assert rate(0.2, 1000) == 1
-    assert 0.01 < rate(1, 1000) < 0.03
+    assert rate(1000, 0) == rate(10**6, 0) == 1
+    assert 0.01 < rate(1000, 1) < 0.03
+
+
+def run(folder, minutes: float, fall: float = 0.0, saves: list | None = None, stop_at: int = -1):
+    """A linear layer's training: its module, the steps that ran, and how far the rate had fallen in
+    each."""
+    torch.manual_seed(0)
+    module, steps = nn.Linear(2, 1), []
+    optimizer = torch.optim.AdamW(module.parameters(), lr=0.01)
+
+    def loss_of(step: int, fallen: float):
+        steps.append((step, fallen))
+        if step == stop_at:
+            signal.raise_signal(signal.SIGTERM)
+        return module(torch.ones(1, 2)).square().mean(), {"loss": 1.0}
+
+    done = saves if saves is not None else []
+    train(
+        "toy",
+        module,
+        [optimizer],
+        loss_of,
+        minutes=minutes,
+        fall=fall,
+        folder=folder,
+        save=lambda: done.append(len(steps)),
+    )
+    return module, steps
 
 
 def test_resumes_and_extends(tmp_path) -> None:
-    saves = []
-
-    def run(minutes: float) -> tuple[nn.Module, list[int]]:
-        torch.manual_seed(0)
-        module, steps = nn.Linear(2, 1), []
-        optimizer = torch.optim.AdamW(module.parameters(), lr=0.01)
-
-        def loss_of(step: int, progress: float):
-            steps.append(step)
-            assert 0 <= progress < 1
-            return module(torch.ones(1, 2)).square().mean(), {"loss": 1.0}
-
-        train("toy", module, [optimizer], loss_of, minutes=minutes, folder=tmp_path, save=lambda: saves.append(1))
-        return module, steps
-
-    first, steps = run(0.004)
-    assert steps[0] == 0
-    assert steps == list(range(len(steps)))
-    second, none = run(0.004)
+    saves: list[int] = []
+    first, steps = run(tmp_path, 0.004, saves=saves)
+    assert [step for step, _ in steps] == list(range(len(steps)))
+    assert {fallen for _, fallen in steps} == {0.0}
+    second, none = run(tmp_path, 0.004, saves=saves)
     assert none == []
     assert torch.equal(first.weight, second.weight)
-    _, more = run(0.008)
-    assert more[0] == len(steps)
+    _, more = run(tmp_path, 0.008, saves=saves)
+    assert more[0] == (len(steps), 0.0)
     assert len(saves) == 3
+
+
+def test_falls_when_asked_and_the_held_run_goes_on_after_it(tmp_path) -> None:
+    held, steps = run(tmp_path, 0.004)
+    _, falling = run(tmp_path, 0, fall=0.004)
+    shares = [fallen for _, fallen in falling]
+    assert falling[0] == (len(steps), 0.0)
+    assert shares == sorted(shares)
+    assert 0.5 < shares[-1] < 1
+    resumed, none = run(tmp_path, 0.004)
+    assert none == []
+    assert torch.equal(held.weight, resumed.weight)
+
+
+def test_a_termination_signal_leaves_a_checkpoint(tmp_path) -> None:
+    saves: list[int] = []
+    _, steps = run(tmp_path, 60, saves=saves, stop_at=5)
+    assert len(steps) == 6
+    assert saves == [6]
+    _, more = run(tmp_path, 60, stop_at=8)
+    assert more[0][0] == 6

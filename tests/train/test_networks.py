@@ -1,12 +1,24 @@
-"""The embedded networks: shapes, windows equal to one-shot passes, and weights that survive the disk."""
+"""The embedded networks: shapes, windows equal to one-shot passes, and weights that survive the
+disk."""
 
 import pytest
 import torch
 from transformers import DynamicCache
 
-from engine.models.embedded_networks import EmbeddedDrafter, EmbeddedTarget, EmbeddedVQ, VQConfig, target_config
+from engine.models.embedded_networks import (
+    EmbeddedDrafter,
+    EmbeddedTarget,
+    EmbeddedVQ,
+    VQConfig,
+    target_config,
+)
 
-SMALL = {"hidden_size": 32, "intermediate_size": 48, "num_hidden_layers": 2, "num_attention_heads": 2}
+SMALL = {
+    "hidden_size": 32,
+    "intermediate_size": 48,
+    "num_hidden_layers": 2,
+    "num_attention_heads": 2,
+}
 
 
 @pytest.fixture(scope="module")
@@ -22,9 +34,11 @@ def drafter(target: EmbeddedTarget) -> EmbeddedDrafter:
 
 
 def embedded(target: EmbeddedTarget, length: int = 256) -> torch.Tensor:
-    codes = torch.randint(0, 1024, (2, length), generator=torch.Generator().manual_seed(3))
+    codes = torch.randint(0, 2048, (2, length), generator=torch.Generator().manual_seed(3))
     captions = torch.randint(0, 50, (2, 16), generator=torch.Generator().manual_seed(4))
-    return torch.cat([target.embed_caption(captions), target.embed_codes(codes, torch.arange(length))], 1)
+    return torch.cat(
+        [target.embed_caption(captions), target.embed_codes(codes, torch.arange(length))], 1
+    )
 
 
 def test_vq_shapes() -> None:
@@ -39,7 +53,7 @@ def test_vq_shapes() -> None:
 def test_vq_pixels_ignore_distant_codes() -> None:
     """The first rows' pixels do not change when tokens far below them arrive."""
     vq = EmbeddedVQ(VQConfig()).eval()
-    codes = torch.randint(0, 1024, (1, 16, 16))
+    codes = torch.randint(0, 2048, (1, 16, 16))
     with torch.no_grad():
         before = vq.decode(codes)
         codes[:, 15:] = 0
@@ -49,21 +63,24 @@ def test_vq_pixels_ignore_distant_codes() -> None:
 
 @torch.no_grad()
 def test_target_rows_and_cache(target: EmbeddedTarget) -> None:
-    """Rows decoded one window at a time equal the one-shot pass, from whatever position the codes are embedded."""
+    """Rows decoded one window at a time equal the one-shot pass, from whatever position the codes
+    are embedded."""
     x = embedded(target)
     assert x.shape == (2, 273, 32)
     whole = target.lm_head(target.model(inputs_embeds=x, use_cache=False).last_hidden_state)
-    assert whole.shape == (2, 273, 1024)
+    assert whole.shape == (2, 273, 2048)
     cache, parts = DynamicCache(config=target.config), []
     for start, end in ((0, 17), (17, 18), (18, 50)):
         slots = torch.arange(start, end)[None]
-        out = target.model(inputs_embeds=x[:, start:end], position_ids=slots, past_key_values=cache, use_cache=True)
+        out = target.model(
+            inputs_embeds=x[:, start:end], position_ids=slots, past_key_values=cache, use_cache=True
+        )
         parts.append(target.lm_head(out.last_hidden_state))
     torch.testing.assert_close(torch.cat(parts, 1), whole[:, :50], atol=1e-4, rtol=1e-3)
 
 
 def test_embed_codes_takes_positions_per_row(target: EmbeddedTarget) -> None:
-    codes, positions = torch.randint(0, 1024, (2, 5)), torch.arange(3, 8)
+    codes, positions = torch.randint(0, 2048, (2, 5)), torch.arange(3, 8)
     both = target.embed_codes(codes, positions.expand(2, 5))
     torch.testing.assert_close(target.embed_codes(codes, positions), both)
 
@@ -82,7 +99,9 @@ def test_drafter_window_equals_one_shot(target: EmbeddedTarget, drafter: Embedde
 
 
 @torch.no_grad()
-def test_weights_survive_the_disk(target: EmbeddedTarget, drafter: EmbeddedDrafter, tmp_path) -> None:
+def test_weights_survive_the_disk(
+    target: EmbeddedTarget, drafter: EmbeddedDrafter, tmp_path
+) -> None:
     from train.target import save_half
 
     x = embedded(target, 30)

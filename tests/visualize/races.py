@@ -1,4 +1,5 @@
-"""Races for tests of what draws them: real ones over the toy model, hand-made steps, and long ones made up at a chosen size."""
+"""Races for tests of what draws them: real ones over the toy model, hand-made steps, and long ones
+made up at a chosen size."""
 
 from __future__ import annotations
 
@@ -13,23 +14,31 @@ from engine.trace import Header, Trace
 from tests.toy import Toy
 
 FIVE = ("ar", "sjd", "gsd", "lantern", "sjd-pac")
-WINDOWS = {"ar": 1, "sjd": 16, "gsd": 16, "lantern": 6, "sjd-pac": 64}  # positions touched, at the papers' settings
-PER_STEP = {"ar": 1.0, "sjd": 2.5, "gsd": 3.2, "lantern": 2.5, "sjd-pac": 5.5}  # tokens committed, much as measured
+# positions touched, at the papers' settings
+WINDOWS = {"ar": 1, "sjd": 16, "gsd": 16, "lantern": 6, "sjd-pac": 64}
+# tokens committed, much as measured
+PER_STEP = {"ar": 1.0, "sjd": 2.5, "gsd": 3.2, "lantern": 2.5, "sjd-pac": 5.5}
 CODES = 16384
 
 
-def toy_race(names: Sequence[str] = FIVE, *, side: int = 8, forced: bool = False, seed: int = 7) -> Race:
+def toy_race(
+    names: Sequence[str] = FIVE, *, side: int = 8, forced: bool = False, seed: int = 7
+) -> Race:
     model = Toy((side, side), 16, forced=forced)
     return Race(model, [Lane(name) for name in names], "a prompt", seed, model.sampling)
 
 
-def run(names: Sequence[str] = FIVE, *, side: int = 8, forced: bool = False, seed: int = 7) -> tuple[Header, list[Frame]]:
+def run(
+    names: Sequence[str] = FIVE, *, side: int = 8, forced: bool = False, seed: int = 7
+) -> tuple[Header, list[Frame]]:
     """A whole race on a toy of side x side tokens."""
     race = toy_race(names, side=side, forced=forced, seed=seed)
     return Header.of(race), list(race)
 
 
-def toy_trace(names: Sequence[str] = FIVE, *, side: int = 4, forced: bool = False) -> tuple[Trace, Toy]:
+def toy_trace(
+    names: Sequence[str] = FIVE, *, side: int = 4, forced: bool = False
+) -> tuple[Trace, Toy]:
     """A whole race on a toy, and the toy."""
     race = toy_race(names, side=side, forced=forced)
     return Trace.of(race, list(race)), race.model
@@ -37,14 +46,27 @@ def toy_trace(names: Sequence[str] = FIVE, *, side: int = 4, forced: bool = Fals
 
 def pixels(tokens: np.ndarray) -> np.ndarray:
     """Tokens int [B, h, w] to patches of 8 x 8 pixels, one colour a token, uint8 [B, 8h, 8w, 3]."""
-    colours = np.stack([tokens * 37 % 256, tokens * 91 % 256, tokens * 151 % 256], -1).astype(np.uint8)
+    colours = np.stack([tokens * 37 % 256, tokens * 91 % 256, tokens * 151 % 256], -1).astype(
+        np.uint8
+    )
     return colours.repeat(8, 1).repeat(8, 2)
 
 
-def step(before: int, after: int, *, drafts: int = 0, nfe: int = 1, seconds: float = 1.0, token: int = 3) -> Step:
+def step(
+    before: int, after: int, *, drafts: int = 0, nfe: int = 1, seconds: float = 1.0, token: int = 3
+) -> Step:
     """A hand-made step: everything committed was accepted, every draft refined."""
     positions = [
-        Position(at, token, token, Status.ACCEPTED if at < after else Status.REFINED, 0.5, 0.5, 0.25, 0.75)
+        Position(
+            at,
+            token,
+            token,
+            Status.ACCEPTED if at < after else Status.REFINED,
+            0.5,
+            0.5,
+            0.25,
+            0.75,
+        )
         for at in range(before, after + drafts)
     ]
     return Step(nfe, before, after, tuple(positions), Seconds(forward=seconds))
@@ -55,12 +77,20 @@ def frame(lane: int, made: Step, length: int) -> Frame:
 
 
 def made_up(side: int) -> tuple[Header, list[list[Step]]]:
-    """The header and each lane's steps of a race of side x side tokens that no model ran, with windows and steps as large as
-    the decoders' and a record of everything at every position."""
+    """The header and each lane's steps of a race of side x side tokens that no model ran, with
+    windows and steps as large as the decoders' and a record of everything at every position."""
     cells = side * side
     header = Header(
-        "a prompt", 1, "made up", (side, side), CODES, (-1,) * cells, Sampling(), tuple(map(Lane, FIVE)), "none"
-    )  # fmt: skip
+        "a prompt",
+        1,
+        "made up",
+        (side, side),
+        CODES,
+        (-1,) * cells,
+        Sampling(),
+        tuple(map(Lane, FIVE)),
+        "none",
+    )
     return header, [list(_made_up(name, cells)) for name in FIVE]
 
 
@@ -68,7 +98,9 @@ def _made_up(name: str, cells: int) -> Iterator[Step]:
     random, standing, frontier, nfe = np.random.default_rng(len(name)), {}, 0, 0
     while frontier < cells:
         touched = range(frontier, min(cells, frontier + WINDOWS[name]))
-        after = frontier + min(len(touched), 1 if name == "ar" else int(random.geometric(1 / PER_STEP[name])))
+        after = frontier + min(
+            len(touched), 1 if name == "ar" else int(random.geometric(1 / PER_STEP[name]))
+        )
         positions = []
         for at in touched:
             token = int(random.integers(CODES))
@@ -78,12 +110,25 @@ def _made_up(name: str, cells: int) -> Iterator[Step]:
                 continue
             q = _law(random) if name == "lantern" else standing.get(at, ((token, 1.0),))
             shares = random.random(4)
-            positions.append(Position(
-                at, token, token, Status.ACCEPTED if at < after else Status.REFINED, top[0][1], q[0][1], *shares.tolist(),
-                uniform=float(random.random()), top=top, top_draft=q,
-                kin=Kin(40, tuple(range(TOP)), 0.5, 0.5) if name in ("gsd", "lantern") else None,
-                siblings=(Sibling(token, *shares.tolist()),) * (4 * (name == "sjd-pac" and at < frontier + 3)),
-            ))  # fmt: skip
+            positions.append(
+                Position(
+                    at,
+                    token,
+                    token,
+                    Status.ACCEPTED if at < after else Status.REFINED,
+                    top[0][1],
+                    q[0][1],
+                    *shares.tolist(),
+                    uniform=float(random.random()),
+                    top=top,
+                    top_draft=q,
+                    kin=Kin(40, tuple(range(TOP)), 0.5, 0.5)
+                    if name in ("gsd", "lantern")
+                    else None,
+                    siblings=(Sibling(token, *shares.tolist()),)
+                    * (4 * (name == "sjd-pac" and at < frontier + 3)),
+                )
+            )
             if name != "lantern":
                 standing[at] = top
         nfe += 1
@@ -97,19 +142,29 @@ def _law(random: np.random.Generator) -> Law:
 
 
 def photograph(side: int, patch: int) -> Callable[[np.ndarray], np.ndarray]:
-    """A `pixels` for tokens int [B, side, side] whose pictures compress much as photographs do (1/f noise), each patch a little
-    brighter or darker by its token and by its neighbours', as a convolutional decoder makes them."""
+    """A `pixels` for tokens int [B, side, side] whose pictures compress much as photographs do (1/f
+    noise), each patch a little brighter or darker by its token and by its neighbours', as a
+    convolutional decoder makes them."""
     random, size = np.random.default_rng(0), side * patch
     frequency = np.hypot(np.fft.fftfreq(size)[:, None], np.fft.rfftfreq(size)[None])
     frequency[0, 0] = np.inf
-    planes = [np.fft.irfft2(np.fft.rfft2(random.normal(size=(size, size))) / frequency, (size, size)) for _ in range(3)]
+    planes = [
+        np.fft.irfft2(np.fft.rfft2(random.normal(size=(size, size))) / frequency, (size, size))
+        for _ in range(3)
+    ]
     noise = np.stack(planes, -1)
-    noise = (128 + noise * 45 / noise.std()).clip(30, 225).astype(np.uint8).reshape(1, side, patch, side, patch, 3)
+    noise = (
+        (128 + noise * 45 / noise.std())
+        .clip(30, 225)
+        .astype(np.uint8)
+        .reshape(1, side, patch, side, patch, 3)
+    )
 
     def draw(tokens: np.ndarray) -> np.ndarray:
         shift = tokens % 23 - 11
         shift = shift + (np.roll(shift, 1, -1) + np.roll(shift, -1, -1)) // 4
-        light = shift.astype(np.uint8)[:, :, None, :, None, None]  # modulo 256: darker comes out right
+        # modulo 256: darker comes out right
+        light = shift.astype(np.uint8)[:, :, None, :, None, None]
         return (noise + light).reshape(len(tokens), size, size, 3)
 
     return draw

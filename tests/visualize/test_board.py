@@ -17,7 +17,7 @@ from engine.trace import Header, Trace
 from tests.toy import Toy
 from tests.visualize.races import frame, made_up, photograph, pixels, run, step, toy_race
 from visualize.board import NO_PICTURES, Board, replay, token_hash
-from visualize.recording import Recording, record
+from visualize.recorded_race import RecordedRace, record
 from visualize.swatches import sheet
 
 COLUMNS = ("steps", "cells", "laws", "kin", "siblings")
@@ -62,7 +62,13 @@ def test_columns_only_grow(race) -> None:
 def test_a_snapshot_names_the_race(race) -> None:
     header, frames = race
     shot = Board(header, pixels, b"image").snapshot()
-    assert (shot["seq"], shot["state"], shot["recorded"], shot["grid"], shot["codes"]) == (0, "waiting", False, [8, 8], 16)
+    assert (shot["seq"], shot["state"], shot["recorded"], shot["grid"], shot["codes"]) == (
+        0,
+        "waiting",
+        False,
+        [8, 8],
+        16,
+    )
     assert (shot["prompt"], shot["seed"], shot["model"]) == ("a prompt", 7, "toy")
     assert base64.b64decode(shot["swatches"]) == b"image"
     shots = snapshots(header, frames)
@@ -79,8 +85,12 @@ def test_a_snapshot_names_the_race(race) -> None:
 def test_finished_pictures_travel_without_loss(race) -> None:
     header, frames = race
     for i, lane in enumerate(snapshots(header, frames)[-1]["lanes"]):
-        tokens = [p.token for move in frames if move.lane == i and move.step for p in move.step.committed]
-        np.testing.assert_array_equal(picture(lane), pixels(np.array(tokens).reshape(1, *header.grid))[0])
+        tokens = [
+            p.token for move in frames if move.lane == i and move.step for p in move.step.committed
+        ]
+        np.testing.assert_array_equal(
+            picture(lane), pixels(np.array(tokens).reshape(1, *header.grid))[0]
+        )
 
 
 @pytest.mark.parametrize(("forced", "end"), [(False, None), (True, None), (False, 40)])
@@ -97,7 +107,7 @@ def test_a_recorded_race_is_what_was_seen_live(forced, end) -> None:
         board.snapshot()
     live = board.snapshot()
     assert live["state"] == ("finished" if end is None else "stopped")
-    recording = Recording.loads(record(Trace.of(running, frames), running.model).dumps())
+    recording = RecordedRace.loads(record(Trace.of(running, frames), running.model).dumps())
     again = replay(recording)
     assert again.pop("recorded")
     assert not live.pop("recorded")
@@ -106,11 +116,13 @@ def test_a_recorded_race_is_what_was_seen_live(forced, end) -> None:
 
 def test_a_race_without_pictures_says_so(race) -> None:
     header, frames = race
-    shot = replay(Recording(Trace(header, tuple(frames)), None))
+    shot = replay(RecordedRace(Trace(header, tuple(frames)), None))
     assert shot["note"] == NO_PICTURES
     assert shot["swatches"] == ""
     assert [lane["strips"] for lane in shot["lanes"]] == [[""] * 8] * 5
-    assert [lane["cells"] for lane in shot["lanes"]] == [lane["cells"] for lane in snapshots(header, frames)[-1]["lanes"]]
+    assert [lane["cells"] for lane in shot["lanes"]] == [
+        lane["cells"] for lane in snapshots(header, frames)[-1]["lanes"]
+    ]
 
 
 def test_pictures_of_all_changed_lanes_are_decoded_in_one_call() -> None:
@@ -190,7 +202,9 @@ def test_a_broken_promise_of_the_identical_image_is_reported() -> None:
         board.fold(frame(1, step(2, 4, token=token, nfe=2), 4))
         board.fold(frame(2, step(0, 4, token=9), 4))
         found = {row["lane"]: row["differs"] for row in board.snapshot()["results"]}
-        assert found == {0: None, 1: differs, 2: None}, "only who promises vanilla AR's picture is held to it"
+        assert found == {0: None, 1: differs, 2: None}, (
+            "only who promises vanilla AR's picture is held to it"
+        )
 
 
 def test_a_failed_lane_says_why_and_the_others_finish() -> None:
@@ -205,7 +219,8 @@ def test_a_failed_lane_says_why_and_the_others_finish() -> None:
 
 @pytest.mark.parametrize(("side", "patch", "most"), [(16, 8, 25_000), (48, 16, 60_000)])
 def test_five_lanes_travel_in_few_bytes_an_update(side, patch, most) -> None:
-    """Five steps of each lane an update, at the papers' settings, with everything there is to know of every position."""
+    """Five steps of each lane an update, at the papers' settings, with everything there is to know
+    of every position."""
     header, lanes = made_up(side)
     board = Board(header, photograph(side, patch))
     last, sent = board.snapshot(), []
@@ -217,8 +232,11 @@ def test_five_lanes_travel_in_few_bytes_an_update(side, patch, most) -> None:
         sent.append(len(json.dumps(diff(last, now), separators=(",", ":"))))
         last = now
     together = min(map(len, lanes)) // 5
-    print(f"{side} x {side}: {np.mean(sent) / 1000:.1f} kB an update, {np.mean(sent[:together]) / 1000:.1f} while all race, "
-          f"most {max(sent) / 1000:.0f}, {len(json.dumps(last)) / 1e6:.2f} MB in all")  # fmt: skip
+    print(
+        f"{side} x {side}: {np.mean(sent) / 1000:.1f} kB an update,"
+        f" {np.mean(sent[:together]) / 1000:.1f} while all race, most {max(sent) / 1000:.0f},"
+        f" {len(json.dumps(last)) / 1e6:.2f} MB in all"
+    )
     assert last["state"] == "finished"
     assert np.mean(sent) < most
 

@@ -10,14 +10,14 @@ from engine.records import LaneState, Status
 from tests.visualize.races import toy_trace
 from visualize.cells import GHOST, INK, INSET, PAPER, RULE, SIGNAL, Cells, atlas, mark
 from visualize.layers import COUNTS, MARKS, SCALES, Instant, LaneRecords, Layer, colours, shares
-from visualize.recording import Recording, pixels, record
+from visualize.recorded_race import RecordedRace, pixels, record
 
 GRID, SIDE = 6, 192  # of a lane: 6 x 6 cells of 32 pixels
 MIDDLES = 16 + 32 * np.arange(GRID)
 
 
 @pytest.fixture(scope="module")
-def recording() -> Recording:
+def recording() -> RecordedRace:
     return record(*toy_trace(("ar", "sjd"), side=GRID))
 
 
@@ -26,18 +26,32 @@ def lane(recording) -> LaneRecords:
     return LaneRecords(recording.trace, 1)
 
 
-def drawn(recording: Recording, lane: LaneRecords, layer: Layer, now: Instant, *, bare: bool = False) -> np.ndarray:
+def drawn(
+    recording: RecordedRace, lane: LaneRecords, layer: Layer, now: Instant, *, bare: bool = False
+) -> np.ndarray:
     pictures = recording.pictures
     swatches = None if bare else atlas(pictures.swatches, recording.trace.header.vocab_size)
     most = lane.most(layer) if layer in COUNTS else 1
-    cells = Cells(lane, recording.trace.header.grid, SIDE, layer, most, None if bare else pictures.lanes[1], swatches)
+    cells = Cells(
+        lane,
+        recording.trace.header.grid,
+        SIDE,
+        layer,
+        most,
+        None if bare else pictures.lanes[1],
+        swatches,
+    )
     assert cells.blank is bare
     return np.asarray(cells.draw(now)).astype(int)
 
 
 def midway(lane: LaneRecords) -> Instant:
     """An instant with drafts that stand, and room before and behind them."""
-    return next(now for now in map(lane.at, range(len(lane.steps))) if now.n >= 2 and now.n + 2 <= len(now.records) < GRID * GRID)
+    return next(
+        now
+        for now in map(lane.at, range(len(lane.steps)))
+        if now.n >= 2 and now.n + 2 <= len(now.records) < GRID * GRID
+    )
 
 
 def rgb(colour: str) -> np.ndarray:
@@ -54,7 +68,10 @@ def test_atlas_has_every_code_at_its_place(recording) -> None:
 
 def test_picture_is_solid_where_committed_pale_where_drafted(recording, lane) -> None:
     now = midway(lane)
-    image, final = drawn(recording, lane, Layer.PICTURE, now), pixels(recording.pictures.lanes[1]).astype(int)
+    image, final = (
+        drawn(recording, lane, Layer.PICTURE, now),
+        pixels(recording.pictures.lanes[1]).astype(int),
+    )
     tiles = atlas(recording.pictures.swatches, 16)
     for cell in range(GRID * GRID):
         middle = image[MIDDLES[cell // GRID], MIDDLES[cell % GRID]]
@@ -89,7 +106,9 @@ def test_a_colour_says_the_number(recording, lane, layer) -> None:
         else:
             np.testing.assert_array_equal(image[y, x], expected[cell])
             corner = image[y - 16 + inset + 3, x - 16 + inset - 1]
-            assert (corner == (expected[cell] if cell < now.n else rgb(PAPER))).all() or cell == now.n
+            assert (
+                corner == (expected[cell] if cell < now.n else rgb(PAPER))
+            ).all() or cell == now.n
 
 
 def test_statuses_are_told_by_shape_and_by_colour(recording, lane) -> None:
@@ -138,5 +157,7 @@ def test_marks_can_be_any_size() -> None:
 def test_a_code_without_a_swatch_is_grey(recording, lane) -> None:
     """Where the sheet has fewer codes than the lane's tokens need."""
     strange = replace(recording.pictures, lanes=(None, None))
-    cells = Cells(lane, (GRID, GRID), SIDE, Layer.PICTURE, 1, strange.lanes[1], atlas(strange.swatches, 1))
+    cells = Cells(
+        lane, (GRID, GRID), SIDE, Layer.PICTURE, 1, strange.lanes[1], atlas(strange.swatches, 1)
+    )
     assert cells.draw(lane.at(3)).getpixel((16, 16)) == tuple(rgb(RULE))

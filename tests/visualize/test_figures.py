@@ -1,4 +1,5 @@
-"""Figures: they show the measures' numbers, in stable colours on either page, and each says one true thing of its race."""
+"""Figures: they show the measures' numbers, in stable colours on either page, and each says one
+true thing of its race."""
 
 from __future__ import annotations
 
@@ -19,8 +20,27 @@ from engine.records import Frame, LaneState, Position, Seconds, Status, Step
 from engine.settings import Sampling
 from engine.trace import Header, Trace
 from tests.toy import Toy
-from visualize.figures import COLOURS, DASHES, HATCHES, HEIGHT, INK, MOST_POINTS, SPANS, SYMBOLS, Figure, figures
-from visualize.measures import acceptance, acceptance_lengths, progress, runners, sorted_top1, step_seconds, tv_by_distance
+from visualize.figures import (
+    COLOURS,
+    DASHES,
+    HATCHES,
+    HEIGHT,
+    INK,
+    MOST_POINTS,
+    SPANS,
+    SYMBOLS,
+    Figure,
+    figures,
+)
+from visualize.measures import (
+    acceptance,
+    acceptance_lengths,
+    progress,
+    runners,
+    sorted_top1,
+    step_seconds,
+    tv_by_distance,
+)
 
 NAMES = ["passes", "seconds", "lengths", "gain", "top1", "acceptance", "time", "distance"]
 PAGES = ("#ffffff", "#16181d")
@@ -44,30 +64,67 @@ def drawn() -> dict[str, Figure]:
     return {figure.name: figure for figure in figures(raced())}
 
 
-def made(lanes: dict[str, list[Step]], *, length: int, rows: int = 1, state: LaneState = LaneState.FINISHED) -> Trace:
+def made(
+    lanes: dict[str, list[Step]],
+    *,
+    length: int,
+    rows: int = 1,
+    state: LaneState = LaneState.FINISHED,
+) -> Trace:
     """A trace of hand-made lanes, all of which end in a state."""
-    header = Header("a prompt", 1, "toy", (rows, length // rows), 5, (-1,) * length, Sampling(), tuple(map(Lane, lanes)), "here")
-    frames = [Frame(i, LaneState.RACING, step) for i, steps in enumerate(lanes.values()) for step in steps]
+    header = Header(
+        "a prompt",
+        1,
+        "toy",
+        (rows, length // rows),
+        5,
+        (-1,) * length,
+        Sampling(),
+        tuple(map(Lane, lanes)),
+        "here",
+    )
+    frames = [
+        Frame(i, LaneState.RACING, step) for i, steps in enumerate(lanes.values()) for step in steps
+    ]
     error = "OSError: gone" if state is LaneState.FAILED else None
     return Trace(header, (*frames, *(Frame(i, state, error=error) for i in range(len(lanes)))))
 
 
-def steps(*lengths: int, seconds: float = 1.0, tv: float | None = None, top1: float = 0.5, passed: bool = True) -> list[Step]:
-    """Steps that committed so many tokens each. With `tv` drafts were tested, and all passed, or the last of a step did not."""
+def steps(
+    *lengths: int,
+    seconds: float = 1.0,
+    tv: float | None = None,
+    top1: float = 0.5,
+    passed: bool = True,
+) -> list[Step]:
+    """Steps that committed so many tokens each. With `tv` drafts were tested, and all passed, or
+    the last of a step did not."""
     made, before = [], 0
     for length in lengths:
         positions = []
         for at in range(before, before + length):
             refused = at == before + length - 1 and not passed
-            status = Status.FRESH if tv is None else Status.RESAMPLED if refused else Status.ACCEPTED
-            positions.append(Position(at, None if tv is None else 1, 1, status, top1, None, tv, uniform=0.5))
-        made.append(Step(len(made) + 1, before, before + length, tuple(positions), Seconds(seconds)))
+            status = (
+                Status.FRESH if tv is None else Status.RESAMPLED if refused else Status.ACCEPTED
+            )
+            positions.append(
+                Position(at, None if tv is None else 1, 1, status, top1, None, tv, uniform=0.5)
+            )
+        made.append(
+            Step(len(made) + 1, before, before + length, tuple(positions), Seconds(seconds))
+        )
         before += length
     return made
 
 
-def said(lanes: dict[str, list[Step]], name: str, *, length: int, state: LaneState = LaneState.FINISHED) -> str:
-    return next(figure.sentence for figure in figures(made(lanes, length=length, state=state)) if figure.name == name)
+def said(
+    lanes: dict[str, list[Step]], name: str, *, length: int, state: LaneState = LaneState.FINISHED
+) -> str:
+    return next(
+        figure.sentence
+        for figure in figures(made(lanes, length=length, state=state))
+        if figure.name == name
+    )
 
 
 def lanes_of(figure: Figure) -> dict[str, object]:
@@ -112,7 +169,9 @@ def test_bars_over_lengths_add_up(name: str, value: str) -> None:
             assert sum(trace.y) == pytest.approx(1)
             assert trace.y[0] == pytest.approx(getattr(found, value)[found.lengths == 1].sum())
             long = [span == "5–8" for span in trace.x].index(True)
-            assert trace.y[long] == pytest.approx(getattr(found, value)[(found.lengths >= 5) & (found.lengths <= 8)].sum())
+            assert trace.y[long] == pytest.approx(
+                getattr(found, value)[(found.lengths >= 5) & (found.lengths <= 8)].sum()
+            )
             assert sum(trace.customdata) == len(runner.steps)
 
 
@@ -181,7 +240,9 @@ def test_a_long_line_is_thinned_and_keeps_its_ends() -> None:
 
 def luminance(colour: str) -> float:
     parts = [int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5)]
-    linear = [part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts]
+    linear = [
+        part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts
+    ]
     return float(np.dot(linear, (0.2126, 0.7152, 0.0722)))
 
 
@@ -211,7 +272,11 @@ def test_a_lane_looks_the_same_in_every_figure() -> None:
                 assert trace.line.color == trace.marker.color
     assert all(len(found) == 1 for found in looks.values())
     assert len(set.union(*looks.values())) == len(DECODERS)
-    bars = {trace.y[0]: trace.marker.color for trace in drawn()["time"].plot.data if trace.showlegend is False}
+    bars = {
+        trace.y[0]: trace.marker.color
+        for trace in drawn()["time"].plot.data
+        if trace.showlegend is False
+    }
     assert all({bars[name]} == found for name, found in looks.items())
 
 
@@ -227,7 +292,9 @@ def test_plots_have_no_ground_of_their_own_and_fit_a_phone() -> None:
 
 def test_plots_travel_as_json_and_hold_nothing_that_anyone_typed() -> None:
     lanes = [Lane("ar"), Lane("sjd")]
-    header = replace(raced().header, lanes=tuple(lanes), machine="<img src=x>", model="<b>model</b>")
+    header = replace(
+        raced().header, lanes=tuple(lanes), machine="<img src=x>", model="<b>model</b>"
+    )
     one = Frame(0, LaneState.RACING, steps(1)[0])
     trace = Trace(header, (one, Frame(1, LaneState.FAILED, error="<i>error</i>")))
     for figure in [*figures(trace), *figures(raced())]:
@@ -240,30 +307,44 @@ def test_plots_travel_as_json_and_hold_nothing_that_anyone_typed() -> None:
 
 
 def test_passes_and_seconds_are_held_against_vanilla_ar() -> None:
-    lanes = {"ar": steps(1, 1, 1, 1, 1, 1), "sjd": steps(3, 2, 1, seconds=1.5), "gsd": steps(2, 2, 1, 1)}
+    lanes = {
+        "ar": steps(1, 1, 1, 1, 1, 1),
+        "sjd": steps(3, 2, 1, seconds=1.5),
+        "gsd": steps(2, 2, 1, 1),
+    }
     assert (
         said(lanes, "passes", length=6)
         == "SJD needed 3 forward passes for its 6 tokens, 2.00 tokens a pass; Vanilla AR needed 6."
     )
-    assert said(lanes, "seconds", length=6) == (
-        "GSD was first, after 4.00 s: 1.50 times as fast as Vanilla AR by the clock, 1.50 times counted in passes."
+    assert (
+        said(lanes, "seconds", length=6)
+        == "GSD was first, after 4.00 s: 1.50 times as fast as Vanilla AR by the clock, 1.50 times"
+        " counted in passes."
     )
 
 
 def test_without_vanilla_ar_the_last_is_held_against_the_first() -> None:
     lanes = {"sjd": steps(1, 1, 1), "gsd": steps(3), "lantern": steps(2, 1)}
-    assert said(lanes, "passes", length=3) == "GSD needed 1 forward pass for its 3 tokens, 3.00 tokens a pass; SJD needed 3."
+    assert (
+        said(lanes, "passes", length=3)
+        == "GSD needed 1 forward pass for its 3 tokens, 3.00 tokens a pass; SJD needed 3."
+    )
 
 
 def test_where_vanilla_ar_won_the_last_is_held_against_it() -> None:
     lanes = {"ar": steps(1, 1, seconds=1.0), "sjd": steps(1, 1, seconds=3.0)}
-    assert said(lanes, "seconds", length=2) == (
-        "Vanilla AR was first, after 2.00 s: 3.00 times as fast as SJD by the clock, 1.00 times counted in passes."
+    assert (
+        said(lanes, "seconds", length=2)
+        == "Vanilla AR was first, after 2.00 s: 3.00 times as fast as SJD by the clock, 1.00 times"
+        " counted in passes."
     )
 
 
 def test_a_lane_alone_is_held_against_nobody() -> None:
-    assert said({"sjd": steps(1, 2)}, "passes", length=3) == "SJD needed 2 forward passes for its 3 tokens, 1.50 tokens a pass."
+    assert (
+        said({"sjd": steps(1, 2)}, "passes", length=3)
+        == "SJD needed 2 forward passes for its 3 tokens, 1.50 tokens a pass."
+    )
     assert said({"sjd": steps(1, 2)}, "seconds", length=3) == "SJD took 2.00 s for its 3 tokens."
 
 
@@ -271,21 +352,27 @@ def test_a_lane_alone_is_held_against_nobody() -> None:
 @pytest.mark.parametrize("clock", ["passes", "seconds"])
 def test_a_race_that_nobody_finished_says_who_came_furthest(state: LaneState, clock: str) -> None:
     lanes = {"ar": steps(1, 1), "sjd": steps(2, 1, 1)}
-    assert said(lanes, clock, length=9, state=state) == (
-        "No lane reached the finish; SJD came furthest, 4 of 9 tokens in 3 forward passes and 3.00 s."
+    assert (
+        said(lanes, clock, length=9, state=state)
+        == "No lane reached the finish; SJD came furthest, 4 of 9 tokens in 3 forward passes and"
+        " 3.00 s."
     )
 
 
 def test_single_token_steps_gained_nothing() -> None:
     lanes = {"ar": steps(1, 1, 1), "sjd": steps(1, 1, 2, 1), "gsd": steps(1, 2)}
-    assert said(lanes, "lengths", length=9) == (
-        "In 75% of its steps SJD committed a single token and gained nothing; GSD did so in 50% of its own."
+    assert (
+        said(lanes, "lengths", length=9)
+        == "In 75% of its steps SJD committed a single token and gained nothing; GSD did so in 50%"
+        " of its own."
     )
     assert (
-        said({"sjd": steps(1, 2)}, "lengths", length=9) == "In 50% of its steps SJD committed a single token and gained nothing."
+        said({"sjd": steps(1, 2)}, "lengths", length=9)
+        == "In 50% of its steps SJD committed a single token and gained nothing."
     )
-    assert said({"ar": steps(1, 1)}, "lengths", length=9) == (
-        "Every step committed one token, as vanilla AR's do: no lane gained anything."
+    assert (
+        said({"ar": steps(1, 1)}, "lengths", length=9)
+        == "Every step committed one token, as vanilla AR's do: no lane gained anything."
     )
 
 
@@ -293,7 +380,8 @@ def test_the_speed_up_is_owed_to_the_longest_steps() -> None:
     """One step of 6 brought 5 of the 8 tokens beyond the first of each step."""
     lanes = {"ar": steps(1, 1, 1), "sjd": steps(1, 2, 6, 3, 1)}
     assert (
-        said(lanes, "gain", length=13) == "SJD owes 62% of its speed-up to the 20% of its steps that committed 6 tokens or more."
+        said(lanes, "gain", length=13)
+        == "SJD owes 62% of its speed-up to the 20% of its steps that committed 6 tokens or more."
     )
     assert "no speed-up" in said({"ar": steps(1, 1)}, "gain", length=2)
 
@@ -302,55 +390,92 @@ def test_the_speed_up_is_owed_to_the_longest_steps() -> None:
     ("top1", "sentence"),
     [
         (0.3, "had 0.30 or less: even the best single guess is mostly wrong there."),
-        (0.04, "had 0.04 or less, 100% of all from laws with less than 0.05: even the best single guess is mostly wrong there."),
+        (
+            0.04,
+            (
+                "had 0.04 or less, 100% of all from laws with less than 0.05: even the best single"
+                " guess is mostly wrong there."
+            ),
+        ),
         (0.9, "had 0.90 or more: there a single guess is mostly right, and drafts have it easy."),
     ],
 )
 def test_how_sure_the_model_was(top1: float, sentence: str) -> None:
     lanes = {"sjd": steps(1, 1, top1=0.6), "ar": steps(1, 1, top1=top1)}
-    assert said(lanes, "top1", length=2) == f"Half of Vanilla AR's tokens were drawn from laws whose likeliest token {sentence}"
+    assert (
+        said(lanes, "top1", length=2)
+        == f"Half of Vanilla AR's tokens were drawn from laws whose likeliest token {sentence}"
+    )
     assert "Half of SJD's tokens" in said({"sjd": steps(1, 1)}, "top1", length=2)
 
 
 def test_a_lossless_lane_on_the_diagonal_and_a_relaxed_one_above_it() -> None:
     half = {"tv": 0.5, "passed": False}
     lanes = {"sjd": steps(*[2] * 20, **half), "gsd": steps(*[10] * 4, **half)}
-    assert said(lanes, "acceptance", length=40) == (
-        "SJD, lossless, lies on the diagonal: it accepted 50.0% of 40 drafts where 1 − TV says 50.0%; "
-        "GSD, relaxed, lies above it: it accepted 90.0% of 40 drafts where 1 − TV says 50.0%."
+    assert (
+        said(lanes, "acceptance", length=40)
+        == "SJD, lossless, lies on the diagonal: it accepted 50.0% of 40 drafts where 1 − TV says"
+        " 50.0%; GSD, relaxed, lies above it: it accepted 90.0% of 40 drafts where 1 − TV says"
+        " 50.0%."
     )
 
 
 def test_a_lane_where_it_should_not_be_is_said_to_be_there() -> None:
     wrong = {"sjd": steps(*[10] * 4, tv=0.5, passed=False)}
-    assert "SJD, lossless, lies off the diagonal by more than chance allows: it accepted 90.0%" in said(
-        wrong, "acceptance", length=40
+    assert (
+        "SJD, lossless, lies off the diagonal by more than chance allows: it accepted 90.0%"
+        in said(wrong, "acceptance", length=40)
     )
     strict = {"gsd": steps(*[2] * 20, tv=0.5, passed=False)}
-    assert said(strict, "acceptance", length=40).startswith("GSD, relaxed, lies not clearly above the diagonal")
-    assert said({"ar": steps(1)}, "acceptance", length=1).startswith("No lane put a draft to the test")
+    assert said(strict, "acceptance", length=40).startswith(
+        "GSD, relaxed, lies not clearly above the diagonal"
+    )
+    assert said({"ar": steps(1)}, "acceptance", length=1).startswith(
+        "No lane put a draft to the test"
+    )
 
 
 def test_where_time_went() -> None:
     def lane(*seconds: float) -> list[Step]:
         return [replace(step, seconds=Seconds(*seconds)) for step in steps(1, 1)]
 
-    lanes = {"ar": lane(0.009, 0.001), "lantern": lane(0.01, 0.002, 0.0, 0.008), "sjd": lane(0.016, 0.004)}
-    assert said(lanes, "time", length=2) == (
-        "LANTERN spent 50% of a step's 20.0 ms on the target's forward pass and 40% on its drafter; "
-        "Vanilla AR spent 90% of its 10.0 ms on that pass."
+    lanes = {
+        "ar": lane(0.009, 0.001),
+        "lantern": lane(0.01, 0.002, 0.0, 0.008),
+        "sjd": lane(0.016, 0.004),
+    }
+    assert (
+        said(lanes, "time", length=2)
+        == "LANTERN spent 50% of a step's 20.0 ms on the target's forward pass and 40% on its"
+        " drafter; Vanilla AR spent 90% of its 10.0 ms on that pass."
     )
-    assert said({"ar": lane(0.002)}, "time", length=2) == "Vanilla AR spent 100% of a step's 2.0 ms on the target's forward pass."
+    assert (
+        said({"ar": lane(0.002)}, "time", length=2)
+        == "Vanilla AR spent 100% of a step's 2.0 ms on the target's forward pass."
+    )
     assert said({"ar": lane(0.0)}, "time", length=2) == "No time was measured."
 
 
 def disturbed(tvs: list[float], refusals: int) -> list[Step]:
-    """Steps that each refuse and leave drafts, with these TVs in the next step at distances 1, 2, .."""
+    """Steps that each refuse and leave drafts, with these TVs in the next step at distances 1, 2,
+    .."""
     made = []
     for at in range(refusals + 1):
-        found = [Position(at + i, 1, 1, Status.REFINED if i else Status.RESAMPLED, 0.5, None, tv, uniform=0.5)
-                 for i, tv in enumerate(tvs)]  # fmt: skip
-        made.append(Step(at + 1, at, at + 1, (*found, Position(at + len(tvs), 1, 1, Status.REFINED, 0.5)), Seconds(1.0)))
+        found = [
+            Position(
+                at + i, 1, 1, Status.REFINED if i else Status.RESAMPLED, 0.5, None, tv, uniform=0.5
+            )
+            for i, tv in enumerate(tvs)
+        ]
+        made.append(
+            Step(
+                at + 1,
+                at,
+                at + 1,
+                (*found, Position(at + len(tvs), 1, 1, Status.REFINED, 0.5)),
+                Seconds(1.0),
+            )
+        )
     return made
 
 
@@ -362,8 +487,10 @@ def test_how_far_a_refusal_reaches() -> None:
     first = "In SJD's lane a refusal moved the law of the next position by a TV of 0.60"
     assert distance([0.6, 0.4, 0.1, 0.3]) == f"{first}, and the one 3 behind by 0.10."
     assert distance([0.6, 0.7]) == f"{first}, and the laws behind it no less."
-    assert distance([0.6, 0.4, 0.1, 0.5], rows=9) == (
-        f"{first}, and the one 3 behind by 0.10; in the picture's next row, right below the refused token, it is 0.50 again."
+    assert (
+        distance([0.6, 0.4, 0.1, 0.5], rows=9)
+        == f"{first}, and the one 3 behind by 0.10; in the picture's next row, right below the"
+        " refused token, it is 0.50 again."
     )
     assert distance([0.6, 0.4, 0.3, 0.2], rows=9) == f"{first}, and the one 3 behind by 0.30."
 
@@ -382,7 +509,11 @@ def test_where_no_lane_made_a_step_there_are_no_figures() -> None:
 
 @pytest.mark.parametrize("state", list(LaneState))
 def test_a_picture_of_one_token_has_all_figures(state: LaneState) -> None:
-    for lanes in ({"ar": steps(1)}, {"sjd": steps(1, tv=1.0)}, {name: steps(1, seconds=0.0) for name in DECODERS}):
+    for lanes in (
+        {"ar": steps(1)},
+        {"sjd": steps(1, tv=1.0)},
+        {name: steps(1, seconds=0.0) for name in DECODERS},
+    ):
         found = figures(made(lanes, length=1, state=state))
         assert [figure.name for figure in found] == NAMES
         for figure in found:

@@ -17,23 +17,26 @@ from tests.visualize.races import FIVE, toy_trace
 from visualize import film as films
 from visualize.film import _FORMATS, HOLD, FilmError, Kind, film, photo
 from visualize.layers import CLOCKS, Layer
-from visualize.recording import Recording, record
+from visualize.recorded_race import RecordedRace, record
 from visualize.still import Still
 
 
-def timed(recording: Recording, seconds: float) -> Recording:
+def timed(recording: RecordedRace, seconds: float) -> RecordedRace:
     """The same race, with lanes that take so long in all."""
     trace, frames = recording.trace, []
     counts = [len(trace.steps(i)) for i in range(len(trace.header.lanes))]
     for frame in trace.frames:
         if frame.step:
-            frame = replace(frame, step=replace(frame.step, seconds=Seconds(forward=seconds / counts[frame.lane])))
+            frame = replace(
+                frame,
+                step=replace(frame.step, seconds=Seconds(forward=seconds / counts[frame.lane])),
+            )
         frames.append(frame)
     return replace(recording, trace=replace(trace, frames=tuple(frames)))
 
 
 @pytest.fixture(scope="module")
-def recording() -> Recording:
+def recording() -> RecordedRace:
     """Two lanes that take a second each."""
     return timed(record(*toy_trace(("ar", "sjd"))), 1.0)
 
@@ -46,10 +49,15 @@ def played(data: bytes, kind: Kind) -> tuple[list[np.ndarray], list[float]]:
             assert (stream.codec_context.name, stream.pix_fmt) == ("h264", "yuv420p")
             frames = list(file.decode(stream))
             pictures = [frame.to_ndarray(format="rgb24") for frame in frames]
-            ends = [float(frame.pts * stream.time_base) for frame in frames] + [float(stream.duration * stream.time_base)]
+            ends = [float(frame.pts * stream.time_base) for frame in frames] + [
+                float(stream.duration * stream.time_base)
+            ]
             return pictures, np.diff(ends).tolist()
     with Image.open(io.BytesIO(data)) as image:
-        pairs = [(np.asarray(each.convert("RGB")), each.info["duration"] / 1000) for each in ImageSequence.Iterator(image)]
+        pairs = [
+            (np.asarray(each.convert("RGB")), each.info["duration"] / 1000)
+            for each in ImageSequence.Iterator(image)
+        ]
         assert image.format == kind.name
         assert image.info["loop"] == 0
     return [picture for picture, _ in pairs], [seconds for _, seconds in pairs]
@@ -154,13 +162,20 @@ def test_a_race_that_took_no_time_is_its_finish(recording) -> None:
             pictures, seconds = played(data, kind)
             last = pictures[-1]
             assert sum(seconds) == pytest.approx(HOLD, abs=0.11)
-        expected = np.asarray(Still(still, "seconds", Layer.PICTURE, _FORMATS[kind].scale).draw(0)).astype(int)
+        expected = np.asarray(
+            Still(still, "seconds", Layer.PICTURE, _FORMATS[kind].scale).draw(0)
+        ).astype(int)
         assert np.abs(last - expected).mean() < 2
 
 
 def test_a_race_without_a_step_can_be_filmed() -> None:
     trace, _ = toy_trace(("ar", "sjd"))
-    empty = Recording(Trace(trace.header, (Frame(0, LaneState.STOPPED), Frame(1, LaneState.FAILED, None, "broken"))), None)
+    empty = RecordedRace(
+        Trace(
+            trace.header, (Frame(0, LaneState.STOPPED), Frame(1, LaneState.FAILED, None, "broken"))
+        ),
+        None,
+    )
     for kind in Kind:
         assert len(film(empty, kind)) > 500
 
@@ -181,10 +196,18 @@ def test_command(recording, tmp_path) -> None:
     race.write_text(timed(recording, 0.2).dumps())
     run = [sys.executable, "-m", "visualize.film", str(race)]
     out = tmp_path / "out.gif"
-    done = subprocess.run([*run, str(out), "--speed", "4", "--layer", "tv"], capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        [*run, str(out), "--speed", "4", "--layer", "tv"],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
     assert "out.gif" in done.stdout
     assert out.read_bytes().startswith(b"GIF89a")
-    for arguments, word in (([str(tmp_path / "out.avi")], "ends in"), ([str(out), "--speed", "99"], "16")):
+    for arguments, word in (
+        ([str(tmp_path / "out.avi")], "ends in"),
+        ([str(out), "--speed", "99"], "16"),
+    ):
         done = subprocess.run([*run, *arguments], capture_output=True, text=True, check=False)
         assert done.returncode == 2
         assert word in done.stderr
@@ -192,12 +215,13 @@ def test_command(recording, tmp_path) -> None:
 
 
 def test_limits_are_those_of_the_docstring() -> None:
-    assert [(_FORMATS[kind].rate, _FORMATS[kind].most) for kind in (Kind.MP4, Kind.WEBP, Kind.GIF)] == [
-        (30, 3600),
-        (12, 300),
-        (10, 200),
-    ]
-    assert "30 frames a second, but 3,600 in all at most; WebP 12 and 300, GIF 10 and\n    200" in films.film.__doc__
+    assert [
+        (_FORMATS[kind].rate, _FORMATS[kind].most) for kind in (Kind.MP4, Kind.WEBP, Kind.GIF)
+    ] == [(30, 3600), (12, 300), (10, 200)]
+    assert (
+        "30 frames a second, but 3,600 in all at most; WebP 12 and 300, GIF 10 and\n    200"
+        in films.film.__doc__
+    )
 
 
 def test_lanes_may_share_a_decoder() -> None:

@@ -1,4 +1,5 @@
-"""Layers: against hand-made steps, and against the page's own script, which says the same of every cell at every step."""
+"""Layers: against hand-made steps, and against the page's own script, which says the same of every
+cell at every step."""
 
 from __future__ import annotations
 
@@ -17,7 +18,7 @@ from tests.visualize.races import FIVE, run, step
 from visualize.assets import STATIC
 from visualize.board import replay
 from visualize.layers import CLOCKS, COUNTS, MARKS, SCALES, LaneRecords, Layer, colours, shares
-from visualize.recording import Recording
+from visualize.recorded_race import RecordedRace
 
 SAYS = """
 const r = { ...require(%s), ...require(%s) };
@@ -43,9 +44,17 @@ console.log(JSON.stringify({
 def page(script: str, given: str = "") -> dict:
     """What the page's script says, under node."""
     done = subprocess.run(
-        ["node", "-e", script % tuple(json.dumps(str(STATIC / name)) for name in ("records.js", "layers.js"))],
-        input=given, capture_output=True, text=True, timeout=60, check=True,
-    )  # fmt: skip
+        [
+            "node",
+            "-e",
+            script % tuple(json.dumps(str(STATIC / name)) for name in ("records.js", "layers.js")),
+        ],
+        input=given,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=True,
+    )
     return json.loads(done.stdout)
 
 
@@ -61,21 +70,35 @@ def trace(request) -> Trace:
 
 
 def test_the_page_says_the_same(trace) -> None:
-    said = page(SAYS, json.dumps(replay(Recording(trace, None))))
+    said = page(SAYS, json.dumps(replay(RecordedRace(trace, None))))
     assert said["layers"] == [layer.value for layer in Layer]
     lanes = [LaneRecords(trace, i) for i in range(len(trace.header.lanes))]
     for layer, low in COUNTS.items():
-        assert said["ranges"][layer.value] == [low, max(low + 1, *(lane.most(layer) for lane in lanes))]
+        assert said["ranges"][layer.value] == [
+            low,
+            max(low + 1, *(lane.most(layer) for lane in lanes)),
+        ]
     compared = 0
     for lane, views in zip(lanes, said["lanes"], strict=True):
         assert len(views) == len(lane.steps) + 1
         for k, view in enumerate(views):
             now = lane.at(k)
-            assert (now.k, now.n, len(now.records) - now.n) == (view["k"], view["n"], view["window"])
-            assert (now.state.value, now.passes, now.drafter) == (view["state"], view["passes"], view["drafter"])
+            assert (now.k, now.n, len(now.records) - now.n) == (
+                view["k"],
+                view["n"],
+                view["window"],
+            )
+            assert (now.state.value, now.passes, now.drafter) == (
+                view["state"],
+                view["passes"],
+                view["drafter"],
+            )
             assert now.seconds == pytest.approx(view["seconds"], abs=1e-5)
             assert now.compression == pytest.approx(view["compression"])
-            assert [lane.step_at(clock, view[clock] + 1e-4 * (clock == "seconds")) >= k for clock in CLOCKS] == [True, True]
+            assert [
+                lane.step_at(clock, view[clock] + 1e-4 * (clock == "seconds")) >= k
+                for clock in CLOCKS
+            ] == [True, True]
             assert view["at"][1] == lane.step_at("passes", now.passes) == k
             assert view["values"].pop("status") == lane.status[now.records].tolist()
             for name, values in view["values"].items():
@@ -88,17 +111,28 @@ def test_the_page_says_the_same(trace) -> None:
 def test_scales_and_marks_are_the_page_s() -> None:
     script = "const r = { ...require(%s), ...require(%s) };\n"
     script += "console.log(JSON.stringify({scales: r.SCALES, layers: r.LAYERS, marks: r.STATUSES,\n"
-    script += "colours: r.LAYERS.filter((l) => l.scale).map((l) => [0, 0.1, 0.37, 0.5, 1].map((s) => r.colourOf(l.scale, s))),\n"
-    script += "counts: [[0, 1, 5, 20].map((v) => r.countShare(v, [0, 20])), [1, 2, 9].map((v) => r.countShare(v, [1, 9]))]}))"
+    script += (
+        "colours: r.LAYERS.filter((l) => l.scale).map((l) => [0, 0.1, 0.37, 0.5, 1].map((s) =>"
+        " r.colourOf(l.scale, s))),\n"
+    )
+    script += (
+        "counts: [[0, 1, 5, 20].map((v) => r.countShare(v, [0, 20])), [1, 2, 9].map((v) =>"
+        " r.countShare(v, [1, 9]))]}))"
+    )
     said = page(script)
     scaled = [layer for layer in said["layers"] if "scale" in layer]
     assert {Layer(layer["name"]) for layer in scaled} == set(SCALES)
     for layer, expected in zip(scaled, said["colours"], strict=True):
         found = colours(Layer(layer["name"]), np.array([0, 0.1, 0.37, 0.5, 1]))
         assert np.abs(found.astype(int) - np.array(expected)).max() <= 1
-    assert {status: (said["marks"][status]["shape"], said["marks"][status]["colour"]) for status in Status} == MARKS
+    assert {
+        status: (said["marks"][status]["shape"], said["marks"][status]["colour"])
+        for status in Status
+    } == MARKS
     assert said["marks"][Status.REJECTED]["name"] == "rejected"
-    np.testing.assert_allclose(shares(Layer.WAITING, np.array([0, 1, 5, 20]), 20), said["counts"][0])
+    np.testing.assert_allclose(
+        shares(Layer.WAITING, np.array([0, 1, 5, 20]), 20), said["counts"][0]
+    )
     np.testing.assert_allclose(shares(Layer.STRIPS, np.array([1, 2, 9]), 9), said["counts"][1])
 
 
@@ -135,7 +169,11 @@ def test_what_no_draft_was_judged_for_has_no_number() -> None:
 def test_a_lane_that_never_moved() -> None:
     header, _ = run(("ar", "sjd"), side=2)
     lane = LaneRecords(Trace(header, ()), 1)
-    assert (lane.at(0).n, lane.at(0).state, lane.step_at("seconds", 5.0)) == (0, LaneState.WAITING, 0)
+    assert (lane.at(0).n, lane.at(0).state, lane.step_at("seconds", 5.0)) == (
+        0,
+        LaneState.WAITING,
+        0,
+    )
     assert [lane.most(layer) for layer in COUNTS] == [0, 0]
 
 

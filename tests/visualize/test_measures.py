@@ -31,17 +31,47 @@ from visualize.measures import (
 
 
 def spot(
-    at: int, status: Status, tv: float | None = None, *, top1: float = 0.5, draft: int | None = 1, uniform: float | None = 0.5,
-    siblings: Sequence[Sibling] = (), top: Law = (), top_draft: Law = (),
-) -> Position:  # fmt: skip
-    return Position(at, draft, 1, status, top1, None, tv, None, None, None, uniform, top, top_draft, None, tuple(siblings))
+    at: int,
+    status: Status,
+    tv: float | None = None,
+    *,
+    top1: float = 0.5,
+    draft: int | None = 1,
+    uniform: float | None = 0.5,
+    siblings: Sequence[Sibling] = (),
+    top: Law = (),
+    top_draft: Law = (),
+) -> Position:
+    return Position(
+        at,
+        draft,
+        1,
+        status,
+        top1,
+        None,
+        tv,
+        None,
+        None,
+        None,
+        uniform,
+        top,
+        top_draft,
+        None,
+        tuple(siblings),
+    )
 
 
 def walked(*lengths: int, seconds: float = 1.0) -> list[Step]:
     """Steps that committed so many tokens each."""
     ends = np.cumsum(lengths).tolist()
     return [
-        Step(i + 1, end - length, end, tuple(spot(at, Status.FRESH) for at in range(end - length, end)), Seconds(seconds))
+        Step(
+            i + 1,
+            end - length,
+            end,
+            tuple(spot(at, Status.FRESH) for at in range(end - length, end)),
+            Seconds(seconds),
+        )
         for i, (length, end) in enumerate(zip(lengths, ends, strict=True))
     ]
 
@@ -69,7 +99,18 @@ def raced(seed: int, side: int = 8) -> Trace:
 
 def test_progress_counts_from_the_start() -> None:
     steps = walked(1, 3, 2, seconds=0.5)
-    found = progress([*steps, Step(7, 6, 8, (spot(6, Status.FRESH), spot(7, Status.FRESH)), Seconds(1.0, 0.25, 0.5, 0.25))])
+    found = progress(
+        [
+            *steps,
+            Step(
+                7,
+                6,
+                8,
+                (spot(6, Status.FRESH), spot(7, Status.FRESH)),
+                Seconds(1.0, 0.25, 0.5, 0.25),
+            ),
+        ]
+    )
     assert found.tokens.tolist() == [0, 1, 4, 6, 8]
     assert found.passes.tolist() == [0, 1, 2, 3, 7]
     assert found.seconds.tolist() == [0, 0.5, 1, 1.5, 3.5]
@@ -101,14 +142,20 @@ def test_the_shares_add_up_to_the_speed_up(lengths: list[int]) -> None:
     assert found.share.sum() == pytest.approx(1)
     assert found.gain.sum() == pytest.approx(1 if max(lengths) > 1 else 0)
     # A length's gain is its part of what each pass yields beyond one token.
-    assert ((found.lengths - 1) * found.share).tolist() == pytest.approx((found.gain * (found.mean - 1)).tolist())
+    assert ((found.lengths - 1) * found.share).tolist() == pytest.approx(
+        (found.gain * (found.mean - 1)).tolist()
+    )
 
 
 # Top-1
 
 
 def test_top1_is_that_of_the_committed_positions_but_the_forced() -> None:
-    committed = (spot(0, Status.ACCEPTED, top1=0.2), spot(1, Status.FORCED, top1=1.0), spot(2, Status.RESAMPLED, top1=0.7))
+    committed = (
+        spot(0, Status.ACCEPTED, top1=0.2),
+        spot(1, Status.FORCED, top1=1.0),
+        spot(2, Status.RESAMPLED, top1=0.7),
+    )
     steps = [
         Step(1, 0, 3, (*committed, spot(3, Status.REFINED, top1=0.9)), Seconds()),
         Step(2, 3, 4, (spot(3, Status.FRESH, top1=0.4),), Seconds()),
@@ -123,10 +170,14 @@ def test_top1_is_that_of_the_committed_positions_but_the_forced() -> None:
 def test_trials_fall_into_ten_bins_of_one_minus_tv() -> None:
     found = acceptance(
         single(
-            spot(0, Status.ACCEPTED, 0.97), spot(1, Status.ACCEPTED, 0.0), spot(2, Status.ACCEPTED, 0.55),
-            spot(3, Status.ACCEPTED, 0.52), spot(4, Status.RESAMPLED, 0.58), spot(5, Status.RESAMPLED, 1.0),
+            spot(0, Status.ACCEPTED, 0.97),
+            spot(1, Status.ACCEPTED, 0.0),
+            spot(2, Status.ACCEPTED, 0.55),
+            spot(3, Status.ACCEPTED, 0.52),
+            spot(4, Status.RESAMPLED, 0.58),
+            spot(5, Status.RESAMPLED, 1.0),
         )
-    )  # fmt: skip
+    )
     assert found.trials.tolist() == [2, 0, 0, 0, 3, 0, 0, 0, 0, 1]
     assert found.accepted.tolist() == [1, 0, 0, 0, 2, 0, 0, 0, 0, 1]
     assert found.promise[[0, 4, 9]].tolist() == pytest.approx([0.015, 0.45, 1.0])
@@ -140,7 +191,9 @@ def test_trials_fall_into_ten_bins_of_one_minus_tv() -> None:
 
 
 def test_the_interval_of_a_bin_is_wilsons() -> None:
-    found = acceptance(single(*(spot(i, Status.ACCEPTED if i else Status.RESAMPLED, 0.25) for i in range(8))))
+    found = acceptance(
+        single(*(spot(i, Status.ACCEPTED if i else Status.RESAMPLED, 0.25) for i in range(8)))
+    )
     assert (found.low[7], found.high[7]) == pytest.approx((0.5291, 0.9776), abs=1e-4)
 
 
@@ -155,10 +208,13 @@ def test_wilson_agrees_with_scipy(trials: int, data: st.DataObject) -> None:
 @pytest.mark.parametrize(
     "untested",
     [
-        spot(1, Status.FORCED, 0.0), spot(1, Status.FRESH, 0.5, draft=None), spot(1, Status.RESAMPLED, None),
-        spot(1, Status.ACCEPTED, 0.5, uniform=None), spot(1, Status.RESAMPLED, 0.5, draft=None),
+        spot(1, Status.FORCED, 0.0),
+        spot(1, Status.FRESH, 0.5, draft=None),
+        spot(1, Status.RESAMPLED, None),
+        spot(1, Status.ACCEPTED, 0.5, uniform=None),
+        spot(1, Status.RESAMPLED, 0.5, draft=None),
     ],
-)  # fmt: skip
+)
 def test_what_was_not_held_against_a_uniform_number_is_no_trial(untested: Position) -> None:
     assert acceptance(single(spot(0, Status.ACCEPTED, 0.5), untested)).trials.sum() == 1
     assert acceptance([Step(1, 1, 2, (untested,), Seconds())]) is None
@@ -166,7 +222,12 @@ def test_what_was_not_held_against_a_uniform_number_is_no_trial(untested: Positi
 
 def test_drafts_behind_a_refusal_are_no_trials() -> None:
     behind = (spot(1, Status.REFINED, 0.5), spot(2, Status.REJECTED, 0.5))
-    assert acceptance([Step(1, 0, 1, (spot(0, Status.RESAMPLED, 0.5), *behind), Seconds())]).trials.sum() == 1
+    assert (
+        acceptance(
+            [Step(1, 0, 1, (spot(0, Status.RESAMPLED, 0.5), *behind), Seconds())]
+        ).trials.sum()
+        == 1
+    )
 
 
 def test_of_several_candidates_the_first_ones_own_outcome_counts() -> None:
@@ -182,10 +243,19 @@ def pooled(lane: int, races: int = 12) -> tuple[float, float]:
     """Standard deviations above the diagonal, and how many trials, over several races."""
     found = [acceptance(raced(seed).steps(lane)) for seed in range(races)]
     trials = sum(x.trials.sum() for x in found)
-    tvs = np.array([p.tv for seed in range(races) for s in raced(seed).steps(lane) for p in s.committed
-                    if p.draft is not None and p.uniform is not None])  # fmt: skip
+    tvs = np.array(
+        [
+            p.tv
+            for seed in range(races)
+            for s in raced(seed).steps(lane)
+            for p in s.committed
+            if p.draft is not None and p.uniform is not None
+        ]
+    )
     assert len(tvs) == trials
-    return sum((x.rate - x.promised) * x.trials.sum() for x in found) / (tvs * (1 - tvs)).sum() ** 0.5, trials
+    return sum((x.rate - x.promised) * x.trials.sum() for x in found) / (
+        tvs * (1 - tvs)
+    ).sum() ** 0.5, trials
 
 
 @pytest.mark.parametrize("name", ["SJD", "SJD-PAC", "GSD (8)"])
@@ -214,8 +284,10 @@ def test_lanes_that_only_compare_are_left_out(lane: int) -> None:
 
 
 def test_an_average_step() -> None:
-    steps = [Step(1, 0, 1, (spot(0, Status.FRESH),), Seconds(0.5, 0.25, 0.125, 0.0)),
-             Step(2, 1, 2, (spot(1, Status.FRESH),), Seconds(1.5, 0.75, 0.0, 1.0))]  # fmt: skip
+    steps = [
+        Step(1, 0, 1, (spot(0, Status.FRESH),), Seconds(0.5, 0.25, 0.125, 0.0)),
+        Step(2, 1, 2, (spot(1, Status.FRESH),), Seconds(1.5, 0.75, 0.0, 1.0)),
+    ]
     assert step_seconds(steps) == Seconds(1.0, 0.5, 0.0625, 0.5)
 
 
@@ -226,14 +298,25 @@ def law(token: int) -> Law:
     return ((token, 0.5),)
 
 
-def refusal_then(*after: Position, status: Status = Status.RESAMPLED, draft: int | None = 1) -> list[Step]:
+def refusal_then(
+    *after: Position, status: Status = Status.RESAMPLED, draft: int | None = 1
+) -> list[Step]:
     """A step that refuses position 0 and leaves drafts at 1 to 4, and one that finds `after`."""
-    left = [spot(at, Status.FORCED if at == 4 else Status.REFINED, 0.9, top=law(at)) for at in range(1, 5)]
-    return [Step(1, 0, 1, (spot(0, status, 0.9, draft=draft), *left), Seconds()), Step(2, 1, 2, after, Seconds())]
+    left = [
+        spot(at, Status.FORCED if at == 4 else Status.REFINED, 0.9, top=law(at))
+        for at in range(1, 5)
+    ]
+    return [
+        Step(1, 0, 1, (spot(0, status, 0.9, draft=draft), *left), Seconds()),
+        Step(2, 1, 2, after, Seconds()),
+    ]
 
 
 def test_tv_is_taken_from_the_next_step_by_distance() -> None:
-    steps = refusal_then(spot(1, Status.ACCEPTED, 0.6, top_draft=law(1)), spot(2, Status.REFINED, 0.4, top_draft=law(2)))
+    steps = refusal_then(
+        spot(1, Status.ACCEPTED, 0.6, top_draft=law(1)),
+        spot(2, Status.REFINED, 0.4, top_draft=law(2)),
+    )
     found = tv_by_distance([*steps, Step(3, 2, 3, (spot(2, Status.FRESH, 0.1),), Seconds())])
     assert found.distance.tolist() == [1, 2]
     assert found.tv.tolist() == [0.6, 0.4]
@@ -242,9 +325,12 @@ def test_tv_is_taken_from_the_next_step_by_distance() -> None:
 
 def test_tv_is_averaged_over_refusals() -> None:
     first = refusal_then(
-        spot(1, Status.RESAMPLED, 0.6, top_draft=law(1)), spot(2, Status.REFINED, 0.4, top=law(7), top_draft=law(2))
+        spot(1, Status.RESAMPLED, 0.6, top_draft=law(1)),
+        spot(2, Status.REFINED, 0.4, top=law(7), top_draft=law(2)),
     )
-    found = tv_by_distance([*first, Step(3, 2, 3, (spot(2, Status.ACCEPTED, 0.2, top_draft=law(7)),), Seconds())])
+    found = tv_by_distance(
+        [*first, Step(3, 2, 3, (spot(2, Status.ACCEPTED, 0.2, top_draft=law(7)),), Seconds())]
+    )
     assert found.distance.tolist() == [1, 2]
     assert found.tv.tolist() == pytest.approx([0.4, 0.4])
     assert found.pairs.tolist() == [2, 1]
@@ -259,20 +345,27 @@ def test_what_is_not_the_same_drafts_next_judgement_is_left_out() -> None:
 
 
 @pytest.mark.parametrize(
-    ("status", "draft"), [(Status.FRESH, None), (Status.RESAMPLED, None), (Status.ACCEPTED, 1), (Status.FORCED, 1)]
+    ("status", "draft"),
+    [(Status.FRESH, None), (Status.RESAMPLED, None), (Status.ACCEPTED, 1), (Status.FORCED, 1)],
 )
 def test_a_step_that_refused_nothing_disturbs_nothing(status: Status, draft: int | None) -> None:
-    steps = refusal_then(spot(1, Status.ACCEPTED, 0.6, top_draft=law(1)), status=status, draft=draft)
+    steps = refusal_then(
+        spot(1, Status.ACCEPTED, 0.6, top_draft=law(1)), status=status, draft=draft
+    )
     assert tv_by_distance(steps).pairs.tolist() == []
     assert tv_by_distance(steps[:1]).pairs.tolist() == []
 
 
 def test_in_a_real_race_drafts_keep_the_law_of_the_step_before() -> None:
-    """Every draft that SJD leaves behind a refusal is judged in the next step: none is lost to the comparison of laws."""
+    """Every draft that SJD leaves behind a refusal is judged in the next step: none is lost to the
+    comparison of laws."""
     steps = raced(0).steps(3)
-    behind = sum(len(step.window) for step in steps if step.committed[-1].status is Status.RESAMPLED)
+    behind = sum(
+        len(step.window) for step in steps if step.committed[-1].status is Status.RESAMPLED
+    )
     found = tv_by_distance(steps)
-    assert found.pairs.sum() >= 0.9 * behind > 100  # a window may be shorter than what was left for it
+    # a window may be shorter than what was left for it
+    assert found.pairs.sum() >= 0.9 * behind > 100
     assert found.distance[0] == 1
     assert ((found.tv >= 0) & (found.tv <= 1)).all()
 
@@ -290,10 +383,15 @@ def test_runners_are_the_lanes_that_made_a_step() -> None:
     header = Header("a prompt", 1, "toy", (1, 2), 5, (-1, -1), Sampling(), lanes, "here")
     one, two = walked(1, 1)
     frames = (
-        Frame(0, LaneState.RACING), *(Frame(lane, LaneState.RACING, one) for lane in (1, 2, 3)),
-        Frame(1, LaneState.FINISHED, two), Frame(2, LaneState.FAILED, error="OSError: gone"), Frame(3, LaneState.STOPPED),
-    )  # fmt: skip
+        Frame(0, LaneState.RACING),
+        *(Frame(lane, LaneState.RACING, one) for lane in (1, 2, 3)),
+        Frame(1, LaneState.FINISHED, two),
+        Frame(2, LaneState.FAILED, error="OSError: gone"),
+        Frame(3, LaneState.STOPPED),
+    )
     found = runners(Trace(header, frames))
     assert [(r.index, r.name, r.lossless, r.finished, len(r.steps)) for r in found] == [
-        (1, "SJD (2)", True, True, 2), (2, "GSD", False, False, 1), (3, "SJD (4)", True, False, 1),
-    ]  # fmt: skip
+        (1, "SJD (2)", True, True, 2),
+        (2, "GSD", False, False, 1),
+        (3, "SJD (4)", True, False, 1),
+    ]

@@ -16,7 +16,7 @@ from tests.visualize.races import toy_trace
 from visualize import standalone as module
 from visualize.assets import script, styles
 from visualize.board import replay
-from visualize.recording import Recording, record
+from visualize.recorded_race import RecordedRace, record
 from visualize.standalone import standalone
 
 
@@ -47,12 +47,15 @@ class Parts(HTMLParser):
 
 
 @pytest.fixture(scope="module")
-def recording() -> Recording:
+def recording() -> RecordedRace:
     return record(*toy_trace(("ar", "sjd")))
 
 
-def prompted(recording: Recording, prompt: str) -> Recording:
-    return replace(recording, trace=replace(recording.trace, header=replace(recording.trace.header, prompt=prompt)))
+def prompted(recording: RecordedRace, prompt: str) -> RecordedRace:
+    return replace(
+        recording,
+        trace=replace(recording.trace, header=replace(recording.trace.header, prompt=prompt)),
+    )
 
 
 def test_it_holds_the_race_and_the_board(recording) -> None:
@@ -78,14 +81,20 @@ def test_nothing_in_it_comes_from_elsewhere(recording) -> None:
 
 def test_its_policy_allows_its_own_script_alone(recording) -> None:
     parts = Parts(standalone(recording))
-    (policy,) = (meta["content"] for meta in parts.all("meta") if meta.get("http-equiv") == "Content-Security-Policy")
+    (policy,) = (
+        meta["content"]
+        for meta in parts.all("meta")
+        if meta.get("http-equiv") == "Content-Security-Policy"
+    )
     rules = dict(rule.split(" ", 1) for rule in policy.split("; "))
     assert rules["default-src"] == "'none'"
     assert rules["img-src"] == "data: blob:"
     digest = base64.b64encode(hashlib.sha256(parts.texts("script")[1].encode()).digest()).decode()
     assert rules["script-src"] == f"'sha256-{digest}'"
     # The policy comes before all that it rules over.
-    assert [tag for tag, _ in parts.tags].index("style") > [tag for tag, _ in parts.tags].index("meta") + 1
+    assert [tag for tag, _ in parts.tags].index("style") > [tag for tag, _ in parts.tags].index(
+        "meta"
+    ) + 1
 
 
 HOSTILE = (

@@ -10,7 +10,7 @@ from engine.records import Badge, Frame, LaneState
 from engine.trace import Trace
 from tests.visualize.races import FIVE, toy_trace
 from visualize.layers import CLOCKS, Layer
-from visualize.recording import Recording, record
+from visualize.recorded_race import RecordedRace, record
 from visualize.still import BADGES, HEAD, MARGIN, TOP, Still
 from visualize.typeface import Typeface
 
@@ -18,7 +18,7 @@ HOSTILE = ("a" * 1000, "word " * 200, "猫 🐱 مرحبا \u202e x", "\n\t\x00"
 
 
 @pytest.fixture(scope="module")
-def recording() -> Recording:
+def recording() -> RecordedRace:
     return record(*toy_trace(FIVE))
 
 
@@ -28,13 +28,21 @@ def written(monkeypatch) -> list[str]:
     texts: list[str] = []
     draw = Typeface.draw
     monkeypatch.setattr(
-        Typeface, "draw", lambda self, image, xy, text, *a, **k: (texts.append(text), draw(self, image, xy, text, *a, **k))
+        Typeface,
+        "draw",
+        lambda self, image, xy, text, *a, **k: (
+            texts.append(text),
+            draw(self, image, xy, text, *a, **k),
+        ),
     )
     return texts
 
 
-def prompted(recording: Recording, prompt: str) -> Recording:
-    return replace(recording, trace=replace(recording.trace, header=replace(recording.trace.header, prompt=prompt)))
+def prompted(recording: RecordedRace, prompt: str) -> RecordedRace:
+    return replace(
+        recording,
+        trace=replace(recording.trace, header=replace(recording.trace.header, prompt=prompt)),
+    )
 
 
 def test_the_whole_board_is_on_it(recording, written) -> None:
@@ -52,7 +60,9 @@ def test_the_whole_board_is_on_it(recording, written) -> None:
     assert len(lanes) == 5
     assert {badge.value for badge in Badge} <= set(written)
     assert "a prompt" in written
-    assert any(text.startswith("seed 7 · model toy") and text.endswith("4 × 4 tokens") for text in written)
+    assert any(
+        text.startswith("seed 7 · model toy") and text.endswith("4 × 4 tokens") for text in written
+    )
     assert "16" in written  # the clock: vanilla AR's passes
     assert {"passes", "seconds", "tokens/pass", "Photo Finish"} <= set(written)
 
@@ -77,9 +87,17 @@ def test_every_badge_has_a_colour() -> None:
 
 
 def test_a_lane_that_failed_says_why_and_others_do_not(recording, written) -> None:
-    frames = [frame for frame in recording.trace.frames if frame.lane != 1 or (frame.step and frame.step.nfe < 3)]
+    frames = [
+        frame
+        for frame in recording.trace.frames
+        if frame.lane != 1 or (frame.step and frame.step.nfe < 3)
+    ]
     frames.append(Frame(1, LaneState.FAILED, None, "no <b>drafter</b> today"))
-    still = Still(replace(recording, trace=replace(recording.trace, frames=tuple(frames))), "seconds", Layer.TV)
+    still = Still(
+        replace(recording, trace=replace(recording.trace, frames=tuple(frames))),
+        "seconds",
+        Layer.TV,
+    )
     still.draw(1e9)
     assert [text for text in written if "failed" in text] == [
         text for text in written if text.startswith("This lane failed: no <b>")
@@ -102,7 +120,11 @@ def test_a_recording_without_pictures_says_so_and_shows_the_layers(recording, wr
 @pytest.mark.parametrize("layer", Layer)
 def test_layers_differ_and_have_a_legend(recording, layer, written) -> None:
     image = np.asarray(Still(recording, "seconds", layer).draw(1e9))
-    others = [np.asarray(Still(recording, "seconds", other).draw(1e9)) for other in Layer if other is not layer]
+    others = [
+        np.asarray(Still(recording, "seconds", other).draw(1e9))
+        for other in Layer
+        if other is not layer
+    ]
     assert all((image != other).any() for other in others)
     numbers = {"0", "0.25", "0.5", "0.75", "1"}
     if layer in (Layer.TOP1, Layer.TOP1_DRAFT, Layer.TV, Layer.ACCEPTANCE):
@@ -126,7 +148,13 @@ def test_any_prompt_leaves_the_clock_alone(recording, prompt, names) -> None:
 
 
 def test_no_lane_is_drawn_over_another() -> None:
-    for names in (("ar",), ("ar", "sjd"), FIVE, (*FIVE, "jacobi", "fpi"), (*FIVE, "jacobi", "fpi", "ar")):
+    for names in (
+        ("ar",),
+        ("ar", "sjd"),
+        FIVE,
+        (*FIVE, "jacobi", "fpi"),
+        (*FIVE, "jacobi", "fpi", "ar"),
+    ):
         still = Still(record(*toy_trace(names)), "seconds", Layer.PICTURE)
         corners = [spot.xy for spot in still._spots]
         assert len(set(corners)) == len(names)
@@ -144,14 +172,18 @@ def test_time_stands_still_outside_the_race(recording) -> None:
         still = Still(recording, clock, Layer.STATUS)
         np.testing.assert_array_equal(np.asarray(still.draw(-5)), np.asarray(still.draw(0)))
         end = still.length[clock]
-        np.testing.assert_array_equal(np.asarray(still.draw(end)), np.asarray(still.draw(99 * end + 1)))
+        np.testing.assert_array_equal(
+            np.asarray(still.draw(end)), np.asarray(still.draw(99 * end + 1))
+        )
 
 
 def test_drawing_out_of_order_is_drawing_afresh(recording) -> None:
     still = Still(recording, "passes", Layer.PICTURE)
     seen = [np.asarray(still.draw(t)) for t in (12, 3, 12, 0, 7)]
     for image, t in zip(seen, (12, 3, 12, 0, 7), strict=True):
-        np.testing.assert_array_equal(image, np.asarray(Still(recording, "passes", Layer.PICTURE).draw(t)))
+        np.testing.assert_array_equal(
+            image, np.asarray(Still(recording, "passes", Layer.PICTURE).draw(t))
+        )
 
 
 def test_the_ground_is_light(recording) -> None:
@@ -168,4 +200,7 @@ def test_an_unknown_clock_is_refused(recording) -> None:
 def test_a_race_that_never_began() -> None:
     trace, _ = toy_trace(("ar", "sjd"))
     for layer in Layer:
-        assert Still(Recording(Trace(trace.header, ()), None), "passes", layer).draw(3).size[0] > 700
+        assert (
+            Still(RecordedRace(Trace(trace.header, ()), None), "passes", layer).draw(3).size[0]
+            > 700
+        )

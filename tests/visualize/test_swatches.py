@@ -18,15 +18,24 @@ def sheet(data: bytes) -> np.ndarray:
 
 @pytest.mark.parametrize("codes", [1, 31, 32, 33, 16 * COLUMNS])
 def test_each_code_stands_at_its_place(codes) -> None:
-    def shades(tokens: np.ndarray) -> np.ndarray:  # greys: WebP keeps them, where it halves the resolution of colours
-        return (tokens * 97 % 251).astype(np.uint8).repeat(SIDE, 1).repeat(SIDE, 2)[..., None].repeat(3, -1)
+    # greys: WebP keeps them, where it halves the resolution of colours
+    def shades(tokens: np.ndarray) -> np.ndarray:
+        return (
+            (tokens * 97 % 251)
+            .astype(np.uint8)
+            .repeat(SIDE, 1)
+            .repeat(SIDE, 2)[..., None]
+            .repeat(3, -1)
+        )
 
     image = sheet(swatches(shades, codes))
     assert image.shape == (-(-codes // COLUMNS) * SIDE, COLUMNS * SIDE, 3)
     for code in range(codes):
         y, x = (at * SIDE + SIDE // 2 for at in divmod(code, COLUMNS))
         assert np.abs(image[y, x] - code * 97 % 251).max() <= 12
-    assert (image[-SIDE:, (codes - 1) % COLUMNS * SIDE + SIDE :] > 240).all(), "unused places are white"
+    assert (image[-SIDE:, (codes - 1) % COLUMNS * SIDE + SIDE :] > 240).all(), (
+        "unused places are white"
+    )
 
 
 def test_a_code_is_decoded_among_its_own_kind_and_only_the_middle_is_taken() -> None:

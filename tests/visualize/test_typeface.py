@@ -9,7 +9,8 @@ from PIL import Image
 from visualize.typeface import Typeface
 
 FACE = Typeface(20)
-ANY = st.text(st.characters(), max_size=60)  # half surrogate pairs, controls and noncharacters included
+# half surrogate pairs, controls and noncharacters included
+ANY = st.text(st.characters(), max_size=60)
 
 
 def drawn(text: str, face: Typeface = FACE) -> np.ndarray:
@@ -18,7 +19,10 @@ def drawn(text: str, face: Typeface = FACE) -> np.ndarray:
     return np.asarray(image).astype(int)
 
 
-@pytest.mark.parametrize("text", ["abc 019", "Äpfel łódź", "Ελληνικά", "Привет", "× — “…”", "猫", "🐱", "\uffff", "a\u0301"])
+@pytest.mark.parametrize(
+    "text",
+    ["abc 019", "Äpfel łódź", "Ελληνικά", "Привет", "× — “…”", "猫", "🐱", "\uffff", "a\u0301"],
+)
 @pytest.mark.parametrize("face", [FACE, Typeface(15, bold=True)])
 def test_every_text_leaves_ink_where_it_says(text, face) -> None:
     dark = (drawn(text, face) < 200).any(-1)
@@ -68,7 +72,11 @@ def test_what_is_fitted_fits(text, width) -> None:
     drawn(fitted)
 
 
-@given(st.text(st.sampled_from("ab W猫é\n\u202e"), max_size=120), st.integers(40, 300), st.integers(1, 3))
+@given(
+    st.text(st.sampled_from("ab W猫é\n\u202e"), max_size=120),
+    st.integers(40, 300),
+    st.integers(1, 3),
+)
 @settings(deadline=None, max_examples=60)
 def test_lines_hold_the_text_in_order(text, width, count) -> None:
     lines = FACE.wrap(text, width, count)

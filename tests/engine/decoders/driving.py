@@ -8,14 +8,15 @@ from torch import Tensor
 from engine.decoders.run import Run
 from engine.decoders.verdict import Verdict, Window
 from engine.decoders.window import WindowDecoder
-from engine.laws import certain
+from engine.distributions import one_hot
 from engine.randomness import Purpose
 
 ACCEPT, REFUSE = 0.0, 1.0  # below every acceptance probability but 0; not below any
 
 
 class Chosen:
-    """Noise whose uniforms are chosen: one row [count] for every position (or one for all), or 0.5 where nothing was chosen."""
+    """Noise whose uniforms are chosen: one row [count] for every position (or one for all), or 0.5
+    where nothing was chosen."""
 
     def __init__(self, **rows: list[list[float]]) -> None:
         self.rows = {Purpose[name.upper()]: torch.tensor(values) for name, values in rows.items()}
@@ -31,23 +32,31 @@ class Chosen:
         return torch.zeros(count, codes)
 
 
-def judged(decoder: WindowDecoder, p: Tensor, q: Tensor, drafts: list[int], **rows: list[list[float]]) -> Verdict:
-    """The decoder's verdict on a chain of drafts [H]; laws p [H + 1, V] and q [H, V], or one each for all positions."""
+def judged(
+    decoder: WindowDecoder, p: Tensor, q: Tensor, drafts: list[int], **rows: list[list[float]]
+) -> Verdict:
+    """The decoder's verdict on a chain of drafts [H]; laws p [H + 1, V] and q [H, V], or one each
+    for all positions."""
     run = Run(decoder, "", 0)
     run.noise = Chosen(**rows)
     p, q = p.expand(len(drafts) + 1, -1), q.expand(len(drafts), -1)
-    return decoder.judge(run, Window(torch.tensor(drafts, dtype=torch.long), q.contiguous()), p.contiguous())
+    return decoder.judge(
+        run, Window(torch.tensor(drafts, dtype=torch.long), q.contiguous()), p.contiguous()
+    )
 
 
 def acceptances(decoder: WindowDecoder, p: Tensor, q: Tensor) -> Tensor:
-    """[V]: the probability with which each token is accepted as a draft from q where the target's law is p."""
+    """[V]: the probability with which each token is accepted as a draft from q where the target's
+    law is p."""
     return judged(decoder, p, q, list(range(len(p)))).acceptance[:-1]
 
 
 def refusal_law(decoder: WindowDecoder, p: Tensor, q: Tensor, x: int, grid: int) -> Tensor:
-    """[V]: the law of the token committed in the place of a refused draft x, the residual's uniform integrated on a grid.
+    """[V]: the law of the token committed in the place of a refused draft x, the residual's uniform
+    integrated on a grid.
 
-    All uniforms of a row but the first run over the grid together: a rule may use any one of them for this draw."""
+    All uniforms of a row but the first run over the grid together: a rule may use any one of them
+    for this draw."""
     counts = torch.zeros(len(p), dtype=torch.float64)
     for i in range(grid):
         verdict = judged(decoder, p, q, [x], verify=[[REFUSE] + [(i + 0.5) / grid] * 9])
@@ -57,9 +66,12 @@ def refusal_law(decoder: WindowDecoder, p: Tensor, q: Tensor, x: int, grid: int)
 
 
 def committed_law(decoder: WindowDecoder, p: Tensor, q: Tensor, grid: int = 200) -> Tensor:
-    """[V]: the law of what one verification commits at the first position, the draft drawn from q."""
+    """[V]: the law of what one verification commits at the first position, the draft drawn from
+    q."""
     total = torch.zeros(len(p), dtype=torch.float64)
-    for x, (chance, acceptance) in enumerate(zip(q.tolist(), acceptances(decoder, p, q).tolist(), strict=True)):
+    for x, (chance, acceptance) in enumerate(
+        zip(q.tolist(), acceptances(decoder, p, q).tolist(), strict=True)
+    ):
         if chance > 0:
             total[x] += chance * acceptance
             if acceptance < 1:
@@ -67,8 +79,8 @@ def committed_law(decoder: WindowDecoder, p: Tensor, q: Tensor, grid: int = 200)
     return total
 
 
-def one_hot(token: int, codes: int) -> Tensor:
-    return certain(torch.tensor(token), codes)
+def point_mass(token: int, codes: int) -> Tensor:
+    return one_hot(torch.tensor(token), codes)
 
 
 def alpha(decoder: WindowDecoder, p: Tensor, q: Tensor) -> float:

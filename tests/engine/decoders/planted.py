@@ -1,4 +1,5 @@
-"""Decoders with bugs planted: each departs from its rule in the one way that its name says, and is no longer lossless.
+"""Decoders with bugs planted: each departs from its rule in the one way that its name says, and is
+no longer lossless.
 
 Some are the defects of published code, others are easy mistakes. Tests must catch every one.
 """
@@ -15,7 +16,7 @@ from engine.decoders.sjd import SJD
 from engine.decoders.sjd_pac import SJDPAC, TreeWindow, Walk
 from engine.decoders.speculate import ratio, speculate
 from engine.decoders.verdict import Verdict, Window
-from engine.laws import at, certain, draw, residual
+from engine.distributions import gather, one_hot, residual, sample
 from engine.randomness import Purpose
 
 
@@ -32,17 +33,20 @@ class RefusedFromP(SJD):
     """A refused draft is replaced by a draw from p, not from the residual."""
 
     def judge(self, run: Run, window: Window, p: Tensor) -> Verdict:
-        acceptance = ratio(at(p[:-1], window.drafts), at(window.laws, window.drafts))
+        acceptance = ratio(gather(p[:-1], window.drafts), gather(window.laws, window.drafts))
         return speculate(run, window, p, acceptance, lambda draft, p, q: p)
 
 
 def pad(verdict: Verdict, run: Run, drafts: int) -> Verdict:
-    """After full acceptance, a fresh token of the pad stands where a draw from the last row should."""
+    """After full acceptance, a fresh token of the pad stands where a draw from the last row
+    should."""
     H, codes = drafts, run.model.vocab_size
     u = run.noise.uniform(Purpose.DRAFT, run.positions(1, run.frontier + H), run.step, 1)[0, 0]
     last = torch.arange(len(verdict.tokens)) == H
     free = ~run.forced[run.frontier + H]
-    verdict.tokens = torch.where(last & free & (verdict.count == H + 1), (u * codes).long(), verdict.tokens)
+    verdict.tokens = torch.where(
+        last & free & (verdict.count == H + 1), (u * codes).long(), verdict.tokens
+    )
     return verdict
 
 
@@ -59,7 +63,7 @@ class RefreshedWithAcceptDraw(SJD):
     def judge(self, run: Run, window: Window, p: Tensor) -> Verdict:
         verdict = super().judge(run, window, p)
         u = getattr(run, "reused", {})
-        acceptance = ratio(at(p[:-1], window.drafts), at(window.laws, window.drafts))
+        acceptance = ratio(gather(p[:-1], window.drafts), gather(window.laws, window.drafts))
         mine = run.noise.uniform(Purpose.VERIFY, run.positions(len(p)), run.step, 3)
         for i in range(len(window.drafts)):
             mine[i, 0] = u.get(run.frontier + i, mine[i, 0])
@@ -81,7 +85,8 @@ class StaleJacobi(Jacobi):
 
 
 class LongestPathWins(SJDPAC):
-    """Every sibling is flagged by itself, and of the flagged paths the longest is taken, not the first (defect 1)."""
+    """Every sibling is flagged by itself, and of the flagged paths the longest is taken, not the
+    first (defect 1)."""
 
     def judge(self, run: Run, window: Window, p: Tensor) -> Verdict:
         if not isinstance(window, TreeWindow):
@@ -134,7 +139,8 @@ def _with_walk(kind: type[Walk], judge: object, run: Run, window: Window, p: Ten
 
 
 class SiblingsFromTheResidual(SJDPAC):
-    """Siblings are drawn from the law that continuation redrew from, R(p, Q), but scored as drawn from p (defect 2)."""
+    """Siblings are drawn from the law that continuation redrew from, R(p, Q), but scored as drawn
+    from p (defect 2)."""
 
     def propose(self, run: Run, room: int) -> Window:
         window = super().propose(run, room)
@@ -144,9 +150,13 @@ class SiblingsFromTheResidual(SJDPAC):
             _redraw(self, run, window, residuals[:levels])
         return window
 
-    def _continue(self, window: Window, p: Tensor, verdict: Verdict, behind: Tensor, u: Tensor) -> Verdict:
+    def _continue(
+        self, window: Window, p: Tensor, verdict: Verdict, behind: Tensor, u: Tensor
+    ) -> Verdict:
         H = len(window.drafts)
-        self.run.residuals = torch.cat([residual(p[:H], window.laws), p[H : H + 1]])[int(verdict.count) :]
+        self.run.residuals = torch.cat([residual(p[:H], window.laws), p[H : H + 1]])[
+            int(verdict.count) :
+        ]
         return super()._continue(window, p, verdict, behind, u)
 
     def judge(self, run: Run, window: Window, p: Tensor) -> Verdict:
@@ -154,7 +164,9 @@ class SiblingsFromTheResidual(SJDPAC):
         return super().judge(run, window, p)
 
 
-def _redraw(decoder: SJDPAC, run: Run, window: TreeWindow, laws: Tensor, *, replace: bool = False) -> None:
+def _redraw(
+    decoder: SJDPAC, run: Run, window: TreeWindow, laws: Tensor, *, replace: bool = False
+) -> None:
     """Draws the siblings anew from other laws [levels, V]; what they are scored with stays."""
     levels, K = len(laws), decoder.settings.K
     u = run.noise.uniform(Purpose.DRAFT, run.positions(levels), run.step, K)
@@ -162,7 +174,7 @@ def _redraw(decoder: SJDPAC, run: Run, window: TreeWindow, laws: Tensor, *, repl
     for k in range(1, K):
         if not replace:
             left = left.scatter(-1, token[:, None], 0)
-        token = draw(left, u[:, k])
+        token = sample(left, u[:, k])
         window.candidates[:levels, k] = token
         if replace:  # one that was drawn before is tried again, as if it could have been drawn
             window.given[torch.arange(levels), k, token] += 1e-20
@@ -181,11 +193,14 @@ class SiblingsWithReplacement(SJDPAC):
 
 
 class SpineRedrawnAfterAllSiblings(SJDPAC):
-    """A refused spine draft in the tree's levels is redrawn from what all its siblings leave of p (defect 3)."""
+    """A refused spine draft in the tree's levels is redrawn from what all its siblings leave of p
+    (defect 3)."""
 
-    def _continue(self, window: Window, p: Tensor, verdict: Verdict, behind: Tensor, u: Tensor) -> Verdict:
+    def _continue(
+        self, window: Window, p: Tensor, verdict: Verdict, behind: Tensor, u: Tensor
+    ) -> Verdict:
         H = len(window.drafts)
-        fits = ratio(at(p[:H], window.drafts), at(window.laws, window.drafts))
+        fits = ratio(gather(p[:H], window.drafts), gather(window.laws, window.drafts))
         after = super()._continue(window, p, verdict, behind, u)
         if isinstance(window, TreeWindow):
             for level in range(window.layout.branching):
@@ -195,7 +210,7 @@ class SpineRedrawnAfterAllSiblings(SJDPAC):
                         if q[x] > 0:
                             left = residual(left, q)
                             left = left / left.sum()
-                    after.tokens[level] = draw(left, u[level, 1])
+                    after.tokens[level] = sample(left, u[level, 1])
         return after
 
 
@@ -218,13 +233,15 @@ class ContinuedWithStaleLaw(SJDPAC):
 class ContinuedFromP(SJDPAC):
     """Continuation redraws what it refused from p, not from the residual."""
 
-    def _continue(self, window: Window, p: Tensor, verdict: Verdict, behind: Tensor, u: Tensor) -> Verdict:
+    def _continue(
+        self, window: Window, p: Tensor, verdict: Verdict, behind: Tensor, u: Tensor
+    ) -> Verdict:
         H = len(window.drafts)
-        fits = ratio(at(p[:H], window.drafts), at(window.laws, window.drafts))
+        fits = ratio(gather(p[:H], window.drafts), gather(window.laws, window.drafts))
         after = super()._continue(window, p, verdict, behind, u)
         refused = behind.clone()
         refused[:-1] &= u[:-1, 0] >= fits
-        after.tokens = torch.where(refused, draw(p[: H + 1], u[:, 1]), after.tokens)
+        after.tokens = torch.where(refused, sample(p[: H + 1], u[:, 1]), after.tokens)
         return after
 
 
@@ -234,7 +251,9 @@ class SiblingsScoredByTheSpinesLaw(SJDPAC):
     def propose(self, run: Run, room: int) -> Window:
         window = super().propose(run, room)
         if isinstance(window, TreeWindow):
-            window.given = window.laws[: window.layout.branching, None].expand_as(window.given).clone()
+            window.given = (
+                window.laws[: window.layout.branching, None].expand_as(window.given).clone()
+            )
         return window
 
 
@@ -243,5 +262,5 @@ class FreshTokensScoredAsCertain(SJDPAC):
 
     def propose(self, run: Run, room: int) -> Window:
         window = super().propose(run, room)
-        window.laws = certain(window.drafts, window.laws.shape[-1])
+        window.laws = one_hot(window.drafts, window.laws.shape[-1])
         return window

@@ -22,8 +22,9 @@ PLANTED = 1e-12  # a planted bug must be surer than this
 
 
 class QuickNoise:
-    """Independent numbers from one pool: a key is used once in a decode, so that keys need not be heeded. Only the Gumbel
-    noise, which is asked for again and again, is remembered. About as random as the keyed noise, and much cheaper."""
+    """Independent numbers from one pool: a key is used once in a decode, so that keys need not be
+    heeded. Only the Gumbel noise, which is asked for again and again, is remembered. About as
+    random as the keyed noise, and much cheaper."""
 
     pool, used = torch.zeros(0), 0
     generator = torch.Generator()
@@ -54,7 +55,8 @@ class QuickNoise:
 
 
 class Watched(Toy):
-    """A toy that remembers which rows its decoder kept: how far each step went, and whether it left the spine."""
+    """A toy that remembers which rows its decoder kept: how far each step went, and whether it left
+    the spine."""
 
     def __init__(self, *args: object, **kwargs: object) -> None:
         super().__init__(*args, **kwargs)
@@ -82,16 +84,23 @@ def sample(decoder: WindowDecoder, count: int, start: int = 0) -> Counter[tuple[
                 seen["steps"] += 1
                 seen[last.status.name.lower()] += 1
                 seen["bonus"] += last.status is Status.FRESH and drafted > 0
-                seen["refused"] += any(p.status in (Status.REJECTED, Status.REFINED) for p in step.window)
-                seen["end of image"] += step.positions[-1].position == decoder.model.length - 1 and drafted > 0
-                seen["forced"] += any(position.status is Status.FORCED for position in step.committed)
+                seen["refused"] += any(
+                    p.status in (Status.REJECTED, Status.REFINED) for p in step.window
+                )
+                seen["end of image"] += (
+                    step.positions[-1].position == decoder.model.length - 1 and drafted > 0
+                )
+                seen["forced"] += any(
+                    position.status is Status.FORCED for position in step.committed
+                )
             sequences[tuple(tokens)] += 1
     return sequences
 
 
 def surprise(sequences: Counter[tuple[int, ...]], law: Law) -> float:
-    """The smallest p-value, times their number, of chi-square tests of the whole joint law and of the laws of every position and
-    of every two neighbouring ones; 0 if a sequence came up that cannot be."""
+    """The smallest p-value, times their number, of chi-square tests of the whole joint law and of
+    the laws of every position and of every two neighbouring ones; 0 if a sequence came up that
+    cannot be."""
     if any(sequence not in law for sequence in sequences):
         return 0.0
     length = len(next(iter(law)))
@@ -107,20 +116,30 @@ def _chi_square(sequences: Counter[tuple[int, ...]], law: Law, view: Callable) -
         observed[view(sequence)] += sequences[sequence]
     total = sum(observed.values())
     cells = sorted(expected, key=expected.get)
-    seen, due = np.array([observed[c] for c in cells], float), np.array([expected[c] for c in cells]) * total
+    seen, due = (
+        np.array([observed[c] for c in cells], float),
+        np.array([expected[c] for c in cells]) * total,
+    )
     # Cells too rare for the chi-square's tail are taken together.
     rare = int((due < 8).sum())
     if rare:
-        seen, due = np.append(seen[rare:], seen[:rare].sum()), np.append(due[rare:], due[:rare].sum())
+        seen, due = (
+            np.append(seen[rare:], seen[:rare].sum()),
+            np.append(due[rare:], due[:rare].sum()),
+        )
         if due[-1] < 8 and len(due) > 1:
-            seen, due = np.append(seen[1:-1], seen[0] + seen[-1]), np.append(due[1:-1], due[0] + due[-1])
+            seen, due = (
+                np.append(seen[1:-1], seen[0] + seen[-1]),
+                np.append(due[1:-1], due[0] + due[-1]),
+            )
     if len(due) < 2:
         return 1.0
     return float(stats.chi2.sf(((seen - due) ** 2 / due).sum(), len(due) - 1))
 
 
 def lossless(decoder: WindowDecoder, count: int, rounds: int = 4) -> float:
-    """The surprise after `count` decodes, or after more, up to `rounds` times as many, for as long as there is some."""
+    """The surprise after `count` decodes, or after more, up to `rounds` times as many, for as long
+    as there is some."""
     law, sequences, result = decoder.model.law(), Counter(), 0.0
     for i in range(rounds):
         sequences += sample(decoder, count, i * count)

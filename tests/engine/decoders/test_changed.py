@@ -1,4 +1,5 @@
-"""The decoders that change the law change it exactly as they say: q a + (1 - alpha) R, with their own a and R."""
+"""The decoders that change the law change it exactly as they say: q a + (1 - alpha) R, with their
+own a and R."""
 
 from __future__ import annotations
 
@@ -26,17 +27,25 @@ CODES = 6
 TOY = Toy((2, 3), CODES, seed=3)
 
 GSDS = [
-    {"G": 2, "delta": 1.0, "d": 10.0}, {"G": 5, "delta": 0.15, "d": 0.5}, {"G": 4, "order": "descending", "delta": 0.3},
-    {"G": 100, "delta": 0.1, "d": 1.0}, {"reading": "code"},
-]  # fmt: skip
+    {"G": 2, "delta": 1.0, "d": 10.0},
+    {"G": 5, "delta": 0.15, "d": 0.5},
+    {"G": 4, "order": "descending", "delta": 0.3},
+    {"G": 100, "delta": 0.1, "d": 1.0},
+    {"reading": "code"},
+]
 LANTERNS = [
-    {"k": 4, "delta": 0.2}, {"k": 6, "delta": 1.0}, {"k": 3, "delta": 0.05}, {"k": 4, "bound": "lambda", "lam": 2.0},
+    {"k": 4, "delta": 0.2},
+    {"k": 6, "delta": 1.0},
+    {"k": 3, "delta": 0.05},
+    {"k": 4, "bound": "lambda", "lam": 2.0},
     {"k": 6, "bound": "lambda", "lam": 10.0},
-]  # fmt: skip
+]
 
 
 def pair(seed: int) -> tuple[Tensor, Tensor]:
-    p, q = torch.softmax(1.5 * torch.randn(2, CODES, generator=torch.Generator().manual_seed(seed)), -1)
+    p, q = torch.softmax(
+        1.5 * torch.randn(2, CODES, generator=torch.Generator().manual_seed(seed)), -1
+    )
     return p, q
 
 
@@ -49,7 +58,8 @@ def gsd_law(p: Tensor, q: Tensor, s: GSDSettings) -> list[float]:
 
 
 def lenders(p: list[float], x: int, s: LanternSettings) -> list[int]:
-    """The tokens that lend to x: nearest first, for as long as their mass together stays within the bound."""
+    """The tokens that lend to x: nearest first, for as long as their mass together stays within the
+    bound."""
     distance = [float((TOY.codebook[y] - TOY.codebook[x]).square().sum()) for y in range(CODES)]
     near = sorted((y for y in range(CODES) if y != x), key=lambda y: distance[y])[: s.k - 1]
     bound, chosen = s.delta if s.bound == "delta" else (s.lam - 1) * p[x], []
@@ -74,7 +84,9 @@ def lantern_law(p: Tensor, q: Tensor, s: LanternSettings) -> list[float]:
     return law
 
 
-CASES = [(GSD, GSDSettings(**s), gsd_law) for s in GSDS] + [(Lantern, LanternSettings(**s), lantern_law) for s in LANTERNS]
+CASES = [(GSD, GSDSettings(**s), gsd_law) for s in GSDS] + [
+    (Lantern, LanternSettings(**s), lantern_law) for s in LANTERNS
+]
 every_case = pytest.mark.parametrize(("kind", "knobs", "expected"), CASES)
 
 
@@ -86,28 +98,47 @@ def test_one_verification_commits_by_the_changed_law(
     """Every draft, its acceptance and its refusal, integrated on a grid."""
     p, q = pair(seed)
     law = committed_law(kind(TOY, knobs), p, q, 150)
-    torch.testing.assert_close(law, torch.tensor(expected(p, q, knobs), dtype=torch.float64), atol=2 / 150, rtol=0)
+    torch.testing.assert_close(
+        law, torch.tensor(expected(p, q, knobs), dtype=torch.float64), atol=2 / 150, rtol=0
+    )
     assert law.sum().item() == pytest.approx(1, abs=1e-6)
 
 
 @pytest.mark.parametrize(("kind", "knobs", "expected"), [CASES[0], CASES[len(GSDS) + 1]])
-def test_the_keyed_noise_commits_by_the_changed_law_too(kind: type[WindowDecoder], knobs: object, expected: object) -> None:
+def test_the_keyed_noise_commits_by_the_changed_law_too(
+    kind: type[WindowDecoder], knobs: object, expected: object
+) -> None:
     p, q = pair(2)
     decoder, counts = kind(TOY, knobs), Counter()
     law = expected(p, q, knobs)
-    assert max(abs(law[v] - float(p[v])) for v in range(CODES)) > 0.02, "a case where the law does change"
+    assert max(abs(law[v] - float(p[v])) for v in range(CODES)) > 0.02, (
+        "a case where the law does change"
+    )
     run = Run(decoder, "", 0)
     generator = torch.Generator().manual_seed(5)
     for seed in range(2500):
         run.noise = Noise(seed, TOY.device)
         draft = torch.multinomial(q, 1, generator=generator)
-        counts[int(decoder.judge(run, Window(draft, q[None]), p.expand(2, -1).contiguous()).tokens[0])] += 1
+        counts[
+            int(decoder.judge(run, Window(draft, q[None]), p.expand(2, -1).contiguous()).tokens[0])
+        ] += 1
     total = sum(law)
-    assert stats.chisquare([counts[v] for v in range(CODES)], [2500 * chance / total for chance in law]).pvalue > 1e-6
+    assert (
+        stats.chisquare(
+            [counts[v] for v in range(CODES)], [2500 * chance / total for chance in law]
+        ).pvalue
+        > 1e-6
+    )
 
 
-@given(st.integers(0, 10**6), st.integers(1, 100), st.floats(0, 2), st.floats(0, 1), st.sampled_from(["ascending", "descending"]),
-       st.sampled_from(["paper", "code"]))  # fmt: skip
+@given(
+    st.integers(0, 10**6),
+    st.integers(1, 100),
+    st.floats(0, 2),
+    st.floats(0, 1),
+    st.sampled_from(["ascending", "descending"]),
+    st.sampled_from(["paper", "code"]),
+)
 def test_gsds_acceptance_is_a_probability_and_its_group_holds_the_draft(
     seed: int, G: int, d: float, delta: float, order: str, reading: str
 ) -> None:
@@ -123,7 +154,13 @@ def test_gsds_acceptance_is_a_probability_and_its_group_holds_the_draft(
     assert ((a >= 0) & (a <= 1)).all()
 
 
-@given(st.integers(0, 10**6), st.integers(1, CODES), st.sampled_from(["delta", "lambda"]), st.floats(0, 1), st.floats(1, 10))
+@given(
+    st.integers(0, 10**6),
+    st.integers(1, CODES),
+    st.sampled_from(["delta", "lambda"]),
+    st.floats(0, 1),
+    st.floats(1, 10),
+)
 def test_lanterns_acceptance_is_a_probability_and_it_borrows_within_its_bound(
     seed: int, k: int, bound: str, delta: float, lam: float
 ) -> None:
@@ -160,7 +197,9 @@ LOSSLESS = [
 @pytest.mark.parametrize("decoder", LOSSLESS)
 @settings(max_examples=25)
 @given(st.integers(0, 10**6), st.booleans())
-def test_nothing_grouped_or_borrowed_is_the_lossless_rule_to_the_last_bit(decoder: WindowDecoder, seed: int, sharp: bool) -> None:
+def test_nothing_grouped_or_borrowed_is_the_lossless_rule_to_the_last_bit(
+    decoder: WindowDecoder, seed: int, sharp: bool
+) -> None:
     p, q = pair(seed)
     if sharp:
         p = torch.softmax(8 * p.log(), -1)

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from engine.decoders.refill import SCHEMES, RefillSettings, fresh
 from engine.decoders.run import Run
 from engine.decoders.sjd import SJD
-from engine.laws import certain
+from engine.distributions import one_hot
 from tests.engine.decoders.driving import Chosen
 from tests.toy import Toy
 
@@ -18,17 +18,24 @@ CODES = 6
 
 
 def begun(scheme: str, committed: list[int], *, forced: bool = False, width: int = 4) -> Run:
-    """A run with these tokens committed, whose chance always gives code 3, and whose memory at position n is certain of n."""
-    run = Run(SJD(Toy((3, width), CODES, forced=forced), RefillSettings(window=6, init=scheme)), "", 0)
+    """A run with these tokens committed, whose chance always gives code 3, and whose memory at
+    position n is certain of n."""
+    run = Run(
+        SJD(Toy((3, width), CODES, forced=forced), RefillSettings(window=6, init=scheme)), "", 0
+    )
     run.tokens[: len(committed)] = torch.tensor(committed, dtype=torch.long)
     run.frontier = len(committed)
-    run.memory = certain(torch.arange(run.model.stride + 6) % CODES, CODES)
+    run.memory = one_hot(torch.arange(run.model.stride + 6) % CODES, CODES)
     run.noise = Chosen()
     return run
 
 
-def filled(scheme: str, committed: list[int], kept: list[int], count: int, **grid: int | bool) -> list[int]:
-    return fresh(begun(scheme, committed, **grid), torch.tensor(kept, dtype=torch.long), count, scheme).tolist()
+def filled(
+    scheme: str, committed: list[int], kept: list[int], count: int, **grid: int | bool
+) -> list[int]:
+    return fresh(
+        begun(scheme, committed, **grid), torch.tensor(kept, dtype=torch.long), count, scheme
+    ).tolist()
 
 
 def test_random_is_chance() -> None:
@@ -72,7 +79,9 @@ def test_behind_an_end_of_line_there_is_no_left_neighbour() -> None:
 
 
 @given(st.sampled_from(SCHEMES), st.integers(0, 11), st.integers(0, 6), st.integers(0, 8))
-def test_any_place_gives_codes_of_the_vocabulary(scheme: str, committed: int, kept: int, count: int) -> None:
+def test_any_place_gives_codes_of_the_vocabulary(
+    scheme: str, committed: int, kept: int, count: int
+) -> None:
     kept = min(kept, 12 - committed)
     count = min(count, 12 - committed - kept)
     tokens = filled(scheme, [1] * committed, [2] * kept, count)

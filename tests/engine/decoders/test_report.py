@@ -14,7 +14,9 @@ CODES = 12
 BY_UNIFORM = ["sjd", "gsd", "lantern", "sjd-pac"]
 
 
-def decoded(name: str, *, forced: bool = False, seeds: range = range(6), settings: object = None) -> list[Step]:
+def decoded(
+    name: str, *, forced: bool = False, seeds: range = range(6), settings: object = None
+) -> list[Step]:
     """The steps of a few pictures."""
     model = Toy((4, 4), CODES, forced=forced)
     decoder = DECODERS[name](model, settings, model.sampling)
@@ -97,12 +99,18 @@ def test_siblings_are_told_in_the_order_they_were_tried() -> None:
     rescued = 0
     for step in decoded("sjd-pac", seeds=range(20)):
         for p in step.positions:
-            assert not any(s.accepted for s in p.siblings[:-1]), "the first accepted ends the trials"
-            assert len({s.token for s in p.siblings}) == len(p.siblings), "candidates are drawn without replacement"
+            assert not any(s.accepted for s in p.siblings[:-1]), (
+                "the first accepted ends the trials"
+            )
+            assert len({s.token for s in p.siblings}) == len(p.siblings), (
+                "candidates are drawn without replacement"
+            )
             if p.siblings:
                 assert p.position < step.after
                 assert p.siblings[-1].accepted == (p.status is Status.ACCEPTED)
-                assert p.siblings[0].q == pytest.approx(dict(p.top_draft).get(p.siblings[0].token, p.siblings[0].q))
+                assert p.siblings[0].q == pytest.approx(
+                    dict(p.top_draft).get(p.siblings[0].token, p.siblings[0].q)
+                )
             if p.siblings and p.status is Status.ACCEPTED:
                 assert p.token == p.siblings[-1].token
                 rescued += len(p.siblings) > 1
@@ -123,6 +131,10 @@ def test_a_refusal_keeps_both_laws(name: str) -> None:
         assert refusal.draft in tokens
         assert p.sum() == pytest.approx(1, abs=1e-5)
         assert q.sum() == pytest.approx(1, abs=1e-5)
-        assert (refusal.position, refusal.draft, refusal.uniform) == (place.position, place.draft, place.uniform)
+        assert (refusal.position, refusal.draft, refusal.uniform) == (
+            place.position,
+            place.draft,
+            place.uniform,
+        )
         assert 0.5 * np.abs(p - q).sum() == pytest.approx(place.tv, abs=1e-5)
     assert refused > 5

@@ -31,7 +31,7 @@ from tests.engine.decoders.driving import (
     alpha,
     committed_law,
     judged,
-    one_hot,
+    point_mass,
     refusal_law,
 )
 from tests.toy import Toy
@@ -41,7 +41,9 @@ TOY = Toy((2, 3), 4)
 
 
 def near(values: Tensor, expected: list[float], within: float = 1e-4) -> None:
-    torch.testing.assert_close(values.double(), torch.tensor(expected, dtype=torch.float64), atol=within, rtol=0)
+    torch.testing.assert_close(
+        values.double(), torch.tensor(expected, dtype=torch.float64), atol=within, rtol=0
+    )
 
 
 def chain(**changes: bool) -> SJDPAC:
@@ -83,8 +85,10 @@ def test_sjd_commits_by_p(name: str) -> None:
 
 
 @every_chain
-def test_a_certain_draft_is_accepted_by_its_probability_and_refused_without_itself(name: str) -> None:
-    q = one_hot(2, 4)
+def test_a_certain_draft_is_accepted_by_its_probability_and_refused_without_itself(
+    name: str,
+) -> None:
+    q = point_mass(2, 4)
     assert acceptances(CHAINS[name], P, q)[2].item() == pytest.approx(0.3)
     near(refusal_law(CHAINS[name], P, q, 2, 70), [1 / 7, 2 / 7, 0, 4 / 7])
     near(committed_law(CHAINS[name], P, q, 70), P.tolist())
@@ -162,7 +166,9 @@ def test_fixed_point_and_vanilla_ar_choose_by_p_and_the_same_noise() -> None:
         (4, "descending", [2 / 3, 1, 1, 1], 0.8667),
     ],
 )
-def test_gsd_accepts_by_the_mass_of_a_group(G: int, order: str, expected: list[float], mass: float) -> None:
+def test_gsd_accepts_by_the_mass_of_a_group(
+    G: int, order: str, expected: list[float], mass: float
+) -> None:
     near(acceptances(gsd(G, order), P, Q), expected)
     assert alpha(gsd(G, order), P, Q) == pytest.approx(mass, abs=1e-4)
 
@@ -172,7 +178,7 @@ def test_gsd_changes_the_law_as_worked_out() -> None:
 
 
 def test_gsd_of_a_certain_draft() -> None:
-    assert acceptances(gsd(2), P, one_hot(2, 4))[2].item() == pytest.approx(0.5)
+    assert acceptances(gsd(2), P, point_mass(2, 4))[2].item() == pytest.approx(0.5)
 
 
 def test_gsd_refuses_as_sjd_does() -> None:
@@ -180,11 +186,14 @@ def test_gsd_refuses_as_sjd_does() -> None:
 
 
 def test_gsd_leaves_out_tokens_of_another_probability_or_look() -> None:
-    codebook = torch.tensor([[0.0], [1.0], [2.0], [3.0]])  # variance 1.25: neighbours are 0.2 apart, the next 0.8
+    # variance 1.25: neighbours are 0.2 apart, the next 0.8
+    codebook = torch.tensor([[0.0], [1.0], [2.0], [3.0]])
     x = torch.tensor([2])
 
     def members(**changes: float) -> set[int]:
-        tokens, inside = group(P[None], x, codebook, GSDSettings(**({"G": 8, "d": 10.0, "delta": 1.0} | changes)))
+        tokens, inside = group(
+            P[None], x, codebook, GSDSettings(**({"G": 8, "d": 10.0, "delta": 1.0} | changes))
+        )
         return set(tokens[inside].tolist())
 
     assert members() == {0, 1, 2, 3}
@@ -196,9 +205,12 @@ def test_gsd_leaves_out_tokens_of_another_probability_or_look() -> None:
 
 
 def oracle(p: Tensor, q: Tensor, x: int, codebook: Tensor, s: GSDSettings) -> float:
-    """GSD's acceptance as its paper (or its released code, which slices ranks x - 7 to x + 6 ascending) states it, in lists."""
+    """GSD's acceptance as its paper (or its released code, which slices ranks x - 7 to x + 6
+    ascending) states it, in lists."""
     code = s.reading == "code"
-    ranked = sorted(range(len(p)), key=lambda v: (p[v] if code or s.order == "ascending" else -p[v], v))
+    ranked = sorted(
+        range(len(p)), key=lambda v: (p[v] if code or s.order == "ascending" else -p[v], v)
+    )
     at = ranked.index(x)
     half = 7 if code else s.G // 2
     if code and at < 7:
@@ -206,17 +218,27 @@ def oracle(p: Tensor, q: Tensor, x: int, codebook: Tensor, s: GSDSettings) -> fl
     spread = 4 * codebook.double().var(0, correction=0).sum()
     chosen = [x]
     for y in ranked[max(0, at - half) : at + half]:
-        gap, apart = abs(p[y] - p[x]), float((codebook[y].double() - codebook[x].double()).square().sum() / spread)
+        gap, apart = (
+            abs(p[y] - p[x]),
+            float((codebook[y].double() - codebook[x].double()).square().sum() / spread),
+        )
         if y != x and (gap < s.delta and apart < s.d if code else gap <= s.delta and apart <= s.d):
             chosen.append(y)
     return min(1.0, sum(p[y] for y in chosen) / sum(q[y] for y in chosen))
 
 
 @given(
-    st.integers(0, 10**6), st.integers(14, 40), st.sampled_from(["paper", "code"]), st.integers(1, 60),
-    st.floats(0, 2), st.floats(0, 0.3), st.sampled_from(["ascending", "descending"]),
-)  # fmt: skip
-def test_gsd_equals_its_definition(seed: int, codes: int, reading: str, G: int, d: float, delta: float, order: str) -> None:
+    st.integers(0, 10**6),
+    st.integers(14, 40),
+    st.sampled_from(["paper", "code"]),
+    st.integers(1, 60),
+    st.floats(0, 2),
+    st.floats(0, 0.3),
+    st.sampled_from(["ascending", "descending"]),
+)
+def test_gsd_equals_its_definition(
+    seed: int, codes: int, reading: str, G: int, d: float, delta: float, order: str
+) -> None:
     generator = torch.Generator().manual_seed(seed)
     p, q = torch.softmax(2 * torch.randn(2, codes, generator=generator), -1)
     codebook = torch.randn(codes, 3, generator=generator)
@@ -228,7 +250,10 @@ def test_gsd_equals_its_definition(seed: int, codes: int, reading: str, G: int, 
 
 # LANTERN
 
-TARGET, DRAFT = torch.tensor([0.30, 0.25, 0.20, 0.15, 0.10]), torch.tensor([0.05, 0.60, 0.20, 0.10, 0.05])
+TARGET, DRAFT = (
+    torch.tensor([0.30, 0.25, 0.20, 0.15, 0.10]),
+    torch.tensor([0.05, 0.60, 0.20, 0.10, 0.05]),
+)
 LINE = Toy((2, 3), 5)
 LINE.codebook = torch.tensor([[2.0], [0.0], [1.0], [3.0], [4.0]])  # from code 1: 2, 0, 3, 4
 
@@ -258,27 +283,37 @@ def test_the_nearest_codes_come_nearest_first_and_without_the_code_itself() -> N
         ({"bound": "lambda", "lam": 3.0}, [0, 2], 0.50),
     ],
 )
-def test_lantern_borrows_from_the_nearest_within_its_bound(changes: dict, lenders: list[int], mass: float) -> None:
+def test_lantern_borrows_from_the_nearest_within_its_bound(
+    changes: dict, lenders: list[int], mass: float
+) -> None:
     borrowed, added = lantern(**changes)._borrow(TARGET[None], torch.tensor([1]))
     assert borrowed[0].nonzero()[:, 0].tolist() == lenders
     assert added.item() == pytest.approx(mass)
-    assert acceptances(lantern(**changes), TARGET, DRAFT)[1].item() == pytest.approx(min(1, (0.25 + mass) / 0.60))
+    assert acceptances(lantern(**changes), TARGET, DRAFT)[1].item() == pytest.approx(
+        min(1, (0.25 + mass) / 0.60)
+    )
 
 
 def test_lantern_refuses_to_what_the_lenders_left() -> None:
-    near(refusal_law(lantern(delta=0.25), TARGET, DRAFT, 1, 70), [0.25 / 0.35, 0, 0, 0.05 / 0.35, 0.05 / 0.35])
+    near(
+        refusal_law(lantern(delta=0.25), TARGET, DRAFT, 1, 70),
+        [0.25 / 0.35, 0, 0, 0.05 / 0.35, 0.05 / 0.35],
+    )
 
 
 def test_lantern_with_a_certain_draft() -> None:
-    """The drafter's likeliest token is a draft of probability one: accepted by its enlarged mass, refused without all of it."""
-    certain = one_hot(1, 5)
+    """The drafter's likeliest token is a draft of probability one: accepted by its enlarged mass,
+    refused without all of it."""
+    certain = point_mass(1, 5)
     assert acceptances(lantern(delta=0.25), TARGET, certain)[1].item() == pytest.approx(0.45)
     near(refusal_law(lantern(delta=0.25), TARGET, certain, 1, 110), [0.5455, 0, 0, 0.2727, 0.1818])
 
 
 def test_a_neighbour_over_the_bound_ends_the_walk() -> None:
     """Nearest first: 0.5 would go over the bound, and the 0.1 behind it is not taken either."""
-    lenders, added = borrow(torch.tensor([[0.4, 0.5, 0.1]]), torch.tensor([[1, 2]]), torch.tensor([0.3]))
+    lenders, added = borrow(
+        torch.tensor([[0.4, 0.5, 0.1]]), torch.tensor([[1, 2]]), torch.tensor([0.3])
+    )
     assert not lenders.any()
     assert added.item() == 0
 
@@ -289,7 +324,9 @@ def test_lantern_without_a_bound_borrows_nothing_at_all() -> None:
     q = torch.tensor([0.2, 0.2, 0.2, 0.2, 0.2])
     strict = lantern(delta=0.0, k=5)
     assert acceptances(strict, p, q).equal(acceptances(SJD(LINE), p, q))
-    assert acceptances(lantern(bound="lambda", lam=1.0, k=5), p, q).equal(acceptances(SJD(LINE), p, q))
+    assert acceptances(lantern(bound="lambda", lam=1.0, k=5), p, q).equal(
+        acceptances(SJD(LINE), p, q)
+    )
 
 
 # Proactive drafting: candidates without replacement
@@ -308,7 +345,9 @@ def walked(p: Tensor, q: Tensor, candidates: tuple[int, ...], u: list[float]) ->
         left = left.scatter(0, torch.tensor([token]), 0)
         left = left / left.sum().clamp_min(1e-30)
     walk = Walk(p.expand(len(candidates) + 1, -1))
-    walk.descend(one_level(len(candidates)), torch.tensor(candidates), torch.stack(laws), torch.tensor(u))
+    walk.descend(
+        one_level(len(candidates)), torch.tensor(candidates), torch.stack(laws), torch.tensor(u)
+    )
     return walk
 
 
@@ -326,7 +365,8 @@ def test_two_candidates_refused_leave_what_was_worked_out() -> None:
 
 @pytest.mark.parametrize(("K", "accepted"), [(1, 0.6), (2, 0.7643), (3, 0.8403), (4, 1.0)])
 def test_the_walk_commits_by_p_for_any_number_of_candidates(K: int, accepted: float) -> None:
-    """Every ordered draw of K candidates, with its probability; for each the walk's own acceptances and leftover."""
+    """Every ordered draw of K candidates, with its probability; for each the walk's own acceptances
+    and leftover."""
     p, q = Q, P
     law, total = torch.zeros(4, dtype=torch.float64), 0.0
     for candidates in itertools.permutations(range(4), K):
@@ -360,7 +400,10 @@ def test_siblings_are_drawn_without_replacement_from_the_spines_law() -> None:
     near(given[0, 1], [1 / 6, 1 / 3, 1 / 2, 0])
     pairs = torch.bincount(tokens[:, 1] * 4 + tokens[:, 2], minlength=16) / 3600
     expected = torch.tensor(
-        [[0 if a == b or 3 in (a, b) else P[a] / 0.6 * P[b] / (0.6 - P[a]) for b in range(4)] for a in range(4)]
+        [
+            [0 if a == b or 3 in (a, b) else P[a] / 0.6 * P[b] / (0.6 - P[a]) for b in range(4)]
+            for a in range(4)
+        ]
     )
     near(pairs, expected.flatten().tolist(), 1e-3)
     for row in (0, 1800, 3599):
@@ -383,13 +426,16 @@ def test_a_law_with_too_few_tokens_gives_siblings_that_are_never_accepted() -> N
 
 
 def tree_verdict(u: list[float], K: int = 2, D: int = 3, reading: str = "full") -> Verdict:
-    """A whole verdict over a tree whose nodes all see the law P; u are the candidates' uniforms at every level."""
+    """A whole verdict over a tree whose nodes all see the law P; u are the candidates' uniforms at
+    every level."""
     decoder = SJDPAC(TOY, PACSettings(window=16, K=K, D=D, tree=reading))
     run = Run(decoder, "", 0)
     run.noise = Chosen(verify=[[*u, 0.5, 0.5, 0.5]], sibling=[[0.5, 0.9]])
     window = decoder.propose(run, TOY.length - 1)
     assert isinstance(window, TreeWindow)
-    return decoder.judge(run, window, P.expand(1 + len(window.drafts) + len(window.side), -1).contiguous())
+    return decoder.judge(
+        run, window, P.expand(1 + len(window.drafts) + len(window.side), -1).contiguous()
+    )
 
 
 def test_the_first_accepted_candidate_wins_whatever_its_siblings_would_lead_to() -> None:
@@ -414,7 +460,13 @@ def test_nothing_accepted_commits_one_token() -> None:
 
 def continued(x: int, keep: float, redraw: float, *, AC: bool = True) -> tuple[Verdict, int]:
     """A verdict whose first draft is refused, and what becomes of the second, x."""
-    verdict = judged(chain(AC=AC), P, Q, [0, x], verify=[[REFUSE] * 8, [0.5, 0.5, 0.5, 0.5, 0.5, keep, redraw, 0.5]])
+    verdict = judged(
+        chain(AC=AC),
+        P,
+        Q,
+        [0, x],
+        verify=[[REFUSE] * 8, [0.5, 0.5, 0.5, 0.5, 0.5, keep, redraw, 0.5]],
+    )
     assert verdict.count == 1
     return verdict, int(verdict.tokens[1])
 
@@ -431,7 +483,10 @@ def test_continuation_keeps_more_drafts_than_an_independent_redraw() -> None:
     kept = sum(float(Q[x]) * float(continued(x, 0.5, 0.5)[0].acceptance[1]) for x in range(4))
     assert kept == pytest.approx(0.6)
     redrawn = sum(
-        float(Q[x]) * sum(continued(x, 0.5, (i + 0.5) / 20, AC=False)[1] == x for i in range(20)) / 20 for x in range(4)
+        float(Q[x])
+        * sum(continued(x, 0.5, (i + 0.5) / 20, AC=False)[1] == x for i in range(20))
+        / 20
+        for x in range(4)
     )
     assert redrawn == pytest.approx(0.2, abs=1e-6)
 
@@ -447,22 +502,31 @@ def test_what_continuation_leaves_is_a_sample_of_the_new_law() -> None:
 
 
 def test_statuses_behind_a_refusal() -> None:
-    for AC, keep, status in ((True, ACCEPT, Status.REFINED), (True, REFUSE, Status.REJECTED), (False, REFUSE, Status.REFINED)):
+    for AC, keep, status in (
+        (True, ACCEPT, Status.REFINED),
+        (True, REFUSE, Status.REJECTED),
+        (False, REFUSE, Status.REFINED),
+    ):
         verdict, _ = continued(1, keep, 0.5, AC=AC)
         assert verdict.status.tolist() == [Status.RESAMPLED, status, Status.REFINED]
 
 
 @pytest.mark.parametrize("AC", [True, False])
 def test_a_draft_behind_the_walks_end_is_recorded_with_its_own_acceptance(AC: bool) -> None:
-    """In a tree's levels too: what is left of p at the walk's end concerns the ended position alone."""
+    """In a tree's levels too: what is left of p at the walk's end concerns the ended position
+    alone."""
     decoder = SJDPAC(TOY, PACSettings(window=16, K=2, D=4, AC=AC))
     run = Run(decoder, "", 0)
     run.noise = Chosen(verify=[[REFUSE] * 8])
     window = decoder.propose(run, TOY.length - 1)
-    laws = torch.softmax(torch.randn(len(window.parents), 4, generator=torch.Generator().manual_seed(1)), -1)
+    laws = torch.softmax(
+        torch.randn(len(window.parents), 4, generator=torch.Generator().manual_seed(1)), -1
+    )
     verdict = decoder.judge(run, window, laws)
     x = window.drafts
-    expected = (laws[: len(x)].gather(1, x[:, None]) / window.laws.gather(1, x[:, None])).clamp_max(1)[:, 0]
+    expected = (laws[: len(x)].gather(1, x[:, None]) / window.laws.gather(1, x[:, None])).clamp_max(
+        1
+    )[:, 0]
     torch.testing.assert_close(verdict.acceptance[:-1], expected)
 
 
@@ -497,8 +561,11 @@ class Keeping(Toy):
 def noted(monkeypatch: pytest.MonkeyPatch, accept: list[bool]) -> tuple[Noted, Keeping]:
     """Two steps of SJD with L = 6, whose drafts pass as said."""
     u = [[ACCEPT if ok else REFUSE, 0.4, 0.6] for ok in accept] + [[0.5, 0.4, 0.6]]
-    fresh = [[0.1], [0.6], [0.3], [0.9], [0.9], [0.1]]  # so that every row of the window has a law of its own
-    monkeypatch.setattr("engine.decoders.run.Noise", lambda seed, device: Chosen(verify=u, fresh=fresh))
+    # so that every row of the window has a law of its own
+    fresh = [[0.1], [0.6], [0.3], [0.9], [0.9], [0.1]]
+    monkeypatch.setattr(
+        "engine.decoders.run.Noise", lambda seed, device: Chosen(verify=u, fresh=fresh)
+    )
     toy = Keeping((3, 4), 4)
     decoder = Noted(toy, 6)
     steps = decoder.steps("", 0)
@@ -508,7 +575,8 @@ def noted(monkeypatch: pytest.MonkeyPatch, accept: list[bool]) -> tuple[Noted, K
 
 
 def test_a_refusal_commits_keeps_refreshes_and_refills(monkeypatch: pytest.MonkeyPatch) -> None:
-    """First failure at the third draft: 3 tokens committed, rows root, d1, d2 kept, y3 .. y5 with q = p3 .. p5, 2 fresh."""
+    """First failure at the third draft: 3 tokens committed, rows root, d1, d2 kept, y3 .. y5 with q
+    = p3 .. p5, 2 fresh."""
     decoder, toy = noted(monkeypatch, [True, True, False, True, True])
     assert toy.kept[0] == [0, 1, 2]
     first, second = decoder.windows
@@ -528,7 +596,8 @@ def test_full_acceptance_commits_a_bonus_and_begins_anew(monkeypatch: pytest.Mon
 
 
 def test_forced_tokens_take_their_place_in_the_window() -> None:
-    """Rows of 4 codes and an end of line; 3 tokens committed and L = 6: of rows 3 .. 8 only row 1 is forced (position 4)."""
+    """Rows of 4 codes and an end of line; 3 tokens committed and L = 6: of rows 3 .. 8 only row 1
+    is forced (position 4)."""
     toy = Toy((3, 4), 4, forced=True)
     decoder = SJD(toy, RefillSettings(window=6))
     run = Run(decoder, "", 0)
@@ -543,6 +612,6 @@ def test_forced_tokens_take_their_place_in_the_window() -> None:
 
 @pytest.mark.parametrize("decoder", [Jacobi, FixedPoint, SJD, GSD])
 def test_a_forced_position_never_stops_a_chain(decoder: type[WindowDecoder]) -> None:
-    p = torch.stack([one_hot(0, 4)] * 2)
-    verdict = judged(decoder(TOY), p, one_hot(0, 4), [0], verify=[[1 - 2**-24] * 3])
+    p = torch.stack([point_mass(0, 4)] * 2)
+    verdict = judged(decoder(TOY), p, point_mass(0, 4), [0], verify=[[1 - 2**-24] * 3])
     assert verdict.count == 2

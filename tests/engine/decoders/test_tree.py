@@ -22,7 +22,9 @@ SHAPES = [(4, 3), (2, 3), (3, 3), (5, 3), (4, 2), (4, 4)]  # K, D of the paper's
         ("lanes", [12, 6, 9, 15, 8, 16]),
     ],
 )
-def test_a_tree_has_as_many_nodes_as_its_reading_says(reading: str, below_the_root: list[int]) -> None:
+def test_a_tree_has_as_many_nodes_as_its_reading_says(
+    reading: str, below_the_root: list[int]
+) -> None:
     for (K, D), nodes in zip(SHAPES, below_the_root, strict=True):
         levels = D - 1 if reading == "full" else D
         assert side_nodes(K, D, reading) + levels == nodes
@@ -42,9 +44,13 @@ def test_twelve_nodes_leave_a_longer_spine(reading: str) -> None:
     assert len(tree(64, 1000, 4, 3, reading).parents) == 64
 
 
-@pytest.mark.parametrize(("K", "D", "reading"), [(4, 4, "full"), (4, 3, "deep"), (5, 3, "deep"), (4, 4, "deep")])
+@pytest.mark.parametrize(
+    ("K", "D", "reading"), [(4, 4, "full"), (4, 3, "deep"), (5, 3, "deep"), (4, 4, "deep")]
+)
 def test_a_tree_larger_than_the_window_is_refused(K: int, D: int, reading: str) -> None:
-    with pytest.raises(SettingError, match=r"tree of K = \d, D = \d takes up to \d+ rows, and the window has 64"):
+    with pytest.raises(
+        SettingError, match=r"tree of K = \d, D = \d takes up to \d+ rows, and the window has 64"
+    ):
         PACSettings(K=K, D=D, tree=reading)
     assert PACSettings(K=K, D=D, tree=reading, PD=False).K == K
 
@@ -64,8 +70,16 @@ def test_what_hangs_below_what() -> None:
     assert [spine.parents[spine.spine + 1 + i] for i in range(4)] == [0, 0, 1, 1]
 
 
-@given(st.integers(2, 96), st.integers(0, 100), st.integers(1, 8), st.integers(1, 5), st.sampled_from(READINGS))
-def test_parents_children_and_depths_agree(window: int, room: int, K: int, D: int, reading: str) -> None:
+@given(
+    st.integers(2, 96),
+    st.integers(0, 100),
+    st.integers(1, 8),
+    st.integers(1, 5),
+    st.sampled_from(READINGS),
+)
+def test_parents_children_and_depths_agree(
+    window: int, room: int, K: int, D: int, reading: str
+) -> None:
     try:
         PACSettings(window=window, K=K, D=D, tree=reading)
     except SettingError:
@@ -82,7 +96,12 @@ def test_parents_children_and_depths_agree(window: int, room: int, K: int, D: in
         depth[row] = depth[layout.parents[row]] + 1
     assert tuple(depth[H + 1 :]) == tuple(d for d, _ in layout.side)
     assert max(depth) == H
-    children = [(row, k, child) for row, below in enumerate(layout.children) for k, child in enumerate(below) if child >= 0]
+    children = [
+        (row, k, child)
+        for row, below in enumerate(layout.children)
+        for k, child in enumerate(below)
+        if child >= 0
+    ]
     assert sorted(child for _, _, child in children) == list(range(1, rows))
     for row, k, child in children:
         assert layout.parents[child] == row
@@ -103,4 +122,7 @@ def test_each_reading_branches_where_it_says(K: int, D: int, reading: str, room:
             branches = depth[row] < levels and (reading != "lanes" or row == 0)
             assert count == (K if branches else int(row < layout.spine))
         else:
-            assert count == (depth[row] < levels) * {"full": K, "deep": K, "spine": 0, "lanes": 1}[reading]
+            assert (
+                count
+                == (depth[row] < levels) * {"full": K, "deep": K, "spine": 0, "lanes": 1}[reading]
+            )

@@ -1,4 +1,5 @@
-"""BodyModel and EagleDrafter on tiny random networks: windows, trees and caches against plain one-shot forwards."""
+"""BodyModel and EagleDrafter on tiny random networks: windows, trees and caches against plain
+one-shot forwards."""
 
 from __future__ import annotations
 
@@ -24,9 +25,9 @@ def randomise(module: nn.Module, seed: int) -> nn.Module:
     """Weights large enough that every row of context matters to the logits."""
     generator = torch.Generator().manual_seed(seed)
     for parameter in module.parameters():
-        parameter.data = torch.randn(parameter.shape, generator=generator) * (0.2 if parameter.dim() > 1 else 0.5) + (
-            parameter.dim() == 1
-        )
+        parameter.data = torch.randn(parameter.shape, generator=generator) * (
+            0.2 if parameter.dim() > 1 else 0.5
+        ) + (parameter.dim() == 1)
     return module.eval().requires_grad_(False)
 
 
@@ -34,7 +35,13 @@ class Tiny(BodyModel):
     """What both tiny models share."""
 
     def __init__(self) -> None:
-        self.name, self.grid, self.vocab_size, self.device, self.dtype = "tiny", (4, 4), CODES, torch.device("cpu"), torch.float32
+        self.name, self.grid, self.vocab_size, self.device, self.dtype = (
+            "tiny",
+            (4, 4),
+            CODES,
+            torch.device("cpu"),
+            torch.float32,
+        )
         self.forced_ids, self.sampling = torch.full((LENGTH,), -1), Sampling()
         self.codebook = torch.randn(CODES, 2)
 
@@ -43,14 +50,21 @@ class Tiny(BodyModel):
 
 
 class Plain(Tiny):
-    """A plain LlamaModel with grouped keys; prompt rows are padded on the left by `padding`, and their number is its length."""
+    """A plain LlamaModel with grouped keys; prompt rows are padded on the left by `padding`, and
+    their number is its length."""
 
     def __init__(self, padding: tuple[int, ...] = (0,), rows: int = 4) -> None:
         super().__init__()
         config = LlamaConfig(
-            hidden_size=32, intermediate_size=48, num_hidden_layers=2, num_attention_heads=4, num_key_value_heads=2,
-            vocab_size=CODES, bos_token_id=None, eos_token_id=None,
-        )  # fmt: skip
+            hidden_size=32,
+            intermediate_size=48,
+            num_hidden_layers=2,
+            num_attention_heads=4,
+            num_key_value_heads=2,
+            vocab_size=CODES,
+            bos_token_id=None,
+            eos_token_id=None,
+        )
         self.body = randomise(LlamaModel(config), 1)
         generator = torch.Generator().manual_seed(2)
         self.output = torch.randn(CODES, 32, generator=generator) / 4
@@ -69,11 +83,17 @@ class Plain(Tiny):
 
 
 class Embedded(Tiny):
-    """The embedded target at a tiny size: learned slots, captions padded with an ordinary token, an untied head."""
+    """The embedded target at a tiny size: learned slots, captions padded with an ordinary token, an
+    untied head."""
 
     def __init__(self) -> None:
         super().__init__()
-        sizes = {"vocab_size": CODES, "hidden_size": 32, "intermediate_size": 48, "num_hidden_layers": 2}
+        sizes = {
+            "vocab_size": CODES,
+            "hidden_size": 32,
+            "intermediate_size": 48,
+            "num_hidden_layers": 2,
+        }
         config = target_config(9, **sizes, caption_slots=3, image_tokens=LENGTH)
         self.target = randomise(EmbeddedTarget(config), 3)
         self.body = self.target.model
@@ -106,14 +126,17 @@ def model(name: str) -> BodyModel:
 
 
 def states(model: BodyModel, tokens: list[int], guided: bool) -> Tensor:
-    """The body's own states [R, P + n, D] of prompt and tokens, in one forward, with transformers' own masks and no cache."""
+    """The body's own states [R, P + n, D] of prompt and tokens, in one forward, with transformers'
+    own masks and no cache."""
     prompt = model.prompt("", guided)
     count, length = prompt.embeddings.shape[:2]
     drafts = model.embed(torch.tensor(tokens, dtype=torch.long), torch.arange(len(tokens)))
     fed = torch.cat([prompt.embeddings, drafts.expand(count, -1, -1)], 1)
     there = torch.arange(fed.shape[1]) >= prompt.start[:, None]
     positions = (there.cumsum(-1) - 1).clamp_min(0)
-    out = model.body(inputs_embeds=fed, attention_mask=there.long(), position_ids=positions, use_cache=False)
+    out = model.body(
+        inputs_embeds=fed, attention_mask=there.long(), position_ids=positions, use_cache=False
+    )
     return out.last_hidden_state[:, length - 1 :]
 
 
@@ -132,7 +155,8 @@ class Sequence:
         self.tokens: list[int] = []
 
     def window(self, drafts: list[int], parents: list[int] | None = None) -> list[list[int]]:
-        """Feeds a window of root and drafts, checks each row against a one-shot forward of its own path; returns the paths."""
+        """Feeds a window of root and drafts, checks each row against a one-shot forward of its own
+        path; returns the paths."""
         root = self.tokens[-1] if self.tokens else 0
         logits = self.model.forward(self.ctx, torch.tensor([root, *drafts]), parents)
         assert logits.dtype == torch.float32
@@ -140,7 +164,11 @@ class Sequence:
         for row, token in enumerate(drafts, 1):
             paths.append([*paths[row - 1 if parents is None else parents[row]], token])
         for row, path in enumerate(paths):
-            torch.testing.assert_close(logits[row], one_shot(self.model, [*self.tokens, *path], self.guidance)[-1], **TOLERANCE)
+            torch.testing.assert_close(
+                logits[row],
+                one_shot(self.model, [*self.tokens, *path], self.guidance)[-1],
+                **TOLERANCE,
+            )
         return paths
 
     def keep(self, rows: list[int], path: list[int], token: int) -> None:
@@ -160,7 +188,9 @@ def test_one_token_at_a_time_equals_one_shot(name: str, guidance: float) -> None
 
 @every_model
 @pytest.mark.parametrize("guidance", [1.0, 3.0])
-def test_the_first_window_takes_the_prompt_in_whatever_id_its_root_has(name: str, guidance: float) -> None:
+def test_the_first_window_takes_the_prompt_in_whatever_id_its_root_has(
+    name: str, guidance: float
+) -> None:
     logits = []
     for root in (0, 7):
         ctx = model(name).start("", guidance)
@@ -171,7 +201,8 @@ def test_the_first_window_takes_the_prompt_in_whatever_id_its_root_has(name: str
 
 @every_model
 def test_rejected_rows_leave_no_trace(name: str) -> None:
-    """After the same committed tokens the next window's logits are bit for bit the same, whatever was refused on the way."""
+    """After the same committed tokens the next window's logits are bit for bit the same, whatever
+    was refused on the way."""
     after = []
     for rejected in ([2, 6, 8], [10, 10, 10], [0, 1, 2]):
         sequence = Sequence(model(name), 2.0)
@@ -207,7 +238,9 @@ def test_a_tree_in_the_first_window(name: str) -> None:
 
 @settings(max_examples=25)
 @given(data=st.data(), name=st.sampled_from(sorted(MODELS)), guidance=st.sampled_from([1.0, 2.5]))
-def test_any_windows_trees_and_keeps_equal_one_shot(data: st.DataObject, name: str, guidance: float) -> None:
+def test_any_windows_trees_and_keeps_equal_one_shot(
+    data: st.DataObject, name: str, guidance: float
+) -> None:
     sequence = Sequence(model(name), guidance)
     token = st.integers(0, CODES - 1)
     for _ in range(data.draw(st.integers(1, 4))):
@@ -246,7 +279,9 @@ def test_the_largest_window_fits_at_the_last_position() -> None:
     for token in range(LENGTH - 1):
         model("plain").forward(sequence.ctx, torch.tensor([(sequence.tokens or [0])[-1]]))
         sequence.keep([0], [], token % CODES)
-    logits = model("plain").forward(sequence.ctx, torch.zeros(MAX_WINDOW, dtype=torch.long), [0] * MAX_WINDOW)
+    logits = model("plain").forward(
+        sequence.ctx, torch.zeros(MAX_WINDOW, dtype=torch.long), [0] * MAX_WINDOW
+    )
     assert logits.shape == (MAX_WINDOW, CODES)
 
 
@@ -271,20 +306,31 @@ def test_guidance_is_mixed_in_float32() -> None:
 
 
 def chained(model: Embedded, tokens: list[int], drafts: list[int], guidance: float) -> list[Tensor]:
-    """The drafter's logits after `tokens` are committed and each of `drafts` is drafted, by one-shot forwards of network and
-    target: its rows join token i with the target's state one slot before, or, for a draft, with its own last guess."""
+    """The drafter's logits after `tokens` are committed and each of `drafts` is drafted, by
+    one-shot forwards of network and target: its rows join token i with the target's state one slot
+    before, or, for a draft, with its own last guess."""
     guided = guidance != 1
     hidden = states(model, tokens, guided)[:, : len(tokens)]
-    embedded = model.embed(torch.tensor(tokens), torch.arange(len(tokens))).expand(len(hidden), -1, -1)
+    embedded = model.embed(torch.tensor(tokens), torch.arange(len(tokens))).expand(
+        len(hidden), -1, -1
+    )
     rows = torch.cat([embedded, hidden], -1)
     first = model.prompt("", guided).embeddings.shape[1]
     logits = []
     for i in range(len(drafts) + 1):
-        guesses = model.drafter.network(rows, (first + torch.arange(rows.shape[1])).expand(len(rows), -1))
+        guesses = model.drafter.network(
+            rows, (first + torch.arange(rows.shape[1])).expand(len(rows), -1)
+        )
         logits.append(guide(model.head(guesses[:, -1:]), guidance)[0])
         if i < len(drafts):
             at = torch.tensor([len(tokens) + i])
-            joined = torch.cat([model.embed(torch.tensor([drafts[i]]), at).expand(len(rows), -1, -1), guesses[:, -1:]], -1)
+            joined = torch.cat(
+                [
+                    model.embed(torch.tensor([drafts[i]]), at).expand(len(rows), -1, -1),
+                    guesses[:, -1:],
+                ],
+                -1,
+            )
             rows = torch.cat([rows, joined], 1)
     return logits
 
@@ -293,12 +339,16 @@ def drafted(sequence: Sequence, rows: list[int], drafts: list[int]) -> list[Tens
     """The drafter's own logits for the same; `rows` are the window rows that were just kept."""
     committed = torch.tensor(sequence.tokens[-len(rows) :])
     logits = [sequence.model.drafter.extend(sequence.ctx, rows, committed)]
-    return logits + [sequence.model.drafter.next(sequence.ctx, torch.tensor(token)) for token in drafts]
+    return logits + [
+        sequence.model.drafter.next(sequence.ctx, torch.tensor(token)) for token in drafts
+    ]
 
 
 @settings(max_examples=20)
 @given(data=st.data(), guidance=st.sampled_from([1.0, 2.5]))
-def test_the_drafters_chained_passes_equal_one_shot_and_leave_no_trace(data: st.DataObject, guidance: float) -> None:
+def test_the_drafters_chained_passes_equal_one_shot_and_leave_no_trace(
+    data: st.DataObject, guidance: float
+) -> None:
     tiny = model("embedded")
     assert isinstance(tiny, Embedded)
     sequence = Sequence(tiny, guidance)
@@ -310,7 +360,11 @@ def test_the_drafters_chained_passes_equal_one_shot_and_leave_no_trace(data: st.
         rows = list(range(last + 1))
         sequence.keep(rows, paths[last], data.draw(st.integers(0, CODES - 1)))
         ahead = data.draw(tokens)[: LENGTH - 1 - len(sequence.tokens)]
-        for ours, theirs in zip(drafted(sequence, rows, ahead), chained(tiny, sequence.tokens, ahead, guidance), strict=True):
+        for ours, theirs in zip(
+            drafted(sequence, rows, ahead),
+            chained(tiny, sequence.tokens, ahead, guidance),
+            strict=True,
+        ):
             torch.testing.assert_close(ours, theirs, **TOLERANCE)
 
 
@@ -320,5 +374,9 @@ def test_the_drafter_follows_a_path_off_the_spine() -> None:
     sequence = Sequence(tiny, 2.0)
     paths = sequence.window([1, 2, 3, 4], [0, 0, 1, 0, 3])
     sequence.keep([0, 3, 4], paths[4], 6)
-    for ours, theirs in zip(drafted(sequence, [0, 3, 4], [7, 8]), chained(tiny, sequence.tokens, [7, 8], 2.0), strict=True):
+    for ours, theirs in zip(
+        drafted(sequence, [0, 3, 4], [7, 8]),
+        chained(tiny, sequence.tokens, [7, 8], 2.0),
+        strict=True,
+    ):
         torch.testing.assert_close(ours, theirs, **TOLERANCE)

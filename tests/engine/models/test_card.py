@@ -15,7 +15,16 @@ from engine.models.embedded import EmbeddedModel
 
 
 def test_the_page_lists_them_in_this_order() -> None:
-    names = ["embedded", "janus-pro-1b", "janus-pro-7b", "llamagen-256", "llamagen-512", "emu3", "anole", "lumina-768"]
+    names = [
+        "embedded",
+        "janus-pro-1b",
+        "janus-pro-7b",
+        "llamagen-256",
+        "llamagen-512",
+        "emu3",
+        "anole",
+        "lumina-768",
+    ]
     assert list(CARDS) == [card.name for card in CARDS.values()] == names
 
 
@@ -23,7 +32,9 @@ def test_every_card_can_be_raced() -> None:
     for card in CARDS.values():
         height, width = card.grid
         assert card.family == "embedded" or card.family in FAMILIES
-        assert card.length in (height * width, height * (width + 1)), "the grid, or the grid with a forced token a row"
+        assert card.length in (height * width, height * (width + 1)), (
+            "the grid, or the grid with a forced token a row"
+        )
         assert 0 < card.codes < 65535, "a code fits the wire's 16 bits, and 65535 is none"
         assert card.sampling.top_k <= card.codes
         assert card.licence_url.startswith("https://")
@@ -34,7 +45,9 @@ def test_parts_are_named_once_and_downloads_are_bounded() -> None:
     for card in CARDS.values():
         parts = [source.part for source in card.repos]
         assert len(set(parts)) == len(parts)
-        assert all(source.files and "*" not in source.files for source in card.repos), "never a whole repository"
+        assert all(source.files and "*" not in source.files for source in card.repos), (
+            "never a whole repository"
+        )
         for part in parts:
             assert card.source_of(part).part == part
     with pytest.raises(KeyError):
@@ -61,7 +74,9 @@ def test_the_embedded_card_says_what_the_embedded_model_is() -> None:
     assert (model.grid, model.vocab_size, model.length) == (card.grid, card.codes, card.length)
     assert model.sampling == card.sampling
     modules = (model.target, model.vq, model.drafter.network)
-    assert sum(p.numel() for module in modules for p in module.parameters()) == pytest.approx(card.parameters, rel=0.02)
+    assert sum(p.numel() for module in modules for p in module.parameters()) == pytest.approx(
+        card.parameters, rel=0.02
+    )
     cache = model.start("red apple", 1.5).cache
     assert cache._k.numel() + cache._v.numel() == card.kv_values * 2 * cache.slots
 
@@ -73,10 +88,13 @@ def test_sizes_follow_from_the_familys_true_configuration(name: str) -> None:
     text = config.get_text_config()
     dim = getattr(text, "head_dim", None) or text.hidden_size // text.num_attention_heads
     assert card.kv_values == 2 * text.num_hidden_layers * text.num_key_value_heads * dim
-    layer = 2 * text.hidden_size * dim * (text.num_attention_heads + text.num_key_value_heads)  # q and o, k and v
+    # q and o, k and v
+    layer = 2 * text.hidden_size * dim * (text.num_attention_heads + text.num_key_value_heads)
     layer += 3 * text.hidden_size * text.intermediate_size
     body = text.num_hidden_layers * layer + text.vocab_size * text.hidden_size
-    assert body < card.parameters < body + 300_000_000, "beside the body: a head over codes, and the pixels' decoder"
+    assert body < card.parameters < body + 300_000_000, (
+        "beside the body: a head over codes, and the pixels' decoder"
+    )
 
 
 def test_cards_cannot_be_changed() -> None:

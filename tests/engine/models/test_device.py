@@ -22,17 +22,27 @@ class Machine:
 
     patch: pytest.MonkeyPatch
 
-    def has(self, *, gpus: int = 0, capability: tuple[int, int] = (9, 0), gpu: float = 0, main: float | None = 64) -> None:
+    def has(
+        self,
+        *,
+        gpus: int = 0,
+        capability: tuple[int, int] = (9, 0),
+        gpu: float = 0,
+        main: float | None = 64,
+    ) -> None:
         """GiB free on each GPU and in main memory."""
         self.patch.delenv("SPACES_ZERO_GPU", raising=False)
         self.patch.setattr(torch.cuda, "is_available", lambda: gpus > 0)
         self.patch.setattr(torch.cuda, "device_count", lambda: gpus)
         self.patch.setattr(torch.cuda, "get_device_capability", lambda device: capability)
-        self.patch.setattr(torch.cuda, "mem_get_info", lambda device: (int(gpu * GIB), int(gpu * GIB) + 1))
+        self.patch.setattr(
+            torch.cuda, "mem_get_info", lambda device: (int(gpu * GIB), int(gpu * GIB) + 1)
+        )
         self.patch.setattr(place, "main_memory", lambda: None if main is None else int(main * GIB))
 
     def is_zero_gpu(self) -> None:
-        """torch.cuda must not be asked there: a real answer would start CUDA before the card is lent."""
+        """torch.cuda must not be asked there: a real answer would start CUDA before the card is
+        lent."""
         self.patch.setenv("SPACES_ZERO_GPU", "true")
         for name in ("is_available", "device_count", "get_device_capability", "mem_get_info"):
             self.patch.setattr(torch.cuda, name, lambda *args: pytest.fail("torch.cuda was asked"))
@@ -62,7 +72,9 @@ def test_auto_is_a_gpu_where_there_is_one(machine: Machine) -> None:
         (1, "", "'' is not a device"),
     ],
 )
-def test_a_device_that_is_not_here_is_told(machine: Machine, gpus: int, wanted: str, message: str) -> None:
+def test_a_device_that_is_not_here_is_told(
+    machine: Machine, gpus: int, wanted: str, message: str
+) -> None:
     machine.has(gpus=gpus)
     with pytest.raises(ModelError, match=message):
         place.pick(wanted)
@@ -78,12 +90,16 @@ def test_a_device_that_is_not_here_is_told(machine: Machine, gpus: int, wanted: 
         ((12, 0), torch.bfloat16),
     ],
 )
-def test_numbers_follow_the_gpu(machine: Machine, capability: tuple[int, int], dtype: torch.dtype) -> None:
+def test_numbers_follow_the_gpu(
+    machine: Machine, capability: tuple[int, int], dtype: torch.dtype
+) -> None:
     machine.has(gpus=1, capability=capability)
     assert place.numbers(CUDA) is place.numbers(CUDA, "auto") is dtype
     assert place.numbers(CPU) is torch.float32
     assert place.numbers(CPU, "bfloat16") is place.numbers(CUDA, torch.bfloat16) is torch.bfloat16
-    with pytest.raises(ModelError, match="'int8' is not a dtype: it is auto, bfloat16, float16, float32"):
+    with pytest.raises(
+        ModelError, match="'int8' is not a dtype: it is auto, bfloat16, float16, float32"
+    ):
         place.numbers(CUDA, "int8")
 
 
@@ -97,7 +113,9 @@ def test_zero_gpu_is_not_asked(machine: Machine) -> None:
 
 
 def test_memory_is_weights_and_caches_and_working_room() -> None:
-    card = dataclasses.replace(CARDS["janus-pro-1b"], parameters=1000, kv_values=10, length=100, working=7)
+    card = dataclasses.replace(
+        CARDS["janus-pro-1b"], parameters=1000, kv_values=10, length=100, working=7
+    )
     positions = 100 + 256 + MAX_WINDOW
     assert place.needed(card, torch.float16, 1) == 2 * (1000 + 2 * positions * 10) + 7
     assert place.needed(card, torch.float32, 3) == 4 * (1000 + 3 * 2 * positions * 10) + 7
@@ -117,12 +135,16 @@ def test_memory_is_weights_and_caches_and_working_room() -> None:
         ("emu3", 79, (8, 0), True),  # A100
     ],
 )
-def test_public_models_on_known_cards(machine: Machine, name: str, gpu: float, capability: tuple[int, int], fits: bool) -> None:
+def test_public_models_on_known_cards(
+    machine: Machine, name: str, gpu: float, capability: tuple[int, int], fits: bool
+) -> None:
     machine.has(gpus=1, gpu=gpu, capability=capability)
     if fits:
         place.check(CARDS[name], CUDA, place.numbers(CUDA))
         return
-    with pytest.raises(ModelError, match=r"What fits: Embedded model, Janus-Pro 1B, .*LlamaGen XL 512 px"):
+    with pytest.raises(
+        ModelError, match=r"What fits: Embedded model, Janus-Pro 1B, .*LlamaGen XL 512 px"
+    ):
         place.check(CARDS[name], CUDA, place.numbers(CUDA))
 
 
@@ -131,9 +153,15 @@ def test_the_answer_names_what_would_fit_instead(machine: Machine) -> None:
     with pytest.raises(ModelError) as caught:
         place.check(CARDS["janus-pro-7b"], CPU, torch.float32)
     assert str(caught.value).startswith("Janus-Pro 7B needs 29.")
-    assert "GiB on cpu in float32, and 20.0 GiB are free. In bfloat16 it would fit: 15." in str(caught.value)
-    assert str(caught.value).endswith("What fits: Embedded model, Janus-Pro 1B, LlamaGen XL 256 px, LlamaGen XL 512 px.")
-    assert "Anole" not in str(caught.value), "a model that the host may not have switched on is not recommended"
+    assert "GiB on cpu in float32, and 20.0 GiB are free. In bfloat16 it would fit: 15." in str(
+        caught.value
+    )
+    assert str(caught.value).endswith(
+        "What fits: Embedded model, Janus-Pro 1B, LlamaGen XL 256 px, LlamaGen XL 512 px."
+    )
+    assert "Anole" not in str(caught.value), (
+        "a model that the host may not have switched on is not recommended"
+    )
     machine.has(main=0.1)
     with pytest.raises(ModelError, match="No other model fits either"):
         place.check(CARDS["janus-pro-7b"], CPU, torch.float32)
@@ -142,7 +170,10 @@ def test_the_answer_names_what_would_fit_instead(machine: Machine) -> None:
 def test_weights_pass_through_main_memory(machine: Machine) -> None:
     machine.has(gpus=1, gpu=80, main=4)
     place.check(CARDS["janus-pro-1b"], CUDA, torch.bfloat16)
-    words = "through main memory, where its weights need 12.3 GiB, and 4.0 GiB are free. What fits: Embedded model, Janus-Pro 1B"
+    words = (
+        "through main memory, where its weights need 12.3 GiB, and 4.0 GiB are free. What fits:"
+        " Embedded model, Janus-Pro 1B"
+    )
     with pytest.raises(ModelError, match=re.escape(words)):
         place.check(CARDS["janus-pro-7b"], CUDA, torch.bfloat16)
 

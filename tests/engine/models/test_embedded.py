@@ -21,7 +21,11 @@ from engine.models.embedded import EmbeddedModel
 from engine.race import Lane, Race
 from engine.records import LaneState, Seconds, Step
 
-PROMPTS = ["red apple on sky clouds", "rocket on night stars at the top right", "nothing of this world: żółć 🦕"]
+PROMPTS = [
+    "red apple on sky clouds",
+    "rocket on night stars at the top right",
+    "nothing of this world: żółć 🦕",
+]
 
 
 @functools.cache
@@ -44,12 +48,19 @@ def test_the_contract() -> None:
     assert model().length == height * width
     assert model().codebook.shape[0] == model().vocab_size
     assert model().drafter is not None
-    assert not any(parameter.requires_grad and parameter.is_leaf for parameter in [model().codebook])
+    assert not any(
+        parameter.requires_grad and parameter.is_leaf for parameter in [model().codebook]
+    )
     assert model().forced(0) is None
 
 
-@pytest.mark.parametrize(("prompt", "seed", "window"), [(PROMPTS[0], 7, 16), (PROMPTS[1], 8, 64), (PROMPTS[2], 2**53 - 1, 5)])
-def test_fixed_point_gives_vanilla_ars_picture_token_for_token(prompt: str, seed: int, window: int) -> None:
+@pytest.mark.parametrize(
+    ("prompt", "seed", "window"),
+    [(PROMPTS[0], 7, 16), (PROMPTS[1], 8, 64), (PROMPTS[2], 2**53 - 1, 5)],
+)
+def test_fixed_point_gives_vanilla_ars_picture_token_for_token(
+    prompt: str, seed: int, window: int
+) -> None:
     ar = VanillaAR(model()).generate(prompt, seed)
     assert FixedPoint(model(), RefillSettings(window=window)).generate(prompt, seed) == ar
     assert len(set(ar)) > 1
@@ -64,7 +75,10 @@ def test_every_lane_finishes_twice_the_same() -> None:
     lanes = [Lane(name) for name, decoder in DECODERS.items() if decoder.default and name != "ar"]
     races = [list(Race(model(), lanes, PROMPTS[0], 3)) for _ in range(2)]
     for lane in range(len(lanes)):
-        steps = [[frame.step for frame in frames if frame.lane == lane and frame.step] for frames in races]
+        steps = [
+            [frame.step for frame in frames if frame.lane == lane and frame.step]
+            for frames in races
+        ]
         assert _timeless(steps[0]) == _timeless(steps[1])
         assert steps[0][-1].after == model().length
         assert all(0 <= p.token < model().vocab_size for step in steps[0] for p in step.positions)
@@ -83,7 +97,9 @@ def test_a_window_gives_the_logits_of_a_forward_in_one() -> None:
     ctx = model().start(PROMPTS[0], 3.0)
     prompt = model().prompt(PROMPTS[0], True).embeddings
     codes = model().target.embed_codes(tokens, torch.arange(24)).expand(2, -1, -1)
-    logits = model().target(inputs_embeds=torch.cat([prompt, codes], 1)).logits[:, prompt.shape[1] - 1 :]
+    logits = (
+        model().target(inputs_embeds=torch.cat([prompt, codes], 1)).logits[:, prompt.shape[1] - 1 :]
+    )
     whole = logits[1] + 3.0 * (logits[0] - logits[1])
     root = 0
     for start, end, kept in ((0, 10, 6), (6, 20, 4), (10, 24, 1)):
@@ -105,13 +121,19 @@ def test_pixels() -> None:
 
 
 def test_committed_pixels_do_not_change_when_tokens_far_below_arrive() -> None:
-    """The decoder sees about four tokens around each: the top half stands while the last rows come in."""
+    """The decoder sees about four tokens around each: the top half stands while the last rows come
+    in."""
     height, width = model().grid
     codes = np.arange(height * width).reshape(height, width) % model().vocab_size
     later = codes.copy()
     later[-2:] = 5
     top = slice(0, 8 * (height // 2 - 2))
-    assert np.abs(model().pixels(codes)[top].astype(int) - model().pixels(later)[top].astype(int)).max() <= 1
+    assert (
+        np.abs(
+            model().pixels(codes)[top].astype(int) - model().pixels(later)[top].astype(int)
+        ).max()
+        <= 1
+    )
 
 
 @settings(max_examples=30)
@@ -123,7 +145,8 @@ def test_committed_pixels_do_not_change_when_tokens_far_below_arrive() -> None:
 @example("Ünïcödé Ω 漢字 עברית")
 @torch.inference_mode()
 def test_any_prompt_is_accepted(prompt: str) -> None:
-    """As long as a race accepts it: the caption always fills the same slots, and the law is a law."""
+    """As long as a race accepts it: the caption always fills the same slots, and the law is a
+    law."""
     ctx = model().start(prompt, 2.0)
     assert ctx.prompt.embeddings.shape[:2] == (2, model().target.config.caption_slots + 1)
     assert model().forward(ctx, torch.tensor([0])).isfinite().all()

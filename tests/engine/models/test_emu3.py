@@ -1,4 +1,5 @@
-"""Emu3 on a tiny model of transformers' own classes, saved and loaded through the real path, against the library itself."""
+"""Emu3 on a tiny model of transformers' own classes, saved and loaded through the real path,
+against the library itself."""
 
 from __future__ import annotations
 
@@ -20,7 +21,7 @@ from transformers.models.emu3.image_processing_emu3 import Emu3ImageProcessor
 from engine.decoders import DECODERS
 from engine.models.card import CARDS, ModelError
 from engine.models.emu3 import NEGATIVE, POSITIVE, Emu3Model, config
-from engine.models.fold_gqa import fold_gqa
+from engine.models.gqa_attention import fold_gqa
 from engine.records import Status
 from engine.settings import Sampling
 
@@ -30,22 +31,33 @@ CPU = torch.device("cpu")
 GREEDY = Sampling(guidance=3.0, top_k=1)
 CARD = dataclasses.replace(CARDS["emu3"], grid=(HEIGHT, WIDTH), codes=CODES, sampling=GREEDY)
 NAMES = {
-    "image_token": "<image>", "boi_token": "<|image start|>", "eoi_token": "<|image end|>",
-    "image_wrapper_token": "<|image token|>", "eof_token": "<|extra_201|>",
-}  # fmt: skip
-PROMPTS = ["a cat", "", "a long portrait of a young girl, " * 8]  # rows shorter and longer than the negative prompt
+    "image_token": "<image>",
+    "boi_token": "<|image start|>",
+    "eoi_token": "<|image end|>",
+    "image_wrapper_token": "<|image token|>",
+    "eof_token": "<|extra_201|>",
+}
+# rows shorter and longer than the negative prompt
+PROMPTS = ["a cat", "", "a long portrait of a young girl, " * 8]
 
 
 def tiny_tokenizer() -> GPT2Tokenizer:
-    """Bytes, then marks, then the visual tokens; these with a gap between them, and not in the codes' order."""
+    """Bytes, then marks, then the visual tokens; these with a gap between them, and not in the
+    codes' order."""
     letters = sorted(ByteLevel.alphabet())
     marks = ["<|pad|>", "<|extra_203|>", "<|extra_204|>", *NAMES.values(), "<|extra_200|>"]
     order = np.random.default_rng(0).permutation(CODES).tolist()
     visual = [f"<|visual token {code:06d}|>" for code in order]
     tokenizer = GPT2Tokenizer(
-        vocab={letter: i for i, letter in enumerate(letters)}, merges=[], unk_token="a", pad_token="<|pad|>",
-        bos_token="<|extra_203|>", eos_token="<|extra_204|>", extra_special_tokens=NAMES, padding_side="left",
-    )  # fmt: skip
+        vocab={letter: i for i, letter in enumerate(letters)},
+        merges=[],
+        unk_token="a",
+        pad_token="<|pad|>",
+        bos_token="<|extra_203|>",
+        eos_token="<|extra_204|>",
+        extra_special_tokens=NAMES,
+        padding_side="left",
+    )
     tokenizer.add_tokens([*marks, *visual[:20], "<|between|>", *visual[20:]], special_tokens=True)
     return tokenizer
 
@@ -53,13 +65,24 @@ def tiny_tokenizer() -> GPT2Tokenizer:
 def tiny_config(tokenizer: GPT2Tokenizer) -> Emu3Config:
     names = tokenizer.get_vocab()
     text = {
-        "vocab_size": len(tokenizer), "hidden_size": 32, "intermediate_size": 48, "num_hidden_layers": 2,
-        "num_attention_heads": 4, "num_key_value_heads": 2, "max_position_embeddings": 600, "pad_token_id": names["<|pad|>"],
-        "bos_token_id": names["<|extra_203|>"], "eos_token_id": names["<|extra_204|>"],
-    }  # fmt: skip
+        "vocab_size": len(tokenizer),
+        "hidden_size": 32,
+        "intermediate_size": 48,
+        "num_hidden_layers": 2,
+        "num_attention_heads": 4,
+        "num_key_value_heads": 2,
+        "max_position_embeddings": 600,
+        "pad_token_id": names["<|pad|>"],
+        "bos_token_id": names["<|extra_203|>"],
+        "eos_token_id": names["<|extra_204|>"],
+    }
     vq = {
-        "codebook_size": CODES, "base_channels": 64, "channel_multiplier": [1, 1, 1, 1], "num_res_blocks": 1, "hidden_size": 64,
-    }  # fmt: skip
+        "codebook_size": CODES,
+        "base_channels": 64,
+        "channel_multiplier": [1, 1, 1, 1],
+        "num_res_blocks": 1,
+        "hidden_size": 64,
+    }
     known = {name: i for name, i in names.items() if name.startswith("<|") or name == "<image>"}
     return Emu3Config(text_config=text, vq_config=vq, vocabulary_map=known)
 
@@ -71,7 +94,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     torch.manual_seed(0)
     library = Emu3ForConditionalGeneration(tiny_config(tokenizer)).eval()
     with torch.no_grad():
-        for name, parameter in library.named_parameters():  # large enough that every row of context matters
+        # large enough that every row of context matters
+        for name, parameter in library.named_parameters():
             if "vqmodel" not in name and parameter.dim() > 1:
                 parameter.normal_(0, 0.25)
     library.save_pretrained(folder)
@@ -96,12 +120,18 @@ def model(folder: Path) -> Emu3Model:
 
 def inputs(processor: Emu3Processor, text: list[str]) -> dict[str, Tensor]:
     return processor(
-        text=text, return_for_image_generation=True, ratio=f"{WIDTH}:{HEIGHT}", image_area=64 * HEIGHT * WIDTH, padding=True,
+        text=text,
+        return_for_image_generation=True,
+        ratio=f"{WIDTH}:{HEIGHT}",
+        image_area=64 * HEIGHT * WIDTH,
+        padding=True,
         return_tensors="pt",
-    )  # fmt: skip
+    )
 
 
-def allowed(library: Emu3ForConditionalGeneration, processor: Emu3Processor) -> Callable[[int, Tensor], list[int]]:
+def allowed(
+    library: Emu3ForConditionalGeneration, processor: Emu3Processor
+) -> Callable[[int, Tensor], list[int]]:
     """The layout as the library's documentation constrains it."""
     tokenizer, names = processor.tokenizer, library.vocabulary_mapping
     ends = [tokenizer.eof_token_id, tokenizer.eoi_token_id, tokenizer.eos_token_id]
@@ -115,15 +145,25 @@ def allowed(library: Emu3ForConditionalGeneration, processor: Emu3Processor) -> 
     return choices
 
 
-def generated(library: Emu3ForConditionalGeneration, processor: Emu3Processor, prompt: str, guidance: float) -> Tensor:
+def generated(
+    library: Emu3ForConditionalGeneration, processor: Emu3Processor, prompt: str, guidance: float
+) -> Tensor:
     """The library's own greedy tokens [1, LENGTH + 3], end of frame, image and text included."""
     given = inputs(processor, [prompt + POSITIVE])
     negative = inputs(processor, [NEGATIVE])
-    guide = {"guidance_scale": guidance, "negative_prompt_ids": negative.input_ids} if guidance > 1 else {}
+    guide = (
+        {"guidance_scale": guidance, "negative_prompt_ids": negative.input_ids}
+        if guidance > 1
+        else {}
+    )
     ids = library.generate(
-        input_ids=given.input_ids, attention_mask=given.attention_mask, do_sample=False, max_new_tokens=LENGTH + 3,
-        prefix_allowed_tokens_fn=allowed(library, processor), **guide,
-    )  # fmt: skip
+        input_ids=given.input_ids,
+        attention_mask=given.attention_mask,
+        do_sample=False,
+        max_new_tokens=LENGTH + 3,
+        prefix_allowed_tokens_fn=allowed(library, processor),
+        **guide,
+    )
     return ids[:, given.input_ids.shape[1] :]
 
 
@@ -134,9 +174,13 @@ def as_codes(library: Emu3ForConditionalGeneration, ids: Tensor) -> list[int]:
 
 @pytest.mark.parametrize("guidance", [1.0, 3.0])
 @pytest.mark.parametrize("prompt", PROMPTS)
-def test_greedy_ar_is_the_librarys_own_generate(model, library, processor, prompt: str, guidance: float) -> None:
+def test_greedy_ar_is_the_librarys_own_generate(
+    model, library, processor, prompt: str, guidance: float
+) -> None:
     ids = generated(library, processor, prompt, guidance)
-    ours = DECODERS["ar"](model, sampling=dataclasses.replace(GREEDY, guidance=guidance)).generate(prompt, 0)
+    ours = DECODERS["ar"](model, sampling=dataclasses.replace(GREEDY, guidance=guidance)).generate(
+        prompt, 0
+    )
     assert ours == as_codes(library, ids[0, :LENGTH])
     codes = [code for code in ours if code != CODES]
     assert len(set(codes)) > 3, "a model that says the same everywhere proves nothing"
@@ -144,7 +188,9 @@ def test_greedy_ar_is_the_librarys_own_generate(model, library, processor, promp
 
 def test_guidance_matters(model) -> None:
     weak, strong = (
-        DECODERS["ar"](model, sampling=dataclasses.replace(GREEDY, guidance=guidance)).generate("a cat", 0)
+        DECODERS["ar"](model, sampling=dataclasses.replace(GREEDY, guidance=guidance)).generate(
+            "a cat", 0
+        )
         for guidance in (1.0, 3.0)
     )
     assert weak != strong
@@ -186,14 +232,18 @@ def test_codes_and_ends_of_rows_are_embedded_by_the_models_own_map(model, librar
 def test_windows_equal_the_librarys_one_shot_forward_of_padded_rows(
     model, library, processor, prompt: str, guidance: float
 ) -> None:
-    """Rows of unlike length, padded on the left, with two windows; the end of a row falls inside the second."""
+    """Rows of unlike length, padded on the left, with two windows; the end of a row falls inside
+    the second."""
     tokens = [5, 9, 1, 30, CODES, 7, 7]
     given = inputs(processor, [prompt + POSITIVE, NEGATIVE][: 1 + (guidance > 1)])
     codes = model.ids[torch.tensor(tokens)].expand(len(given.input_ids), -1)
     there = torch.cat([given.attention_mask, torch.ones_like(codes)], 1)
     positions = (there.cumsum(-1) - 1).clamp_min(0)
     logits = library(
-        input_ids=torch.cat([given.input_ids, codes], 1), attention_mask=there, position_ids=positions, use_cache=False
+        input_ids=torch.cat([given.input_ids, codes], 1),
+        attention_mask=there,
+        position_ids=positions,
+        use_cache=False,
     ).logits
     logits = logits[:, -len(tokens) - 1 :, model.ids[:-1]]
     expected = logits[0] if guidance == 1 else logits[1] + guidance * (logits[0] - logits[1])
@@ -207,16 +257,25 @@ def test_windows_equal_the_librarys_one_shot_forward_of_padded_rows(
 
 
 @pytest.mark.parametrize("prompt", [*PROMPTS, "naïve 日本 🙂 \n"])
-def test_the_prompt_is_the_documented_string_and_the_processors_ids(model, processor, prompt: str) -> None:
+def test_the_prompt_is_the_documented_string_and_the_processors_ids(
+    model, processor, prompt: str
+) -> None:
     ids = model.prompt_ids(prompt + POSITIVE)
-    text = f"<|extra_203|>{prompt} masterpiece, film grained, best quality.<|image start|>3*4<|image token|>"
+    text = (
+        f"<|extra_203|>{prompt} masterpiece, film grained, best quality.<|image start|>3*4<|image"
+        " token|>"
+    )
     assert model.tokenizer.decode(ids, clean_up_tokenization_spaces=False) == text
     assert ids == inputs(processor, [prompt + POSITIVE]).input_ids[0].tolist()
 
 
 def test_the_public_grid_is_the_processors_for_720_pixels(folder, processor) -> None:
-    square = Emu3Model(dataclasses.replace(CARD, grid=CARDS["emu3"].grid), {"model": folder}, CPU, torch.float32)
-    given = processor(text=["a cat"], return_for_image_generation=True, ratio="1:1", image_area=518400)
+    square = Emu3Model(
+        dataclasses.replace(CARD, grid=CARDS["emu3"].grid), {"model": folder}, CPU, torch.float32
+    )
+    given = processor(
+        text=["a cat"], return_for_image_generation=True, ratio="1:1", image_area=518400
+    )
     assert given.image_sizes == [[90, 90]]
     assert square.prompt_ids("a cat") == given.input_ids[0]
     assert square.length == CARDS["emu3"].length
@@ -236,13 +295,17 @@ def test_the_public_grid_is_the_processors_for_720_pixels(folder, processor) -> 
 def test_marks_in_a_visitors_text_stay_text(model, text: str) -> None:
     ids = model.prompt_ids(text)
     assert [token for token in ids if token >= 256] == [
-        model.tokenizer.convert_tokens_to_ids(mark) for mark in ("<|extra_203|>", "<|image start|>", "<|image token|>")
+        model.tokenizer.convert_tokens_to_ids(mark)
+        for mark in ("<|extra_203|>", "<|image start|>", "<|image token|>")
     ]
     assert model.tokenizer.decode(ids) == f"<|extra_203|>{text}<|image start|>3*4<|image token|>"
 
 
 def test_a_prompt_that_leaves_no_room_is_refused(model) -> None:
-    with pytest.raises(ModelError, match=r"takes \d+ of the model's tokens, and there is room for 585: make it shorter"):
+    with pytest.raises(
+        ModelError,
+        match=r"takes \d+ of the model's tokens, and there is room for 585: make it shorter",
+    ):
         model.start("a" * 600, 1.0)
 
 
@@ -251,7 +314,9 @@ def test_pixels_are_the_librarys_decoding_of_a_generated_picture(model, library,
     ids = generated(library, processor, "a cat", 1.0)
     drawn = library.decode_image_tokens(image_tokens=ids, height=HEIGHT, width=WIDTH)[0]
     expected = ((drawn.clamp(-1, 1) + 1) * 127.5).permute(1, 2, 0).numpy()
-    codes = np.array([code for code in as_codes(library, ids[0, :LENGTH]) if code != CODES]).reshape(HEIGHT, WIDTH)
+    codes = np.array(
+        [code for code in as_codes(library, ids[0, :LENGTH]) if code != CODES]
+    ).reshape(HEIGHT, WIDTH)
     picture = model.pixels(codes)
     assert picture.dtype == np.uint8
     assert picture.shape == (8 * HEIGHT, 8 * WIDTH, 3)
@@ -297,7 +362,9 @@ def test_only_what_a_picture_needs_is_kept(model, library) -> None:
 
 def test_float32_files_load_into_half_precision_and_race(folder) -> None:
     half = Emu3Model(CARD, {"model": folder}, CPU, torch.bfloat16)
-    assert {p.dtype for p in half.body.parameters()} == {half.output.weight.dtype} == {torch.bfloat16}
+    assert (
+        {p.dtype for p in half.body.parameters()} == {half.output.weight.dtype} == {torch.bfloat16}
+    )
     assert {p.dtype for p in half.vq.parameters()} == {torch.float32}
     assert half.body.rotary_emb.inv_freq.dtype == torch.float32
     assert len(DECODERS["jacobi"](half).generate("a cat", 0)) == LENGTH
@@ -321,10 +388,17 @@ def load(folder: Path) -> Emu3Model:
 
 
 def test_keys_as_files_and_as_classes_have_them(copy, library, model) -> None:
-    """transformers writes the body under text_model.model and its head beside it; in the classes they stand elsewhere."""
-    assert {name.split(".")[0] for name in load_file(copy / "model.safetensors")} == {"text_model", "vqmodel"}
+    """transformers writes the body under text_model.model and its head beside it; in the classes
+    they stand elsewhere."""
+    assert {name.split(".")[0] for name in load_file(copy / "model.safetensors")} == {
+        "text_model",
+        "vqmodel",
+    }
     save_file(library.state_dict(), copy / "model.safetensors", {"format": "pt"})
-    assert {name.split(".")[0] for name in load_file(copy / "model.safetensors")} == {"model", "lm_head"}
+    assert {name.split(".")[0] for name in load_file(copy / "model.safetensors")} == {
+        "model",
+        "lm_head",
+    }
     again = load(copy)
     for part in ("body", "output", "vq"):
         ours, theirs = (getattr(m, part).state_dict() for m in (again, model))
@@ -347,11 +421,23 @@ HEAD = "text_model.lm_head.weight"
     [
         (lambda state: state.pop(BODY), "body.layers.1.mlp.up_proj.weight' is missing"),
         (lambda state: state.pop(HEAD), "output.weight' is missing"),
-        (lambda state: state.pop("vqmodel.decoder.conv_out.bias"), "vq.decoder.conv_out.bias' is missing"),
-        (lambda state: state.update({"text_model.model.extra": torch.zeros(1)}), "'text_model.model.extra' is unexpected"),
+        (
+            lambda state: state.pop("vqmodel.decoder.conv_out.bias"),
+            "vq.decoder.conv_out.bias' is missing",
+        ),
+        (
+            lambda state: state.update({"text_model.model.extra": torch.zeros(1)}),
+            "'text_model.model.extra' is unexpected",
+        ),
         (lambda state: state.update(vision=torch.zeros(1)), "'vision' is unexpected"),
-        (lambda state: state.update({BODY: torch.zeros(3, 5)}), r"up_proj.weight' has the shape \(3, 5\), not \(48, 32\)"),
-        (lambda state: state.update({HEAD: torch.zeros(7, 32)}), r"'text_model.lm_head.weight' has the shape \(7, 32\), not"),
+        (
+            lambda state: state.update({BODY: torch.zeros(3, 5)}),
+            r"up_proj.weight' has the shape \(3, 5\), not \(48, 32\)",
+        ),
+        (
+            lambda state: state.update({HEAD: torch.zeros(7, 32)}),
+            r"'text_model.lm_head.weight' has the shape \(7, 32\), not",
+        ),
     ],
 )
 def test_weights_that_do_not_fit_are_named(copy, change, message: str) -> None:
@@ -394,12 +480,27 @@ def test_files_that_are_broken_are_named(copy, file: str, message: str, content:
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (lambda c: c.update(vocabulary_map=None), "does not name 48 visual tokens and an end of line"),
+        (
+            lambda c: c.update(vocabulary_map=None),
+            "does not name 48 visual tokens and an end of line",
+        ),
         (lambda c: c["vocabulary_map"].pop("<|extra_200|>"), "does not name 48 visual tokens"),
-        (lambda c: c["vocabulary_map"].pop("<|visual token 000007|>"), "does not name 48 visual tokens"),
-        (lambda c: c["vocabulary_map"].update({"<|visual token x|>": 3}), "does not name 48 visual tokens"),
-        (lambda c: c["vocabulary_map"].update({"<|visual token 000007|>": 9999}), "ids beyond the model's vocabulary"),
-        (lambda c: c["text_config"].update(hidden_size="wide"), "is not the configuration of an Emu3 model"),
+        (
+            lambda c: c["vocabulary_map"].pop("<|visual token 000007|>"),
+            "does not name 48 visual tokens",
+        ),
+        (
+            lambda c: c["vocabulary_map"].update({"<|visual token x|>": 3}),
+            "does not name 48 visual tokens",
+        ),
+        (
+            lambda c: c["vocabulary_map"].update({"<|visual token 000007|>": 9999}),
+            "ids beyond the model's vocabulary",
+        ),
+        (
+            lambda c: c["text_config"].update(hidden_size="wide"),
+            "is not the configuration of an Emu3 model",
+        ),
     ],
 )
 def test_configurations_that_do_not_fit_are_refused(copy, change, message: str) -> None:
@@ -422,10 +523,15 @@ def test_another_models_tokenizer_is_refused(copy) -> None:
 
 
 def test_the_configuration_at_true_size_is_the_public_models() -> None:
-    """Its sizes and ids as config.json of BAAI/Emu3-Gen-hf has them; made without memory: they are 8.76 thousand million."""
+    """Its sizes and ids as config.json of BAAI/Emu3-Gen-hf has them; made without memory: they are
+    8.76 thousand million."""
     card = CARDS["emu3"]
     true = config(card)
-    assert (true.text_config.vocab_size, true.text_config.hidden_size, true.text_config.num_hidden_layers) == (184622, 4096, 32)
+    assert (
+        true.text_config.vocab_size,
+        true.text_config.hidden_size,
+        true.text_config.num_hidden_layers,
+    ) == (184622, 4096, 32)
     assert (true.text_config.num_attention_heads, true.text_config.num_key_value_heads) == (32, 8)
     assert true.vocabulary_map["<|visual token 032767|>"] == 184621
     with torch.device("meta"):

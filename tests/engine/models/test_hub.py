@@ -1,4 +1,5 @@
-"""Fetching from the hub: what is asked of its client, and the words for each way in which it fails. No network is used."""
+"""Fetching from the hub: what is asked of its client, and the words for each way in which it fails.
+No network is used."""
 
 from __future__ import annotations
 
@@ -18,7 +19,7 @@ import pytest
 from huggingface_hub import HfApi, constants, errors, snapshot_download
 from huggingface_hub.file_download import repo_folder_name
 
-from engine.models import hub, pin
+from engine.models import hub, pin_revisions
 from engine.models.card import ModelError, Source
 
 HASH = "0123456789abcdef" * 2 + "01234567"
@@ -36,23 +37,48 @@ FAILURES: list[tuple[Exception, str]] = [
         "is gated: accept its licence on https://huggingface.co/someone/painter, then set HF_TOKEN",
     ),
     (http(errors.RepositoryNotFoundError, 404), "is not on the hub, or not for everyone"),
-    (http(errors.RevisionNotFoundError, 404), f"no revision {HASH}: `python -m engine.models.pin someone/painter`"),
-    (errors.IncompleteSnapshotError("3 files are missing", "/x"), "only half downloaded. The hub cannot be reached: connect"),
-    (errors.LocalEntryNotFoundError("nothing there"), "not on this machine, or not all of it, and the hub cannot be reached"),
-    (errors.OfflineModeIsEnabled("offline"), r"not on this machine, or not all of it. .*HF_HUB_OFFLINE is set.: unset it"),
-    (http(errors.HfHubHTTPError, 401), r"refuses someone/painter \(HTTP 401\): check that HF_TOKEN"),
+    (
+        http(errors.RevisionNotFoundError, 404),
+        f"no revision {HASH}: `python -m engine.models.pin_revisions someone/painter`",
+    ),
+    (
+        errors.IncompleteSnapshotError("3 files are missing", "/x"),
+        "only half downloaded. The hub cannot be reached: connect",
+    ),
+    (
+        errors.LocalEntryNotFoundError("nothing there"),
+        "not on this machine, or not all of it, and the hub cannot be reached",
+    ),
+    (
+        errors.OfflineModeIsEnabled("offline"),
+        r"not on this machine, or not all of it. .*HF_HUB_OFFLINE is set.: unset it",
+    ),
+    (
+        http(errors.HfHubHTTPError, 401),
+        r"refuses someone/painter \(HTTP 401\): check that HF_TOKEN",
+    ),
     (http(errors.HfHubHTTPError, 429), "asks for a pause"),
-    (http(errors.HfHubHTTPError, 503), r"has a problem with someone/painter \(HTTP 503\): try again"),
-    (OSError(errno.ENOSPC, "No space left on device"), "The disk is full: someone/painter did not fit .*HF_HOME"),
+    (
+        http(errors.HfHubHTTPError, 503),
+        r"has a problem with someone/painter \(HTTP 503\): try again",
+    ),
+    (
+        OSError(errno.ENOSPC, "No space left on device"),
+        "The disk is full: someone/painter did not fit .*HF_HOME",
+    ),
     (PermissionError(errno.EACCES, "Permission denied"), "cannot be written to: set HF_HOME"),
-    (httpx2.ConnectError("refused"), r"could not be downloaded \(ConnectError\): check the connection"),
+    (
+        httpx2.ConnectError("refused"),
+        r"could not be downloaded \(ConnectError\): check the connection",
+    ),
     (RuntimeError("xet went away"), r"could not be downloaded \(RuntimeError\)"),
 ]
 
 
 @pytest.fixture
 def offline(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
-    """A cache of the hub's layout with one repository in it, on a machine that may ask nobody; its folder of files."""
+    """A cache of the hub's layout with one repository in it, on a machine that may ask nobody; its
+    folder of files."""
     monkeypatch.setattr(constants, "HF_HUB_OFFLINE", True)
     monkeypatch.setattr(constants, "HF_HUB_CACHE", str(tmp_path))
     repository = tmp_path / repo_folder_name(repo_id=SOURCE.repo, repo_type="model")
@@ -72,8 +98,12 @@ def raising(error: Exception) -> Callable[..., Any]:
     return call
 
 
-@pytest.mark.parametrize(("error", "message"), FAILURES, ids=[type(error).__name__ for error, _ in FAILURES])
-def test_each_failure_says_what_to_do(monkeypatch: pytest.MonkeyPatch, error: Exception, message: str) -> None:
+@pytest.mark.parametrize(
+    ("error", "message"), FAILURES, ids=[type(error).__name__ for error, _ in FAILURES]
+)
+def test_each_failure_says_what_to_do(
+    monkeypatch: pytest.MonkeyPatch, error: Exception, message: str
+) -> None:
     monkeypatch.setattr(constants, "HF_HUB_OFFLINE", False)
     monkeypatch.setattr(hub, "snapshot_download", raising(error))
     with pytest.raises(ModelError, match=message) as caught:
@@ -82,7 +112,9 @@ def test_each_failure_says_what_to_do(monkeypatch: pytest.MonkeyPatch, error: Ex
     assert caught.value.__cause__ is error
 
 
-def test_the_client_is_asked_for_the_pinned_files_alone(monkeypatch: pytest.MonkeyPatch, offline: Path) -> None:
+def test_the_client_is_asked_for_the_pinned_files_alone(
+    monkeypatch: pytest.MonkeyPatch, offline: Path
+) -> None:
     asked: dict[str, Any] = {}
 
     def download(repo: str, **options: Any) -> str:
@@ -91,7 +123,11 @@ def test_the_client_is_asked_for_the_pinned_files_alone(monkeypatch: pytest.Monk
 
     monkeypatch.setattr(hub, "snapshot_download", download)
     assert hub.fetch(SOURCE) == offline
-    assert (asked["repo"], asked["revision"], asked["allow_patterns"]) == (SOURCE.repo, HASH, list(SOURCE.files))
+    assert (asked["repo"], asked["revision"], asked["allow_patterns"]) == (
+        SOURCE.repo,
+        HASH,
+        list(SOURCE.files),
+    )
 
 
 @pytest.mark.parametrize("revision", [HASH, "main"])
@@ -104,22 +140,38 @@ def test_offline_the_cache_is_used(offline: Path, revision: str) -> None:
 
 
 def test_offline_what_is_not_there_is_told(offline: Path) -> None:
-    with pytest.raises(ModelError, match=r"someone/else is not on this machine, .*HF_HUB_OFFLINE.*hf download someone/else"):
+    with pytest.raises(
+        ModelError,
+        match=r"someone/else is not on this machine, .*HF_HUB_OFFLINE.*hf download someone/else",
+    ):
         hub.fetch(Source("model", "someone/else", "main", ("*.json",)))
 
 
 @pytest.mark.parametrize(
     ("revision", "kind", "message"),
     [
-        ("main", errors.IncompleteSnapshotError, "only half downloaded. .*HF_HUB_OFFLINE is set.: connect"),
-        (HASH, errors.LocalEntryNotFoundError, "not on this machine, or not all of it. .*HF_HUB_OFFLINE"),
+        (
+            "main",
+            errors.IncompleteSnapshotError,
+            "only half downloaded. .*HF_HUB_OFFLINE is set.: connect",
+        ),
+        (
+            HASH,
+            errors.LocalEntryNotFoundError,
+            "not on this machine, or not all of it. .*HF_HUB_OFFLINE",
+        ),
     ],
 )
-def test_offline_half_a_download_is_told(offline: Path, revision: str, kind: type[Exception], message: str) -> None:
+def test_offline_half_a_download_is_told(
+    offline: Path, revision: str, kind: type[Exception], message: str
+) -> None:
     """The listing that a download leaves in the cache names a file that did not come."""
     trees = offline.parents[1] / "trees"
     trees.mkdir()
-    files = {name: {"size": 7, "blob_id": "a" * 40} for name in ("config.json", "model.safetensors", "tail.safetensors")}
+    files = {
+        name: {"size": 7, "blob_id": "a" * 40}
+        for name in ("config.json", "model.safetensors", "tail.safetensors")
+    }
     (trees / f"{HASH}.json").write_text(json.dumps({"format_version": 1, "files": files}))
     with pytest.raises(ModelError, match=message) as caught:
         hub.fetch(Source("model", SOURCE.repo, revision, SOURCE.files))
@@ -137,7 +189,11 @@ def test_offline_half_a_download_is_told(offline: Path, revision: str, kind: typ
             {"model.safetensors.index.json": '{"weight_map": {"a": "b.safetensors"}}'},
             r"b\.safetensors is missing",
         ),
-        (("*.safetensors",), {"model.safetensors.index.json": "half of"}, "not an index of weights"),
+        (
+            ("*.safetensors",),
+            {"model.safetensors.index.json": "half of"},
+            "not an index of weights",
+        ),
     ],
 )
 def test_a_cache_that_others_filled_is_looked_through(
@@ -164,7 +220,9 @@ def test_progress_counts_bytes_from_any_thread_and_never_goes_back(
 ) -> None:
     def download(repo: str, **options: Any) -> str:
         bar = options["tqdm_class"]
-        received, written = (bar(desc=d, total=0, initial=0, unit="B", unit_scale=True, name="x") for d in "ab")
+        received, written = (
+            bar(desc=d, total=0, initial=0, unit="B", unit_scale=True, name="x") for d in "ab"
+        )
         written.total = received.total = 4_000_000_000
         for _ in range(4):
             for each in (received, written):
@@ -183,13 +241,17 @@ def test_progress_counts_bytes_from_any_thread_and_never_goes_back(
     assert capfd.readouterr() == ("", ""), "the page's bar is the only one"
 
 
-FILES = {"config.json": b"{}", "model.safetensors": bytes(200_000), "painting.png": b"not asked for"}
+FILES = {
+    "config.json": b"{}",
+    "model.safetensors": bytes(200_000),
+    "painting.png": b"not asked for",
+}
 
 
 @pytest.fixture
 def far(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[list[str]]:
-    """A hub on this machine that the real client talks to: one repository at one commit, and some that it refuses. What is
-    asked of it, in order."""
+    """A hub on this machine that the real client talks to: one repository at one commit, and some
+    that it refuses. What is asked of it, in order."""
     asked: list[str] = []
 
     class Hub(BaseHTTPRequestHandler):
@@ -198,13 +260,22 @@ def far(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[list[str]]:
             asked.append(path)
             repository = "/".join(path.removeprefix("/api/models").split("/")[1:3])
             if repository in REFUSED:
-                return self.answer(REFUSED[repository][0], b"{}", {"X-Error-Code": REFUSED[repository][1]})
+                return self.answer(
+                    REFUSED[repository][0], b"{}", {"X-Error-Code": REFUSED[repository][1]}
+                )
             if path.startswith(f"/api/models/{SOURCE.repo}/tree/{HASH}"):
-                tree = [{"type": "file", "path": n, "size": len(d), "oid": f"{i:040d}"} for i, (n, d) in enumerate(FILES.items())]
+                tree = [
+                    {"type": "file", "path": n, "size": len(d), "oid": f"{i:040d}"}
+                    for i, (n, d) in enumerate(FILES.items())
+                ]
                 return self.answer(200, json.dumps(tree).encode())
             name = path.removeprefix(f"/{SOURCE.repo}/resolve/{HASH}/")
             if name in FILES:
-                return self.answer(200, FILES[name], {"X-Repo-Commit": HASH, "ETag": f'"{list(FILES).index(name):040d}"'})
+                return self.answer(
+                    200,
+                    FILES[name],
+                    {"X-Repo-Commit": HASH, "ETag": f'"{list(FILES).index(name):040d}"'},
+                )
             return self.answer(404, b"{}", {"X-Error-Code": "RevisionNotFound"})
 
         do_HEAD = do_GET
@@ -224,13 +295,21 @@ def far(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[list[str]]:
     threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True).start()
     monkeypatch.setattr(constants, "HF_HUB_OFFLINE", False)
     endpoint = f"http://127.0.0.1:{server.server_port}"
-    monkeypatch.setattr(hub, "snapshot_download", partial(snapshot_download, endpoint=endpoint, cache_dir=tmp_path, token=False))
+    monkeypatch.setattr(
+        hub,
+        "snapshot_download",
+        partial(snapshot_download, endpoint=endpoint, cache_dir=tmp_path, token=False),
+    )
     yield asked
     server.shutdown()
     server.server_close()
 
 
-REFUSED = {"someone/gated": (403, "GatedRepo"), "someone/hidden": (404, "RepoNotFound"), "someone/closed": (403, "")}
+REFUSED = {
+    "someone/gated": (403, "GatedRepo"),
+    "someone/hidden": (404, "RepoNotFound"),
+    "someone/closed": (403, ""),
+}
 
 
 def test_the_real_client_downloads_what_is_asked_for_and_tells_how_far_it_is(
@@ -247,7 +326,9 @@ def test_the_real_client_downloads_what_is_asked_for_and_tells_how_far_it_is(
     assert "%" not in capfd.readouterr().err, "the client draws no bar of its own"
     before = len(far)
     assert hub.fetch(SOURCE) == folder
-    assert not any("resolve" in path for path in far[before:]), "what is here is not downloaded again"
+    assert not any("resolve" in path for path in far[before:]), (
+        "what is here is not downloaded again"
+    )
 
 
 @pytest.mark.parametrize(
@@ -256,10 +337,16 @@ def test_the_real_client_downloads_what_is_asked_for_and_tells_how_far_it_is(
         ("someone/gated", HASH, "someone/gated is gated: accept its licence"),
         ("someone/hidden", HASH, "someone/hidden is not on the hub, or not for everyone"),
         ("someone/painter", "f" * 40, "has no revision f"),
-        ("someone/closed", HASH, r"The hub refuses someone/closed \(HTTP 403\): check that HF_TOKEN"),
+        (
+            "someone/closed",
+            HASH,
+            r"The hub refuses someone/closed \(HTTP 403\): check that HF_TOKEN",
+        ),
     ],
 )
-def test_what_the_hub_answers_becomes_words(far: list[str], repo: str, revision: str, message: str) -> None:
+def test_what_the_hub_answers_becomes_words(
+    far: list[str], repo: str, revision: str, message: str
+) -> None:
     with pytest.raises(ModelError, match=message):
         hub.fetch(Source("model", repo, revision, SOURCE.files))
 
@@ -275,7 +362,9 @@ def revisions(tmp_path: Path) -> Path:
     return file
 
 
-def test_pinning_writes_the_newest_hash_and_keeps_what_it_cannot_ask(monkeypatch: pytest.MonkeyPatch, revisions: Path) -> None:
+def test_pinning_writes_the_newest_hash_and_keeps_what_it_cannot_ask(
+    monkeypatch: pytest.MonkeyPatch, revisions: Path
+) -> None:
     def info(self: HfApi, repo: str, revision: str) -> _Info:
         assert revision == "main"
         if repo == "someone/else":
@@ -283,24 +372,26 @@ def test_pinning_writes_the_newest_hash_and_keeps_what_it_cannot_ask(monkeypatch
         return _Info()
 
     monkeypatch.setattr(HfApi, "model_info", info)
-    (failure,) = pin.pin(["someone/painter", "someone/else"], revisions)
+    (failure,) = pin_revisions.pin(["someone/painter", "someone/else"], revisions)
     assert "someone/else is not on the hub" in failure
     assert json.loads(revisions.read_text()) == {"someone/painter": "f" * 40, "someone/else": HASH}
 
 
-def test_the_pinning_command(monkeypatch: pytest.MonkeyPatch, revisions: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    monkeypatch.setattr(pin, "REVISIONS", revisions)
-    monkeypatch.setattr(pin.pin, "__defaults__", (revisions,))
+def test_the_pinning_command(
+    monkeypatch: pytest.MonkeyPatch, revisions: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(pin_revisions, "REVISIONS", revisions)
+    monkeypatch.setattr(pin_revisions.pin, "__defaults__", (revisions,))
     monkeypatch.setattr(HfApi, "model_info", lambda *args, **options: _Info())
     monkeypatch.setattr(sys, "argv", ["pin"])
-    pin.main()
+    pin_revisions.main()
     assert f"pinned in {revisions}" in capsys.readouterr().out
     assert set(json.loads(revisions.read_text()).values()) == {"f" * 40}
     monkeypatch.setattr(HfApi, "model_info", raising(errors.OfflineModeIsEnabled("offline")))
     monkeypatch.setattr(sys, "argv", ["pin", "someone/else"])
     with pytest.raises(SystemExit, match=re.escape("someone/else is not on this machine")):
-        pin.main()
+        pin_revisions.main()
     monkeypatch.setattr(sys, "argv", ["pin", "no/such"])
     with pytest.raises(SystemExit) as caught:
-        pin.main()
+        pin_revisions.main()
     assert caught.value.code == 2

@@ -1,4 +1,5 @@
-"""Janus on a tiny model of transformers' own classes, saved and loaded through the real path, against the library itself."""
+"""Janus on a tiny model of transformers' own classes, saved and loaded through the real path,
+against the library itself."""
 
 from __future__ import annotations
 
@@ -42,52 +43,95 @@ GREEDY = Sampling(guidance=5.0, top_k=1)
 FREE = Sampling(guidance=5.0, top_k=0)
 CARD = dataclasses.replace(CARDS["janus-pro-1b"], grid=(SIDE, SIDE), codes=CODES, sampling=GREEDY)
 PROMPTS = ["a cat", "", "  a lighthouse\nin a storm, Ünïcödé 漢字 🦕 \t"]
-MARKS = [BEGIN, "<｜end▁of▁sentence｜>", PAD, IMAGE, "<end_of_image>", "<image_placeholder>", "<|User|>", "<|Assistant|>"]
+MARKS = [
+    BEGIN,
+    "<｜end▁of▁sentence｜>",
+    PAD,
+    IMAGE,
+    "<end_of_image>",
+    "<image_placeholder>",
+    "<|User|>",
+    "<|Assistant|>",
+]
 TOLERANCE = {"atol": 1e-4, "rtol": 1e-4}
 
 
 def tiny_tokenizer() -> PreTrainedTokenizerFast:
-    """Bytes, a few merges, then the marks; as in Janus' own file, the beginning is put there by a template."""
+    """Bytes, a few merges, then the marks; as in Janus' own file, the beginning is put there by a
+    template."""
     letters = {letter: i for i, letter in enumerate(sorted(ByteLevel.alphabet()))}
     merges = [("a", "t"), ("Ġ", "a"), ("Ċ", "Ċ")]
-    words = Tokenizer(BPE(vocab=letters | {a + b: 256 + i for i, (a, b) in enumerate(merges)}, merges=merges))
+    words = Tokenizer(
+        BPE(vocab=letters | {a + b: 256 + i for i, (a, b) in enumerate(merges)}, merges=merges)
+    )
     words.pre_tokenizer = ByteLevel(add_prefix_space=False)
     words.decoder = ByteLevelDecoder()
     words.add_special_tokens(MARKS)
-    words.post_processor = TemplateProcessing(single=f"{BEGIN} $A", special_tokens=[(BEGIN, words.token_to_id(BEGIN))])
+    words.post_processor = TemplateProcessing(
+        single=f"{BEGIN} $A", special_tokens=[(BEGIN, words.token_to_id(BEGIN))]
+    )
     return PreTrainedTokenizerFast(
-        tokenizer_object=words, bos_token=BEGIN, eos_token=MARKS[1], pad_token=PAD, padding_side="left",
-        extra_special_tokens={"image_token": "<image_placeholder>", "boi_token": IMAGE, "eoi_token": "<end_of_image>"},
-    )  # fmt: skip
+        tokenizer_object=words,
+        bos_token=BEGIN,
+        eos_token=MARKS[1],
+        pad_token=PAD,
+        padding_side="left",
+        extra_special_tokens={
+            "image_token": "<image_placeholder>",
+            "boi_token": IMAGE,
+            "eoi_token": "<end_of_image>",
+        },
+    )
 
 
 def tiny_config(words: int = 267) -> JanusConfig:
     text = LlamaConfig(
-        vocab_size=words, hidden_size=32, intermediate_size=48, num_hidden_layers=2, num_attention_heads=4,
+        vocab_size=words,
+        hidden_size=32,
+        intermediate_size=48,
+        num_hidden_layers=2,
+        num_attention_heads=4,
         max_position_embeddings=2000,
-    )  # fmt: skip
+    )
     vision = JanusVisionConfig(
-        hidden_size=16, num_hidden_layers=1, num_attention_heads=2, image_size=4 * SIDE, patch_size=4, projection_dim=32,
+        hidden_size=16,
+        num_hidden_layers=1,
+        num_attention_heads=2,
+        image_size=4 * SIDE,
+        patch_size=4,
+        projection_dim=32,
         num_image_tokens=SIDE * SIDE,
-    )  # fmt: skip
+    )
     vq = JanusVQVAEConfig(
-        num_embeddings=CODES, latent_channels=32, base_channels=32, channel_multiplier=[1, 2], num_res_blocks=1,
-        projection_dim=32, image_token_embed_dim=32,
-    )  # fmt: skip
+        num_embeddings=CODES,
+        latent_channels=32,
+        base_channels=32,
+        channel_multiplier=[1, 2],
+        num_res_blocks=1,
+        projection_dim=32,
+        image_token_embed_dim=32,
+    )
     return JanusConfig(text_config=text, vision_config=vision, vq_config=vq)
 
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """What a repository of the hub holds. Weights are large enough for every token of context to matter."""
+    """What a repository of the hub holds. Weights are large enough for every token of context to
+    matter."""
     folder, tokenizer = tmp_path_factory.mktemp("janus"), tiny_tokenizer()
     network = JanusForConditionalGeneration(tiny_config(len(tokenizer)))
     generator = torch.Generator().manual_seed(0)
     for parameter in network.parameters():
         scale = 0.3 if parameter.dim() > 1 else 0.1
-        parameter.data = torch.randn(parameter.shape, generator=generator) * scale + (parameter.dim() == 1)
+        parameter.data = torch.randn(parameter.shape, generator=generator) * scale + (
+            parameter.dim() == 1
+        )
     settings, names = network.generation_config, tokenizer.get_vocab()
-    settings.bos_token_id, settings.pad_token_id, settings.eos_token_id = names[BEGIN], names[PAD], names[MARKS[1]]
+    settings.bos_token_id, settings.pad_token_id, settings.eos_token_id = (
+        names[BEGIN],
+        names[PAD],
+        names[MARKS[1]],
+    )
     network.save_pretrained(folder)
     tokenizer.save_pretrained(folder)
     return folder
@@ -111,7 +155,14 @@ def model(folder: Path) -> JanusModel:
     return JanusModel(CARD, {"model": folder}, CPU, torch.float32)
 
 
-def decode(model: JanusModel, name: str, prompt: str = "a cat", sampling: Sampling = GREEDY, seed: int = 1, **knobs: object):
+def decode(
+    model: JanusModel,
+    name: str,
+    prompt: str = "a cat",
+    sampling: Sampling = GREEDY,
+    seed: int = 1,
+    **knobs: object,
+):
     decoder = DECODERS[name]
     return decoder(model, decoder.Settings(**knobs), sampling).generate(prompt, seed)
 
@@ -121,41 +172,70 @@ def conversation(text: str) -> str:
 
 
 @pytest.mark.parametrize("text", PROMPTS)
-def test_the_prompt_is_the_documented_one(model: JanusModel, processor: JanusProcessor, text: str) -> None:
-    """The ids that the library's processor makes of the conversation; read back, they are the documented string."""
+def test_the_prompt_is_the_documented_one(
+    model: JanusModel, processor: JanusProcessor, text: str
+) -> None:
+    """The ids that the library's processor makes of the conversation; read back, they are the
+    documented string."""
     ids = model.prompt_ids(text)
-    assert ids == processor(text=conversation(text), generation_mode="image", return_tensors="pt")["input_ids"][0].tolist()
+    assert (
+        ids
+        == processor(text=conversation(text), generation_mode="image", return_tensors="pt")[
+            "input_ids"
+        ][0].tolist()
+    )
     assert processor.tokenizer.decode(ids) == BEGIN + conversation(text) + IMAGE
 
 
-def test_spaces_stay_where_the_tokenizer_says_it_is_llamas(folder: Path, tmp_path: Path, model: JanusModel) -> None:
-    """As the files of Janus do: transformers 5 would then split words as Llama does, and lose every space."""
+def test_spaces_stay_where_the_tokenizer_says_it_is_llamas(
+    folder: Path, tmp_path: Path, model: JanusModel
+) -> None:
+    """As the files of Janus do: transformers 5 would then split words as Llama does, and lose every
+    space."""
     shutil.copytree(folder, tmp_path, dirs_exist_ok=True)
     path = tmp_path / "tokenizer_config.json"
-    path.write_text(json.dumps(json.loads(path.read_text()) | {"tokenizer_class": "LlamaTokenizerFast"}))
+    path.write_text(
+        json.dumps(json.loads(path.read_text()) | {"tokenizer_class": "LlamaTokenizerFast"})
+    )
     named = JanusModel(CARD, {"model": tmp_path}, CPU, torch.float32)
     assert named.prompt_ids(PROMPTS[2]) == model.prompt_ids(PROMPTS[2])
-    assert named.words.decode(named.prompt_ids("a red cat"), skip_special_tokens=True) == ": a red cat\n\n:"
+    assert (
+        named.words.decode(named.prompt_ids("a red cat"), skip_special_tokens=True)
+        == ": a red cat\n\n:"
+    )
 
 
 @torch.inference_mode()
 def test_guidance_rows(model: JanusModel, library: JanusForConditionalGeneration) -> None:
-    """The unconditional row is padding but for the two marks, and its padding counts as words: it starts at 0."""
+    """The unconditional row is padding but for the two marks, and its padding counts as words: it
+    starts at 0."""
     ids, pad = model.prompt_ids("a cat"), model.words.token_to_id(PAD)
     prompt = model.prompt("a cat", True)
     blank = [ids[0], *[pad] * (len(ids) - 2), ids[-1]]
-    torch.testing.assert_close(prompt.embeddings, library.get_input_embeddings()(torch.tensor([ids, blank])))
+    torch.testing.assert_close(
+        prompt.embeddings, library.get_input_embeddings()(torch.tensor([ids, blank]))
+    )
     assert prompt.start.tolist() == [0, 0]
     assert model.prompt("a cat", False).embeddings.equal(prompt.embeddings[:1])
 
 
 def test_the_contract(model: JanusModel, library: JanusForConditionalGeneration) -> None:
-    assert (model.name, model.grid, model.length, model.vocab_size) == (CARD.name, (SIDE, SIDE), SIDE * SIDE, CODES)
+    assert (model.name, model.grid, model.length, model.vocab_size) == (
+        CARD.name,
+        (SIDE, SIDE),
+        SIDE * SIDE,
+        CODES,
+    )
     assert model.forced(0) is None
     assert (model.forced_ids == -1).all()
     assert (model.sampling, model.drafter) == (GREEDY, None)
-    torch.testing.assert_close(model.codebook, F.normalize(library.model.vqmodel.quantize.embedding.weight.detach(), dim=-1))
-    assert not torch.allclose(library.model.vqmodel.quantize.embedding.weight.norm(dim=-1), torch.ones(()))
+    torch.testing.assert_close(
+        model.codebook,
+        F.normalize(library.model.vqmodel.quantize.embedding.weight.detach(), dim=-1),
+    )
+    assert not torch.allclose(
+        library.model.vqmodel.quantize.embedding.weight.norm(dim=-1), torch.ones(())
+    )
 
 
 @pytest.mark.parametrize("text", PROMPTS)
@@ -170,17 +250,32 @@ def test_greedy_ar_is_the_librarys_generate(
 def test_left_padding_of_the_librarys_batch_changes_nothing(
     model: JanusModel, library: JanusForConditionalGeneration, processor: JanusProcessor
 ) -> None:
-    """The library pads prompts of a batch on the left to one length; each picture is the one its prompt has alone."""
-    assert generated(library, processor, PROMPTS[:2]) == [decode(model, "ar", text) for text in PROMPTS[:2]]
+    """The library pads prompts of a batch on the left to one length; each picture is the one its
+    prompt has alone."""
+    assert generated(library, processor, PROMPTS[:2]) == [
+        decode(model, "ar", text) for text in PROMPTS[:2]
+    ]
 
 
-def generated(library: JanusForConditionalGeneration, processor: JanusProcessor, texts: Sequence[str]) -> list[list[int]]:
-    inputs = processor(text=[conversation(text) for text in texts], generation_mode="image", padding=True, return_tensors="pt")
-    return library.generate(**inputs, generation_mode="image", guidance_scale=5.0, do_sample=False).tolist()
+def generated(
+    library: JanusForConditionalGeneration, processor: JanusProcessor, texts: Sequence[str]
+) -> list[list[int]]:
+    inputs = processor(
+        text=[conversation(text) for text in texts],
+        generation_mode="image",
+        padding=True,
+        return_tensors="pt",
+    )
+    return library.generate(
+        **inputs, generation_mode="image", guidance_scale=5.0, do_sample=False
+    ).tolist()
 
 
 def test_guidance_matters(model: JanusModel) -> None:
-    strengths = [decode(model, "ar", sampling=dataclasses.replace(GREEDY, guidance=g)) for g in (1.0, 2.0, 5.0)]
+    strengths = [
+        decode(model, "ar", sampling=dataclasses.replace(GREEDY, guidance=g))
+        for g in (1.0, 2.0, 5.0)
+    ]
     assert strengths[0] != strengths[2] != strengths[1]
 
 
@@ -206,17 +301,26 @@ def test_greedy_trees_are_greedy_ar(model: JanusModel) -> None:
 
 
 @torch.inference_mode()
-def one_shot(library: JanusForConditionalGeneration, model: JanusModel, tokens: list[int], guidance: float) -> Tensor:
-    """Logits [1 + n, V] after the prompt and each token, by the library's body with neither cache nor mask."""
+def one_shot(
+    library: JanusForConditionalGeneration, model: JanusModel, tokens: list[int], guidance: float
+) -> Tensor:
+    """Logits [1 + n, V] after the prompt and each token, by the library's body with neither cache
+    nor mask."""
     prompt = model.prompt("a cat", True).embeddings
-    codes = library.prepare_embeddings_for_image_generation(torch.tensor([tokens, tokens], dtype=torch.long))
-    hidden = library.model.language_model(inputs_embeds=torch.cat([prompt, codes], 1)).last_hidden_state
+    codes = library.prepare_embeddings_for_image_generation(
+        torch.tensor([tokens, tokens], dtype=torch.long)
+    )
+    hidden = library.model.language_model(
+        inputs_embeds=torch.cat([prompt, codes], 1)
+    ).last_hidden_state
     cond, uncond = library.model.generation_head(hidden)[:, prompt.shape[1] - 1 :]
     return uncond + guidance * (cond - uncond)
 
 
 @torch.inference_mode()
-def test_windows_are_the_one_shot_forward(model: JanusModel, library: JanusForConditionalGeneration) -> None:
+def test_windows_are_the_one_shot_forward(
+    model: JanusModel, library: JanusForConditionalGeneration
+) -> None:
     tokens = torch.randint(0, CODES, (12,), generator=torch.Generator().manual_seed(2))
     whole = one_shot(library, model, tokens.tolist(), 5.0)
     ctx, root = model.start("a cat", 5.0), 0
@@ -229,7 +333,9 @@ def test_windows_are_the_one_shot_forward(model: JanusModel, library: JanusForCo
 
 
 @torch.inference_mode()
-def test_a_trees_rows_are_their_paths(model: JanusModel, library: JanusForConditionalGeneration) -> None:
+def test_a_trees_rows_are_their_paths(
+    model: JanusModel, library: JanusForConditionalGeneration
+) -> None:
     ctx = model.start("a cat", 5.0)
     paths = {0: [], 1: [7], 2: [8], 3: [7, 9], 4: [8, 9], 5: [8, 9, 3]}
     rows = model.forward(ctx, torch.tensor([0, 7, 8, 9, 9, 3]), [0, 0, 0, 1, 2, 4])
@@ -260,19 +366,28 @@ def test_pixels_of_any_grid(model: JanusModel, shape: tuple[int, ...]) -> None:
     assert picture.std() > 1
 
 
-def test_only_what_draws_is_loaded(model: JanusModel, library: JanusForConditionalGeneration) -> None:
-    ours, all_of_it = (sum(p.numel() for p in network.parameters()) for network in (model.network, library))
+def test_only_what_draws_is_loaded(
+    model: JanusModel, library: JanusForConditionalGeneration
+) -> None:
+    ours, all_of_it = (
+        sum(p.numel() for p in network.parameters()) for network in (model.network, library)
+    )
     unused = [
-        library.lm_head, library.model.vision_model, library.model.aligner, library.model.vqmodel.encoder,
+        library.lm_head,
+        library.model.vision_model,
+        library.model.aligner,
+        library.model.vqmodel.encoder,
         library.model.vqmodel.quant_conv,
-    ]  # fmt: skip
+    ]
     tied = library.lm_head.weight is library.model.language_model.embed_tokens.weight
     assert ours == all_of_it - sum(p.numel() for part in unused[tied:] for p in part.parameters())
     tensors = [*model.network.parameters(), *model.network.buffers()]
     assert not any(tensor.is_meta or tensor.requires_grad for tensor in tensors)
 
 
-def test_the_body_has_the_dtype_and_the_pixels_decoder_float32(folder: Path, model: JanusModel) -> None:
+def test_the_body_has_the_dtype_and_the_pixels_decoder_float32(
+    folder: Path, model: JanusModel
+) -> None:
     half = JanusModel(CARD, {"model": folder}, CPU, torch.bfloat16)
     assert {p.dtype for p in half.body.parameters()} == {torch.bfloat16}
     assert {p.dtype for p in half.vq.parameters()} == {half.codebook.dtype} == {torch.float32}
@@ -280,18 +395,24 @@ def test_the_body_has_the_dtype_and_the_pixels_decoder_float32(folder: Path, mod
     codes = np.arange(9).reshape(3, 3)
     assert np.array_equal(half.pixels(codes), model.pixels(codes))
     with torch.inference_mode():
-        rounded, exact = (m.forward(m.start("a cat", 5.0), torch.tensor([0, 3, 4])) for m in (half, model))
+        rounded, exact = (
+            m.forward(m.start("a cat", 5.0), torch.tensor([0, 3, 4])) for m in (half, model)
+        )
     assert rounded.dtype == torch.float32
     assert F.cosine_similarity(rounded, exact).min() > 0.99
     assert len(decode(half, "sjd", sampling=FREE)) == SIDE * SIDE
 
 
-def test_weights_in_shards(folder: Path, tmp_path: Path, model: JanusModel, library: JanusForConditionalGeneration) -> None:
+def test_weights_in_shards(
+    folder: Path, tmp_path: Path, model: JanusModel, library: JanusForConditionalGeneration
+) -> None:
     shutil.copytree(folder, tmp_path, dirs_exist_ok=True)
     (tmp_path / "model.safetensors").unlink()
     library.save_pretrained(tmp_path, max_shard_size="100KB")
     assert len(list(tmp_path.glob("model-*.safetensors"))) > 2
-    assert decode(JanusModel(CARD, {"model": tmp_path}, CPU, torch.float32), "ar") == decode(model, "ar")
+    assert decode(JanusModel(CARD, {"model": tmp_path}, CPU, torch.float32), "ar") == decode(
+        model, "ar"
+    )
 
 
 def change(key: str, new: Callable[[Tensor], Tensor] | None) -> Callable[[Path], None]:
@@ -329,33 +450,54 @@ HEAD = "model.generation_head.vision_head.weight"
     [
         (without("config.json"), r"config\.json is missing: delete .* downloads it again"),
         (without("tokenizer.json"), r"tokenizer\.json is missing: delete .* downloads it again"),
-        (without("model.safetensors"), r"model\.safetensors is missing: delete .* downloads it again"),
+        (
+            without("model.safetensors"),
+            r"model\.safetensors is missing: delete .* downloads it again",
+        ),
         (write("config.json", "{"), r"config\.json is not a configuration"),
         (write("config.json", "[1]"), r"config\.json is not a configuration"),
-        (write("config.json", '{"model_type": "janus", "text_config": {"hidden_size": "wide"}}'), "is not a configuration"),
-        (write("config.json", '{"model_type": "llama"}'), r"config\.json is of a model of type 'llama', not janus"),
+        (
+            write("config.json", '{"model_type": "janus", "text_config": {"hidden_size": "wide"}}'),
+            "is not a configuration",
+        ),
+        (
+            write("config.json", '{"model_type": "llama"}'),
+            r"config\.json is of a model of type 'llama', not janus",
+        ),
         (write("tokenizer.json", "{}"), r"tokenizer\.json is not a tokenizer"),
         (forgets(IMAGE), r"tokenizer\.json does not know <begin_of_image>"),
         (write("model.safetensors", "no weights"), r"model\.safetensors cannot be read as weights"),
         (change(HEAD, None), f"'{HEAD}' is missing"),
-        (change(HEAD, lambda w: w[:-1].contiguous()), rf"'{HEAD}' has the shape \(39, 32\), not \(40, 32\)"),
-        (change("model.generation_head.bias", torch.zeros_like), "'model.generation_head.bias' is unexpected"),
+        (
+            change(HEAD, lambda w: w[:-1].contiguous()),
+            rf"'{HEAD}' has the shape \(39, 32\), not \(40, 32\)",
+        ),
+        (
+            change("model.generation_head.bias", torch.zeros_like),
+            "'model.generation_head.bias' is unexpected",
+        ),
     ],
-)  # fmt: skip
-def test_files_that_do_not_fit(folder: Path, tmp_path: Path, spoil: Callable[[Path], None], message: str) -> None:
+)
+def test_files_that_do_not_fit(
+    folder: Path, tmp_path: Path, spoil: Callable[[Path], None], message: str
+) -> None:
     shutil.copytree(folder, tmp_path, dirs_exist_ok=True)
     spoil(tmp_path)
     with pytest.raises(ModelError, match=message):
         JanusModel(CARD, {"model": tmp_path}, CPU, torch.float32)
 
 
-def test_weights_that_do_not_draw_may_be_absent(folder: Path, tmp_path: Path, model: JanusModel) -> None:
+def test_weights_that_do_not_draw_may_be_absent(
+    folder: Path, tmp_path: Path, model: JanusModel
+) -> None:
     shutil.copytree(folder, tmp_path, dirs_exist_ok=True)
     state = load_file(folder / "model.safetensors")
     kept = {key: weight for key, weight in state.items() if not key.startswith(janus.UNUSED)}
     assert len(kept) < len(state) - 20
     save_file(kept, tmp_path / "model.safetensors")
-    assert decode(JanusModel(CARD, {"model": tmp_path}, CPU, torch.float32), "ar") == decode(model, "ar")
+    assert decode(JanusModel(CARD, {"model": tmp_path}, CPU, torch.float32), "ar") == decode(
+        model, "ar"
+    )
 
 
 @pytest.mark.parametrize("mark", MARKS)
@@ -368,18 +510,26 @@ def test_a_prompt_cannot_hold_the_models_marks(model: JanusModel, mark: str) -> 
 def test_a_prompt_is_not_longer_than_its_limit(model: JanusModel) -> None:
     room = MAX_WORDS - len(model.prompt_ids(""))
     assert len(model.prompt_ids("x" * room)) == MAX_WORDS
-    with pytest.raises(ModelError, match=f"has {MAX_WORDS + 1} tokens; Janus-Pro takes at most {MAX_WORDS} here"):
+    with pytest.raises(
+        ModelError, match=f"has {MAX_WORDS + 1} tokens; Janus-Pro takes at most {MAX_WORDS} here"
+    ):
         model.start("x" * (room + 1), 5.0)
 
 
-@pytest.mark.parametrize(("name", "layers", "width"), [("janus-pro-1b", 24, 2048), ("janus-pro-7b", 30, 4096)])
+@pytest.mark.parametrize(
+    ("name", "layers", "width"), [("janus-pro-1b", 24, 2048), ("janus-pro-7b", 30, 4096)]
+)
 def test_true_sizes_are_the_cards(name: str, layers: int, width: int) -> None:
     """Nothing is made: on the meta device weights have shapes alone."""
     card = CARDS[name]
     settings = janus.config(card)
     network = janus._empty(settings, torch.device("meta"), torch.bfloat16)
     assert abs(sum(p.numel() for p in network.parameters()) - card.parameters) < 10_000_000
-    assert card.kv_values == 2 * layers * width == 2 * settings.text_config.num_hidden_layers * settings.text_config.hidden_size
+    assert (
+        card.kv_values
+        == 2 * layers * width
+        == 2 * settings.text_config.num_hidden_layers * settings.text_config.hidden_size
+    )
     assert settings.vq_config.num_embeddings == card.codes
     assert (settings.vq_config.num_patches,) * 2 == card.grid
 
@@ -392,5 +542,8 @@ def test_random_weights(monkeypatch: pytest.MonkeyPatch) -> None:
     assert len(set(decode(first, "ar", sampling=FREE))) > 3
     assert decode(first, "ar", sampling=FREE) == decode(second, "ar", sampling=FREE)
     assert decode(first, "ar", "a dog") != decode(first, "ar", "a cat")
-    assert all(tensor.isfinite().all() for tensor in [*first.network.parameters(), *first.network.buffers()])
+    assert all(
+        tensor.isfinite().all()
+        for tensor in [*first.network.parameters(), *first.network.buffers()]
+    )
     assert first.pixels(np.zeros((2, 3), int)).shape == (4, 6, 3)

@@ -1,4 +1,5 @@
-"""load: the way to every model, with families and machines made up where the real ones are large."""
+"""load: the way to every model, with families and machines made up where the real ones are
+large."""
 
 from __future__ import annotations
 
@@ -27,7 +28,9 @@ class Family:
 
     made: list[Family] = []
 
-    def __init__(self, card: Card, folders: dict[str, Path] | None, where: torch.device, number: torch.dtype) -> None:
+    def __init__(
+        self, card: Card, folders: dict[str, Path] | None, where: torch.device, number: torch.dtype
+    ) -> None:
         self.card, self.folders, self.where, self.number = card, folders, where, number
         self.made.append(self)
 
@@ -59,7 +62,9 @@ def fetched(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[Source]:
 
 
 def test_a_name_that_is_not_known_is_refused_with_those_that_are() -> None:
-    with pytest.raises(ValueError, match=r"no model called 'other'; there is embedded, janus-pro-1b, .*lumina-768"):
+    with pytest.raises(
+        ValueError, match=r"no model called 'other'; there is embedded, janus-pro-1b, .*lumina-768"
+    ):
         load("other")
 
 
@@ -83,23 +88,33 @@ def test_a_public_models_parts_are_fetched_and_handed_over(
     family: type[Family], fetched: list[Source], tmp_path: Path, name: str
 ) -> None:
     heard: list[tuple[float, str]] = []
-    model = load(name, "cpu", "bfloat16", progress=lambda share, words: heard.append((share, words)))
+    model = load(
+        name, "cpu", "bfloat16", progress=lambda share, words: heard.append((share, words))
+    )
     assert fetched == list(CARDS[name].repos)
     assert model.folders == {source.part: tmp_path / source.part for source in CARDS[name].repos}
-    assert (model.card, model.where, model.number) == (CARDS[name], torch.device("cpu"), torch.bfloat16)
+    assert (model.card, model.where, model.number) == (
+        CARDS[name],
+        torch.device("cpu"),
+        torch.bfloat16,
+    )
     shares = [share for share, _ in heard]
     assert shares == sorted(shares)
     assert heard[0][1] == f"half of {CARDS[name].repos[0].part}"
     assert heard[-1] == (1.0, f"{CARDS[name].title} is ready")
 
 
-def test_a_folder_takes_the_hubs_place(family: type[Family], fetched: list[Source], tmp_path: Path) -> None:
+def test_a_folder_takes_the_hubs_place(
+    family: type[Family], fetched: list[Source], tmp_path: Path
+) -> None:
     assert load("janus-pro-1b", folder=tmp_path).folders == {"model": tmp_path}
     with pytest.raises(ModelError, match=r"no folder .*gpt to read LlamaGen XL 256 px from"):
         load("llamagen-256", folder=tmp_path)
     for part in ("gpt", "vq", "text"):
         (tmp_path / part).mkdir()
-    assert load("llamagen-256", folder=tmp_path).folders == {part: tmp_path / part for part in ("gpt", "vq", "text")}
+    assert load("llamagen-256", folder=tmp_path).folders == {
+        part: tmp_path / part for part in ("gpt", "vq", "text")
+    }
     assert fetched == []
 
 
@@ -121,16 +136,23 @@ def test_what_does_not_fit_is_refused_before_anything_is_fetched_or_read(
 
 
 @pytest.mark.parametrize("error", [torch.OutOfMemoryError("CUDA out of memory"), MemoryError()])
-def test_memory_that_ends_while_loading_is_told(monkeypatch: pytest.MonkeyPatch, family: type[Family], error: Exception) -> None:
+def test_memory_that_ends_while_loading_is_told(
+    monkeypatch: pytest.MonkeyPatch, family: type[Family], error: Exception
+) -> None:
     def full(*args: Any) -> None:
         raise error
 
     monkeypatch.setattr(family, "__init__", full)
-    with pytest.raises(ModelError, match="Janus-Pro 1B ran out of memory on cpu: free some, or choose a smaller model"):
+    with pytest.raises(
+        ModelError,
+        match="Janus-Pro 1B ran out of memory on cpu: free some, or choose a smaller model",
+    ):
         load("janus-pro-1b", random=True)
 
 
-def test_a_model_that_cannot_be_had_is_the_hubs_to_explain(monkeypatch: pytest.MonkeyPatch, family: type[Family]) -> None:
+def test_a_model_that_cannot_be_had_is_the_hubs_to_explain(
+    monkeypatch: pytest.MonkeyPatch, family: type[Family]
+) -> None:
     def gone(source: Source, progress: Any) -> Path:
         raise ModelError(f"{source.repo} is gated")
 
@@ -140,8 +162,11 @@ def test_a_model_that_cannot_be_had_is_the_hubs_to_explain(monkeypatch: pytest.M
     assert family.made == []
 
 
-def test_a_model_comes_out_of_the_hubs_cache_without_a_network(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """The whole way, nothing made up but the model's size: the cache's layout, the family's files, a race of two lanes."""
+def test_a_model_comes_out_of_the_hubs_cache_without_a_network(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """The whole way, nothing made up but the model's size: the cache's layout, the family's files,
+    a race of two lanes."""
     monkeypatch.setattr(constants, "HF_HUB_OFFLINE", True)
     monkeypatch.setattr(constants, "HF_HUB_CACHE", str(tmp_path))
     monkeypatch.setitem(CARDS, CARD.name, CARD)

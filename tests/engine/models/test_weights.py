@@ -19,7 +19,10 @@ from engine.models.weights import fit, read
 
 def state(seed: int = 0) -> dict[str, Tensor]:
     generator = torch.Generator().manual_seed(seed)
-    return {"weight": torch.randn(3, 2, generator=generator), "bias": torch.randn(3, generator=generator)}
+    return {
+        "weight": torch.randn(3, 2, generator=generator),
+        "bias": torch.randn(3, generator=generator),
+    }
 
 
 def equal(a: dict[str, Tensor], b: dict[str, Tensor]) -> bool:
@@ -46,7 +49,9 @@ def test_torch_files_are_unwrapped(tmp_path: Path, wrapper: str | None, zipped: 
 
 
 def test_a_training_scripts_options_do_no_harm(tmp_path: Path) -> None:
-    torch.save({"model": state(), "args": argparse.Namespace(image_size=256, lr=1e-4)}, tmp_path / "gpt.pt")
+    torch.save(
+        {"model": state(), "args": argparse.Namespace(image_size=256, lr=1e-4)}, tmp_path / "gpt.pt"
+    )
     assert equal(read(tmp_path / "gpt.pt"), state())
 
 
@@ -69,7 +74,9 @@ class _Bomb:
         ("a.safetensors", b"\xff" * 64, "cannot be read as weights"),
     ],
 )
-def test_broken_files_are_named_and_nothing_in_them_is_run(tmp_path: Path, name: str, data: bytes, message: str) -> None:
+def test_broken_files_are_named_and_nothing_in_them_is_run(
+    tmp_path: Path, name: str, data: bytes, message: str
+) -> None:
     (tmp_path / name).write_bytes(data)
     with pytest.raises(ModelError, match=f"{name} {message}.*delete it"):
         read(tmp_path / name)
@@ -84,7 +91,9 @@ def test_a_half_downloaded_file_is_told(tmp_path: Path) -> None:
         read(tmp_path)
 
 
-@pytest.mark.parametrize("stored", [{"model": {"lr": 0.1}}, {}, [torch.zeros(1)], torch.zeros(1), {"model": {}}])
+@pytest.mark.parametrize(
+    "stored", [{"model": {"lr": 0.1}}, {}, [torch.zeros(1)], torch.zeros(1), {"model": {}}]
+)
 def test_a_file_of_something_else_is_told(tmp_path: Path, stored: object) -> None:
     torch.save(stored, tmp_path / "gpt.pt")
     with pytest.raises(ModelError, match="something else than a table of tensors"):
@@ -123,7 +132,12 @@ def test_keys_are_renamed_left_out_and_dropped() -> None:
         "codebook_used": torch.zeros(9),
         "old.x": torch.zeros(1),
     }
-    fit(module, stored, rename=lambda key: None if key.startswith("old") else key.removeprefix("gpt."), drop=["codebook"])
+    fit(
+        module,
+        stored,
+        rename=lambda key: None if key.startswith("old") else key.removeprefix("gpt."),
+        drop=["codebook"],
+    )
     assert equal(dict(module.state_dict()), state())
 
 
@@ -136,7 +150,9 @@ def test_a_module_on_the_meta_device_takes_the_tensors() -> None:
 
 
 def test_one_name_of_a_tied_weight_is_enough() -> None:
-    module = nn.ModuleDict({"inner": nn.Linear(2, 2, bias=False), "outer": nn.Linear(2, 2, bias=False)})
+    module = nn.ModuleDict(
+        {"inner": nn.Linear(2, 2, bias=False), "outer": nn.Linear(2, 2, bias=False)}
+    )
     module["outer"].weight = module["inner"].weight
     fit(module, {"inner.weight": torch.eye(2)})
     assert torch.equal(module["outer"].weight, torch.eye(2))
@@ -150,7 +166,9 @@ def test_one_name_of_a_tied_weight_is_enough() -> None:
         ({"weight": torch.zeros(2, 3)}, r"'weight' has the shape \(2, 3\), not \(3, 2\)"),
     ],
 )
-def test_the_first_key_that_does_not_fit_is_named_and_nothing_is_copied(change: dict[str, Tensor | None], message: str) -> None:
+def test_the_first_key_that_does_not_fit_is_named_and_nothing_is_copied(
+    change: dict[str, Tensor | None], message: str
+) -> None:
     module = nn.Linear(2, 3)
     before = {key: tensor.clone() for key, tensor in module.state_dict().items()}
     stored = {key: tensor for key, tensor in (state() | change).items() if tensor is not None}

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from visualize.strips import Strips, canvas, webp
+from visualize.picture_rows import Strips, canvas, webp
 
 
 def picture(value: int, rows: int = 2) -> np.ndarray:
@@ -83,7 +83,9 @@ def test_final_rows_are_without_loss() -> None:
 
 def test_a_large_pictures_final_rows_are_good_and_not_huge() -> None:
     y, x = np.mgrid[:256, :512]
-    smooth = (128 + 60 * np.sin(x / 9) + 60 * np.cos(y / 7)).astype(np.uint8)[..., None].repeat(3, -1)
+    smooth = (
+        (128 + 60 * np.sin(x / 9) + 60 * np.cos(y / 7)).astype(np.uint8)[..., None].repeat(3, -1)
+    )
     strips = Strips((2, 4))
     strips.update(smooth, 8, final=False)
     racing = [read(text) for text in strips.files]

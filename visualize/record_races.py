@@ -1,7 +1,8 @@
-"""`python -m visualize.record [slug ..]`: races of the embedded model, made from fixed seeds and kept in static/races/.
+"""`python -m visualize.record_races [slug ..]`: races of the embedded model, made from fixed seeds
+and kept in static/races/.
 
-The page plays them before any model is loaded, and the tour explains one. A seed gives the same tokens wherever it is raced;
-the seconds are this machine's.
+The page plays them before any model is loaded, and the tour explains one. A seed gives the same
+tokens wherever it is raced; the seconds are this machine's.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from engine.models.base import ImageModel
 from engine.race import Lane, Race
 from engine.trace import Trace
 from visualize.assets import STATIC
-from visualize.recording import Recording, record
+from visualize.recorded_race import RecordedRace, record
 
 RACES = STATIC / "races"
 DEFAULT = tuple(name for name, decoder in DECODERS.items() if decoder.default)
@@ -44,7 +45,7 @@ MADE = (
 )
 
 
-def make(made: Made, model: ImageModel) -> Recording:
+def make(made: Made, model: ImageModel) -> RecordedRace:
     """Races it here and now."""
     race = Race(model, [Lane(name) for name in made.lanes], made.prompt, made.seed)
     return record(Trace.of(race, list(race)), model)
@@ -52,8 +53,13 @@ def make(made: Made, model: ImageModel) -> Recording:
 
 def main() -> None:
     slugs = [made.slug for made in MADE]
-    parser = argparse.ArgumentParser(prog="python -m visualize.record", description=__doc__)
-    parser.add_argument("slugs", nargs="*", metavar="slug", help=f"which of them; all, if none is named: {', '.join(slugs)}")
+    parser = argparse.ArgumentParser(prog="python -m visualize.record_races", description=__doc__)
+    parser.add_argument(
+        "slugs",
+        nargs="*",
+        metavar="slug",
+        help=f"which of them; all, if none is named: {', '.join(slugs)}",
+    )
     args = parser.parse_args()
     if strange := set(args.slugs) - set(slugs):
         parser.error(f"there is no race {', '.join(sorted(strange))}; there are {', '.join(slugs)}")

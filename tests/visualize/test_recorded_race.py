@@ -19,8 +19,8 @@ from engine.trace import MAX_BYTES, Trace, TraceError
 from tests.toy import Toy
 from tests.visualize.races import toy_trace
 from visualize.board import replay
-from visualize.recording import Pictures, Recording, pixels, record
-from visualize.strips import webp
+from visualize.picture_rows import webp
+from visualize.recorded_race import Pictures, RecordedRace, pixels, record
 from visualize.swatches import sheet
 
 TRACE, MODEL = toy_trace(("ar", "sjd", "sjd-pac"))
@@ -47,46 +47,55 @@ def lanes(first: Any) -> str:
 
 def refused(text: str | bytes) -> str:
     with pytest.raises(TraceError) as error:
-        Recording.loads(text)
+        RecordedRace.loads(text)
     return str(error.value)
 
 
 def test_round_trip() -> None:
-    again = Recording.loads(TEXT)
+    again = RecordedRace.loads(TEXT)
     assert again.pictures == RECORDING.pictures
     assert again.dumps() == TEXT
-    assert Recording.loads(TEXT.encode()).pictures == RECORDING.pictures
+    assert RecordedRace.loads(TEXT.encode()).pictures == RECORDING.pictures
 
 
 def test_pictures_are_the_models_own() -> None:
     for i, picture in enumerate(RECORDING.pictures.lanes):
-        tokens = np.array([p.token for step in TRACE.steps(i) for p in step.committed]).reshape(4, 4)
+        tokens = np.array([p.token for step in TRACE.steps(i) for p in step.committed]).reshape(
+            4, 4
+        )
         np.testing.assert_array_equal(pixels(picture), MODEL.pixels(tokens))
     assert RECORDING.pictures.swatches == sheet(MODEL)
 
 
 def test_a_trace_alone_loads_without_pictures() -> None:
-    again = Recording.loads(TRACE.dumps())
+    again = RecordedRace.loads(TRACE.dumps())
     assert again.pictures is None
     assert again.dumps() == TRACE.dumps()
 
 
 def test_forced_positions_are_not_in_the_picture() -> None:
     trace, model = toy_trace(("ar",), forced=True)
-    tokens = [p.token for step in trace.steps(0) for p in step.committed if p.status is not Status.FORCED]
-    np.testing.assert_array_equal(pixels(record(trace, model).pictures.lanes[0]), model.pixels(np.array(tokens).reshape(4, 4)))
+    tokens = [
+        p.token for step in trace.steps(0) for p in step.committed if p.status is not Status.FORCED
+    ]
+    np.testing.assert_array_equal(
+        pixels(record(trace, model).pictures.lanes[0]), model.pixels(np.array(tokens).reshape(4, 4))
+    )
 
 
 def test_a_lane_that_committed_nothing_has_no_picture() -> None:
-    frames = (*(f for f in TRACE.frames if f.lane != 1), Frame(1, LaneState.FAILED, error="out of memory"))
+    frames = (
+        *(f for f in TRACE.frames if f.lane != 1),
+        Frame(1, LaneState.FAILED, error="out of memory"),
+    )
     recording = record(replace(TRACE, frames=frames), MODEL)
     assert [lane is None for lane in recording.pictures.lanes] == [False, True, False]
-    shot = replay(Recording.loads(recording.dumps()))
+    shot = replay(RecordedRace.loads(recording.dumps()))
     assert shot["lanes"][1]["strips"] == [""] * 4
     assert shot["lanes"][1]["error"] == "out of memory"
     nothing = record(replace(TRACE, frames=()), MODEL)
     assert nothing.pictures.lanes == (None, None, None)
-    assert replay(Recording.loads(nothing.dumps()))["state"] == "waiting"
+    assert replay(RecordedRace.loads(nothing.dumps()))["state"] == "waiting"
 
 
 def test_only_the_model_that_raced_draws_its_pictures() -> None:
@@ -96,9 +105,9 @@ def test_only_the_model_that_raced_draws_its_pictures() -> None:
 
 
 def test_what_was_refused_here_is_fine_without_the_change() -> None:
-    assert Recording.loads(lanes(file(32, 32, lossless=True))).pictures.lanes[0]
-    assert Recording.loads(lanes(file(128, 128))).pictures.lanes[0]
-    assert Recording.loads(lanes(None)).pictures.lanes[0] is None
+    assert RecordedRace.loads(lanes(file(32, 32, lossless=True))).pictures.lanes[0]
+    assert RecordedRace.loads(lanes(file(128, 128))).pictures.lanes[0]
+    assert RecordedRace.loads(lanes(None)).pictures.lanes[0] is None
 
 
 @pytest.mark.parametrize(
@@ -116,7 +125,12 @@ def test_what_was_refused_here_is_fine_without_the_change() -> None:
         (file(32, 32, "GIF"), "no WebP image"),
         (file(32, 32, "JPEG"), "no WebP image"),
         (file(32, 32, "TIFF"), "no WebP image"),
-        (base64.b64encode(b'<svg xmlns="http://www.w3.org/2000/svg" onload="alert(1)"/>').decode(), "no WebP image"),
+        (
+            base64.b64encode(
+                b'<svg xmlns="http://www.w3.org/2000/svg" onload="alert(1)"/>'
+            ).decode(),
+            "no WebP image",
+        ),
         (base64.b64encode(base64.b64decode(file(32, 32))[:40]).decode(), "damaged"),
         (file(33, 32), "33 x 32 pixels"),
         (file(32, 36), "32 x 36 pixels"),
@@ -157,7 +171,9 @@ def test_other_sets_of_pictures_are_refused_in_words(pictures, words) -> None:
 
 @pytest.mark.parametrize("pictures", [[], "x", 7, True, {}, {"swatches": file(256, 8)}])
 def test_pictures_of_another_kind_are_refused(pictures) -> None:
-    assert "pictures of this file are damaged" in refused(json.dumps(json.loads(TEXT) | {"pictures": pictures}))
+    assert "pictures of this file are damaged" in refused(
+        json.dumps(json.loads(TEXT) | {"pictures": pictures})
+    )
 
 
 def test_all_pictures_together_are_bounded() -> None:
@@ -167,10 +183,13 @@ def test_all_pictures_together_are_bounded() -> None:
     large = file(2048, 2048, lossless=True, method=0, quality=0)
     for count, fits in ((1, True), (8, False)):
         few = replace(trace, header=replace(header, lanes=header.lanes[:count]), frames=())
-        given = {"swatches": base64.b64encode(sheet(model)).decode(), "lanes": [large] + [None] * (count - 1)}
+        given = {
+            "swatches": base64.b64encode(sheet(model)).decode(),
+            "lanes": [large] + [None] * (count - 1),
+        }
         text = json.dumps(json.loads(few.dumps()) | {"pictures": given})
         if fits:
-            assert Recording.loads(text).pictures.lanes[0]
+            assert RecordedRace.loads(text).pictures.lanes[0]
         else:
             assert "2048 x 2048 pixels" in refused(text)
 
@@ -181,27 +200,40 @@ def test_a_file_over_the_cap_is_refused_unread() -> None:
 
 def made(*steps: Step, finished: bool = True) -> Trace:
     """The one-lane trace of hand-made steps on 4 x 4 tokens of 16 codes."""
-    states = [LaneState.RACING] * (len(steps) - 1) + [LaneState.FINISHED if finished else LaneState.RACING]
+    states = [LaneState.RACING] * (len(steps) - 1) + [
+        LaneState.FINISHED if finished else LaneState.RACING
+    ]
     frames = tuple(Frame(0, state, step) for state, step in zip(states, steps, strict=True))
     return Trace(replace(TRACE.header, lanes=TRACE.header.lanes[:1]), frames)
 
 
 def place(at: int, **fields: Any) -> Position:
-    return Position(**{"position": at, "draft": 3, "token": 3, "status": Status.ACCEPTED, "top1": 0.5} | fields)
+    return Position(
+        **{"position": at, "draft": 3, "token": 3, "status": Status.ACCEPTED, "top1": 0.5} | fields
+    )
 
 
 def whole(change: Callable[[Position], Position] = lambda p: p, **fields: Any) -> Step:
     positions = tuple(change(place(at)) for at in range(16))
-    return Step(**{"nfe": 1, "before": 0, "after": 16, "positions": positions, "seconds": Seconds(1.0)} | fields)
+    return Step(
+        **{"nfe": 1, "before": 0, "after": 16, "positions": positions, "seconds": Seconds(1.0)}
+        | fields
+    )
 
 
 def half(first: int, nfe: int, *more: Position) -> Step:
-    return Step(nfe, first, first + 8, (*(place(at) for at in range(first, first + 8)), *more), Seconds(1.0))
+    return Step(
+        nfe, first, first + 8, (*(place(at) for at in range(first, first + 8)), *more), Seconds(1.0)
+    )
 
 
 def test_hand_made_steps_load_where_nothing_is_wrong() -> None:
-    for trace in (made(whole()), made(half(0, 1), half(8, 2)), made(half(0, 1, place(8), place(9)), finished=False)):
-        assert replay(Recording.loads(trace.dumps()))["recorded"]
+    for trace in (
+        made(whole()),
+        made(half(0, 1), half(8, 2)),
+        made(half(0, 1, place(8), place(9)), finished=False),
+    ):
+        assert replay(RecordedRace.loads(trace.dumps()))["recorded"]
 
 
 @pytest.mark.parametrize(
@@ -210,7 +242,10 @@ def test_hand_made_steps_load_where_nothing_is_wrong() -> None:
         (made(whole(lambda p: replace(p, token=16))), "outside the vocabulary"),
         (made(whole(lambda p: replace(p, draft=16))), "outside the vocabulary"),
         (made(whole(lambda p: replace(p, kin=Kin(17, (3,), 0.5, 0.5)))), "more siblings or kin"),
-        (made(whole(lambda p: replace(p, siblings=(Sibling(3, 0.5, 0.5, 0.5, 0.5),) * 16))), "more siblings or kin"),
+        (
+            made(whole(lambda p: replace(p, siblings=(Sibling(3, 0.5, 0.5, 0.5, 0.5),) * 16))),
+            "more siblings or kin",
+        ),
         (made(whole(drafter_passes=65536)), "beyond what a step can have"),
         (made(whole(drafter_passes=-1)), "beyond what a step can have"),
         (made(whole(seconds=Seconds(4295.0))), "beyond what a step can have"),
@@ -220,7 +255,10 @@ def test_hand_made_steps_load_where_nothing_is_wrong() -> None:
         (made(half(0, 1, place(9)), half(8, 2)), "not in order"),
         (made(half(0, 1, place(8), place(8)), half(8, 2)), "not in order"),
         (made(half(0, 1, place(2)), half(8, 2)), "not in order"),
-        (replace(made(whole()), frames=(*made(whole()).frames, Frame(0, LaneState.RACING))), "has not"),
+        (
+            replace(made(whole()), frames=(*made(whole()).frames, Frame(0, LaneState.RACING))),
+            "has not",
+        ),
     ],
 )
 def test_steps_that_no_decoder_makes_are_refused_in_words(trace, words) -> None:
@@ -228,17 +266,26 @@ def test_steps_that_no_decoder_makes_are_refused_in_words(trace, words) -> None:
 
 
 JSON = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=20) | st.just(file(32, 32)),
-    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.sampled_from(["swatches", "lanes", "x"]), inner, max_size=3),
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.floats()
+    | st.text(max_size=20)
+    | st.just(file(32, 32)),
+    lambda inner: (
+        st.lists(inner, max_size=4)
+        | st.dictionaries(st.sampled_from(["swatches", "lanes", "x"]), inner, max_size=3)
+    ),
     max_leaves=8,
 )
 
 
 def loads_or_says(text: str | bytes) -> None:
-    """Either a recording that can be replayed and travel, or a TraceError in words; nothing else."""
+    """Either a recording that can be replayed and travel, or a TraceError in words; nothing
+    else."""
     recording, words = None, ""
     try:
-        recording = Recording.loads(text)
+        recording = RecordedRace.loads(text)
     except TraceError as error:
         words = str(error)
     if recording:
@@ -265,7 +312,9 @@ def test_any_bytes(data) -> None:
     loads_or_says(lanes(base64.b64encode(b"RIFF\xff\0\0\0WEBP" + data).decode()))
 
 
-@given(st.lists(st.tuples(st.integers(0, len(TEXT) - 1), st.integers(0, 255)), min_size=1, max_size=4))
+@given(
+    st.lists(st.tuples(st.integers(0, len(TEXT) - 1), st.integers(0, 255)), min_size=1, max_size=4)
+)
 def test_mutated_bytes_of_a_good_file(changes) -> None:
     data = bytearray(TEXT.encode())
     for at, byte in changes:
@@ -297,7 +346,9 @@ def test_wrong_types_anywhere_in_the_trace(data) -> None:
     whole_file = json.loads(TEXT)
     spot, keys = whole_file, []
     while isinstance(spot, dict | list) and spot and (not keys or data.draw(st.booleans())):
-        keys.append(data.draw(st.sampled_from(sorted(spot) if isinstance(spot, dict) else range(len(spot)))))
+        keys.append(
+            data.draw(st.sampled_from(sorted(spot) if isinstance(spot, dict) else range(len(spot))))
+        )
         parent, spot = spot, spot[keys[-1]]
     parent[keys[-1]] = data.draw(JSON)
     loads_or_says(json.dumps(whole_file))
@@ -324,9 +375,11 @@ def test_a_long_picture_is_refused() -> None:
     for width, fits in ((128, True), (129, False)):
         header = replace(TRACE.header, grid=(1, width), forced_ids=(-1,) * width)
         lane = webp(np.zeros((32, 32 * width, 3), np.uint8), None)
-        text = Recording(replace(TRACE, header=header, frames=()), Pictures(sheet(MODEL), (lane, None, None))).dumps()
+        text = RecordedRace(
+            replace(TRACE, header=header, frames=()), Pictures(sheet(MODEL), (lane, None, None))
+        ).dumps()
         if fits:
-            assert Recording.loads(text).pictures.lanes[0] == lane
+            assert RecordedRace.loads(text).pictures.lanes[0] == lane
         else:
             assert "4128 x 32 pixels" in refused(text)
 
@@ -334,7 +387,11 @@ def test_a_long_picture_is_refused() -> None:
 def test_pictures_of_any_shape_of_grid() -> None:
     header = replace(TRACE.header, grid=(2, 8))
     trace = replace(TRACE, header=header)
-    wide = Pictures(RECORDING.pictures.swatches, (webp(np.zeros((16, 64, 3), np.uint8), None), None, None))
-    assert replay(Recording.loads(Recording(trace, wide).dumps()))["lanes"][0]["strips"][1]
-    tall = Pictures(RECORDING.pictures.swatches, (webp(np.zeros((64, 16, 3), np.uint8), None), None, None))
-    assert "does not fit" in refused(Recording(trace, tall).dumps())
+    wide = Pictures(
+        RECORDING.pictures.swatches, (webp(np.zeros((16, 64, 3), np.uint8), None), None, None)
+    )
+    assert replay(RecordedRace.loads(RecordedRace(trace, wide).dumps()))["lanes"][0]["strips"][1]
+    tall = Pictures(
+        RECORDING.pictures.swatches, (webp(np.zeros((64, 16, 3), np.uint8), None), None, None)
+    )
+    assert "does not fit" in refused(RecordedRace(trace, tall).dumps())

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from torch import Tensor
 
-from engine.laws import at, certain, draw, process, residual, total_variation
+from engine.distributions import gather, logits_to_probs, one_hot, residual, sample, total_variation
 from engine.settings import Sampling
 
 FREE = torch.tensor([False])
@@ -21,7 +21,7 @@ def laws(codes: int = 5) -> st.SearchStrategy[Tensor]:
 
 
 def processed(logits: list[float], **changes: float) -> Tensor:
-    return process(torch.tensor([logits]), Sampling(**{"top_k": 0, **changes}), FREE)[0]
+    return logits_to_probs(torch.tensor([logits]), Sampling(**{"top_k": 0, **changes}), FREE)[0]
 
 
 def test_softmax_with_temperature() -> None:
@@ -56,13 +56,17 @@ def test_top_p_counts_what_top_k_left() -> None:
 
 
 def test_a_forced_position_is_certain_of_index_0_whatever_the_logits() -> None:
-    p = process(torch.randn(3, 4), Sampling(temperature=0.7), torch.tensor([False, True, False]))
+    p = logits_to_probs(
+        torch.randn(3, 4), Sampling(temperature=0.7), torch.tensor([False, True, False])
+    )
     assert p[1].tolist() == [1, 0, 0, 0]
     assert (p[0] > 0).all()
 
 
 def test_low_precision_logits_become_float32_laws() -> None:
-    p = process(torch.randn(2, 300).bfloat16(), Sampling(top_k=0), torch.tensor([False, False]))
+    p = logits_to_probs(
+        torch.randn(2, 300).bfloat16(), Sampling(top_k=0), torch.tensor([False, False])
+    )
     assert p.dtype == torch.float32
     torch.testing.assert_close(p.sum(-1), torch.ones(2))
 
@@ -79,32 +83,36 @@ def test_any_settings_give_a_law_whose_support_is_the_likeliest_tokens(
     p = processed(logits, top_k=top_k, top_p=top_p, temperature=temperature)
     assert (p >= 0).all()
     assert p.sum().item() == pytest.approx(1, abs=1e-5)
-    assert p.argmax() == torch.tensor(logits).argmax() or p.max() == p[torch.tensor(logits).argmax()]
+    assert (
+        p.argmax() == torch.tensor(logits).argmax() or p.max() == p[torch.tensor(logits).argmax()]
+    )
     inside = torch.tensor(logits)[p > 0]
     if 0 < top_k < len(logits):
         assert inside.min() >= sorted(logits)[-top_k]
 
 
 def test_certain() -> None:
-    assert certain(torch.tensor([2, 0]), 3).tolist() == [[0, 0, 1], [1, 0, 0]]
-    assert certain(torch.tensor([], dtype=torch.long), 3).shape == (0, 3)
+    assert one_hot(torch.tensor([2, 0]), 3).tolist() == [[0, 0, 1], [1, 0, 0]]
+    assert one_hot(torch.tensor([], dtype=torch.long), 3).shape == (0, 3)
 
 
 def test_draw_inverts_the_cumulative_sum() -> None:
     law = torch.tensor([0.25, 0.0, 0.5, 0.25]).expand(5, 4)
-    assert draw(law, torch.tensor([0.1, 0.25, 0.26, 0.74, 0.76])).tolist() == [0, 0, 2, 2, 3]
+    assert sample(law, torch.tensor([0.1, 0.25, 0.26, 0.74, 0.76])).tolist() == [0, 0, 2, 2, 3]
 
 
 @given(laws(), st.floats(2**-24, 1 - 2**-24, width=32), st.sampled_from([1.0, 0.3, 1e-6, 7.0]))
-def test_draw_never_gives_a_token_of_probability_zero_and_needs_no_normalised_law(law: Tensor, u: float, scale: float) -> None:
-    token = draw(law * scale, torch.tensor([u]))
+def test_draw_never_gives_a_token_of_probability_zero_and_needs_no_normalised_law(
+    law: Tensor, u: float, scale: float
+) -> None:
+    token = sample(law * scale, torch.tensor([u]))
     assert law[0, token] > 0
 
 
 @given(laws())
 def test_draw_gives_each_token_its_share_of_the_unit_interval(law: Tensor) -> None:
     u = (torch.arange(4000) + 0.5) / 4000
-    share = torch.bincount(draw(law.expand(4000, -1), u), minlength=5) / 4000
+    share = torch.bincount(sample(law.expand(4000, -1), u), minlength=5) / 4000
     torch.testing.assert_close(share, law[0], atol=2 / 4000, rtol=0)
 
 
@@ -112,7 +120,7 @@ def test_residual_of_the_worked_example() -> None:
     p, q = torch.tensor([[0.1, 0.2, 0.3, 0.4]]), torch.tensor([[0.4, 0.3, 0.2, 0.1]])
     left = residual(p, q)
     torch.testing.assert_close(left / left.sum(), torch.tensor([[0, 0, 0.25, 0.75]]))
-    left = residual(p, certain(torch.tensor([2]), 4))
+    left = residual(p, one_hot(torch.tensor([2]), 4))
     torch.testing.assert_close(left / left.sum(), torch.tensor([[1 / 7, 2 / 7, 0, 4 / 7]]))
 
 
@@ -126,7 +134,9 @@ def test_accepted_and_residual_mass_make_p(p: Tensor, q: Tensor) -> None:
     left = residual(p, q)
     alpha = torch.minimum(p, q).sum()
     assert alpha.item() == pytest.approx(1 - total_variation(p, q).item(), abs=1e-6)
-    torch.testing.assert_close(torch.minimum(p, q) + (1 - alpha) * left / left.sum(), p, atol=1e-6, rtol=0)
+    torch.testing.assert_close(
+        torch.minimum(p, q) + (1 - alpha) * left / left.sum(), p, atol=1e-6, rtol=0
+    )
 
 
 @given(laws(), laws())
@@ -138,4 +148,6 @@ def test_total_variation_is_a_distance(p: Tensor, q: Tensor) -> None:
 
 
 def test_at_picks_along_the_last_axis() -> None:
-    assert at(torch.tensor([[0.1, 0.9], [0.3, 0.7]]), torch.tensor([1, 0])).tolist() == pytest.approx([0.9, 0.3])
+    assert gather(
+        torch.tensor([[0.1, 0.9], [0.3, 0.7]]), torch.tensor([1, 0])
+    ).tolist() == pytest.approx([0.9, 0.3])

@@ -14,8 +14,8 @@ from engine.records import LaneState
 from tests.toy import Toy
 from visualize import record as module
 from visualize.board import replay
-from visualize.record import DEFAULT, MADE, RACES, Made, main, make
-from visualize.recording import Recording
+from visualize.record_races import DEFAULT, MADE, RACES, Made, main, make
+from visualize.recorded_race import RecordedRace
 
 
 @pytest.fixture(scope="module", params=MADE, ids=[made.slug for made in MADE])
@@ -36,7 +36,7 @@ def test_the_list() -> None:
 def test_what_ships_is_what_was_to_be_made(made) -> None:
     text = (RACES / f"{made.slug}.json").read_bytes()
     assert len(text) < 2_500_000
-    recording = Recording.loads(text)
+    recording = RecordedRace.loads(text)
     header = recording.trace.header
     assert (header.prompt, header.seed, header.model) == (made.prompt, made.seed, "embedded")
     assert tuple(lane.decoder for lane in header.lanes) == made.lanes
@@ -47,7 +47,12 @@ def test_what_ships_is_what_was_to_be_made(made) -> None:
     assert all(lane["n"] == 256 and all(lane["strips"]) for lane in snapshot["lanes"])
     assert all(row["differs"] is None for row in snapshot["results"])
     # What a visitor asks of a token is in it.
-    kept = [p for i in range(len(made.lanes)) for step in recording.trace.steps(i) for p in step.positions]
+    kept = [
+        p
+        for i in range(len(made.lanes))
+        for step in recording.trace.steps(i)
+        for p in step.positions
+    ]
     assert all(p.top for p in kept)
     assert any(p.kin for p in kept)
     assert any(p.siblings for p in kept)
@@ -55,9 +60,10 @@ def test_what_ships_is_what_was_to_be_made(made) -> None:
 
 
 def test_the_weights_still_draw_what_ships() -> None:
-    """Vanilla AR's first tokens, again: a race that ships and cannot be had again would be of other weights."""
+    """Vanilla AR's first tokens, again: a race that ships and cannot be had again would be of other
+    weights."""
     made = MADE[0]
-    shipped = Recording.loads((RACES / f"{made.slug}.json").read_bytes()).trace
+    shipped = RecordedRace.loads((RACES / f"{made.slug}.json").read_bytes()).trace
     model = load("embedded")
     race = module.Race(model, [module.Lane("ar")], made.prompt, made.seed)
     frames = []
@@ -68,7 +74,9 @@ def test_the_weights_still_draw_what_ships() -> None:
     tokens = [p.token for frame in frames if frame.step for p in frame.step.committed]
     assert len(tokens) >= 20
     lane = made.lanes.index("ar")
-    assert [p.token for step in shipped.steps(lane)[: len(tokens)] for p in step.committed] == tokens
+    assert [
+        p.token for step in shipped.steps(lane)[: len(tokens)] for p in step.committed
+    ] == tokens
 
 
 def test_the_command_writes_the_races_that_are_named(tmp_path, monkeypatch, capsys) -> None:
@@ -88,7 +96,11 @@ def test_the_command_writes_the_races_that_are_named(tmp_path, monkeypatch, caps
 
 
 def test_a_seed_gives_the_same_tokens_again() -> None:
-    one, two = (make(Made("x", "a prompt", 5, ("ar", "sjd", "gsd")), Toy((4, 4), 16)) for _ in range(2))
+    one, two = (
+        make(Made("x", "a prompt", 5, ("ar", "sjd", "gsd")), Toy((4, 4), 16)) for _ in range(2)
+    )
     for i in range(3):
-        assert [s.positions for s in one.trace.steps(i)] == [s.positions for s in two.trace.steps(i)]
+        assert [s.positions for s in one.trace.steps(i)] == [
+            s.positions for s in two.trace.steps(i)
+        ]
     assert one.pictures == two.pictures

@@ -6,7 +6,7 @@ import os
 
 import torch
 
-from engine.machine import machine
+from engine.hardware import device_name
 
 
 def test_a_processor_is_named_with_its_cores_and_the_threads_in_use() -> None:
@@ -15,7 +15,7 @@ def test_a_processor_is_named_with_its_cores_and_the_threads_in_use() -> None:
         names = {}
         for count in (1, 2):
             torch.set_num_threads(count)
-            names[count] = machine(torch.device("cpu"))
+            names[count] = device_name(torch.device("cpu"))
     finally:
         torch.set_num_threads(used)
     cores = os.cpu_count()

@@ -1,8 +1,10 @@
-"""Laws: from logits to the distribution p that every rule works with, and the few things done with distributions.
+"""Laws: from logits to the distribution p that every rule works with, and the few things done with
+distributions.
 
-One path for target and draft alike: guidance (mixed in by the model), forced tokens, temperature, top-k, top-p, softmax,
-float32. A forced position is one where p is certain: its law is one-hot on index 0, and the loop swaps in the forced id
-when it feeds or reports the token, so no rule needs to know.
+One path for target and draft alike: guidance (mixed in by the model), forced tokens, temperature,
+top-k, top-p, softmax, float32. A forced position is one where p is certain: its law is one-hot on
+index 0, and the loop swaps in the forced id when it feeds or reports the token, so no rule needs to
+know.
 """
 
 from __future__ import annotations
@@ -13,8 +15,9 @@ from torch import Tensor
 from engine.settings import Sampling
 
 
-def process(logits: Tensor, sampling: Sampling, forced: Tensor) -> Tensor:
-    """Logits [L, V] to laws [L, V], float32; `forced` bool [L]. Top-k keeps ties, so that its support can exceed k."""
+def logits_to_probs(logits: Tensor, sampling: Sampling, forced: Tensor) -> Tensor:
+    """Logits [L, V] to laws [L, V], float32; `forced` bool [L]. Top-k keeps ties, so that its
+    support can exceed k."""
     logits = logits.float() / sampling.temperature
     if 0 < sampling.top_k < logits.shape[-1]:
         least = logits.topk(sampling.top_k, dim=-1).values[:, -1:]
@@ -26,23 +29,29 @@ def process(logits: Tensor, sampling: Sampling, forced: Tensor) -> Tensor:
         outside = ranked.cumsum(-1) - ranked >= sampling.top_p
         p = p.masked_fill(outside.scatter(-1, order, outside), 0)
         p = p / p.sum(-1, keepdim=True)
-    return torch.where(forced[:, None], certain(torch.zeros_like(p[:, 0], dtype=torch.long), p.shape[-1]), p)
+    return torch.where(
+        forced[:, None], one_hot(torch.zeros_like(p[:, 0], dtype=torch.long), p.shape[-1]), p
+    )
 
 
-def certain(tokens: Tensor, codes: int) -> Tensor:
+def one_hot(tokens: Tensor, codes: int) -> Tensor:
     """One-hot laws [..., V] on tokens [...]."""
-    return torch.zeros(*tokens.shape, codes, device=tokens.device).scatter_(-1, tokens[..., None], 1.0)
+    return torch.zeros(*tokens.shape, codes, device=tokens.device).scatter_(
+        -1, tokens[..., None], 1.0
+    )
 
 
-def draw(law: Tensor, u: Tensor) -> Tensor:
-    """Samples laws [..., V], which need not sum to one, by inverting their cumulative sum at u [...] in (0, 1)."""
+def sample(law: Tensor, u: Tensor) -> Tensor:
+    """Samples laws [..., V], which need not sum to one, by inverting their cumulative sum at u
+    [...] in (0, 1)."""
     cumulative = law.cumsum(-1)
     found = torch.searchsorted(cumulative, (u * cumulative[..., -1])[..., None])[..., 0]
     return found.clamp_max(law.shape[-1] - 1)
 
 
 def residual(p: Tensor, q: Tensor) -> Tensor:
-    """R(p, q) = norm(max(p - q, 0)), not normalised (`draw` does not need it); p itself where rounding left nothing."""
+    """R(p, q) = norm(max(p - q, 0)), not normalised (`draw` does not need it); p itself where
+    rounding left nothing."""
     left = (p - q).clamp_min(0)
     return torch.where(left.sum(-1, keepdim=True) > 0, left, p)
 
@@ -52,6 +61,6 @@ def total_variation(p: Tensor, q: Tensor) -> Tensor:
     return 0.5 * (p - q).abs().sum(-1)
 
 
-def at(law: Tensor, tokens: Tensor) -> Tensor:
+def gather(law: Tensor, tokens: Tensor) -> Tensor:
     """law[..., tokens[...]]."""
     return law.gather(-1, tokens[..., None])[..., 0]

@@ -9,11 +9,14 @@ from pathlib import Path
 import torch
 
 
-def machine(device: torch.device) -> str:
+def device_name(device: torch.device) -> str:
     """One line: the device, its cores or memory, and torch's version."""
     if device.type == "cuda":
         properties = torch.cuda.get_device_properties(device)
-        return f"{properties.name}, {properties.total_memory / 2**30:.0f} GiB, torch {torch.__version__}"
+        return (
+            f"{properties.name}, {properties.total_memory / 2**30:.0f} GiB, torch"
+            f" {torch.__version__}"
+        )
     names = [line.partition(":")[2].strip() for line in _cpuinfo() if line.startswith("model name")]
     name = names[0] if names else platform.processor() or platform.machine()
     counts = (_several(os.cpu_count() or 1, "core"), _several(torch.get_num_threads(), "thread"))

@@ -1,7 +1,8 @@
 """Pins the public models: writes the hash of each repository's newest commit into revisions.json.
 
-`python -m engine.models.pin` asks the hub for all of them, `python -m engine.models.pin REPO ..` for some. What is pinned is
-downloaded as it was on that day, whatever becomes of the repository; what is not pinned (null) follows its main branch.
+`python -m engine.models.pin_revisions` asks the hub for all of them, `python -m
+engine.models.pin_revisions REPO ..` for some. What is pinned is downloaded as it was on that day,
+whatever becomes of the repository; what is not pinned (null) follows its main branch.
 """
 
 from __future__ import annotations
@@ -19,7 +20,8 @@ from engine.models.hub import explain
 
 
 def pin(repos: Sequence[str], file: Path = REVISIONS) -> list[str]:
-    """Pins these repositories in `file`; returns a sentence for each that could not be and stays as it was."""
+    """Pins these repositories in `file`; returns a sentence for each that could not be and stays as
+    it was."""
     pinned: dict[str, str | None] = json.loads(file.read_text("utf-8"))
     failures = []
     for repo in repos:
@@ -33,8 +35,12 @@ def pin(repos: Sequence[str], file: Path = REVISIONS) -> list[str]:
 
 def main() -> None:
     known = list(json.loads(REVISIONS.read_text("utf-8")))
-    parser = argparse.ArgumentParser(prog="python -m engine.models.pin", description=__doc__.splitlines()[0])
-    parser.add_argument("repos", nargs="*", choices=[*known, []], metavar="REPO", help=f"some of {', '.join(known)}")
+    parser = argparse.ArgumentParser(
+        prog="python -m engine.models.pin_revisions", description=__doc__.splitlines()[0]
+    )
+    parser.add_argument(
+        "repos", nargs="*", choices=[*known, []], metavar="REPO", help=f"some of {', '.join(known)}"
+    )
     if failures := pin(parser.parse_args().repos or known):
         sys.exit("\n".join(failures))
     print(f"pinned in {REVISIONS}")

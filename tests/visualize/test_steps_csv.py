@@ -9,7 +9,7 @@ import pytest
 from engine.records import Frame, LaneState, Position, Seconds, Status, Step
 from engine.trace import Trace
 from tests.visualize.races import FIVE, run
-from visualize.steps import COLUMNS, steps_csv
+from visualize.steps_csv import COLUMNS, steps_csv
 
 
 def rows(trace: Trace) -> list[dict[str, str]]:
@@ -25,16 +25,45 @@ def test_a_row_says_what_the_step_did() -> None:
         Position(3, 1, 2, Status.REFINED, 0.5),
     )
     step = Step(4, 0, 2, positions, Seconds(0.25, 0.125, 0.0625, 0.5), drafter_passes=3)
-    last = Step(5, 2, 4, (Position(2, None, 1, Status.FRESH, 0.5), Position(3, None, 7, Status.FORCED, 1.0)), Seconds(1.0))
-    frames = (Frame(1, LaneState.RACING, step), Frame(0, LaneState.RACING), Frame(1, LaneState.FINISHED, last))
+    last = Step(
+        5,
+        2,
+        4,
+        (Position(2, None, 1, Status.FRESH, 0.5), Position(3, None, 7, Status.FORCED, 1.0)),
+        Seconds(1.0),
+    )
+    frames = (
+        Frame(1, LaneState.RACING, step),
+        Frame(0, LaneState.RACING),
+        Frame(1, LaneState.FINISHED, last),
+    )
     first, second = rows(Trace(header, frames))
     assert first == {
-        "lane": "2", "decoder": "sjd", "step": "1", "nfe": "4", "frontier_before": "0", "frontier_after": "2", "accepted": "1",
-        "resampled": "1", "fresh": "0", "forced": "0", "refined": "2", "rejected": "0", "drafter_passes": "3",
-        "forward_seconds": "0.250000", "verify_seconds": "0.125000", "cache_seconds": "0.062500", "draft_seconds": "0.500000",
+        "lane": "2",
+        "decoder": "sjd",
+        "step": "1",
+        "nfe": "4",
+        "frontier_before": "0",
+        "frontier_after": "2",
+        "accepted": "1",
+        "resampled": "1",
+        "fresh": "0",
+        "forced": "0",
+        "refined": "2",
+        "rejected": "0",
+        "drafter_passes": "3",
+        "forward_seconds": "0.250000",
+        "verify_seconds": "0.125000",
+        "cache_seconds": "0.062500",
+        "draft_seconds": "0.500000",
         "lane_seconds": "0.937500",
-    }  # fmt: skip
-    assert (second["fresh"], second["forced"], second["accepted"], second["lane_seconds"]) == ("1", "1", "0", "1.937500")
+    }
+    assert (second["fresh"], second["forced"], second["accepted"], second["lane_seconds"]) == (
+        "1",
+        "1",
+        "0",
+        "1.937500",
+    )
 
 
 @pytest.mark.parametrize("prompt", ["=HYPERLINK(1)", "+1", "-1", "@SUM(1)", '"; =1', "a\nb,c"])
@@ -47,12 +76,16 @@ def test_no_cell_is_a_formula(prompt) -> None:
     assert len(table) == 1 + sum(frame.step is not None for frame in frames)
     for row in table[1:]:
         assert row[1] in FIVE
-        assert [float(value) >= 0 for i, value in enumerate(row) if i != 1] == [True] * (len(COLUMNS) - 1)
+        assert [float(value) >= 0 for i, value in enumerate(row) if i != 1] == [True] * (
+            len(COLUMNS) - 1
+        )
 
 
 def test_steps_of_a_lane_join() -> None:
     header, frames = run(("gsd",), side=4)
     table = rows(Trace(header, tuple(frames)))
-    assert [row["frontier_before"] for row in table[1:]] == [row["frontier_after"] for row in table[:-1]]
+    assert [row["frontier_before"] for row in table[1:]] == [
+        row["frontier_after"] for row in table[:-1]
+    ]
     assert [int(row["step"]) for row in table] == list(range(1, len(table) + 1))
     assert int(table[-1]["frontier_after"]) == 16
