@@ -9,9 +9,11 @@ from pathlib import Path
 import pytest
 import torch
 
+from engine.failures import Failure
 from engine.models import device as place
 from engine.models.body import MAX_WINDOW
 from engine.models.card import CARDS, GIB, ModelError
+from engine.settings import SettingError
 
 CPU, CUDA = torch.device("cpu"), torch.device("cuda")
 
@@ -55,10 +57,10 @@ def machine(monkeypatch: pytest.MonkeyPatch) -> Machine:
 
 def test_auto_is_a_gpu_where_there_is_one(machine: Machine) -> None:
     machine.has()
-    assert place.pick() == CPU
+    assert place.resolve_device() == CPU
     machine.has(gpus=1)
-    assert place.pick("auto") == CUDA
-    assert place.pick("cpu") == CPU
+    assert place.resolve_device("auto") == CUDA
+    assert place.resolve_device("cpu") == CPU
 
 
 @pytest.mark.parametrize(
@@ -72,12 +74,12 @@ def test_auto_is_a_gpu_where_there_is_one(machine: Machine) -> None:
         (1, "", "'' is not a device"),
     ],
 )
-def test_a_device_that_is_not_here_is_told(
+def test_a_missing_device_is_reported(
     machine: Machine, gpus: int, wanted: str, message: str
 ) -> None:
     machine.has(gpus=gpus)
     with pytest.raises(ModelError, match=message):
-        place.pick(wanted)
+        place.resolve_device(wanted)
 
 
 @pytest.mark.parametrize(
@@ -94,19 +96,23 @@ def test_numbers_follow_the_gpu(
     machine: Machine, capability: tuple[int, int], dtype: torch.dtype
 ) -> None:
     machine.has(gpus=1, capability=capability)
-    assert place.numbers(CUDA) is place.numbers(CUDA, "auto") is dtype
-    assert place.numbers(CPU) is torch.float32
-    assert place.numbers(CPU, "bfloat16") is place.numbers(CUDA, torch.bfloat16) is torch.bfloat16
+    assert place.resolve_dtype(CUDA) is place.resolve_dtype(CUDA, "auto") is dtype
+    assert place.resolve_dtype(CPU) is torch.float32
+    assert (
+        place.resolve_dtype(CPU, "bfloat16")
+        is place.resolve_dtype(CUDA, torch.bfloat16)
+        is torch.bfloat16
+    )
     with pytest.raises(
         ModelError, match="'int8' is not a dtype: it is auto, bfloat16, float16, float32"
     ):
-        place.numbers(CUDA, "int8")
+        place.resolve_dtype(CUDA, "int8")
 
 
 def test_zero_gpu_is_not_asked(machine: Machine) -> None:
     machine.is_zero_gpu()
-    assert place.pick() == place.pick("cuda") == CUDA
-    assert place.numbers(CUDA) is torch.bfloat16
+    assert place.resolve_device() == place.resolve_device("cuda") == CUDA
+    assert place.resolve_dtype(CUDA) is torch.bfloat16
     assert place.available(CUDA) is None
     for card in CARDS.values():
         place.check(card, CUDA, torch.bfloat16)
@@ -117,8 +123,8 @@ def test_memory_is_weights_and_caches_and_working_room() -> None:
         CARDS["janus-pro-1b"], parameters=1000, kv_values=10, length=100, working=7
     )
     positions = 100 + 256 + MAX_WINDOW
-    assert place.needed(card, torch.float16, 1) == 2 * (1000 + 2 * positions * 10) + 7
-    assert place.needed(card, torch.float32, 3) == 4 * (1000 + 3 * 2 * positions * 10) + 7
+    assert place.required_bytes(card, torch.float16, 1) == 2 * (1000 + 2 * positions * 10) + 7
+    assert place.required_bytes(card, torch.float32, 3) == 4 * (1000 + 3 * 2 * positions * 10) + 7
 
 
 @pytest.mark.parametrize(
@@ -140,12 +146,12 @@ def test_public_models_on_known_cards(
 ) -> None:
     machine.has(gpus=1, gpu=gpu, capability=capability)
     if fits:
-        place.check(CARDS[name], CUDA, place.numbers(CUDA))
+        place.check(CARDS[name], CUDA, place.resolve_dtype(CUDA))
         return
     with pytest.raises(
         ModelError, match=r"What fits: Embedded model, Janus-Pro 1B, .*LlamaGen XL 512 px"
     ):
-        place.check(CARDS[name], CUDA, place.numbers(CUDA))
+        place.check(CARDS[name], CUDA, place.resolve_dtype(CUDA))
 
 
 def test_the_answer_names_what_would_fit_instead(machine: Machine) -> None:
@@ -198,3 +204,39 @@ def test_main_memory_is_the_least_of_machine_and_container(tmp_path: Path) -> No
     assert place.main_memory(meminfo, tmp_path) == 0
     meminfo.write_text("MemTotal:  16000 kB\n")
     assert place.main_memory(meminfo, tmp_path / "none") is None
+
+
+@pytest.mark.parametrize(
+    ("error", "failure"),
+    [
+        (torch.OutOfMemoryError("CUDA out of memory"), Failure.OUT_OF_MEMORY),
+        (MemoryError(), Failure.OUT_OF_MEMORY),
+        (torch.AcceleratorError("device-side assert triggered"), Failure.DEVICE_LOST),
+        (SettingError("window is too large"), Failure.REJECTED_SETTING),
+        (ModelError("it is gated"), Failure.MISSING_MODEL),
+        (ModelError("it ran out of memory", Failure.OUT_OF_MEMORY), Failure.OUT_OF_MEMORY),
+        (RuntimeError("CUDA error: out of memory"), Failure.BUG),
+        (ValueError(), Failure.BUG),
+    ],
+)
+def test_the_kind_of_a_failure_is_its_type_whatever_it_says(error, failure) -> None:
+    assert place.classify(error, torch.device("cpu")) is failure
+
+
+def test_an_allocation_that_cuda_itself_rejects_is_out_of_memory() -> None:
+    error = torch.AcceleratorError("out of memory")
+    error.error_code = 2
+    assert place.classify(error, torch.device("cuda")) is Failure.OUT_OF_MEMORY
+
+
+@pytest.mark.parametrize(("responds", "failure"), [(True, "BUG"), (False, "DEVICE_LOST")])
+def test_a_library_error_is_a_lost_device_if_the_device_no_longer_responds(
+    monkeypatch: pytest.MonkeyPatch, responds: bool, failure: str
+) -> None:
+    def synchronize(_: torch.device) -> None:
+        if not responds:
+            raise torch.AcceleratorError("unspecified launch failure")
+
+    monkeypatch.setattr(torch.cuda, "synchronize", synchronize)
+    error = RuntimeError("CUBLAS_STATUS_EXECUTION_FAILED")
+    assert place.classify(error, torch.device("cuda")) is Failure[failure]

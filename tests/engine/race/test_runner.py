@@ -247,7 +247,7 @@ def test_the_tidy_end_of_a_decoder_that_is_left() -> None:
         ({"seed": "7"}, "whole number"),
     ],
 )
-def test_what_cannot_be_raced_is_refused_in_words(changes: dict, message: str) -> None:
+def test_what_cannot_be_raced_is_rejected_with_a_message(changes: dict, message: str) -> None:
     with pytest.raises(SettingError, match=message):
         Race(Counted(), **{"lanes": [Lane("ar")], "prompt": "a prompt", "seed": 1, **changes})
 
