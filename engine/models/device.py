@@ -154,17 +154,12 @@ def classify(error: BaseException, device: torch.device) -> Failure:
         code = getattr(error, "error_code", None)
         return Failure.OUT_OF_MEMORY if code == _CUDA_MEMORY_ALLOCATION else Failure.DEVICE_LOST
     # cuBLAS and cuDNN report a lost device as a plain RuntimeError
-    if isinstance(error, RuntimeError) and device.type == "cuda" and not _responds(device):
-        return Failure.DEVICE_LOST
+    if isinstance(error, RuntimeError) and device.type == "cuda" and torch.cuda.is_initialized():
+        try:
+            torch.cuda.synchronize(device)
+        except RuntimeError:
+            return Failure.DEVICE_LOST
     return Failure.BUG
-
-
-def _responds(device: torch.device) -> bool:
-    try:
-        torch.cuda.synchronize(device)
-    except RuntimeError:
-        return False
-    return True
 
 
 def _name(dtype: torch.dtype) -> str:

@@ -25,7 +25,7 @@ _OFFLINE = "This machine may not ask the hub (HF_HUB_OFFLINE is set)"
 log = logging.getLogger(__name__)
 
 
-def fetch_all(card: ModelCard, report: Report) -> dict[str, Path]:
+def fetch_all(card: ModelCard, report: Report = lambda progress: None) -> dict[str, Path]:
     """`fetch` for every source of a model: part -> folder."""
     width = 1 / len(card.repos)
     return {
@@ -36,10 +36,9 @@ def fetch_all(card: ModelCard, report: Report) -> dict[str, Path]:
     }
 
 
-def fetch(source: Source, report: Report | None = None) -> Path:
+def fetch(source: Source, report: Report = lambda progress: None) -> Path:
     """The folder with the source's files, after downloading those that are missing. Raises
     ModelError."""
-    report = report or (lambda progress: None)
     report(Progress(Phase.LOOKING_UP, 0.0))
     try:
         folder = Path(

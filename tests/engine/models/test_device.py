@@ -237,6 +237,7 @@ def test_a_library_error_is_a_lost_device_if_the_device_no_longer_responds(
         if not responds:
             raise torch.AcceleratorError("unspecified launch failure")
 
+    monkeypatch.setattr(torch.cuda, "is_initialized", lambda: True)
     monkeypatch.setattr(torch.cuda, "synchronize", synchronize)
     error = RuntimeError("CUBLAS_STATUS_EXECUTION_FAILED")
     assert place.classify(error, torch.device("cuda")) is Failure[failure]
