@@ -13,7 +13,7 @@ from typing import Any
 
 import gradio as gr
 
-from app.page.form import PRIVATE, unchecked
+from app.page.form import PRIVATE, QUIET, unchecked
 from app.page.handlers import NOT_OVER, Races, user_error
 from app.settings import SETTINGS
 from engine.settings import SettingError
@@ -31,10 +31,7 @@ KINDS = {
     "CSV of the steps": ".csv",
     "Standalone HTML": ".html",
     "PNG of this instant": ".png",
-    "MP4": ".mp4",
-    "GIF": ".gif",
-    "WebP": ".webp",
-}
+} | {name: f".{name.lower()}" for name in FILMS}
 LAYERS = {
     "Picture": Layer.PICTURE,
     "Top-1 of p": Layer.TOP1,
@@ -114,36 +111,22 @@ def make_file(
             )
         progress(fraction)
 
+    options = {"clock": now.clock, "layer": LAYERS[layer], "speed": speed}
     try:
-        return film(
-            recording,
-            FILMS[kind],
-            clock=now.clock,
-            layer=LAYERS[layer],
-            speed=speed,
-            progress=check_deadline,
-        )
+        return film(recording, FILMS[kind], **options, progress=check_deadline)
     except FilmError as error:
         raise SettingError(str(error)) from error
 
 
 def export_section(races: Races) -> None:
     with gr.Row(elem_id="making"):
-        kind = gr.Dropdown(
-            list(KINDS), value="Trace", label="What", min_width=180, elem_id="take-kind"
-        )
+        kinds = list(KINDS)
+        kind = gr.Dropdown(kinds, value="Trace", label="What", min_width=180, elem_id="take-kind")
         speeds = [(f"{speed:g}x", speed) for speed in SPEEDS]
-        speed = gr.Dropdown(
-            speeds, value=1.0, label="Speed", visible=False, min_width=120, elem_id="take-speed"
-        )
-        layer = gr.Dropdown(
-            list(LAYERS),
-            value="Picture",
-            label="Layer",
-            visible=False,
-            min_width=160,
-            elem_id="take-layer",
-        )
+        hidden = {"visible": False, "min_width": 120, "elem_id": "take-speed"}
+        speed = gr.Dropdown(speeds, value=1.0, label="Speed", **hidden)
+        hidden = {"visible": False, "min_width": 160, "elem_id": "take-layer"}
+        layer = gr.Dropdown(list(LAYERS), value="Picture", label="Layer", **hidden)
         button = gr.Button("Make", scale=0, min_width=120, elem_id="make")
     file = gr.File(label="Your file", visible=False, interactive=False, height=130, elem_id="made")
     instant = gr.JSON(visible=False)
@@ -177,11 +160,7 @@ def export_section(races: Races) -> None:
     def show_film_options(kind: Any) -> list[Any]:
         return [gr.update(visible=kind in list(FILMS))] * 2
 
-    kind.change(show_film_options, kind, [speed, layer], **PRIVATE)
-    button.click(
-        lambda: gr.update(visible=True, value=None),
-        None,
-        file,
-        queue=False,
-        api_visibility="private",
-    ).then(write_file, inputs, file, js=INSTANT_JS, concurrency_limit=1, api_visibility="private")
+    kind.change(show_film_options, kind, [speed, layer], **QUIET)
+    empty = gr.update(visible=True, value=None)
+    shown = button.click(lambda: empty, None, file, queue=False, **PRIVATE)
+    shown.then(write_file, inputs, file, js=INSTANT_JS, concurrency_limit=1, **PRIVATE)

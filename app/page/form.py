@@ -30,9 +30,9 @@ KNOBS: dict[str, KnobField] = {
     for group, settings in GROUPS.items()
     for name, knob, default in knobs(settings)
 }
-FIELDS = ("prompt", "seed", "lanes", *KNOBS, "model")  # in the order in which programs send them
-# Options of an event that programs cannot call and that shows no progress.
-PRIVATE: dict[str, Any] = {"api_visibility": "private", "show_progress": "hidden"}
+# Options of an event: programs cannot call it; it shows no progress either.
+PRIVATE: dict[str, Any] = {"api_visibility": "private"}
+QUIET = PRIVATE | {"show_progress": "hidden"}
 
 
 def unchecked(component: Any) -> Any:
@@ -86,18 +86,20 @@ def read_form(values: Mapping[str, Any], default_model: str) -> RaceRequest:
 
 def form_values(request: RaceRequest) -> dict[str, Any]:
     """The inverse of `read_form`. Decoders that do not race have their defaults."""
-    settings = {lane.decoder: lane.settings for lane in request.lanes}
-    settings[SAMPLING] = request.sampling
-    knob_values = {
-        field: getattr(settings.get(each.group), each.name, each.default)
-        for field, each in KNOBS.items()
-    }
+    values = {"prompt": request.prompt, "seed": request.seed, "model": request.model}
+    values["lanes"] = [lane.decoder for lane in request.lanes]
+    values |= {field: each.default for field, each in KNOBS.items()}
+    values |= knob_values(SAMPLING, request.sampling)
+    for lane in request.lanes:
+        values |= knob_values(lane.decoder, lane.settings)
+    return values
+
+
+def knob_values(group: str, settings: Settings) -> dict[str, Any]:
+    """A group's part of the form's values."""
     return {
-        "prompt": request.prompt,
-        "seed": request.seed,
-        "lanes": [lane.decoder for lane in request.lanes],
-        "model": request.model,
-    } | knob_values
+        field: getattr(settings, each.name) for field, each in KNOBS.items() if each.group == group
+    }
 
 
 def _settings(group: str, values: Mapping[str, Any]) -> Settings:

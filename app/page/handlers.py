@@ -72,8 +72,7 @@ class Races:
 
     def _default_model(self) -> ModelCard:
         """The model of the settings, where it can race."""
-        cards = {card.name: card for card in self.pool.cards}
-        card = cards.get(SETTINGS.model, self.pool.own)
+        card = self.pool.find(SETTINGS.model) or self.pool.own
         here = self.pool.availability(card.name)
         if not here.available:
             log.warning("%s cannot be the page's model: %s", card.title, here.reason)
@@ -91,18 +90,18 @@ class Races:
         self.pool.require(request.model)
         return request
 
-    def race(self, client: gr.Request, values: Mapping[str, Any]) -> Iterator[Event]:
-        """Runs the race of the form's values. Raises gr.Error."""
+    def race(self, session: str, address: str, values: Mapping[str, Any]) -> Iterator[Event]:
+        """Runs the race of the form's values. A session has one race at a time, and its last one is
+        stored; an empty session has any number. Raises gr.Error."""
         try:
             request = self.read(values)
-            ticket = self._queue.join(
-                client.session_hash or object(), _address(client), self.pool.device(request.model)
-            )
+            device = self.pool.device(request.model)
+            ticket = self._queue.join(session or object(), address, device)
         except (SettingError, QueueFullError) as error:
             raise user_error(error) from error
         try:
             yield from self._wait_in_queue(ticket)
-            yield from self._run(client.session_hash or "", request, ticket)
+            yield from self._run(session, request, ticket)
         except gr.Error:
             raise
         except Exception as error:
@@ -252,8 +251,7 @@ class Races:
         self._sessions.put(session, race)
 
     def _store(self, session: str, running: _RunningRace) -> None:
-        """Stores a race, also one that was stopped. Programs have no session, and nothing is stored
-        for them."""
+        """Stores a race, also one that was stopped."""
         try:
             if session and (recording := running.finish()):
                 self._sessions.put(session, StoredRace.of(recording))
@@ -310,7 +308,7 @@ def user_error(error: Exception) -> gr.Error:
     return gr.Error(html.escape(str(error)[:MAX_MESSAGE], quote=False), print_exception=False)
 
 
-def _address(client: gr.Request) -> str:
+def address(client: gr.Request) -> str:
     """The visitor's address; on a Space from its proxy's header."""
     forwarded = client.headers.get("x-forwarded-for", "") if "SPACE_ID" in os.environ else ""
     host = getattr(client, "client", None)

@@ -9,10 +9,10 @@ from typing import Any
 
 import gradio as gr
 
-from app.page.form import FIELDS, KNOBS, PRIVATE, Fields, KnobField, unchecked
-from app.page.handlers import Races
+from app.page.form import KNOBS, PRIVATE, QUIET, Fields, KnobField, knob_values, unchecked
+from app.page.handlers import Races, address
 from app.page.link import Links
-from app.page.model_choice import model_choice, sampling_values
+from app.page.model_choice import model_choice
 from app.page.prompt_hints import EXAMPLES, guide, vocabulary
 from app.page.results_panel import results_panel
 from app.serving.api import CONCURRENCY, QUEUE_ID, Api
@@ -78,14 +78,15 @@ def build(pool: ModelPool, recorded: RecordedRaces | None = None) -> gr.Blocks:
         board = _board(races)
 
         def race(request: gr.Request, *values: Any) -> Iterator[Any]:
-            with contextlib.closing(races.race(request, form.named(values))) as events:
+            events = races.race(request.session_hash or "", address(request), form.named(values))
+            with contextlib.closing(events):
                 for event in events:
+                    snapshot, text = gr.skip(), gr.skip()
                     if isinstance(event, Snapshot):
-                        yield event.board, gr.skip()
+                        snapshot = event.board
                     elif isinstance(event, QueueUpdate):
-                        yield gr.skip(), STATUS.format(event.text or ONE_AT_A_TIME)
-                    else:
-                        yield gr.skip(), gr.skip()
+                        text = STATUS.format(event.text or ONE_AT_A_TIME)
+                    yield snapshot, text
 
         links, autostart, query = Links(races, form), gr.State(0), gr.Textbox(visible=False)
         starts = [*run, autostart.change]
@@ -102,35 +103,20 @@ def build(pool: ModelPool, recorded: RecordedRaces | None = None) -> gr.Blocks:
             api_visibility="undocumented",
         )
         Api(races).mount()
-        replaces_race = {
-            "show_progress": "full",
-            "show_progress_on": [status],
-            "cancels": [running],
-            "api_visibility": "private",
-        }
-        stopped = stop.click(
-            races.stop,
-            None,
-            None,
-            cancels=[running],
-            queue=False,
-            js=STOP_JS,
-            api_visibility="private",
-        )
+        ends_race = {"cancels": [running], **PRIVATE}
+        stopped = stop.click(races.stop, None, None, queue=False, js=STOP_JS, **ends_race)
+        opens = {"show_progress": "full", "show_progress_on": [status], **ends_race}
         opened = [
-            chosen.input(races.open_recorded, chosen, board, api_name="recorded", **replaces_race),
-            file.upload(races.open_file, file, board, api_name="open", **replaces_race),
+            chosen.input(races.open_recorded, chosen, board, api_name="recorded", **opens),
+            file.upload(races.open_file, file, board, api_name="open", **opens),
         ]
         if TOUR in races.recorded:
-            opened.append(board.tour(races.open_tour, None, board, **replaces_race))
+            opened.append(board.tour(races.open_tour, None, board, **opens))
         # None of the recorded races is on the board then, and each can be chosen again.
-        gr.on([*starts, file.upload], None, None, chosen, js="() => null", api_visibility="private")
-        copy.click(
-            links.copy, form.components, [query, link, notice], api_visibility="private"
-        ).success(None, query, link, js=LINK_JS, api_visibility="private")
-        linked = demo.load(
-            links.open, None, [notice, autostart, *form.components], api_visibility="private"
-        )
+        gr.on([*starts, file.upload], None, None, chosen, js="() => null", **PRIVATE)
+        copied = copy.click(links.copy, form.components, [query, link, notice], **PRIVATE)
+        copied.success(None, query, link, js=LINK_JS, **PRIVATE)
+        linked = demo.load(links.open, None, [notice, autostart, *form.components], **PRIVATE)
         results_panel(races, [running, stopped, *opened, linked])
         demo.unload(races.leave)
     # Of all events; FairQueue bounds the races. Nothing can be called outside the queue.
@@ -139,57 +125,42 @@ def build(pool: ModelPool, recorded: RecordedRaces | None = None) -> gr.Blocks:
 
 def _form(races: Races) -> tuple[Fields, list[Any], gr.Button]:
     """The form's fields, the events that start a race, and the button that stops it."""
-    default = races.default_values
-    components: dict[str, gr.components.Component] = {}
+    values = races.default_values
     with gr.Row(elem_id="entry"):
-        prompt = components["prompt"] = gr.Textbox(
-            default["prompt"], label="Prompt", max_lines=1, scale=5, min_width=260, elem_id="prompt"
+        prompt = gr.Textbox(
+            values["prompt"], label="Prompt", max_lines=1, scale=5, min_width=260, elem_id="prompt"
         )
-        seed = components["seed"] = gr.Number(
-            default["seed"], label="Seed", scale=1, min_width=130, elem_id="seed"
-        )
+        seed = gr.Number(values["seed"], label="Seed", scale=1, min_width=130, elem_id="seed")
         roll = gr.Button("Roll", scale=0, min_width=80, elem_id="roll")
         go = gr.Button("Race", variant="primary", scale=0, min_width=130, elem_id="race")
         stop = gr.Button("Stop", scale=0, min_width=90, elem_id="stop")
     with gr.Row():
         with gr.Column(scale=5, min_width=320):
-            components["lanes"] = gr.CheckboxGroup(
-                [(decoder.title, name) for name, decoder in DECODERS.items()],
-                value=default["lanes"],
-                label="Lanes",
-                elem_id="lanes",
-            )
+            titles = [(decoder.title, name) for name, decoder in DECODERS.items()]
+            lanes = gr.CheckboxGroup(titles, value=values["lanes"], label="Lanes", elem_id="lanes")
         with gr.Column(scale=3, min_width=320):
-            gr.Examples(
-                [[text] for text in EXAMPLES],
-                [prompt],
-                label="Prompts to try",
-                api_visibility="private",
-            )
-    model = components["model"] = model_choice(races.pool, default["model"])
+            examples = [[text] for text in EXAMPLES]
+            gr.Examples(examples, [prompt], label="Prompts to try", **PRIVATE)
+    model = model_choice(races.pool, values["model"])
     with gr.Row(elem_id="details"):
         with gr.Column(min_width=320):
-            components |= _knobs(default)
+            knobs = _knobs(values)
         if words := guide(vocabulary(races.pool.own.name)):
-            with (
-                gr.Column(min_width=320),
-                gr.Accordion("Words the model knows", open=False, elem_id="words"),
-            ):
+            column = gr.Column(min_width=320)
+            with column, gr.Accordion("Words the model knows", open=False, elem_id="words"):
                 gr.Markdown(words)
-    roll.click(None, None, seed, js=ROLL_JS, api_visibility="private")
-    sampling = Fields(
-        {field: components[field] for field, each in KNOBS.items() if each.group == SAMPLING}
-    )
-    model.input(
-        lambda name: sampling.updates(sampling_values(races.pool, name)),
-        model,
-        sampling.components,
-        **PRIVATE,
-    )
-    return Fields({field: components[field] for field in FIELDS}), [go.click, prompt.submit], stop
+    form = Fields({"prompt": prompt, "seed": seed, "lanes": lanes, **knobs, "model": model})
+    roll.click(None, None, seed, js=ROLL_JS, **PRIVATE)
+
+    def update_sampling(name: Any) -> list[Any]:
+        card = races.pool.find(name)
+        return form.updates(knob_values(SAMPLING, card.sampling) if card else {})
+
+    model.input(update_sampling, model, form.components, **QUIET)
+    return form, [go.click, prompt.submit], stop
 
 
-def _knobs(default: Mapping[str, Any]) -> dict[str, gr.components.Component]:
+def _knobs(values: Mapping[str, Any]) -> dict[str, gr.components.Component]:
     components: dict[str, gr.components.Component] = {}
     with gr.Accordion("Knobs", open=False, elem_id="knobs"):
         for group in GROUPS:
@@ -197,7 +168,7 @@ def _knobs(default: Mapping[str, Any]) -> dict[str, gr.components.Component]:
             with gr.Accordion(title, open=False), gr.Row():
                 for field, each in KNOBS.items():
                     if each.group == group:
-                        components[field] = _knob(each, default[field])
+                        components[field] = _knob(each, values[field])
     return components
 
 
@@ -206,9 +177,8 @@ def _knob(field: KnobField, value: Any) -> gr.components.Component:
     if isinstance(value, bool):
         return gr.Checkbox(value, label=field.name, info=knob.help, min_width=220)
     if knob.choices:
-        return gr.Dropdown(
-            list(knob.choices), value=value, label=field.name, info=knob.help, min_width=220
-        )
+        choices = list(knob.choices)
+        return gr.Dropdown(choices, value, label=field.name, info=knob.help, min_width=220)
     info = f"{knob.help} From {knob.low:g} to {knob.high:g}."
     return gr.Number(value, label=field.name, info=info, min_width=220)
 
@@ -216,28 +186,18 @@ def _knob(field: KnobField, value: Any) -> gr.components.Component:
 def _sources(races: Races) -> tuple[gr.Dropdown, gr.UploadButton, gr.Button, gr.Textbox]:
     """The recorded races, a visitor's file, and a link to the form."""
     with gr.Row(elem_id="bring"):
-        gr.HTML(
-            "<p>Or watch a recorded race:</p>", apply_default_css=False, min_width=170, elem_id="or"
-        )
+        text = "<p>Or watch a recorded race:</p>"
+        gr.HTML(text, apply_default_css=False, min_width=170, elem_id="or")
+        titles = [(title, name) for name, title in races.recorded.titles.items()]
+        plain = {"container": False, "min_width": 200}
         chosen = gr.Dropdown(
-            [(title, name) for name, title in races.recorded.titles.items()],
-            value=races.recorded.first,
-            label="Recorded races",
-            container=False,
-            min_width=200,
-            elem_id="recorded",
+            titles, value=races.recorded.first, label="Recorded races", elem_id="recorded", **plain
         )
-        file = gr.UploadButton("Open a trace", size="sm", scale=0, min_width=130, elem_id="open")
-        copy = gr.Button(
-            "Copy link to these settings", size="sm", scale=0, min_width=210, elem_id="copy"
-        )
+        small = {"size": "sm", "scale": 0}
+        file = gr.UploadButton("Open a trace", min_width=130, elem_id="open", **small)
+        copy = gr.Button("Copy link to these settings", min_width=210, elem_id="copy", **small)
         link = gr.Textbox(
-            label="A link to these settings",
-            visible=False,
-            container=False,
-            max_lines=1,
-            min_width=200,
-            elem_id="link",
+            label="A link to these settings", visible=False, max_lines=1, elem_id="link", **plain
         )
     return unchecked(chosen), file, copy, link
 

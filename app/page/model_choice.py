@@ -7,9 +7,8 @@ from typing import Any
 
 import gradio as gr
 
-from app.page.form import KNOBS, PRIVATE
+from app.page.form import QUIET
 from app.serving.model_pool import ModelPool
-from engine.race.request import SAMPLING
 
 
 def model_choice(pool: ModelPool, default: str) -> gr.Dropdown:
@@ -31,13 +30,13 @@ def model_choice(pool: ModelPool, default: str) -> gr.Dropdown:
             apply_default_css=False,
         )
     # on a change by a visitor or by a link
-    model.change(lambda name: describe(pool, name), model, about, **PRIVATE)
+    model.change(lambda name: describe(pool, name), model, about, **QUIET)
     return model
 
 
 def describe(pool: ModelPool, name: Any) -> str:
     """A model's card as HTML: why it is off, its size, its licence, the source of its sampling."""
-    card = next((card for card in pool.cards if card.name == name), None)
+    card = pool.find(name)
     if card is None:
         return ""
     here = pool.availability(card.name)
@@ -54,15 +53,3 @@ def describe(pool: ModelPool, name: Any) -> str:
         f" {parameters:.1f} {unit} parameters. Licence: {html.escape(card.licence)} ({text}).</p>"
         f"<p>Sampling as in {html.escape(card.source)}.</p>"
     )
-
-
-def sampling_values(pool: ModelPool, name: Any) -> dict[str, Any]:
-    """A model's own sampling, by the form's fields; nothing for an unknown model."""
-    sampling = next((card.sampling for card in pool.cards if card.name == name), None)
-    if sampling is None:
-        return {}
-    return {
-        field: getattr(sampling, each.name)
-        for field, each in KNOBS.items()
-        if each.group == SAMPLING
-    }

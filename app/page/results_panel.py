@@ -10,29 +10,31 @@ from typing import Any
 import gradio as gr
 
 from app.page.export import export_section
-from app.page.form import PRIVATE
+from app.page.form import QUIET
 from app.page.handlers import NOT_OVER, Races
-from app.page.what_if import WhatIf
+from app.page.what_if import lane_choices, what_if_section
 from app.serving.sessions import StoredRace
 from visualize.figures import Figure, figures
 
 
 def results_panel(races: Races, race_over: list[Any]) -> None:
     """Each event of `race_over` leaves a finished race on the board."""
-    number = gr.State(0)  # of the race on the board; the figures are drawn when it changes
+    number = gr.State(0)  # of that race; 0: none
     with gr.Accordion("What decided it", open=True, elem_id="decided"):
         _figures(races, number)
     with gr.Accordion("What if", open=False, elem_id="whatif"):
-        what_if = WhatIf(races)
+        lane = what_if_section(races, number)
     with gr.Accordion("Take away", open=False, elem_id="takeaway"):
         export_section(races)
 
-    def update(request: gr.Request, *values: Any) -> list[Any]:
+    def update(request: gr.Request) -> list[Any]:
         race = races.finished(request)
-        return [race.number if race else 0, *what_if.update(race, *values)]
+        choices = lane_choices(race.recording.trace) if race else []
+        first = choices[0][1] if choices else None
+        return [race.number if race else 0, gr.update(choices=choices, value=first)]
 
     for event in race_over:
-        event.then(update, what_if.inputs, [number, *what_if.outputs], **PRIVATE)
+        event.then(update, None, [number, lane], **QUIET)
 
 
 def _figures(races: Races, number: gr.State) -> None:
@@ -48,12 +50,8 @@ def _figures(races: Races, number: gr.State) -> None:
             return
         with gr.Row(elem_classes="figures"):
             for figure in draw(race):
-                title, sentence = html.escape(figure.title), html.escape(figure.sentence)
+                text = f"<h3>{html.escape(figure.title)}</h3><p>{html.escape(figure.sentence)}</p>"
+                plot = {"show_label": False, "container": False}
                 with gr.Column(min_width=380, elem_classes="figure"):
-                    gr.HTML(f"<h3>{title}</h3><p>{sentence}</p>", apply_default_css=False)
-                    gr.Plot(
-                        figure.plot,
-                        show_label=False,
-                        container=False,
-                        elem_id=f"figure-{figure.name}",
-                    )
+                    gr.HTML(text, apply_default_css=False)
+                    gr.Plot(figure.plot, elem_id=f"figure-{figure.name}", **plot)

@@ -8,9 +8,8 @@ from typing import Any
 
 import gradio as gr
 
-from app.page.form import KNOBS, PRIVATE, Fields
+from app.page.form import KNOBS, QUIET, Fields
 from app.page.handlers import NOT_OVER, Races
-from app.serving.sessions import StoredRace
 from engine.decoders import DECODERS
 from engine.race.request import build_settings
 from engine.settings import SettingError
@@ -19,6 +18,7 @@ from engine.whatif import judge_again
 from visualize.measures import runners
 
 RULES = {"gsd": ("G", "d", "delta"), "lantern": ("k", "delta")}  # the knobs of each rule
+PARAGRAPH = '<p role="status">{}</p>'
 SLIDERS = {f"{rule}.{knob}": rule for rule, names in RULES.items() for knob in names}
 
 
@@ -55,59 +55,41 @@ def answer(trace: Trace, lane: Any, rule: Any, knobs: Mapping[str, Any]) -> str:
     )
 
 
-class WhatIf:
-    """The section of the page. `outputs` are updated by `update` when another race is on the
-    board."""
+def what_if_section(races: Races, number: gr.State) -> gr.Dropdown:
+    """Lays the section out and returns its choice of a lane, which is to be updated before `number`
+    of the race on the board changes."""
+    gr.HTML(
+        "<p>Each step's first rejection is on record with both distributions behind it. Choose a"
+        " lane, and a rule that judges again.</p>",
+        apply_default_css=False,
+    )
+    with gr.Row():
+        lane = gr.Dropdown([], label="Lane", min_width=160, elem_id="whatif-lane")
+        titles = [(DECODERS[rule].title, rule) for rule in RULES]
+        rule = gr.Radio(titles, value="gsd", label="Rule", min_width=160)
+    with gr.Row():
+        sliders = {field: _slider(field, visible=SLIDERS[field] == "gsd") for field in SLIDERS}
+    fields = Fields({"lane": lane, "rule": rule, **sliders})
+    reply = gr.HTML(PARAGRAPH.format(NOT_OVER), elem_id="whatif-answer", apply_default_css=False)
 
-    def __init__(self, races: Races) -> None:
-        self._races = races
-        gr.HTML(
-            "<p>Each step's first rejection is on record with both distributions behind it. Choose"
-            " a lane, and a rule that judges again.</p>",
-            apply_default_css=False,
-        )
-        with gr.Row():
-            lane = gr.Dropdown([], label="Lane", min_width=160, elem_id="whatif-lane")
-            titles = [(DECODERS[rule].title, rule) for rule in RULES]
-            rule = gr.Radio(titles, value="gsd", label="Rule", min_width=160)
-        with gr.Row():
-            sliders = {field: _slider(field, visible=SLIDERS[field] == "gsd") for field in SLIDERS}
-        reply = gr.HTML(elem_id="whatif-answer", apply_default_css=False)
-        self._fields = Fields({"lane": lane, "rule": rule} | sliders)
-        self.inputs, self.outputs = self._fields.components, [lane, reply]
-
-        def show_sliders(rule: Any) -> list[Any]:
-            return [gr.update(visible=each == rule) for each in SLIDERS.values()]
-
-        rule.change(show_sliders, rule, list(sliders.values()), **PRIVATE)
-        released = [event for each in sliders.values() for event in (each.release, each.change)]
-        gr.on(
-            [lane.input, rule.change, *released],
-            self._ask,
-            self.inputs,
-            reply,
-            trigger_mode="always_last",
-            **PRIVATE,
-        )
-
-    def update(self, race: StoredRace | None, *values: Any) -> list[Any]:
-        """Updates of `outputs` for the race that is now on the board."""
-        choices = lane_choices(race.recording.trace) if race else []
-        lane = choices[0][1] if choices else None
-        reply = self._reply(race, self._fields.named(values) | {"lane": lane})
-        return [gr.update(choices=choices, value=lane), reply]
-
-    def _ask(self, request: gr.Request, *values: Any) -> str:
-        return self._reply(self._races.finished(request), self._fields.named(values))
-
-    def _reply(self, race: StoredRace | None, values: Mapping[str, Any]) -> str:
-        text = NOT_OVER
-        if race:
+    def ask(request: gr.Request, *values: Any) -> str:
+        race, text = races.finished(request), NOT_OVER
+        if race is not None:
+            named = fields.named(values)
             try:
-                text = answer(race.recording.trace, values["lane"], values["rule"], values)
+                text = answer(race.recording.trace, named["lane"], named["rule"], named)
             except SettingError as error:
                 text = str(error)
-        return f'<p role="status">{html.escape(text)}</p>'
+        return PARAGRAPH.format(html.escape(text))
+
+    def show_sliders(rule: Any) -> list[Any]:
+        return [gr.update(visible=each == rule) for each in SLIDERS.values()]
+
+    rule.change(show_sliders, rule, list(sliders.values()), **QUIET)
+    moves = [event for each in sliders.values() for event in (each.release, each.change)]
+    triggers = [number.change, lane.input, rule.change, *moves]
+    gr.on(triggers, ask, fields.components, reply, trigger_mode="always_last", **QUIET)
+    return lane
 
 
 def _slider(field: str, visible: bool) -> gr.Slider:

@@ -9,28 +9,26 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any
 
 import gradio as gr
 
-from app.page.handlers import Races
+from app.page.handlers import Races, address
 from app.serving.race_stream import Snapshot
 from app.settings import SETTINGS
+from visualize.layers import CLOCKS
 
 QUEUE_ID = "race"  # of gradio's queue that the page's races and these share
 # races in it at a time, waiting included: FairQueue decides which of them runs
 CONCURRENCY = SETTINGS.queue_size + 8
-
-
-@dataclass(frozen=True, slots=True)
-class ApiClient:
-    """A gradio request without its session: a session has one race at a time, but all MCP clients
-    share one session."""
-
-    headers: Any
-    client: Any
-    session_hash: None = None
+# columns of the table, and the fields of a snapshot's lane that they show
+COLUMNS = {name: name for name in ("decoder", "title", "badge", "state", "error")} | {
+    "tokens": "n",
+    "passes": "passes",
+    "drafter_passes": "drafter",
+    "seconds": "seconds",
+    "tokens_per_pass": "compression",
+}
 
 
 class Api:
@@ -57,9 +55,9 @@ class Api:
         # A generator, although only the last value counts: gradio closes it when the client
         # disconnects, and with it the race.
         values = self._races.default_values | {"prompt": prompt, "seed": seed, "lanes": lanes}
-        client = ApiClient(request.headers, request.client)
         result: dict[str, Any] = {"state": "waiting", "lanes": []}
-        with contextlib.closing(self._races.race(client, values)) as events:
+        # No session: each has one race at a time, and all MCP clients share one.
+        with contextlib.closing(self._races.race("", address(request), values)) as events:
             for event in events:
                 if isinstance(event, Snapshot):
                     result = table(event.board)
@@ -70,26 +68,13 @@ def table(snapshot: dict[str, Any]) -> dict[str, Any]:
     """A snapshot of the board without its pictures and tokens. Places and speed-ups are None until
     they are known."""
     rows = [
-        {
-            "decoder": lane["decoder"],
-            "title": lane["title"],
-            "badge": lane["badge"],
-            "state": lane["state"],
-            "error": lane["error"],
-            "tokens": lane["n"],
-            "passes": lane["passes"],
-            "drafter_passes": lane["drafter"],
-            "seconds": lane["seconds"],
-            "tokens_per_pass": lane["compression"],
-            "place_by_passes": lane["places"]["passes"],
-            "place_by_seconds": lane["places"]["seconds"],
-            "faster_by_passes": None,
-            "faster_by_seconds": None,
-        }
+        {name: lane[field] for name, field in COLUMNS.items()}
+        | {f"place_by_{clock}": lane["places"][clock] for clock in CLOCKS}
+        | {f"faster_by_{clock}": None for clock in CLOCKS}
         for lane in snapshot["lanes"]
     ]
     for result in snapshot["results"]:
-        for clock, faster in result["faster"].items():
-            rows[result["lane"]][f"faster_by_{clock}"] = faster
+        faster = {f"faster_by_{clock}": result["faster"][clock] for clock in CLOCKS}
+        rows[result["lane"]] |= faster
     fields = ("state", "note", "prompt", "seed", "model", "machine")
     return {field: snapshot[field] for field in fields} | {"lanes": rows}

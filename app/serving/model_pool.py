@@ -81,6 +81,10 @@ class ModelPool:
         """Every model, the page's own first."""
         return [card for card, _ in self._models.values()]
 
+    def find(self, name: Any) -> ModelCard | None:
+        """The card of a model by whatever a browser sent as its name."""
+        return next((card for card in self.cards if card.name == name), None)
+
     def card(self, name: str) -> ModelCard:
         """Raises SettingError for a model that is not on the page."""
         if name not in self._models:

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import strategies as st
 
 import app.serving.race_stream
-from app.page.form import FIELDS, KNOBS
+from app.page.form import KNOBS
 from app.page.handlers import Races
 from app.serving.model_loader import ModelLoader
 from app.serving.model_pool import Availability, ModelPool
@@ -22,7 +22,8 @@ from app.settings import AppSettings
 from engine.models.card import ModelCard
 from tests.toy import Toy, ToyContext
 
-VISITOR = SimpleNamespace(session_hash="visitor", headers={})
+VISITOR = SimpleNamespace(session_hash="visitor")
+FIELDS = ("prompt", "seed", "lanes", *KNOBS, "model")  # in the order in which programs send them
 KNOB_DEFAULTS = {field: each.default for field, each in KNOBS.items()}
 NONE_RECORDED = RecordedRaces(Path("nowhere"))
 ANYTHING = st.recursive(
@@ -140,7 +141,7 @@ def boards(events: Iterator[Event]) -> Iterator[dict[str, Any]]:
 
 def begin(races: Races, visitor: object = VISITOR, **values: object) -> Iterator[Event]:
     """A race's events."""
-    return races.race(visitor, form(**values))
+    return races.race(visitor.session_hash or "", "", form(**values))
 
 
 def begun(races: Races, visitor: object = VISITOR, **values: object) -> Iterator[dict[str, Any]]:

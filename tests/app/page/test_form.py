@@ -4,12 +4,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.page.form import FIELDS, KNOBS, Fields, form_values, read_form
+from app.page.form import KNOBS, Fields, form_values, read_form
 from engine.decoders import DECODERS
 from engine.race import RaceRequest
 from engine.race.request import GROUPS, SAMPLING
 from engine.settings import SettingError, knobs
-from tests.app.conftest import ANYTHING, form
+from tests.app.conftest import ANYTHING, FIELDS, form
 
 
 def read(**values: object) -> RaceRequest:
@@ -22,11 +22,6 @@ def test_every_decoders_knobs_are_on_the_form() -> None:
         *(name for name, decoder in DECODERS.items() if knobs(decoder.Settings)),
     ]
     assert len(KNOBS) == sum(len(knobs(settings)) for settings in GROUPS.values())
-
-
-def test_programs_send_the_prompt_first_and_the_model_last() -> None:
-    assert (*FIELDS[:3], FIELDS[-1]) == ("prompt", "seed", "lanes", "model")
-    assert set(FIELDS) == set(form())
 
 
 def test_defaults_are_read_as_each_decoders_own() -> None:

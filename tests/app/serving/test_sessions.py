@@ -40,7 +40,7 @@ def test_a_race_that_was_closed_is_stored_as_stopped(races) -> None:
 
 
 def test_programs_leave_nothing_behind(races) -> None:
-    nobody = SimpleNamespace(session_hash=None, headers={})
+    nobody = SimpleNamespace(session_hash=None)
     list(begun(races, nobody, lanes=("ar",)))
     assert races.finished(nobody) is None
 
