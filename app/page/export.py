@@ -123,10 +123,18 @@ def export_section(races: Races) -> None:
         kinds = list(KINDS)
         kind = gr.Dropdown(kinds, value="Trace", label="What", min_width=180, elem_id="take-kind")
         speeds = [(f"{speed:g}x", speed) for speed in SPEEDS]
-        hidden = {"visible": False, "min_width": 120, "elem_id": "take-speed"}
-        speed = gr.Dropdown(speeds, value=1.0, label="Speed", **hidden)
-        hidden = {"visible": False, "min_width": 160, "elem_id": "take-layer"}
-        layer = gr.Dropdown(list(LAYERS), value="Picture", label="Layer", **hidden)
+        speed = gr.Dropdown(
+            speeds, value=1.0, label="Speed", visible=False, min_width=120, elem_id="take-speed"
+        )
+        layers = list(LAYERS)
+        layer = gr.Dropdown(
+            layers,
+            value="Picture",
+            label="Layer",
+            visible=False,
+            min_width=160,
+            elem_id="take-layer",
+        )
         button = gr.Button("Make", scale=0, min_width=120, elem_id="make")
     file = gr.File(label="Your file", visible=False, interactive=False, height=130, elem_id="made")
     instant = gr.JSON(visible=False)
@@ -162,5 +170,5 @@ def export_section(races: Races) -> None:
 
     kind.change(show_film_options, kind, [speed, layer], **QUIET)
     empty = gr.update(visible=True, value=None)
-    shown = button.click(lambda: empty, None, file, queue=False, **PRIVATE)
-    shown.then(write_file, inputs, file, js=INSTANT_JS, concurrency_limit=1, **PRIVATE)
+    emptied = button.click(lambda: empty, None, file, queue=False, **PRIVATE)
+    emptied.then(write_file, inputs, file, js=INSTANT_JS, concurrency_limit=1, **PRIVATE)

@@ -102,6 +102,6 @@ def knob_values(group: str, settings: Settings) -> dict[str, Any]:
     }
 
 
-def _settings(group: str, values: Mapping[str, Any]) -> Settings:
+def _settings(group: str, values: Mapping[str, Any]) -> Any:
     fields = {each.name: values[field] for field, each in KNOBS.items() if each.group == group}
     return build_settings(group, fields)

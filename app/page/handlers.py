@@ -10,7 +10,7 @@ import os
 import random
 import threading
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +25,7 @@ from app.serving.gpu_errors import BUG, DEVICE_LOST, MESSAGES, zerogpu_message
 from app.serving.model_loader import free_memory
 from app.serving.model_pool import Device, ModelPool
 from app.serving.race_stream import (
-    Event,
+    Events,
     Idle,
     QueueUpdate,
     Snapshot,
@@ -90,7 +90,7 @@ class Races:
         self.pool.require(request.model)
         return request
 
-    def race(self, session: str, address: str, values: Mapping[str, Any]) -> Iterator[Event]:
+    def race(self, session: str, address: str, values: Mapping[str, Any]) -> Events:
         """Runs the race of the form's values. A session has one race at a time, and its last one is
         stored; an empty session has any number. Raises gr.Error."""
         try:
@@ -110,7 +110,7 @@ class Races:
         finally:
             self._queue.leave(ticket)
 
-    def _wait_in_queue(self, ticket: Ticket) -> Iterator[QueueUpdate]:
+    def _wait_in_queue(self, ticket: Ticket) -> Events:
         waited = False
         while ahead := self._queue.ahead(ticket):
             # Repeated, although nothing may have changed: gradio closes a race at a yield.
@@ -121,7 +121,7 @@ class Races:
         if waited:
             yield QueueUpdate(0)
 
-    def _run(self, session: str, request: RaceRequest, ticket: Ticket) -> Iterator[Event]:
+    def _run(self, session: str, request: RaceRequest, ticket: Ticket) -> Events:
         model, note = self._wait_for_model(request.model, 0), None
         while model is None:
             if (now := self.pool.note(request.model)) != note:
@@ -143,9 +143,7 @@ class Races:
                 self._store(session, running)
             running.over.set()
 
-    def _run_here(
-        self, model: ImageModel, request: RaceRequest, running: _RunningRace
-    ) -> Iterator[Event]:
+    def _run_here(self, model: ImageModel, request: RaceRequest, running: _RunningRace) -> Events:
         race = Race.of(model, request)
         running.race, ticket = race, running.ticket
         deadline = time.monotonic() + SETTINGS.race_seconds
@@ -164,16 +162,16 @@ class Races:
             failures = {frame.failure for frame in running.frames}
         except Exception as error:
             log.exception("a race failed")
-            failures = {classify(error, model.device)}
-            message = next((MESSAGES[each] for each in failures if each in MESSAGES), BUG)
-            raise gr.Error(message, print_exception=False) from error
+            failure = classify(error, model.device)
+            failures = {failure}
+            raise gr.Error(MESSAGES.get(failure, BUG), print_exception=False) from error
         finally:
             if Failure.DEVICE_LOST in failures:
                 self.pool.lose_gpu(DEVICE_LOST)
             elif Failure.OUT_OF_MEMORY in failures:
                 free_memory()
 
-    def _run_on_zerogpu(self, request: RaceRequest, running: _RunningRace) -> Iterator[Event]:
+    def _run_on_zerogpu(self, request: RaceRequest, running: _RunningRace) -> Events:
         yield self._waiting(request, "Waiting for ZeroGPU to lend a GPU…")
         message = ""
         try:

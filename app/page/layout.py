@@ -178,7 +178,7 @@ def _knob(field: KnobField, value: Any) -> gr.components.Component:
         return gr.Checkbox(value, label=field.name, info=knob.help, min_width=220)
     if knob.choices:
         choices = list(knob.choices)
-        return gr.Dropdown(choices, value, label=field.name, info=knob.help, min_width=220)
+        return gr.Dropdown(choices, value=value, label=field.name, info=knob.help, min_width=220)
     info = f"{knob.help} From {knob.low:g} to {knob.high:g}."
     return gr.Number(value, label=field.name, info=info, min_width=220)
 
@@ -186,14 +186,14 @@ def _knob(field: KnobField, value: Any) -> gr.components.Component:
 def _sources(races: Races) -> tuple[gr.Dropdown, gr.UploadButton, gr.Button, gr.Textbox]:
     """The recorded races, a visitor's file, and a link to the form."""
     with gr.Row(elem_id="bring"):
-        text = "<p>Or watch a recorded race:</p>"
-        gr.HTML(text, apply_default_css=False, min_width=170, elem_id="or")
+        label = "<p>Or watch a recorded race:</p>"
+        gr.HTML(label, apply_default_css=False, min_width=170, elem_id="or")
         titles = [(title, name) for name, title in races.recorded.titles.items()]
-        plain = {"container": False, "min_width": 200}
+        plain: dict[str, Any] = {"container": False, "min_width": 200}
         chosen = gr.Dropdown(
             titles, value=races.recorded.first, label="Recorded races", elem_id="recorded", **plain
         )
-        small = {"size": "sm", "scale": 0}
+        small: dict[str, Any] = {"size": "sm", "scale": 0}
         file = gr.UploadButton("Open a trace", min_width=130, elem_id="open", **small)
         copy = gr.Button("Copy link to these settings", min_width=210, elem_id="copy", **small)
         link = gr.Textbox(
@@ -212,6 +212,7 @@ def _board(races: Races) -> gr.HTML:
         touring=TOUR in races.recorded,
     )
     # gr.HTML describes its value as text
-    board.api_info = lambda: {"type": "object", "description": "a snapshot of the board"}
-    board.example_payload = board.example_value = lambda: {"seq": 0, "lanes": []}
+    described: Any = board
+    described.api_info = lambda: {"type": "object", "description": "a snapshot of the board"}
+    described.example_payload = described.example_value = lambda: {"seq": 0, "lanes": []}
     return board

@@ -10,7 +10,7 @@ from __future__ import annotations
 import html
 import itertools
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 from urllib.parse import urlencode
@@ -62,7 +62,7 @@ def read_link(
         raise SettingError(f"The link has {len(pairs)} fields; a race has at most {MAX_FIELDS}.")
     names = [name for name, _ in pairs]
     for name in names:
-        if name not in KNOBS and name not in ("prompt", "seed", "model", "lanes"):
+        if name not in KNOBS and name != "model" and name not in PARSERS:
             raise SettingError(f"The link has a field {name[:40]!r}, which is none of this page's.")
         if names.count(name) > 1:
             raise SettingError(f"{name} is given twice.")
@@ -71,12 +71,9 @@ def read_link(
     if model not in models:
         raise SettingError(f"model can be {', '.join(models)} on this page, and nothing else.")
     values = form_values(replace(default, sampling=models[model], model=model))
-    if "prompt" in fields:
-        values["prompt"] = fields.pop("prompt")
-    if "seed" in fields:
-        values["seed"] = _parse_seed(fields.pop("seed"))
-    if "lanes" in fields:
-        values["lanes"] = _parse_lanes(fields.pop("lanes"))
+    for name, parse in PARSERS.items():
+        if name in fields:
+            values[name] = parse(fields.pop(name))
     for field, text in fields.items():
         group = KNOBS[field].group
         if group not in (SAMPLING, *values["lanes"]):
@@ -105,6 +102,13 @@ def _parse_lanes(text: str) -> list[str]:
             f" {text!r:.40}."
         )
     return names
+
+
+PARSERS: dict[str, Callable[[str], Any]] = {
+    "prompt": str,
+    "seed": _parse_seed,
+    "lanes": _parse_lanes,
+}
 
 
 class Links:

@@ -51,7 +51,7 @@ def _figures(races: Races, number: gr.State) -> None:
         with gr.Row(elem_classes="figures"):
             for figure in draw(race):
                 text = f"<h3>{html.escape(figure.title)}</h3><p>{html.escape(figure.sentence)}</p>"
-                plot = {"show_label": False, "container": False}
                 with gr.Column(min_width=380, elem_classes="figure"):
                     gr.HTML(text, apply_default_css=False)
-                    gr.Plot(figure.plot, elem_id=f"figure-{figure.name}", **plot)
+                    elem_id = f"figure-{figure.name}"
+                    gr.Plot(figure.plot, show_label=False, container=False, elem_id=elem_id)

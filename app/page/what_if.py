@@ -95,8 +95,8 @@ def what_if_section(races: Races, number: gr.State) -> gr.Dropdown:
 def _slider(field: str, visible: bool) -> gr.Slider:
     each = KNOBS[field]
     return gr.Slider(
-        each.knob.low,
-        each.knob.high,
+        each.knob.low or 0,
+        each.knob.high or 0,
         value=each.default,
         step=1 if isinstance(each.default, int) else 0.01,
         label=each.name,

@@ -9,6 +9,7 @@ import os
 import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
+from typing import Any
 
 import numpy as np
 import torch
@@ -33,7 +34,7 @@ log = logging.getLogger(__name__)
 class ModelLoader:
     """Loads a model once, in a thread of its own. `note` is the progress, as the board shows it."""
 
-    def __init__(self, load: Callable[[], ImageModel], note: str = "Loading the model…") -> None:
+    def __init__(self, load: Callable[[], Any], note: str = "Loading the model…") -> None:
         self._load, self._lock = load, threading.Lock()
         self._future: Future[ImageModel] | None = None
         self.note = note

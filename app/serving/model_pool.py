@@ -24,7 +24,6 @@ from app.serving.model_loader import (
     load_public,
 )
 from app.settings import SETTINGS, AppSettings
-from engine.models.base import ImageModel
 from engine.models.card import CARDS, ModelCard, ModelError
 from engine.models.device import check, resolve_device, resolve_dtype, zero_gpu
 from engine.models.progress import Progress, Report
@@ -171,7 +170,7 @@ class ModelPool:
         def report(progress: Progress) -> None:
             loader.note = progress.text(title)
 
-        def load() -> ImageModel:
+        def load() -> Any:
             free_memory()
             return self._load(name, report)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import logging
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -51,11 +51,12 @@ class Idle:
 
 
 Event = QueueUpdate | Snapshot | Idle
+Events = Generator[Event, None, None]
 
 
 def stream(
     race: Race, frames: list[Frame], note: str, deadline: float, deadline_note: str
-) -> Iterator[Snapshot | Idle]:
+) -> Generator[Snapshot | Idle, None, None]:
     """Yields a snapshot at once, then as often as DRAWING_SHARE and the settings allow, and Idle
     after every other step. Appends to `frames`. At `deadline`, of time.monotonic, the race is
     stopped with `deadline_note` on the board."""

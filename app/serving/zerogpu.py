@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator
 from dataclasses import dataclass
 
 import torch
@@ -51,7 +51,7 @@ class WorkerFailure:
     message: str
 
 
-WorkerEvent = Snapshot | Idle | Recording | WorkerFailure
+WorkerEvents = Generator[Snapshot | Idle | Recording | WorkerFailure, None, None]
 
 
 def duration(request: RaceRequest) -> float:
@@ -65,7 +65,7 @@ def duration(request: RaceRequest) -> float:
     return min(SETTINGS.gpu_seconds, round(STARTUP_SECONDS + loading + racing))
 
 
-def on_zerogpu(task: Callable[..., Iterator[WorkerEvent]]) -> Callable[..., Iterator[WorkerEvent]]:
+def on_zerogpu(task: Callable[..., WorkerEvents]) -> Callable[..., WorkerEvents]:
     """Decorates `task` to hold a GPU for `duration`; outside a ZeroGPU Space it is unchanged."""
     if not zero_gpu():
         return task
@@ -75,7 +75,7 @@ def on_zerogpu(task: Callable[..., Iterator[WorkerEvent]]) -> Callable[..., Iter
 
 
 @on_zerogpu
-def run_race(request: RaceRequest) -> Iterator[WorkerEvent]:
+def run_race(request: RaceRequest) -> WorkerEvents:
     """The race's stream, and at last its Recording, or a WorkerFailure."""
     seconds = duration(request)
     deadline = time.monotonic() + seconds - MARGIN_SECONDS

@@ -154,7 +154,8 @@ def classify(error: BaseException, device: torch.device) -> Failure:
         code = getattr(error, "error_code", None)
         return Failure.OUT_OF_MEMORY if code == _CUDA_MEMORY_ALLOCATION else Failure.DEVICE_LOST
     # cuBLAS and cuDNN report a lost device as a plain RuntimeError
-    if isinstance(error, RuntimeError) and device.type == "cuda" and torch.cuda.is_initialized():
+    started: bool = torch.cuda.is_initialized()  # type: ignore[no-untyped-call]
+    if isinstance(error, RuntimeError) and device.type == "cuda" and started:
         try:
             torch.cuda.synchronize(device)
         except RuntimeError:

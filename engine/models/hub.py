@@ -28,12 +28,11 @@ log = logging.getLogger(__name__)
 def fetch_all(card: ModelCard, report: Report = lambda progress: None) -> dict[str, Path]:
     """`fetch` for every source of a model: part -> folder."""
     width = 1 / len(card.repos)
-    return {
-        source.part: fetch(
-            source, lambda progress, start=i * width: report(progress.within(start, width))
-        )
-        for i, source in enumerate(card.repos)
-    }
+
+    def fetch_part(index: int, source: Source) -> Path:
+        return fetch(source, lambda progress: report(progress.within(index * width, width)))
+
+    return {source.part: fetch_part(i, source) for i, source in enumerate(card.repos)}
 
 
 def fetch(source: Source, report: Report = lambda progress: None) -> Path:

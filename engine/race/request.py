@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from engine.decoders import DECODERS
+from engine.decoders.base import Decoder
 from engine.settings import Sampling, SettingError, Settings, knobs
 
 MAX_PROMPT = 1000  # characters
@@ -73,8 +74,9 @@ def group_title(group: str) -> str:
     return "Sampling" if group == SAMPLING else DECODERS[group].title
 
 
-def build_settings(group: str, values: Mapping[str, Any]) -> Settings:
-    """A group's settings from its knobs' values. Raises SettingError with the group's title."""
+def build_settings(group: str, values: Mapping[str, Any]) -> Any:
+    """A group's settings from its knobs' values: Sampling, or the decoder's Settings. Raises
+    SettingError with the group's title."""
     kind = Sampling if group == SAMPLING else DECODERS[group].Settings
     try:
         return kind(**values)
@@ -113,7 +115,7 @@ def parse_lane(text: str) -> Lane:
     return Lane(name, build_settings(name, values))
 
 
-def _decoder(name: str) -> Any:
+def _decoder(name: str) -> type[Decoder]:
     if name not in DECODERS:
         raise SettingError(f"There is no decoder called {name!r}; there are {', '.join(DECODERS)}.")
     return DECODERS[name]

@@ -8,7 +8,7 @@ race, at whatever speed the machine manages. Rendering time is excluded from eve
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Sequence
 
 import torch
 
@@ -68,9 +68,9 @@ class Race:
         """Ends the race after the step in progress; may be called from any thread."""
         self._stopped = True
 
-    def __iter__(self) -> Iterator[Frame]:
+    def __iter__(self) -> Generator[Frame, None, None]:
         standings = [Standing() for _ in self.lanes]
-        running: dict[int, Iterator[Step]] = {}
+        running: dict[int, Generator[Step, None, None]] = {}
         try:
             for i, lane in enumerate(self.lanes):
                 decoder = DECODERS[lane.decoder](self.model, lane.settings, self.sampling)

@@ -89,7 +89,7 @@ def test_research_models_are_off_unless_switched_on(monkeypatch) -> None:
         ),
     ],
 )
-def test_values_that_cannot_be_stop_the_page_from_starting(monkeypatch, name, value, words) -> None:
+def test_invalid_values_stop_the_page_from_starting(monkeypatch, name, value, words) -> None:
     monkeypatch.setenv(f"PHOTO_FINISH_{name}", value)
     with pytest.raises(SystemExit) as caught:
         read()

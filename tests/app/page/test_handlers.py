@@ -72,7 +72,7 @@ def test_race_over_its_time_is_stopped_and_says_so(races, monkeypatch) -> None:
     assert "may take 1e-09 seconds" in last["note"]
 
 
-def test_ready_board_shows_the_lanes_that_race_unless_asked_not_to(races) -> None:
+def test_ready_board_shows_the_default_lanes(races) -> None:
     idle = races.first_board()
     assert idle["state"] == "waiting"
     assert [lane["decoder"] for lane in idle["lanes"]] == ["ar", "sjd", "gsd", "lantern", "sjd-pac"]

@@ -1,4 +1,4 @@
-"""The page as a server, without a browser: what programs can reach, and what they are told."""
+"""The page as a server, without a browser: what programs can reach, and the answers."""
 
 from __future__ import annotations
 
@@ -70,14 +70,14 @@ def test_client_sees_every_snapshot(url) -> None:
         (["x", 7, ["<img src=x onerror=alert(1)>"]], "lanes can be"),
     ],
 )
-def test_bad_input_is_answered_in_words(url, values, words) -> None:
+def test_bad_input_is_rejected_with_a_message(url, values, words) -> None:
     name, data = called(url, [*values, *positional()[3:]])[-1]
     assert name == "error"
     assert words in json.dumps(data)
 
 
 @pytest.mark.parametrize("value", [None, "ten", 1e9, float("nan"), [], {"a": 1}, "<b>"])
-def test_bad_knobs_are_answered_in_words(url, value) -> None:
+def test_bad_knobs_are_rejected_with_a_message(url, value) -> None:
     name, data = called(url, positional(knobs=dict.fromkeys(KNOB_DEFAULTS, value)))[-1]
     assert name == "error"
     assert "Sampling: " in json.dumps(data)

@@ -22,7 +22,7 @@ def test_hint_names_what_the_model_has_never_seen() -> None:
     assert "knows no word" in hint("¿?", known)
 
 
-def test_guide_names_what_can_be_asked_for() -> None:
+def test_guide_lists_the_vocabulary() -> None:
     text = guide(
         {"glyphs": ["red apple", "octopus"], "grounds": ["sky clouds"], "sampling": {"top_k": 1}}
     )

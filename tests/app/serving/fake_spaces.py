@@ -1,6 +1,6 @@
 """What `spaces` does to a generator on ZeroGPU (0.51.3, spaces/zero/wrappers.py): each call runs in
-a forked process, arguments and whatever is yielded go through pickle, the duration is asked of the
-same arguments, a closed call is told after a yield."""
+a forked process, arguments and yielded values go through pickle, the duration is computed from
+the same arguments, and a closed call ends after a yield."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ FORK = multiprocessing.get_context("fork")
 
 
 class Spaces(ModuleType):
-    """The module. `asked` are the durations of its calls, `workers` the processes; `error` is
+    """The module. `durations` of its calls, `workers` the processes; `error` is
     raised in place of a call."""
 
     def __init__(self) -> None:
         super().__init__("spaces")
-        self.asked: list[float] = []
+        self.durations: list[float] = []
         self.workers: list[Any] = []
         self.error: Exception | None = None
 
     def GPU(self, duration: Callable[..., float]) -> Callable[[Any], Any]:
         def decorate(task: Callable[..., Iterator[Any]]) -> Callable[..., Iterator[Any]]:
             def call(*args: Any) -> Iterator[Any]:
-                self.asked.append(duration(*args))
+                self.durations.append(duration(*args))
                 if self.error is not None:
                     raise self.error
                 yield from self._called(task, args)

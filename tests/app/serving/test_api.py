@@ -1,4 +1,4 @@
-"""What programs ask of the page: the examples as they are run, and the answers behind them."""
+"""The page's API: the examples as programs run them, and the answers behind them."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def example(name: str, *arguments: str) -> subprocess.CompletedProcess[str]:
 def tool(url: str, **arguments: object) -> tuple[list[Tool], CallToolResult]:
     """The page's tools, and the answer of the one called race."""
 
-    async def asked() -> tuple[list[Tool], CallToolResult]:
+    async def call() -> tuple[list[Tool], CallToolResult]:
         async with (
             streamable_http_client(f"{url}gradio_api/mcp/") as (read, write, _),
             ClientSession(read, write) as session,
@@ -60,7 +60,7 @@ def tool(url: str, **arguments: object) -> tuple[list[Tool], CallToolResult]:
     # On a thread of its own: a browser test before this one may have left its event loop running on
     # the main one.
     with ThreadPoolExecutor(1) as thread:
-        return thread.submit(asyncio.run, asked()).result()
+        return thread.submit(asyncio.run, call()).result()
 
 
 def test_client_example_runs(url) -> None:
@@ -98,14 +98,16 @@ def test_summary_is_the_race_without_its_pictures(client) -> None:
     assert (sjd["place_by_passes"], ar["place_by_passes"]) == (1, 2)
 
 
-def test_tool_says_what_the_client_gets(url, client) -> None:
+def test_tool_returns_what_the_client_gets(url, client) -> None:
     tools, answer = tool(url, prompt=PROMPT, seed=7, lanes=["ar", "sjd"])
     # not the board, which is megabytes of pictures
     assert [each.name for each in tools] == ["race"]
     assert not answer.isError
-    told = ast.literal_eval(answer.content[0].text)
+    result = ast.literal_eval(answer.content[0].text)
     same = client.predict(PROMPT, 7, ["ar", "sjd"], api_name="/race")
-    assert [lane["passes"] for lane in told["lanes"]] == [lane["passes"] for lane in same["lanes"]]
+    assert [lane["passes"] for lane in result["lanes"]] == [
+        lane["passes"] for lane in same["lanes"]
+    ]
 
 
 def test_tool_names_every_decoder(url) -> None:
@@ -125,21 +127,21 @@ BAD = [
 
 
 @pytest.mark.parametrize(("wrong", "words"), BAD)
-def test_what_cannot_be_raced_is_answered_in_words(url, client, wrong, words) -> None:
-    asked = {"prompt": PROMPT, "seed": 7, "lanes": ["ar"]} | wrong
+def test_invalid_races_are_rejected_with_a_message(url, client, wrong, words) -> None:
+    values = {"prompt": PROMPT, "seed": 7, "lanes": ["ar"]} | wrong
     with pytest.raises(AppError, match=words):
-        client.predict(**asked, api_name="/race")
-    answer = tool(url, **asked)[1]
+        client.predict(**values, api_name="/race")
+    answer = tool(url, **values)[1]
     assert answer.isError
     assert words in answer.content[0].text
     assert "Traceback" not in answer.content[0].text
 
 
-def test_a_program_that_goes_away_ends_its_race(races, model) -> None:
-    asked = Api(races).race(PROMPT, 7, ["ar", "sjd"], CALLER)
-    assert next(asked)["state"] == "waiting"
-    next(asked)
-    asked.close()
+def test_a_client_that_disconnects_ends_its_race(races, model) -> None:
+    race = Api(races).race(PROMPT, 7, ["ar", "sjd"], CALLER)
+    assert next(race)["state"] == "waiting"
+    next(race)
+    race.close()
     assert model.open == 0
     assert model.passes < 36
 

@@ -87,7 +87,7 @@ def test_a_full_queue_rejects_with_a_message() -> None:
         queue.join("c", "c", "gpu")
 
 
-def test_a_full_queue_is_nobodys_own() -> None:
+def test_one_address_cannot_fill_the_queue() -> None:
     queue = FairQueue(3)
     greedy = [queue.join(f"g{i}", "g", "gpu") for i in range(3)]
     queue.join("a", "a", "gpu")
@@ -114,7 +114,7 @@ ACTS = st.tuples(
 
 
 @given(st.lists(ACTS, max_size=60))
-def test_whatever_happens_the_device_is_one_races_and_the_queue_is_bounded(acts) -> None:
+def test_at_any_time_one_race_has_the_device_and_the_queue_is_bounded(acts) -> None:
     queue, tickets = FairQueue(3), []
     for act, who, where in acts:
         if act == "join":

@@ -16,7 +16,7 @@ from tests.toy import Toy
 
 
 class Slow(Watched):
-    """A toy that is ready when it is told to be."""
+    """A toy that is loaded once `may_load` is set."""
 
     def __init__(self) -> None:
         super().__init__()

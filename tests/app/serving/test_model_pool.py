@@ -74,7 +74,7 @@ def test_progress_is_a_line_of_text() -> None:
     assert text(Phase.WARMING, 1) == "Warming up Emu3-Gen, 100%"
 
 
-def test_a_model_stays_warm_until_another_is_asked_for_and_is_freed_first() -> None:
+def test_a_model_stays_warm_until_another_is_needed_and_is_freed_first() -> None:
     loads, alive, models = [], [], []
 
     def load(name, report):
@@ -107,7 +107,7 @@ def test_a_model_that_cannot_be_loaded_is_reported_and_the_embedded_one_races_on
             "Janus-Pro 1B: x/y is gated: accept its licence on &lt;https://"
         )
         assert "embedded model can race" in caught.value.message
-    assert tries == [JANUS, JANUS], "the next who asks tries again"
+    assert tries == [JANUS, JANUS], "the next race tries again"
     assert list(begun(races, None))[-1]["state"] == "finished"
 
 
@@ -201,7 +201,9 @@ def test_a_lost_gpu_turns_public_models_off_and_the_page_goes_on() -> None:
     assert list(begun(races, None))[-1]["state"] == "finished"
 
 
-def test_a_picture_without_memory_ends_the_race_in_words_and_the_next_runs(monkeypatch) -> None:
+def test_out_of_memory_in_a_picture_ends_the_race_with_a_message_and_the_next_runs(
+    monkeypatch,
+) -> None:
     own = Watched()
     races = over(named, own)
     race = begun(races, None)
@@ -247,7 +249,7 @@ def test_on_zerogpu_all_that_are_switched_on_may_race(monkeypatch) -> None:
     assert reasons()["anole"] == "research only"
 
 
-def test_memory_and_the_hub_are_asked_before_a_model_is_offered(monkeypatch) -> None:
+def test_memory_and_the_hub_are_checked_before_a_model_is_available(monkeypatch) -> None:
     settings, card = AppSettings(device="cpu"), CARDS[JANUS]
     monkeypatch.setattr(constants, "HF_HUB_OFFLINE", True)
     monkeypatch.setattr("engine.models.device.available", lambda device: 2**30)

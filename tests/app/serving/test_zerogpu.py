@@ -106,7 +106,7 @@ def test_the_race_stops_itself_before_the_deadline_and_says_so(races, spaces, mo
     monkeypatch.setattr(zerogpu, "MARGIN_SECONDS", 1e6)
     last = list(begun(races))[-1]
     assert last["state"] == "stopped"
-    assert f"lends its GPU for {spaces.asked[0]:g} seconds" in last["note"]
+    assert f"lends its GPU for {spaces.durations[0]:g} seconds" in last["note"]
     assert races.finished(VISITOR) is not None
 
 
@@ -168,7 +168,7 @@ def test_a_killed_worker_is_reported_and_the_next_race_has_another(races, spaces
         (RuntimeError("/secret/path"), "The race failed"),
     ],
 )
-def test_what_fails_in_the_worker_comes_back_in_words(
+def test_a_failure_in_the_worker_is_reported_with_a_message(
     races, spaces, monkeypatch, error, words
 ) -> None:
     def fails(*_: object) -> Toy:

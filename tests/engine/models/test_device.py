@@ -43,11 +43,11 @@ class Machine:
         self.patch.setattr(place, "main_memory", lambda: None if main is None else int(main * GIB))
 
     def is_zero_gpu(self) -> None:
-        """torch.cuda must not be asked there: a real answer would start CUDA before the card is
+        """torch.cuda must not be used there: it would start CUDA before the card is
         lent."""
         self.patch.setenv("SPACES_ZERO_GPU", "true")
         for name in ("is_available", "device_count", "get_device_capability", "mem_get_info"):
-            self.patch.setattr(torch.cuda, name, lambda *args: pytest.fail("torch.cuda was asked"))
+            self.patch.setattr(torch.cuda, name, lambda *args: pytest.fail("torch.cuda was used"))
 
 
 @pytest.fixture
@@ -109,7 +109,7 @@ def test_numbers_follow_the_gpu(
         place.resolve_dtype(CUDA, "int8")
 
 
-def test_zero_gpu_is_not_asked(machine: Machine) -> None:
+def test_torch_cuda_is_not_used_on_zero_gpu(machine: Machine) -> None:
     machine.is_zero_gpu()
     assert place.resolve_device() == place.resolve_device("cuda") == CUDA
     assert place.resolve_dtype(CUDA) is torch.bfloat16
@@ -184,7 +184,7 @@ def test_weights_pass_through_main_memory(machine: Machine) -> None:
         place.check(CARDS["janus-pro-7b"], CUDA, torch.bfloat16)
 
 
-def test_where_nobody_can_say_nothing_is_refused(machine: Machine) -> None:
+def test_nothing_is_rejected_where_free_memory_is_unknown(machine: Machine) -> None:
     machine.has(main=None)
     place.check(CARDS["emu3"], CPU, torch.float32)
 
@@ -219,7 +219,7 @@ def test_main_memory_is_the_least_of_machine_and_container(tmp_path: Path) -> No
         (ValueError(), Failure.BUG),
     ],
 )
-def test_the_kind_of_a_failure_is_its_type_whatever_it_says(error, failure) -> None:
+def test_the_kind_of_a_failure_follows_from_its_type_alone(error, failure) -> None:
     assert place.classify(error, torch.device("cpu")) is failure
 
 

@@ -56,15 +56,15 @@ def family(monkeypatch: pytest.MonkeyPatch) -> type[Family]:
 @pytest.fixture
 def fetched(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[Source]:
     """What is fetched; each source lies in a folder of its part's name."""
-    asked: list[Source] = []
+    calls: list[Source] = []
 
     def fetch(source: Source, progress: Any) -> Path:
-        asked.append(source)
+        calls.append(source)
         progress(Progress(Phase.DOWNLOADING, 0.5, 1, 2))
         return tmp_path / source.part
 
     monkeypatch.setattr(hub, "fetch", fetch)
-    return asked
+    return calls
 
 
 def test_an_unknown_name_is_rejected_with_the_known_ones() -> None:
@@ -156,7 +156,7 @@ def test_out_of_memory_while_loading_is_a_model_error(
     assert caught.value.failure is Failure.OUT_OF_MEMORY
 
 
-def test_a_model_that_cannot_be_had_is_the_hubs_to_explain(
+def test_a_failed_download_is_explained_by_the_hub(
     monkeypatch: pytest.MonkeyPatch, family: type[Family]
 ) -> None:
     def gone(source: Source, progress: Any) -> Path:
