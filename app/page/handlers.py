@@ -178,7 +178,7 @@ class Races:
             with contextlib.closing(zerogpu.run_race(request)) as events:
                 for event in events:
                     if isinstance(event, zerogpu.WorkerFailure):
-                        message = event.message
+                        message = event.message or MESSAGES.get(event.failure, BUG)
                     elif isinstance(event, zerogpu.Recording):
                         running.recording = event.text
                     elif isinstance(event, Snapshot):

@@ -68,8 +68,7 @@ class ModelPool:
     ) -> None:
         self.loader, self.own = loader, own
         self._load = load or (download_public if zero_gpu() else load_public)
-        self._models = {card.name: (card, here) for card, here in (public or {}).items()}
-        self._models = {own.name: (own, Availability()), **self._models}
+        self._models = {own: Availability(), **(public or {})}
         self._lock = threading.Lock()
         # the public model in memory; none: its name is empty, and the loader the page's own
         self._name, self._public = "", loader
@@ -78,7 +77,7 @@ class ModelPool:
     @property
     def cards(self) -> list[ModelCard]:
         """Every model, the page's own first."""
-        return [card for card, _ in self._models.values()]
+        return list(self._models)
 
     def find(self, name: Any) -> ModelCard | None:
         """The card of a model by whatever a browser sent as its name."""
@@ -86,14 +85,14 @@ class ModelPool:
 
     def card(self, name: str) -> ModelCard:
         """Raises SettingError for a model that is not on the page."""
-        if name not in self._models:
-            raise SettingError(
-                f"model can be {', '.join(self._models)} on this page, and nothing else."
-            )
-        return self._models[name][0]
+        if card := self.find(name):
+            return card
+        names = ", ".join(card.name for card in self.cards)
+        raise SettingError(f"model can be {names} on this page, and nothing else.")
 
     def availability(self, name: str) -> Availability:
-        card, here = self.card(name), self._models[name][1]
+        card = self.card(name)
+        here = self._models[card]
         if self._gpu_lost and here.available and card is not self.own:
             return Availability(self._gpu_lost, "GPU lost")
         return here

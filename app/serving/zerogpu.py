@@ -14,9 +14,9 @@ from dataclasses import dataclass
 
 import torch
 
-from app.serving.gpu_errors import BUG, MESSAGES
 from app.serving.race_stream import Idle, Snapshot, build_trace, stream
 from app.settings import SETTINGS
+from engine.failures import Failure
 from engine.models import load
 from engine.models.base import ImageModel
 from engine.models.card import CARDS, ModelError
@@ -46,8 +46,10 @@ class Recording:
 
 @dataclass(frozen=True, slots=True)
 class WorkerFailure:
-    """The worker's last event if the race failed, with a user-readable message."""
+    """The worker's last event if the race failed. `message` is user-readable; where it is empty,
+    gpu_errors has one for the kind of failure."""
 
+    failure: Failure
     message: str
 
 
@@ -91,9 +93,7 @@ def run_race(request: RaceRequest) -> WorkerEvents:
         note = f"Stopped: ZeroGPU lends its GPU for {seconds:g} seconds, which are nearly over."
         yield from stream(race, frames, "", deadline, note)
         yield Recording(record(build_trace(race, frames), model).dumps())
-    except ModelError as error:
-        yield WorkerFailure(str(error))
-    # caught here, since not every exception can be pickled
-    except Exception as error:
+    except Exception as error:  # caught here, since not every exception can be pickled
         log.exception("a race on ZeroGPU failed")
-        yield WorkerFailure(MESSAGES.get(classify(error, torch.device("cuda")), BUG))
+        message = str(error) if isinstance(error, ModelError) else ""
+        yield WorkerFailure(classify(error, torch.device("cuda")), message)
