@@ -55,10 +55,10 @@ def machine(monkeypatch: pytest.MonkeyPatch) -> Machine:
 
 def test_auto_is_a_gpu_where_there_is_one(machine: Machine) -> None:
     machine.has()
-    assert place.pick() == CPU
+    assert place.resolve_device() == CPU
     machine.has(gpus=1)
-    assert place.pick("auto") == CUDA
-    assert place.pick("cpu") == CPU
+    assert place.resolve_device("auto") == CUDA
+    assert place.resolve_device("cpu") == CPU
 
 
 @pytest.mark.parametrize(
@@ -77,7 +77,7 @@ def test_a_device_that_is_not_here_is_told(
 ) -> None:
     machine.has(gpus=gpus)
     with pytest.raises(ModelError, match=message):
-        place.pick(wanted)
+        place.resolve_device(wanted)
 
 
 @pytest.mark.parametrize(
@@ -94,19 +94,23 @@ def test_numbers_follow_the_gpu(
     machine: Machine, capability: tuple[int, int], dtype: torch.dtype
 ) -> None:
     machine.has(gpus=1, capability=capability)
-    assert place.numbers(CUDA) is place.numbers(CUDA, "auto") is dtype
-    assert place.numbers(CPU) is torch.float32
-    assert place.numbers(CPU, "bfloat16") is place.numbers(CUDA, torch.bfloat16) is torch.bfloat16
+    assert place.resolve_dtype(CUDA) is place.resolve_dtype(CUDA, "auto") is dtype
+    assert place.resolve_dtype(CPU) is torch.float32
+    assert (
+        place.resolve_dtype(CPU, "bfloat16")
+        is place.resolve_dtype(CUDA, torch.bfloat16)
+        is torch.bfloat16
+    )
     with pytest.raises(
         ModelError, match="'int8' is not a dtype: it is auto, bfloat16, float16, float32"
     ):
-        place.numbers(CUDA, "int8")
+        place.resolve_dtype(CUDA, "int8")
 
 
 def test_zero_gpu_is_not_asked(machine: Machine) -> None:
     machine.is_zero_gpu()
-    assert place.pick() == place.pick("cuda") == CUDA
-    assert place.numbers(CUDA) is torch.bfloat16
+    assert place.resolve_device() == place.resolve_device("cuda") == CUDA
+    assert place.resolve_dtype(CUDA) is torch.bfloat16
     assert place.available(CUDA) is None
     for card in CARDS.values():
         place.check(card, CUDA, torch.bfloat16)
@@ -117,8 +121,8 @@ def test_memory_is_weights_and_caches_and_working_room() -> None:
         CARDS["janus-pro-1b"], parameters=1000, kv_values=10, length=100, working=7
     )
     positions = 100 + 256 + MAX_WINDOW
-    assert place.needed(card, torch.float16, 1) == 2 * (1000 + 2 * positions * 10) + 7
-    assert place.needed(card, torch.float32, 3) == 4 * (1000 + 3 * 2 * positions * 10) + 7
+    assert place.required_bytes(card, torch.float16, 1) == 2 * (1000 + 2 * positions * 10) + 7
+    assert place.required_bytes(card, torch.float32, 3) == 4 * (1000 + 3 * 2 * positions * 10) + 7
 
 
 @pytest.mark.parametrize(
@@ -140,12 +144,12 @@ def test_public_models_on_known_cards(
 ) -> None:
     machine.has(gpus=1, gpu=gpu, capability=capability)
     if fits:
-        place.check(CARDS[name], CUDA, place.numbers(CUDA))
+        place.check(CARDS[name], CUDA, place.resolve_dtype(CUDA))
         return
     with pytest.raises(
         ModelError, match=r"What fits: Embedded model, Janus-Pro 1B, .*LlamaGen XL 512 px"
     ):
-        place.check(CARDS[name], CUDA, place.numbers(CUDA))
+        place.check(CARDS[name], CUDA, place.resolve_dtype(CUDA))
 
 
 def test_the_answer_names_what_would_fit_instead(machine: Machine) -> None:
