@@ -21,7 +21,6 @@ from huggingface_hub import constants
 
 from app.model import Facts, Loader, load_embedded, warm
 from app.settings import SETTINGS, AppSettings
-from engine.decoders.lantern import nearest
 from engine.models import load
 from engine.models.base import ImageModel
 from engine.models.card import CARDS, Card, ModelError
@@ -209,7 +208,6 @@ def told(title: str, share: float, words: str) -> str:
 def free() -> None:
     """Lets go of a public model's memory: whoever raced with it has left."""
     sheet.cache_clear()
-    nearest.cache_clear()
     gc.collect()
     if torch.cuda.is_initialized():
         torch.cuda.empty_cache()

@@ -113,7 +113,7 @@ def test_lanes_without_knobs_have_the_defaults() -> None:
 def test_a_lane_that_fails_is_told_and_ends_with_1(
     main: Main, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(SJD, "judge", lambda *args: 1 / 0)
+    monkeypatch.setattr(SJD, "verify", lambda *args: 1 / 0)
     with pytest.raises(SystemExit) as caught:
         main("x", "--lanes", "ar,sjd")
     assert caught.value.code == 1

@@ -1,5 +1,5 @@
-"""Report: what a step did, for its record; read from the device in one copy together with what the
-loop itself needs.
+"""StepRecorder: what a step did, for its record; read from the device in one copy together with
+what the loop itself needs.
 
 The reports are instruments: the time to take them is charged to nobody, since a decoder that nobody
 watches needs none.
@@ -7,35 +7,41 @@ watches needs none.
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 import torch
 from torch import Tensor
 
-from engine.decoders.run import Run
-from engine.decoders.verdict import Evidence, Verdict, Window
 from engine.distributions import gather, total_variation
 from engine.records import TOP, Kin, Law, Position, Refusal, Sibling, Status
+
+if TYPE_CHECKING:  # the window loop imports this module
+    from engine.decoders.window import DecodeState, Diagnostics, Verification, Window
 
 SUPPORT = 512  # how many tokens of a refusal's two laws are kept
 
 
-class Report:
+class StepRecorder:
     """Gathers on the device when made; `read` is the copy; then `positions` and `refusal` are plain
     records."""
 
-    def __init__(self, run: Run, window: Window, verdict: Verdict) -> None:
+    def __init__(self, state: DecodeState, window: Window, verification: Verification) -> None:
         self._start, self._standing, self._drafted = (
-            run.frontier,
-            verdict.standing,
+            state.frontier,
+            verification.keeps_drafts,
             len(window.drafts),
         )
-        evidence = verdict.explain() if verdict.explain else Evidence()
+        diagnostics = verification.diagnostics()
         q = torch.cat(
-            [window.laws, window.laws.new_zeros(len(verdict.p) - self._drafted, verdict.p.shape[1])]
+            [
+                window.q,
+                window.q.new_zeros(len(verification.p) - self._drafted, verification.p.shape[1]),
+            ]
         )
-        self._parts = _rows(run, verdict, q) | _kin(evidence) | _refusal(verdict, q)
-        if evidence.siblings is not None:
-            self._parts["siblings"] = evidence.siblings
+        self._parts = _rows(state, verification, q) | _kin(diagnostics) | _refusal(verification, q)
+        if diagnostics.candidates is not None:
+            self._parts["candidates"] = diagnostics.candidates
 
     def read(self) -> tuple[int, list[int]]:
         """The step's one copy from the device: how many positions are committed, and the window
@@ -103,15 +109,18 @@ class Report:
 
     def _kin(self, i: int) -> Kin | None:
         read = self._read
-        if "kin_count" not in read or not read["kin_count"][i] >= 1:
+        if "group_count" not in read or not read["group_count"][i] >= 1:
             return None
-        tokens = tuple(int(token) for token in read["kin_tokens"][i] if token >= 0)
+        tokens = tuple(int(token) for token in read["group_tokens"][i] if token >= 0)
         return Kin(
-            int(read["kin_count"][i]), tokens, float(read["kin_p"][i]), float(read["kin_q"][i])
+            int(read["group_count"][i]),
+            tokens,
+            float(read["group_p"][i]),
+            float(read["group_q"][i]),
         )
 
     def _siblings(self, i: int) -> tuple[Sibling, ...]:
-        levels = self._read.get("siblings", ())
+        levels = self._read.get("candidates", ())
         tried = levels[i] if i < len(levels) else ()
         return tuple(
             Sibling(int(token), *rest)
@@ -134,33 +143,33 @@ _COLUMNS = (
 )
 
 
-def _rows(run: Run, verdict: Verdict, q: Tensor) -> dict[str, Tensor]:
+def _rows(state: DecodeState, verification: Verification, q: Tensor) -> dict[str, Tensor]:
     """One entry for each row of the window."""
-    rows = len(verdict.tokens)
-    positions = run.positions(rows)
-    judged = verdict.drafts >= 0
-    drafts = verdict.drafts.clamp_min(0)
-    top, top_draft = (law.topk(min(TOP, law.shape[-1])) for law in (verdict.p, q))
+    rows = len(verification.tokens)
+    positions = state.positions(rows)
+    judged = verification.drafts >= 0
+    drafts = verification.drafts.clamp_min(0)
+    top, top_draft = (law.topk(min(TOP, law.shape[-1])) for law in (verification.p, q))
 
     def known(values: Tensor, where: Tensor) -> Tensor:
         return torch.where(where, values, torch.nan)
 
     drafted = q.amax(-1) > 0
     return {
-        "count": verdict.count,
-        "path": verdict.path
-        if verdict.path is not None
+        "count": verification.count,
+        "path": verification.path
+        if verification.path is not None
         else torch.arange(rows, device=positions.device),
-        "draft": torch.where(judged, run.ids(verdict.drafts, positions), -1),
-        "token": run.ids(verdict.tokens, positions),
-        "status": torch.where(run.forced[positions], int(Status.FORCED), verdict.status),
-        "top1": verdict.p.amax(-1),
+        "draft": torch.where(judged, state.ids(verification.drafts, positions), -1),
+        "token": state.ids(verification.tokens, positions),
+        "status": torch.where(state.forced[positions], int(Status.FORCED), verification.status),
+        "top1": verification.p.amax(-1),
         "top1_draft": known(q.amax(-1), drafted),
-        "tv": known(total_variation(verdict.p, q), drafted),
-        "acceptance": verdict.acceptance,
-        "p": known(gather(verdict.p, drafts), judged),
+        "tv": known(total_variation(verification.p, q), drafted),
+        "acceptance": verification.acceptance,
+        "p": known(gather(verification.p, drafts), judged),
         "q": known(gather(q, drafts), judged),
-        "uniform": torch.where(run.forced[positions], torch.nan, verdict.uniform),
+        "uniform": torch.where(state.forced[positions], torch.nan, verification.uniform),
         "top_ids": top.indices,
         "top": top.values,
         "top_draft_ids": top_draft.indices,
@@ -168,17 +177,21 @@ def _rows(run: Run, verdict: Verdict, q: Tensor) -> dict[str, Tensor]:
     }
 
 
-def _kin(evidence: Evidence) -> dict[str, Tensor]:
-    names = ("kin_count", "kin_p", "kin_q", "kin_tokens")
-    return {} if evidence.kin_count is None else {name: getattr(evidence, name) for name in names}
+def _kin(diagnostics: Diagnostics) -> dict[str, Tensor]:
+    names = ("group_count", "group_p", "group_q", "group_tokens")
+    return (
+        {}
+        if diagnostics.group_count is None
+        else {name: getattr(diagnostics, name) for name in names}
+    )
 
 
-def _refusal(verdict: Verdict, q: Tensor) -> dict[str, Tensor]:
+def _refusal(verification: Verification, q: Tensor) -> dict[str, Tensor]:
     """Both laws where the step ended, on the tokens that hold most of them, the draft among
     them."""
-    last = (verdict.count - 1).view(1)
-    p, q = verdict.p[last][0], q[last][0]
-    weight = (p + q).scatter(-1, verdict.drafts[last].clamp_min(0), 3.0)
+    last = (verification.count - 1).view(1)
+    p, q = verification.p[last][0], q[last][0]
+    weight = (p + q).scatter(-1, verification.drafts[last].clamp_min(0), 3.0)
     ids = weight.topk(min(SUPPORT, len(weight))).indices
     return {"law_ids": ids, "law_p": p[ids], "law_q": q[ids]}
 
