@@ -1,5 +1,5 @@
-"""What may be set in the page's environment, each as PHOTO_FINISH_<NAME>; read and checked once,
-when the page starts."""
+"""The page's settings, each from the environment variable PHOTO_FINISH_<NAME>; read and checked
+once, when the page starts."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ PREFIX = "PHOTO_FINISH_"
 
 
 class AppSettings(BaseSettings):
-    """Every setting with its default. Its description is the README's; a test holds the two
-    together."""
+    """Every setting with its default and its description, which a test compares with the
+    README's."""
 
     model_config = SettingsConfigDict(env_prefix=PREFIX, frozen=True)
 
@@ -39,7 +39,7 @@ class AppSettings(BaseSettings):
         description="folder for downloaded weights; empty: the hub's own, `~/.cache/huggingface`",
     )
     queue_size: int = Field(
-        20, ge=1, le=200, description="races that may wait; further ones are refused"
+        20, ge=1, le=200, description="races that may wait; further ones are rejected"
     )
     race_seconds: float = Field(
         180.0, gt=0, le=3600, description="seconds after which a race is stopped"
@@ -57,7 +57,7 @@ class AppSettings(BaseSettings):
 
     @field_validator("models", mode="before")
     @classmethod
-    def _split(cls, value: Any) -> Any:
+    def _split_names(cls, value: Any) -> Any:
         if not isinstance(value, str):
             return value
         names = tuple(name.strip() for name in value.split(",") if name.strip())
@@ -65,19 +65,19 @@ class AppSettings(BaseSettings):
 
     @field_validator("models")
     @classmethod
-    def _offered(cls, value: tuple[str, ...]) -> tuple[str, ...]:
+    def _check_models(cls, value: tuple[str, ...]) -> tuple[str, ...]:
         for name in value:
-            _known(name)
+            _check_name(name)
         return value
 
     @field_validator("model")
     @classmethod
-    def _named(cls, value: str) -> str:
-        return _known(value)
+    def _check_model(cls, value: str) -> str:
+        return _check_name(value)
 
     @field_validator("device")
     @classmethod
-    def _here(cls, value: str) -> str:
+    def _check_device(cls, value: str) -> str:
         try:
             resolve_device(value)
         except ModelError as error:
@@ -86,14 +86,14 @@ class AppSettings(BaseSettings):
 
     @field_validator("dtype")
     @classmethod
-    def _number(cls, value: str) -> str:
+    def _check_dtype(cls, value: str) -> str:
         if value not in ("auto", *DTYPES):
             raise ValueError(f"it is auto, {', '.join(DTYPES)}")
         return value
 
     @field_validator("cache", mode="before")
     @classmethod
-    def _folder(cls, value: Any) -> Any:
+    def _check_folder(cls, value: Any) -> Any:
         if value in (None, ""):
             return None
         folder = Path(value).expanduser()
@@ -102,41 +102,37 @@ class AppSettings(BaseSettings):
         return folder
 
 
-def _known(name: str) -> str:
+def _check_name(name: str) -> str:
     if name not in CARDS:
         raise ValueError(f"there is no model {name!r:.60}; there are {', '.join(CARDS)}")
     return name
 
 
 def read(environment: Mapping[str, str] = os.environ) -> AppSettings:
-    """The settings that the environment asks for. Raises SystemExit, with a line for each setting
-    that cannot be."""
-    wrong = [
-        f"{name} is not a setting{_meant(name)}."
+    """Raises SystemExit, with a line for each variable that is unknown or has an invalid value."""
+    errors = [
+        f"{name} is not a setting{_suggestion(name)}."
         for name in sorted(environment)
-        if name.startswith(PREFIX) and _odd(name)
+        if name.startswith(PREFIX)
+        and name.removeprefix(PREFIX).lower() not in AppSettings.model_fields
     ]
     try:
         settings = AppSettings()
     except ValidationError as error:
-        wrong += [
+        errors += [
             f"{PREFIX}{str(each['loc'][0]).upper()}={each['input']!r:.80}:"
             f" {each['msg'].removeprefix('Value error, ')}."
             for each in error.errors()
         ]
-    if wrong:
+    if errors:
         raise SystemExit(
             "Photo Finish cannot start with these settings (README.md has the list):\n  "
-            + "\n  ".join(wrong)
+            + "\n  ".join(errors)
         )
     return settings
 
 
-def _odd(name: str) -> bool:
-    return name.removeprefix(PREFIX).lower() not in AppSettings.model_fields
-
-
-def _meant(name: str) -> str:
+def _suggestion(name: str) -> str:
     near = difflib.get_close_matches(
         name, [PREFIX + field.upper() for field in AppSettings.model_fields], 1
     )

@@ -20,12 +20,13 @@ from collections import Counter
 
 import torch
 
-from engine.cli import chosen_model, lane, offer_models
+from engine.cli import add_model_options, load_model
 from engine.decoders import DECODERS
 from engine.hardware import device_name
 from engine.models.base import ImageModel
 from engine.models.card import ModelError
 from engine.race import Lane, Race
+from engine.race.request import parse_lane
 from engine.records import LaneState, Standing
 from engine.settings import SettingError
 
@@ -149,14 +150,14 @@ def main() -> None:
         "--prompts", type=int, default=len(PROMPTS), help="how many of the built-in prompts"
     )
     parser.add_argument("--seeds", type=int, default=2)
-    offer_models(parser)
+    add_model_options(parser)
     args = parser.parse_args()
     if not 1 <= args.prompts <= len(PROMPTS) or args.seeds < 1:
         parser.error(f"1 to {len(PROMPTS)} prompts, and at least one seed")
     names = [text.strip() for text in args.lanes.split(",")]
     try:
-        lanes = [lane(name) for name in names]
-        model = chosen_model(args)
+        lanes = [parse_lane(name) for name in names]
+        model = load_model(args)
     except (SettingError, ModelError) as error:
         parser.error(str(error))
     race(model, lanes, PROMPTS[0], 1000)  # warms caches and allocators up; not counted

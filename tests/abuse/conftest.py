@@ -17,11 +17,9 @@ import gradio as gr
 import httpx
 import pytest
 
-from app.model import Facts, Loader
-from app.shelf import Shelf
-from app.ui import LAUNCH, build
+from app.page.layout import LAUNCH, build
 from engine.records import LaneState
-from tests.app.conftest import Watched
+from tests.app.conftest import NONE_RECORDED, Watched, ready_pool
 
 PAGE_SIZE = 4096
 
@@ -119,9 +117,7 @@ def open_site(model: Watched) -> Iterator[Site]:
 
 
 def _served(model: Watched) -> Iterator[Site]:
-    loader = Loader(lambda: model)
-    loader.wait(60)
-    demo = build(loader, Facts.of(model), Shelf(Path("nowhere")))
+    demo = build(ready_pool(model), NONE_RECORDED)
     demo.launch(**LAUNCH, prevent_thread_lock=True, quiet=True)
     limits = httpx.Limits(max_connections=100)
     try:

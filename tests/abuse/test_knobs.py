@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from engine.decoders import DECODERS
 from tests.abuse.conftest import Site, words
-from tests.app.test_form import ANYTHING
+from tests.app.conftest import ANYTHING
 
 ALL = list(DECODERS)
 WRONG = (

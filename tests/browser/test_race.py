@@ -6,7 +6,7 @@ import threading
 
 from playwright.sync_api import expect
 
-from app.model import load_embedded
+from app.serving.model_loader import load_embedded
 from engine.decoders import DECODERS
 from tests.app.conftest import Watched
 from tests.browser.acts import INJECTIONS, finished, prompted, race, running, state, unhurt

@@ -175,8 +175,8 @@ def test_a_public_model_with_random_weights(
     assert result["lanes"]["ar"]["nfe"]["mean"] == 9
     assert 1 <= result["lanes"]["sjd:window=4"]["nfe"]["mean"] <= 9
     assert captured.err.splitlines()[:2] == [
-        "  0% Loading Janus-Pro 1B",
-        "100% Janus-Pro 1B is ready",
+        "Loading Janus-Pro 1B, 0%",
+        "Loading Janus-Pro 1B, 100%",
     ]
 
 

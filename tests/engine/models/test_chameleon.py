@@ -23,7 +23,7 @@ from engine.decoders.jacobi_window import JacobiWindowSettings
 from engine.decoders.lantern import LanternSettings
 from engine.decoders.sjd_pac import PACSettings
 from engine.models import chameleon
-from engine.models.card import CARDS, Card, ModelError
+from engine.models.card import CARDS, ModelCard, ModelError
 from engine.models.chameleon import ChameleonModel
 from engine.settings import Sampling, SettingError, Settings
 
@@ -210,7 +210,7 @@ def folders(
     return folders
 
 
-def card(name: str) -> Card:
+def card(name: str) -> ModelCard:
     return dataclasses.replace(CARDS[name], grid=GRIDS[name], codes=CODES)
 
 

@@ -9,9 +9,11 @@ from pathlib import Path
 import pytest
 import torch
 
+from engine.failures import Failure
 from engine.models import device as place
 from engine.models.body import MAX_WINDOW
 from engine.models.card import CARDS, GIB, ModelError
+from engine.settings import SettingError
 
 CPU, CUDA = torch.device("cpu"), torch.device("cuda")
 
@@ -72,7 +74,7 @@ def test_auto_is_a_gpu_where_there_is_one(machine: Machine) -> None:
         (1, "", "'' is not a device"),
     ],
 )
-def test_a_device_that_is_not_here_is_told(
+def test_a_missing_device_is_reported(
     machine: Machine, gpus: int, wanted: str, message: str
 ) -> None:
     machine.has(gpus=gpus)
@@ -202,3 +204,40 @@ def test_main_memory_is_the_least_of_machine_and_container(tmp_path: Path) -> No
     assert place.main_memory(meminfo, tmp_path) == 0
     meminfo.write_text("MemTotal:  16000 kB\n")
     assert place.main_memory(meminfo, tmp_path / "none") is None
+
+
+@pytest.mark.parametrize(
+    ("error", "failure"),
+    [
+        (torch.OutOfMemoryError("CUDA out of memory"), Failure.OUT_OF_MEMORY),
+        (MemoryError(), Failure.OUT_OF_MEMORY),
+        (torch.AcceleratorError("device-side assert triggered"), Failure.DEVICE_LOST),
+        (SettingError("window is too large"), Failure.REJECTED_SETTING),
+        (ModelError("it is gated"), Failure.MISSING_MODEL),
+        (ModelError("it ran out of memory", Failure.OUT_OF_MEMORY), Failure.OUT_OF_MEMORY),
+        (RuntimeError("CUDA error: out of memory"), Failure.BUG),
+        (ValueError(), Failure.BUG),
+    ],
+)
+def test_the_kind_of_a_failure_is_its_type_whatever_it_says(error, failure) -> None:
+    assert place.classify(error, torch.device("cpu")) is failure
+
+
+def test_an_allocation_that_cuda_itself_rejects_is_out_of_memory() -> None:
+    error = torch.AcceleratorError("out of memory")
+    error.error_code = 2
+    assert place.classify(error, torch.device("cuda")) is Failure.OUT_OF_MEMORY
+
+
+@pytest.mark.parametrize(("responds", "failure"), [(True, "BUG"), (False, "DEVICE_LOST")])
+def test_a_library_error_is_a_lost_device_if_the_device_no_longer_responds(
+    monkeypatch: pytest.MonkeyPatch, responds: bool, failure: str
+) -> None:
+    def synchronize(_: torch.device) -> None:
+        if not responds:
+            raise torch.AcceleratorError("unspecified launch failure")
+
+    monkeypatch.setattr(torch.cuda, "is_initialized", lambda: True)
+    monkeypatch.setattr(torch.cuda, "synchronize", synchronize)
+    error = RuntimeError("CUBLAS_STATUS_EXECUTION_FAILED")
+    assert place.classify(error, torch.device("cuda")) is Failure[failure]

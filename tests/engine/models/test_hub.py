@@ -21,6 +21,7 @@ from huggingface_hub.file_download import repo_folder_name
 
 from engine.models import hub, pin_revisions
 from engine.models.card import ModelError, Source
+from engine.models.progress import Phase, Progress
 
 HASH = "0123456789abcdef" * 2 + "01234567"
 SOURCE = Source("model", "someone/painter", HASH, ("config.json", "*.safetensors", "*.index.json"))
@@ -55,7 +56,7 @@ FAILURES: list[tuple[Exception, str]] = [
     ),
     (
         http(errors.HfHubHTTPError, 401),
-        r"refuses someone/painter \(HTTP 401\): check that HF_TOKEN",
+        r"rejects someone/painter \(HTTP 401\): check that HF_TOKEN",
     ),
     (http(errors.HfHubHTTPError, 429), "asks for a pause"),
     (
@@ -132,11 +133,10 @@ def test_the_client_is_asked_for_the_pinned_files_alone(
 
 @pytest.mark.parametrize("revision", [HASH, "main"])
 def test_offline_the_cache_is_used(offline: Path, revision: str) -> None:
-    heard: list[tuple[float, str]] = []
+    reports: list[Progress] = []
     source = Source("model", SOURCE.repo, revision, SOURCE.files)
-    assert hub.fetch(source, lambda share, words: heard.append((share, words))) == offline
-    assert heard[0] == (0.0, "Looking for someone/painter")
-    assert heard[-1] == (1.0, "someone/painter is here")
+    assert hub.fetch(source, reports.append) == offline
+    assert reports == [Progress(Phase.LOOKING_UP, 0.0), Progress(Phase.DOWNLOADING, 1.0)]
 
 
 def test_offline_what_is_not_there_is_told(offline: Path) -> None:
@@ -234,10 +234,10 @@ def test_progress_counts_bytes_from_any_thread_and_never_goes_back(
         return str(offline)
 
     monkeypatch.setattr(hub, "snapshot_download", download)
-    heard: list[tuple[float, str]] = []
-    hub.fetch(SOURCE, lambda share, words: heard.append((share, words)))
-    assert [share for share, _ in heard] == [0.0, 0.25, 0.5, 0.75, 1.0, 1.0]
-    assert heard[2][1] == "Downloading someone/painter: 2.0 of 4.0 GB"
+    reports: list[Progress] = []
+    hub.fetch(SOURCE, reports.append)
+    assert [progress.fraction for progress in reports] == [0.0, 0.25, 0.5, 0.75, 1.0, 1.0]
+    assert reports[2] == Progress(Phase.DOWNLOADING, 0.5, 2_000_000_000, 4_000_000_000)
     assert capfd.readouterr() == ("", ""), "the page's bar is the only one"
 
 
@@ -315,14 +315,15 @@ REFUSED = {
 def test_the_real_client_downloads_what_is_asked_for_and_tells_how_far_it_is(
     far: list[str], capfd: pytest.CaptureFixture[str]
 ) -> None:
-    heard: list[tuple[float, str]] = []
-    folder = hub.fetch(SOURCE, lambda share, words: heard.append((share, words)))
+    reports: list[Progress] = []
+    folder = hub.fetch(SOURCE, reports.append)
     assert {file.name: file.read_bytes() for file in folder.iterdir()} == {
         n: FILES[n] for n in ("config.json", "model.safetensors")
     }
     assert not any("painting" in path for path in far)
-    assert [share for share, _ in heard] == sorted(share for share, _ in heard)
-    assert any(words.startswith("Downloading someone/painter: ") for _, words in heard)
+    fractions = [progress.fraction for progress in reports]
+    assert fractions == sorted(fractions)
+    assert any(progress.phase is Phase.DOWNLOADING and progress.total for progress in reports)
     assert "%" not in capfd.readouterr().err, "the client draws no bar of its own"
     before = len(far)
     assert hub.fetch(SOURCE) == folder
@@ -340,7 +341,7 @@ def test_the_real_client_downloads_what_is_asked_for_and_tells_how_far_it_is(
         (
             "someone/closed",
             HASH,
-            r"The hub refuses someone/closed \(HTTP 403\): check that HF_TOKEN",
+            r"The hub rejects someone/closed \(HTTP 403\): check that HF_TOKEN",
         ),
     ],
 )
