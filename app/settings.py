@@ -20,8 +20,8 @@ PREFIX = "PHOTO_FINISH_"
 
 
 class AppSettings(BaseSettings):
-    """Every setting with its default. Its description is the README's; a test holds the two
-    together."""
+    """Every setting with its default. Its description is that of docs/hosting.md; a test holds the
+    two together."""
 
     model_config = SettingsConfigDict(env_prefix=PREFIX, frozen=True)
 
@@ -126,7 +126,7 @@ def read(environment: Mapping[str, str] = os.environ) -> AppSettings:
         ]
     if wrong:
         raise SystemExit(
-            "Photo Finish cannot start with these settings (README.md has the list):\n  "
+            "Photo Finish cannot start with these settings (docs/hosting.md has the list):\n  "
             + "\n  ".join(wrong)
         )
     return settings
