@@ -126,7 +126,7 @@ def read(environment: Mapping[str, str] = os.environ) -> AppSettings:
         ]
     if errors:
         raise SystemExit(
-            "Photo Finish cannot start with these settings (README.md has the list):\n  "
+            "Photo Finish cannot start with these settings (docs/hosting.md has the list):\n  "
             + "\n  ".join(errors)
         )
     return settings
