@@ -20,8 +20,8 @@ PREFIX = "PHOTO_FINISH_"
 
 
 class AppSettings(BaseSettings):
-    """Every setting with its default and its description, which a test compares with the
-    README's."""
+    """Every setting with its default and its description, which a test compares with
+    docs/hosting.md."""
 
     model_config = SettingsConfigDict(env_prefix=PREFIX, frozen=True)
 

@@ -21,6 +21,7 @@ from engine.decoders.sjd import SJD
 from engine.race import MAX_LANES, MAX_PROMPT, Lane, Race
 from engine.records import Frame, LaneState
 from engine.trace import MAX_BYTES, VERSION, Trace, TraceError
+from tests.clocks import set_clocks
 from tests.toy import Toy
 
 HOSTILE = st.one_of(
@@ -49,6 +50,7 @@ HOSTILE = st.one_of(
 )
 
 
+@set_clocks()
 def raced(names: list[str], *, forced: bool = False, stop: int | None = None) -> Trace:
     model = Toy((2, 3), 6, forced=forced)
     race = Race(model, [Lane(name) for name in names], "a prompt, “quoted” 🍎", 3)
