@@ -60,8 +60,8 @@ ModelNames = Annotated[tuple[ModelName, ...], NoDecode, BeforeValidator(_split_n
 
 
 class AppSettings(BaseSettings):
-    """Every setting with its default and its description, which a test compares with the
-    README's."""
+    """Every setting with its default and its description, which a test compares with
+    docs/hosting.md."""
 
     model_config = SettingsConfigDict(env_prefix=PREFIX, frozen=True)
 
@@ -117,7 +117,7 @@ def read(environment: Mapping[str, str] = os.environ) -> AppSettings:
         ]
     if errors:
         raise SystemExit(
-            "Photo Finish cannot start with these settings (README.md has the list):\n  "
+            "Photo Finish cannot start with these settings (docs/hosting.md has the list):\n  "
             + "\n  ".join(errors)
         )
     return settings

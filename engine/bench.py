@@ -17,6 +17,8 @@ import math
 import statistics
 import sys
 from collections import Counter
+from collections.abc import Sequence
+from typing import Any
 
 import torch
 
@@ -79,7 +81,7 @@ def mean(values: list[float]) -> dict[str, float]:
     return {"mean": round(statistics.fmean(values), 4), "plus_minus": round(spread, 4)}
 
 
-def figures(runs: list[Standing], baseline: list[Standing] | None) -> dict:
+def figures(runs: Sequence[Standing], baseline: Sequence[Standing] | None) -> dict[str, Any]:
     """One lane's figures over its races; `baseline` are vanilla AR's in the same races."""
     steps = [len(run.lengths) for run in runs]
 
@@ -88,7 +90,7 @@ def figures(runs: list[Standing], baseline: list[Standing] | None) -> dict:
             [1e3 * getattr(run.seconds, part) / n for run, n in zip(runs, steps, strict=True)]
         )
 
-    result = {
+    result: dict[str, Any] = {
         "nfe": mean([run.nfe for run in runs]),
         "step_compression": mean([run.step_compression for run in runs]),
         "mean_acceptance_length": mean([run.mean_acceptance_length for run in runs]),
@@ -109,7 +111,7 @@ def figures(runs: list[Standing], baseline: list[Standing] | None) -> dict:
     return result
 
 
-def card(result: dict) -> str:
+def card(result: dict[str, Any]) -> str:
     """The figures as a table in Markdown."""
     rows = [
         (
@@ -177,8 +179,7 @@ def main() -> None:
         "prompts": args.prompts,
         "seeds": args.seeds,
         "lanes": {
-            name: figures(list(lane_runs), ar and list(ar))
-            for name, lane_runs in zip(names, by_lane, strict=True)
+            name: figures(lane_runs, ar) for name, lane_runs in zip(names, by_lane, strict=True)
         },
     }
     print(card(result), end="\n\n")

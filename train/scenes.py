@@ -23,16 +23,31 @@ from train.glyphs import SIDE, glyphs
 
 SIZE = 128
 PLACES = {
-    "top left": (0, 0), "top": (0, 16), "top right": (0, 32),
-    "left": (16, 0), "centre": (16, 16), "right": (16, 32),
-    "bottom left": (32, 0), "bottom": (32, 16), "bottom right": (32, 32),
-}  # fmt: skip
+    "top left": (0, 0),
+    "top": (0, 16),
+    "top right": (0, 32),
+    "left": (16, 0),
+    "centre": (16, 16),
+    "right": (16, 32),
+    "bottom left": (32, 0),
+    "bottom": (32, 16),
+    "bottom right": (32, 32),
+}
 
 COLOURS = {
-    "red": (222, 56, 50), "orange": (244, 144, 44), "yellow": (250, 216, 76), "green": (70, 164, 82),
-    "blue": (52, 120, 214), "purple": (134, 84, 190), "pink": (246, 158, 190), "white": (248, 248, 246),
-    "grey": (150, 154, 160), "black": (26, 28, 34), "brown": (128, 86, 58), "sky blue": (140, 204, 246),
-}  # fmt: skip
+    "red": (222, 56, 50),
+    "orange": (244, 144, 44),
+    "yellow": (250, 216, 76),
+    "green": (70, 164, 82),
+    "blue": (52, 120, 214),
+    "purple": (134, 84, 190),
+    "pink": (246, 158, 190),
+    "white": (248, 248, 246),
+    "grey": (150, 154, 160),
+    "black": (26, 28, 34),
+    "brown": (128, 86, 58),
+    "sky blue": (140, 204, 246),
+}
 
 Ground = Callable[[np.random.Generator], np.ndarray]
 

@@ -32,16 +32,7 @@ KINDS = {
     "Standalone HTML": ".html",
     "PNG of this instant": ".png",
 } | {name: f".{name.lower()}" for name in FILMS}
-LAYERS = {
-    "Picture": Layer.PICTURE,
-    "Top-1 of p": Layer.TOP1,
-    "Top-1 of q": Layer.TOP1_DRAFT,
-    "TV(p, q)": Layer.TV,
-    "Acceptance": Layer.ACCEPTANCE,
-    "Status": Layer.STATUS,
-    "Waiting": Layer.WAITING,
-    "Strips": Layer.STRIPS,
-}
+LAYERS = {layer.look["title"]: layer for layer in Layer}
 # The state of the board, as the last input.
 INSTANT_JS = """(kind, speed, layer) => {
   const { clock, t, layer: drawn } = document.querySelector("#board .board").dataset;

@@ -16,7 +16,6 @@ import torch
 
 from app.settings import SETTINGS
 from engine.decoders import DECODERS
-from engine.decoders.lantern import nearest
 from engine.models import load
 from engine.models.base import ImageModel
 from engine.models.card import CARDS, ModelCard
@@ -73,7 +72,6 @@ class ModelLoader:
 def free_memory() -> None:
     """Frees what the last public model leaves behind in caches."""
     sheet.cache_clear()
-    nearest.cache_clear()
     gc.collect()
     if torch.cuda.is_initialized():
         torch.cuda.empty_cache()

@@ -13,7 +13,6 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
-from dataclasses import replace
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -25,9 +24,9 @@ from app.page.layout import LAUNCH, build
 from app.serving.sessions import RecordedRaces
 from engine.models.base import ImageModel
 from engine.race import Lane, Race
-from engine.records import Frame, Seconds
 from engine.trace import Trace
 from tests.app.conftest import Watched, toy_pool
+from tests.clocks import set_clocks
 from visualize.recorded_race import RecordedRace, record
 
 ROOT = Path(__file__).parent.parent.parent
@@ -84,17 +83,12 @@ def served(
         demo.close()
 
 
+@set_clocks()
 def recorded(prompt: str, lanes: Sequence[str]) -> RecordedRace:
     """A race over a toy, run here and now; the clocks are set, so that it lasts as long on any
     machine."""
     race = Race(model := Watched(), [Lane(name) for name in lanes], prompt, 7)
-    return record(Trace.of(race, [timed(frame) for frame in race]), model)
-
-
-def timed(frame: Frame) -> Frame:
-    """The frame of a lane whose every step takes 20 ms, and 1 ms more for each lane before it."""
-    seconds = Seconds(forward=0.018 + frame.lane / 1000, verify=0.002)
-    return replace(frame, step=replace(frame.step, seconds=seconds)) if frame.step else frame
+    return record(Trace.of(race, list(race)), model)
 
 
 @pytest.fixture(scope="session")
@@ -170,6 +164,10 @@ def stops(monkeypatch: pytest.MonkeyPatch) -> list[Race]:
 @pytest.fixture(scope="module")
 def real(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """`python app.py`, with the model that came with the repository."""
+    start = ["app.py"]
+    if "TEST_CLOCK_SEED" in os.environ:  # its lanes' clocks are scaled as the tests' are
+        code = "import runpy, tests.conftest; runpy.run_path('app.py', run_name='__main__')"
+        start = ["-c", code]
     with closing(socket.socket()) as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
@@ -177,7 +175,8 @@ def real(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     url = f"http://127.0.0.1:{port}/"
     with output.open("w") as file:
         app = subprocess.Popen(
-            [sys.executable, str(ROOT / "app.py")],
+            [sys.executable, *start],
+            cwd=ROOT,
             env={**os.environ, "GRADIO_SERVER_PORT": str(port)},
             stdout=file,
             stderr=subprocess.STDOUT,

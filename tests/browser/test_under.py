@@ -13,6 +13,7 @@ from PIL import Image
 from playwright.sync_api import Page, expect
 
 from tests.browser.acts import by_passes, finished, prompted, race, running, state
+from tests.browser.conftest import wait_until
 from visualize.figures import figures
 from visualize.recorded_race import RecordedRace
 
@@ -88,12 +89,15 @@ def test_what_if_is_about_the_race_on_the_board(page) -> None:
     expect(page.locator("#whatif-answer")).to_contain_text("GSD rejected first")
 
 
-def test_a_stopped_race_can_be_asked_about_and_taken_away(held, held_model, open_page) -> None:
+def test_a_stopped_race_can_be_asked_about_and_taken_away(
+    held, held_model, stops, open_page
+) -> None:
     page = open_page(held)
     unfold(page, "takeaway")
     race(page, lanes=("ar", "sjd"))
     running(page)
     page.locator("#stop").click()
+    wait_until(lambda: len(stops) > 0)
     held_model.release()
     state(page, "stopped")
     trace = RecordedRace.loads(taken(page, "Trace").read_bytes()).trace

@@ -139,7 +139,7 @@ def test_intervals_are_students() -> None:
 
 
 def test_a_lane_that_fails_ends_the_bench(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(SJD, "judge", lambda *args: 1 / 0)
+    monkeypatch.setattr(SJD, "verify", lambda *args: 1 / 0)
     with pytest.raises(RuntimeError, match="sjd failed: ZeroDivisionError"):
         bench.race(Toy((2, 2), 4), [Lane("sjd")], "x", 0)
 

@@ -103,7 +103,7 @@ def test_bad_arguments_end_with_a_message(
 def test_a_failed_lane_is_reported_and_the_exit_status_is_1(
     main: Main, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(SJD, "judge", lambda *args: 1 / 0)
+    monkeypatch.setattr(SJD, "verify", lambda *args: 1 / 0)
     with pytest.raises(SystemExit) as caught:
         main("x", "--lanes", "ar,sjd")
     assert caught.value.code == 1

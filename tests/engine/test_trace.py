@@ -21,6 +21,7 @@ from engine.decoders.sjd import SJD
 from engine.race import MAX_LANES, MAX_PROMPT, Lane, Race
 from engine.records import Frame, LaneState
 from engine.trace import MAX_BYTES, VERSION, Trace, TraceError
+from tests.clocks import set_clocks
 from tests.toy import Toy
 
 HOSTILE = st.one_of(
@@ -49,6 +50,7 @@ HOSTILE = st.one_of(
 )
 
 
+@set_clocks()
 def raced(names: list[str], *, forced: bool = False, stop: int | None = None) -> Trace:
     model = Toy((2, 3), 6, forced=forced)
     race = Race(model, [Lane(name) for name in names], "a prompt, “quoted” 🍎", 3)
@@ -90,7 +92,7 @@ def test_a_stopped_race_is_read_back_equal() -> None:
 
 
 def test_a_failed_lane_is_read_back_with_its_error(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(SJD, "judge", lambda *args: 1 / 0)
+    monkeypatch.setattr(SJD, "verify", lambda *args: 1 / 0)
     trace = raced(["ar", "sjd"])
     assert any(frame.error == "ZeroDivisionError: division by zero" for frame in trace.frames)
     assert Trace.loads(trace.dumps()) == trace

@@ -14,6 +14,7 @@ from PIL import Image
 from engine.race import Lane, Race
 from engine.records import Frame, LaneState
 from engine.trace import Header, Trace
+from tests.clocks import set_clocks
 from tests.toy import Toy
 from tests.visualize.races import frame, made_up, photograph, pixels, run, step, toy_race
 from visualize.board import NO_PICTURES, Board, replay, token_hash
@@ -94,6 +95,7 @@ def test_finished_pictures_travel_without_loss(race) -> None:
 
 
 @pytest.mark.parametrize(("forced", "end"), [(False, None), (True, None), (False, 40)])
+@set_clocks()
 def test_a_recorded_race_is_what_was_seen_live(forced, end) -> None:
     running = toy_race(side=6, forced=forced)
     frames = []

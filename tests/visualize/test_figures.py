@@ -19,6 +19,7 @@ from engine.race import Lane, Race
 from engine.records import Frame, LaneState, Position, Seconds, Status, Step
 from engine.settings import Sampling
 from engine.trace import Header, Trace
+from tests.clocks import set_clocks
 from tests.toy import Toy
 from visualize.figures import (
     COLOURS,
@@ -47,6 +48,7 @@ PAGES = ("#ffffff", "#16181d")
 
 
 @functools.cache
+@set_clocks()
 def raced(stop: int | None = None, side: int = 8) -> Trace:
     """A race of every decoder on a toy, stopped after so many frames."""
     model = Toy((side, side), 16, forced=True)

@@ -12,7 +12,7 @@ from engine.decoders import DECODERS
 from engine.models import load
 from engine.records import LaneState
 from tests.toy import Toy
-from visualize import record as module
+from visualize import record_races as module
 from visualize.board import replay
 from visualize.record_races import DEFAULT, MADE, RACES, Made, main, make
 from visualize.recorded_race import RecordedRace

@@ -14,6 +14,7 @@ from engine.race import Lane, Race
 from engine.settings import SettingError
 from engine.trace import Trace
 from tests.app.conftest import ANYTHING
+from tests.clocks import set_clocks
 from tests.toy import Toy
 from visualize.layers import Layer
 from visualize.recorded_race import RecordedRace, record
@@ -21,6 +22,7 @@ from visualize.recorded_race import RecordedRace, record
 INSTANT = {"clock": "passes", "t": 3, "layer": "tv"}
 
 
+@set_clocks()
 def recorded() -> RecordedRace:
     race = Race(model := Toy((4, 4), 16), [Lane("ar"), Lane("sjd")], "red apple", 7)
     return record(Trace.of(race, list(race)), model)

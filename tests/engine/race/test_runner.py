@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.decoders import DECODERS
-from engine.decoders.refill import RefillSettings
+from engine.decoders.jacobi_window import JacobiWindowSettings
 from engine.decoders.sjd import SJD
 from engine.models.card import ModelError
 from engine.race import MAX_LANES, MAX_PROMPT, MAX_SEED, Lane, Race
@@ -144,14 +144,14 @@ def test_a_lanes_steps_do_not_depend_on_the_other_lanes() -> None:
 
 @pytest.fixture
 def _failing_sjd(monkeypatch: pytest.MonkeyPatch) -> None:
-    real = SJD.judge
+    real = SJD.verify
 
-    def judge(self: SJD, run: object, *args: object) -> object:
-        if run.step == 2:
+    def verify(self: SJD, state: object, *args: object) -> object:
+        if state.step == 2:
             raise RuntimeError("a bolt came loose")
-        return real(self, run, *args)
+        return real(self, state, *args)
 
-    monkeypatch.setattr(SJD, "judge", judge)
+    monkeypatch.setattr(SJD, "verify", verify)
 
 
 @pytest.mark.usefixtures("_failing_sjd")
@@ -269,10 +269,10 @@ def test_a_lane_is_of_a_known_decoder_with_its_own_settings() -> None:
     with pytest.raises(SettingError, match="no decoder called 'jet'; there are ar,"):
         Lane("jet")
     with pytest.raises(SettingError, match="not settings of sjd-pac"):
-        Lane("sjd-pac", RefillSettings())
-    assert Lane("sjd").settings == RefillSettings()
+        Lane("sjd-pac", JacobiWindowSettings())
+    assert Lane("sjd").settings == JacobiWindowSettings()
     with pytest.raises(TypeError, match="sjd-pac takes PACSettings"):
-        DECODERS["sjd-pac"](Counted(), RefillSettings())
+        DECODERS["sjd-pac"](Counted(), JacobiWindowSettings())
 
 
 @given(st.integers(0, 2**53 - 1), st.text(min_size=1, max_size=50).filter(str.strip))
