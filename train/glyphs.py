@@ -1,9 +1,9 @@
-"""Glyphs: which emoji the embedded model knows, and their pictures.
+"""Glyphs: the emoji that the embedded model knows, and their bitmaps.
 
 A glyph is drawn once from the Noto Color Emoji font (Debian package `fonts-noto-color-emoji`, SIL
-OFL), cropped to its ink and scaled to fit a square of `SIDE` pixels. The list is chosen by hand:
-well-known things with a shape of their own, no flags, signs, smileys and people, which are too
-alike at this size, and one of each set of near twins.
+OFL), cropped and scaled to fit a square of `SIDE` pixels. The list is hand-picked: well-known
+things with a distinct shape; no flags, signs, smileys and people, which are too alike at this size,
+and one of each set of look-alikes.
 """
 
 from __future__ import annotations
@@ -56,8 +56,8 @@ NAMES = {
         basketball, bed, bell, bone, books, brain, broom, bucket, bullseye, camera, candle,
         chair, coin, compass, crayon, crown, crystal ball, dna, door, dress, drum, eyes,
         flashlight, game die, gear, gem stone, ghost, graduation cap, green heart, guitar,
-        hammer, handbag, headphone, high voltage, high-heeled shoe, hourglass done, jack-o-
-        lantern, jeans, key, kite, ladder, laptop, light bulb, lipstick, locked, magic wand,
+        hammer, handbag, headphone, high voltage, high-heeled shoe, hourglass done,
+        jack-o-lantern, jeans, key, kite, ladder, laptop, light bulb, lipstick, locked, magic wand,
         magnet, magnifying glass tilted left, microphone, microscope, mirror, money bag, movie
         camera, musical note, necktie, newspaper, open book, paintbrush, pencil, pool 8 ball,
         puzzle piece, radio, red heart, red paper lantern, ribbon, ring, robot, roller skate,
@@ -110,7 +110,7 @@ def glyphs() -> dict[str, np.ndarray]:
     of their names.
 
     Raises ValueError where the font or the `emoji` package lacks one."""
-    wanted = {name.strip() for group in NAMES.values() for name in group.split(",")}
+    wanted = {" ".join(name.split()) for group in NAMES.values() for name in group.split(",")}
     found: dict[str, np.ndarray] = {}
     for text, data in emoji.EMOJI_DATA.items():
         name = data["en"].strip(":").replace("_", " ").lower().replace("’", "'")
