@@ -12,8 +12,7 @@ from typing import Any
 from app.settings import SETTINGS
 from app.trouble import words
 from engine.race import Race
-from engine.records import Frame, LaneState
-from engine.trace import Header, Trace
+from engine.trace import Frame, LaneState, Trace
 from visualize.board import Board
 from visualize.swatches import sheet
 
@@ -29,7 +28,7 @@ def run(
     """Yields snapshots, the first at once, then as often as drawing may; and None after each step
     without one. `frames` takes what happens. At `end`, on time.monotonic, the race is stopped and
     the board says `why`."""
-    board = Board(Header.of(race), race.model.pixels, sheet(race.model))
+    board = Board(race.header, race.model.pixels, sheet(race.model))
     board.note = note
     started, drawing, updates = time.monotonic(), 0.0, 0
     due = started
@@ -70,4 +69,4 @@ def traced(race: Race, frames: Sequence[Frame]) -> Trace:
     cut = [
         Frame(lane, LaneState.STOPPED) for lane, state in last.items() if state is LaneState.RACING
     ]
-    return Trace.of(race, (*frames, *cut))
+    return race.trace((*frames, *cut))

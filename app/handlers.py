@@ -35,9 +35,8 @@ from engine.hardware import device_name
 from engine.models.base import ImageModel
 from engine.models.card import ModelError
 from engine.race import Lane, Race
-from engine.records import Frame
 from engine.settings import SettingError
-from engine.trace import MAX_BYTES, TraceError
+from engine.trace import MAX_BYTES, Frame, TraceError
 from visualize.board import Board, replay
 from visualize.recorded_race import RecordedRace, record
 

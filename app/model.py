@@ -42,18 +42,17 @@ class Facts:
     name: str
     grid: tuple[int, int]
     codes: int
-    forced_ids: tuple[int, ...]
+    cells: tuple[int, ...]
     sampling: Sampling
     world: dict[str, Any]
 
     @staticmethod
     def of(model: ImageModel) -> Facts:
-        forced = tuple(model.forced_ids.tolist())
         return Facts(
             model.name,
             model.grid,
             model.vocab_size,
-            forced,
+            model.cells,
             model.sampling,
             getattr(model, "world", {}),
         )
@@ -66,7 +65,7 @@ class Facts:
             card.name,
             card.grid,
             card.codes,
-            (-1,) * (card.grid[0] * card.grid[1]),
+            tuple(range(card.grid[0] * card.grid[1])),
             card.sampling,
             {},
         )
@@ -82,7 +81,7 @@ class Facts:
             "embedded",
             (side, side),
             codes,
-            (-1,) * cells,
+            tuple(range(cells)),
             Sampling(**world.get("sampling", {})),
             world,
         )
@@ -95,9 +94,9 @@ class Facts:
             self.name,
             self.grid,
             self.codes,
-            self.forced_ids,
+            self.cells,
             entry.sampling,
-            entry.lanes,
+            tuple(lane.plain() for lane in entry.lanes),
             machine,
         )
 
@@ -148,7 +147,7 @@ def warm(model: ImageModel, lanes: Sequence[str] = tuple(DECODERS)) -> ImageMode
     for count in range(1, len(lanes) + 1):
         model.pixels(np.zeros((count, *model.grid), int))
     race = Race(model, [Lane(name) for name in lanes], "warm", 0)
-    board = Board(Header.of(race), model.pixels, sheet(model))
+    board = Board(race.header, model.pixels, sheet(model))
     with contextlib.closing(iter(race)) as moves:
         for _, frame in zip(range(4 * len(lanes)), moves, strict=False):
             board.fold(frame)

@@ -9,7 +9,7 @@ from app.form import made
 from engine.decoders import DECODERS
 from engine.settings import SettingError
 from engine.trace import Trace
-from engine.whatif import judge_again
+from engine.trace.rejudge import rejudge
 from visualize.measures import runners
 
 RULES = {"gsd": ("G", "d", "delta"), "lantern": ("k", "delta")}  # the knobs that decide
@@ -20,7 +20,7 @@ def lanes(trace: Trace) -> list[tuple[str, int]]:
     return [
         (runner.name, runner.index)
         for runner in runners(trace)
-        if any(step.refusal for step in runner.steps)
+        if len(runner.table.rejections)
     ]
 
 
@@ -37,12 +37,12 @@ def answer(trace: Trace, lane: Any, rule: Any, turned: list[Any]) -> str:
     start = sum(len(RULES[name]) for name in list(RULES)[: list(RULES).index(rule)])
     given = dict(zip(RULES[rule], turned[start:], strict=False))
     settings = made(rule, given)
-    tally = judge_again(trace, lane, rule, settings)
+    tally = rejudge(trace, lane, rule, settings)
     if tally.accepted is None:
         return tally.sentence
     knobs = ", ".join(f"{name} = {getattr(settings, name):g}" for name in given)
-    share = f"{tally.accepted} ({tally.accepted / tally.refusals:.0%})"
-    drafts = "draft" if tally.refusals == 1 else f"{tally.refusals} drafts"
+    share = f"{tally.accepted} ({tally.accepted / tally.rejections:.0%})"
+    drafts = "draft" if tally.rejections == 1 else f"{tally.rejections} drafts"
     return (
         f"Of the {drafts} that {choices[lane]} refused first, {DECODERS[rule].title} with {knobs}"
         f" would have accepted {share}. The later steps would then have differed: this counts"

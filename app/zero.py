@@ -24,7 +24,7 @@ from engine.models.base import ImageModel
 from engine.models.card import CARDS, ModelError
 from engine.models.device import zero_gpu
 from engine.race import Race
-from engine.records import Frame
+from engine.trace import Frame
 from visualize.recorded_race import record
 
 STARTING = 20.0  # seconds to fork, to find the GPU, to draw the swatches and the recording

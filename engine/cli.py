@@ -14,9 +14,8 @@ from engine.models.base import ImageModel
 from engine.models.card import CARDS, ModelError
 from engine.models.device import DTYPES
 from engine.race import Lane, Race, check
-from engine.records import Frame, LaneState, Standing
 from engine.settings import SettingError, knobs
-from engine.trace import Trace
+from engine.trace import Frame, LaneState, LaneStats
 
 _COLUMNS = f"{'lane':14}{'tokens':>12}{'passes':>8}{'seconds':>9}{'tokens/pass':>13}  "
 
@@ -76,11 +75,11 @@ def chosen_model(args: argparse.Namespace) -> ImageModel:
 
 
 def table(
-    lanes: Sequence[Lane], standings: Sequence[Standing], states: Sequence[LaneState], length: int
+    lanes: Sequence[Lane], stats: Sequence[LaneStats], states: Sequence[LaneState], length: int
 ) -> str:
-    """The standings as text, one row a lane."""
+    """The stats as text, one row a lane."""
     rows = [_COLUMNS]
-    for entry, standing, state in zip(lanes, standings, states, strict=True):
+    for entry, standing, state in zip(lanes, stats, states, strict=True):
         rows.append(
             f"{DECODERS[entry.decoder].title:14}{standing.frontier:6}/{length:<5}{standing.nfe:8}{standing.seconds.total:9.2f}"
             f"{standing.step_compression:13.2f}  {state.value}"
@@ -111,7 +110,7 @@ def main() -> None:
     except (SettingError, ModelError) as error:
         parser.error(str(error))
     frames: list[Frame] = []
-    standings = [Standing() for _ in race.lanes]
+    stats = [LaneStats() for _ in race.lanes]
     states = [LaneState.WAITING for _ in race.lanes]
     shown = 0.0
     try:
@@ -119,19 +118,19 @@ def main() -> None:
             frames.append(frame)
             states[frame.lane] = frame.state
             if frame.step:
-                standings[frame.lane].add(frame.step)
+                stats[frame.lane].add(frame.step)
             if frame.error:
                 print(
                     f"{DECODERS[race.lanes[frame.lane].decoder].title} failed: {frame.error}",
                     file=sys.stderr,
                 )
             if time.monotonic() - shown > 1:
-                print(table(race.lanes, standings, states, race.model.length), end="\n\n")
+                print(table(race.lanes, stats, states, race.model.length), end="\n\n")
                 shown = time.monotonic()
     except KeyboardInterrupt:
         print("stopped")
-    print(table(race.lanes, standings, states, race.model.length))
-    trace = Trace.of(race, frames)
+    print(table(race.lanes, stats, states, race.model.length))
+    trace = race.trace(frames)
     print(f"\n{race.prompt!r}, seed {race.seed}, on {trace.header.machine}")
     if args.out:
         args.out.write_text(trace.dumps())

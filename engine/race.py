@@ -11,6 +11,7 @@ in a terminal.
 
 from __future__ import annotations
 
+import dataclasses
 import logging
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -19,15 +20,23 @@ from typing import Any
 import torch
 
 from engine.decoders import DECODERS
+from engine.hardware import device_name
 from engine.models.base import ImageModel
 from engine.models.card import ModelError
-from engine.records import Frame, LaneState, Standing, Step
 from engine.settings import Sampling, SettingError, Settings
-
-MAX_PROMPT = 1000
-MAX_SEED = 2**53 - 1  # the largest whole number that JavaScript keeps
-MAX_LANES = 8
-MAX_ERROR = 500  # characters of a lane's error
+from engine.trace import (
+    MAX_ERROR,
+    MAX_LANES,
+    MAX_PROMPT,
+    MAX_SEED,
+    Frame,
+    Header,
+    LaneState,
+    LaneStats,
+    Step,
+    Trace,
+    TraceLane,
+)
 
 log = logging.getLogger(__name__)
 
@@ -49,6 +58,10 @@ class Lane:
             object.__setattr__(self, "settings", DECODERS[self.decoder].Settings())
         if not isinstance(self.settings, DECODERS[self.decoder].Settings):
             raise SettingError(f"These are not settings of {self.decoder}: {self.settings!r}")
+
+    def plain(self) -> TraceLane:
+        """The lane as a trace's header has it."""
+        return TraceLane(self.decoder, dataclasses.asdict(self.settings))
 
 
 def check(lanes: Sequence[Lane], prompt: Any, seed: Any) -> None:
@@ -92,8 +105,29 @@ class Race:
         """Ends the race after the step in progress; may be called from any thread."""
         self._stopped = True
 
+    @property
+    def header(self) -> Header:
+        """The header of its trace."""
+        model = self.model
+        return Header(
+            self.prompt,
+            self.seed,
+            model.name,
+            model.grid,
+            model.vocab_size,
+            model.cells,
+            self.sampling,
+            tuple(lane.plain() for lane in self.lanes),
+            device_name(model.device),
+        )
+
+    def trace(self, frames: Sequence[Frame]) -> Trace:
+        """The trace of what it has yielded."""
+        codebook = self.model.codebook.float().cpu().numpy().astype("<f4").tobytes()
+        return Trace(self.header, tuple(frames), codebook)
+
     def __iter__(self) -> Iterator[Frame]:
-        standings = [Standing() for _ in self.lanes]
+        stats = [LaneStats() for _ in self.lanes]
         running: dict[int, Iterator[Step]] = {}
         try:
             for i, lane in enumerate(self.lanes):
@@ -101,7 +135,7 @@ class Race:
                 running[i] = decoder.steps(self.prompt, self.seed)
                 yield Frame(i, LaneState.RACING)
             while running and not self._stopped:
-                i = min(running, key=lambda lane: standings[lane].seconds.total)
+                i = min(running, key=lambda lane: stats[lane].clock)
                 try:
                     # Entered for each step: a generator may be resumed on another thread, whose
                     # modes are its own.
@@ -115,7 +149,7 @@ class Race:
                     text = str(error) if told else f"{type(error).__name__}: {error}"
                     yield Frame(i, LaneState.FAILED, error=text[:MAX_ERROR])
                     continue
-                standings[i].add(step)
+                stats[i].add(step)
                 if step.after == self.model.length:
                     running.pop(i).close()
                     yield Frame(i, LaneState.FINISHED, step)

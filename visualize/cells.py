@@ -7,8 +7,8 @@ import functools
 import numpy as np
 from PIL import Image, ImageDraw
 
-from engine.records import LaneState, Status
-from visualize.layers import MARKS, Instant, LaneRecords, Layer, colours, shares
+from engine.trace import LaneState, Status
+from visualize.layers import MARKS, Instant, LaneReplay, Layer, colours, shares
 from visualize.recorded_race import pixels
 from visualize.swatches import COLUMNS
 from visualize.swatches import SIDE as SWATCH
@@ -31,7 +31,7 @@ class Cells:
 
     def __init__(
         self,
-        records: LaneRecords,
+        replay: LaneReplay,
         grid: tuple[int, int],
         side: int,
         layer: Layer,
@@ -39,7 +39,7 @@ class Cells:
         picture: bytes | None,
         swatches: np.ndarray | None,
     ) -> None:
-        self._records, self._layer, self._most, self._swatches = records, layer, most, swatches
+        self._replay, self._layer, self._most, self._swatches = replay, layer, most, swatches
         self._grid = grid
         # Where rows and columns begin, and end. A long grid's cells may be narrower than a pixel;
         # its picture is not.
@@ -60,9 +60,11 @@ class Cells:
             image = self._marked(instant)
         else:
             image = self._coloured(instant)
-        if instant.state is not LaneState.FINISHED and instant.n:
-            if len(instant.records) > instant.n:
-                self._edge(image, len(instant.records), INK, max(1, max(self.size) // 240))
+        reached = len(instant.cells)
+        in_order = np.array_equal(instant.cells, np.arange(reached))
+        if instant.state is not LaneState.FINISHED and instant.n and in_order:
+            if reached > instant.n:
+                self._edge(image, reached, INK, max(1, max(self.size) // 240))
             self._edge(image, instant.n, SIGNAL, max(2, max(self.size) // 120))
         return image
 
@@ -74,21 +76,22 @@ class Cells:
     def _pictured(self, instant: Instant) -> Image.Image:
         """What is committed solid, the drafts' swatches pale, the rest paper. Where there is no
         picture, swatches stand in for it, and grey for them."""
-        out, cells = self._flat(PAPER), np.arange(int(np.prod(self._grid)))
-        reached = len(instant.records)
-        tiled = self._tiled(self._records.token[instant.records]) if reached else out
+        out, stage = self._flat(PAPER), np.zeros(int(np.prod(self._grid)), int)
+        stage[instant.cells], stage[instant.cells[: instant.n]] = 1, 2
+        tiled = self._tiled(instant) if len(instant.cells) else out
         solid = tiled if self._picture is None else self._picture
         pale = (GHOST * tiled + (1 - GHOST) * out).astype(np.uint8)
-        out = np.where(self._spread(cells < reached)[..., None], pale, out)
-        return Image.fromarray(np.where(self._spread(cells < instant.n)[..., None], solid, out))
+        out = np.where(self._spread(stage > 0)[..., None], pale, out)
+        return Image.fromarray(np.where(self._spread(stage > 1)[..., None], solid, out))
 
-    def _tiled(self, tokens: np.ndarray) -> np.ndarray:
-        """The first cells of the grid as swatches of these tokens."""
+    def _tiled(self, instant: Instant) -> np.ndarray:
+        """The reached cells as swatches of their tokens."""
+        tokens = self._replay.table.positions["token"][instant.rows]
         if self._swatches is None or tokens.max() >= len(self._swatches):
             return self._flat(RULE)
         height, width = self._grid
         tiles = np.zeros((height * width, SWATCH, SWATCH, 3), np.uint8)
-        tiles[: len(tokens)] = self._swatches[tokens]
+        tiles[instant.cells] = self._swatches[tokens]
         whole = (
             tiles.reshape(height, width, SWATCH, SWATCH, 3)
             .swapaxes(1, 2)
@@ -99,25 +102,25 @@ class Cells:
     def _coloured(self, instant: Instant) -> Image.Image:
         """One colour a cell; a draft's is smaller, and where there is no number there is a grey
         stroke."""
-        values = self._records.values(self._layer, instant)
+        values = self._replay.values(self._layer, instant)
         known = ~np.isnan(values)
         painted = np.tile(
             np.array(Image.new("RGB", (1, 1), PAPER))[0, 0], (int(np.prod(self._grid)), 1)
         )
         inner = colours(self._layer, shares(self._layer, values, self._most))
         fixed = np.flatnonzero(known[: instant.n])
-        painted[fixed] = inner[fixed]
+        painted[instant.cells[fixed]] = inner[fixed]
         image = Image.fromarray(self._spread(painted))
         pen = ImageDraw.Draw(image)
-        for cell in range(instant.n, len(values)):
-            left, top, right, bottom = self._box(cell)
-            if known[cell] and left < right and top < bottom:
+        for i in range(instant.n, len(values)):
+            left, top, right, bottom = self._box(instant.cells[i])
+            if known[i] and left < right and top < bottom:
                 x, y = int(INSET * (right - left)), int(INSET * (bottom - top))
                 pen.rectangle(
-                    (left + x, top + y, right - 1 - x, bottom - 1 - y), tuple(inner[cell].tolist())
+                    (left + x, top + y, right - 1 - x, bottom - 1 - y), tuple(inner[i].tolist())
                 )
-        for cell in np.flatnonzero(~known):
-            left, top, right, bottom = self._box(int(cell))
+        for cell in instant.cells[~known]:
+            left, top, right, bottom = self._box(cell)
             width, height = right - left, bottom - top
             pen.line(
                 (
@@ -133,8 +136,8 @@ class Cells:
     def _marked(self, instant: Instant) -> Image.Image:
         """What the last step that touched it did to each cell."""
         image = Image.fromarray(self._flat(PAPER))
-        statuses = self._records.status[instant.records]
-        for cell, status in enumerate(statuses):
+        statuses = self._replay.table.positions["status"][instant.rows]
+        for cell, status in zip(instant.cells, statuses, strict=True):
             left, top, right, bottom = self._box(cell)
             sprite = mark(Status(int(status)), max(1, right - left), max(1, bottom - top))
             image.paste(sprite, (left, top))
@@ -148,7 +151,7 @@ class Cells:
         grid = cells.reshape(*self._grid, *cells.shape[1:])
         return grid.repeat(np.diff(self._rows), 0).repeat(np.diff(self._columns), 1)
 
-    def _box(self, cell: int) -> tuple[int, int, int, int]:
+    def _box(self, cell: np.integer) -> tuple[int, int, int, int]:
         row, column = divmod(cell, self._grid[1])
         return tuple(
             map(

@@ -6,11 +6,11 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
+from engine.decoders.base import Badge
 from engine.decoders.jacobi import agree
 from engine.decoders.run import Run
 from engine.decoders.verdict import Verdict, Window
 from engine.decoders.window import WindowDecoder
-from engine.records import Badge
 
 
 class VanillaAR(WindowDecoder):

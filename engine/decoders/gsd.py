@@ -8,13 +8,14 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from engine.decoders.base import Badge
 from engine.decoders.refill import RefillDecoder, RefillSettings
 from engine.decoders.run import Run
 from engine.decoders.speculate import ratio, speculate
 from engine.decoders.verdict import Evidence, Verdict, Window
 from engine.distributions import gather, residual
-from engine.records import TOP, Badge
 from engine.settings import knob
+from engine.trace.steps import TOP
 
 CODE_HALF = 7  # the released code has no G: it takes ranks idx - 7 to idx + 6
 

@@ -6,13 +6,13 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
+from engine.decoders.base import Badge
 from engine.decoders.refill import RefillDecoder
 from engine.decoders.run import Run
 from engine.decoders.speculate import leading, outcome, padded
 from engine.decoders.verdict import Verdict, Window
 from engine.distributions import gather, sample
 from engine.randomness import Purpose
-from engine.records import Badge
 
 
 class Jacobi(RefillDecoder):

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from engine.decoders.base import Badge
 from engine.decoders.refill import RefillDecoder, RefillSettings
 from engine.decoders.run import Run
 from engine.decoders.speculate import ratio, speculate
@@ -16,8 +17,9 @@ from engine.decoders.verdict import Evidence, Verdict, Window
 from engine.distributions import gather, logits_to_probs, one_hot, residual, sample
 from engine.models.base import ImageModel
 from engine.randomness import Purpose
-from engine.records import TOP, Badge, Status
 from engine.settings import knob
+from engine.trace import Status
+from engine.trace.steps import TOP
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from torch import Tensor
 
+from engine.decoders.base import Badge
 from engine.decoders.refill import RefillDecoder
 from engine.decoders.run import Run
 from engine.decoders.speculate import ratio, speculate
 from engine.decoders.verdict import Verdict, Window
 from engine.distributions import gather, residual
-from engine.records import Badge
 
 
 class SJD(RefillDecoder):

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from engine.decoders.base import Badge
 from engine.decoders.run import Run
 from engine.decoders.speculate import leading, padded, ratio
 from engine.decoders.tree import READINGS, Tree, side_nodes, tree
@@ -15,8 +16,8 @@ from engine.decoders.verdict import Evidence, Verdict, Window
 from engine.decoders.window import WindowDecoder
 from engine.distributions import gather, one_hot, residual, sample
 from engine.randomness import Purpose
-from engine.records import Badge, Status
 from engine.settings import SettingError, Settings, knob
+from engine.trace import Status
 
 
 @dataclass(frozen=True, slots=True)

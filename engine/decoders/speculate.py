@@ -12,7 +12,7 @@ from engine.decoders.run import Run
 from engine.decoders.verdict import Verdict, Window
 from engine.distributions import sample
 from engine.randomness import Purpose
-from engine.records import Status
+from engine.trace import Status
 
 
 def leading(passed: Tensor) -> Tensor:

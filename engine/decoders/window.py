@@ -17,11 +17,11 @@ from torch import Tensor
 
 from engine.clock import StepClock
 from engine.decoders.base import Decoder
-from engine.decoders.report import Report
+from engine.decoders.recorder import StepRecorder
 from engine.decoders.run import Run
 from engine.decoders.verdict import Verdict, Window
 from engine.distributions import logits_to_probs
-from engine.records import Step
+from engine.trace import Step
 
 
 class WindowDecoder(Decoder):
@@ -38,7 +38,7 @@ class WindowDecoder(Decoder):
 
     def steps(self, prompt: str, seed: int) -> Iterator[Step]:
         model = self.model
-        run = Run(self, prompt, seed)
+        run, recorder = Run(self, prompt, seed), StepRecorder(model.length)
         try:
             while run.frontier < model.length:
                 clock = StepClock(model.device)
@@ -51,9 +51,9 @@ class WindowDecoder(Decoder):
                 p = logits_to_probs(logits, self.sampling, run.forced[positions])
                 verdict = self.judge(run, window, p)
                 clock.lap("verify")
-                report = Report(run, window, verdict)
+                recorder.gather(run, window, verdict)
                 clock.skip()
-                count, path = report.read()
+                count, path = recorder.read()
                 clock.lap("verify")
                 model.keep(run.ctx, path)
                 clock.lap("cache")
@@ -65,16 +65,7 @@ class WindowDecoder(Decoder):
                 if run.memory is not None:
                     run.memory[run.positions(len(verdict.p), before) % len(run.memory)] = verdict.p
                 clock.lap("verify")
-                seconds = clock.seconds()
-                yield Step(
-                    run.step,
-                    before,
-                    run.frontier,
-                    report.positions(),
-                    seconds,
-                    run.drafter_passes,
-                    report.refusal(),
-                )
+                yield recorder.step(run.step, run.drafter_passes, clock.seconds())
         finally:
             run.ctx.close()
 

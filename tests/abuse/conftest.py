@@ -20,7 +20,7 @@ import pytest
 from app.model import Facts, Loader
 from app.shelf import Shelf
 from app.ui import LAUNCH, build
-from engine.records import LaneState
+from engine.trace import LaneState
 from tests.app.conftest import Watched
 
 PAGE_SIZE = 4096

@@ -12,7 +12,6 @@ from app.settings import AppSettings
 from app.takeaway import KINDS, LAYERS, Shown, make, name
 from engine.race import Lane, Race
 from engine.settings import SettingError
-from engine.trace import Trace
 from tests.app.test_form import ANYTHING
 from tests.toy import Toy
 from visualize.layers import Layer
@@ -23,7 +22,7 @@ SHOWN = {"clock": "passes", "t": 3, "layer": "tv"}
 
 def recorded() -> RecordedRace:
     race = Race(model := Toy((4, 4), 16), [Lane("ar"), Lane("sjd")], "red apple", 7)
-    return record(Trace.of(race, list(race)), model)
+    return record(race.trace(list(race)), model)
 
 
 RECORDING = recorded()

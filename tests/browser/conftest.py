@@ -26,8 +26,7 @@ from app.shelf import Shelf
 from app.ui import LAUNCH, build
 from engine.models.base import ImageModel
 from engine.race import Lane, Race
-from engine.records import Frame, Seconds
-from engine.trace import Trace
+from engine.trace import Frame, Seconds
 from tests.app.conftest import Watched
 from visualize.recorded_race import RecordedRace, record
 
@@ -89,7 +88,7 @@ def recorded(prompt: str, lanes: Sequence[str]) -> RecordedRace:
     """A race over a toy, run here and now; the clocks are set, so that it lasts as long on any
     machine."""
     race = Race(model := Watched(), [Lane(name) for name in lanes], prompt, 7)
-    return record(Trace.of(race, [timed(frame) for frame in race]), model)
+    return record(race.trace([timed(frame) for frame in race]), model)
 
 
 def timed(frame: Frame) -> Frame:

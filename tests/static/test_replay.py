@@ -7,8 +7,7 @@ from typing import Any
 
 import pytest
 
-from engine.records import Frame
-from engine.trace import Header
+from engine.trace import Frame, Header
 from tests.static.driving import node
 from tests.visualize.races import pixels, run
 from visualize.board import Board, token_hash

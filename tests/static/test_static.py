@@ -8,7 +8,7 @@ import subprocess
 import pytest
 from plotly.colors import sequential
 
-from engine.records import Status
+from engine.trace import Status
 from tests.static.driving import node
 from visualize.assets import STATIC, STYLES, script
 from visualize.board import token_hash

@@ -10,7 +10,7 @@ import pytest
 
 from engine.decoders import DECODERS
 from engine.models import load
-from engine.records import LaneState
+from engine.trace import LaneState
 from tests.toy import Toy
 from visualize import record_races as module
 from visualize.board import replay
@@ -44,7 +44,7 @@ def test_what_ships_is_what_was_to_be_made(made) -> None:
     assert recording.trace.codebook
     snapshot = replay(recording)
     assert {lane["state"] for lane in snapshot["lanes"]} == {LaneState.FINISHED.value}
-    assert all(lane["n"] == 256 and all(lane["strips"]) for lane in snapshot["lanes"])
+    assert all(lane["n"] == 256 and all(lane["picture_rows"]) for lane in snapshot["lanes"])
     assert all(row["differs"] is None for row in snapshot["results"])
     # What a visitor asks of a token is in it.
     kept = [

@@ -22,7 +22,7 @@ from engine.decoders.sjd_pac import SJDPAC, PACSettings, TreeWindow, Walk, sibli
 from engine.decoders.tree import tree
 from engine.decoders.verdict import Verdict, Window
 from engine.decoders.window import WindowDecoder
-from engine.records import Status
+from engine.trace import Status
 from tests.engine.decoders.driving import (
     ACCEPT,
     REFUSE,

@@ -19,7 +19,7 @@ from engine.models import device, hub, load
 from engine.models.card import CARDS, GIB, Card, ModelError, Source
 from engine.models.embedded import EmbeddedModel
 from engine.race import Lane, Race
-from engine.records import LaneState
+from engine.trace import LaneState
 from tests.engine.models.test_janus import CARD, tiny_config, tiny_tokenizer
 
 

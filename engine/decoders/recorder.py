@@ -1,0 +1,195 @@
+"""StepRecorder: fills the step table from one device copy per step, together with what the window
+loop itself needs.
+
+Recording is instrumentation: its time is not charged to the lane.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from engine.decoders.run import Run
+from engine.decoders.verdict import Evidence, Verdict, Window
+from engine.distributions import gather, total_variation
+from engine.trace.steps import (
+    DTYPES,
+    NONE,
+    ONE,
+    SHARES,
+    SUPPORT,
+    TOP,
+    Seconds,
+    Source,
+    Status,
+    Step,
+    StepTable,
+    quantise,
+    quantise_test,
+    refs,
+    step_row,
+)
+
+
+class StepRecorder:
+    """Records one lane of `length` positions, step after step: `gather` on the device, `read` (the
+    step's one copy), then `step`."""
+
+    def __init__(self, length: int) -> None:
+        # Of each position the likeliest tokens of its latest p and their shares; 0 at first.
+        self._latest = np.zeros((length, 2 * TOP), "<u2")
+
+    def gather(self, run: Run, window: Window, verdict: Verdict) -> None:
+        """Collects, on the device, what is recorded of a step."""
+        self._start, drafted = run.frontier, len(window.drafts)
+        self._dropped = 0 if verdict.standing else drafted
+        evidence = verdict.explain() if verdict.explain else Evidence()
+        rows, codes = verdict.p.shape
+        q = torch.cat([window.laws, window.laws.new_zeros(rows - drafted, codes)])
+        self._parts = _rows(run, verdict, q)
+        last = (verdict.count - 1).view(1)
+        self._parts["support"] = _support(verdict.p[last][0], q[last][0], verdict.drafts[last])
+        if evidence.kin_count is not None:
+            masses = [evidence.kin_count, evidence.kin_p, evidence.kin_q]
+            self._parts["groups"] = torch.cat([torch.stack(masses, -1), evidence.kin_tokens], -1)
+        if evidence.siblings is not None:
+            self._parts["candidates"] = evidence.siblings
+
+    def read(self) -> tuple[int, list[int]]:
+        """The step's one copy from the device: how many positions are committed, and the window
+        rows to keep."""
+        # Whole numbers below 2**53 and float32 both fit a float64: one tensor, one copy.
+        flat = torch.cat([part.double().view(-1) for part in self._parts.values()]).cpu().numpy()
+        self._read, end = {}, 0
+        for name, part in self._parts.items():
+            start, end = end, end + part.numel()
+            self._read[name] = flat[start:end].reshape(part.shape)
+        count = int(self._read["count"])
+        return count, self._read["whole"][3, :count].astype(int).tolist()
+
+    def step(self, nfe: int, drafter_passes: int, seconds: Seconds) -> Step:
+        """The step's rows."""
+        read, count = self._read, int(self._read["count"])
+        size = max(count, self._dropped) if self._dropped else read["whole"].shape[1]
+        draft, token, status, _ = read["whole"][:, :size]
+        rows = np.zeros(size, DTYPES["positions"])
+        draft = np.where(draft < 0, NONE, draft)
+        rows["draft"], rows["token"], rows["status"] = draft, token, status
+        shares = read["shares"][:, :size]
+        for name, share in zip(SHARES, quantise(shares), strict=True):
+            rows[name] = share
+        exact = dict(zip(SHARES, shares, strict=True))
+        acceptance, uniform = exact["acceptance"], exact["uniform"]
+        rows["acceptance"], rows["uniform"] = quantise_test(acceptance, uniform)
+        likeliest = read["top_shares"][:, :size]
+        tokens = np.where(likeliest > 0, read["top"][:, :size], NONE)
+        p_top, q_top = np.concatenate([tokens, quantise(likeliest)], -1).astype("<u2")
+        rows["top"], rows["top_shares"] = p_top[:, :TOP], p_top[:, TOP:]
+        latest = self._latest[self._start : self._start + size]
+        source = find_sources(draft, q_top, latest)
+        own = q_top[source == Source.OWN]
+        distributions = np.zeros(len(own), DTYPES["distributions"])
+        distributions["top"], distributions["top_shares"] = own[:, :TOP], own[:, TOP:]
+        grouped, groups = self._groups(~np.isnan(uniform))
+        tried, candidates = self._candidates(rows["status"])
+        rows["refs"] = refs(source, grouped, tried)
+        rejections = self._rejections(rows[count - 1], uniform[count - 1])
+        step = step_row(nfe, size, count, drafter_passes, seconds, len(rejections) > 0)
+        latest[:] = p_top
+        return Step(
+            StepTable(step, rows, distributions, groups, candidates, rejections, self._start)
+        )
+
+    def _groups(self, tested: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Which positions have a group, and their rows."""
+        found = self._read.get("groups", np.zeros((0, 3)))[: len(tested)]
+        has = np.zeros(len(tested), bool)
+        has[: len(found)] = tested[: len(found)] & (found[:, 0] >= 1)
+        found = found[has[: len(found)]]
+        groups = np.zeros(len(found), DTYPES["groups"])
+        groups["count"], groups["p"], groups["q"] = found[:, :3].T
+        others = found[:, 4:]  # behind the draft
+        groups["neighbours"] = NONE
+        groups["neighbours"][:, : others.shape[1]] = np.where(others < 0, NONE, others)
+        return has, groups
+
+    def _candidates(self, status: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """How many candidates were tried for each position, and their rows."""
+        levels = self._read.get("candidates", np.zeros((0, 0, 6)))[: len(status)]
+        tried = (levels[..., 5] > 0) & (status[: len(levels)] != Status.FORCED)[:, None]
+        counts = np.zeros(len(status), int)
+        counts[: len(levels)] = tried.sum(-1)
+        token, p, q, acceptance, uniform, _ = levels[tried].T
+        candidates = np.zeros(len(token), DTYPES["candidates"])
+        candidates["token"], candidates["p"], candidates["q"] = token, quantise(p), quantise(q)
+        candidates["acceptance"], candidates["uniform"] = quantise_test(acceptance, uniform)
+        return counts, candidates
+
+    def _rejections(self, row: np.void, uniform: float) -> np.ndarray:
+        """The distributions behind the step's last committed position, if its draft was tested,
+        rejected and replaced."""
+        if row["status"] != Status.RESAMPLED or row["draft"] == NONE or np.isnan(uniform):
+            return np.zeros(0, DTYPES["rejections"])
+        tokens, p, q = self._read["support"]
+        order = np.argsort(tokens)
+        order = order[(p + q > 0)[order]]
+        found = np.zeros(1, DTYPES["rejections"])
+        found["uniform"], found["tokens"] = uniform, NONE
+        for name, values in (("tokens", tokens), ("p", p), ("q", q)):
+            found[name][0, : len(order)] = values[order]
+        return found
+
+
+def find_sources(draft: np.ndarray, top: np.ndarray, latest: np.ndarray) -> np.ndarray:
+    """Where each q is, by its likeliest tokens and their shares [N, 2 TOP] and those of the latest
+    p at its position: distributions that differ elsewhere alone would be shown the same."""
+    before = (top == latest).all(-1)
+    certain = (top[:, 0] == draft) & (top[:, 1] == NONE) & (top[:, TOP] == ONE)
+    source = np.where(before, Source.BEFORE, np.where(certain, Source.CERTAIN, Source.OWN))
+    return np.where((draft == NONE) | (top[:, 0] == NONE), Source.NONE, source)
+
+
+def _rows(run: Run, verdict: Verdict, q: Tensor) -> dict[str, Tensor]:
+    """What is known of each row of the window."""
+    p, rows = verdict.p, len(verdict.tokens)
+    positions = run.positions(rows)
+    forced = run.forced[positions]
+    drafts = verdict.drafts.clamp_min(0)
+    tops = [distribution.topk(min(TOP, p.shape[-1])) for distribution in (p, q)]
+    drafted, judged = tops[1].values[:, 0] > 0, verdict.drafts >= 0
+
+    def known(values: Tensor, where: Tensor) -> Tensor:
+        return torch.where(where, values, torch.nan)
+
+    path = positions - run.frontier if verdict.path is None else verdict.path
+    status = torch.where(forced, int(Status.FORCED), verdict.status)
+    shares = {
+        "top1": tops[0].values[:, 0],
+        "top1_draft": known(tops[1].values[:, 0], drafted),
+        "tv": known(total_variation(p, q), drafted),
+        "acceptance": verdict.acceptance,
+        "uniform": torch.where(forced, torch.nan, verdict.uniform),
+        "p": known(gather(p, drafts), judged),
+        "q": known(gather(q, drafts), judged),
+    }
+    return {
+        "count": verdict.count,
+        "whole": torch.stack([verdict.drafts, run.ids(verdict.tokens, positions), status, path]),
+        "shares": torch.stack([shares[name] for name in SHARES]),
+        "top": _padded(torch.stack([top.indices for top in tops])),
+        "top_shares": _padded(torch.stack([top.values for top in tops])),
+    }
+
+
+def _padded(values: Tensor) -> Tensor:
+    """[.., TOP or fewer] to [.., TOP]."""
+    return torch.nn.functional.pad(values, (0, TOP - values.shape[-1]))
+
+
+def _support(p: Tensor, q: Tensor, draft: Tensor) -> Tensor:
+    """Tokens, p and q [3, up to SUPPORT] on the tokens that hold most of p and q [V], the draft [1]
+    among them."""
+    weight = (p + q).scatter(-1, draft.clamp_min(0), 3.0)
+    tokens = weight.topk(min(SUPPORT, len(weight))).indices
+    return torch.stack([tokens.to(p.dtype), p[tokens], q[tokens]])
