@@ -24,10 +24,7 @@ KINDS = {
     "Trace": ".json", "CSV of the steps": ".csv", "Standalone HTML": ".html", "PNG of this instant": ".png",
     "MP4": ".mp4", "GIF": ".gif", "WebP": ".webp",
 }  # fmt: skip
-LAYERS = {
-    "Picture": Layer.PICTURE, "Top-1 of p": Layer.TOP1, "Top-1 of q": Layer.TOP1_DRAFT, "TV(p, q)": Layer.TV,
-    "Acceptance": Layer.ACCEPTANCE, "Status": Layer.STATUS, "Waiting": Layer.WAITING, "Strips": Layer.STRIPS,
-}  # fmt: skip
+LAYERS = {layer.look["title"]: layer for layer in Layer}
 
 
 @dataclass(frozen=True, slots=True)

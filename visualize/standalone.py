@@ -1,4 +1,4 @@
-"""Standalone: one HTML file that plays a recorded race from disk, with no server and no network, by the board's own script."""
+"""Standalone: one HTML file that plays a recorded race by the board's own script, with no network."""
 
 from __future__ import annotations
 
@@ -11,15 +11,6 @@ from visualize.assets import markup, script, styles
 from visualize.board import replay
 from visualize.recording import Recording
 
-# The board is joined to the one snapshot that there is, and is dark where the reader's system is.
-_JOIN = """
-const dark = matchMedia("(prefers-color-scheme: dark)");
-const dress = () => document.body.classList.toggle("dark", dark.matches);
-dark.addEventListener("change", dress);
-dress();
-const recorded = JSON.parse(document.getElementById("race").textContent);
-mountBoard(document.getElementById("board"), (callback) => callback(recorded), () => {});
-"""
 # What the board gets from the page otherwise.
 _STYLES = """
 *, ::before, ::after { box-sizing: border-box; }
@@ -34,17 +25,22 @@ body.dark { background: #0f1114; color-scheme: dark; }
 def standalone(recording: Recording) -> str:
     """The file's text.
 
-    The race is data in it, never markup: what a visitor wrote comes to the page by JSON and textContent. Its policy lets the
-    page run this one script and load nothing but images that are in it or that this script makes.
+    The race is data in it, never markup: what a visitor wrote comes to the page by JSON and
+    textContent. Its policy lets the page run this one script and load nothing but images that are in
+    it or that this script makes.
     """
-    code = f"(() => {{\n{script()}{_JOIN}}})();\n"
+    code = f"(() => {{\n{script('standalone.js')}}})();\n"
     if "</script" in code.lower() or "<!--" in code:
         raise ValueError("the script would end early")
     digest = base64.b64encode(hashlib.sha256(code.encode()).digest()).decode()
-    policy = f"default-src 'none'; script-src 'sha256-{digest}'; style-src 'unsafe-inline'; img-src data: blob:; base-uri 'none'"
-    # In JSON a < is only ever part of a text, where it may be written like this: nothing in it can end the element.
+    policy = (
+        f"default-src 'none'; script-src 'sha256-{digest}'; style-src 'unsafe-inline'; "
+        "img-src data: blob:; base-uri 'none'"
+    )
+    # In JSON a < is only ever part of a text, where it may be written so: nothing ends the element.
     race = json.dumps(replay(recording)).replace("<", "\\u003c")
-    prompt = recording.trace.header.prompt.encode("utf-8", "replace").decode()  # half a surrogate pair is no text
+    # Half of a surrogate pair is no text.
+    prompt = recording.trace.header.prompt.encode("utf-8", "replace").decode()
     title = html.escape(f"{prompt} · Photo Finish")
     return f"""<!doctype html>
 <html lang="en">

@@ -149,7 +149,7 @@ def test_keyboard_reaches_everything(quick, open_page) -> None:
     page.locator("#prompt input, #prompt textarea").focus()
     page.keyboard.press("Enter")
     finished(page)
-    wanted = {"Roll", "Race", "Stop", "Picture", "Strips", "Seconds", "Passes", "Tour", "Open a trace", "Make"}
+    wanted = {"Roll", "Race", "Stop", "Picture", "Accepted runs", "Seconds", "Passes", "Tour", "Open a trace", "Make"}
     page.locator("#takeaway > button").click()
     seen = set()
     for _ in range(90):
