@@ -167,7 +167,8 @@ function drawDraft(context, lane, view, cell, columns, side, style) {
   const value = layerValue(lane, view, cell, style.layer.name);
   const inset = look.draft.inset * side;
   if (style.layer.kind === "status") {
-    return pasteMark(context, value, x + inset / 2, y + inset / 2, side - inset);
+    const margin = Math.round(inset / 2);
+    return pasteMark(context, value, x + margin, y + margin, side - 2 * margin);
   }
   const colour = colourFor(value, style);
   context.fillStyle = colour ? `rgb(${colour})` : noValue(context, side);

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import itertools
 
 import numpy as np
 from PIL import Image, ImageDraw
@@ -101,8 +102,7 @@ class Cells:
                 pen.rectangle((left + x, top + y, right - 1 - x, bottom - 1 - y), tuple(inner[cell].tolist()))
         for cell in np.flatnonzero(~known):
             left, top, right, bottom = self._box(int(cell))
-            ends = [(left + x * (right - left), top + y * (bottom - top)) for x, y in (NO_VALUE["from"], NO_VALUE["to"])]
-            pen.line(ends, NO_VALUE["colour"], max(1, round(NO_VALUE["width"] * self._side)))
+            image.paste(stroke(max(1, right - left), max(1, bottom - top)), (left, top))
         if self._layer is Layer.RUNS:
             self._notches(image, instant)
         return image
@@ -123,8 +123,9 @@ class Cells:
         statuses = self._records.status[instant.records]
         for cell, status in enumerate(statuses):
             left, top, right, bottom = self._box(cell)
-            sprite = mark(Status(int(status)), max(1, right - left), max(1, bottom - top))
-            image.paste(sprite, (left, top))
+            inset = round(DRAFT["inset"] / 2 * self._side) if cell >= instant.n else 0
+            sprite = mark(Status(int(status)), max(1, right - left - 2 * inset), max(1, bottom - top - 2 * inset))
+            image.paste(sprite, (left + inset, top + inset))
         return image
 
     def _flat(self, colour: str) -> np.ndarray:
@@ -140,12 +141,12 @@ class Cells:
         return tuple(map(int, (self._columns[column], self._rows[row], self._columns[column + 1], self._rows[row + 1])))
 
     def _frames(self, image: Image.Image, cells: range) -> None:
-        """A dashed line around the rows of these cells."""
+        """Dashed lines around these cells: what is left of a row, whole rows, and the row begun."""
         pen, columns = ImageDraw.Draw(image), self._grid[1]
         dash, width = max(1.0, DRAFT["dash"] * self._side), max(1, round(DRAFT["frame"] * self._side))
-        for row in range(cells.start // columns, -(-cells.stop // columns)):
-            first, last = max(cells.start, row * columns), min(cells.stop, (row + 1) * columns) - 1
-            (left, top, _, _), (_, _, right, bottom) = self._box(first), self._box(last)
+        rows = np.clip([-(-cells.start // columns) * columns, cells.stop // columns * columns], cells.start, cells.stop)
+        for first, end in itertools.pairwise(sorted({cells.start, *map(int, rows), cells.stop})):
+            (left, top, _, _), (_, _, right, bottom) = self._box(first), self._box(end - 1)
             for at in np.arange(left, right, 2 * dash):
                 for y in (top, bottom):
                     pen.line((at, y, min(right, at + dash), y), INK, width)
@@ -160,6 +161,16 @@ class Cells:
         top, bottom = int(self._rows[row]), int(self._rows[min(row + 1, self._grid[0])])
         path = [(0, bottom), (x, bottom), (x, top), (right, top)] if column else [(0, top), (right, top)]
         ImageDraw.Draw(image).line(path, SIGNAL, max(2, round(FRONTIER["width"] * self._side)))
+
+
+@functools.lru_cache(64)
+def stroke(width: int, height: int) -> Image.Image:
+    """No value: a grey stroke."""
+    fine = 4  # drawn so much larger, for smooth edges
+    image = Image.new("RGB", (width * fine, height * fine), PAPER)
+    ends = [(fine * width * x, fine * height * y) for x, y in (NO_VALUE["from"], NO_VALUE["to"])]
+    ImageDraw.Draw(image).line(ends, NO_VALUE["colour"], round(fine * max(1, NO_VALUE["width"] * min(width, height))))
+    return image.resize((width, height), Image.Resampling.BOX)
 
 
 @functools.lru_cache(256)
@@ -187,4 +198,4 @@ def mark(status: Status, width: int, height: int) -> Image.Image:
             pen.line(path, INK, line)
             for end in path:  # as round as the page's
                 pen.ellipse(around(*end, line / 2), INK)
-    return image.resize((width, height), Image.Resampling.LANCZOS)
+    return image.resize((width, height), Image.Resampling.BOX)

@@ -108,8 +108,11 @@ def test_statuses_are_told_by_shape_and_by_colour(recording, lane) -> None:
     image = drawn(recording, lane, Layer.STATUS, now)
     for cell, status in enumerate(lane.status[now.records]):
         y, x = 32 * (cell // GRID), 32 * (cell % GRID)
-        sprite = np.asarray(mark(Status(int(status)), 32, 32)).astype(int)
-        np.testing.assert_array_equal(image[y + 6 : y + 26, x + 6 : x + 26], sprite[6:26, 6:26])
+        inset = 0 if cell < now.n else round(32 * DRAFT["inset"] / 2)
+        side = 32 - 2 * inset
+        sprite = np.asarray(mark(Status(int(status)), side, side)).astype(int)
+        y, x = y + inset, x + inset
+        np.testing.assert_array_equal(image[y + 6 : y + side - 6, x + 6 : x + side - 6], sprite[6:-6, 6:-6])
     sprites = {status: np.asarray(mark(status, 32, 32)).astype(int) for status in Status}
     dark = {status: (sprite.sum(-1) < 200).tobytes() for status, sprite in sprites.items()}
     assert len(set(dark.values())) == len(Status)
