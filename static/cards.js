@@ -6,10 +6,7 @@ import look from "./look.json" with { type: "json" };
 import { inSeconds, ordinal } from "./numbers.js";
 import { clockOf, hashesOf } from "./replay.js";
 
-/**
- * A badge's colour and shape, by the first of its words.
- * @param {HTMLElement} element @param {string} badge
- */
+/** A badge's colour and shape, by the first of its words. @param {HTMLElement} element */
 export function dressBadge(element, badge) {
   const [name] = badge.split(" ");
   element.style.color = `var(--${look.badges[name].colour})`;

@@ -12,38 +12,12 @@ import {
   percent,
   versus,
 } from "./numbers.js";
+import outline from "./outline.json" with { type: "json" };
 
-const PAPERS = {
-  ar: "The baseline of the papers that follow; set out in So et al., Grouped Speculative Decoding, ICCV 2025, Sec. 2.1.",
-  jacobi:
-    "Song et al., Accelerating Feedforward Computation via Parallel Nonlinear Equation Solving, ICML 2021; " +
-    "the sampling baseline (JD) of Teng et al., ICLR 2025, Tables 4 and 5.",
-  sjd: "Teng et al., Speculative Jacobi Decoding, ICLR 2025 (arXiv 2410.01699), Eq. 1 to 3 and Theorem 1.",
-  hard:
-    "So et al., Grouped Speculative Decoding, ICCV 2025, Sec. 3, Fig. 2 and 5, Proposition 1; " +
-    "Jang et al., LANTERN, ICLR 2025, Sec. 2.2.",
-  gsd: "So et al., Grouped Speculative Decoding, ICCV 2025, Sec. 4.1, Alg. 3 and 5.",
-  lantern: "Jang et al., LANTERN, ICLR 2025 (arXiv 2410.03355), Sec. 3.2 and 3.3, Alg. 1.",
-  "sjd-pac": "Kang et al., SJD-PAC, 2026 (arXiv 2603.18599), Sec. 4.1 and 4.2, Alg. 1, Theorem 2.",
-};
-
-// Title, paper, the decoders of which the first that raced is shown, those shown beside it, and who
-// writes it.
-/** @type {[string, string, string[], string[], (lane: Lane, race: Race) => Scene][]} */
-export const CHAPTERS = [
-  ["One token at a time", PAPERS.ar, ["ar"], [], oneAtATime],
-  ["Guess in parallel", PAPERS.jacobi, ["jacobi"], ["ar"], guessInParallel],
-  ["Guess with a distribution", PAPERS.sjd, ["sjd"], ["ar"], guessWithADistribution],
-  ["Why image tokens are hard", PAPERS.hard, ["sjd", "gsd", "sjd-pac", "lantern"], [], whyHard],
-  ["Accept a group", PAPERS.gsd, ["gsd"], ["sjd"], acceptAGroup],
-  ["Accept a neighbour", PAPERS.lantern, ["lantern"], ["sjd"], acceptANeighbour],
-  [
-    "Do not stop at a rejection, and draft a tree",
-    PAPERS["sjd-pac"],
-    ["sjd-pac"],
-    ["sjd"],
-    treeAndContinuation,
-  ],
+/** @type {((lane: Lane, race: Race) => Scene)[]} what each chapter of the outline shows and says */
+const SCENES = [
+  ...[oneAtATime, guessInParallel, guessWithADistribution, whyHard],
+  ...[acceptAGroup, acceptANeighbour, treeAndContinuation],
 ];
 
 /**
@@ -52,13 +26,13 @@ export const CHAPTERS = [
  */
 export function tourOf(race) {
   const [chapters, missing] = [[], []];
-  CHAPTERS.forEach(([title, reference, wanted, beside, write], i) => {
+  outline.forEach(({ title, reference, decoders, beside }, i) => {
     const raced = (name) => race.lanes.findIndex((lane) => lane.decoder === name && lane.count > 0);
-    const [number, index] = [i + 1, wanted.map(raced).find((found) => found >= 0)];
+    const [number, index] = [i + 1, decoders.map(raced).find((found) => found >= 0)];
     if (index === undefined) return void missing.push({ number, title });
     const shown = new Set([index, ...beside.map(raced)]);
     const hidden = new Set(race.lanes.map((_, lane) => lane).filter((lane) => !shown.has(lane)));
-    const { layer = "picture", step, cell, lines } = write(race.lanes[index], race);
+    const { layer = "picture", step, cell, lines } = SCENES[i](race.lanes[index], race);
     const chosen = cell === null ? null : { lane: index, cell, pinned: true };
     const instant = { clock: "passes", playing: false, lane: index, step };
     chapters.push({

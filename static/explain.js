@@ -45,10 +45,7 @@ export function decisive({ candidates, uniform, acceptance }) {
   return [last.uniform, last.acceptance];
 }
 
-/**
- * Why a cell holds what it holds, in a sentence or two.
- * @param {string} decoder @param {LifeRow[]} life
- */
+/** Why a cell holds what it holds, in a sentence or two. @param {LifeRow[]} life */
 export function whyToken(decoder, life) {
   if (!life.length) return "No step has reached this cell yet.";
   const [before, last] = [life.slice(0, -1), life.at(-1)];
@@ -167,10 +164,7 @@ function whyFresh(decoder, before, { top, token, pass, ahead }) {
   return `Drawn at pass ${pass} ${drawn}: ${ahead ? bonus : "that pass had no draft to test here"}.`;
 }
 
-/**
- * What one step did to the cell, in a few words: "accepted, 0.31 < 0.74".
- * @param {string} decoder @param {LifeRow} row
- */
+/** What one step did to the cell, in a few words: "accepted, 0.31 < 0.74". @param {LifeRow} row */
 export function stepInWords(decoder, row) {
   const { status, draft, token, candidates } = row;
   if (status === DID.FORCED) return "fixed by the layout";

@@ -56,10 +56,8 @@ const timesFaster = (value) => (value === null ? "–" : `${value.toFixed(2)}×`
 const badgeOf = (row, lane) =>
   lane.badge + (row.differs === null ? "" : `, but from token ${row.differs} on`);
 const passesOf = (row) => [row.passes, row.drafter].filter(Boolean).join(" + ");
-/**
- * @type {[string, string, (row: Result, lane: LaneFacts) => string][]} heading, its explanation, a
- * lane's value
- */
+// Heading, its explanation, and a lane's value.
+/** @type {[string, string, (row: Result, lane: LaneFacts) => string][]} */
 const COLUMNS = [
   ["Lane", "", (_, lane) => lane.title],
   ["Badge", "What the lane promises about its picture", badgeOf],

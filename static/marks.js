@@ -31,10 +31,7 @@ export function drawMark(context, status, x, y, r) {
   context.restore();
 }
 
-/**
- * @type {Map<string, HTMLCanvasElement>} tiles that were drawn once, by what is on them and their
- * size
- */
+/** @type {Map<string, HTMLCanvasElement>} what was drawn once, by its name and size */
 const tiles = new Map();
 function tileOf(name, side, draw) {
   const key = `${name},${side}`;

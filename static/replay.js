@@ -1,9 +1,6 @@
 // Where every lane of a race stood at any instant of either clock.
 
-/**
- * How many steps of a lane were done at t on a clock.
- * @param {Lane} lane @param {Clock} clock @param {number} t
- */
+/** How many steps of a lane were done at t on a clock. @param {Lane} lane */
 export function stepAt(lane, clock, t) {
   let [low, high] = [0, lane.count];
   while (low < high) {
@@ -14,10 +11,7 @@ export function stepAt(lane, clock, t) {
   return low;
 }
 
-/**
- * The lane after its k-th step; k = 0 is before the first.
- * @param {Lane} lane @param {number} k @returns {View}
- */
+/** The lane after its k-th step; k = 0 is before the first. @param {Lane} lane @returns {View} */
 export function laneAt(lane, k) {
   const step = lane.steps[k - 1];
   const state = k === lane.count ? lane.state : k ? "racing" : "waiting";
@@ -67,10 +61,7 @@ export function hashesOf(lane, view) {
   return [hashOf(rows.map((row) => lane.token(row))), hashOf(rows.map((row) => lane.status(row)))];
 }
 
-/**
- * A lane's clock after its k-th step, or its last so far.
- * @param {Lane} lane @param {Clock} clock
- */
+/** A lane's clock after its k-th step, or its last so far. @param {Lane} lane */
 export const clockAt = (lane, clock, k) => lane.steps[Math.min(k, lane.count) - 1]?.[clock] ?? 0;
 /** @param {Lane} lane @param {Clock} clock */
 export const clockOf = (lane, clock) => clockAt(lane, clock, lane.count);
@@ -104,10 +95,7 @@ export function nextStep(lanes, clock, t, back = false) {
   return (back ? found < t : Number.isFinite(found)) ? found : null;
 }
 
-/**
- * The lanes that have finished, in the order of a clock, as indices.
- * @param {LaneFacts[]} lanes @param {Clock} clock
- */
+/** The lanes that have finished, in the order of a clock, as indices. @param {LaneFacts[]} lanes */
 export function finishers(lanes, clock) {
   const done = lanes.map((_, i) => i).filter((i) => lanes[i].state === "finished");
   return done.sort((a, b) => lanes[a][clock] - lanes[b][clock]);

@@ -1,8 +1,9 @@
 // The guided tour, and the stage: the board alone on the screen, for a talk.
 
-import { CHAPTERS, tourOf } from "./chapters.js";
+import { tourOf } from "./chapters.js";
 import { make } from "./dom.js";
 import { layerOf } from "./layers.js";
+import outline from "./outline.json" with { type: "json" };
 
 const TOUR_LANES = 5; // a visitor's own race of so many decoders is toured as it is
 const KEYS = { PageDown: "on", n: "on", PageUp: "back", p: "back", Escape: "leave" };
@@ -13,7 +14,7 @@ const raceKey = ({ snapshot: { prompt, seed, model, lanes } }) =>
 // Whether to tour this race, and not the recorded one.
 function isTour(race) {
   const raced = new Set(race.lanes.filter((lane) => lane.count > 0).map((lane) => lane.decoder));
-  const whole = CHAPTERS.every(([, , wanted]) => wanted.some((name) => raced.has(name)));
+  const whole = outline.every(({ decoders }) => decoders.some((name) => raced.has(name)));
   return whole || (!race.snapshot.recorded && raced.size >= TOUR_LANES);
 }
 
@@ -25,7 +26,7 @@ function isTour(race) {
 export function mountTour(root, board) {
   const frame = /** @type {HTMLElement} */ (root.querySelector(".board"));
   const panel = /** @type {HTMLElement} */ (root.querySelector(".stage-panel"));
-  const button = root.querySelector(".tour");
+  const [button, template] = [root.querySelector(".tour"), root.querySelector(".chapter-template")];
   let tour = null; // {chapters, missing, at, race, before}
   let awaited = null; // the race on the board while the recorded one is fetched
 
@@ -69,7 +70,7 @@ export function mountTour(root, board) {
     frame.dataset.tour = tour ? tour.chapters[tour.at].number : "";
     button.setAttribute("aria-pressed", String(Boolean(tour)));
     panel.hidden = !(tour || awaited !== null || present);
-    if (tour) return drawChapter(panel, tour, show, leave);
+    if (tour) return drawChapter(panel, template, tour, show, leave);
     const keys = "PageDown begins the tour · ? shows the keys";
     const line = `${layerOf(layer).title} · by ${clock} · ${keys}`;
     const words = awaited !== null ? "Fetching the race of the tour." : line;
@@ -103,36 +104,23 @@ export function mountTour(root, board) {
 }
 
 // One chapter; rebuilt only when another is shown.
-function drawChapter(panel, { chapters, missing, at }, show, leave) {
+function drawChapter(panel, template, { chapters, missing, at }, show, leave) {
   const { number, title, lines, reference } = chapters[at];
   const shown = `${number}|${lines.join("|")}`;
   if (panel.dataset.shown === shown) return;
   panel.dataset.shown = shown;
-  const button = (name, words, onclick, disabled = false) =>
-    make(`button.${name}`, words, { type: "button", disabled, onclick });
   const focused = panel.contains(document.activeElement) ? document.activeElement.className : "";
-  const head = make(
-    "header",
-    make("b.chapter-number", number),
-    make("h3", title),
-    make("span.chapter-count", `${at + 1} of ${chapters.length}`),
-  );
-  const words = make("div", make("p.chapter-reference", reference));
-  if (missing.length) words.append(make("p.chapter-missing", missingWords(missing)));
-  const moves = make(
-    "div.chapter-moves",
-    button("chapter-leave", "Leave", leave),
-    button("chapter-back", "Previous", () => show(at - 1), at === 0),
-    button("chapter-on", "Next", () => show(at + 1), at === chapters.length - 1),
-  );
-  const text = make("div.chapter-text", ...lines.map((line) => make("p", line)));
-  const foot = make("div.chapter-foot", words, moves);
-  const labels = { "aria-label": "Guided tour", "aria-live": "polite" };
-  panel.replaceChildren(make("section.chapter", labels, head, text, foot));
-  if (!focused) return;
-  (
-    panel.querySelector(`.${focused}:not(:disabled)`) ?? panel.querySelector(".chapter-leave")
-  ).focus();
+  const chapter = template.content.firstElementChild.cloneNode(true);
+  const part = (name) => chapter.querySelector(`.chapter-${name}`);
+  const texts = { number, title, reference, count: `${at + 1} of ${chapters.length}` };
+  for (const [name, text] of Object.entries(texts)) part(name).textContent = text;
+  part("text").replaceChildren(...lines.map((line) => make("p", line)));
+  if (missing.length) part("missing").textContent = missingWords(missing);
+  Object.assign(part("leave"), { onclick: leave });
+  Object.assign(part("back"), { onclick: () => show(at - 1), disabled: at === 0 });
+  Object.assign(part("on"), { onclick: () => show(at + 1), disabled: at === chapters.length - 1 });
+  panel.replaceChildren(chapter);
+  if (focused) (panel.querySelector(`.${focused}:not(:disabled)`) ?? part("leave")).focus();
 }
 
 function missingWords(missing) {

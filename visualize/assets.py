@@ -46,8 +46,8 @@ def bundle(entry: Path) -> str:
     `import` and `export`.
 
     Accepts `import { a, b } from "./x.js";`, `import x from "./x.json" with { type: "json" };` and
-    `export` before a function, a class, a const or a let. Raises ModuleError for any other form, for
-    a cycle, for an import that is not exported and for a top-level name that two modules share.
+    `export` before a function, a class, a const or a let. Raises ModuleError for any other form,
+    for a cycle, for an import that is not exported and for a top-level name that two modules share.
     """
     texts: dict[str, str] = {}
     exports: dict[str, set[str]] = {}
@@ -65,9 +65,7 @@ def bundle(entry: Path) -> str:
             return
         path = entry.parent / module
         if not path.is_file():
-            raise ModuleError(
-                f"{importers[-1] if importers else 'the page'} imports {module}, which does not exist"
-            )
+            raise ModuleError(f"{' -> '.join((*importers, module))}: the last does not exist")
         text = path.read_text("utf-8")
         for names, imported in _IMPORT.findall(text):
             add(imported, (*importers, module))

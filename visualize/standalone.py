@@ -1,4 +1,4 @@
-"""Standalone: one HTML file that plays a recorded race by the board's own script, with no network."""
+"""Standalone: one HTML file that plays a recorded race by the board's own script, offline."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ def standalone(recording: Recording) -> str:
     """The file's text.
 
     The race is data in it, never markup: what a visitor wrote comes to the page by JSON and
-    textContent. Its policy lets the page run this one script and load nothing but images that are in
-    it or that this script makes.
+    textContent. Its policy lets the page run this one script and load nothing but images that are
+    in it or that this script makes.
     """
     code = f"(() => {{\n{script('standalone.js')}}})();\n"
     if "</script" in code.lower() or "<!--" in code:

@@ -1,4 +1,4 @@
-"""One look: what the page draws of a recorded race at one instant, and what the films draw of it."""
+"""One look: what the page draws of a recorded race at one instant, and what films draw of it."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def test_page_and_film_draw_the_same(page, recording, layer) -> None:
         centres = [in_parts(x[np.ix_(middles, middles)], header.grid) for x in (canvas, film)]
         difference = np.abs(centres[0] - centres[1]).max(-1)
         assert difference.max() <= 4, (i, np.argwhere(difference > 4).tolist())
-        # All of every cell: marks, strokes, notches, frames and the frontier lie at the same places.
+        # All of every cell: marks, strokes, notches, frames and the frontier lie where they should.
         fine = [in_parts(x, (PARTS * rows, PARTS * columns)) for x in (canvas, film)]
         difference = np.abs(fine[0] - fine[1]).max(-1)
         assert (difference > 24).mean() < 0.01, i

@@ -8,6 +8,7 @@ import subprocess
 import pytest
 from plotly.colors import sequential
 
+from engine.decoders import DECODERS
 from engine.records import Badge, Status
 from tests.static.node import report
 from visualize.assets import STATIC, STYLES, script
@@ -38,6 +39,13 @@ def test_every_badge_has_a_colour_and_a_shape_of_its_own() -> None:
         assert len({badge[what] for badge in LOOK["badges"].values()}) == len(Badge)
     for colours in LOOK["colours"].values():
         assert {badge["colour"] for badge in LOOK["badges"].values()} <= set(colours)
+
+
+def test_the_tour_names_decoders_that_there_are() -> None:
+    outline = json.loads((STATIC / "outline.json").read_text("utf-8"))
+    assert len(outline) == 7
+    for chapter in outline:
+        assert {*chapter["decoders"], *chapter["beside"]} <= set(DECODERS)
 
 
 def test_swatches_are_cut_where_python_puts_them() -> None:

@@ -67,7 +67,7 @@ def test_data_becomes_a_constant_once(modules) -> None:
             "both define x",
         ),
         ({"main": 'import { b } from "./a.js";\n', "a": "const b = 1;\n"}, "does not export"),
-        ({"main": 'import { b } from "./a.js";\n'}, "does not exist"),
+        ({"main": 'import { b } from "./a.js";\n'}, "main.js -> a.js: the last does not exist"),
         (
             {"main": 'import { a as b } from "./a.js";\n', "a": "export const a = 1;\n"},
             "cannot be joined: import { a as b }",
