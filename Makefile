@@ -5,12 +5,13 @@ VENV := .venv
 BIN := $(VENV)/bin
 SUDO := $(shell [ "$$(id -u)" = 0 ] || echo sudo -n)
 
-.PHONY: help run test lint setup tools clean
+.PHONY: help run test lint lint-js setup tools clean
 
 help:
 	@echo "make run    start the page on http://127.0.0.1:7860"
 	@echo "make test   run the tests"
 	@echo "make lint   run ruff"
+	@echo "make lint-js  run eslint, prettier and tsc (needs npm)"
 	@echo "make clean  remove the virtual environment"
 
 run: $(VENV)/.run
@@ -21,6 +22,10 @@ test: $(VENV)/.test tools lint
 
 lint: $(VENV)/.test
 	$(BIN)/ruff check .
+
+lint-js:
+	npm ci --no-fund --no-audit
+	npm run lint
 
 $(VENV)/.made:
 	@$(PYTHON) -c 'import sys; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 12))' || \
@@ -47,4 +52,4 @@ tools:
 	  { echo "The tests need$$missing. On Debian or Ubuntu: apt-get install$$missing"; exit 1; }; }
 
 clean:
-	rm -rf $(VENV)
+	rm -rf $(VENV) node_modules

@@ -29,16 +29,7 @@ KINDS = {
     "GIF": ".gif",
     "WebP": ".webp",
 }
-LAYERS = {
-    "Picture": Layer.PICTURE,
-    "Top-1 of p": Layer.TOP1,
-    "Top-1 of q": Layer.TOP1_DRAFT,
-    "TV(p, q)": Layer.TV,
-    "Acceptance": Layer.ACCEPTANCE,
-    "Status": Layer.STATUS,
-    "Waiting": Layer.WAITING,
-    "Strips": Layer.STRIPS,
-}
+LAYERS = {layer.look["title"]: layer for layer in Layer}
 
 
 @dataclass(frozen=True, slots=True)

@@ -252,7 +252,7 @@ def _board(races: Races) -> gr.HTML:
     board = gr.HTML(
         races.first(),
         html_template=markup(),
-        js_on_load=script() + "\n" + (STATIC / "page.js").read_text("utf-8"),
+        js_on_load=script("page.js"),
         apply_default_css=False,
         elem_id="board",
         touring=TOUR in races.shelf,

@@ -18,9 +18,7 @@ RULES = {"gsd": ("G", "d", "delta"), "lantern": ("k", "delta")}  # the knobs tha
 def lanes(trace: Trace) -> list[tuple[str, int]]:
     """The lanes that have first refusals on record: (name, number of the lane)."""
     return [
-        (runner.name, runner.index)
-        for runner in runners(trace)
-        if len(runner.table.rejections)
+        (runner.name, runner.index) for runner in runners(trace) if len(runner.table.rejections)
     ]
 
 

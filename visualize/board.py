@@ -16,7 +16,7 @@ import numpy as np
 from engine.decoders import DECODERS
 from engine.decoders.base import Badge
 from engine.trace import Frame, Header, LaneState, LaneStats, Step
-from engine.trace.steps import SENT
+from engine.trace.steps import SENT, layout
 from visualize.picture_rows import PictureRows, canvas
 from visualize.recorded_race import RecordedRace, pixels
 
@@ -79,6 +79,7 @@ class Board:
             "machine": header.machine,
             "grid": list(header.grid),
             "cells": list(header.cells),
+            "dtypes": layout(),
             "codes": header.vocab_size,
             "swatches": self._swatches,
             "lanes": [lane.snapshot() | {"places": self._places(lane)} for lane in self._lanes],

@@ -5,17 +5,21 @@ from __future__ import annotations
 import functools
 from dataclasses import dataclass
 from enum import Enum
+from typing import Any
 
 import numpy as np
-from plotly import colors
+from PIL import ImageColor
 
 from engine.trace import LaneState, Status, Trace
 from engine.trace.steps import share_values
+from visualize.look import LOOK
 
 CLOCKS = ("seconds", "passes")
 
 
 class Layer(Enum):
+    """What a lane can show of each of its tokens; look.json says how."""
+
     PICTURE = "picture"
     TOP1 = "top1"
     TOP1_DRAFT = "top1_draft"
@@ -23,29 +27,24 @@ class Layer(Enum):
     ACCEPTANCE = "acceptance"
     STATUS = "status"
     WAITING = "waiting"
-    STRIPS = "strips"
+    RUNS = "runs"
+
+    @property
+    def look(self) -> dict[str, Any]:
+        """Its entry in look.json: title, kind, words, and what its kind needs."""
+        return next(layer for layer in LOOK["layers"] if layer["name"] == self.value)
 
 
-SHARES = (Layer.TOP1, Layer.TOP1_DRAFT, Layer.TV, Layer.ACCEPTANCE)  # from 0 to 1
-COUNTS = {Layer.WAITING: 0, Layer.STRIPS: 1}  # of passes, of tokens; the least that there is
+SHARES = tuple(layer for layer in Layer if layer.look["kind"] == "share")  # from 0 to 1
+COUNTS = {
+    layer: layer.look["least"] for layer in Layer if layer.look["kind"] == "count"
+}  # the least that there is
 # Perceptually uniform and safe for the colour-blind: evenly spaced stops.
-SCALES = {
-    Layer.TOP1: colors.sequential.Viridis,
-    Layer.TOP1_DRAFT: colors.sequential.Viridis,
-    Layer.TV: colors.sequential.Cividis,
-    Layer.ACCEPTANCE: colors.sequential.Viridis,
-    Layer.WAITING: colors.sequential.Magma,
-    Layer.STRIPS: colors.sequential.Magma,
-}
-
-# What a step did to a cell is told by shape as well as by colour (Okabe and Ito's).
+SCALES = {layer: LOOK["scales"][layer.look["scale"]] for layer in Layer if "scale" in layer.look}
+# A status is shown by shape as well as by colour (Okabe and Ito's).
 MARKS = {
-    Status.ACCEPTED: ("dot", "#56b4e9"),
-    Status.RESAMPLED: ("triangle", "#e69f00"),
-    Status.FRESH: ("ring", "#009e73"),
-    Status.FORCED: ("square", "#999999"),
-    Status.REFINED: ("dash", "#f0e442"),
-    Status.REJECTED: ("cross", "#d55e00"),
+    status: (mark["shape"], mark["colour"])
+    for status, mark in zip(Status, LOOK["statuses"], strict=True)
 }
 
 
@@ -123,7 +122,7 @@ class LaneReplay:
         if layer is Layer.WAITING:
             out = self._waits[rows].astype(float)
             out[instant.n :] += 1  # a draft that stands has just been refined
-        elif layer is Layer.STRIPS:
+        elif layer is Layer.RUNS:
             steps = self.table.step[rows[: instant.n]]
             out[: instant.n] = self.table.steps["committed"][steps]
         return out
@@ -139,9 +138,13 @@ class LaneReplay:
         out[order] = np.arange(len(order)) - np.repeat(starts, counts)
         return out
 
+    def run_starts(self, instant: Instant) -> np.ndarray:
+        """int: the cell at which each of the steps up to an instant began to commit."""
+        return self._n[: instant.k]
+
     def most(self, layer: Layer) -> int:
         """The largest count that the layer ever shows of this lane."""
-        if layer is Layer.STRIPS:
+        if layer is Layer.RUNS:
             return int(max(self.table.steps["committed"][np.diff(self._n) > 0], default=0))
         return int(max((self._waits + self._drafts)[self.cell >= 0], default=0))
 
@@ -157,14 +160,10 @@ def shares(layer: Layer, values: np.ndarray, most: int) -> np.ndarray:
 
 def colours(layer: Layer, places: np.ndarray) -> np.ndarray:
     """Places on the scale, 0 to 1, as uint8 [..., 3]."""
-    stops = np.array([_rgb(stop) for stop in SCALES[layer]])
+    stops = np.array([ImageColor.getrgb(stop) for stop in SCALES[layer]])
     at = np.clip(np.nan_to_num(places), 0, 1) * (len(stops) - 1)
     return (
         np.stack([np.interp(at, np.arange(len(stops)), channel) for channel in stops.T], -1)
         .round()
         .astype(np.uint8)
     )
-
-
-def _rgb(stop: str) -> tuple[int, ...]:
-    return colors.hex_to_rgb(stop) if stop.startswith("#") else colors.unlabel_rgb(stop)

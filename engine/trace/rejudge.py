@@ -36,8 +36,7 @@ class Tally:
         """The tally in words, with what it does not say."""
         if self.rejections == 0:
             return (
-                "No draft of this lane was tested and rejected, so there is nothing to judge"
-                " again."
+                "No draft of this lane was tested and rejected, so there is nothing to judge again."
             )
         if self.accepted is None:
             return (

@@ -156,8 +156,8 @@ def share_values(shares: np.ndarray) -> np.ndarray:
 
 
 def layout() -> dict[str, Any]:
-    """Sizes and offsets of the rows that are sent, for JavaScript: {"none", "one", "tables":
-    {table: {"size", "fields": {name: [type, offset, count]}}}}."""
+    """Sizes and offsets of the rows that are sent, for JavaScript: {"none", "one", "shares": names,
+    "tables": {table: {"size", "fields": {name: [type, offset, count]}}}}."""
     tables = {}
     for table in SENT:
         dtype, found = DTYPES[table], {}
@@ -166,7 +166,7 @@ def layout() -> dict[str, Any]:
             type_ = f"{'Float' if base.kind == 'f' else 'Uint'}{8 * base.itemsize}"
             found[name] = [type_, offset, kind.itemsize // base.itemsize]
         tables[table] = {"size": dtype.itemsize, "fields": found}
-    return {"none": NONE, "one": ONE, "tables": tables}
+    return {"none": NONE, "one": ONE, "shares": list(SHARES), "tables": tables}
 
 
 @dataclass(frozen=True, eq=False)

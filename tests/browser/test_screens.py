@@ -32,7 +32,7 @@ def alone(page: Page) -> None:
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
 
 
-def test_talk_mode_comes_and_goes_by_a_key(shelved, open_page) -> None:
+def test_the_stage_comes_and_goes_by_a_key(shelved, open_page) -> None:
     page = open_page(shelved)
     prompted(page, "cactus on yellow sand")
     key(page, "f")

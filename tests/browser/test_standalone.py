@@ -75,9 +75,7 @@ def test_it_plays_to_the_finish_that_was(open_file, recording) -> None:
     prompted(page, "cactus on yellow sand")
     expect(page.locator(".board")).to_have_attribute("data-state", "finished", timeout=60_000)
     finals = [LaneReplay(recording.trace, i) for i in range(len(LANES))]
-    expected = [
-        token_hash(shown(lane, len(lane.table))) for lane in finals
-    ]
+    expected = [token_hash(shown(lane, len(lane.table))) for lane in finals]
     page.wait_for_function(
         "hash => document.querySelector('.lane').dataset.hash === hash", arg=expected[0]
     )
@@ -99,9 +97,7 @@ def test_it_scrubs_to_any_step(open_file, recording) -> None:
         expected = []
         for i in range(len(LANES)):
             lane = LaneReplay(recording.trace, i)
-            expected.append(
-                token_hash(shown(lane, lane.step_at("passes", t)))
-            )
+            expected.append(token_hash(shown(lane, lane.step_at("passes", t))))
         assert hashes(page) == expected
     key(page, "ArrowLeft")
     page.wait_for_function("() => Number(document.querySelector('.board').dataset.t) < 9")

@@ -11,6 +11,7 @@ import pytest
 from engine.decoders import DECODERS
 from engine.models import load
 from engine.trace import LaneState
+from engine.trace.steps import NONE
 from tests.toy import Toy
 from visualize import record_races as module
 from visualize.board import replay
@@ -47,16 +48,10 @@ def test_what_ships_is_what_was_to_be_made(made) -> None:
     assert all(lane["n"] == 256 and all(lane["picture_rows"]) for lane in snapshot["lanes"])
     assert all(row["differs"] is None for row in snapshot["results"])
     # What a visitor asks of a token is in it.
-    kept = [
-        p
-        for i in range(len(made.lanes))
-        for step in recording.trace.steps(i)
-        for p in step.positions
-    ]
-    assert all(p.top for p in kept)
-    assert any(p.kin for p in kept)
-    assert any(p.siblings for p in kept)
-    assert any(step.refusal for i in range(len(made.lanes)) for step in recording.trace.steps(i))
+    tables = [recording.trace.table(i) for i in range(len(made.lanes))]
+    assert all((table.positions["top"][:, 0] != NONE).all() for table in tables)
+    for detail in ("groups", "candidates", "rejections"):
+        assert any(len(getattr(table, detail)) for table in tables)
 
 
 def test_the_weights_still_draw_what_ships() -> None:

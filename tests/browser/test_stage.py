@@ -1,4 +1,4 @@
-"""On a stage: talk mode, the guided tour, the life of a token and the help."""
+"""On a stage: the board alone, the guided tour, the life of a token and the help."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ SMALLEST = """() => {
   return seen.sort((a, b) => a[0] - b[0])[0];
 }"""
 # Parts of the stage that reach over its edge, or whose lines are cut off by their own.
-OVER = """() => [...document.querySelectorAll('.board, .board :is(.lanes, .lane, .talk, .token, .legend, .chapter)')]
+OVER = """() => [...document.querySelectorAll('.board, .board :is(.lanes, .lane, .stage-panel, .token, .legend, .chapter)')]
   .filter((part) => part.checkVisibility())
   .filter((part) => { const box = part.getBoundingClientRect();
     return box.right > innerWidth + 1 || box.bottom > innerHeight + 1 || part.scrollHeight > part.clientHeight + 1; })
@@ -39,17 +39,12 @@ def chapter(page: Page, number: int, title: str) -> None:
 
 
 TITLES = [
-    "One token at a time",
-    "Guess in parallel",
-    "Guess with a law",
-    "Why image tokens are hard",
-    "Accept a group",
-    "Accept a neighbour",
-    "Do not stop at a rejection, and draft a tree",
-]
+    "One token at a time", "Guess in parallel", "Guess with a distribution", "Why image tokens are hard", "Accept a group",
+    "Accept a neighbour", "Do not stop at a rejection, and draft a tree",
+]  # fmt: skip
 
 
-def test_talk_mode_leaves_the_board_alone_on_the_screen(stage) -> None:
+def test_the_stage_leaves_the_board_alone_on_the_screen(stage) -> None:
     for part in (".masthead", "#entry", "#race", "footer"):
         for found in stage.locator(part).all():
             assert not found.evaluate(
@@ -58,9 +53,9 @@ def test_talk_mode_leaves_the_board_alone_on_the_screen(stage) -> None:
     expect(stage.locator(".board .tools")).to_be_hidden()
     expect(stage.locator(".board .transport")).to_be_hidden()
     expect(stage.locator(".clock-value")).to_be_visible()
-    expect(stage.locator(".talk-line")).to_contain_text("Picture · by seconds")
+    expect(stage.locator(".stage-line")).to_contain_text("Picture · by seconds")
     key(stage, "l")
-    expect(stage.locator(".talk-line")).to_contain_text("Top-1 p")
+    expect(stage.locator(".stage-line")).to_contain_text("Top-1 p")
     box = stage.locator(".board").bounding_box()
     assert (box["x"], box["y"], box["width"], box["height"]) == (0, 0, 1920, 1080)
 
@@ -118,17 +113,17 @@ def test_the_tour_fetches_its_race_moves_the_board_and_gives_it_back(shelved, op
     key(page, "n", "PageUp", "PageUp")
     chapter(page, 5, TITLES[4])
     key(page, "Escape")
-    expect(page.locator(".talk")).to_be_hidden()
+    expect(page.locator(".stage-panel")).to_be_hidden()
     expect(page.locator(".lane[hidden]")).to_have_count(0)
     expect(page.locator(".token")).to_be_hidden()
     expect(page.locator(".board")).to_have_attribute("data-layer", "picture")
     page.locator(".tour").click()  # the race is on the board already
     chapter(page, 1, TITLES[0])
     page.locator(".chapter-leave").click()
-    expect(page.locator(".talk")).to_be_hidden()
+    expect(page.locator(".stage-panel")).to_be_hidden()
 
 
-def test_escape_leaves_the_tour_first_and_talk_mode_after_that(stage) -> None:
+def test_escape_leaves_the_tour_first_and_the_stage_after_that(stage) -> None:
     key(stage, "PageDown")
     chapter(stage, 1, TITLES[0])
     key(stage, "Escape")
@@ -136,7 +131,7 @@ def test_escape_leaves_the_tour_first_and_talk_mode_after_that(stage) -> None:
     expect(stage.locator("body")).to_have_class("present")
     key(stage, "Escape")
     expect(stage.locator("body")).not_to_have_class("present")
-    expect(stage.locator(".talk")).to_be_hidden()
+    expect(stage.locator(".stage-panel")).to_be_hidden()
 
 
 def test_letters_typed_into_a_field_are_no_keys_of_the_tour(shelved, open_page) -> None:
@@ -160,8 +155,7 @@ def test_help_keeps_the_focus_and_the_boards_keys_rest(shelved, open_page) -> No
     for pressed in ("Tab", "Tab", "l", "1"):
         page.keyboard.press(pressed)
         assert page.evaluate(
-            "document.activeElement.closest('dialog') !== null || document.activeElement ==="
-            " document.body"
+            "document.activeElement.closest('dialog') !== null || document.activeElement === document.body"
         )
     expect(page.locator(".board")).to_have_attribute("data-layer", "picture")
     expect(page.locator(".lane[hidden]")).to_have_count(0)
@@ -175,7 +169,7 @@ def test_help_keeps_the_focus_and_the_boards_keys_rest(shelved, open_page) -> No
     expect(dialog).to_have_count(0)
 
 
-def test_token_panel_tells_a_life_and_shows_the_laws_of_the_step_that_is_chosen(
+def test_token_panel_tells_a_life_and_shows_the_distributions_of_the_step_that_is_chosen(
     shelved, open_page
 ) -> None:
     page = open_page(shelved, 1480, 1000)
@@ -199,15 +193,15 @@ def test_token_panel_tells_a_life_and_shows_the_laws_of_the_step_that_is_chosen(
     expect(panel.locator("button.life-row[aria-pressed='true']")).to_have_count(1)
     rows.first.click()
     expect(rows.first).to_have_attribute("aria-pressed", "true")
-    assert 1 <= panel.locator(".law").first.locator(".law-row").count() <= 9
-    swatch = panel.locator(".law-row .swatch").first
+    assert 1 <= panel.locator(".distribution").first.locator(".bar-row").count() <= 9
+    swatch = panel.locator(".bar-row .swatch").first
     assert swatch.evaluate("element => getComputedStyle(element).backgroundImage").startswith("url")
     panel.locator(".token-close").click()
     expect(panel).to_be_hidden()
 
 
 @pytest.mark.parametrize("lane", ["gsd", "lantern", "sjd-pac"])
-def test_token_panel_shows_who_spoke_for_the_draft(shelved, open_page, lane) -> None:
+def test_token_panel_shows_the_group_or_the_candidates(shelved, open_page, lane) -> None:
     page = open_page(shelved, 1480, 1000)
     page.locator(".tour").click()
     prompted(page, "the tour")
@@ -215,7 +209,7 @@ def test_token_panel_shows_who_spoke_for_the_draft(shelved, open_page, lane) -> 
     for _ in range(number - 1):
         key(page, "n")
     chapter(page, number, TITLES[number - 1])
-    who = page.locator(".token .candidate" if lane == "sjd-pac" else ".token .kin .swatch")
+    who = page.locator(".token .candidate" if lane == "sjd-pac" else ".token .group .swatch")
     expect(who.first).to_be_visible()
 
 

@@ -1,0 +1,271 @@
+// The step table of a lane, read from the rows that Python sends (engine/trace/steps.py), at the
+// offsets that each snapshot brings. No other module knows its bytes.
+
+const SOURCE = { certain: 1, before: 2, own: 3 }; // of q's top tokens
+const PARTS = ["forward", "verify", "cache", "draft"]; // of a step's time, in microseconds
+const STRIDE = 64; // rows: of every so many it is known where their details begin
+// Before the first step.
+const START = { after: 0, micros: 0, reached: 0, drafted: 0, row: 0, positions: 0 };
+
+const camelCase = (name) => name.replace(/_(\w)/g, (_, letter) => letter.toUpperCase());
+
+// Rows of one dtype: base64 that only grows, decoded from where it was when it is read.
+class Rows {
+  text = "";
+  #view = new DataView(new ArrayBuffer(0));
+  #decoded = 0; // characters; 4 of them are 3 bytes
+  /** @param {Dtype} dtype */
+  constructor({ size, fields }) {
+    this.size = size;
+    this.fields = fields;
+  }
+  get count() {
+    return Math.floor((3 * this.text.length) / 4 / this.size);
+  }
+  #read() {
+    const tail = atob(this.text.slice(this.#decoded));
+    const bytes = new Uint8Array(this.#view.byteLength + tail.length);
+    bytes.set(new Uint8Array(this.#view.buffer));
+    for (let i = 0; i < tail.length; i++) bytes[this.#view.byteLength + i] = tail.charCodeAt(i);
+    [this.#view, this.#decoded] = [new DataView(bytes.buffer), this.text.length];
+  }
+  /** A row's field, or the i-th number of one that holds several. */
+  at(row, field, i = 0) {
+    if (this.#decoded < this.text.length) this.#read();
+    const [type, offset, count] = this.fields[field];
+    const width = Number(type.match(/\d+/)[0]) / 8;
+    if (i >= count) throw new RangeError(`${field} has ${count} numbers`);
+    return this.#view[`get${type}`](row * this.size + offset + i * width, true);
+  }
+  /** All numbers of a field. @returns {number[]} */
+  all(row, field) {
+    return Array.from({ length: this.fields[field][2] }, (_, i) => this.at(row, field, i));
+  }
+}
+
+// One lane of a race: what is sent of it (title, state, passes, ...) and its step table. Sampled
+// positions are counted from 0, forced ones left out: `order` is the cell of each, `rank` the
+// number of each cell. A row here is one touched cell in one step, step after step; a step's cells
+// are contiguous in that order, from the number of those committed before it.
+export class StepTable {
+  /** @type {Step[]} */
+  steps = [];
+  /** @type {number[]} of each row, how many steps before had touched its cell */
+  waits = [];
+  most = { waiting: 0, runs: 0 }; // the largest count that each of these layers ever shows
+  #rows = []; // of each row, its number in `positions`, which has forced ones too
+  #places = [[0, 0, 0]]; // where the details of every STRIDE-th row of `positions` begin
+
+  /** @param {Snapshot} snapshot */
+  constructor({ cells, dtypes }) {
+    this.cells = cells;
+    this.dtypes = dtypes;
+    this.order = cells.filter((cell) => cell >= 0);
+    /** @type {number[]} */
+    this.rank = [];
+    this.order.forEach((cell, n) => (this.rank[cell] = n));
+    this.isRaster = this.order.every((cell, n) => cell === n);
+    this.committedBy = new Int32Array(this.order.length); // of each rank, the row that committed it
+    this.visits = new Uint16Array(this.order.length);
+    this.tables = Object.fromEntries(
+      Object.entries(dtypes.tables).map(([name, dtype]) => [name, new Rows(dtype)]),
+    );
+  }
+
+  get count() {
+    return this.steps.length;
+  }
+
+  /** Whether a lane of a snapshot goes on where this one stands. @param {WireLane} wire */
+  precedes({ table }) {
+    return Object.entries(this.tables).every(([name, rows]) => table[name].startsWith(rows.text));
+  }
+
+  /** @param {WireLane} wire */
+  take({ table, ...facts }) {
+    Object.assign(this, facts);
+    for (const [name, text] of Object.entries(table)) this.tables[name].text = text;
+    for (let k = this.count; k < this.tables.steps.count; k++) this.#take(k);
+  }
+
+  #take(k) {
+    const read = (field) => this.tables.steps.at(k, field);
+    const counts = ["nfe", "positions", "committed", "drafter_passes"];
+    const [nfe, positions, tokens, drafter] = counts.map(read);
+    const times = PARTS.map(read);
+    const last = this.steps[k - 1] ?? START;
+    const [before, first, row] = [last.after, this.#rows.length, last.row + last.positions];
+    const step = {
+      ...{ nfe, before, after: before, first, touched: 0, tokens, drafter, passes: nfe },
+      ...{ row, positions, micros: last.micros + times.reduce((sum, time) => sum + time) },
+      ...{ seconds: 0, split: times.map((time) => time / 1e6) },
+      ...{ reached: last.reached + tokens, drafted: last.drafted + drafter },
+    };
+    step.seconds = step.micros / 1e6;
+    this.steps.push(step);
+    for (let i = 0; i < positions; i++) {
+      if (this.cells[last.reached + i] < 0) continue; // forced
+      const rank = before + step.touched++;
+      const waited = this.visits[rank]++;
+      this.#rows.push(row + i);
+      this.waits.push(waited);
+      this.most.waiting = Math.max(this.most.waiting, waited + (i < tokens ? 0 : 1));
+      if (i < tokens) this.committedBy[step.after++] = this.#rows.length - 1;
+    }
+    if (step.after > before) this.most.runs = Math.max(this.most.runs, tokens);
+  }
+
+  #at(row, field) {
+    return this.tables.positions.at(this.#rows[row], field);
+  }
+
+  token(row) {
+    return this.#at(row, "token");
+  }
+
+  status(row) {
+    return this.#at(row, "status");
+  }
+
+  /** A probability or a distance; null where there is none. */
+  share(row, name) {
+    return this.#share(this.#at(row, name));
+  }
+
+  #share(value) {
+    return value === this.dtypes.none ? null : value / this.dtypes.one;
+  }
+
+  // The step, counted from 0, that a row is of.
+  stepOf(row) {
+    let [low, high] = [0, this.count - 1];
+    while (low < high) {
+      const middle = (low + high + 1) >> 1;
+      if (this.steps[middle].first <= row) low = middle;
+      else high = middle - 1;
+    }
+    return low;
+  }
+
+  /**
+   * All that a row says. The distributions, the group and the candidates are read when they are
+   * used: who goes through all rows needs few of them.
+   * @returns {Row}
+   */
+  row(i) {
+    const [lane, step, at] = [this, this.stepOf(i), this.#rows[i]];
+    const rank = this.steps[step].before + i - this.steps[step].first;
+    const [refs, drafted] = [this.#at(i, "refs"), this.#at(i, "draft")];
+    const draft = drafted === this.dtypes.none ? null : drafted;
+    const shares = this.dtypes.shares.map((name) => [camelCase(name), this.share(i, name)]);
+    return {
+      ...{ cell: this.order[rank], step, draft, token: this.token(i), status: this.status(i) },
+      .../** @type {Shares} */ (Object.fromEntries(shares)),
+      get top() {
+        return lane.#top("positions", at);
+      },
+      get topDraft() {
+        return lane.#topDraft(refs & 3, draft, at, rank, step);
+      },
+      get group() {
+        return refs & 4 ? lane.#group(lane.#place(at)[1], draft) : null;
+      },
+      get candidates() {
+        const first = refs >> 4 ? lane.#place(at)[2] : 0;
+        return Array.from({ length: refs >> 4 }, (_, j) => lane.#candidate(first + j));
+      },
+    };
+  }
+
+  // Where the details of a row of `positions` begin in the other tables: counted on from the last
+  // row of which that is known.
+  #place(row) {
+    const last = Math.floor(row / STRIDE);
+    for (let n = this.#places.length; n <= last; n++)
+      this.#places.push(this.#count(n - 1, n * STRIDE));
+    return this.#count(last, row);
+  }
+
+  #count(n, to) {
+    let [own, group, candidate] = this.#places[n];
+    for (let row = n * STRIDE; row < to; row++) {
+      const refs = this.tables.positions.at(row, "refs");
+      own += Number((refs & 3) === SOURCE.own);
+      group += (refs >> 2) & 1;
+      candidate += refs >> 4;
+    }
+    return [own, group, candidate];
+  }
+
+  /** The likeliest tokens of a distribution. @returns {Share[]} */
+  #top(table, row) {
+    const [tokens, shares] = ["top", "top_shares"].map((name) => this.tables[table].all(row, name));
+    const known = tokens.filter((token) => token !== this.dtypes.none);
+    return known.map((token, n) => [token, shares[n] / this.dtypes.one]);
+  }
+
+  /** @returns {Share[]} */
+  #topDraft(source, draft, row, rank, step) {
+    if (source === SOURCE.certain) return [[draft, 1]];
+    if (source === SOURCE.own) return this.#top("distributions", this.#place(row)[0]);
+    if (source !== SOURCE.before) return [];
+    let earlier = this.steps[--step];
+    while (rank < earlier.before || rank >= earlier.before + earlier.touched)
+      earlier = this.steps[--step];
+    return this.#top("positions", this.#rows[earlier.first + rank - earlier.before]);
+  }
+
+  #group(row, draft) {
+    const [count, p, q] = ["count", "p", "q"].map((name) => this.tables.groups.at(row, name));
+    const others = this.tables.groups
+      .all(row, "neighbours")
+      .filter((token) => token !== this.dtypes.none);
+    return { count, p, q, tokens: [draft, ...others] };
+  }
+
+  #candidate(row) {
+    const read = (name) => this.tables.candidates.at(row, name);
+    const names = ["p", "q", "acceptance", "uniform"];
+    const [p, q, acceptance, uniform] = names.map((name) => this.#share(read(name)));
+    return { token: read("token"), p, q, acceptance, uniform };
+  }
+}
+
+// Snapshots that differ in any of these are of two races.
+const FACTS = ["recorded", "prompt", "seed", "model", "machine", "codes", "grid", "cells"];
+
+/**
+ * Takes a snapshot in. Decodes only what `previous` (the race so far) has not, and then shares its
+ * lanes; `fresh` says that a new race has begun.
+ * @param {Snapshot} snapshot @param {Race | null} previous @returns {Race}
+ */
+export function readRace(snapshot, previous) {
+  const cells = snapshot.grid[0] * snapshot.grid[1];
+  const fresh = !previous || !continues(snapshot, previous);
+  const lanes = snapshot.lanes.map((wire, i) => {
+    const lane = fresh ? /** @type {Lane} */ (new StepTable(snapshot)) : previous.lanes[i];
+    lane.take(wire);
+    return lane;
+  });
+  return { snapshot, grid: snapshot.grid, cells, lanes, fresh };
+}
+
+/**
+ * Whether a snapshot is of the same race, and later.
+ * @param {Snapshot} snapshot @param {Race} race
+ */
+export function continues(snapshot, { snapshot: before, lanes }) {
+  return (
+    snapshot.seq > 0 &&
+    snapshot.seq >= before.seq &&
+    FACTS.every((fact) => String(snapshot[fact]) === String(before[fact])) &&
+    snapshot.lanes.length === lanes.length &&
+    snapshot.lanes.every((wire, i) => wire.decoder === lanes[i].decoder && lanes[i].precedes(wire))
+  );
+}
+
+/**
+ * A lane's picture: for each row of tokens a base64 WebP file, "" while none is committed.
+ * @param {WireLane} wire
+ */
+export const pictureRows = (wire) => wire.picture_rows;

@@ -1,0 +1,130 @@
+// Step tables written by hand, row by row, and what tests say of numbers.
+
+import assert from "node:assert/strict";
+import { Buffer } from "node:buffer";
+
+import { DID } from "../../static/explain.js";
+import { readRace } from "../../static/step_table.js";
+import dtypes from "./dtypes.json" with { type: "json" };
+
+const NONE = 65535;
+const { ACCEPTED, RESAMPLED, FRESH, FORCED, REFINED, REJECTED } = DID;
+
+const padded = (values, length, filler) => [
+  ...values,
+  ...Array(length - values.length).fill(filler),
+];
+const share = (value) => (value === null ? NONE : Math.round(65534 * value));
+
+// A row's bytes: each field's numbers where the layout has them.
+function bytesOf(name, values) {
+  const { size, fields } = dtypes.tables[name];
+  const view = new DataView(new ArrayBuffer(size));
+  for (const [field, given] of Object.entries(values)) {
+    const [type, offset] = fields[field];
+    [given].flat().forEach((value, i) => {
+      view[`set${type}`](offset + (i * Number(type.match(/\d+/)[0])) / 8, value, true);
+    });
+  }
+  return Buffer.from(view.buffer);
+}
+
+/** The likeliest tokens of a distribution: pairs of a token and its probability. */
+export const top = (...pairs) => ({
+  top: padded(
+    pairs.map(([token]) => token),
+    8,
+    NONE,
+  ),
+  top_shares: padded(
+    pairs.map(([, probability]) => share(probability)),
+    8,
+    0,
+  ),
+});
+
+/** A lane's step table. `cells`: of every position, -1 where one is forced. */
+export class Wire {
+  tables = Object.fromEntries(Object.keys(dtypes.tables).map((name) => [name, []]));
+
+  constructor(decoder = "sjd", state = "racing", cells = [0, 1, 2, 3, 4, 5]) {
+    Object.assign(this, { decoder, state, cells });
+  }
+
+  #add(name, values) {
+    this.tables[name].push(bytesOf(name, values));
+    return this;
+  }
+
+  step(nfe, positions, committed, { drafter = 0, micros = [1000, 0, 0, 0] } = {}) {
+    const [forward, verify, cache, draft] = micros;
+    const times = { forward, verify, cache, draft };
+    return this.#add("steps", { nfe, positions, committed, drafter_passes: drafter, ...times });
+  }
+
+  /** `shares` in the order of dtypes.json; those left out are none. `tops`: p's, and q's own. */
+  cell(token, status, { draft = null, kind = 0, shares = [0.5], tops = [top()] } = {}) {
+    const numbers = dtypes.shares.map((name, i) => [name, share(shares[i] ?? null)]);
+    const [p, ...own] = tops;
+    for (const q of own) this.#add("distributions", q);
+    const what = { draft: draft ?? NONE, token, status, refs: kind };
+    return this.#add("positions", { ...what, ...Object.fromEntries(numbers), ...p });
+  }
+
+  group(count, p, q, draft, ...others) {
+    return this.#add("groups", { count, p, q, neighbours: padded(others, 7, NONE) });
+  }
+
+  candidate(token, p, q, acceptance, uniform) {
+    const shares = Object.entries({ p, q, acceptance, uniform }).map(([k, x]) => [k, share(x)]);
+    return this.#add("candidates", { token, ...Object.fromEntries(shares) });
+  }
+
+  lane() {
+    const table = Object.entries(this.tables).map(([name, rows]) => [
+      name,
+      Buffer.concat(rows).toString("base64"),
+    ]);
+    const { decoder, state } = this;
+    const title = decoder.toUpperCase();
+    return { decoder, title, state, picture_rows: [], table: Object.fromEntries(table) };
+  }
+}
+
+export function snapshot(lanes, facts = {}) {
+  return {
+    ...{ seq: 1, recorded: false, prompt: "a prompt", seed: 7, model: "toy", machine: "here" },
+    ...{ codes: 16, grid: [2, 3], cells: lanes[0].cells, dtypes },
+    ...{ lanes: lanes.map((lane) => lane.lane()), ...facts },
+  };
+}
+
+export const raceOf = (...lanes) => readRace(snapshot(lanes), null);
+export const laneOf = (wire) => raceOf(wire).lanes[0];
+
+/**
+ * Two cells and a draft; one that was resampled and a forced position, with two drafts behind it;
+ * and the two left.
+ */
+export function threeSteps(state = "racing", cells = [0, 1, 2, -1, 3, 4, 5]) {
+  const wire = new Wire("sjd", state, cells);
+  wire.step(1, 3, 2, { drafter: 2, micros: [1000, 200, 30, 4] });
+  wire.cell(5, FRESH).cell(6, ACCEPTED, { draft: 6 }).cell(7, REFINED, { draft: 7 });
+  wire.step(3, 4, 2, { micros: [500, 0, 0, 0] });
+  wire.cell(9, RESAMPLED, { draft: 7, shares: [0.25, 0.5, 0.75, 0.125] }).cell(21, FORCED);
+  wire.cell(1, REJECTED, { draft: 2 }).cell(2, REFINED, { draft: 2 });
+  wire.step(4, 3, 3);
+  return wire.cell(1, ACCEPTED, { draft: 1 }).cell(2, ACCEPTED, { draft: 2 }).cell(3, FRESH);
+}
+
+/** Asserts that two values are equal, their numbers but for a share's 16 bits. */
+export function near(actual, expected, tolerance = 1e-5) {
+  if (expected !== null && typeof expected === "object") {
+    assert.deepEqual(Object.keys(actual), Object.keys(expected));
+    for (const key of Object.keys(expected)) near(actual[key], expected[key], tolerance);
+  } else assert.ok(Math.abs(actual - expected) <= tolerance, `${actual} is not near ${expected}`);
+}
+
+/** A text whose comparisons have plain spaces; on the page they are kept in one piece. */
+export const plain = (text) => text.replaceAll("\u00a0", " ");
+export const range = (length) => Array.from({ length }, (_, i) => i);
