@@ -13,6 +13,7 @@ from app.takeaway import KINDS, LAYERS, Shown, make, name
 from engine.race import Lane, Race
 from engine.settings import SettingError
 from tests.app.test_form import ANYTHING
+from tests.steps import retimed
 from tests.toy import Toy
 from visualize.layers import Layer
 from visualize.recorded_race import RecordedRace, record
@@ -124,10 +125,7 @@ def test_a_film_that_would_last_for_hours_is_refused_before_a_frame_is_drawn() -
         frame
         if frame.step is None
         else dataclasses.replace(
-            frame,
-            step=dataclasses.replace(
-                frame.step, seconds=dataclasses.replace(frame.step.seconds, forward=900.0)
-            ),
+            frame, step=retimed(frame.step, dataclasses.replace(frame.step.seconds, forward=900.0))
         )
         for frame in file.frames
     ]

@@ -28,6 +28,7 @@ from engine.models.base import ImageModel
 from engine.race import Lane, Race
 from engine.trace import Frame, Seconds
 from tests.app.conftest import Watched
+from tests.steps import retimed
 from visualize.recorded_race import RecordedRace, record
 
 ROOT = Path(__file__).parent.parent.parent
@@ -94,7 +95,7 @@ def recorded(prompt: str, lanes: Sequence[str]) -> RecordedRace:
 def timed(frame: Frame) -> Frame:
     """The frame of a lane whose every step takes 20 ms, and 1 ms more for each lane before it."""
     seconds = Seconds(forward=0.018 + frame.lane / 1000, verify=0.002)
-    return replace(frame, step=replace(frame.step, seconds=seconds)) if frame.step else frame
+    return replace(frame, step=retimed(frame.step, seconds)) if frame.step else frame
 
 
 @pytest.fixture(scope="session")

@@ -12,6 +12,7 @@ from PIL import Image, ImageSequence
 
 from engine.race import Lane
 from engine.trace import Frame, LaneState, Seconds, Trace
+from tests.steps import retimed
 from tests.visualize.races import FIVE, toy_trace
 from visualize import film as films
 from visualize.film import _FORMATS, HOLD, FilmError, Kind, film, photo
@@ -27,8 +28,7 @@ def timed(recording: RecordedRace, seconds: float) -> RecordedRace:
     for frame in trace.frames:
         if frame.step:
             frame = replace(
-                frame,
-                step=replace(frame.step, seconds=Seconds(forward=seconds / counts[frame.lane])),
+                frame, step=retimed(frame.step, Seconds(forward=seconds / counts[frame.lane]))
             )
         frames.append(frame)
     return replace(recording, trace=replace(trace, frames=tuple(frames)))

@@ -66,12 +66,10 @@ def test_the_weights_still_draw_what_ships() -> None:
         frames.append(frame)
         if len(frames) > 24:
             race.stop()
-    tokens = [p.token for frame in frames if frame.step for p in frame.step.committed]
+    tokens = [t for frame in frames if frame.step for t in frame.step.committed["token"]]
     assert len(tokens) >= 20
     lane = made.lanes.index("ar")
-    assert [
-        p.token for step in shipped.steps(lane)[: len(tokens)] for p in step.committed
-    ] == tokens
+    assert shipped.table(lane).positions["token"][: len(tokens)].tolist() == tokens
 
 
 def test_the_command_writes_the_races_that_are_named(tmp_path, monkeypatch, capsys) -> None:
@@ -95,7 +93,5 @@ def test_a_seed_gives_the_same_tokens_again() -> None:
         make(Made("x", "a prompt", 5, ("ar", "sjd", "gsd")), Toy((4, 4), 16)) for _ in range(2)
     )
     for i in range(3):
-        assert [s.positions for s in one.trace.steps(i)] == [
-            s.positions for s in two.trace.steps(i)
-        ]
+        assert (one.trace.table(i).positions == two.trace.table(i).positions).all()
     assert one.pictures == two.pictures
