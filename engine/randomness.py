@@ -21,7 +21,7 @@ class Purpose(IntEnum):
     VERIFY = 1  # accept draws, residual draws, redrawn drafts
     FRESH = 2  # initial drafts
     DRAFT = 3  # a drafter's draws
-    SIBLING = 4  # further candidates of a tree
+    CANDIDATE = 4  # further candidates of a tree
 
 
 def philox(counter: Tensor, key: tuple[int, int]) -> Tensor:

@@ -6,12 +6,12 @@ Recording is instrumentation: its time is not charged to the lane.
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 import torch
 from torch import Tensor
 
-from engine.decoders.run import Run
-from engine.decoders.verdict import Evidence, Verdict, Window
 from engine.distributions import gather, total_variation
 from engine.trace.steps import (
     DTYPES,
@@ -31,6 +31,9 @@ from engine.trace.steps import (
     step_row,
 )
 
+if TYPE_CHECKING:  # the window loop imports this module
+    from engine.decoders.window import DecodeState, Verification, Window
+
 
 class StepRecorder:
     """Records one lane of `length` positions, step after step: `gather` on the device, `read` (the
@@ -40,21 +43,25 @@ class StepRecorder:
         # Of each position the likeliest tokens of its latest p and their shares; 0 at first.
         self._latest = np.zeros((length, 2 * TOP), "<u2")
 
-    def gather(self, run: Run, window: Window, verdict: Verdict) -> None:
+    def gather(self, state: DecodeState, window: Window, verification: Verification) -> None:
         """Collects, on the device, what is recorded of a step."""
-        self._start, drafted = run.frontier, len(window.drafts)
-        self._dropped = 0 if verdict.standing else drafted
-        evidence = verdict.explain() if verdict.explain else Evidence()
-        rows, codes = verdict.p.shape
-        q = torch.cat([window.laws, window.laws.new_zeros(rows - drafted, codes)])
-        self._parts = _rows(run, verdict, q)
-        last = (verdict.count - 1).view(1)
-        self._parts["support"] = _support(verdict.p[last][0], q[last][0], verdict.drafts[last])
-        if evidence.kin_count is not None:
-            masses = [evidence.kin_count, evidence.kin_p, evidence.kin_q]
-            self._parts["groups"] = torch.cat([torch.stack(masses, -1), evidence.kin_tokens], -1)
-        if evidence.siblings is not None:
-            self._parts["candidates"] = evidence.siblings
+        self._start, drafted = state.frontier, len(window.drafts)
+        self._dropped = 0 if verification.keeps_drafts else drafted
+        diagnostics = verification.diagnostics()
+        rows, codes = verification.p.shape
+        q = torch.cat([window.q, window.q.new_zeros(rows - drafted, codes)])
+        self._parts = _rows(state, verification, q)
+        last = (verification.count - 1).view(1)
+        self._parts["support"] = _support(
+            verification.p[last][0], q[last][0], verification.drafts[last]
+        )
+        if diagnostics.group_count is not None:
+            masses = [diagnostics.group_count, diagnostics.group_p, diagnostics.group_q]
+            self._parts["groups"] = torch.cat(
+                [torch.stack(masses, -1), diagnostics.group_tokens], -1
+            )
+        if diagnostics.candidates is not None:
+            self._parts["candidates"] = diagnostics.candidates
 
     def read(self) -> tuple[int, list[int]]:
         """The step's one copy from the device: how many positions are committed, and the window
@@ -150,32 +157,34 @@ def find_sources(draft: np.ndarray, top: np.ndarray, latest: np.ndarray) -> np.n
     return np.where((draft == NONE) | (top[:, 0] == NONE), Source.NONE, source)
 
 
-def _rows(run: Run, verdict: Verdict, q: Tensor) -> dict[str, Tensor]:
+def _rows(state: DecodeState, verification: Verification, q: Tensor) -> dict[str, Tensor]:
     """What is known of each row of the window."""
-    p, rows = verdict.p, len(verdict.tokens)
-    positions = run.positions(rows)
-    forced = run.forced[positions]
-    drafts = verdict.drafts.clamp_min(0)
+    p, rows = verification.p, len(verification.tokens)
+    positions = state.positions(rows)
+    forced = state.forced[positions]
+    drafts = verification.drafts.clamp_min(0)
     tops = [distribution.topk(min(TOP, p.shape[-1])) for distribution in (p, q)]
-    drafted, judged = tops[1].values[:, 0] > 0, verdict.drafts >= 0
+    drafted, judged = tops[1].values[:, 0] > 0, verification.drafts >= 0
 
     def known(values: Tensor, where: Tensor) -> Tensor:
         return torch.where(where, values, torch.nan)
 
-    path = positions - run.frontier if verdict.path is None else verdict.path
-    status = torch.where(forced, int(Status.FORCED), verdict.status)
+    path = positions - state.frontier if verification.path is None else verification.path
+    status = torch.where(forced, int(Status.FORCED), verification.status)
     shares = {
         "top1": tops[0].values[:, 0],
         "top1_draft": known(tops[1].values[:, 0], drafted),
         "tv": known(total_variation(p, q), drafted),
-        "acceptance": verdict.acceptance,
-        "uniform": torch.where(forced, torch.nan, verdict.uniform),
+        "acceptance": verification.acceptance,
+        "uniform": torch.where(forced, torch.nan, verification.uniform),
         "p": known(gather(p, drafts), judged),
         "q": known(gather(q, drafts), judged),
     }
     return {
-        "count": verdict.count,
-        "whole": torch.stack([verdict.drafts, run.ids(verdict.tokens, positions), status, path]),
+        "count": verification.count,
+        "whole": torch.stack(
+            [verification.drafts, state.ids(verification.tokens, positions), status, path]
+        ),
         "shares": torch.stack([shares[name] for name in SHARES]),
         "top": _padded(torch.stack([top.indices for top in tops])),
         "top_shares": _padded(torch.stack([top.values for top in tops])),

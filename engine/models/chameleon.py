@@ -31,7 +31,7 @@ from transformers import ChameleonConfig, ChameleonForConditionalGeneration
 from transformers.models.chameleon.modeling_chameleon import ChameleonRotaryEmbedding
 
 from engine.models.body import BodyModel, Prompt
-from engine.models.card import Card, ModelError
+from engine.models.card import ModelCard, ModelError
 from engine.models.chameleon_vq import ChameleonDecoder
 from engine.models.weights import fit, read, read_tokenizer
 from engine.settings import SettingError
@@ -68,7 +68,11 @@ class ChameleonModel(BodyModel):
     """Anole or Lumina-mGPT, by the card's name."""
 
     def __init__(
-        self, card: Card, folders: dict[str, Path] | None, device: torch.device, dtype: torch.dtype
+        self,
+        card: ModelCard,
+        folders: dict[str, Path] | None,
+        device: torch.device,
+        dtype: torch.dtype,
     ) -> None:
         """`folders`: where the parts "model", "vq" and "text" lie; None is random weights at true
         size. Raises ModelError."""
@@ -169,7 +173,7 @@ class ChameleonModel(BodyModel):
         return token
 
 
-def config(card: Card) -> ChameleonConfig:
+def config(card: ModelCard) -> ChameleonConfig:
     """Chameleon 7B's true size: transformers' defaults, with a vocabulary like the published one.
     Image tokens are named in the order of their codes here; the published order is another."""
     digits = str.maketrans("0123456789", "ABCDEFGHIJ")

@@ -23,7 +23,7 @@ from transformers import (
 from transformers.models.emu3.modeling_emu3 import Emu3ImageVocabularyMapping
 
 from engine.models.body import BodyModel, Prompt
-from engine.models.card import Card, ModelError
+from engine.models.card import ModelCard, ModelError
 from engine.models.gqa_attention import NAME as FOLD_GQA
 from engine.models.weights import fit, read
 
@@ -51,7 +51,7 @@ _PARTS = {
 _NOT_NEEDED = ("vq.encoder.", "vq.quant_conv.")  # pictures are made, never read
 
 
-def config(card: Card) -> Emu3Config:
+def config(card: ModelCard) -> Emu3Config:
     """The public model's configuration: transformers' defaults are its sizes; the ids are those of
     its tokenizer."""
     first = 151_854
@@ -84,7 +84,11 @@ class Emu3Model(BodyModel):
     are 720 x 720 pixels."""
 
     def __init__(
-        self, card: Card, folders: dict[str, Path] | None, device: torch.device, dtype: torch.dtype
+        self,
+        card: ModelCard,
+        folders: dict[str, Path] | None,
+        device: torch.device,
+        dtype: torch.dtype,
     ) -> None:
         """`folders["model"]` holds the files of one repository in transformers' form. None: random
         weights at true size, and prompts of bytes, since there is no tokenizer. Raises ModelError

@@ -26,7 +26,7 @@ from transformers import (
 from transformers.models.llama.modeling_llama import LlamaRotaryEmbedding
 
 from engine.models.body import BodyModel, Prompt
-from engine.models.card import Card, ModelError
+from engine.models.card import ModelCard, ModelError
 from engine.models.weights import fit, read, read_tokenizer
 
 BEGIN, IMAGE, PAD = "<｜begin▁of▁sentence｜>", "<begin_of_image>", "<｜▁pad▁｜>"
@@ -46,7 +46,7 @@ UNUSED = (
 SIZES = {"janus-pro-1b": (2048, 5632, 24, 16), "janus-pro-7b": (4096, 11008, 30, 32)}
 
 
-def config(card: Card) -> JanusConfig:
+def config(card: ModelCard) -> JanusConfig:
     """A model's configuration at its true size, for random weights."""
     width, inner, layers, heads = SIZES[card.name]
     return JanusConfig(
@@ -68,7 +68,11 @@ class JanusModel(BodyModel):
     attended to like any word."""
 
     def __init__(
-        self, card: Card, folders: dict[str, Path] | None, device: torch.device, dtype: torch.dtype
+        self,
+        card: ModelCard,
+        folders: dict[str, Path] | None,
+        device: torch.device,
+        dtype: torch.dtype,
     ) -> None:
         """`folders["model"]` holds the repository's files; None makes random weights at the card's
         true size, whose words are the prompt's bytes. Raises ModelError where a file is missing or

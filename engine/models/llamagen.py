@@ -19,7 +19,7 @@ from torch import Tensor, nn
 from transformers.models.t5.modeling_t5 import T5Stack
 
 from engine.models.body import BodyModel, Prompt
-from engine.models.card import Card
+from engine.models.card import ModelCard
 from engine.models.llamagen_weights import (
     GPT_UNUSED,
     TEXT_UNUSED,
@@ -47,7 +47,7 @@ class LlamaGenModel(BodyModel):
 
     def __init__(
         self,
-        card: Card,
+        card: ModelCard,
         folders: dict[str, Path] | None,
         device: torch.device,
         dtype: torch.dtype,

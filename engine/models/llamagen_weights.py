@@ -15,7 +15,7 @@ import torch
 from torch import Tensor, nn
 from transformers import JanusVQVAE, JanusVQVAEConfig, LlamaConfig, LlamaForCausalLM, T5Config
 
-from engine.models.card import Card, ModelError
+from engine.models.card import ModelCard, ModelError
 
 ROPE_BASE = 10000.0
 
@@ -31,7 +31,7 @@ class Sizes:
     text: T5Config
 
 
-def config(card: Card) -> Sizes:
+def config(card: ModelCard) -> Sizes:
     """The true sizes: GPT-XL over VQ-16 codes, and flan-t5-xl's encoder. Both stages have the
     same."""
     gpt = LlamaConfig(

@@ -12,12 +12,13 @@ import dataclasses
 import json
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any
 
 import numpy as np
 
+from engine.failures import Failure
 from engine.settings import Sampling, SettingError
 from engine.trace.packing import PackingError, pack, pack_table, unpack, unpack_table
 from engine.trace.steps import Step, StepTable
@@ -59,6 +60,7 @@ class Frame:
     state: LaneState
     step: Step | None = None
     error: str | None = None
+    failure: Failure | None = field(default=None, compare=False)  # of a live race; not in the trace
 
     def __post_init__(self) -> None:
         if (self.state is LaneState.FAILED) != (self.error is not None):

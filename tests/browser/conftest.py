@@ -13,7 +13,6 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
-from dataclasses import replace
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -21,14 +20,12 @@ import httpx
 import pytest
 from playwright.sync_api import Browser, Page, expect, sync_playwright
 
-from app.model import Facts, Loader
-from app.shelf import Shelf
-from app.ui import LAUNCH, build
+from app.page.layout import LAUNCH, build
+from app.serving.sessions import RecordedRaces
 from engine.models.base import ImageModel
 from engine.race import Lane, Race
-from engine.trace import Frame, Seconds
-from tests.app.conftest import Watched
-from tests.steps import retimed
+from tests.app.conftest import Watched, toy_pool
+from tests.clocks import set_clocks
 from visualize.recorded_race import RecordedRace, record
 
 ROOT = Path(__file__).parent.parent.parent
@@ -74,10 +71,10 @@ def served(
 ) -> Iterator[str]:
     """A page over a model that is ready, or will be when it may; with the recorded races of a
     folder."""
-    loader = Loader(lambda: model if may_load is None or may_load.wait(60) else None)
+    pool = toy_pool(model, lambda: model if may_load is None or may_load.wait(60) else None)
     if may_load is None:
-        loader.wait(60)
-    demo = build(loader, Facts.of(model), Shelf(shelf))
+        pool.loader.wait(60)
+    demo = build(pool, RecordedRaces(shelf))
     demo.launch(**LAUNCH, prevent_thread_lock=True, quiet=True)
     try:
         yield demo.local_url
@@ -85,17 +82,12 @@ def served(
         demo.close()
 
 
+@set_clocks()
 def recorded(prompt: str, lanes: Sequence[str]) -> RecordedRace:
     """A race over a toy, run here and now; the clocks are set, so that it lasts as long on any
     machine."""
     race = Race(model := Watched(), [Lane(name) for name in lanes], prompt, 7)
-    return record(race.trace([timed(frame) for frame in race]), model)
-
-
-def timed(frame: Frame) -> Frame:
-    """The frame of a lane whose every step takes 20 ms, and 1 ms more for each lane before it."""
-    seconds = Seconds(forward=0.018 + frame.lane / 1000, verify=0.002)
-    return replace(frame, step=retimed(frame.step, seconds)) if frame.step else frame
+    return record(race.trace(list(race)), model)
 
 
 @pytest.fixture(scope="session")
@@ -171,6 +163,10 @@ def stops(monkeypatch: pytest.MonkeyPatch) -> list[Race]:
 @pytest.fixture(scope="module")
 def real(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """`python app.py`, with the model that came with the repository."""
+    start = ["app.py"]
+    if "TEST_CLOCK_SEED" in os.environ:  # its lanes' clocks are scaled as the tests' are
+        code = "import runpy, tests.conftest; runpy.run_path('app.py', run_name='__main__')"
+        start = ["-c", code]
     with closing(socket.socket()) as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
@@ -178,7 +174,8 @@ def real(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     url = f"http://127.0.0.1:{port}/"
     with output.open("w") as file:
         app = subprocess.Popen(
-            [sys.executable, str(ROOT / "app.py")],
+            [sys.executable, *start],
+            cwd=ROOT,
             env={**os.environ, "GRADIO_SERVER_PORT": str(port)},
             stdout=file,
             stderr=subprocess.STDOUT,

@@ -10,7 +10,8 @@ from tests.browser.acts import finished, key, prompted, race, wide
 INK_AND_GROUND = """element => {
   const sum = colour => colour.match(/[0-9.]+/g).slice(0, 3).reduce((a, b) => a + Number(b), 0);
   let ground = element;
-  while (getComputedStyle(ground).backgroundColor === "rgba(0, 0, 0, 0)") ground = ground.parentElement;
+  const clear = (part) => getComputedStyle(part).backgroundColor === "rgba(0, 0, 0, 0)";
+  while (clear(ground)) ground = ground.parentElement;
   return [sum(getComputedStyle(element).color), sum(getComputedStyle(ground).backgroundColor)];
 }"""
 

@@ -13,16 +13,21 @@ SMALLEST = """() => {
   const walk = document.createTreeWalker(document.querySelector('.board'), NodeFilter.SHOW_TEXT);
   while (walk.nextNode()) {
     const text = walk.currentNode.data.trim(), element = walk.currentNode.parentElement;
-    if (!text || element.closest('.live') || !element.checkVisibility({ visibilityProperty: true })) continue;
+    const seenNow = element.checkVisibility({ visibilityProperty: true });
+    if (!text || element.closest('.live') || !seenNow) continue;
     seen.push([parseFloat(getComputedStyle(element).fontSize), text]);
   }
   return seen.sort((a, b) => a[0] - b[0])[0];
 }"""
 # Parts of the stage that reach over its edge, or whose lines are cut off by their own.
-OVER = """() => [...document.querySelectorAll('.board, .board :is(.lanes, .lane, .stage-panel, .token, .legend, .chapter)')]
+PARTS = ".board, .board :is(.lanes, .lane, .stage-panel, .token, .legend, .chapter)"
+OVER = f"""() => [...document.querySelectorAll('{PARTS}')]
   .filter((part) => part.checkVisibility())
-  .filter((part) => { const box = part.getBoundingClientRect();
-    return box.right > innerWidth + 1 || box.bottom > innerHeight + 1 || part.scrollHeight > part.clientHeight + 1; })
+  .filter((part) => {{
+    const box = part.getBoundingClientRect();
+    const cut = part.scrollHeight > part.clientHeight + 1;
+    return cut || box.right > innerWidth + 1 || box.bottom > innerHeight + 1;
+  }})
   .map((part) => part.className)"""
 
 

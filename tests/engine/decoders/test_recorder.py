@@ -1,4 +1,4 @@
-"""What a step reports of its judgement is what it judged by."""
+"""What the step table records of a verification is what it was made by."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ def touched(pictures: list[list[Step]]) -> list[Spot]:
     return [spot for steps in pictures for spot in every(steps)]
 
 
-def put_to_the_test(pictures: list[list[Step]]) -> list[Spot]:
+def verified_spots(pictures: list[list[Step]]) -> list[Spot]:
     return [spot for spot in touched(pictures) if spot.uniform is not None]
 
 
 @pytest.mark.parametrize("forced", [False, True])
 @pytest.mark.parametrize("name", DECODERS)
-def test_distributions_are_shown_by_their_likeliest_tokens(name: str, forced: bool) -> None:
+def test_distributions_are_recorded_by_their_likeliest_tokens(name: str, forced: bool) -> None:
     for p in touched(decoded(name, forced=forced)):
         for top, most in ((p.top, p.top1), (p.top_draft, p.top1_draft)):
             shares = [share for _, share in top]
@@ -48,13 +48,13 @@ def test_distributions_are_shown_by_their_likeliest_tokens(name: str, forced: bo
         if p.status is not Status.FORCED and p.draft is not None:
             assert dict(p.top).get(p.draft, p.p) == p.p
             assert dict(p.top_draft).get(p.draft, p.q) == p.q
-            assert p.q > 0, "a draft can be drawn from its own law"
+            assert p.q > 0, "a draft can be drawn from its own distribution"
 
 
 @pytest.mark.parametrize("name", BY_UNIFORM)
 def test_a_uniform_below_the_acceptance_probability_is_an_acceptance(name: str) -> None:
     outcomes = set()
-    for p in put_to_the_test(decoded(name)):
+    for p in verified_spots(decoded(name)):
         passed = p.status is Status.ACCEPTED or (p.status is Status.REFINED and p.token == p.draft)
         assert (p.uniform < p.acceptance) == passed, p
         outcomes.add(p.status)
@@ -62,7 +62,7 @@ def test_a_uniform_below_the_acceptance_probability_is_an_acceptance(name: str) 
 
 
 @pytest.mark.parametrize("name", BY_UNIFORM)
-def test_every_draft_that_was_accepted_or_rejected_shows_its_uniform(name: str) -> None:
+def test_every_draft_that_was_accepted_or_rejected_has_its_uniform(name: str) -> None:
     for steps in decoded(name, forced=True):
         for step, found in zip(steps, spots(steps), strict=True):
             for p in found[: step.after - step.before]:
@@ -73,15 +73,15 @@ def test_every_draft_that_was_accepted_or_rejected_shows_its_uniform(name: str) 
 
 
 @pytest.mark.parametrize("name", ["ar", "jacobi", "fpi"])
-def test_who_draws_no_uniform_shows_none(name: str) -> None:
-    assert not put_to_the_test(decoded(name))
+def test_a_rule_without_uniforms_records_none(name: str) -> None:
+    assert not verified_spots(decoded(name))
     assert not any(len(step.rows.rejections) for steps in decoded(name) for step in steps)
 
 
-def test_a_group_is_the_one_that_was_weighed() -> None:
+def test_the_recorded_group_is_the_one_that_was_verified() -> None:
     settings = GSDSettings(G=4)
     seen = 0
-    for p in put_to_the_test(decoded("gsd", settings=settings)):
+    for p in verified_spots(decoded("gsd", settings=settings)):
         assert p.group is not None
         assert p.group.tokens[0] == p.draft
         assert p.group.count == len(p.group.tokens) <= 4
@@ -90,9 +90,9 @@ def test_a_group_is_the_one_that_was_weighed() -> None:
     assert seen > 10
 
 
-def test_a_neighbourhood_is_the_one_that_lent() -> None:
+def test_the_recorded_neighbourhood_is_the_one_that_was_verified() -> None:
     lent = 0
-    for p in put_to_the_test(decoded("lantern")):
+    for p in verified_spots(decoded("lantern")):
         assert p.group is not None
         assert p.group.tokens[0] == p.draft
         assert share(p.group.q) == share(p.q)
@@ -102,7 +102,7 @@ def test_a_neighbourhood_is_the_one_that_lent() -> None:
     assert lent > 0
 
 
-def test_candidates_are_in_the_order_they_were_tried() -> None:
+def test_candidates_are_recorded_in_the_order_they_were_tried() -> None:
     rescued = 0
     for steps in decoded("sjd-pac", seeds=range(20)):
         for step, found in zip(steps, spots(steps), strict=True):
@@ -123,7 +123,7 @@ def test_candidates_are_in_the_order_they_were_tried() -> None:
 
 
 @pytest.mark.parametrize("name", BY_UNIFORM)
-def test_a_rejection_keeps_both_distributions(name: str) -> None:
+def test_a_rejection_records_both_distributions(name: str) -> None:
     rejected = 0
     for step in (step for steps in decoded(name) for step in steps):
         if not len(step.rows.rejections):
@@ -152,7 +152,7 @@ def test_q_is_read_back_wherever_it_is(
     gather = StepRecorder.gather
 
     def spy(self: StepRecorder, run: object, window: object, *args: object) -> None:
-        found = window.laws.topk(TOP)
+        found = window.q.topk(TOP)
         rows = zip(found.indices.tolist(), found.values.tolist(), strict=True)
         given.append([[(x, share(q)) for x, q in zip(*row, strict=True) if q > 0] for row in rows])
         gather(self, run, window, *args)

@@ -23,6 +23,7 @@ from engine.trace import MAX_BYTES, Frame, LaneState, Trace, TraceError
 from engine.trace.file import VERSION
 from engine.trace.packing import pack, pack_rows, unpack, unpack_rows
 from engine.trace.steps import DTYPES, NONE, Source
+from tests.clocks import set_clocks
 from tests.toy import Toy
 
 HOSTILE = st.one_of(
@@ -51,6 +52,7 @@ HOSTILE = st.one_of(
 )
 
 
+@set_clocks()
 def raced(names: list[str], *, forced: bool = False, stop: int | None = None) -> Trace:
     model = Toy((2, 3), 6, forced=forced)
     race = Race(model, [Lane(name) for name in names], "a prompt, “quoted” 🍎", 3)
@@ -92,7 +94,7 @@ def test_a_stopped_race_is_read_back_equal() -> None:
 
 
 def test_a_failed_lane_is_read_back_with_its_error(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(SJD, "judge", lambda *args: 1 / 0)
+    monkeypatch.setattr(SJD, "verify", lambda *args: 1 / 0)
     trace = raced(["ar", "sjd"])
     assert any(frame.error == "ZeroDivisionError: division by zero" for frame in trace.frames)
     assert Trace.loads(trace.dumps()) == trace
