@@ -29,8 +29,8 @@ from engine.models.base import ImageModel
 from engine.models.card import ModelError
 from engine.race import Lane, Race
 from engine.race.request import parse_lane
-from engine.records import LaneState, Standing
 from engine.settings import SettingError
+from engine.trace import LaneState, LaneStats
 
 PROMPTS = (
     "red apple on sky clouds",
@@ -61,15 +61,15 @@ _T = (
 )
 
 
-def race(model: ImageModel, lanes: list[Lane], prompt: str, seed: int) -> list[Standing]:
+def race(model: ImageModel, lanes: list[Lane], prompt: str, seed: int) -> list[LaneStats]:
     """Runs one race to its end. Raises RuntimeError if a lane fails."""
-    standings = [Standing() for _ in lanes]
+    stats = [LaneStats() for _ in lanes]
     for frame in Race(model, lanes, prompt, seed):
         if frame.state is LaneState.FAILED:
             raise RuntimeError(f"{lanes[frame.lane].decoder} failed: {frame.error}")
         if frame.step:
-            standings[frame.lane].add(frame.step)
-    return standings
+            stats[frame.lane].add(frame.step)
+    return stats
 
 
 def mean(values: list[float]) -> dict[str, float]:
@@ -81,7 +81,7 @@ def mean(values: list[float]) -> dict[str, float]:
     return {"mean": round(statistics.fmean(values), 4), "plus_minus": round(spread, 4)}
 
 
-def figures(runs: Sequence[Standing], baseline: Sequence[Standing] | None) -> dict[str, Any]:
+def figures(runs: Sequence[LaneStats], baseline: Sequence[LaneStats] | None) -> dict[str, Any]:
     """One lane's figures over its races; `baseline` are vanilla AR's in the same races."""
     steps = [len(run.lengths) for run in runs]
 
@@ -163,7 +163,7 @@ def main() -> None:
     except (SettingError, ModelError) as error:
         parser.error(str(error))
     race(model, lanes, PROMPTS[0], 1000)  # warms caches and allocators up; not counted
-    runs: list[list[Standing]] = []
+    runs: list[list[LaneStats]] = []
     for prompt in PROMPTS[: args.prompts]:
         for seed in range(args.seeds):
             runs.append(race(model, lanes, prompt, seed))

@@ -17,9 +17,8 @@ from engine.models.device import DTYPES
 from engine.models.progress import Progress
 from engine.race import Lane, Race, RaceRequest
 from engine.race.request import parse_lane
-from engine.records import Frame, LaneState, Standing
 from engine.settings import SettingError
-from engine.trace import Trace
+from engine.trace import Frame, LaneState, LaneStats
 
 _COLUMNS = f"{'lane':14}{'tokens':>12}{'passes':>8}{'seconds':>9}{'tokens/pass':>13}  "
 _UPDATE_SECONDS = 1
@@ -79,7 +78,7 @@ def load_model(args: argparse.Namespace) -> ImageModel:
 
 
 def run_race(args: argparse.Namespace) -> None:
-    """Prints the standings every second, the final ones and the trace's path. Exits with 1 if a
+    """Prints the stats every second, the final ones and the trace's path. Exits with 1 if a
     lane failed, with 2 for arguments that cannot be raced."""
     parser: argparse.ArgumentParser = args.parser
     if args.out and not args.out.parent.is_dir():
@@ -93,7 +92,7 @@ def run_race(args: argparse.Namespace) -> None:
     except (SettingError, ModelError) as error:
         parser.error(str(error))
     frames: list[Frame] = []
-    standings = [Standing() for _ in lanes]
+    stats = [LaneStats() for _ in lanes]
     states = [LaneState.WAITING for _ in lanes]
     printed = 0.0
     try:
@@ -101,17 +100,17 @@ def run_race(args: argparse.Namespace) -> None:
             frames.append(frame)
             states[frame.lane] = frame.state
             if frame.step:
-                standings[frame.lane].add(frame.step)
+                stats[frame.lane].add(frame.step)
             if frame.error:
                 title = DECODERS[lanes[frame.lane].decoder].title
                 print(f"{title} failed: {frame.error}", file=sys.stderr)
             if time.monotonic() - printed > _UPDATE_SECONDS:
-                print(table(lanes, standings, states, race.model.length), end="\n\n")
+                print(table(lanes, stats, states, race.model.length), end="\n\n")
                 printed = time.monotonic()
     except KeyboardInterrupt:
         print("stopped")
-    print(table(lanes, standings, states, race.model.length))
-    trace = Trace.of(race, frames)
+    print(table(lanes, stats, states, race.model.length))
+    trace = race.trace(frames)
     print(f"\n{request.prompt!r}, seed {request.seed}, on {trace.header.machine}")
     if args.out:
         args.out.write_text(trace.dumps())
@@ -121,11 +120,11 @@ def run_race(args: argparse.Namespace) -> None:
 
 
 def table(
-    lanes: Sequence[Lane], standings: Sequence[Standing], states: Sequence[LaneState], length: int
+    lanes: Sequence[Lane], stats: Sequence[LaneStats], states: Sequence[LaneState], length: int
 ) -> str:
-    """The standings as text, one row for each lane; `length` in sequence positions."""
+    """The stats as text, one row for each lane; `length` in sequence positions."""
     rows = [_COLUMNS]
-    for lane, standing, state in zip(lanes, standings, states, strict=True):
+    for lane, standing, state in zip(lanes, stats, states, strict=True):
         rows.append(
             f"{DECODERS[lane.decoder].title:14}{standing.frontier:6}/{length:<5}{standing.nfe:8}"
             f"{standing.seconds.total:9.2f}{standing.step_compression:13.2f}  {state.value}"

@@ -7,7 +7,7 @@ import time
 
 import torch
 
-from engine.records import Seconds
+from engine.trace import Seconds
 
 
 class StepClock:

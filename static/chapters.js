@@ -122,7 +122,7 @@ function guessInParallel(lane) {
       `distributions, the rarer that is: here ${repeated.length} of the ${tested.length} guesses tested were repeated${share}.`,
     `Shown is pass ${step.nfe}, its best, with ${here.length} repeated. In all ${summary(lane)}.`,
   ];
-  return { step: at + 1, cell: here.at(-1)?.cell ?? step.after - 1, lines };
+  return { step: at + 1, cell: here.at(-1)?.cell ?? lane.order[step.after - 1], lines };
 }
 
 // A step that accepted some drafts and rejected the next: the rejected cell, and why.
@@ -200,7 +200,7 @@ function relaxed(lane, race, rule, masses, whom) {
   if (!saved.length) {
     const none = `No acceptance of this race is known to have needed ${whom}.`;
     const at = bestStep(lane, (i) => lane.steps[i].tokens);
-    return { step: at + 1, cell: lane.steps[at].after - 1, lines: [rule, none, total] };
+    return { step: at + 1, cell: lane.order[lane.steps[at].after - 1], lines: [rule, none, total] };
   }
   const shown = best(saved, (row) => {
     const plain = (isReadable(row) && row.group.count > 2 ? 2 : 0) + (isInside(row, race) ? 1 : 0);
@@ -241,7 +241,7 @@ function treeAndContinuation(lane, race) {
     `Do not stop at a rejection: a draft behind it stays with probability min(1, p / q). ${aboutEnd(ends[at], ends)}`,
     `In all ${summary(lane)}${against(race, "sjd")}. The distribution is exactly vanilla AR's.`,
   ];
-  return { step: at + 1, cell: shown ? shown.cell : lane.steps[at].after - 1, lines };
+  return { step: at + 1, cell: shown ? shown.cell : lane.order[lane.steps[at].after - 1], lines };
 }
 
 function aboutTree(later, shown) {

@@ -22,6 +22,12 @@ export function rectangles(from, to, columns) {
   return out;
 }
 
+// The cells of a lane's sampled positions [from, to), as rectangles.
+const boxesOf = (lane, from, to, columns) =>
+  lane.isRaster
+    ? rectangles(from, to, columns)
+    : lane.order.slice(from, to).map((cell) => [cell % columns, Math.floor(cell / columns), 1, 1]);
+
 const cornerOf = (cell, columns, side) => [
   (cell % columns) * side,
   Math.floor(cell / columns) * side,
@@ -75,7 +81,7 @@ export class Plane {
       context.clearRect(0, 0, this.canvas.width, this.canvas.height);
     }
     const view = laneAt(lane, lane.count);
-    const cells = Array.from({ length: view.n - this.#done }, (_, i) => this.#done + i);
+    const cells = lane.order.slice(this.#done, view.n);
     if (layer.kind === "picture" && this.picture.rows.some(Boolean))
       this.#paintPicture(context, rows);
     else if (layer.kind === "picture") {
@@ -89,7 +95,7 @@ export class Plane {
         pasteMark(context, lane.status(view.rowOf(cell)), x, y, side);
       }
     } else if (cells.length) {
-      this.#paintColours(context, lane, view, [rows, columns], side, style);
+      this.#paintColours(context, lane, view, cells, [rows, columns], side, style);
       if (layer.name === "runs") this.#paintNotches(context, lane, columns, side, style);
     }
     this.#done = view.n;
@@ -108,13 +114,13 @@ export class Plane {
   }
 
   // One pixel a cell, scaled up; where a cell has no value a grey stroke shows through.
-  #paintColours(context, lane, view, [rows, columns], side, style) {
+  #paintColours(context, lane, view, cells, [rows, columns], side, style) {
     context.fillStyle = noValue(context, side);
-    for (const box of rectangles(this.#done, view.n, columns)) {
-      context.fillRect(...box.map((cells) => cells * side));
+    for (const box of boxesOf(lane, this.#done, view.n, columns)) {
+      context.fillRect(...box.map((length) => length * side));
     }
     const image = new ImageData(columns, rows);
-    for (let cell = this.#done; cell < view.n; cell++) {
+    for (const cell of cells) {
       const colour = colourFor(layerValue(lane, view, cell, style.layer.name), style);
       if (colour) image.data.set([...colour, 255], 4 * cell);
     }
@@ -128,7 +134,7 @@ export class Plane {
   #paintNotches(context, lane, columns, side, style) {
     [context.fillStyle, context.globalAlpha] = [style.card, look.notch.opacity];
     for (const { before } of lane.steps) {
-      const [x, y] = cornerOf(before, columns, side);
+      const [x, y] = cornerOf(lane.order[before], columns, side);
       if (before >= this.#done) context.fillRect(x, y, Math.max(1, look.notch.width * side), side);
     }
     context.globalAlpha = 1;
@@ -144,14 +150,14 @@ export function drawLane(canvas, plane, lane, view, [, columns], style) {
   const context = canvas.getContext("2d");
   const side = canvas.width / columns;
   context.clearRect(0, 0, canvas.width, canvas.height);
-  for (const [x, y, width, height] of rectangles(0, view.n, columns)) {
+  for (const [x, y, width, height] of boxesOf(lane, 0, view.n, columns)) {
     const [left, top, across, down] = [x * side, y * side, width * side, height * side];
     context.drawImage(plane.canvas, left, top, across, down, left, top, across, down);
   }
-  for (let cell = view.n; cell < view.n + view.window; cell++) {
+  for (const cell of lane.order.slice(view.n, view.n + view.window)) {
     drawDraft(context, lane, view, cell, columns, side, style);
   }
-  if (view.n && view.state !== "finished") drawFrontier(context, view, columns, side, style);
+  if (view.n && view.state !== "finished") drawFrontier(context, lane, view, columns, side, style);
   if (style.cell !== null) drawSelected(context, columns, side, style);
 }
 
@@ -177,14 +183,15 @@ function drawDraft(context, lane, view, cell, columns, side, style) {
 
 // Drafts have a thin dashed frame, and a line in the colour of the finish line stands at the
 // frontier.
-function drawFrontier(context, view, columns, side, style) {
+function drawFrontier(context, lane, view, columns, side, style) {
   context.lineWidth = Math.max(1, look.draft.frame * side);
   context.strokeStyle = style.ink;
   context.setLineDash([look.draft.dash * side, look.draft.dash * side]);
-  for (const box of rectangles(view.n, view.n + view.window, columns)) {
+  for (const box of boxesOf(lane, view.n, view.n + view.window, columns)) {
     context.strokeRect(...box.map((cells) => cells * side));
   }
   context.setLineDash([]);
+  if (!lane.isRaster) return; // cells of any order have no line between them
   const [x, y] = cornerOf(view.n, columns, side);
   context.strokeStyle = style.signal;
   context.lineWidth = Math.max(2, look.frontier.width * side);

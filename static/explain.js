@@ -2,7 +2,7 @@
 
 import { capital, chance, countOf, inTimes, isKnown, versus } from "./numbers.js";
 
-// engine.records.Status
+// engine.trace.Status
 export const DID = { ACCEPTED: 0, RESAMPLED: 1, FRESH: 2, FORCED: 3, REFINED: 4, REJECTED: 5 };
 const ROUNDING = 0.5 / 65534; // at most so much is a share on the wire off
 
@@ -12,17 +12,18 @@ const ROUNDING = 0.5 / 65534; // at most so much is a share on the wire off
  */
 export function lifeOf(lane, cell, until) {
   const life = [];
+  const rank = lane.rank[cell];
   for (let at = 0; at < until; at++) {
     const step = lane.steps[at];
-    if (step.before > cell) break; // committed: nothing touches it again
-    if (cell >= step.before + step.touched) continue;
-    const row = lane.row(step.first + cell - step.before);
+    if (step.before > rank) break; // committed: nothing touches it again
+    if (rank >= step.before + step.touched) continue;
+    const row = lane.row(step.first + rank - step.before);
     life.push({
       ...row,
       pass: step.nfe,
       at,
-      ahead: cell - step.before,
-      committed: cell < step.after,
+      ahead: rank - step.before,
+      committed: rank < step.after,
     });
   }
   return life;

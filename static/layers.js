@@ -31,7 +31,7 @@ export function layerValue(lane, view, cell, layer) {
   const row = view.rowOf(cell);
   if (row < 0 || layer === "picture") return null;
   if (layer === "status") return lane.status(row);
-  const committed = cell < view.n;
+  const committed = lane.rank[cell] < view.n;
   if (layer === "waiting") return lane.waits[row] + (committed ? 0 : 1);
   if (layer === "runs") return committed ? lane.steps[lane.stepOf(row)].tokens : null;
   return lane.share(row, /** @type {any} */ (layer));

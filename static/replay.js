@@ -22,8 +22,10 @@ export function laneAt(lane, k) {
   const { after: n, before, first, touched } = step;
   const over = ["stopped", "failed"].includes(state); // no step will verify its drafts
   const reach = over ? n : before + touched;
-  const rowOf = (cell) =>
-    cell < n ? lane.committedBy[cell] : cell < reach ? first + cell - before : -1;
+  const rowOf = (cell) => {
+    const rank = lane.rank[cell];
+    return rank < n ? lane.committedBy[rank] : rank < reach ? first + rank - before : -1;
+  };
   const { passes, drafted: drafter, seconds, reached } = step;
   return {
     k,
@@ -57,7 +59,7 @@ export function hashOf(numbers) {
  * @param {Lane} lane @param {View} view
  */
 export function hashesOf(lane, view) {
-  const rows = Array.from({ length: view.n + view.window }, (_, cell) => view.rowOf(cell));
+  const rows = lane.order.slice(0, view.n + view.window).map(view.rowOf);
   return [hashOf(rows.map((row) => lane.token(row))), hashOf(rows.map((row) => lane.status(row)))];
 }
 

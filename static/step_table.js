@@ -1,63 +1,75 @@
-// The step table of a lane, read from what visualize/wire.py sends. No other module knows the
-// wire's columns or bytes.
+// The step table of a lane, read from the rows that Python sends (engine/trace/steps.py), at the
+// offsets that each snapshot brings. No other module knows its bytes.
 
-const NONE = 65535; // a u16 that says: there is none
-const WIDTHS = { steps: 30, cells: 21, laws: 33, kin: 24, siblings: 12 }; // bytes a row
 const SOURCE = { certain: 1, before: 2, own: 3 }; // of q's top tokens
-// Where the shares stand in a row of `cells`.
-const SHARES = { top1: 6, top1_draft: 8, tv: 10, acceptance: 12, uniform: 14, p: 16, q: 18 };
-const STRIDE = 64; // rows: of every so many it is known where their entries begin
-const START = { after: 0, first: 0, touched: 0, micros: 0, reached: 0, drafted: 0 };
+const PARTS = ["forward", "verify", "cache", "draft"]; // of a step's time, in microseconds
+const STRIDE = 64; // rows: of every so many it is known where their details begin
+// Before the first step.
+const START = { after: 0, micros: 0, reached: 0, drafted: 0, row: 0, positions: 0 };
 
-const shareOf = (value) => (value === NONE ? null : value / 65534);
+const camelCase = (name) => name.replace(/_(\w)/g, (_, letter) => letter.toUpperCase());
 
-// A column of the wire: base64 that only grows, decoded from where it was when it is read.
-class Column {
+// Rows of one dtype: base64 that only grows, decoded from where it was when it is read.
+class Rows {
   text = "";
-  #bytes = new Uint8Array(0);
+  #view = new DataView(new ArrayBuffer(0));
   #decoded = 0; // characters; 4 of them are 3 bytes
-  constructor(width) {
-    this.width = width;
+  /** @param {Dtype} dtype */
+  constructor({ size, fields }) {
+    this.size = size;
+    this.fields = fields;
   }
   get count() {
-    return Math.floor((3 * this.text.length) / 4 / this.width);
+    return Math.floor((3 * this.text.length) / 4 / this.size);
   }
   #read() {
     const tail = atob(this.text.slice(this.#decoded));
-    const bytes = new Uint8Array(this.#bytes.length + tail.length);
-    bytes.set(this.#bytes);
-    for (let i = 0; i < tail.length; i++) bytes[this.#bytes.length + i] = tail.charCodeAt(i);
-    [this.#bytes, this.#decoded] = [bytes, this.text.length];
+    const bytes = new Uint8Array(this.#view.byteLength + tail.length);
+    bytes.set(new Uint8Array(this.#view.buffer));
+    for (let i = 0; i < tail.length; i++) bytes[this.#view.byteLength + i] = tail.charCodeAt(i);
+    [this.#view, this.#decoded] = [new DataView(bytes.buffer), this.text.length];
   }
-  // An unsigned integer of `size` bytes at an offset in a row.
-  at(row, offset, size = 2) {
+  /** A row's field, or the i-th number of one that holds several. */
+  at(row, field, i = 0) {
     if (this.#decoded < this.text.length) this.#read();
-    let value = 0;
-    for (let i = size - 1; i >= 0; i--) {
-      value = value * 256 + this.#bytes[row * this.width + offset + i];
-    }
-    return value;
+    const [type, offset, count] = this.fields[field];
+    const width = Number(type.match(/\d+/)[0]) / 8;
+    if (i >= count) throw new RangeError(`${field} has ${count} numbers`);
+    return this.#view[`get${type}`](row * this.size + offset + i * width, true);
+  }
+  /** All numbers of a field. @returns {number[]} */
+  all(row, field) {
+    return Array.from({ length: this.fields[field][2] }, (_, i) => this.at(row, field, i));
   }
 }
 
-// One lane of a race: what the wire says of it (title, state, passes, ...) and its step table. A
-// row is one touched cell in one step, step after step; a step's cells are contiguous, from the
-// number of those committed before it.
+// One lane of a race: what is sent of it (title, state, passes, ...) and its step table. Sampled
+// positions are counted from 0, forced ones left out: `order` is the cell of each, `rank` the
+// number of each cell. A row here is one touched cell in one step, step after step; a step's cells
+// are contiguous in that order, from the number of those committed before it.
 export class StepTable {
   /** @type {Step[]} */
   steps = [];
   /** @type {number[]} of each row, how many steps before had touched its cell */
   waits = [];
   most = { waiting: 0, runs: 0 }; // the largest count that each of these layers ever shows
-  #columns = Object.fromEntries(
-    Object.entries(WIDTHS).map(([name, width]) => [name, new Column(width)]),
-  );
-  #places = [[0, 0, 0]]; // where the entries of every STRIDE-th row begin
+  #rows = []; // of each row, its number in `positions`, which has forced ones too
+  #places = [[0, 0, 0]]; // where the details of every STRIDE-th row of `positions` begin
 
-  /** @param {number} cells of the grid */
-  constructor(cells) {
-    this.committedBy = new Int32Array(cells); // of each committed cell, the row that committed it
-    this.visits = new Uint16Array(cells);
+  /** @param {Snapshot} snapshot */
+  constructor({ cells, dtypes }) {
+    this.cells = cells;
+    this.dtypes = dtypes;
+    this.order = cells.filter((cell) => cell >= 0);
+    /** @type {number[]} */
+    this.rank = [];
+    this.order.forEach((cell, n) => (this.rank[cell] = n));
+    this.isRaster = this.order.every((cell, n) => cell === n);
+    this.committedBy = new Int32Array(this.order.length); // of each rank, the row that committed it
+    this.visits = new Uint16Array(this.order.length);
+    this.tables = Object.fromEntries(
+      Object.entries(dtypes.tables).map(([name, dtype]) => [name, new Rows(dtype)]),
+    );
   }
 
   get count() {
@@ -65,70 +77,63 @@ export class StepTable {
   }
 
   /** Whether a lane of a snapshot goes on where this one stands. @param {WireLane} wire */
-  precedes(wire) {
-    return Object.entries(this.#columns).every(([name, column]) =>
-      wire[name].startsWith(column.text),
-    );
+  precedes({ table }) {
+    return Object.entries(this.tables).every(([name, rows]) => table[name].startsWith(rows.text));
   }
 
   /** @param {WireLane} wire */
-  take(wire) {
-    const { steps, cells, laws, kin, siblings, ...facts } = wire;
+  take({ table, ...facts }) {
     Object.assign(this, facts);
-    for (const [name, text] of Object.entries({ steps, cells, laws, kin, siblings })) {
-      this.#columns[name].text = text;
-    }
-    for (let k = this.count; k < this.#columns.steps.count; k++) this.#take(k);
+    for (const [name, text] of Object.entries(table)) this.tables[name].text = text;
+    for (let k = this.count; k < this.tables.steps.count; k++) this.#take(k);
   }
 
   #take(k) {
-    const read = (offset, size) => this.#columns.steps.at(k, offset, size);
-    const [nfe, touched, committed, tokens, drafter] = [
-      read(0, 4),
-      read(4),
-      read(6),
-      read(8),
-      read(10),
-    ];
-    const times = [12, 16, 20, 24].map((offset) => read(offset, 4));
+    const read = (field) => this.tables.steps.at(k, field);
+    const counts = ["nfe", "positions", "committed", "drafter_passes"];
+    const [nfe, positions, tokens, drafter] = counts.map(read);
+    const times = PARTS.map(read);
     const last = this.steps[k - 1] ?? START;
-    const [before, first] = [last.after, last.first + last.touched];
-    const micros = last.micros + times.reduce((sum, time) => sum + time);
-    this.steps.push({
-      ...{
-        nfe,
-        before,
-        after: before + committed,
-        first,
-        touched,
-        tokens,
-        drafter,
-        passes: nfe,
-        micros,
-      },
-      ...{ seconds: micros / 1e6, split: times.map((time) => time / 1e6) },
+    const [before, first, row] = [last.after, this.#rows.length, last.row + last.positions];
+    const step = {
+      ...{ nfe, before, after: before, first, touched: 0, tokens, drafter, passes: nfe },
+      ...{ row, positions, micros: last.micros + times.reduce((sum, time) => sum + time) },
+      ...{ seconds: 0, split: times.map((time) => time / 1e6) },
       ...{ reached: last.reached + tokens, drafted: last.drafted + drafter },
-    });
-    for (let i = 0; i < touched; i++) {
-      const waited = this.visits[before + i]++;
+    };
+    step.seconds = step.micros / 1e6;
+    this.steps.push(step);
+    for (let i = 0; i < positions; i++) {
+      if (this.cells[last.reached + i] < 0) continue; // forced
+      const rank = before + step.touched++;
+      const waited = this.visits[rank]++;
+      this.#rows.push(row + i);
       this.waits.push(waited);
-      this.most.waiting = Math.max(this.most.waiting, waited + (i < committed ? 0 : 1));
-      if (i < committed) this.committedBy[before + i] = first + i;
+      this.most.waiting = Math.max(this.most.waiting, waited + (i < tokens ? 0 : 1));
+      if (i < tokens) this.committedBy[step.after++] = this.#rows.length - 1;
     }
-    if (committed) this.most.runs = Math.max(this.most.runs, tokens);
+    if (step.after > before) this.most.runs = Math.max(this.most.runs, tokens);
+  }
+
+  #at(row, field) {
+    return this.tables.positions.at(this.#rows[row], field);
   }
 
   token(row) {
-    return this.#columns.cells.at(row, 2);
+    return this.#at(row, "token");
   }
 
   status(row) {
-    return this.#columns.cells.at(row, 4, 1);
+    return this.#at(row, "status");
   }
 
-  /** A probability or a distance; null where there is none. @param {keyof typeof SHARES} name */
+  /** A probability or a distance; null where there is none. */
   share(row, name) {
-    return shareOf(this.#columns.cells.at(row, SHARES[name]));
+    return this.#share(this.#at(row, name));
+  }
+
+  #share(value) {
+    return value === this.dtypes.none ? null : value / this.dtypes.one;
   }
 
   // The step, counted from 0, that a row is of.
@@ -148,43 +153,32 @@ export class StepTable {
    * @returns {Row}
    */
   row(i) {
-    const [lane, step] = [this, this.stepOf(i)];
-    const [cell, kind] = [this.steps[step].before + i - this.steps[step].first, this.#kind(i)];
-    const drafted = this.#columns.cells.at(i, 0);
-    const draft = drafted === NONE ? null : drafted;
-    const share = (name) => this.share(i, name);
+    const [lane, step, at] = [this, this.stepOf(i), this.#rows[i]];
+    const rank = this.steps[step].before + i - this.steps[step].first;
+    const [refs, drafted] = [this.#at(i, "refs"), this.#at(i, "draft")];
+    const draft = drafted === this.dtypes.none ? null : drafted;
+    const shares = this.dtypes.shares.map((name) => [camelCase(name), this.share(i, name)]);
     return {
-      ...{ cell, step, draft, token: this.token(i), status: this.status(i) },
-      ...{ top1: share("top1"), top1Draft: share("top1_draft"), tv: share("tv") },
-      ...{
-        acceptance: share("acceptance"),
-        uniform: share("uniform"),
-        p: share("p"),
-        q: share("q"),
-      },
+      ...{ cell: this.order[rank], step, draft, token: this.token(i), status: this.status(i) },
+      .../** @type {Shares} */ (Object.fromEntries(shares)),
       get top() {
-        return lane.#top(lane.#place(i)[0]);
+        return lane.#top("positions", at);
       },
       get topDraft() {
-        return lane.#topDraft(kind & 3, draft, lane.#place(i)[0], cell, step);
+        return lane.#topDraft(refs & 3, draft, at, rank, step);
       },
       get group() {
-        return kind & 4 ? lane.#group(lane.#place(i)[1]) : null;
+        return refs & 4 ? lane.#group(lane.#place(at)[1], draft) : null;
       },
       get candidates() {
-        const first = kind >> 4 ? lane.#place(i)[2] : 0;
-        return Array.from({ length: kind >> 4 }, (_, j) => lane.#candidate(first + j));
+        const first = refs >> 4 ? lane.#place(at)[2] : 0;
+        return Array.from({ length: refs >> 4 }, (_, j) => lane.#candidate(first + j));
       },
     };
   }
 
-  // Bits 0-1: SOURCE; bit 2: there is a group; bits 4-7: how many candidates.
-  #kind(row) {
-    return this.#columns.cells.at(row, 5, 1);
-  }
-
-  // Where a row's entries begin in the other columns: counted on from the last row of which that is
-  // known.
+  // Where the details of a row of `positions` begin in the other tables: counted on from the last
+  // row of which that is known.
   #place(row) {
     const last = Math.floor(row / STRIDE);
     for (let n = this.#places.length; n <= last; n++)
@@ -193,49 +187,52 @@ export class StepTable {
   }
 
   #count(n, to) {
-    let [top, group, candidate] = this.#places[n];
+    let [own, group, candidate] = this.#places[n];
     for (let row = n * STRIDE; row < to; row++) {
-      const kind = this.#kind(row);
-      top += (kind & 3) === SOURCE.own ? 2 : 1;
-      group += (kind >> 2) & 1;
-      candidate += kind >> 4;
+      const refs = this.tables.positions.at(row, "refs");
+      own += Number((refs & 3) === SOURCE.own);
+      group += (refs >> 2) & 1;
+      candidate += refs >> 4;
     }
-    return [top, group, candidate];
+    return [own, group, candidate];
   }
 
   /** The likeliest tokens of a distribution. @returns {Share[]} */
-  #top(j) {
-    const read = (offset) => this.#columns.laws.at(j, offset);
-    const length = this.#columns.laws.at(j, 0, 1);
-    return Array.from({ length }, (_, n) => [read(1 + 4 * n), read(3 + 4 * n) / 65534]);
+  #top(table, row) {
+    const [tokens, shares] = ["top", "top_shares"].map((name) => this.tables[table].all(row, name));
+    const known = tokens.filter((token) => token !== this.dtypes.none);
+    return known.map((token, n) => [token, shares[n] / this.dtypes.one]);
   }
 
   /** @returns {Share[]} */
-  #topDraft(source, draft, j, cell, step) {
+  #topDraft(source, draft, row, rank, step) {
     if (source === SOURCE.certain) return [[draft, 1]];
-    if (source === SOURCE.own) return this.#top(j + 1);
+    if (source === SOURCE.own) return this.#top("distributions", this.#place(row)[0]);
     if (source !== SOURCE.before) return [];
     let earlier = this.steps[--step];
-    while (cell < earlier.before || cell >= earlier.before + earlier.touched)
+    while (rank < earlier.before || rank >= earlier.before + earlier.touched)
       earlier = this.steps[--step];
-    return this.#top(this.#place(earlier.first + cell - earlier.before)[0]);
+    return this.#top("positions", this.#rows[earlier.first + rank - earlier.before]);
   }
 
-  #group(j) {
-    const read = (n) => this.#columns.kin.at(j, 2 * n);
-    const tokens = [3, 4, 5, 6, 7, 8, 9, 10].map(read).filter((token) => token !== NONE);
-    return { count: read(0), p: shareOf(read(1)), q: shareOf(read(2)), tokens };
+  #group(row, draft) {
+    const [count, p, q] = ["count", "p", "q"].map((name) => this.tables.groups.at(row, name));
+    const others = this.tables.groups
+      .all(row, "neighbours")
+      .filter((token) => token !== this.dtypes.none);
+    return { count, p, q, tokens: [draft, ...others] };
   }
 
-  #candidate(j) {
-    const read = (n) => this.#columns.siblings.at(j, 2 * n);
-    const [p, q, acceptance, uniform] = [1, 2, 3, 4].map((n) => shareOf(read(n)));
-    return { token: read(0), p, q, acceptance, uniform };
+  #candidate(row) {
+    const read = (name) => this.tables.candidates.at(row, name);
+    const names = ["p", "q", "acceptance", "uniform"];
+    const [p, q, acceptance, uniform] = names.map((name) => this.#share(read(name)));
+    return { token: read("token"), p, q, acceptance, uniform };
   }
 }
 
 // Snapshots that differ in any of these are of two races.
-const FACTS = ["recorded", "prompt", "seed", "model", "machine", "codes"];
+const FACTS = ["recorded", "prompt", "seed", "model", "machine", "codes", "grid", "cells"];
 
 /**
  * Takes a snapshot in. Decodes only what `previous` (the race so far) has not, and then shares its
@@ -246,7 +243,7 @@ export function readRace(snapshot, previous) {
   const cells = snapshot.grid[0] * snapshot.grid[1];
   const fresh = !previous || !continues(snapshot, previous);
   const lanes = snapshot.lanes.map((wire, i) => {
-    const lane = fresh ? /** @type {Lane} */ (new StepTable(cells)) : previous.lanes[i];
+    const lane = fresh ? /** @type {Lane} */ (new StepTable(snapshot)) : previous.lanes[i];
     lane.take(wire);
     return lane;
   });
@@ -261,8 +258,7 @@ export function continues(snapshot, { snapshot: before, lanes }) {
   return (
     snapshot.seq > 0 &&
     snapshot.seq >= before.seq &&
-    FACTS.every((fact) => snapshot[fact] === before[fact]) &&
-    String(snapshot.grid) === String(before.grid) &&
+    FACTS.every((fact) => String(snapshot[fact]) === String(before[fact])) &&
     snapshot.lanes.length === lanes.length &&
     snapshot.lanes.every((wire, i) => wire.decoder === lanes[i].decoder && lanes[i].precedes(wire))
   );
@@ -272,4 +268,4 @@ export function continues(snapshot, { snapshot: before, lanes }) {
  * A lane's picture: for each row of tokens a base64 WebP file, "" while none is committed.
  * @param {WireLane} wire
  */
-export const pictureRows = (wire) => wire.strips;
+export const pictureRows = (wire) => wire.picture_rows;

@@ -24,12 +24,8 @@ interface LaneFacts {
 
 /** A lane as it is sent; only step_table.js knows what its columns hold. */
 interface WireLane extends LaneFacts {
-  steps: string;
-  cells: string;
-  laws: string;
-  kin: string;
-  siblings: string;
-  strips: string[];
+  table: Record<string, string>;
+  picture_rows: string[];
 }
 
 /** A row of the table at the end. */
@@ -55,10 +51,18 @@ interface Snapshot {
   model: string;
   machine: string;
   grid: [number, number];
+  cells: number[]; // of every sequence position, -1 where one is forced
+  dtypes: { none: number; one: number; shares: string[]; tables: Record<string, Dtype> };
   codes: number; // in the codebook
   swatches: string; // base64 of an image
   lanes: WireLane[];
   results: Result[];
+}
+
+/** The layout of a table's rows: of each field its type, its offset and how many numbers it holds. */
+interface Dtype {
+  size: number;
+  fields: Record<string, [type: string, offset: number, count: number]>;
 }
 
 /** One step of a lane. Cells and tokens are counted; `first` is the step's first row. */
@@ -68,6 +72,8 @@ interface Step {
   after: number;
   first: number;
   touched: number;
+  row: number; // in the table, forced positions counted
+  positions: number; // likewise
   tokens: number;
   drafter: number;
   split: number[];
@@ -94,13 +100,8 @@ interface Candidate {
   uniform: number;
 }
 
-/** What one step did to one cell; null where it has no such number. */
-interface Row {
-  cell: number;
-  step: number;
-  draft: number | null;
-  token: number;
-  status: number;
+/** Probabilities and distances of a row; null where there is none. */
+interface Shares {
   top1: number | null;
   top1Draft: number | null;
   tv: number | null;
@@ -108,6 +109,15 @@ interface Row {
   uniform: number | null;
   p: number | null;
   q: number | null;
+}
+
+/** What one step did to one cell. */
+interface Row extends Shares {
+  cell: number;
+  step: number;
+  draft: number | null;
+  token: number;
+  status: number;
   readonly top: Share[];
   readonly topDraft: Share[];
   readonly group: Group | null; // GSD's group, LANTERN's neighbourhood

@@ -12,7 +12,7 @@ from unittest.mock import patch
 from engine.clock import StepClock
 from engine.decoders import DECODERS
 from engine.decoders.base import Decoder
-from engine.records import Seconds
+from engine.trace import Seconds
 
 _measured = StepClock.seconds
 

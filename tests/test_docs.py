@@ -10,12 +10,12 @@ from pathlib import Path
 
 import pytest
 import yaml
-from engine.trace.file import FORMAT, VERSION, Header, LaneState
-from engine.trace.steps import DTYPES, SENT, Source, Status
 
 from app.settings import PREFIX, AppSettings
 from engine.decoders import DECODERS
 from engine.models.card import CARDS
+from engine.trace.file import FORMAT, VERSION, Header, LaneState
+from engine.trace.steps import DTYPES, SENT, Source, Status
 from tests.pages import ROOT, page, sections, table
 
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "CHANGELOG.md"]

@@ -1,8 +1,8 @@
 """Board: folds a race's frames into the snapshot that the page draws, live or from a recording.
 
-A snapshot is a plain dict made to travel: what happened stands in columns that only grow
-(visualize/wire.py), so that two snapshots differ by their tails, and the pictures in strips, one a
-row of tokens, of which few change at a time.
+A snapshot is a plain dict made to travel: what happened stands in step tables that only grow
+(base64 of the rows of engine/trace/steps.py), so that two snapshots differ by their tails, and the
+pictures in one file a row of tokens, of which few change at a time.
 """
 
 from __future__ import annotations
@@ -14,12 +14,11 @@ from typing import Any
 import numpy as np
 
 from engine.decoders import DECODERS
-from engine.race import Lane
-from engine.records import Badge, Frame, LaneState, Position, Standing
-from engine.trace import Header
-from visualize.picture_rows import Strips, canvas
+from engine.decoders.base import Badge
+from engine.trace import Frame, Header, LaneState, LaneStats, Step
+from engine.trace.steps import SENT, layout
+from visualize.picture_rows import PictureRows, canvas
 from visualize.recorded_race import RecordedRace, pixels
-from visualize.wire import Columns
 
 PROMISES = {
     Badge.IDENTICAL: "Token for token the picture that vanilla AR draws from this seed.",
@@ -52,8 +51,8 @@ class Board:
         self.header, self.note = header, ""
         self._pixels, self._seq = pixels, 0
         self._swatches = base64.b64encode(swatches or b"").decode()
-        cells = header.cells
-        self._lanes = [_BoardLane(lane, header.grid, cells) for lane in header.lanes]
+        cells = np.array(header.cells)
+        self._lanes = [_BoardLane(lane.decoder, header.grid, cells) for lane in header.lanes]
 
     def fold(self, frame: Frame) -> None:
         self._lanes[frame.lane].fold(frame)
@@ -79,6 +78,8 @@ class Board:
             "model": header.model,
             "machine": header.machine,
             "grid": list(header.grid),
+            "cells": list(header.cells),
+            "dtypes": layout(),
             "codes": header.vocab_size,
             "swatches": self._swatches,
             "lanes": [lane.snapshot() | {"places": self._places(lane)} for lane in self._lanes],
@@ -94,7 +95,7 @@ class Board:
         return LaneState.STOPPED if LaneState.STOPPED in states else LaneState.FINISHED
 
     def _draw(self) -> None:
-        lanes = [lane for lane in self._lanes if lane.changed and lane.tokens]
+        lanes = [lane for lane in self._lanes if lane.changed and (lane.tokens >= 0).any()]
         if lanes and self._pixels is not None:
             pictures = self._pixels(
                 np.stack([canvas(lane.tokens, self.header.grid) for lane in lanes])
@@ -132,48 +133,52 @@ class Board:
 
 
 class _BoardLane:
-    """One lane: its figures, its columns, and its picture."""
+    """One lane: its figures, its step table as text, and its picture. `tokens` [h * w] are those
+    committed and the standing drafts, -1 elsewhere."""
 
-    def __init__(self, lane: Lane, grid: tuple[int, int], cells: Sequence[int]) -> None:
-        self.decoder, self.state, self.error = lane.decoder, LaneState.WAITING, ""
-        self.tokens: list[int] = []  # committed, then the standing drafts
+    def __init__(self, decoder: str, grid: tuple[int, int], cells: np.ndarray) -> None:
+        self.decoder, self.state, self.error = decoder, LaneState.WAITING, ""
+        self.tokens = np.full(grid[0] * grid[1], -1)
         self.changed = False
-        self.n = 0  # committed cells
+        self._committed = np.zeros(len(self.tokens), bool)
         self._cells = cells
-        self._standing, self._columns = Standing(), Columns(cells)
-        self._strips = Strips(grid)
+        self._stats, self._table = LaneStats(), dict.fromkeys(SENT, "")
+        self._pending: list[Step] = []  # not in the text yet
+        self._picture = PictureRows(grid)
 
     def fold(self, frame: Frame) -> None:
         self.state, self.error = frame.state, frame.error or ""
         if frame.state not in (LaneState.WAITING, LaneState.RACING):
             self.changed = True  # the last picture is decoded without drafts, and sent once more
         if frame.state in (LaneState.STOPPED, LaneState.FAILED):
-            self._stand(())
+            self.tokens[~self._committed] = -1
         if (step := frame.step) is None:
             return
         self.changed = True
-        self._standing.add(step)
-        self._columns.add(step)
-        fixed = [p for p in step.committed if self._cells[p.position] >= 0]
-        self.tokens[self.n :] = [p.token for p in fixed]
-        self.n += len(fixed)
-        self._stand([p for p in step.window if self._cells[p.position] >= 0])
-
-    def _stand(self, drafts: Sequence[Position]) -> None:
-        """Puts the drafts ahead of the frontier: the picture is decoded with them, since a
-        convolutional decoder sees a few tokens around each."""
-        self.tokens[self.n :] = [p.token for p in drafts]
+        self._stats.add(step)
+        self._pending.append(step)
+        cells = self._cells[step.before :][: len(step.positions)]
+        free = cells >= 0
+        committed = cells[: len(step.committed)]
+        self._committed[committed[committed >= 0]] = True
+        # Drafts too: a convolutional decoder sees a few tokens around each.
+        self.tokens[~self._committed] = -1
+        self.tokens[cells[free]] = step.positions["token"][free]
 
     def clock(self, name: str) -> float:
-        return self._standing.seconds.total if name == "seconds" else self._standing.nfe
+        return self._stats.clock if name == "seconds" else self._stats.nfe
 
     def show(self, picture: np.ndarray, final: bool) -> None:
-        self._strips.update(picture, self.n, final)
+        self._picture.update(picture, self._committed, final)
         self.changed = False
 
     def snapshot(self) -> dict[str, Any]:
-        decoder, standing = DECODERS[self.decoder], self._standing
-        seconds = standing.seconds
+        decoder, stats = DECODERS[self.decoder], self._stats
+        seconds = stats.seconds
+        for name in SENT if self._pending else ():
+            rows = b"".join(getattr(step.rows, name).tobytes() for step in self._pending)
+            self._table[name] += base64.b64encode(rows).decode()
+        self._pending.clear()
         return {
             "decoder": self.decoder,
             "title": decoder.title,
@@ -183,16 +188,16 @@ class _BoardLane:
             "promise": PROMISES[decoder.badge],
             "state": self.state.value,
             "error": self.error,
-            "n": self.n,
-            "passes": standing.nfe,
-            "drafter": standing.drafter_passes,
-            "seconds": round(seconds.total, 4),
-            "compression": round(standing.step_compression, 3),
+            "n": int(self._committed.sum()),
+            "passes": stats.nfe,
+            "drafter": stats.drafter_passes,
+            "seconds": round(stats.clock, 4),
+            "compression": round(stats.step_compression, 3),
             "split": [
                 round(x, 4) for x in (seconds.forward, seconds.verify, seconds.cache, seconds.draft)
             ],
-            **self._columns.texts(),
-            "strips": list(self._strips.files),
+            "table": dict(self._table),
+            "picture_rows": list(self._picture.files),
         }
 
     def result(self, ar: _BoardLane | None) -> dict[str, Any]:
@@ -200,19 +205,15 @@ class _BoardLane:
         is the first cell at which a picture that promises to be vanilla AR's is not: in low
         precision a near tie can fall the other way."""
         promised = ar is not None and DECODERS[self.decoder].badge is Badge.IDENTICAL
-        differs = (
-            [i for i, (a, b) in enumerate(zip(self.tokens, ar.tokens, strict=True)) if a != b]
-            if promised
-            else []
-        )
-        standing, total = self._standing, self._standing.seconds.total
+        differs = np.flatnonzero(self.tokens != ar.tokens).tolist() if promised else []
+        stats, total = self._stats, self._stats.clock
         return {
-            "compression": round(standing.step_compression, 3),
-            "length": round(standing.mean_acceptance_length, 3),
-            "passes": standing.nfe,
-            "drafter": standing.drafter_passes,
+            "compression": round(stats.step_compression, 3),
+            "length": round(stats.mean_acceptance_length, 3),
+            "passes": stats.nfe,
+            "drafter": stats.drafter_passes,
             "seconds": round(total, 4),
-            "pass_ms": round(1000 * total / standing.nfe, 2),
+            "pass_ms": round(1000 * total / stats.nfe, 2),
             "differs": differs[0] if differs else None,
             "faster": {
                 clock: (

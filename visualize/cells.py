@@ -8,8 +8,8 @@ import itertools
 import numpy as np
 from PIL import Image, ImageDraw
 
-from engine.records import LaneState, Status
-from visualize.layers import MARKS, Instant, LaneRecords, Layer, colours, shares
+from engine.trace import LaneState, Status
+from visualize.layers import MARKS, Instant, LaneReplay, Layer, colours, shares
 from visualize.look import COLOURS, LOOK
 from visualize.recorded_race import pixels
 from visualize.swatches import COLUMNS
@@ -37,7 +37,7 @@ class Cells:
 
     def __init__(
         self,
-        records: LaneRecords,
+        replay: LaneReplay,
         grid: tuple[int, int],
         side: int,
         layer: Layer,
@@ -45,7 +45,7 @@ class Cells:
         picture: bytes | None,
         swatches: np.ndarray | None,
     ) -> None:
-        self._records, self._layer, self._most, self._swatches = records, layer, most, swatches
+        self._replay, self._layer, self._most, self._swatches = replay, layer, most, swatches
         self._grid = grid
         # Where rows and columns begin, and end. A long grid's cells may be narrower than a pixel;
         # its picture is not.
@@ -68,8 +68,12 @@ class Cells:
         else:
             image = self._coloured(instant)
         if instant.state is not LaneState.FINISHED and instant.n:
-            self._frames(image, range(instant.n, len(instant.records)))
-            self._edge(image, instant.n)
+            if np.array_equal(instant.cells, np.arange(len(instant.cells))):
+                self._frames(image, range(instant.n, len(instant.cells)))
+                self._edge(image, instant.n)
+            else:
+                for cell in instant.cells[instant.n :].tolist():
+                    self._frames(image, range(cell, cell + 1))
         return image
 
     @property
@@ -80,21 +84,22 @@ class Cells:
     def _pictured(self, instant: Instant) -> Image.Image:
         """What is committed solid, the drafts' swatches pale, the rest paper. Where there is no
         picture, swatches stand in for it, and grey for them."""
-        out, cells = self._flat(PAPER), np.arange(int(np.prod(self._grid)))
-        reached = len(instant.records)
-        tiled = self._tiled(self._records.token[instant.records]) if reached else out
+        out, stage = self._flat(PAPER), np.zeros(int(np.prod(self._grid)), int)
+        stage[instant.cells], stage[instant.cells[: instant.n]] = 1, 2
+        tiled = self._tiled(instant) if len(instant.cells) else out
         solid = tiled if self._picture is None else self._picture
         pale = (DRAFT["opacity"] * tiled + (1 - DRAFT["opacity"]) * out).astype(np.uint8)
-        out = np.where(self._spread(cells < reached)[..., None], pale, out)
-        return Image.fromarray(np.where(self._spread(cells < instant.n)[..., None], solid, out))
+        out = np.where(self._spread(stage > 0)[..., None], pale, out)
+        return Image.fromarray(np.where(self._spread(stage > 1)[..., None], solid, out))
 
-    def _tiled(self, tokens: np.ndarray) -> np.ndarray:
-        """The first cells of the grid as swatches of these tokens."""
+    def _tiled(self, instant: Instant) -> np.ndarray:
+        """The reached cells as swatches of their tokens."""
+        tokens = self._replay.table.positions["token"][instant.rows]
         if self._swatches is None or tokens.max() >= len(self._swatches):
             return self._flat(RULE)
         height, width = self._grid
         tiles = np.zeros((height * width, SWATCH, SWATCH, 3), np.uint8)
-        tiles[: len(tokens)] = self._swatches[tokens]
+        tiles[instant.cells] = self._swatches[tokens]
         whole = (
             tiles.reshape(height, width, SWATCH, SWATCH, 3)
             .swapaxes(1, 2)
@@ -105,28 +110,28 @@ class Cells:
     def _coloured(self, instant: Instant) -> Image.Image:
         """One colour a cell; a draft's is smaller, and where there is no number there is a grey
         stroke."""
-        values = self._records.values(self._layer, instant)
+        values = self._replay.values(self._layer, instant)
         known = ~np.isnan(values)
         painted = np.tile(
             np.array(Image.new("RGB", (1, 1), PAPER))[0, 0], (int(np.prod(self._grid)), 1)
         )
         inner = colours(self._layer, shares(self._layer, values, self._most))
         fixed = np.flatnonzero(known[: instant.n])
-        painted[fixed] = inner[fixed]
+        painted[instant.cells[fixed]] = inner[fixed]
         image = Image.fromarray(self._spread(painted))
         pen = ImageDraw.Draw(image)
-        for cell in range(instant.n, len(values)):
-            left, top, right, bottom = self._box(cell)
-            if known[cell] and left < right and top < bottom:
+        for i in range(instant.n, len(values)):
+            left, top, right, bottom = self._box(instant.cells[i])
+            if known[i] and left < right and top < bottom:
                 x, y = (
                     round(DRAFT["inset"] * (right - left)),
                     round(DRAFT["inset"] * (bottom - top)),
                 )
                 pen.rectangle(
-                    (left + x, top + y, right - 1 - x, bottom - 1 - y), tuple(inner[cell].tolist())
+                    (left + x, top + y, right - 1 - x, bottom - 1 - y), tuple(inner[i].tolist())
                 )
-        for cell in np.flatnonzero(~known):
-            left, top, right, bottom = self._box(int(cell))
+        for cell in instant.cells[~known]:
+            left, top, right, bottom = self._box(cell)
             image.paste(stroke(max(1, right - left), max(1, bottom - top)), (left, top))
         if self._layer is Layer.RUNS:
             self._notches(image, instant)
@@ -135,7 +140,7 @@ class Cells:
     def _notches(self, image: Image.Image, instant: Instant) -> None:
         """A pale notch where each run begins: neighbours may be of one length."""
         width = max(1, round(NOTCH["width"] * self._side))
-        for cell in self._records.run_starts(instant):
+        for cell in self._replay.run_starts(instant):
             left, top, right, bottom = self._box(int(cell))
             box = (left, top, min(right, left + width), bottom)
             if left < right and top < bottom:
@@ -147,8 +152,8 @@ class Cells:
     def _marked(self, instant: Instant) -> Image.Image:
         """What the last step that touched it did to each cell."""
         image = Image.fromarray(self._flat(PAPER))
-        statuses = self._records.status[instant.records]
-        for cell, status in enumerate(statuses):
+        statuses = self._replay.table.positions["status"][instant.rows]
+        for cell, status in zip(instant.cells, statuses, strict=True):
             left, top, right, bottom = self._box(cell)
             inset = round(DRAFT["inset"] / 2 * self._side) if cell >= instant.n else 0
             sprite = mark(
@@ -167,7 +172,7 @@ class Cells:
         grid = cells.reshape(*self._grid, *cells.shape[1:])
         return grid.repeat(np.diff(self._rows), 0).repeat(np.diff(self._columns), 1)
 
-    def _box(self, cell: int) -> tuple[int, int, int, int]:
+    def _box(self, cell: np.integer) -> tuple[int, int, int, int]:
         row, column = divmod(cell, self._grid[1])
         return tuple(
             map(

@@ -14,8 +14,7 @@ from typing import Any
 import numpy as np
 import plotly.graph_objects as go
 
-from engine.records import Seconds
-from engine.trace import Trace
+from engine.trace import Seconds, Trace
 from visualize import sentences
 from visualize.measures import (
     Acceptance,
@@ -73,16 +72,13 @@ def figures(trace: Trace) -> list[Figure]:
     lanes = runners(trace)
     if not lanes:
         return []
-    length, stride = (
-        len(trace.header.forced_ids),
-        len(trace.header.forced_ids) // trace.header.grid[0],
-    )
-    run = [(lane, progress(lane.steps)) for lane in lanes]
-    lengths = [(lane, acceptance_lengths(lane.steps)) for lane in lanes]
-    top1 = [(lane, sorted_top1(lane.steps)) for lane in lanes]
-    tested = [(lane, found) for lane in lanes if (found := acceptance(lane.steps))]
-    parts = [(lane, step_seconds(lane.steps)) for lane in lanes]
-    far = [(lane, tv_by_distance(lane.steps)) for lane in lanes]
+    length, stride = len(trace.header.cells), trace.header.stride
+    run = [(lane, progress(lane.table)) for lane in lanes]
+    lengths = [(lane, acceptance_lengths(lane.table)) for lane in lanes]
+    top1 = [(lane, sorted_top1(lane.table)) for lane in lanes]
+    tested = [(lane, found) for lane in lanes if (found := acceptance(lane.table))]
+    parts = [(lane, step_seconds(lane.table)) for lane in lanes]
+    far = [(lane, tv_by_distance(lane.table)) for lane in lanes]
     return [
         Figure(
             "passes",

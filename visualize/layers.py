@@ -1,5 +1,4 @@
-"""Layers: what each cell of a lane shows at an instant, from the records alone; the twin of
-static/replay.js and layers.js."""
+"""Layers: what each cell of a lane shows at an instant, from its step table alone."""
 
 from __future__ import annotations
 
@@ -11,8 +10,8 @@ from typing import Any
 import numpy as np
 from PIL import ImageColor
 
-from engine.records import LaneState, Status, Step
-from engine.trace import Trace
+from engine.trace import LaneState, Status, Trace
+from engine.trace.steps import share_values
 from visualize.look import LOOK
 
 CLOCKS = ("seconds", "passes")
@@ -37,8 +36,9 @@ class Layer(Enum):
 
 
 SHARES = tuple(layer for layer in Layer if layer.look["kind"] == "share")  # from 0 to 1
-# the least that there is
-COUNTS = {layer: layer.look["least"] for layer in Layer if layer.look["kind"] == "count"}
+COUNTS = {
+    layer: layer.look["least"] for layer in Layer if layer.look["kind"] == "count"
+}  # the least that there is
 # Perceptually uniform and safe for the colour-blind: evenly spaced stops.
 SCALES = {layer: LOOK["scales"][layer.look["scale"]] for layer in Layer if "scale" in layer.look}
 # A status is shown by shape as well as by colour (Okabe and Ito's).
@@ -50,9 +50,9 @@ MARKS = {
 
 @dataclass(frozen=True, slots=True)
 class Instant:
-    """A lane after its k-th step. `records` is, for each cell that it has reached in raster order,
-    the index of the record that tells of it: of the step that committed it for the first n, of the
-    k-th step for the drafts that stand after them."""
+    """A lane after its k-th step. `rows` are the rows of its step table that tell of the cells it
+    has reached, in sequence order: of the step that committed each of the first n, of the k-th step
+    for the drafts that stand after them. `cells` are their grid cells."""
 
     k: int
     n: int
@@ -61,50 +61,32 @@ class Instant:
     drafter: int
     seconds: float
     compression: float
-    records: np.ndarray
+    rows: np.ndarray
+    cells: np.ndarray
 
     def clock(self, name: str) -> float:
         return self.seconds if name == "seconds" else self.passes
 
 
-class LaneRecords:
-    """One lane of a trace: its records as arrays, and where it stood after any of its steps."""
+class LaneReplay:
+    """One lane of a trace, and where it stood after any of its steps."""
 
     def __init__(self, trace: Trace, lane: int) -> None:
-        cells = trace.header.cells
         frames = [frame for frame in trace.frames if frame.lane == lane]
         self.state = frames[-1].state if frames else LaneState.WAITING
         self.error = (frames[-1].error or "") if frames else ""
-        self.steps: list[Step] = list(trace.steps(lane))
-        touched = [[p for p in step.positions if cells[p.position] >= 0] for step in self.steps]
-        flat = [p for positions in touched for p in positions]
-        self.cell = np.array([cells[p.position] for p in flat], int)
-        self.token = np.array([p.token for p in flat], int)
-        self.status = np.array([p.status for p in flat], int)
-        self._values = {
-            layer: np.array([getattr(p, layer.value) for p in flat], float) for layer in SHARES
-        }
-        self._first = np.cumsum([0, *map(len, touched)])
-        fixed = [
-            sum(p.position < step.after for p in positions)
-            for step, positions in zip(self.steps, touched, strict=True)
-        ]
-        self._n = np.cumsum([0, *fixed])
-        starts = zip(self._first, fixed, strict=False)
-        self._committed = np.concatenate(
-            [np.arange(at, at + count) for at, count in starts] or [np.arange(0)]
-        )
-        self._passes = np.array([0, *(step.nfe for step in self.steps)])
-        self._seconds = np.cumsum([0.0, *(step.seconds.total for step in self.steps)])
-        self._drafter = np.cumsum([0, *(step.drafter_passes for step in self.steps)])
-        self._after = [0, *(step.after for step in self.steps)]
-        self._step = np.repeat(
-            np.arange(len(self.steps)), [len(positions) for positions in touched]
-        )
+        self.table = table = trace.table(lane)
+        self.cell = np.array(trace.header.cells)[table.position]
+        self._drafts = ~table.committed & (self.cell >= 0)
+        self._committed = np.flatnonzero(table.committed & (self.cell >= 0))
+        done = np.bincount(table.step[self._committed], minlength=len(table))
+        self._n = np.concatenate([[0], np.cumsum(done)])
+        self._passes = np.concatenate([[0], table.steps["nfe"]]).astype(int)
+        self._drafter = np.concatenate([[0], np.cumsum(table.steps["drafter_passes"], dtype=int)])
 
     def clock(self, name: str) -> np.ndarray:
         """What the lane's clock shows after each of its steps; the first entry is the start."""
-        return self._seconds if name == "seconds" else self._passes
+        return self.table.clock if name == "seconds" else self._passes
 
     def step_at(self, clock: str, t: float) -> int:
         """How many steps the lane has made when its clock shows t."""
@@ -112,42 +94,46 @@ class LaneRecords:
 
     def at(self, k: int) -> Instant:
         """The lane after its k-th step; 0 is the start."""
-        last, n = k == len(self.steps), int(self._n[k])
+        table, last, n = self.table, k == len(self.table), int(self._n[k])
         drafts = np.arange(0)
         if k > 0 and not (last and self.state in (LaneState.STOPPED, LaneState.FAILED)):
-            drafts = np.arange(self._first[k - 1] + n - self._n[k - 1], self._first[k])
-        passes = int(self._passes[k])
+            first = table.first[k - 1]
+            drafts = first + np.flatnonzero(self._drafts[first : table.first[k]])
+        passes, rows = int(self._passes[k]), np.concatenate([self._committed[:n], drafts])
         return Instant(
             k,
             n,
             self.state if last else LaneState.RACING if k else LaneState.WAITING,
             passes,
             int(self._drafter[k]),
-            float(self._seconds[k]),
-            self._after[k] / passes if passes else 0.0,
-            np.concatenate([self._committed[:n], drafts]),
+            float(table.clock[k]),
+            int(table.frontier[k]) / passes if passes else 0.0,
+            rows,
+            self.cell[rows],
         )
 
     def values(self, layer: Layer, instant: Instant) -> np.ndarray:
         """float [reached cells]: shares from 0 to 1, or passes, or tokens; NaN where a cell has no
         such number."""
-        records = instant.records
+        rows = instant.rows
         if layer in SHARES:
-            return self._values[layer][records]
-        out = np.full(len(records), np.nan)
+            return share_values(self.table.positions[layer.value][rows])
+        out = np.full(len(rows), np.nan)
         if layer is Layer.WAITING:
-            out = self._waits[records].astype(float)
+            out = self._waits[rows].astype(float)
             out[instant.n :] += 1  # a draft that stands has just been refined
         elif layer is Layer.RUNS:
-            steps = self._step[records[: instant.n]]
-            out[: instant.n] = np.diff(self._after)[steps]
+            steps = self.table.step[rows[: instant.n]]
+            out[: instant.n] = self.table.steps["committed"][steps]
         return out
 
     @functools.cached_property
     def _waits(self) -> np.ndarray:
-        """Of each record, how many earlier ones are of the same cell."""
-        order = np.argsort(self.cell, kind="stable")
-        _, starts, counts = np.unique(self.cell[order], return_index=True, return_counts=True)
+        """Of each row, how many earlier ones are of the same position."""
+        order = np.argsort(self.table.position, kind="stable")
+        _, starts, counts = np.unique(
+            self.table.position[order], return_index=True, return_counts=True
+        )
         out = np.empty(len(order), int)
         out[order] = np.arange(len(order)) - np.repeat(starts, counts)
         return out
@@ -159,10 +145,8 @@ class LaneRecords:
     def most(self, layer: Layer) -> int:
         """The largest count that the layer ever shows of this lane."""
         if layer is Layer.RUNS:
-            return int(max(np.diff(self._after)[np.diff(self._n) > 0], default=0))
-        drafts = np.ones(len(self.cell), int)
-        drafts[self._committed] = 0
-        return int(max(self._waits + drafts, default=0))
+            return int(max(self.table.steps["committed"][np.diff(self._n) > 0], default=0))
+        return int(max((self._waits + self._drafts)[self.cell >= 0], default=0))
 
 
 def shares(layer: Layer, values: np.ndarray, most: int) -> np.ndarray:

@@ -1,22 +1,20 @@
-"""Measures: the numbers behind the figures, each from the recorded steps of one lane.
+"""Measures: the numbers behind the figures, each from the step table of one lane.
 
-Lengths count sequence positions, forced ones included, as `records.Standing` does; whatever is
-about laws leaves forced positions out, since nothing is drawn there.
+Lengths count sequence positions, forced ones included, as `LaneStats` does; whatever is about
+distributions leaves forced positions out, since nothing is sampled there.
 """
 
 from __future__ import annotations
 
-import itertools
 import math
-from collections import defaultdict
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from engine.decoders import DECODERS
-from engine.records import Badge, LaneState, Position, Seconds, Standing, Status, Step
-from engine.trace import Trace
+from engine.decoders.base import Badge
+from engine.trace import LaneState, Seconds, Status, StepTable, Trace
+from engine.trace.steps import NONE, Source, share_values
 
 BINS = 10
 CONFIDENCE = 1.959964  # standard deviations of a 95% interval
@@ -26,14 +24,14 @@ CONFIDENCE = 1.959964  # standard deviations of a 95% interval
 class Runner:
     """A lane that made at least one step; `index` is its place in the race, and `name` its
     decoder's title, with its number where several lanes share that. `lossless` is whether the
-    decoder promises the model's own law."""
+    decoder promises the model's own distribution."""
 
     index: int
     name: str
     decoder: str
     lossless: bool
     finished: bool
-    steps: Sequence[Step]
+    table: StepTable
 
 
 def runners(trace: Trace) -> list[Runner]:
@@ -47,10 +45,10 @@ def runners(trace: Trace) -> list[Runner]:
             lane.decoder,
             DECODERS[lane.decoder].badge is not Badge.CHANGED_DISTRIBUTION,
             states[i] is LaneState.FINISHED,
-            steps,
+            table,
         )
         for i, lane in enumerate(trace.header.lanes)
-        if (steps := trace.steps(i))
+        if len(table := trace.table(i))
     ]
 
 
@@ -64,13 +62,10 @@ class Progress:
     seconds: np.ndarray
 
 
-def progress(steps: Sequence[Step]) -> Progress:
+def progress(table: StepTable) -> Progress:
     """How the frontier advanced; the first entry is the start, before any step."""
-    return Progress(
-        np.array([0, *(step.after for step in steps)]),
-        np.array([0, *(step.nfe for step in steps)]),
-        np.cumsum([0.0, *(step.seconds.total for step in steps)]),
-    )
+    passes = np.concatenate([[0], table.steps["nfe"]])
+    return Progress(table.frontier, passes.astype(int), table.clock)
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +81,7 @@ class Lengths:
     mean: float
 
 
-def acceptance_lengths(steps: Sequence[Step]) -> Lengths:
+def acceptance_lengths(table: StepTable) -> Lengths:
     """SJD-PAC Fig. 1a and 1b. The acceptance length l of a step is the tokens it committed, the
     last sampled one included.
 
@@ -95,26 +90,19 @@ def acceptance_lengths(steps: Sequence[Step]) -> Lengths:
     sum (l' - 1) n_l': the paper counts "additionally accepted tokens" alone. Where no step was
     longer than 1 there is no speed-up to share, and every gain is 0.
     """
-    standing = Standing()
-    for step in steps:
-        standing.add(step)
-    histogram = standing.acceptance_histogram
-    lengths, counts = np.array(list(histogram)), np.array(list(histogram.values()))
+    committed = table.steps["committed"].astype(int)
+    lengths, counts = np.unique(committed, return_counts=True)
     extra = (lengths - 1) * counts
     return Lengths(
-        lengths,
-        counts,
-        counts / counts.sum(),
-        extra / max(extra.sum(), 1),
-        standing.mean_acceptance_length,
+        lengths, counts, counts / counts.sum(), extra / max(extra.sum(), 1), float(committed.mean())
     )
 
 
-def sorted_top1(steps: Sequence[Step]) -> np.ndarray:
-    """Top-1 of the target's law at every committed position, largest first [n] (GSD Fig. 2 c to
-    e)."""
-    values = [p.top1 for step in steps for p in step.committed if p.status is not Status.FORCED]
-    return np.sort(np.array(values, float))[::-1]
+def sorted_top1(table: StepTable) -> np.ndarray:
+    """Top-1 of the model's distribution at every committed position, largest first [n] (GSD Fig. 2
+    c to e)."""
+    rows = table.positions[table.committed & (table.positions["status"] != Status.FORCED)]
+    return np.sort(share_values(rows["top1"]))[::-1]
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,22 +127,21 @@ class Acceptance:
     z: float
 
 
-def acceptance(steps: Sequence[Step]) -> Acceptance | None:
+def acceptance(table: StepTable) -> Acceptance | None:
     """Measured acceptance against 1 - TV(p, q) (GSD Proposition 1: for x ~ q the lossless rule
     accepts with 1 - TV exactly).
 
     A trial is a committed position whose draft was held against a uniform number: status accepted
     or resampled. Where several candidates were tried (SJD-PAC), the first one's own outcome counts,
     since only it was drawn from q and met all of p. Forced positions are none, nor are drafts
-    behind a refusal, nor what Jacobi and fixed-point iteration do: they compare a draft with a new
-    sample, for which 1 - TV is not the law. None where nothing was tested.
+    behind a rejection, nor what Jacobi and fixed-point iteration do: they compare a draft with a
+    new sample, which agrees with another probability. None where nothing was tested.
     """
-    outcomes = [
-        (1 - p.tv, _first_passed(p)) for step in steps for p in step.committed if _tested(p)
-    ]
-    if not outcomes:
+    tested = _tested(table)
+    if not tested.any():
         return None
-    promise, passed = np.array(outcomes, float).T
+    promise = 1 - share_values(table.positions["tv"][tested])
+    passed = _first_passed(table)[tested]
     bins = np.clip((promise * BINS).astype(int), 0, BINS - 1)
     trials, accepted, sums = (
         np.bincount(bins, weights, BINS) for weights in (None, passed, promise)
@@ -176,13 +163,20 @@ def acceptance(steps: Sequence[Step]) -> Acceptance | None:
     )
 
 
-def _tested(p: Position) -> bool:
-    drafted = p.draft is not None and p.tv is not None
-    return drafted and p.uniform is not None and p.status in (Status.ACCEPTED, Status.RESAMPLED)
+def _tested(table: StepTable) -> np.ndarray:
+    rows = table.positions
+    decided = np.isin(rows["status"], (Status.ACCEPTED, Status.RESAMPLED))
+    known = [rows[name] != NONE for name in ("draft", "tv", "uniform")]
+    return table.committed & decided & np.all(known, 0)
 
 
-def _first_passed(p: Position) -> bool:
-    return p.siblings[0].accepted if p.siblings else p.status is Status.ACCEPTED
+def _first_passed(table: StepTable) -> np.ndarray:
+    passed = table.positions["status"] == Status.ACCEPTED
+    several = table.candidate_counts > 0
+    first = (np.cumsum(table.candidate_counts, dtype=int) - table.candidate_counts)[several]
+    tried = table.candidates[first]
+    passed[several] = tried["uniform"] < tried["acceptance"]
+    return passed
 
 
 def wilson(accepted: np.ndarray, trials: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -197,17 +191,14 @@ def wilson(accepted: np.ndarray, trials: np.ndarray) -> tuple[np.ndarray, np.nda
     return (middle - half).clip(0), (middle + half).clip(None, 1)
 
 
-def step_seconds(steps: Sequence[Step]) -> Seconds:
+def step_seconds(table: StepTable) -> Seconds:
     """Where the time of an average step went."""
-    total = sum((step.seconds for step in steps), Seconds())
-    return Seconds(
-        *(part / len(steps) for part in (total.forward, total.verify, total.cache, total.draft))
-    )
+    return Seconds(*table.seconds.mean(0).tolist())
 
 
 @dataclass(frozen=True, slots=True)
 class Distances:
-    """Distances [D] behind a refused position, ascending, in sequence positions; the mean TV at
+    """Distances [D] behind a rejected position, ascending, in sequence positions; the mean TV at
     each [D], and how many pairs of steps it is of [D]."""
 
     distance: np.ndarray
@@ -215,37 +206,34 @@ class Distances:
     pairs: np.ndarray
 
 
-def tv_by_distance(steps: Sequence[Step]) -> Distances:
-    """How far a refusal moves the laws behind it (after SJD-PAC Fig. 4), measured from the race.
+def tv_by_distance(table: StepTable) -> Distances:
+    """How far a rejection moves the distributions behind it (after SJD-PAC Fig. 4), measured from
+    the race.
 
-    A step that refuses the draft at position i and puts another token there leaves drafts at i + j
-    whose q is this step's p, computed behind the refused token. The next step computes p at i + j
-    behind the new one: its TV(p, q) there is the total variation between the laws before and after
-    the change, at distance j. Averaged over all refusals of the lane, j by j.
+    A step that rejects the draft at position i and puts another token there leaves drafts at i + j
+    whose q is this step's p, computed behind the rejected token. The next step computes p at i + j
+    behind the new one: its TV(p, q) there is the total variation between the distributions before
+    and after the change, at distance j. Averaged over all rejections of the lane, j by j.
 
     Two things differ from the paper, which masks position i alone in the cache: what was redrawn
-    between i and i + j changed the laws as well, and what fills the far end of a window is recent.
-    Drafts that the next step did not find in its window, or that came from another law than this p
-    (an EAGLE drafter's), are left out, and forced positions.
+    between i and i + j changed the distributions as well, and what fills the far end of a window is
+    recent. Drafts that the next step did not find in its window, or that came from another
+    distribution than this p (an EAGLE drafter's), are left out, and forced positions.
     """
-    found: dict[int, list[float]] = defaultdict(list)
-    for step, after in itertools.pairwise(steps):
-        refused = step.committed[-1]
-        if refused.status is not Status.RESAMPLED or refused.draft is None:
-            continue
-        now = {p.position: p for p in after.positions}
-        for draft in step.window:
-            p = now.get(draft.position)
-            if (
-                p is not None
-                and p.tv is not None
-                and p.top_draft == draft.top
-                and p.status is not Status.FORCED
-            ):
-                found[p.position - refused.position].append(p.tv)
-    distances = sorted(found)
-    return Distances(
-        np.array(distances, int),
-        np.array([np.mean(found[j]) for j in distances], float),
-        np.array([len(found[j]) for j in distances], int),
+    rows, last = table.positions, table.first[:-1] + table.steps["committed"] - 1
+    rejecting = (rows["status"][last] == Status.RESAMPLED) & (rows["draft"][last] != NONE)
+    before = np.maximum(table.step - 1, 0)  # the step before each row's
+    reach = table.frontier[:-1] + table.steps["positions"]
+    found = (
+        (table.step > 0)
+        & rejecting[before]
+        & (table.position < reach[before])
+        & (table.source == Source.BEFORE)
+        & (rows["tv"] != NONE)
+        & (rows["status"] != Status.FORCED)
     )
+    distance = (table.position - table.position[last][before])[found]
+    tv = np.bincount(distance, share_values(rows["tv"][found]))
+    pairs = np.bincount(distance)
+    some = np.flatnonzero(pairs)
+    return Distances(some, tv[some] / pairs[some], pairs[some])

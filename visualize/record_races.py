@@ -17,7 +17,6 @@ from engine.decoders import DECODERS
 from engine.models import load
 from engine.models.base import ImageModel
 from engine.race import Lane, Race
-from engine.trace import Trace
 from visualize.assets import STATIC
 from visualize.recorded_race import RecordedRace, record
 
@@ -48,7 +47,7 @@ MADE = (
 def make(made: Made, model: ImageModel) -> RecordedRace:
     """Races it here and now."""
     race = Race(model, [Lane(name) for name in made.lanes], made.prompt, made.seed)
-    return record(Trace.of(race, list(race)), model)
+    return record(race.trace(list(race)), model)
 
 
 def main() -> None:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import base64
 import io
-import itertools
 import json
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -18,15 +17,16 @@ from typing import Any
 import numpy as np
 from PIL import Image
 
+from engine.decoders import DECODERS
 from engine.models.base import ImageModel
-from engine.records import LaneState, Step
-from engine.trace import Header, Trace, TraceError
+from engine.settings import SettingError
+from engine.trace import Header, LaneState, Trace, TraceError
 from visualize.picture_rows import canvas, webp
 from visualize.swatches import COLUMNS, SIDE, sheet
-from visualize.wire import LIMIT, LONGEST, MAX_SIBLINGS
 
 # of a token's side; of a picture's side; of all lanes' pictures
 MAX_PATCH, MAX_SIDE, MAX_PIXELS = 32, 4096, 2**23
+MAX_CELLS = 2**16 - 1
 
 # What base64 and PIL raise at what they cannot, or will not, read.
 _BOMBS = (Image.DecompressionBombError, Image.DecompressionBombWarning)
@@ -67,8 +67,9 @@ class RecordedRace:
         """Reads a file from anyone. Raises TraceError with a message that says what is wrong with
         it.
 
-        What is returned can be drawn: every number fits the wire, and every picture is a WebP file
-        of a size that fits the grid. Sizes are checked before a pixel is decoded.
+        What is returned can be drawn: its decoders are known here and their settings valid, and
+        every picture is a WebP file of a size that fits the grid. Sizes are checked before a pixel
+        is decoded.
         """
         trace = Trace.loads(text)
         _texts(trace)
@@ -88,11 +89,11 @@ def record(trace: Trace, model: ImageModel) -> RecordedRace:
             f" {model.name}."
         )
     tokens = [_committed(trace, i) for i in range(len(header.lanes))]
-    drawn = [lane for lane in tokens if lane]
+    drawn = [lane for lane in tokens if (lane >= 0).any()]
     pictures = iter(
         model.pixels(np.stack([canvas(lane, header.grid) for lane in drawn])) if drawn else ()
     )
-    lanes = tuple(webp(next(pictures), None) if lane else None for lane in tokens)
+    lanes = tuple(webp(next(pictures), None) if (lane >= 0).any() else None for lane in tokens)
     return RecordedRace(trace, Pictures(sheet(model), lanes))
 
 
@@ -102,10 +103,13 @@ def pixels(file: bytes) -> np.ndarray:
         return np.asarray(image.convert("RGB"))
 
 
-def _committed(trace: Trace, lane: int) -> list[int]:
-    """The tokens of the grid cells that a lane committed."""
-    cells = trace.header.cells
-    return [p.token for step in trace.steps(lane) for p in step.committed if cells[p.position] >= 0]
+def _committed(trace: Trace, lane: int) -> np.ndarray:
+    """The tokens [h * w] that a lane committed, -1 elsewhere."""
+    table, cells = trace.table(lane), np.array(trace.header.cells)
+    tokens = np.full(cells.max() + 1, -1)
+    found = table.committed & (cells[table.position] >= 0)
+    tokens[cells[table.position[found]]] = table.positions["token"][found]
+    return tokens
 
 
 def _texts(trace: Trace) -> None:
@@ -125,43 +129,26 @@ def _texts(trace: Trace) -> None:
 
 
 def _drawable(trace: Trace, lane: int) -> None:
-    """Raises TraceError where a lane's steps are none that a decoder makes, or hold numbers beyond
-    what the wire takes."""
-    header, steps = trace.header, trace.steps(lane)
-    if header.grid[0] * header.grid[1] > LIMIT:
+    """Raises TraceError where a lane's decoder is not known here, or its events cannot be."""
+    header, decoder = trace.header, trace.header.lanes[lane].decoder
+    if header.grid[0] * header.grid[1] > MAX_CELLS:
         raise TraceError(
             f"A grid of {header.grid[0]} x {header.grid[1]} tokens is too large to be drawn."
         )
-    passes = [0, *(step.nfe for step in steps)]
-    if any(after <= before for before, after in itertools.pairwise(passes)):
-        raise TraceError("The trace is damaged: a lane's forward passes do not count up.")
+    if decoder not in DECODERS:
+        raise TraceError(
+            f"The trace has a lane of a decoder that is not known here: {decoder[:40]!r}."
+        )
+    try:
+        DECODERS[decoder].Settings(**header.lanes[lane].settings)
+    except (SettingError, TypeError) as error:
+        raise TraceError(
+            f"The settings of the lane {decoder} are not valid: {str(error)[:200]}"
+        ) from error
     states = [frame.state for frame in trace.frames if frame.lane == lane]
-    complete = bool(steps) and steps[-1].after == len(header.forced_ids)
+    complete = trace.table(lane).frontier[-1] == len(header.cells)
     if LaneState.FINISHED in states[:-1] or (LaneState.FINISHED in states and not complete):
         raise TraceError("The trace is damaged: a lane is said to have finished, and has not.")
-    for step in steps:
-        _step(step, header)
-
-
-def _step(step: Step, header: Header) -> None:
-    if any(p.position != step.before + i for i, p in enumerate(step.positions)):
-        raise TraceError("The trace is damaged: a step's positions are not in order.")
-    if not (
-        0 <= step.drafter_passes <= LIMIT
-        and len(step.positions) <= LIMIT
-        and step.seconds.total < LONGEST
-    ):
-        raise TraceError(
-            "The trace is damaged: a step's time, passes or positions are beyond what a step can"
-            " have."
-        )
-    for p in step.positions:
-        if header.forced_ids[p.position] < 0 and max(p.token, p.draft or 0) >= header.vocab_size:
-            raise TraceError("The trace is damaged: a token lies outside the vocabulary.")
-        if len(p.siblings) > MAX_SIBLINGS or (p.kin and p.kin.count > header.vocab_size):
-            raise TraceError(
-                "The trace is damaged: a token has more siblings or kin than there can be."
-            )
 
 
 def _pictures(given: Any, header: Header) -> Pictures:

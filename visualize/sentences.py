@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from engine.records import Seconds
+from engine.trace import Seconds
 from visualize.measures import Acceptance, Distances, Lengths, Progress, Runner
 
 HALF = 0.5

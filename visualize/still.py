@@ -8,9 +8,10 @@ import numpy as np
 from PIL import Image, ImageDraw
 
 from engine.decoders import DECODERS, Decoder
-from engine.records import Badge, LaneState, Status
+from engine.decoders.base import Badge
+from engine.trace import LaneState, Status
 from visualize.cells import INK, PAPER, RULE, SIGNAL, Cells, atlas, mark
-from visualize.layers import CLOCKS, COUNTS, MARKS, Instant, LaneRecords, Layer, colours, shares
+from visualize.layers import CLOCKS, COUNTS, MARKS, Instant, LaneReplay, Layer, colours, shares
 from visualize.look import COLOURS, LOOK
 from visualize.recorded_race import RecordedRace
 from visualize.typeface import Typeface
@@ -28,7 +29,7 @@ class _Spot:
     """Where a lane stands, and what it needs to be drawn."""
 
     xy: tuple[int, int]
-    records: LaneRecords
+    replay: LaneReplay
     cells: Cells
     places: dict[str, int]
 
@@ -52,7 +53,7 @@ class Still:
         columns = 4 if count > 6 else count
         side = min(WIDEST, (WIDTH - 2 * MARGIN - (columns - 1) * GAP) // columns)
         self._side = self._px(side)
-        lanes = [LaneRecords(recording.trace, i) for i in range(count)]
+        lanes = [LaneReplay(recording.trace, i) for i in range(count)]
         errors = 44 * any(lane.error for lane in lanes)
         self._panel = self._px(side + BAR + 3 * LINE + 14 + errors)
         row = HEAD + side + BAR + 3 * LINE + 14 + errors + GAP
@@ -99,9 +100,9 @@ class Still:
         shown = f"{t:.2f}" if self._clock == "seconds" else str(int(t))
         self._face(46).draw(image, (right, self._px(66)), shown, SIGNAL, right=True)
         for i, spot in enumerate(self._spots):
-            k = spot.records.step_at(self._clock, t)
+            k = spot.replay.step_at(self._clock, t)
             if i not in self._drawn or self._drawn[i][0] != k:
-                self._drawn[i] = (k, self._lane(spot, spot.records.at(k)))
+                self._drawn[i] = (k, self._lane(spot, spot.replay.at(k)))
             image.paste(self._drawn[i][1], spot.xy)
         return image
 
@@ -174,7 +175,7 @@ class Still:
 
     def _lane(self, spot: _Spot, now: Instant) -> Image.Image:
         """What moves of a lane: its cells, its progress and its figures."""
-        side, records = self._side, spot.records
+        side, replay = self._side, spot.replay
         image = Image.new("RGB", (side, self._panel), "white")
         pen = ImageDraw.Draw(image)
         pen.rectangle((0, 0, side - 1, side - 1), PAPER)
@@ -211,7 +212,7 @@ class Still:
                 self._face(17, True).draw(image, (side, baseline), _ordinal(place), ink, right=True)
         if now.state is LaneState.FAILED:
             face, top = self._face(14), bar + self._px(25 + LINE * len(figures))
-            for line, text in enumerate(face.wrap(f"This lane failed: {records.error}", side, 2)):
+            for line, text in enumerate(face.wrap(f"This lane failed: {replay.error}", side, 2)):
                 face.draw(image, (0, top + self._px(19) * line), text, SIGNAL)
         return image
 
@@ -236,7 +237,7 @@ class Still:
     def _marks(self, image: Image.Image, x: float, baseline: int, width: float) -> None:
         face, side = self._face(14), self._px(20)
         step = min(self._px(130), width / (len(MARKS) - 1))
-        forced = any(token >= 0 for token in self._header.forced_ids)
+        forced = min(self._header.cells) < 0
         for status in (status for status in MARKS if forced or status is not Status.FORCED):
             image.paste(mark(status, side, side), (round(x), baseline - self._px(15)))
             face.draw(
@@ -266,7 +267,7 @@ class Still:
             )
 
 
-def _places(lanes: list[LaneRecords], i: int) -> dict[str, int]:
+def _places(lanes: list[LaneReplay], i: int) -> dict[str, int]:
     """The place of a lane that finished, by either clock."""
     if lanes[i].state is not LaneState.FINISHED:
         return {}

@@ -43,9 +43,8 @@ from engine.models.card import ModelCard, ModelError
 from engine.models.device import classify
 from engine.race import Lane, Race, RaceRequest
 from engine.race.request import MAX_MESSAGE
-from engine.records import Frame
 from engine.settings import SettingError
-from engine.trace import MAX_BYTES, TraceError
+from engine.trace import MAX_BYTES, Frame, TraceError
 from visualize.board import replay
 from visualize.recorded_race import RecordedRace, record
 

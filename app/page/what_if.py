@@ -14,7 +14,7 @@ from engine.decoders import DECODERS
 from engine.race.request import build_settings
 from engine.settings import SettingError
 from engine.trace import Trace
-from engine.whatif import judge_again
+from engine.trace.rejudge import rejudge
 from visualize.measures import runners
 
 RULES = {"gsd": ("G", "d", "delta"), "lantern": ("k", "delta")}  # the knobs of each rule
@@ -25,9 +25,7 @@ SLIDERS = {f"{rule}.{knob}": rule for rule, names in RULES.items() for knob in n
 def lane_choices(trace: Trace) -> list[tuple[str, int]]:
     """(title, index) of the lanes that have a first rejection on record."""
     return [
-        (runner.name, runner.index)
-        for runner in runners(trace)
-        if any(step.refusal for step in runner.steps)
+        (runner.name, runner.index) for runner in runners(trace) if len(runner.table.rejections)
     ]
 
 
@@ -42,12 +40,12 @@ def answer(trace: Trace, lane: Any, rule: Any, knobs: Mapping[str, Any]) -> str:
     if not isinstance(rule, str) or rule not in RULES:
         raise SettingError("Choose a rule.")
     settings = build_settings(rule, {knob: knobs[f"{rule}.{knob}"] for knob in RULES[rule]})
-    tally = judge_again(trace, lane, rule, settings)
+    tally = rejudge(trace, lane, rule, settings)
     if tally.accepted is None:
         return tally.sentence
     values = ", ".join(f"{knob} = {getattr(settings, knob):g}" for knob in RULES[rule])
-    share = f"{tally.accepted} ({tally.accepted / tally.refusals:.0%})"
-    drafts = "draft" if tally.refusals == 1 else f"{tally.refusals} drafts"
+    share = f"{tally.accepted} ({tally.accepted / tally.rejections:.0%})"
+    drafts = "draft" if tally.rejections == 1 else f"{tally.rejections} drafts"
     return (
         f"Of the {drafts} that {choices[lane]} rejected first, {DECODERS[rule].title} with {values}"
         f" would have accepted {share}. The later steps would then have differed: this counts"

@@ -21,7 +21,6 @@ from engine.models.base import ImageModel
 from engine.models.card import CARDS, ModelCard
 from engine.models.progress import Phase, Progress, Report
 from engine.race import Lane, Race
-from engine.trace import Header
 from visualize.board import Board
 from visualize.swatches import sheet
 
@@ -106,7 +105,7 @@ def warm_up(model: ImageModel, lanes: Sequence[str] = tuple(DECODERS)) -> ImageM
     for count in range(1, len(lanes) + 1):
         model.pixels(np.zeros((count, *model.grid), int))
     race = Race(model, [Lane(name) for name in lanes], "warm", 0)
-    board = Board(Header.of(race), model.pixels, sheet(model))
+    board = Board(race.header, model.pixels, sheet(model))
     with contextlib.closing(iter(race)) as moves:
         for _, frame in zip(range(4 * len(lanes)), moves, strict=False):
             board.fold(frame)

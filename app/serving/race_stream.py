@@ -15,8 +15,7 @@ from app.serving.gpu_errors import MESSAGES
 from app.settings import SETTINGS
 from engine.models.card import ModelCard
 from engine.race import Race, RaceRequest
-from engine.records import Frame, LaneState
-from engine.trace import Header, Trace
+from engine.trace import Frame, Header, LaneState, Trace
 from visualize.board import Board
 from visualize.swatches import sheet
 
@@ -60,7 +59,7 @@ def stream(
     """Yields a snapshot at once, then as often as DRAWING_SHARE and the settings allow, and Idle
     after every other step. Appends to `frames`. At `deadline`, of time.monotonic, the race is
     stopped with `deadline_note` on the board."""
-    board = Board(Header.of(race), race.model.pixels, sheet(race.model))
+    board = Board(race.header, race.model.pixels, sheet(race.model))
     board.note = note
     started, drawing, updates = time.monotonic(), 0.0, 0
     due = started
@@ -101,9 +100,9 @@ def waiting_snapshot(request: RaceRequest, card: ModelCard, note: str, machine: 
         model=card.name,
         grid=card.grid,
         vocab_size=card.codes,
-        forced_ids=(-1,) * (card.grid[0] * card.grid[1]),
+        cells=tuple(range(card.grid[0] * card.grid[1])),
         sampling=request.sampling,
-        lanes=request.lanes,
+        lanes=tuple(lane.plain() for lane in request.lanes),
         machine=machine,
     )
     board = Board(header, lambda tokens: np.zeros((*tokens.shape, 3), np.uint8))
@@ -116,4 +115,4 @@ def build_trace(race: Race, frames: Sequence[Frame]) -> Trace:
     stopped."""
     last = {frame.lane: frame.state for frame in frames}
     racing = [lane for lane, state in last.items() if state is LaneState.RACING]
-    return Trace.of(race, (*frames, *(Frame(lane, LaneState.STOPPED) for lane in racing)))
+    return race.trace((*frames, *(Frame(lane, LaneState.STOPPED) for lane in racing)))

@@ -22,7 +22,7 @@ from engine.models.base import ImageModel
 from engine.models.card import CARDS, ModelError
 from engine.models.device import classify, zero_gpu
 from engine.race import Race, RaceRequest
-from engine.records import Frame
+from engine.trace import Frame
 from visualize.recorded_race import record
 
 STARTUP_SECONDS = 20.0  # to fork, attach the GPU, draw the swatches and the recording

@@ -6,9 +6,9 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
+from engine.decoders.base import Badge
 from engine.decoders.jacobi import commit_agreeing
 from engine.decoders.window import DecodeState, Verification, Window, WindowDecoder
-from engine.records import Badge
 
 
 class VanillaAR(WindowDecoder):

@@ -5,13 +5,22 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Generator
 from dataclasses import dataclass
+from enum import Enum
 from typing import ClassVar
 
 import torch
 
 from engine.models.base import ImageModel
-from engine.records import Badge, Step
 from engine.settings import Sampling, Settings
+from engine.trace import Step
+
+
+class Badge(Enum):
+    """What a decoder promises about the picture, next to vanilla AR's."""
+
+    IDENTICAL = "identical image"
+    SAME_DISTRIBUTION = "same distribution"
+    CHANGED_DISTRIBUTION = "changed distribution"
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,4 +60,4 @@ class Decoder(ABC):
     @torch.inference_mode()
     def generate(self, prompt: str, seed: int) -> list[int]:
         """Drains `steps`: the whole sequence of `model.length` tokens."""
-        return [position.token for step in self.steps(prompt, seed) for position in step.committed]
+        return [int(t) for step in self.steps(prompt, seed) for t in step.committed["token"]]

@@ -6,10 +6,10 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
+from engine.decoders.base import Badge
 from engine.decoders.jacobi import commit_agreeing
 from engine.decoders.jacobi_window import JacobiWindowDecoder
 from engine.decoders.window import DecodeState, Verification, Window
-from engine.records import Badge
 
 
 class FixedPoint(JacobiWindowDecoder):

@@ -8,12 +8,13 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from engine.decoders.base import Badge
 from engine.decoders.jacobi_window import JacobiWindowDecoder, JacobiWindowSettings
 from engine.decoders.speculate import acceptance_probability, speculate
 from engine.decoders.window import DecodeState, Diagnostics, Verification, Window
 from engine.distributions import gather, residual
-from engine.records import TOP, Badge
 from engine.settings import knob
+from engine.trace.steps import TOP
 
 RELEASED_HALF = 7  # the released code has no G: it takes ranks idx - 7 to idx + 6
 

@@ -8,13 +8,15 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from engine.decoders.base import Badge
 from engine.decoders.jacobi_window import JacobiWindowDecoder, JacobiWindowSettings
 from engine.decoders.speculate import acceptance_probability, speculate
 from engine.decoders.window import DecodeState, Diagnostics, Verification, Window
 from engine.distributions import gather, logits_to_probs, one_hot, residual, sample
 from engine.randomness import Purpose
-from engine.records import TOP, Badge, Status
 from engine.settings import knob
+from engine.trace import Status
+from engine.trace.steps import TOP
 
 
 @dataclass(frozen=True, slots=True)

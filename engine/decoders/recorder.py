@@ -1,8 +1,7 @@
-"""StepRecorder: what a step did, for its record; read from the device in one copy together with
-what the loop itself needs.
+"""StepRecorder: fills the step table from one device copy per step, together with what the window
+loop itself needs.
 
-The reports are instruments: the time to take them is charged to nobody, since a decoder that nobody
-watches needs none.
+Recording is instrumentation: its time is not charged to the lane.
 """
 
 from __future__ import annotations
@@ -14,32 +13,53 @@ import torch
 from torch import Tensor
 
 from engine.distributions import gather, total_variation
-from engine.records import TOP, Kin, Law, Position, Refusal, Sibling, Status
+from engine.trace.steps import (
+    DTYPES,
+    NONE,
+    ONE,
+    SHARES,
+    SUPPORT,
+    TOP,
+    Seconds,
+    Source,
+    Status,
+    Step,
+    StepTable,
+    quantise,
+    quantise_test,
+    refs,
+    step_row,
+)
 
 if TYPE_CHECKING:  # the window loop imports this module
-    from engine.decoders.window import DecodeState, Diagnostics, Verification, Window
-
-SUPPORT = 512  # how many tokens of a refusal's two laws are kept
+    from engine.decoders.window import DecodeState, Verification, Window
 
 
 class StepRecorder:
-    """Gathers on the device when made; `read` is the copy; then `positions` and `refusal` are plain
-    records."""
+    """Records one lane of `length` positions, step after step: `gather` on the device, `read` (the
+    step's one copy), then `step`."""
 
-    def __init__(self, state: DecodeState, window: Window, verification: Verification) -> None:
-        self._start, self._standing, self._drafted = (
-            state.frontier,
-            verification.keeps_drafts,
-            len(window.drafts),
-        )
+    def __init__(self, length: int) -> None:
+        # Of each position the likeliest tokens of its latest p and their shares; 0 at first.
+        self._latest = np.zeros((length, 2 * TOP), "<u2")
+
+    def gather(self, state: DecodeState, window: Window, verification: Verification) -> None:
+        """Collects, on the device, what is recorded of a step."""
+        self._start, drafted = state.frontier, len(window.drafts)
+        self._dropped = 0 if verification.keeps_drafts else drafted
         diagnostics = verification.diagnostics()
-        q = torch.cat(
-            [
-                window.q,
-                window.q.new_zeros(len(verification.p) - self._drafted, verification.p.shape[1]),
-            ]
+        rows, codes = verification.p.shape
+        q = torch.cat([window.q, window.q.new_zeros(rows - drafted, codes)])
+        self._parts = _rows(state, verification, q)
+        last = (verification.count - 1).view(1)
+        self._parts["support"] = _support(
+            verification.p[last][0], q[last][0], verification.drafts[last]
         )
-        self._parts = _rows(state, verification, q) | _kin(diagnostics) | _refusal(verification, q)
+        if diagnostics.group_count is not None:
+            masses = [diagnostics.group_count, diagnostics.group_p, diagnostics.group_q]
+            self._parts["groups"] = torch.cat(
+                [torch.stack(masses, -1), diagnostics.group_tokens], -1
+            )
         if diagnostics.candidates is not None:
             self._parts["candidates"] = diagnostics.candidates
 
@@ -47,158 +67,138 @@ class StepRecorder:
         """The step's one copy from the device: how many positions are committed, and the window
         rows to keep."""
         # Whole numbers below 2**53 and float32 both fit a float64: one tensor, one copy.
-        values = (
-            torch.cat([part.double().reshape(-1) for part in self._parts.values()]).cpu().numpy()
-        )
-        ends = np.cumsum([part.numel() for part in self._parts.values()])
-        shapes = [part.shape for part in self._parts.values()]
-        self._read = {
-            name: array.reshape(shape)
-            for name, array, shape in zip(
-                self._parts, np.split(values, ends[:-1]), shapes, strict=True
-            )
-        }
+        flat = torch.cat([part.double().view(-1) for part in self._parts.values()]).cpu().numpy()
+        self._read, end = {}, 0
+        for name, part in self._parts.items():
+            start, end = end, end + part.numel()
+            self._read[name] = flat[start:end].reshape(part.shape)
         count = int(self._read["count"])
-        return count, self._read["path"][:count].astype(int).tolist()
+        return count, self._read["whole"][3, :count].astype(int).tolist()
 
-    def positions(self) -> tuple[Position, ...]:
-        """What happened to each position that the step touched."""
-        read = self._read
-        rows = len(read["path"]) if self._standing else max(int(read["count"]), self._drafted)
-        columns = {name: read[name][:rows].tolist() for name in _COLUMNS}
-        touched = []
-        for i, (draft, token, status, top1, *shares) in enumerate(
-            zip(*columns.values(), strict=True)
-        ):
-            tested = shares[3] == shares[3]
-            touched.append(
-                Position(
-                    self._start + i,
-                    None if draft < 0 else int(draft),
-                    int(token),
-                    Status(int(status)),
-                    top1,
-                    *(None if value != value else value for value in shares),
-                    top=_law(read["top_ids"][i], read["top"][i]),
-                    top_draft=_law(read["top_draft_ids"][i], read["top_draft"][i])
-                    if draft >= 0
-                    else (),
-                    kin=self._kin(i) if tested else None,
-                    siblings=self._siblings(i) if status != Status.FORCED else (),
-                )
-            )
-        return tuple(touched)
-
-    def refusal(self) -> Refusal | None:
-        """The laws behind the first refusal, if a draft was tested, refused and replaced."""
-        read = self._read
-        last = int(read["count"]) - 1
-        draft, uniform = int(read["draft"][last]), float(read["uniform"][last])
-        if read["status"][last] != Status.RESAMPLED or draft < 0 or uniform != uniform:
-            return None
-        tokens, p, q = read["law_ids"], read["law_p"], read["law_q"]
-        order = np.argsort(tokens)[(p + q > 0)[np.argsort(tokens)]]
-        return Refusal(
-            self._start + last,
-            draft,
-            uniform,
-            tokens[order].astype("<u2").tobytes(),
-            p[order].astype("<f4").tobytes(),
-            q[order].astype("<f4").tobytes(),
+    def step(self, nfe: int, drafter_passes: int, seconds: Seconds) -> Step:
+        """The step's rows."""
+        read, count = self._read, int(self._read["count"])
+        size = max(count, self._dropped) if self._dropped else read["whole"].shape[1]
+        draft, token, status, _ = read["whole"][:, :size]
+        rows = np.zeros(size, DTYPES["positions"])
+        draft = np.where(draft < 0, NONE, draft)
+        rows["draft"], rows["token"], rows["status"] = draft, token, status
+        shares = read["shares"][:, :size]
+        for name, share in zip(SHARES, quantise(shares), strict=True):
+            rows[name] = share
+        exact = dict(zip(SHARES, shares, strict=True))
+        acceptance, uniform = exact["acceptance"], exact["uniform"]
+        rows["acceptance"], rows["uniform"] = quantise_test(acceptance, uniform)
+        likeliest = read["top_shares"][:, :size]
+        tokens = np.where(likeliest > 0, read["top"][:, :size], NONE)
+        p_top, q_top = np.concatenate([tokens, quantise(likeliest)], -1).astype("<u2")
+        rows["top"], rows["top_shares"] = p_top[:, :TOP], p_top[:, TOP:]
+        latest = self._latest[self._start : self._start + size]
+        source = find_sources(draft, q_top, latest)
+        own = q_top[source == Source.OWN]
+        distributions = np.zeros(len(own), DTYPES["distributions"])
+        distributions["top"], distributions["top_shares"] = own[:, :TOP], own[:, TOP:]
+        grouped, groups = self._groups(~np.isnan(uniform))
+        tried, candidates = self._candidates(rows["status"])
+        rows["refs"] = refs(source, grouped, tried)
+        rejections = self._rejections(rows[count - 1], uniform[count - 1])
+        step = step_row(nfe, size, count, drafter_passes, seconds, len(rejections) > 0)
+        latest[:] = p_top
+        return Step(
+            StepTable(step, rows, distributions, groups, candidates, rejections, self._start)
         )
 
-    def _kin(self, i: int) -> Kin | None:
-        read = self._read
-        if "group_count" not in read or not read["group_count"][i] >= 1:
-            return None
-        tokens = tuple(int(token) for token in read["group_tokens"][i] if token >= 0)
-        return Kin(
-            int(read["group_count"][i]),
-            tokens,
-            float(read["group_p"][i]),
-            float(read["group_q"][i]),
-        )
+    def _groups(self, tested: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Which positions have a group, and their rows."""
+        found = self._read.get("groups", np.zeros((0, 3)))[: len(tested)]
+        has = np.zeros(len(tested), bool)
+        has[: len(found)] = tested[: len(found)] & (found[:, 0] >= 1)
+        found = found[has[: len(found)]]
+        groups = np.zeros(len(found), DTYPES["groups"])
+        groups["count"], groups["p"], groups["q"] = found[:, :3].T
+        others = found[:, 4:]  # behind the draft
+        groups["neighbours"] = NONE
+        groups["neighbours"][:, : others.shape[1]] = np.where(others < 0, NONE, others)
+        return has, groups
 
-    def _siblings(self, i: int) -> tuple[Sibling, ...]:
-        levels = self._read.get("candidates", ())
-        tried = levels[i] if i < len(levels) else ()
-        return tuple(
-            Sibling(int(token), *rest)
-            for token, *rest, was in (row.tolist() for row in tried)
-            if was
-        )
+    def _candidates(self, status: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """How many candidates were tried for each position, and their rows."""
+        levels = self._read.get("candidates", np.zeros((0, 0, 6)))[: len(status)]
+        tried = (levels[..., 5] > 0) & (status[: len(levels)] != Status.FORCED)[:, None]
+        counts = np.zeros(len(status), int)
+        counts[: len(levels)] = tried.sum(-1)
+        token, p, q, acceptance, uniform, _ = levels[tried].T
+        candidates = np.zeros(len(token), DTYPES["candidates"])
+        candidates["token"], candidates["p"], candidates["q"] = token, quantise(p), quantise(q)
+        candidates["acceptance"], candidates["uniform"] = quantise_test(acceptance, uniform)
+        return counts, candidates
+
+    def _rejections(self, row: np.void, uniform: float) -> np.ndarray:
+        """The distributions behind the step's last committed position, if its draft was tested,
+        rejected and replaced."""
+        if row["status"] != Status.RESAMPLED or row["draft"] == NONE or np.isnan(uniform):
+            return np.zeros(0, DTYPES["rejections"])
+        tokens, p, q = self._read["support"]
+        order = np.argsort(tokens)
+        order = order[(p + q > 0)[order]]
+        found = np.zeros(1, DTYPES["rejections"])
+        found["uniform"], found["tokens"] = uniform, NONE
+        for name, values in (("tokens", tokens), ("p", p), ("q", q)):
+            found[name][0, : len(order)] = values[order]
+        return found
 
 
-_COLUMNS = (
-    "draft",
-    "token",
-    "status",
-    "top1",
-    "top1_draft",
-    "tv",
-    "acceptance",
-    "p",
-    "q",
-    "uniform",
-)
+def find_sources(draft: np.ndarray, top: np.ndarray, latest: np.ndarray) -> np.ndarray:
+    """Where each q is, by its likeliest tokens and their shares [N, 2 TOP] and those of the latest
+    p at its position: distributions that differ elsewhere alone would be shown the same."""
+    before = (top == latest).all(-1)
+    certain = (top[:, 0] == draft) & (top[:, 1] == NONE) & (top[:, TOP] == ONE)
+    source = np.where(before, Source.BEFORE, np.where(certain, Source.CERTAIN, Source.OWN))
+    return np.where((draft == NONE) | (top[:, 0] == NONE), Source.NONE, source)
 
 
 def _rows(state: DecodeState, verification: Verification, q: Tensor) -> dict[str, Tensor]:
-    """One entry for each row of the window."""
-    rows = len(verification.tokens)
+    """What is known of each row of the window."""
+    p, rows = verification.p, len(verification.tokens)
     positions = state.positions(rows)
-    judged = verification.drafts >= 0
+    forced = state.forced[positions]
     drafts = verification.drafts.clamp_min(0)
-    top, top_draft = (law.topk(min(TOP, law.shape[-1])) for law in (verification.p, q))
+    tops = [distribution.topk(min(TOP, p.shape[-1])) for distribution in (p, q)]
+    drafted, judged = tops[1].values[:, 0] > 0, verification.drafts >= 0
 
     def known(values: Tensor, where: Tensor) -> Tensor:
         return torch.where(where, values, torch.nan)
 
-    drafted = q.amax(-1) > 0
+    path = positions - state.frontier if verification.path is None else verification.path
+    status = torch.where(forced, int(Status.FORCED), verification.status)
+    shares = {
+        "top1": tops[0].values[:, 0],
+        "top1_draft": known(tops[1].values[:, 0], drafted),
+        "tv": known(total_variation(p, q), drafted),
+        "acceptance": verification.acceptance,
+        "uniform": torch.where(forced, torch.nan, verification.uniform),
+        "p": known(gather(p, drafts), judged),
+        "q": known(gather(q, drafts), judged),
+    }
     return {
         "count": verification.count,
-        "path": verification.path
-        if verification.path is not None
-        else torch.arange(rows, device=positions.device),
-        "draft": torch.where(judged, state.ids(verification.drafts, positions), -1),
-        "token": state.ids(verification.tokens, positions),
-        "status": torch.where(state.forced[positions], int(Status.FORCED), verification.status),
-        "top1": verification.p.amax(-1),
-        "top1_draft": known(q.amax(-1), drafted),
-        "tv": known(total_variation(verification.p, q), drafted),
-        "acceptance": verification.acceptance,
-        "p": known(gather(verification.p, drafts), judged),
-        "q": known(gather(q, drafts), judged),
-        "uniform": torch.where(state.forced[positions], torch.nan, verification.uniform),
-        "top_ids": top.indices,
-        "top": top.values,
-        "top_draft_ids": top_draft.indices,
-        "top_draft": top_draft.values,
+        "whole": torch.stack(
+            [verification.drafts, state.ids(verification.tokens, positions), status, path]
+        ),
+        "shares": torch.stack([shares[name] for name in SHARES]),
+        "top": _padded(torch.stack([top.indices for top in tops])),
+        "top_shares": _padded(torch.stack([top.values for top in tops])),
     }
 
 
-def _kin(diagnostics: Diagnostics) -> dict[str, Tensor]:
-    names = ("group_count", "group_p", "group_q", "group_tokens")
-    return (
-        {}
-        if diagnostics.group_count is None
-        else {name: getattr(diagnostics, name) for name in names}
-    )
+def _padded(values: Tensor) -> Tensor:
+    """[.., TOP or fewer] to [.., TOP]."""
+    return torch.nn.functional.pad(values, (0, TOP - values.shape[-1]))
 
 
-def _refusal(verification: Verification, q: Tensor) -> dict[str, Tensor]:
-    """Both laws where the step ended, on the tokens that hold most of them, the draft among
-    them."""
-    last = (verification.count - 1).view(1)
-    p, q = verification.p[last][0], q[last][0]
-    weight = (p + q).scatter(-1, verification.drafts[last].clamp_min(0), 3.0)
-    ids = weight.topk(min(SUPPORT, len(weight))).indices
-    return {"law_ids": ids, "law_p": p[ids], "law_q": q[ids]}
-
-
-def _law(tokens: np.ndarray, shares: np.ndarray) -> Law:
-    return tuple(
-        (int(token), share)
-        for token, share in zip(tokens, shares.tolist(), strict=True)
-        if share > 0
-    )
+def _support(p: Tensor, q: Tensor, draft: Tensor) -> Tensor:
+    """Tokens, p and q [3, up to SUPPORT] on the tokens that hold most of p and q [V], the draft [1]
+    among them."""
+    weight = (p + q).scatter(-1, draft.clamp_min(0), 3.0)
+    tokens = weight.topk(min(SUPPORT, len(weight))).indices
+    return torch.stack([tokens.to(p.dtype), p[tokens], q[tokens]])

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from torch import Tensor
 
+from engine.decoders.base import Badge
 from engine.decoders.jacobi_window import JacobiWindowDecoder
 from engine.decoders.speculate import acceptance_probability, speculate
 from engine.decoders.window import DecodeState, Verification, Window
 from engine.distributions import gather, residual
-from engine.records import Badge
 
 
 class SJD(JacobiWindowDecoder):

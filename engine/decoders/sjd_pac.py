@@ -8,13 +8,14 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from engine.decoders.base import Badge
 from engine.decoders.speculate import acceptance_probability, count_leading, pad_end
 from engine.decoders.tree import READINGS, Tree, side_nodes, tree
 from engine.decoders.window import DecodeState, Diagnostics, Verification, Window, WindowDecoder
 from engine.distributions import gather, one_hot, residual, sample
 from engine.randomness import Purpose
-from engine.records import Badge, Status
 from engine.settings import SettingError, Settings, knob
+from engine.trace import Status
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ from torch import Tensor
 from engine.decoders.window import DecodeState, Verification, Window
 from engine.distributions import sample
 from engine.randomness import Purpose
-from engine.records import Status
+from engine.trace import Status
 
 
 def acceptance_probability(p: Tensor, q: Tensor) -> Tensor:

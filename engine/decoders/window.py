@@ -22,7 +22,7 @@ from engine.decoders.base import Decoder
 from engine.decoders.recorder import StepRecorder
 from engine.distributions import logits_to_probs
 from engine.randomness import Noise
-from engine.records import Step
+from engine.trace import Step
 
 
 @dataclass(slots=True)
@@ -124,7 +124,7 @@ class WindowDecoder(Decoder):
 
     def steps(self, prompt: str, seed: int) -> Generator[Step, None, None]:
         model = self.model
-        state = DecodeState(self, prompt, seed)
+        state, recorder = DecodeState(self, prompt, seed), StepRecorder(model.length)
         try:
             while state.frontier < model.length:
                 clock = StepClock(model.device)
@@ -137,7 +137,7 @@ class WindowDecoder(Decoder):
                 p = logits_to_probs(logits, self.sampling, state.forced[positions])
                 verification = self.verify(state, window, p)
                 clock.lap("verify")
-                recorder = StepRecorder(state, window, verification)
+                recorder.gather(state, window, verification)
                 clock.skip()
                 count, path = recorder.read()
                 clock.lap("verify")
@@ -153,16 +153,7 @@ class WindowDecoder(Decoder):
                     rows = state.positions(len(verification.p), before) % len(state.recent_p)
                     state.recent_p[rows] = verification.p
                 clock.lap("verify")
-                seconds = clock.seconds()
-                yield Step(
-                    state.step,
-                    before,
-                    state.frontier,
-                    recorder.positions(),
-                    seconds,
-                    state.drafter_passes,
-                    recorder.refusal(),
-                )
+                yield recorder.step(state.step, state.drafter_passes, clock.seconds())
         finally:
             state.ctx.close()
 

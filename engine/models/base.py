@@ -3,6 +3,7 @@ and pixels stay behind this."""
 
 from __future__ import annotations
 
+import itertools
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from typing import Protocol
@@ -56,6 +57,12 @@ class ImageModel(ABC):
     def length(self) -> int:
         """Sequence positions of one image, forced ones included."""
         return len(self.forced_ids)
+
+    @property
+    def cells(self) -> tuple[int, ...]:
+        """The grid cell, in raster order, of every sequence position; -1 of a forced one."""
+        count = itertools.count()
+        return tuple(-1 if token >= 0 else next(count) for token in self.forced_ids.tolist())
 
     @property
     def stride(self) -> int:

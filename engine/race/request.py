@@ -3,6 +3,7 @@ ask for it, and the one reader of settings from text."""
 
 from __future__ import annotations
 
+import dataclasses
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -11,10 +12,8 @@ from typing import Any
 from engine.decoders import DECODERS
 from engine.decoders.base import Decoder
 from engine.settings import Sampling, SettingError, Settings, knobs
+from engine.trace import MAX_LANES, MAX_PROMPT, MAX_SEED, TraceLane
 
-MAX_PROMPT = 1000  # characters
-MAX_SEED = 2**53 - 1  # the largest whole number that JavaScript keeps
-MAX_LANES = 8
 MAX_MESSAGE = 300  # characters of a rejected setting's message
 SAMPLING = "sampling"
 # Every group of settings with at least one knob, under its name on the form and in links.
@@ -38,6 +37,10 @@ class Lane:
             object.__setattr__(self, "settings", kind())
         if not isinstance(self.settings, kind):
             raise SettingError(f"These are not settings of {self.decoder}: {self.settings!r}")
+
+    def plain(self) -> TraceLane:
+        """The lane as a trace's header has it."""
+        return TraceLane(self.decoder, dataclasses.asdict(self.settings))
 
 
 @dataclass(frozen=True, slots=True)

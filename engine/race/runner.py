@@ -13,14 +13,13 @@ from collections.abc import Generator, Sequence
 import torch
 
 from engine.decoders import DECODERS
+from engine.hardware import device_name
 from engine.models.base import ImageModel
 from engine.models.card import ModelError
 from engine.models.device import classify
 from engine.race.request import Lane, RaceRequest
-from engine.records import Frame, LaneState, Standing, Step
 from engine.settings import Sampling, SettingError
-
-MAX_ERROR = 500  # characters of a lane's error
+from engine.trace import MAX_ERROR, Frame, Header, LaneState, LaneStats, Step, Trace
 
 log = logging.getLogger(__name__)
 
@@ -64,12 +63,33 @@ class Race:
     def sampling(self) -> Sampling:
         return self.request.sampling
 
+    @property
+    def header(self) -> Header:
+        """The header of its trace."""
+        model = self.model
+        return Header(
+            self.prompt,
+            self.seed,
+            model.name,
+            model.grid,
+            model.vocab_size,
+            model.cells,
+            self.sampling,
+            tuple(lane.plain() for lane in self.lanes),
+            device_name(model.device),
+        )
+
+    def trace(self, frames: Sequence[Frame]) -> Trace:
+        """The trace of what it has yielded."""
+        codebook = self.model.codebook.float().cpu().numpy().astype("<f4").tobytes()
+        return Trace(self.header, tuple(frames), codebook)
+
     def stop(self) -> None:
         """Ends the race after the step in progress; may be called from any thread."""
         self._stopped = True
 
     def __iter__(self) -> Generator[Frame, None, None]:
-        standings = [Standing() for _ in self.lanes]
+        stats = [LaneStats() for _ in self.lanes]
         running: dict[int, Generator[Step, None, None]] = {}
         try:
             for i, lane in enumerate(self.lanes):
@@ -77,7 +97,7 @@ class Race:
                 running[i] = decoder.steps(self.prompt, self.seed)
                 yield Frame(i, LaneState.RACING)
             while running and not self._stopped:
-                i = min(running, key=lambda lane: standings[lane].seconds.total)
+                i = min(running, key=lambda lane: stats[lane].clock)
                 try:
                     # Entered for each step: a generator may be resumed on another thread, whose
                     # modes are its own.
@@ -88,7 +108,7 @@ class Race:
                     running.pop(i)
                     yield self._failed(i, error)
                     continue
-                standings[i].add(step)
+                stats[i].add(step)
                 if step.after == self.model.length:
                     running.pop(i).close()
                     yield Frame(i, LaneState.FINISHED, step)

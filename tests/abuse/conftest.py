@@ -18,7 +18,7 @@ import httpx
 import pytest
 
 from app.page.layout import LAUNCH, build
-from engine.records import LaneState
+from engine.trace import LaneState
 from tests.app.conftest import NONE_RECORDED, Watched, ready_pool
 
 PAGE_SIZE = 4096

@@ -24,7 +24,6 @@ from app.page.layout import LAUNCH, build
 from app.serving.sessions import RecordedRaces
 from engine.models.base import ImageModel
 from engine.race import Lane, Race
-from engine.trace import Trace
 from tests.app.conftest import Watched, toy_pool
 from tests.clocks import set_clocks
 from visualize.recorded_race import RecordedRace, record
@@ -88,7 +87,7 @@ def recorded(prompt: str, lanes: Sequence[str]) -> RecordedRace:
     """A race over a toy, run here and now; the clocks are set, so that it lasts as long on any
     machine."""
     race = Race(model := Watched(), [Lane(name) for name in lanes], prompt, 7)
-    return record(Trace.of(race, list(race)), model)
+    return record(race.trace(list(race)), model)
 
 
 @pytest.fixture(scope="session")

@@ -9,6 +9,7 @@ from playwright.sync_api import Page, expect
 from plotly.colors import sequential
 
 from engine.race import Lane, Race
+from engine.trace.steps import share_values
 from tests.browser.acts import PROMPT, at, by_passes, finished, hashes, key, prompted, race
 from visualize.layers import Layer
 
@@ -146,7 +147,7 @@ def test_heat_map_has_the_scales_colours(quick, quick_model, open_page) -> None:
         " 1).data].slice(0, 3))",
     )
     steps = Race(quick_model, [Lane("ar")], PROMPT, 7, quick_model.sampling)
-    shares = [frame.step.committed[0].top1 for frame in steps if frame.step]
+    shares = [share_values(f.step.committed["top1"])[0] for f in steps if f.step]
     stops = [[int(stop[i : i + 2], 16) for i in (1, 3, 5)] for stop in sequential.Viridis]
     scale = np.array(
         [

@@ -14,7 +14,7 @@ from playwright.sync_api import Browser, Page, expect
 from tests.browser.acts import by_passes
 from visualize.assets import STATIC
 from visualize.cells import PAPER, Cells, atlas
-from visualize.layers import COUNTS, LaneRecords, Layer
+from visualize.layers import COUNTS, LaneReplay, Layer
 from visualize.recorded_race import RecordedRace
 from visualize.standalone import standalone
 
@@ -64,14 +64,14 @@ def in_parts(image: np.ndarray, parts: tuple[int, int]) -> np.ndarray:
 @pytest.mark.parametrize("layer", Layer, ids=lambda layer: layer.value)
 def test_page_and_film_draw_the_same(page, recording, layer) -> None:
     header, pictures = recording.trace.header, recording.pictures
-    lanes = [LaneRecords(recording.trace, i) for i in range(len(header.lanes))]
+    lanes = [LaneReplay(recording.trace, i) for i in range(len(header.lanes))]
     most = max(lane.most(layer) for lane in lanes) if layer in COUNTS else 1
     swatches = atlas(pictures.swatches, header.vocab_size)
     rows, columns = header.grid
     drafts = 0
     for i, (lane, canvas) in enumerate(zip(lanes, drawn(page, layer), strict=True)):
         now = lane.at(lane.step_at("passes", PASS))
-        drafts += len(now.records) - now.n
+        drafts += len(now.rows) - now.n
         side = canvas.shape[1] // columns
         assert canvas.shape == (rows * side, columns * side, 3)
         assert side % PARTS == 0

@@ -12,7 +12,7 @@ from playwright.sync_api import Browser, Page, expect
 from tests.browser.acts import INJECTIONS, by_passes, hashes, key, prompted, wide
 from tests.browser.conftest import recorded
 from visualize.board import token_hash
-from visualize.layers import LaneRecords, Layer
+from visualize.layers import LaneReplay, Layer
 from visualize.recorded_race import RecordedRace
 from visualize.standalone import standalone
 
@@ -65,14 +65,17 @@ def open_file(browser: Browser, tmp_path: Path) -> Iterator[Callable[..., Page]]
     assert len(asked) == len(contexts)
 
 
+def shown(lane: LaneReplay, k: int) -> list[int]:
+    """The tokens on the board after the lane's k-th step."""
+    return lane.table.positions["token"][lane.at(k).rows].tolist()
+
+
 def test_it_plays_to_the_finish_that_was(open_file, recording) -> None:
     page = open_file(recording)
     prompted(page, "cactus on yellow sand")
     expect(page.locator(".board")).to_have_attribute("data-state", "finished", timeout=60_000)
-    finals = [LaneRecords(recording.trace, i) for i in range(len(LANES))]
-    expected = [
-        token_hash(lane.token[lane.at(len(lane.steps)).records].tolist()) for lane in finals
-    ]
+    finals = [LaneReplay(recording.trace, i) for i in range(len(LANES))]
+    expected = [token_hash(shown(lane, len(lane.table))) for lane in finals]
     page.wait_for_function(
         "hash => document.querySelector('.lane').dataset.hash === hash", arg=expected[0]
     )
@@ -93,10 +96,8 @@ def test_it_scrubs_to_any_step(open_file, recording) -> None:
         expect(page.locator(".lane[data-lane='ar']")).to_have_attribute("data-step", str(t))
         expected = []
         for i in range(len(LANES)):
-            lane = LaneRecords(recording.trace, i)
-            expected.append(
-                token_hash(lane.token[lane.at(lane.step_at("passes", t)).records].tolist())
-            )
+            lane = LaneReplay(recording.trace, i)
+            expected.append(token_hash(shown(lane, lane.step_at("passes", t))))
         assert hashes(page) == expected
     key(page, "ArrowLeft")
     page.wait_for_function("() => Number(document.querySelector('.board').dataset.t) < 9")

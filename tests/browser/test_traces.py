@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Page, expect
 
-from engine.records import Frame, LaneState
+from engine.trace import Frame, LaneState
 from tests.browser.acts import INJECTIONS, finished, hashes, prompted, race, running, unhurt
 from tests.browser.conftest import recorded, wait_until
 from visualize.figures import figures

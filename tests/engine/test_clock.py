@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from engine.clock import StepClock
-from engine.records import Seconds
+from engine.trace import Seconds
 
 
 @pytest.fixture

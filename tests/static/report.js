@@ -45,7 +45,7 @@ const reports = {
       lanes: race.lanes.map((lane) =>
         indices(lane.count + 1).map((k) => {
           const view = laneAt(lane, k);
-          const cells = indices(view.n + view.window);
+          const cells = lane.order.slice(0, view.n + view.window);
           return {
             ...view,
             at: ["seconds", "passes"].map((clock) => stepAt(lane, clock, view[clock] + 1e-9)),

@@ -1,9 +1,11 @@
-// Reading the wire.
+// Reading the step table.
 
 import assert from "node:assert/strict";
 import test from "node:test";
 
-import { DID } from "../../static/explain.js";
+import { DID, lifeOf } from "../../static/explain.js";
+import { layerValue } from "../../static/layers.js";
+import { hashesOf, laneAt } from "../../static/replay.js";
 import { readRace } from "../../static/step_table.js";
 import { Wire, laneOf, near, range, snapshot, threeSteps, top } from "./wire.js";
 
@@ -84,6 +86,35 @@ test("a row says all that the wire does", () => {
   );
 });
 
+test("cells may be filled in any order", () => {
+  const cells = [4, 0, 5, -1, 1, 3, 2];
+  const [plain, lane] = [laneOf(threeSteps()), laneOf(threeSteps("racing", cells))];
+  assert.deepEqual(lane.order, [4, 0, 5, 1, 3, 2]);
+  assert.deepEqual(lane.steps, plain.steps);
+  assert.equal(lane.isRaster, false);
+  for (const i of range(9)) {
+    const [{ cell, ...moved }, { cell: before, ...row }] = [lane.row(i), plain.row(i)];
+    assert.deepEqual(moved, row);
+    assert.equal(cell, lane.order[before]);
+  }
+  for (const k of range(4)) {
+    const [view, raster] = [lane, plain].map((each) => laneAt(each, k));
+    for (const n of range(6)) assert.equal(view.rowOf(lane.order[n]), raster.rowOf(n));
+    assert.deepEqual(hashesOf(lane, view), hashesOf(plain, raster));
+    for (const layer of ["status", "waiting", "runs", "tv"]) {
+      const shown = range(6).map((n) => layerValue(lane, view, lane.order[n], layer));
+      assert.deepEqual(
+        shown,
+        range(6).map((n) => layerValue(plain, raster, n, layer)),
+      );
+    }
+  }
+  assert.deepEqual(
+    lifeOf(lane, 5, 3).map((row) => row.token),
+    lifeOf(plain, 2, 3).map((row) => row.token),
+  );
+});
+
 test("rows can be read in any order", () => {
   const wire = new Wire().step(1, 4, 1);
   for (const token of range(4)) {
@@ -118,7 +149,7 @@ test("only the tail of a growing wire is decoded", (t) => {
   assert.equal(lane, first.lanes[0]);
   assert.deepEqual([lane.count, lane.state], [2, "finished"]);
   lane.row(1);
-  assert.deepEqual(decoded, [40, 28]); // a step of 30 bytes, a cell of 21
+  assert.deepEqual(decoded, [36, 72]); // a step of 27 bytes, a position of 54
 });
 
 for (const change of [

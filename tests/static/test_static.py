@@ -9,7 +9,8 @@ import pytest
 from plotly.colors import sequential
 
 from engine.decoders import DECODERS
-from engine.records import Badge, Status
+from engine.decoders.base import Badge
+from engine.trace import Status
 from tests.static.node import report
 from visualize.assets import STATIC, STYLES, script
 from visualize.board import token_hash

@@ -1,97 +1,117 @@
-// Wires written by hand, row by row as visualize/wire.py describes them, and what tests say of
-// numbers.
+// Step tables written by hand, row by row, and what tests say of numbers.
 
 import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
 
 import { DID } from "../../static/explain.js";
 import { readRace } from "../../static/step_table.js";
+import dtypes from "./dtypes.json" with { type: "json" };
 
 const NONE = 65535;
-const { ACCEPTED, RESAMPLED, FRESH, REFINED, REJECTED } = DID;
+const { ACCEPTED, RESAMPLED, FRESH, FORCED, REFINED, REJECTED } = DID;
 
-const u8 = (...values) => Buffer.from(values);
-const u16 = (...values) =>
-  Buffer.concat(values.map((value) => Buffer.from([value & 255, value >> 8])));
-const u32 = (...values) => u16(...values.flatMap((value) => [value & 65535, value >>> 16]));
 const padded = (values, length, filler) => [
   ...values,
   ...Array(length - values.length).fill(filler),
 ];
 const share = (value) => (value === null ? NONE : Math.round(65534 * value));
 
-/** The likeliest tokens of a distribution: pairs of a token and its probability. */
-export function top(...pairs) {
-  const flat = pairs.flatMap(([token, probability]) => [token, share(probability)]);
-  return Buffer.concat([u8(pairs.length), u16(...padded(flat, 16, 0))]);
+// A row's bytes: each field's numbers where the layout has them.
+function bytesOf(name, values) {
+  const { size, fields } = dtypes.tables[name];
+  const view = new DataView(new ArrayBuffer(size));
+  for (const [field, given] of Object.entries(values)) {
+    const [type, offset] = fields[field];
+    [given].flat().forEach((value, i) => {
+      view[`set${type}`](offset + (i * Number(type.match(/\d+/)[0])) / 8, value, true);
+    });
+  }
+  return Buffer.from(view.buffer);
 }
 
-/** A lane's columns. */
-export class Wire {
-  columns = { steps: [], cells: [], laws: [], kin: [], siblings: [] };
+/** The likeliest tokens of a distribution: pairs of a token and its probability. */
+export const top = (...pairs) => ({
+  top: padded(
+    pairs.map(([token]) => token),
+    8,
+    NONE,
+  ),
+  top_shares: padded(
+    pairs.map(([, probability]) => share(probability)),
+    8,
+    0,
+  ),
+});
 
-  constructor(decoder = "sjd", state = "racing") {
-    Object.assign(this, { decoder, state });
+/** A lane's step table. `cells`: of every position, -1 where one is forced. */
+export class Wire {
+  tables = Object.fromEntries(Object.keys(dtypes.tables).map((name) => [name, []]));
+
+  constructor(decoder = "sjd", state = "racing", cells = [0, 1, 2, 3, 4, 5]) {
+    Object.assign(this, { decoder, state, cells });
   }
 
-  #add(column, ...bytes) {
-    this.columns[column].push(...bytes);
+  #add(name, values) {
+    this.tables[name].push(bytesOf(name, values));
     return this;
   }
 
-  step(
-    nfe,
-    touched,
-    committed,
-    { tokens = committed, drafter = 0, micros = [1000, 0, 0, 0] } = {},
-  ) {
-    const counts = u16(touched, committed, tokens, drafter);
-    return this.#add("steps", u32(nfe), counts, u32(...micros), u8(0, 0));
+  step(nfe, positions, committed, { drafter = 0, micros = [1000, 0, 0, 0] } = {}) {
+    const [forward, verify, cache, draft] = micros;
+    const times = { forward, verify, cache, draft };
+    return this.#add("steps", { nfe, positions, committed, drafter_passes: drafter, ...times });
   }
 
-  /** `shares`: top1, top1_draft, tv, acceptance, uniform, p, q; those left out are none. */
+  /** `shares` in the order of dtypes.json; those left out are none. `tops`: p's, and q's own. */
   cell(token, status, { draft = null, kind = 0, shares = [0.5], tops = [top()] } = {}) {
-    const numbers = padded(shares, 7, null).map(share);
-    this.#add("laws", ...tops);
-    return this.#add("cells", u16(draft ?? NONE, token), u8(status, kind), u16(...numbers), u8(0));
+    const numbers = dtypes.shares.map((name, i) => [name, share(shares[i] ?? null)]);
+    const [p, ...own] = tops;
+    for (const q of own) this.#add("distributions", q);
+    const what = { draft: draft ?? NONE, token, status, refs: kind };
+    return this.#add("positions", { ...what, ...Object.fromEntries(numbers), ...p });
   }
 
-  group(count, p, q, ...tokens) {
-    return this.#add("kin", u16(count, share(p), share(q), ...padded(tokens, 8, NONE)), u8(0, 0));
+  group(count, p, q, draft, ...others) {
+    return this.#add("groups", { count, p, q, neighbours: padded(others, 7, NONE) });
   }
 
-  candidate(token, ...shares) {
-    return this.#add("siblings", u16(token, ...shares.map(share)), u8(0, 0));
+  candidate(token, p, q, acceptance, uniform) {
+    const shares = Object.entries({ p, q, acceptance, uniform }).map(([k, x]) => [k, share(x)]);
+    return this.#add("candidates", { token, ...Object.fromEntries(shares) });
   }
 
   lane() {
-    const columns = Object.entries(this.columns).map(([name, bytes]) => [
+    const table = Object.entries(this.tables).map(([name, rows]) => [
       name,
-      Buffer.concat(bytes).toString("base64"),
+      Buffer.concat(rows).toString("base64"),
     ]);
     const { decoder, state } = this;
     const title = decoder.toUpperCase();
-    return { decoder, title, state, strips: [], ...Object.fromEntries(columns) };
+    return { decoder, title, state, picture_rows: [], table: Object.fromEntries(table) };
   }
 }
 
 export function snapshot(lanes, facts = {}) {
   return {
     ...{ seq: 1, recorded: false, prompt: "a prompt", seed: 7, model: "toy", machine: "here" },
-    ...{ codes: 16, grid: [2, 3], lanes: lanes.map((lane) => lane.lane()), ...facts },
+    ...{ codes: 16, grid: [2, 3], cells: lanes[0].cells, dtypes },
+    ...{ lanes: lanes.map((lane) => lane.lane()), ...facts },
   };
 }
 
 export const raceOf = (...lanes) => readRace(snapshot(lanes), null);
 export const laneOf = (wire) => raceOf(wire).lanes[0];
 
-/** Two cells and a draft; one that was resampled, with two drafts behind it; and the two left. */
-export function threeSteps(state = "racing") {
-  const wire = new Wire("sjd", state);
+/**
+ * Two cells and a draft; one that was resampled and a forced position, with two drafts behind it;
+ * and the two left.
+ */
+export function threeSteps(state = "racing", cells = [0, 1, 2, -1, 3, 4, 5]) {
+  const wire = new Wire("sjd", state, cells);
   wire.step(1, 3, 2, { drafter: 2, micros: [1000, 200, 30, 4] });
   wire.cell(5, FRESH).cell(6, ACCEPTED, { draft: 6 }).cell(7, REFINED, { draft: 7 });
-  wire.step(3, 3, 1, { tokens: 2, micros: [500, 0, 0, 0] });
-  wire.cell(9, RESAMPLED, { draft: 7, shares: [0.25, 0.5, 0.75, 0.125] });
+  wire.step(3, 4, 2, { micros: [500, 0, 0, 0] });
+  wire.cell(9, RESAMPLED, { draft: 7, shares: [0.25, 0.5, 0.75, 0.125] }).cell(21, FORCED);
   wire.cell(1, REJECTED, { draft: 2 }).cell(2, REFINED, { draft: 2 });
   wire.step(4, 3, 3);
   return wire.cell(1, ACCEPTED, { draft: 1 }).cell(2, ACCEPTED, { draft: 2 }).cell(3, FRESH);

@@ -8,10 +8,10 @@ from collections.abc import Callable, Iterator, Sequence
 import numpy as np
 
 from engine.race import Lane, Race
-from engine.records import TOP, Frame, Kin, LaneState, Law, Position, Seconds, Sibling, Status, Step
 from engine.settings import Sampling
-from engine.trace import Header, Trace
-from tests.clocks import set_clocks
+from engine.trace import Frame, Header, LaneState, Seconds, Status, Step, StepTable, Trace
+from engine.trace.steps import DTYPES, NONE, Source, refs, step_row
+from tests.steps import Spot, build
 from tests.toy import Toy
 
 FIVE = ("ar", "sjd", "gsd", "lantern", "sjd-pac")
@@ -32,19 +32,17 @@ def toy_race(
 def run(
     names: Sequence[str] = FIVE, *, side: int = 8, forced: bool = False, seed: int = 7
 ) -> tuple[Header, list[Frame]]:
-    """A whole race on a toy of side x side tokens, by clocks that are set."""
+    """A whole race on a toy of side x side tokens."""
     race = toy_race(names, side=side, forced=forced, seed=seed)
-    with set_clocks():
-        return Header.of(race), list(race)
+    return race.header, list(race)
 
 
 def toy_trace(
-    names: Sequence[str] = FIVE, *, side: int = 4, forced: bool = False, **milliseconds: float
+    names: Sequence[str] = FIVE, *, side: int = 4, forced: bool = False
 ) -> tuple[Trace, Toy]:
-    """A whole race on a toy, by clocks that are set, and the toy."""
+    """A whole race on a toy, and the toy."""
     race = toy_race(names, side=side, forced=forced)
-    with set_clocks(**milliseconds):
-        return Trace.of(race, list(race)), race.model
+    return race.trace(list(race)), race.model
 
 
 def pixels(tokens: np.ndarray) -> np.ndarray:
@@ -59,8 +57,8 @@ def step(
     before: int, after: int, *, drafts: int = 0, nfe: int = 1, seconds: float = 1.0, token: int = 3
 ) -> Step:
     """A hand-made step: everything committed was accepted, every draft refined."""
-    positions = [
-        Position(
+    spots = [
+        Spot(
             at,
             token,
             token,
@@ -72,7 +70,7 @@ def step(
         )
         for at in range(before, after + drafts)
     ]
-    return Step(nfe, before, after, tuple(positions), Seconds(forward=seconds))
+    return build(nfe, before, after, spots, Seconds(forward=seconds))
 
 
 def frame(lane: int, made: Step, length: int) -> Frame:
@@ -89,59 +87,50 @@ def made_up(side: int) -> tuple[Header, list[list[Step]]]:
         "made up",
         (side, side),
         CODES,
-        (-1,) * cells,
+        tuple(range(cells)),
         Sampling(),
-        tuple(map(Lane, FIVE)),
+        tuple(Lane(name).plain() for name in FIVE),
         "none",
     )
     return header, [list(_made_up(name, cells)) for name in FIVE]
 
 
 def _made_up(name: str, cells: int) -> Iterator[Step]:
-    random, standing, frontier, nfe = np.random.default_rng(len(name)), {}, 0, 0
+    random, reach, frontier, nfe = np.random.default_rng(len(name)), 0, 0, 0
     while frontier < cells:
-        touched = range(frontier, min(cells, frontier + WINDOWS[name]))
-        after = frontier + min(
-            len(touched), 1 if name == "ar" else int(random.geometric(1 / PER_STEP[name]))
-        )
-        positions = []
-        for at in touched:
-            token = int(random.integers(CODES))
-            top = _law(random)
-            if name == "ar":
-                positions.append(Position(at, None, token, Status.FRESH, top[0][1], top=top))
-                continue
-            q = _law(random) if name == "lantern" else standing.get(at, ((token, 1.0),))
-            shares = random.random(4)
-            positions.append(
-                Position(
-                    at,
-                    token,
-                    token,
-                    Status.ACCEPTED if at < after else Status.REFINED,
-                    top[0][1],
-                    q[0][1],
-                    *shares.tolist(),
-                    uniform=float(random.random()),
-                    top=top,
-                    top_draft=q,
-                    kin=Kin(40, tuple(range(TOP)), 0.5, 0.5)
-                    if name in ("gsd", "lantern")
-                    else None,
-                    siblings=(Sibling(token, *shares.tolist()),)
-                    * (4 * (name == "sjd-pac" and at < frontier + 3)),
-                )
-            )
-            if name != "lantern":
-                standing[at] = top
+        size = min(cells - frontier, WINDOWS[name])
+        count = min(size, 1 if name == "ar" else int(random.geometric(1 / PER_STEP[name])))
+        rows = _shares(random, np.zeros(size, DTYPES["positions"]))
+        rows["token"], rows["status"] = rows["top"][:, 0], Status.REFINED
+        rows["draft"], rows["status"][:count] = rows["token"], Status.ACCEPTED
+        seen = np.arange(frontier, frontier + size) < reach
+        source = np.where(seen, Source.BEFORE, Source.CERTAIN)
+        none = StepTable.join([]).arrays()
+        details = {"distributions": none["distributions"], "rejections": none["rejections"]}
+        if name == "ar":
+            rows["draft"], source[:] = NONE, Source.NONE
+        if name == "lantern":
+            source[:] = Source.OWN
+            details["distributions"] = _shares(random, np.zeros(size, DTYPES["distributions"]))
+        grouped = np.full(size, name in ("gsd", "lantern"))
+        details["groups"] = np.zeros(grouped.sum(), DTYPES["groups"])
+        details["groups"]["count"], details["groups"]["p"] = 40, 0.5
+        tried = 4 * (np.arange(size) < 3) * (name == "sjd-pac")
+        details["candidates"] = _shares(random, np.zeros(tried.sum(), DTYPES["candidates"]))
+        rows["refs"] = refs(source, grouped, tried)
         nfe += 1
-        yield Step(nfe, frontier, after, tuple(positions), Seconds(*random.random(4).tolist()))
-        frontier = after
+        times = Seconds(*random.random(4).tolist())
+        head = step_row(nfe, size, count, 0, times, rejected=False)
+        yield Step(StepTable(head, rows, **details, start=frontier))
+        frontier, reach = frontier + count, frontier + size
 
 
-def _law(random: np.random.Generator) -> Law:
-    shares = np.sort(random.dirichlet(np.ones(2 * TOP)))[: -TOP - 1 : -1]
-    return tuple(zip(random.integers(CODES, size=TOP).tolist(), shares.tolist(), strict=True))
+def _shares(random: np.random.Generator, rows: np.ndarray) -> np.ndarray:
+    """Fills every field with random codes or shares."""
+    for name in rows.dtype.names:
+        most = CODES if name in ("top", "token") else NONE
+        rows[name] = random.integers(most, size=rows[name].shape)
+    return rows
 
 
 def photograph(side: int, patch: int) -> Callable[[np.ndarray], np.ndarray]:

@@ -4,6 +4,7 @@ import base64
 import io
 import itertools
 import json
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -12,16 +13,13 @@ from gradio.utils import diff
 from PIL import Image
 
 from engine.race import Lane, Race
-from engine.records import Frame, LaneState
-from engine.trace import Header, Trace
-from tests.clocks import set_clocks
+from engine.trace import Frame, Header, LaneState, Trace
+from engine.trace.steps import DTYPES, SENT
 from tests.toy import Toy
 from tests.visualize.races import frame, made_up, photograph, pixels, run, step, toy_race
 from visualize.board import NO_PICTURES, Board, replay, token_hash
 from visualize.recorded_race import RecordedRace, record
 from visualize.swatches import sheet
-
-COLUMNS = ("steps", "cells", "laws", "kin", "siblings")
 
 
 def snapshots(header: Header, frames: list[Frame], every: int = 5) -> list[dict[str, Any]]:
@@ -36,12 +34,14 @@ def snapshots(header: Header, frames: list[Frame], every: int = 5) -> list[dict[
 
 def small(*names: str, side: int = 2) -> Board:
     race = Race(Toy((side, side), 16), [Lane(name) for name in names], "a prompt", 1)
-    return Board(Header.of(race), pixels)
+    return Board(race.header, pixels)
 
 
 def picture(lane: dict[str, Any]) -> np.ndarray:
-    """A lane's strips, one under the other."""
-    files = [Image.open(io.BytesIO(base64.b64decode(text))) for text in lane["strips"] if text]
+    """A lane's picture rows, one under the other."""
+    files = [
+        Image.open(io.BytesIO(base64.b64decode(text))) for text in lane["picture_rows"] if text
+    ]
     return np.concatenate([np.asarray(file.convert("RGB")) for file in files])
 
 
@@ -54,10 +54,17 @@ def test_columns_only_grow(race) -> None:
     shots = snapshots(*race)
     for before, after in itertools.pairwise(shots):
         for old, new in zip(before["lanes"], after["lanes"], strict=True):
-            assert all(new[name].startswith(old[name]) for name in COLUMNS)
-    assert all(lane[name] for lane in shots[-1]["lanes"] for name in ("steps", "cells", "laws"))
-    assert {lane["decoder"] for lane in shots[-1]["lanes"] if lane["kin"]} == {"gsd", "lantern"}
-    assert {lane["decoder"] for lane in shots[-1]["lanes"] if lane["siblings"]} == {"sjd-pac"}
+            assert all(new["table"][name].startswith(old["table"][name]) for name in SENT)
+    header, frames = race
+    for i, lane in enumerate(shots[-1]["lanes"]):
+        rows = Trace(header, tuple(frames)).table(i).arrays()
+        assert lane["table"] == {
+            name: base64.b64encode(rows[name].tobytes()).decode() for name in SENT
+        }
+        assert lane["table"]["steps"]
+        assert lane["table"]["positions"]
+        assert bool(lane["table"]["groups"]) == (lane["decoder"] in ("gsd", "lantern"))
+        assert bool(lane["table"]["candidates"]) == (lane["decoder"] == "sjd-pac")
 
 
 def test_a_snapshot_names_the_race(race) -> None:
@@ -78,7 +85,9 @@ def test_a_snapshot_names_the_race(race) -> None:
     assert [lane["n"] for lane in shots[-1]["lanes"]] == [64] * 5
     for i, lane in enumerate(shots[-1]["lanes"]):
         steps = [f.step for f in frames if f.lane == i and f.step]
-        assert lane["passes"] == steps[-1].nfe == len(base64.b64decode(lane["steps"])) // 30
+        assert (
+            lane["passes"] == steps[-1].nfe == len(base64.b64decode(lane["table"]["steps"])) // 27
+        )
         assert lane["seconds"] == pytest.approx(sum(s.seconds.total for s in steps), abs=1e-3)
         assert lane["drafter"] == sum(s.drafter_passes for s in steps)
 
@@ -86,16 +95,12 @@ def test_a_snapshot_names_the_race(race) -> None:
 def test_finished_pictures_travel_without_loss(race) -> None:
     header, frames = race
     for i, lane in enumerate(snapshots(header, frames)[-1]["lanes"]):
-        tokens = [
-            p.token for move in frames if move.lane == i and move.step for p in move.step.committed
-        ]
-        np.testing.assert_array_equal(
-            picture(lane), pixels(np.array(tokens).reshape(1, *header.grid))[0]
-        )
+        table = Trace(header, tuple(frames)).table(i)
+        tokens = table.positions["token"][table.committed].astype(int)
+        np.testing.assert_array_equal(picture(lane), pixels(tokens.reshape(1, *header.grid))[0])
 
 
 @pytest.mark.parametrize(("forced", "end"), [(False, None), (True, None), (False, 40)])
-@set_clocks()
 def test_a_recorded_race_is_what_was_seen_live(forced, end) -> None:
     running = toy_race(side=6, forced=forced)
     frames = []
@@ -103,13 +108,13 @@ def test_a_recorded_race_is_what_was_seen_live(forced, end) -> None:
         frames.append(move)
         if i == end:
             running.stop()
-    board = Board(Header.of(running), running.model.pixels, sheet(running.model))
+    board = Board(running.header, running.model.pixels, sheet(running.model))
     for move in frames:
         board.fold(move)
         board.snapshot()
     live = board.snapshot()
     assert live["state"] == ("finished" if end is None else "stopped")
-    recording = RecordedRace.loads(record(Trace.of(running, frames), running.model).dumps())
+    recording = RecordedRace.loads(record(running.trace(frames), running.model).dumps())
     again = replay(recording)
     assert again.pop("recorded")
     assert not live.pop("recorded")
@@ -121,9 +126,9 @@ def test_a_race_without_pictures_says_so(race) -> None:
     shot = replay(RecordedRace(Trace(header, tuple(frames)), None))
     assert shot["note"] == NO_PICTURES
     assert shot["swatches"] == ""
-    assert [lane["strips"] for lane in shot["lanes"]] == [[""] * 8] * 5
-    assert [lane["cells"] for lane in shot["lanes"]] == [
-        lane["cells"] for lane in snapshots(header, frames)[-1]["lanes"]
+    assert [lane["picture_rows"] for lane in shot["lanes"]] == [[""] * 8] * 5
+    assert [lane["table"] for lane in shot["lanes"]] == [
+        lane["table"] for lane in snapshots(header, frames)[-1]["lanes"]
     ]
 
 
@@ -142,27 +147,48 @@ def test_pictures_of_all_changed_lanes_are_decoded_in_one_call() -> None:
     assert calls == [(2, 2, 2)]
 
 
-def test_forced_positions_are_left_out() -> None:
+def test_forced_positions_have_no_cell() -> None:
     header, frames = run(("ar", "sjd"), side=4, forced=True)
-    assert len(header.forced_ids) == 20
-    for lane in snapshots(header, frames)[-1]["lanes"]:
+    shot = snapshots(header, frames)[-1]
+    assert len(header.cells) == 20
+    assert shot["cells"] == list(header.cells)
+    for lane in shot["lanes"]:
         assert lane["n"] == 16
-        assert 3 not in base64.b64decode(lane["cells"])[4::21]
-        tokens = np.frombuffer(base64.b64decode(lane["steps"]), "<u2").reshape(-1, 15)[:, 4]
-        assert tokens.sum() == 20
+        steps = np.frombuffer(base64.b64decode(lane["table"]["steps"]), DTYPES["steps"])
+        assert steps["committed"].sum() == 20
+
+
+@pytest.mark.parametrize("forced", [False, True])
+def test_cells_may_be_filled_in_any_order(forced) -> None:
+    """The same race, told to fill the grid otherwise: each picture holds each token at its cell."""
+    header, frames = run(("ar", "sjd"), side=4, forced=forced)
+    order = np.random.default_rng(1).permutation(16)
+    cells = tuple(int(order[cell]) if cell >= 0 else -1 for cell in header.cells)
+    board = Board(replace(header, cells=cells), pixels)
+    for i, move in enumerate(frames):
+        board.fold(move)
+        if i % 3 == 0:
+            board.snapshot()
+    plain, shot = snapshots(header, frames)[-1], board.snapshot()
+    assert shot["cells"] == list(cells)
+    for old, new in zip(plain["lanes"], shot["lanes"], strict=True):
+        patches = picture(old).reshape(4, 8, 4, 8, 3).swapaxes(1, 2).reshape(16, 8, 8, 3)
+        moved = picture(new).reshape(4, 8, 4, 8, 3).swapaxes(1, 2).reshape(16, 8, 8, 3)
+        np.testing.assert_array_equal(moved[order], patches)
+        assert new["table"] == old["table"]
 
 
 def test_drafts_are_not_in_the_picture() -> None:
     board = small("sjd")
     board.fold(frame(0, step(0, 1, drafts=2), 4))
     lane = board.snapshot()["lanes"][0]
-    assert (lane["n"], len(base64.b64decode(lane["cells"]))) == (1, 3 * 21)
-    assert lane["strips"][0]
-    assert lane["strips"][1] == ""
+    assert (lane["n"], len(base64.b64decode(lane["table"]["positions"]))) == (1, 3 * 54)
+    assert lane["picture_rows"][0]
+    assert lane["picture_rows"][1] == ""
     board.fold(Frame(0, LaneState.STOPPED))
     snapshot = board.snapshot()
     assert snapshot["state"] == "stopped"
-    assert snapshot["lanes"][0]["strips"][1] == ""
+    assert snapshot["lanes"][0]["picture_rows"][1] == ""
 
 
 def test_places_wait_for_lanes_that_could_still_come_in_before() -> None:

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 from PIL import ImageColor
 
-from engine.records import LaneState, Status
+from engine.trace import LaneState, Status
 from tests.visualize.races import toy_trace
 from visualize.cells import DRAFT, INK, PAPER, RULE, SIGNAL, Cells, atlas, mark
-from visualize.layers import COUNTS, MARKS, SCALES, Instant, LaneRecords, Layer, colours, shares
+from visualize.layers import COUNTS, MARKS, SCALES, Instant, LaneReplay, Layer, colours, shares
 from visualize.recorded_race import RecordedRace, pixels, record
 
 GRID, SIDE = 6, 192  # of a lane: 6 x 6 cells of 32 pixels
@@ -22,12 +22,12 @@ def recording() -> RecordedRace:
 
 
 @pytest.fixture(scope="module")
-def lane(recording) -> LaneRecords:
-    return LaneRecords(recording.trace, 1)
+def lane(recording) -> LaneReplay:
+    return LaneReplay(recording.trace, 1)
 
 
 def drawn(
-    recording: RecordedRace, lane: LaneRecords, layer: Layer, now: Instant, *, bare: bool = False
+    recording: RecordedRace, lane: LaneReplay, layer: Layer, now: Instant, *, bare: bool = False
 ) -> np.ndarray:
     pictures = recording.pictures
     swatches = None if bare else atlas(pictures.swatches, recording.trace.header.vocab_size)
@@ -45,12 +45,12 @@ def drawn(
     return np.asarray(cells.draw(now)).astype(int)
 
 
-def midway(lane: LaneRecords) -> Instant:
+def midway(lane: LaneReplay) -> Instant:
     """An instant with drafts that stand, and room before and behind them."""
     return next(
         now
-        for now in map(lane.at, range(len(lane.steps)))
-        if now.n >= 2 and now.n + 2 <= len(now.records) < GRID * GRID
+        for now in map(lane.at, range(len(lane.table)))
+        if now.n >= 2 and now.n + 2 <= len(now.rows) < GRID * GRID
     )
 
 
@@ -77,8 +77,8 @@ def test_picture_is_solid_where_committed_pale_where_drafted(recording, lane) ->
         middle = image[MIDDLES[cell // GRID], MIDDLES[cell % GRID]]
         if cell < now.n:
             expected = final[8 * (cell // GRID) + 4, 8 * (cell % GRID) + 4]
-        elif cell < len(now.records):
-            swatch = tiles[lane.token[now.records[cell]]][4, 4]
+        elif cell < len(now.rows):
+            swatch = tiles[lane.table.positions["token"][now.rows[cell]]][4, 4]
             expected = DRAFT["opacity"] * swatch + (1 - DRAFT["opacity"]) * rgb(PAPER)
         else:
             expected = rgb(PAPER)
@@ -125,7 +125,7 @@ def test_a_notch_begins_each_run(recording, lane) -> None:
 def test_statuses_are_told_by_shape_and_by_colour(recording, lane) -> None:
     now = midway(lane)
     image = drawn(recording, lane, Layer.STATUS, now)
-    for cell, status in enumerate(lane.status[now.records]):
+    for cell, status in enumerate(lane.table.positions["status"][now.rows]):
         y, x = 32 * (cell // GRID), 32 * (cell % GRID)
         inset = 0 if cell < now.n else round(32 * DRAFT["inset"] / 2)
         side = 32 - 2 * inset
@@ -147,7 +147,7 @@ def test_the_frontier_stands_until_the_finish(recording, lane) -> None:
     row, column = divmod(now.n, GRID)
     assert red[max(0, 32 * row - 1) : 32 * row + 2, 32 * column + 8 : SIDE - 8].all(1).any()
     assert red.sum() > 100
-    end = lane.at(len(lane.steps))
+    end = lane.at(len(lane.table))
     assert end.state is LaneState.FINISHED
     assert not (drawn(recording, lane, Layer.STATUS, end) == rgb(SIGNAL)).all(-1).any()
     drafts = (drawn(recording, lane, Layer.PICTURE, now) == rgb(INK)).all(-1)
@@ -159,7 +159,7 @@ def test_the_frontier_stands_until_the_finish(recording, lane) -> None:
 @pytest.mark.parametrize("side", [5, 150])
 def test_any_grid_fits(recording, lane, grid, side) -> None:
     for layer in Layer:
-        image = Cells(lane, grid, side, layer, 5, None, None).draw(lane.at(len(lane.steps) - 1))
+        image = Cells(lane, grid, side, layer, 5, None, None).draw(lane.at(len(lane.table) - 1))
         assert max(image.size) <= side
         assert min(image.size) >= 1
 

@@ -16,10 +16,9 @@ from hypothesis import strategies as st
 
 from engine.decoders import DECODERS
 from engine.race import Lane, Race
-from engine.records import Frame, LaneState, Position, Seconds, Status, Step
 from engine.settings import Sampling
-from engine.trace import Header, Trace
-from tests.clocks import set_clocks
+from engine.trace import Frame, Header, LaneState, Seconds, Status, Step, Trace
+from tests.steps import Spot, build, retimed
 from tests.toy import Toy
 from visualize.figures import (
     COLOURS,
@@ -48,7 +47,6 @@ PAGES = ("#ffffff", "#16181d")
 
 
 @functools.cache
-@set_clocks()
 def raced(stop: int | None = None, side: int = 8) -> Trace:
     """A race of every decoder on a toy, stopped after so many frames."""
     model = Toy((side, side), 16, forced=True)
@@ -58,7 +56,7 @@ def raced(stop: int | None = None, side: int = 8) -> Trace:
         frames.append(frame)
         if len(frames) == stop:
             race.stop()
-    return Trace.of(race, frames)
+    return race.trace(frames)
 
 
 @functools.cache
@@ -80,9 +78,9 @@ def made(
         "toy",
         (rows, length // rows),
         5,
-        (-1,) * length,
+        tuple(range(length)),
         Sampling(),
-        tuple(map(Lane, lanes)),
+        tuple(Lane(name).plain() for name in lanes),
         "here",
     )
     frames = [
@@ -110,10 +108,10 @@ def steps(
                 Status.FRESH if tv is None else Status.RESAMPLED if refused else Status.ACCEPTED
             )
             positions.append(
-                Position(at, None if tv is None else 1, 1, status, top1, None, tv, uniform=0.5)
+                Spot(at, None if tv is None else 1, 1, status, top1, None, tv, uniform=0.5)
             )
         made.append(
-            Step(len(made) + 1, before, before + length, tuple(positions), Seconds(seconds))
+            build(len(made) + 1, before, before + length, tuple(positions), Seconds(seconds))
         )
         before += length
     return made
@@ -154,7 +152,7 @@ def test_the_curves_are_the_lanes_progress(clock: str) -> None:
     traces = lanes_of(drawn()[clock])
     assert len(traces) == len(DECODERS)
     for runner in runners(raced()):
-        found = progress(runner.steps)
+        found = progress(runner.table)
         assert np.array_equal(traces[runner.name].x, getattr(found, clock))
         assert np.array_equal(traces[runner.name].y, found.tokens)
         assert traces[runner.name].y[-1] == 8 * 9
@@ -167,14 +165,14 @@ def test_bars_over_lengths_add_up(name: str, value: str) -> None:
     assert "Vanilla AR" not in traces, "its one bar says nothing"
     for runner in runners(raced()):
         if runner.name in traces:
-            found, trace = acceptance_lengths(runner.steps), traces[runner.name]
+            found, trace = acceptance_lengths(runner.table), traces[runner.name]
             assert sum(trace.y) == pytest.approx(1)
             assert trace.y[0] == pytest.approx(getattr(found, value)[found.lengths == 1].sum())
             long = [span == "5–8" for span in trace.x].index(True)
             assert trace.y[long] == pytest.approx(
                 getattr(found, value)[(found.lengths >= 5) & (found.lengths <= 8)].sum()
             )
-            assert sum(trace.customdata) == len(runner.steps)
+            assert sum(trace.customdata) == len(runner.table)
 
 
 def test_the_spans_take_in_every_length_once() -> None:
@@ -186,7 +184,7 @@ def test_the_spans_take_in_every_length_once() -> None:
 def test_the_sorted_top1_of_every_lane() -> None:
     for runner in runners(raced()):
         trace = lanes_of(drawn()["top1"])[runner.name]
-        assert np.array_equal(trace.y, sorted_top1(runner.steps))
+        assert np.array_equal(trace.y, sorted_top1(runner.table))
         assert 0 < trace.x[0] < trace.x[-1] < 1
 
 
@@ -196,7 +194,7 @@ def test_acceptance_with_its_intervals_beside_the_diagonal() -> None:
     traces = lanes_of(figure)
     assert set(traces) == {"SJD", "GSD", "LANTERN", "SJD-PAC"}
     for runner in runners(raced()):
-        if found := acceptance(runner.steps):
+        if found := acceptance(runner.table):
             trace, some = traces[runner.name], found.trials > 0
             assert np.array_equal(trace.x, found.promise[some])
             assert np.array_equal(trace.y, found.share[some])
@@ -208,7 +206,7 @@ def test_a_steps_parts_add_up_to_its_time() -> None:
     bars = [trace for trace in drawn()["time"].plot.data if trace.showlegend is False]
     for runner in runners(raced()):
         mine = sum(trace.x[0] for trace in bars if trace.y[0] == runner.name)
-        assert mine == pytest.approx(1000 * step_seconds(runner.steps).total)
+        assert mine == pytest.approx(1000 * step_seconds(runner.table).total)
     legend = [trace.name for trace in drawn()["time"].plot.data if trace.showlegend is None]
     assert legend == ["forward pass", "verification", "cache", "drafter"]
 
@@ -223,7 +221,7 @@ def test_tv_by_distance_where_there_are_pairs_enough() -> None:
     assert {"SJD", "GSD", "SJD-PAC"} <= set(lanes_of(figure))
     for runner in runners(raced()):
         if runner.name in lanes_of(figure):
-            found, trace = tv_by_distance(runner.steps), lanes_of(figure)[runner.name]
+            found, trace = tv_by_distance(runner.table), lanes_of(figure)[runner.name]
             assert np.array_equal(trace.x, found.distance[found.pairs >= 5])
             assert np.array_equal(trace.y, found.tv[found.pairs >= 5])
     assert figure.plot.layout.xaxis.dtick == 9, "a line for each row, its end of line included"
@@ -439,7 +437,7 @@ def test_a_lane_where_it_should_not_be_is_said_to_be_there() -> None:
 
 def test_where_time_went() -> None:
     def lane(*seconds: float) -> list[Step]:
-        return [replace(step, seconds=Seconds(*seconds)) for step in steps(1, 1)]
+        return [retimed(step, Seconds(*seconds)) for step in steps(1, 1)]
 
     lanes = {
         "ar": lane(0.009, 0.001),
@@ -464,20 +462,23 @@ def disturbed(tvs: list[float], refusals: int) -> list[Step]:
     made = []
     for at in range(refusals + 1):
         found = [
-            Position(
-                at + i, 1, 1, Status.REFINED if i else Status.RESAMPLED, 0.5, None, tv, uniform=0.5
+            Spot(
+                at + i,
+                1,
+                1,
+                Status.REFINED if i else Status.RESAMPLED,
+                0.5,
+                None,
+                tv,
+                uniform=0.5,
+                top=((at + i, 0.5),),
+                top_draft=((at + i, 0.5),),
             )
             for i, tv in enumerate(tvs)
         ]
-        made.append(
-            Step(
-                at + 1,
-                at,
-                at + 1,
-                (*found, Position(at + len(tvs), 1, 1, Status.REFINED, 0.5)),
-                Seconds(1.0),
-            )
-        )
+        end = at + len(tvs)
+        last = Spot(end, 1, 1, Status.REFINED, 0.5, top=((end, 0.5),))
+        made.append(build(at + 1, at, at + 1, (*found, last), Seconds(1.0), earlier=made))
     return made
 
 
@@ -526,7 +527,7 @@ def test_a_picture_of_one_token_has_all_figures(state: LaneState) -> None:
 def test_lanes_of_one_decoder_are_told_apart() -> None:
     header = made({"sjd": []}, length=3).header
     frames = tuple(Frame(i, LaneState.FINISHED, steps(3)[0]) for i in range(2))
-    plot = figures(Trace(replace(header, lanes=(Lane("sjd"), Lane("sjd"))), frames))[0].plot
+    plot = figures(Trace(replace(header, lanes=(Lane("sjd").plain(),) * 2), frames))[0].plot
     assert [trace.name for trace in plot.data] == ["SJD (1)", "SJD (2)"]
     assert plot.data[0].line.color != plot.data[1].line.color
 

@@ -11,8 +11,8 @@ import pytest
 from PIL import Image, ImageSequence
 
 from engine.race import Lane
-from engine.records import Frame, LaneState, Seconds
-from engine.trace import Trace
+from engine.trace import Frame, LaneState, Seconds, Trace
+from tests.steps import retimed
 from tests.visualize.races import FIVE, toy_trace
 from visualize import film as films
 from visualize.film import _FORMATS, HOLD, FilmError, Kind, film, photo
@@ -28,8 +28,7 @@ def timed(recording: RecordedRace, seconds: float) -> RecordedRace:
     for frame in trace.frames:
         if frame.step:
             frame = replace(
-                frame,
-                step=replace(frame.step, seconds=Seconds(forward=seconds / counts[frame.lane])),
+                frame, step=retimed(frame.step, Seconds(forward=seconds / counts[frame.lane]))
             )
         frames.append(frame)
     return replace(recording, trace=replace(trace, frames=tuple(frames)))
@@ -226,5 +225,5 @@ def test_limits_are_those_of_the_docstring() -> None:
 
 def test_lanes_may_share_a_decoder() -> None:
     trace, model = toy_trace(("ar", "ar"))
-    assert trace.header.lanes == (Lane("ar"), Lane("ar"))
+    assert trace.header.lanes == (Lane("ar").plain(),) * 2
     assert len(photo(record(trace, model), "passes", 3, Layer.PICTURE)) > 1000

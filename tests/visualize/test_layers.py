@@ -10,12 +10,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.records import Frame, LaneState, Position, Seconds, Status, Step
-from engine.trace import Trace
+from engine.trace import Frame, LaneState, Seconds, Status, Trace
 from tests.static.node import report
+from tests.steps import Spot, build
 from tests.visualize.races import FIVE, run, step
 from visualize.board import replay
-from visualize.layers import CLOCKS, COUNTS, SCALES, LaneRecords, Layer, colours, shares
+from visualize.layers import CLOCKS, COUNTS, SCALES, LaneReplay, Layer, colours, shares
 from visualize.recorded_race import RecordedRace
 
 
@@ -32,7 +32,7 @@ def trace(request) -> Trace:
 
 def test_the_page_says_the_same(trace) -> None:
     said = report("layers", replay(RecordedRace(trace, None)))
-    lanes = [LaneRecords(trace, i) for i in range(len(trace.header.lanes))]
+    lanes = [LaneReplay(trace, i) for i in range(len(trace.header.lanes))]
     for layer, low in COUNTS.items():
         assert said["ranges"][layer.value] == [
             low,
@@ -40,14 +40,10 @@ def test_the_page_says_the_same(trace) -> None:
         ]
     compared = 0
     for lane, views in zip(lanes, said["lanes"], strict=True):
-        assert len(views) == len(lane.steps) + 1
+        assert len(views) == len(lane.table) + 1
         for k, view in enumerate(views):
             now = lane.at(k)
-            assert (now.k, now.n, len(now.records) - now.n) == (
-                view["k"],
-                view["n"],
-                view["window"],
-            )
+            assert (now.k, now.n, len(now.rows) - now.n) == (view["k"], view["n"], view["window"])
             assert (now.state.value, now.passes, now.drafter) == (
                 view["state"],
                 view["passes"],
@@ -60,7 +56,7 @@ def test_the_page_says_the_same(trace) -> None:
                 for clock in CLOCKS
             ] == [True, True]
             assert view["at"][1] == lane.step_at("passes", now.passes) == k
-            assert view["values"].pop("status") == lane.status[now.records].tolist()
+            assert view["values"].pop("status") == lane.table.positions["status"][now.rows].tolist()
             for name, values in view["values"].items():
                 expected = [np.nan if value is None else value for value in values]
                 np.testing.assert_allclose(lane.values(Layer(name), now), expected, atol=1e-5)
@@ -88,8 +84,8 @@ def test_waiting_counts_the_steps_before() -> None:
         Frame(0, LaneState.RACING, step(1, 2, drafts=2, nfe=2)),
         Frame(0, LaneState.FINISHED, step(2, 4, nfe=3)),
     ]
-    lane = LaneRecords(Trace(header, tuple(frames)), 0)
-    assert lane.at(0).records.size == 0
+    lane = LaneReplay(Trace(header, tuple(frames)), 0)
+    assert lane.at(0).rows.size == 0
     assert lane.values(Layer.WAITING, lane.at(1)).tolist() == [0, 1, 1]
     assert lane.values(Layer.WAITING, lane.at(2)).tolist() == [0, 1, 2, 1]
     assert lane.values(Layer.WAITING, lane.at(3)).tolist() == [0, 1, 2, 1]
@@ -103,17 +99,17 @@ def test_waiting_counts_the_steps_before() -> None:
 
 def test_what_no_draft_was_judged_for_has_no_number() -> None:
     header, _ = run(("ar",), side=2)
-    made = Step(1, 0, 1, (Position(0, None, 2, Status.FRESH, 0.75),), Seconds(1.0))
-    lane = LaneRecords(Trace(header, (Frame(0, LaneState.RACING, made),)), 0)
+    made = build(1, 0, 1, (Spot(0, None, 2, Status.FRESH, 0.5),), Seconds(1.0))
+    lane = LaneReplay(Trace(header, (Frame(0, LaneState.RACING, made),)), 0)
     now = lane.at(1)
-    assert lane.values(Layer.TOP1, now).tolist() == [0.75]
+    assert lane.values(Layer.TOP1, now).tolist() == [0.5]
     for layer in (Layer.TOP1_DRAFT, Layer.TV, Layer.ACCEPTANCE):
         assert np.isnan(lane.values(layer, now)).all()
 
 
 def test_a_lane_that_never_moved() -> None:
     header, _ = run(("ar", "sjd"), side=2)
-    lane = LaneRecords(Trace(header, ()), 1)
+    lane = LaneReplay(Trace(header, ()), 1)
     assert (lane.at(0).n, lane.at(0).state, lane.step_at("seconds", 5.0)) == (
         0,
         LaneState.WAITING,
@@ -129,10 +125,10 @@ def test_every_instant_is_a_run_of_cells(lengths, drafts) -> None:
     for nfe, length in enumerate(lengths, 1):
         made.append(step(at, at + length, drafts=min(drafts, total - at - length), nfe=nfe))
         at += length
-    header = replace(header, grid=(1, total), forced_ids=(-1,) * total)
-    lane = LaneRecords(Trace(header, tuple(Frame(0, LaneState.RACING, one) for one in made)), 0)
+    header = replace(header, grid=(1, total), cells=tuple(range(total)))
+    lane = LaneReplay(Trace(header, tuple(Frame(0, LaneState.RACING, one) for one in made)), 0)
     for k in range(len(made) + 1):
         now = lane.at(k)
         assert now.n == sum(lengths[:k])
-        assert lane.cell[now.records].tolist() == list(range(len(now.records)))
-        assert len(now.records) - now.n == (min(drafts, total - now.n) if k else 0)
+        assert now.cells.tolist() == list(range(len(now.rows)))
+        assert len(now.rows) - now.n == (min(drafts, total - now.n) if k else 0)

@@ -14,9 +14,10 @@ from scipy.stats import binomtest
 from engine.decoders.gsd import GSDSettings
 from engine.decoders.lantern import LanternSettings
 from engine.race import Lane, Race
-from engine.records import Frame, LaneState, Law, Position, Seconds, Sibling, Status, Step
 from engine.settings import Sampling
-from engine.trace import Header, Trace
+from engine.trace import Frame, Header, LaneState, Seconds, Status, Step, StepTable, Trace
+from engine.trace.steps import quantise, share_values
+from tests.steps import Candidate, Spot, Top, build, spots
 from tests.toy import Toy
 from visualize.measures import (
     acceptance,
@@ -38,11 +39,11 @@ def spot(
     top1: float = 0.5,
     draft: int | None = 1,
     uniform: float | None = 0.5,
-    siblings: Sequence[Sibling] = (),
-    top: Law = (),
-    top_draft: Law = (),
-) -> Position:
-    return Position(
+    candidates: Sequence[Candidate] = (),
+    top: Top = (),
+    top_draft: Top = (),
+) -> Spot:
+    return Spot(
         at,
         draft,
         1,
@@ -57,15 +58,24 @@ def spot(
         top,
         top_draft,
         None,
-        tuple(siblings),
+        tuple(candidates),
     )
+
+
+def table(*steps: Step) -> StepTable:
+    return StepTable.join([step.rows for step in steps])
+
+
+def near(*values: float) -> list[float]:
+    """These numbers as shares of 16 bits."""
+    return share_values(quantise(np.array(values))).tolist()
 
 
 def walked(*lengths: int, seconds: float = 1.0) -> list[Step]:
     """Steps that committed so many tokens each."""
     ends = np.cumsum(lengths).tolist()
     return [
-        Step(
+        build(
             i + 1,
             end - length,
             end,
@@ -76,9 +86,9 @@ def walked(*lengths: int, seconds: float = 1.0) -> list[Step]:
     ]
 
 
-def single(*positions: Position) -> list[Step]:
+def single(*spots: Spot) -> StepTable:
     """One step that committed these positions."""
-    return [Step(1, 0, len(positions), positions, Seconds())]
+    return table(build(1, 0, len(spots), spots))
 
 
 @functools.cache
@@ -91,7 +101,7 @@ def raced(seed: int, side: int = 8) -> Trace:
         Lane("gsd", GSDSettings(G=1)),
     ]
     race = Race(model, lanes, "a prompt", seed)
-    return Trace.of(race, list(race))
+    return race.trace(list(race))
 
 
 # Progress
@@ -99,18 +109,8 @@ def raced(seed: int, side: int = 8) -> Trace:
 
 def test_progress_counts_from_the_start() -> None:
     steps = walked(1, 3, 2, seconds=0.5)
-    found = progress(
-        [
-            *steps,
-            Step(
-                7,
-                6,
-                8,
-                (spot(6, Status.FRESH), spot(7, Status.FRESH)),
-                Seconds(1.0, 0.25, 0.5, 0.25),
-            ),
-        ]
-    )
+    last = (spot(6, Status.FRESH), spot(7, Status.FRESH))
+    found = progress(table(*steps, build(7, 6, 8, last, Seconds(1.0, 0.25, 0.5, 0.25))))
     assert found.tokens.tolist() == [0, 1, 4, 6, 8]
     assert found.passes.tolist() == [0, 1, 2, 3, 7]
     assert found.seconds.tolist() == [0, 0.5, 1, 1.5, 3.5]
@@ -120,7 +120,7 @@ def test_progress_counts_from_the_start() -> None:
 
 
 def test_the_speed_up_comes_from_what_is_beyond_the_first_token_of_a_step() -> None:
-    found = acceptance_lengths(walked(1, 1, 3, 2, 1, 3, 1, 1))
+    found = acceptance_lengths(table(*walked(1, 1, 3, 2, 1, 3, 1, 1)))
     assert found.lengths.tolist() == [1, 2, 3]
     assert found.steps.tolist() == [5, 1, 2]
     assert found.share.tolist() == [5 / 8, 1 / 8, 2 / 8]
@@ -129,7 +129,7 @@ def test_the_speed_up_comes_from_what_is_beyond_the_first_token_of_a_step() -> N
 
 
 def test_without_a_longer_step_there_is_no_speed_up() -> None:
-    found = acceptance_lengths(walked(1, 1, 1))
+    found = acceptance_lengths(table(*walked(1, 1, 1)))
     assert found.gain.tolist() == [0]
     assert found.share.tolist() == [1]
     assert found.mean == 1
@@ -137,7 +137,7 @@ def test_without_a_longer_step_there_is_no_speed_up() -> None:
 
 @given(st.lists(st.integers(1, 20), min_size=1, max_size=40))
 def test_the_shares_add_up_to_the_speed_up(lengths: list[int]) -> None:
-    found = acceptance_lengths(walked(*lengths))
+    found = acceptance_lengths(table(*walked(*lengths)))
     assert found.steps.sum() == len(lengths)
     assert found.share.sum() == pytest.approx(1)
     assert found.gain.sum() == pytest.approx(1 if max(lengths) > 1 else 0)
@@ -157,10 +157,10 @@ def test_top1_is_that_of_the_committed_positions_but_the_forced() -> None:
         spot(2, Status.RESAMPLED, top1=0.7),
     )
     steps = [
-        Step(1, 0, 3, (*committed, spot(3, Status.REFINED, top1=0.9)), Seconds()),
-        Step(2, 3, 4, (spot(3, Status.FRESH, top1=0.4),), Seconds()),
+        build(1, 0, 3, (*committed, spot(3, Status.REFINED, top1=0.9))),
+        build(2, 3, 4, (spot(3, Status.FRESH, top1=0.4),)),
     ]
-    assert sorted_top1(steps).tolist() == [0.7, 0.4, 0.2]
+    assert sorted_top1(table(*steps)).tolist() == near(0.7, 0.4, 0.2)
     assert sorted_top1(single(spot(0, Status.FORCED))).tolist() == []
 
 
@@ -168,26 +168,26 @@ def test_top1_is_that_of_the_committed_positions_but_the_forced() -> None:
 
 
 def test_trials_fall_into_ten_bins_of_one_minus_tv() -> None:
+    tvs = (0.97, 0.0, 0.55, 0.52, 0.58, 1.0)
     found = acceptance(
         single(
-            spot(0, Status.ACCEPTED, 0.97),
-            spot(1, Status.ACCEPTED, 0.0),
-            spot(2, Status.ACCEPTED, 0.55),
-            spot(3, Status.ACCEPTED, 0.52),
-            spot(4, Status.RESAMPLED, 0.58),
-            spot(5, Status.RESAMPLED, 1.0),
+            *(
+                spot(i, Status.ACCEPTED if i < 4 else Status.RESAMPLED, tv)
+                for i, tv in enumerate(tvs)
+            )
         )
     )
+    a, b, c, d, e, f = 1 - np.array(near(*tvs))
     assert found.trials.tolist() == [2, 0, 0, 0, 3, 0, 0, 0, 0, 1]
     assert found.accepted.tolist() == [1, 0, 0, 0, 2, 0, 0, 0, 0, 1]
-    assert found.promise[[0, 4, 9]].tolist() == pytest.approx([0.015, 0.45, 1.0])
+    assert found.promise[[0, 4, 9]].tolist() == pytest.approx([(a + f) / 2, (c + d + e) / 3, b])
     assert found.share[[0, 4, 9]].tolist() == pytest.approx([0.5, 2 / 3, 1.0])
     assert np.isnan(found.promise[[1, 2, 3, 5, 6, 7, 8]]).all()
     assert np.isnan(np.stack([found.share, found.low, found.high])[:, found.trials == 0]).all()
     assert found.rate == pytest.approx(4 / 6)
-    assert found.promised == pytest.approx((0.03 + 1 + 0.45 + 0.48 + 0.42 + 0) / 6)
-    spread = 0.97 * 0.03 + 0.55 * 0.45 + 0.52 * 0.48 + 0.58 * 0.42
-    assert found.z == pytest.approx((4 - 2.38) / spread**0.5)
+    assert found.promised == pytest.approx((a + b + c + d + e + f) / 6)
+    spread = sum(x * (1 - x) for x in (a, c, d, e))
+    assert found.z == pytest.approx((4 - (a + b + c + d + e)) / spread**0.5)
 
 
 def test_the_interval_of_a_bin_is_wilsons() -> None:
@@ -215,40 +215,38 @@ def test_wilson_agrees_with_scipy(trials: int, data: st.DataObject) -> None:
         spot(1, Status.RESAMPLED, 0.5, draft=None),
     ],
 )
-def test_what_was_not_held_against_a_uniform_number_is_no_trial(untested: Position) -> None:
+def test_what_was_not_held_against_a_uniform_number_is_no_trial(untested: Spot) -> None:
     assert acceptance(single(spot(0, Status.ACCEPTED, 0.5), untested)).trials.sum() == 1
-    assert acceptance([Step(1, 1, 2, (untested,), Seconds())]) is None
+    assert acceptance(table(build(1, 1, 2, (untested,)))) is None
 
 
 def test_drafts_behind_a_refusal_are_no_trials() -> None:
     behind = (spot(1, Status.REFINED, 0.5), spot(2, Status.REJECTED, 0.5))
-    assert (
-        acceptance(
-            [Step(1, 0, 1, (spot(0, Status.RESAMPLED, 0.5), *behind), Seconds())]
-        ).trials.sum()
-        == 1
-    )
+    step = build(1, 0, 1, (spot(0, Status.RESAMPLED, 0.5), *behind))
+    assert acceptance(table(step)).trials.sum() == 1
 
 
 def test_of_several_candidates_the_first_ones_own_outcome_counts() -> None:
-    refused, passed = Sibling(1, 0.1, 0.4, 0.25, 0.9), Sibling(2, 0.2, 0.2, 1.0, 0.3)
-    second = spot(0, Status.ACCEPTED, 0.5, siblings=[refused, passed])
-    first = spot(1, Status.ACCEPTED, 0.5, siblings=[passed])
-    none = spot(2, Status.RESAMPLED, 0.5, siblings=[refused, refused])
+    rejected, passed = Candidate(1, 0.1, 0.4, 0.25, 0.9), Candidate(2, 0.2, 0.2, 1.0, 0.3)
+    second = spot(0, Status.ACCEPTED, 0.5, candidates=[rejected, passed])
+    first = spot(1, Status.ACCEPTED, 0.5, candidates=[passed])
+    none = spot(2, Status.RESAMPLED, 0.5, candidates=[rejected, rejected])
     found = acceptance(single(second, first, none))
     assert (found.trials.sum(), found.accepted.sum()) == (3, 1)
 
 
 def pooled(lane: int, races: int = 12) -> tuple[float, float]:
     """Standard deviations above the diagonal, and how many trials, over several races."""
-    found = [acceptance(raced(seed).steps(lane)) for seed in range(races)]
+    found = [acceptance(raced(seed).table(lane)) for seed in range(races)]
     trials = sum(x.trials.sum() for x in found)
     tvs = np.array(
         [
             p.tv
             for seed in range(races)
-            for s in raced(seed).steps(lane)
-            for p in s.committed
+            for step, found_ in zip(
+                raced(seed).steps(lane), spots(raced(seed).steps(lane)), strict=True
+            )
+            for p in found_[: len(step.committed)]
             if p.draft is not None and p.uniform is not None
         ]
     )
@@ -277,7 +275,7 @@ def test_a_relaxed_lane_lies_above_it(name: str) -> None:
 @pytest.mark.parametrize("lane", [0, 1, 2])
 def test_lanes_that_only_compare_are_left_out(lane: int) -> None:
     assert raced(0).header.lanes[lane].decoder in ("ar", "jacobi", "fpi")
-    assert acceptance(raced(0).steps(lane)) is None
+    assert acceptance(raced(0).table(lane)) is None
 
 
 # Time
@@ -285,31 +283,29 @@ def test_lanes_that_only_compare_are_left_out(lane: int) -> None:
 
 def test_an_average_step() -> None:
     steps = [
-        Step(1, 0, 1, (spot(0, Status.FRESH),), Seconds(0.5, 0.25, 0.125, 0.0)),
-        Step(2, 1, 2, (spot(1, Status.FRESH),), Seconds(1.5, 0.75, 0.0, 1.0)),
+        build(1, 0, 1, (spot(0, Status.FRESH),), Seconds(0.5, 0.25, 0.125, 0.0)),
+        build(2, 1, 2, (spot(1, Status.FRESH),), Seconds(1.5, 0.75, 0.0, 1.0)),
     ]
-    assert step_seconds(steps) == Seconds(1.0, 0.5, 0.0625, 0.5)
+    assert step_seconds(table(*steps)) == Seconds(1.0, 0.5, 0.0625, 0.5)
 
 
 # Distance
 
 
-def law(token: int) -> Law:
+def law(token: int) -> Top:
     return ((token, 0.5),)
 
 
 def refusal_then(
-    *after: Position, status: Status = Status.RESAMPLED, draft: int | None = 1
+    *after: Spot, status: Status = Status.RESAMPLED, draft: int | None = 1
 ) -> list[Step]:
     """A step that refuses position 0 and leaves drafts at 1 to 4, and one that finds `after`."""
     left = [
         spot(at, Status.FORCED if at == 4 else Status.REFINED, 0.9, top=law(at))
         for at in range(1, 5)
     ]
-    return [
-        Step(1, 0, 1, (spot(0, status, 0.9, draft=draft), *left), Seconds()),
-        Step(2, 1, 2, after, Seconds()),
-    ]
+    first = build(1, 0, 1, (spot(0, status, 0.9, draft=draft), *left))
+    return [first, build(2, 1, 2, after, earlier=[first])]
 
 
 def test_tv_is_taken_from_the_next_step_by_distance() -> None:
@@ -317,9 +313,10 @@ def test_tv_is_taken_from_the_next_step_by_distance() -> None:
         spot(1, Status.ACCEPTED, 0.6, top_draft=law(1)),
         spot(2, Status.REFINED, 0.4, top_draft=law(2)),
     )
-    found = tv_by_distance([*steps, Step(3, 2, 3, (spot(2, Status.FRESH, 0.1),), Seconds())])
+    last = build(3, 2, 3, (spot(2, Status.FRESH, 0.1),), earlier=steps)
+    found = tv_by_distance(table(*steps, last))
     assert found.distance.tolist() == [1, 2]
-    assert found.tv.tolist() == [0.6, 0.4]
+    assert found.tv.tolist() == near(0.6, 0.4)
     assert found.pairs.tolist() == [1, 1]
 
 
@@ -328,11 +325,10 @@ def test_tv_is_averaged_over_refusals() -> None:
         spot(1, Status.RESAMPLED, 0.6, top_draft=law(1)),
         spot(2, Status.REFINED, 0.4, top=law(7), top_draft=law(2)),
     )
-    found = tv_by_distance(
-        [*first, Step(3, 2, 3, (spot(2, Status.ACCEPTED, 0.2, top_draft=law(7)),), Seconds())]
-    )
+    last = spot(2, Status.ACCEPTED, 0.2, top_draft=law(7))
+    found = tv_by_distance(table(*first, build(3, 2, 3, (last,), earlier=first)))
     assert found.distance.tolist() == [1, 2]
-    assert found.tv.tolist() == pytest.approx([0.4, 0.4])
+    assert found.tv.tolist() == pytest.approx([np.mean(near(0.6, 0.2)), *near(0.4)])
     assert found.pairs.tolist() == [2, 1]
 
 
@@ -340,7 +336,9 @@ def test_what_is_not_the_same_drafts_next_judgement_is_left_out() -> None:
     other_law = spot(1, Status.ACCEPTED, 0.6, top_draft=law(9))
     unknown = spot(2, Status.REFINED, None, top_draft=law(2))
     forced, fresh = spot(4, Status.FORCED, 0.0, top_draft=law(4)), spot(5, Status.REFINED, 0.7)
-    none = tv_by_distance(refusal_then(other_law, unknown, forced, fresh))
+    between = spot(3, Status.REFINED, None)
+    steps = refusal_then(other_law, unknown, between, forced, fresh)
+    none = tv_by_distance(table(*steps))
     assert none.distance.tolist() == []
 
 
@@ -352,8 +350,8 @@ def test_a_step_that_refused_nothing_disturbs_nothing(status: Status, draft: int
     steps = refusal_then(
         spot(1, Status.ACCEPTED, 0.6, top_draft=law(1)), status=status, draft=draft
     )
-    assert tv_by_distance(steps).pairs.tolist() == []
-    assert tv_by_distance(steps[:1]).pairs.tolist() == []
+    assert tv_by_distance(table(*steps)).pairs.tolist() == []
+    assert tv_by_distance(table(*steps[:1])).pairs.tolist() == []
 
 
 def test_in_a_real_race_drafts_keep_the_law_of_the_step_before() -> None:
@@ -361,9 +359,9 @@ def test_in_a_real_race_drafts_keep_the_law_of_the_step_before() -> None:
     comparison of laws."""
     steps = raced(0).steps(3)
     behind = sum(
-        len(step.window) for step in steps if step.committed[-1].status is Status.RESAMPLED
+        len(step.window) for step in steps if step.committed["status"][-1] == Status.RESAMPLED
     )
-    found = tv_by_distance(steps)
+    found = tv_by_distance(raced(0).table(3))
     # a window may be shorter than what was left for it
     assert found.pairs.sum() >= 0.9 * behind > 100
     assert found.distance[0] == 1
@@ -371,16 +369,16 @@ def test_in_a_real_race_drafts_keep_the_law_of_the_step_before() -> None:
 
 
 def test_an_eagle_drafters_laws_are_not_the_targets_earlier_ones() -> None:
-    assert raced(0).header.lanes[6].settings.drafter == "eagle"
-    assert tv_by_distance(raced(0).steps(6)).pairs.tolist() == []
+    assert raced(0).header.lanes[6].settings["drafter"] == "eagle"
+    assert tv_by_distance(raced(0).table(6)).pairs.tolist() == []
 
 
 # Runners
 
 
 def test_runners_are_the_lanes_that_made_a_step() -> None:
-    lanes = (Lane("ar"), Lane("sjd"), Lane("gsd"), Lane("sjd"), Lane("lantern"))
-    header = Header("a prompt", 1, "toy", (1, 2), 5, (-1, -1), Sampling(), lanes, "here")
+    lanes = tuple(Lane(name).plain() for name in ("ar", "sjd", "gsd", "sjd", "lantern"))
+    header = Header("a prompt", 1, "toy", (1, 2), 5, (0, 1), Sampling(), lanes, "here")
     one, two = walked(1, 1)
     frames = (
         Frame(0, LaneState.RACING),
@@ -390,7 +388,7 @@ def test_runners_are_the_lanes_that_made_a_step() -> None:
         Frame(3, LaneState.STOPPED),
     )
     found = runners(Trace(header, frames))
-    assert [(r.index, r.name, r.lossless, r.finished, len(r.steps)) for r in found] == [
+    assert [(r.index, r.name, r.lossless, r.finished, len(r.table)) for r in found] == [
         (1, "SJD (2)", True, True, 2),
         (2, "GSD", False, False, 1),
         (3, "SJD (4)", True, False, 1),

@@ -10,7 +10,8 @@ import pytest
 
 from engine.decoders import DECODERS
 from engine.models import load
-from engine.records import LaneState
+from engine.trace import LaneState
+from engine.trace.steps import NONE
 from tests.toy import Toy
 from visualize import record_races as module
 from visualize.board import replay
@@ -44,19 +45,13 @@ def test_what_ships_is_what_was_to_be_made(made) -> None:
     assert recording.trace.codebook
     snapshot = replay(recording)
     assert {lane["state"] for lane in snapshot["lanes"]} == {LaneState.FINISHED.value}
-    assert all(lane["n"] == 256 and all(lane["strips"]) for lane in snapshot["lanes"])
+    assert all(lane["n"] == 256 and all(lane["picture_rows"]) for lane in snapshot["lanes"])
     assert all(row["differs"] is None for row in snapshot["results"])
     # What a visitor asks of a token is in it.
-    kept = [
-        p
-        for i in range(len(made.lanes))
-        for step in recording.trace.steps(i)
-        for p in step.positions
-    ]
-    assert all(p.top for p in kept)
-    assert any(p.kin for p in kept)
-    assert any(p.siblings for p in kept)
-    assert any(step.refusal for i in range(len(made.lanes)) for step in recording.trace.steps(i))
+    tables = [recording.trace.table(i) for i in range(len(made.lanes))]
+    assert all((table.positions["top"][:, 0] != NONE).all() for table in tables)
+    for detail in ("groups", "candidates", "rejections"):
+        assert any(len(getattr(table, detail)) for table in tables)
 
 
 def test_the_weights_still_draw_what_ships() -> None:
@@ -71,12 +66,10 @@ def test_the_weights_still_draw_what_ships() -> None:
         frames.append(frame)
         if len(frames) > 24:
             race.stop()
-    tokens = [p.token for frame in frames if frame.step for p in frame.step.committed]
+    tokens = [t for frame in frames if frame.step for t in frame.step.committed["token"]]
     assert len(tokens) >= 20
     lane = made.lanes.index("ar")
-    assert [
-        p.token for step in shipped.steps(lane)[: len(tokens)] for p in step.committed
-    ] == tokens
+    assert shipped.table(lane).positions["token"][: len(tokens)].tolist() == tokens
 
 
 def test_the_command_writes_the_races_that_are_named(tmp_path, monkeypatch, capsys) -> None:
@@ -100,7 +93,5 @@ def test_a_seed_gives_the_same_tokens_again() -> None:
         make(Made("x", "a prompt", 5, ("ar", "sjd", "gsd")), Toy((4, 4), 16)) for _ in range(2)
     )
     for i in range(3):
-        assert [s.positions for s in one.trace.steps(i)] == [
-            s.positions for s in two.trace.steps(i)
-        ]
+        assert (one.trace.table(i).positions == two.trace.table(i).positions).all()
     assert one.pictures == two.pictures

@@ -3,7 +3,6 @@ from __future__ import annotations
 import base64
 import io
 import json
-from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -14,8 +13,19 @@ from hypothesis import strategies as st
 from PIL import Image
 from PIL.WebPImagePlugin import WebPImageFile
 
-from engine.records import Frame, Kin, LaneState, Position, Seconds, Sibling, Status, Step
-from engine.trace import MAX_BYTES, Trace, TraceError
+from engine.trace import (
+    MAX_BYTES,
+    Frame,
+    LaneState,
+    Seconds,
+    Status,
+    Step,
+    Trace,
+    TraceError,
+    TraceLane,
+)
+from engine.trace.steps import step_row
+from tests.steps import Candidate, Group, Spot, build
 from tests.toy import Toy
 from tests.visualize.races import toy_trace
 from visualize.board import replay
@@ -60,9 +70,8 @@ def test_round_trip() -> None:
 
 def test_pictures_are_the_models_own() -> None:
     for i, picture in enumerate(RECORDING.pictures.lanes):
-        tokens = np.array([p.token for step in TRACE.steps(i) for p in step.committed]).reshape(
-            4, 4
-        )
+        table = TRACE.table(i)
+        tokens = table.positions["token"][table.committed].reshape(4, 4)
         np.testing.assert_array_equal(pixels(picture), MODEL.pixels(tokens))
     assert RECORDING.pictures.swatches == sheet(MODEL)
 
@@ -75,12 +84,24 @@ def test_a_trace_alone_loads_without_pictures() -> None:
 
 def test_forced_positions_are_not_in_the_picture() -> None:
     trace, model = toy_trace(("ar",), forced=True)
-    tokens = [
-        p.token for step in trace.steps(0) for p in step.committed if p.status is not Status.FORCED
-    ]
+    rows = trace.table(0).positions
+    tokens = rows["token"][rows["status"] != Status.FORCED].reshape(4, 4)
     np.testing.assert_array_equal(
-        pixels(record(trace, model).pictures.lanes[0]), model.pixels(np.array(tokens).reshape(4, 4))
+        pixels(record(trace, model).pictures.lanes[0]), model.pixels(tokens)
     )
+
+
+def test_pictures_of_cells_in_another_order() -> None:
+    """Of a race whose sequence fills the grid from its end."""
+    header = replace(TRACE.header, cells=tuple(reversed(range(16))))
+    recording = record(replace(TRACE, header=header), MODEL)
+    for i, picture in enumerate(recording.pictures.lanes):
+        table = TRACE.table(i)
+        tokens = table.positions["token"][table.committed][::-1].reshape(4, 4)
+        np.testing.assert_array_equal(pixels(picture), MODEL.pixels(tokens))
+    again = RecordedRace.loads(recording.dumps())
+    assert again == recording
+    assert replay(again)["cells"] == list(reversed(range(16)))
 
 
 def test_a_lane_that_committed_nothing_has_no_picture() -> None:
@@ -91,7 +112,7 @@ def test_a_lane_that_committed_nothing_has_no_picture() -> None:
     recording = record(replace(TRACE, frames=frames), MODEL)
     assert [lane is None for lane in recording.pictures.lanes] == [False, True, False]
     shot = replay(RecordedRace.loads(recording.dumps()))
-    assert shot["lanes"][1]["strips"] == [""] * 4
+    assert shot["lanes"][1]["picture_rows"] == [""] * 4
     assert shot["lanes"][1]["error"] == "out of memory"
     nothing = record(replace(TRACE, frames=()), MODEL)
     assert nothing.pictures.lanes == (None, None, None)
@@ -179,7 +200,7 @@ def test_pictures_of_another_kind_are_refused(pictures) -> None:
 def test_all_pictures_together_are_bounded() -> None:
     """Each alone is within bounds; together they would be too much to draw."""
     trace, model = toy_trace(("ar",) * 8, side=1)
-    header = replace(trace.header, grid=(128, 128), forced_ids=(-1,) * 128**2)
+    header = replace(trace.header, grid=(128, 128), cells=tuple(range(128**2)))
     large = file(2048, 2048, lossless=True, method=0, quality=0)
     for count, fits in ((1, True), (8, False)):
         few = replace(trace, header=replace(header, lanes=header.lanes[:count]), frames=())
@@ -207,23 +228,19 @@ def made(*steps: Step, finished: bool = True) -> Trace:
     return Trace(replace(TRACE.header, lanes=TRACE.header.lanes[:1]), frames)
 
 
-def place(at: int, **fields: Any) -> Position:
-    return Position(
+def place(at: int, **fields: Any) -> Spot:
+    return Spot(
         **{"position": at, "draft": 3, "token": 3, "status": Status.ACCEPTED, "top1": 0.5} | fields
     )
 
 
-def whole(change: Callable[[Position], Position] = lambda p: p, **fields: Any) -> Step:
-    positions = tuple(change(place(at)) for at in range(16))
-    return Step(
-        **{"nfe": 1, "before": 0, "after": 16, "positions": positions, "seconds": Seconds(1.0)}
-        | fields
-    )
+def whole(**fields: Any) -> Step:
+    return build(1, 0, 16, [place(at, **fields) for at in range(16)], Seconds(1.0))
 
 
-def half(first: int, nfe: int, *more: Position) -> Step:
-    return Step(
-        nfe, first, first + 8, (*(place(at) for at in range(first, first + 8)), *more), Seconds(1.0)
+def half(first: int, nfe: int, *more: Spot) -> Step:
+    return build(
+        nfe, first, first + 8, [*(place(at) for at in range(first, first + 8)), *more], Seconds(1.0)
     )
 
 
@@ -239,22 +256,14 @@ def test_hand_made_steps_load_where_nothing_is_wrong() -> None:
 @pytest.mark.parametrize(
     ("trace", "words"),
     [
-        (made(whole(lambda p: replace(p, token=16))), "outside the vocabulary"),
-        (made(whole(lambda p: replace(p, draft=16))), "outside the vocabulary"),
-        (made(whole(lambda p: replace(p, kin=Kin(17, (3,), 0.5, 0.5)))), "more siblings or kin"),
-        (
-            made(whole(lambda p: replace(p, siblings=(Sibling(3, 0.5, 0.5, 0.5, 0.5),) * 16))),
-            "more siblings or kin",
-        ),
-        (made(whole(drafter_passes=65536)), "beyond what a step can have"),
-        (made(whole(drafter_passes=-1)), "beyond what a step can have"),
-        (made(whole(seconds=Seconds(4295.0))), "beyond what a step can have"),
-        (made(whole(seconds=Seconds(1e308, 1e308))), "beyond what a step can have"),
+        (made(whole(token=16)), "outside the vocabulary"),
+        (made(whole(draft=16)), "outside the vocabulary"),
+        (made(whole(group=Group(17, (3,), 0.5, 0.5))), "more tokens than there can be"),
+        (made(whole(group=Group(1, (3, 4), 0.5, 0.5))), "more tokens than there can be"),
+        (made(whole(candidates=(Candidate(16, 0.5, 0.5, 0.5, 0.5),))), "outside the vocabulary"),
         (made(half(0, 1), half(8, 1)), "do not count up"),
         (made(half(0, 1)), "has not"),
-        (made(half(0, 1, place(9)), half(8, 2)), "not in order"),
-        (made(half(0, 1, place(8), place(8)), half(8, 2)), "not in order"),
-        (made(half(0, 1, place(2)), half(8, 2)), "not in order"),
+        (made(half(0, 1), half(8, 2, place(16))), "outside the grid"),
         (
             replace(made(whole()), frames=(*made(whole()).frames, Frame(0, LaneState.RACING))),
             "has not",
@@ -262,6 +271,36 @@ def test_hand_made_steps_load_where_nothing_is_wrong() -> None:
     ],
 )
 def test_steps_that_no_decoder_makes_are_refused_in_words(trace, words) -> None:
+    assert words in refused(trace.dumps())
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"drafter_passes": 65536},
+        {"drafter_passes": -1},
+        {"seconds": Seconds(4295.0)},
+        {"positions": 65536},
+    ],
+)
+def test_what_a_step_cannot_have_fits_no_row(fields) -> None:
+    good = {"nfe": 1, "positions": 1, "committed": 1, "drafter_passes": 0, "seconds": Seconds()}
+    step_row(**good, rejected=False)
+    with pytest.raises(OverflowError):
+        step_row(**good | fields, rejected=False)
+
+
+@pytest.mark.parametrize(
+    ("lane", "words"),
+    [
+        (TraceLane("jet", {}), "not known here: 'jet'"),
+        (TraceLane("sjd-pac", {"K": 1000}), "K is a whole number from 1 to 8"),
+        (TraceLane("sjd-pac", {"no_such": 1}), "settings of the lane sjd-pac"),
+    ],
+)
+def test_a_lane_that_cannot_be_raced_here_is_refused_in_words(lane, words) -> None:
+    trace = replace(made(whole()), header=replace(TRACE.header, lanes=(lane,)))
+    assert Trace.loads(trace.dumps()) == trace, "it is a trace all the same"
     assert words in refused(trace.dumps())
 
 
@@ -373,7 +412,7 @@ def test_half_a_surrogate_pair_is_refused(name) -> None:
 
 def test_a_long_picture_is_refused() -> None:
     for width, fits in ((128, True), (129, False)):
-        header = replace(TRACE.header, grid=(1, width), forced_ids=(-1,) * width)
+        header = replace(TRACE.header, grid=(1, width), cells=tuple(range(width)))
         lane = webp(np.zeros((32, 32 * width, 3), np.uint8), None)
         text = RecordedRace(
             replace(TRACE, header=header, frames=()), Pictures(sheet(MODEL), (lane, None, None))
@@ -390,7 +429,9 @@ def test_pictures_of_any_shape_of_grid() -> None:
     wide = Pictures(
         RECORDING.pictures.swatches, (webp(np.zeros((16, 64, 3), np.uint8), None), None, None)
     )
-    assert replay(RecordedRace.loads(RecordedRace(trace, wide).dumps()))["lanes"][0]["strips"][1]
+    assert replay(RecordedRace.loads(RecordedRace(trace, wide).dumps()))["lanes"][0][
+        "picture_rows"
+    ][1]
     tall = Pictures(
         RECORDING.pictures.swatches, (webp(np.zeros((64, 16, 3), np.uint8), None), None, None)
     )

@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from engine.records import Frame, LaneState, Position, Seconds, Status, Step
-from engine.trace import Trace
+from engine.trace import Frame, LaneState, Seconds, Status, Trace
+from tests.steps import Spot, build
 from tests.visualize.races import FIVE, run
 from visualize.steps_csv import COLUMNS, steps_csv
 
@@ -19,17 +19,17 @@ def rows(trace: Trace) -> list[dict[str, str]]:
 def test_a_row_says_what_the_step_did() -> None:
     header, _ = run(("ar", "sjd"), side=2)
     positions = (
-        Position(0, 3, 3, Status.ACCEPTED, 0.5),
-        Position(1, 4, 5, Status.RESAMPLED, 0.5),
-        Position(2, 1, 1, Status.REFINED, 0.5),
-        Position(3, 1, 2, Status.REFINED, 0.5),
+        Spot(0, 3, 3, Status.ACCEPTED, 0.5),
+        Spot(1, 4, 5, Status.RESAMPLED, 0.5),
+        Spot(2, 1, 1, Status.REFINED, 0.5),
+        Spot(3, 1, 2, Status.REFINED, 0.5),
     )
-    step = Step(4, 0, 2, positions, Seconds(0.25, 0.125, 0.0625, 0.5), drafter_passes=3)
-    last = Step(
+    step = build(4, 0, 2, positions, Seconds(0.25, 0.125, 0.0625, 0.5), drafter_passes=3)
+    last = build(
         5,
         2,
         4,
-        (Position(2, None, 1, Status.FRESH, 0.5), Position(3, None, 7, Status.FORCED, 1.0)),
+        (Spot(2, None, 1, Status.FRESH, 0.5), Spot(3, None, 7, Status.FORCED, 1.0)),
         Seconds(1.0),
     )
     frames = (

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from PIL import ImageColor
 
-from engine.records import Badge, Frame, LaneState
-from engine.trace import Trace
+from engine.decoders.base import Badge
+from engine.trace import Frame, LaneState, Trace
 from tests.visualize.races import FIVE, toy_trace
 from visualize.layers import CLOCKS, Layer
 from visualize.recorded_race import RecordedRace, record

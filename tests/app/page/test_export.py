@@ -12,9 +12,9 @@ from app.page.export import KINDS, LAYERS, Instant, file_name, make_file
 from app.settings import AppSettings
 from engine.race import Lane, Race
 from engine.settings import SettingError
-from engine.trace import Trace
 from tests.app.conftest import ANYTHING
 from tests.clocks import set_clocks
+from tests.steps import retimed
 from tests.toy import Toy
 from visualize.layers import Layer
 from visualize.recorded_race import RecordedRace, record
@@ -25,7 +25,7 @@ INSTANT = {"clock": "passes", "t": 3, "layer": "tv"}
 @set_clocks()
 def recorded() -> RecordedRace:
     race = Race(model := Toy((4, 4), 16), [Lane("ar"), Lane("sjd")], "red apple", 7)
-    return record(Trace.of(race, list(race)), model)
+    return record(race.trace(list(race)), model)
 
 
 RECORDING = recorded()
@@ -127,10 +127,7 @@ def test_a_film_that_would_last_for_hours_is_rejected_before_a_frame_is_drawn() 
         frame
         if frame.step is None
         else dataclasses.replace(
-            frame,
-            step=dataclasses.replace(
-                frame.step, seconds=dataclasses.replace(frame.step.seconds, forward=900.0)
-            ),
+            frame, step=retimed(frame.step, dataclasses.replace(frame.step.seconds, forward=900.0))
         )
         for frame in file.frames
     ]

@@ -34,7 +34,7 @@ def test_race_runs_to_its_end_and_gives_everything_back(races, model, caplog) ->
 def test_second_snapshot_shows_a_picture(races) -> None:
     race = begun(races)
     next(race)
-    assert any(lane["strips"][0] for lane in next(race)["lanes"])
+    assert any(lane["picture_rows"][0] for lane in next(race)["lanes"])
     race.close()
 
 

@@ -13,7 +13,7 @@ from engine.decoders.gsd import GSDSettings
 from engine.race import Lane, Race
 from engine.settings import SettingError
 from engine.trace import Trace
-from engine.whatif import judge_again
+from engine.trace.rejudge import rejudge
 from tests.app.conftest import ANYTHING
 from tests.toy import Toy
 
@@ -22,7 +22,7 @@ KNOBS = dict(zip(SLIDERS, [10, 0.5, 0.15, 62, 0.1], strict=True))
 
 def raced(*names: str) -> Trace:
     race = Race(Toy((6, 6), 16), [Lane(name) for name in names], "x", 7)
-    return Trace.of(race, list(race))
+    return race.trace(list(race))
 
 
 TRACE = raced("ar", "sjd", "gsd")
@@ -33,13 +33,13 @@ def test_lanes_with_rejections_can_be_chosen() -> None:
 
 
 def test_the_answer_has_the_tally_in_it() -> None:
-    tally = judge_again(TRACE, 1, "gsd", GSDSettings())
+    tally = rejudge(TRACE, 1, "gsd", GSDSettings())
     text = answer(TRACE, 1, "gsd", KNOBS)
     assert (
-        f"Of the {tally.refusals} drafts that SJD rejected first, GSD with G = 10, d = 0.5, delta ="
-        " 0.15" in text
+        f"Of the {tally.rejections} drafts that SJD rejected first, GSD with G = 10, d = 0.5, "
+        "delta = 0.15" in text
     )
-    assert f"would have accepted {tally.accepted} ({tally.accepted / tally.refusals:.0%})" in text
+    assert f"would have accepted {tally.accepted} ({tally.accepted / tally.rejections:.0%})" in text
     assert "this counts single decisions, not a race" in text
 
 

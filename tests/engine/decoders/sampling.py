@@ -12,7 +12,8 @@ from torch import Tensor
 
 from engine.decoders.window import WindowDecoder
 from engine.randomness import Purpose
-from engine.records import Status
+from engine.trace import Status
+from engine.trace.steps import NONE
 from tests.toy import Toy
 
 Joint = dict[tuple[int, ...], float]
@@ -77,21 +78,18 @@ def sample(decoder: WindowDecoder, count: int, start: int = 0) -> Counter[tuple[
         for seed in range(start, start + count):
             tokens: list[int] = []
             for step in decoder.steps("", seed):
-                tokens += [position.token for position in step.committed]
-                last = step.committed[-1]
-                drafted = sum(position.draft is not None for position in step.positions)
+                tokens += step.committed["token"].tolist()
+                last = Status(int(step.committed["status"][-1]))
+                drafted = (step.positions["draft"] != NONE).sum()
                 seen["steps"] += 1
-                seen[last.status.name.lower()] += 1
-                seen["bonus"] += last.status is Status.FRESH and drafted > 0
-                seen["rejected"] += any(
-                    p.status in (Status.REJECTED, Status.REFINED) for p in step.window
-                )
+                seen[last.name.lower()] += 1
+                seen["bonus"] += last is Status.FRESH and drafted > 0
+                still_drafts = np.isin(step.window["status"], (Status.REJECTED, Status.REFINED))
+                seen["rejected"] += still_drafts.any()
                 seen["end of image"] += (
-                    step.positions[-1].position == decoder.model.length - 1 and drafted > 0
+                    step.before + len(step.positions) == decoder.model.length and drafted > 0
                 )
-                seen["forced"] += any(
-                    position.status is Status.FORCED for position in step.committed
-                )
+                seen["forced"] += (step.committed["status"] == Status.FORCED).any()
             sequences[tuple(tokens)] += 1
     return sequences
 

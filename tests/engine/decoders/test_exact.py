@@ -10,7 +10,7 @@ import torch
 
 from engine.decoders import DECODERS
 from engine.decoders.ar import VanillaAR
-from engine.decoders.base import Decoder
+from engine.decoders.base import Badge, Decoder
 from engine.decoders.fpi import FixedPoint
 from engine.decoders.jacobi import Jacobi
 from engine.decoders.jacobi_window import INIT_SCHEMES, JacobiWindowSettings
@@ -18,7 +18,6 @@ from engine.decoders.sjd import SJD
 from engine.decoders.sjd_pac import SJDPAC
 from engine.decoders.tree import Tree
 from engine.decoders.window import WindowDecoder
-from engine.records import Badge
 from engine.settings import SettingError, Settings, knobs
 from tests.engine.decoders import planted
 from tests.engine.decoders.sampling import (

@@ -1,4 +1,4 @@
-"""What a step records of its verification is what it verified with."""
+"""What the step table records of a verification is what it was made by."""
 
 from __future__ import annotations
 
@@ -7,7 +7,10 @@ import pytest
 
 from engine.decoders import DECODERS
 from engine.decoders.gsd import GSDSettings
-from engine.records import Position, Status, Step
+from engine.decoders.recorder import StepRecorder, find_sources
+from engine.trace import Status, Step
+from engine.trace.steps import NONE, ONE, TOP, Source
+from tests.steps import Spot, every, share, spots
 from tests.toy import Toy
 
 CODES = 12
@@ -16,39 +19,42 @@ BY_UNIFORM = ["sjd", "gsd", "lantern", "sjd-pac"]
 
 def decoded(
     name: str, *, forced: bool = False, seeds: range = range(6), settings: object = None
-) -> list[Step]:
+) -> list[list[Step]]:
     """The steps of a few pictures."""
     model = Toy((4, 4), CODES, forced=forced)
     decoder = DECODERS[name](model, settings, model.sampling)
-    return [step for seed in seeds for step in decoder.steps("", seed)]
+    return [list(decoder.steps("", seed)) for seed in seeds]
 
 
-def verified_positions(steps: list[Step]) -> list[Position]:
-    return [p for step in steps for p in step.positions if p.uniform is not None]
+def touched(pictures: list[list[Step]]) -> list[Spot]:
+    return [spot for steps in pictures for spot in every(steps)]
+
+
+def verified_spots(pictures: list[list[Step]]) -> list[Spot]:
+    return [spot for spot in touched(pictures) if spot.uniform is not None]
 
 
 @pytest.mark.parametrize("forced", [False, True])
 @pytest.mark.parametrize("name", DECODERS)
 def test_distributions_are_recorded_by_their_likeliest_tokens(name: str, forced: bool) -> None:
-    for step in decoded(name, forced=forced):
-        for p in step.positions:
-            for top, most in ((p.top, p.top1), (p.top_draft, p.top1_draft)):
-                shares = [share for _, share in top]
-                assert shares == sorted(shares, reverse=True)
-                assert len({token for token, _ in top}) == len(top)
-                assert not top or shares[0] == most
-                assert sum(shares) <= 1 + 1e-5
-            assert bool(p.top_draft) == (p.draft is not None)
-            if p.status is not Status.FORCED and p.draft is not None:
-                assert dict(p.top).get(p.draft, p.p) == p.p
-                assert dict(p.top_draft).get(p.draft, p.q) == p.q
-                assert p.q > 0, "a draft can be drawn from its own q"
+    for p in touched(decoded(name, forced=forced)):
+        for top, most in ((p.top, p.top1), (p.top_draft, p.top1_draft)):
+            shares = [share for _, share in top]
+            assert shares == sorted(shares, reverse=True)
+            assert len({token for token, _ in top}) == len(top)
+            assert not top or shares[0] == most
+            assert sum(shares) <= 1 + 0.5 * len(shares) / ONE  # each is rounded
+        assert bool(p.top_draft) == (p.draft is not None)
+        if p.status is not Status.FORCED and p.draft is not None:
+            assert dict(p.top).get(p.draft, p.p) == p.p
+            assert dict(p.top_draft).get(p.draft, p.q) == p.q
+            assert p.q > 0, "a draft can be drawn from its own distribution"
 
 
 @pytest.mark.parametrize("name", BY_UNIFORM)
 def test_a_uniform_below_the_acceptance_probability_is_an_acceptance(name: str) -> None:
     outcomes = set()
-    for p in verified_positions(decoded(name)):
+    for p in verified_spots(decoded(name)):
         passed = p.status is Status.ACCEPTED or (p.status is Status.REFINED and p.token == p.draft)
         assert (p.uniform < p.acceptance) == passed, p
         outcomes.add(p.status)
@@ -57,84 +63,145 @@ def test_a_uniform_below_the_acceptance_probability_is_an_acceptance(name: str) 
 
 @pytest.mark.parametrize("name", BY_UNIFORM)
 def test_every_draft_that_was_accepted_or_rejected_has_its_uniform(name: str) -> None:
-    for step in decoded(name, forced=True):
-        for p in step.committed:
-            verified = p.draft is not None and p.status in (Status.ACCEPTED, Status.RESAMPLED)
-            assert (p.uniform is not None) == verified, p
-        rejected = step.committed[-1].status is Status.RESAMPLED
-        assert (step.refusal is not None) == rejected
+    for steps in decoded(name, forced=True):
+        for step, found in zip(steps, spots(steps), strict=True):
+            for p in found[: step.after - step.before]:
+                judged = p.draft is not None and p.status in (Status.ACCEPTED, Status.RESAMPLED)
+                assert (p.uniform is not None) == judged, p
+            rejected = step.committed["status"][-1] == Status.RESAMPLED
+            assert len(step.rows.rejections) == rejected
 
 
 @pytest.mark.parametrize("name", ["ar", "jacobi", "fpi"])
 def test_a_rule_without_uniforms_records_none(name: str) -> None:
-    assert not verified_positions(decoded(name))
-    assert not any(step.refusal for step in decoded(name))
+    assert not verified_spots(decoded(name))
+    assert not any(len(step.rows.rejections) for steps in decoded(name) for step in steps)
 
 
 def test_the_recorded_group_is_the_one_that_was_verified() -> None:
     settings = GSDSettings(G=4)
     seen = 0
-    for p in verified_positions(decoded("gsd", settings=settings)):
-        assert p.kin is not None
-        assert p.kin.tokens[0] == p.draft
-        assert p.kin.count == len(p.kin.tokens) <= 4
-        assert min(1.0, p.kin.p / p.kin.q) == pytest.approx(p.acceptance, abs=1e-6)
-        seen += p.kin.count > 1
+    for p in verified_spots(decoded("gsd", settings=settings)):
+        assert p.group is not None
+        assert p.group.tokens[0] == p.draft
+        assert p.group.count == len(p.group.tokens) <= 4
+        assert min(1.0, p.group.p / p.group.q) == pytest.approx(p.acceptance, abs=1 / ONE)
+        seen += p.group.count > 1
     assert seen > 10
 
 
 def test_the_recorded_neighbourhood_is_the_one_that_was_verified() -> None:
-    several = 0
-    for p in verified_positions(decoded("lantern")):
-        assert p.kin is not None
-        assert p.kin.tokens[0] == p.draft
-        assert p.kin.q == p.q
-        assert 0 <= p.kin.p - p.p <= 0.1 + 1e-6, "delta = 0.1"
-        assert min(1.0, p.kin.p / p.kin.q) == pytest.approx(p.acceptance, abs=1e-6)
-        several += p.kin.count > 1
-    assert several > 0
+    lent = 0
+    for p in verified_spots(decoded("lantern")):
+        assert p.group is not None
+        assert p.group.tokens[0] == p.draft
+        assert share(p.group.q) == share(p.q)
+        assert -0.5 / ONE <= p.group.p - p.p <= 0.1 + 0.5 / ONE + 1e-6, "delta = 0.1"
+        assert min(1.0, p.group.p / p.group.q) == pytest.approx(p.acceptance, abs=1 / ONE)
+        lent += p.group.count > 1
+    assert lent > 0
 
 
 def test_candidates_are_recorded_in_the_order_they_were_tried() -> None:
-    later = 0
-    for step in decoded("sjd-pac", seeds=range(20)):
-        for p in step.positions:
-            assert not any(s.accepted for s in p.siblings[:-1]), (
-                "the first accepted ends the trials"
-            )
-            assert len({s.token for s in p.siblings}) == len(p.siblings), (
-                "candidates are drawn without replacement"
-            )
-            if p.siblings:
-                assert p.position < step.after
-                assert p.siblings[-1].accepted == (p.status is Status.ACCEPTED)
-                assert p.siblings[0].q == pytest.approx(
-                    dict(p.top_draft).get(p.siblings[0].token, p.siblings[0].q)
+    rescued = 0
+    for steps in decoded("sjd-pac", seeds=range(20)):
+        for step, found in zip(steps, spots(steps), strict=True):
+            for p in found:
+                tried = p.candidates
+                assert not any(s.accepted for s in tried[:-1]), "the first accepted ends the trials"
+                assert len({s.token for s in tried}) == len(tried), (
+                    "candidates are drawn without replacement"
                 )
-            if p.siblings and p.status is Status.ACCEPTED:
-                assert p.token == p.siblings[-1].token
-                later += len(p.siblings) > 1
-    assert later > 5
+                if tried:
+                    assert p.position < step.after
+                    assert tried[-1].accepted == (p.status is Status.ACCEPTED)
+                    assert tried[0].q == dict(p.top_draft).get(tried[0].token, tried[0].q)
+                if tried and p.status is Status.ACCEPTED:
+                    assert p.token == tried[-1].token
+                    rescued += len(tried) > 1
+    assert rescued > 5
 
 
 @pytest.mark.parametrize("name", BY_UNIFORM)
 def test_a_rejection_records_both_distributions(name: str) -> None:
     rejected = 0
-    for step in decoded(name):
-        if not (refusal := step.refusal):
+    for step in (step for steps in decoded(name) for step in steps):
+        if not len(step.rows.rejections):
             continue
         rejected += 1
-        tokens = np.frombuffer(refusal.tokens, "<u2")
-        p, q = (np.frombuffer(column, "<f4") for column in (refusal.p, refusal.q))
-        place = step.committed[-1]
+        (row,) = step.rows.rejections
+        known = row["tokens"] != NONE
+        tokens, p, q = (row[column][known] for column in ("tokens", "p", "q"))
+        last = step.committed[-1]
         assert (np.diff(tokens.astype(int)) > 0).all()
-        assert refusal.draft in tokens
+        assert last["draft"] in tokens
         assert p.sum() == pytest.approx(1, abs=1e-5)
         assert q.sum() == pytest.approx(1, abs=1e-5)
-        assert (refusal.position, refusal.draft, refusal.uniform) == (
-            place.position,
-            place.draft,
-            place.uniform,
-        )
-        assert 0.5 * np.abs(p - q).sum() == pytest.approx(place.tv, abs=1e-5)
+        assert row["uniform"] == pytest.approx(last["uniform"] / ONE, abs=1.6 / ONE)
+        assert 0.5 * np.abs(p - q).sum() == pytest.approx(last["tv"] / ONE, abs=1e-5)
     assert rejected > 5
+
+
+@pytest.mark.parametrize("forced", [False, True])
+@pytest.mark.parametrize("name", DECODERS)
+def test_q_is_read_back_wherever_it_is(
+    name: str, forced: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The likeliest tokens of q, followed to their source, are those that the window came with."""
+    given: list[list[list[tuple[int, int]]]] = []
+    gather = StepRecorder.gather
+
+    def spy(self: StepRecorder, run: object, window: object, *args: object) -> None:
+        found = window.q.topk(TOP)
+        rows = zip(found.indices.tolist(), found.values.tolist(), strict=True)
+        given.append([[(x, share(q)) for x, q in zip(*row, strict=True) if q > 0] for row in rows])
+        gather(self, run, window, *args)
+
+    monkeypatch.setattr(StepRecorder, "gather", spy)
+    pictures = decoded(name, forced=forced, seeds=range(2))
+    found = [step for steps in pictures for step in spots(steps)]
+    for step, drafts in zip(found, given, strict=True):
+        for p, q in zip(step, drafts, strict=False):
+            assert p.draft is None or [(x, share(each)) for x, each in p.top_draft] == q
+
+
+def test_most_qs_are_where_they_were_before() -> None:
+    sources = {
+        name: {int(x) for steps in decoded(name) for step in steps for x in step.rows.source}
+        for name in DECODERS
+    }
+    assert sources["ar"] == {Source.NONE}
+    assert {Source.CERTAIN, Source.BEFORE} <= sources["sjd"] & sources["gsd"]
+    assert Source.OWN not in sources["sjd"]
+    assert Source.OWN in sources["lantern"]
+    assert {Source.BEFORE, Source.OWN} <= sources["sjd-pac"]
+
+
+def likeliest(*pairs: tuple[int, int]) -> list[int]:
+    """A row of `top` and one of `top_shares`."""
+    rest = TOP - len(pairs)
+    return [*(x for x, _ in pairs), *[NONE] * rest, *(q for _, q in pairs), *[0] * rest]
+
+
+@pytest.mark.parametrize(
+    ("q", "draft", "source"),
+    [
+        (((7, 500), (5, 250)), 5, Source.BEFORE),
+        (((7, 501), (5, 250)), 5, Source.OWN),
+        (((7, 500), (5, 251)), 5, Source.OWN),
+        (((7, 500), (6, 250)), 5, Source.OWN),
+        (((7, 500), (5, 250), (9, 0)), 5, Source.OWN),
+        (((5, ONE),), 5, Source.CERTAIN),
+        (((4, ONE),), 5, Source.OWN),  # certain means the draft, and nothing else
+        (((5, ONE), (6, 0)), 5, Source.OWN),
+        (((5, 500),), 5, Source.OWN),
+        ((), 5, Source.NONE),
+        (((7, 500), (5, 250)), NONE, Source.NONE),
+    ],
+)
+def test_q_is_that_of_before_only_if_it_is_the_same_to_the_last_bit(
+    q: tuple[tuple[int, int], ...], draft: int, source: Source
+) -> None:
+    latest = np.array([likeliest((7, 500), (5, 250))])
+    found = find_sources(np.array([draft]), np.array([likeliest(*q)]), latest)
+    assert found.tolist() == [source]

@@ -11,7 +11,7 @@ from engine.decoders.gsd import GSD, GSDSettings
 from engine.decoders.lantern import Lantern, LanternSettings
 from engine.decoders.sjd import SJD
 from engine.decoders.sjd_pac import SJDPAC, PACSettings
-from engine.records import Status
+from engine.trace import Status
 from tests.engine.decoders.driving import (
     ACCEPT,
     REJECT,

@@ -11,7 +11,7 @@ from torch import Tensor
 from engine.decoders.sjd_pac import SJDPAC, PACSettings, TreeWindow, Walk, draw_candidates
 from engine.decoders.tree import tree
 from engine.decoders.window import DecodeState, Verification
-from engine.records import Status
+from engine.trace import Status
 from tests.engine.decoders.driving import ACCEPT, REJECT, TOY, FixedNoise, P, Q, near, verify_chain
 from tests.toy import Toy
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import functools
 
 import numpy as np
@@ -19,7 +18,8 @@ from engine.decoders.jacobi_window import JacobiWindowSettings
 from engine.models import load
 from engine.models.embedded import EmbeddedModel
 from engine.race import Lane, Race
-from engine.records import LaneState, Seconds, Step
+from engine.trace import LaneState, Seconds, Step
+from tests.steps import retimed
 
 PROMPTS = [
     "red apple on sky clouds",
@@ -67,7 +67,7 @@ def test_fixed_point_gives_vanilla_ars_picture_token_for_token(
 
 
 def _timeless(steps: list[Step]) -> list[Step]:
-    return [dataclasses.replace(step, seconds=Seconds()) for step in steps]
+    return [retimed(step, Seconds()) for step in steps]
 
 
 def test_every_lane_finishes_twice_the_same() -> None:
@@ -81,7 +81,7 @@ def test_every_lane_finishes_twice_the_same() -> None:
         ]
         assert _timeless(steps[0]) == _timeless(steps[1])
         assert steps[0][-1].after == model().length
-        assert all(0 <= p.token < model().vocab_size for step in steps[0] for p in step.positions)
+        assert all((step.positions["token"] < model().vocab_size).all() for step in steps[0])
         assert [f.state for f in races[0] if f.lane == lane][-1] is LaneState.FINISHED
 
 

@@ -22,8 +22,8 @@ from engine.decoders import DECODERS
 from engine.models.card import CARDS, ModelError
 from engine.models.emu3 import NEGATIVE, POSITIVE, Emu3Model, config
 from engine.models.gqa_attention import gqa_attention
-from engine.records import Status
 from engine.settings import Sampling
+from engine.trace import Status
 
 CODES, HEIGHT, WIDTH = 48, 3, 4
 LENGTH = HEIGHT * (WIDTH + 1)
@@ -209,12 +209,12 @@ def test_the_end_of_a_row_is_forced_and_nothing_comes_after_the_last(model) -> N
     assert model.stride == WIDTH + 1
     assert model.forced_ids.tolist() == ([-1] * WIDTH + [CODES]) * HEIGHT
     steps = [*DECODERS["sjd-pac"](model, sampling=Sampling(top_k=0)).steps("a cat", 3)]
-    committed = [position for step in steps for position in step.committed]
-    assert [position.position for position in committed] == list(range(LENGTH))
-    for position in committed:
-        ends_row = position.position % (WIDTH + 1) == WIDTH
-        assert (position.status is Status.FORCED) == ends_row
-        assert (position.token == CODES) == ends_row
+    committed = [row for step in steps for row in step.committed]
+    assert len(committed) == LENGTH
+    for at, row in enumerate(committed):
+        ends_row = at % (WIDTH + 1) == WIDTH
+        assert (row["status"] == Status.FORCED) == ends_row
+        assert (row["token"] == CODES) == ends_row
 
 
 def test_codes_and_ends_of_rows_are_embedded_by_the_models_own_map(model, library) -> None:

@@ -21,7 +21,7 @@ from engine.models.card import CARDS, GIB, ModelCard, ModelError, Source
 from engine.models.embedded import EmbeddedModel
 from engine.models.progress import Phase, Progress
 from engine.race import Lane, Race
-from engine.records import LaneState
+from engine.trace import LaneState
 from tests.engine.models.test_janus import CARD, tiny_config, tiny_tokenizer
 
 

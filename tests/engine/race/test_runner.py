@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import threading
 from collections.abc import Iterator, Sequence
 
@@ -15,8 +14,9 @@ from engine.decoders.jacobi_window import JacobiWindowSettings
 from engine.decoders.sjd import SJD
 from engine.models.card import ModelError
 from engine.race import MAX_LANES, MAX_PROMPT, MAX_SEED, Lane, Race
-from engine.records import Frame, LaneState, Seconds, Standing, Step
 from engine.settings import SettingError
+from engine.trace import Frame, LaneState, LaneStats, Seconds, Step
+from tests.steps import every, retimed
 from tests.toy import Toy, ToyContext
 
 ALL = [Lane(name) for name in DECODERS]
@@ -46,7 +46,7 @@ def steps(frames: Sequence[Frame], lane: int) -> list[Step]:
 
 
 def timeless(step: Step) -> Step:
-    return dataclasses.replace(step, seconds=Seconds())
+    return retimed(step, Seconds())
 
 
 @pytest.mark.parametrize("forced", [False, True])
@@ -61,29 +61,26 @@ def test_every_lane_finishes_with_every_position_committed_once(forced: bool) ->
         ], entry
         taken = steps(frames, lane)
         assert [step.nfe for step in taken] == list(range(1, len(taken) + 1))
-        assert [p.position for step in taken for p in step.committed] == list(range(model.length))
-        for step in taken:
-            for position in (*step.committed, *step.window):
-                token = model.forced(position.position)
-                assert (
-                    position.token == token
-                    if token is not None
-                    else position.token < model.vocab_size
-                )
-                assert (position.draft is None) or position.draft >= 0
-                for share in (position.top1, position.top1_draft, position.tv, position.acceptance):
-                    assert share is None or -1e-5 <= share <= 1 + 1e-5
+        assert [n for step in taken for n in range(step.before, step.after)] == list(
+            range(model.length)
+        )
+        for spot in every(taken):
+            token = model.forced(spot.position)
+            assert spot.token == token if token is not None else spot.token < model.vocab_size
+            assert (spot.draft is None) or 0 <= spot.draft < model.vocab_size
+            for share in (spot.top1, spot.top1_draft, spot.tv, spot.acceptance):
+                assert share is None or 0 <= share <= 1
     assert model.given == model.back == len(ALL)
 
 
 def test_the_lane_furthest_behind_steps_next() -> None:
     """Read from the frames alone: whoever moves has the least seconds of those still running."""
     frames = list(Race(Counted((4, 6)), ALL, "a prompt", 3))
-    clocks, running = dict.fromkeys(range(len(ALL)), 0.0), set(range(len(ALL)))
+    clocks, running = [LaneStats() for _ in ALL], set(range(len(ALL)))
     moves = 0
     for frame in frames[len(ALL) :]:
-        assert clocks[frame.lane] == min(clocks[lane] for lane in running)
-        clocks[frame.lane] += frame.step.seconds.total
+        assert clocks[frame.lane].clock == min(clocks[lane].clock for lane in running)
+        clocks[frame.lane].add(frame.step)
         if frame.state is LaneState.FINISHED:
             running.remove(frame.lane)
         moves += 1
@@ -105,13 +102,13 @@ def _slow_sjd(monkeypatch: pytest.MonkeyPatch) -> None:
 
     def slow(self: SJD, prompt: str, seed: int) -> Iterator[Step]:
         for step in real(self, prompt, seed):
-            yield dataclasses.replace(step, seconds=Seconds(forward=3600))
+            yield retimed(step, Seconds(forward=3600))
 
     monkeypatch.setattr(SJD, "steps", slow)
 
 
 def test_vanilla_ar_takes_one_pass_a_token() -> None:
-    standing = Standing()
+    standing = LaneStats()
     for frame in Race(Counted(), [Lane("ar")], "a prompt", 1):
         if frame.step:
             standing.add(frame.step)
@@ -130,7 +127,7 @@ def test_the_same_seed_gives_the_same_trace_twice_and_another_seed_another(name:
         ]
 
     assert run(5) == run(5)
-    assert [s.committed for s in run(5)] != [s.committed for s in run(6)]
+    assert [s.committed.tobytes() for s in run(5)] != [s.committed.tobytes() for s in run(6)]
 
 
 def test_a_lanes_steps_do_not_depend_on_the_other_lanes() -> None:

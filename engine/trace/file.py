@@ -1,75 +1,114 @@
 """Trace: a race as a file, from which the board can be redrawn without the model.
 
-JSON: a header, then for every lane its columns (compressed little-endian arrays in base64), and the
-order in which the lanes moved. A trace is read from anyone: sizes, types and ranges are checked
-before anything is built, and nothing is unpickled.
+JSON: a header, then for every lane its step table (compressed rows in base64), and the order in
+which the lanes moved. A trace is read from anyone: sizes, types and ranges are checked before
+anything is built, nothing is unpickled, and neither torch nor a model is needed. Whether a decoder
+is known here, and its settings are valid, is left to whoever runs or draws it.
 """
 
 from __future__ import annotations
 
 import dataclasses
-import itertools
 import json
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from enum import Enum
 from typing import Any
 
 import numpy as np
 
-from engine.columns import ColumnError, columns, pack, steps, unpack
-from engine.decoders import DECODERS
-from engine.hardware import device_name
-from engine.race import MAX_LANES, MAX_PROMPT, MAX_SEED, Lane, Race
-from engine.records import Frame, LaneState, Step
+from engine.failures import Failure
 from engine.settings import Sampling, SettingError
+from engine.trace.packing import PackingError, pack, pack_table, unpack, unpack_table
+from engine.trace.steps import Step, StepTable
 
-FORMAT, VERSION = "photo-finish-trace", 2
+FORMAT, VERSION = "photo-finish-trace", 3
 MAX_BYTES = 32 * 2**20
 # touched by all steps of all lanes; five lanes over 90 x 90 tokens touch some 170,000
 MAX_POSITIONS = 250_000
 MAX_SIDE, MAX_VOCAB = 256, 2**16 - 1  # codes fit 16 bits, with one number to spare
+MAX_PROMPT = 1000
+MAX_SEED = 2**53 - 1  # the largest whole number that JavaScript keeps
+MAX_LANES = 8
+MAX_ERROR = 500  # characters of a lane's error
+MAX_NAME, MAX_SETTINGS = 200, 50
 
 
 class TraceError(ValueError):
     """A file that is no trace, or a damaged one; the message is fit to be shown to a visitor."""
 
 
+class LaneState(Enum):
+    WAITING = "waiting"
+    RACING = "racing"
+    FINISHED = "finished"
+    STOPPED = "stopped"
+    FAILED = "failed"
+
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """One event of a race, in the order in which the lanes moved: lane `lane` made `step`, or
+    changed its state.
+
+    `step` is None when only the state changed (started, failed, stopped). `error` says in words
+    what went wrong.
+    """
+
+    lane: int
+    state: LaneState
+    step: Step | None = None
+    error: str | None = None
+    failure: Failure | None = field(default=None, compare=False)  # of a live race; not in the trace
+
+    def __post_init__(self) -> None:
+        if (self.state is LaneState.FAILED) != (self.error is not None):
+            raise ValueError("a lane has an error exactly if it failed")
+
+
+@dataclass(frozen=True, slots=True)
+class TraceLane:
+    """A lane of a trace: its decoder's name and its settings as plain values."""
+
+    decoder: str
+    settings: dict[str, bool | int | float | str]
+
+    def __post_init__(self) -> None:
+        names = [self.decoder, *self.settings]
+        texts = names + [value for value in self.settings.values() if isinstance(value, str)]
+        if not all(isinstance(text, str) and len(text) <= MAX_NAME for text in texts):
+            raise TraceError(f"A lane's names are texts of at most {MAX_NAME} characters.")
+        if len(self.settings) > MAX_SETTINGS or not all(map(_is_scalar, self.settings.values())):
+            raise TraceError(f"A lane has at most {MAX_SETTINGS} settings, numbers or texts.")
+
+
+def _is_scalar(value: Any) -> bool:
+    return isinstance(value, bool | int | str) or (
+        isinstance(value, float) and math.isfinite(value)
+    )
+
+
 @dataclass(frozen=True, slots=True)
 class Header:
-    """What was raced, on what. `machine` names the device the seconds were measured on."""
+    """What was raced, on what. `cells` is the grid cell, in raster order, of every sequence
+    position, -1 of one that the model's layout forces, which has none. `machine` names the device
+    the seconds were measured on."""
 
     prompt: str
     seed: int
     model: str
     grid: tuple[int, int]
     vocab_size: int
-    forced_ids: tuple[int, ...]
+    cells: tuple[int, ...]
     sampling: Sampling
-    lanes: tuple[Lane, ...]
+    lanes: tuple[TraceLane, ...]
     machine: str
 
-    @staticmethod
-    def of(race: Race) -> Header:
-        """The header of a race that runs here."""
-        model = race.model
-        return Header(
-            race.prompt,
-            race.seed,
-            model.name,
-            model.grid,
-            model.vocab_size,
-            tuple(model.forced_ids.tolist()),
-            race.sampling,
-            race.lanes,
-            device_name(model.device),
-        )
-
     @property
-    def cells(self) -> list[int]:
-        """The grid cell, in raster order, of every sequence position; -1 of a forced one, which has
-        none."""
-        count = itertools.count()
-        return [next(count) if token < 0 else -1 for token in self.forced_ids]
+    def stride(self) -> int:
+        """Sequence positions from one row of the grid to the next."""
+        return len(self.cells) // self.grid[0]
 
     def __post_init__(self) -> None:
         height, width = self.grid
@@ -81,10 +120,9 @@ class Header:
             raise TraceError(
                 f"A vocabulary of {self.vocab_size} codes is beyond what a trace may hold."
             )
-        if (
-            sum(token < 0 for token in self.forced_ids) != height * width
-            or len(self.forced_ids) > 2 * height * width + 8
-        ):
+        if len(self.cells) > 2 * height * width + 8 or sorted(
+            cell for cell in self.cells if cell != -1
+        ) != list(range(height * width)):
             raise TraceError("The layout does not fit the grid.")
         if not 1 <= len(self.lanes) <= MAX_LANES:
             raise TraceError(f"A trace has 1 to {MAX_LANES} lanes.")
@@ -95,9 +133,10 @@ class Header:
         ):
             raise TraceError("The seed is out of range.")
         for text in (self.model, self.machine):
-            if not (isinstance(text, str) and len(text) <= 200):
+            if not (isinstance(text, str) and len(text) <= MAX_NAME):
                 raise TraceError(
-                    "The model's and the machine's names are texts of at most 200 characters."
+                    "The model's and the machine's names are texts of at most"
+                    f" {MAX_NAME} characters."
                 )
 
 
@@ -117,34 +156,22 @@ class Trace:
         if not np.isfinite(np.frombuffer(self.codebook, "<f4")).all():
             raise TraceError("The codebook holds what is not a number.")
 
-    @staticmethod
-    def of(race: Race, frames: Sequence[Frame]) -> Trace:
-        """The trace of a race that ran here."""
-        return Trace(
-            Header.of(race),
-            tuple(frames),
-            race.model.codebook.float().cpu().numpy().astype("<f4").tobytes(),
-        )
-
     def steps(self, lane: int) -> list[Step]:
         """A lane's steps, in order."""
         return [frame.step for frame in self.frames if frame.lane == lane and frame.step]
 
+    def table(self, lane: int) -> StepTable:
+        """A lane's steps as one table."""
+        return StepTable.join([step.rows for step in self.steps(lane)])
+
     def dumps(self) -> str:
         """The file's text."""
-        head = dataclasses.asdict(self.header)
-        head["lanes"] = [
-            {"decoder": x.decoder, "settings": dataclasses.asdict(x.settings)}
-            for x in self.header.lanes
-        ]
-        lanes = [columns(self.steps(i)) for i in range(len(head["lanes"]))]
-        order = [[f.lane, f.state.value, f.step is not None, f.error] for f in self.frames]
         file = {
             "format": FORMAT,
             "version": VERSION,
-            "header": head,
-            "order": order,
-            "lanes": lanes,
+            "header": dataclasses.asdict(self.header),
+            "order": [[f.lane, f.state.value, f.step is not None, f.error] for f in self.frames],
+            "lanes": [pack_table(self.table(i)) for i in range(len(self.header.lanes))],
         }
         return json.dumps(file | {"codebook": pack(self.codebook)})
 
@@ -170,16 +197,15 @@ class Trace:
             )
         try:
             header = _header(data["header"])
-            length, codes = len(header.forced_ids), header.vocab_size
-            ids = codes + max(0, max(header.forced_ids)) + 1
-            lanes, most = [], MAX_POSITIONS
+            cells, lanes, most = np.array(header.cells), [], MAX_POSITIONS
             for packed in data["lanes"][: MAX_LANES + 1]:
-                lanes.append(steps(packed, length, codes, ids, most))
-                most -= sum(len(step.positions) for step in lanes[-1])
+                table = unpack_table(packed, cells, header.vocab_size, most)
+                lanes.append(table.split())
+                most -= len(table.positions)
             trace = Trace(header, tuple(_frames(data["order"], lanes)), unpack(data["codebook"]))
         except TraceError:
             raise
-        except ColumnError as error:
+        except PackingError as error:
             raise TraceError(f"The trace is damaged: {error}.") from error
         except (
             KeyError,
@@ -200,36 +226,23 @@ class Trace:
 
 
 def _header(head: dict[str, Any]) -> Header:
-    lanes = []
-    for lane in head["lanes"][: MAX_LANES + 1]:
-        if lane["decoder"] not in DECODERS:
-            raise TraceError(
-                "The trace has a lane of a decoder that is not known here:"
-                f" {str(lane['decoder'])[:40]!r}."
-            )
-        try:
-            lanes.append(
-                Lane(lane["decoder"], DECODERS[lane["decoder"]].Settings(**lane["settings"]))
-            )
-        except (SettingError, TypeError) as error:
-            raise TraceError(
-                f"The settings of the lane {lane['decoder']} cannot be: {str(error)[:200]}"
-            ) from error
+    lanes = tuple(
+        TraceLane(lane["decoder"], dict(lane["settings"]))
+        for lane in head["lanes"][: MAX_LANES + 1]
+    )
     try:
         sampling = Sampling(**head["sampling"])
     except (SettingError, TypeError) as error:
         raise TraceError(f"The sampling settings cannot be: {str(error)[:200]}") from error
-    rest = {f.name: head[f.name] for f in dataclasses.fields(Header)} | {
-        "lanes": tuple(lanes),
-        "sampling": sampling,
-    }
+    rest = {f.name: head[f.name] for f in dataclasses.fields(Header)}
     height, width = (int(side) for side in rest["grid"])
+    cells = tuple(int(cell) for cell in rest["cells"])
     return Header(
-        **rest | {"grid": (height, width), "forced_ids": tuple(int(t) for t in rest["forced_ids"])}
+        **rest | {"grid": (height, width), "cells": cells, "lanes": lanes, "sampling": sampling}
     )
 
 
-def _frames(order: list[Any], lanes: list[list[Step]]) -> Iterable[Frame]:
+def _frames(order: list[Any], lanes: list[list[Step]]) -> Iterator[Frame]:
     queues: list[Iterator[Step]] = [iter(lane) for lane in lanes]
     for lane, state, has_step, error in order:
         if not 0 <= lane < len(lanes):
@@ -237,6 +250,6 @@ def _frames(order: list[Any], lanes: list[list[Step]]) -> Iterable[Frame]:
         step = next(queues[lane], None) if has_step else None
         if (has_step and step is None) or (error is not None and not isinstance(error, str)):
             raise TraceError("The trace is damaged: its events do not fit its steps.")
-        yield Frame(lane, LaneState(state), step, error if error is None else error[:500])
+        yield Frame(lane, LaneState(state), step, error if error is None else error[:MAX_ERROR])
     if any(next(queue, None) is not None for queue in queues):
         raise TraceError("The trace is damaged: it has steps that no event names.")

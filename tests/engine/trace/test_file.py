@@ -8,6 +8,7 @@ import functools
 import json
 import os
 import pickle
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -15,12 +16,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from engine.columns import pack, unpack
 from engine.decoders import DECODERS
 from engine.decoders.sjd import SJD
 from engine.race import MAX_LANES, MAX_PROMPT, Lane, Race
-from engine.records import Frame, LaneState
-from engine.trace import MAX_BYTES, VERSION, Trace, TraceError
+from engine.trace import MAX_BYTES, Frame, LaneState, Trace, TraceError
+from engine.trace.file import VERSION
+from engine.trace.packing import pack, pack_rows, unpack, unpack_rows
+from engine.trace.steps import DTYPES, NONE, Source
 from tests.clocks import set_clocks
 from tests.toy import Toy
 
@@ -59,7 +61,7 @@ def raced(names: list[str], *, forced: bool = False, stop: int | None = None) ->
         frames.append(frame)
         if len(frames) == stop:
             race.stop()
-    return Trace.of(race, frames)
+    return race.trace(frames)
 
 
 @functools.cache
@@ -104,8 +106,22 @@ def test_a_trace_without_a_frame_is_read_back() -> None:
 
 
 def test_a_forced_position_has_no_cell() -> None:
-    assert raced(["ar"]).header.cells == [0, 1, 2, 3, 4, 5]
-    assert raced(["ar"], forced=True).header.cells == [0, 1, 2, -1, 3, 4, 5, -1]
+    assert raced(["ar"]).header.cells == (0, 1, 2, 3, 4, 5)
+    assert raced(["ar"], forced=True).header.cells == (0, 1, 2, -1, 3, 4, 5, -1)
+
+
+@pytest.mark.parametrize("forced", [False, True])
+def test_cells_may_be_filled_in_any_order(forced: bool) -> None:
+    trace = raced(["sjd", "gsd"], forced=forced)
+    order = tuple(5 - cell if cell >= 0 else -1 for cell in trace.header.cells)
+    trace = replace(trace, header=replace(trace.header, cells=order))
+    assert Trace.loads(trace.dumps()) == trace
+    assert Trace.loads(trace.dumps()).header.cells == order
+
+
+def test_a_trace_says_what_a_lane_raced_with() -> None:
+    lane = Trace.loads(whole().dumps()).header.lanes[2]
+    assert DECODERS[lane.decoder].Settings(**lane.settings) == DECODERS["sjd-pac"].Settings()
 
 
 def changed(path: tuple[str | int, ...], value: Any) -> dict[str, Any]:
@@ -118,21 +134,53 @@ def changed(path: tuple[str | int, ...], value: Any) -> dict[str, Any]:
     return whole_thing
 
 
-def column(path: tuple[str | int, ...], kind: str, change: Any) -> dict[str, Any]:
-    """The good trace with one column changed by a function of its numbers."""
-    text = data()
-    for key in path:
-        text = text[key]
-    numbers = change(np.frombuffer(unpack(text), kind).copy())
-    return changed(path, pack(np.asarray(numbers, kind).tobytes()))
+def rows(lane: int, table: str, change: Any) -> dict[str, Any]:
+    """The good trace with one table changed by a function of its rows."""
+    good = unpack_rows(data()["lanes"][lane][table], DTYPES[table]).copy()
+    return changed(("lanes", lane, table), pack_rows(change(good)))
 
 
-def put(place: int, value: float) -> Any:
-    def change(numbers: np.ndarray) -> np.ndarray:
-        numbers[place] = value
-        return numbers
+def put(field: str, place: int, value: Any) -> Any:
+    def change(table: np.ndarray) -> np.ndarray:
+        table[field][place] = value
+        return table
 
     return change
+
+
+def where(of: Any, field: str, value: Any) -> Any:
+    """Sets a field of the first row that `of` finds."""
+
+    def change(table: np.ndarray) -> np.ndarray:
+        table[field][np.flatnonzero(of(table))[0]] = value
+        return table
+
+    return change
+
+
+def refer(source: Source) -> Any:
+    """Makes the first row with a q of its own say that its q is elsewhere."""
+
+    def change(table: np.ndarray) -> np.ndarray:
+        first = np.flatnonzero(table["refs"] & 3 == Source.OWN)[0]
+        table["refs"][first] = table["refs"][first] & 252 | source
+        return table
+
+    return change
+
+
+def data_refs() -> int:
+    return int(unpack_rows(data()["lanes"][2]["positions"], DTYPES["positions"])["refs"][0])
+
+
+def more_than_the_grid() -> dict[str, Any]:
+    """The good trace with a row more than there are positions, in its last step."""
+    damaged = rows(
+        0, "steps", lambda table: put("positions", -1, table["positions"][-1] + 1)(table)
+    )
+    good = unpack_rows(data()["lanes"][0]["positions"], DTYPES["positions"])
+    damaged["lanes"][0]["positions"] = pack_rows(np.concatenate([good, good[-1:]]))
+    return damaged
 
 
 DAMAGED = [
@@ -155,26 +203,33 @@ DAMAGED = [
     (lambda: changed(("header", "machine"), "x" * 300), "names"),
     (lambda: changed(("header", "lanes"), []), "lanes"),
     (lambda: changed(("header", "lanes"), data()["header"]["lanes"] * (MAX_LANES + 1)), "lanes"),
-    (lambda: changed(("header", "lanes", 0, "decoder"), "jet"), "not known here: 'jet'"),
+    (lambda: changed(("header", "lanes", 0, "decoder"), "x" * 300), "names"),
+    (lambda: changed(("header", "lanes", 0, "decoder"), 7), "names"),
+    (lambda: changed(("header", "lanes", 2, "settings"), {"x" * 300: 1}), "names"),
+    (lambda: changed(("header", "lanes", 2, "settings", "K"), "x" * 300), "names"),
+    (lambda: changed(("header", "lanes", 2, "settings", "K"), [4]), "numbers or texts"),
+    (lambda: changed(("header", "lanes", 2, "settings", "K"), None), "numbers or texts"),
+    (lambda: changed(("header", "lanes", 2, "settings", "K"), float("nan")), "numbers or texts"),
     (
-        lambda: changed(("header", "lanes", 2, "settings", "K"), 1000),
-        "K is a whole number from 1 to 8",
-    ),
-    (
-        lambda: changed(("header", "lanes", 2, "settings", "no_such"), 1),
-        "settings of the lane sjd-pac",
+        lambda: changed(("header", "lanes", 2, "settings"), {str(i): 1 for i in range(60)}),
+        "numbers or texts",
     ),
     (lambda: changed(("header", "sampling", "temperature"), 0), "temperature"),
-    (lambda: changed(("header", "forced_ids"), [-1] * 10), "layout"),
+    (lambda: changed(("header", "cells"), [-1] * 10), "layout"),
+    (lambda: changed(("header", "cells"), [0, 1, 2, -1, 3, 4, 4, -1]), "layout"),
+    (lambda: changed(("header", "cells"), [0, 1, 2, -1, 3, 4, 6, -1]), "layout"),
+    (lambda: changed(("header", "cells"), [0, 1, 2, -2, 3, 4, 5, -1]), "layout"),
+    (lambda: changed(("header", "cells"), [0, 1, 2, 3, 4, 5] + [-1] * 20), "layout"),
+    (lambda: changed(("header", "cells", 0), float("inf")), "damaged"),
     (lambda: changed(("lanes",), data()["lanes"][:2]), "events|lanes|damaged"),
     (lambda: changed(("lanes",), [*data()["lanes"], data()["lanes"][0]]), "no event|lanes"),
-    (lambda: changed(("lanes", 0, "nfe"), "not base64!"), "damaged"),
-    (lambda: changed(("lanes", 0, "nfe"), "AAAA"), "damaged"),
-    (lambda: changed(("lanes", 0, "nfe"), ""), "cut off"),
-    (lambda: changed(("lanes", 0, "nfe"), 7), "not text"),
-    (lambda: changed(("lanes", 0, "nfe"), pack(b"")), "differ in length"),
-    (lambda: changed(("lanes", 0, "nfe"), pack(b"abc")), "middle of a number"),
-    (lambda: changed(("lanes", 0, "nfe"), pack(bytes(2**27))), "more than a race"),
+    (lambda: changed(("lanes", 0, "steps"), "not base64!"), "damaged"),
+    (lambda: changed(("lanes", 0, "steps"), "AAAA"), "damaged"),
+    (lambda: changed(("lanes", 0, "steps"), ""), "cut off"),
+    (lambda: changed(("lanes", 0, "steps"), 7), "not text"),
+    (lambda: changed(("lanes", 0, "steps"), pack(b"")), "add up"),
+    (lambda: changed(("lanes", 0, "steps"), pack(b"abc")), "middle of a row"),
+    (lambda: changed(("lanes", 0, "steps"), pack(bytes(2**27))), "more than a race"),
     (lambda: changed(("codebook",), pack(bytes(7))), "codebook"),
     (lambda: changed(("codebook",), pack(np.full(12, np.nan, "<f4").tobytes())), "codebook"),
     (lambda: changed(("order",), data()["order"][:-1]), "no event"),
@@ -183,36 +238,55 @@ DAMAGED = [
     (lambda: changed(("order", 5, 1), "flying"), "damaged"),
     (lambda: changed(("order", 5, 3), "an error without a failure"), "damaged"),
     (lambda: changed(("order", 5), [0, "racing"]), "damaged"),
-    (lambda: column(("lanes", 0, "nfe"), "<i4", put(0, 0)), "damaged"),
-    (lambda: column(("lanes", 0, "before"), "<i4", put(1, 0)), "begin|damaged"),
-    (lambda: column(("lanes", 0, "after"), "<i4", put(-1, 2**31 - 1)), "damaged"),
-    (lambda: column(("lanes", 0, "touched"), "<i4", put(0, 2**31 - 1)), "add up"),
-    (lambda: column(("lanes", 0, "touched"), "<i4", put(0, 0)), "add up"),
-    (lambda: column(("lanes", 0, "forward"), "<f8", put(0, np.nan)), "time"),
-    (lambda: column(("lanes", 0, "verify"), "<f8", put(0, -1)), "damaged"),
-    (lambda: column(("lanes", 0, "cache"), "<f8", put(0, np.inf)), "time"),
-    (lambda: column(("lanes", 0, "position"), "<i4", put(0, 10**6)), "outside the grid"),
-    (lambda: column(("lanes", 0, "position"), "<i4", put(0, -5)), "damaged"),
-    (lambda: column(("lanes", 0, "token"), "<i4", put(0, 10**6)), "vocabulary"),
-    (lambda: column(("lanes", 0, "token"), "<i4", put(0, -1)), "damaged"),
-    (lambda: column(("lanes", 0, "draft"), "<i4", put(0, 10**6)), "vocabulary"),
-    (lambda: column(("lanes", 0, "status"), "u1", put(0, 77)), "damaged"),
-    (lambda: column(("lanes", 0, "top1"), "<f4", put(0, np.nan)), "probability"),
-    (lambda: column(("lanes", 0, "top1"), "<f4", put(0, 1.5)), "probability"),
-    (lambda: column(("lanes", 1, "tv"), "<f4", put(0, -3)), "probability"),
-    (lambda: column(("lanes", 1, "acceptance"), "<f4", put(0, np.inf)), "probability"),
-    (lambda: column(("lanes", 1, "uniform"), "<f4", put(0, 2)), "probability"),
-    (lambda: column(("lanes", 1, "law_token"), "<u2", put(0, 6)), "vocabulary"),
-    (lambda: column(("lanes", 1, "law_share"), "<f4", put(0, np.nan)), "not a number"),
-    (lambda: column(("lanes", 1, "top_size"), "<u1", put(0, 9)), "keeps more"),
-    (lambda: column(("lanes", 1, "top_size"), "<u1", put(0, 1)), "laws do not add up"),
-    (lambda: column(("lanes", 1, "kin_size"), "<u1", put(-1, 1)), "kin do not add up"),
-    (lambda: column(("lanes", 1, "kin_count"), "<i4", put(0, 0)), "damaged"),
-    (lambda: column(("lanes", 1, "refused"), "<u1", put(0, 1)), "refusals do not add up"),
-    (lambda: column(("lanes", 1, "refusal_size"), "<i4", put(0, -1)), "refusals do not add up"),
-    (lambda: column(("lanes", 1, "refusal_draft"), "<i4", put(0, -1)), "vocabulary"),
-    (lambda: column(("lanes", 2, "siblings"), "<u1", put(0, 200)), "siblings do not add up"),
-    (lambda: column(("lanes", 2, "sibling_uniform"), "<f4", put(0, -1)), "probability"),
+    (lambda: rows(0, "steps", put("nfe", 0, 0)), "damaged"),
+    (lambda: rows(0, "steps", put("nfe", 3, 1)), "count up"),
+    (lambda: rows(0, "steps", put("committed", 1, 0)), "commits nothing|damaged"),
+    (lambda: rows(0, "steps", put("committed", -1, 2**16 - 1)), "damaged"),
+    (lambda: rows(0, "steps", lambda table: np.concatenate([table, table[-1:]])), "add up"),
+    (lambda: rows(0, "steps", put("positions", 0, 2**16 - 1)), "add up"),
+    (lambda: rows(0, "steps", put("positions", 0, 0)), "add up"),
+    (lambda: more_than_the_grid(), "outside the grid"),
+    (lambda: rows(0, "positions", put("token", 0, 10**6)), "vocabulary"),
+    (lambda: rows(0, "positions", put("token", 3, 2**32 - 1)), "vocabulary"),
+    (lambda: rows(0, "positions", put("draft", 0, 6)), "vocabulary"),
+    (lambda: rows(0, "positions", put("status", 0, 77)), "damaged"),
+    (lambda: rows(0, "positions", put("refs", 0, 8)), "refers"),
+    (lambda: rows(0, "positions", put("top1", 0, NONE)), "probability"),
+    (lambda: rows(0, "positions", put("top_shares", 0, NONE)), "probability"),
+    (lambda: rows(1, "positions", put("top", 0, 6)), "vocabulary"),
+    (lambda: rows(1, "positions", put("top", 0, [0, NONE, *[0] * 6])), "gap"),
+    (lambda: rows(1, "positions", refer(Source.BEFORE)), "not where"),
+    (lambda: rows(1, "positions", refer(Source.NONE)), "distributions do not add up"),
+    (lambda: rows(0, "positions", put("refs", 0, Source.CERTAIN)), "not where"),
+    (lambda: rows(0, "positions", put("refs", 0, Source.OWN)), "distributions do not add up"),
+    (lambda: rows(1, "distributions", put("top", 0, 6)), "vocabulary"),
+    (lambda: rows(1, "distributions", put("top_shares", 0, NONE)), "not a number"),
+    (lambda: rows(1, "positions", where(lambda t: t["refs"] & 4, "refs", 0)), "do not add up"),
+    (lambda: rows(1, "groups", put("count", 0, 0)), "damaged"),
+    (lambda: rows(1, "groups", put("count", 0, 7)), "damaged"),
+    (lambda: rows(1, "groups", put("neighbours", 0, 6)), "vocabulary"),
+    (lambda: rows(1, "groups", put("p", 0, np.nan)), "not a number"),
+    (lambda: rows(1, "groups", put("p", 0, 1.5)), "probability"),
+    (lambda: rows(1, "groups", put("q", 0, -3)), "probability"),
+    (lambda: rows(1, "groups", put("q", 0, np.inf)), "probability"),
+    (lambda: rows(1, "steps", put("rejected", 0, 1)), "rejections do not add up"),
+    (lambda: rows(1, "steps", put("rejected", 0, 200)), "rejections do not add up"),
+    (lambda: rows(1, "rejections", lambda table: table[:-1]), "rejections do not add up"),
+    (lambda: rows(1, "rejections", put("uniform", 0, 2)), "probability"),
+    (lambda: rows(1, "rejections", put("uniform", 0, np.nan)), "probability"),
+    (lambda: rows(1, "rejections", put("tokens", 0, 6)), "vocabulary"),
+    (lambda: rows(1, "rejections", put("p", 0, np.inf)), "probability"),
+    (lambda: rows(1, "rejections", put("q", 0, -1)), "probability"),
+    (
+        lambda: rows(1, "positions", where(lambda t: t["status"] == 1, "draft", NONE)),
+        "not where|vocabulary",
+    ),
+    (
+        lambda: rows(2, "positions", put("refs", 0, data_refs() | 15 << 4)),
+        "candidates do not add up",
+    ),
+    (lambda: rows(2, "candidates", put("uniform", 0, NONE)), "probability"),
+    (lambda: rows(2, "candidates", put("token", 0, 6)), "vocabulary"),
 ]
 
 
@@ -250,7 +324,7 @@ def test_a_huge_file_is_refused_unread() -> None:
 
 
 def test_a_bomb_is_refused_before_it_goes_off(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("engine.trace.MAX_POSITIONS", 20)
+    monkeypatch.setattr("engine.trace.file.MAX_POSITIONS", 20)
     with pytest.raises(TraceError, match="more positions than a race can leave"):
         Trace.loads(whole().dumps())
 
@@ -265,13 +339,13 @@ def test_nothing_is_unpickled(monkeypatch: pytest.MonkeyPatch) -> None:
     for text in (
         evil,
         evil.decode("latin1"),
-        json.dumps(changed(("lanes", 0, "nfe"), base64.b64encode(evil).decode())),
+        json.dumps(changed(("lanes", 0, "steps"), base64.b64encode(evil).decode())),
     ):
         with pytest.raises(TraceError):
             Trace.loads(text)
     npy = b"\x93NUMPY\x01\x00v\x00{'descr': '|O', 'fortran_order': False, 'shape': (1,), }" + evil
     with pytest.raises(TraceError):
-        read(changed(("lanes", 0, "nfe"), base64.b64encode(npy).decode()))
+        read(changed(("lanes", 0, "steps"), base64.b64encode(npy).decode()))
     assert ran == [True]
 
 

@@ -1,4 +1,4 @@
-"""What if: refusals judged again, against known answers and against the decoders' own decisions."""
+"""What if: rejections judged again, against known answers and the decoders' own decisions."""
 
 from __future__ import annotations
 
@@ -10,14 +10,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from engine.decoders import DECODERS
 from engine.decoders.gsd import GSDSettings
 from engine.decoders.lantern import LanternSettings
 from engine.decoders.sjd import SJD
 from engine.race import Lane, Race
-from engine.records import Frame, LaneState, Position, Refusal, Seconds, Status, Step
 from engine.settings import Sampling, SettingError, Settings
-from engine.trace import Header, Trace
-from engine.whatif import Tally, judge_again
+from engine.trace import Frame, Header, LaneState, Status, Trace
+from engine.trace.rejudge import Tally, rejudge
+from tests.steps import Rejection, Spot, build
 from tests.toy import Toy
 
 GSD_SETTINGS = st.builds(
@@ -40,28 +41,24 @@ LINE = np.array([[2.0], [0.0], [1.0], [3.0], [4.0]], "<f4")
 P, Q = [0.30, 0.25, 0.20, 0.15, 0.10], [0.05, 0.60, 0.20, 0.10, 0.05]
 
 
-def refusal(
+def rejection(
     p: list[float], q: list[float], draft: int, uniform: float, tokens: list[int] | None = None
-) -> Refusal:
+) -> tuple[int, Rejection]:
     ids = tokens if tokens is not None else list(range(len(p)))
-    kept = [np.array(law, "<f4")[ids].tobytes() for law in (p, q)]
-    return Refusal(0, draft, uniform, np.array(ids, "<u2").tobytes(), *kept)
+    kept = (np.array(distribution, "<f4")[ids] for distribution in (p, q))
+    return draft, Rejection(uniform, ids, *kept)
 
 
-def refused(*refusals: Refusal, codebook: np.ndarray = LINE) -> Trace:
-    """A trace of one lane with a step for each refusal."""
-    codes = len(codebook)
+def rejected(*rejections: tuple[int, Rejection], codebook: np.ndarray = LINE) -> Trace:
+    """A trace of one lane with a step for each rejection."""
+    lanes = (Lane("sjd").plain(),)
     header = Header(
-        "a prompt", 1, "toy", (1, 8), codes, (-1,) * 8, Sampling(), (Lane("sjd"),), "here"
+        "a prompt", 1, "toy", (1, 8), len(codebook), tuple(range(8)), Sampling(), lanes, "here"
     )
     frames = []
-    for i, entry in enumerate(refusals):
-        position = Position(
-            i, entry.draft, 0, Status.RESAMPLED, 0.5, 0.5, 0.5, 0.1, uniform=entry.uniform
-        )
-        frames.append(
-            Frame(0, LaneState.RACING, Step(i + 1, i, i + 1, (position,), Seconds(), refusal=entry))
-        )
+    for i, (draft, entry) in enumerate(rejections):
+        spot = Spot(i, draft, 0, Status.RESAMPLED, 0.5, 0.5, 0.5, 0.1, uniform=entry.uniform)
+        frames.append(Frame(0, LaneState.RACING, build(i + 1, i, i + 1, [spot], rejection=entry)))
     return Trace(header, tuple(frames), codebook.tobytes())
 
 
@@ -77,7 +74,7 @@ def raced() -> Trace:
         Lane("jacobi"),
     ]
     race = Race(model, lanes, "a prompt", 5)
-    return Trace.of(race, list(race))
+    return race.trace(list(race))
 
 
 def lane(name: str) -> int:
@@ -99,8 +96,8 @@ def test_lantern_judges_by_what_the_neighbours_lend(changes: dict, acceptance: f
     """ALGORITHMS' worked example: the acceptance probability decides which uniform numbers pass."""
     settings = LanternSettings(**{"k": 3, **changes})
     uniforms = [acceptance - 0.01, acceptance + 0.01]
-    trace = refused(*(refusal(P, Q, 1, uniform) for uniform in uniforms))
-    assert judge_again(trace, 0, "lantern", settings) == Tally(2, 1)
+    trace = rejected(*(rejection(P, Q, 1, uniform) for uniform in uniforms))
+    assert rejudge(trace, 0, "lantern", settings) == Tally(2, 1)
 
 
 @pytest.mark.parametrize(
@@ -115,38 +112,37 @@ def test_lantern_judges_by_what_the_neighbours_lend(changes: dict, acceptance: f
 )
 def test_gsd_judges_by_the_groups_masses(G: int, order: str, acceptance: float) -> None:
     p, q = [0.1, 0.2, 0.3, 0.4], [0.4, 0.3, 0.2, 0.1]
-    trace = refused(
-        *(refusal(p, q, 0, acceptance + side) for side in (-0.01, 0.01)), codebook=LINE[:4]
+    trace = rejected(
+        *(rejection(p, q, 0, acceptance + side) for side in (-0.01, 0.01)), codebook=LINE[:4]
     )
-    assert judge_again(trace, 0, "gsd", GSDSettings(G=G, order=order, delta=1.0, d=10.0)) == Tally(
-        2, 1
-    )
+    assert rejudge(trace, 0, "gsd", GSDSettings(G=G, order=order, delta=1.0, d=10.0)) == Tally(2, 1)
 
 
 def test_gsd_leaves_out_codes_that_look_different() -> None:
     """Draft 0 with its one neighbour in rank, 1: together 0.3 / 0.7, alone 0.1 / 0.4; they lie 4
     apart, squared, in units in which an average pair is half a unit apart."""
     p, q = [0.1, 0.2, 0.3, 0.4], [0.4, 0.3, 0.2, 0.1]
-    trace = refused(refusal(p, q, 0, 0.3), codebook=LINE[:4])
+    trace = rejected(rejection(p, q, 0, 0.3), codebook=LINE[:4])
     apart = 4 / (4 * float(LINE[:4].var()))
     grouped = GSDSettings(G=2, order="descending", delta=1.0, d=apart * 1.01)
-    assert judge_again(trace, 0, "gsd", grouped).accepted == 1
-    assert judge_again(trace, 0, "gsd", replace(grouped, d=apart * 0.99)).accepted == 0
+    assert rejudge(trace, 0, "gsd", grouped).accepted == 1
+    assert rejudge(trace, 0, "gsd", replace(grouped, d=apart * 0.99)).accepted == 0
 
 
 def test_what_a_law_leaves_out_is_spread_over_the_other_tokens() -> None:
     """Draft 1 borrows from 2, of which the record says nothing: the missing 0.4 of p are 0.2 for
     each of two tokens."""
     p = [0.30, 0.20, 0.20, 0.10, 0.20]
-    trace = refused(*(refusal(p, Q, 1, uniform, [0, 1, 3]) for uniform in (0.65, 0.68)))
+    trace = rejected(*(rejection(p, Q, 1, uniform, [0, 1, 3]) for uniform in (0.65, 0.68)))
     # (0.20 + 0.20) / 0.60
-    assert judge_again(trace, 0, "lantern", LanternSettings(k=2, delta=0.25)) == Tally(2, 1)
+    assert rejudge(trace, 0, "lantern", LanternSettings(k=2, delta=0.25)) == Tally(2, 1)
 
 
 def test_the_settings_a_lane_raced_with_change_nothing() -> None:
     for name in ("gsd", "lantern"):
-        tally = judge_again(raced(), lane(name), name, raced().header.lanes[lane(name)].settings)
-        assert tally.refusals >= 5
+        settings = DECODERS[name].Settings(**raced().header.lanes[lane(name)].settings)
+        tally = rejudge(raced(), lane(name), name, settings)
+        assert tally.rejections >= 5
         assert tally.accepted == 0
 
 
@@ -162,8 +158,8 @@ def test_the_settings_a_lane_raced_with_change_nothing() -> None:
 def test_without_its_slack_a_rule_is_the_lossless_one(
     name: str, rule: str, lossless: GSDSettings | LanternSettings
 ) -> None:
-    tally = judge_again(raced(), lane(name), rule, lossless)
-    assert tally.refusals >= 5
+    tally = rejudge(raced(), lane(name), rule, lossless)
+    assert tally.rejections >= 5
     assert tally.accepted == 0
 
 
@@ -174,14 +170,14 @@ def test_without_its_slack_a_rule_is_the_lossless_one(
 def test_a_relaxed_rule_would_have_accepted_what_a_lossless_lane_refused(
     rule: str, relaxed: GSDSettings | LanternSettings
 ) -> None:
-    tally = judge_again(raced(), lane("sjd"), rule, relaxed)
-    assert 0 < tally.accepted < tally.refusals
+    tally = rejudge(raced(), lane("sjd"), rule, relaxed)
+    assert 0 < tally.accepted < tally.rejections
 
 
 @given(st.integers(1, 20), st.floats(0, 1), st.floats(0, 1))
 def test_more_to_borrow_never_lowers_the_count(k: int, one: float, other: float) -> None:
     low, high = (
-        judge_again(raced(), lane("sjd"), "lantern", LanternSettings(k=k, delta=x)).accepted
+        rejudge(raced(), lane("sjd"), "lantern", LanternSettings(k=k, delta=x)).accepted
         for x in sorted((one, other))
     )
     assert low <= high
@@ -191,28 +187,26 @@ def test_more_to_borrow_never_lowers_the_count(k: int, one: float, other: float)
 def test_no_more_is_accepted_than_was_refused(settings: GSDSettings | LanternSettings) -> None:
     rule = "gsd" if isinstance(settings, GSDSettings) else "lantern"
     for name in ("sjd", "gsd", "lantern", "sjd-pac"):
-        tally = judge_again(raced(), lane(name), rule, settings)
-        assert 0 <= tally.accepted <= tally.refusals
+        tally = rejudge(raced(), lane(name), rule, settings)
+        assert 0 <= tally.accepted <= tally.rejections
 
 
 def test_every_first_refusal_is_judged() -> None:
     steps = raced().steps(lane("sjd"))
-    resampled = [
-        step.committed[-1] for step in steps if step.committed[-1].status is Status.RESAMPLED
-    ]
-    assert judge_again(raced(), lane("sjd"), "gsd", GSDSettings()).refusals == len(resampled)
+    resampled = [step for step in steps if step.committed["status"][-1] == Status.RESAMPLED]
+    assert rejudge(raced(), lane("sjd"), "gsd", GSDSettings()).rejections == len(resampled)
 
 
 def test_many_refusals_of_a_large_vocabulary_are_judged_as_one_by_one(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     whole = [
-        judge_again(raced(), lane("sjd"), rule, settings)
+        rejudge(raced(), lane("sjd"), rule, settings)
         for rule, settings in (("gsd", GSDSettings()), ("lantern", LanternSettings(delta=0.4)))
     ]
-    monkeypatch.setattr("engine.whatif.BLOCK", 3 * 20)
+    monkeypatch.setattr("engine.trace.rejudge.BLOCK", 3 * 20)
     assert whole == [
-        judge_again(raced(), lane("sjd"), rule, settings)
+        rejudge(raced(), lane("sjd"), rule, settings)
         for rule, settings in (("gsd", GSDSettings()), ("lantern", LanternSettings(delta=0.4)))
     ]
 
@@ -220,32 +214,34 @@ def test_many_refusals_of_a_large_vocabulary_are_judged_as_one_by_one(
 def test_a_trace_that_was_written_and_read_is_judged_alike() -> None:
     again = Trace.loads(raced().dumps())
     for rule, settings in (("gsd", GSDSettings(G=6)), ("lantern", LanternSettings(delta=0.3))):
-        assert judge_again(again, lane("sjd"), rule, settings) == judge_again(
+        assert rejudge(again, lane("sjd"), rule, settings) == rejudge(
             raced(), lane("sjd"), rule, settings
         )
 
 
 @pytest.mark.parametrize("name", ["ar", "jacobi"])
 def test_a_lane_that_tests_no_draft_says_so(name: str) -> None:
-    tally = judge_again(raced(), lane(name), "gsd", GSDSettings())
+    tally = rejudge(raced(), lane(name), "gsd", GSDSettings())
     assert tally == Tally(0, 0)
     assert "no draft of this lane was tested" in tally.sentence.lower()
 
 
 def test_a_trace_without_a_codebook_says_so() -> None:
     trace = replace(raced(), codebook=b"")
-    tally = judge_again(trace, lane("sjd"), "lantern", LanternSettings())
+    tally = rejudge(trace, lane("sjd"), "lantern", LanternSettings())
     assert tally.accepted is None
-    assert tally.refusals > 0
+    assert tally.rejections > 0
     assert "cannot be judged again" in tally.sentence
-    assert judge_again(trace, lane("ar"), "lantern", LanternSettings()) == Tally(0, 0)
+    assert rejudge(trace, lane("ar"), "lantern", LanternSettings()) == Tally(0, 0)
 
 
 def test_the_sentence_says_that_later_steps_would_have_differed() -> None:
-    assert Tally(40, 12).sentence.startswith("12 of the 40 refused drafts would have been accepted")
+    assert Tally(40, 12).sentence.startswith(
+        "12 of the 40 rejected drafts would have been accepted"
+    )
     assert "every later step would have been another" in Tally(40, 12).sentence
-    assert Tally(40, 0).sentence.startswith("None of the 40 refused drafts")
-    assert Tally(1, 1).sentence.startswith("1 of the 1 refused draft would")
+    assert Tally(40, 0).sentence.startswith("None of the 40 rejected drafts")
+    assert Tally(1, 1).sentence.startswith("1 of the 1 rejected draft would")
 
 
 @pytest.mark.parametrize(
@@ -260,20 +256,20 @@ def test_the_sentence_says_that_later_steps_would_have_differed() -> None:
 )
 def test_what_cannot_be_judged_is_refused(lane: int, rule: str, settings: Settings) -> None:
     with pytest.raises(SettingError):
-        judge_again(raced(), lane, rule, settings)
+        rejudge(raced(), lane, rule, settings)
 
 
 def test_a_trace_beyond_any_picture_is_refused_before_it_costs_anything(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     with pytest.raises(SettingError, match="too large"):
-        judge_again(
-            refused(refusal(P, Q, 1, 0.5), codebook=np.zeros((5, 513), "<f4")),
+        rejudge(
+            rejected(rejection(P, Q, 1, 0.5), codebook=np.zeros((5, 513), "<f4")),
             0,
             "gsd",
             GSDSettings(),
         )
-    monkeypatch.setattr("engine.whatif.MOST_ENTRIES", 2 * 5)
-    judge_again(refused(*[refusal(P, Q, 1, 0.5)] * 2), 0, "gsd", GSDSettings())
+    monkeypatch.setattr("engine.trace.rejudge.MAX_ENTRIES", 2 * 5)
+    rejudge(rejected(*[rejection(P, Q, 1, 0.5)] * 2), 0, "gsd", GSDSettings())
     with pytest.raises(SettingError, match="too large"):
-        judge_again(refused(*[refusal(P, Q, 1, 0.5)] * 3), 0, "gsd", GSDSettings())
+        rejudge(rejected(*[rejection(P, Q, 1, 0.5)] * 3), 0, "gsd", GSDSettings())

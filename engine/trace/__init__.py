@@ -1,0 +1,37 @@
+"""Traces: the step table, the file that holds one, and figures from it. Needs neither torch nor a
+model."""
+
+from engine.trace.file import (
+    MAX_BYTES,
+    MAX_ERROR,
+    MAX_LANES,
+    MAX_PROMPT,
+    MAX_SEED,
+    Frame,
+    Header,
+    LaneState,
+    Trace,
+    TraceError,
+    TraceLane,
+)
+from engine.trace.stats import LaneStats
+from engine.trace.steps import Seconds, Status, Step, StepTable
+
+__all__ = [
+    "MAX_BYTES",
+    "MAX_ERROR",
+    "MAX_LANES",
+    "MAX_PROMPT",
+    "MAX_SEED",
+    "Frame",
+    "Header",
+    "LaneState",
+    "LaneStats",
+    "Seconds",
+    "Status",
+    "Step",
+    "StepTable",
+    "Trace",
+    "TraceError",
+    "TraceLane",
+]

@@ -1,0 +1,124 @@
+"""What if: a lane's rejected drafts, judged again by a relaxed rule on the distributions and
+uniform numbers that they were rejected with."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from engine.decoders.gsd import GSDSettings, group_acceptance
+from engine.decoders.lantern import LanternSettings, neighbourhood_acceptance
+from engine.models.base import nearest_codes
+from engine.settings import SettingError, Settings
+from engine.trace.file import Trace
+from engine.trace.steps import NONE, StepTable
+
+BLOCK = 2**22  # entries of distributions [N, V] that are verified at once
+# Of all distributions; more is no picture's, but would keep a machine busy for minutes.
+MAX_ENTRIES = 2**26
+MAX_DIMENSIONS = 512  # of a code, likewise
+ROUNDING = 1e-3  # less than this missing from a distribution is rounding
+
+
+@dataclass(frozen=True, slots=True)
+class Tally:
+    """Of `rejections` rejected drafts, `accepted` would have passed; None where that cannot be
+    known."""
+
+    rejections: int
+    accepted: int | None
+
+    @property
+    def sentence(self) -> str:
+        """The tally in words, with what it does not say."""
+        if self.rejections == 0:
+            return (
+                "No draft of this lane was tested and rejected, so there is nothing to judge again."
+            )
+        if self.accepted is None:
+            return (
+                "The rejections cannot be judged again: this trace does not say what the model's"
+                " codes look like."
+            )
+        drafts = f"{self.rejections} rejected draft{'s' * (self.rejections > 1)}"
+        outcome = (
+            "would have been accepted by this rule, on the same distributions and with the same"
+            " uniform numbers"
+        )
+        if self.accepted == 0:
+            return f"None of the {drafts} {outcome}."
+        return (
+            f"{self.accepted} of the {drafts} {outcome}. Only first rejections are verified, one"
+            " by one: after a different decision every later step would have been another."
+        )
+
+
+def rejudge(trace: Trace, lane: int, rule: str, settings: Settings) -> Tally:
+    """Verifies the first rejection of every step of a lane by `rule`, "gsd" or "lantern", with its
+    settings; no forward pass.
+
+    The distributions are those recorded: all of p and q where no more than 512 tokens had any
+    probability. What larger ones leave out is spread evenly over the other tokens. The draft passes
+    if the uniform number drawn for it lies below the rule's acceptance probability, by the
+    decoders' own functions. A settings object of another rule, an unknown rule, no such lane, or a
+    trace that is too large raises SettingError.
+    """
+    if rule not in _RULES or not isinstance(settings, _RULES[rule][0]):
+        raise SettingError(
+            f"{rule!r:.40} is no rule to verify by, or these are not its settings:"
+            f" {settings!r:.200}"
+        )
+    if not 0 <= lane < len(trace.header.lanes):
+        raise SettingError(
+            f"There is no lane {lane!r:.20}; the race has {len(trace.header.lanes)}."
+        )
+    table = trace.table(lane)
+    rejections = table.rejections
+    if not len(rejections) or not trace.codebook:
+        return Tally(len(rejections), None if len(rejections) else 0)
+    codes = trace.header.vocab_size
+    codebook = torch.from_numpy(np.frombuffer(trace.codebook, "<f4").reshape(codes, -1).copy())
+    if len(rejections) * codes > MAX_ENTRIES or codebook.shape[1] > MAX_DIMENSIONS:
+        raise SettingError("This trace is too large for its rejections to be judged again.")
+    drafts = torch.from_numpy(_drafts(table).astype(np.int64))
+    uniforms = torch.from_numpy(rejections["uniform"].copy())
+    size, accepted = max(1, BLOCK // codes), 0
+    for i in range(0, len(rejections), size):
+        p, q = (_dense(rejections[i : i + size], name, codes) for name in ("p", "q"))
+        acceptance = _RULES[rule][1](p, q, drafts[i : i + size], codebook, settings)
+        accepted += int((uniforms[i : i + size] < acceptance).sum())
+    return Tally(len(rejections), accepted)
+
+
+def _drafts(table: StepTable) -> np.ndarray:
+    """The draft of each row of `rejections`."""
+    last = table.first[:-1] + table.steps["committed"] - 1
+    return table.positions["draft"][last[table.steps["rejected"] > 0]]
+
+
+def _dense(rejections: np.ndarray, name: str, codes: int) -> Tensor:
+    """p or q of each rejection, [N, V]."""
+    known = rejections["tokens"] != NONE
+    values = np.where(known, rejections[name], 0)
+    missing, others = 1 - values.sum(-1), codes - known.sum(-1)
+    spread = np.where((missing > ROUNDING) & (others > 0), missing / np.maximum(others, 1), 0)
+    dense = np.repeat(spread.astype(np.float32)[:, None], codes, 1)
+    dense[np.nonzero(known)[0], rejections["tokens"][known]] = values[known]
+    return torch.from_numpy(dense)
+
+
+def _lantern(
+    p: Tensor, q: Tensor, x: Tensor, codebook: Tensor, settings: LanternSettings
+) -> Tensor:
+    nearest = nearest_codes(codebook, x, min(settings.k, len(codebook)))
+    return neighbourhood_acceptance(p, q, x, nearest, settings)
+
+
+_RULES: dict[str, tuple[type[Settings], Callable[..., Tensor]]] = {
+    "gsd": (GSDSettings, group_acceptance),
+    "lantern": (LanternSettings, _lantern),
+}

@@ -1,0 +1,56 @@
+"""LaneStats: a lane's figures so far, folded from its steps."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from engine.trace.steps import PARTS, Seconds, Step
+
+
+@dataclass(slots=True)
+class LaneStats:
+    """Counts tokens, passes and time; metrics are named as vLLM's and AIPerf's. `lengths` are the
+    tokens that each step committed."""
+
+    nfe: int = 0
+    frontier: int = 0
+    drafter_passes: int = 0
+    micros: list[int] = field(default_factory=lambda: [0] * len(PARTS))
+    lengths: list[int] = field(default_factory=list)
+
+    def add(self, step: Step) -> None:
+        """Takes in the next step."""
+        self.nfe, self.frontier = step.nfe, step.after
+        self.drafter_passes += step.drafter_passes
+        row = step.rows.steps[0]
+        self.micros = [
+            spent + int(row[part]) for spent, part in zip(self.micros, PARTS, strict=True)
+        ]
+        self.lengths.append(step.after - step.before)
+
+    @property
+    def seconds(self) -> Seconds:
+        return Seconds(*(spent / 1e6 for spent in self.micros))
+
+    @property
+    def clock(self) -> float:
+        """Seconds in all; equal times are equal numbers."""
+        return sum(self.micros) / 1e6
+
+    @property
+    def step_compression(self) -> float:
+        """Committed tokens / NFE."""
+        return self.frontier / self.nfe if self.nfe else 0.0
+
+    @property
+    def mean_acceptance_length(self) -> float:
+        """Committed tokens per step, the last sampled token included (vLLM's name)."""
+        return self.frontier / len(self.lengths) if self.lengths else 0.0
+
+    @property
+    def acceptance_histogram(self) -> dict[int, int]:
+        """Acceptance length to the number of steps that had it (AIPerf's name)."""
+        lengths, counts = np.unique(np.array(self.lengths, int), return_counts=True)
+        return dict(zip(lengths.tolist(), counts.tolist(), strict=True))

@@ -1,0 +1,361 @@
+"""The step table: what every step of a decoder did, as NumPy structured rows.
+
+These dtypes are the one description of a row. `StepRecorder` fills the rows from one device copy,
+the trace file stores their bytes, the board sends them, and JavaScript reads them at the offsets
+that `layout` exports. Each size is a multiple of 3 bytes: base64 of a longer table then begins with
+that of a shorter one.
+
+A share is a number from 0 to 1 as u16: round(65534 x), or NONE. Lists of tokens end with NONE.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import IntEnum
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+TOP = 8  # tokens kept of a distribution
+SUPPORT = 512  # tokens kept of the two distributions behind a rejection
+ONE, NONE = 2**16 - 2, 2**16 - 1  # the share of 1; what a u16 holds where there is no number
+_HAS_GROUP, _CANDIDATES_SHIFT = 4, 4
+PARTS = ("forward", "verify", "cache", "draft")  # of a step's time
+
+DTYPES = {
+    # One of each step. Times are in microseconds; `positions` are how many it touched.
+    "steps": np.dtype(
+        [
+            ("nfe", "<u4"),
+            ("positions", "<u2"),
+            ("committed", "<u2"),
+            ("drafter_passes", "<u2"),
+            *((part, "<u4") for part in PARTS),
+            ("rejected", "u1"),  # 1: it has a row in `rejections`
+        ]
+    ),
+    # One of each touched position, in sequence order from the frontier on. `draft` is what was
+    # verified; `p` and `q` its probabilities, `tv` is TV(p, q), `acceptance` the probability with
+    # which the rule accepts this draft, `uniform` the number drawn against it (accepted if
+    # smaller). `top` are the likeliest tokens of p, `top_shares` their probabilities. Of `refs`,
+    # bits 0-1 are a Source, bit 2 says that `groups` has a row of this position, bits 4-7 how
+    # many `candidates` has.
+    "positions": np.dtype(
+        [
+            ("draft", "<u2"),
+            ("token", "<u4"),  # a code, or the id that the model's layout forces
+            ("status", "u1"),
+            ("refs", "u1"),
+            ("top1", "<u2"),
+            ("top1_draft", "<u2"),
+            ("tv", "<u2"),
+            ("acceptance", "<u2"),
+            ("uniform", "<u2"),
+            ("p", "<u2"),
+            ("q", "<u2"),
+            ("top", "<u2", (TOP,)),
+            ("top_shares", "<u2", (TOP,)),
+        ]
+    ),
+    # The likeliest tokens of q, of each position whose source is OWN.
+    "distributions": np.dtype(
+        [("top", "<u2", (TOP,)), ("top_shares", "<u2", (TOP,)), ("padding", "u1")]
+    ),
+    # GSD's group C, or LANTERN's neighbourhood A with the draft: how many tokens, those nearest to
+    # the draft, and the two masses whose ratio is the acceptance probability (of the group under
+    # p and q; of A with the draft under p, and of the draft alone under q).
+    "groups": np.dtype(
+        [("count", "<u2"), ("p", "<f4"), ("q", "<f4"), ("neighbours", "<u2", (TOP - 1,))]
+    ),
+    # SJD-PAC's candidates for a position in the order tried, the draft first (Alg. 1): `p` is the
+    # probability in what earlier rejections left of the target's distribution, `q` that in the
+    # distribution it was drawn from.
+    "candidates": np.dtype(
+        [
+            ("token", "<u2"),
+            *((name, "<u2") for name in ("p", "q", "acceptance", "uniform")),
+            ("padding", "u1", (2,)),
+        ]
+    ),
+    # p and q where a draft was rejected and replaced (a step's last committed position), on the
+    # tokens with the largest p + q, ascending: other rules can then verify the draft again without
+    # a forward pass.
+    "rejections": np.dtype(
+        [
+            ("uniform", "<f4"),
+            ("tokens", "<u2", (SUPPORT,)),
+            ("p", "<f4", (SUPPORT,)),
+            ("q", "<f4", (SUPPORT,)),
+        ]
+    ),
+}
+SENT = ("steps", "positions", "distributions", "groups", "candidates")  # to the page
+SHARES = ("top1", "top1_draft", "tv", "acceptance", "uniform", "p", "q")  # of a position
+
+
+class Status(IntEnum):
+    """What a step did to a position."""
+
+    ACCEPTED = 0  # the draft passed and is committed
+    RESAMPLED = 1  # the draft was rejected; a token drawn in its place is committed
+    FRESH = 2  # committed without a draft: vanilla AR's token, or the bonus after full acceptance
+    FORCED = 3  # fixed by the model's layout (an end of line); never sampled
+    REFINED = 4  # not committed: the draft was kept or redrawn from the newer distribution
+    # not committed: the draft was tested and rejected, and another put in its place or none
+    REJECTED = 5
+
+
+class Source(IntEnum):
+    """Where the likeliest tokens of q are."""
+
+    NONE = 0  # nowhere: nothing was drafted
+    CERTAIN = 1  # all of q lies on the draft
+    BEFORE = 2  # q is the p that this position had in the latest step that touched it
+    OWN = 3  # in `distributions`
+
+
+@dataclass(frozen=True, slots=True)
+class Seconds:
+    """Where a step's time went, with the device synchronised at both ends. `draft` is a drafter's
+    own time."""
+
+    forward: float = 0.0
+    verify: float = 0.0
+    cache: float = 0.0
+    draft: float = 0.0
+
+    def __post_init__(self) -> None:
+        if min(self.forward, self.verify, self.cache, self.draft) < 0:
+            raise ValueError(f"time does not run backwards: {self}")
+
+    @property
+    def total(self) -> float:
+        return self.forward + self.verify + self.cache + self.draft
+
+
+def quantise(values: np.ndarray) -> np.ndarray:
+    """Numbers from 0 to 1 as shares u16; NaN becomes NONE."""
+    return np.where(np.isnan(values), NONE, np.rint(values.clip(0, 1) * ONE)).astype("<u2")
+
+
+def quantise_test(acceptance: np.ndarray, uniform: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Acceptance probabilities and uniform numbers as shares that compare as the numbers do: the
+    uniform number moves by one unit where rounding would change the outcome."""
+    accepted, a, u = uniform < acceptance, quantise(acceptance), quantise(uniform)
+    a = np.where(accepted, np.maximum(a, 1), a)
+    u = np.where(accepted, np.minimum(u, a - 1), u)
+    return a, np.where(uniform >= acceptance, np.maximum(u, a), u).astype("<u2")
+
+
+def share_values(shares: np.ndarray) -> np.ndarray:
+    """Shares as float64; NaN where there is none."""
+    return np.where(shares == NONE, np.nan, shares / ONE)
+
+
+def layout() -> dict[str, Any]:
+    """Sizes and offsets of the rows that are sent, for JavaScript: {"none", "one", "shares": names,
+    "tables": {table: {"size", "fields": {name: [type, offset, count]}}}}."""
+    tables = {}
+    for table in SENT:
+        dtype, found = DTYPES[table], {}
+        for name, (kind, offset, *_) in (dtype.fields or {}).items():
+            base = kind.base
+            type_ = f"{'Float' if base.kind == 'f' else 'Uint'}{8 * base.itemsize}"
+            found[name] = [type_, offset, kind.itemsize // base.itemsize]
+        tables[table] = {"size": dtype.itemsize, "fields": found}
+    return {"none": NONE, "one": ONE, "shares": list(SHARES), "tables": tables}
+
+
+@dataclass(frozen=True, eq=False)
+class StepTable:
+    """Some steps of one lane, in order; one array of each of DTYPES. `start` is the frontier before
+    the first of them."""
+
+    steps: np.ndarray
+    positions: np.ndarray
+    distributions: np.ndarray
+    groups: np.ndarray
+    candidates: np.ndarray
+    rejections: np.ndarray
+    start: int = 0
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, StepTable):
+            return NotImplemented
+        mine, others = self.arrays(), other.arrays()
+        return self.start == other.start and all(
+            mine[table].tobytes() == others[table].tobytes() for table in DTYPES
+        )
+
+    def __len__(self) -> int:
+        return len(self.steps)
+
+    def arrays(self) -> dict[str, np.ndarray]:
+        """The arrays by the names of their dtypes."""
+        return {table: getattr(self, table) for table in DTYPES}
+
+    @staticmethod
+    def join(tables: Sequence[StepTable]) -> StepTable:
+        """Tables that follow one another as one."""
+        if not tables:
+            return StepTable(**{name: np.zeros(0, dtype) for name, dtype in DTYPES.items()})
+        parts = [table.arrays() for table in tables]
+        whole = {name: np.concatenate([part[name] for part in parts]) for name in DTYPES}
+        return StepTable(**whole, start=tables[0].start)
+
+    @cached_property
+    def first(self) -> np.ndarray:
+        """The index in `positions` of each step's first row [S + 1]."""
+        return _ends(self.steps["positions"])
+
+    @cached_property
+    def frontier(self) -> np.ndarray:
+        """Committed positions before each step and after the last [S + 1]."""
+        return self.start + _ends(self.steps["committed"])
+
+    @cached_property
+    def step(self) -> np.ndarray:
+        """The step, counted from 0, of each row of `positions`."""
+        return np.repeat(np.arange(len(self)), self.steps["positions"])
+
+    @cached_property
+    def position(self) -> np.ndarray:
+        """The sequence position of each row of `positions`."""
+        return (self.frontier[:-1] - self.first[:-1])[self.step] + np.arange(len(self.positions))
+
+    @cached_property
+    def committed(self) -> np.ndarray:
+        """Whether each row's step committed it."""
+        return self.position < self.frontier[1:][self.step]
+
+    @cached_property
+    def source(self) -> np.ndarray:
+        """The Source of each row."""
+        return self.positions["refs"] & 3
+
+    @cached_property
+    def has_group(self) -> np.ndarray:
+        """Whether each row has one in `groups`."""
+        return self.positions["refs"] & _HAS_GROUP > 0
+
+    @cached_property
+    def candidate_counts(self) -> np.ndarray:
+        """How many rows each has in `candidates`."""
+        return self.positions["refs"] >> _CANDIDATES_SHIFT
+
+    @cached_property
+    def seconds(self) -> np.ndarray:
+        """Where each step's time went, float64 [S, 4] in the order of PARTS."""
+        return np.stack([self.steps[part] / 1e6 for part in PARTS], -1)
+
+    @cached_property
+    def clock(self) -> np.ndarray:
+        """The lane's seconds before each step and after the last [S + 1]."""
+        return _ends(sum(self.steps[part].astype(np.int64) for part in PARTS)) / 1e6
+
+    def split(self) -> list[Step]:
+        """The steps, each a view on its rows."""
+        ends = {"steps": np.arange(len(self) + 1), "positions": self.first}
+        counts = {
+            "distributions": self.source == Source.OWN,
+            "groups": self.has_group,
+            "candidates": self.candidate_counts,
+        }
+        ends |= {table: _ends(count)[self.first] for table, count in counts.items()}
+        ends["rejections"] = _ends(self.steps["rejected"])
+        arrays = self.arrays()
+        bounds = zip(*(ends[table].tolist() for table in DTYPES), strict=True)
+        steps = []
+        for (low, high), start in zip(
+            itertools.pairwise(bounds), self.frontier.tolist(), strict=False
+        ):
+            pieces = zip(arrays.values(), low, high, strict=True)
+            steps.append(Step(StepTable(*(array[i:j] for array, i, j in pieces), start=start)))
+        return steps
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One step of a decoder: one target forward pass and the verification after it.
+
+    `rows` is its part of the step table. Rows of positions below `after` are final; the others are
+    the drafts that the next step finds in its window. Raises ValueError where no token is
+    committed, or a committed position has no row.
+    """
+
+    rows: StepTable
+
+    def __post_init__(self) -> None:
+        if not (self.nfe > 0 and self.before >= 0 and self.after > self.before):
+            raise ValueError(
+                f"a step commits at least one token: nfe {self.nfe}, frontier {self.before} to"
+                f" {self.after}"
+            )
+        if not self.after - self.before <= self._row["positions"] == len(self.positions):
+            raise ValueError(
+                f"positions {self.before} to {self.after} are committed, and each has a row"
+            )
+
+    @property
+    def _row(self) -> np.void:
+        return self.rows.steps[0]
+
+    @property
+    def nfe(self) -> int:
+        """The decoder's target passes so far, this one included."""
+        return int(self._row["nfe"])
+
+    @property
+    def before(self) -> int:
+        """The frontier before the step."""
+        return self.rows.start
+
+    @property
+    def after(self) -> int:
+        """The frontier after the step."""
+        return self.rows.start + int(self._row["committed"])
+
+    @property
+    def drafter_passes(self) -> int:
+        """The drafter's passes in this step."""
+        return int(self._row["drafter_passes"])
+
+    @property
+    def seconds(self) -> Seconds:
+        return Seconds(*(int(self._row[part]) / 1e6 for part in PARTS))
+
+    @property
+    def positions(self) -> np.ndarray:
+        """The rows of the touched positions, from `before` on."""
+        return self.rows.positions
+
+    @property
+    def committed(self) -> np.ndarray:
+        """The rows of the positions that the step committed."""
+        return self.positions[: self.after - self.before]
+
+    @property
+    def window(self) -> np.ndarray:
+        """The rows of the drafts left standing."""
+        return self.positions[self.after - self.before :]
+
+
+def step_row(
+    nfe: int, positions: int, committed: int, drafter_passes: int, seconds: Seconds, rejected: bool
+) -> np.ndarray:
+    """A row of `steps` [1]."""
+    micros = (round(1e6 * getattr(seconds, part)) for part in PARTS)
+    row = (nfe, positions, committed, drafter_passes, *micros, rejected)
+    return np.array([row], DTYPES["steps"])
+
+
+def refs(source: np.ndarray, group: np.ndarray, candidates: np.ndarray) -> np.ndarray:
+    """The field `refs` from its parts."""
+    return (source | _HAS_GROUP * group | candidates << _CANDIDATES_SHIFT).astype("u1")
+
+
+def _ends(counts: np.ndarray) -> np.ndarray:
+    return np.concatenate([[0], np.cumsum(counts, dtype=np.int64)])
