@@ -21,9 +21,10 @@ def set_clocks(**milliseconds: float) -> Iterator[None]:
     """Inside it, or in a function that it decorates, a decoder's step takes as long on any machine:
     20 ms, and 1 ms more for each decoder before it in their order, or as many as given for it."""
 
-    def charge(decoder: Decoder, _: Seconds) -> Seconds:
-        total = milliseconds.get(decoder.name, 20 + decoder.order)
-        return Seconds(forward=0.9 * total / 1000, verify=0.1 * total / 1000)
+    def charge(decoder: Decoder, spent: Seconds) -> Seconds:
+        tenth = milliseconds.get(decoder.name, 20 + decoder.order) / 10_000
+        draft = 2 * tenth if spent.draft else 0.0  # where a drafter ran
+        return Seconds(forward=8 * tenth - draft, verify=tenth, cache=tenth, draft=draft)
 
     with patch.object(StepClock, "seconds", _charging(charge)):
         yield
