@@ -1,17 +1,25 @@
-# `make run` starts the page, `make test` proves it. Both set everything up themselves.
+# `make run` starts the page, `make test` proves it. Every target sets up what it needs.
 .DEFAULT_GOAL := help
 PYTHON ?= $(shell command -v python3.12 >/dev/null 2>&1 && python3.12 -c '' 2>/dev/null && echo python3.12 || echo python3)
 VENV := .venv
 BIN := $(VENV)/bin
 SUDO := $(shell [ "$$(id -u)" = 0 ] || echo sudo -n)
 
-.PHONY: help run test lint setup tools clean
+# Not in `make quick`: tests that drive a browser or a running page, sample whole pictures until a
+# distribution shows, build a model family's networks, train, or encode films.
+SLOW := abuse browser train \
+	engine/test_bench.py engine/decoders/test_exact.py engine/decoders/test_changed.py engine/models
+
+.PHONY: help run test quick lint lint-js format tools clean
 
 help:
-	@echo "make run    start the page on http://127.0.0.1:7860"
-	@echo "make test   run the tests"
-	@echo "make lint   run ruff"
-	@echo "make clean  remove the virtual environment"
+	@echo "make run      start the page on http://127.0.0.1:7860"
+	@echo "make test     lint, then run every test"
+	@echo "make quick    run the tests that take under a minute together"
+	@echo "make lint     check style, format and types"
+	@echo "make lint-js  check the board's JavaScript; needs npm"
+	@echo "make format   format the Python code"
+	@echo "make clean    remove the virtual environment and npm's packages"
 
 run: $(VENV)/.run
 	$(BIN)/python app.py
@@ -19,8 +27,24 @@ run: $(VENV)/.run
 test: $(VENV)/.test tools lint
 	$(BIN)/python -m pytest -q -n 2 --dist loadfile
 
+quick: $(VENV)/.test
+	$(BIN)/python -m pytest -q -n 2 --dist loadfile $(SLOW:%=--ignore=tests/%)
+
 lint: $(VENV)/.test
 	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+lint-js: node_modules
+	npm run --silent lint
+
+format: $(VENV)/.test
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+node_modules: package.json package-lock.json
+	npm ci --no-fund --no-audit
+	@touch $@
 
 $(VENV)/.made:
 	@$(PYTHON) -c 'import sys; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 12))' || \
@@ -47,4 +71,4 @@ tools:
 	  { echo "The tests need$$missing. On Debian or Ubuntu: apt-get install$$missing"; exit 1; }; }
 
 clean:
-	rm -rf $(VENV)
+	rm -rf $(VENV) node_modules

@@ -1,20 +1,20 @@
-"""The entry point of a Space, and of `python app.py`: starts the page, nothing else."""
+"""Entry point of a Space and of `python app.py`: starts the page, nothing else."""
 
 import os
 import pathlib
 
 os.environ.setdefault("GRADIO_ANALYTICS_ENABLED", "False")
 if os.environ.get("SPACES_ZERO_GPU"):
-    import spaces  # noqa: F401  # before anything that knows CUDA, which it stands in for
+    import spaces  # noqa: F401  # must be imported before torch.cuda, which it replaces
 
 # in gradio's reload mode app.py stands in for app/
 __path__ = [str(pathlib.Path(__file__).with_suffix(""))]
 
-from app.garage import whole
-from app.ui import build, serve
+from app.page.layout import build, serve
+from app.serving.model_pool import default_pool
 
-garage = whole()
-demo = build(garage.loader, garage.own.facts, garage=garage)
+pool = default_pool()
+demo = build(pool)
 
 if __name__ == "__main__":
-    serve(demo, garage)
+    serve(demo, pool)

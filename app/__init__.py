@@ -1,1 +1,1 @@
-"""The page: layout, event handlers, settings from the environment."""
+"""The page: what is on it (`page`), what serves it (`serving`), and its settings."""

@@ -1,7 +1,7 @@
 """`python -m app`: the same page as `python app.py`."""
 
-from app.garage import whole
-from app.ui import build, serve
+from app.page.layout import build, serve
+from app.serving.model_pool import default_pool
 
-garage = whole()
-serve(build(garage.loader, garage.own.facts, garage=garage), garage)
+pool = default_pool()
+serve(build(pool), pool)

@@ -1,5 +1,5 @@
-"""What may be set in the page's environment, each as PHOTO_FINISH_<NAME>; read and checked once,
-when the page starts."""
+"""The page's settings, each from the environment variable PHOTO_FINISH_<NAME>; read and checked
+once, when the page starts."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 from huggingface_hub import constants
-from pydantic import Field, ValidationError, field_validator
+from pydantic import AfterValidator, BeforeValidator, Field, ValidationError
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
 from engine.models.card import CARDS, ModelError
@@ -19,27 +19,69 @@ from engine.models.device import DTYPES, resolve_device
 PREFIX = "PHOTO_FINISH_"
 
 
+def _check_model(name: str) -> str:
+    if name not in CARDS:
+        raise ValueError(f"there is no model {name!r:.60}; there are {', '.join(CARDS)}")
+    return name
+
+
+def _split_names(value: Any) -> Any:
+    if not isinstance(value, str):
+        return value
+    names = tuple(name.strip() for name in value.split(",") if name.strip())
+    return tuple(CARDS) if names == ("all",) else names
+
+
+def _check_device(name: str) -> str:
+    try:
+        resolve_device(name)
+    except ModelError as error:
+        raise ValueError(str(error)) from error
+    return name
+
+
+def _check_dtype(name: str) -> str:
+    if name not in ("auto", *DTYPES):
+        raise ValueError(f"it is auto, {', '.join(DTYPES)}")
+    return name
+
+
+def _read_folder(value: Any) -> Any:
+    if value in (None, ""):
+        return None
+    folder = Path(value).expanduser()
+    if folder.exists() and not folder.is_dir():
+        raise ValueError(f"{folder} is a file, not a folder")
+    return folder
+
+
+ModelName = Annotated[str, AfterValidator(_check_model)]
+ModelNames = Annotated[tuple[ModelName, ...], NoDecode, BeforeValidator(_split_names)]
+
+
 class AppSettings(BaseSettings):
-    """Every setting with its default. Its description is the README's; a test holds the two
-    together."""
+    """Every setting with its default and its description, which a test compares with
+    docs/hosting.md."""
 
     model_config = SettingsConfigDict(env_prefix=PREFIX, frozen=True)
 
-    models: Annotated[tuple[str, ...], NoDecode] = Field(
+    models: ModelNames = Field(
         tuple(card.name for card in CARDS.values() if not card.research_only),
         description="models that may race, by name, with commas between them; `all` is every one",
     )
-    model: str = Field("embedded", description="the model that is chosen when the page opens")
-    device: str = Field("auto", description="`auto`, `cpu`, `cuda`, or `cuda:0` and so on")
-    dtype: str = Field(
+    model: ModelName = Field("embedded", description="the model that is chosen when the page opens")
+    device: Annotated[str, AfterValidator(_check_device)] = Field(
+        "auto", description="`auto`, `cpu`, `cuda`, or `cuda:0` and so on"
+    )
+    dtype: Annotated[str, AfterValidator(_check_dtype)] = Field(
         "auto", description="`auto`, `bfloat16`, `float16` or `float32`, for public models"
     )
-    cache: Path | None = Field(
+    cache: Annotated[Path | None, BeforeValidator(_read_folder)] = Field(
         None,
         description="folder for downloaded weights; empty: the hub's own, `~/.cache/huggingface`",
     )
     queue_size: int = Field(
-        20, ge=1, le=200, description="races that may wait; further ones are refused"
+        20, ge=1, le=200, description="races that may wait; further ones are rejected"
     )
     race_seconds: float = Field(
         180.0, gt=0, le=3600, description="seconds after which a race is stopped"
@@ -55,92 +97,30 @@ class AppSettings(BaseSettings):
         120.0, gt=0, le=3600, description="seconds that making a file to take away may take"
     )
 
-    @field_validator("models", mode="before")
-    @classmethod
-    def _split(cls, value: Any) -> Any:
-        if not isinstance(value, str):
-            return value
-        names = tuple(name.strip() for name in value.split(",") if name.strip())
-        return tuple(CARDS) if names == ("all",) else names
-
-    @field_validator("models")
-    @classmethod
-    def _offered(cls, value: tuple[str, ...]) -> tuple[str, ...]:
-        for name in value:
-            _known(name)
-        return value
-
-    @field_validator("model")
-    @classmethod
-    def _named(cls, value: str) -> str:
-        return _known(value)
-
-    @field_validator("device")
-    @classmethod
-    def _here(cls, value: str) -> str:
-        try:
-            resolve_device(value)
-        except ModelError as error:
-            raise ValueError(str(error)) from error
-        return value
-
-    @field_validator("dtype")
-    @classmethod
-    def _number(cls, value: str) -> str:
-        if value not in ("auto", *DTYPES):
-            raise ValueError(f"it is auto, {', '.join(DTYPES)}")
-        return value
-
-    @field_validator("cache", mode="before")
-    @classmethod
-    def _folder(cls, value: Any) -> Any:
-        if value in (None, ""):
-            return None
-        folder = Path(value).expanduser()
-        if folder.exists() and not folder.is_dir():
-            raise ValueError(f"{folder} is a file, not a folder")
-        return folder
-
-
-def _known(name: str) -> str:
-    if name not in CARDS:
-        raise ValueError(f"there is no model {name!r:.60}; there are {', '.join(CARDS)}")
-    return name
-
 
 def read(environment: Mapping[str, str] = os.environ) -> AppSettings:
-    """The settings that the environment asks for. Raises SystemExit, with a line for each setting
-    that cannot be."""
-    wrong = [
-        f"{name} is not a setting{_meant(name)}."
-        for name in sorted(environment)
-        if name.startswith(PREFIX) and _odd(name)
-    ]
+    """Raises SystemExit, with a line for each variable that is unknown or has an invalid value."""
+    known = [PREFIX + field.upper() for field in AppSettings.model_fields]
+    errors = []
+    for name in sorted(environment):
+        if name.startswith(PREFIX) and name.upper() not in known:
+            close = difflib.get_close_matches(name, known, 1)
+            suggestion = f"; did you mean {close[0]}?" if close else ""
+            errors.append(f"{name} is not a setting{suggestion}.")
     try:
         settings = AppSettings()
     except ValidationError as error:
-        wrong += [
+        errors += [
             f"{PREFIX}{str(each['loc'][0]).upper()}={each['input']!r:.80}:"
             f" {each['msg'].removeprefix('Value error, ')}."
             for each in error.errors()
         ]
-    if wrong:
+    if errors:
         raise SystemExit(
-            "Photo Finish cannot start with these settings (README.md has the list):\n  "
-            + "\n  ".join(wrong)
+            "Photo Finish cannot start with these settings (docs/hosting.md has the list):\n  "
+            + "\n  ".join(errors)
         )
     return settings
-
-
-def _odd(name: str) -> bool:
-    return name.removeprefix(PREFIX).lower() not in AppSettings.model_fields
-
-
-def _meant(name: str) -> str:
-    near = difflib.get_close_matches(
-        name, [PREFIX + field.upper() for field in AppSettings.model_fields], 1
-    )
-    return f"; did you mean {near[0]}?" if near else ""
 
 
 SETTINGS = read()

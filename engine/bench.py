@@ -17,15 +17,18 @@ import math
 import statistics
 import sys
 from collections import Counter
+from collections.abc import Sequence
+from typing import Any
 
 import torch
 
-from engine.cli import chosen_model, lane, offer_models
+from engine.cli import add_model_options, load_model
 from engine.decoders import DECODERS
 from engine.hardware import device_name
 from engine.models.base import ImageModel
 from engine.models.card import ModelError
 from engine.race import Lane, Race
+from engine.race.request import parse_lane
 from engine.records import LaneState, Standing
 from engine.settings import SettingError
 
@@ -78,7 +81,7 @@ def mean(values: list[float]) -> dict[str, float]:
     return {"mean": round(statistics.fmean(values), 4), "plus_minus": round(spread, 4)}
 
 
-def figures(runs: list[Standing], baseline: list[Standing] | None) -> dict:
+def figures(runs: Sequence[Standing], baseline: Sequence[Standing] | None) -> dict[str, Any]:
     """One lane's figures over its races; `baseline` are vanilla AR's in the same races."""
     steps = [len(run.lengths) for run in runs]
 
@@ -87,7 +90,7 @@ def figures(runs: list[Standing], baseline: list[Standing] | None) -> dict:
             [1e3 * getattr(run.seconds, part) / n for run, n in zip(runs, steps, strict=True)]
         )
 
-    result = {
+    result: dict[str, Any] = {
         "nfe": mean([run.nfe for run in runs]),
         "step_compression": mean([run.step_compression for run in runs]),
         "mean_acceptance_length": mean([run.mean_acceptance_length for run in runs]),
@@ -108,7 +111,7 @@ def figures(runs: list[Standing], baseline: list[Standing] | None) -> dict:
     return result
 
 
-def card(result: dict) -> str:
+def card(result: dict[str, Any]) -> str:
     """The figures as a table in Markdown."""
     rows = [
         (
@@ -149,14 +152,14 @@ def main() -> None:
         "--prompts", type=int, default=len(PROMPTS), help="how many of the built-in prompts"
     )
     parser.add_argument("--seeds", type=int, default=2)
-    offer_models(parser)
+    add_model_options(parser)
     args = parser.parse_args()
     if not 1 <= args.prompts <= len(PROMPTS) or args.seeds < 1:
         parser.error(f"1 to {len(PROMPTS)} prompts, and at least one seed")
     names = [text.strip() for text in args.lanes.split(",")]
     try:
-        lanes = [lane(name) for name in names]
-        model = chosen_model(args)
+        lanes = [parse_lane(name) for name in names]
+        model = load_model(args)
     except (SettingError, ModelError) as error:
         parser.error(str(error))
     race(model, lanes, PROMPTS[0], 1000)  # warms caches and allocators up; not counted
@@ -176,8 +179,7 @@ def main() -> None:
         "prompts": args.prompts,
         "seeds": args.seeds,
         "lanes": {
-            name: figures(list(lane_runs), ar and list(ar))
-            for name, lane_runs in zip(names, by_lane, strict=True)
+            name: figures(lane_runs, ar) for name, lane_runs in zip(names, by_lane, strict=True)
         },
     }
     print(card(result), end="\n\n")

@@ -1,4 +1,5 @@
-"""A race in a terminal: a table as it goes, and the final one."""
+"""The command line, `python -m engine`: `race` runs a race in a terminal and prints its table as it
+goes."""
 
 from __future__ import annotations
 
@@ -13,39 +14,40 @@ from engine.models import load
 from engine.models.base import ImageModel
 from engine.models.card import CARDS, ModelError
 from engine.models.device import DTYPES
-from engine.race import Lane, Race, check
+from engine.models.progress import Progress
+from engine.race import Lane, Race, RaceRequest
+from engine.race.request import parse_lane
 from engine.records import Frame, LaneState, Standing
-from engine.settings import SettingError, knobs
+from engine.settings import SettingError
 from engine.trace import Trace
 
 _COLUMNS = f"{'lane':14}{'tokens':>12}{'passes':>8}{'seconds':>9}{'tokens/pass':>13}  "
+_UPDATE_SECONDS = 1
 
 
-def lane(text: str) -> Lane:
-    """A lane from "sjd" or "sjd:window=32;init=horizontal repeat". Raises SettingError."""
-    name, _, rest = text.partition(":")
-    if name not in DECODERS:
-        raise SettingError(f"There is no decoder called {name!r}; there are {', '.join(DECODERS)}.")
-    kinds = {knob: type(default) for knob, _, default in knobs(DECODERS[name].Settings)}
-    values = {}
-    for pair in filter(None, rest.split(";")):
-        key, _, value = pair.partition("=")
-        if key not in kinds:
-            raise SettingError(f"{name} has no knob {key!r}; it has {', '.join(kinds) or 'none'}.")
-        if kinds[key] is bool:
-            if value not in ("true", "false"):
-                raise SettingError(f"{key} of {name} is true or false, not {value!r}.")
-            values[key] = value == "true"
-            continue
-        try:
-            values[key] = kinds[key](value)
-        except ValueError as error:
-            raise SettingError(f"{key} of {name} is a number, not {value!r}.") from error
-    return Lane(name, DECODERS[name].Settings(**values))
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="python -m engine")
+    commands = parser.add_subparsers(required=True, metavar="COMMAND")
+    add_race_command(commands.add_parser("race", help="race decoders over one prompt and seed"))
+    args = parser.parse_args()
+    args.run(args)
 
 
-def offer_models(parser: argparse.ArgumentParser) -> None:
-    """Adds the options that choose a model."""
+def add_race_command(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("prompt")
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument(
+        "--lanes",
+        default=",".join(name for name, d in DECODERS.items() if d.default),
+        help="comma-separated; knobs as in sjd:window=32;init=horizontal repeat",
+    )
+    parser.add_argument("--out", type=Path, help="write the trace here")
+    add_model_options(parser)
+    parser.set_defaults(run=run_race, parser=parser)
+
+
+def add_model_options(parser: argparse.ArgumentParser) -> None:
+    """Adds the options that `load_model` reads."""
     parser.add_argument(
         "--model",
         choices=CARDS,
@@ -62,58 +64,38 @@ def offer_models(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--dtype", choices=["auto", *DTYPES], default="auto")
 
 
-def chosen_model(args: argparse.Namespace) -> ImageModel:
-    """The model that the options of `offer_models` choose; tells on stderr how far it is. Raises
-    ModelError."""
-    told = [""]
+def load_model(args: argparse.Namespace) -> ImageModel:
+    """Loads the model, with progress on stderr. Raises ModelError."""
+    printed = ""
 
-    def progress(share: float, words: str) -> None:
-        if (line := f"{share:4.0%} {words}") != told[0]:
-            told[0] = line
-            print(line, file=sys.stderr)
+    def print_progress(progress: Progress) -> None:
+        nonlocal printed
+        if (line := progress.text(CARDS[args.model].title)) != printed:
+            print(printed := line, file=sys.stderr)
 
-    return load(args.model, args.device, args.dtype, progress=progress, random=args.random_weights)
-
-
-def table(
-    lanes: Sequence[Lane], standings: Sequence[Standing], states: Sequence[LaneState], length: int
-) -> str:
-    """The standings as text, one row a lane."""
-    rows = [_COLUMNS]
-    for entry, standing, state in zip(lanes, standings, states, strict=True):
-        rows.append(
-            f"{DECODERS[entry.decoder].title:14}{standing.frontier:6}/{length:<5}{standing.nfe:8}{standing.seconds.total:9.2f}"
-            f"{standing.step_compression:13.2f}  {state.value}"
-        )
-    return "\n".join(rows)
-
-
-def main() -> None:
-    parser = argparse.ArgumentParser(
-        prog="python -m engine.race", description="Race decoders over one prompt and seed."
+    return load(
+        args.model, args.device, args.dtype, progress=print_progress, random=args.random_weights
     )
-    parser.add_argument("prompt")
-    parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument(
-        "--lanes",
-        default=",".join(name for name, d in DECODERS.items() if d.default),
-        help="comma-separated; knobs as in sjd:window=32;init=horizontal repeat",
-    )
-    parser.add_argument("--out", type=Path, help="write the trace here")
-    offer_models(parser)
-    args = parser.parse_args()
+
+
+def run_race(args: argparse.Namespace) -> None:
+    """Prints the standings every second, the final ones and the trace's path. Exits with 1 if a
+    lane failed, with 2 for arguments that cannot be raced."""
+    parser: argparse.ArgumentParser = args.parser
     if args.out and not args.out.parent.is_dir():
         parser.error(f"there is no folder {args.out.parent} to write the trace to")
     try:
-        lanes = [lane(text.strip()) for text in args.lanes.split(",")]
-        check(lanes, args.prompt, args.seed)  # before the model is loaded, which may take minutes
-        race = Race(chosen_model(args), lanes, args.prompt, args.seed)
+        # checked before the model is loaded, which may take minutes
+        lanes = tuple(parse_lane(text.strip()) for text in args.lanes.split(","))
+        sampling = CARDS[args.model].sampling
+        request = RaceRequest(args.prompt, args.seed, lanes, sampling, args.model)
+        race = Race.of(load_model(args), request)
     except (SettingError, ModelError) as error:
         parser.error(str(error))
     frames: list[Frame] = []
-    standings = [Standing() for _ in race.lanes]
-    states = [LaneState.WAITING for _ in race.lanes]
-    shown = 0.0
+    standings = [Standing() for _ in lanes]
+    states = [LaneState.WAITING for _ in lanes]
+    printed = 0.0
     try:
         for frame in race:
             frames.append(frame)
@@ -121,20 +103,31 @@ def main() -> None:
             if frame.step:
                 standings[frame.lane].add(frame.step)
             if frame.error:
-                print(
-                    f"{DECODERS[race.lanes[frame.lane].decoder].title} failed: {frame.error}",
-                    file=sys.stderr,
-                )
-            if time.monotonic() - shown > 1:
-                print(table(race.lanes, standings, states, race.model.length), end="\n\n")
-                shown = time.monotonic()
+                title = DECODERS[lanes[frame.lane].decoder].title
+                print(f"{title} failed: {frame.error}", file=sys.stderr)
+            if time.monotonic() - printed > _UPDATE_SECONDS:
+                print(table(lanes, standings, states, race.model.length), end="\n\n")
+                printed = time.monotonic()
     except KeyboardInterrupt:
         print("stopped")
-    print(table(race.lanes, standings, states, race.model.length))
+    print(table(lanes, standings, states, race.model.length))
     trace = Trace.of(race, frames)
-    print(f"\n{race.prompt!r}, seed {race.seed}, on {trace.header.machine}")
+    print(f"\n{request.prompt!r}, seed {request.seed}, on {trace.header.machine}")
     if args.out:
         args.out.write_text(trace.dumps())
         print(f"trace: {args.out}")
     if LaneState.FAILED in states:
         sys.exit(1)
+
+
+def table(
+    lanes: Sequence[Lane], standings: Sequence[Standing], states: Sequence[LaneState], length: int
+) -> str:
+    """The standings as text, one row for each lane; `length` in sequence positions."""
+    rows = [_COLUMNS]
+    for lane, standing, state in zip(lanes, standings, states, strict=True):
+        rows.append(
+            f"{DECODERS[lane.decoder].title:14}{standing.frontier:6}/{length:<5}{standing.nfe:8}"
+            f"{standing.seconds.total:9.2f}{standing.step_compression:13.2f}  {state.value}"
+        )
+    return "\n".join(rows)

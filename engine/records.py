@@ -6,6 +6,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from enum import Enum, IntEnum
 
+from engine.failures import Failure
+
 
 class Status(IntEnum):
     """What a step did to a position."""
@@ -225,6 +227,7 @@ class Frame:
     state: LaneState
     step: Step | None = None
     error: str | None = None
+    failure: Failure | None = field(default=None, compare=False)  # of a live race; not in the trace
 
     def __post_init__(self) -> None:
         if (self.state is LaneState.FAILED) != (self.error is not None):

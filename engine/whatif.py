@@ -11,7 +11,8 @@ import torch
 from torch import Tensor
 
 from engine.decoders.gsd import GSDSettings, group_acceptance
-from engine.decoders.lantern import LanternSettings, lent_acceptance, neighbours
+from engine.decoders.lantern import LanternSettings, neighbourhood_acceptance
+from engine.models.base import nearest_codes
 from engine.records import Refusal
 from engine.settings import SettingError, Settings
 from engine.trace import Trace
@@ -107,8 +108,8 @@ def _laws(refusals: list[Refusal], codes: int) -> tuple[Tensor, Tensor]:
 def _lantern(
     p: Tensor, q: Tensor, x: Tensor, codebook: Tensor, settings: LanternSettings
 ) -> Tensor:
-    nearest = neighbours(codebook, x, min(settings.k, len(codebook)))
-    return lent_acceptance(p, q, x, nearest, settings)
+    nearest = nearest_codes(codebook, x, min(settings.k, len(codebook)))
+    return neighbourhood_acceptance(p, q, x, nearest, settings)
 
 
 _RULES: dict[str, tuple[type[Settings], Callable[..., Tensor]]] = {

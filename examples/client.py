@@ -1,4 +1,4 @@
-"""Runs a race on a page by gradio_client, tells who leads while it runs, and prints its table.
+"""Runs a race on a page by gradio_client, prints the leader while it runs, and then its table.
 
 python examples/client.py http://127.0.0.1:7860 "red apple on sky clouds"
 """
@@ -12,14 +12,14 @@ job = Client(url, verbose=False).submit(
     prompt=prompt, seed=7, lanes=["ar", "sjd", "gsd"], api_name="/race"
 )
 for race in job:
-    if not race["lanes"]:  # it waits for its turn
+    if not race["lanes"]:  # waiting in the queue
         continue
     leader = max(race["lanes"], key=lambda lane: lane["tokens"])
     print(
         f"{race['state']}: {leader['title']} leads with {leader['tokens']} tokens", file=sys.stderr
     )
 
-race = job.result()  # the last of them; raises what the page has to say against the race
+race = job.result()  # the last one; raises if the page rejected the race
 print(f"{'lane':12} {'passes':>6} {'seconds':>8} {'tokens/pass':>11}")
 for lane in race["lanes"]:
     print(

@@ -1,4 +1,4 @@
-"""Calls the page's MCP tool as an agent would, and prints what it answers.
+"""Calls the page's MCP tool as an agent does, and prints the result.
 
 python examples/mcp_tool.py http://127.0.0.1:7860 "red apple on sky clouds"
 """

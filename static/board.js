@@ -1,4 +1,19 @@
-// The board: takes in snapshots, holds the one state that everything is drawn from, and moves it through time.
+// The board: takes in snapshots, holds the one state that everything is drawn from, and moves it
+// through time.
+
+import { drawCard, makeCards } from "./cards.js";
+import { bindControls, sameInstant } from "./controls.js";
+import { attribute, say, sized } from "./dom.js";
+import { drawLane } from "./draw.js";
+import { drawFinish } from "./finish.js";
+import { layerOf, rangeOf } from "./layers.js";
+import { drawLegend } from "./legend.js";
+import { inSeconds } from "./numbers.js";
+import { Picture, decodeImage } from "./picture.js";
+import { clockAt, laneAt, lengthOf, raceClock, stepAt } from "./replay.js";
+import { continues, pictureRows, readRace } from "./step_table.js";
+import { drawToken } from "./token_panel.js";
+import { mountTour } from "./tour.js";
 
 const INTRODUCTION =
   "Every lane decodes the same picture with the same model from the same seed, each by its own method, " +
@@ -6,32 +21,38 @@ const INTRODUCTION =
 const SLOWER = "Lanes take turns here, so the race is shown slower than its clocks.";
 const LONGEST = 0.25; // seconds that a replay goes on in one frame, however long the page was busy
 
-// Mounts the board in `root`. `watch(callback)` calls back with each snapshot; `stopped(callback)` when the visitor stops; and
-// `needTour()`, if there is one, asks for the recorded race of the tour, which then comes as a snapshot.
-// Returns {state, go, onChange}. `go` takes any of {t, clock, layer, hidden, cell, playing, speed, live, stepping, present} and
-// {lane, step}, which is the instant at which that lane has made so many steps.
-function mountBoard(root, watch, stopped, needTour) {
-  const board = root.querySelector(".board");
-  const part = (name) => board.querySelector("." + name);
-  // `live`: the newest there is, be it of a race that is on or at its finish. `stepping`: the lane that steps, null for all.
+/**
+ * Mounts the board in `root`. `watch(callback)` calls back with each snapshot; `stopped(callback)`
+ * when the visitor stops; and `needTour()`, if there is one, requests the recorded race of the
+ * tour, which then comes as a snapshot.
+ * @param {HTMLElement} root @returns {Board}
+ */
+export function mountBoard(root, watch, stopped, needTour = undefined) {
+  const board = /** @type {HTMLElement} */ (root.querySelector(".board"));
+  const part = (name) => /** @type {any} */ (board.querySelector("." + name));
+  /** @type {State} */
   const state = {
-    race: null, clock: "seconds", t: 0, playing: false, speed: 1, live: true, layer: "picture", hidden: new Set(), cell: null,
-    stepping: null, present: false,
+    ...{ race: null, clock: "seconds", t: 0, playing: false, speed: 1, live: true },
+    ...{ layer: "picture", hidden: new Set(), cell: null, stepping: null, present: false },
   };
   const listeners = [];
   const handle = { state, go, onChange: (callback) => listeners.push(callback), needTour };
   const controls = bindControls(board, handle);
+  /** @type {Card[]} */
   let cards = [];
   let swatches = { text: "", image: null };
+  /** @type {Snapshot | null} */
   let pending = null; // the newest snapshot that has not been taken in
   let began = false; // a race has begun since the last snapshot that was taken in
   let taking = false;
   let halted = false;
-  let asked = false; // a frame has been asked for
+  let scheduled = false; // a frame
   let last = 0; // when the last frame of a replay was drawn
 
   const over = () => ["finished", "stopped"].includes(state.race.snapshot.state);
   const length = () => lengthOf(state.race, state.clock);
+  const onFrame = (act) =>
+    void (document.hidden ? setTimeout(act, 50) : requestAnimationFrame(act));
 
   // Takes in the newest snapshot, once a frame at most; what is drawn has its pictures already.
   async function take(value) {
@@ -45,25 +66,27 @@ function mountBoard(root, watch, stopped, needTour) {
         const next = pending;
         pending = null;
         await adopt(next);
-        await new Promise((ready) => (document.hidden ? setTimeout(ready, 50) : requestAnimationFrame(ready)));
+        await new Promise(onFrame);
       }
     } finally {
       taking = false;
     }
   }
 
+  /** @param {Snapshot} value */
   async function adopt(value) {
     const previous = began ? null : state.race;
     began = false;
     const fresh = !previous || !continues(value, previous);
-    const pictures = fresh ? value.lanes.map(() => new Picture()) : cards.map((card) => card.picture);
-    await Promise.all(pictures.map((picture, i) => picture.take(value.lanes[i].strips)));
+    const pictures = value.lanes.map((_, i) => (fresh ? new Picture() : cards[i].picture));
+    await Promise.all(pictures.map((picture, i) => picture.take(pictureRows(value.lanes[i]))));
     if (value.swatches !== swatches.text) {
-      swatches = { text: value.swatches, image: value.swatches ? await decodeImage(value.swatches) : null };
+      const image = value.swatches ? await decodeImage(value.swatches) : null;
+      swatches = { text: value.swatches, image };
     }
     if (halted && !fresh && value.state !== "stopped") return;
     const before = state.race?.snapshot;
-    state.race = decodeRace(value, previous);
+    state.race = readRace(value, previous);
     if (fresh) begin(pictures);
     else announce(before);
     refresh();
@@ -78,11 +101,13 @@ function mountBoard(root, watch, stopped, needTour) {
     delete part("finish").dataset.built;
     const playing = snapshot.recorded && !matchMedia("(prefers-reduced-motion: reduce)").matches;
     last = performance.now();
-    Object.assign(state, { t: 0, playing, live: !playing, hidden: new Set(), cell: null, stepping: null });
-    cards.forEach((card) => resized.observe(card.canvas));
+    Object.assign(state, { t: 0, playing, live: !playing });
+    Object.assign(state, { hidden: new Set(), cell: null, stepping: null });
+    for (const card of cards) resized.observe(card.canvas);
     measure();
     const asleep = !snapshot.prompt || snapshot.recorded;
-    if (!asleep && part("lanes").getBoundingClientRect().top > 0.6 * innerHeight) board.scrollIntoView();
+    const low = part("lanes").getBoundingClientRect().top > 0.6 * innerHeight;
+    if (!asleep && low) board.scrollIntoView();
   }
 
   // The visitor stopped: no snapshot will come to say so.
@@ -90,7 +115,9 @@ function mountBoard(root, watch, stopped, needTour) {
     const { race } = state;
     if (!race || over() || !race.snapshot.prompt) return;
     halted = true;
-    for (const lane of race.lanes) if (["racing", "waiting"].includes(lane.state)) lane.state = "stopped";
+    for (const lane of race.lanes) {
+      if (["racing", "waiting"].includes(lane.state)) lane.state = "stopped";
+    }
     const lanes = race.snapshot.lanes.map((lane, i) => ({ ...lane, state: race.lanes[i].state }));
     race.snapshot = { ...race.snapshot, state: "stopped", lanes };
     part("live").textContent = "Race stopped.";
@@ -99,18 +126,24 @@ function mountBoard(root, watch, stopped, needTour) {
 
   function announce(before) {
     const { snapshot } = state.race;
-    const news = snapshot.lanes
-      .filter((lane, i) => before.lanes[i].state !== lane.state && ["finished", "failed"].includes(lane.state))
-      .map((lane) => `${lane.title} ${lane.state} after ${lane.passes} passes, ${inSeconds(lane.seconds)} seconds.`);
-    if (snapshot.state === "finished" && before.state !== "finished") news.push("The race is over.");
+    const ended = (lane, i) =>
+      before.lanes[i].state !== lane.state && ["finished", "failed"].includes(lane.state);
+    const news = snapshot.lanes.filter(ended).map((lane) => {
+      const { title, passes, seconds } = lane;
+      return `${title} ${lane.state} after ${passes} passes, ${inSeconds(seconds)} seconds.`;
+    });
+    if (snapshot.state === "finished" && before.state !== "finished")
+      news.push("The race is over.");
     if (news.length) part("live").textContent = news.join(" ");
   }
 
+  /** @param {Change} change */
   function go(change) {
     const { lane, step, t, live, playing, clock, ...plain } = change;
     if (!state.race) return void Object.assign(state, plain, clock && { clock });
-    if (clock && clock !== state.clock) Object.assign(state, { t: sameInstant(state, clock), clock });
-    if ("hidden" in plain) plain.hidden = new Set(plain.hidden);
+    if (clock && clock !== state.clock)
+      Object.assign(state, { t: sameInstant(state, clock), clock });
+    if (plain.hidden) plain.hidden = new Set(plain.hidden);
     Object.assign(state, plain);
     if (live) Object.assign(state, { live: true, playing: false });
     if (step !== undefined) moveTo(clockAt(state.race.lanes[lane], state.clock, step));
@@ -128,20 +161,19 @@ function mountBoard(root, watch, stopped, needTour) {
 
   function play(playing) {
     if (playing && state.live && over()) Object.assign(state, { t: 0, live: false });
-    if (!playing && state.live && !over()) state.live = false; // stays where it is; the race goes on
+    if (!playing && state.live && !over()) state.live = false; // the race goes on
     state.playing = playing && !state.live;
     last = performance.now();
   }
 
   function refresh() {
-    if (asked) return;
-    asked = true;
-    if (document.hidden) setTimeout(frame, 50);
-    else requestAnimationFrame(frame);
+    if (scheduled) return;
+    scheduled = true;
+    onFrame(frame);
   }
 
   function frame() {
-    asked = false;
+    scheduled = false;
     if (!state.race) return;
     if (state.playing) {
       const now = performance.now();
@@ -153,25 +185,33 @@ function mountBoard(root, watch, stopped, needTour) {
   }
 
   // By passes a replay takes as long as by seconds.
-  const pace = () => (state.clock === "seconds" ? 1 : length() / Math.max(0.1, lengthOf(state.race, "seconds")));
+  function pace() {
+    if (state.clock === "seconds") return 1;
+    return length() / Math.max(0.1, lengthOf(state.race, "seconds"));
+  }
 
   function draw() {
     const { race, clock } = state;
     if (state.live) state.t = raceClock(race, clock);
-    const steps = race.lanes.map((lane) => (state.live ? lane.count : stepAt(lane, clock, state.t)));
+    const steps = race.lanes.map((lane) =>
+      state.live ? lane.count : stepAt(lane, clock, state.t),
+    );
     const layer = layerOf(state.layer);
     const colours = getComputedStyle(board);
-    const colour = (name) => colours.getPropertyValue(`--${name}`).trim();
-    const [ink, card, rule, signal] = ["ink", "card", "rule", "signal"].map(colour);
-    const range = layer.kind === "count" ? rangeOf(race, layer.name) : [0, 1];
-    const look = { layer, range, swatches: swatches.image, ink, card, rule, signal };
+    const [ink, card, rule, signal] = ["ink", "card", "rule", "signal"].map((name) =>
+      colours.getPropertyValue(`--${name}`).trim(),
+    );
+    const range = rangeOf(race, layer);
+    const style = { layer, range, swatches: swatches.image, ink, card, rule, signal };
+    const cell = state.cell && state.cell.cell;
     cards.forEach((one, i) => {
-      const view = laneAt(race.lanes[i], steps[i]);
-      drawCard(one, race.lanes[i], view, race.cells, clock);
+      const lane = race.lanes[i];
+      const view = laneAt(lane, steps[i]);
+      drawCard(one, lane, view, race.cells, clock);
       if (state.hidden.has(i)) return;
-      one.plane.update(race.lanes[i], race.grid, one.side, look);
-      const mine = { ...look, cell: state.cell && state.cell.cell, here: state.cell?.lane === i };
-      drawLane(one.canvas, one.plane, race.lanes[i], view, race.grid, mine);
+      one.plane.update(lane, race.grid, one.side, style);
+      const selected = { ...style, cell, here: state.cell?.lane === i };
+      drawLane(one.canvas, one.plane, lane, view, race.grid, selected);
     });
     drawHead();
     controls.drawControls(state.live ? state.t : length());
@@ -182,22 +222,22 @@ function mountBoard(root, watch, stopped, needTour) {
   }
 
   function drawHead() {
-    const { race, clock, t } = state;
-    const { snapshot } = race;
+    const { race, clock, t, live, layer, playing, present } = state;
+    const { seq, prompt, seed, model, machine, grid, recorded, note } = race.snapshot;
     const values = {
-      state: state.live ? snapshot.state : "replay", seq: snapshot.seq, done: Number(over() && state.live), layer: state.layer,
-      clock, t: Number(t.toFixed(6)), playing: Number(state.playing), present: Number(state.present),
+      ...{ state: live ? race.snapshot.state : "replay", seq, done: Number(over() && live), layer },
+      ...{ clock, t: Number(t.toFixed(6)), playing: Number(playing), present: Number(present) },
     };
     for (const [name, value] of Object.entries(values)) attribute(board, "data-" + name, value);
     say(part("clock-value"), clock === "seconds" ? inSeconds(t) : Math.floor(t));
     say(part("clock-unit"), clock);
-    say(part("prompt"), snapshot.prompt || "Type a prompt, press Race.");
-    const facts = [`seed ${snapshot.seed}`, `model ${snapshot.model}`, snapshot.machine, `${snapshot.grid.join(" × ")} tokens`,
-      snapshot.recorded && "recorded"];
-    say(part("meta"), snapshot.prompt ? facts.filter(Boolean).join(" · ") : INTRODUCTION);
-    say(part("pace"), state.live && snapshot.state === "racing" ? SLOWER : "");
-    say(part("note"), snapshot.note);
-    part("note").hidden = !snapshot.note;
+    say(part("prompt"), prompt || "Type a prompt, press Race.");
+    const size = `${grid.join(" × ")} tokens`;
+    const facts = [`seed ${seed}`, `model ${model}`, machine, size, recorded && "recorded"];
+    say(part("meta"), prompt ? facts.filter(Boolean).join(" · ") : INTRODUCTION);
+    say(part("pace"), live && race.snapshot.state === "racing" ? SLOWER : "");
+    say(part("note"), note);
+    part("note").hidden = !note;
   }
 
   function arrange() {
@@ -212,7 +252,8 @@ function mountBoard(root, watch, stopped, needTour) {
     part("lanes").style.setProperty("--columns", shown > 6 ? 4 : Math.max(3, shown));
     part("lanes").style.setProperty("--shape", `${columns} / ${rows}`);
     for (const card of cards) {
-      card.side = Math.max(4, Math.round((card.canvas.clientWidth * devicePixelRatio) / columns));
+      const width = card.canvas.clientWidth * devicePixelRatio;
+      card.side = Math.max(4, Math.round(width / columns));
       sized(card.canvas, card.side * columns, card.side * rows);
     }
   }

@@ -10,6 +10,7 @@ from dataclasses import asdict
 from unittest.mock import patch
 
 from engine.clock import StepClock
+from engine.decoders import DECODERS
 from engine.decoders.base import Decoder
 from engine.records import Seconds
 
@@ -22,9 +23,11 @@ def set_clocks(**milliseconds: float) -> Iterator[None]:
     20 ms, and 1 ms more for each decoder before it in their order, or as many as given for it."""
 
     def charge(decoder: Decoder, spent: Seconds) -> Seconds:
-        tenth = milliseconds.get(decoder.name, 20 + decoder.order) / 10_000
-        draft = 2 * tenth if spent.draft else 0.0  # where a drafter ran
-        return Seconds(forward=8 * tenth - draft, verify=tenth, cache=tenth, draft=draft)
+        total = milliseconds.get(decoder.name, 20 + list(DECODERS).index(decoder.name)) / 1000
+        draft = 0.2 * total if spent.draft else 0.0  # where a drafter ran
+        return Seconds(
+            forward=0.8 * total - draft, verify=0.1 * total, cache=0.1 * total, draft=draft
+        )
 
     with patch.object(StepClock, "seconds", _charging(charge)):
         yield

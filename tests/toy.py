@@ -1,4 +1,4 @@
-"""Toy models with known laws: small enough to enumerate every sequence."""
+"""Toy models with known distributions: small enough to enumerate every sequence."""
 
 from __future__ import annotations
 
@@ -27,8 +27,7 @@ class ToyContext:
 
 
 class ToyDrafter:
-    """Drafts from another toy's law: a drafter that knows the committed tokens, but the world
-    wrongly."""
+    """Drafts from another toy's distribution, given the committed tokens."""
 
     def __init__(self, codes: int, seed: int) -> None:
         self.logits = _table(codes, seed)
@@ -36,15 +35,15 @@ class ToyDrafter:
     def extend(self, ctx: ToyContext, rows: Sequence[int], tokens: Tensor) -> Tensor:
         ctx.drafted = [*ctx.kept, int(tokens[-1])]
         assert ctx.drafted[-len(tokens) :] == tokens.tolist(), (
-            "the drafter hears what was committed"
+            "the drafter reads what was committed"
         )
-        return self._law(ctx)
+        return self._logits(ctx)
 
     def next(self, ctx: ToyContext, token: Tensor) -> Tensor:
         ctx.drafted.append(int(token))
-        return self._law(ctx)
+        return self._logits(ctx)
 
-    def _law(self, ctx: ToyContext) -> Tensor:
+    def _logits(self, ctx: ToyContext) -> Tensor:
         return self.logits[_state(ctx.drafted, self.logits.shape[-1])]
 
 
@@ -99,7 +98,7 @@ class Toy(ImageModel):
         shade = (tokens * 255 // max(1, self.vocab_size - 1)).astype(np.uint8)
         return np.repeat(np.repeat(shade, 8, -2), 8, -1)[..., None].repeat(3, -1)
 
-    def law(self) -> dict[tuple[int, ...], float]:
+    def joint_distribution(self) -> dict[tuple[int, ...], float]:
         """Every whole sequence, forced ids included, with its exact probability."""
         probabilities = {}
         free = [i for i, token in enumerate(self.forced_ids.tolist()) if token < 0]

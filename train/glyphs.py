@@ -1,9 +1,9 @@
-"""Glyphs: which emoji the embedded model knows, and their pictures.
+"""Glyphs: the emoji that the embedded model knows, and their bitmaps.
 
 A glyph is drawn once from the Noto Color Emoji font (Debian package `fonts-noto-color-emoji`, SIL
-OFL), cropped to its ink and scaled to fit a square of `SIDE` pixels. The list is chosen by hand:
-well-known things with a shape of their own, no flags, signs, smileys and people, which are too
-alike at this size, and one of each set of near twins.
+OFL), cropped and scaled to fit a square of `SIDE` pixels. The list is hand-picked: well-known
+things with a distinct shape; no flags, signs, smileys and people, which are too alike at this size,
+and one of each set of look-alikes.
 """
 
 from __future__ import annotations
@@ -20,49 +20,52 @@ SIDE = 96
 
 NAMES = {
     "animals": """
-        bat, bear, bird, butterfly, camel, cat, chicken, cow, crab, crocodile, dog, dolphin, dove,
-        dragon, duck, eagle, elephant, ewe, fish, flamingo, fox, frog, giraffe, goat, gorilla,
-        hatching chick, hedgehog, hippopotamus, honeybee, horse, jellyfish, kangaroo, koala, lady
-        beetle, lion, lobster, monkey, mouse, octopus, owl, panda, parrot, peacock, penguin, pig,
-        rabbit, rhinoceros, rooster, sauropod, shark, snail, snake, spider, spiral shell, swan,
-        t-rex, tiger, tropical fish, turkey, turtle, unicorn, whale, wolf, zebra""",
+        bat, bear, bird, butterfly, camel, cat, chicken, cow, crab, crocodile, dog, dolphin,
+        dove, dragon, duck, eagle, elephant, ewe, fish, flamingo, fox, frog, giraffe, goat,
+        gorilla, hatching chick, hedgehog, hippopotamus, honeybee, horse, jellyfish, kangaroo,
+        koala, lady beetle, lion, lobster, monkey, mouse, octopus, owl, panda, parrot,
+        peacock, penguin, pig, rabbit, rhinoceros, rooster, sauropod, shark, snail, snake,
+        spider, spiral shell, swan, t-rex, tiger, tropical fish, turkey, turtle, unicorn,
+        whale, wolf, zebra""",
     "plants": """
         cactus, cherry blossom, christmas tree, deciduous tree, fallen leaf, four leaf clover,
-        hibiscus, maple leaf, mushroom, palm tree, potted plant, rose, seedling, sunflower, tulip""",
+        hibiscus, maple leaf, mushroom, palm tree, potted plant, rose, seedling, sunflower,
+        tulip""",
     "fruit and vegetables": """
-        avocado, banana, blueberries, broccoli, carrot, cherries, coconut, cucumber, ear of corn,
-        eggplant, garlic, grapes, green apple, hot pepper, kiwi fruit, lemon, mango, onion, pea
-        pod, peach, pear, pineapple, potato, red apple, strawberry, tangerine, tomato, watermelon""",
+        avocado, banana, blueberries, broccoli, carrot, cherries, coconut, cucumber, ear of
+        corn, eggplant, garlic, grapes, green apple, hot pepper, kiwi fruit, lemon, mango,
+        onion, pea pod, peach, pear, pineapple, potato, red apple, strawberry, tangerine,
+        tomato, watermelon""",
     "food and drink": """
-        bacon, baguette bread, beer mug, birthday cake, bread, bubble tea, candy, cheese wedge,
-        chocolate bar, cocktail glass, cookie, croissant, cupcake, cup with straw, cut of meat,
-        doughnut, egg, french fries, glass of milk, hamburger, honey pot, hot beverage, hot dog,
-        ice cream, lollipop, meat on bone, pancakes, pie, pizza, popcorn, pretzel, rice ball,
-        sandwich, soft ice cream, spaghetti, sushi, taco, teapot, tropical drink, waffle, wine
-        glass""",
+        bacon, baguette bread, beer mug, birthday cake, bread, bubble tea, candy, cheese
+        wedge, chocolate bar, cocktail glass, cookie, croissant, cupcake, cup with straw, cut
+        of meat, doughnut, egg, french fries, glass of milk, hamburger, honey pot, hot
+        beverage, hot dog, ice cream, lollipop, meat on bone, pancakes, pie, pizza, popcorn,
+        pretzel, rice ball, sandwich, soft ice cream, spaghetti, sushi, taco, teapot, tropical
+        drink, waffle, wine glass""",
     "vehicles": """
-        airplane, ambulance, automobile, bicycle, bus, canoe, delivery truck, fire engine, flying
-        saucer, helicopter, locomotive, motorcycle, parachute, police car, racing car, rocket,
-        sailboat, satellite, ship, skateboard, speedboat, taxi, tractor""",
+        airplane, ambulance, automobile, bicycle, bus, canoe, delivery truck, fire engine,
+        flying saucer, helicopter, locomotive, motorcycle, parachute, police car, racing car,
+        rocket, sailboat, satellite, ship, skateboard, speedboat, taxi, tractor""",
     "places and weather": """
         castle, church, circus tent, classical building, cloud, factory, ferris wheel, fire,
-        fountain, house, hut, mount fuji, rainbow, ringed planet, school, snow-capped mountain,
-        snowflake, snowman, star, statue of liberty, sun, sun with face, tent, tokyo tower,
-        volcano, water wave""",
+        fountain, house, hut, mount fuji, rainbow, ringed planet, school, snow-capped
+        mountain, snowflake, snowman, star, statue of liberty, sun, sun with face, tent, tokyo
+        tower, volcano, water wave""",
     "things": """
-        alarm clock, alien, anchor, artist palette, axe, backpack, balloon, baseball, basketball,
-        bed, bell, bone, books, brain, broom, bucket, bullseye, camera, candle, chair, coin,
-        compass, crayon, crown, crystal ball, dna, door, dress, drum, eyes, flashlight, game die,
-        gear, gem stone, ghost, graduation cap, green heart, guitar, hammer, handbag, headphone,
-        high voltage, high-heeled shoe, hourglass done, jack-o-lantern, jeans, key, kite, ladder,
-        laptop, light bulb, lipstick, locked, magic wand, magnet, magnifying glass tilted left,
-        microphone, microscope, mirror, money bag, movie camera, musical note, necktie, newspaper,
-        open book, paintbrush, pencil, pool 8 ball, puzzle piece, radio, red heart, red paper
-        lantern, ribbon, ring, robot, roller skate, running shoe, saxophone, scarf, scissors,
-        screwdriver, shield, shopping cart, skull, soccer ball, socks, spoon, stopwatch,
-        sunglasses, teddy bear, telephone, telescope, television, tennis, toilet, toolbox, tooth,
-        top hat, trophy, trumpet, t-shirt, umbrella, video game, violin, volleyball, wastebasket,
-        watch, wrapped gift, wrench""",
+        alarm clock, alien, anchor, artist palette, axe, backpack, balloon, baseball,
+        basketball, bed, bell, bone, books, brain, broom, bucket, bullseye, camera, candle,
+        chair, coin, compass, crayon, crown, crystal ball, dna, door, dress, drum, eyes,
+        flashlight, game die, gear, gem stone, ghost, graduation cap, green heart, guitar,
+        hammer, handbag, headphone, high voltage, high-heeled shoe, hourglass done,
+        jack-o-lantern, jeans, key, kite, ladder, laptop, light bulb, lipstick, locked, magic wand,
+        magnet, magnifying glass tilted left, microphone, microscope, mirror, money bag, movie
+        camera, musical note, necktie, newspaper, open book, paintbrush, pencil, pool 8 ball,
+        puzzle piece, radio, red heart, red paper lantern, ribbon, ring, robot, roller skate,
+        running shoe, saxophone, scarf, scissors, screwdriver, shield, shopping cart, skull,
+        soccer ball, socks, spoon, stopwatch, sunglasses, teddy bear, telephone, telescope,
+        television, tennis, toilet, toolbox, tooth, top hat, trophy, trumpet, t-shirt, umbrella,
+        video game, violin, volleyball, wastebasket, watch, wrapped gift, wrench""",
 }
 
 

@@ -1,8 +1,8 @@
-"""The training loop every stage shares: a progress bar, checkpoints, and resuming where it stopped.
+"""The training loop of every stage: progress bar, checkpoints, resuming.
 
-The learning rate warms up, holds for as long as the stage runs, and falls when asked to: a run
-whose length nobody knows in advance can then end well at any time. The fall has a checkpoint of its
-own, so that the held run can go on after it.
+The learning rate warms up, is held for as long as the stage runs, and falls on request, so that the
+length of a run need not be known in advance. The fall has a checkpoint of its own, so that the held
+run can continue after it.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ DEVICE = torch.device("cuda" if torch.cuda.is_available() else "cpu")
 
 
 def rate(step: int, fallen: float, *, warmup: int = 100) -> float:
-    """Share of the peak learning rate: linear warm-up, constant, then with `fallen` from 0 to 1
-    linear to a fiftieth."""
+    """Fraction of the peak learning rate: linear warm-up, constant, then linear to a fiftieth as
+    `fallen` goes from 0 to 1."""
     return min(1.0, (step + 1) / warmup) * (1 - 0.98 * fallen)
 
 

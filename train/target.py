@@ -1,9 +1,9 @@
 """Stage 2: the target, a small Llama over image codes. `python -m train.target --minutes 85`
 
 Cross-entropy over the 256 image tokens. Tokens under the glyph count three times, because most of a
-textured ground is noise that nobody can predict; the weight depends on caption and position alone,
-so the best answer at each is still the true law. Where the caption is dropped (one scene in ten,
-for guidance) all tokens count alike, for the same reason.
+textured ground is unpredictable noise; the weight depends on caption and position alone, so the
+optimum at each is still the true distribution. Where the caption is dropped (one scene in ten, for
+guidance) all tokens count alike, for the same reason.
 
 A longer `--minutes` continues from the checkpoint; `--warm` starts from the saved weights where
 that is gone.
@@ -34,8 +34,8 @@ PATCH, GRID = 8, SIZE // 8
 
 @dataclass(frozen=True, slots=True)
 class Examples:
-    """Captions [B, CAPTION], codes [B, 256], which tokens the glyph's square covers [B, 256], and
-    which captions were dropped [B]."""
+    """Captions [B, CAPTION], codes [B, 256], the tokens under the glyph's square, bool [B, 256],
+    and the dropped captions, bool [B]."""
 
     captions: Tensor
     codes: Tensor
@@ -44,7 +44,7 @@ class Examples:
 
 
 def box(place: str) -> Tensor:
-    """Which of the 256 tokens lie in the glyph's square, in raster order: bool [256]."""
+    """The tokens in the glyph's square, in raster order: bool [256]."""
     top, left = (edge // PATCH for edge in PLACES[place])
     inside = torch.zeros(GRID, GRID, dtype=torch.bool)
     inside[top : top + SIDE // PATCH, left : left + SIDE // PATCH] = True
@@ -112,8 +112,8 @@ def held_out_nats(
 
 def optimizers(target: EmbeddedTarget) -> list[torch.optim.Optimizer]:
     """Muon for the matrices inside the layers, AdamW for embeddings, head and norms. Caption and
-    slot embeddings learn faster: each of their rows is seen in few scenes or carries what every row
-    must know at once."""
+    slot embeddings have a higher rate: each of their rows is seen in few scenes, or is needed by
+    all rows at once."""
     matrices = [p for p in target.model.layers.parameters() if p.ndim == 2]
     tables = [target.captions.weight, target.slots.weight]
     rest = [p for p in target.parameters() if not any(p is q for q in (*matrices, *tables))]
@@ -129,9 +129,9 @@ def optimizers(target: EmbeddedTarget) -> list[torch.optim.Optimizer]:
 
 @torch.no_grad()
 def place_slots(target: EmbeddedTarget) -> None:
-    """Starts each image slot's embedding as a row's plus a column's, of the token that the slot's
-    row predicts: what is learnt of a glyph's token at one place then holds at the others from the
-    first step."""
+    """Initialises each image slot's embedding as a row's plus a column's, of the token that the
+    slot predicts, so that a glyph learnt at one place generalises to the others from the first
+    step."""
     first = target.config.caption_slots
     axes = torch.randn(2, GRID, target.config.hidden_size, device=target.slots.weight.device) * 0.05
     together = (axes[0][:, None] + axes[1][None]).flatten(0, 1)
@@ -175,7 +175,7 @@ def main() -> None:
         place_slots(target)
 
     for layer in target.model.layers:
-        # Three fifths of a step on a CPU are element-wise: fused, it takes half the time.
+        # On a CPU three fifths of a step are element-wise; fused, it takes half the time.
         layer.compile()
 
     def loss_of(step: int, fallen: float) -> tuple[Tensor, dict[str, float]]:

@@ -2,13 +2,13 @@
 --minutes 60 --fall 15`
 
 Loss: L1, L1 of the horizontal and vertical differences, and the mean over scenes of log squared
-error (whose figure is PSNR: an error on a plain ground counts for more than one in a texture, as it
-does to the eye), plus commitment. The codebook is an exponential moving average of the features
-each code was chosen for; codes unused for a while are revived from current features, the worst
-served first, until the learning rate falls.
+error (as in PSNR: an error on a plain ground weighs more than one in a texture, as it does to the
+eye), plus commitment. The codebook is an exponential moving average of the features assigned to
+each code; unused codes are revived from the features with the largest errors, until the learning
+rate falls.
 
 `--decoder` trains the decoder alone, with encoder and codebook frozen: every token keeps its
-meaning, so a target that learns meanwhile does not notice.
+meaning, so a target can be trained at the same time.
 """
 
 from __future__ import annotations
@@ -65,9 +65,9 @@ def load_vq(folder: Path) -> EmbeddedVQ:
 
 @torch.no_grad()
 def update_codebook(vq: EmbeddedVQ, features: Tensor, chosen: Tensor, *, revive: bool) -> None:
-    """Moves each code towards the mean of the features [N, D] that chose it; `chosen` [N] are their
-    codes. With `revive`, codes unused since the last time move to where the codebook serves worst:
-    features drawn by squared distance."""
+    """Moves each code towards the mean of the features [N, D] assigned to it by `chosen` [N]. With
+    `revive`, codes unused since the last time move to features drawn with probability proportional
+    to their squared error."""
     counts = torch.bincount(chosen, minlength=len(vq.codebook)).float()
     sums = torch.zeros_like(vq.codebook).index_add_(0, chosen, features)
     vq.mass.mul_(DECAY).add_(counts, alpha=1 - DECAY)

@@ -1,26 +1,23 @@
-"""The board's files: one markup, one style sheet, one script, for the page and for the file that
-needs no server."""
+"""The board's files: its markup, its style sheet, and its script, assembled from ES modules."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import functools
+import json
+import re
 from pathlib import Path
 
 STATIC = Path(__file__).parent.parent / "static"
-# In this order: a file may call at once only what stands in those before it.
-SCRIPTS = (
-    "records.js",
-    "layers.js",
-    "draw.js",
-    "panels.js",
-    "why.js",
-    "token.js",
-    "chapters.js",
-    "talk.js",
-    "controls.js",
-    "board.js",
-)
-STYLES = ("board.css", "token.css", "talk.css")
+STYLES = ("board.css", "token_panel.css", "stage.css")
+
+_IMPORT = re.compile(r'^import \{\s*(\w+(?:,\s*\w+)*),?\s*\} from "\./(\w+\.js)";\n', re.M)
+_DATA = re.compile(r'^import (\w+) from "\./(\w+\.json)" with \{ type: "json" \};\n', re.M)
+_NAME = re.compile(r"^(export )?(?:async )?(?:function|class|const|let) (\w+)", re.M)
+_UNKNOWN = re.compile(r"^(?:import|export|const|let|var)\b.*|.*\bimport(?:\(|\.meta).*", re.M)
+
+
+class ModuleError(ValueError):
+    """A module that cannot be joined to others in one script; the message says which and why."""
 
 
 def markup() -> str:
@@ -28,14 +25,71 @@ def markup() -> str:
 
 
 def styles() -> str:
-    """The rules of the element `#board` and what is in it."""
-    return f"#board {{\n{_pasted(STYLES)}\n}}\n"
+    """The rules of the element `#board` and what is in it, the colours of look.json in front."""
+    colours = json.loads((STATIC / "look.json").read_text("utf-8"))["colours"]
+    light, dark = (
+        " ".join(f"--{name}: {colour};" for name, colour in colours[mode].items())
+        for mode in ("light", "dark")
+    )
+    rules = "\n".join((STATIC / name).read_text("utf-8") for name in STYLES)
+    return f"#board {{\n& {{ {light} }}\n.dark & {{ {dark} }}\n{rules}\n}}\n"
 
 
-def script() -> str:
-    """The script up to `mountBoard`; whoever uses it calls that."""
-    return _pasted(SCRIPTS)
+@functools.cache
+def script(entry: str) -> str:
+    """A module of static/ and all that it imports, as one script. Raises ModuleError."""
+    return bundle(STATIC / entry)
 
 
-def _pasted(names: Sequence[str]) -> str:
-    return "\n".join((STATIC / name).read_text("utf-8") for name in names)
+def bundle(entry: Path) -> str:
+    """Joins ES modules of one folder: each after those that it imports, and without the words
+    `import` and `export`.
+
+    Accepts `import { a, b } from "./x.js";`, `import x from "./x.json" with { type: "json" };` and
+    `export` before a function, a class, a const or a let. Raises ModuleError for any other form,
+    for a cycle, for an import that is not exported and for a top-level name that two modules share.
+    """
+    texts: dict[str, str] = {}
+    exports: dict[str, set[str]] = {}
+    owners: dict[str, str] = {}
+
+    def own(name: str, module: str) -> None:
+        if name in owners:
+            raise ModuleError(f"{module} and {owners[name]} both define {name}")
+        owners[name] = module
+
+    def add(module: str, importers: tuple[str, ...]) -> None:
+        if module in importers:
+            raise ModuleError(f"modules import one another: {' -> '.join((*importers, module))}")
+        if module in texts:
+            return
+        path = entry.parent / module
+        if not path.is_file():
+            raise ModuleError(f"{' -> '.join((*importers, module))}: the last does not exist")
+        text = path.read_text("utf-8")
+        for names, imported in _IMPORT.findall(text):
+            add(imported, (*importers, module))
+            for name in re.findall(r"\w+", names):
+                if name not in exports[imported]:
+                    raise ModuleError(
+                        f"{module} imports {name} from {imported}, which does not export it"
+                    )
+        for name, data in _DATA.findall(text):
+            if data != f"{name}.json":
+                raise ModuleError(f"{module} imports {data} as {name}: name it after the file")
+            if data not in texts:
+                own(name, data)
+                texts[data] = (
+                    f"const {name} = {(entry.parent / data).read_text('utf-8').strip()};\n"
+                )
+        text = _DATA.sub("", _IMPORT.sub("", text))
+        found = _NAME.findall(text)
+        exports[module] = {name for exported, name in found if exported}
+        for _, name in found:
+            own(name, module)
+        if unknown := _UNKNOWN.search(_NAME.sub("", text)):
+            raise ModuleError(f"{module} has a form that cannot be joined: {unknown[0]}")
+        texts[module] = re.sub(r"^export ", "", text, flags=re.M)
+
+    add(entry.name, ())
+    return "\n".join(texts.values())

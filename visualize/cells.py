@@ -3,19 +3,25 @@
 from __future__ import annotations
 
 import functools
+import itertools
 
 import numpy as np
 from PIL import Image, ImageDraw
 
 from engine.records import LaneState, Status
 from visualize.layers import MARKS, Instant, LaneRecords, Layer, colours, shares
+from visualize.look import COLOURS, LOOK
 from visualize.recorded_race import pixels
 from visualize.swatches import COLUMNS
 from visualize.swatches import SIDE as SWATCH
 
-INK, PAPER, RULE, SIGNAL = "#14161a", "#f1f2f4", "#d9dce1", "#e4002b"
-GHOST = 0.45  # how much of a draft's swatch shows
-INSET = 0.2  # of a cell, around a draft's colour
+INK, CARD, PAPER, RULE, SIGNAL = (
+    COLOURS[name] for name in ("ink", "card", "paper", "rule", "signal")
+)
+DRAFT, FRONTIER, NOTCH, NO_VALUE = (
+    LOOK[name] for name in ("draft", "frontier", "notch", "noValue")
+)
+SHAPES = LOOK["marks"]["shapes"]
 
 
 def atlas(swatches: bytes, codes: int) -> np.ndarray:
@@ -48,6 +54,7 @@ class Cells:
             for count in grid
         )
         self.size = (int(self._columns[-1]), int(self._rows[-1]))
+        self._side = max(self.size) / max(grid)  # of a cell, in pixels
         self._picture = None
         if picture is not None:
             whole = Image.fromarray(pixels(picture))
@@ -61,9 +68,8 @@ class Cells:
         else:
             image = self._coloured(instant)
         if instant.state is not LaneState.FINISHED and instant.n:
-            if len(instant.records) > instant.n:
-                self._edge(image, len(instant.records), INK, max(1, max(self.size) // 240))
-            self._edge(image, instant.n, SIGNAL, max(2, max(self.size) // 120))
+            self._frames(image, range(instant.n, len(instant.records)))
+            self._edge(image, instant.n)
         return image
 
     @property
@@ -78,7 +84,7 @@ class Cells:
         reached = len(instant.records)
         tiled = self._tiled(self._records.token[instant.records]) if reached else out
         solid = tiled if self._picture is None else self._picture
-        pale = (GHOST * tiled + (1 - GHOST) * out).astype(np.uint8)
+        pale = (DRAFT["opacity"] * tiled + (1 - DRAFT["opacity"]) * out).astype(np.uint8)
         out = np.where(self._spread(cells < reached)[..., None], pale, out)
         return Image.fromarray(np.where(self._spread(cells < instant.n)[..., None], solid, out))
 
@@ -112,23 +118,31 @@ class Cells:
         for cell in range(instant.n, len(values)):
             left, top, right, bottom = self._box(cell)
             if known[cell] and left < right and top < bottom:
-                x, y = int(INSET * (right - left)), int(INSET * (bottom - top))
+                x, y = (
+                    round(DRAFT["inset"] * (right - left)),
+                    round(DRAFT["inset"] * (bottom - top)),
+                )
                 pen.rectangle(
                     (left + x, top + y, right - 1 - x, bottom - 1 - y), tuple(inner[cell].tolist())
                 )
         for cell in np.flatnonzero(~known):
             left, top, right, bottom = self._box(int(cell))
-            width, height = right - left, bottom - top
-            pen.line(
-                (
-                    left + 0.2 * width,
-                    bottom - 0.2 * height,
-                    right - 0.2 * width,
-                    top + 0.2 * height,
-                ),
-                "#9a9ea6",
-            )
+            image.paste(stroke(max(1, right - left), max(1, bottom - top)), (left, top))
+        if self._layer is Layer.RUNS:
+            self._notches(image, instant)
         return image
+
+    def _notches(self, image: Image.Image, instant: Instant) -> None:
+        """A pale notch where each run begins: neighbours may be of one length."""
+        width = max(1, round(NOTCH["width"] * self._side))
+        for cell in self._records.run_starts(instant):
+            left, top, right, bottom = self._box(int(cell))
+            box = (left, top, min(right, left + width), bottom)
+            if left < right and top < bottom:
+                patch = image.crop(box)
+                image.paste(
+                    Image.blend(patch, Image.new("RGB", patch.size, CARD), NOTCH["opacity"]), box
+                )
 
     def _marked(self, instant: Instant) -> Image.Image:
         """What the last step that touched it did to each cell."""
@@ -136,8 +150,13 @@ class Cells:
         statuses = self._records.status[instant.records]
         for cell, status in enumerate(statuses):
             left, top, right, bottom = self._box(cell)
-            sprite = mark(Status(int(status)), max(1, right - left), max(1, bottom - top))
-            image.paste(sprite, (left, top))
+            inset = round(DRAFT["inset"] / 2 * self._side) if cell >= instant.n else 0
+            sprite = mark(
+                Status(int(status)),
+                max(1, right - left - 2 * inset),
+                max(1, bottom - top - 2 * inset),
+            )
+            image.paste(sprite, (left + inset, top + inset))
         return image
 
     def _flat(self, colour: str) -> np.ndarray:
@@ -162,8 +181,29 @@ class Cells:
             )
         )
 
-    def _edge(self, image: Image.Image, cell: int, colour: str, width: int) -> None:
-        """The line behind the cells before this one."""
+    def _frames(self, image: Image.Image, cells: range) -> None:
+        """Dashed lines around these cells: what is left of a row, whole rows, and the row begun."""
+        pen, columns = ImageDraw.Draw(image), self._grid[1]
+        dash, width = (
+            max(1.0, DRAFT["dash"] * self._side),
+            max(1, round(DRAFT["frame"] * self._side)),
+        )
+        rows = np.clip(
+            [-(-cells.start // columns) * columns, cells.stop // columns * columns],
+            cells.start,
+            cells.stop,
+        )
+        for first, end in itertools.pairwise(sorted({cells.start, *map(int, rows), cells.stop})):
+            (left, top, _, _), (_, _, right, bottom) = self._box(first), self._box(end - 1)
+            for at in np.arange(left, right, 2 * dash):
+                for y in (top, bottom):
+                    pen.line((at, y, min(right, at + dash), y), INK, width)
+            for at in np.arange(top, bottom, 2 * dash):
+                for x in (left, right):
+                    pen.line((x, at, x, min(bottom, at + dash)), INK, width)
+
+    def _edge(self, image: Image.Image, cell: int) -> None:
+        """The frontier: the line behind the cells before this one."""
         row, column = divmod(cell, self._grid[1])
         right, x = self.size[0] - 1, int(self._columns[column])
         top, bottom = int(self._rows[row]), int(self._rows[min(row + 1, self._grid[0])])
@@ -172,33 +212,44 @@ class Cells:
             if column
             else [(0, top), (right, top)]
         )
-        ImageDraw.Draw(image).line(path, colour, width)
+        ImageDraw.Draw(image).line(path, SIGNAL, max(2, round(FRONTIER["width"] * self._side)))
+
+
+@functools.lru_cache(64)
+def stroke(width: int, height: int) -> Image.Image:
+    """No value: a grey stroke."""
+    fine = 4  # drawn so much larger, for smooth edges
+    image = Image.new("RGB", (width * fine, height * fine), PAPER)
+    ends = [(fine * width * x, fine * height * y) for x, y in (NO_VALUE["from"], NO_VALUE["to"])]
+    ImageDraw.Draw(image).line(
+        ends, NO_VALUE["colour"], round(fine * max(1, NO_VALUE["width"] * min(width, height)))
+    )
+    return image.resize((width, height), Image.Resampling.BOX)
 
 
 @functools.lru_cache(256)
 def mark(status: Status, width: int, height: int) -> Image.Image:
     """A status: a dark shape on its colour, so that either is enough."""
-    shape, colour = MARKS[status]
+    name, colour = MARKS[status]
+    shape = SHAPES[name]
     fine = 4  # drawn so much larger, for smooth edges
     image = Image.new("RGB", (width * fine, height * fine), colour)
-    pen, unit = ImageDraw.Draw(image), fine * min(width, height)
-    x, y, line = width * fine / 2, height * fine / 2, max(1, round(0.12 * unit))
+    pen, unit = ImageDraw.Draw(image), fine * min(width, height) / 2
+    x, y, line = width * fine / 2, height * fine / 2, max(1, round(LOOK["marks"]["line"] * unit))
 
-    def box(reach: float) -> tuple[float, float, float, float]:
-        return (x - reach * unit, y - reach * unit, x + reach * unit, y + reach * unit)
+    def around(x: float, y: float, reach: float) -> tuple[float, float, float, float]:
+        return (x - reach, y - reach, x + reach, y + reach)
 
-    left, top, right, bottom = box(0.27)
-    if shape == "dot":
-        pen.ellipse(box(0.18), INK)
-    elif shape == "ring":
-        pen.ellipse(box(0.28), outline=INK, width=line)
-    elif shape == "square":
-        pen.rectangle(box(0.22), INK)
-    elif shape == "triangle":
-        pen.polygon([(x, top), (right, bottom), (left, bottom)], INK)
-    elif shape == "dash":
-        pen.line((left, y, right, y), INK, line)
-    else:
-        pen.line((left, top, right, bottom), INK, line)
-        pen.line((left, bottom, right, top), INK, line)
-    return image.resize((width, height), Image.Resampling.LANCZOS)
+    if "circle" in shape and shape["fill"]:
+        pen.ellipse(around(x, y, shape["circle"] * unit), INK)
+    elif "circle" in shape:
+        pen.ellipse(around(x, y, shape["circle"] * unit + line / 2), None, INK, line)
+    for points in shape.get("lines", ()):
+        path = [(x + unit * across, y + unit * down) for across, down in points]
+        if shape["fill"]:
+            pen.polygon(path, INK)
+        else:
+            pen.line(path, INK, line)
+            for end in path:  # as round as the page's
+                pen.ellipse(around(*end, line / 2), INK)
+    return image.resize((width, height), Image.Resampling.BOX)

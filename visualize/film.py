@@ -23,8 +23,9 @@ from PIL import Image, ImageColor
 from engine.models import load
 from engine.models.card import ModelError
 from visualize.layers import CLOCKS, Layer
+from visualize.look import COLOURS
 from visualize.recorded_race import RecordedRace, record
-from visualize.still import COLOURS, Still
+from visualize.still import Still
 
 HOLD = 3.0  # seconds that the finish stays
 SLOWEST, FASTEST = 0.25, 16.0
@@ -167,7 +168,7 @@ def _palette(still: Still, end: float) -> Image.Image:
         256 - len(COLOURS), Image.Quantize.MEDIANCUT
     )
     found = np.array(common.getpalette()).reshape(-1, 3)
-    board = np.array([ImageColor.getrgb(colour) for colour in COLOURS])
+    board = np.array([ImageColor.getrgb(colour) for colour in COLOURS.values()])
     # Pillow looks colours up coarsely: one close to white would be taken for it.
     apart = np.abs(found[:, None] - board).max(-1).min(-1) >= 8
     palette = Image.new("P", (1, 1))

@@ -1,22 +1,26 @@
 """Layers: what each cell of a lane shows at an instant, from the records alone; the twin of
-static/records.js and layers.js."""
+static/replay.js and layers.js."""
 
 from __future__ import annotations
 
 import functools
 from dataclasses import dataclass
 from enum import Enum
+from typing import Any
 
 import numpy as np
-from plotly import colors
+from PIL import ImageColor
 
 from engine.records import LaneState, Status, Step
 from engine.trace import Trace
+from visualize.look import LOOK
 
 CLOCKS = ("seconds", "passes")
 
 
 class Layer(Enum):
+    """What a lane can show of each of its tokens; look.json says how."""
+
     PICTURE = "picture"
     TOP1 = "top1"
     TOP1_DRAFT = "top1_draft"
@@ -24,29 +28,23 @@ class Layer(Enum):
     ACCEPTANCE = "acceptance"
     STATUS = "status"
     WAITING = "waiting"
-    STRIPS = "strips"
+    RUNS = "runs"
+
+    @property
+    def look(self) -> dict[str, Any]:
+        """Its entry in look.json: title, kind, words, and what its kind needs."""
+        return next(layer for layer in LOOK["layers"] if layer["name"] == self.value)
 
 
-SHARES = (Layer.TOP1, Layer.TOP1_DRAFT, Layer.TV, Layer.ACCEPTANCE)  # from 0 to 1
-COUNTS = {Layer.WAITING: 0, Layer.STRIPS: 1}  # of passes, of tokens; the least that there is
+SHARES = tuple(layer for layer in Layer if layer.look["kind"] == "share")  # from 0 to 1
+# the least that there is
+COUNTS = {layer: layer.look["least"] for layer in Layer if layer.look["kind"] == "count"}
 # Perceptually uniform and safe for the colour-blind: evenly spaced stops.
-SCALES = {
-    Layer.TOP1: colors.sequential.Viridis,
-    Layer.TOP1_DRAFT: colors.sequential.Viridis,
-    Layer.TV: colors.sequential.Cividis,
-    Layer.ACCEPTANCE: colors.sequential.Viridis,
-    Layer.WAITING: colors.sequential.Magma,
-    Layer.STRIPS: colors.sequential.Magma,
-}
-
-# What a step did to a cell is told by shape as well as by colour (Okabe and Ito's).
+SCALES = {layer: LOOK["scales"][layer.look["scale"]] for layer in Layer if "scale" in layer.look}
+# A status is shown by shape as well as by colour (Okabe and Ito's).
 MARKS = {
-    Status.ACCEPTED: ("dot", "#56b4e9"),
-    Status.RESAMPLED: ("triangle", "#e69f00"),
-    Status.FRESH: ("ring", "#009e73"),
-    Status.FORCED: ("square", "#999999"),
-    Status.REFINED: ("dash", "#f0e442"),
-    Status.REJECTED: ("cross", "#d55e00"),
+    status: (mark["shape"], mark["colour"])
+    for status, mark in zip(Status, LOOK["statuses"], strict=True)
 }
 
 
@@ -140,7 +138,7 @@ class LaneRecords:
         if layer is Layer.WAITING:
             out = self._waits[records].astype(float)
             out[instant.n :] += 1  # a draft that stands has just been refined
-        elif layer is Layer.STRIPS:
+        elif layer is Layer.RUNS:
             steps = self._step[records[: instant.n]]
             out[: instant.n] = np.diff(self._after)[steps]
         return out
@@ -154,9 +152,13 @@ class LaneRecords:
         out[order] = np.arange(len(order)) - np.repeat(starts, counts)
         return out
 
+    def run_starts(self, instant: Instant) -> np.ndarray:
+        """int: the cell at which each of the steps up to an instant began to commit."""
+        return self._n[: instant.k]
+
     def most(self, layer: Layer) -> int:
         """The largest count that the layer ever shows of this lane."""
-        if layer is Layer.STRIPS:
+        if layer is Layer.RUNS:
             return int(max(np.diff(self._after)[np.diff(self._n) > 0], default=0))
         drafts = np.ones(len(self.cell), int)
         drafts[self._committed] = 0
@@ -174,14 +176,10 @@ def shares(layer: Layer, values: np.ndarray, most: int) -> np.ndarray:
 
 def colours(layer: Layer, places: np.ndarray) -> np.ndarray:
     """Places on the scale, 0 to 1, as uint8 [..., 3]."""
-    stops = np.array([_rgb(stop) for stop in SCALES[layer]])
+    stops = np.array([ImageColor.getrgb(stop) for stop in SCALES[layer]])
     at = np.clip(np.nan_to_num(places), 0, 1) * (len(stops) - 1)
     return (
         np.stack([np.interp(at, np.arange(len(stops)), channel) for channel in stops.T], -1)
         .round()
         .astype(np.uint8)
     )
-
-
-def _rgb(stop: str) -> tuple[int, ...]:
-    return colors.hex_to_rgb(stop) if stop.startswith("#") else colors.unlabel_rgb(stop)

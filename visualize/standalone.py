@@ -1,5 +1,4 @@
-"""Standalone: one HTML file that plays a recorded race from disk, with no server and no network, by
-the board's own script."""
+"""Standalone: one HTML file that plays a recorded race by the board's own script, offline."""
 
 from __future__ import annotations
 
@@ -12,15 +11,6 @@ from visualize.assets import markup, script, styles
 from visualize.board import replay
 from visualize.recorded_race import RecordedRace
 
-# The board is joined to the one snapshot that there is, and is dark where the reader's system is.
-_JOIN = """
-const dark = matchMedia("(prefers-color-scheme: dark)");
-const dress = () => document.body.classList.toggle("dark", dark.matches);
-dark.addEventListener("change", dress);
-dress();
-const recorded = JSON.parse(document.getElementById("race").textContent);
-mountBoard(document.getElementById("board"), (callback) => callback(recorded), () => {});
-"""
 # What the board gets from the page otherwise.
 _STYLES = """
 *, ::before, ::after { box-sizing: border-box; }
@@ -39,18 +29,17 @@ def standalone(recording: RecordedRace) -> str:
     textContent. Its policy lets the page run this one script and load nothing but images that are
     in it or that this script makes.
     """
-    code = f"(() => {{\n{script()}{_JOIN}}})();\n"
+    code = f"(() => {{\n{script('standalone.js')}}})();\n"
     if "</script" in code.lower() or "<!--" in code:
         raise ValueError("the script would end early")
     digest = base64.b64encode(hashlib.sha256(code.encode()).digest()).decode()
     policy = (
-        f"default-src 'none'; script-src 'sha256-{digest}'; style-src 'unsafe-inline'; img-src"
-        " data: blob:; base-uri 'none'"
+        f"default-src 'none'; script-src 'sha256-{digest}'; style-src 'unsafe-inline'; "
+        "img-src data: blob:; base-uri 'none'"
     )
-    # In JSON a < is only ever part of a text, where it may be written like this: nothing in it can
-    # end the element.
+    # In JSON a < is only ever part of a text, where it may be written so: nothing ends the element.
     race = json.dumps(replay(recording)).replace("<", "\\u003c")
-    # half a surrogate pair is no text
+    # Half of a surrogate pair is no text.
     prompt = recording.trace.header.prompt.encode("utf-8", "replace").decode()
     title = html.escape(f"{prompt} · Photo Finish")
     return f"""<!doctype html>

@@ -11,29 +11,12 @@ from engine.decoders import DECODERS, Decoder
 from engine.records import Badge, LaneState, Status
 from visualize.cells import INK, PAPER, RULE, SIGNAL, Cells, atlas, mark
 from visualize.layers import CLOCKS, COUNTS, MARKS, Instant, LaneRecords, Layer, colours, shares
+from visualize.look import COLOURS, LOOK
 from visualize.recorded_race import RecordedRace
 from visualize.typeface import Typeface
 
-SOFT = "#5c6370"
-BADGES = {
-    Badge.IDENTICAL: "#1f4e9c",
-    Badge.SAME_DISTRIBUTION: "#0b6e4f",
-    Badge.CHANGED_DISTRIBUTION: "#a34700",
-}
-COLOURS = ("#ffffff", INK, SOFT, RULE, PAPER, SIGNAL, *BADGES.values())  # of all but the cells
-TITLES = {
-    Layer.PICTURE: (
-        "Solid: committed, final. Pale: drafts, which may still change. The red line is the"
-        " frontier."
-    ),
-    Layer.TOP1: "Top-1 p: the probability of the model's likeliest token",
-    Layer.TOP1_DRAFT: "Top-1 q: the probability of the draft's likeliest token",
-    Layer.TV: "TV(p, q): 0 the same law, 1 nothing in common",
-    Layer.ACCEPTANCE: "Acceptance: the probability with which the lane's rule accepts the draft",
-    Layer.STATUS: "What the last step that touched it did to each token",
-    Layer.WAITING: "Waiting: for how many passes a token was refined before it was committed",
-    Layer.STRIPS: "Strips: how many tokens were committed together in one step",
-}
+SOFT = COLOURS["soft"]
+BADGES = {badge: LOOK["badges"][badge.value.split()[0]] for badge in Badge}
 MARGIN, GAP, WIDTH, NARROW = 32, 20, 1344, 720  # pixels at scale 1
 WIDEST = 420  # a lane
 # the board's head; above, under and between a lane's parts; the legend
@@ -163,12 +146,13 @@ class Still:
             face.fit(decoder.title, self._side - self._px(30)),
             INK,
         )
-        colour, box = BADGES[decoder.badge], self._px(9)
+        badge, box = BADGES[decoder.badge], self._px(9)
+        colour = COLOURS[badge["colour"]]
         baseline, edge = y - self._px(9), max(1, self._px(2))
         left, over, right, under = x, baseline - box, x + box - 1, baseline - 1
-        if decoder.badge is Badge.IDENTICAL:
+        if badge["shape"] == "square":
             pen.rectangle((left, over, right, under), colour)
-        elif decoder.badge is Badge.SAME_DISTRIBUTION:
+        elif badge["shape"] == "disc":
             pen.ellipse((left, over, right, under), colour)
         else:
             across, down = (left + right) / 2, (over + under) / 2
@@ -241,7 +225,8 @@ class Still:
         word = self._face(15, True)
         word.draw(image, (right, high), "Photo Finish", INK, right=True)
         width = right - left - word.length("Photo Finish") - self._px(40)
-        for line, text in enumerate(face.wrap(TITLES[self._layer], width, 2)):
+        words = f"{self._layer.look['title']}. {self._layer.look['words']}"
+        for line, text in enumerate(face.wrap(words, width, 2)):
             face.draw(image, (left, low + self._px(19) * line), text, SOFT)
         if self._layer is Layer.STATUS:
             self._marks(image, left, high, width)

@@ -1,9 +1,9 @@
-"""What every decoder is: a name, a badge, its settings, and a stream of steps."""
+"""The contract of every decoder: a name, a badge, its settings, and a stream of steps."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Generator
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -20,21 +20,21 @@ class NoSettings(Settings):
 
 
 class Decoder(ABC):
-    """One way to decode a picture. Subclasses in this folder are found by themselves: see
-    `engine.decoders.DECODERS`."""
+    """One way to decode an image; `engine.decoders.DECODERS` lists them all."""
 
-    name: ClassVar[str]  # how it is called on a command line and in a trace
-    title: ClassVar[str]  # how it is called on the page
-    idea: ClassVar[str]  # what it does, in one sentence for a newcomer
+    name: ClassVar[str]  # on the command line and in a trace
+    title: ClassVar[str]  # on the page
+    idea: ClassVar[str]  # one sentence for a newcomer, shown on the page
     paper: ClassVar[str]  # where it was published
     badge: ClassVar[Badge]
-    order: ClassVar[int]  # where its lane stands beside the others
-    default: ClassVar[bool] = True  # whether it races unless asked not to
+    default: ClassVar[bool] = True  # whether it races when no lanes are named
     Settings: ClassVar[type[Settings]] = NoSettings
 
     def __init__(
         self, model: ImageModel, settings: Settings | None = None, sampling: Sampling | None = None
     ) -> None:
+        """`settings` default to the decoder's, `sampling` to the model's. Raises TypeError for
+        another decoder's settings."""
         self.model = model
         self.settings = settings if settings is not None else self.Settings()
         self.sampling = sampling if sampling is not None else model.sampling
@@ -45,8 +45,8 @@ class Decoder(ABC):
             )
 
     @abstractmethod
-    def steps(self, prompt: str, seed: int) -> Iterator[Step]:
-        """Decodes one picture, a step at a time. Closing the iterator gives the cache back."""
+    def steps(self, prompt: str, seed: int) -> Generator[Step, None, None]:
+        """Decodes one image step by step. Closing the iterator frees the KV cache."""
 
     @torch.inference_mode()
     def generate(self, prompt: str, seed: int) -> list[int]:

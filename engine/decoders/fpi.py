@@ -1,25 +1,24 @@
 """Fixed-point iteration: Jacobi decoding whose iterations share one noise, so that they converge to
-vanilla AR's own picture."""
+vanilla AR's own image."""
 
 from __future__ import annotations
 
 import torch
 from torch import Tensor
 
-from engine.decoders.jacobi import agree
-from engine.decoders.refill import RefillDecoder
-from engine.decoders.run import Run
-from engine.decoders.verdict import Verdict, Window
+from engine.decoders.jacobi import commit_agreeing
+from engine.decoders.jacobi_window import JacobiWindowDecoder
+from engine.decoders.window import DecodeState, Verification, Window
 from engine.records import Badge
 
 
-class FixedPoint(RefillDecoder):
-    """y_i = argmax_v log p_i(v) + G_i(v), with the G of (seed, position) that vanilla AR uses, in
-    every iteration. A row that was computed on a final prefix is AR's own token, so the picture is
-    identical, token for token, in exact arithmetic. A draft survives a change of law from q to p
-    with probability at least (1 - TV) / (1 + TV), not sum q p as with fresh noise."""
+class FixedPoint(JacobiWindowDecoder):
+    """y_i = argmax_v log p_i(v) + G_i(v) with vanilla AR's G of (seed, position), in every
+    iteration. A row computed on a final prefix is AR's own token, so the image is identical, token
+    for token, in exact arithmetic. A draft survives a change from q to p with probability at least
+    (1 - TV) / (1 + TV), not sum q p as with fresh noise."""
 
-    name, title, order, default = "fpi", "Fixed point", 2, False
+    name, title, default = "fpi", "Fixed point", False
     idea = (
         "Jacobi's guesses, but all from the same dice as vanilla AR: they settle on exactly its"
         " picture."
@@ -27,6 +26,6 @@ class FixedPoint(RefillDecoder):
     paper = "Wiggers & Hoogeboom, ICML 2020; Song et al., ICML 2021"
     badge = Badge.IDENTICAL
 
-    def judge(self, run: Run, window: Window, p: Tensor) -> Verdict:
-        y = (p.log() + run.noise.gumbel(run.frontier, len(p), p.shape[-1])).argmax(-1)
-        return agree(window, p, y, torch.full_like(window.laws[:, 0], torch.nan))
+    def verify(self, state: DecodeState, window: Window, p: Tensor) -> Verification:
+        y = (p.log() + state.noise.gumbel(state.frontier, len(p), p.shape[-1])).argmax(-1)
+        return commit_agreeing(window, p, y, torch.full_like(window.q[:, 0], torch.nan))

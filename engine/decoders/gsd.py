@@ -1,5 +1,5 @@
-"""Grouped speculative decoding (So et al., 2025): SJD that accepts a token if its group's mass is
-right."""
+"""Grouped speculative decoding (So et al., ICCV 2025): SJD that accepts a token by the probability
+of its group."""
 
 from __future__ import annotations
 
@@ -8,22 +8,21 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from engine.decoders.refill import RefillDecoder, RefillSettings
-from engine.decoders.run import Run
-from engine.decoders.speculate import ratio, speculate
-from engine.decoders.verdict import Evidence, Verdict, Window
+from engine.decoders.jacobi_window import JacobiWindowDecoder, JacobiWindowSettings
+from engine.decoders.speculate import acceptance_probability, speculate
+from engine.decoders.window import DecodeState, Diagnostics, Verification, Window
 from engine.distributions import gather, residual
 from engine.records import TOP, Badge
 from engine.settings import knob
 
-CODE_HALF = 7  # the released code has no G: it takes ranks idx - 7 to idx + 6
+RELEASED_HALF = 7  # the released code has no G: it takes ranks idx - 7 to idx + 6
 
 
 @dataclass(frozen=True, slots=True)
-class GSDSettings(RefillSettings):
-    """G = 10, d = 0.5 and delta = 0.15 are the paper's (Sec. 5). The published d is a squared
-    distance of one model's embeddings and means nothing elsewhere: here distances are squared L2 in
-    the codebook, scaled so that an average pair is 0.5 apart."""
+class GSDSettings(JacobiWindowSettings):
+    """The paper's: d = 0.5 and delta = 0.15 (Sec. 5), G = 10 (Table 1). Its d is a squared distance
+    between one model's embeddings and means nothing elsewhere: here distances are squared L2 in the
+    codebook, scaled so that an average pair is 0.5 apart."""
 
     G: int = knob(
         10,
@@ -52,71 +51,75 @@ class GSDSettings(RefillSettings):
     )
 
 
-class GSD(RefillDecoder):
-    """Around the draft x, tokens are sorted by p and those of ranks [rank(x) - G // 2, rank(x) + G
-    // 2) taken, less those too far from x in the codebook (d) or in probability (delta): the group
-    C. Accept x with probability min(1, sum_C p / sum_C q) (Alg. 3 and 5); refuse as SJD does. The
-    law changes: groups are centred on the draft."""
+class GSD(JacobiWindowDecoder):
+    """Sort tokens by p. The group C of a draft x has ranks [rank(x) - G // 2, rank(x) + G // 2),
+    without tokens too far from x in the codebook (d) or in probability (delta). Accept x with
+    probability min(1, sum_C p / sum_C q); on rejection resample as SJD does (Alg. 3 and 5).
 
-    name, title, order = "gsd", "GSD", 4
+    The distribution changes: groups are centred on the draft, not a partition as in Theorem 1.
+    rank(x) is where x itself stands among equal probabilities, so a draft with p(x) = 0 may have
+    tokens of top-k in its group and be accepted, which is rare.
+    """
+
+    name, title = "gsd", "GSD"
     idea = "A guess passes if tokens much like it are as likely together as they were in the draft."
     paper = "So et al., Grouped Speculative Decoding, ICCV 2025"
     badge = Badge.CHANGED_DISTRIBUTION
     Settings = GSDSettings
 
-    def judge(self, run: Run, window: Window, p: Tensor) -> Verdict:
+    def verify(self, state: DecodeState, window: Window, p: Tensor) -> Verification:
         acceptance = group_acceptance(
-            p[:-1], window.laws, window.drafts, self.model.codebook, self.settings
+            p[:-1], window.q, window.drafts, self.model.codebook, self.settings
         )
-        verdict = speculate(run, window, p, acceptance, lambda draft, p, q: residual(p, q))
-        verdict.explain = lambda: group_evidence(
-            p[:-1], window.laws, window.drafts, self.model.codebook, self.settings
+        verification = speculate(state, window, p, acceptance, lambda draft, p, q: residual(p, q))
+        verification.diagnostics = lambda: group_diagnostics(
+            p[:-1], window.q, window.drafts, self.model.codebook, self.settings
         )
-        return verdict
+        return verification
 
 
 def group_acceptance(
     p: Tensor, q: Tensor, x: Tensor, codebook: Tensor, settings: GSDSettings
 ) -> Tensor:
-    """Acceptance probabilities [H] of drafts x [H] under laws p and q [H, V]; codebook [V, D]."""
+    """Acceptance probabilities [H] of drafts x [H] under p and q [H, V]; codebook [V, D]."""
     members, included = group(p, x, codebook, settings)
-    grouped = ratio(
+    grouped = acceptance_probability(
         (p.gather(-1, members) * included).sum(-1), (q.gather(-1, members) * included).sum(-1)
     )
-    # a group that would begin before the first rank falls back to SJD's rule
+    # The code falls back to SJD's rule where a group would begin before the first rank.
     if settings.reading == "code":
-        low = _rank(p.argsort(dim=-1, stable=True), x) < CODE_HALF
-        return torch.where(low, ratio(gather(p, x), gather(q, x)), grouped)
+        low = _rank(p.argsort(dim=-1, stable=True), x) < RELEASED_HALF
+        return torch.where(low, acceptance_probability(gather(p, x), gather(q, x)), grouped)
     return grouped
 
 
-def group_evidence(
+def group_diagnostics(
     p: Tensor, q: Tensor, x: Tensor, codebook: Tensor, settings: GSDSettings
-) -> Evidence:
-    """Each draft's group, those of nearest rank first; none where the code's reading falls back to
+) -> Diagnostics:
+    """Each draft's group, nearest ranks first; a count of 0 where the code's reading falls back to
     SJD's rule."""
     members, included = group(p, x, codebook, settings)
-    # From x outwards: its own column, the rank below it, the one above it, and so on; who is not in
-    # the group comes last.
+    # From x outwards: its own column, the rank below it, the one above it, and so on; tokens
+    # outside the group come last.
     size = members.shape[1]
     outwards = (torch.arange(size, device=p.device) - size // 2).abs()
     nearest = torch.where(included, outwards, size).argsort(dim=-1, stable=True)[:, :TOP]
     count = included.sum(-1)
     if settings.reading == "code":
-        count = torch.where(_rank(p.argsort(dim=-1, stable=True), x) < CODE_HALF, 0, count)
-    return Evidence(
-        kin_count=count,
-        kin_p=(p.gather(-1, members) * included).sum(-1),
-        kin_q=(q.gather(-1, members) * included).sum(-1),
-        kin_tokens=torch.where(included, members, -1).gather(-1, nearest),
+        count = torch.where(_rank(p.argsort(dim=-1, stable=True), x) < RELEASED_HALF, 0, count)
+    return Diagnostics(
+        group_count=count,
+        group_p=(p.gather(-1, members) * included).sum(-1),
+        group_q=(q.gather(-1, members) * included).sum(-1),
+        group_tokens=torch.where(included, members, -1).gather(-1, nearest),
     )
 
 
 def group(p: Tensor, x: Tensor, codebook: Tensor, settings: GSDSettings) -> tuple[Tensor, Tensor]:
-    """The group of each draft: tokens [H, size] and whether each is in it, bool [H, size]; x itself
-    always is."""
+    """Tokens [H, size] around each draft's rank, and whether each is in the group, bool [H, size];
+    the draft itself always is."""
     code = settings.reading == "code"
-    half = CODE_HALF if code else settings.G // 2
+    half = RELEASED_HALF if code else settings.G // 2
     order = p.argsort(dim=-1, descending=not code and settings.order == "descending", stable=True)
     offsets = (
         torch.arange(-half, half, device=p.device)
@@ -139,5 +142,5 @@ def group(p: Tensor, x: Tensor, codebook: Tensor, settings: GSDSettings) -> tupl
 
 
 def _rank(order: Tensor, x: Tensor) -> Tensor:
-    """Where token x [H] stands in order [H, V]."""
+    """Index of each token x [H] in order [H, V]."""
     return (order == x[:, None]).int().argmax(-1)

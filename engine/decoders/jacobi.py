@@ -1,50 +1,46 @@
-"""Jacobi decoding with fresh samples: the baseline that SJD improves on (SJD, Sec. 2 and its code's
-`jacobi` scheme)."""
+"""Jacobi decoding with fresh samples: the baseline of SJD and GSD (GSD, Table 1; the `jacobi`
+scheme of SJD's code)."""
 
 from __future__ import annotations
 
 import torch
 from torch import Tensor
 
-from engine.decoders.refill import RefillDecoder
-from engine.decoders.run import Run
-from engine.decoders.speculate import leading, outcome, padded
-from engine.decoders.verdict import Verdict, Window
+from engine.decoders.jacobi_window import JacobiWindowDecoder
+from engine.decoders.speculate import chain_status, count_leading, pad_end
+from engine.decoders.window import DecodeState, Verification, Window
 from engine.distributions import gather, sample
 from engine.randomness import Purpose
 from engine.records import Badge
 
 
-class Jacobi(RefillDecoder):
-    """Each iteration draws a fresh y_i ~ p_i at every position. Drafts stand as long as they agree
-    with it; the agreeing ones and one more are committed, all of them fresh samples of the exact
-    law, and the rest become the next drafts. Two independent samples of flat laws hardly ever
-    agree, so this barely beats vanilla AR."""
+class Jacobi(JacobiWindowDecoder):
+    """Each iteration draws a fresh y_i ~ p_i at every position. The leading drafts that equal it
+    and one more token are committed, all of them fresh samples of the exact distribution; the rest
+    become the next drafts. Two independent samples of flat distributions hardly ever agree, so this
+    is barely faster than vanilla AR."""
 
-    name, title, order, default = "jacobi", "Jacobi", 1, False
+    name, title, default = "jacobi", "Jacobi", False
     idea = "Guess many tokens at once and keep those that a second, independent guess repeats."
     paper = "Song et al. 2021; sampling baseline of SJD (Teng et al., ICLR 2025)"
     badge = Badge.SAME_DISTRIBUTION
 
-    def judge(self, run: Run, window: Window, p: Tensor) -> Verdict:
-        y = sample(p, run.noise.uniform(Purpose.VERIFY, run.positions(len(p)), run.step, 1)[:, 0])
-        return agree(window, p, y, gather(p[:-1], window.drafts))
+    def verify(self, state: DecodeState, window: Window, p: Tensor) -> Verification:
+        u = state.noise.uniform(Purpose.VERIFY, state.positions(len(p)), state.step, 1)
+        return commit_agreeing(window, p, sample(p, u[:, 0]), gather(p[:-1], window.drafts))
 
 
-def agree(window: Window, p: Tensor, y: Tensor, acceptance: Tensor) -> Verdict:
+def commit_agreeing(window: Window, p: Tensor, y: Tensor, acceptance: Tensor) -> Verification:
     """Commits y up to and including the first position where draft and y [H + 1] differ: that far
     every row of p was computed on a final prefix. The remaining y are the next drafts."""
-    first = leading(window.drafts == y[:-1])
-    status = outcome(first, len(window.drafts), p.device)
-    # a draft is held against y, not against a uniform number
-    untested = torch.full_like(p[:, 0], torch.nan)
-    return Verdict(
+    first = count_leading(window.drafts == y[:-1])
+    return Verification(
         first + 1,
         y,
         p,
-        status,
-        padded(window.drafts, -1),
+        chain_status(first, len(window.drafts), p.device),
+        pad_end(window.drafts, -1),
         p,
-        padded(acceptance, torch.nan),
-        untested,
+        pad_end(acceptance, torch.nan),
+        uniform=torch.full_like(p[:, 0], torch.nan),  # a draft is compared with y, not with u
     )

@@ -1,34 +1,32 @@
-"""LANTERN (Jang et al., ICLR 2025): speculative decoding that lets a draft speak for its neighbours
-in the codebook."""
+"""LANTERN (Jang et al., ICLR 2025): speculative decoding whose acceptance test counts a draft's
+nearest codes with it."""
 
 from __future__ import annotations
 
-import functools
 from dataclasses import dataclass
 
 import torch
 from torch import Tensor
 
-from engine.decoders.refill import RefillDecoder, RefillSettings
-from engine.decoders.run import Run
-from engine.decoders.speculate import ratio, speculate
-from engine.decoders.verdict import Evidence, Verdict, Window
+from engine.decoders.jacobi_window import JacobiWindowDecoder, JacobiWindowSettings
+from engine.decoders.speculate import acceptance_probability, speculate
+from engine.decoders.window import DecodeState, Diagnostics, Verification, Window
 from engine.distributions import gather, logits_to_probs, one_hot, residual, sample
-from engine.models.base import ImageModel
 from engine.randomness import Purpose
 from engine.records import TOP, Badge, Status
 from engine.settings import knob
 
 
 @dataclass(frozen=True, slots=True)
-class LanternSettings(RefillSettings):
-    """The paper's k = 1000 is for 16,384 codes (Sec. 5); the same share of 1,024 is 62. delta = 0.1
-    is its middle setting; a chain of 5 is the depth of its trees. LANTERN++ bounds the added mass
-    by (lambda - 1) p(x) instead."""
+class LanternSettings(JacobiWindowSettings):
+    """The paper's k = 1000 is of LlamaGen's 16,384 codes (Sec. 4.2); the same share of 1,024 is 62.
+    delta = 0.1 is one of its settings at temperature 1 (Table 3). Its drafter proposes a tree of 60
+    tokens (App. C), ours a chain: 5 is the depth of the released code's tree. LANTERN++ bounds the
+    added mass by (lambda - 1) p(x) instead."""
 
     drafter: str = knob(
         "eagle",
-        "Who drafts: a small EAGLE network, or the model's own Jacobi guesses.",
+        "What drafts: a small EAGLE network, or the model's own Jacobi guesses.",
         choices=("eagle", "jacobi"),
     )
     depth: int = knob(5, "How many tokens the EAGLE drafter guesses ahead.", low=1, high=16)
@@ -59,13 +57,13 @@ class LanternSettings(RefillSettings):
     )
 
 
-class Lantern(RefillDecoder):
-    """Around the draft x, walk its k nearest codes, nearest first, as long as their target mass
-    together stays within delta: the set A. Accept x with probability min(1, p(A with x) / q(x));
-    refused, draw from R(p', q), where p' is p with the mass of A moved to x (Sec. 4.2, Alg. 1; the
-    paper calls the target q and the drafter p). delta = 0 is lossless."""
+class Lantern(JacobiWindowDecoder):
+    """The neighbourhood A of a draft x: its k nearest codes, nearest first, as long as their mass
+    under p stays within delta. Accept x with probability min(1, (p(x) + sum_A p) / q(x)); on
+    rejection resample from R(p', q), where p' is p with the mass of A moved to x (Sec. 3.2, 3.3 and
+    App. B, Alg. 1; the paper calls the target q and the drafter p). delta = 0 is lossless."""
 
-    name, title, order = "lantern", "LANTERN", 5
+    name, title = "lantern", "LANTERN"
     idea = "A small network drafts; a guess may borrow the probability of tokens that look like it."
     paper = "Jang et al., LANTERN, ICLR 2025"
     badge = Badge.CHANGED_DISTRIBUTION
@@ -77,111 +75,92 @@ class Lantern(RefillDecoder):
         guesses."""
         return self.settings.drafter == "eagle" and self.model.drafter is not None
 
-    def propose(self, run: Run, room: int) -> Window:
+    def propose(self, state: DecodeState, room: int) -> Window:
         if not self.eagle:
-            return super().propose(run, room)
-        depth = min(self.settings.depth, room) if run.path else 0
-        tokens, laws = [], [run.laws[:0]]
-        positions = run.positions(depth)
-        u = run.noise.uniform(Purpose.DRAFT, positions, run.step, 1)[:, 0]
+            return super().propose(state, room)
+        depth = min(self.settings.depth, room) if state.path else 0
+        tokens, q = [], [state.q[:0]]
+        positions = state.positions(depth)
+        u = state.noise.uniform(Purpose.DRAFT, positions, state.step, 1)[:, 0]
         for i in range(depth):
             position = positions[i : i + 1]
             if i == 0:
-                committed = run.positions(len(run.path), run.frontier - len(run.path))
+                committed = state.positions(len(state.path), state.frontier - len(state.path))
                 logits = self.model.drafter.extend(
-                    run.ctx, run.path, run.ids(run.tokens[committed], committed)
+                    state.ctx, state.path, state.ids(state.tokens[committed], committed)
                 )
             else:
-                logits = self.model.drafter.next(run.ctx, run.ids(tokens[-1], position - 1)[0])
-            run.drafter_passes += 1
-            law = logits_to_probs(logits[None], self.sampling, run.forced[position])
+                logits = self.model.drafter.next(state.ctx, state.ids(tokens[-1], position - 1)[0])
+            state.drafter_passes += 1
+            drafted = logits_to_probs(logits[None], self.sampling, state.forced[position])
             if self.settings.draws == "top-1":
-                law = one_hot(law.argmax(-1), law.shape[-1])
-            tokens.append(sample(law, u[i : i + 1]))
-            laws.append(law)
-        return Window(torch.cat([run.drafts[:0], *tokens]), torch.cat(laws))
+                drafted = one_hot(drafted.argmax(-1), drafted.shape[-1])
+            tokens.append(sample(drafted, u[i : i + 1]))
+            q.append(drafted)
+        return Window(torch.cat([state.drafts[:0], *tokens]), torch.cat(q))
 
-    def judge(self, run: Run, window: Window, p: Tensor) -> Verdict:
-        acceptance = lent_acceptance(
-            p[:-1], window.laws, window.drafts, self._neighbours(window.drafts), self.settings
-        )
-        verdict = speculate(run, window, p, acceptance, self._refused)
-        # the drafter begins anew from what was committed: its other drafts are dropped
-        if self.eagle:
-            behind = torch.arange(len(p), device=p.device) >= verdict.count
-            verdict.status = torch.where(behind, int(Status.REJECTED), verdict.status)
-            verdict.tokens = torch.where(behind, verdict.drafts.clamp_min(0), verdict.tokens)
-            verdict.standing = False
-        verdict.explain = lambda: self._neighbourhood(p[:-1], window)
-        return verdict
-
-    def _neighbourhood(self, p: Tensor, window: Window) -> Evidence:
-        """The draft and its lenders, nearest first, and the masses that were compared."""
+    def verify(self, state: DecodeState, window: Window, p: Tensor) -> Verification:
         x = window.drafts
-        lenders, added = self._borrow(p, x)
-        neighbours = self._neighbours(x)
-        lends = lenders.gather(-1, neighbours)  # the walk takes the nearest without a gap
-        tokens = torch.cat([x[:, None], torch.where(lends, neighbours, -1)[:, : TOP - 1]], -1)
-        return Evidence(1 + lends.sum(-1), gather(p, x) + added, gather(window.laws, x), tokens)
+        acceptance = neighbourhood_acceptance(p[:-1], window.q, x, self._nearest(x), self.settings)
+        verification = speculate(state, window, p, acceptance, self._replacement)
+        if self.eagle:  # it drafts anew from what was committed: its other drafts are dropped
+            behind = torch.arange(len(p), device=p.device) >= verification.count
+            verification.status = torch.where(behind, int(Status.REJECTED), verification.status)
+            drafts = verification.drafts.clamp_min(0)
+            verification.tokens = torch.where(behind, drafts, verification.tokens)
+            verification.keeps_drafts = False
+        verification.diagnostics = lambda: self._diagnostics(p[:-1], window)
+        return verification
 
-    def _neighbours(self, x: Tensor) -> Tensor:
-        return nearest(self.model, min(self.settings.k, self.model.vocab_size))[x]
+    def _nearest(self, x: Tensor) -> Tensor:
+        return self.model.neighbours(min(self.settings.k, self.model.vocab_size))[x]
 
-    def _borrow(self, p: Tensor, x: Tensor) -> tuple[Tensor, Tensor]:
-        return lend(p, x, self._neighbours(x), self.settings)
+    def _neighbourhood(self, p: Tensor, x: Tensor) -> tuple[Tensor, Tensor]:
+        return neighbourhood(p, x, self._nearest(x), self.settings)
 
-    def _refused(self, x: Tensor, p: Tensor, q: Tensor) -> Tensor:
-        borrowed, added = self._borrow(p, x)
-        moved = p.masked_fill(borrowed, 0).scatter_add(-1, x[:, None], added[:, None])
+    def _replacement(self, x: Tensor, p: Tensor, q: Tensor) -> Tensor:
+        members, added = self._neighbourhood(p, x)
+        moved = p.masked_fill(members, 0).scatter_add(-1, x[:, None], added[:, None])
         return residual(moved, q)
 
+    def _diagnostics(self, p: Tensor, window: Window) -> Diagnostics:
+        """Each draft and its neighbourhood, nearest first, and the masses compared."""
+        x = window.drafts
+        members, added = self._neighbourhood(p, x)
+        nearest = self._nearest(x)
+        inside = members.gather(-1, nearest)  # the nearest ones, without a gap
+        tokens = torch.cat([x[:, None], torch.where(inside, nearest, -1)[:, : TOP - 1]], -1)
+        return Diagnostics(1 + inside.sum(-1), gather(p, x) + added, gather(window.q, x), tokens)
 
-def lent_acceptance(
-    p: Tensor, q: Tensor, x: Tensor, neighbours: Tensor, settings: LanternSettings
+
+def neighbourhood_acceptance(
+    p: Tensor, q: Tensor, x: Tensor, nearest: Tensor, settings: LanternSettings
 ) -> Tensor:
-    """Acceptance probabilities [H] of drafts x [H] under laws p and q [H, V], with their
-    `neighbours` as `borrow` takes them."""
-    _, added = lend(p, x, neighbours, settings)
-    return ratio(gather(p, x) + added, gather(q, x))
+    """Acceptance probabilities [H] of drafts x [H] under p and q [H, V]; `nearest` [H, k - 1] as in
+    `ImageModel.neighbours`."""
+    _, added = neighbourhood(p, x, nearest, settings)
+    return acceptance_probability(gather(p, x) + added, gather(q, x))
 
 
-def lend(
-    p: Tensor, x: Tensor, neighbours: Tensor, settings: LanternSettings
+def neighbourhood(
+    p: Tensor, x: Tensor, nearest: Tensor, settings: LanternSettings
 ) -> tuple[Tensor, Tensor]:
-    """`borrow` within the bound that the settings put on each draft x [H]."""
+    """Each draft's neighbourhood A, within the bound of the settings: members, bool [H, V], and
+    their mass [H]."""
     mass = gather(p, x)
     bound = (
         torch.full_like(mass, settings.delta)
         if settings.bound == "delta"
         else (settings.lam - 1) * mass
     )
-    return borrow(p, neighbours, bound)
+    return bounded_neighbourhood(p, nearest, bound)
 
 
-def borrow(p: Tensor, neighbours: Tensor, bound: Tensor) -> tuple[Tensor, Tensor]:
-    """Which tokens lend to each draft, bool [H, V], and how much in all, [H]; neighbours [H, k -
-    1], nearest first and without the draft itself; bound [H]. A neighbour that would take the sum
-    over the bound ends the walk."""
-    masses = p.gather(-1, neighbours)
+def bounded_neighbourhood(p: Tensor, nearest: Tensor, bound: Tensor) -> tuple[Tensor, Tensor]:
+    """Members, bool [H, V], and their mass [H], for `nearest` [H, k - 1] and `bound` [H]. The first
+    code that would take the mass over the bound ends the neighbourhood."""
+    masses = p.gather(-1, nearest)
     # rounding forgiven; a bound of 0 stays 0
     within = masses.cumsum(-1) <= bound[:, None] * (1 + 1e-6)
-    lenders = torch.zeros_like(p, dtype=torch.bool).scatter(-1, neighbours, within)
-    return lenders, (masses * within).sum(-1)
-
-
-@functools.lru_cache(maxsize=4)
-def nearest(model: ImageModel, k: int) -> Tensor:
-    """`neighbours` of every code of the model, [V, k - 1]."""
-    codebook = model.codebook.float()
-    blocks = torch.arange(len(codebook), device=codebook.device).split(1024)
-    return torch.cat([neighbours(codebook, block, k) for block in blocks])
-
-
-def neighbours(codebook: Tensor, x: Tensor, k: int) -> Tensor:
-    """The k - 1 codes nearest to each of x [H], nearest first and itself left out, [H, k - 1], by
-    L2 distance in the codebook [V, D]; k is at most V."""
-    # Without matrix products, whose rounding, and with it the order of near ties, depends on how
-    # many codes are asked for.
-    distance = torch.cdist(codebook[x], codebook, compute_mode="donot_use_mm_for_euclid_dist")
-    distance.scatter_(-1, x[:, None], torch.inf)
-    return distance.argsort(dim=-1, stable=True)[:, : k - 1]
+    members = torch.zeros_like(p, dtype=torch.bool).scatter(-1, nearest, within)
+    return members, (masses * within).sum(-1)

@@ -4,32 +4,33 @@ from __future__ import annotations
 
 from torch import Tensor
 
-from engine.decoders.refill import RefillDecoder
-from engine.decoders.run import Run
-from engine.decoders.speculate import ratio, speculate
-from engine.decoders.verdict import Verdict, Window
+from engine.decoders.jacobi_window import JacobiWindowDecoder
+from engine.decoders.speculate import acceptance_probability, speculate
+from engine.decoders.window import DecodeState, Verification, Window
 from engine.distributions import gather, residual
 from engine.records import Badge
 
 
-class SJD(RefillDecoder):
-    """Every draft x_i was drawn from an earlier iteration's law q_i of the same model; now the law
-    is p_i.
+class SJD(JacobiWindowDecoder):
+    """Draft x_i was sampled from q_i, the model's distribution in an earlier iteration; now it is
+    p_i.
 
-    Accept x_i with probability min(1, p_i(x) / q_i(x)) (Eq. 1); the first refused one is replaced
-    by a draw from R(p_i, q_i) = norm(max(p_i - q_i, 0)) (Eq. 2) and ends the step; drafts behind it
-    are redrawn from p, which becomes their q (Eq. 3). What is committed follows the law of vanilla
-    AR (Theorem 1).
+    Accept x_i with probability min(1, p_i(x) / q_i(x)) (Eq. 1, Eq. 4 in App. A). The first rejected
+    one is resampled from R(p_i, q_i) = norm(max(p_i - q_i, 0)) (Eq. 2, Eq. 5 in App. A) and ends
+    the step. Drafts behind it are redrawn from p, which becomes their q (Eq. 3). The committed
+    tokens have vanilla AR's distribution (App. A, Theorem 1).
     """
 
-    name, title, order = "sjd", "SJD", 3
+    name, title = "sjd", "SJD"
     idea = (
-        "The model drafts for itself; each guess is accepted or refused so that the law of the"
-        " pictures stays the same."
+        "The model drafts for itself; each guess is accepted or rejected so that the distribution"
+        " of the pictures stays the same."
     )
     paper = "Teng et al., Speculative Jacobi Decoding, ICLR 2025"
     badge = Badge.SAME_DISTRIBUTION
 
-    def judge(self, run: Run, window: Window, p: Tensor) -> Verdict:
-        acceptance = ratio(gather(p[:-1], window.drafts), gather(window.laws, window.drafts))
-        return speculate(run, window, p, acceptance, lambda draft, p, q: residual(p, q))
+    def verify(self, state: DecodeState, window: Window, p: Tensor) -> Verification:
+        acceptance = acceptance_probability(
+            gather(p[:-1], window.drafts), gather(window.q, window.drafts)
+        )
+        return speculate(state, window, p, acceptance, lambda draft, p, q: residual(p, q))

@@ -1,5 +1,5 @@
 """SJD-PAC (Kang et al., 2026): proactive drafting at the root, adaptive continuation behind a
-refusal. Exactly lossless."""
+rejection. Exactly lossless."""
 
 from __future__ import annotations
 
@@ -8,11 +8,9 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from engine.decoders.run import Run
-from engine.decoders.speculate import leading, padded, ratio
+from engine.decoders.speculate import acceptance_probability, count_leading, pad_end
 from engine.decoders.tree import READINGS, Tree, side_nodes, tree
-from engine.decoders.verdict import Evidence, Verdict, Window
-from engine.decoders.window import WindowDecoder
+from engine.decoders.window import DecodeState, Diagnostics, Verification, Window, WindowDecoder
 from engine.distributions import gather, one_hot, residual, sample
 from engine.randomness import Purpose
 from engine.records import Badge, Status
@@ -27,7 +25,7 @@ class PACSettings(Settings):
     K: int = knob(4, "Candidates for each of the first positions.", low=1, high=8)
     D: int = knob(3, "Levels of the tree of candidates.", low=1, high=5)
     AC: bool = knob(
-        True, "Adaptive continuation: behind a refusal, keep the drafts that still fit."
+        True, "Adaptive continuation: behind a rejection, keep the drafts that still fit."
     )
     PD: bool = knob(True, "Proactive drafting: several candidates for the first positions.")
     tree: str = knob(
@@ -46,32 +44,34 @@ class PACSettings(Settings):
 
 @dataclass(slots=True)
 class TreeWindow(Window):
-    """A window with siblings: candidates [levels, K] with the laws `given` [levels, K, V] each was
-    drawn from."""
+    """A window with a tree: candidates [levels, K] for its first positions, the spine's draft
+    first, and the distributions candidate_q [levels, K, V] they were drawn from."""
 
     layout: Tree | None = None
     candidates: Tensor | None = None
-    given: Tensor | None = None
+    candidate_q: Tensor | None = None
 
 
 class SJDPAC(WindowDecoder):
-    """A spine of drafts s_1 .. s_H with laws Q, and beside its first ones siblings drawn from the
-    same Q without replacement.
+    """A spine of drafts s_1 .. s_H with distributions Q; its first positions have further
+    candidates, drawn from the same Q without replacement.
 
-    Walk from the root: a node's children are tried in order, the k-th against p^(k) with q^(k),
-    where q^(k) is Q without the earlier candidates and p^(k+1) = R(p^(k), q^(k)); the first
-    accepted is descended into; if none is, a draw from what is left of p ends the step, and a leaf
-    gives one more token (proactive drafting, Alg. 1, Theorem 2). Behind the end, a spine draft
-    stays with probability min(1, p / Q), else it is redrawn from R(p, Q); either way its law is now
-    p (adaptive continuation, Sec. 4.2). The first accepted child wins, whatever its siblings would
-    have led to, and siblings are drawn from the law they are scored with: only so does the law of
-    the pictures stay that of vanilla AR.
+    From the root down, a node's children are tried in order, child k with target p^(k) and draft
+    q^(k), where q^(k) is Q without the earlier candidates and p^(k+1) = R(p^(k), q^(k)). The first
+    accepted child is the next node. Where none is, a sample of what is left of p ends the step; a
+    leaf gives a bonus token (proactive drafting, Sec. 4.1 and App. A.3, Theorem 2). Behind the end,
+    a spine draft is kept with probability min(1, p / Q), else resampled from R(p, Q); either way
+    its distribution is now p (adaptive continuation, Sec. 4.2 and App. A.2, Theorem 1).
+
+    The images have vanilla AR's distribution only because the first accepted child wins, whatever
+    the other candidates would have led to, and candidates are drawn from the distribution that they
+    are verified with. The paper draws a tree only after a rejection; here every step has one.
     """
 
-    name, title, order = "sjd-pac", "SJD-PAC", 6
+    name, title = "sjd-pac", "SJD-PAC"
     idea = (
-        "SJD that tries several candidates first, and after a refusal keeps the guesses that still"
-        " fit."
+        "SJD that tries several candidates first, and after a rejection keeps the guesses that"
+        " still fit."
     )
     paper = "Kang et al., SJD-PAC, 2026 (arXiv 2603.18599)"
     badge = Badge.SAME_DISTRIBUTION
@@ -81,110 +81,118 @@ class SJDPAC(WindowDecoder):
         s = self.settings
         return tree(s.window, room, s.K if s.PD else 1, s.D, s.tree)
 
-    def propose(self, run: Run, room: int) -> Window:
+    def propose(self, state: DecodeState, room: int) -> Window:
         layout, codes = self._tree(room), self.model.vocab_size
-        drafts, laws = run.drafts[: layout.spine], run.laws[: layout.spine]
-        positions = run.positions(layout.spine - len(drafts), run.frontier + len(drafts))
-        u = run.noise.uniform(Purpose.FRESH, positions, run.step, 1)[:, 0]
-        fresh = torch.where(run.forced[positions], 0, (u * codes).long())
+        drafts, q = state.drafts[: layout.spine], state.q[: layout.spine]
+        positions = state.positions(layout.spine - len(drafts), state.frontier + len(drafts))
+        u = state.noise.uniform(Purpose.FRESH, positions, state.step, 1)[:, 0]
+        forced = state.forced[positions]
+        fresh = torch.where(forced, 0, (u * codes).long())
         uniform = torch.full((len(fresh), codes), 1 / codes, device=u.device)
-        fresh_laws = torch.where(run.forced[positions][:, None], one_hot(fresh, codes), uniform)
-        drafts, laws = torch.cat([drafts, fresh]), torch.cat([laws, fresh_laws])
+        fresh_q = torch.where(forced[:, None], one_hot(fresh, codes), uniform)
+        drafts, q = torch.cat([drafts, fresh]), torch.cat([q, fresh_q])
         if not layout.side:
-            return Window(drafts, laws)
-        candidates, given = siblings(run, drafts, laws, layout.branching, self.settings.K)
-        depth, k = torch.tensor(layout.side, device=u.device).T
-        return TreeWindow(
-            drafts, laws, candidates[depth - 1, k], depth, layout.parents, layout, candidates, given
+            return Window(drafts, q)
+        candidates, candidate_q = draw_candidates(
+            state, drafts, q, layout.branching, self.settings.K
         )
+        depth, k = torch.tensor(layout.side, device=u.device).T
+        side = candidates[depth - 1, k]
+        return TreeWindow(drafts, q, side, depth, layout.parents, layout, candidates, candidate_q)
 
-    def judge(self, run: Run, window: Window, p: Tensor) -> Verdict:
+    def verify(self, state: DecodeState, window: Window, p: Tensor) -> Verification:
         H, K = len(window.drafts), self.settings.K
-        u = run.noise.uniform(Purpose.VERIFY, run.positions(H + 1), run.step, K + 3)
+        u = state.noise.uniform(Purpose.VERIFY, state.positions(H + 1), state.step, K + 3)
         walk = Walk(p)
         if isinstance(window, TreeWindow):
             children = torch.tensor(window.layout.children, device=p.device)
             for level in range(window.layout.branching):
-                walk.descend(children, window.candidates[level], window.given[level], u[level, :K])
-        verdict = walk.finish(window, u[:, 0], u[:, K])
-        verdict.explain = walk.evidence
-        behind = torch.arange(H + 1, device=p.device) >= verdict.count
-        return self._continue(window, p, verdict, behind, u[:, K + 1 :])
+                walk.descend(
+                    children, window.candidates[level], window.candidate_q[level], u[level, :K]
+                )
+        verification = walk.finish(window, u[:, 0], u[:, K])
+        verification.diagnostics = walk.diagnostics
+        behind = torch.arange(H + 1, device=p.device) >= verification.count
+        return self._continue(window, p, verification, behind, u[:, K + 1 :])
 
     def _continue(
-        self, window: Window, p: Tensor, verdict: Verdict, behind: Tensor, u: Tensor
-    ) -> Verdict:
-        """What happens behind the committed positions: every row of the spine has a newer law for
-        its position."""
+        self, window: Window, p: Tensor, verification: Verification, behind: Tensor, u: Tensor
+    ) -> Verification:
+        """Adaptive continuation, bool `behind` [H + 1] the committed positions: every spine row has
+        a newer p."""
         H = len(window.drafts)
         spine = p[: H + 1]
         kept = torch.zeros_like(behind)
         redrawn = spine
-        fits = ratio(gather(spine[:-1], window.drafts), gather(window.laws, window.drafts))
-        verdict.acceptance = torch.where(behind, padded(fits, torch.nan), verdict.acceptance)
+        acceptance = acceptance_probability(
+            gather(spine[:-1], window.drafts), gather(window.q, window.drafts)
+        )
+        verification.acceptance = torch.where(
+            behind, pad_end(acceptance, torch.nan), verification.acceptance
+        )
         if self.settings.AC:
-            kept[:-1] = u[:-1, 0] < fits
-            verdict.uniform = torch.where(behind, padded(u[:-1, 0], torch.nan), verdict.uniform)
-            redrawn = torch.cat([residual(spine[:-1], window.laws), spine[-1:]])
-        drafts = torch.where(kept, padded(window.drafts, 0), sample(redrawn, u[:, 1]))
-        refused = behind & ~kept & (torch.arange(H + 1, device=p.device) < H) & self.settings.AC
-        verdict.tokens = torch.where(behind, drafts, verdict.tokens)
-        verdict.status = torch.where(refused, int(Status.REJECTED), verdict.status)
-        return verdict
+            kept[:-1] = u[:-1, 0] < acceptance
+            uniform = pad_end(u[:-1, 0], torch.nan)
+            verification.uniform = torch.where(behind, uniform, verification.uniform)
+            redrawn = torch.cat([residual(spine[:-1], window.q), spine[-1:]])
+        drafts = torch.where(kept, pad_end(window.drafts, 0), sample(redrawn, u[:, 1]))
+        rejected = behind & ~kept & (torch.arange(H + 1, device=p.device) < H) & self.settings.AC
+        verification.tokens = torch.where(behind, drafts, verification.tokens)
+        verification.status = torch.where(rejected, int(Status.REJECTED), verification.status)
+        return verification
 
 
-def siblings(run: Run, drafts: Tensor, laws: Tensor, levels: int, K: int) -> tuple[Tensor, Tensor]:
-    """K candidates [levels, K] for the first positions, the spine's draft first, the others without
-    replacement, and the law [levels, K, V] each was drawn from, given those before it: all zero
-    where the law had no more tokens to give."""
-    u = run.noise.uniform(Purpose.SIBLING, run.positions(levels), run.step, K)
-    left, token = laws[:levels], drafts[:levels]
-    tokens, given = [token], [left]
+def draw_candidates(
+    state: DecodeState, drafts: Tensor, q: Tensor, levels: int, K: int
+) -> tuple[Tensor, Tensor]:
+    """K candidates [levels, K] for the first positions: the spine's draft, then others drawn from q
+    without replacement; and the distribution [levels, K, V] that each was drawn from, given those
+    before it: all zero where q has no further token."""
+    u = state.noise.uniform(Purpose.CANDIDATE, state.positions(levels), state.step, K)
+    left, token = q[:levels], drafts[:levels]
+    tokens, drawn_from = [token], [left]
     for k in range(1, K):
         left = left.scatter(-1, token[:, None], 0)
         left = left / left.sum(-1, keepdim=True).clamp_min(1e-30)
         token = sample(left, u[:, k])
         tokens.append(token)
-        given.append(left)
-    return torch.stack(tokens, 1), torch.stack(given, 1)
+        drawn_from.append(left)
+    return torch.stack(tokens, 1), torch.stack(drawn_from, 1)
 
 
 class Walk:
-    """Down the tree, without a copy from the device: each level is tried whether or not the walk
-    still goes on."""
+    """Verification down the tree without a copy from the device: every level is computed, whether
+    or not an earlier one ended the walk."""
 
     def __init__(self, p: Tensor) -> None:
         self.p = p
         self.alive = torch.ones((), dtype=torch.bool, device=p.device)
-        # whether a draft was refused where the walk ended
-        self.judged = torch.zeros_like(self.alive)
+        self.rejected = torch.zeros_like(self.alive)  # whether a draft was, where the walk ended
         self.depth = torch.zeros((), dtype=torch.long, device=p.device)  # accepted nodes
         self.node = torch.zeros_like(self.depth)  # the last of them
-        self.left = p[0]  # the law to draw from if the walk ends here
+        self.left = p[0]  # the distribution to sample if the walk ends here
         self.path, self.tokens, self.acceptance, self.uniform = [self.node], [], [], []
         self.trials: list[list[tuple[Tensor, ...]]] = []
 
-    def descend(self, children: Tensor, candidates: Tensor, laws: Tensor, u: Tensor) -> None:
-        """One level: candidates [K] with their laws [K, V], children [rows, K], u [K]."""
+    def descend(self, children: Tensor, candidates: Tensor, candidate_q: Tensor, u: Tensor) -> None:
+        """One level: candidates [K] with their distributions [K, V], children [rows, K], u [K]."""
         left, node, token = self.left, self.node, candidates[0]
-        acceptance, uniform = ratio(left[token], laws[0, token]), u[0]
-        found, judged = torch.zeros_like(self.alive), torch.zeros_like(self.alive)
+        acceptance, uniform = acceptance_probability(left[token], candidate_q[0, token]), u[0]
+        found, any_tried = torch.zeros_like(self.alive), torch.zeros_like(self.alive)
         self.trials.append([])
-        for child, x, q, chance in zip(children[self.node], candidates, laws, u, strict=True):
-            fits = ratio(left[x], q[x])
+        for child, x, q, r in zip(children[self.node], candidates, candidate_q, u, strict=True):
+            alpha = acceptance_probability(left[x], q[x])
             tried = ~found & (child >= 0) & (q[x] > 0)
-            accepted = tried & (chance < fits)
-            self.trials[-1].append((x, left[x], q[x], fits, chance, tried & self.alive))
-            acceptance, uniform = (
-                torch.where(accepted, fits, acceptance),
-                torch.where(accepted, chance, uniform),
-            )
+            accepted = tried & (r < alpha)
+            self.trials[-1].append((x, left[x], q[x], alpha, r, tried & self.alive))
+            acceptance = torch.where(accepted, alpha, acceptance)
+            uniform = torch.where(accepted, r, uniform)
             token, node = torch.where(accepted, x, token), torch.where(accepted, child, node)
-            found, judged = found | accepted, judged | tried
+            found, any_tried = found | accepted, any_tried | tried
             remaining = residual(left, q)
             left = torch.where(tried & ~accepted, remaining / remaining.sum(), left)
         self.left = torch.where(self.alive, torch.where(found, self.p[node], left), self.left)
-        self.judged = torch.where(self.alive, judged & ~found, self.judged)
+        self.rejected = torch.where(self.alive, any_tried & ~found, self.rejected)
         self.alive = self.alive & found
         self.depth = self.depth + self.alive
         self.node = torch.where(self.alive, node, self.node)
@@ -193,59 +201,53 @@ class Walk:
         self.acceptance.append(acceptance)
         self.uniform.append(uniform)
 
-    def evidence(self) -> Evidence:
-        """Who was tried at each level that the walk came to."""
+    def diagnostics(self) -> Diagnostics:
+        """The candidates tried at each level that the walk came to."""
         if not self.trials:
-            return Evidence()
-        return Evidence(
-            siblings=torch.stack(
-                [
-                    torch.stack(
-                        [torch.stack([*map(torch.Tensor.double, trial)]) for trial in level]
-                    )
-                    for level in self.trials
-                ]
-            )
-        )
+            return Diagnostics()
+        levels = [
+            torch.stack([torch.stack([*map(torch.Tensor.double, trial)]) for trial in level])
+            for level in self.trials
+        ]
+        return Diagnostics(candidates=torch.stack(levels))
 
-    def finish(self, window: Window, u: Tensor, u_end: Tensor) -> Verdict:
-        """From where the tree ends, down the spine as in SJD; u [H + 1] accepts, u_end [H + 1]
-        draws the last token."""
+    def finish(self, window: Window, u: Tensor, u_end: Tensor) -> Verification:
+        """From the tree's last level down the spine as in SJD; u [H + 1] accepts, u_end [H + 1]
+        samples the last token."""
         H, levels = len(window.drafts), len(self.tokens)
         spine = self.p[: H + 1]
         i = torch.arange(H + 1, device=spine.device)
         on_spine = self.alive & (self.node == levels)
-        fits = ratio(gather(spine[:-1], window.drafts), gather(window.laws, window.drafts))
-        end = self.depth + torch.where(on_spine, leading(u[levels:H] < fits[levels:]), 0)
+        spine_acceptance = acceptance_probability(
+            gather(spine[:-1], window.drafts), gather(window.q, window.drafts)
+        )
+        leading = count_leading(u[levels:H] < spine_acceptance[levels:])
+        end = self.depth + torch.where(on_spine, leading, 0)
         left = self.left
         if H:
             last = end.clamp_max(H - 1).view(1)
-            below = torch.where(end < H, residual(spine[last], window.laws[last])[0], spine[H])
+            below = torch.where(end < H, residual(spine[last], window.q[last])[0], spine[H])
             left = torch.where(on_spine, below, left)
-        judged = torch.where(on_spine, end < H, self.judged)
-        tokens, acceptance, path = padded(window.drafts, 0), padded(fits, torch.nan), i.clone()
-        uniform = padded(u[:H], torch.nan)
+        rejected = torch.where(on_spine, end < H, self.rejected)
+        tokens, path = pad_end(window.drafts, 0), i.clone()
+        acceptance, uniform = pad_end(spine_acceptance, torch.nan), pad_end(u[:H], torch.nan)
         if levels:
-            tokens[:levels], acceptance[:levels] = (
-                torch.stack(self.tokens),
-                torch.stack(self.acceptance),
-            )
+            tokens[:levels] = torch.stack(self.tokens)
+            acceptance[:levels] = torch.stack(self.acceptance)
             uniform[:levels] = torch.stack(self.uniform)
             path[: levels + 1] = torch.stack(self.path)
-        drafts = torch.where(i < end, tokens, padded(window.drafts, -1))
-        unjudged = (i == end) & ~judged
+        drafts = torch.where(i < end, tokens, pad_end(window.drafts, -1))
+        bonus = (i == end) & ~rejected
         status = torch.where(i < end, int(Status.ACCEPTED), int(Status.REFINED))
-        status = torch.where(
-            i == end, torch.where(judged, int(Status.RESAMPLED), int(Status.FRESH)), status
-        )
-        return Verdict(
+        status = torch.where(i == end, int(Status.RESAMPLED), status)
+        return Verification(
             count=end + 1,
             tokens=torch.where(i == end, sample(left, u_end[end]), tokens),
-            laws=spine,
-            status=status,
-            drafts=torch.where(unjudged, -1, drafts),
+            q=spine,
+            status=torch.where(bonus, int(Status.FRESH), status),
+            drafts=torch.where(bonus, -1, drafts),
             p=torch.where((i <= end)[:, None], self.p[path], spine),
-            acceptance=torch.where(unjudged, torch.nan, acceptance),
-            uniform=torch.where((i <= end) & ~unjudged, uniform, torch.nan),
+            acceptance=torch.where(bonus, torch.nan, acceptance),
+            uniform=torch.where((i <= end) & ~bonus, uniform, torch.nan),
             path=path,
         )

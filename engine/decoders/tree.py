@@ -1,14 +1,14 @@
-"""Trees of drafts: which nodes stand beside the spine of a window, and who follows whom (SJD-PAC,
-Sec. 4.1).
+"""Trees of drafts: the side nodes of a window and the parent of each row (SJD-PAC, Sec. 4.1).
 
-"K candidates for D positions" can be read in several ways, and the paper's Table 3 fits none of
-them in full:
+The paper's tree of K candidates for D positions can be read in several ways. Its text says a K-ary
+tree (`full` or `deep`), but then K = 4, D = 4 of its Table 3 does not fit a window of 64 rows; only
+`spine` and `lanes` fit every row of that table.
 
 * `full`: every node of D levels, the root counted as the first, has the same K candidates below it.
   The released code does this; K = 4, D = 3 are 21 nodes.
 * `deep`: the same with D levels below the root; 85 nodes for K = 4, D = 3.
 * `spine`: K candidates at each of D levels, but only the first has children.
-* `lanes`: K candidates below the root, each with a line of its own, D long.
+* `lanes`: K candidates below the root, each with a chain of its own, D long.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ READINGS = ("full", "spine", "lanes", "deep")
 class Tree:
     """Rows of one window: 0 the root, 1 .. H the spine, then side nodes.
 
-    parents[row] is the row it follows (the root's is 0); side[i] = (depth, candidate) of side node
-    i, whose row is H + 1 + i; children[row][k] is the row of candidate k below it, or -1; branching
-    is the number of levels that have candidates.
+    spine: H; branching: how many levels have several candidates; parents[row]: the row it follows
+    (the root's is 0); side[i]: (depth, candidate) of side node i, whose row is H + 1 + i;
+    children[row][k]: the row of candidate k below it, or -1.
     """
 
     spine: int

@@ -1,26 +1,27 @@
-"""The models, one file per family; `load` is the way to all of them."""
+"""The models, one file per family; `load` loads any of them."""
 
 from __future__ import annotations
 
 import importlib
-from collections.abc import Callable
 from pathlib import Path
 
 import torch
 
+from engine.failures import Failure
 from engine.models.base import ImageModel
-from engine.models.card import CARDS, Card, ModelError
+from engine.models.card import CARDS, ModelCard, ModelError
 from engine.models.device import check, resolve_device, resolve_dtype
+from engine.models.progress import Phase, Progress, Report
 
-# A family's module is imported when one of its models is loaded: transformers takes seconds, and
-# only who loads a model waits.
+# A family's module is imported when one of its models is loaded: importing transformers takes
+# seconds.
 FAMILIES = {
     "janus": "JanusModel",
     "llamagen": "LlamaGenModel",
     "emu3": "Emu3Model",
     "chameleon": "ChameleonModel",
 }
-_FETCHED = 0.8  # of the way: the rest is reading
+_DOWNLOAD = 0.8  # of the way; the rest is loading
 
 
 def load(
@@ -28,23 +29,23 @@ def load(
     device: str = "cpu",
     dtype: str | torch.dtype | None = None,
     *,
-    progress: Callable[[float, str], None] | None = None,
+    progress: Report | None = None,
     folder: Path | None = None,
     random: bool = False,
 ) -> ImageModel:
     """Loads a model by its name, from the hub or, for the embedded one, from the repository.
 
-    `device` is cpu, cuda, cuda:0 .. or auto, `dtype` one of device.DTYPES (None: the device's).
-    `progress` hears a share from 0 to 1 and a sentence, from any thread. `folder` holds the files
-    instead of the hub, in a folder for each part where a model has several. `random`: random
-    weights at the model's true size; nothing is read or asked for.
+    `device` is cpu, cuda, cuda:0 .. or auto, `dtype` one of device.DTYPES (None: the device's
+    default). `progress(report)` may be called from any thread. `folder` replaces the hub: it holds
+    the files, in a folder for each part where a model has several. `random`: random weights at the
+    model's true size; nothing is read or downloaded.
 
-    Raises ValueError for a name that is not known, ModelError for a model that cannot be had or
-    does not fit: before any of its weights are read, or downloaded."""
+    Raises ValueError for an unknown name, and ModelError, before any weights are read or
+    downloaded, for a model that is missing or does not fit."""
     if name not in CARDS:
         raise ValueError(f"There is no model called {name!r}; there is {', '.join(CARDS)}.")
-    card, tell = CARDS[name], progress or (lambda share, words: None)
-    where = resolve_device(device)
+    card, report = CARDS[name], progress or (lambda progress: None)
+    torch_device = resolve_device(device)
     if card.family == "embedded":
         from engine.models.embedded import EmbeddedModel
 
@@ -52,37 +53,31 @@ def load(
             raise ModelError(
                 "The embedded model comes with its own weights, in float32: it has no other ones."
             )
-        return EmbeddedModel(device=str(where))
-    number = resolve_dtype(where, dtype)
-    check(card, where, number)
-    folders = None if random else _folders(card, folder, tell)
-    tell(_FETCHED if folders else 0.0, f"Loading {card.title}")
+        return EmbeddedModel(device=str(torch_device))
+    torch_dtype = resolve_dtype(torch_device, dtype)
+    check(card, torch_device, torch_dtype)
+    folders = None if random else _folders(card, folder, report)
+    report(Progress(Phase.LOADING, _DOWNLOAD if folders else 0.0))
     family = getattr(importlib.import_module(f"{__name__}.{card.family}"), FAMILIES[card.family])
     try:
-        model = family(card, folders, where, number)
+        model = family(card, folders, torch_device, torch_dtype)
     except (torch.OutOfMemoryError, MemoryError) as error:
         raise ModelError(
-            f"{card.title} ran out of memory on {where}: free some, or choose a smaller model."
+            f"{card.title} ran out of memory on {torch_device}: free some, or choose a smaller"
+            " model.",
+            Failure.OUT_OF_MEMORY,
         ) from error
-    tell(1.0, f"{card.title} is ready")
+    report(Progress(Phase.LOADING, 1.0))
     return model
 
 
-def _folders(
-    card: Card, folder: Path | None, tell: Callable[[float, str], None]
-) -> dict[str, Path]:
+def _folders(card: ModelCard, folder: Path | None, report: Report) -> dict[str, Path]:
     if folder is not None:
         found = {s.part: folder if len(card.repos) == 1 else folder / s.part for s in card.repos}
-        for place in found.values():
-            if not place.is_dir():
-                raise ModelError(f"There is no folder {place} to read {card.title} from.")
+        for path in found.values():
+            if not path.is_dir():
+                raise ModelError(f"There is no folder {path} to read {card.title} from.")
         return found
-    from engine.models.hub import fetch  # the hub's client takes a while to import, too
+    from engine.models.hub import fetch_all  # importing the hub's client takes a while, too
 
-    count = len(card.repos)
-    return {
-        source.part: fetch(
-            source, lambda share, words, done=i: tell(_FETCHED * (done + share) / count, words)
-        )
-        for i, source in enumerate(card.repos)
-    }
+    return fetch_all(card, lambda progress: report(progress.within(0.0, _DOWNLOAD)))

@@ -1,5 +1,5 @@
-"""ImageModel: what a decoder may ask of a model. Decoders know token ids and laws; prompts and
-pixels stay behind this."""
+"""ImageModel: what a decoder needs of a model. Decoders know token ids and distributions; prompts
+and pixels stay behind this."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ from engine.settings import Sampling
 
 
 class Context(Protocol):
-    """One lane's hold on the model: its cache, and how many sequence positions are permanent."""
+    """Per-lane state: KV cache and committed length."""
 
     def close(self) -> None:
-        """Gives the cache back."""
+        """Frees the cache."""
 
 
 class Drafter(Protocol):
-    """An EAGLE-style drafter: guesses the next tokens from the target's last hidden states."""
+    """An EAGLE-style drafter: predicts the next tokens from the target's last hidden states."""
 
     def extend(self, ctx: Context, rows: Sequence[int], tokens: Tensor) -> Tensor:
-        """Takes in what the target has just committed: the hidden states of the last window's
-        `rows` and the token `tokens[i]` that row i led to. Returns logits [V] of the first token to
-        draft. One drafter pass."""
+        """Reads what the target has just committed: the hidden states of the last window's `rows`
+        and the token `tokens[i]` that row i led to. Returns logits [V] of the first token to draft.
+        One drafter pass."""
 
     def next(self, ctx: Context, token: Tensor) -> Tensor:
         """After drafting `token` (0-dim): logits [V] of the token after it. One drafter pass."""
@@ -38,21 +38,23 @@ class ImageModel(ABC):
 
     Positions 0 .. length - 1 are the sequence the decoders fill in: the grid's codes row by row,
     with, in some models, forced tokens between them, which no decoder samples. `forced_ids[n]` is
-    the id forced at position n, or -1. `sampling` are the settings it looks best with.
+    the id forced at position n, or -1. `sampling` are the model's recommended settings.
     """
 
     name: str
     grid: tuple[int, int]
     vocab_size: int
-    codebook: Tensor
+    codebook: Tensor  # [V, D]
     device: torch.device
     forced_ids: Tensor
     sampling: Sampling
     drafter: Drafter | None = None
+    swatches: bytes | None = None  # picture of every code, once drawn: `visualize.swatches`
+    _neighbours: Tensor | None = None
 
     @property
     def length(self) -> int:
-        """Sequence positions of one picture, forced ones included."""
+        """Sequence positions of one image, forced ones included."""
         return len(self.forced_ids)
 
     @property
@@ -65,10 +67,20 @@ class ImageModel(ABC):
         token = int(self.forced_ids[position])
         return token if token >= 0 else None
 
+    def neighbours(self, k: int) -> Tensor:
+        """`nearest_codes` of every code, [V, k - 1]. The widest table computed is kept."""
+        table = self._neighbours
+        if table is None or table.shape[1] < k - 1:
+            codebook = self.codebook.float()
+            blocks = torch.arange(len(codebook), device=codebook.device).split(1024)
+            table = torch.cat([nearest_codes(codebook, block, k) for block in blocks])
+            self._neighbours = table
+        return table[:, : k - 1]
+
     @abstractmethod
     def start(self, prompt: str, guidance: float) -> Context:
-        """Tokenises the prompt and makes an empty cache; the prompt itself goes in with the first
-        window."""
+        """Tokenises the prompt and allocates an empty cache; the prompt itself is prefilled with
+        the first window."""
 
     @abstractmethod
     def forward(self, ctx: Context, tokens: Tensor, parents: Sequence[int] | None = None) -> Tensor:
@@ -80,9 +92,19 @@ class ImageModel(ABC):
 
     @abstractmethod
     def keep(self, ctx: Context, rows: Sequence[int]) -> None:
-        """Makes these rows of the last window permanent, root first, and forgets the others."""
+        """Makes these rows of the last window permanent, root first, and discards the others."""
 
     @abstractmethod
     def pixels(self, tokens: np.ndarray) -> np.ndarray:
         """Codes int [h, w], or [B, h, w], to uint8 [8h, 8w, 3] (or the model's own scale), or a
         batch of such."""
+
+
+def nearest_codes(codebook: Tensor, x: Tensor, k: int) -> Tensor:
+    """The k - 1 codes nearest to each of x [H], nearest first and itself excluded, [H, k - 1], by
+    L2 distance in the codebook [V, D]; k is at most V."""
+    # Without matrix products, whose rounding, and with it the order of near ties, depends on how
+    # many codes are computed together.
+    distance = torch.cdist(codebook[x], codebook, compute_mode="donot_use_mm_for_euclid_dist")
+    distance.scatter_(-1, x[:, None], torch.inf)
+    return distance.argsort(dim=-1, stable=True)[:, : k - 1]

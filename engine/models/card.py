@@ -1,24 +1,24 @@
-"""Cards: what is known of every model before any of it is loaded, in the order in which the page
+"""Model cards: everything known of a model before it is loaded, in the order in which the page
 lists them.
 
-A family's class is `Model(card, folders, device, dtype)`, made by `engine.models.load`:
+A family's class is `Model(card, folders, device, dtype)`, called by `engine.models.load`:
 
-    folders: dict[str, Path] | None    part -> the folder where that part's files lie (`Card.repos`
+    folders: dict[str, Path] | None    part -> folder with that part's files (`ModelCard.repos`
                                        names the parts: "model" alone for Janus and Emu3; "gpt",
                                        "vq", "text" for LlamaGen; "model", "vq", "text" for the
                                        Chameleon family). `card.source_of("gpt").files[0]` is a
                                        file's name in it. None: random weights at the card's true
-                                       size; no file is read, no network asked.
-    device, dtype                      torch.device and torch.dtype of the body; already chosen,
-memory already checked.
+                                       size; no file is read, and the network is not used.
+    device, dtype                      torch.device and torch.dtype of the body; memory has been
+                                       checked.
 
-It raises ModelError where a file is missing or does not fit. It may be given a card with other
-numbers than those below (`dataclasses.replace`): then the files' own configuration tells the sizes,
-and the card the name, grid and sampling.
+It raises ModelError for a file that is missing or does not fit the card. Given a card with other
+sizes than those below (`dataclasses.replace`), it takes the sizes from the files' own
+configuration, and name, grid and sampling from the card.
 
-The facts are from the models' public repositories, cards and papers; `source` says where the
-sampling defaults stand. What transformers makes of each configuration gave the parameter counts:
-those that text-to-image loads, rounded to 10 million.
+The values are from the models' public repositories, model cards and papers; `source` cites the
+sampling defaults. Parameter counts were computed from each configuration with transformers: what
+text-to-image loads, rounded to 10 million.
 """
 
 from __future__ import annotations
@@ -27,6 +27,7 @@ import json
 from dataclasses import dataclass
 from pathlib import Path
 
+from engine.failures import Failure
 from engine.settings import Sampling
 
 REVISIONS = Path(__file__).with_name("revisions.json")
@@ -34,14 +35,17 @@ GIB = 2**30
 
 
 class ModelError(Exception):
-    """A model that cannot be had; the message is fit for a visitor and says what to do."""
+    """A model that cannot be loaded or used; the message is user-readable and says what to do."""
+
+    def __init__(self, message: str, failure: Failure = Failure.MISSING_MODEL) -> None:
+        super().__init__(message)
+        self.failure = failure
 
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """Files of one public repository. `files` are the patterns to download; `revision` is a
-    commit's hash, or "main" as long as `python -m engine.models.pin_revisions` has not pinned
-    it."""
+    """Files of one public repository. `files` are the patterns to download; `revision` is a commit
+    hash, or "main" until `python -m engine.models.pin_revisions` has pinned it."""
 
     part: str
     repo: str
@@ -50,10 +54,10 @@ class Source:
 
 
 @dataclass(frozen=True, slots=True)
-class Card:
-    """A model. `length` counts the sequence positions of one picture, forced ones included;
-    `kv_values` the numbers that one position of one prompt row holds in the cache; `working` the
-    bytes that activations and the pixels' decoder take."""
+class ModelCard:
+    """A model. `length` counts the sequence positions of one image, forced ones included;
+    `kv_values` the KV-cache elements of one position of one guidance row; `working` the bytes taken
+    by activations and the image decoder."""
 
     name: str
     title: str
@@ -72,7 +76,7 @@ class Card:
     research_only: bool = False
 
     def source_of(self, part: str) -> Source:
-        """The source of one part. Raises KeyError for a part that the model does not have."""
+        """The source of one part. Raises KeyError if the model has no such part."""
         return {source.part: source for source in self.repos}[part]
 
 
@@ -108,8 +112,8 @@ _LLAMAGEN_SOURCE = (
 )
 
 
-def _janus(size: str, parameters: int, layers: int, width: int) -> Card:
-    return Card(
+def _janus(size: str, parameters: int, layers: int, width: int) -> ModelCard:
+    return ModelCard(
         name=f"janus-pro-{size.lower()}",
         title=f"Janus-Pro {size}",
         family="janus",
@@ -129,8 +133,8 @@ def _janus(size: str, parameters: int, layers: int, width: int) -> Card:
     )
 
 
-def _llamagen(side: int, file: str) -> Card:
-    return Card(
+def _llamagen(side: int, file: str) -> ModelCard:
+    return ModelCard(
         name=f"llamagen-{side * 16}",
         title=f"LlamaGen XL {side * 16} px",
         family="llamagen",
@@ -153,10 +157,10 @@ def _llamagen(side: int, file: str) -> Card:
     )
 
 
-CARDS: dict[str, Card] = {
+CARDS: dict[str, ModelCard] = {
     card.name: card
     for card in (
-        Card(
+        ModelCard(
             name="embedded",
             title="Embedded model",
             family="embedded",
@@ -176,7 +180,7 @@ CARDS: dict[str, Card] = {
         _janus("7B", 6_630_000_000, 30, 4096),
         _llamagen(16, "t2i_XL_stage1_256.pt"),
         _llamagen(32, "t2i_XL_stage2_512.pt"),
-        Card(
+        ModelCard(
             name="emu3",
             title="Emu3-Gen",
             family="emu3",
@@ -195,7 +199,7 @@ CARDS: dict[str, Card] = {
             licence="Apache-2.0",
             licence_url="https://github.com/baaivision/Emu3/blob/main/LICENSE",
         ),
-        Card(
+        ModelCard(
             name="anole",
             title="Anole 7B",
             family="chameleon",
@@ -219,7 +223,7 @@ CARDS: dict[str, Card] = {
             licence_url=_CHAMELEON_LICENCE,
             research_only=True,
         ),
-        Card(
+        ModelCard(
             name="lumina-768",
             title="Lumina-mGPT 7B 768",
             family="chameleon",

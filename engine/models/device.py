@@ -1,5 +1,5 @@
-"""Where a model runs, in which numbers, and whether it fits there: asked before any of its weights
-are read."""
+"""Device and dtype of a model, whether it fits there (checked before any weights are read), and the
+kinds of failure there."""
 
 from __future__ import annotations
 
@@ -8,25 +8,28 @@ from pathlib import Path
 
 import torch
 
+from engine.failures import Failure
 from engine.models.body import MAX_WINDOW
-from engine.models.card import CARDS, GIB, Card, ModelError
+from engine.models.card import CARDS, GIB, ModelCard, ModelError
+from engine.settings import SettingError
 
 DTYPES = {"bfloat16": torch.bfloat16, "float16": torch.float16, "float32": torch.float32}
-LANES = 2  # what a race needs at least; more lanes need more
-_PROMPT = 256  # positions: longer prompts are rare
+LANES = 2  # lanes that must fit; more lanes need more memory
+_PROMPT = 256  # positions of a prompt; longer ones are rare
+_CUDA_MEMORY_ALLOCATION = 2  # cudaErrorMemoryAllocation
 _CGROUP = Path("/sys/fs/cgroup")
 _MEMINFO = Path("/proc/meminfo")
 
 
 def zero_gpu() -> bool:
-    """Whether this is a ZeroGPU Space: there, outside a decorated call, torch.cuda says what is not
-    so."""
+    """Whether this is a ZeroGPU Space: there, torch.cuda is only emulated outside a decorated
+    call."""
     return os.environ.get("SPACES_ZERO_GPU", "").lower() in ("1", "true")
 
 
 def resolve_device(wanted: str = "auto") -> torch.device:
-    """The device of that name; "auto" is a GPU where there is one. Raises ModelError for one that
-    is not here."""
+    """The device of that name; "auto" is a GPU where there is one. Raises ModelError for an unknown
+    or missing device."""
     if wanted == "auto":
         wanted = "cuda" if zero_gpu() or torch.cuda.is_available() else "cpu"
     try:
@@ -44,8 +47,8 @@ def resolve_device(wanted: str = "auto") -> torch.device:
 
 
 def resolve_dtype(device: torch.device, wanted: str | torch.dtype | None = None) -> torch.dtype:
-    """The dtype asked for, or the device's: bfloat16 on Ampere and later, float16 on older GPUs,
-    float32 on a CPU. Raises ModelError for a name that is none of DTYPES."""
+    """Dtype to run in: the requested one, or the device's default (bfloat16 on Ampere and later,
+    float16 on older GPUs, float32 on a CPU). Raises ModelError for a name not in DTYPES."""
     if isinstance(wanted, torch.dtype):
         return wanted
     if wanted not in (None, "auto"):
@@ -60,9 +63,9 @@ def resolve_dtype(device: torch.device, wanted: str | torch.dtype | None = None)
     return torch.float16
 
 
-def required_bytes(card: Card, dtype: torch.dtype, lanes: int = LANES) -> int:
-    """Bytes that a race of so many lanes takes: weights, a cache of two prompt rows a lane, and
-    working room."""
+def required_bytes(card: ModelCard, dtype: torch.dtype, lanes: int = LANES) -> int:
+    """Bytes that a race of `lanes` lanes takes: weights, a KV cache of two guidance rows for each
+    lane, and working memory."""
     positions = card.length + _PROMPT + MAX_WINDOW
     return (
         card.parameters + lanes * 2 * positions * card.kv_values
@@ -70,16 +73,15 @@ def required_bytes(card: Card, dtype: torch.dtype, lanes: int = LANES) -> int:
 
 
 def available(device: torch.device) -> int | None:
-    """Bytes free on the device, or None where nobody can say (ZeroGPU lends its cards only
-    later)."""
+    """Bytes free on the device, or None where that is unknown (ZeroGPU attaches its GPUs later)."""
     if device.type == "cuda":
         return None if zero_gpu() else torch.cuda.mem_get_info(device)[0]
     return main_memory()
 
 
 def main_memory(meminfo: Path = _MEMINFO, cgroup: Path = _CGROUP) -> int | None:
-    """Bytes free in main memory: the machine's, or what a container's limit leaves. None where the
-    system does not say."""
+    """Bytes free in main memory, of the machine or within a container's limit, whichever is less.
+    None where the system does not report it."""
     free = [bound for bound in (_machine(meminfo), _container(cgroup)) if bound is not None]
     return min(free, default=None)
 
@@ -98,15 +100,14 @@ def _container(cgroup: Path) -> int | None:
             int((cgroup / name).read_text()) for name in ("memory.max", "memory.current")
         )
         stat = dict(line.split() for line in (cgroup / "memory.stat").read_text().splitlines())
-        # cached files count as used and give way
+        # cached files count as used, but are evicted when memory is needed
         return max(0, limit - used + int(stat["inactive_file"]))
     except (OSError, LookupError, ValueError):  # "max" where there is no limit
         return None
 
 
-def check(card: Card, device: torch.device, dtype: torch.dtype) -> None:
-    """Raises ModelError, which names what would fit instead, where the model does not fit on the
-    device."""
+def check(card: ModelCard, device: torch.device, dtype: torch.dtype) -> None:
+    """Raises ModelError, naming what would fit instead, if the model does not fit on the device."""
     short = shortage(card, device, dtype)
     if short is None:
         return
@@ -122,9 +123,9 @@ def check(card: Card, device: torch.device, dtype: torch.dtype) -> None:
     )
 
 
-def shortage(card: Card, device: torch.device, dtype: torch.dtype) -> str | None:
-    """A sentence on what the model needs and the device does not have, or None where it fits or
-    nobody can say."""
+def shortage(card: ModelCard, device: torch.device, dtype: torch.dtype) -> str | None:
+    """A sentence on the memory that is missing, or None if the model fits or free memory is
+    unknown."""
     free, need = available(device), required_bytes(card, dtype)
     if free is not None and need > free:
         return (
@@ -139,6 +140,27 @@ def shortage(card: Card, device: torch.device, dtype: torch.dtype) -> str | None
             f" {_gib(main)} are free."
         )
     return None
+
+
+def classify(error: BaseException, device: torch.device) -> Failure:
+    """The kind of failure that an exception caught while running on `device` stands for."""
+    if isinstance(error, SettingError):
+        return Failure.REJECTED_SETTING
+    if isinstance(error, ModelError):
+        return error.failure
+    if isinstance(error, (torch.OutOfMemoryError, MemoryError)):
+        return Failure.OUT_OF_MEMORY
+    if isinstance(error, torch.AcceleratorError):
+        code = getattr(error, "error_code", None)
+        return Failure.OUT_OF_MEMORY if code == _CUDA_MEMORY_ALLOCATION else Failure.DEVICE_LOST
+    # cuBLAS and cuDNN report a lost device as a plain RuntimeError
+    started: bool = torch.cuda.is_initialized()  # type: ignore[no-untyped-call]
+    if isinstance(error, RuntimeError) and device.type == "cuda" and started:
+        try:
+            torch.cuda.synchronize(device)
+        except RuntimeError:
+            return Failure.DEVICE_LOST
+    return Failure.BUG
 
 
 def _name(dtype: torch.dtype) -> str:

@@ -1,8 +1,7 @@
-"""Files from the Hugging Face hub, at pinned revisions, into its own cache (HF_HOME says where;
-HF_HUB_OFFLINE is honoured).
+"""Downloads files from the Hugging Face hub, at pinned revisions, into the hub's own cache (HF_HOME
+and HF_HUB_OFFLINE are honoured).
 
-Every failure is a ModelError that says what to do. What was downloaded before a failure stays: the
-next try goes on from there.
+Every failure is a ModelError that says what to do. Downloads resume where a failed one stopped.
 """
 
 from __future__ import annotations
@@ -10,37 +9,43 @@ from __future__ import annotations
 import errno
 import io
 import logging
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from huggingface_hub import constants, errors, snapshot_download
 from tqdm import tqdm
 
-from engine.models.card import ModelError, Source
+from engine.models.card import ModelCard, ModelError, Source
+from engine.models.progress import Phase, Progress, Report
 from engine.models.weights import shards
 
-Progress = Callable[[float, str], None]
-_GB = 1e9  # as the hub's pages count
 _ENDINGS = (".safetensors", ".pt", ".bin")
 _OFFLINE = "This machine may not ask the hub (HF_HUB_OFFLINE is set)"
 
 log = logging.getLogger(__name__)
 
 
-def fetch(source: Source, progress: Progress | None = None) -> Path:
-    """The folder where the source's files lie, downloaded where they do not yet. `progress` hears
-    the share of bytes that is here and a sentence; it may be called from several threads. Raises
+def fetch_all(card: ModelCard, report: Report = lambda progress: None) -> dict[str, Path]:
+    """`fetch` for every source of a model: part -> folder."""
+    width = 1 / len(card.repos)
+
+    def fetch_part(index: int, source: Source) -> Path:
+        return fetch(source, lambda progress: report(progress.within(index * width, width)))
+
+    return {source.part: fetch_part(i, source) for i, source in enumerate(card.repos)}
+
+
+def fetch(source: Source, report: Report = lambda progress: None) -> Path:
+    """The folder with the source's files, after downloading those that are missing. Raises
     ModelError."""
-    tell = progress or (lambda share, words: None)
-    tell(0.0, f"Looking for {source.repo}")
+    report(Progress(Phase.LOOKING_UP, 0.0))
     try:
         folder = Path(
             snapshot_download(
                 source.repo,
                 revision=source.revision,
                 allow_patterns=list(source.files),
-                tqdm_class=_bar(source, tell),
+                tqdm_class=_bar(report),
             )
         )
     # connections fail with the classes of whatever HTTP library the hub's client uses
@@ -48,20 +53,20 @@ def fetch(source: Source, progress: Progress | None = None) -> Path:
         log.warning("%s could not be fetched: %s: %s", source.repo, type(error).__name__, error)
         raise ModelError(explain(source, error)) from error
     complete(source, folder)
-    tell(1.0, f"{source.repo} is here")
+    report(Progress(Phase.DOWNLOADING, 1.0))
     return folder
 
 
 def explain(source: Source, error: Exception) -> str:
-    """What went wrong, and what to do, in words for a visitor. The more special class comes first:
-    a gated repository is a kind of one that is not found, an incomplete snapshot a kind of missing
-    entry."""
+    """A user-readable message on what went wrong and what to do. Subclasses are tested before their
+    bases: a gated repository is a kind of one that is not found, an incomplete snapshot a kind of
+    missing entry."""
     page = f"https://huggingface.co/{source.repo}"
     offline = constants.is_offline_mode()
     if isinstance(error, errors.LocalEntryNotFoundError) and isinstance(
         error.__cause__, errors.HfHubHTTPError
     ):
-        return explain(source, error.__cause__)  # the hub was reached, and what it said tells more
+        return explain(source, error.__cause__)  # the hub was reached, and its answer says more
     if isinstance(error, errors.GatedRepoError):
         return (
             f"{source.repo} is gated: accept its licence on {page}, then set HF_TOKEN to a token of"
@@ -96,7 +101,7 @@ def explain(source: Source, error: Exception) -> str:
             " reached: check the connection, and try again."
         )
     if isinstance(error, errors.HfHubHTTPError):
-        return _refused(source, error)
+        return _http_error(source, error)
     if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
         return (
             f"The disk is full: {source.repo} did not fit into {constants.HF_HUB_CACHE}. Free some"
@@ -111,11 +116,11 @@ def explain(source: Source, error: Exception) -> str:
     )
 
 
-def _refused(source: Source, error: errors.HfHubHTTPError) -> str:
+def _http_error(source: Source, error: errors.HfHubHTTPError) -> str:
     status = error.response.status_code
     if status in (401, 403):
         return (
-            f"The hub refuses {source.repo} (HTTP {status}): check that HF_TOKEN is valid and may"
+            f"The hub rejects {source.repo} (HTTP {status}): check that HF_TOKEN is valid and may"
             " read it."
         )
     if status == 429:
@@ -127,8 +132,8 @@ def _refused(source: Source, error: errors.HfHubHTTPError) -> str:
 
 
 def complete(source: Source, folder: Path) -> None:
-    """Raises ModelError where `folder` lacks files of weights: the hub's client cannot tell for a
-    cache filled by others."""
+    """Raises ModelError if weight files are missing in `folder`: the hub's client does not notice
+    in a cache that another program filled."""
     again = f"delete {folder}, and the next start downloads it again"
     for index in sorted(folder.glob("*.safetensors.index.json")):
         for shard in shards(index):
@@ -142,7 +147,7 @@ def complete(source: Source, folder: Path) -> None:
             raise ModelError(f"{source.repo} is only half downloaded, {name} is missing: {again}.")
     if (
         not named
-        and _weighty(source)
+        and _has_weights(source)
         and not any(p.suffix in _ENDINGS and p.is_file() for p in folder.iterdir())
     ):
         raise ModelError(
@@ -150,28 +155,28 @@ def complete(source: Source, folder: Path) -> None:
         )
 
 
-def _weighty(source: Source) -> bool:
+def _has_weights(source: Source) -> bool:
     return any(name.endswith((*_ENDINGS, "*")) for name in source.files)
 
 
-def _bar(source: Source, tell: Progress) -> type[tqdm]:
-    """A progress bar for the hub's client that draws nothing and tells how many bytes are here. The
-    client makes one for bytes received, one for bytes written and one for files; the one that
-    counts most bytes is the one to follow."""
-    furthest = 0.0
+def _bar(report: Report) -> type[tqdm]:
+    """A progress bar for the hub's client that draws nothing and reports bytes. The client makes
+    one for bytes received, one for bytes written and one for files; the one that counts most bytes
+    is followed."""
+    furthest = 0
 
     class Bar(tqdm):
         def __init__(self, *args: Any, **kwargs: Any) -> None:
-            kwargs.pop("name", None)  # the client's own bars have one
+            kwargs.pop("name", None)  # an argument of the client's own bars
             super().__init__(*args, **{**kwargs, "file": io.StringIO(), "disable": False})
 
         def update(self, n: float | None = 1) -> bool | None:
             nonlocal furthest
-            shown = super().update(n)
+            drawn = super().update(n)
             if self.unit == "B" and self.total and self.n > furthest:
-                furthest = self.n
-                here, total = self.n / _GB, max(self.total, self.n) / _GB
-                tell(here / total, f"Downloading {source.repo}: {here:.1f} of {total:.1f} GB")
-            return shown
+                furthest = int(self.n)
+                total = int(max(self.total, furthest))
+                report(Progress(Phase.DOWNLOADING, furthest / total, furthest, total))
+            return drawn
 
     return Bar

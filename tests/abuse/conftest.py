@@ -17,11 +17,9 @@ import gradio as gr
 import httpx
 import pytest
 
-from app.model import Facts, Loader
-from app.shelf import Shelf
-from app.ui import LAUNCH, build
+from app.page.layout import LAUNCH, build
 from engine.records import LaneState
-from tests.app.conftest import Watched
+from tests.app.conftest import NONE_RECORDED, Watched, ready_pool
 
 PAGE_SIZE = 4096
 
@@ -49,7 +47,7 @@ class Site:
         self.fields = [values[number].get("value") for number in inputs]
         self.labels = [values[number].get("label") or "" for number in inputs]
 
-    def asked(
+    def race_values(
         self, prompt: object = "red apple", seed: object = 7, lanes: object = ("ar", "sjd")
     ) -> list[Any]:
         return [prompt, seed, list(lanes) if isinstance(lanes, tuple) else lanes, *self.fields[3:]]
@@ -61,11 +59,11 @@ class Site:
         )
 
     def call(self, values: list[Any], name: str = "board") -> tuple[str, Any]:
-        """The last event of a call and its data; ("refused", the server's words) where it was not
+        """The last event of a call and its data; ("rejected", the server's words) where it was not
         let in."""
         answer = self.post(values, name)
         if answer.status_code != 200:
-            return "refused", answer.text
+            return "rejected", answer.text
         lines = self.client.get(
             f"/gradio_api/call/{name}/{answer.json()['event_id']}"
         ).text.splitlines()
@@ -76,15 +74,15 @@ class Site:
         ]
         return lines[last][7:], json.loads(lines[last + 1][6:])
 
-    def told(self, values: list[Any], name: str = "board") -> str:
-        """What the page says against a race. Fails where it races, or says nothing."""
+    def rejection(self, values: list[Any], name: str = "board") -> str:
+        """The message of a rejected race. Fails if it races, or without a message."""
         event, data = self.call(values, name)
         assert event == "error", (event, values)
         return words(data)
 
     def races(self) -> None:
         """The page still does what it is for."""
-        event, data = self.call(self.asked())
+        event, data = self.call(self.race_values())
         assert event == "complete", data
         assert [lane["state"] for lane in data[0]["lanes"]] == [LaneState.FINISHED.value] * 2
 
@@ -119,9 +117,7 @@ def open_site(model: Watched) -> Iterator[Site]:
 
 
 def _served(model: Watched) -> Iterator[Site]:
-    loader = Loader(lambda: model)
-    loader.wait(60)
-    demo = build(loader, Facts.of(model), Shelf(Path("nowhere")))
+    demo = build(ready_pool(model), NONE_RECORDED)
     demo.launch(**LAUNCH, prevent_thread_lock=True, quiet=True)
     limits = httpx.Limits(max_connections=100)
     try:

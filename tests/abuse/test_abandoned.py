@@ -16,10 +16,10 @@ _sessions = itertools.count()
 
 
 def join(site: Site) -> str:
-    """A race asked for as the page asks for it; returns the session."""
+    """Starts a race as the page does; returns the session."""
     session = f"gone{next(_sessions)}"
-    asked = site.asked(lanes=("ar", "jacobi", "sjd", "gsd", "sjd-pac"))
-    body = {"data": asked, "fn_index": site.numbers["board"], "session_hash": session}
+    values = site.race_values(lanes=("ar", "jacobi", "sjd", "gsd", "sjd-pac"))
+    body = {"data": values, "fn_index": site.numbers["board"], "session_hash": session}
     answer = site.client.post(
         "/gradio_api/queue/join",
         content=json.dumps(body),
@@ -51,7 +51,7 @@ def leave_by_cutting_the_line(site: Site) -> None:
 
 
 def leave_the_call(site: Site) -> None:
-    event = site.post(site.asked()).json()["event_id"]
+    event = site.post(site.race_values()).json()["event_id"]
     with site.client.stream("GET", f"/gradio_api/call/board/{event}") as events:
         next(events.iter_lines(), None)
 

@@ -1,4 +1,4 @@
-"""Fifty visitors at once: a bounded queue, a race or a refusal in words for each, and nothing of
+"""Fifty visitors at once: a bounded queue, a race or a rejection in words for each, and nothing of
 them left."""
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ def held(model: Watched) -> Iterator[None]:
     """Inside it no race gets beyond its start."""
     goes_on, start = threading.Event(), model.start
 
-    def waits(*asked: object) -> ToyContext:
+    def waits(*arguments: object) -> ToyContext:
         assert goes_on.wait(60)
-        return start(*asked)
+        return start(*arguments)
 
     with patch.object(model, "start", waits):
         try:
@@ -35,11 +35,11 @@ def held(model: Watched) -> Iterator[None]:
 
 
 def crowd(site: Site, prompt: str, visitors: int = VISITORS) -> tuple[int, list[str]]:
-    """How many raced, and what the others were told. All are there before the first race goes on,
+    """How many raced, and the messages of the others. All are there before the first race goes on,
     on any machine."""
     with ThreadPoolExecutor(visitors) as pool, held(site.model):
         calls = [
-            pool.submit(site.call, site.asked(f"{prompt} {i}", lanes=("sjd",)))
+            pool.submit(site.call, site.race_values(f"{prompt} {i}", lanes=("sjd",)))
             for i in range(visitors)
         ]
         too_many = visitors - SETTINGS.queue_size - 1  # one races
@@ -47,26 +47,26 @@ def crowd(site: Site, prompt: str, visitors: int = VISITORS) -> tuple[int, list[
     ends = [call.result() for call in calls]
     for i, (event, data) in enumerate(ends):
         if event == "complete":
-            assert data[0]["prompt"] == f"{prompt} {i}", "everyone gets the race they asked for"
+            assert data[0]["prompt"] == f"{prompt} {i}", "everyone gets their own race"
             assert data[0]["state"] == "finished"
-    refused = [
-        data if event == "refused" else words(data) for event, data in ends if event != "complete"
+    rejected = [
+        data if event == "rejected" else words(data) for event, data in ends if event != "complete"
     ]
-    return visitors - len(refused), refused
+    return visitors - len(rejected), rejected
 
 
 def test_everyone_of_fifty_gets_a_race_or_a_clear_refusal_and_memory_returns(site: Site) -> None:
     crowd(site, "warm", 20)
     wait_until(site.idle)
     before = resident()
-    raced, refused = crowd(site, "apple")
+    raced, rejected = crowd(site, "apple")
     freed = wait_until(site.idle)
     after = resident()
     print(
-        f"{raced} raced, {len(refused)} refused, {before:.0f} MiB before, {after:.0f} after, idle"
+        f"{raced} raced, {len(rejected)} rejected, {before:.0f} MiB before, {after:.0f} after, idle"
         f" {freed:.2f} s later"
     )
     assert SETTINGS.queue_size <= raced < VISITORS
-    assert all("Try again" in text or "waiting" in text for text in refused), refused
+    assert all("Try again" in text or "waiting" in text for text in rejected), rejected
     assert after - before < KEPT
     site.races()

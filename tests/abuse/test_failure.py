@@ -55,19 +55,19 @@ def site() -> Iterator[Site]:
 
 @pytest.mark.parametrize("everywhere", [False, True])
 @pytest.mark.parametrize("error", ERRORS, ids=lambda error: type(error).__name__)
-def test_a_model_that_raises_fails_in_words_and_gives_everything_back(
+def test_a_model_that_raises_fails_with_a_message_and_frees_everything(
     site: Site, error: Exception, everywhere: bool
 ) -> None:
     site.model.error, site.model.everywhere = error, everywhere
-    event, data = site.call(site.asked())
+    event, data = site.call(site.race_values())
     if event == "complete":
         lanes = data[0]["lanes"]
         assert [lane["state"] for lane in lanes] == ["failed"] * 2
-        told = [lane["error"] for lane in lanes]
+        messages = [lane["error"] for lane in lanes]
     else:
-        told = [words(data)]
-    assert all(0 < len(text) < 1000 for text in told)
-    assert not any("Traceback" in text for text in told)
+        messages = [words(data)]
+    assert all(0 < len(text) < 1000 for text in messages)
+    assert not any("Traceback" in text for text in messages)
     wait_until(site.idle)
     site.model.error = None
     site.races()
@@ -81,7 +81,7 @@ def test_one_lane_that_raises_is_that_lanes_alone(
         raise torch.OutOfMemoryError("CUDA out of memory.")
 
     monkeypatch.setattr(Jacobi, "steps", broken)
-    event, data = site.call(site.asked(lanes=("ar", "jacobi", "sjd")))
+    event, data = site.call(site.race_values(lanes=("ar", "jacobi", "sjd")))
     assert event == "complete"
     assert [lane["state"] for lane in data[0]["lanes"]] == ["finished", "failed", "finished"]
     assert "memory" in data[0]["lanes"][1]["error"].lower()

@@ -18,7 +18,7 @@ import pytest
 from tests.abuse.conftest import Site, words
 
 ROOT = Path(__file__).parents[2]
-SECRETS = (b"root:x:0:0", b"from app.model import", b"gradio[mcp]", b"PATH=", b"PRIVATE KEY")
+SECRETS = (b"root:x:0:0", b"from app.page.layout import", b"gradio[mcp]", b"PATH=", b"PRIVATE KEY")
 TARGETS = (
     "/etc/passwd",
     "/proc/self/environ",
@@ -133,18 +133,18 @@ def files(trap: Trap) -> list[dict[str, Any]]:
 def test_a_file_that_was_not_uploaded_is_not_read(site: Site, trap: Trap, name: str) -> None:
     for file in files(trap):
         for value in (file, [file], {"a": file}):
-            asked = {
-                "board": [value, *site.asked()[1:]],
+            values = {
+                "board": [value, *site.race_values()[1:]],
                 "race": [value, 7, ["ar"]],
                 "open": [value],
             }[name]
-            event, data = site.call(asked, name)
-            assert event in ("error", "refused"), (file, data)
+            event, data = site.call(values, name)
+            assert event in ("error", "rejected"), (file, data)
             assert not any(secret.decode() in json.dumps(data) for secret in SECRETS)
     for plain in ("/etc/passwd", trap.url, ["/etc/passwd"], 5, None):
         if name == "open":
             event, data = site.call([plain], name)
-            assert event in ("error", "refused"), (plain, data)
+            assert event in ("error", "rejected"), (plain, data)
             assert not any(secret.decode() in json.dumps(data) for secret in SECRETS)
     assert trap.calls == 0
 
@@ -211,7 +211,7 @@ def test_an_upload_is_never_shown_as_a_page(site: Site) -> None:
         assert answer.headers["content-disposition"].startswith("attachment"), kind
 
 
-def test_an_upload_beyond_the_limit_is_refused_and_leaves_nothing(site: Site) -> None:
+def test_an_upload_beyond_the_limit_is_rejected_and_leaves_nothing(site: Site) -> None:
     folder = Path(site.demo.GRADIO_CACHE)
     before = sum(file.stat().st_size for file in folder.rglob("*") if file.is_file())
     answer = site.client.post(
@@ -267,7 +267,7 @@ HOSTILE = (
 
 
 @pytest.mark.parametrize("data", HOSTILE, ids=[repr(data)[:40] for data in HOSTILE])
-def test_hostile_traces_are_refused_in_words(site: Site, data: bytes) -> None:
+def test_hostile_traces_are_rejected_with_a_message(site: Site, data: bytes) -> None:
     (path,) = site.client.post("/gradio_api/upload", files={"files": ("race.json", data)}).json()
     event, answer = site.call([{"path": path, "meta": {"_type": "gradio.FileData"}}], "open")
     assert event == "error"

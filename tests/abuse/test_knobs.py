@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from engine.decoders import DECODERS
 from tests.abuse.conftest import Site, words
-from tests.app.test_form import ANYTHING
+from tests.app.conftest import ANYTHING
 
 ALL = list(DECODERS)
 WRONG = (
@@ -30,10 +30,10 @@ WRONG = (
 
 
 @pytest.mark.parametrize("wrong", WRONG, ids=[repr(value)[:30] for value in WRONG])
-def test_no_knob_takes_what_it_cannot_be(site: Site, wrong: object) -> None:
-    """One at a time, the others as they are: each is refused on its own account, and in words that
+def test_no_knob_accepts_an_invalid_value(site: Site, wrong: object) -> None:
+    """One at a time, the others as they are: each is rejected on its own account, and in words that
     name it."""
-    fields, labels = site.asked(lanes=ALL), site.labels
+    fields, labels = site.race_values(lanes=ALL), site.labels
     known = {label for group in DECODERS.values() for label in group.Settings.__slots__}
     knobs = [
         i
@@ -42,14 +42,14 @@ def test_no_knob_takes_what_it_cannot_be(site: Site, wrong: object) -> None:
     ]
     assert len(knobs) > 15
     for i in knobs[:: 1 if wrong == "ten" else 5]:
-        told = site.told([*fields[:i], wrong, *fields[i + 1 :]])
-        assert labels[i] in told, (labels[i], told)
+        message = site.rejection([*fields[:i], wrong, *fields[i + 1 :]])
+        assert labels[i] in message, (labels[i], message)
 
 
 @settings(max_examples=40)
 @given(data=st.data())
 def test_any_field_may_hold_anything(site: Site, data: st.DataObject) -> None:
-    fields = site.asked(lanes=("ar",))
+    fields = site.race_values(lanes=("ar",))
     i = data.draw(st.integers(0, len(fields) - 1))
     event, answer = site.call([*fields[:i], data.draw(ANYTHING), *fields[i + 1 :]])
     assert event == "complete" or words(answer)
@@ -57,7 +57,7 @@ def test_any_field_may_hold_anything(site: Site, data: st.DataObject) -> None:
 
 @pytest.mark.parametrize("name", ["race", "board"])
 @pytest.mark.parametrize(
-    ("place", "wrong", "told"),
+    ("place", "wrong", "message"),
     [
         (0, None, "prompt is empty"),
         (0, 7, "prompt is empty"),
@@ -79,10 +79,12 @@ def test_any_field_may_hold_anything(site: Site, data: st.DataObject) -> None:
         (2, ["../ar"], "lanes can be"),
     ],
 )
-def test_prompt_seed_and_lanes(site: Site, name: str, place: int, wrong: object, told: str) -> None:
-    asked = (site.asked() if name == "board" else ["red apple", 7, ["ar"]])[:]
-    asked[place] = wrong
-    assert told in site.told(asked, name)
+def test_prompt_seed_and_lanes(
+    site: Site, name: str, place: int, wrong: object, message: str
+) -> None:
+    values = (site.race_values() if name == "board" else ["red apple", 7, ["ar"]])[:]
+    values[place] = wrong
+    assert message in site.rejection(values, name)
 
 
 @pytest.mark.parametrize(
@@ -118,12 +120,12 @@ def test_bodies_that_are_no_call_start_no_race(site: Site, body: bytes) -> None:
     assert "Traceback" not in answer.text
 
 
-def test_the_queue_cannot_be_passed_by(site: Site) -> None:
+def test_the_queue_cannot_be_bypassed(site: Site) -> None:
     """Gradio's route for a call at once, and a call of the page's inner functions by number or
     name."""
     passes = site.model.passes
     for name in ("board", "race"):
-        body = {"data": site.asked() if name == "board" else ["x", 7, ["ar"]]}
+        body = {"data": site.race_values() if name == "board" else ["x", 7, ["ar"]]}
         for route in ("run", "api"):
             answer = site.client.post(f"/gradio_api/{route}/{name}", json=body)
             assert answer.status_code >= 400, (route, name, answer.text[:200])

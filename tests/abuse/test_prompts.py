@@ -28,7 +28,7 @@ STRANGE = (
 @pytest.mark.parametrize("name", ["board", "race"])
 def test_a_prompt_comes_back_as_the_text_it_is(site: Site, prompt: str, name: str) -> None:
     event, data = site.call(
-        site.asked(prompt, lanes=("ar",)) if name == "board" else [prompt, 7, ["ar"]], name
+        site.race_values(prompt, lanes=("ar",)) if name == "board" else [prompt, 7, ["ar"]], name
     )
     assert event == "complete", data
     assert data[0]["prompt"] == prompt.encode("utf-8", "replace").decode()
@@ -51,7 +51,7 @@ def test_an_address_with_script_in_it_is_not_written_into_the_page(site: Site, t
 @pytest.mark.parametrize("text", INJECTIONS)
 def test_refusals_hold_no_markup_of_the_visitors(site: Site, text: str) -> None:
     """Gradio shows an error's words as HTML."""
-    for asked in ([text * 100, 7, ["ar"]], ["x", text, ["ar"]], ["x", 7, [text]]):
-        assert "<" not in site.told(asked, "race")
-    fields, knob = site.asked(), site.labels.index("guidance")
-    assert "<" not in site.told([*fields[:knob], text, *fields[knob + 1 :]])
+    for values in ([text * 100, 7, ["ar"]], ["x", text, ["ar"]], ["x", 7, [text]]):
+        assert "<" not in site.rejection(values, "race")
+    fields, knob = site.race_values(), site.labels.index("guidance")
+    assert "<" not in site.rejection([*fields[:knob], text, *fields[knob + 1 :]])

@@ -2,20 +2,61 @@
 
 from __future__ import annotations
 
+import contextlib
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
+from hypothesis import strategies as st
 
-import app.course
-from app.handlers import Races
-from app.model import Facts, Loader
+import app.serving.race_stream
+from app.page.form import KNOBS
+from app.page.handlers import Races
+from app.serving.model_loader import ModelLoader
+from app.serving.model_pool import Availability, ModelPool
+from app.serving.race_stream import Event, Snapshot
+from app.serving.sessions import RecordedRaces
 from app.settings import AppSettings
-from app.shelf import Shelf
-from tests.app.test_form import DEFAULTS
+from engine.models.card import ModelCard
 from tests.toy import Toy, ToyContext
 
 VISITOR = SimpleNamespace(session_hash="visitor")
+FIELDS = ("prompt", "seed", "lanes", *KNOBS, "model")  # in the order in which programs send them
+KNOB_DEFAULTS = {field: each.default for field, each in KNOBS.items()}
+NONE_RECORDED = RecordedRaces(Path("nowhere"))
+ANYTHING = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.floats()
+    | st.text()
+    | st.sampled_from([10**400, -(10**400)]),
+    lambda inner: (
+        st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3)
+    ),
+    max_leaves=5,
+)
+
+
+def form(
+    prompt: object = "red apple",
+    seed: object = 7,
+    lanes: object = ("ar", "sjd"),
+    model: object = None,
+    knobs: Mapping[str, object] | None = None,
+) -> dict[str, Any]:
+    """A form's values, by name; knobs that are not named have their defaults."""
+    lanes = list(lanes) if isinstance(lanes, tuple) else lanes
+    values = {"prompt": prompt, "seed": seed, "lanes": lanes, "model": model}
+    return values | KNOB_DEFAULTS | dict(knobs or {})
+
+
+def positional(**values: object) -> list[object]:
+    """The same as programs send it."""
+    named = form(**values)
+    return [named[field] for field in FIELDS]
 
 
 class Watched(Toy):
@@ -42,11 +83,40 @@ class Watched(Toy):
         return super().forward(*window)
 
 
-def over(model: Toy) -> Races:
-    """Races over a model that is ready, with no recorded ones."""
-    loader = Loader(lambda: model)
-    loader.wait(60)
-    return Races(loader, Facts.of(model), Shelf(Path("nowhere")))
+def toy_card(model: Toy) -> ModelCard:
+    return ModelCard(
+        name=model.name,
+        title=model.name,
+        family="toy",
+        repos=(),
+        grid=model.grid,
+        codes=model.vocab_size,
+        length=model.length,
+        parameters=1,
+        kv_values=1,
+        working=1,
+        sampling=model.sampling,
+        source="tests/toy.py",
+        licence="Apache-2.0",
+        licence_url="https://www.apache.org/licenses/LICENSE-2.0",
+    )
+
+
+def toy_pool(
+    model: Toy,
+    load: Callable[[], Toy] | None = None,
+    public: Mapping[ModelCard, Availability] | None = None,
+    load_public: Callable[..., Any] | None = None,
+) -> ModelPool:
+    """A pool whose own model is a toy, which `load` loads."""
+    loader = ModelLoader(load or (lambda: model))
+    return ModelPool(loader, toy_card(model), public, load_public)
+
+
+def ready_pool(model: Toy) -> ModelPool:
+    pool = toy_pool(model)
+    pool.loader.wait(60)
+    return pool
 
 
 @pytest.fixture
@@ -56,16 +126,24 @@ def model() -> Watched:
 
 @pytest.fixture
 def races(monkeypatch, model) -> Races:
-    monkeypatch.setattr(app.course, "SETTINGS", AppSettings(updates=30))
-    races = over(model)
-    model.passes = 0  # what it took to warm up is not the race's
-    return races
+    monkeypatch.setattr(app.serving.race_stream, "SETTINGS", AppSettings(updates=30))
+    return Races(ready_pool(model), NONE_RECORDED)
 
 
-def begun(
-    races: Races,
-    lanes: tuple[str, ...] = ("ar", "sjd"),
-    prompt: object = "red apple",
-    seed: object = 7,
-):
-    return races.race(VISITOR, prompt, seed, list(lanes), *DEFAULTS)
+def boards(events: Iterator[Event]) -> Iterator[dict[str, Any]]:
+    """The snapshots among a race's events, without waiting for others between them. Closing it
+    closes the race."""
+    with contextlib.closing(events):
+        for event in events:
+            if isinstance(event, Snapshot):
+                yield event.board
+
+
+def begin(races: Races, visitor: object = VISITOR, **values: object) -> Iterator[Event]:
+    """A race's events."""
+    return races.race(visitor.session_hash or "", "", form(**values))
+
+
+def begun(races: Races, visitor: object = VISITOR, **values: object) -> Iterator[dict[str, Any]]:
+    """A race's snapshots."""
+    return boards(begin(races, visitor, **values))

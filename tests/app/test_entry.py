@@ -9,8 +9,7 @@ from pathlib import Path
 import gradio as gr
 import pytest
 
-import app.model
-import app.ui
+import app.serving.model_loader
 
 ROOT = Path(__file__).parent.parent.parent
 
@@ -19,7 +18,7 @@ ROOT = Path(__file__).parent.parent.parent
 def loads(monkeypatch) -> list[str]:
     """What was loaded to start the page."""
     loads: list[str] = []
-    monkeypatch.setattr(app.model, "load", loads.append)
+    monkeypatch.setattr(app.serving.model_loader, "load", loads.append)
     return loads
 
 
@@ -38,7 +37,9 @@ def test_module_serves_the_page_before_it_loads_the_model(monkeypatch, loads) ->
     monkeypatch.setattr(
         gr.Blocks, "launch", lambda demo, **kwargs: order.append(kwargs["show_error"])
     )
-    monkeypatch.setattr(app.model.Loader, "start", lambda loader: order.append("load"))
+    monkeypatch.setattr(
+        app.serving.model_loader.ModelLoader, "start", lambda loader: order.append("load")
+    )
     monkeypatch.setattr(gr.Blocks, "block_thread", lambda demo: order.append("wait"))
     runpy.run_module("app", run_name="__main__")
     assert order == [False, "load", "wait"]

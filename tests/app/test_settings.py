@@ -7,43 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from app.settings import PREFIX, AppSettings, read
+from app.settings import AppSettings, read
 from engine.models.card import CARDS
 
 ROOT = Path(__file__).parents[2]
-
-
-def row(name: str) -> list[str]:
-    """The cells of a setting's row in the README's table."""
-    lines = (ROOT / "README.md").read_text("utf-8").splitlines()
-    rows = [line for line in lines if line.startswith(f"| `{PREFIX}{name.upper()}` |")]
-    assert len(rows) == 1, f"README.md has {len(rows)} rows for {name}"
-    return [cell.strip() for cell in rows[0].strip("|").split("|")]
-
-
-def shown(value: object) -> str:
-    if value is None:
-        return ""
-    if isinstance(value, tuple):
-        return "all but research only"
-    return f"`{value:g}`" if isinstance(value, float) else f"`{value}`"
-
-
-@pytest.mark.parametrize("name", AppSettings.model_fields)
-def test_readme_documents_every_setting_with_its_default(name) -> None:
-    field = AppSettings.model_fields[name]
-    assert row(name)[1:] == [shown(field.default), field.description]
-
-
-def test_readme_documents_no_other() -> None:
-    text = (ROOT / "README.md").read_text("utf-8")
-    assert text.count(f"| `{PREFIX}") == len(AppSettings.model_fields)
-
-
-@pytest.mark.parametrize("card", CARDS.values(), ids=list(CARDS))
-def test_readme_has_every_model_with_its_licence(card) -> None:
-    line = f"| {card.title} | `{card.name}` | {card.grid[0]} × {card.grid[1]} | {card.licence} |"
-    assert line in (ROOT / "README.md").read_text("utf-8").splitlines()
 
 
 def test_environment_sets_what_it_names(monkeypatch) -> None:
@@ -89,7 +56,7 @@ def test_research_models_are_off_unless_switched_on(monkeypatch) -> None:
         ),
     ],
 )
-def test_values_that_cannot_be_stop_the_page_from_starting(monkeypatch, name, value, words) -> None:
+def test_invalid_values_stop_the_page_from_starting(monkeypatch, name, value, words) -> None:
     monkeypatch.setenv(f"PHOTO_FINISH_{name}", value)
     with pytest.raises(SystemExit) as caught:
         read()

@@ -20,13 +20,12 @@ import httpx
 import pytest
 from playwright.sync_api import Browser, Page, expect, sync_playwright
 
-from app.model import Facts, Loader
-from app.shelf import Shelf
-from app.ui import LAUNCH, build
+from app.page.layout import LAUNCH, build
+from app.serving.sessions import RecordedRaces
 from engine.models.base import ImageModel
 from engine.race import Lane, Race
 from engine.trace import Trace
-from tests.app.conftest import Watched
+from tests.app.conftest import Watched, toy_pool
 from tests.clocks import set_clocks
 from visualize.recorded_race import RecordedRace, record
 
@@ -73,10 +72,10 @@ def served(
 ) -> Iterator[str]:
     """A page over a model that is ready, or will be when it may; with the recorded races of a
     folder."""
-    loader = Loader(lambda: model if may_load is None or may_load.wait(60) else None)
+    pool = toy_pool(model, lambda: model if may_load is None or may_load.wait(60) else None)
     if may_load is None:
-        loader.wait(60)
-    demo = build(loader, Facts.of(model), Shelf(shelf))
+        pool.loader.wait(60)
+    demo = build(pool, RecordedRaces(shelf))
     demo.launch(**LAUNCH, prevent_thread_lock=True, quiet=True)
     try:
         yield demo.local_url

@@ -167,7 +167,7 @@ def test_keyboard_reaches_everything(quick, open_page) -> None:
         "Race",
         "Stop",
         "Picture",
-        "Strips",
+        "Accepted runs",
         "Seconds",
         "Passes",
         "Tour",

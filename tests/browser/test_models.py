@@ -7,16 +7,14 @@ import re
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from pathlib import Path
 
 from playwright.sync_api import Page, expect
 
-from app.garage import Garage, Offer
-from app.model import Facts, Loader
-from app.shelf import Shelf
-from app.ui import LAUNCH, build
+from app.page.layout import LAUNCH, build
+from app.serving.model_pool import Availability
 from engine.models.card import CARDS, ModelError
-from tests.app.conftest import Watched
+from engine.models.progress import Phase, Progress
+from tests.app.conftest import NONE_RECORDED, Watched, toy_pool
 from tests.browser.acts import finished, prompted, race, unhurt
 
 JANUS, ANOLE = "janus-pro-1b", "anole"
@@ -26,14 +24,8 @@ OFF = "it is for <img src=x onerror=window.hit=1> only."
 @contextmanager
 def showroom(load: Callable) -> Iterator[str]:
     """A page with its own model and two public ones: one that `load` reads, one that is off."""
-    own = Watched()
-    loader = Loader(lambda: own)
-    offers = {
-        JANUS: Offer(Facts.on(CARDS[JANUS]), CARDS[JANUS]),
-        ANOLE: Offer(Facts.on(CARDS[ANOLE]), CARDS[ANOLE], OFF, "research only"),
-    }
-    garage = Garage(loader, Facts.of(own), offers, load)
-    demo = build(loader, Facts.of(own), Shelf(Path("nowhere")), garage)
+    models = {CARDS[JANUS]: Availability(), CARDS[ANOLE]: Availability(OFF, "research only")}
+    demo = build(toy_pool(Watched(), None, models, load), NONE_RECORDED)
     demo.launch(**LAUNCH, prevent_thread_lock=True, quiet=True)
     try:
         yield demo.local_url
@@ -53,7 +45,7 @@ def sampling(page: Page, name: str):
     return page.locator("#knobs").get_by_label(name, exact=True).first
 
 
-def public(name: str, tell: Callable) -> Watched:
+def public(name: str, report: Callable) -> Watched:
     model = Watched()
     model.name, model.drafter = name, None
     return model
@@ -98,11 +90,11 @@ def test_a_model_that_is_off_says_why_and_the_page_stays_usable(open_page) -> No
         page.close()
 
 
-def test_loading_is_on_the_board_and_a_failure_is_told(open_page) -> None:
+def test_loading_is_on_the_board_and_a_failure_is_reported(open_page) -> None:
     goes_on = threading.Event()
 
-    def load(name: str, tell: Callable) -> Watched:
-        tell(0.43, "Downloading deepseek-community/Janus-Pro-1B: 1.8 of 4.2 GB")
+    def load(name: str, report: Callable) -> Watched:
+        report(Progress(Phase.DOWNLOADING, 0.43, 1_800_000_000, 4_200_000_000))
         assert goes_on.wait(60)
         raise ModelError("The disk is full: free some room.")
 

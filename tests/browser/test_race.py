@@ -6,7 +6,7 @@ import threading
 
 from playwright.sync_api import expect
 
-from app.model import load_embedded
+from app.serving.model_loader import load_embedded
 from engine.decoders import DECODERS
 from tests.app.conftest import Watched
 from tests.browser.acts import INJECTIONS, finished, prompted, race, running, state, unhurt
@@ -47,7 +47,8 @@ def test_a_race_leaves_the_processor_to_the_lanes(held, held_model, open_page) -
     page.evaluate("""() => {
       window.written = 0;
       const watch = new MutationObserver((records) => (written += records.length));
-      for (const sheet of document.querySelectorAll('style')) watch.observe(sheet, { childList: true, characterData: true });
+      const changes = { childList: true, characterData: true };
+      for (const sheet of document.querySelectorAll('style')) watch.observe(sheet, changes);
     }""")
     held_model.release()
     finished(page)

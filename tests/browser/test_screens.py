@@ -10,7 +10,8 @@ from tests.browser.acts import finished, key, prompted, race, wide
 INK_AND_GROUND = """element => {
   const sum = colour => colour.match(/[0-9.]+/g).slice(0, 3).reduce((a, b) => a + Number(b), 0);
   let ground = element;
-  while (getComputedStyle(ground).backgroundColor === "rgba(0, 0, 0, 0)") ground = ground.parentElement;
+  const clear = (part) => getComputedStyle(part).backgroundColor === "rgba(0, 0, 0, 0)";
+  while (clear(ground)) ground = ground.parentElement;
   return [sum(getComputedStyle(element).color), sum(getComputedStyle(ground).backgroundColor)];
 }"""
 
@@ -32,7 +33,7 @@ def alone(page: Page) -> None:
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
 
 
-def test_talk_mode_comes_and_goes_by_a_key(shelved, open_page) -> None:
+def test_the_stage_comes_and_goes_by_a_key(shelved, open_page) -> None:
     page = open_page(shelved)
     prompted(page, "cactus on yellow sand")
     key(page, "f")

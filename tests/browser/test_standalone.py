@@ -163,7 +163,8 @@ def test_its_policy_stops_what_is_not_its_own(browser, recording, tmp_path) -> N
     page.goto(file.as_uri())
     page.evaluate("""() => {
       window.stopped = [];
-      document.addEventListener("securitypolicyviolation", (event) => window.stopped.push(event.effectiveDirective));
+      const stop = (event) => window.stopped.push(event.effectiveDirective);
+      document.addEventListener("securitypolicyviolation", stop);
       const script = document.createElement("script");
       script.textContent = "window.hit = 1";
       const image = new Image();

@@ -24,7 +24,8 @@ DROP = """([text, name]) => {
   transfer.items.add(new File([bytes], name));
   const target = document.querySelector(".board .lanes");
   for (const kind of ["dragenter", "dragover", "drop"]) {
-    target.dispatchEvent(new DragEvent(kind, { dataTransfer: transfer, bubbles: true, cancelable: true }));
+    const event = { dataTransfer: transfer, bubbles: true, cancelable: true };
+    target.dispatchEvent(new DragEvent(kind, event));
   }
 }"""
 

@@ -69,7 +69,7 @@ def test_a_race_brings_figures_of_its_own_when_it_is_over(page) -> None:
 def test_what_if_answers_for_the_lane_the_rule_and_the_knobs(page) -> None:
     answer = page.locator("#whatif-answer")
     expect(answer).to_contain_text(
-        "drafts that SJD refused first, GSD with G = 10, d = 0.5, delta = 0.15 would have accepted"
+        "drafts that SJD rejected first, GSD with G = 10, d = 0.5, delta = 0.15 would have accepted"
     )
     expect(answer).to_contain_text("this counts single decisions, not a race")
     page.locator("#whatif").get_by_label("number input for delta").first.fill("0")
@@ -80,13 +80,13 @@ def test_what_if_answers_for_the_lane_the_rule_and_the_knobs(page) -> None:
 
 
 def test_what_if_is_about_the_race_on_the_board(page) -> None:
-    expect(page.locator("#whatif-answer")).to_contain_text("SJD refused first")
+    expect(page.locator("#whatif-answer")).to_contain_text("SJD rejected first")
     race(page, lanes=("ar",))
     finished(page)
-    expect(page.locator("#whatif-answer")).to_contain_text("No draft was refused in this race")
+    expect(page.locator("#whatif-answer")).to_contain_text("No draft was rejected in this race")
     race(page, lanes=("gsd",))
     finished(page)
-    expect(page.locator("#whatif-answer")).to_contain_text("GSD refused first")
+    expect(page.locator("#whatif-answer")).to_contain_text("GSD rejected first")
 
 
 def test_a_stopped_race_can_be_asked_about_and_taken_away(

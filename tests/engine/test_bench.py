@@ -139,7 +139,7 @@ def test_intervals_are_students() -> None:
 
 
 def test_a_lane_that_fails_ends_the_bench(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(SJD, "judge", lambda *args: 1 / 0)
+    monkeypatch.setattr(SJD, "verify", lambda *args: 1 / 0)
     with pytest.raises(RuntimeError, match="sjd failed: ZeroDivisionError"):
         bench.race(Toy((2, 2), 4), [Lane("sjd")], "x", 0)
 
@@ -175,8 +175,8 @@ def test_a_public_model_with_random_weights(
     assert result["lanes"]["ar"]["nfe"]["mean"] == 9
     assert 1 <= result["lanes"]["sjd:window=4"]["nfe"]["mean"] <= 9
     assert captured.err.splitlines()[:2] == [
-        "  0% Loading Janus-Pro 1B",
-        "100% Janus-Pro 1B is ready",
+        "Loading Janus-Pro 1B, 0%",
+        "Loading Janus-Pro 1B, 100%",
     ]
 
 

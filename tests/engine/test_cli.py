@@ -15,7 +15,6 @@ from engine.decoders.sjd import SJD
 from engine.models.card import ModelError
 from engine.race import Race
 from engine.records import Frame, LaneState
-from engine.settings import SettingError
 from engine.trace import Trace
 from tests.toy import Toy
 
@@ -28,7 +27,7 @@ def main(monkeypatch: pytest.MonkeyPatch) -> Main:
     monkeypatch.setattr(cli, "load", lambda *args, **options: Toy((3, 4), 8))
 
     def call(*arguments: str) -> None:
-        monkeypatch.setattr(sys, "argv", ["race", *arguments])
+        monkeypatch.setattr(sys, "argv", ["engine", "race", *arguments])
         cli.main()
 
     return call
@@ -75,11 +74,14 @@ def test_the_written_trace_is_that_race(
         (["x", "--lanes", ""], "no decoder called ''"),
         (["x", "--lanes", "sjd:speed=9"], "sjd has no knob 'speed'; it has window, init"),
         (["x", "--lanes", "ar:speed=9"], "ar has no knob 'speed'; it has none"),
-        (["x", "--lanes", "sjd:window=many"], "window of sjd is a number, not 'many'"),
-        (["x", "--lanes", "sjd:window"], "window of sjd is a number, not ''"),
+        (
+            ["x", "--lanes", "sjd:window=many"],
+            "SJD: window is a whole number from 2 to 96, not 'many'",
+        ),
+        (["x", "--lanes", "sjd:window"], "SJD: window is a whole number from 2 to 96, not ''"),
         (["x", "--lanes", "sjd:window=1"], "from 2 to 96"),
         (["x", "--lanes", "sjd:init=magic"], "init is one of random, horizontal repeat"),
-        (["x", "--lanes", "sjd-pac:AC=yes"], "AC of sjd-pac is true or false, not 'yes'"),
+        (["x", "--lanes", "sjd-pac:AC=yes"], "SJD-PAC: AC is on or off, not 'yes'"),
         (["x", "--lanes", "sjd-pac:window=9"], "make K or D smaller"),
         (["x", "--lanes", ",".join(["ar"] * 9)], "1 to 8 lanes"),
         ([" "], "the prompt is empty"),
@@ -98,22 +100,10 @@ def test_bad_arguments_end_with_a_message(
     assert message in capsys.readouterr().err
 
 
-@pytest.mark.parametrize(("text", "value"), [("true", True), ("false", False)])
-def test_switches_are_true_or_false(text: str, value: bool) -> None:
-    assert cli.lane(f"sjd-pac:AC={text};K=2").settings.AC is value
-
-
-def test_lanes_without_knobs_have_the_defaults() -> None:
-    for name, decoder in DECODERS.items():
-        assert cli.lane(name).settings == cli.lane(f"{name}:").settings == decoder.Settings()
-    with pytest.raises(SettingError):
-        cli.lane(":window=3")
-
-
-def test_a_lane_that_fails_is_told_and_ends_with_1(
+def test_a_failed_lane_is_reported_and_the_exit_status_is_1(
     main: Main, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(SJD, "judge", lambda *args: 1 / 0)
+    monkeypatch.setattr(SJD, "verify", lambda *args: 1 / 0)
     with pytest.raises(SystemExit) as caught:
         main("x", "--lanes", "ar,sjd")
     assert caught.value.code == 1
@@ -152,9 +142,9 @@ def test_the_model_is_loaded_as_asked_and_after_everything_else_is_checked(
     monkeypatch.setattr(cli, "load", load)
     chosen = ["--model", "anole", "--device", "cuda:1", "--dtype", "float16", "--random-weights"]
     for arguments in (
-        ["race", " ", *chosen],
-        ["race", "x", "--lanes", "jet", *chosen],
-        ["race", "x", *chosen],
+        ["engine", "race", " ", *chosen],
+        ["engine", "race", "x", "--lanes", "jet", *chosen],
+        ["engine", "race", "x", *chosen],
     ):
         assert asked == []
         monkeypatch.setattr(sys, "argv", arguments)

@@ -92,7 +92,7 @@ def test_a_stopped_race_is_read_back_equal() -> None:
 
 
 def test_a_failed_lane_is_read_back_with_its_error(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(SJD, "judge", lambda *args: 1 / 0)
+    monkeypatch.setattr(SJD, "verify", lambda *args: 1 / 0)
     trace = raced(["ar", "sjd"])
     assert any(frame.error == "ZeroDivisionError: division by zero" for frame in trace.frames)
     assert Trace.loads(trace.dumps()) == trace

@@ -9,26 +9,9 @@ import pytest
 
 from engine.records import Frame
 from engine.trace import Header
-from tests.static.driving import node
+from tests.static.node import report
 from tests.visualize.races import pixels, run
 from visualize.board import Board, token_hash
-
-# The hashes of every lane after every one of its steps, from a wire received snapshot by snapshot,
-# and from the last alone.
-CODE = """
-    const drawn = (lane, k) => hashesOf(lane, laneAt(lane, k));
-    const live = shots[0].lanes.map(() => []);
-    let race = null;
-    for (const shot of shots) {
-      race = decodeRace(shot, race);
-      race.lanes.forEach((lane, i) => {
-        for (let k = live[i].length; k <= lane.count; k++) live[i].push(drawn(lane, k));
-      });
-    }
-    const whole = decodeRace(shots[shots.length - 1], null);
-    const replayed = whole.lanes.map((lane) => [...Array(lane.count + 1).keys()].map((k) => drawn(lane, k)));
-    return [live, replayed];
-"""
 
 
 def snapshots(header: Header, frames: list[Frame], every: int) -> list[dict[str, Any]]:
@@ -42,8 +25,7 @@ def snapshots(header: Header, frames: list[Frame], every: int) -> list[dict[str,
 
 
 def left(header: Header, frames: list[Frame], lane: int) -> list[list[str]]:
-    """The hashes of a lane's tokens and statuses after each of its steps, from the records
-    themselves."""
+    """The hashes of a lane's tokens and statuses after each step, from the steps themselves."""
     free = [token < 0 for token in header.forced_ids]
     committed: list[Any] = []
     out = [[token_hash([]), token_hash([])]]
@@ -61,8 +43,9 @@ def left(header: Header, frames: list[Frame], lane: int) -> list[list[str]]:
 @pytest.mark.parametrize("every", [1, 7])
 def test_replay_equals_live_at_every_step(forced, every) -> None:
     header, frames = run(side=6, forced=forced)
-    live, replayed = node(CODE, shots=snapshots(header, frames, every))
+    live, replayed = report("replay", snapshots(header, frames, every))
     assert live == replayed
     assert live == [left(header, frames, i) for i in range(len(header.lanes))]
-    # there was something to tell apart
-    assert all(len({tokens for tokens, _ in lane}) > 3 for lane in live)
+    assert all(
+        len({tokens for tokens, _ in lane}) > 3 for lane in live
+    )  # there was something to tell apart

@@ -1,4 +1,4 @@
-"""The loop goes on where it stopped, and its learning rate falls when asked to."""
+"""The loop resumes where it stopped, and its learning rate falls on request."""
 
 import signal
 

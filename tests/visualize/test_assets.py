@@ -1,27 +1,136 @@
+"""The assembler: a script of many modules, and what it does not take."""
+
 from __future__ import annotations
 
 import re
+from pathlib import Path
 
-from visualize.assets import SCRIPTS, STATIC, STYLES, markup, script, styles
+import pytest
+
+from visualize.assets import STATIC, STYLES, ModuleError, bundle, markup, script, styles
+from visualize.look import LOOK
+
+
+@pytest.fixture
+def modules(tmp_path):
+    """Writes modules into a folder and bundles them from main.js on."""
+
+    def bundled(**texts: str) -> str:
+        for name, text in texts.items():
+            (tmp_path / ("look.json" if name == "look" else f"{name}.js")).write_text(text)
+        return bundle(tmp_path / "main.js")
+
+    return bundled
+
+
+def test_modules_come_after_those_that_they_import_and_each_once(modules) -> None:
+    text = modules(
+        main='import { b } from "./b.js";\nimport { a, a2 } from "./a.js";\n\nb(a, a2);\n',
+        b='import {\n  a,\n} from "./a.js";\n\nexport const b = (x) => a + x;\n',
+        a="export const a = 1;\nexport function a2() {}\nexport async function a3() {}\n"
+        "export class A {}\nconst hidden = 2;\n",
+    )
+    assert [line for line in text.splitlines() if line] == [
+        "const a = 1;",
+        "function a2() {}",
+        "async function a3() {}",
+        "class A {}",
+        "const hidden = 2;",
+        "const b = (x) => a + x;",
+        "b(a, a2);",
+    ]
+
+
+def test_data_becomes_a_constant_once(modules) -> None:
+    data = 'import look from "./look.json" with { type: "json" };\n'
+    text = modules(
+        main=f'{data}import {{ a }} from "./a.js";\na(look);\n',
+        a=f"{data}export const a = () => look;\n",
+        look='{"x": 1}',
+    )
+    assert text.count('const look = {"x": 1};') == 1
+    assert text.index("const look") < text.index("const a")
+
+
+@pytest.mark.parametrize(
+    ("texts", "words"),
+    [
+        (
+            {"main": 'import { a } from "./a.js";\n', "a": 'import { main } from "./main.js";\n'},
+            "main.js -> a.js -> main.js",
+        ),
+        (
+            {
+                "main": 'import { a } from "./a.js";\nconst x = a;\n',
+                "a": "export const a = 1;\nlet x = 2;\n",
+            },
+            "both define x",
+        ),
+        ({"main": 'import { b } from "./a.js";\n', "a": "const b = 1;\n"}, "does not export"),
+        ({"main": 'import { b } from "./a.js";\n'}, "main.js -> a.js: the last does not exist"),
+        (
+            {"main": 'import { a as b } from "./a.js";\n', "a": "export const a = 1;\n"},
+            "cannot be joined: import { a as b }",
+        ),
+        ({"main": 'import * as a from "./a.js";\n'}, "cannot be joined"),
+        ({"main": 'import a from "./a.js";\n'}, "cannot be joined"),
+        ({"main": 'import "./a.js";\n'}, "cannot be joined"),
+        ({"main": 'import { a } from "elsewhere";\n'}, "cannot be joined"),
+        ({"main": 'import { a } from "../a.js";\n'}, "cannot be joined"),
+        ({"main": 'const a = await import("./a.js");\n'}, "cannot be joined"),
+        ({"main": "const a = import.meta.url;\n"}, "cannot be joined"),
+        ({"main": "export default 1;\n"}, "cannot be joined"),
+        ({"main": "const a = 1;\nexport { a };\n"}, "cannot be joined"),
+        ({"main": 'export * from "./a.js";\n'}, "cannot be joined"),
+        ({"main": "const [a, b] = [1, 2];\n"}, "cannot be joined"),
+        (
+            {"main": 'import data from "./look.json" with { type: "json" };\n', "look": "1"},
+            "after the file",
+        ),
+    ],
+)
+def test_what_cannot_be_joined_is_an_error_with_words(modules, texts, words) -> None:
+    with pytest.raises(ModuleError, match=re.escape(words)):
+        modules(**texts)
 
 
 def test_nothing_of_the_board_is_left_out() -> None:
-    """page.js and page.css are of the page around it."""
-    assert {*SCRIPTS, "page.js"} == {path.name for path in STATIC.glob("*.js")}
+    """page.css is of the page around it."""
+    whole = script("page.js") + script("standalone.js")
+    for path in STATIC.glob("*.js"):
+        names = re.findall(
+            r"^(?:export )?(?:async )?(?:function|class|const) (\w+)", path.read_text("utf-8"), re.M
+        )
+        assert all(
+            re.search(rf"^(?:async )?(?:function|class|const) {name}\b", whole, re.M)
+            for name in names
+        ), path.name
     assert {*STYLES, "page.css"} == {path.name for path in STATIC.glob("*.css")}
-
-
-def test_files_stand_in_order() -> None:
-    text, at = script(), -1
-    for name in SCRIPTS:
-        at = text.index((STATIC / name).read_text("utf-8"), at + 1)
-    assert text.index("function mountBoard") > 0
     assert 'class="board"' in markup()
+
+
+def test_every_colour_of_the_look_is_in_the_styles() -> None:
     assert styles().count("{") == styles().count("}") > 10
+    for colours in LOOK["colours"].values():
+        for name, colour in colours.items():
+            assert f"--{name}: {colour};" in styles()
+    used = set(
+        re.findall(
+            r"var\(--(\w+)", "".join(Path(STATIC / name).read_text("utf-8") for name in STYLES)
+        )
+    )
+    assert (
+        set(LOOK["colours"]["light"])
+        == set(LOOK["colours"]["dark"])
+        <= used | {"identical", "changed"}
+    )
 
 
-def test_a_name_is_given_once() -> None:
-    """The files are pasted together, so a top-level name that two of them give would break all."""
-    names = re.findall(r"^(?:async )?(?:function|const|let|class) (\w+)", script(), re.M)
-    assert len(names) > 10
-    assert sorted(names) == sorted(set(names))
+def test_only_one_module_knows_the_wire() -> None:
+    for path in STATIC.glob("*.js"):
+        knows = re.findall(
+            r"atob|DataView|\.(?:laws|kin|siblings|strips)\b", path.read_text("utf-8")
+        )
+        if path.name == "token_panel.js":
+            knows.remove("atob")  # of an image
+        assert bool(knows) is (path.name == "step_table.js"), path.name

@@ -8,7 +8,7 @@ from PIL import ImageColor
 
 from engine.records import LaneState, Status
 from tests.visualize.races import toy_trace
-from visualize.cells import GHOST, INK, INSET, PAPER, RULE, SIGNAL, Cells, atlas, mark
+from visualize.cells import DRAFT, INK, PAPER, RULE, SIGNAL, Cells, atlas, mark
 from visualize.layers import COUNTS, MARKS, SCALES, Instant, LaneRecords, Layer, colours, shares
 from visualize.recorded_race import RecordedRace, pixels, record
 
@@ -79,7 +79,7 @@ def test_picture_is_solid_where_committed_pale_where_drafted(recording, lane) ->
             expected = final[8 * (cell // GRID) + 4, 8 * (cell % GRID) + 4]
         elif cell < len(now.records):
             swatch = tiles[lane.token[now.records[cell]]][4, 4]
-            expected = GHOST * swatch + (1 - GHOST) * rgb(PAPER)
+            expected = DRAFT["opacity"] * swatch + (1 - DRAFT["opacity"]) * rgb(PAPER)
         else:
             expected = rgb(PAPER)
         assert np.abs(middle - expected).max() <= 3, cell
@@ -97,7 +97,7 @@ def test_a_colour_says_the_number(recording, lane, layer) -> None:
     now = midway(lane)
     image, values = drawn(recording, lane, layer, now), lane.values(layer, now)
     expected = colours(layer, shares(layer, values, lane.most(layer) if layer in COUNTS else 1))
-    inset = int(32 * INSET / 2)  # outside the small square of a draft, inside the cell
+    inset = int(32 * DRAFT["inset"] / 2)  # outside the small square of a draft, inside the cell
     for cell, value in enumerate(values):
         y, x = MIDDLES[cell // GRID], MIDDLES[cell % GRID]
         if np.isnan(value):
@@ -105,10 +105,21 @@ def test_a_colour_says_the_number(recording, lane, layer) -> None:
             assert (image[y - 8 : y + 8, x - 8 : x + 8] != rgb(PAPER)).any()
         else:
             np.testing.assert_array_equal(image[y, x], expected[cell])
-            corner = image[y - 16 + inset + 3, x - 16 + inset - 1]
+            corner = image[y - 16 + inset + 3, x - 16 + inset + 1]  # beside the notch of a run
             assert (
                 corner == (expected[cell] if cell < now.n else rgb(PAPER))
             ).all() or cell == now.n
+
+
+def test_a_notch_begins_each_run(recording, lane) -> None:
+    now = midway(lane)
+    image, values = drawn(recording, lane, Layer.RUNS, now), lane.values(Layer.RUNS, now)
+    starts = set(lane.run_starts(now).tolist())
+    assert 0 < len(starts) < now.n
+    for cell in range(now.n):
+        y, x = MIDDLES[cell // GRID], 32 * (cell % GRID)
+        assert (image[y, x + 1] != image[y, x + 6]).any() == (cell in starts), cell
+    assert not np.isnan(values[: now.n]).any()
 
 
 def test_statuses_are_told_by_shape_and_by_colour(recording, lane) -> None:
@@ -116,8 +127,13 @@ def test_statuses_are_told_by_shape_and_by_colour(recording, lane) -> None:
     image = drawn(recording, lane, Layer.STATUS, now)
     for cell, status in enumerate(lane.status[now.records]):
         y, x = 32 * (cell // GRID), 32 * (cell % GRID)
-        sprite = np.asarray(mark(Status(int(status)), 32, 32)).astype(int)
-        np.testing.assert_array_equal(image[y + 6 : y + 26, x + 6 : x + 26], sprite[6:26, 6:26])
+        inset = 0 if cell < now.n else round(32 * DRAFT["inset"] / 2)
+        side = 32 - 2 * inset
+        sprite = np.asarray(mark(Status(int(status)), side, side)).astype(int)
+        y, x = y + inset, x + inset
+        np.testing.assert_array_equal(
+            image[y + 6 : y + side - 6, x + 6 : x + side - 6], sprite[6:-6, 6:-6]
+        )
     sprites = {status: np.asarray(mark(status, 32, 32)).astype(int) for status in Status}
     dark = {status: (sprite.sum(-1) < 200).tobytes() for status, sprite in sprites.items()}
     assert len(set(dark.values())) == len(Status)

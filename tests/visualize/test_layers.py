@@ -3,8 +3,6 @@ cell at every step."""
 
 from __future__ import annotations
 
-import json
-import subprocess
 from dataclasses import replace
 
 import numpy as np
@@ -14,48 +12,11 @@ from hypothesis import strategies as st
 
 from engine.records import Frame, LaneState, Position, Seconds, Status, Step
 from engine.trace import Trace
+from tests.static.node import report
 from tests.visualize.races import FIVE, run, step
-from visualize.assets import STATIC
 from visualize.board import replay
-from visualize.layers import CLOCKS, COUNTS, MARKS, SCALES, LaneRecords, Layer, colours, shares
+from visualize.layers import CLOCKS, COUNTS, SCALES, LaneRecords, Layer, colours, shares
 from visualize.recorded_race import RecordedRace
-
-SAYS = """
-const r = { ...require(%s), ...require(%s) };
-const fs = require("node:fs");
-const race = r.decodeRace(JSON.parse(fs.readFileSync(0, "utf8")), null);
-const layers = r.LAYERS.map((layer) => layer.name).filter((name) => name !== "picture");
-console.log(JSON.stringify({
-  layers: r.LAYERS.map((layer) => layer.name),
-  ranges: Object.fromEntries(["waiting", "strips"].map((name) => [name, r.rangeOf(race, name)])),
-  lanes: race.lanes.map((lane) => Array.from({ length: lane.count + 1 }, (_, k) => {
-    const view = r.laneAt(lane, k);
-    const cells = Array.from({ length: view.n + view.window }, (_, cell) => cell);
-    return {
-      ...view,
-      at: ["seconds", "passes"].map((clock) => r.stepAt(lane, clock, view[clock] + 1e-9)),
-      values: Object.fromEntries(layers.map((name) => [name, cells.map((cell) => r.layerValue(lane, view, cell, name))])),
-    };
-  })),
-}));
-"""
-
-
-def page(script: str, given: str = "") -> dict:
-    """What the page's script says, under node."""
-    done = subprocess.run(
-        [
-            "node",
-            "-e",
-            script % tuple(json.dumps(str(STATIC / name)) for name in ("records.js", "layers.js")),
-        ],
-        input=given,
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=True,
-    )
-    return json.loads(done.stdout)
 
 
 @pytest.fixture(scope="module", params=[False, True], ids=["plain", "forced"])
@@ -70,8 +31,7 @@ def trace(request) -> Trace:
 
 
 def test_the_page_says_the_same(trace) -> None:
-    said = page(SAYS, json.dumps(replay(RecordedRace(trace, None))))
-    assert said["layers"] == [layer.value for layer in Layer]
+    said = report("layers", replay(RecordedRace(trace, None)))
     lanes = [LaneRecords(trace, i) for i in range(len(trace.header.lanes))]
     for layer, low in COUNTS.items():
         assert said["ranges"][layer.value] == [
@@ -108,32 +68,17 @@ def test_the_page_says_the_same(trace) -> None:
     assert compared > 10_000
 
 
-def test_scales_and_marks_are_the_page_s() -> None:
-    script = "const r = { ...require(%s), ...require(%s) };\n"
-    script += "console.log(JSON.stringify({scales: r.SCALES, layers: r.LAYERS, marks: r.STATUSES,\n"
-    script += (
-        "colours: r.LAYERS.filter((l) => l.scale).map((l) => [0, 0.1, 0.37, 0.5, 1].map((s) =>"
-        " r.colourOf(l.scale, s))),\n"
+def test_scales_are_the_page_s() -> None:
+    places = [0, 0.1, 0.37, 0.5, 1]
+    said = report(
+        "scales", {"shares": places, "counts": [([0, 1, 5, 20], [0, 20]), ([1, 2, 9], [1, 9])]}
     )
-    script += (
-        "counts: [[0, 1, 5, 20].map((v) => r.countShare(v, [0, 20])), [1, 2, 9].map((v) =>"
-        " r.countShare(v, [1, 9]))]}))"
-    )
-    said = page(script)
-    scaled = [layer for layer in said["layers"] if "scale" in layer]
-    assert {Layer(layer["name"]) for layer in scaled} == set(SCALES)
-    for layer, expected in zip(scaled, said["colours"], strict=True):
-        found = colours(Layer(layer["name"]), np.array([0, 0.1, 0.37, 0.5, 1]))
-        assert np.abs(found.astype(int) - np.array(expected)).max() <= 1
-    assert {
-        status: (said["marks"][status]["shape"], said["marks"][status]["colour"])
-        for status in Status
-    } == MARKS
-    assert said["marks"][Status.REJECTED]["name"] == "rejected"
+    for layer, expected in zip(SCALES, said["colours"], strict=True):
+        assert np.abs(colours(layer, np.array(places)).astype(int) - np.array(expected)).max() <= 1
     np.testing.assert_allclose(
         shares(Layer.WAITING, np.array([0, 1, 5, 20]), 20), said["counts"][0]
     )
-    np.testing.assert_allclose(shares(Layer.STRIPS, np.array([1, 2, 9]), 9), said["counts"][1])
+    np.testing.assert_allclose(shares(Layer.RUNS, np.array([1, 2, 9]), 9), said["counts"][1])
 
 
 def test_waiting_counts_the_steps_before() -> None:
@@ -149,9 +94,9 @@ def test_waiting_counts_the_steps_before() -> None:
     assert lane.values(Layer.WAITING, lane.at(2)).tolist() == [0, 1, 2, 1]
     assert lane.values(Layer.WAITING, lane.at(3)).tolist() == [0, 1, 2, 1]
     assert lane.most(Layer.WAITING) == 2
-    np.testing.assert_array_equal(lane.values(Layer.STRIPS, lane.at(2)), [1, 1, np.nan, np.nan])
-    assert lane.values(Layer.STRIPS, lane.at(3)).tolist() == [1, 1, 2, 2]
-    assert lane.most(Layer.STRIPS) == 2
+    np.testing.assert_array_equal(lane.values(Layer.RUNS, lane.at(2)), [1, 1, np.nan, np.nan])
+    assert lane.values(Layer.RUNS, lane.at(3)).tolist() == [1, 1, 2, 2]
+    assert lane.most(Layer.RUNS) == 2
     assert [lane.step_at("seconds", t) for t in (0, 0.99, 1, 2.5, 99)] == [0, 0, 1, 2, 3]
     assert [lane.step_at("passes", t) for t in (0, 1, 2.5, 99)] == [0, 1, 2, 3]
 

@@ -63,7 +63,7 @@ def test_it_holds_the_race_and_the_board(recording) -> None:
     parts = Parts(text)
     race, code = parts.texts("script")
     assert json.loads(race) == json.loads(json.dumps(replay(recording)))
-    assert script() in code
+    assert script("standalone.js") in code
     assert styles() in text
     assert parts.texts("title") == ["a prompt · Photo Finish"]
 
@@ -136,7 +136,7 @@ def test_without_pictures_it_says_so(recording) -> None:
 
 @pytest.mark.parametrize("bad", ["const x = '</script>';", "// <!-- x"])
 def test_a_script_that_would_end_early_is_never_written(recording, monkeypatch, bad) -> None:
-    monkeypatch.setattr(module, "script", lambda: bad)
+    monkeypatch.setattr(module, "script", lambda entry: bad)
     with pytest.raises(ValueError, match="end early"):
         standalone(recording)
 

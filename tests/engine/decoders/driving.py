@@ -1,22 +1,22 @@
-"""Driving a decoder's rule by hand: chosen windows, chosen laws and chosen uniforms."""
+"""Running a decoder's rule by hand: chosen windows, distributions and uniforms."""
 
 from __future__ import annotations
 
 import torch
 from torch import Tensor
 
-from engine.decoders.run import Run
-from engine.decoders.verdict import Verdict, Window
-from engine.decoders.window import WindowDecoder
+from engine.decoders.window import DecodeState, Verification, Window, WindowDecoder
 from engine.distributions import one_hot
 from engine.randomness import Purpose
+from tests.toy import Toy
 
-ACCEPT, REFUSE = 0.0, 1.0  # below every acceptance probability but 0; not below any
+P, Q = torch.tensor([0.1, 0.2, 0.3, 0.4]), torch.tensor([0.4, 0.3, 0.2, 0.1])
+TOY = Toy((2, 3), 4)
+ACCEPT, REJECT = 0.0, 1.0  # below every acceptance probability but 0; not below any
 
 
-class Chosen:
-    """Noise whose uniforms are chosen: one row [count] for every position (or one for all), or 0.5
-    where nothing was chosen."""
+class FixedNoise:
+    """Noise with given uniforms: one row [count] for every position (or one for all), else 0.5."""
 
     def __init__(self, **rows: list[list[float]]) -> None:
         self.rows = {Purpose[name.upper()]: torch.tensor(values) for name, values in rows.items()}
@@ -32,42 +32,43 @@ class Chosen:
         return torch.zeros(count, codes)
 
 
-def judged(
+def verify_chain(
     decoder: WindowDecoder, p: Tensor, q: Tensor, drafts: list[int], **rows: list[list[float]]
-) -> Verdict:
-    """The decoder's verdict on a chain of drafts [H]; laws p [H + 1, V] and q [H, V], or one each
-    for all positions."""
-    run = Run(decoder, "", 0)
-    run.noise = Chosen(**rows)
+) -> Verification:
+    """The verification of a chain of drafts [H]; p [H + 1, V] and q [H, V], or one each for all
+    positions; `rows` as in FixedNoise."""
+    state = DecodeState(decoder, "", 0)
+    state.noise = FixedNoise(**rows)
     p, q = p.expand(len(drafts) + 1, -1), q.expand(len(drafts), -1)
-    return decoder.judge(
-        run, Window(torch.tensor(drafts, dtype=torch.long), q.contiguous()), p.contiguous()
-    )
+    window = Window(torch.tensor(drafts, dtype=torch.long), q.contiguous())
+    return decoder.verify(state, window, p.contiguous())
 
 
 def acceptances(decoder: WindowDecoder, p: Tensor, q: Tensor) -> Tensor:
-    """[V]: the probability with which each token is accepted as a draft from q where the target's
-    law is p."""
-    return judged(decoder, p, q, list(range(len(p)))).acceptance[:-1]
+    """[V]: the probability that each token is accepted as a draft from q."""
+    return verify_chain(decoder, p, q, list(range(len(p)))).acceptance[:-1]
 
 
-def refusal_law(decoder: WindowDecoder, p: Tensor, q: Tensor, x: int, grid: int) -> Tensor:
-    """[V]: the law of the token committed in the place of a refused draft x, the residual's uniform
-    integrated on a grid.
+def replacement_distribution(
+    decoder: WindowDecoder, p: Tensor, q: Tensor, x: int, grid: int
+) -> Tensor:
+    """[V]: the distribution of the token committed in place of a rejected draft x, the residual's
+    uniform integrated on a grid.
 
-    All uniforms of a row but the first run over the grid together: a rule may use any one of them
-    for this draw."""
+    All uniforms of a row but the first take each value of the grid together: a rule may use any one
+    of them for this draw."""
     counts = torch.zeros(len(p), dtype=torch.float64)
     for i in range(grid):
-        verdict = judged(decoder, p, q, [x], verify=[[REFUSE] + [(i + 0.5) / grid] * 9])
-        assert int(verdict.count) == 1
-        counts[verdict.tokens[0]] += 1
+        u = [REJECT] + [(i + 0.5) / grid] * 9
+        verification = verify_chain(decoder, p, q, [x], verify=[u])
+        assert int(verification.count) == 1
+        counts[verification.tokens[0]] += 1
     return counts / grid
 
 
-def committed_law(decoder: WindowDecoder, p: Tensor, q: Tensor, grid: int = 200) -> Tensor:
-    """[V]: the law of what one verification commits at the first position, the draft drawn from
-    q."""
+def committed_distribution(decoder: WindowDecoder, p: Tensor, q: Tensor, grid: int = 200) -> Tensor:
+    """[V]: the distribution of what one verification commits at the first position, the draft drawn
+    from q."""
     total = torch.zeros(len(p), dtype=torch.float64)
     for x, (chance, acceptance) in enumerate(
         zip(q.tolist(), acceptances(decoder, p, q).tolist(), strict=True)
@@ -75,7 +76,8 @@ def committed_law(decoder: WindowDecoder, p: Tensor, q: Tensor, grid: int = 200)
         if chance > 0:
             total[x] += chance * acceptance
             if acceptance < 1:
-                total += chance * (1 - acceptance) * refusal_law(decoder, p, q, x, grid)
+                rejected = chance * (1 - acceptance)
+                total += rejected * replacement_distribution(decoder, p, q, x, grid)
     return total
 
 
@@ -86,3 +88,9 @@ def point_mass(token: int, codes: int) -> Tensor:
 def alpha(decoder: WindowDecoder, p: Tensor, q: Tensor) -> float:
     """P(accept) of a draft from q."""
     return float((q * acceptances(decoder, p, q)).sum())
+
+
+def near(values: Tensor, expected: list[float], within: float = 1e-4) -> None:
+    torch.testing.assert_close(
+        values.double(), torch.tensor(expected, dtype=torch.float64), atol=within, rtol=0
+    )

@@ -1,7 +1,7 @@
-"""Decoders with bugs planted: each departs from its rule in the one way that its name says, and is
+"""Decoders with planted bugs: each departs from its rule in the one way that its name says, and is
 no longer lossless.
 
-Some are the defects of published code, others are easy mistakes. Tests must catch every one.
+Some are defects of published code, others are easy mistakes. Tests must catch every one.
 """
 
 from __future__ import annotations
@@ -11,87 +11,92 @@ from torch import Tensor
 
 from engine.decoders import sjd_pac
 from engine.decoders.jacobi import Jacobi
-from engine.decoders.run import Run
 from engine.decoders.sjd import SJD
 from engine.decoders.sjd_pac import SJDPAC, TreeWindow, Walk
-from engine.decoders.speculate import ratio, speculate
-from engine.decoders.verdict import Verdict, Window
-from engine.distributions import gather, one_hot, residual, sample
+from engine.decoders.speculate import acceptance_probability, speculate
+from engine.decoders.window import DecodeState, Verification, Window
+from engine.distributions import gather, residual, sample
 from engine.randomness import Purpose
 
 
-class OldDraftLaw(SJD):
-    """Refreshed drafts are stored with the law that the drafts before them came from."""
+class OldDraftDistribution(SJD):
+    """Refreshed drafts are stored with the distribution that the drafts before them came from."""
 
-    def judge(self, run: Run, window: Window, p: Tensor) -> Verdict:
-        verdict = super().judge(run, window, p)
-        verdict.laws = torch.cat([window.laws, p[-1:]])
-        return verdict
-
-
-class RefusedFromP(SJD):
-    """A refused draft is replaced by a draw from p, not from the residual."""
-
-    def judge(self, run: Run, window: Window, p: Tensor) -> Verdict:
-        acceptance = ratio(gather(p[:-1], window.drafts), gather(window.laws, window.drafts))
-        return speculate(run, window, p, acceptance, lambda draft, p, q: p)
+    def verify(self, state: DecodeState, window: Window, p: Tensor) -> Verification:
+        verification = super().verify(state, window, p)
+        verification.q = torch.cat([window.q, p[-1:]])
+        return verification
 
 
-def pad(verdict: Verdict, run: Run, drafts: int) -> Verdict:
-    """After full acceptance, a fresh token of the pad stands where a draw from the last row
-    should."""
-    H, codes = drafts, run.model.vocab_size
-    u = run.noise.uniform(Purpose.DRAFT, run.positions(1, run.frontier + H), run.step, 1)[0, 0]
-    last = torch.arange(len(verdict.tokens)) == H
-    free = ~run.forced[run.frontier + H]
-    verdict.tokens = torch.where(
-        last & free & (verdict.count == H + 1), (u * codes).long(), verdict.tokens
+class ResampledFromP(SJD):
+    """A rejected draft is resampled from p, not from the residual."""
+
+    def verify(self, state: DecodeState, window: Window, p: Tensor) -> Verification:
+        return speculate(state, window, p, chain_acceptance(window, p), lambda draft, p, q: p)
+
+
+def chain_acceptance(window: Window, p: Tensor) -> Tensor:
+    """SJD's acceptance probabilities [H]."""
+    H = len(window.drafts)
+    return acceptance_probability(gather(p[:H], window.drafts), gather(window.q, window.drafts))
+
+
+def pad(verification: Verification, state: DecodeState, drafts: int) -> Verification:
+    """After full acceptance, the last token is a uniform one, not a sample of the last row."""
+    H, codes = drafts, state.model.vocab_size
+    u = state.noise.uniform(Purpose.DRAFT, state.positions(1, state.frontier + H), state.step, 1)[
+        0, 0
+    ]
+    last = torch.arange(len(verification.tokens)) == H
+    free = ~state.forced[state.frontier + H]
+    verification.tokens = torch.where(
+        last & free & (verification.count == H + 1), (u * codes).long(), verification.tokens
     )
-    return verdict
+    return verification
 
 
 class BonusFromThePad(SJD):
-    """SJD whose bonus token is a fresh one."""
+    """SJD whose bonus token is uniform."""
 
-    def judge(self, run: Run, window: Window, p: Tensor) -> Verdict:
-        return pad(super().judge(run, window, p), run, len(window.drafts))
+    def verify(self, state: DecodeState, window: Window, p: Tensor) -> Verification:
+        return pad(super().verify(state, window, p), state, len(window.drafts))
 
 
 class RefreshedWithAcceptDraw(SJD):
     """The draws that redraw the window's tail are used again to accept what they drew."""
 
-    def judge(self, run: Run, window: Window, p: Tensor) -> Verdict:
-        verdict = super().judge(run, window, p)
-        u = getattr(run, "reused", {})
-        acceptance = ratio(gather(p[:-1], window.drafts), gather(window.laws, window.drafts))
-        mine = run.noise.uniform(Purpose.VERIFY, run.positions(len(p)), run.step, 3)
+    def verify(self, state: DecodeState, window: Window, p: Tensor) -> Verification:
+        verification = super().verify(state, window, p)
+        u = getattr(state, "reused", {})
+        acceptance = chain_acceptance(window, p)
+        mine = state.noise.uniform(Purpose.VERIFY, state.positions(len(p)), state.step, 3)
         for i in range(len(window.drafts)):
-            mine[i, 0] = u.get(run.frontier + i, mine[i, 0])
-        run.noise.uniform, real = (lambda *key: mine), run.noise.uniform
-        verdict = speculate(run, window, p, acceptance, lambda draft, p, q: residual(p, q))
-        run.noise.uniform = real
-        run.reused = {run.frontier + i: mine[i, 2] for i in range(len(p))}
-        return verdict
+            mine[i, 0] = u.get(state.frontier + i, mine[i, 0])
+        state.noise.uniform, real = (lambda *key: mine), state.noise.uniform
+        verification = speculate(state, window, p, acceptance, lambda draft, p, q: residual(p, q))
+        state.noise.uniform = real
+        state.reused = {state.frontier + i: mine[i, 2] for i in range(len(p))}
+        return verification
 
 
 class StaleJacobi(Jacobi):
     """Commits one sample more than were computed on a final prefix."""
 
-    def judge(self, run: Run, window: Window, p: Tensor) -> Verdict:
-        verdict = super().judge(run, window, p)
-        verdict.count = (verdict.count + 1).clamp_max(len(p))
-        verdict.path = torch.arange(len(p))
-        return verdict
+    def verify(self, state: DecodeState, window: Window, p: Tensor) -> Verification:
+        verification = super().verify(state, window, p)
+        verification.count = (verification.count + 1).clamp_max(len(p))
+        verification.path = torch.arange(len(p))
+        return verification
 
 
 class LongestPathWins(SJDPAC):
-    """Every sibling is flagged by itself, and of the flagged paths the longest is taken, not the
-    first (defect 1)."""
+    """Every candidate is accepted or not by itself, and of the accepted paths the longest is taken,
+    not the first (defect 1)."""
 
-    def judge(self, run: Run, window: Window, p: Tensor) -> Verdict:
+    def verify(self, state: DecodeState, window: Window, p: Tensor) -> Verification:
         if not isinstance(window, TreeWindow):
-            return super().judge(run, window, p)
-        return _with_walk(LongestWalk, super().judge, run, window, p)
+            return super().verify(state, window, p)
+        return _with_walk(LongestWalk, super().verify, state, window, p)
 
 
 class LongestWalk(Walk):
@@ -99,114 +104,117 @@ class LongestWalk(Walk):
         super().__init__(p)
         self.levels: list[tuple[Tensor, Tensor, Tensor, Tensor]] = []
 
-    def descend(self, children: Tensor, candidates: Tensor, laws: Tensor, u: Tensor) -> None:
-        self.levels.append((children, candidates, laws, u))
+    def descend(self, children: Tensor, candidates: Tensor, candidate_q: Tensor, u: Tensor) -> None:
+        self.levels.append((children, candidates, candidate_q, u))
 
-    def flagged(self, node: int, level: int) -> list[tuple[int, int]]:
-        """The longest flagged path of (candidate, row) from a node down; the first of equals."""
+    def longest(self, node: int, level: int) -> list[tuple[int, int]]:
+        """The longest accepted path of (candidate, row) from a node down; the first of equals."""
         if level == len(self.levels):
             return []
-        children, candidates, laws, u = self.levels[level]
+        children, candidates, candidate_q, u = self.levels[level]
         best: list[tuple[int, int]] = []
         left = self.p[node]
         for k, child in enumerate(children[node].tolist()):
             x = candidates[k]
-            if child < 0 or laws[k][x] == 0:
+            if child < 0 or candidate_q[k][x] == 0:
                 continue
-            if u[k] < ratio(left[x], laws[k][x]):
-                path = [(k, child), *self.flagged(child, level + 1)]
+            if u[k] < acceptance_probability(left[x], candidate_q[k][x]):
+                path = [(k, child), *self.longest(child, level + 1)]
                 best = path if len(path) > len(best) else best
-            left = residual(left, laws[k])
+            left = residual(left, candidate_q[k])
             left = left / left.sum()
         return best
 
-    def finish(self, window: Window, u: Tensor, u_end: Tensor) -> Verdict:
-        path = self.flagged(0, 0)
-        for level, (children, candidates, laws, _) in enumerate(self.levels):
+    def finish(self, window: Window, u: Tensor, u_end: Tensor) -> Verification:
+        path = self.longest(0, 0)
+        for level, (children, candidates, candidate_q, _) in enumerate(self.levels):
             chosen = torch.ones(len(candidates))
             if level < len(path):
                 chosen[path[level][0]] = 0.0
-            super().descend(children, candidates, laws, chosen)
+            super().descend(children, candidates, candidate_q, chosen)
         return super().finish(window, u, u_end)
 
 
-def _with_walk(kind: type[Walk], judge: object, run: Run, window: Window, p: Tensor) -> Verdict:
+def _with_walk(
+    kind: type[Walk], verify: object, state: DecodeState, window: Window, p: Tensor
+) -> Verification:
     real, sjd_pac.Walk = sjd_pac.Walk, kind
     try:
-        return judge(run, window, p)
+        return verify(state, window, p)
     finally:
         sjd_pac.Walk = real
 
 
-class SiblingsFromTheResidual(SJDPAC):
-    """Siblings are drawn from the law that continuation redrew from, R(p, Q), but scored as drawn
+class CandidatesFromTheResidual(SJDPAC):
+    """Candidates are drawn from what continuation resampled from, R(p, Q), but verified as drawn
     from p (defect 2)."""
 
-    def propose(self, run: Run, room: int) -> Window:
-        window = super().propose(run, room)
-        residuals = getattr(run, "residuals", None)
+    def propose(self, state: DecodeState, room: int) -> Window:
+        window = super().propose(state, room)
+        residuals = getattr(state, "residuals", None)
         if isinstance(window, TreeWindow) and residuals is not None:
             levels = min(window.layout.branching, len(residuals))
-            _redraw(self, run, window, residuals[:levels])
+            _redraw(self, state, window, residuals[:levels])
         return window
 
     def _continue(
-        self, window: Window, p: Tensor, verdict: Verdict, behind: Tensor, u: Tensor
-    ) -> Verdict:
+        self, window: Window, p: Tensor, verification: Verification, behind: Tensor, u: Tensor
+    ) -> Verification:
         H = len(window.drafts)
-        self.run.residuals = torch.cat([residual(p[:H], window.laws), p[H : H + 1]])[
-            int(verdict.count) :
+        self.state.residuals = torch.cat([residual(p[:H], window.q), p[H : H + 1]])[
+            int(verification.count) :
         ]
-        return super()._continue(window, p, verdict, behind, u)
+        return super()._continue(window, p, verification, behind, u)
 
-    def judge(self, run: Run, window: Window, p: Tensor) -> Verdict:
-        self.run = run
-        return super().judge(run, window, p)
+    def verify(self, state: DecodeState, window: Window, p: Tensor) -> Verification:
+        self.state = state
+        return super().verify(state, window, p)
 
 
 def _redraw(
-    decoder: SJDPAC, run: Run, window: TreeWindow, laws: Tensor, *, replace: bool = False
+    decoder: SJDPAC, state: DecodeState, window: TreeWindow, q: Tensor, *, replace: bool = False
 ) -> None:
-    """Draws the siblings anew from other laws [levels, V]; what they are scored with stays."""
-    levels, K = len(laws), decoder.settings.K
-    u = run.noise.uniform(Purpose.DRAFT, run.positions(levels), run.step, K)
-    left, token = laws, window.candidates[:levels, 0]
+    """Draws the candidates anew from another q [levels, V]; what they are verified with stays."""
+    levels, K = len(q), decoder.settings.K
+    u = state.noise.uniform(Purpose.DRAFT, state.positions(levels), state.step, K)
+    left, token = q, window.candidates[:levels, 0]
     for k in range(1, K):
         if not replace:
             left = left.scatter(-1, token[:, None], 0)
         token = sample(left, u[:, k])
         window.candidates[:levels, k] = token
-        if replace:  # one that was drawn before is tried again, as if it could have been drawn
-            window.given[torch.arange(levels), k, token] += 1e-20
+        if replace:  # tried again, as if it could have been drawn
+            window.candidate_q[torch.arange(levels), k, token] += 1e-20
     depth, k = torch.tensor(window.layout.side).T
     window.side = window.candidates[depth - 1, k]
 
 
-class SiblingsWithReplacement(SJDPAC):
-    """Siblings are drawn with replacement but scored as drawn without (defect 5)."""
+class CandidatesWithReplacement(SJDPAC):
+    """Candidates are drawn with replacement but verified as drawn without (defect 5)."""
 
-    def propose(self, run: Run, room: int) -> Window:
-        window = super().propose(run, room)
+    def propose(self, state: DecodeState, room: int) -> Window:
+        window = super().propose(state, room)
         if isinstance(window, TreeWindow):
-            _redraw(self, run, window, window.laws[: window.layout.branching], replace=True)
+            _redraw(self, state, window, window.q[: window.layout.branching], replace=True)
         return window
 
 
-class SpineRedrawnAfterAllSiblings(SJDPAC):
-    """A refused spine draft in the tree's levels is redrawn from what all its siblings leave of p
+class SpineRedrawnAfterAllCandidates(SJDPAC):
+    """A rejected spine draft in the tree's levels is resampled from what all candidates leave of p
     (defect 3)."""
 
     def _continue(
-        self, window: Window, p: Tensor, verdict: Verdict, behind: Tensor, u: Tensor
-    ) -> Verdict:
-        H = len(window.drafts)
-        fits = ratio(gather(p[:H], window.drafts), gather(window.laws, window.drafts))
-        after = super()._continue(window, p, verdict, behind, u)
+        self, window: Window, p: Tensor, verification: Verification, behind: Tensor, u: Tensor
+    ) -> Verification:
+        acceptance = chain_acceptance(window, p)
+        after = super()._continue(window, p, verification, behind, u)
         if isinstance(window, TreeWindow):
             for level in range(window.layout.branching):
-                if bool(behind[level]) and u[level, 0] >= fits[level]:
+                if bool(behind[level]) and u[level, 0] >= acceptance[level]:
                     left = p[level]
-                    for x, q in zip(window.candidates[level], window.given[level], strict=True):
+                    for x, q in zip(
+                        window.candidates[level], window.candidate_q[level], strict=True
+                    ):
                         if q[x] > 0:
                             left = residual(left, q)
                             left = left / left.sum()
@@ -215,52 +223,43 @@ class SpineRedrawnAfterAllSiblings(SJDPAC):
 
 
 class FullAcceptanceFromThePad(SJDPAC):
-    """After full acceptance of the spine the last token is a fresh one (defect 4)."""
+    """After full acceptance of the spine the last token is uniform (defect 4)."""
 
-    def judge(self, run: Run, window: Window, p: Tensor) -> Verdict:
-        return pad(super().judge(run, window, p), run, len(window.drafts))
+    def verify(self, state: DecodeState, window: Window, p: Tensor) -> Verification:
+        return pad(super().verify(state, window, p), state, len(window.drafts))
 
 
-class ContinuedWithStaleLaw(SJDPAC):
-    """Continuation draws by the new p, but the old law is kept as the draft's."""
+class ContinuedWithStaleDistribution(SJDPAC):
+    """Continuation samples by the new p, but the draft keeps its old q."""
 
-    def judge(self, run: Run, window: Window, p: Tensor) -> Verdict:
-        verdict = super().judge(run, window, p)
-        verdict.laws = torch.cat([window.laws, p[len(window.drafts)][None]])
-        return verdict
+    def verify(self, state: DecodeState, window: Window, p: Tensor) -> Verification:
+        verification = super().verify(state, window, p)
+        verification.q = torch.cat([window.q, p[len(window.drafts)][None]])
+        return verification
 
 
 class ContinuedFromP(SJDPAC):
-    """Continuation redraws what it refused from p, not from the residual."""
+    """Continuation resamples what it rejected from p, not from the residual."""
 
     def _continue(
-        self, window: Window, p: Tensor, verdict: Verdict, behind: Tensor, u: Tensor
-    ) -> Verdict:
+        self, window: Window, p: Tensor, verification: Verification, behind: Tensor, u: Tensor
+    ) -> Verification:
         H = len(window.drafts)
-        fits = ratio(gather(p[:H], window.drafts), gather(window.laws, window.drafts))
-        after = super()._continue(window, p, verdict, behind, u)
-        refused = behind.clone()
-        refused[:-1] &= u[:-1, 0] >= fits
-        after.tokens = torch.where(refused, sample(p[: H + 1], u[:, 1]), after.tokens)
+        acceptance = chain_acceptance(window, p)
+        after = super()._continue(window, p, verification, behind, u)
+        rejected = behind.clone()
+        rejected[:-1] &= u[:-1, 0] >= acceptance
+        after.tokens = torch.where(rejected, sample(p[: H + 1], u[:, 1]), after.tokens)
         return after
 
 
-class SiblingsScoredByTheSpinesLaw(SJDPAC):
-    """Every sibling is scored with Q itself, as if none had been drawn before it."""
+class CandidatesVerifiedWithTheSpinesQ(SJDPAC):
+    """Every candidate is verified with Q itself, as if none had been drawn before it."""
 
-    def propose(self, run: Run, room: int) -> Window:
-        window = super().propose(run, room)
+    def propose(self, state: DecodeState, room: int) -> Window:
+        window = super().propose(state, room)
         if isinstance(window, TreeWindow):
-            window.given = (
-                window.laws[: window.layout.branching, None].expand_as(window.given).clone()
+            window.candidate_q = (
+                window.q[: window.layout.branching, None].expand_as(window.candidate_q).clone()
             )
-        return window
-
-
-class FreshTokensScoredAsCertain(SJDPAC):
-    """Fresh tokens are uniform but said to be certain, and those that are redrawn too."""
-
-    def propose(self, run: Run, room: int) -> Window:
-        window = super().propose(run, room)
-        window.laws = one_hot(window.drafts, window.laws.shape[-1])
         return window

@@ -1,4 +1,4 @@
-"""Whole decodes of a toy, many of them, held against its exact joint law."""
+"""Many whole decodes of a toy, compared with its exact joint distribution."""
 
 from __future__ import annotations
 
@@ -15,16 +15,15 @@ from engine.randomness import Purpose
 from engine.records import Status
 from tests.toy import Toy
 
-Law = dict[tuple[int, ...], float]
+Joint = dict[tuple[int, ...], float]
 
 FALSE_ALARM = 1e-7  # the chance with which a lossless decoder fails, for each test
 PLANTED = 1e-12  # a planted bug must be surer than this
 
 
 class QuickNoise:
-    """Independent numbers from one pool: a key is used once in a decode, so that keys need not be
-    heeded. Only the Gumbel noise, which is asked for again and again, is remembered. About as
-    random as the keyed noise, and much cheaper."""
+    """Independent numbers from one pool, much cheaper than the keyed noise: keys are ignored, since
+    each is used once in a decode. Only the Gumbel noise, which is read again and again, is kept."""
 
     pool, used = torch.zeros(0), 0
     generator = torch.Generator()
@@ -54,8 +53,8 @@ class QuickNoise:
         return self.table[start : start + count]
 
 
-class Watched(Toy):
-    """A toy that remembers which rows its decoder kept: how far each step went, and whether it left
+class CountingToy(Toy):
+    """A toy that counts which rows its decoder kept: how far each step went, and whether it left
     the spine."""
 
     def __init__(self, *args: object, **kwargs: object) -> None:
@@ -72,7 +71,7 @@ class Watched(Toy):
 
 
 def sample(decoder: WindowDecoder, count: int, start: int = 0) -> Counter[tuple[int, ...]]:
-    """Whole sequences of `count` seeds. What happened on the way is added to the model's `seen`."""
+    """Whole sequences of `count` seeds. What each step did is counted in the model's `seen`."""
     seen, sequences = decoder.model.seen, Counter()
     with torch.inference_mode():
         for seed in range(start, start + count):
@@ -84,7 +83,7 @@ def sample(decoder: WindowDecoder, count: int, start: int = 0) -> Counter[tuple[
                 seen["steps"] += 1
                 seen[last.status.name.lower()] += 1
                 seen["bonus"] += last.status is Status.FRESH and drafted > 0
-                seen["refused"] += any(
+                seen["rejected"] += any(
                     p.status in (Status.REJECTED, Status.REFINED) for p in step.window
                 )
                 seen["end of image"] += (
@@ -97,21 +96,21 @@ def sample(decoder: WindowDecoder, count: int, start: int = 0) -> Counter[tuple[
     return sequences
 
 
-def surprise(sequences: Counter[tuple[int, ...]], law: Law) -> float:
-    """The smallest p-value, times their number, of chi-square tests of the whole joint law and of
-    the laws of every position and of every two neighbouring ones; 0 if a sequence came up that
-    cannot be."""
-    if any(sequence not in law for sequence in sequences):
+def smallest_p_value(sequences: Counter[tuple[int, ...]], joint: Joint) -> float:
+    """Of chi-square tests of the joint distribution and of the marginals of every position and of
+    every two neighbouring ones, times their number (Bonferroni); 0 if an impossible sequence came
+    up."""
+    if any(sequence not in joint for sequence in sequences):
         return 0.0
-    length = len(next(iter(law)))
+    length = len(next(iter(joint)))
     views: list[Callable[[tuple[int, ...]], tuple[int, ...]]] = [lambda s: s]
     views += [lambda s, i=i, n=n: s[i : i + n] for n in (1, 2) for i in range(length - n + 1)]
-    return min(1.0, len(views) * min(_chi_square(sequences, law, view) for view in views))
+    return min(1.0, len(views) * min(_chi_square(sequences, joint, view) for view in views))
 
 
-def _chi_square(sequences: Counter[tuple[int, ...]], law: Law, view: Callable) -> float:
+def _chi_square(sequences: Counter[tuple[int, ...]], joint: Joint, view: Callable) -> float:
     observed, expected = Counter(), Counter()
-    for sequence, chance in law.items():
+    for sequence, chance in joint.items():
         expected[view(sequence)] += chance
         observed[view(sequence)] += sequences[sequence]
     total = sum(observed.values())
@@ -120,7 +119,7 @@ def _chi_square(sequences: Counter[tuple[int, ...]], law: Law, view: Callable) -
         np.array([observed[c] for c in cells], float),
         np.array([expected[c] for c in cells]) * total,
     )
-    # Cells too rare for the chi-square's tail are taken together.
+    # Cells too rare for the chi-square approximation are pooled.
     rare = int((due < 8).sum())
     if rare:
         seen, due = (
@@ -138,12 +137,12 @@ def _chi_square(sequences: Counter[tuple[int, ...]], law: Law, view: Callable) -
 
 
 def lossless(decoder: WindowDecoder, count: int, rounds: int = 4) -> float:
-    """The surprise after `count` decodes, or after more, up to `rounds` times as many, for as long
-    as there is some."""
-    law, sequences, result = decoder.model.law(), Counter(), 0.0
+    """The smallest p-value after `count` decodes, or more, up to `rounds` times as many, while it
+    stays below 0.2."""
+    joint, sequences, result = decoder.model.joint_distribution(), Counter(), 0.0
     for i in range(rounds):
         sequences += sample(decoder, count, i * count)
-        result = surprise(sequences, law)
+        result = smallest_p_value(sequences, joint)
         if result > 0.2:
             break
     return result

@@ -1,5 +1,5 @@
-"""The decoders that change the law change it exactly as they say: q a + (1 - alpha) R, with their
-own a and R."""
+"""The decoders that change the distribution do it exactly as they say: q a + (1 - alpha) R, with
+their own a and R."""
 
 from __future__ import annotations
 
@@ -13,14 +13,12 @@ from scipy import stats
 from torch import Tensor
 
 from engine.decoders.gsd import GSD, GSDSettings, group, group_acceptance
-from engine.decoders.lantern import Lantern, LanternSettings, borrow
-from engine.decoders.run import Run
+from engine.decoders.lantern import Lantern, LanternSettings, bounded_neighbourhood
 from engine.decoders.sjd import SJD
-from engine.decoders.verdict import Window
-from engine.decoders.window import WindowDecoder
+from engine.decoders.window import DecodeState, Window, WindowDecoder
 from engine.randomness import Noise
-from tests.engine.decoders.driving import acceptances, committed_law
-from tests.engine.decoders.test_rules import oracle
+from tests.engine.decoders.driving import acceptances, committed_distribution
+from tests.engine.decoders.test_gsd import oracle
 from tests.toy import Toy
 
 CODES = 6
@@ -49,16 +47,16 @@ def pair(seed: int) -> tuple[Tensor, Tensor]:
     return p, q
 
 
-def gsd_law(p: Tensor, q: Tensor, s: GSDSettings) -> list[float]:
+def gsd_distribution(p: Tensor, q: Tensor, s: GSDSettings) -> list[float]:
     """What one verification commits, from the definition."""
     a = [oracle(p.tolist(), q.tolist(), x, TOY.codebook, s) for x in range(CODES)]
-    refused = sum(float(q[x]) * (1 - a[x]) for x in range(CODES))
+    rejected = sum(float(q[x]) * (1 - a[x]) for x in range(CODES))
     left = [max(0.0, float(p[v] - q[v])) for v in range(CODES)]
-    return [float(q[v]) * a[v] + refused * left[v] / sum(left) for v in range(CODES)]
+    return [float(q[v]) * a[v] + rejected * left[v] / sum(left) for v in range(CODES)]
 
 
-def lenders(p: list[float], x: int, s: LanternSettings) -> list[int]:
-    """The tokens that lend to x: nearest first, for as long as their mass together stays within the
+def members(p: list[float], x: int, s: LanternSettings) -> list[int]:
+    """The neighbourhood of x: nearest first, as long as their mass together stays within the
     bound."""
     distance = [float((TOY.codebook[y] - TOY.codebook[x]).square().sum()) for y in range(CODES)]
     near = sorted((y for y in range(CODES) if y != x), key=lambda y: distance[y])[: s.k - 1]
@@ -70,62 +68,67 @@ def lenders(p: list[float], x: int, s: LanternSettings) -> list[int]:
     return chosen
 
 
-def lantern_law(p: Tensor, q: Tensor, s: LanternSettings) -> list[float]:
-    law = [0.0] * CODES
+def lantern_distribution(p: Tensor, q: Tensor, s: LanternSettings) -> list[float]:
+    committed = [0.0] * CODES
     for x in range(CODES):
-        chosen = lenders(p.tolist(), x, s)
+        chosen = members(p.tolist(), x, s)
         moved = [0.0 if v in chosen else float(p[v]) for v in range(CODES)]
         moved[x] += sum(float(p[v]) for v in chosen)
         a = min(1.0, moved[x] / float(q[x]))
-        law[x] += float(q[x]) * a
+        committed[x] += float(q[x]) * a
         left = [max(0.0, moved[v] - float(q[v])) for v in range(CODES)]
         if a < 1:
-            law = [law[v] + float(q[x]) * (1 - a) * left[v] / sum(left) for v in range(CODES)]
-    return law
+            rejected = float(q[x]) * (1 - a)
+            committed = [committed[v] + rejected * left[v] / sum(left) for v in range(CODES)]
+    return committed
 
 
-CASES = [(GSD, GSDSettings(**s), gsd_law) for s in GSDS] + [
-    (Lantern, LanternSettings(**s), lantern_law) for s in LANTERNS
+CASES = [(GSD, GSDSettings(**s), gsd_distribution) for s in GSDS] + [
+    (Lantern, LanternSettings(**s), lantern_distribution) for s in LANTERNS
 ]
 every_case = pytest.mark.parametrize(("kind", "knobs", "expected"), CASES)
 
 
 @every_case
 @pytest.mark.parametrize("seed", [0, 1])
-def test_one_verification_commits_by_the_changed_law(
+def test_one_verification_commits_by_the_changed_distribution(
     kind: type[WindowDecoder], knobs: object, expected: object, seed: int
 ) -> None:
-    """Every draft, its acceptance and its refusal, integrated on a grid."""
+    """Every draft, its acceptance and its replacement, integrated on a grid."""
     p, q = pair(seed)
-    law = committed_law(kind(TOY, knobs), p, q, 150)
+    committed = committed_distribution(kind(TOY, knobs), p, q, 150)
     torch.testing.assert_close(
-        law, torch.tensor(expected(p, q, knobs), dtype=torch.float64), atol=2 / 150, rtol=0
+        committed, torch.tensor(expected(p, q, knobs), dtype=torch.float64), atol=2 / 150, rtol=0
     )
-    assert law.sum().item() == pytest.approx(1, abs=1e-6)
+    assert committed.sum().item() == pytest.approx(1, abs=1e-6)
 
 
 @pytest.mark.parametrize(("kind", "knobs", "expected"), [CASES[0], CASES[len(GSDS) + 1]])
-def test_the_keyed_noise_commits_by_the_changed_law_too(
+def test_the_keyed_noise_commits_by_the_changed_distribution_too(
     kind: type[WindowDecoder], knobs: object, expected: object
 ) -> None:
     p, q = pair(2)
     decoder, counts = kind(TOY, knobs), Counter()
-    law = expected(p, q, knobs)
-    assert max(abs(law[v] - float(p[v])) for v in range(CODES)) > 0.02, (
-        "a case where the law does change"
+    committed = expected(p, q, knobs)
+    assert max(abs(committed[v] - float(p[v])) for v in range(CODES)) > 0.02, (
+        "a case where the distribution does change"
     )
-    run = Run(decoder, "", 0)
+    state = DecodeState(decoder, "", 0)
     generator = torch.Generator().manual_seed(5)
     for seed in range(2500):
-        run.noise = Noise(seed, TOY.device)
+        state.noise = Noise(seed, TOY.device)
         draft = torch.multinomial(q, 1, generator=generator)
         counts[
-            int(decoder.judge(run, Window(draft, q[None]), p.expand(2, -1).contiguous()).tokens[0])
+            int(
+                decoder.verify(state, Window(draft, q[None]), p.expand(2, -1).contiguous()).tokens[
+                    0
+                ]
+            )
         ] += 1
-    total = sum(law)
+    total = sum(committed)
     assert (
         stats.chisquare(
-            [counts[v] for v in range(CODES)], [2500 * chance / total for chance in law]
+            [counts[v] for v in range(CODES)], [2500 * chance / total for chance in committed]
         ).pvalue
         > 1e-6
     )
@@ -161,7 +164,7 @@ def test_gsds_acceptance_is_a_probability_and_its_group_holds_the_draft(
     st.floats(0, 1),
     st.floats(1, 10),
 )
-def test_lanterns_acceptance_is_a_probability_and_it_borrows_within_its_bound(
+def test_lanterns_acceptance_is_a_probability_and_its_neighbourhood_stays_within_its_bound(
     seed: int, k: int, bound: str, delta: float, lam: float
 ) -> None:
     p, q = pair(seed)
@@ -169,19 +172,22 @@ def test_lanterns_acceptance_is_a_probability_and_it_borrows_within_its_bound(
     a = acceptances(decoder, p, q)
     assert ((a >= 0) & (a <= 1)).all()
     assert (a >= acceptances(SJD(TOY), p, q)).all()
-    borrowed, added = decoder._borrow(p.expand(CODES, -1), torch.arange(CODES))
-    assert not borrowed.diagonal().any()
-    assert (borrowed.sum(-1) < k).all()
+    inside, added = decoder._neighbourhood(p.expand(CODES, -1), torch.arange(CODES))
+    assert not inside.diagonal().any()
+    assert (inside.sum(-1) < k).all()
     limit = torch.full((CODES,), delta) if bound == "delta" else (lam - 1) * p
     assert (added <= limit * (1 + 1e-5)).all()
-    torch.testing.assert_close((p * borrowed).sum(-1), added)
+    torch.testing.assert_close((p * inside).sum(-1), added)
 
 
 @given(st.integers(0, 10**6), st.floats(0, 1), st.floats(0, 1))
-def test_a_larger_bound_lends_no_less(seed: int, a: float, b: float) -> None:
+def test_a_larger_bound_gives_no_smaller_neighbourhood(seed: int, a: float, b: float) -> None:
     p = pair(seed)[0].expand(CODES, -1)
     neighbours = torch.tensor([[y for y in range(CODES) if y != x] for x in range(CODES)])
-    less, more = (borrow(p, neighbours, torch.full((CODES,), bound))[1] for bound in sorted((a, b)))
+    less, more = (
+        bounded_neighbourhood(p, neighbours, torch.full((CODES,), bound))[1]
+        for bound in sorted((a, b))
+    )
     assert (less <= more).all()
 
 
@@ -197,7 +203,7 @@ LOSSLESS = [
 @pytest.mark.parametrize("decoder", LOSSLESS)
 @settings(max_examples=25)
 @given(st.integers(0, 10**6), st.booleans())
-def test_nothing_grouped_or_borrowed_is_the_lossless_rule_to_the_last_bit(
+def test_a_group_of_the_draft_alone_is_the_lossless_rule_to_the_last_bit(
     decoder: WindowDecoder, seed: int, sharp: bool
 ) -> None:
     p, q = pair(seed)

@@ -1,5 +1,5 @@
-"""Whole-sequence joint laws: every lossless decoder against enumeration, and planted bugs that the
-same statistic catches."""
+"""Joint distributions of whole sequences: every lossless decoder against enumeration, and planted
+bugs that the same statistic catches."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from engine.decoders.ar import VanillaAR
 from engine.decoders.base import Decoder
 from engine.decoders.fpi import FixedPoint
 from engine.decoders.jacobi import Jacobi
-from engine.decoders.refill import SCHEMES, RefillSettings
+from engine.decoders.jacobi_window import INIT_SCHEMES, JacobiWindowSettings
 from engine.decoders.sjd import SJD
 from engine.decoders.sjd_pac import SJDPAC
 from engine.decoders.tree import Tree
@@ -24,11 +24,11 @@ from tests.engine.decoders import planted
 from tests.engine.decoders.sampling import (
     FALSE_ALARM,
     PLANTED,
+    CountingToy,
     QuickNoise,
-    Watched,
     lossless,
     sample,
-    surprise,
+    smallest_p_value,
 )
 from tests.toy import Toy
 
@@ -39,8 +39,8 @@ LOSSLESS = [
 
 @pytest.fixture
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Cheap noise in the place of the keyed one."""
-    monkeypatch.setattr("engine.decoders.run.Noise", QuickNoise)
+    """Cheap noise in place of the keyed one."""
+    monkeypatch.setattr("engine.decoders.window.Noise", QuickNoise)
     QuickNoise.reset(7)
 
 
@@ -50,34 +50,34 @@ quickly = pytest.mark.usefixtures("quick")
 def small(decoder: type[Decoder]) -> Settings:
     """A decoder's own settings, but with the smallest window that is enough for them, and a small
     tree."""
-    turned = {
+    values = {
         name: value
         for name, value in (("K", 2), ("D", 2))
         if name in [knob for knob, _, _ in knobs(decoder.Settings)]
     }
     if "window" not in [knob for knob, _, _ in knobs(decoder.Settings)]:
-        return decoder.Settings(**turned)
+        return decoder.Settings(**values)
     for window in range(3, 97):
         try:
-            return decoder.Settings(window=window, **turned)
+            return decoder.Settings(window=window, **values)
         except SettingError:
             continue
     raise AssertionError("no window is large enough")
 
 
-# Every lossless decoder, newcomers included, as it comes
+# Every lossless decoder in DECODERS, with its defaults
 
 
 @pytest.mark.parametrize("name", LOSSLESS)
-def test_a_lossless_decoder_samples_the_models_law_with_keyed_noise(name: str) -> None:
-    decoder = DECODERS[name](Watched((2, 2), 3), small(DECODERS[name]))
+def test_a_lossless_decoder_samples_the_models_distribution_with_keyed_noise(name: str) -> None:
+    decoder = DECODERS[name](CountingToy((2, 2), 3), small(DECODERS[name]))
     assert lossless(decoder, 1200) > FALSE_ALARM
 
 
 @quickly
 @pytest.mark.parametrize("name", LOSSLESS)
-def test_a_lossless_decoder_samples_the_models_law_around_forced_tokens(name: str) -> None:
-    model = Watched((2, 2), 3, forced=True)
+def test_a_lossless_decoder_samples_the_models_distribution_around_forced_tokens(name: str) -> None:
+    model = CountingToy((2, 2), 3, forced=True)
     assert lossless(DECODERS[name](model, small(DECODERS[name])), 1500) > FALSE_ALARM
     assert model.seen["forced"] > 1500
 
@@ -97,7 +97,7 @@ def variants(name: str, **knobs: Sequence[object]) -> list:
 
 CHAINS = [
     *variants("jacobi", window=[2, 3, 16], init=["random", "vertical sample", "random"]),
-    *variants("sjd", window=[3] * 5, init=SCHEMES),
+    *variants("sjd", window=[3] * 5, init=INIT_SCHEMES),
     *variants("sjd", window=[2, 16], init=["random", "vertical repeat"]),
     *variants("gsd", window=[3, 3], G=[1, 1], order=["ascending", "descending"]),
     *variants("gsd", window=[4], reading=["paper"], G=[1], init=["horizontal sample"]),
@@ -117,7 +117,7 @@ CHAINS = [
 @quickly
 @pytest.mark.parametrize(("name", "settings"), CHAINS)
 def test_chains(name: str, settings: dict[str, object]) -> None:
-    model = Watched((2, 2), 3)
+    model = CountingToy((2, 2), 3)
     decoder = DECODERS[name](model, DECODERS[name].Settings(**settings))
     assert lossless(decoder, 1500) > FALSE_ALARM
     assert model.seen["bonus"] > 50
@@ -164,11 +164,11 @@ def ways_off(layout: Tree) -> set[tuple[int, int]]:
 @quickly
 @pytest.mark.parametrize(("reading", "K", "D", "AC"), TREES)
 def test_trees(reading: str, K: int, D: int, AC: bool) -> None:
-    model = Watched((2, 2), 4 if K == 3 else 3)  # K tokens in all would leave nothing to refuse
+    model = CountingToy((2, 2), 4 if K == 3 else 3)  # K tokens in all would leave nothing to reject
     decoder = SJDPAC(model, SJDPAC.Settings(window=40, K=K, D=D, tree=reading, AC=AC))
     assert lossless(decoder, 1800) > FALSE_ALARM
     assert model.seen["end of image"] > 50
-    assert model.seen["refused"] > 50
+    assert model.seen["rejected"] > 50
     ways = ways_off(decoder._tree(model.length - 1))
     assert ways
     for leaves, nodes in ways:
@@ -180,7 +180,7 @@ def test_trees(reading: str, K: int, D: int, AC: bool) -> None:
     ("reading", "K", "D"), [("full", 2, 3), ("spine", 2, 3), ("lanes", 3, 3), ("deep", 2, 2)]
 )
 def test_trees_around_forced_tokens(reading: str, K: int, D: int) -> None:
-    model = Watched((2, 2), 3, forced=True)
+    model = CountingToy((2, 2), 3, forced=True)
     decoder = SJDPAC(model, SJDPAC.Settings(window=30, K=K, D=D, tree=reading))
     assert lossless(decoder, 1500) > FALSE_ALARM
     assert min(model.seen["forced"], model.seen["off the spine"], model.seen["end of image"]) > 100
@@ -189,8 +189,8 @@ def test_trees_around_forced_tokens(reading: str, K: int, D: int) -> None:
 @quickly
 @pytest.mark.parametrize("window", [4, 5])
 def test_a_tree_window_of_which_all_is_accepted(window: int) -> None:
-    """Small windows, so that the spine's end is often reached well before the image's."""
-    model = Watched((1, 5), 3)
+    """Small windows, so that the spine often ends well before the image."""
+    model = CountingToy((1, 5), 3)
     assert lossless(SJDPAC(model, SJDPAC.Settings(window=window, K=2, D=2)), 1500) > FALSE_ALARM
     assert model.seen[f"length {window - 1}"] > 100
 
@@ -198,73 +198,78 @@ def test_a_tree_window_of_which_all_is_accepted(window: int) -> None:
 # Planted bugs
 
 
-def crafted(first: list[float], after_zero: list[float], after_others: list[float]) -> Watched:
-    """Three tokens: the law of the first, then by whether the token before is 0."""
+def crafted(first: list[float], after_zero: list[float], after_others: list[float]) -> CountingToy:
+    """Three tokens: the distribution of the first, then by whether the token before is 0."""
     codes = len(first)
-    model = Watched((1, 3), codes)
-    laws = torch.tensor(after_others).expand(codes + 1, codes + 1, codes).clone()
-    laws[:, 0], laws[codes, codes] = torch.tensor(after_zero), torch.tensor(first)
-    model.logits = laws.clamp_min(1e-3).log()
+    model = CountingToy((1, 3), codes)
+    p = torch.tensor(after_others).expand(codes + 1, codes + 1, codes).clone()
+    p[:, 0], p[codes, codes] = torch.tensor(after_zero), torch.tensor(first)
+    model.logits = p.clamp_min(1e-3).log()
     return model
 
 
-def contrasts() -> Watched:
-    """Behind an odd token all is as likely, behind an even one hardly anything but one token."""
-    model = Watched((1, 3), 5)
+def contrasts() -> CountingToy:
+    """After an odd token a flat distribution, after an even one a sharp one."""
+    model = CountingToy((1, 3), 5)
     model.logits = torch.zeros(6, 6, 5)
     for token in range(0, 5, 2):
         model.logits[:, token, (token + 1) % 5] = 5.0
     return model
 
 
-def leaning(law: Sequence[float]) -> Callable[[], Watched]:
-    """The first token is 0, the others follow one law."""
-    return lambda: crafted([1.0] + [0.0] * (len(law) - 1), list(law), list(law))
+def zero_then(p: Sequence[float]) -> Callable[[], CountingToy]:
+    """The first token is 0, the others all have distribution p."""
+    return lambda: crafted([1.0] + [0.0] * (len(p) - 1), list(p), list(p))
 
 
-def alike(law: Sequence[float]) -> Callable[[], Watched]:
-    """Every token follows one law."""
-    return lambda: crafted(list(law), list(law), list(law))
+def independent(p: Sequence[float]) -> Callable[[], CountingToy]:
+    """Every token has distribution p."""
+    return lambda: crafted(list(p), list(p), list(p))
 
 
-def turning() -> Watched:
+def depends_on_zero() -> CountingToy:
     return crafted([1.0, 0, 0, 0], [0.5, 0, 0, 0.5], [0.26, 0.37, 0.37, 0])
 
 
 BUGS = [
-    (planted.OldDraftLaw, SJD, lambda: Watched((1, 4), 3), {"window": 4}),
-    (planted.RefusedFromP, SJD, lambda: Watched((1, 4), 3, seed=1), {"window": 4}),
-    (planted.BonusFromThePad, SJD, lambda: Watched((1, 4), 3), {"window": 3}),
-    (planted.RefreshedWithAcceptDraw, SJD, lambda: Watched((1, 4), 3, seed=1), {"window": 4}),
-    (planted.StaleJacobi, Jacobi, lambda: Watched((1, 4), 3), {"window": 4}),
+    (planted.OldDraftDistribution, SJD, lambda: CountingToy((1, 4), 3), {"window": 4}),
+    (planted.ResampledFromP, SJD, lambda: CountingToy((1, 4), 3, seed=1), {"window": 4}),
+    (planted.BonusFromThePad, SJD, lambda: CountingToy((1, 4), 3), {"window": 3}),
+    (planted.RefreshedWithAcceptDraw, SJD, lambda: CountingToy((1, 4), 3, seed=1), {"window": 4}),
+    (planted.StaleJacobi, Jacobi, lambda: CountingToy((1, 4), 3), {"window": 4}),
     (planted.LongestPathWins, SJDPAC, contrasts, {"window": 10, "K": 2, "D": 3}),
-    (planted.SiblingsFromTheResidual, SJDPAC, turning, {"window": 10, "K": 2, "D": 2}),
+    (planted.CandidatesFromTheResidual, SJDPAC, depends_on_zero, {"window": 10, "K": 2, "D": 2}),
     (
-        planted.SpineRedrawnAfterAllSiblings,
+        planted.SpineRedrawnAfterAllCandidates,
         SJDPAC,
-        leaning((0.6, 0.4, 0, 0)),
+        zero_then((0.6, 0.4, 0, 0)),
         {"window": 12, "K": 2, "D": 3},
     ),
     (
         planted.FullAcceptanceFromThePad,
         SJDPAC,
-        lambda: Watched((1, 4), 3),
+        lambda: CountingToy((1, 4), 3),
         {"window": 3, "PD": False},
     ),
     (
-        planted.SiblingsWithReplacement,
+        planted.CandidatesWithReplacement,
         SJDPAC,
-        alike((0.55, 0.45, 0)),
+        independent((0.55, 0.45, 0)),
         {"window": 10, "K": 2, "D": 2},
     ),
     (
-        planted.SiblingsScoredByTheSpinesLaw,
+        planted.CandidatesVerifiedWithTheSpinesQ,
         SJDPAC,
-        alike((0.55, 0.45, 0)),
+        independent((0.55, 0.45, 0)),
         {"window": 10, "K": 2, "D": 2},
     ),
-    (planted.ContinuedWithStaleLaw, SJDPAC, lambda: Watched((1, 4), 3), {"window": 6, "PD": False}),
-    (planted.ContinuedFromP, SJDPAC, leaning((0.8, 0.2, 0)), {"window": 4, "PD": False}),
+    (
+        planted.ContinuedWithStaleDistribution,
+        SJDPAC,
+        lambda: CountingToy((1, 4), 3),
+        {"window": 6, "PD": False},
+    ),
+    (planted.ContinuedFromP, SJDPAC, zero_then((0.8, 0.2, 0)), {"window": 4, "PD": False}),
 ]
 
 
@@ -275,14 +280,15 @@ BUGS = [
 def test_a_planted_bug_is_caught_where_the_sound_decoder_passes(
     bug: type[WindowDecoder],
     sound: type[WindowDecoder],
-    toy: Callable[[], Watched],
+    toy: Callable[[], CountingToy],
     settings: dict[str, object],
 ) -> None:
     wrong, right = bug(toy(), bug.Settings(**settings)), sound(toy(), sound.Settings(**settings))
-    law, sequences, result, rounds = wrong.model.law(), sample(wrong, 0), 1.0, 0
+    joint, sequences = wrong.model.joint_distribution(), sample(wrong, 0)
+    result, rounds = 1.0, 0
     while result > PLANTED and rounds < 12:
         sequences += sample(wrong, 1000, 1000 * rounds)
-        result, rounds = surprise(sequences, law), rounds + 1
+        result, rounds = smallest_p_value(sequences, joint), rounds + 1
     print(f"{bug.__name__}: p = {result:.2g} after {1000 * rounds} decodes")
     assert result < PLANTED
     assert lossless(right, 1000 * rounds, rounds=1) > FALSE_ALARM
@@ -291,7 +297,7 @@ def test_a_planted_bug_is_caught_where_the_sound_decoder_passes(
 # Shared noise
 
 
-@pytest.mark.parametrize("init", SCHEMES)
+@pytest.mark.parametrize("init", INIT_SCHEMES)
 @pytest.mark.parametrize("forced", [False, True])
 def test_fixed_point_is_vanilla_ar_token_for_token(init: str, forced: bool) -> None:
     model = Toy((4, 4), 16, forced=forced)
@@ -300,7 +306,7 @@ def test_fixed_point_is_vanilla_ar_token_for_token(init: str, forced: bool) -> N
         expected = ar.generate("", seed)
         for window in (2, 5, 32):
             assert (
-                FixedPoint(model, RefillSettings(window=window, init=init)).generate("", seed)
+                FixedPoint(model, JacobiWindowSettings(window=window, init=init)).generate("", seed)
                 == expected
             )
 

@@ -19,11 +19,11 @@ from transformers import ChameleonConfig, ChameleonForConditionalGeneration
 
 from engine.decoders import DECODERS
 from engine.decoders.gsd import GSDSettings
+from engine.decoders.jacobi_window import JacobiWindowSettings
 from engine.decoders.lantern import LanternSettings
-from engine.decoders.refill import RefillSettings
 from engine.decoders.sjd_pac import PACSettings
 from engine.models import chameleon
-from engine.models.card import CARDS, Card, ModelError
+from engine.models.card import CARDS, ModelCard, ModelError
 from engine.models.chameleon import ChameleonModel
 from engine.settings import Sampling, SettingError, Settings
 
@@ -210,7 +210,7 @@ def folders(
     return folders
 
 
-def card(name: str) -> Card:
+def card(name: str) -> ModelCard:
     return dataclasses.replace(CARDS[name], grid=GRIDS[name], codes=CODES)
 
 
@@ -277,12 +277,14 @@ def test_greedy_decoders_equal_a_straightforward_loop(
     assert len({*expected} - {CODES}) > 3, "a picture of one code would prove little"
     greedy = dataclasses.replace(GREEDY, guidance=guidance)
     assert decode(load(name), "ar", greedy) == expected
-    assert decode(load(name), "jacobi", greedy, RefillSettings(window=6)) == expected
+    assert decode(load(name), "jacobi", greedy, JacobiWindowSettings(window=6)) == expected
     assert (
-        decode(load(name), "jacobi", greedy, RefillSettings(window=16, init="vertical repeat"))
+        decode(
+            load(name), "jacobi", greedy, JacobiWindowSettings(window=16, init="vertical repeat")
+        )
         == expected
     )
-    assert decode(load(name), "sjd", greedy, RefillSettings(window=9)) == expected
+    assert decode(load(name), "sjd", greedy, JacobiWindowSettings(window=9)) == expected
     assert decode(load(name), "sjd-pac", greedy, PACSettings(window=40, K=2, D=3)) == expected
 
 

@@ -9,9 +9,11 @@ from pathlib import Path
 import pytest
 import torch
 
+from engine.failures import Failure
 from engine.models import device as place
 from engine.models.body import MAX_WINDOW
 from engine.models.card import CARDS, GIB, ModelError
+from engine.settings import SettingError
 
 CPU, CUDA = torch.device("cpu"), torch.device("cuda")
 
@@ -41,11 +43,11 @@ class Machine:
         self.patch.setattr(place, "main_memory", lambda: None if main is None else int(main * GIB))
 
     def is_zero_gpu(self) -> None:
-        """torch.cuda must not be asked there: a real answer would start CUDA before the card is
+        """torch.cuda must not be used there: it would start CUDA before the card is
         lent."""
         self.patch.setenv("SPACES_ZERO_GPU", "true")
         for name in ("is_available", "device_count", "get_device_capability", "mem_get_info"):
-            self.patch.setattr(torch.cuda, name, lambda *args: pytest.fail("torch.cuda was asked"))
+            self.patch.setattr(torch.cuda, name, lambda *args: pytest.fail("torch.cuda was used"))
 
 
 @pytest.fixture
@@ -72,7 +74,7 @@ def test_auto_is_a_gpu_where_there_is_one(machine: Machine) -> None:
         (1, "", "'' is not a device"),
     ],
 )
-def test_a_device_that_is_not_here_is_told(
+def test_a_missing_device_is_reported(
     machine: Machine, gpus: int, wanted: str, message: str
 ) -> None:
     machine.has(gpus=gpus)
@@ -107,7 +109,7 @@ def test_numbers_follow_the_gpu(
         place.resolve_dtype(CUDA, "int8")
 
 
-def test_zero_gpu_is_not_asked(machine: Machine) -> None:
+def test_torch_cuda_is_not_used_on_zero_gpu(machine: Machine) -> None:
     machine.is_zero_gpu()
     assert place.resolve_device() == place.resolve_device("cuda") == CUDA
     assert place.resolve_dtype(CUDA) is torch.bfloat16
@@ -182,7 +184,7 @@ def test_weights_pass_through_main_memory(machine: Machine) -> None:
         place.check(CARDS["janus-pro-7b"], CUDA, torch.bfloat16)
 
 
-def test_where_nobody_can_say_nothing_is_refused(machine: Machine) -> None:
+def test_nothing_is_rejected_where_free_memory_is_unknown(machine: Machine) -> None:
     machine.has(main=None)
     place.check(CARDS["emu3"], CPU, torch.float32)
 
@@ -202,3 +204,40 @@ def test_main_memory_is_the_least_of_machine_and_container(tmp_path: Path) -> No
     assert place.main_memory(meminfo, tmp_path) == 0
     meminfo.write_text("MemTotal:  16000 kB\n")
     assert place.main_memory(meminfo, tmp_path / "none") is None
+
+
+@pytest.mark.parametrize(
+    ("error", "failure"),
+    [
+        (torch.OutOfMemoryError("CUDA out of memory"), Failure.OUT_OF_MEMORY),
+        (MemoryError(), Failure.OUT_OF_MEMORY),
+        (torch.AcceleratorError("device-side assert triggered"), Failure.DEVICE_LOST),
+        (SettingError("window is too large"), Failure.REJECTED_SETTING),
+        (ModelError("it is gated"), Failure.MISSING_MODEL),
+        (ModelError("it ran out of memory", Failure.OUT_OF_MEMORY), Failure.OUT_OF_MEMORY),
+        (RuntimeError("CUDA error: out of memory"), Failure.BUG),
+        (ValueError(), Failure.BUG),
+    ],
+)
+def test_the_kind_of_a_failure_follows_from_its_type_alone(error, failure) -> None:
+    assert place.classify(error, torch.device("cpu")) is failure
+
+
+def test_an_allocation_that_cuda_itself_rejects_is_out_of_memory() -> None:
+    error = torch.AcceleratorError("out of memory")
+    error.error_code = 2
+    assert place.classify(error, torch.device("cuda")) is Failure.OUT_OF_MEMORY
+
+
+@pytest.mark.parametrize(("responds", "failure"), [(True, "BUG"), (False, "DEVICE_LOST")])
+def test_a_library_error_is_a_lost_device_if_the_device_no_longer_responds(
+    monkeypatch: pytest.MonkeyPatch, responds: bool, failure: str
+) -> None:
+    def synchronize(_: torch.device) -> None:
+        if not responds:
+            raise torch.AcceleratorError("unspecified launch failure")
+
+    monkeypatch.setattr(torch.cuda, "is_initialized", lambda: True)
+    monkeypatch.setattr(torch.cuda, "synchronize", synchronize)
+    error = RuntimeError("CUBLAS_STATUS_EXECUTION_FAILED")
+    assert place.classify(error, torch.device("cuda")) is Failure[failure]

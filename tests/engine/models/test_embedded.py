@@ -15,7 +15,7 @@ from engine.decoders import DECODERS
 from engine.decoders.ar import VanillaAR
 from engine.decoders.fpi import FixedPoint
 from engine.decoders.jacobi import Jacobi
-from engine.decoders.refill import RefillSettings
+from engine.decoders.jacobi_window import JacobiWindowSettings
 from engine.models import load
 from engine.models.embedded import EmbeddedModel
 from engine.race import Lane, Race
@@ -62,7 +62,7 @@ def test_fixed_point_gives_vanilla_ars_picture_token_for_token(
     prompt: str, seed: int, window: int
 ) -> None:
     ar = VanillaAR(model()).generate(prompt, seed)
-    assert FixedPoint(model(), RefillSettings(window=window)).generate(prompt, seed) == ar
+    assert FixedPoint(model(), JacobiWindowSettings(window=window)).generate(prompt, seed) == ar
     assert len(set(ar)) > 1
 
 
@@ -86,7 +86,7 @@ def test_every_lane_finishes_twice_the_same() -> None:
 
 
 def test_jacobi_finishes() -> None:
-    tokens = Jacobi(model(), RefillSettings(window=3)).generate(PROMPTS[0], 1)
+    tokens = Jacobi(model(), JacobiWindowSettings(window=3)).generate(PROMPTS[0], 1)
     assert len(tokens) == model().length
 
 

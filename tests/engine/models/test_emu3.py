@@ -21,7 +21,7 @@ from transformers.models.emu3.image_processing_emu3 import Emu3ImageProcessor
 from engine.decoders import DECODERS
 from engine.models.card import CARDS, ModelError
 from engine.models.emu3 import NEGATIVE, POSITIVE, Emu3Model, config
-from engine.models.gqa_attention import fold_gqa
+from engine.models.gqa_attention import gqa_attention
 from engine.records import Status
 from engine.settings import Sampling
 
@@ -346,14 +346,14 @@ def test_folded_heads_equal_repeated_keys_and_need_a_mask() -> None:
     mask = torch.randn(2, 1, 5, 9)
     keys, values = key.repeat_interleave(2, 1), value.repeat_interleave(2, 1)
     weights = (query @ keys.mT * 0.3 + mask).softmax(-1)
-    mixed, _ = fold_gqa(torch.nn.Identity(), query, key, value, mask, scaling=0.3)
+    mixed, _ = gqa_attention(torch.nn.Identity(), query, key, value, mask, scaling=0.3)
     torch.testing.assert_close(mixed, (weights @ values).transpose(1, 2))
     with pytest.raises(ValueError, match="needs the 4D mask"):
-        fold_gqa(torch.nn.Identity(), query, key, value, None)
+        gqa_attention(torch.nn.Identity(), query, key, value, None)
 
 
 def test_only_what_a_picture_needs_is_kept(model, library) -> None:
-    assert model.body.config._attn_implementation == "fold_gqa"
+    assert model.body.config._attn_implementation == "gqa_attention"
     assert model.output.weight.shape == (CODES, 32)
     assert not hasattr(model.vq, "encoder")
     assert not hasattr(model.vq, "quant_conv")

@@ -1,4 +1,4 @@
-"""Fetching from the hub: what is asked of its client, and the words for each way in which it fails.
+"""Fetching from the hub: the calls of its client, and the message of each failure.
 No network is used."""
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from huggingface_hub.file_download import repo_folder_name
 
 from engine.models import hub, pin_revisions
 from engine.models.card import ModelError, Source
+from engine.models.progress import Phase, Progress
 
 HASH = "0123456789abcdef" * 2 + "01234567"
 SOURCE = Source("model", "someone/painter", HASH, ("config.json", "*.safetensors", "*.index.json"))
@@ -55,7 +56,7 @@ FAILURES: list[tuple[Exception, str]] = [
     ),
     (
         http(errors.HfHubHTTPError, 401),
-        r"refuses someone/painter \(HTTP 401\): check that HF_TOKEN",
+        r"rejects someone/painter \(HTTP 401\): check that HF_TOKEN",
     ),
     (http(errors.HfHubHTTPError, 429), "asks for a pause"),
     (
@@ -112,18 +113,18 @@ def test_each_failure_says_what_to_do(
     assert caught.value.__cause__ is error
 
 
-def test_the_client_is_asked_for_the_pinned_files_alone(
+def test_only_the_pinned_files_are_downloaded(
     monkeypatch: pytest.MonkeyPatch, offline: Path
 ) -> None:
-    asked: dict[str, Any] = {}
+    options_seen: dict[str, Any] = {}
 
     def download(repo: str, **options: Any) -> str:
-        asked.update(options, repo=repo)
+        options_seen.update(options, repo=repo)
         return str(offline)
 
     monkeypatch.setattr(hub, "snapshot_download", download)
     assert hub.fetch(SOURCE) == offline
-    assert (asked["repo"], asked["revision"], asked["allow_patterns"]) == (
+    assert (options_seen["repo"], options_seen["revision"], options_seen["allow_patterns"]) == (
         SOURCE.repo,
         HASH,
         list(SOURCE.files),
@@ -132,14 +133,13 @@ def test_the_client_is_asked_for_the_pinned_files_alone(
 
 @pytest.mark.parametrize("revision", [HASH, "main"])
 def test_offline_the_cache_is_used(offline: Path, revision: str) -> None:
-    heard: list[tuple[float, str]] = []
+    reports: list[Progress] = []
     source = Source("model", SOURCE.repo, revision, SOURCE.files)
-    assert hub.fetch(source, lambda share, words: heard.append((share, words))) == offline
-    assert heard[0] == (0.0, "Looking for someone/painter")
-    assert heard[-1] == (1.0, "someone/painter is here")
+    assert hub.fetch(source, reports.append) == offline
+    assert reports == [Progress(Phase.LOOKING_UP, 0.0), Progress(Phase.DOWNLOADING, 1.0)]
 
 
-def test_offline_what_is_not_there_is_told(offline: Path) -> None:
+def test_offline_missing_files_are_reported(offline: Path) -> None:
     with pytest.raises(
         ModelError,
         match=r"someone/else is not on this machine, .*HF_HUB_OFFLINE.*hf download someone/else",
@@ -162,7 +162,7 @@ def test_offline_what_is_not_there_is_told(offline: Path) -> None:
         ),
     ],
 )
-def test_offline_half_a_download_is_told(
+def test_offline_half_a_download_is_reported(
     offline: Path, revision: str, kind: type[Exception], message: str
 ) -> None:
     """The listing that a download leaves in the cache names a file that did not come."""
@@ -234,34 +234,30 @@ def test_progress_counts_bytes_from_any_thread_and_never_goes_back(
         return str(offline)
 
     monkeypatch.setattr(hub, "snapshot_download", download)
-    heard: list[tuple[float, str]] = []
-    hub.fetch(SOURCE, lambda share, words: heard.append((share, words)))
-    assert [share for share, _ in heard] == [0.0, 0.25, 0.5, 0.75, 1.0, 1.0]
-    assert heard[2][1] == "Downloading someone/painter: 2.0 of 4.0 GB"
+    reports: list[Progress] = []
+    hub.fetch(SOURCE, reports.append)
+    assert [progress.fraction for progress in reports] == [0.0, 0.25, 0.5, 0.75, 1.0, 1.0]
+    assert reports[2] == Progress(Phase.DOWNLOADING, 0.5, 2_000_000_000, 4_000_000_000)
     assert capfd.readouterr() == ("", ""), "the page's bar is the only one"
 
 
-FILES = {
-    "config.json": b"{}",
-    "model.safetensors": bytes(200_000),
-    "painting.png": b"not asked for",
-}
+FILES = {"config.json": b"{}", "model.safetensors": bytes(200_000), "painting.png": b"not needed"}
 
 
 @pytest.fixture
 def far(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[list[str]]:
     """A hub on this machine that the real client talks to: one repository at one commit, and some
-    that it refuses. What is asked of it, in order."""
-    asked: list[str] = []
+    that it rejects. Its requests, in order."""
+    requests: list[str] = []
 
     class Hub(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
             path = self.path.partition("?")[0]
-            asked.append(path)
+            requests.append(path)
             repository = "/".join(path.removeprefix("/api/models").split("/")[1:3])
-            if repository in REFUSED:
+            if repository in REJECTED:
                 return self.answer(
-                    REFUSED[repository][0], b"{}", {"X-Error-Code": REFUSED[repository][1]}
+                    REJECTED[repository][0], b"{}", {"X-Error-Code": REJECTED[repository][1]}
                 )
             if path.startswith(f"/api/models/{SOURCE.repo}/tree/{HASH}"):
                 tree = [
@@ -300,29 +296,30 @@ def far(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[list[str]]:
         "snapshot_download",
         partial(snapshot_download, endpoint=endpoint, cache_dir=tmp_path, token=False),
     )
-    yield asked
+    yield requests
     server.shutdown()
     server.server_close()
 
 
-REFUSED = {
+REJECTED = {
     "someone/gated": (403, "GatedRepo"),
     "someone/hidden": (404, "RepoNotFound"),
     "someone/closed": (403, ""),
 }
 
 
-def test_the_real_client_downloads_what_is_asked_for_and_tells_how_far_it_is(
+def test_the_real_client_downloads_the_files_and_reports_progress(
     far: list[str], capfd: pytest.CaptureFixture[str]
 ) -> None:
-    heard: list[tuple[float, str]] = []
-    folder = hub.fetch(SOURCE, lambda share, words: heard.append((share, words)))
+    reports: list[Progress] = []
+    folder = hub.fetch(SOURCE, reports.append)
     assert {file.name: file.read_bytes() for file in folder.iterdir()} == {
         n: FILES[n] for n in ("config.json", "model.safetensors")
     }
     assert not any("painting" in path for path in far)
-    assert [share for share, _ in heard] == sorted(share for share, _ in heard)
-    assert any(words.startswith("Downloading someone/painter: ") for _, words in heard)
+    fractions = [progress.fraction for progress in reports]
+    assert fractions == sorted(fractions)
+    assert any(progress.phase is Phase.DOWNLOADING and progress.total for progress in reports)
     assert "%" not in capfd.readouterr().err, "the client draws no bar of its own"
     before = len(far)
     assert hub.fetch(SOURCE) == folder
@@ -340,11 +337,11 @@ def test_the_real_client_downloads_what_is_asked_for_and_tells_how_far_it_is(
         (
             "someone/closed",
             HASH,
-            r"The hub refuses someone/closed \(HTTP 403\): check that HF_TOKEN",
+            r"The hub rejects someone/closed \(HTTP 403\): check that HF_TOKEN",
         ),
     ],
 )
-def test_what_the_hub_answers_becomes_words(
+def test_the_hubs_answers_become_messages(
     far: list[str], repo: str, revision: str, message: str
 ) -> None:
     with pytest.raises(ModelError, match=message):

@@ -24,7 +24,7 @@ from transformers import (
 from transformers.models.t5.modeling_t5 import T5Stack
 
 from engine.decoders import DECODERS
-from engine.models.card import CARDS, Card, ModelError
+from engine.models.card import CARDS, ModelCard, ModelError
 from engine.models.llamagen import LlamaGenModel
 from engine.models.llamagen_weights import (
     GPT_UNUSED,
@@ -551,7 +551,7 @@ def spoiled(
     return folders | {part: tmp_path}
 
 
-def load(folders: dict[str, Path], card: Card = CARD) -> LlamaGenModel:
+def load(folders: dict[str, Path], card: ModelCard = CARD) -> LlamaGenModel:
     return LlamaGenModel(card, folders, CPU, torch.float32, sizes=SIZES)
 
 

@@ -15,9 +15,11 @@ from huggingface_hub.file_download import repo_folder_name
 from transformers import JanusForConditionalGeneration
 
 from engine import models
+from engine.failures import Failure
 from engine.models import device, hub, load
-from engine.models.card import CARDS, GIB, Card, ModelError, Source
+from engine.models.card import CARDS, GIB, ModelCard, ModelError, Source
 from engine.models.embedded import EmbeddedModel
+from engine.models.progress import Phase, Progress
 from engine.race import Lane, Race
 from engine.records import LaneState
 from tests.engine.models.test_janus import CARD, tiny_config, tiny_tokenizer
@@ -29,7 +31,11 @@ class Family:
     made: list[Family] = []
 
     def __init__(
-        self, card: Card, folders: dict[str, Path] | None, where: torch.device, number: torch.dtype
+        self,
+        card: ModelCard,
+        folders: dict[str, Path] | None,
+        where: torch.device,
+        number: torch.dtype,
     ) -> None:
         self.card, self.folders, self.where, self.number = card, folders, where, number
         self.made.append(self)
@@ -50,18 +56,18 @@ def family(monkeypatch: pytest.MonkeyPatch) -> type[Family]:
 @pytest.fixture
 def fetched(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[Source]:
     """What is fetched; each source lies in a folder of its part's name."""
-    asked: list[Source] = []
+    calls: list[Source] = []
 
     def fetch(source: Source, progress: Any) -> Path:
-        asked.append(source)
-        progress(0.5, f"half of {source.part}")
+        calls.append(source)
+        progress(Progress(Phase.DOWNLOADING, 0.5, 1, 2))
         return tmp_path / source.part
 
     monkeypatch.setattr(hub, "fetch", fetch)
-    return asked
+    return calls
 
 
-def test_a_name_that_is_not_known_is_refused_with_those_that_are() -> None:
+def test_an_unknown_name_is_rejected_with_the_known_ones() -> None:
     with pytest.raises(
         ValueError, match=r"no model called 'other'; there is embedded, janus-pro-1b, .*lumina-768"
     ):
@@ -87,10 +93,8 @@ def test_every_familys_class_is_where_load_looks_for_it() -> None:
 def test_a_public_models_parts_are_fetched_and_handed_over(
     family: type[Family], fetched: list[Source], tmp_path: Path, name: str
 ) -> None:
-    heard: list[tuple[float, str]] = []
-    model = load(
-        name, "cpu", "bfloat16", progress=lambda share, words: heard.append((share, words))
-    )
+    reports: list[Progress] = []
+    model = load(name, "cpu", "bfloat16", progress=reports.append)
     assert fetched == list(CARDS[name].repos)
     assert model.folders == {source.part: tmp_path / source.part for source in CARDS[name].repos}
     assert (model.card, model.where, model.number) == (
@@ -98,10 +102,11 @@ def test_a_public_models_parts_are_fetched_and_handed_over(
         torch.device("cpu"),
         torch.bfloat16,
     )
-    shares = [share for share, _ in heard]
-    assert shares == sorted(shares)
-    assert heard[0][1] == f"half of {CARDS[name].repos[0].part}"
-    assert heard[-1] == (1.0, f"{CARDS[name].title} is ready")
+    fractions = [progress.fraction for progress in reports]
+    assert fractions == sorted(fractions)
+    half = Progress(Phase.DOWNLOADING, 0.8 * 0.5 / len(CARDS[name].repos), 1, 2)
+    assert reports[0] == half
+    assert reports[-1] == Progress(Phase.LOADING, 1.0)
 
 
 def test_a_folder_takes_the_hubs_place(
@@ -125,7 +130,7 @@ def test_random_weights_ask_for_nothing(family: type[Family], fetched: list[Sour
     assert fetched == []
 
 
-def test_what_does_not_fit_is_refused_before_anything_is_fetched_or_read(
+def test_what_does_not_fit_is_rejected_before_anything_is_fetched_or_read(
     monkeypatch: pytest.MonkeyPatch, family: type[Family], fetched: list[Source]
 ) -> None:
     monkeypatch.setattr(device, "main_memory", lambda: 4 * GIB)
@@ -136,7 +141,7 @@ def test_what_does_not_fit_is_refused_before_anything_is_fetched_or_read(
 
 
 @pytest.mark.parametrize("error", [torch.OutOfMemoryError("CUDA out of memory"), MemoryError()])
-def test_memory_that_ends_while_loading_is_told(
+def test_out_of_memory_while_loading_is_a_model_error(
     monkeypatch: pytest.MonkeyPatch, family: type[Family], error: Exception
 ) -> None:
     def full(*args: Any) -> None:
@@ -146,11 +151,12 @@ def test_memory_that_ends_while_loading_is_told(
     with pytest.raises(
         ModelError,
         match="Janus-Pro 1B ran out of memory on cpu: free some, or choose a smaller model",
-    ):
+    ) as caught:
         load("janus-pro-1b", random=True)
+    assert caught.value.failure is Failure.OUT_OF_MEMORY
 
 
-def test_a_model_that_cannot_be_had_is_the_hubs_to_explain(
+def test_a_failed_download_is_explained_by_the_hub(
     monkeypatch: pytest.MonkeyPatch, family: type[Family]
 ) -> None:
     def gone(source: Source, progress: Any) -> Path:

@@ -1,0 +1,165 @@
+"""Take away: a finished race as a file."""
+
+from __future__ import annotations
+
+import re
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import gradio as gr
+
+from app.page.form import PRIVATE, QUIET, unchecked
+from app.page.handlers import NOT_OVER, Races, user_error
+from app.settings import SETTINGS
+from engine.settings import SettingError
+from visualize.film import FilmError, Kind, film, photo
+from visualize.layers import CLOCKS, Layer
+from visualize.recorded_race import RecordedRace
+from visualize.standalone import standalone
+from visualize.steps_csv import steps_csv
+
+SPEEDS = (0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0)
+FILMS = {"MP4": Kind.MP4, "GIF": Kind.GIF, "WebP": Kind.WEBP}
+# Every kind of file, with its suffix.
+KINDS = {
+    "Trace": ".json",
+    "CSV of the steps": ".csv",
+    "Standalone HTML": ".html",
+    "PNG of this instant": ".png",
+} | {name: f".{name.lower()}" for name in FILMS}
+LAYERS = {layer.look["title"]: layer for layer in Layer}
+# The state of the board, as the last input.
+INSTANT_JS = """(kind, speed, layer) => {
+  const { clock, t, layer: drawn } = document.querySelector("#board .board").dataset;
+  return [kind, speed, layer, { clock, t: Number(t), layer: drawn }];
+}"""
+
+
+@dataclass(frozen=True, slots=True)
+class Instant:
+    """What the board shows now: clock, time on it, and layer."""
+
+    clock: str
+    t: float
+    layer: Layer
+
+    @staticmethod
+    def read(value: Any) -> Instant:
+        """From {clock, t, layer} as a browser sent it. Raises SettingError."""
+        value = value if isinstance(value, dict) else {}
+        clock, t, layer = value.get("clock"), value.get("t"), value.get("layer")
+        number = isinstance(t, (int, float)) and not isinstance(t, bool)
+        finite = number and 0 <= t <= sys.float_info.max
+        if clock not in CLOCKS or not finite or layer not in [each.value for each in Layer]:
+            raise SettingError("The board did not say what it shows: reload the page.")
+        return Instant(clock, float(t), Layer(layer))
+
+
+def file_name(recording: RecordedRace, kind: str) -> str:
+    """From the prompt and the seed, safe on any system."""
+    header = recording.trace.header
+    slug = re.sub(r"[^a-z0-9]+", "-", header.prompt.lower())[:60].strip("-") or "race"
+    return f"photo-finish-{slug}-{header.seed}{KINDS[kind]}"
+
+
+def make_file(
+    recording: RecordedRace,
+    kind: Any,
+    speed: Any,
+    layer: Any,
+    instant: Any,
+    progress: Callable[[float], None],
+) -> bytes:
+    """The file's content, from values as a browser sent them; `progress` gets a fraction. Raises
+    SettingError, also if it takes too long."""
+    if not isinstance(kind, str) or kind not in KINDS:
+        raise SettingError(f"A race can be taken away as {', '.join(KINDS)}.")
+    if kind == "Trace":
+        return recording.dumps().encode()
+    if kind == "CSV of the steps":
+        return steps_csv(recording.trace).encode()
+    if kind == "Standalone HTML":
+        return standalone(recording).encode()
+    now = Instant.read(instant)
+    if kind == "PNG of this instant":
+        return photo(recording, now.clock, now.t, now.layer, scale=2)
+    if isinstance(speed, bool) or speed not in SPEEDS:
+        raise SettingError(f"The speed is one of {', '.join(f'{x:g}x' for x in SPEEDS)}.")
+    if not isinstance(layer, str) or layer not in LAYERS:
+        raise SettingError(f"The layer is one of {', '.join(LAYERS)}.")
+    deadline = time.monotonic() + SETTINGS.make_seconds
+
+    def check_deadline(fraction: float) -> None:
+        if time.monotonic() > deadline:
+            raise SettingError(
+                f"Making this film takes over {SETTINGS.make_seconds:g} seconds, which is all that"
+                " one visitor has here. Choose a higher speed."
+            )
+        progress(fraction)
+
+    options = {"clock": now.clock, "layer": LAYERS[layer], "speed": speed}
+    try:
+        return film(recording, FILMS[kind], **options, progress=check_deadline)
+    except FilmError as error:
+        raise SettingError(str(error)) from error
+
+
+def export_section(races: Races) -> None:
+    with gr.Row(elem_id="making"):
+        kinds = list(KINDS)
+        kind = gr.Dropdown(kinds, value="Trace", label="What", min_width=180, elem_id="take-kind")
+        speeds = [(f"{speed:g}x", speed) for speed in SPEEDS]
+        speed = gr.Dropdown(
+            speeds, value=1.0, label="Speed", visible=False, min_width=120, elem_id="take-speed"
+        )
+        layers = list(LAYERS)
+        layer = gr.Dropdown(
+            layers,
+            value="Picture",
+            label="Layer",
+            visible=False,
+            min_width=160,
+            elem_id="take-layer",
+        )
+        button = gr.Button("Make", scale=0, min_width=120, elem_id="make")
+    file = gr.File(label="Your file", visible=False, interactive=False, height=130, elem_id="made")
+    instant = gr.JSON(visible=False)
+    bar = gr.Progress()  # gradio finds it as the default of an argument
+    inputs = [unchecked(component) for component in (kind, speed, layer, instant)]
+
+    def write_file(
+        kind: Any,
+        speed: Any,
+        layer: Any,
+        instant: Any,
+        request: gr.Request,
+        progress: gr.Progress = bar,
+    ) -> Iterator[Any]:
+        race = races.finished(request)
+        if race is None:
+            raise gr.Error(NOT_OVER, print_exception=False)
+
+        def report(fraction: float) -> None:
+            progress(fraction, desc="Making it")
+
+        try:
+            data = make_file(race.recording, kind, speed, layer, instant, report)
+        except SettingError as error:
+            raise user_error(error) from error
+        with tempfile.TemporaryDirectory() as folder:  # until gradio has copied the file
+            path = Path(folder) / file_name(race.recording, kind)
+            path.write_bytes(data)
+            yield gr.update(value=str(path), visible=True)
+
+    def show_film_options(kind: Any) -> list[Any]:
+        return [gr.update(visible=kind in list(FILMS))] * 2
+
+    kind.change(show_film_options, kind, [speed, layer], **QUIET)
+    empty = gr.update(visible=True, value=None)
+    emptied = button.click(lambda: empty, None, file, queue=False, **PRIVATE)
+    emptied.then(write_file, inputs, file, js=INSTANT_JS, concurrency_limit=1, **PRIVATE)

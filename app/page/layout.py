@@ -1,0 +1,209 @@
+"""The page's layout, and the options it is launched with."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import gradio as gr
+
+from app.page.form import KNOBS, PRIVATE, QUIET, Fields, KnobField, knob_values, unchecked
+from app.page.handlers import Races, address
+from app.page.link import Links
+from app.page.model_choice import model_choice
+from app.page.prompt_hints import EXAMPLES, guide, vocabulary
+from app.page.results_panel import results_panel
+from app.serving.api import CONCURRENCY, RACE_QUEUE, Api
+from app.serving.model_pool import ModelPool
+from app.serving.race_stream import QueueUpdate, Snapshot
+from app.serving.sessions import TOUR, RecordedRaces
+from engine.decoders import DECODERS
+from engine.race.request import GROUPS, SAMPLING, group_title
+from visualize.assets import markup, script, styles
+
+STATIC = Path(__file__).parents[2] / "static"
+STOP_JS = "() => { document.dispatchEvent(new Event('photo-finish-stop')); return []; }"
+ROLL_JS = "() => Math.floor(Math.random() * 2 ** 31)"
+LINK_JS = """(query) => {
+  const link = location.origin + location.pathname + query;
+  navigator.clipboard?.writeText(link).catch(() => {});
+  return link;
+}"""
+FONTS = ["ui-sans-serif", "system-ui", "Helvetica Neue", "Arial", "sans-serif"]
+
+HEADER = (
+    '<header class="masthead"><h1>Photo<span>Finish</span></h1><p>Decoders of one autoregressive'
+    " image model, racing side by side from one seed</p></header>"
+)
+STATUS = '<p class="status" role="status">{}</p>'
+ONE_AT_A_TIME = "One race runs at a time; if another visitor's is on, you wait your turn here."
+LAUNCH: dict[str, Any] = {
+    "max_threads": CONCURRENCY + 40,  # a waiting race holds a thread
+    "theme": gr.themes.Base(primary_hue="red", neutral_hue="gray", font=FONTS, radius_size="none"),
+    # with the board's: a gr.HTML's own style sheet is parsed again with every update of its value
+    "css": styles(),
+    "css_paths": [STATIC / "page.css"],
+    "enable_monitoring": False,
+    "max_file_size": "32mb",
+    "mcp_server": True,
+    # sessions that gradio remembers, at a quarter of a megabyte each
+    "state_session_capacity": 100,
+    "footer_links": [],
+    "run_history": False,
+    "show_error": False,
+    "ssr_mode": False,
+}
+
+
+def serve(demo: gr.Blocks, pool: ModelPool) -> None:
+    """Starts the page, and then loading its own model and the settings' default one."""
+    demo.launch(**LAUNCH, prevent_thread_lock=True)
+    pool.start()
+    demo.block_thread()
+
+
+def build(pool: ModelPool, recorded: RecordedRaces | None = None) -> gr.Blocks:
+    """The page. Nothing needs to be loaded yet; `recorded` are by default the races that ship."""
+    races = Races(pool, RecordedRaces() if recorded is None else recorded)
+    with gr.Blocks(
+        title="Photo Finish", analytics_enabled=False, delete_cache=(3600, 3600), fill_width=True
+    ) as demo:
+        gr.HTML(HEADER, apply_default_css=False)
+        form, run, stop = _form(races)
+        chosen, file, copy, link = _sources(races)
+        notice = gr.HTML(elem_id="notice", apply_default_css=False)
+        status = gr.HTML(STATUS.format(ONE_AT_A_TIME), apply_default_css=False, elem_id="status")
+        board = _board(races)
+
+        def race(request: gr.Request, *values: Any) -> Iterator[Any]:
+            events = races.race(request.session_hash or "", address(request), form.named(values))
+            with contextlib.closing(events):
+                for event in events:
+                    snapshot, text = gr.skip(), gr.skip()
+                    if isinstance(event, Snapshot):
+                        snapshot = event.board
+                    elif isinstance(event, QueueUpdate):
+                        text = STATUS.format(event.text or ONE_AT_A_TIME)
+                    yield snapshot, text
+
+        links, autostart, query = Links(races, form), gr.State(0), gr.Textbox(visible=False)
+        starts = [*run, autostart.change]
+        progress: dict[str, Any] = {"show_progress": "full", "show_progress_on": [status]}
+        options = {"api_name": "board", "api_visibility": "undocumented", **RACE_QUEUE, **progress}
+        running = gr.on(starts, race, form.components, [board, status], **options)
+        Api(races).mount()
+        ends_race = {"cancels": [running], **PRIVATE}
+        stopped = stop.click(races.stop, None, None, queue=False, js=STOP_JS, **ends_race)
+        opens = {**progress, **ends_race}
+        opened = [
+            chosen.input(races.open_recorded, chosen, board, api_name="recorded", **opens),
+            file.upload(races.open_file, file, board, api_name="open", **opens),
+        ]
+        if TOUR in races.recorded:
+            opened.append(board.tour(races.open_tour, None, board, **opens))
+        # None of the recorded races is on the board then, and each can be chosen again.
+        gr.on([*starts, file.upload], None, None, chosen, js="() => null", **PRIVATE)
+        copied = copy.click(links.copy, form.components, [query, link, notice], **PRIVATE)
+        copied.success(None, query, link, js=LINK_JS, **PRIVATE)
+        linked = demo.load(links.open, None, [notice, autostart, *form.components], **PRIVATE)
+        results_panel(races, [running, stopped, *opened, linked])
+        demo.unload(races.leave)
+    # Of all events; FairQueue bounds the races. Nothing can be called outside the queue.
+    return demo.queue(max_size=CONCURRENCY + 40, api_open=False)
+
+
+def _form(races: Races) -> tuple[Fields, list[Any], gr.Button]:
+    """The form's fields, the events that start a race, and the button that stops it."""
+    values = races.default_values
+    with gr.Row(elem_id="entry"):
+        prompt = gr.Textbox(
+            values["prompt"], label="Prompt", max_lines=1, scale=5, min_width=260, elem_id="prompt"
+        )
+        seed = gr.Number(values["seed"], label="Seed", scale=1, min_width=130, elem_id="seed")
+        roll = gr.Button("Roll", scale=0, min_width=80, elem_id="roll")
+        go = gr.Button("Race", variant="primary", scale=0, min_width=130, elem_id="race")
+        stop = gr.Button("Stop", scale=0, min_width=90, elem_id="stop")
+    with gr.Row():
+        with gr.Column(scale=5, min_width=320):
+            titles = [(decoder.title, name) for name, decoder in DECODERS.items()]
+            lanes = gr.CheckboxGroup(titles, value=values["lanes"], label="Lanes", elem_id="lanes")
+        with gr.Column(scale=3, min_width=320):
+            examples = [[text] for text in EXAMPLES]
+            gr.Examples(examples, [prompt], label="Prompts to try", **PRIVATE)
+    model = model_choice(races.pool, values["model"])
+    with gr.Row(elem_id="details"):
+        with gr.Column(min_width=320):
+            knobs = _knobs(values)
+        if words := guide(vocabulary(races.pool.own.name)):
+            column = gr.Column(min_width=320)
+            with column, gr.Accordion("Words the model knows", open=False, elem_id="words"):
+                gr.Markdown(words)
+    form = Fields({"prompt": prompt, "seed": seed, "lanes": lanes, **knobs, "model": model})
+    roll.click(None, None, seed, js=ROLL_JS, **PRIVATE)
+
+    def update_sampling(name: Any) -> list[Any]:
+        card = races.pool.find(name)
+        return form.updates(knob_values(SAMPLING, card.sampling) if card else {})
+
+    model.input(update_sampling, model, form.components, **QUIET)
+    return form, [go.click, prompt.submit], stop
+
+
+def _knobs(values: Mapping[str, Any]) -> dict[str, gr.components.Component]:
+    components: dict[str, gr.components.Component] = {}
+    with gr.Accordion("Knobs", open=False, elem_id="knobs"):
+        for group in GROUPS:
+            title = group_title(group) + ", the same for every lane" * (group == SAMPLING)
+            with gr.Accordion(title, open=False), gr.Row():
+                for field, each in KNOBS.items():
+                    if each.group == group:
+                        components[field] = _knob(each, values[field])
+    return components
+
+
+def _knob(field: KnobField, value: Any) -> gr.components.Component:
+    knob = field.knob
+    if isinstance(value, bool):
+        return gr.Checkbox(value, label=field.name, info=knob.help, min_width=220)
+    if knob.choices:
+        choices = list(knob.choices)
+        return gr.Dropdown(choices, value=value, label=field.name, info=knob.help, min_width=220)
+    info = f"{knob.help} From {knob.low:g} to {knob.high:g}."
+    return gr.Number(value, label=field.name, info=info, min_width=220)
+
+
+def _sources(races: Races) -> tuple[gr.Dropdown, gr.UploadButton, gr.Button, gr.Textbox]:
+    """The recorded races, a visitor's file, and a link to the form."""
+    with gr.Row(elem_id="bring"):
+        label = "<p>Or watch a recorded race:</p>"
+        gr.HTML(label, apply_default_css=False, min_width=170, elem_id="or")
+        titles = [(title, name) for name, title in races.recorded.titles.items()]
+        plain: dict[str, Any] = {"container": False, "min_width": 200}
+        chosen = gr.Dropdown(
+            titles, value=races.recorded.first, label="Recorded races", elem_id="recorded", **plain
+        )
+        small: dict[str, Any] = {"size": "sm", "scale": 0}
+        file = gr.UploadButton("Open a trace", min_width=130, elem_id="open", **small)
+        copy = gr.Button("Copy link to these settings", min_width=210, elem_id="copy", **small)
+        link = gr.Textbox(
+            label="A link to these settings", visible=False, max_lines=1, elem_id="link", **plain
+        )
+    return unchecked(chosen), file, copy, link
+
+
+def _board(races: Races) -> gr.HTML:
+    board = gr.HTML(
+        races.first_board(),
+        html_template=markup(),
+        js_on_load=script("page.js"),
+        apply_default_css=False,
+        elem_id="board",
+        touring=TOUR in races.recorded,
+    )
+    # gr.HTML describes its value as text
+    described: Any = board
+    described.api_info = lambda: {"type": "object", "description": "a snapshot of the board"}
+    described.example_payload = described.example_value = lambda: {"seq": 0, "lanes": []}
+    return board

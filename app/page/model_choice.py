@@ -1,0 +1,55 @@
+"""The choice of a model, with its licence, sampling and whether it can race here."""
+
+from __future__ import annotations
+
+import html
+from typing import Any
+
+import gradio as gr
+
+from app.page.form import QUIET
+from app.serving.model_pool import ModelPool
+
+
+def model_choice(pool: ModelPool, default: str) -> gr.Dropdown:
+    """The dropdown, and beside it the card of the chosen model."""
+    choices = []
+    for card in pool.cards:
+        here = pool.availability(card.name)
+        off = "" if here.available else f" (off: {here.short_reason})"
+        choices.append((card.title + off, card.name))
+    with gr.Row(elem_id="choice"):
+        model = gr.Dropdown(
+            choices, value=default, label="Model", scale=1, min_width=240, elem_id="model"
+        )
+        about = gr.HTML(
+            describe(pool, default),
+            scale=3,
+            min_width=320,
+            elem_id="model-card",
+            apply_default_css=False,
+        )
+    # on a change by a visitor or by a link
+    model.change(lambda name: describe(pool, name), model, about, **QUIET)
+    return model
+
+
+def describe(pool: ModelPool, name: Any) -> str:
+    """A model's card as HTML: why it is off, its size, its licence, the source of its sampling."""
+    card = pool.find(name)
+    if card is None:
+        return ""
+    here = pool.availability(card.name)
+    off = "" if here.available else f"<p class='off'>Off: {html.escape(here.reason)}</p>"
+    text = (
+        f'<a href="{html.escape(card.licence_url)}" target="_blank" rel="noopener noreferrer">'
+        "text</a>"
+    )
+    parameters, unit = card.parameters / 1e6, "million"
+    if parameters >= 100:
+        parameters, unit = parameters / 1e3, "billion"
+    return (
+        f"{off}<p>{card.grid[0]} × {card.grid[1]} tokens of {card.codes:,} codes,"
+        f" {parameters:.1f} {unit} parameters. Licence: {html.escape(card.licence)} ({text}).</p>"
+        f"<p>Sampling as in {html.escape(card.source)}.</p>"
+    )

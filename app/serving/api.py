@@ -1,0 +1,81 @@
+"""The race for programs: three plain values in, the table of results out.
+
+`gradio_client` calls it by `api_name="/race"`, an MCP client as the tool `race`. It is a race like
+the page's own, in the same queue and under the same checks and limits, with the model's sampling
+and every decoder's default settings.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from typing import Any
+
+import gradio as gr
+
+from app.page.handlers import Races, address
+from app.serving.race_stream import Snapshot
+from app.settings import SETTINGS
+from visualize.layers import CLOCKS
+
+# races that gradio runs at a time, waiting included: FairQueue decides which of them runs
+CONCURRENCY = SETTINGS.queue_size + 8
+# gradio's queue for the page's races and these
+RACE_QUEUE: dict[str, Any] = {"concurrency_limit": CONCURRENCY, "concurrency_id": "race"}
+# columns of the table, and the fields of a snapshot's lane that they show
+COLUMNS = {name: name for name in ("decoder", "title", "badge", "state", "error")} | {
+    "tokens": "n",
+    "passes": "passes",
+    "drafter_passes": "drafter",
+    "seconds": "seconds",
+    "tokens_per_pass": "compression",
+}
+
+
+class Api:
+    """The API over `races`."""
+
+    def __init__(self, races: Races) -> None:
+        self._races = races
+
+    def mount(self) -> None:
+        """Adds it to the gr.Blocks being built."""
+        gr.api(self.race, api_name="race", **RACE_QUEUE)
+
+    def race(self, prompt: str, seed: int, lanes: list[str], request: gr.Request) -> Iterator[dict]:
+        """Races decoders of one autoregressive image model against each other and returns the table
+        of results.
+
+        Parameters:
+            prompt: What the picture should show, in English, at most 1000 characters.
+            seed: A whole number from 0 to 9007199254740991; the same seed runs the same race.
+            lanes: The decoders that race, each once: ar, jacobi, fpi, sjd, gsd, lantern, sjd-pac.
+        Returns: The race's state, and for each lane its forward passes, its seconds and its
+            speed-up over vanilla AR.
+        """
+        # A generator, although only the last value counts: gradio closes it when the client
+        # disconnects, and with it the race.
+        values = self._races.default_values | {"prompt": prompt, "seed": seed, "lanes": lanes}
+        result: dict[str, Any] = {"state": "waiting", "lanes": []}
+        # No session: each has one race at a time, and all MCP clients share one.
+        with contextlib.closing(self._races.race("", address(request), values)) as events:
+            for event in events:
+                if isinstance(event, Snapshot):
+                    result = table(event.board)
+                yield result
+
+
+def table(snapshot: dict[str, Any]) -> dict[str, Any]:
+    """A snapshot of the board without its pictures and tokens. Places and speed-ups are None until
+    they are known."""
+    rows = [
+        {name: lane[field] for name, field in COLUMNS.items()}
+        | {f"place_by_{clock}": lane["places"][clock] for clock in CLOCKS}
+        | {f"faster_by_{clock}": None for clock in CLOCKS}
+        for lane in snapshot["lanes"]
+    ]
+    for result in snapshot["results"]:
+        faster = {f"faster_by_{clock}": result["faster"][clock] for clock in CLOCKS}
+        rows[result["lane"]] |= faster
+    fields = ("state", "note", "prompt", "seed", "model", "machine")
+    return {field: snapshot[field] for field in fields} | {"lanes": rows}

@@ -1,0 +1,117 @@
+"""FairQueue: which race runs next. One bounded queue for all devices, with one ticket a visitor and
+fair shares between addresses."""
+
+from __future__ import annotations
+
+import itertools
+import threading
+from collections import Counter, OrderedDict
+from collections.abc import Hashable
+from dataclasses import dataclass, field
+
+MAX_ADDRESSES = 1000  # whose last turn is remembered; all others count as new
+_numbers = itertools.count(1)
+
+
+class QueueFullError(Exception):
+    """The queue is full; the message is user-readable."""
+
+
+@dataclass(slots=True, eq=False)
+class Ticket:
+    """One race in the queue. `cancelled` is the user-readable reason once it has lost its place; a
+    race that has the device then ends by itself."""
+
+    visitor: Hashable
+    address: str
+    device: Hashable
+    number: int = field(default_factory=lambda: next(_numbers))
+    racing: bool = False
+    cancelled: str = ""
+
+
+class FairQueue:
+    """A visitor's second race cancels the first. Waiting races are served in rounds, one race of
+    each address a round, and within a round by the time since the address last raced: many races
+    from one address wait for each other, not others for them (behind a proxy that hides addresses,
+    it is first come, first served). A race that meets a full queue is rejected, or cancels the last
+    race of an address that has at least two more waiting than its own."""
+
+    def __init__(self, max_waiting: int, at_once: dict[Hashable, int] | None = None) -> None:
+        """`at_once`: races that run on a device at a time, by default one."""
+        self._max_waiting, self._at_once = max_waiting, at_once or {}
+        self._lock = threading.Lock()
+        self._tickets: list[Ticket] = []
+        self._turns = itertools.count(1)
+        self._last_turn: OrderedDict[str, int] = OrderedDict()
+
+    def join(self, visitor: Hashable, address: str, device: Hashable) -> Ticket:
+        """Raises QueueFullError."""
+        with self._lock:
+            self._cancel_all(visitor, "Your later race has taken this one's place.")
+            waiting = [ticket for ticket in self._tickets if not ticket.racing]
+            if len(waiting) >= self._max_waiting:
+                self._make_room(waiting, address)
+            self._tickets.append(ticket := Ticket(visitor, address, device))
+            return ticket
+
+    def ahead(self, ticket: Ticket) -> int:
+        """How many races come first. 0: the device is this race's until it leaves."""
+        with self._lock:
+            if ticket.racing or ticket not in self._tickets:
+                return 0
+            here = [other for other in self._tickets if other.device == ticket.device]
+            racing = [other for other in here if other.racing]
+            waiting = [other for other in here if not other.racing]
+            ahead = self._order(waiting, racing).index(ticket) + len(racing)
+            if ahead >= self._at_once.get(ticket.device, 1):
+                return ahead
+            ticket.racing = True
+            self._last_turn[ticket.address] = next(self._turns)
+            self._last_turn.move_to_end(ticket.address)
+            while len(self._last_turn) > MAX_ADDRESSES:
+                self._last_turn.popitem(last=False)
+            return 0
+
+    def leave(self, ticket: Ticket) -> None:
+        """Gives the place in the queue, or the device, to others. May be called twice."""
+        with self._lock:
+            if ticket in self._tickets:
+                self._tickets.remove(ticket)
+
+    def drop(self, visitor: Hashable) -> None:
+        """Cancels the race of a visitor who has closed the page."""
+        with self._lock:
+            self._cancel_all(visitor, "The page was closed.")
+
+    def _order(self, waiting: list[Ticket], racing: list[Ticket]) -> list[Ticket]:
+        rounds = Counter(ticket.address for ticket in racing)
+        keys = {}
+        for ticket in sorted(waiting, key=lambda ticket: ticket.number):
+            turn = rounds[ticket.address]
+            rounds[ticket.address] += 1
+            last = 0 if turn else self._last_turn.get(ticket.address, 0)
+            keys[ticket] = (turn, last, ticket.number)
+        return sorted(waiting, key=keys.__getitem__)
+
+    def _make_room(self, waiting: list[Ticket], address: str) -> None:
+        held = Counter(ticket.address for ticket in waiting)
+        greediest, most = held.most_common(1)[0]
+        if most < held[address] + 2:
+            raise QueueFullError(
+                f"{len(waiting)} races are waiting, and more are not let in. Try again in a minute."
+            )
+        self._cancel(
+            [ticket for ticket in waiting if ticket.address == greediest][-1],
+            "The queue is full, and others have no place in it yet: your race gave way. Try again"
+            " in a minute.",
+        )
+
+    def _cancel_all(self, visitor: Hashable, reason: str) -> None:
+        for ticket in [ticket for ticket in self._tickets if ticket.visitor == visitor]:
+            self._cancel(ticket, reason)
+
+    def _cancel(self, ticket: Ticket, reason: str) -> None:
+        ticket.cancelled = reason
+        if not ticket.racing:  # a running race leaves by itself, after the step in progress
+            self._tickets.remove(ticket)

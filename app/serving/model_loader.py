@@ -1,0 +1,114 @@
+"""Loading models in the background, and warming them up."""
+
+from __future__ import annotations
+
+import contextlib
+import gc
+import logging
+import os
+import threading
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future
+from typing import Any
+
+import numpy as np
+import torch
+
+from app.settings import SETTINGS
+from engine.decoders import DECODERS
+from engine.models import load
+from engine.models.base import ImageModel
+from engine.models.card import CARDS, ModelCard
+from engine.models.progress import Phase, Progress, Report
+from engine.race import Lane, Race
+from engine.trace import Header
+from visualize.board import Board
+from visualize.swatches import sheet
+
+WARM_UP_LANES = ("ar", "sjd")  # of a public model: one-token passes and windows
+
+log = logging.getLogger(__name__)
+
+
+class ModelLoader:
+    """Loads a model once, in a thread of its own. `note` is the progress, as the board shows it."""
+
+    def __init__(self, load: Callable[[], Any], note: str = "Loading the model…") -> None:
+        self._load, self._lock = load, threading.Lock()
+        self._future: Future[ImageModel] | None = None
+        self.note = note
+
+    def start(self) -> Future[ImageModel]:
+        with self._lock:
+            if self._future is None:
+                self._future = Future()
+                threading.Thread(
+                    target=self._run, args=(self._future,), name="model", daemon=True
+                ).start()
+            return self._future
+
+    def wait(self, seconds: float) -> ImageModel | None:
+        """The model, or None if it takes longer. Raises what its loading raised."""
+        future = self.start()
+        try:
+            return future.result(seconds)
+        except TimeoutError:
+            if future.done():
+                raise
+            return None
+
+    @property
+    def done(self) -> bool:
+        return self._future is not None and self._future.done()
+
+    def _run(self, future: Future[ImageModel]) -> None:
+        try:
+            future.set_result(self._load())
+        except Exception as error:  # raised again by `wait`
+            log.exception("the model could not be loaded")
+            future.set_exception(error)
+
+
+def free_memory() -> None:
+    """Frees what the last public model leaves behind in caches."""
+    sheet.cache_clear()
+    gc.collect()
+    if torch.cuda.is_initialized():
+        torch.cuda.empty_cache()
+
+
+def load_public(name: str, report: Report) -> ImageModel:
+    """A public model, from the hub or its cache, warm. Raises ModelError."""
+    model = load(name, SETTINGS.device, SETTINGS.dtype, progress=report)
+    report(Progress(Phase.WARMING, 1.0))
+    return warm_up(model, WARM_UP_LANES)
+
+
+def download_public(name: str, report: Report) -> ModelCard:
+    """Downloads a public model's files. Raises ModelError."""
+    from engine.models.hub import fetch_all
+
+    fetch_all(CARDS[name], report)
+    return CARDS[name]
+
+
+def load_embedded() -> ImageModel:
+    """The model that ships with the repository, always on the CPU: it is small enough."""
+    # Two threads are the most that such a small model gains from. One waits for any other process
+    # on its core, and the other waits for it, so one core is left to the page and the browser.
+    torch.set_num_threads(max(1, min(2, (os.cpu_count() or 2) - 1)))
+    return warm_up(load("embedded"))
+
+
+def warm_up(model: ImageModel, lanes: Sequence[str] = tuple(DECODERS)) -> ImageModel:
+    """Runs a few steps of each lane and decodes up to that many pictures at a time, which takes
+    longer the first time."""
+    for count in range(1, len(lanes) + 1):
+        model.pixels(np.zeros((count, *model.grid), int))
+    race = Race(model, [Lane(name) for name in lanes], "warm", 0)
+    board = Board(Header.of(race), model.pixels, sheet(model))
+    with contextlib.closing(iter(race)) as moves:
+        for _, frame in zip(range(4 * len(lanes)), moves, strict=False):
+            board.fold(frame)
+    board.snapshot()
+    return model

@@ -1,0 +1,215 @@
+"""ModelPool: the models on the page, whether each can race here, and the weights in memory.
+
+The page's own model always stays in main memory. Of the public models one at a time is loaded and
+warm; another is loaded when a race needs it, after the first has been freed.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import threading
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any
+
+from huggingface_hub import constants
+
+from app.serving.model_loader import (
+    ModelLoader,
+    download_public,
+    free_memory,
+    load_embedded,
+    load_public,
+)
+from app.settings import SETTINGS, AppSettings
+from engine.models.card import CARDS, ModelCard, ModelError
+from engine.models.device import check, resolve_device, resolve_dtype, zero_gpu
+from engine.models.progress import Progress, Report
+from engine.settings import SettingError
+
+# Loads a public model by name. On ZeroGPU it only downloads the files: workers load them.
+Load = Callable[[str, Report], Any]
+
+log = logging.getLogger(__name__)
+
+
+class Device(Enum):
+    """Devices with a queue of their own."""
+
+    CPU = "cpu"
+    GPU = "gpu"
+    ZEROGPU = "zerogpu"
+
+
+@dataclass(frozen=True, slots=True)
+class Availability:
+    """Whether a model can race on this machine; if not, the reason as a sentence, and in two or
+    three words."""
+
+    reason: str = ""
+    short_reason: str = ""
+
+    @property
+    def available(self) -> bool:
+        return not self.reason
+
+
+class ModelPool:
+    """`loader` loads the page's own model, whose card is `own`; `load` loads the public ones."""
+
+    def __init__(
+        self,
+        loader: ModelLoader,
+        own: ModelCard,
+        public: Mapping[ModelCard, Availability] | None = None,
+        load: Load | None = None,
+    ) -> None:
+        self.loader, self.own = loader, own
+        self._load = load or (download_public if zero_gpu() else load_public)
+        self._models = {own: Availability(), **(public or {})}
+        self._lock = threading.Lock()
+        # the public model in memory; none: its name is empty, and the loader the page's own
+        self._name, self._public = "", loader
+        self._gpu_lost, self._downloaded = "", set[str]()
+
+    @property
+    def cards(self) -> list[ModelCard]:
+        """Every model, the page's own first."""
+        return list(self._models)
+
+    def find(self, name: Any) -> ModelCard | None:
+        """The card of a model by whatever a browser sent as its name."""
+        return next((card for card in self.cards if card.name == name), None)
+
+    def card(self, name: str) -> ModelCard:
+        """Raises SettingError for a model that is not on the page."""
+        if card := self.find(name):
+            return card
+        names = ", ".join(card.name for card in self.cards)
+        raise SettingError(f"model can be {names} on this page, and nothing else.")
+
+    def availability(self, name: str) -> Availability:
+        card = self.card(name)
+        here = self._models[card]
+        if self._gpu_lost and here.available and card is not self.own:
+            return Availability(self._gpu_lost, "GPU lost")
+        return here
+
+    def require(self, name: str) -> ModelCard:
+        """The card of a model that can race here. Raises SettingError for any other."""
+        card, here = self.card(name), self.availability(name)
+        if not here.available:
+            raise SettingError(f"{card.title} cannot race here: {here.reason}")
+        return card
+
+    def device(self, name: str) -> Device:
+        """The device whose queue a race of this model joins."""
+        if name == self.own.name or SETTINGS.device == "cpu":
+            return Device.CPU
+        return Device.ZEROGPU if zero_gpu() else Device.GPU
+
+    def wait(self, name: str, seconds: float) -> Any:
+        """The model, or None if it takes longer; starts loading where needed. On ZeroGPU anything
+        but None: its files are here. Only the race that has the device may wait for a public model.
+        Raises what its loading raised; the next call starts again."""
+        if name in self._downloaded:
+            return True
+        loader = self._loader(name)
+        if loader is None:  # another model is loading, for a race that has left
+            with contextlib.suppress(Exception):
+                self._public.wait(seconds)
+            return None
+        try:
+            model = loader.wait(seconds)
+        except Exception:
+            with self._lock:
+                if self._public is loader:
+                    self._name = ""
+            raise
+        # several of its races run at a time, each in a process of its own
+        if model is not None and self.device(name) is Device.ZEROGPU:
+            self._downloaded.add(name)
+        return model
+
+    def start(self, default: str = SETTINGS.model) -> None:
+        """Starts loading the page's own model, and the default one where it can race."""
+        self.loader.start()
+        if (
+            default != self.own.name
+            and self.availability(default).available
+            and (loader := self._loader(default))  # none if a race is loading another one already
+        ):
+            loader.start()
+
+    def note(self, name: str) -> str:
+        """Progress of the loading, as the board shows it."""
+        loader = self._loader(name)
+        return loader.note if loader else f"Waiting for another model. {self._public.note}"
+
+    def lose_gpu(self, reason: str) -> None:
+        """Turns every public model off until the page is started again."""
+        log.error("the GPU was lost")
+        with self._lock:
+            self._gpu_lost, self._name, self._public = reason, "", self.loader
+
+    def _loader(self, name: str) -> ModelLoader | None:
+        """None while another public model is loading."""
+        if name == self.own.name:
+            return self.loader
+        with self._lock:
+            if self._name != name and (not self._name or self._public.done):
+                self._name, self._public = name, self._new_loader(name)
+            return self._public if self._name == name else None
+
+    def _new_loader(self, name: str) -> ModelLoader:
+        title = self.card(name).title
+
+        def report(progress: Progress) -> None:
+            loader.note = progress.text(title)
+
+        def load() -> Any:
+            free_memory()
+            return self._load(name, report)
+
+        return (loader := ModelLoader(load, f"Loading {title}…"))
+
+
+def public_models(settings: AppSettings = SETTINGS) -> dict[ModelCard, Availability]:
+    """Every public model on this machine."""
+    return {card: check_availability(card, settings) for card in CARDS.values() if card.repos}
+
+
+def check_availability(card: ModelCard, settings: AppSettings) -> Availability:
+    if card.name not in settings.models:
+        if card.research_only:
+            return Availability(
+                "it is for research only, so whoever runs this page must switch it on"
+                " (PHOTO_FINISH_MODELS).",
+                "research only",
+            )
+        return Availability(
+            "whoever runs this page has not switched it on (PHOTO_FINISH_MODELS).",
+            "not switched on",
+        )
+    device = resolve_device(settings.device)
+    if device.type == "cpu" and settings.device != "cpu":
+        return Availability("it needs a GPU, and there is none here.", "no GPU here")
+    try:
+        check(card, device, resolve_dtype(device, settings.dtype))
+    except ModelError as error:
+        return Availability(str(error), "not enough memory")
+    if constants.is_offline_mode():
+        from engine.models.hub import fetch_all
+
+        try:
+            fetch_all(card)
+        except ModelError as error:
+            return Availability(str(error), "offline")
+    return Availability()
+
+
+def default_pool() -> ModelPool:
+    """The embedded model, and every public one."""
+    return ModelPool(ModelLoader(load_embedded), CARDS["embedded"], public_models())

@@ -1,0 +1,121 @@
+"""RaceRequest: what to race, as the form, links, the API, the ZeroGPU worker and the command line
+ask for it, and the one reader of settings from text."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from engine.decoders import DECODERS
+from engine.decoders.base import Decoder
+from engine.settings import Sampling, SettingError, Settings, knobs
+
+MAX_PROMPT = 1000  # characters
+MAX_SEED = 2**53 - 1  # the largest whole number that JavaScript keeps
+MAX_LANES = 8
+MAX_MESSAGE = 300  # characters of a rejected setting's message
+SAMPLING = "sampling"
+# Every group of settings with at least one knob, under its name on the form and in links.
+GROUPS: dict[str, type[Settings]] = {SAMPLING: Sampling} | {
+    name: decoder.Settings for name, decoder in DECODERS.items() if knobs(decoder.Settings)
+}
+_NUMBER = re.compile(r"-?[0-9]{1,20}(\.[0-9]{0,20})?(e[-+]?[0-9]{1,3})?")
+
+
+@dataclass(frozen=True, slots=True)
+class Lane:
+    """One decoder in a race, with its settings (by default the decoder's own). Raises SettingError
+    for an unknown decoder, or the settings of another one."""
+
+    decoder: str
+    settings: Settings = field(default=None)  # type: ignore[assignment]
+
+    def __post_init__(self) -> None:
+        kind = _decoder(self.decoder).Settings
+        if self.settings is None:
+            object.__setattr__(self, "settings", kind())
+        if not isinstance(self.settings, kind):
+            raise SettingError(f"These are not settings of {self.decoder}: {self.settings!r}")
+
+
+@dataclass(frozen=True, slots=True)
+class RaceRequest:
+    """One race: lanes over one model, prompt and seed, all with the same sampling. Raises
+    SettingError where it cannot be run, whatever the model."""
+
+    prompt: str
+    seed: int
+    lanes: tuple[Lane, ...]
+    sampling: Sampling
+    model: str
+
+    def __post_init__(self) -> None:
+        if not 1 <= len(self.lanes) <= MAX_LANES:
+            raise SettingError(f"A race has 1 to {MAX_LANES} lanes, not {len(self.lanes)}.")
+        if not isinstance(self.prompt, str) or not self.prompt.strip():
+            raise SettingError("Type what the picture should show: the prompt is empty.")
+        if len(self.prompt) > MAX_PROMPT:
+            raise SettingError(
+                f"The prompt has {len(self.prompt)} characters; at most {MAX_PROMPT} are allowed."
+            )
+        # no tokenizer takes one, and no file
+        if any("\ud800" <= character <= "\udfff" for character in self.prompt):
+            raise SettingError("The prompt holds half a character: type it again.")
+        whole = isinstance(self.seed, int) and not isinstance(self.seed, bool)
+        if not whole or not 0 <= self.seed <= MAX_SEED:
+            raise SettingError(f"The seed is a whole number from 0 to {MAX_SEED}.")
+        if not isinstance(self.model, str) or not self.model:
+            raise SettingError("model is the name of a model, as text.")
+
+
+def group_title(group: str) -> str:
+    return "Sampling" if group == SAMPLING else DECODERS[group].title
+
+
+def build_settings(group: str, values: Mapping[str, Any]) -> Any:
+    """A group's settings from its knobs' values: Sampling, or the decoder's Settings. Raises
+    SettingError with the group's title."""
+    kind = Sampling if group == SAMPLING else DECODERS[group].Settings
+    try:
+        return kind(**values)
+    except OverflowError as error:
+        raise SettingError(f"{group_title(group)}: a number is far too large.") from error
+    except SettingError as error:
+        raise SettingError(f"{group_title(group)}: {error}"[:MAX_MESSAGE]) from error
+
+
+def parse_value(default: Any, text: str) -> Any:
+    """A knob's value from text, of the type of its default. Text of another type stays text: the
+    settings reject it, and say what they accept."""
+    if isinstance(default, bool):
+        return {"true": True, "false": False}.get(text, text)
+    if isinstance(default, str) or not _NUMBER.fullmatch(text):
+        return text
+    return int(text) if text.lstrip("-").isdigit() else float(text)
+
+
+def format_value(value: Any) -> str:
+    """The inverse of `parse_value`."""
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def parse_lane(text: str) -> Lane:
+    """A lane from "sjd" or "sjd:window=32;init=horizontal repeat". Raises SettingError."""
+    name, _, rest = text.partition(":")
+    defaults = {knob: default for knob, _, default in knobs(_decoder(name).Settings)}
+    values = {}
+    for pair in filter(None, rest.split(";")):
+        knob, _, value = pair.partition("=")
+        if knob not in defaults:
+            known = ", ".join(defaults) or "none"
+            raise SettingError(f"{name} has no knob {knob!r}; it has {known}.")
+        values[knob] = parse_value(defaults[knob], value)
+    return Lane(name, build_settings(name, values))
+
+
+def _decoder(name: str) -> type[Decoder]:
+    if name not in DECODERS:
+        raise SettingError(f"There is no decoder called {name!r}; there are {', '.join(DECODERS)}.")
+    return DECODERS[name]

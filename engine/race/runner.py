@@ -1,0 +1,108 @@
+"""Race: runs a request's lanes by turns on the device, on an honest clock.
+
+Each lane is charged its own forward, verification, cache and drafter time alone, and the next to
+step is always the one whose clock is furthest behind: at every instant the frames show a true
+race, at whatever speed the machine manages. Rendering time is excluded from every lane's clock.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Generator, Sequence
+
+import torch
+
+from engine.decoders import DECODERS
+from engine.models.base import ImageModel
+from engine.models.card import ModelError
+from engine.models.device import classify
+from engine.race.request import Lane, RaceRequest
+from engine.records import Frame, LaneState, Standing, Step
+from engine.settings import Sampling, SettingError
+
+MAX_ERROR = 500  # characters of a lane's error
+
+log = logging.getLogger(__name__)
+
+
+class Race:
+    """An iterator of frames. `stop()` ends it after the step in progress; closing the iterator ends
+    it at once. Either way the caches are freed. A lane that raises has failed, and the others go
+    on."""
+
+    def __init__(
+        self,
+        model: ImageModel,
+        lanes: Sequence[Lane],
+        prompt: str,
+        seed: int,
+        sampling: Sampling | None = None,
+    ) -> None:
+        """`sampling` is by default the model's own. Raises SettingError as RaceRequest does."""
+        sampling = model.sampling if sampling is None else sampling
+        self.request = RaceRequest(prompt, seed, tuple(lanes), sampling, model.name)
+        self.model, self._stopped = model, False
+
+    @staticmethod
+    def of(model: ImageModel, request: RaceRequest) -> Race:
+        """The race that `request` asks for, over the model that it names."""
+        return Race(model, request.lanes, request.prompt, request.seed, request.sampling)
+
+    @property
+    def prompt(self) -> str:
+        return self.request.prompt
+
+    @property
+    def seed(self) -> int:
+        return self.request.seed
+
+    @property
+    def lanes(self) -> tuple[Lane, ...]:
+        return self.request.lanes
+
+    @property
+    def sampling(self) -> Sampling:
+        return self.request.sampling
+
+    def stop(self) -> None:
+        """Ends the race after the step in progress; may be called from any thread."""
+        self._stopped = True
+
+    def __iter__(self) -> Generator[Frame, None, None]:
+        standings = [Standing() for _ in self.lanes]
+        running: dict[int, Generator[Step, None, None]] = {}
+        try:
+            for i, lane in enumerate(self.lanes):
+                decoder = DECODERS[lane.decoder](self.model, lane.settings, self.sampling)
+                running[i] = decoder.steps(self.prompt, self.seed)
+                yield Frame(i, LaneState.RACING)
+            while running and not self._stopped:
+                i = min(running, key=lambda lane: standings[lane].seconds.total)
+                try:
+                    # Entered for each step: a generator may be resumed on another thread, whose
+                    # modes are its own.
+                    with torch.inference_mode():
+                        step = next(running[i])
+                except Exception as error:  # one lane's failure is that lane's alone
+                    log.exception("lane %s failed", self.lanes[i].decoder)
+                    running.pop(i)
+                    yield self._failed(i, error)
+                    continue
+                standings[i].add(step)
+                if step.after == self.model.length:
+                    running.pop(i).close()
+                    yield Frame(i, LaneState.FINISHED, step)
+                else:
+                    yield Frame(i, LaneState.RACING, step)
+            for i in list(running):
+                running.pop(i).close()
+                yield Frame(i, LaneState.STOPPED)
+        finally:
+            for steps in running.values():
+                steps.close()
+
+    def _failed(self, lane: int, error: Exception) -> Frame:
+        readable = isinstance(error, (SettingError, ModelError))
+        text = str(error) if readable else f"{type(error).__name__}: {error}"
+        failure = classify(error, self.model.device)
+        return Frame(lane, LaneState.FAILED, error=text[:MAX_ERROR], failure=failure)

@@ -1,0 +1,187 @@
+// Why a cell holds its token, in words, from its rows in one lane's step table.
+
+import { capital, chance, countOf, inTimes, isKnown, versus } from "./numbers.js";
+
+// engine.records.Status
+export const DID = { ACCEPTED: 0, RESAMPLED: 1, FRESH: 2, FORCED: 3, REFINED: 4, REJECTED: 5 };
+const ROUNDING = 0.5 / 65534; // at most so much is a share on the wire off
+
+/**
+ * The rows of one cell over the first `until` steps of a lane, oldest first.
+ * @param {Lane} lane @returns {LifeRow[]}
+ */
+export function lifeOf(lane, cell, until) {
+  const life = [];
+  for (let at = 0; at < until; at++) {
+    const step = lane.steps[at];
+    if (step.before > cell) break; // committed: nothing touches it again
+    if (cell >= step.before + step.touched) continue;
+    const row = lane.row(step.first + cell - step.before);
+    life.push({
+      ...row,
+      pass: step.nfe,
+      at,
+      ahead: cell - step.before,
+      committed: cell < step.after,
+    });
+  }
+  return life;
+}
+
+// Whether p(x) / q(x) alone would have rejected a draft that was accepted, whatever the rounding on
+// the wire.
+export function neededGroup({ status, uniform, p, q }) {
+  const known = status === DID.ACCEPTED && isKnown(uniform, p, q);
+  return known && uniform * (q - ROUNDING) >= p + ROUNDING;
+}
+
+// Left untested by a decoder that then drafts anew (LANTERN's, behind a rejection).
+const isDropped = (row) => row.status === DID.REJECTED && !isKnown(row.uniform);
+
+// The uniform number and the acceptance probability that decided: those of the last candidate
+// tried, where there were several.
+export function decisive({ candidates, uniform, acceptance }) {
+  const last = candidates.length > 1 ? candidates.at(-1) : { uniform, acceptance };
+  return [last.uniform, last.acceptance];
+}
+
+/** Why a cell holds what it holds, in a sentence or two. @param {LifeRow[]} life */
+export function whyToken(decoder, life) {
+  if (!life.length) return "No step has reached this cell yet.";
+  const [before, last] = [life.slice(0, -1), life.at(-1)];
+  if (last.status === DID.FORCED) return "Fixed by the model's layout: no decoder samples it.";
+  if (last.status === DID.FRESH) return whyFresh(decoder, before, last);
+  if (!last.committed) return `Not committed yet: ${pastOf(life)}. ${whatNext(last)}`;
+  const past = pastOf(before, last);
+  if (last.candidates.length > 1) {
+    return capital(`${before.length ? `${past}; ` : ""}${whyCandidates(last)}`);
+  }
+  const accepted = last.status === DID.ACCEPTED;
+  const reason = whyVerified(decoder, last, accepted);
+  const joint = past.endsWith("drafted") || past.endsWith("anew") ? " and" : ",";
+  const verdict = `${joint} ${accepted ? "accepted" : "rejected"} at pass ${last.pass}`;
+  const sentence = capital(`${past}${verdict}${reason && `: ${reason}`}.`);
+  return sentence + (accepted ? aloneWords(last) : replacedWords(decoder, last));
+}
+
+// What came of the cell before `last`: where its draft came from, and how often it was refined.
+function pastOf(before, last = null) {
+  const drafts = before.filter((row) => row.draft !== null);
+  const dropped = drafts.filter(isDropped).length;
+  if (dropped) {
+    const many = dropped > 1;
+    const drafted = many ? `${dropped} earlier drafts were` : "an earlier draft was";
+    const why = `because one before ${many ? "them" : "it"} was rejected`;
+    return `${drafted} dropped untested, ${why}${last ? "; drafted anew" : ""}`;
+  }
+  if (!before.length)
+    return last.topDraft.length === 1 && last.q > 0.999 ? "a fresh guess" : "drafted";
+  const tested = drafts.filter((row) => isKnown(row.uniform));
+  const kept = tested.filter((row) => row.draft === row.token).length;
+  const [redrawn, refined] = [tested.length - kept, drafts.length - tested.length];
+  const events = Object.entries({ kept, redrawn, refined }).filter(([, n]) => n);
+  return [
+    `drafted at pass ${before[0].pass}`,
+    ...events.map(([what, n]) => `${what} ${inTimes(n)}`),
+  ].join(", ");
+}
+
+function whatNext(last) {
+  if (isDropped(last)) return "The next pass drafts it anew.";
+  return `After pass ${last.pass} the guess is token ${last.token}; a later pass will test it.`;
+}
+
+// Why a draft was accepted or not: the two masses compared, and the number drawn; "" where the row
+// does not say.
+function whyVerified(decoder, row, accepted) {
+  const { uniform, acceptance } = row;
+  const other = accepted ? "the same token" : `token ${row.token} instead`;
+  if (decoder === "fpi") return `the same dice, under the newer distribution, gave ${other}`;
+  if (decoder === "jacobi") {
+    const odds = `, and would repeat the draft with probability ${chance(acceptance)}`;
+    return `a second, independent draw gave ${other}${isKnown(acceptance) ? odds : ""}`;
+  }
+  const masses = massesOf(decoder, row);
+  if (!isKnown(uniform, acceptance)) return masses;
+  if (accepted && acceptance >= 1 - ROUNDING) {
+    return masses ? `${masses}, which is sure to pass` : "it was sure to pass";
+  }
+  const ratio = masses ? "their ratio" : "its chance to pass";
+  const test = `the number drawn was ${accepted ? "" : "not "}below ${ratio}, ${versus(uniform, acceptance)}`;
+  return masses ? `${masses}, and ${test}` : test;
+}
+
+function massesOf(decoder, { group, p, q }) {
+  if (group && group.count > 1 && decoder === "gsd") {
+    return `its group of ${group.count} tokens held ${chance(group.p)} of p and ${chance(group.q)} of q`;
+  }
+  if (group && group.count > 1) {
+    const neighbours = countOf(group.count - 1, "neighbour");
+    return `with ${neighbours} it held ${chance(group.p)} of p, against ${chance(group.q)} of q by itself`;
+  }
+  return isKnown(p, q) ? `p gave the draft ${chance(p)} and q ${chance(q)}` : "";
+}
+
+// SJD-PAC, several candidates tried: how that ended.
+function whyCandidates({ pass, candidates, status, token }) {
+  const [n, last] = [candidates.length, candidates.at(-1)];
+  const test = versus(last.uniform, last.acceptance);
+  if (status !== DID.ACCEPTED) {
+    const drawn = `Token ${token} was drawn from what they left of p.`;
+    return `at pass ${pass} all ${n} candidates were rejected, the last one with ${test}. ${drawn}`;
+  }
+  const rejected = n === 2 ? "the draft was" : `${n - 1} candidates were`;
+  const left = `what the others left of p gave it ${chance(last.p)} and q ${chance(last.q)}`;
+  const why = `${left}, and the number drawn was below their ratio, ${test}`;
+  return `at pass ${pass} ${rejected} rejected and candidate ${n} accepted: ${why}.`;
+}
+
+// What to add on an accepted draft: that it needed its group.
+function aloneWords(row) {
+  if (!row.group || !neededGroup(row)) return "";
+  return ` Alone, with ${chance(row.p)} of p and ${chance(row.q)} of q, it would have been rejected.`;
+}
+
+function replacedWords(decoder, { token }) {
+  if (decoder === "jacobi") return " That draw stays: it comes from the exact distribution.";
+  if (decoder === "fpi") return " That one stays: it is vanilla AR's own token.";
+  const moved = decoder === "lantern" ? ", its neighbours' mass counted with the draft's," : "";
+  return ` Token ${token} was drawn in its place, from what p${moved} has more of than q.`;
+}
+
+function whyFresh(decoder, before, { top, token, pass, ahead }) {
+  const share = top.find(([id]) => id === token);
+  const drawn = `from p${share ? `, which gave it ${chance(share[1])}` : ""}`;
+  if (decoder === "ar") {
+    return `Drawn at pass ${pass} ${drawn}. Vanilla AR has no drafts: each pass draws one token.`;
+  }
+  if (before.some((row) => row.draft !== null && !isDropped(row))) {
+    const ended = "then a cell before it took another candidate, whose branch ended here";
+    return `${capital(pastOf(before))}; ${ended}, and pass ${pass} drew token ${token} ${drawn}.`;
+  }
+  const drafts = ahead === 1 ? "the draft before it was" : `all ${ahead} drafts before it were`;
+  const bonus = `${drafts} accepted, and the pass gave one token more`;
+  return `Drawn at pass ${pass} ${drawn}: ${ahead ? bonus : "that pass had no draft to test here"}.`;
+}
+
+/** What one step did to the cell, in a few words: "accepted, 0.31 < 0.74". @param {LifeRow} row */
+export function stepInWords(decoder, row) {
+  const { status, draft, token, candidates } = row;
+  if (status === DID.FORCED) return "fixed by the layout";
+  if (status === DID.FRESH) return "drawn from p, no draft";
+  if (draft === null) return "first drafted";
+  if (isDropped(row)) return "dropped untested";
+  const [uniform, acceptance] = decisive(row);
+  const sure = acceptance >= 1 - ROUNDING && uniform < acceptance;
+  const known = isKnown(uniform, acceptance);
+  const test = !known ? "" : sure ? ", certain" : `, ${versus(uniform, acceptance)}`;
+  if (status === DID.REFINED || status === DID.REJECTED) {
+    return test ? (draft === token ? "kept" : "redrawn") + test : "refined";
+  }
+  const accepted = status === DID.ACCEPTED;
+  if (decoder === "jacobi" || decoder === "fpi")
+    return accepted ? "the same again" : `then ${token}`;
+  if (candidates.length > 1 && !accepted) return `${candidates.length} candidates rejected`;
+  if (candidates.length > 1) return `candidate ${candidates.length} accepted${test}`;
+  return (accepted ? "accepted" : "rejected") + test;
+}

@@ -1,0 +1,32 @@
+// Numbers and texts as people read them.
+
+export const isKnown = (...values) =>
+  values.every((value) => value !== null && value !== undefined);
+export const inTimes = (n) => ["never", "once", "twice"][n] || `${n} times`;
+export const countOf = (n, one, many = `${one}s`) => `${n} ${n === 1 ? one : many}`;
+export const capital = (text) => text[0].toUpperCase() + text.slice(1);
+export const percent = (part, whole) => `${Math.round((100 * part) / whole)}%`;
+export const inSeconds = (value) => (value < 10 ? value.toFixed(3) : value.toFixed(2));
+
+export function ordinal(n) {
+  const teen = n % 100 > 10 && n % 100 < 14;
+  return n + (["th", "st", "nd", "rd"][teen ? 0 : n % 10] || "th");
+}
+
+// A probability with two or three significant digits.
+export function chance(value) {
+  if (!isKnown(value)) return "–";
+  if (value > 0 && value < 0.0001) return "<0.0001";
+  if (value >= 0.995 && value < 0.9995) return value.toFixed(3);
+  return String(Number(value >= 0.1 || value === 0 ? value.toFixed(2) : value.toPrecision(2)));
+}
+
+// A uniform number against the acceptance probability, with as many digits as tell them apart:
+// "0.31 < 0.74", in one piece.
+export function versus(uniform, acceptance) {
+  let [a, b] = [chance(uniform), chance(acceptance)];
+  for (let digits = 3; a === b && uniform !== acceptance && digits < 6; digits++) {
+    [a, b] = [uniform.toFixed(digits), acceptance.toFixed(digits)];
+  }
+  return [a, uniform < acceptance ? "<" : "≥", b].join("\u00a0");
+}

@@ -1,0 +1,102 @@
+// Where every lane of a race stood at any instant of either clock.
+
+/** How many steps of a lane were done at t on a clock. @param {Lane} lane */
+export function stepAt(lane, clock, t) {
+  let [low, high] = [0, lane.count];
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if (lane.steps[middle][clock] <= t) low = middle + 1;
+    else high = middle;
+  }
+  return low;
+}
+
+/** The lane after its k-th step; k = 0 is before the first. @param {Lane} lane @returns {View} */
+export function laneAt(lane, k) {
+  const step = lane.steps[k - 1];
+  const state = k === lane.count ? lane.state : k ? "racing" : "waiting";
+  if (!step) {
+    const zeros = { passes: 0, drafter: 0, seconds: 0, compression: 0 };
+    return { k, n: 0, window: 0, state, ...zeros, rowOf: () => -1 };
+  }
+  const { after: n, before, first, touched } = step;
+  const over = ["stopped", "failed"].includes(state); // no step will verify its drafts
+  const reach = over ? n : before + touched;
+  const rowOf = (cell) =>
+    cell < n ? lane.committedBy[cell] : cell < reach ? first + cell - before : -1;
+  const { passes, drafted: drafter, seconds, reached } = step;
+  return {
+    k,
+    n,
+    window: reach - n,
+    state,
+    passes,
+    drafter,
+    seconds,
+    compression: reached / passes,
+    rowOf,
+  };
+}
+
+/**
+ * FNV-1a, 32 bits, of numbers as 4 bytes each, little-endian, in hexadecimal.
+ * @param {number[]} numbers
+ */
+export function hashOf(numbers) {
+  let hash = 0x811c9dc5;
+  for (const number of numbers) {
+    for (let shift = 0; shift < 32; shift += 8) {
+      hash = Math.imul(hash ^ ((number >>> shift) & 255), 0x01000193) >>> 0;
+    }
+  }
+  return hash.toString(16).padStart(8, "0");
+}
+
+/**
+ * The hashes of the tokens and of the statuses that a lane shows.
+ * @param {Lane} lane @param {View} view
+ */
+export function hashesOf(lane, view) {
+  const rows = Array.from({ length: view.n + view.window }, (_, cell) => view.rowOf(cell));
+  return [hashOf(rows.map((row) => lane.token(row))), hashOf(rows.map((row) => lane.status(row)))];
+}
+
+/** A lane's clock after its k-th step, or its last so far. @param {Lane} lane */
+export const clockAt = (lane, clock, k) => lane.steps[Math.min(k, lane.count) - 1]?.[clock] ?? 0;
+/** @param {Lane} lane @param {Clock} clock */
+export const clockOf = (lane, clock) => clockAt(lane, clock, lane.count);
+/** How long a race is: the slowest lane's clock. @param {Race} race @param {Clock} clock */
+export const lengthOf = (race, clock) =>
+  Math.max(0, ...race.lanes.map((lane) => clockOf(lane, clock)));
+
+/**
+ * The race's clock while it runs: that of the running lane which is furthest behind; then the
+ * slowest lane's.
+ * @param {Race} race @param {Clock} clock
+ */
+export function raceClock(race, clock) {
+  const running = race.lanes.filter((lane) => lane.state === "racing");
+  if (!running.length) return lengthOf(race, clock);
+  return Math.min(...running.map((lane) => clockOf(lane, clock)));
+}
+
+/**
+ * The instant of the next (or, with `back`, the latest earlier) step of any of these lanes; null
+ * where there is none.
+ * @param {Lane[]} lanes @param {Clock} clock @param {number} t
+ */
+export function nextStep(lanes, clock, t, back = false) {
+  const times = lanes.map((lane) => {
+    const k = stepAt(lane, clock, t);
+    if (!back) return k < lane.count ? lane.steps[k][clock] : Infinity;
+    return lane.steps.slice(0, k).findLast((step) => step[clock] < t)?.[clock] ?? 0;
+  });
+  const found = back ? Math.max(0, ...times) : Math.min(Infinity, ...times);
+  return (back ? found < t : Number.isFinite(found)) ? found : null;
+}
+
+/** The lanes that have finished, in the order of a clock, as indices. @param {LaneFacts[]} lanes */
+export function finishers(lanes, clock) {
+  const done = lanes.map((_, i) => i).filter((i) => lanes[i].state === "finished");
+  return done.sort((a, b) => lanes[a][clock] - lanes[b][clock]);
+}

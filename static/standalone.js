@@ -1,0 +1,12 @@
+// Joins the board to the one snapshot that its HTML file holds; it is dark where the reader's
+// system is.
+
+import { mountBoard } from "./board.js";
+
+const dark = matchMedia("(prefers-color-scheme: dark)");
+const followSystem = () => document.body.classList.toggle("dark", dark.matches);
+dark.addEventListener("change", followSystem);
+followSystem();
+const recorded = JSON.parse(document.getElementById("race").textContent);
+const ignore = () => {}; // nothing stops a race that is over
+mountBoard(document.getElementById("board"), (callback) => callback(recorded), ignore);

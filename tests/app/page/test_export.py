@@ -1,0 +1,149 @@
+from __future__ import annotations
+
+import dataclasses
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import app.page.export
+from app.page.export import KINDS, LAYERS, Instant, file_name, make_file
+from app.settings import AppSettings
+from engine.race import Lane, Race
+from engine.settings import SettingError
+from engine.trace import Trace
+from tests.app.conftest import ANYTHING
+from tests.clocks import set_clocks
+from tests.toy import Toy
+from visualize.layers import Layer
+from visualize.recorded_race import RecordedRace, record
+
+INSTANT = {"clock": "passes", "t": 3, "layer": "tv"}
+
+
+@set_clocks()
+def recorded() -> RecordedRace:
+    race = Race(model := Toy((4, 4), 16), [Lane("ar"), Lane("sjd")], "red apple", 7)
+    return record(Trace.of(race, list(race)), model)
+
+
+RECORDING = recorded()
+
+
+def named(prompt: str, kind: str = "Trace") -> str:
+    header = dataclasses.replace(RECORDING.trace.header, prompt=prompt)
+    return file_name(RecordedRace(dataclasses.replace(RECORDING.trace, header=header), None), kind)
+
+
+@pytest.mark.parametrize(
+    ("prompt", "file"),
+    [
+        ("Red apple, on sky clouds!", "photo-finish-red-apple-on-sky-clouds-7.json"),
+        ("../../etc/passwd", "photo-finish-etc-passwd-7.json"),
+        ("", "photo-finish-race-7.json"),
+        ("猫", "photo-finish-race-7.json"),
+        ("a" * 900, f"photo-finish-{'a' * 60}-7.json"),
+    ],
+)
+def test_files_are_called_after_prompt_and_seed(prompt, file) -> None:
+    assert named(prompt) == file
+
+
+@given(st.text(max_size=1000))
+def test_file_names_are_safe_whatever_the_prompt(prompt) -> None:
+    assert set(named(prompt)) <= set("abcdefghijklmnopqrstuvwxyz0123456789-.")
+
+
+@pytest.mark.parametrize(
+    ("kind", "start"),
+    [
+        ("Trace", b"{"),
+        ("CSV of the steps", b"lane"),
+        ("Standalone HTML", b"<!doctype html"),
+        ("PNG of this instant", b"\x89PNG"),
+        ("MP4", b"\0\0\0"),
+        ("GIF", b"GIF8"),
+        ("WebP", b"RIFF"),
+    ],
+)
+def test_each_kind_is_made(kind, start) -> None:
+    reports: list[float] = []
+    data = make_file(RECORDING, kind, 16.0, "Status", INSTANT, reports.append)
+    assert data.lower().startswith(start.lower())
+    assert reports == sorted(reports)
+    assert not reports or reports[-1] == 1.0
+
+
+def test_every_layer_can_be_chosen() -> None:
+    assert list(LAYERS.values()) == list(Layer)
+
+
+def test_a_trace_is_the_recording() -> None:
+    assert RecordedRace.loads(make_file(RECORDING, "Trace", None, None, None, print)) == RECORDING
+
+
+@pytest.mark.parametrize(
+    ("kind", "speed", "layer", "instant", "words"),
+    [
+        ("EXE", 1.0, "Picture", INSTANT, "can be taken away as"),
+        (["MP4"], 1.0, "Picture", INSTANT, "can be taken away as"),
+        ("MP4", 3.0, "Picture", INSTANT, "speed is one of"),
+        ("MP4", "fast", "Picture", INSTANT, "speed is one of"),
+        ("MP4", True, "Picture", INSTANT, "speed is one of"),
+        ("MP4", [1.0], "Picture", INSTANT, "speed is one of"),
+        ("MP4", 1.0, "picture", INSTANT, "layer is one of"),
+        ("MP4", 1.0, "Picture", None, "did not say what it shows"),
+        ("PNG of this instant", 1.0, "Picture", INSTANT | {"t": -1}, "did not say"),
+        ("PNG of this instant", 1.0, "Picture", INSTANT | {"t": float("inf")}, "did not say"),
+        ("PNG of this instant", 1.0, "Picture", INSTANT | {"clock": "hours"}, "did not say"),
+        ("PNG of this instant", 1.0, "Picture", INSTANT | {"layer": ["tv"]}, "did not say"),
+    ],
+)
+def test_invalid_choices_are_rejected_with_a_message(kind, speed, layer, instant, words) -> None:
+    with pytest.raises(SettingError, match=words):
+        make_file(RECORDING, kind, speed, layer, instant, lambda share: None)
+
+
+@given(ANYTHING, ANYTHING, ANYTHING)
+def test_anything_a_browser_sends_is_an_instant_or_rejected_with_a_message(clock, t, layer) -> None:
+    for value in ({"clock": clock, "t": t, "layer": layer}, INSTANT | {"t": t}, clock):
+        try:
+            read, message = Instant.read(value), ""
+        except SettingError as error:
+            read, message = None, str(error)
+        assert isinstance(read, Instant) or "reload the page" in message
+
+
+def test_a_film_that_takes_too_long_is_given_up(monkeypatch) -> None:
+    monkeypatch.setattr(app.page.export, "SETTINGS", AppSettings(make_seconds=1e-9))
+    with pytest.raises(SettingError, match="over 1e-09 seconds"):
+        make_file(RECORDING, "GIF", 1.0, "Picture", INSTANT, lambda share: None)
+
+
+def test_a_film_that_would_last_for_hours_is_rejected_before_a_frame_is_drawn() -> None:
+    file = RECORDING.trace
+    long = [
+        frame
+        if frame.step is None
+        else dataclasses.replace(
+            frame,
+            step=dataclasses.replace(
+                frame.step, seconds=dataclasses.replace(frame.step.seconds, forward=900.0)
+            ),
+        )
+        for frame in file.frames
+    ]
+    recording = RecordedRace(dataclasses.replace(file, frames=tuple(long)), RECORDING.pictures)
+    reports: list[float] = []
+    with pytest.raises(SettingError, match="would last"):
+        make_file(recording, "MP4", 1.0, "Picture", INSTANT, reports.append)
+    assert reports == []
+
+
+def test_kinds_have_endings_of_their_own() -> None:
+    assert len(set(KINDS.values())) == len(KINDS)
+    assert (
+        json.loads(make_file(RECORDING, "Trace", 1.0, "Picture", INSTANT, print))["format"]
+        == "photo-finish-trace"
+    )

@@ -1,0 +1,111 @@
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from app.page.form import KNOBS, Fields, form_values, read_form
+from engine.decoders import DECODERS
+from engine.race import RaceRequest
+from engine.race.request import GROUPS, SAMPLING
+from engine.settings import SettingError, knobs
+from tests.app.conftest import ANYTHING, FIELDS, form
+
+
+def read(**values: object) -> RaceRequest:
+    return read_form(form(**values), "toy")
+
+
+def test_every_decoders_knobs_are_on_the_form() -> None:
+    assert list(GROUPS) == [
+        SAMPLING,
+        *(name for name, decoder in DECODERS.items() if knobs(decoder.Settings)),
+    ]
+    assert len(KNOBS) == sum(len(knobs(settings)) for settings in GROUPS.values())
+
+
+def test_defaults_are_read_as_each_decoders_own() -> None:
+    request = read(lanes=list(DECODERS))
+    assert [lane.decoder for lane in request.lanes] == list(DECODERS)
+    assert all(lane.settings == DECODERS[lane.decoder].Settings() for lane in request.lanes)
+
+
+def test_a_changed_knob_reaches_its_lane() -> None:
+    assert read(lanes=["gsd"], knobs={"gsd.G": 4}).lanes[0].settings.G == 4
+    assert read(lanes=["gsd"], knobs={"sampling.top_k": 9}).sampling.top_k == 9
+
+
+def test_knobs_of_lanes_that_do_not_race_are_ignored() -> None:
+    assert read(lanes=["ar"], knobs={"gsd.G": None}).lanes[0].decoder == "ar"
+
+
+def test_the_model_is_the_pages_unless_it_is_named() -> None:
+    assert read().model == "toy"
+    assert read(model="").model == "toy"
+    assert read(model="emu3").model == "emu3"
+    for name in (5, ["emu3"], True, []):
+        with pytest.raises(SettingError, match="name of a model"):
+            read(model=name)
+
+
+@pytest.mark.parametrize("seed", [7, 7.0])
+def test_whole_seeds_are_whole_however_they_are_sent(seed) -> None:
+    assert read(seed=seed).seed == 7
+
+
+@pytest.mark.parametrize(
+    ("names", "words"),
+    [
+        ([], "at least one lane"),
+        (None, "list of decoders"),
+        ("ar", "list of decoders"),
+        ([1], "list of decoders"),
+        ([["ar"]], "list of decoders"),
+        (["ar", "ar"], "one lane at most"),
+        (["ar", "nonsense"], "The lanes can be ar"),
+    ],
+)
+def test_invalid_lanes_are_rejected_with_a_message(names, words) -> None:
+    with pytest.raises(SettingError, match=words):
+        read(lanes=names)
+
+
+@pytest.mark.parametrize(
+    "value",
+    [0, 101, 2.5, None, "ten", float("nan"), float("inf"), True, 10**400, [4], "x" * 10_000],
+)
+def test_knobs_out_of_range_are_rejected_with_their_lanes_name(value) -> None:
+    with pytest.raises(SettingError, match="GSD: ") as caught:
+        read(lanes=["gsd"], knobs={"gsd.G": value})
+    assert len(str(caught.value)) <= 300
+
+
+@given(
+    prompt=ANYTHING, seed=ANYTHING, names=ANYTHING, field=st.sampled_from(FIELDS), value=ANYTHING
+)
+def test_any_values_are_read_or_rejected_with_a_message(prompt, seed, names, field, value) -> None:
+    for lanes in (names, ["gsd", "sjd", "sjd-pac", "lantern"]):
+        try:
+            values = form(prompt=prompt, seed=seed, lanes=lanes) | {field: value}
+            request, message = read_form(values, "toy"), ""
+        except SettingError as error:
+            request, message = None, str(error)
+        assert isinstance(request, RaceRequest) or 10 < len(message) <= 400
+
+
+def test_a_request_comes_back_from_the_forms_values() -> None:
+    request = read(lanes=["ar", "gsd"], knobs={"gsd.G": 4, "sampling.guidance": 3.0})
+    assert read_form(form_values(request), "other") == request
+
+
+def test_fields_that_are_not_named_are_not_updated() -> None:
+    class Component:
+        preprocess = None
+
+    fields = Fields({"a": Component(), "b": Component()})
+    kept, changed = fields.updates({"b": 5})
+    assert changed == 5
+    assert kept["__type__"] == "update"
+    assert fields.named([1, 2]) == {"a": 1, "b": 2}
+    with pytest.raises(ValueError, match="shorter"):
+        fields.named([1])

@@ -1,0 +1,177 @@
+from __future__ import annotations
+
+from urllib.parse import parse_qsl
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from app.page.form import form_values, read_form
+from app.page.link import read_link, starts_at_once, write_link
+from engine.decoders import DECODERS
+from engine.race import MAX_SEED, Lane, RaceRequest
+from engine.race.request import GROUPS, SAMPLING, build_settings
+from engine.settings import Knob, Sampling, SettingError, Settings, knobs
+from tests.app.conftest import form
+
+OWN = Sampling(guidance=1.5, top_k=256)  # what the model looks best with
+DEFAULT = RaceRequest("red apple", 5, (Lane("ar"), Lane("sjd")), OWN, "toy")
+MODELS = {"toy": OWN, "emu3": Sampling(guidance=3.0, top_k=2048)}
+PROMPTS = (st.text(min_size=1, max_size=1000) | st.just("é\n&=+%#?;")).filter(str.strip)
+
+
+def knob(spec: Knob, default: object) -> st.SearchStrategy:
+    if isinstance(default, bool):
+        return st.booleans()
+    if spec.choices:
+        return st.sampled_from(spec.choices)
+    if isinstance(default, int):
+        return st.integers(int(spec.low), int(spec.high))
+    return st.floats(spec.low, spec.high)
+
+
+def settings(group: str) -> st.SearchStrategy:
+    turned = {
+        name: st.just(default) | knob(spec, default) for name, spec, default in knobs(GROUPS[group])
+    }
+    return st.fixed_dictionaries(turned).map(lambda values: valid(group, values)).filter(bool)
+
+
+def valid(group: str, values: dict[str, object]) -> Settings | None:
+    """None where valid knobs do not go together."""
+    try:
+        return build_settings(group, values)
+    except SettingError:
+        return None
+
+
+def lane(name: str) -> st.SearchStrategy[Lane]:
+    return (
+        settings(name).map(lambda chosen: Lane(name, chosen))
+        if name in GROUPS
+        else st.just(Lane(name))
+    )
+
+
+LANES = st.sets(st.sampled_from(sorted(DECODERS)), min_size=1).flatmap(
+    lambda names: st.tuples(*(lane(name) for name in DECODERS if name in names))
+)
+REQUESTS = st.builds(
+    RaceRequest,
+    PROMPTS,
+    st.integers(0, MAX_SEED),
+    LANES,
+    settings(SAMPLING),
+    st.sampled_from(sorted(MODELS)),
+)
+
+
+def fields(link: str) -> list[tuple[str, str]]:
+    return parse_qsl(link.removeprefix("?"), keep_blank_values=True)
+
+
+@given(REQUESTS)
+def test_every_race_comes_back_from_its_link(race) -> None:
+    link = write_link(race, MODELS[race.model])
+    assert read_link(fields(link), MODELS, DEFAULT) == race
+
+
+@given(REQUESTS)
+def test_every_race_comes_back_from_the_forms_values(race) -> None:
+    assert read_form(form_values(race), "other") == race
+
+
+def test_a_link_spells_out_what_differs_and_nothing_else() -> None:
+    lanes = (Lane("ar"), Lane("sjd", build_settings("sjd", {"window": 32})))
+    request = RaceRequest("red apple", 7, lanes, Sampling(guidance=2.0, top_k=256), "toy")
+    assert (
+        write_link(request, OWN)
+        == "?prompt=red+apple&seed=7&model=toy&lanes=ar,sjd&sampling.guidance=2.0&sjd.window=32"
+    )
+
+
+def test_what_a_link_leaves_open_is_the_default() -> None:
+    assert read_link(fields("?prompt=octopus"), MODELS, DEFAULT) == RaceRequest(
+        "octopus", 5, DEFAULT.lanes, OWN, "toy"
+    )
+    assert read_link(fields("?model=emu3&sampling.top_k=9"), MODELS, DEFAULT).sampling == Sampling(
+        guidance=3.0, top_k=9
+    )
+    assert read_link(fields("?sjd.window=32"), MODELS, DEFAULT).lanes[1].settings.window == 32
+
+
+@pytest.mark.parametrize(
+    "link", ["", "?__theme=dark", "?present=1", "?go=1", "?view=api&logs=container"]
+)
+def test_an_address_without_a_race_asks_for_none(link) -> None:
+    assert read_link(fields(link), MODELS, DEFAULT) is None
+
+
+def test_a_race_starts_at_once_only_where_the_link_says_so() -> None:
+    assert [
+        starts_at_once(fields(link))
+        for link in ("?seed=1&go=1", "?seed=1", "?go=0", "?go=true", "?go=")
+    ] == [True] + [False] * 4
+
+
+@pytest.mark.parametrize(
+    ("link", "words"),
+    [
+        ("?seed=seven", "seed is a whole number"),
+        ("?seed=-1", "seed is a whole number from 0 to 9007199254740991, not '-1'"),
+        ("?seed=9007199254740992", "from 0 to 9007199254740991"),
+        ("?seed=1&seed=2", "seed is given twice"),
+        ("?prompt=", "prompt is empty"),
+        ("?prompt=" + "x" * 1001, "1001 characters; at most 1000"),
+        ("?lanes=", "lanes can be any of ar, jacobi"),
+        ("?lanes=ar,ar", "each once"),
+        ("?lanes=<b>", "lanes can be any of"),
+        ("?model=other", "model can be toy"),
+        ("?nonsense=1", "'nonsense', which is none"),
+        ("?gsd.nonsense=1", "'gsd.nonsense', which is none"),
+        ("?lanes=gsd&gsd.G=0", "GSD: G is a whole number from 1 to 100, not 0"),
+        ("?lanes=gsd&gsd.G=1.5", "GSD: G is a whole number from 1 to 100, not 1.5"),
+        ("?lanes=gsd&gsd.d=nan", "GSD: d is a number from 0 to 10, not 'nan'"),
+        ("?lanes=gsd&gsd.order=sideways", "order is one of ascending, descending"),
+        ("?lanes=ar&gsd.G=4", "gsd.G is a knob of GSD, which is not among"),
+        ("?sampling.top_k=-1", "Sampling: top_k is a whole number from 0 to 65536, not -1"),
+        ("?" + "&".join(f"x{i}=1" for i in range(200)), "200 fields"),
+    ],
+)
+def test_invalid_fields_are_rejected_with_their_range(link, words) -> None:
+    with pytest.raises(SettingError, match=words):
+        read_link(fields(link), MODELS, DEFAULT)
+
+
+NAMES = st.sampled_from(
+    [
+        "prompt",
+        "seed",
+        "model",
+        "lanes",
+        "go",
+        "sjd.window",
+        "gsd.G",
+        "sampling.guidance",
+        "a.b.c",
+        ".",
+    ]
+)
+
+
+TEXTS = st.text(max_size=30) | st.sampled_from(["ar", "1e999", "9" * 5000])
+
+
+@given(query=st.lists(st.tuples(NAMES | st.text(max_size=12), TEXTS), max_size=6))
+def test_any_query_is_a_race_or_rejected_with_a_message(query) -> None:
+    try:
+        linked, message = read_link(query, MODELS, DEFAULT), "a message"
+    except SettingError as error:
+        linked, message = None, str(error)
+    assert linked is None or isinstance(linked, RaceRequest)
+    assert 5 < len(message) <= 500
+
+
+def test_defaults_are_the_forms() -> None:
+    request = read_form(form("x", lanes=["gsd"]), "toy")
+    assert write_link(request, request.sampling) == "?prompt=x&seed=7&model=toy&lanes=gsd"

@@ -1,0 +1,112 @@
+from __future__ import annotations
+
+import dataclasses
+import re
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from app.page.what_if import RULES, SLIDERS, answer, lane_choices
+from engine.decoders import DECODERS
+from engine.decoders.gsd import GSDSettings
+from engine.race import Lane, Race
+from engine.settings import SettingError
+from engine.trace import Trace
+from engine.whatif import judge_again
+from tests.app.conftest import ANYTHING
+from tests.toy import Toy
+
+KNOBS = dict(zip(SLIDERS, [10, 0.5, 0.15, 62, 0.1], strict=True))
+
+
+def raced(*names: str) -> Trace:
+    race = Race(Toy((6, 6), 16), [Lane(name) for name in names], "x", 7)
+    return Trace.of(race, list(race))
+
+
+TRACE = raced("ar", "sjd", "gsd")
+
+
+def test_lanes_with_rejections_can_be_chosen() -> None:
+    assert lane_choices(TRACE) == [("SJD", 1), ("GSD", 2)]
+
+
+def test_the_answer_has_the_tally_in_it() -> None:
+    tally = judge_again(TRACE, 1, "gsd", GSDSettings())
+    text = answer(TRACE, 1, "gsd", KNOBS)
+    assert (
+        f"Of the {tally.refusals} drafts that SJD rejected first, GSD with G = 10, d = 0.5, delta ="
+        " 0.15" in text
+    )
+    assert f"would have accepted {tally.accepted} ({tally.accepted / tally.refusals:.0%})" in text
+    assert "this counts single decisions, not a race" in text
+
+
+def test_each_rule_has_its_own_knobs() -> None:
+    assert "LANTERN with k = 5, delta = 1 would" in answer(
+        TRACE, 1, "lantern", KNOBS | {"lantern.k": 5, "lantern.delta": 1}
+    )
+
+
+def test_a_rule_that_accepts_all_and_one_that_accepts_as_before() -> None:
+    total = int(re.search(r"Of the (\d+)", answer(TRACE, 1, "gsd", KNOBS))[1])
+    assert f"accepted {total} (100%)" in answer(
+        TRACE, 1, "lantern", KNOBS | {"lantern.k": 16, "lantern.delta": 1.0}
+    )
+    assert "accepted 0 (0%)" in answer(
+        TRACE, 1, "lantern", KNOBS | {"lantern.k": 1, "lantern.delta": 0.0}
+    )
+
+
+def test_a_race_without_rejections_says_so() -> None:
+    assert "No draft was rejected" in answer(raced("ar"), 0, "gsd", KNOBS)
+
+
+def test_a_trace_without_a_codebook_says_so() -> None:
+    assert "cannot be judged again" in answer(
+        dataclasses.replace(TRACE, codebook=b""), 1, "gsd", KNOBS
+    )
+
+
+@pytest.mark.parametrize(
+    ("lane", "rule", "knobs", "words"),
+    [
+        (0, "gsd", KNOBS, "Choose a lane"),
+        ("1", "gsd", KNOBS, "Choose a lane"),
+        (True, "gsd", KNOBS, "Choose a lane"),
+        (None, "gsd", KNOBS, "Choose a lane"),
+        (1, "sjd", KNOBS, "Choose a rule"),
+        (1, ["gsd"], KNOBS, "Choose a rule"),
+        (1, "gsd", KNOBS | {"gsd.G": 0}, "G is a whole number from 1 to 100, not 0"),
+        (1, "gsd", KNOBS | {"gsd.d": None}, "d is a number from 0 to 10, not None"),
+        (
+            1,
+            "lantern",
+            KNOBS | {"lantern.delta": float("nan")},
+            "delta is a number from 0 to 1, not nan",
+        ),
+    ],
+)
+def test_invalid_questions_are_rejected_with_a_message(lane, rule, knobs, words) -> None:
+    with pytest.raises(SettingError, match=words):
+        answer(TRACE, lane, rule, knobs)
+
+
+@given(
+    lane=ANYTHING,
+    rule=ANYTHING | st.sampled_from(list(RULES)),
+    knobs=st.fixed_dictionaries(dict.fromkeys(SLIDERS, ANYTHING)),
+)
+def test_any_question_is_answered_in_words(lane, rule, knobs) -> None:
+    for chosen in (lane, 1):
+        try:
+            text = answer(TRACE, chosen, rule, knobs)
+        except SettingError as error:
+            text = str(error)
+        assert 10 < len(text) < 500
+
+
+def test_rules_are_decoders_knobs() -> None:
+    for rule, names in RULES.items():
+        assert set(names) <= {field.name for field in dataclasses.fields(DECODERS[rule].Settings)}

@@ -1,0 +1,161 @@
+"""The page's API: the examples as programs run them, and the answers behind them."""
+
+from __future__ import annotations
+
+import ast
+import asyncio
+import subprocess
+import sys
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+from gradio_client import Client
+from gradio_client.exceptions import AppError
+from mcp import ClientSession
+from mcp.client.streamable_http import streamable_http_client
+from mcp.types import CallToolResult, Tool
+
+from app.page.layout import LAUNCH, build
+from app.serving.api import Api, table
+from engine.decoders import DECODERS
+from tests.app.conftest import NONE_RECORDED, Watched, toy_pool
+
+EXAMPLES = Path(__file__).parents[3] / "examples"
+PROMPT = "red apple on sky clouds"
+CALLER = SimpleNamespace(session_hash="shared", headers={}, client=None)
+
+
+@pytest.fixture(scope="module")
+def url() -> Iterator[str]:
+    demo = build(toy_pool(Watched()), NONE_RECORDED)
+    demo.launch(**LAUNCH, prevent_thread_lock=True, quiet=True)
+    yield demo.local_url
+    demo.close()
+
+
+@pytest.fixture(scope="module")
+def client(url) -> Client:
+    return Client(url, verbose=False)
+
+
+def example(name: str, *arguments: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, str(EXAMPLES / name), *arguments]
+    return subprocess.run(command, capture_output=True, text=True, timeout=120)
+
+
+def tool(url: str, **arguments: object) -> tuple[list[Tool], CallToolResult]:
+    """The page's tools, and the answer of the one called race."""
+
+    async def call() -> tuple[list[Tool], CallToolResult]:
+        async with (
+            streamable_http_client(f"{url}gradio_api/mcp/") as (read, write, _),
+            ClientSession(read, write) as session,
+        ):
+            await session.initialize()
+            return (await session.list_tools()).tools, await session.call_tool("race", arguments)
+
+    # On a thread of its own: a browser test before this one may have left its event loop running on
+    # the main one.
+    with ThreadPoolExecutor(1) as thread:
+        return thread.submit(asyncio.run, call()).result()
+
+
+def test_client_example_runs(url) -> None:
+    ran = example("client.py", url, PROMPT)
+    assert ran.returncode == 0, ran.stderr
+    head, *rows = ran.stdout.splitlines()
+    assert head.split() == ["lane", "passes", "seconds", "tokens/pass"]
+    assert [row[:12].strip() for row in rows] == [
+        DECODERS[name].title for name in ("ar", "sjd", "gsd")
+    ]
+    assert rows[0].split()[-3] == "36"  # vanilla AR: a pass for each token of the 6 x 6 grid
+    assert "finished: " in ran.stderr
+
+
+def test_mcp_example_runs(url) -> None:
+    ran = example("mcp_tool.py", url, PROMPT)
+    assert ran.returncode == 0, ran.stderr
+    assert [lane["tokens"] for lane in ast.literal_eval(ran.stdout)["lanes"]] == [36, 36, 36]
+
+
+@pytest.mark.parametrize("name", ["client.py", "mcp_tool.py"])
+def test_examples_pass_on_what_the_page_says_against_a_race(url, name) -> None:
+    ran = example(name, url, "x" * 2000)
+    assert ran.returncode != 0
+    assert "2000 characters" in ran.stderr
+
+
+def test_summary_is_the_race_without_its_pictures(client) -> None:
+    summary = client.predict(PROMPT, 7, ["sjd", "ar"], api_name="/race")
+    assert (summary["state"], summary["prompt"], summary["seed"]) == ("finished", PROMPT, 7)
+    ar, sjd = summary["lanes"]
+    assert (ar["decoder"], ar["passes"], ar["faster_by_passes"]) == ("ar", 36, 1.0)
+    assert sjd["passes"] < 36
+    assert sjd["faster_by_passes"] == pytest.approx(36 / sjd["passes"], abs=1e-3)
+    assert (sjd["place_by_passes"], ar["place_by_passes"]) == (1, 2)
+
+
+def test_tool_returns_what_the_client_gets(url, client) -> None:
+    tools, answer = tool(url, prompt=PROMPT, seed=7, lanes=["ar", "sjd"])
+    # not the board, which is megabytes of pictures
+    assert [each.name for each in tools] == ["race"]
+    assert not answer.isError
+    result = ast.literal_eval(answer.content[0].text)
+    same = client.predict(PROMPT, 7, ["ar", "sjd"], api_name="/race")
+    assert [lane["passes"] for lane in result["lanes"]] == [
+        lane["passes"] for lane in same["lanes"]
+    ]
+
+
+def test_tool_names_every_decoder(url) -> None:
+    (described,), _ = tool(url, prompt=PROMPT, seed=7, lanes=["ar"])
+    names = described.inputSchema["properties"]["lanes"]["description"].rpartition(": ")[2]
+    assert names.rstrip(".").split(", ") == list(DECODERS)
+
+
+BAD = [
+    ({"prompt": ""}, "prompt is empty"),
+    ({"prompt": "x" * 1001}, "1001 characters"),
+    ({"seed": -1}, "whole number"),
+    ({"lanes": []}, "at least one lane"),
+    ({"lanes": ["ar"] * 9}, "one lane at most"),
+    ({"lanes": ["../../etc/passwd"]}, "lanes can be"),
+]
+
+
+@pytest.mark.parametrize(("wrong", "words"), BAD)
+def test_invalid_races_are_rejected_with_a_message(url, client, wrong, words) -> None:
+    values = {"prompt": PROMPT, "seed": 7, "lanes": ["ar"]} | wrong
+    with pytest.raises(AppError, match=words):
+        client.predict(**values, api_name="/race")
+    answer = tool(url, **values)[1]
+    assert answer.isError
+    assert words in answer.content[0].text
+    assert "Traceback" not in answer.content[0].text
+
+
+def test_a_client_that_disconnects_ends_its_race(races, model) -> None:
+    race = Api(races).race(PROMPT, 7, ["ar", "sjd"], CALLER)
+    assert next(race)["state"] == "waiting"
+    next(race)
+    race.close()
+    assert model.open == 0
+    assert model.passes < 36
+
+
+def test_calls_in_one_session_do_not_end_each_other(client) -> None:
+    jobs = [client.submit(f"{PROMPT} {i}", 7, ["ar"], api_name="/race") for i in range(4)]
+    ends = [job.result(60) for job in jobs]
+    assert [(race["state"], race["prompt"]) for race in ends] == [
+        ("finished", f"{PROMPT} {i}") for i in range(4)
+    ]
+
+
+def test_table_of_a_race_that_waits_has_no_results(races) -> None:
+    rows = table(races.first_board())["lanes"]
+    assert {(row["state"], row["place_by_passes"], row["faster_by_seconds"]) for row in rows} == {
+        ("waiting", None, None)
+    }

@@ -1,0 +1,132 @@
+from __future__ import annotations
+
+import itertools
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from app.serving.fair_queue import FairQueue, QueueFullError, Ticket
+
+
+def served(queue: FairQueue, tickets: list[Ticket]) -> list[Ticket]:
+    """The order in which tickets that wait come to race, each leaving before the next."""
+    order = []
+    while left := [ticket for ticket in tickets if ticket not in order]:
+        now = [ticket for ticket in left if queue.ahead(ticket) == 0]
+        assert len(now) == 1, "one race at a time"
+        queue.leave(now[0])
+        order += now
+    return order
+
+
+def test_one_race_at_a_time_and_the_others_know_their_place() -> None:
+    queue = FairQueue(5)
+    tickets = [queue.join(name, name, "gpu") for name in "abc"]
+    assert [queue.ahead(ticket) for ticket in tickets] == [0, 1, 2]
+    assert [queue.ahead(ticket) for ticket in tickets] == [0, 1, 2]
+    queue.leave(tickets[0])
+    assert [queue.ahead(ticket) for ticket in tickets[1:]] == [0, 1]
+
+
+def test_devices_do_not_wait_for_each_other() -> None:
+    queue = FairQueue(5, {"zero": 2})
+    first = [queue.join(name, name, "cpu") for name in "ab"]
+    second = [queue.join(name, name, "zero") for name in "cde"]
+    assert [queue.ahead(ticket) for ticket in [*first, *second]] == [0, 1, 0, 0, 2]
+
+
+def test_a_second_race_cancels_the_first() -> None:
+    queue = FairQueue(5)
+    holder, first, other = (
+        queue.join("h", "h", "gpu"),
+        queue.join("a", "a", "gpu"),
+        queue.join("b", "b", "gpu"),
+    )
+    assert queue.ahead(holder) == 0
+    second = queue.join("a", "a", "gpu")
+    assert "later race" in first.cancelled
+    assert not second.cancelled
+    queue.leave(holder)
+    assert served(queue, [other, second]) == [other, second]
+
+
+def test_a_second_race_waits_for_the_first_to_end() -> None:
+    queue = FairQueue(5)
+    first = queue.join("a", "a", "gpu")
+    assert queue.ahead(first) == 0
+    second = queue.join("a", "a", "gpu")
+    assert "later race" in first.cancelled
+    assert queue.ahead(second) == 1
+    queue.leave(first)
+    queue.leave(first)
+    assert queue.ahead(second) == 0
+
+
+def test_many_races_of_one_address_wait_for_their_own() -> None:
+    queue = FairQueue(9)
+    greedy = [queue.join(f"g{i}", "g", "gpu") for i in range(4)]
+    modest = [queue.join(name, name, "gpu") for name in "ab"]
+    assert served(queue, [*greedy, *modest]) == [greedy[0], *modest, *greedy[1:]]
+
+
+def test_an_address_that_has_just_raced_comes_last() -> None:
+    queue = FairQueue(9)
+    served(queue, [queue.join("a1", "a", "gpu")])
+    again, new = queue.join("a2", "a", "gpu"), queue.join("b", "b", "gpu")
+    assert served(queue, [again, new]) == [new, again]
+
+
+def test_a_full_queue_rejects_with_a_message() -> None:
+    queue = FairQueue(2)
+    racing = queue.join("r", "r", "gpu")
+    assert queue.ahead(racing) == 0
+    for name in "ab":
+        queue.join(name, name, "gpu")
+    with pytest.raises(QueueFullError, match="2 races are waiting"):
+        queue.join("c", "c", "gpu")
+
+
+def test_one_address_cannot_fill_the_queue() -> None:
+    queue = FairQueue(3)
+    greedy = [queue.join(f"g{i}", "g", "gpu") for i in range(3)]
+    queue.join("a", "a", "gpu")
+    assert [bool(ticket.cancelled) for ticket in greedy] == [False, False, True]
+    with pytest.raises(QueueFullError):
+        queue.join("g4", "g", "gpu")
+
+
+def test_a_race_that_leaves_gives_its_place_back() -> None:
+    queue = FairQueue(5)
+    tickets = [queue.join(name, name, "gpu") for name in "abc"]
+    assert queue.ahead(tickets[0]) == 0
+    queue.drop("a")
+    queue.drop("b")
+    assert tickets[0].cancelled
+    assert queue.ahead(tickets[2]) == 1, "the race that is on ends first"
+    queue.leave(tickets[0])
+    assert queue.ahead(tickets[2]) == 0
+
+
+ACTS = st.tuples(
+    st.sampled_from(["join", "ahead", "leave", "drop"]), st.integers(0, 5), st.integers(0, 2)
+)
+
+
+@given(st.lists(ACTS, max_size=60))
+def test_at_any_time_one_race_has_the_device_and_the_queue_is_bounded(acts) -> None:
+    queue, tickets = FairQueue(3), []
+    for act, who, where in acts:
+        if act == "join":
+            try:
+                tickets.append(queue.join(who, str(where), "gpu"))
+            except QueueFullError:
+                assert len(tickets) >= 3
+        elif act == "drop":
+            queue.drop(who)
+        elif tickets:
+            getattr(queue, act)(tickets[who % len(tickets)])
+        alive = [ticket for ticket in queue._tickets if not ticket.cancelled]
+        assert sum(ticket.racing for ticket in queue._tickets) <= 1
+        assert sum(not ticket.racing for ticket in queue._tickets) <= 3
+        assert all(a.visitor != b.visitor for a, b in itertools.combinations(alive, 2))

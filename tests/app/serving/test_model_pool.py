@@ -1,0 +1,320 @@
+"""Models on the page: which can race and why others cannot, one public one warm at a time, and what
+happens when one fails."""
+
+from __future__ import annotations
+
+import gc
+import threading
+import weakref
+
+import gradio as gr
+import pytest
+import torch
+from huggingface_hub import constants
+
+import app.serving.model_pool
+from app.page.handlers import Races
+from app.page.model_choice import describe
+from app.serving.gpu_errors import DEVICE_LOST, OUT_OF_MEMORY
+from app.serving.model_pool import Availability, Device, check_availability, public_models
+from app.serving.race_stream import QueueUpdate
+from app.settings import AppSettings
+from engine.models.card import CARDS, ModelError
+from engine.models.device import required_bytes
+from engine.models.progress import Phase, Progress
+from tests.app.conftest import NONE_RECORDED, VISITOR, Watched, begin, boards, toy_pool
+from tests.app.conftest import begun as begun_on
+from tests.toy import Toy
+
+JANUS, LLAMAGEN = "janus-pro-1b", "llamagen-256"
+PUBLIC = {CARDS[name]: Availability() for name in (JANUS, LLAMAGEN)}
+OFF = {CARDS["anole"]: Availability("it is <b>research</b>.", "research only")}
+OTHER = gr.Request(session_hash="other")
+
+
+def over(load, own: Toy | None = None) -> Races:
+    """Races over a toy, and public models that `load` loads."""
+    return Races(toy_pool(own or Watched(), None, PUBLIC | OFF, load), NONE_RECORDED)
+
+
+def begun(races: Races, model: str | None = JANUS, visitor: object = VISITOR, **values: object):
+    return begun_on(races, visitor, model=model, **values)
+
+
+def named(name: str, report=None) -> Watched:
+    model = Watched()
+    model.name = name
+    return model
+
+
+def test_a_race_on_a_public_model_loads_it_with_progress_on_the_board() -> None:
+    goes_on = threading.Event()
+
+    def load(name, report):
+        report(Progress(Phase.DOWNLOADING, 0.43, 1_800_000_000, 4_200_000_000))
+        assert goes_on.wait(60)
+        return named(name)
+
+    race, notes = begun(over(load)), []
+    while "43%" not in "".join(notes):
+        notes.append(next(race)["note"])
+    assert notes[-1] == "Downloading Janus-Pro 1B, 43% (1.8 of 4.2 GB)"
+    goes_on.set()
+    last = list(race)[-1]
+    assert (last["state"], last["model"], last["note"]) == ("finished", JANUS, "")
+
+
+def test_progress_is_a_line_of_text() -> None:
+    def text(*progress) -> str:
+        return Progress(*progress).text("Emu3-Gen")
+
+    assert text(Phase.LOADING, 0.8) == "Loading Emu3-Gen, 80%"
+    assert text(Phase.LOOKING_UP, 0) == "Looking for Emu3-Gen, 0%"
+    assert text(Phase.DOWNLOADING, 7) == "Downloading Emu3-Gen, 100%"
+    assert text(Phase.WARMING, 1) == "Warming up Emu3-Gen, 100%"
+
+
+def test_a_model_stays_warm_until_another_is_needed_and_is_freed_first() -> None:
+    loads, alive, models = [], [], []
+
+    def load(name, report):
+        gc.collect()
+        alive.append([each().name for each in models if each() is not None])
+        loads.append(name)
+        model = named(name)
+        models.append(weakref.ref(model))
+        return model
+
+    races = over(load)
+    for name in (JANUS, JANUS, None, JANUS, LLAMAGEN, JANUS):
+        assert list(begun(races, name, lanes=("ar", "sjd", "lantern")))[-1]["state"] == "finished"
+    assert loads == [JANUS, LLAMAGEN, JANUS]
+    assert alive == [[], [], []], "at no load is another public model in memory"
+
+
+def test_a_model_that_cannot_be_loaded_is_reported_and_the_embedded_one_races_on() -> None:
+    tries = []
+
+    def load(name, report):
+        tries.append(name)
+        raise ModelError("x/y is gated: accept its licence on <https://huggingface.co/x/y>.")
+
+    races = over(load)
+    for _ in range(2):
+        with pytest.raises(gr.Error) as caught:
+            list(begun(races))
+        assert caught.value.message.startswith(
+            "Janus-Pro 1B: x/y is gated: accept its licence on &lt;https://"
+        )
+        assert "embedded model can race" in caught.value.message
+    assert tries == [JANUS, JANUS], "the next race tries again"
+    assert list(begun(races, None))[-1]["state"] == "finished"
+
+
+def test_the_own_model_races_while_a_public_one_is_loaded_for_another() -> None:
+    goes_on = threading.Event()
+    races = over(lambda name, report: goes_on.wait(60) and named(name))
+    waits = begin(races, OTHER, model=JANUS)
+    next(waits), next(waits)
+    assert list(begun(races, None))[-1]["state"] == "finished"
+    goes_on.set()
+    assert list(boards(waits))[-1]["state"] == "finished"
+
+
+def test_a_loading_that_was_left_goes_on_and_the_next_model_waits_for_it() -> None:
+    goes_on, loads = threading.Event(), []
+
+    def load(name, report):
+        loads.append(name)
+        assert goes_on.wait(60)
+        return named(name)
+
+    races = over(load)
+    left = begin(races, model=JANUS)
+    next(left), next(left)
+    left.close()
+    other = begun(races, LLAMAGEN)
+    assert "Waiting for another model" in next(other)["note"]
+    goes_on.set()
+    assert list(other)[-1]["model"] == LLAMAGEN
+    assert loads == [JANUS, LLAMAGEN]
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("anole", "Anole 7B cannot race here: it is &lt;b&gt;research"),
+        ("dalle", "model can be toy, janus-pro-1b"),
+    ],
+)
+def test_what_is_off_or_unknown_is_rejected_with_a_message(name, words) -> None:
+    with pytest.raises(gr.Error) as caught:
+        next(begun(over(named), name))
+    assert words in caught.value.message
+
+
+def test_the_card_shows_the_reason_and_the_licence_as_text() -> None:
+    pool = over(named).pool
+    assert "Off: it is &lt;b&gt;research&lt;/b&gt;." in describe(pool, "anole")
+    assert "Chameleon Research License" in describe(pool, "anole")
+    assert 'href="https://github.com/deepseek-ai/Janus' in describe(pool, JANUS)
+    for name in (None, 5, ["anole"], {}, "<script>"):
+        assert describe(pool, name) == ""
+
+
+class Failing(Watched):
+    """A toy whose second lane's forward passes raise."""
+
+    error: Exception
+
+    def forward(self, *window):
+        if self.passes > 5 and len(window[1]) > 1:
+            raise self.error
+        return super().forward(*window)
+
+
+def test_a_lane_without_memory_says_so_and_the_others_finish() -> None:
+    model = Failing()
+    model.error = torch.OutOfMemoryError(
+        "CUDA out of memory. Tried to allocate 20.00 MiB. GPU 0 has a total capacity of ..."
+    )
+    races = over(lambda name, report: model)
+    lanes = list(begun(races))[-1]["lanes"]
+    assert [lane["state"] for lane in lanes] == ["finished", "failed"]
+    assert lanes[1]["error"] == OUT_OF_MEMORY
+    assert races.pool.availability(JANUS).available
+
+
+def test_a_lost_gpu_turns_public_models_off_and_the_page_goes_on() -> None:
+    model = Failing()
+    model.error = torch.AcceleratorError("CUDA error: device-side assert triggered")
+    races = over(lambda name, report: model)
+    assert list(begun(races))[-1]["lanes"][1]["error"] == DEVICE_LOST
+    assert [races.pool.availability(card.name).short_reason for card in races.pool.cards] == [
+        "",
+        "GPU lost",
+        "GPU lost",
+        "research only",
+    ]
+    with pytest.raises(gr.Error, match="The GPU was lost"):
+        next(begun(races))
+    assert list(begun(races, None))[-1]["state"] == "finished"
+
+
+def test_out_of_memory_in_a_picture_ends_the_race_with_a_message_and_the_next_runs(
+    monkeypatch,
+) -> None:
+    own = Watched()
+    races = over(named, own)
+    race = begun(races, None)
+    next(race)
+    with monkeypatch.context() as patched:
+        patched.setattr(
+            own,
+            "pixels",
+            lambda tokens: (_ for _ in ()).throw(torch.OutOfMemoryError("CUDA out of memory")),
+        )
+        race2 = begun(races, None, OTHER)
+        race.close()
+        with pytest.raises(gr.Error) as caught:
+            list(race2)
+    assert caught.value.message == OUT_OF_MEMORY
+    assert own.open == 0
+    assert list(begun(races, None))[-1]["state"] == "finished"
+
+
+def reasons(**settings: object) -> dict[str, str]:
+    return {
+        card.name: here.short_reason
+        for card, here in public_models(AppSettings(**settings)).items()
+    }
+
+
+def test_on_a_cpu_public_models_are_off_with_the_reason(monkeypatch) -> None:
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    assert set(reasons().values()) == {"no GPU here", "research only"}
+    assert set(reasons(models="all").values()) == {"no GPU here"}
+    only = reasons(models="emu3")
+    assert (only["emu3"], only[JANUS], only["anole"]) == (
+        "no GPU here",
+        "not switched on",
+        "research only",
+    )
+
+
+def test_on_zerogpu_all_that_are_switched_on_may_race(monkeypatch) -> None:
+    monkeypatch.setenv("SPACES_ZERO_GPU", "true")
+    monkeypatch.setattr(constants, "HF_HUB_OFFLINE", False)
+    assert reasons()[JANUS] == reasons()["emu3"] == ""
+    assert reasons()["anole"] == "research only"
+
+
+def test_memory_and_the_hub_are_checked_before_a_model_is_available(monkeypatch) -> None:
+    settings, card = AppSettings(device="cpu"), CARDS[JANUS]
+    monkeypatch.setattr(constants, "HF_HUB_OFFLINE", True)
+    monkeypatch.setattr("engine.models.device.available", lambda device: 2**30)
+    here = check_availability(card, settings)
+    assert here.short_reason == "not enough memory"
+    assert "needs" in here.reason
+    monkeypatch.setattr(
+        "engine.models.device.available", lambda device: 2 * required_bytes(card, torch.float32)
+    )
+    monkeypatch.setattr(constants, "HF_HUB_CACHE", "/nowhere")
+    here = check_availability(card, settings)
+    assert here.short_reason == "offline"
+    assert "is not on this machine" in here.reason
+
+
+def test_the_hosts_model_opens_the_page_where_it_can_race(monkeypatch) -> None:
+    monkeypatch.setattr("app.page.handlers.SETTINGS", AppSettings(model=JANUS))
+    assert over(named).default.model == JANUS
+    assert over(named).default.sampling == CARDS[JANUS].sampling
+    monkeypatch.setitem(PUBLIC, CARDS[JANUS], Availability("no", "no"))
+    assert over(named).default.model == "toy"
+
+
+def test_the_hosts_model_is_loaded_when_the_page_starts() -> None:
+    loads = []
+    pool = over(lambda name, report: loads.append(name) or named(name)).pool
+    pool.start(JANUS)
+    assert pool.wait(JANUS, 60).name == JANUS
+    pool.start("anole")
+    assert (loads, pool.loader.wait(60).name) == ([JANUS], "toy")
+
+
+def test_every_device_has_its_own_queue(monkeypatch) -> None:
+    pool = over(named).pool
+    assert (pool.device("toy"), pool.device(JANUS)) == (Device.CPU, Device.GPU)
+    monkeypatch.setattr(app.serving.model_pool, "SETTINGS", AppSettings(device="cpu"))
+    assert pool.device(JANUS) == Device.CPU
+
+
+def test_a_second_race_of_a_visitor_takes_the_place_of_the_first() -> None:
+    races = over(named)
+    first = begun(races, None)
+    while next(first)["state"] != "racing":
+        pass
+    second = begin(races)
+    assert next(second) == QueueUpdate(1)
+    assert QueueUpdate(1).text == "In the queue: 1 race comes before yours."
+    last = list(first)[-1]
+    assert (last["state"], last["note"]) == (
+        "stopped",
+        "Your later race has taken this one's place.",
+    )
+    assert next(second) == QueueUpdate(0)
+    assert QueueUpdate(0).text == ""
+    assert list(boards(second))[-1]["state"] == "finished"
+
+
+def test_a_place_in_the_queue_is_given_up_with_the_page() -> None:
+    races = over(named)
+    first = begun(races, None)
+    next(first)
+    waits = begin(races, OTHER)
+    assert next(waits) == QueueUpdate(1)
+    races.leave(OTHER)
+    with pytest.raises(gr.Error, match="page was closed"):
+        list(waits)
+    first.close()
+    assert "lanes" in next(begun(races, None))

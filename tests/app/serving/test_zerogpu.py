@@ -1,0 +1,200 @@
+"""Races on ZeroGPU, with a stand-in for `spaces` that forks and pickles as it does."""
+
+from __future__ import annotations
+
+import dataclasses
+import importlib
+import json
+import os
+import signal
+import sys
+import threading
+from collections.abc import Iterator
+
+import gradio as gr
+import pytest
+import torch
+
+import app.serving.race_stream
+from app.page.handlers import Races
+from app.serving import zerogpu
+from app.serving.gpu_errors import BUSY, DEVICE_LOST, OUT_OF_MEMORY, QUOTA
+from app.serving.model_pool import Availability
+from app.serving.race_stream import Idle, Snapshot
+from app.settings import AppSettings
+from engine.models.card import CARDS, ModelError
+from engine.race import Lane, RaceRequest
+from tests.app.conftest import NONE_RECORDED, VISITOR, Watched, toy_pool
+from tests.app.conftest import begun as begun_on
+from tests.app.serving.fake_spaces import Spaces
+from tests.toy import Toy
+
+NAME = "janus-pro-1b"
+
+
+@pytest.fixture
+def spaces(monkeypatch) -> Iterator[Spaces]:
+    """ZeroGPU, whose workers find a toy where the model's files should be."""
+    fake = Spaces()
+    monkeypatch.setenv("SPACES_ZERO_GPU", "true")
+    monkeypatch.setitem(sys.modules, "spaces", fake)
+    monkeypatch.setattr(app.serving.race_stream, "SETTINGS", AppSettings(updates=30))
+    importlib.reload(zerogpu)
+    monkeypatch.setattr(zerogpu, "load", lambda name, device, dtype: Watched())
+    yield fake
+    monkeypatch.undo()
+    importlib.reload(zerogpu)
+
+
+@pytest.fixture
+def races(spaces) -> Races:
+    public = {CARDS[NAME]: Availability()}
+    pool = toy_pool(Toy(), None, public, lambda name, report: CARDS[name])
+    return Races(pool, NONE_RECORDED)
+
+
+def begun(races: Races, *lanes: str) -> Iterator[object]:
+    return begun_on(races, lanes=lanes or ("ar", "sjd"), model=NAME)
+
+
+def request(*lanes: str, model: str = NAME) -> RaceRequest:
+    lanes = tuple(Lane(name) for name in lanes)
+    return RaceRequest("red apple", 7, lanes, CARDS[model].sampling, model)
+
+
+def gone(spaces: Spaces) -> bool:
+    return all(not worker.is_alive() for worker in spaces.workers)
+
+
+def plain(value: object) -> bool:
+    if isinstance(value, dict):
+        return all(type(name) is str and plain(each) for name, each in value.items())
+    if isinstance(value, (list, tuple)):
+        return all(plain(each) for each in value)
+    return value is None or type(value) in (str, int, float, bool)
+
+
+def test_a_race_is_one_call_and_its_recording_comes_back(races, spaces) -> None:
+    shots = list(begun(races))
+    assert [shot["seq"] for shot in shots[-3:]] == sorted(shot["seq"] for shot in shots[-3:])
+    assert shots[-1]["state"] == "finished"
+    assert [lane["n"] for lane in shots[-1]["lanes"]] == [36, 36]
+    assert len(spaces.workers) == 1
+    kept = races.finished(VISITOR).recording
+    assert (kept.trace.header.prompt, kept.pictures is not None) == ("red apple", True)
+    assert gone(spaces)
+
+
+def test_only_plain_data_crosses(spaces) -> None:
+    events = list(zerogpu.run_race(request("ar", "gsd", "lantern", "sjd-pac")))
+    assert all(plain(dataclasses.astuple(event)) for event in events)
+    assert {type(event) for event in events} == {Snapshot, Idle, zerogpu.Recording}
+    assert json.loads(events[-1].text)["format"] == "photo-finish-trace"
+
+
+def test_the_duration_is_the_models_and_the_lanes(spaces, monkeypatch) -> None:
+    monkeypatch.setattr(zerogpu, "SETTINGS", AppSettings(gpu_seconds=1200))
+    small, more = zerogpu.duration(request("ar")), zerogpu.duration(request("ar", "sjd"))
+    large = zerogpu.duration(request("ar", "sjd", model="janus-pro-7b"))
+    assert zerogpu.STARTUP_SECONDS < small < more < large
+    llamagen = [zerogpu.duration(request("ar", model=f"llamagen-{side}")) for side in (256, 512)]
+    assert llamagen == sorted(set(llamagen))
+    monkeypatch.setattr(zerogpu, "SETTINGS", AppSettings(gpu_seconds=60))
+    assert zerogpu.duration(request("ar", model="emu3")) == 60
+
+
+def test_the_race_stops_itself_before_the_deadline_and_says_so(races, spaces, monkeypatch) -> None:
+    monkeypatch.setattr(zerogpu, "MARGIN_SECONDS", 1e6)
+    last = list(begun(races))[-1]
+    assert last["state"] == "stopped"
+    assert f"lends its GPU for {spaces.durations[0]:g} seconds" in last["note"]
+    assert races.finished(VISITOR) is not None
+
+
+def test_stop_gives_the_gpu_back(races, spaces) -> None:
+    race = begun(races)
+    while next(race)["state"] != "racing":
+        pass
+    races.stop(VISITOR)
+    assert not any(shot["state"] == "finished" for shot in race)
+    assert gone(spaces)
+
+
+def test_a_closed_page_gives_the_gpu_back(races, spaces) -> None:
+    race = begun(races)
+    while next(race)["state"] != "racing":
+        pass
+    race.close()
+    assert gone(spaces)
+
+
+@pytest.mark.parametrize(
+    ("title", "message", "words"),
+    [
+        ("ZeroGPU quota exceeded", "You have exceeded your free ZeroGPU quota <a href=x>", QUOTA),
+        ("ZeroGPU illegal duration", "larger than the maximum allowed", QUOTA),
+        ("ZeroGPU client error", "No GPU was available", BUSY),
+        ("ZeroGPU worker error", "GPU task aborted", DEVICE_LOST),
+        ("ZeroGPU worker error", "OutOfMemoryError", OUT_OF_MEMORY),
+    ],
+)
+def test_an_error_of_zerogpu_is_reported_and_the_page_goes_on(
+    races, spaces, title, message, words
+) -> None:
+    spaces.error = gr.Error(message, title=title)
+    with pytest.raises(gr.Error) as caught:
+        list(begun(races))
+    assert caught.value.message == words
+    spaces.error = None
+    assert list(begun(races))[-1]["state"] == "finished"
+
+
+class Endless(Watched):
+    """A toy whose eleventh forward pass does not end."""
+
+    def forward(self, *window):
+        if self.passes == 10:
+            threading.Event().wait(60)
+        return super().forward(*window)
+
+
+def test_a_killed_worker_is_reported_and_the_next_race_has_another(
+    races, spaces, monkeypatch
+) -> None:
+    with monkeypatch.context() as patched:  # or the worker might be done before it is killed
+        patched.setattr(app.serving.zerogpu, "load", lambda name, device, dtype: Endless())
+        race = begun(races)
+        while next(race)["state"] != "racing":
+            pass
+    os.kill(spaces.workers[0].pid, signal.SIGKILL)
+    with pytest.raises(gr.Error) as caught:
+        list(race)
+    assert caught.value.message == DEVICE_LOST
+    assert list(begun(races))[-1]["state"] == "finished"
+
+
+@pytest.mark.parametrize(
+    ("error", "words"),
+    [
+        (ModelError("The disk is full: free some room."), "The disk is full"),
+        (torch.AcceleratorError("CUDA error: unspecified launch failure"), DEVICE_LOST),
+        (torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 2 GiB"), OUT_OF_MEMORY),
+        (RuntimeError("/secret/path"), "The race failed"),
+    ],
+)
+def test_a_failure_in_the_worker_is_reported_with_a_message(
+    races, spaces, monkeypatch, error, words
+) -> None:
+    def fails(*_: object) -> Toy:
+        raise error
+
+    monkeypatch.setattr(zerogpu, "load", fails)
+    with pytest.raises(gr.Error) as caught:
+        list(begun(races))
+    assert words in caught.value.message
+    assert "secret" not in caught.value.message
+
+
+def test_without_zerogpu_the_call_is_the_function_itself() -> None:
+    assert zerogpu.run_race.__module__ == "app.serving.zerogpu"
+    assert zerogpu.run_race.__name__ == "run_race"

@@ -1,0 +1,90 @@
+"""One look: what the page draws of a recorded race at one instant, and what films draw of it."""
+
+from __future__ import annotations
+
+import base64
+import io
+from collections.abc import Iterator
+
+import numpy as np
+import pytest
+from PIL import Image
+from playwright.sync_api import Browser, Page, expect
+
+from tests.browser.acts import by_passes
+from visualize.assets import STATIC
+from visualize.cells import PAPER, Cells, atlas
+from visualize.layers import COUNTS, LaneRecords, Layer
+from visualize.recorded_race import RecordedRace
+from visualize.standalone import standalone
+
+PASS = 40  # lanes that have finished, and lanes with drafts before their frontier
+PARTS = 4  # of a cell, along and across
+
+
+@pytest.fixture(scope="module")
+def recording() -> RecordedRace:
+    return RecordedRace.loads((STATIC / "races" / "frog.json").read_text("utf-8"))
+
+
+@pytest.fixture(scope="module")
+def page(browser: Browser, recording, tmp_path_factory) -> Iterator[Page]:
+    """The race at one instant, each cell 32 pixels wide."""
+    file = tmp_path_factory.mktemp("look") / "race.html"
+    file.write_text(standalone(recording), "utf-8")
+    page = browser.new_page(
+        viewport={"width": 1400, "height": 1000}, device_scale_factor=2, reduced_motion="reduce"
+    )
+    page.goto(file.as_uri())
+    by_passes(page)
+    page.locator(".scrub").fill(str(PASS))
+    expect(page.locator(".board")).to_have_attribute("data-t", str(PASS))
+    yield page
+    page.close()
+
+
+def drawn(page: Page, layer: Layer) -> list[np.ndarray]:
+    """Every lane's canvas on the ground that it lies on, int [H, W, 3]."""
+    page.locator(f".layers button[data-layer='{layer.value}']").click()
+    expect(page.locator(".board")).to_have_attribute("data-layer", layer.value)
+    urls = page.eval_on_selector_all(".lane canvas", "all => all.map(one => one.toDataURL())")
+    images = [Image.open(io.BytesIO(base64.b64decode(url.split(",")[1]))) for url in urls]
+    grounds = [Image.new("RGBA", image.size, PAPER) for image in images]
+    for ground, image in zip(grounds, images, strict=True):
+        ground.alpha_composite(image.convert("RGBA"))
+    return [np.asarray(ground.convert("RGB")).astype(int) for ground in grounds]
+
+
+def in_parts(image: np.ndarray, parts: tuple[int, int]) -> np.ndarray:
+    """The mean colours of an image cut into so many rows and columns."""
+    (height, width), (rows, columns) = image.shape[:2], parts
+    return image.reshape(rows, height // rows, columns, width // columns, 3).mean((1, 3))
+
+
+@pytest.mark.parametrize("layer", Layer, ids=lambda layer: layer.value)
+def test_page_and_film_draw_the_same(page, recording, layer) -> None:
+    header, pictures = recording.trace.header, recording.pictures
+    lanes = [LaneRecords(recording.trace, i) for i in range(len(header.lanes))]
+    most = max(lane.most(layer) for lane in lanes) if layer in COUNTS else 1
+    swatches = atlas(pictures.swatches, header.vocab_size)
+    rows, columns = header.grid
+    drafts = 0
+    for i, (lane, canvas) in enumerate(zip(lanes, drawn(page, layer), strict=True)):
+        now = lane.at(lane.step_at("passes", PASS))
+        drafts += len(now.records) - now.n
+        side = canvas.shape[1] // columns
+        assert canvas.shape == (rows * side, columns * side, 3)
+        assert side % PARTS == 0
+        cells = Cells(lane, header.grid, canvas.shape[1], layer, most, pictures.lanes[i], swatches)
+        film = np.asarray(cells.draw(now)).astype(int)
+        # The middle of every cell, where its colour is, or its mark, or the stroke of no value.
+        middles = np.add.outer(side * np.arange(rows), [side // 2 - 1, side // 2]).ravel()
+        centres = [in_parts(x[np.ix_(middles, middles)], header.grid) for x in (canvas, film)]
+        difference = np.abs(centres[0] - centres[1]).max(-1)
+        assert difference.max() <= 4, (i, np.argwhere(difference > 4).tolist())
+        # All of every cell: marks, strokes, notches, frames and the frontier lie where they should.
+        fine = [in_parts(x, (PARTS * rows, PARTS * columns)) for x in (canvas, film)]
+        difference = np.abs(fine[0] - fine[1]).max(-1)
+        assert (difference > 24).mean() < 0.01, i
+        assert difference.max() < 64, (i, np.argwhere(difference >= 64).tolist())
+    assert drafts > 10

@@ -1,0 +1,120 @@
+"""GSD's rule against worked numbers and its definition in plain lists."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from torch import Tensor
+
+from engine.decoders.gsd import GSD, GSDSettings, group, group_acceptance
+from tests.engine.decoders.driving import (
+    TOY,
+    P,
+    Q,
+    acceptances,
+    alpha,
+    committed_distribution,
+    near,
+    point_mass,
+    replacement_distribution,
+)
+
+
+def gsd(G: int, order: str = "ascending") -> GSD:
+    return GSD(TOY, GSDSettings(G=G, order=order, delta=1.0, d=10.0))
+
+
+@pytest.mark.parametrize(
+    ("G", "order", "expected", "mass"),
+    [
+        (1, "ascending", [0.25, 2 / 3, 1, 1], 0.6),
+        (2, "ascending", [0.25, 3 / 7, 1, 1], 0.5286),
+        (2, "descending", [3 / 7, 1, 1, 1], 0.7714),
+        (3, "ascending", [0.25, 3 / 7, 1, 1], 0.5286),
+        (3, "descending", [3 / 7, 1, 1, 1], 0.7714),
+        (4, "ascending", [3 / 7, 2 / 3, 1, 1], 0.6714),
+        (4, "descending", [2 / 3, 1, 1, 1], 0.8667),
+    ],
+)
+def test_gsd_accepts_by_the_mass_of_a_group(
+    G: int, order: str, expected: list[float], mass: float
+) -> None:
+    near(acceptances(gsd(G, order), P, Q), expected)
+    assert alpha(gsd(G, order), P, Q) == pytest.approx(mass, abs=1e-4)
+
+
+def test_gsd_changes_the_law_as_worked_out() -> None:
+    near(committed_distribution(gsd(2), P, Q, 40), [0.1, 0.12857, 0.31786, 0.45357], 1e-5)
+
+
+def test_gsd_of_a_certain_draft() -> None:
+    assert acceptances(gsd(2), P, point_mass(2, 4))[2].item() == pytest.approx(0.5)
+
+
+def test_gsd_rejects_as_sjd_does() -> None:
+    near(replacement_distribution(gsd(4), P, Q, 0, 40), [0, 0, 0.25, 0.75])
+
+
+def test_gsd_leaves_out_tokens_of_another_probability_or_look() -> None:
+    # variance 1.25: neighbours are 0.2 apart, the next 0.8
+    codebook = torch.tensor([[0.0], [1.0], [2.0], [3.0]])
+    x = torch.tensor([2])
+
+    def members(**changes: float) -> set[int]:
+        tokens, inside = group(
+            P[None], x, codebook, GSDSettings(**({"G": 8, "d": 10.0, "delta": 1.0} | changes))
+        )
+        return set(tokens[inside].tolist())
+
+    assert members() == {0, 1, 2, 3}
+    assert members(delta=0.15) == {1, 2, 3}
+    assert members(delta=0.05) == {2}
+    assert members(d=0.5) == {1, 2, 3}
+    assert members(d=0.1) == {2}
+    assert members(d=0.0, delta=0.0) == {2}
+
+
+def oracle(p: Tensor, q: Tensor, x: int, codebook: Tensor, s: GSDSettings) -> float:
+    """GSD's acceptance as its paper (or its released code, which slices ranks x - 7 to x + 6
+    ascending) states it, in lists."""
+    code = s.reading == "code"
+    ranked = sorted(
+        range(len(p)), key=lambda v: (p[v] if code or s.order == "ascending" else -p[v], v)
+    )
+    at = ranked.index(x)
+    half = 7 if code else s.G // 2
+    if code and at < 7:
+        return min(1.0, p[x] / q[x])
+    spread = 4 * codebook.double().var(0, correction=0).sum()
+    chosen = [x]
+    for y in ranked[max(0, at - half) : at + half]:
+        gap, apart = (
+            abs(p[y] - p[x]),
+            float((codebook[y].double() - codebook[x].double()).square().sum() / spread),
+        )
+        if y != x and (gap < s.delta and apart < s.d if code else gap <= s.delta and apart <= s.d):
+            chosen.append(y)
+    return min(1.0, sum(p[y] for y in chosen) / sum(q[y] for y in chosen))
+
+
+@given(
+    st.integers(0, 10**6),
+    st.integers(14, 40),
+    st.sampled_from(["paper", "code"]),
+    st.integers(1, 60),
+    st.floats(0, 2),
+    st.floats(0, 0.3),
+    st.sampled_from(["ascending", "descending"]),
+)
+def test_gsd_equals_its_definition(
+    seed: int, codes: int, reading: str, G: int, d: float, delta: float, order: str
+) -> None:
+    generator = torch.Generator().manual_seed(seed)
+    p, q = torch.softmax(2 * torch.randn(2, codes, generator=generator), -1)
+    codebook = torch.randn(codes, 3, generator=generator)
+    settings = GSDSettings(G=G, d=d, delta=delta, order=order, reading=reading)
+    x = torch.arange(codes)
+    ours = group_acceptance(p.expand(codes, -1), q.expand(codes, -1), x, codebook, settings)
+    near(ours, [oracle(p.tolist(), q.tolist(), int(i), codebook, settings) for i in x], 1e-5)

@@ -1,0 +1,92 @@
+"""LANTERN's rule against worked numbers."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+from engine.decoders.lantern import Lantern, LanternSettings, bounded_neighbourhood
+from engine.decoders.sjd import SJD
+from tests.engine.decoders.driving import acceptances, near, point_mass, replacement_distribution
+from tests.toy import Toy
+
+TARGET, DRAFT = (
+    torch.tensor([0.30, 0.25, 0.20, 0.15, 0.10]),
+    torch.tensor([0.05, 0.60, 0.20, 0.10, 0.05]),
+)
+LINE = Toy((2, 3), 5)
+LINE.codebook = torch.tensor([[2.0], [0.0], [1.0], [3.0], [4.0]])  # from code 1: 2, 0, 3, 4
+
+
+def lantern(**changes: float | str) -> Lantern:
+    return Lantern(LINE, LanternSettings(**{"k": 3, **changes}))
+
+
+def test_the_nearest_codes_come_nearest_first_and_without_the_code_itself() -> None:
+    assert LINE.neighbours(5)[1].tolist() == [2, 0, 3, 4]
+    assert LINE.neighbours(3)[1].tolist() == [2, 0]
+    assert LINE.neighbours(1)[1].tolist() == []
+
+
+@pytest.mark.parametrize(
+    ("changes", "members", "mass"),
+    [
+        ({"delta": 0.15}, [], 0),
+        ({"delta": 0.25}, [2], 0.20),
+        ({"delta": 0.2}, [2], 0.20),
+        ({"delta": 0.5}, [0, 2], 0.50),
+        ({"delta": 1.0, "k": 2}, [2], 0.20),
+        ({"delta": 1.0, "k": 1}, [], 0),
+        ({"delta": 1.0, "k": 4}, [0, 2, 3], 0.65),
+        ({"bound": "lambda", "lam": 2.0}, [2], 0.20),
+        ({"bound": "lambda", "lam": 1.5}, [], 0),
+        ({"bound": "lambda", "lam": 3.0}, [0, 2], 0.50),
+    ],
+)
+def test_the_neighbourhood_is_the_nearest_codes_within_the_bound(
+    changes: dict, members: list[int], mass: float
+) -> None:
+    inside, added = lantern(**changes)._neighbourhood(TARGET[None], torch.tensor([1]))
+    assert inside[0].nonzero()[:, 0].tolist() == members
+    assert added.item() == pytest.approx(mass)
+    assert acceptances(lantern(**changes), TARGET, DRAFT)[1].item() == pytest.approx(
+        min(1, (0.25 + mass) / 0.60)
+    )
+
+
+def test_a_rejected_draft_is_resampled_from_what_the_neighbourhood_leaves() -> None:
+    near(
+        replacement_distribution(lantern(delta=0.25), TARGET, DRAFT, 1, 70),
+        [0.25 / 0.35, 0, 0, 0.05 / 0.35, 0.05 / 0.35],
+    )
+
+
+def test_lantern_with_a_certain_draft() -> None:
+    """The drafter's likeliest token is a draft of probability one: accepted by its enlarged mass,
+    rejected without all of it."""
+    certain = point_mass(1, 5)
+    assert acceptances(lantern(delta=0.25), TARGET, certain)[1].item() == pytest.approx(0.45)
+    near(
+        replacement_distribution(lantern(delta=0.25), TARGET, certain, 1, 110),
+        [0.5455, 0, 0, 0.2727, 0.1818],
+    )
+
+
+def test_a_code_over_the_bound_ends_the_neighbourhood() -> None:
+    """Nearest first: 0.5 would go over the bound, and the 0.1 behind it is not taken either."""
+    inside, added = bounded_neighbourhood(
+        torch.tensor([[0.4, 0.5, 0.1]]), torch.tensor([[1, 2]]), torch.tensor([0.3])
+    )
+    assert not inside.any()
+    assert added.item() == 0
+
+
+def test_a_bound_of_zero_adds_nothing_at_all() -> None:
+    """delta = 0 is lossless to the last bit, even beside tokens of very little mass."""
+    p = torch.tensor([0.6, 4e-7, 0.4 - 8e-7, 2e-7, 2e-7])
+    q = torch.tensor([0.2, 0.2, 0.2, 0.2, 0.2])
+    strict = lantern(delta=0.0, k=5)
+    assert acceptances(strict, p, q).equal(acceptances(SJD(LINE), p, q))
+    assert acceptances(lantern(bound="lambda", lam=1.0, k=5), p, q).equal(
+        acceptances(SJD(LINE), p, q)
+    )

@@ -1,0 +1,88 @@
+"""The request for a race, and the reader of lanes and settings from text."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from engine.decoders import DECODERS
+from engine.race import Lane, RaceRequest
+from engine.race.request import GROUPS, build_settings, format_value, parse_lane, parse_value
+from engine.settings import Sampling, SettingError, knobs
+
+REQUEST = RaceRequest("red apple", 7, (Lane("sjd"), Lane("sjd")), Sampling(), "embedded")
+
+
+def test_a_decoder_may_have_several_lanes() -> None:
+    assert [lane.decoder for lane in REQUEST.lanes] == ["sjd", "sjd"]
+
+
+@pytest.mark.parametrize("model", ["", None, 5, ["emu3"]])
+def test_a_request_names_its_model(model) -> None:
+    with pytest.raises(SettingError, match="name of a model"):
+        dataclasses.replace(REQUEST, model=model)
+
+
+def test_requests_cannot_be_changed() -> None:
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        REQUEST.seed = 8
+
+
+@pytest.mark.parametrize(("text", "value"), [("true", True), ("false", False)])
+def test_switches_are_true_or_false(text: str, value: bool) -> None:
+    assert parse_lane(f"sjd-pac:AC={text};K=2").settings.AC is value
+
+
+def test_lanes_without_knobs_have_the_defaults() -> None:
+    for name, decoder in DECODERS.items():
+        assert parse_lane(name) == parse_lane(f"{name}:") == Lane(name, decoder.Settings())
+    with pytest.raises(SettingError):
+        parse_lane(":window=3")
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("jet", "There is no decoder called 'jet'; there are ar,"),
+        ("sjd:speed=9", "sjd has no knob 'speed'; it has window, init"),
+        ("ar:speed=9", "ar has no knob 'speed'; it has none"),
+        ("sjd:window=many", "SJD: window is a whole number from 2 to 96, not 'many'"),
+        ("sjd:window=1e999", "SJD: window is a whole number from 2 to 96, not inf"),
+        ("sjd-pac:AC=yes", "SJD-PAC: AC is on or off, not 'yes'"),
+        ("gsd:d=nan", "GSD: d is a number from 0 to 10, not 'nan'"),
+    ],
+)
+def test_lanes_that_cannot_be_raced_are_rejected(text: str, message: str) -> None:
+    with pytest.raises(SettingError, match=message):
+        parse_lane(text)
+
+
+@given(st.data())
+def test_every_value_of_every_knob_comes_back_from_its_text(data: st.DataObject) -> None:
+    group = data.draw(st.sampled_from(list(GROUPS)))
+    _, knob, default = data.draw(st.sampled_from(knobs(GROUPS[group])))
+    if isinstance(default, bool):
+        values = st.booleans()
+    elif knob.choices:
+        values = st.sampled_from(knob.choices)
+    elif isinstance(default, int):
+        values = st.integers(int(knob.low), int(knob.high))
+    else:
+        values = st.floats(knob.low, knob.high)
+    value = data.draw(values)
+    assert parse_value(default, format_value(value)) == value
+
+
+@given(st.sampled_from([True, 5, 0.5, "text"]), st.text() | st.just("9" * 5000))
+def test_any_text_becomes_a_value_or_stays_text(default: object, text: str) -> None:
+    assert isinstance(parse_value(default, text), (bool, int, float, str))
+
+
+def test_rejected_settings_are_named_with_their_group() -> None:
+    with pytest.raises(SettingError, match="Sampling: top_k is a whole number"):
+        build_settings("sampling", {"top_k": -1})
+    with pytest.raises(SettingError, match="GSD: G is a whole number from 1 to 100"):
+        build_settings("gsd", {"G": 10**400})

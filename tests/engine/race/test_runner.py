@@ -1,0 +1,280 @@
+"""Races: the honest clock, failures, stopping, and the same picture twice."""
+
+from __future__ import annotations
+
+import dataclasses
+import threading
+from collections.abc import Iterator, Sequence
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from engine.decoders import DECODERS
+from engine.decoders.jacobi_window import JacobiWindowSettings
+from engine.decoders.sjd import SJD
+from engine.models.card import ModelError
+from engine.race import MAX_LANES, MAX_PROMPT, MAX_SEED, Lane, Race
+from engine.records import Frame, LaneState, Seconds, Standing, Step
+from engine.settings import SettingError
+from tests.toy import Toy, ToyContext
+
+ALL = [Lane(name) for name in DECODERS]
+
+
+class Counted(Toy):
+    """Counts the contexts it gives, and those it got back."""
+
+    def __init__(self, grid: tuple[int, int] = (3, 4), codes: int = 8, **changes: object) -> None:
+        super().__init__(grid, codes, **changes)
+        self.given = self.back = 0
+
+    def start(self, prompt: str, guidance: float) -> ToyContext:
+        self.given += 1
+        outer = self
+
+        class Context(ToyContext):
+            def close(self) -> None:
+                outer.back += 1
+                super().close()
+
+        return Context()
+
+
+def steps(frames: Sequence[Frame], lane: int) -> list[Step]:
+    return [frame.step for frame in frames if frame.lane == lane and frame.step]
+
+
+def timeless(step: Step) -> Step:
+    return dataclasses.replace(step, seconds=Seconds())
+
+
+@pytest.mark.parametrize("forced", [False, True])
+def test_every_lane_finishes_with_every_position_committed_once(forced: bool) -> None:
+    model = Counted(forced=forced)
+    frames = list(Race(model, ALL, "a prompt", 7))
+    for lane, entry in enumerate(ALL):
+        mine = [frame for frame in frames if frame.lane == lane]
+        assert mine[0] == Frame(lane, LaneState.RACING)
+        assert [frame.state for frame in mine[1:]] == [LaneState.RACING] * (len(mine) - 2) + [
+            LaneState.FINISHED
+        ], entry
+        taken = steps(frames, lane)
+        assert [step.nfe for step in taken] == list(range(1, len(taken) + 1))
+        assert [p.position for step in taken for p in step.committed] == list(range(model.length))
+        for step in taken:
+            for position in (*step.committed, *step.window):
+                token = model.forced(position.position)
+                assert (
+                    position.token == token
+                    if token is not None
+                    else position.token < model.vocab_size
+                )
+                assert (position.draft is None) or position.draft >= 0
+                for share in (position.top1, position.top1_draft, position.tv, position.acceptance):
+                    assert share is None or -1e-5 <= share <= 1 + 1e-5
+    assert model.given == model.back == len(ALL)
+
+
+def test_the_lane_furthest_behind_steps_next() -> None:
+    """Read from the frames alone: whoever moves has the least seconds of those still running."""
+    frames = list(Race(Counted((4, 6)), ALL, "a prompt", 3))
+    clocks, running = dict.fromkeys(range(len(ALL)), 0.0), set(range(len(ALL)))
+    moves = 0
+    for frame in frames[len(ALL) :]:
+        assert clocks[frame.lane] == min(clocks[lane] for lane in running)
+        clocks[frame.lane] += frame.step.seconds.total
+        if frame.state is LaneState.FINISHED:
+            running.remove(frame.lane)
+        moves += 1
+    assert not running
+    assert moves > 24
+
+
+@pytest.mark.usefixtures("_slow_sjd")
+def test_a_slow_lane_waits_while_the_others_catch_up() -> None:
+    frames = list(Race(Counted(), [Lane("ar"), Lane("sjd")], "a prompt", 3))
+    order = [frame.lane for frame in frames[2:]]
+    assert order[:2] == [0, 1]
+    assert order[2:14] == [0] * 11 + [1]  # sjd's first step took an hour
+
+
+@pytest.fixture
+def _slow_sjd(monkeypatch: pytest.MonkeyPatch) -> None:
+    real = SJD.steps
+
+    def slow(self: SJD, prompt: str, seed: int) -> Iterator[Step]:
+        for step in real(self, prompt, seed):
+            yield dataclasses.replace(step, seconds=Seconds(forward=3600))
+
+    monkeypatch.setattr(SJD, "steps", slow)
+
+
+def test_vanilla_ar_takes_one_pass_a_token() -> None:
+    standing = Standing()
+    for frame in Race(Counted(), [Lane("ar")], "a prompt", 1):
+        if frame.step:
+            standing.add(frame.step)
+    assert standing.nfe == 12
+    assert standing.step_compression == 1
+    assert standing.mean_acceptance_length == 1
+    assert standing.acceptance_histogram == {1: 12}
+
+
+@pytest.mark.parametrize("name", DECODERS)
+def test_the_same_seed_gives_the_same_trace_twice_and_another_seed_another(name: str) -> None:
+    def run(seed: int) -> list[Step]:
+        return [
+            timeless(step)
+            for step in steps(list(Race(Counted((4, 4), 16), [Lane(name)], "a prompt", seed)), 0)
+        ]
+
+    assert run(5) == run(5)
+    assert [s.committed for s in run(5)] != [s.committed for s in run(6)]
+
+
+def test_a_lanes_steps_do_not_depend_on_the_other_lanes() -> None:
+    together = list(Race(Counted(), ALL, "a prompt", 5))
+    for lane, entry in enumerate(ALL):
+        alone = list(Race(Counted(), [entry], "a prompt", 5))
+        assert [timeless(s) for s in steps(together, lane)] == [
+            timeless(s) for s in steps(alone, 0)
+        ]
+
+
+@pytest.fixture
+def _failing_sjd(monkeypatch: pytest.MonkeyPatch) -> None:
+    real = SJD.verify
+
+    def verify(self: SJD, state: object, *args: object) -> object:
+        if state.step == 2:
+            raise RuntimeError("a bolt came loose")
+        return real(self, state, *args)
+
+    monkeypatch.setattr(SJD, "verify", verify)
+
+
+@pytest.mark.usefixtures("_failing_sjd")
+def test_one_lanes_failure_is_its_own() -> None:
+    model = Counted()
+    frames = list(Race(model, [Lane("ar"), Lane("sjd"), Lane("jacobi")], "a prompt", 4))
+    last = {frame.lane: frame for frame in frames}
+    assert last[1].state is LaneState.FAILED
+    assert last[1].error == "RuntimeError: a bolt came loose"
+    assert len(steps(frames, 1)) == 2
+    assert {last[0].state, last[2].state} == {LaneState.FINISHED}
+    assert model.given == model.back == 3
+
+
+@pytest.mark.parametrize(
+    ("error", "words"),
+    [
+        (ValueError("no such prompt"), "ValueError: no such prompt"),
+        (ModelError("It is too long."), "It is too long."),
+    ],
+)
+def test_a_model_that_cannot_start_fails_the_lane_and_not_the_race(
+    error: Exception, words: str
+) -> None:
+    class Broken(Counted):
+        def start(self, prompt: str, guidance: float) -> ToyContext:
+            raise error
+
+    frames = list(Race(Broken(), [Lane("ar")], "a prompt", 4))
+    assert [frame.state for frame in frames] == [LaneState.RACING, LaneState.FAILED]
+    assert frames[-1].error == words
+
+
+def test_stop_ends_the_race_after_the_step_in_progress() -> None:
+    model = Counted()
+    race = Race(model, ALL, "a prompt", 4)
+    frames = []
+    for frame in race:
+        frames.append(frame)
+        if len(frames) == len(ALL) + 5:
+            race.stop()
+    assert len(frames) == 2 * len(ALL) + 5
+    assert [frame.state for frame in frames[-len(ALL) :]] == [LaneState.STOPPED] * len(ALL)
+    assert model.given == model.back
+
+
+def test_stop_from_another_thread_and_before_the_first_frame() -> None:
+    model = Counted()
+    race = Race(model, ALL, "a prompt", 4)
+    thread = threading.Thread(target=race.stop)
+    thread.start()
+    thread.join()
+    assert not any(frame.step for frame in race)
+    assert model.given == model.back
+
+
+@pytest.mark.parametrize("after", [0, 1, 3, len(ALL), len(ALL) + 1, len(ALL) + 7])
+def test_a_race_that_is_left_gives_its_contexts_back(after: int) -> None:
+    model = Counted()
+    frames = iter(Race(model, ALL, "a prompt", 4))
+    for _ in range(after):
+        next(frames)
+    frames.close()
+    assert model.given == model.back
+    assert list(frames) == []
+
+
+def test_the_tidy_end_of_a_decoder_that_is_left() -> None:
+    model = Counted()
+    walk = DECODERS["sjd-pac"](model).steps("a prompt", 1)
+    next(walk)
+    walk.close()
+    assert model.given == model.back == 1
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"lanes": []}, f"1 to {MAX_LANES} lanes, not 0"),
+        ({"lanes": [Lane("ar")] * (MAX_LANES + 1)}, f"1 to {MAX_LANES} lanes, not {MAX_LANES + 1}"),
+        ({"prompt": ""}, "prompt is empty"),
+        ({"prompt": " \n\t"}, "prompt is empty"),
+        ({"prompt": None}, "prompt is empty"),
+        ({"prompt": "an apple \ud83c"}, "half a character"),
+        (
+            {"prompt": "x" * (MAX_PROMPT + 1)},
+            f"has {MAX_PROMPT + 1} characters; at most {MAX_PROMPT}",
+        ),
+        ({"seed": -1}, f"whole number from 0 to {MAX_SEED}"),
+        ({"seed": MAX_SEED + 1}, "whole number"),
+        ({"seed": 1.0}, "whole number"),
+        ({"seed": True}, "whole number"),
+        ({"seed": "7"}, "whole number"),
+    ],
+)
+def test_what_cannot_be_raced_is_rejected_with_a_message(changes: dict, message: str) -> None:
+    with pytest.raises(SettingError, match=message):
+        Race(Counted(), **{"lanes": [Lane("ar")], "prompt": "a prompt", "seed": 1, **changes})
+
+
+def test_the_ends_of_what_can_be_raced() -> None:
+    for changes in (
+        {"lanes": [Lane("ar")] * MAX_LANES},
+        {"prompt": "x" * MAX_PROMPT},
+        {"seed": MAX_SEED},
+        {"seed": 0},
+    ):
+        race = Race(
+            Counted((1, 2)), **{"lanes": [Lane("ar")], "prompt": "a prompt", "seed": 1, **changes}
+        )
+        assert {frame.state for frame in race} == {LaneState.RACING, LaneState.FINISHED}
+
+
+def test_a_lane_is_of_a_known_decoder_with_its_own_settings() -> None:
+    with pytest.raises(SettingError, match="no decoder called 'jet'; there are ar,"):
+        Lane("jet")
+    with pytest.raises(SettingError, match="not settings of sjd-pac"):
+        Lane("sjd-pac", JacobiWindowSettings())
+    assert Lane("sjd").settings == JacobiWindowSettings()
+    with pytest.raises(TypeError, match="sjd-pac takes PACSettings"):
+        DECODERS["sjd-pac"](Counted(), JacobiWindowSettings())
+
+
+@given(st.integers(0, 2**53 - 1), st.text(min_size=1, max_size=50).filter(str.strip))
+def test_any_seed_and_prompt_race(seed: int, prompt: str) -> None:
+    assert len(list(Race(Counted((1, 2)), [Lane("sjd")], prompt, seed))) >= 2

@@ -1,0 +1,30 @@
+// Numbers as people read them.
+
+import assert from "node:assert/strict";
+import test from "node:test";
+
+import { chance, ordinal, versus } from "../../static/numbers.js";
+import { plain } from "./wire.js";
+
+test("probabilities have two or three digits", () => {
+  const values = [null, 0, 1, 0.5, 0.314159, 0.99, 0.9969, 0.9999, 0.0421, 0.00123, 0.00001];
+  const texts = ["–", "0", "1", "0.5", "0.31", "0.99", "0.997", "1", "0.042", "0.0012", "<0.0001"];
+  assert.deepEqual(values.map(chance), texts);
+});
+
+test("a comparison has the digits that tell its sides apart", () => {
+  for (const [a, b, text] of [
+    [0.31, 0.74, "0.31 < 0.74"],
+    [0.91, 0.35, "0.91 ≥ 0.35"],
+    [0.5, 0.5, "0.5 ≥ 0.5"],
+    [0.7751, 0.7782, "0.775 < 0.778"],
+    [0.99011, 0.99002, "0.9901 ≥ 0.9900"],
+  ]) {
+    assert.equal(plain(versus(a, b)), text);
+  }
+});
+
+test("places are written as people say them", () => {
+  const places = ["1st", "2nd", "3rd", "4th", "11th", "12th", "13th", "21st"];
+  assert.deepEqual([1, 2, 3, 4, 11, 12, 13, 21].map(ordinal), places);
+});

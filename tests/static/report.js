@@ -1,0 +1,68 @@
+// What the page's modules say of data on standard input, for tests in Python:
+// `node report.js <what>`.
+
+import { argv, stdin } from "node:process";
+import { json } from "node:stream/consumers";
+
+import * as layers from "../../static/layers.js";
+import { hashOf, hashesOf, laneAt, stepAt } from "../../static/replay.js";
+import { readRace } from "../../static/step_table.js";
+
+const indices = (length) => [...Array(length).keys()];
+const drawn = (lane, k) => hashesOf(lane, laneAt(lane, k));
+
+const reports = {
+  hash: hashOf,
+
+  // The hashes of every lane after every one of its steps, from a wire received snapshot by
+  // snapshot, and from the last alone.
+  replay(shots) {
+    const live = shots[0].lanes.map(() => []);
+    let race = null;
+    for (const shot of shots) {
+      race = readRace(shot, race);
+      race.lanes.forEach((lane, i) => {
+        for (let k = live[i].length; k <= lane.count; k++) live[i].push(drawn(lane, k));
+      });
+    }
+    const whole = readRace(shots.at(-1), null);
+    const replayed = whole.lanes.map((lane) => indices(lane.count + 1).map((k) => drawn(lane, k)));
+    return [live, replayed];
+  },
+
+  // All that the layers show of a race, after every step.
+  layers(shot) {
+    const race = readRace(shot, null);
+    const named = layers.LAYERS.filter(({ kind }) => kind !== "picture").map(({ name }) => name);
+    const shown = (lane, view, cells) => (name) => [
+      name,
+      cells.map((cell) => layers.layerValue(lane, view, cell, name)),
+    ];
+    return {
+      ranges: Object.fromEntries(
+        layers.LAYERS.map((layer) => [layer.name, layers.rangeOf(race, layer)]),
+      ),
+      lanes: race.lanes.map((lane) =>
+        indices(lane.count + 1).map((k) => {
+          const view = laneAt(lane, k);
+          const cells = indices(view.n + view.window);
+          return {
+            ...view,
+            at: ["seconds", "passes"].map((clock) => stepAt(lane, clock, view[clock] + 1e-9)),
+            values: Object.fromEntries(named.map(shown(lane, view, cells))),
+          };
+        }),
+      ),
+    };
+  },
+
+  // Colours of shares on each scale, and places of counts on ranges.
+  scales: ({ shares, counts }) => ({
+    colours: layers.LAYERS.filter(({ scale }) => scale).map(({ scale }) =>
+      shares.map((share) => layers.colourOf(scale, share)),
+    ),
+    counts: counts.map(([values, range]) => values.map((value) => layers.countShare(value, range))),
+  }),
+};
+
+console.log(JSON.stringify(reports[argv[2]](await json(stdin))));

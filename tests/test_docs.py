@@ -1,0 +1,264 @@
+"""The pages in docs/, README and CONTRIBUTING, held to the code that they describe."""
+
+from __future__ import annotations
+
+import ast
+import re
+import tomllib
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import yaml
+from engine.trace.file import FORMAT, VERSION, Header, LaneState
+from engine.trace.steps import DTYPES, SENT, Source, Status
+
+from app.settings import PREFIX, AppSettings
+from engine.decoders import DECODERS
+from engine.models.card import CARDS
+from tests.pages import ROOT, page, sections, table
+
+PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "CHANGELOG.md"]
+PAGES += sorted((ROOT / "docs").glob("*.md"))
+PAST = ("log.md", "CHANGELOG.md")  # what they name may be gone
+# Each may import those before it; train/ and examples/ stand beside them.
+ORDER = ("engine", "visualize", "app")
+
+
+# Links, words, commands
+
+
+@pytest.mark.parametrize("path", PAGES, ids=lambda path: path.name)
+def test_links_lead_somewhere(path: Path) -> None:
+    for target in re.findall(r"\]\(([^)\s]+)\)", path.read_text("utf-8")):
+        if not target.startswith("http"):
+            assert (path.parent / target.partition("#")[0]).exists(), target
+
+
+@pytest.mark.parametrize("path", [p for p in PAGES if p.name not in PAST], ids=lambda p: p.name)
+def test_files_and_modules_named_in_code_exist(path: Path) -> None:
+    text = path.read_text("utf-8")
+    tops = "|".join(entry.name for entry in ROOT.iterdir() if entry.is_dir())
+    for name in re.findall(rf"`((?:{tops})/[\w./-]*)`", text):
+        assert (ROOT / name).exists(), name
+    for module in re.findall(r"python -m ([\w.]+)", text):
+        file = ROOT / module.replace(".", "/")
+        assert file.with_suffix(".py").exists() or (file / "__main__.py").exists(), module
+
+
+def test_every_make_target_is_listed_by_make_help_and_documented() -> None:
+    makefile = page("Makefile")
+    targets = set(re.search(r"^\.PHONY: (.+)$", makefile, re.MULTILINE)[1].split())
+    assert set(re.findall(r'@echo "make (\S+)', makefile)) == targets - {"help", "tools"}
+    assert set(re.findall(r"^make (\S+)", page("CONTRIBUTING.md"), re.MULTILINE)) < targets
+    assert re.findall(r"^make (\S+)", page("README.md"), re.MULTILINE) == ["run", "test"]
+
+
+def test_what_make_quick_leaves_out_exists() -> None:
+    listed = re.search(r"^SLOW := ((?:.*\\\n)*.*)$", page("Makefile"), re.MULTILINE)[1]
+    assert all((ROOT / "tests" / name).exists() for name in listed.replace("\\", "").split())
+
+
+def test_the_workflow_runs_what_make_offers_on_every_supported_python() -> None:
+    workflow = yaml.safe_load(page(".github/workflows/ci.yml"))
+    commands = [step.get("run", "") for job in workflow["jobs"].values() for step in job["steps"]]
+    run = {name for command in commands for name in re.findall(r"make (\S+)", command)}
+    assert run == {"lint", "lint-js", "quick", "test"}
+    supported = [f"3.{minor}" for minor in range(11, 13)]
+    project = tomllib.loads(page("pyproject.toml"))["project"]
+    assert project["requires-python"] == f">={supported[0]}"
+    for job in ("quick", "browser"):
+        assert workflow["jobs"][job]["strategy"]["matrix"]["python"] == supported
+    installed = set(re.search(r"--no-install-recommends (.+)", "\n".join(commands))[1].split())
+    assert installed < set(re.findall(r'missing="\$\$missing ([\w-]+)"', page("Makefile")))
+    for step in (step for job in workflow["jobs"].values() for step in job["steps"]):
+        assert re.fullmatch(r"actions/[\w-]+@v\d+\.\d+\.\d+", step.get("uses", "actions/x@v1.0.0"))
+
+
+@pytest.mark.parametrize("what", ["decoder", "layer", "model"])
+def test_adding_takes_ten_lines(what: str) -> None:
+    text = sections(page("CONTRIBUTING.md"))[f"Adding a {what}"]
+    assert re.findall(r"^(\d+)\.", text, re.MULTILINE) == [str(i) for i in range(1, 11)]
+
+
+# Architecture
+
+
+def imports(file: Path) -> Iterator[str]:
+    """The modules that a file imports, in full; a relative import starts with dots."""
+    for node in ast.walk(ast.parse(file.read_text("utf-8"))):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            yield "." * node.level + (node.module or "")
+
+
+def imported(folder: str) -> dict[str, set[str]]:
+    """The packages, without what is below them, that each file of a folder imports."""
+    files = sorted((ROOT / folder).rglob("*.py"))
+    assert files
+    return {
+        str(file.relative_to(ROOT)): {name.split(".")[0] for name in imports(file)}
+        for file in files
+    }
+
+
+@pytest.mark.parametrize("folder", ORDER)
+def test_imports_follow_the_arrow(folder: str) -> None:
+    later = {*ORDER[ORDER.index(folder) + 1 :], "train", "tests"}
+    for file, names in imported(folder).items():
+        assert not names & later, file
+
+
+def test_the_engine_draws_and_serves_nothing_and_training_imports_the_engine_alone() -> None:
+    for file, names in imported("engine").items():
+        assert not names & {"gradio", "plotly", "PIL", "fastapi"}, file
+    for file, names in imported("train").items():
+        assert not names & {"visualize", "app", "tests"}, file
+
+
+def test_a_trace_is_read_without_torch_models_or_the_race() -> None:
+    """The modules that importing the trace's file loads, followed through the engine."""
+    seen, left = set(), ["engine.trace"]
+    while left:
+        module = left.pop()
+        file = ROOT / module.replace(".", "/")
+        file = file / "__init__.py" if file.is_dir() else file.with_suffix(".py")
+        if module in seen or not file.exists():
+            seen.add(module)
+            continue
+        seen.add(module)
+        left += [name for name in imports(file) if name.startswith("engine")]
+        left += [f"{module}.{name.lstrip('.')}" for name in imports(file) if name.startswith(".")]
+    assert "engine.trace.steps" in seen
+    forbidden = ("torch", "transformers", "engine.models", "engine.decoders", "engine.race")
+    assert not {name for name in seen if name.startswith(forbidden)}
+
+
+def test_architecture_names_every_package_and_no_other() -> None:
+    text = page("docs/architecture.md")
+    named = {row[0].strip("`/") for row in table(text, "folder")}
+    there = {
+        str(file.parent.relative_to(ROOT))
+        for top in (*ORDER, "train")
+        for file in (ROOT / top).rglob("__init__.py")
+    }
+    others = {"static", "weights", "examples", "tests", "docs"}
+    assert all((ROOT / name).is_dir() for name in others)
+    assert named == there | others
+
+
+def test_the_picture_shows_the_order_and_every_package_of_it() -> None:
+    text = page("docs/architecture.md")
+    picture = re.search(r"```mermaid\n(.+?)```", text, re.DOTALL)[1]
+    assert tuple(re.findall(r"^  subgraph (\w+) ", picture, re.MULTILINE)) == ORDER
+    for name in (row[0].strip("`") for row in table(text, "folder")):
+        if name.startswith(ORDER):
+            assert re.search(rf'"{name.rstrip("/").split("/")[-1]}/', picture), name
+    assert " < ".join(f"`{name}`" for name in ORDER) in " ".join(text.split())
+
+
+# Trace format
+
+
+def named(kind: type[Status] | type[Source]) -> list[list[str]]:
+    return [[str(value.value), value.name.lower()] for value in kind]
+
+
+def field_types(table: str) -> list[list[str]]:
+    """The fields of a dtype as the page writes them."""
+    rows = []
+    for name in DTYPES[table].names:
+        kind = DTYPES[table].fields[name][0]
+        count = kind.itemsize // kind.base.itemsize
+        letter = kind.base.str.lstrip("<|")
+        rows.append([f"`{name}`", f"{letter} × {count}" if kind.shape else letter])
+    return rows
+
+
+@pytest.mark.parametrize("name", DTYPES)
+def test_trace_format_has_every_field_with_its_type(name: str) -> None:
+    text = sections(page("docs/trace-format.md"))[name]
+    rows = table(text, "field")
+    assert [row[:2] for row in rows] == field_types(name)
+    assert all(row[2] for row in rows)
+    assert f"{DTYPES[name].itemsize} bytes" in " ".join(text.split())
+    assert ("Not sent to the page" in text) == (name not in SENT)
+
+
+def test_trace_format_has_every_table_status_source_and_state() -> None:
+    text = page("docs/trace-format.md")
+    described = [name for name, part in sections(text).items() if "| field |" in part]
+    assert described == list(DTYPES)
+    assert [row[:2] for row in table(text, "status")] == named(Status)
+    assert [row[:2] for row in table(text, "source")] == named(Source)
+    listed = re.search(r"`state` is one of (.+?);", text)[1]
+    assert re.findall(r"`(\w+)`", listed) == [state.value for state in LaneState]
+
+
+def test_trace_format_is_of_this_version_with_this_header() -> None:
+    parts = sections(page("docs/trace-format.md"))
+    file = {row[0].strip("`"): row[1] for row in table(parts["The file"], "key")}
+    assert file["format"] == f'`"{FORMAT}"`'
+    assert file["version"] == f"`{VERSION}`"
+    header = [row[0].strip("`") for row in table(parts["The header"], "key")]
+    assert header == list(Header.__dataclass_fields__)
+
+
+def test_performance_says_what_a_position_takes_on_the_wire() -> None:
+    sent, row = re.search(
+        r"takes (\d+) bytes on the wire\*\* \(its row of (\d+) in base64\)",
+        page("docs/performance.md"),
+    ).groups()
+    assert int(row) == DTYPES["positions"].itemsize
+    assert int(sent) * 3 == int(row) * 4
+
+
+# Hosting
+
+
+def settings_row(name: str) -> list[str]:
+    field = AppSettings.model_fields[name]
+    default = field.default
+    if isinstance(default, tuple):
+        shown = "all but research only"
+    elif default is None:
+        shown = ""
+    else:
+        shown = f"`{default:g}`" if isinstance(default, float) else f"`{default}`"
+    return [f"`{PREFIX}{name.upper()}`", shown, field.description]
+
+
+def test_hosting_has_every_setting_with_its_default_and_description() -> None:
+    rows = table(page("docs/hosting.md"), "setting")
+    assert rows == [settings_row(name) for name in AppSettings.model_fields]
+
+
+def test_hosting_has_every_model_with_its_licence() -> None:
+    rows = table(page("docs/hosting.md"), "model")
+    assert rows == [
+        [card.title, f"`{card.name}`", f"{card.grid[0]} × {card.grid[1]}", card.licence]
+        for card in CARDS.values()
+    ]
+
+
+# Decoders
+
+
+def test_the_tables_of_decoders_have_every_lane_with_its_badge() -> None:
+    assert table(page("docs/decoders.md"), "lane") == [
+        [decoder.title, f"`{name}`", decoder.badge.value, decoder.paper]
+        for name, decoder in DECODERS.items()
+    ]
+    shown = [[row[0], row[2].strip("*")] for row in table(page("README.md"), "lane")]
+    badges = {name: decoder.badge.value for name, decoder in DECODERS.items()}
+    badges["ar"] = "the baseline"
+    assert shown == [[decoder.title, badges[name]] for name, decoder in DECODERS.items()]
+
+
+def test_the_figures_in_the_readme_are_those_of_the_measured_table() -> None:
+    measured = table(page("docs/performance.md"), "lane")
+    assert [row[0] for row in measured] == [decoder.title for decoder in DECODERS.values()]
+    assert [[row[0], *row[3:]] for row in table(page("README.md"), "lane")] == [
+        [row[0], row[2].split(" ± ")[0], row[4].split(" ± ")[0]] for row in measured
+    ]

@@ -1,0 +1,185 @@
+"""The worked numbers of docs/decoders.md, computed again with the decoders."""
+
+from __future__ import annotations
+
+import itertools
+
+import pytest
+import torch
+from torch import Tensor
+
+from engine.decoders import DECODERS
+from engine.decoders.gsd import GSDSettings
+from engine.decoders.lantern import LanternSettings
+from engine.decoders.sjd_pac import PACSettings, Walk
+from engine.decoders.window import WindowDecoder
+from engine.distributions import total_variation
+from tests.engine.decoders.driving import (
+    acceptances,
+    alpha,
+    committed_distribution,
+    point_mass,
+    replacement_distribution,
+)
+from tests.pages import page, sections, table
+from tests.toy import Toy
+
+P, Q = torch.tensor([0.1, 0.2, 0.3, 0.4]), torch.tensor([0.4, 0.3, 0.2, 0.1])
+TARGET = torch.tensor([0.30, 0.25, 0.20, 0.15, 0.10])
+DRAFT = torch.tensor([0.05, 0.60, 0.20, 0.10, 0.05])
+LINE = torch.tensor([[2.0], [0.0], [1.0], [3.0], [4.0]])  # nearest to code 1: 2, 0, 3, 4
+REJECT = 1.0  # a uniform number that no acceptance probability exceeds
+
+
+def jacobi() -> dict[str, Tensor]:
+    decoder = DECODERS["jacobi"](Toy((2, 3), 4))
+    return {
+        "acceptance of each draft": acceptances(decoder, P, Q),
+        "α": torch.tensor(alpha(decoder, P, Q)),
+    }
+
+
+def fixed_point() -> dict[str, Tensor]:
+    distance = total_variation(P, Q)
+    return {
+        "TV(p, q)": distance,
+        "least probability of an unchanged draft": (1 - distance) / (1 + distance),
+    }
+
+
+def sjd() -> dict[str, Tensor]:
+    decoder, fresh = DECODERS["sjd"](Toy((2, 3), 4)), point_mass(2, 4)
+    return {
+        "acceptance of each draft": acceptances(decoder, P, Q),
+        "α": torch.tensor(alpha(decoder, P, Q)),
+        "committed after a rejection": replacement_distribution(decoder, P, Q, 0, 40),
+        "distribution of what is committed": committed_distribution(decoder, P, Q, 40),
+        "fresh token 2: acceptance": acceptances(decoder, P, fresh)[2],
+        "fresh token 2: committed after its rejection": replacement_distribution(
+            decoder, P, fresh, 2, 70
+        ),
+    }
+
+
+def gsd() -> dict[str, Tensor]:
+    def decoder(G: int, order: str = "ascending") -> WindowDecoder:
+        return DECODERS["gsd"](Toy((2, 3), 4), GSDSettings(G=G, order=order, delta=1.0, d=10.0))
+
+    found = {"G = 1: acceptance of each draft": acceptances(decoder(1), P, Q)}
+    for G, order in [(2, "ascending"), (2, "descending"), (3, "ascending")] + [
+        (4, order) for order in ("ascending", "descending")
+    ]:
+        rule = decoder(G, order)
+        found[f"G = {G} {order}: acceptance of each draft"] = acceptances(rule, P, Q)
+        if G != 3:
+            found[f"G = {G} {order}: α"] = torch.tensor(alpha(rule, P, Q))
+    found["G = 2 ascending: distribution of what is committed"] = committed_distribution(
+        decoder(2), P, Q, 40
+    )
+    found["G = 2 ascending, fresh token 2: acceptance"] = acceptances(
+        decoder(2), P, point_mass(2, 4)
+    )[2]
+    return found
+
+
+def lantern() -> dict[str, Tensor]:
+    model, certain = Toy((2, 3), 5), point_mass(1, 5)
+    model.codebook = LINE
+
+    def decoder(**bound: float | str) -> WindowDecoder:
+        return DECODERS["lantern"](model, LanternSettings(k=3, **bound))
+
+    def mass(**bound: float | str) -> Tensor:
+        """A one-hot draft is accepted with its own probability and A's."""
+        return acceptances(decoder(**bound), TARGET, certain)[1] - TARGET[1]
+
+    quarter = decoder(delta=0.25)
+    return {
+        "δ = 0.15: mass of A": mass(delta=0.15),
+        "δ = 0.25: mass of A": mass(delta=0.25),
+        "δ = 0.5: mass of A": mass(delta=0.5),
+        "λ = 2: mass of A": mass(bound="lambda", lam=2.0),
+        "δ = 0.25: acceptance": acceptances(quarter, TARGET, DRAFT)[1],
+        "δ = 0.25: committed after a rejection": replacement_distribution(
+            quarter, TARGET, DRAFT, 1, 70
+        ),
+        "δ = 0.25, one-hot draft: acceptance": acceptances(quarter, TARGET, certain)[1],
+        "δ = 0.25, one-hot draft: committed after a rejection": replacement_distribution(
+            quarter, TARGET, certain, 1, 110
+        ),
+    }
+
+
+def level(candidates: tuple[int, ...], accept: int | None) -> tuple[Walk, list[Tensor]]:
+    """One level of SJD-PAC's walk with p = Q and candidates drawn from q = P without replacement,
+    of which number `accept` alone is accepted; and the distribution each was drawn from."""
+    drawn_from, left = [], P
+    for token in candidates:
+        drawn_from.append(left)
+        left = left.scatter(0, torch.tensor([token]), 0)
+        left = left / left.sum().clamp_min(1e-30)
+    K = len(candidates)
+    children = torch.tensor([list(range(1, K + 1)), *[[-1] * K] * K])
+    uniforms = torch.tensor([0.0 if k == accept else REJECT for k in range(K)])
+    walk = Walk(Q.expand(K + 1, -1))
+    walk.descend(children, torch.tensor(candidates), torch.stack(drawn_from), uniforms)
+    return walk, drawn_from
+
+
+def any_accepted(K: int) -> float:
+    """The probability that one of K candidates is accepted, over all ordered draws of them."""
+    total = 0.0
+    for candidates in itertools.permutations(range(4), K):
+        chance, rest = 1.0, 1.0
+        for token in candidates:
+            chance, rest = chance * float(P[token]) / rest, rest - float(P[token])
+        for k in range(K):
+            walk, _ = level(candidates[: k + 1], k)
+            acceptance = float(walk.acceptance[0]) if walk.alive else 0.0
+            total, chance = total + chance * acceptance, chance * (1 - acceptance)
+    return total
+
+
+def sjd_pac() -> dict[str, Tensor]:
+    model = Toy((2, 3), 4)
+    decoder = DECODERS["sjd-pac"](model, PACSettings(window=16, PD=False))
+    some = torch.tensor([any_accepted(K) for K in range(1, 5)])
+    return {
+        "first candidate: acceptance": level((3,), 0)[0].acceptance[0],
+        "left of p after its rejection": level((3,), None)[0].left,
+        "second candidate: drawn from": level((3, 1), None)[1][1],
+        "second candidate: acceptance": level((3, 1), 1)[0].acceptance[0],
+        "left of p after both rejections": level((3, 1), None)[0].left,
+        "probability that one of K = 1, 2, 3, 4 candidates is accepted": some,
+        "continuation: acceptance of each draft": acceptances(decoder, P, Q),
+        "continuation: probability of an unchanged draft": (Q * acceptances(decoder, P, Q)).sum(),
+        "independent redraw: probability of an unchanged draft": (Q * P).sum(),
+    }
+
+
+WORKED = {
+    "Jacobi": jacobi,
+    "Fixed point": fixed_point,
+    "SJD": sjd,
+    "GSD": gsd,
+    "LANTERN": lantern,
+    "SJD-PAC": sjd_pac,
+}
+
+
+@pytest.mark.parametrize("title", [decoder.title for decoder in DECODERS.values()])
+def test_worked_numbers_are_the_decoders_own(title: str) -> None:
+    text = sections(page("docs/decoders.md"))[title]
+    if title not in WORKED:
+        assert "worked numbers" not in text
+        return
+    written = {
+        row[0]: [float(number) for number in row[1].split(",")]
+        for row in table(text, "worked numbers")
+    }
+    computed = {
+        label: values.double().reshape(-1).tolist() for label, values in WORKED[title]().items()
+    }
+    assert written.keys() == computed.keys()
+    for label, values in computed.items():
+        assert written[label] == pytest.approx(values, abs=6e-5), label

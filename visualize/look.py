@@ -1,0 +1,11 @@
+"""Look: what the page and the films share of how things look, from static/look.json."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from visualize.assets import STATIC
+
+LOOK: dict[str, Any] = json.loads((STATIC / "look.json").read_text("utf-8"))
+COLOURS: dict[str, str] = LOOK["colours"]["light"]  # films and stills are light
