@@ -1,4 +1,4 @@
-"""The KV cache against a list of rows; and who sees whom in a tree."""
+"""The KV cache against a list of rows; and the attention mask of a tree."""
 
 from __future__ import annotations
 
