@@ -77,8 +77,3 @@ def ancestors(parents: Sequence[int] | None, length: int) -> Tensor:
     for row in range(1, length):
         seen[row] |= seen[parents[row]]
     return seen
-
-
-def depths(parents: Sequence[int] | None, length: int) -> Tensor:
-    """int [L]: each row's distance from the root."""
-    return ancestors(parents, length).sum(1) - 1

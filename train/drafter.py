@@ -8,7 +8,6 @@ target's, dropped captions included, since guidance drafts with both rows.
 
 from __future__ import annotations
 
-import argparse
 from pathlib import Path
 
 import torch
@@ -17,7 +16,7 @@ from torch import Tensor
 
 from engine.models.embedded_networks import EmbeddedDrafter, EmbeddedTarget
 from train.captions import CAPTION, load
-from train.loop import DEVICE, train
+from train.loop import DEVICE, stage_parser, train
 from train.target import examples, inputs, load_target, save_half
 from train.tokenizer import load_vq
 
@@ -53,18 +52,7 @@ def rows(drafter: EmbeddedDrafter, target: EmbeddedTarget, embedded: Tensor) -> 
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument(
-        "--minutes",
-        type=float,
-        default=10,
-        help="with the learning rate held, over all runs together",
-    )
-    parser.add_argument("--fall", type=float, default=0, help="minutes in which it then falls")
-    parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--runs", type=Path, default=Path("runs"), help="where checkpoints go")
+    parser = stage_parser(__doc__, minutes=10)
     parser.add_argument("--weights", type=Path, default=Path("weights"))
     args = parser.parse_args()
     torch.manual_seed(args.seed)

@@ -7,6 +7,7 @@ run can continue after it.
 
 from __future__ import annotations
 
+import argparse
 import os
 import signal
 import time
@@ -18,6 +19,19 @@ from torch import nn
 from tqdm import tqdm
 
 DEVICE = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+
+
+def stage_parser(description: str, *, minutes: float) -> argparse.ArgumentParser:
+    """The command line options of every training stage."""
+    parser = argparse.ArgumentParser(
+        description=description, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    held = "with the learning rate held, over all runs together"
+    parser.add_argument("--minutes", type=float, default=minutes, help=held)
+    parser.add_argument("--fall", type=float, default=0, help="minutes in which it then falls")
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--runs", type=Path, default=Path("runs"), help="where checkpoints go")
+    return parser
 
 
 def rate(step: int, fallen: float, *, warmup: int = 100) -> float:

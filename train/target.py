@@ -11,7 +11,6 @@ that is gone.
 
 from __future__ import annotations
 
-import argparse
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -24,7 +23,7 @@ from torch import Tensor, nn
 from engine.models.embedded_networks import EmbeddedTarget, EmbeddedVQ, target_config
 from train.captions import CAPTION, load, save_world, wording
 from train.glyphs import SIDE
-from train.loop import DEVICE, train
+from train.loop import DEVICE, stage_parser, train
 from train.scenes import PLACES, SIZE, scene
 from train.tokenizer import load_vq
 
@@ -148,18 +147,7 @@ def save_half(network: nn.Module, folder: Path) -> None:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument(
-        "--minutes",
-        type=float,
-        default=85,
-        help="with the learning rate held, over all runs together",
-    )
-    parser.add_argument("--fall", type=float, default=0, help="minutes in which it then falls")
-    parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--runs", type=Path, default=Path("runs"), help="where checkpoints go")
+    parser = stage_parser(__doc__, minutes=85)
     parser.add_argument("--weights", type=Path, default=Path("weights"))
     parser.add_argument("--warm", action="store_true", help="begin from the saved weights")
     args = parser.parse_args()

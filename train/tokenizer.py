@@ -13,7 +13,6 @@ meaning, so a target can be trained at the same time.
 
 from __future__ import annotations
 
-import argparse
 from pathlib import Path
 
 import numpy as np
@@ -22,7 +21,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from engine.models.embedded_networks import EmbeddedVQ, VQConfig
-from train.loop import DEVICE, train
+from train.loop import DEVICE, stage_parser, train
 from train.scenes import scene
 
 BATCH, DECAY, REVIVE_EVERY = 16, 0.99, 50
@@ -83,21 +82,10 @@ def update_codebook(vq: EmbeddedVQ, features: Tensor, chosen: Tensor, *, revive:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument(
-        "--minutes",
-        type=float,
-        default=40,
-        help="with the learning rate held, over all runs together",
-    )
-    parser.add_argument("--fall", type=float, default=0, help="minutes in which it then falls")
+    parser = stage_parser(__doc__, minutes=40)
     parser.add_argument(
         "--decoder", action="store_true", help="the decoder alone, of the saved weights"
     )
-    parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--runs", type=Path, default=Path("runs"), help="where checkpoints go")
     parser.add_argument("--weights", type=Path, default=Path("weights/vq"))
     args = parser.parse_args()
     torch.manual_seed(args.seed)

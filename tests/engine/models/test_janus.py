@@ -502,9 +502,9 @@ def test_weights_that_do_not_draw_may_be_absent(
 
 @pytest.mark.parametrize("mark", MARKS)
 def test_a_prompt_cannot_hold_the_models_marks(model: JanusModel, mark: str) -> None:
-    with pytest.raises(ModelError, match="Janus-Pro keeps for itself: leave it out") as refused:
+    with pytest.raises(ModelError, match="Janus-Pro keeps for itself: leave it out") as rejected:
         model.start(f"a cat {mark} and more", 5.0)
-    assert mark in str(refused.value)
+    assert mark in str(rejected.value)
 
 
 def test_a_prompt_is_not_longer_than_its_limit(model: JanusModel) -> None:
@@ -520,7 +520,7 @@ def test_a_prompt_is_not_longer_than_its_limit(model: JanusModel) -> None:
     ("name", "layers", "width"), [("janus-pro-1b", 24, 2048), ("janus-pro-7b", 30, 4096)]
 )
 def test_true_sizes_are_the_cards(name: str, layers: int, width: int) -> None:
-    """Nothing is made: on the meta device weights have shapes alone."""
+    """On the meta device weights have shapes alone."""
     card = CARDS[name]
     settings = janus.config(card)
     network = janus._empty(settings, torch.device("meta"), torch.bfloat16)
