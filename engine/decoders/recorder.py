@@ -55,11 +55,8 @@ class StepRecorder:
         self._parts["support"] = _support(
             verification.p[last][0], q[last][0], verification.drafts[last]
         )
-        if diagnostics.group_count is not None:
-            masses = [diagnostics.group_count, diagnostics.group_p, diagnostics.group_q]
-            self._parts["groups"] = torch.cat(
-                [torch.stack(masses, -1), diagnostics.group_tokens], -1
-            )
+        if diagnostics.groups is not None:
+            self._parts["groups"] = diagnostics.groups
         if diagnostics.candidates is not None:
             self._parts["candidates"] = diagnostics.candidates
 
@@ -105,7 +102,7 @@ class StepRecorder:
         step = step_row(nfe, size, count, drafter_passes, seconds, len(rejections) > 0)
         latest[:] = p_top
         return Step(
-            StepTable(step, rows, distributions, groups, candidates, rejections, self._start)
+            StepTable(step, rows, distributions, groups, candidates, rejections, start=self._start)
         )
 
     def _groups(self, tested: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

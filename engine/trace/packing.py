@@ -71,7 +71,7 @@ def unpack_table(packed: dict[str, Any], cells: np.ndarray, codes: int, most: in
     for name, dtype in DTYPES.items():
         arrays[name] = unpack_rows(packed[name], dtype, room)
         room -= arrays[name].nbytes
-    table = StepTable(**arrays)
+    table = StepTable(*arrays.values())
     if len(table.positions) > most:
         raise PackingError("it holds more positions than a race can leave")
     _check_steps(table, len(cells))
@@ -138,14 +138,14 @@ def _check_details(table: StepTable, codes: int) -> None:
     if any(
         (table.candidates[name] == NONE).any()
         for name in SHARES
-        if name in table.candidates.dtype.names
+        if name in (table.candidates.dtype.names or ())
     ):
         raise PackingError("a probability is not a number")
     rejecting = table.first[:-1] + table.steps["committed"] - 1
     if (table.positions["draft"][rejecting[table.steps["rejected"] > 0]] == NONE).any():
         raise PackingError("a rejection has no draft in the vocabulary")
     for rows in (table.groups, table.rejections):
-        for name in {"p", "q", "uniform"} & set(rows.dtype.names):
+        for name in {"p", "q", "uniform"} & set(rows.dtype.names or ()):
             if not np.isfinite(rows[name]).all():
                 raise PackingError("a probability is not a number")
             if ((rows[name] < -1e-3) | (rows[name] > 1.001)).any():

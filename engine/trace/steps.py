@@ -12,12 +12,13 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import IntEnum
 from functools import cached_property
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 TOP = 8  # tokens kept of a distribution
 SUPPORT = 512  # tokens kept of the two distributions behind a rejection
@@ -180,7 +181,7 @@ class StepTable:
     groups: np.ndarray
     candidates: np.ndarray
     rejections: np.ndarray
-    start: int = 0
+    start: int = field(default=0, kw_only=True)
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, StepTable):
@@ -201,33 +202,33 @@ class StepTable:
     def join(tables: Sequence[StepTable]) -> StepTable:
         """Tables that follow one another as one."""
         if not tables:
-            return StepTable(**{name: np.zeros(0, dtype) for name, dtype in DTYPES.items()})
+            return StepTable(*(np.zeros(0, dtype) for dtype in DTYPES.values()))
         parts = [table.arrays() for table in tables]
         whole = {name: np.concatenate([part[name] for part in parts]) for name in DTYPES}
         return StepTable(**whole, start=tables[0].start)
 
     @cached_property
-    def first(self) -> np.ndarray:
+    def first(self) -> NDArray[np.int64]:
         """The index in `positions` of each step's first row [S + 1]."""
         return _ends(self.steps["positions"])
 
     @cached_property
-    def frontier(self) -> np.ndarray:
+    def frontier(self) -> NDArray[np.int64]:
         """Committed positions before each step and after the last [S + 1]."""
         return self.start + _ends(self.steps["committed"])
 
     @cached_property
-    def step(self) -> np.ndarray:
+    def step(self) -> NDArray[np.int64]:
         """The step, counted from 0, of each row of `positions`."""
         return np.repeat(np.arange(len(self)), self.steps["positions"])
 
     @cached_property
-    def position(self) -> np.ndarray:
+    def position(self) -> NDArray[np.int64]:
         """The sequence position of each row of `positions`."""
         return (self.frontier[:-1] - self.first[:-1])[self.step] + np.arange(len(self.positions))
 
     @cached_property
-    def committed(self) -> np.ndarray:
+    def committed(self) -> NDArray[np.bool_]:
         """Whether each row's step committed it."""
         return self.position < self.frontier[1:][self.step]
 
@@ -254,7 +255,7 @@ class StepTable:
     @cached_property
     def clock(self) -> np.ndarray:
         """The lane's seconds before each step and after the last [S + 1]."""
-        return _ends(sum(self.steps[part].astype(np.int64) for part in PARTS)) / 1e6
+        return _ends(np.stack([self.steps[part] for part in PARTS]).sum(0, np.int64)) / 1e6
 
     def split(self) -> list[Step]:
         """The steps, each a view on its rows."""
@@ -301,7 +302,8 @@ class Step:
 
     @property
     def _row(self) -> np.void:
-        return self.rows.steps[0]
+        row: np.void = self.rows.steps[0]
+        return row
 
     @property
     def nfe(self) -> int:
@@ -354,8 +356,8 @@ def step_row(
 
 def refs(source: np.ndarray, group: np.ndarray, candidates: np.ndarray) -> np.ndarray:
     """The field `refs` from its parts."""
-    return (source | _HAS_GROUP * group | candidates << _CANDIDATES_SHIFT).astype("u1")
+    return np.asarray(source | _HAS_GROUP * group | candidates << _CANDIDATES_SHIFT, "u1")
 
 
-def _ends(counts: np.ndarray) -> np.ndarray:
+def _ends(counts: np.ndarray) -> NDArray[np.int64]:
     return np.concatenate([[0], np.cumsum(counts, dtype=np.int64)])
