@@ -97,7 +97,8 @@ def rejudge(trace: Trace, lane: int, rule: str, settings: Settings) -> Tally:
 def _drafts(table: StepTable) -> np.ndarray:
     """The draft of each row of `rejections`."""
     last = table.first[:-1] + table.steps["committed"] - 1
-    return table.positions["draft"][last[table.steps["rejected"] > 0]]
+    drafts: np.ndarray = table.positions["draft"][last[table.steps["rejected"] > 0]]
+    return drafts
 
 
 def _dense(rejections: np.ndarray, name: str, codes: int) -> Tensor:
