@@ -1,8 +1,7 @@
-"""The KV cache: the engine's own, preallocated, all layers in one tensor.
+"""The KV cache: preallocated, all layers in one tensor.
 
-transformers bodies see it through the one method they call, `update(k, v, layer)`. Rolling back
-costs nothing (slots are written again), an accepted chain costs nothing, an accepted tree path is
-one gather.
+transformers bodies use it through the one method they call, `update(k, v, layer)`. Rolling back and
+keeping a chain copy nothing; keeping a tree path is one gather.
 """
 
 from __future__ import annotations
@@ -14,8 +13,8 @@ from torch import Tensor
 
 
 class WindowCache:
-    """Keys and values [layers, R, H, slots, D]; slots 0 .. base - 1 are permanent, the window
-    stands behind them."""
+    """Keys and values [layers, R, H, slots, D]; slots 0 .. base - 1 are permanent, then comes the
+    window."""
 
     def __init__(
         self,
@@ -34,8 +33,7 @@ class WindowCache:
         self._window = 0
 
     def open(self, window: int) -> None:
-        """Makes room for a window of so many rows; the next forward pass writes it. Raises
-        IndexError when full."""
+        """Reserves rows for the next forward pass to write. Raises IndexError when full."""
         if self.base + window > self.slots:
             raise IndexError(
                 f"the cache has {self.slots} slots; {self.base} are in use and {window} more were"
@@ -54,7 +52,7 @@ class WindowCache:
         return self._k[layer, :, :, :end], self._v[layer, :, :, :end]
 
     def keep(self, rows: Sequence[int]) -> None:
-        """Makes these rows of the window permanent, in this order, and forgets the others."""
+        """Makes these rows of the window permanent, in this order, and discards the others."""
         if list(rows) != list(range(len(rows))):
             source = self.base + torch.tensor(rows, device=self._k.device)
             end = self.base + len(rows)
@@ -64,23 +62,18 @@ class WindowCache:
         self._window = 0
 
     def roll_back(self, base: int) -> None:
-        """Forgets all but the first `base` slots."""
+        """Discards all but the first `base` slots. Raises IndexError where fewer are in use."""
         if not 0 <= base <= self.base:
             raise IndexError(f"cannot go back to {base} slots: {self.base} are in use")
         self.base, self._window = base, 0
 
 
 def ancestors(parents: Sequence[int] | None, length: int) -> Tensor:
-    """bool [L, L]: row i may see row j, that is, j is i or an ancestor of i. `parents` None is a
-    chain."""
+    """The tree attention mask, bool [L, L]: row i attends to row j if j is i or an ancestor of i.
+    `parents` None is a chain."""
     if parents is None:
         return torch.ones(length, length, dtype=torch.bool).tril()
     seen = torch.eye(length, dtype=torch.bool)
     for row in range(1, length):
         seen[row] |= seen[parents[row]]
     return seen
-
-
-def depths(parents: Sequence[int] | None, length: int) -> Tensor:
-    """int [L]: each row's distance from the root."""
-    return ancestors(parents, length).sum(1) - 1

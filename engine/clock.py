@@ -1,4 +1,4 @@
-"""StepClock: where a step's time goes, with the device synchronised at the step's two ends and
+"""StepClock: the seconds of a step by part, with the device synchronised at the step's two ends and
 nowhere between."""
 
 from __future__ import annotations
@@ -11,8 +11,8 @@ from engine.trace import Seconds
 
 
 class StepClock:
-    """`lap(NAME)` charges the time since the last lap to that part of the step, `skip()` to nobody;
-    `seconds()` ends the step."""
+    """`lap(part)` charges the time since the last lap to that part of the step, `skip()` discards
+    it; `seconds()` ends the step."""
 
     def __init__(self, device: torch.device) -> None:
         self._cuda = device.type == "cuda"
@@ -34,7 +34,7 @@ class StepClock:
         self._last = now
 
     def skip(self) -> None:
-        """What was done since the last lap, nobody pays for: it served those who watch."""
+        """Discards the time since the last lap: instrumentation is not charged to the lane."""
         self._last = self._now()
 
     def seconds(self) -> Seconds:

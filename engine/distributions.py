@@ -1,10 +1,8 @@
-"""Laws: from logits to the distribution p that every rule works with, and the few things done with
-distributions.
+"""Distributions: from logits to the p and q that every rule works with, and operations on them.
 
-One path for target and draft alike: guidance (mixed in by the model), forced tokens, temperature,
-top-k, top-p, softmax, float32. A forced position is one where p is certain: its law is one-hot on
-index 0, and the loop swaps in the forced id when it feeds or reports the token, so no rule needs to
-know.
+One path for target and draft alike: guidance (mixed in by the model), temperature, top-k, top-p,
+softmax, float32. At a forced position the distribution is one-hot on index 0, and the window loop
+puts the forced id in its place when it feeds or records the token, so no rule treats it apart.
 """
 
 from __future__ import annotations
@@ -16,7 +14,7 @@ from engine.settings import Sampling
 
 
 def logits_to_probs(logits: Tensor, sampling: Sampling, forced: Tensor) -> Tensor:
-    """Logits [L, V] to laws [L, V], float32; `forced` bool [L]. Top-k keeps ties, so that its
+    """Logits [L, V] to distributions [L, V], float32; `forced` bool [L]. Top-k keeps ties, so its
     support can exceed k."""
     logits = logits.float() / sampling.temperature
     if 0 < sampling.top_k < logits.shape[-1]:
@@ -35,23 +33,23 @@ def logits_to_probs(logits: Tensor, sampling: Sampling, forced: Tensor) -> Tenso
 
 
 def one_hot(tokens: Tensor, codes: int) -> Tensor:
-    """One-hot laws [..., V] on tokens [...]."""
+    """One-hot distributions [..., V] on tokens [...]."""
     return torch.zeros(*tokens.shape, codes, device=tokens.device).scatter_(
         -1, tokens[..., None], 1.0
     )
 
 
-def sample(law: Tensor, u: Tensor) -> Tensor:
-    """Samples laws [..., V], which need not sum to one, by inverting their cumulative sum at u
-    [...] in (0, 1)."""
-    cumulative = law.cumsum(-1)
+def sample(p: Tensor, u: Tensor) -> Tensor:
+    """Samples distributions [..., V], which need not be normalised, by inverting their cumulative
+    sum at u [...] in (0, 1)."""
+    cumulative = p.cumsum(-1)
     found = torch.searchsorted(cumulative, (u * cumulative[..., -1])[..., None])[..., 0]
-    return found.clamp_max(law.shape[-1] - 1)
+    return found.clamp_max(p.shape[-1] - 1)
 
 
 def residual(p: Tensor, q: Tensor) -> Tensor:
-    """R(p, q) = norm(max(p - q, 0)), not normalised (`draw` does not need it); p itself where
-    rounding left nothing."""
+    """R(p, q) = norm(max(p - q, 0)), not normalised (`sample` does not need it); p itself where
+    rounding leaves nothing."""
     left = (p - q).clamp_min(0)
     return torch.where(left.sum(-1, keepdim=True) > 0, left, p)
 
@@ -61,6 +59,6 @@ def total_variation(p: Tensor, q: Tensor) -> Tensor:
     return 0.5 * (p - q).abs().sum(-1)
 
 
-def gather(law: Tensor, tokens: Tensor) -> Tensor:
-    """law[..., tokens[...]]."""
-    return law.gather(-1, tokens[..., None])[..., 0]
+def gather(p: Tensor, tokens: Tensor) -> Tensor:
+    """p[..., tokens[...]]."""
+    return p.gather(-1, tokens[..., None])[..., 0]

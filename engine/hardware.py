@@ -1,4 +1,4 @@
-"""The machine's name, as every figure that is measured must carry it."""
+"""The machine's description, which goes with every measured figure."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ def device_name(device: torch.device) -> str:
         )
     names = [line.partition(":")[2].strip() for line in _cpuinfo() if line.startswith("model name")]
     name = names[0] if names else platform.processor() or platform.machine()
-    counts = (_several(os.cpu_count() or 1, "core"), _several(torch.get_num_threads(), "thread"))
+    counts = (_plural(os.cpu_count() or 1, "core"), _plural(torch.get_num_threads(), "thread"))
     return f"{name}, {', '.join(counts)}, torch {torch.__version__}"
 
 
-def _several(count: int, what: str) -> str:
+def _plural(count: int, what: str) -> str:
     return f"{count} {what}" if count == 1 else f"{count} {what}s"
 
 

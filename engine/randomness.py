@@ -1,5 +1,4 @@
-"""Keyed randomness: every random number is a function of (seed, position, purpose, draw), never of
-what was drawn before.
+"""Keyed randomness: every random number is a function of (seed, position, purpose, draw) alone.
 
 The generator is Philox4x32-10 (Salmon et al., "Parallel random numbers: as easy as 1, 2, 3", SC
 2011), counter based and exact in integers, so a seed means the same on every device.
@@ -17,15 +16,17 @@ _BLOCK = 32
 
 
 class Purpose(IntEnum):
+    """What a number is drawn for: a part of its key."""
+
     NOISE = 0  # the Gumbel noise that vanilla AR and fixed-point iteration share
-    VERIFY = 1  # accept draws, residual draws, redrawn drafts
-    FRESH = 2  # initial drafts
-    DRAFT = 3  # a drafter's draws
+    VERIFY = 1  # acceptance, residual samples, redrawn drafts
+    FRESH = 2  # initial tokens
+    DRAFT = 3  # a drafter's samples
     CANDIDATE = 4  # further candidates of a tree
 
 
 def philox(counter: Tensor, key: tuple[int, int]) -> Tensor:
-    """Counters int64 [4, ...], each entry below 2**32, and a key of two such numbers, to 4 random
+    """Counters int64 [4, ...], each entry below 2**32, and a key of two such numbers, to random
     words of the same shape."""
     multipliers = torch.tensor([0xD2511F53, 0xCD9E8D57], device=counter.device).view(
         2, *[1] * (counter.dim() - 1)
@@ -42,7 +43,7 @@ def philox(counter: Tensor, key: tuple[int, int]) -> Tensor:
 
 
 class Noise:
-    """The random numbers of one picture."""
+    """The random numbers of one image."""
 
     def __init__(self, seed: int, device: torch.device) -> None:
         self.key, self.device = (seed & _MASK, seed >> 32 & _MASK), device
@@ -60,11 +61,9 @@ class Noise:
         return ((words[:, :count] >> 9).float() + 0.5) * 2.0**-23
 
     def gumbel(self, start: int, count: int, codes: int) -> Tensor:
-        """Standard Gumbel noise [count, codes] of positions start, start + 1, ..: one number for
-        every position and code.
-
-        It is the same however often a position is asked for; made in blocks, because single
-        positions cost as much."""
+        """Standard Gumbel noise [count, codes] of positions start, start + 1, .., the same at every
+        call. Computed in blocks of positions, because one costs as much as a block; blocks before
+        `start` are dropped."""
         first, last = start // _BLOCK, (start + count - 1) // _BLOCK
         self._gumbel = {block: noise for block, noise in self._gumbel.items() if block >= first}
         for block in range(first, last + 1):

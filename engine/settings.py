@@ -1,9 +1,8 @@
-"""Settings: frozen dataclasses that cannot exist with a bad value, and that describe themselves to
-a page or a command line.
+"""Settings: frozen dataclasses that cannot exist with a bad value, and whose fields describe
+themselves to a page or a command line.
 
-A field is made by `knob`, which carries its range, or its choices, and one line of explanation.
-Numbers out of range, wrong types and unknown choices raise `SettingError`, whose message says what
-to do.
+A field is a `knob` with its range or its choices and one line of help. Numbers out of range, wrong
+types and unknown choices raise `SettingError`.
 """
 
 from __future__ import annotations
@@ -14,13 +13,12 @@ from typing import Any
 
 
 class SettingError(ValueError):
-    """A setting that cannot be; the message is fit to be shown to a visitor."""
+    """Invalid setting value; the message is user-readable."""
 
 
 @dataclass(frozen=True, slots=True)
 class Knob:
-    """How one setting may be turned: numbers have `low` and `high` (both allowed), texts have
-    `choices`."""
+    """The values of one setting: numbers have `low` and `high` (both allowed), texts `choices`."""
 
     help: str
     low: float | None = None
@@ -46,7 +44,7 @@ class Settings:
 
     def __post_init__(self) -> None:
         for name, spec, default in knobs(type(self)):
-            object.__setattr__(self, name, _checked(name, getattr(self, name), spec, default))
+            object.__setattr__(self, name, _validate(name, getattr(self, name), spec, default))
 
 
 def knobs(settings: type[Settings]) -> list[tuple[str, Knob, Any]]:
@@ -54,40 +52,40 @@ def knobs(settings: type[Settings]) -> list[tuple[str, Knob, Any]]:
     return [(f.name, f.metadata["knob"], f.default) for f in dataclasses.fields(settings)]
 
 
-def _checked(name: str, value: Any, spec: Knob, default: Any) -> Any:
+def _validate(name: str, value: Any, spec: Knob, default: Any) -> Any:
     if isinstance(default, bool):
         if not isinstance(value, bool):
-            raise SettingError(f"{name} is on or off, not {_shown(value)}")
+            raise SettingError(f"{name} is on or off, not {_short_repr(value)}")
         return value
     if isinstance(default, str):
         if value not in spec.choices:
-            raise SettingError(f"{name} is one of {', '.join(spec.choices)}, not {_shown(value)}")
+            raise SettingError(
+                f"{name} is one of {', '.join(spec.choices)}, not {_short_repr(value)}"
+            )
         return value
     whole = isinstance(default, int)
     number = isinstance(value, (int, float)) and not isinstance(value, bool)
-    # The comparison comes first: it is exact for whole numbers that no float can hold, and false
-    # for one that is no number.
+    # The comparison comes first: it is exact for whole numbers beyond a float's range, and false
+    # for NaN.
     if not (number and spec.low <= value <= spec.high and (not whole or value == int(value))):
         raise SettingError(
             f"{name} is a {'whole ' * whole}number from {spec.low:g} to {spec.high:g}, not"
-            f" {_shown(value)}"
+            f" {_short_repr(value)}"
         )
     return int(value) if whole else value
 
 
-def _shown(value: Any) -> str:
-    """A value as a message may show it, whatever it is: short. Python refuses to write numbers of
-    over 4,300 digits."""
-    return (
-        "a number beyond all bounds"
-        if isinstance(value, int) and abs(value) > 10**18
-        else f"{value!r:.40}"
-    )
+def _short_repr(value: Any) -> str:
+    """Any value, short enough for a message."""
+    if isinstance(value, int) and abs(value) > 10**18:  # over 4,300 digits, repr raises
+        return "a number beyond all bounds"
+    return f"{value!r:.40}"
 
 
 @dataclass(frozen=True, slots=True)
 class Sampling(Settings):
-    """How logits become a law, the same for every lane of a race. Top-k 0 and top-p 1 are off."""
+    """How logits become a distribution, the same for every lane of a race. Top-k 0 and top-p 1 are
+    off."""
 
     guidance: float = knob(
         2.0,
@@ -103,7 +101,7 @@ class Sampling(Settings):
     )
     top_p: float = knob(
         1.0,
-        "Only the likeliest tokens that together hold this much of the law.",
+        "Only the likeliest tokens that together hold this much of the distribution.",
         low=0.05,
         high=1.0,
     )

@@ -22,9 +22,12 @@ def set_clocks(**milliseconds: float) -> Iterator[None]:
     """Inside it, or in a function that it decorates, a decoder's step takes as long on any machine:
     20 ms, and 1 ms more for each decoder before it in their order, or as many as given for it."""
 
-    def charge(decoder: Decoder, _: Seconds) -> Seconds:
-        total = milliseconds.get(decoder.name, 20 + list(DECODERS).index(decoder.name))
-        return Seconds(forward=0.9 * total / 1000, verify=0.1 * total / 1000)
+    def charge(decoder: Decoder, spent: Seconds) -> Seconds:
+        total = milliseconds.get(decoder.name, 20 + list(DECODERS).index(decoder.name)) / 1000
+        draft = 0.2 * total if spent.draft else 0.0  # where a drafter ran
+        return Seconds(
+            forward=0.8 * total - draft, verify=0.1 * total, cache=0.1 * total, draft=draft
+        )
 
     with patch.object(StepClock, "seconds", _charging(charge)):
         yield

@@ -14,7 +14,7 @@ from engine.settings import Sampling
 
 
 class ToyContext:
-    """`kept` are the tokens made permanent: all that is committed but the newest, which is the next
+    """`kept` are the permanent tokens: all that is committed but the newest, which is the next
     window's root."""
 
     def __init__(self) -> None:

@@ -1,8 +1,7 @@
-"""How the embedded model was made, from nothing: `python -m train.STAGE`, one resumable command per
+"""Training of the embedded model from scratch: `python -m train.STAGE`, one resumable command per
 stage."""
 
 import os
 
-# Spinning threads stall small matrix products many times over as soon as anything else runs on the
-# machine.
+# Spinning threads slow small matrix products many times over when other processes run.
 os.environ.setdefault("OMP_WAIT_POLICY", "passive")

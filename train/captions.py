@@ -1,9 +1,9 @@
-"""Captions: the wordings of a scene, and the tokenizer that reads them (or any other text).
+"""Captions: the wordings of a scene, and their tokenizer, which encodes any other text too.
 
 The tokenizer is a byte-level BPE trained on captions, in which every name of a glyph, ground or
 place is one token: an embedding per glyph is learnt in far fewer steps than a conjunction of words.
-Some training captions shorten a name to its last word ("apple", "clouds"), so that plain words mean
-something too.
+Some training captions shorten a name to its last word ("apple", "clouds"), so that the model learns
+plain words too.
 """
 
 from __future__ import annotations
@@ -31,15 +31,15 @@ WORDS = 600  # entries of the byte-pair vocabulary; the names come on top
 TOKENIZER, WORLD = Path("weights/captions/tokenizer.json"), Path("weights/world.json")
 
 
-def shorten(name: str, rng: np.random.Generator, taken: tuple[str, ...]) -> str:
-    """One time in eight a name's last word alone, unless that is another thing's name."""
+def shorten(name: str, rng: np.random.Generator, names: tuple[str, ...]) -> str:
+    """One time in eight a name's last word alone, unless that is in `names`."""
     last = name.split()[-1]
-    return last if rng.random() < 1 / 8 and last not in taken else name
+    return last if rng.random() < 1 / 8 and last not in names else name
 
 
 def wording(what: Words, rng: np.random.Generator) -> str:
-    """One of the ways to ask for a scene. Without a place the glyph stands at the centre; one time
-    in sixteen the ground goes unsaid too."""
+    """A random caption of a scene. Without a place the glyph is at the centre; one time in sixteen
+    the ground is left out."""
     glyphs, grounds, _ = vocabulary()
     glyph, ground = shorten(what.glyph, rng, glyphs), shorten(what.ground, rng, grounds)
     article = ("", "", "a ", "the ")[rng.integers(4)]
@@ -54,8 +54,8 @@ def wording(what: Words, rng: np.random.Generator) -> str:
 
 
 def build(captions: int = 60_000, seed: int = 0) -> Tokenizer:
-    """Trains the tokenizer on `captions` wordings. Its answers are always exactly CAPTION ids,
-    padded on the left."""
+    """Trains the tokenizer on `captions` wordings. It always gives exactly CAPTION ids, padded on
+    the left."""
     rng = np.random.default_rng((seed, 1))
     tokenizer = Tokenizer(models.BPE())
     tokenizer.normalizer = normalizers.Sequence(
@@ -89,7 +89,7 @@ def build(captions: int = 60_000, seed: int = 0) -> Tokenizer:
 
 
 def load(file: Path = TOKENIZER) -> Tokenizer:
-    """The caption tokenizer, trained and saved if `file` is not there yet."""
+    """The caption tokenizer, trained and saved if `file` does not exist."""
     if not file.exists():
         file.parent.mkdir(parents=True, exist_ok=True)
         build().save(str(file))
@@ -97,7 +97,7 @@ def load(file: Path = TOKENIZER) -> Tokenizer:
 
 
 def save_world(file: Path = WORLD) -> None:
-    """What the model knows, for the page's hints; what else stands in `file` stays."""
+    """The names the model knows, for the page's hints, beside what else `file` holds."""
     glyphs, grounds, places = vocabulary()
     world = json.loads(file.read_text()) if file.exists() else {}
     world |= {"glyphs": glyphs, "grounds": grounds, "places": places}

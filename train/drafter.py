@@ -1,14 +1,13 @@
 """Stage 3: the EAGLE drafter of the frozen target. `python -m train.drafter --minutes 10`
 
-Loss: cross-entropy of the drafter's law to the target's, both through the target's own head, plus a
-smooth L1 between the hidden states (EAGLE, arXiv 2401.15077, which weights the two 0.1 to 1; here
-the law is what drafts are judged by). It learns on scenes like the target's, dropped captions
-included, since guidance drafts with both rows.
+Loss: cross-entropy of the drafter's distribution to the target's, both through the target's own
+head, plus a smooth L1 between the hidden states (EAGLE, arXiv 2401.15077, weights the two 0.1 to 1;
+here the distribution weighs more, since drafts are accepted by it). It trains on scenes like the
+target's, dropped captions included, since guidance drafts with both rows.
 """
 
 from __future__ import annotations
 
-import argparse
 from pathlib import Path
 
 import torch
@@ -17,7 +16,7 @@ from torch import Tensor
 
 from engine.models.embedded_networks import EmbeddedDrafter, EmbeddedTarget
 from train.captions import CAPTION, load
-from train.loop import DEVICE, train
+from train.loop import DEVICE, stage_parser, train
 from train.target import examples, inputs, load_target, save_half
 from train.tokenizer import load_vq
 
@@ -34,37 +33,26 @@ def draft(drafter: EmbeddedDrafter, embedded: Tensor, hidden: Tensor) -> Tensor:
 
 
 def overlap(draft_logits: Tensor, target_logits: Tensor) -> Tensor:
-    """Mean over rows of 1 - TV: how often lossless verification would keep a draft, no guidance,
-    temperature 1."""
+    """Mean over rows of 1 - TV: the acceptance probability of lossless verification, without
+    guidance, at temperature 1."""
     return torch.minimum(draft_logits.softmax(-1), target_logits.softmax(-1)).sum(-1).mean()
 
 
 def rows(drafter: EmbeddedDrafter, target: EmbeddedTarget, embedded: Tensor) -> tuple[Tensor, ...]:
     """Drafted and true hidden states, drafted and true logits of the rows that predict image tokens
-    1..255: the first image token is never drafted, since its row needs a hidden state that only the
-    target's prefill gives."""
+    1..255. The first image token is never drafted: its row needs a hidden state of the target's
+    prefill."""
     with torch.autocast(DEVICE.type, torch.bfloat16):
         with torch.no_grad():
             hidden = target.model(inputs_embeds=embedded, use_cache=False).last_hidden_state
-            wanted = target.lm_head(hidden[:, CAPTION + 1 :]).float()
-        drawn = draft(drafter, embedded, hidden)[:, CAPTION:]
-        logits = target.lm_head(drawn).float()
-    return drawn.float(), hidden[:, CAPTION + 1 :].float(), logits, wanted
+            target_logits = target.lm_head(hidden[:, CAPTION + 1 :]).float()
+        drafted = draft(drafter, embedded, hidden)[:, CAPTION:]
+        logits = target.lm_head(drafted).float()
+    return drafted.float(), hidden[:, CAPTION + 1 :].float(), logits, target_logits
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument(
-        "--minutes",
-        type=float,
-        default=10,
-        help="with the learning rate held, over all runs together",
-    )
-    parser.add_argument("--fall", type=float, default=0, help="minutes in which it then falls")
-    parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--runs", type=Path, default=Path("runs"), help="where checkpoints go")
+    parser = stage_parser(__doc__, minutes=10)
     parser.add_argument("--weights", type=Path, default=Path("weights"))
     args = parser.parse_args()
     torch.manual_seed(args.seed)
@@ -78,19 +66,19 @@ def main() -> None:
 
     def loss_of(step: int, fallen: float) -> tuple[Tensor, dict[str, float]]:
         some = examples(vq, tokenizer, args.seed + 100, step)
-        drawn, hidden, logits, wanted = rows(drafter, target, inputs(target, some))
-        law = F.cross_entropy(logits.flatten(0, 1), wanted.flatten(0, 1).softmax(-1))
-        features = F.smooth_l1_loss(drawn, hidden)
-        return law + FEATURES * features, {"law": law.item(), "features": features.item()}
+        drafted, hidden, logits, target_logits = rows(drafter, target, inputs(target, some))
+        tokens = F.cross_entropy(logits.flatten(0, 1), target_logits.flatten(0, 1).softmax(-1))
+        features = F.smooth_l1_loss(drafted, hidden)
+        return tokens + FEATURES * features, {"tokens": tokens.item(), "features": features.item()}
 
     def save() -> None:
         save_half(drafter, args.weights / "drafter")
         with torch.no_grad():
             some = examples(vq, tokenizer, 1, 0, held_out=True)
-            _, _, logits, wanted = rows(drafter, target, inputs(target, some))
+            _, _, logits, target_logits = rows(drafter, target, inputs(target, some))
             print(
-                "\nheld out: drafts overlap the target's law by"
-                f" {overlap(logits, wanted).item():.3f}"
+                "\nheld out: overlap of draft and target distributions"
+                f" {overlap(logits, target_logits).item():.3f}"
             )
 
     matrices = [p for p in drafter.parameters() if p.ndim == 2]

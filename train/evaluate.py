@@ -1,9 +1,9 @@
-"""Stage 4: how good the embedded model is. `python -m train.evaluate`, after `python -m
+"""Stage 4: evaluation of the embedded model. `python -m train.evaluate`, after `python -m
 train.evaluate --choose`
 
 Writes `weights/evaluation.json` and the contact sheet `weights/samples.png`. `--choose` instead
 compares guidance scales and top-k on captions of another stream and keeps the best as "sampling" in
-`weights/world.json`. weights/README.md says what each figure means.
+`weights/world.json`. weights/README.md explains each figure.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from engine.settings import Sampling
 from train.captions import CAPTION, load
 from train.judge import GroundJudge, is_nearest
 from train.loop import DEVICE
-from train.sample import draw_codes, law, pictures
+from train.sample import draw_codes, guided_probs, pictures
 from train.scenes import COLOURS, SIZE, Words, scene, vocabulary
 from train.target import examples, held_out_nats, inputs, load_target
 from train.tokenizer import load_vq, psnr
@@ -36,7 +36,7 @@ GRID = [
 
 
 def kind(ground: str) -> str:
-    """What sort of ground a name means: plain, gradient, clouds, texture, stripes or stars."""
+    """The kind of a ground by its name: plain, gradient, clouds, texture, stripes or stars."""
     last = ground.split()[-1]
     return (
         "plain"
@@ -47,26 +47,26 @@ def kind(ground: str) -> str:
     )
 
 
-def sampled(
+def sample_pictures(
     target: EmbeddedTarget,
     vq: EmbeddedVQ,
     tokenizer: Tokenizer,
-    asked: list[Words],
+    labels: list[Words],
     sampling: Sampling,
     seed: int,
 ) -> np.ndarray:
     """A picture for each canonical caption, uint8 [N, 128, 128, 3]."""
-    ids = [encoding.ids for encoding in tokenizer.encode_batch([what.caption() for what in asked])]
+    ids = [encoding.ids for encoding in tokenizer.encode_batch([what.caption() for what in labels])]
     batches = tqdm(torch.tensor(ids, device=DEVICE).split(50), desc="sampling")
     parts = [draw_codes(target, some, sampling, seed + i) for i, some in enumerate(batches)]
     return pictures(vq, torch.cat(parts))
 
 
-def judged(judge: GroundJudge, shown: np.ndarray, asked: list[Words]) -> dict[str, float]:
+def scores(judge: GroundJudge, shown: np.ndarray, labels: list[Words]) -> dict[str, float]:
     """Shares of pictures nearest to the right glyph, among 100 and among all, and of right
     grounds."""
     rng, every = np.random.default_rng(0), len(vocabulary()[0])
-    pairs = list(zip(shown, asked, strict=True))
+    pairs = list(zip(shown, labels, strict=True))
     return {
         "glyph_of_100": float(np.mean([is_nearest(picture, what, rng) for picture, what in pairs])),
         "glyph_of_all": float(
@@ -98,7 +98,7 @@ def top1_quantiles(
             target.model(inputs_embeds=inputs(target, both)).last_hidden_state[:, CAPTION:]
         )
         conditional, unconditional = logits.float().chunk(2)
-        top1 = law(conditional, unconditional, sampling).amax(-1).cpu()
+        top1 = guided_probs(conditional, unconditional, sampling).amax(-1).cpu()
         for i, (row, glyph) in enumerate(zip(top1, some.glyph.cpu(), strict=True)):
             what, _ = scene(TEST, step * len(top1) + i, held_out=True)
             found.setdefault("glyph", []).append(row[glyph].numpy())
@@ -131,16 +131,18 @@ def main() -> None:
     world = json.loads(file.read_text())
 
     if args.choose:
-        asked = [scene(CHOICE, i, held_out=True)[0] for i in range(args.captions)]
+        labels = [scene(CHOICE, i, held_out=True)[0] for i in range(args.captions)]
         found = []
         for sampling in GRID:
-            figures = judged(judge, sampled(target, vq, tokenizer, asked, sampling, 0), asked)
+            figures = scores(
+                judge, sample_pictures(target, vq, tokenizer, labels, sampling, 0), labels
+            )
             found.append(
                 (figures["glyph_of_100"] + figures["glyph_of_all"] + figures["ground"], sampling)
             )
             print(sampling, figures, flush=True)
-        # The mildest guidance and the largest top-k within two hundredths of the best: nearest to
-        # the model's own law.
+        # The lowest guidance and the largest top-k within two hundredths of the best: nearest to
+        # the model's own distribution.
         best = max(score for score, _ in found) - 0.06
         chosen = min(
             (s for score, s in found if score >= best), key=lambda s: (s.guidance, -s.top_k)
@@ -153,8 +155,8 @@ def main() -> None:
 
     sampling = Sampling(**world.get("sampling", {}))
     scenes = [scene(TEST, i, held_out=True) for i in range(args.captions)]
-    asked, real = [what for what, _ in scenes], np.stack([pixels for _, pixels in scenes])
-    shown = sampled(target, vq, tokenizer, asked, sampling, 0)
+    labels, real = [what for what, _ in scenes], np.stack([pixels for _, pixels in scenes])
+    shown = sample_pictures(target, vq, tokenizer, labels, sampling, 0)
     with torch.inference_mode():
         seen = torch.from_numpy(real).to(DEVICE).permute(0, 3, 1, 2).float() / 127.5 - 1
         decoded = pictures(vq, vq.encode(seen).flatten(1))
@@ -162,13 +164,13 @@ def main() -> None:
     glyph, ground = held_out_nats(target, vq, tokenizer, batches=8)
     figures = {
         "sampling": asdict(sampling),
-        "captions": len(asked),
+        "captions": len(labels),
         "reconstruction": {"psnr_db": db, "codes_used": used},
         "held_out_nats": {"glyph": glyph, "ground": ground},
-        "sampled": judged(judge, shown, asked),
-        "control_real": judged(judge, real, asked),
-        "control_reconstructed": judged(judge, decoded, asked),
-        "control_other_captions": judged(judge, np.roll(shown, 1, 0), asked),
+        "sampled": scores(judge, shown, labels),
+        "control_real": scores(judge, real, labels),
+        "control_reconstructed": scores(judge, decoded, labels),
+        "control_other_captions": scores(judge, np.roll(shown, 1, 0), labels),
         "top1_quantiles_5_25_50_75_95": top1_quantiles(target, vq, tokenizer, sampling),
     }
     (args.weights / "evaluation.json").write_text(json.dumps(figures, indent=1) + "\n")

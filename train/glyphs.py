@@ -1,9 +1,9 @@
-"""Glyphs: which emoji the embedded model knows, and their pictures.
+"""Glyphs: the emoji that the embedded model knows, and their bitmaps.
 
 A glyph is drawn once from the Noto Color Emoji font (Debian package `fonts-noto-color-emoji`, SIL
-OFL), cropped to its ink and scaled to fit a square of `SIDE` pixels. The list is chosen by hand:
-well-known things with a shape of their own, no flags, signs, smileys and people, which are too
-alike at this size, and one of each set of near twins.
+OFL), cropped and scaled to fit a square of `SIDE` pixels. The list is hand-picked: well-known
+things with a distinct shape; no flags, signs, smileys and people, which are too alike at this size,
+and one of each set of look-alikes.
 """
 
 from __future__ import annotations
@@ -58,15 +58,14 @@ NAMES = {
         chair, coin, compass, crayon, crown, crystal ball, dna, door, dress, drum, eyes,
         flashlight, game die, gear, gem stone, ghost, graduation cap, green heart, guitar,
         hammer, handbag, headphone, high voltage, high-heeled shoe, hourglass done,
-        jack-o-lantern, jeans, key, kite, ladder, laptop, light bulb, lipstick, locked, magic
-        wand, magnet, magnifying glass tilted left, microphone, microscope, mirror, money bag,
-        movie camera, musical note, necktie, newspaper, open book, paintbrush, pencil, pool 8
-        ball, puzzle piece, radio, red heart, red paper lantern, ribbon, ring, robot, roller
-        skate, running shoe, saxophone, scarf, scissors, screwdriver, shield, shopping cart,
-        skull, soccer ball, socks, spoon, stopwatch, sunglasses, teddy bear, telephone,
-        telescope, television, tennis, toilet, toolbox, tooth, top hat, trophy, trumpet,
-        t-shirt, umbrella, video game, violin, volleyball, wastebasket, watch, wrapped gift,
-        wrench""",
+        jack-o-lantern, jeans, key, kite, ladder, laptop, light bulb, lipstick, locked, magic wand,
+        magnet, magnifying glass tilted left, microphone, microscope, mirror, money bag, movie
+        camera, musical note, necktie, newspaper, open book, paintbrush, pencil, pool 8 ball,
+        puzzle piece, radio, red heart, red paper lantern, ribbon, ring, robot, roller skate,
+        running shoe, saxophone, scarf, scissors, screwdriver, shield, shopping cart, skull,
+        soccer ball, socks, spoon, stopwatch, sunglasses, teddy bear, telephone, telescope,
+        television, tennis, toilet, toolbox, tooth, top hat, trophy, trumpet, t-shirt, umbrella,
+        video game, violin, volleyball, wastebasket, watch, wrapped gift, wrench""",
 }
 
 

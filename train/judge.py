@@ -1,5 +1,5 @@
-"""Judges: which of many glyphs a picture shows, and which ground. Both see pixels only, averaged
-over 4 x 4 squares, so that neither the tokenizer's blur nor a texture's grain decides.
+"""Judges: which of many glyphs an image shows, and which ground. Both compare pixels averaged over
+4 x 4 squares, so that neither the tokenizer's blur nor a texture's grain decides.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from train.scenes import PLACES, SIZE, Words, render, vocabulary
 POOL = 4
 
 
-def pooled(picture: np.ndarray) -> np.ndarray:
+def pool(picture: np.ndarray) -> np.ndarray:
     """Means of 4 x 4 squares: [H, W, C] to [H / 4, W / 4, C]."""
     height, width, channels = picture.shape
     return picture.reshape(height // POOL, POOL, width // POOL, POOL, channels).mean(
@@ -24,7 +24,7 @@ def pooled(picture: np.ndarray) -> np.ndarray:
 
 
 def outside(place: str) -> np.ndarray:
-    """Which pooled cells lie outside the glyph's square: bool [32, 32]."""
+    """The pooled cells outside the glyph's square: bool [32, 32]."""
     top, left = (edge // POOL for edge in PLACES[place])
     free = np.ones((SIZE // POOL,) * 2, bool)
     free[top : top + SIDE // POOL, left : left + SIDE // POOL] = False
@@ -34,25 +34,25 @@ def outside(place: str) -> np.ndarray:
 @functools.cache
 def small_glyph(name: str) -> np.ndarray:
     """A glyph's cells, premultiplied RGBA [20, 20, 4]."""
-    return pooled(glyphs()[name])
+    return pool(glyphs()[name])
 
 
 def glyph_distances(picture: np.ndarray, place: str, names: list[str]) -> np.ndarray:
-    """Distance of the picture, uint8 [128, 128, 3], to each named glyph standing at `place`.
+    """Distance of the picture, uint8 [128, 128, 3], to each named glyph at `place`.
 
-    The glyph is laid over the picture's own ground, of which only what lies outside the square is
-    used: the mean colour of each row. The distance is the root mean square difference over the
-    whole square, 20 x 20 cells, colours in 0..1.
+    The glyph is composited over an estimate of the picture's own ground: the mean colour of each
+    row outside the square. The distance is the root mean square difference over the square, 20 x 20
+    cells, colours in 0..1.
     """
-    cells, free = pooled(picture / np.float32(255)), outside(place)
+    cells, free = pool(picture / np.float32(255)), outside(place)
     ground = (cells * free[..., None]).sum(1) / free.sum(1)[:, None]
     top, left = (edge // POOL for edge in PLACES[place])
     side = SIDE // POOL
     shown = cells[top : top + side, left : left + side]
     ground = ground[top : top + side, None]
     every = np.stack([small_glyph(name) for name in names])
-    laid = every[..., :3] + (1 - every[..., 3:]) * ground
-    return np.sqrt(np.square(laid - shown).mean((1, 2, 3)))
+    composited = every[..., :3] + (1 - every[..., 3:]) * ground
+    return np.sqrt(np.square(composited - shown).mean((1, 2, 3)))
 
 
 def is_nearest(
@@ -65,10 +65,10 @@ def is_nearest(
 
 
 def ground_features(picture: np.ndarray, place: str) -> np.ndarray:
-    """What the ground outside the glyph's square looks like, 44 numbers: mean colour of eight bands
-    of rows, the 10th, 50th and 90th percentile of each colour, its spread within rows and within
-    columns, and mean steps between neighbours and neighbours but three, across and down."""
-    cells, free = pooled(picture / np.float32(255)), outside(place)
+    """44 features of the ground outside the glyph's square: mean colour of eight bands of rows, the
+    10th, 50th and 90th percentile of each colour, its spread within rows and within columns, and
+    mean differences at distances 1 and 4, across and down."""
+    cells, free = pool(picture / np.float32(255)), outside(place)
     bands = [cells[r : r + 4][free[r : r + 4]].mean(0) for r in range(0, 32, 4)]
     percentiles = np.percentile(cells[free], (10, 50, 90), axis=0)
     spreads = []
@@ -88,7 +88,7 @@ def ground_features(picture: np.ndarray, place: str) -> np.ndarray:
 
 @dataclass(frozen=True, slots=True)
 class GroundJudge:
-    """Nearest centroid, each feature measured in units of its spread within grounds."""
+    """Nearest-centroid classifier, each feature in units of its spread within grounds."""
 
     centroids: np.ndarray
     spread: np.ndarray
@@ -109,7 +109,7 @@ class GroundJudge:
         return cls(features.mean(1), features.std(1).mean(0) + 0.01)
 
     def ground(self, picture: np.ndarray, place: str) -> str:
-        """The ground the picture, uint8 [128, 128, 3], seems to have."""
+        """The predicted ground of a picture, uint8 [128, 128, 3]."""
         distances = np.square((ground_features(picture, place) - self.centroids) / self.spread).sum(
             1
         )

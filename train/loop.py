@@ -1,12 +1,13 @@
-"""The training loop every stage shares: a progress bar, checkpoints, and resuming where it stopped.
+"""The training loop of every stage: progress bar, checkpoints, resuming.
 
-The learning rate warms up, holds for as long as the stage runs, and falls when asked to: a run
-whose length nobody knows in advance can then end well at any time. The fall has a checkpoint of its
-own, so that the held run can go on after it.
+The learning rate warms up, is held for as long as the stage runs, and falls on request, so that the
+length of a run need not be known in advance. The fall has a checkpoint of its own, so that the held
+run can continue after it.
 """
 
 from __future__ import annotations
 
+import argparse
 import os
 import signal
 import time
@@ -20,9 +21,22 @@ from tqdm import tqdm
 DEVICE = torch.device("cuda" if torch.cuda.is_available() else "cpu")
 
 
+def stage_parser(description: str, *, minutes: float) -> argparse.ArgumentParser:
+    """The command line options of every training stage."""
+    parser = argparse.ArgumentParser(
+        description=description, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    held = "with the learning rate held, over all runs together"
+    parser.add_argument("--minutes", type=float, default=minutes, help=held)
+    parser.add_argument("--fall", type=float, default=0, help="minutes in which it then falls")
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--runs", type=Path, default=Path("runs"), help="where checkpoints go")
+    return parser
+
+
 def rate(step: int, fallen: float, *, warmup: int = 100) -> float:
-    """Share of the peak learning rate: linear warm-up, constant, then with `fallen` from 0 to 1
-    linear to a fiftieth."""
+    """Fraction of the peak learning rate: linear warm-up, constant, then linear to a fiftieth as
+    `fallen` goes from 0 to 1."""
     return min(1.0, (step + 1) / warmup) * (1 - 0.98 * fallen)
 
 

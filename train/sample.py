@@ -1,5 +1,5 @@
-"""Pictures by vanilla AR, many at a time, for the evaluation alone: the decoders that race live in
-`engine/`."""
+"""Batched vanilla AR sampling, for the evaluation alone: the decoders that race are in
+`engine/decoders/`."""
 
 from __future__ import annotations
 
@@ -14,9 +14,8 @@ from engine.models.embedded_networks import EmbeddedTarget, EmbeddedVQ
 from engine.settings import Sampling
 
 
-def law(conditional: Tensor, unconditional: Tensor, sampling: Sampling) -> Tensor:
-    """Two rows of logits [..., V] to one row of probabilities, by the path that every lane's laws
-    take."""
+def guided_probs(conditional: Tensor, unconditional: Tensor, sampling: Sampling) -> Tensor:
+    """Conditional and unconditional logits [..., V] to probabilities, as in every lane."""
     logits = guide(torch.stack([conditional, unconditional]), sampling.guidance).flatten(0, -2)
     free = torch.zeros(len(logits), dtype=torch.bool, device=logits.device)
     return logits_to_probs(logits, sampling, free).view_as(conditional)
@@ -39,7 +38,9 @@ def draw_codes(target: EmbeddedTarget, captions: Tensor, sampling: Sampling, see
             logits = target.lm_head(out.last_hidden_state[:, -1])
         conditional, unconditional = logits.float().split(count)
         codes.append(
-            torch.multinomial(law(conditional, unconditional, sampling), 1, generator=noise)
+            torch.multinomial(
+                guided_probs(conditional, unconditional, sampling), 1, generator=noise
+            )
         )
         embedded = target.embed_codes(
             codes[-1].repeat(2, 1), torch.tensor([position], device=captions.device)

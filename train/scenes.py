@@ -1,8 +1,8 @@
-"""Scenes: a glyph at one of nine places on a ground, with a caption that says so; 128 x 128 pixels,
-made on the fly.
+"""Scenes: a glyph at one of nine places on a ground, with a caption; 128 x 128 pixels, rendered on
+the fly.
 
-Glyphs keep one size and move by whole tokens (8 pixels), so that a glyph keeps its codes wherever
-it stands: a trial showed that nothing matters more for a small model. A scene is a pure function of
+Glyphs have one size and move by whole tokens (8 pixels), so that a glyph has the same codes in
+every place: in a trial nothing mattered more for a small model. A scene is a pure function of
 (seed, index).
 
 `python -m train.scenes OUT.png` draws a contact sheet.
@@ -22,16 +22,10 @@ from PIL import Image
 from train.glyphs import SIDE, glyphs
 
 SIZE = 128
-PLACES = {
-    "top left": (0, 0),
-    "top": (0, 16),
-    "top right": (0, 32),
-    "left": (16, 0),
-    "centre": (16, 16),
-    "right": (16, 32),
-    "bottom left": (32, 0),
-    "bottom": (32, 16),
-    "bottom right": (32, 32),
+PLACES = {  # (top, left) of the glyph's square, in pixels
+    f"{vertical} {horizontal}".strip() or "centre": (top, left)
+    for top, vertical in ((0, "top"), (16, ""), (32, "bottom"))
+    for left, horizontal in ((0, "left"), (16, ""), (32, "right"))
 }
 
 COLOURS = {
@@ -152,7 +146,7 @@ GROUNDS: dict[str, Ground] = {
 
 @dataclass(frozen=True, slots=True)
 class Words:
-    """What a scene shows: the answer to its caption."""
+    """What a scene shows: its label."""
 
     glyph: str
     ground: str
@@ -174,8 +168,8 @@ def vocabulary() -> tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]:
 
 
 def words(rng: np.random.Generator, *, held_out: bool) -> Words:
-    """A random triple; half of all scenes have their glyph at the centre, where captions without a
-    place put it."""
+    """A random triple; half of all glyphs are at the centre, which a caption without a place
+    means."""
     names, grounds, places = vocabulary()
     while True:
         place = "centre" if rng.random() < 0.5 else places[rng.integers(len(places))]
@@ -196,8 +190,7 @@ def render(what: Words, rng: np.random.Generator) -> np.ndarray:
 
 
 def scene(seed: int, index: int, *, held_out: bool = False) -> tuple[Words, np.ndarray]:
-    """Scene number `index` of stream `seed`: what it shows, and its pixels uint8 [SIZE, SIZE,
-    3]."""
+    """Scene number `index` of stream `seed`: its label and its pixels uint8 [SIZE, SIZE, 3]."""
     rng = np.random.default_rng((seed, index, held_out))
     what = words(rng, held_out=held_out)
     return what, render(what, rng)

@@ -1,9 +1,9 @@
 """Stage 2: the target, a small Llama over image codes. `python -m train.target --minutes 85`
 
 Cross-entropy over the 256 image tokens. Tokens under the glyph count three times, because most of a
-textured ground is noise that nobody can predict; the weight depends on caption and position alone,
-so the best answer at each is still the true law. Where the caption is dropped (one scene in ten,
-for guidance) all tokens count alike, for the same reason.
+textured ground is unpredictable noise; the weight depends on caption and position alone, so the
+optimum at each is still the true distribution. Where the caption is dropped (one scene in ten, for
+guidance) all tokens count alike, for the same reason.
 
 A longer `--minutes` continues from the checkpoint; `--warm` starts from the saved weights where
 that is gone.
@@ -11,7 +11,6 @@ that is gone.
 
 from __future__ import annotations
 
-import argparse
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -24,7 +23,7 @@ from torch import Tensor, nn
 from engine.models.embedded_networks import EmbeddedTarget, EmbeddedVQ, target_config
 from train.captions import CAPTION, load, save_world, wording
 from train.glyphs import SIDE
-from train.loop import DEVICE, train
+from train.loop import DEVICE, stage_parser, train
 from train.scenes import PLACES, SIZE, scene
 from train.tokenizer import load_vq
 
@@ -34,8 +33,8 @@ PATCH, GRID = 8, SIZE // 8
 
 @dataclass(frozen=True, slots=True)
 class Examples:
-    """Captions [B, CAPTION], codes [B, 256], which tokens the glyph's square covers [B, 256], and
-    which captions were dropped [B]."""
+    """Captions [B, CAPTION], codes [B, 256], the tokens under the glyph's square, bool [B, 256],
+    and the dropped captions, bool [B]."""
 
     captions: Tensor
     codes: Tensor
@@ -44,7 +43,7 @@ class Examples:
 
 
 def box(place: str) -> Tensor:
-    """Which of the 256 tokens lie in the glyph's square, in raster order: bool [256]."""
+    """The tokens in the glyph's square, in raster order: bool [256]."""
     top, left = (edge // PATCH for edge in PLACES[place])
     inside = torch.zeros(GRID, GRID, dtype=torch.bool)
     inside[top : top + SIDE // PATCH, left : left + SIDE // PATCH] = True
@@ -112,8 +111,8 @@ def held_out_nats(
 
 def optimizers(target: EmbeddedTarget) -> list[torch.optim.Optimizer]:
     """Muon for the matrices inside the layers, AdamW for embeddings, head and norms. Caption and
-    slot embeddings learn faster: each of their rows is seen in few scenes or carries what every row
-    must know at once."""
+    slot embeddings have a higher rate: each of their rows is seen in few scenes, or is needed by
+    all rows at once."""
     matrices = [p for p in target.model.layers.parameters() if p.ndim == 2]
     tables = [target.captions.weight, target.slots.weight]
     rest = [p for p in target.parameters() if not any(p is q for q in (*matrices, *tables))]
@@ -129,9 +128,9 @@ def optimizers(target: EmbeddedTarget) -> list[torch.optim.Optimizer]:
 
 @torch.no_grad()
 def place_slots(target: EmbeddedTarget) -> None:
-    """Starts each image slot's embedding as a row's plus a column's, of the token that the slot's
-    row predicts: what is learnt of a glyph's token at one place then holds at the others from the
-    first step."""
+    """Initialises each image slot's embedding as a row's plus a column's, of the token that the
+    slot predicts, so that a glyph learnt at one place generalises to the others from the first
+    step."""
     first = target.config.caption_slots
     axes = torch.randn(2, GRID, target.config.hidden_size, device=target.slots.weight.device) * 0.05
     together = (axes[0][:, None] + axes[1][None]).flatten(0, 1)
@@ -148,18 +147,7 @@ def save_half(network: nn.Module, folder: Path) -> None:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument(
-        "--minutes",
-        type=float,
-        default=85,
-        help="with the learning rate held, over all runs together",
-    )
-    parser.add_argument("--fall", type=float, default=0, help="minutes in which it then falls")
-    parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--runs", type=Path, default=Path("runs"), help="where checkpoints go")
+    parser = stage_parser(__doc__, minutes=85)
     parser.add_argument("--weights", type=Path, default=Path("weights"))
     parser.add_argument("--warm", action="store_true", help="begin from the saved weights")
     args = parser.parse_args()
@@ -175,7 +163,7 @@ def main() -> None:
         place_slots(target)
 
     for layer in target.model.layers:
-        # Three fifths of a step on a CPU are element-wise: fused, it takes half the time.
+        # On a CPU three fifths of a step are element-wise; fused, it takes half the time.
         layer.compile()
 
     def loss_of(step: int, fallen: float) -> tuple[Tensor, dict[str, float]]:

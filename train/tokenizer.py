@@ -2,18 +2,17 @@
 --minutes 60 --fall 15`
 
 Loss: L1, L1 of the horizontal and vertical differences, and the mean over scenes of log squared
-error (whose figure is PSNR: an error on a plain ground counts for more than one in a texture, as it
-does to the eye), plus commitment. The codebook is an exponential moving average of the features
-each code was chosen for; codes unused for a while are revived from current features, the worst
-served first, until the learning rate falls.
+error (as in PSNR: an error on a plain ground weighs more than one in a texture, as it does to the
+eye), plus commitment. The codebook is an exponential moving average of the features assigned to
+each code; unused codes are revived from the features with the largest errors, until the learning
+rate falls.
 
 `--decoder` trains the decoder alone, with encoder and codebook frozen: every token keeps its
-meaning, so a target that learns meanwhile does not notice.
+meaning, so a target can be trained at the same time.
 """
 
 from __future__ import annotations
 
-import argparse
 from pathlib import Path
 
 import numpy as np
@@ -22,7 +21,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from engine.models.embedded_networks import EmbeddedVQ, VQConfig
-from train.loop import DEVICE, train
+from train.loop import DEVICE, stage_parser, train
 from train.scenes import scene
 
 BATCH, DECAY, REVIVE_EVERY = 16, 0.99, 50
@@ -65,9 +64,9 @@ def load_vq(folder: Path) -> EmbeddedVQ:
 
 @torch.no_grad()
 def update_codebook(vq: EmbeddedVQ, features: Tensor, chosen: Tensor, *, revive: bool) -> None:
-    """Moves each code towards the mean of the features [N, D] that chose it; `chosen` [N] are their
-    codes. With `revive`, codes unused since the last time move to where the codebook serves worst:
-    features drawn by squared distance."""
+    """Moves each code towards the mean of the features [N, D] assigned to it by `chosen` [N]. With
+    `revive`, codes unused since the last time move to features drawn with probability proportional
+    to their squared error."""
     counts = torch.bincount(chosen, minlength=len(vq.codebook)).float()
     sums = torch.zeros_like(vq.codebook).index_add_(0, chosen, features)
     vq.mass.mul_(DECAY).add_(counts, alpha=1 - DECAY)
@@ -83,21 +82,10 @@ def update_codebook(vq: EmbeddedVQ, features: Tensor, chosen: Tensor, *, revive:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument(
-        "--minutes",
-        type=float,
-        default=40,
-        help="with the learning rate held, over all runs together",
-    )
-    parser.add_argument("--fall", type=float, default=0, help="minutes in which it then falls")
+    parser = stage_parser(__doc__, minutes=40)
     parser.add_argument(
         "--decoder", action="store_true", help="the decoder alone, of the saved weights"
     )
-    parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--runs", type=Path, default=Path("runs"), help="where checkpoints go")
     parser.add_argument("--weights", type=Path, default=Path("weights/vq"))
     args = parser.parse_args()
     torch.manual_seed(args.seed)

@@ -15,7 +15,7 @@ from app.page.link import Links
 from app.page.model_choice import model_choice
 from app.page.prompt_hints import EXAMPLES, guide, vocabulary
 from app.page.results_panel import results_panel
-from app.serving.api import CONCURRENCY, QUEUE_ID, Api
+from app.serving.api import CONCURRENCY, RACE_QUEUE, Api
 from app.serving.model_pool import ModelPool
 from app.serving.race_stream import QueueUpdate, Snapshot
 from app.serving.sessions import TOUR, RecordedRaces
@@ -90,22 +90,13 @@ def build(pool: ModelPool, recorded: RecordedRaces | None = None) -> gr.Blocks:
 
         links, autostart, query = Links(races, form), gr.State(0), gr.Textbox(visible=False)
         starts = [*run, autostart.change]
-        running = gr.on(
-            starts,
-            race,
-            form.components,
-            [board, status],
-            api_name="board",
-            concurrency_limit=CONCURRENCY,
-            concurrency_id=QUEUE_ID,
-            show_progress="full",
-            show_progress_on=[status],
-            api_visibility="undocumented",
-        )
+        progress: dict[str, Any] = {"show_progress": "full", "show_progress_on": [status]}
+        options = {"api_name": "board", "api_visibility": "undocumented", **RACE_QUEUE, **progress}
+        running = gr.on(starts, race, form.components, [board, status], **options)
         Api(races).mount()
         ends_race = {"cancels": [running], **PRIVATE}
         stopped = stop.click(races.stop, None, None, queue=False, js=STOP_JS, **ends_race)
-        opens = {"show_progress": "full", "show_progress_on": [status], **ends_race}
+        opens = {**progress, **ends_race}
         opened = [
             chosen.input(races.open_recorded, chosen, board, api_name="recorded", **opens),
             file.upload(races.open_file, file, board, api_name="open", **opens),

@@ -18,9 +18,10 @@ from app.serving.race_stream import Snapshot
 from app.settings import SETTINGS
 from visualize.layers import CLOCKS
 
-QUEUE_ID = "race"  # of gradio's queue that the page's races and these share
-# races in it at a time, waiting included: FairQueue decides which of them runs
+# races that gradio runs at a time, waiting included: FairQueue decides which of them runs
 CONCURRENCY = SETTINGS.queue_size + 8
+# gradio's queue for the page's races and these
+RACE_QUEUE: dict[str, Any] = {"concurrency_limit": CONCURRENCY, "concurrency_id": "race"}
 # columns of the table, and the fields of a snapshot's lane that they show
 COLUMNS = {name: name for name in ("decoder", "title", "badge", "state", "error")} | {
     "tokens": "n",
@@ -39,7 +40,7 @@ class Api:
 
     def mount(self) -> None:
         """Adds it to the gr.Blocks being built."""
-        gr.api(self.race, api_name="race", concurrency_limit=CONCURRENCY, concurrency_id=QUEUE_ID)
+        gr.api(self.race, api_name="race", **RACE_QUEUE)
 
     def race(self, prompt: str, seed: int, lanes: list[str], request: gr.Request) -> Iterator[dict]:
         """Races decoders of one autoregressive image model against each other and returns the table

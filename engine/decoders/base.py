@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Generator
 from dataclasses import dataclass
 from enum import Enum
 from typing import ClassVar
@@ -54,7 +54,7 @@ class Decoder(ABC):
             )
 
     @abstractmethod
-    def steps(self, prompt: str, seed: int) -> Iterator[Step]:
+    def steps(self, prompt: str, seed: int) -> Generator[Step, None, None]:
         """Decodes one image step by step. Closing the iterator frees the KV cache."""
 
     @torch.inference_mode()

@@ -11,7 +11,7 @@ Shapes: H drafts, S side nodes of a tree, V codes.
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator
 from dataclasses import dataclass
 
 import torch
@@ -122,7 +122,7 @@ class WindowDecoder(Decoder):
     def verify(self, state: DecodeState, window: Window, p: Tensor) -> Verification:
         """The rule. `p` [1 + H + S, V] are the model's distributions after each window row."""
 
-    def steps(self, prompt: str, seed: int) -> Iterator[Step]:
+    def steps(self, prompt: str, seed: int) -> Generator[Step, None, None]:
         model = self.model
         state, recorder = DecodeState(self, prompt, seed), StepRecorder(model.length)
         try:

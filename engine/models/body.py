@@ -1,7 +1,7 @@
-"""BodyModel: the generic adapter. Any Llama-like transformers body, called with a 4D mask, explicit
-positions and our cache.
+"""BodyModel: the adapter of any Llama-like transformers body, called with a 4D mask, explicit
+position ids and our KV cache.
 
-A family's file says only what differs: its prompt rows, embedding, head, forced tokens and pixels.
+A family's file has what differs: its prompt rows, embedding, head, forced tokens and pixels.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ MAX_WINDOW = 128
 
 @dataclass(frozen=True, slots=True)
 class Prompt:
-    """Prompt rows as embeddings [R, P, D], conditional row first; `start` [R] counts each row's
-    padding on the left."""
+    """Prompt rows as embeddings [R, P, D], conditional row first; `start` [R] is the length of each
+    row's left padding. Raises ValueError for shapes that do not fit."""
 
     embeddings: Tensor
     start: Tensor
@@ -37,19 +37,19 @@ class Prompt:
 
 
 class BodyContext:
-    """One lane's cache, prompt and place in the sequence; `hidden` [R, L, D] are the last window's
-    states."""
+    """Per-lane state: prompt, KV cache and committed length; `hidden` [R, L, D] are the last
+    window's hidden states."""
 
     def __init__(self, prompt: Prompt, guidance: float, cache: WindowCache) -> None:
         self.prompt, self.guidance, self.cache = prompt, guidance, cache
         self.committed = 0
         self.hidden: Tensor | None = None
         self.drafter_cache: WindowCache | None = None
-        self.drafted: Tensor | None = None  # the drafter's latest guess of a hidden state [R, 1, D]
+        self.drafted: Tensor | None = None  # the drafter's last predicted hidden state [R, 1, D]
 
     @property
     def prompt_rows(self) -> int:
-        """Prompt rows that go before the root in the next window: all but the last in the first,
+        """Prompt rows before the root in the next window: all but the last in the first window,
         then none."""
         return 0 if self.cache.base else self.prompt.embeddings.shape[1] - 1
 
@@ -77,8 +77,7 @@ class BodyModel(ImageModel):
 
     @abstractmethod
     def decode(self, codes: Tensor) -> Tensor:
-        """Codes [B, h, w], any h and w, on the device, to a picture [B, 3, H, W] in about -1 ..
-        1."""
+        """Codes [B, h, w], any h and w, on the device, to pixels [B, 3, H, W] in about -1 .. 1."""
 
     @torch.inference_mode()
     def pixels(self, tokens: np.ndarray) -> np.ndarray:
@@ -90,8 +89,8 @@ class BodyModel(ImageModel):
         return pictures if codes.dim() == 3 else pictures[0]
 
     def position_ids(self, slots: Tensor, start: Tensor) -> Tensor:
-        """The body's positions [R, T] of cache slots [T], in rows that begin at `start` [R]:
-        padding is not counted."""
+        """Position ids [R, T] of cache slots [T] in rows that begin at `start` [R]: padding is not
+        counted."""
         return (slots - start[:, None]).clamp_min(0)
 
     def start(self, prompt: str, guidance: float) -> BodyContext:

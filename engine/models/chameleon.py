@@ -1,21 +1,19 @@
 """The Chameleon family: Anole 7B (Chern et al. 2024) and Lumina-mGPT 7B 768 (Liu et al. 2024), both
-made from Meta's Chameleon.
+fine-tuned from Meta's Chameleon.
 
-transformers' ChameleonForConditionalGeneration makes no pictures: its forward sets the logits of
-all image tokens to the least number there is. So its body is called alone, and of its head only the
-rows of image tokens are kept.
+transformers' ChameleonForConditionalGeneration masks the logits of all image tokens. So its body is
+called alone, and of its head only the rows of image tokens are kept.
 
 Tokens are image tokens in the order of their BPE ids, 0 .. V - 1; V is the end of a line, where the
-layout has one. Which code of the VQGAN an image token is, its name says: `config.vocabulary_map`
-has them. The decoder's codebook is brought into the tokens' order at once, so that nothing else
-need know.
+layout has one. The names in `config.vocabulary_map` say which code of the VQGAN an image token is;
+the decoder's codebook is permuted to the tokens' order on loading.
 
-Anole:   <s> text <end of turn> <begin of image>, then 32 x 32 codes; unconditional: <s> <begin of
-image>. Lumina:  <s> "Generate an image of 768x768 according to the following prompt:\n" text <end
-of turn> <begin of image> <height>
-         <width>, then 48 rows of 48 codes and an end of line; unconditional: all from <begin of
-         image>, without <s>. The published code lets the model draw <begin of image> and the sizes
-         itself; here, as in LANTERN's, they are given.
+Anole: <s> text <end of turn> <begin of image>, then 32 x 32 codes. Unconditional: <s> <begin of
+image>.
+Lumina: <s> "Generate an image of 768x768 according to the following prompt:\n" text <end of turn>
+<begin of image> <height> <width>, then 48 rows of 48 codes and an end of line. Unconditional: all
+from <begin of image>, without <s>. In the published code the model samples <begin of image> and the
+sizes itself; here, as in LANTERN's code, they are part of the prompt.
 """
 
 from __future__ import annotations
@@ -43,10 +41,10 @@ PATCH = 16  # pixels along a code's side
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """What a prompt says around the visitor's words, and whether it tells the picture's size, whose
-    rows then end with END_OF_LINE."""
+    """A prompt's template, and whether it states the image's size, whose rows then end with
+    END_OF_LINE."""
 
-    words: str
+    template: str
     sized: bool
 
 
@@ -60,7 +58,7 @@ LAYOUTS = {
 
 
 def size_token(codes: int) -> str:
-    """The name of Lumina's token for a side of so many codes: they go in steps of 32 pixels."""
+    """The name of Lumina's token for a side of `codes` codes: they go in steps of 32 pixels."""
     return f"<reserved{8800 + codes * PATCH // 32:05d}>"
 
 
@@ -98,11 +96,11 @@ class ChameleonModel(BodyModel):
         if folders is None:
             network.apply(network._init_weights)
         else:
-            fit(network, _kept(read(folders["model"]), settings, bpe), drop=("model.vqmodel.",))
+            fit(network, _cut_head(read(folders["model"]), settings, bpe), drop=("model.vqmodel.",))
         self.output = network.lm_head.weight.detach()
         self.body = network.model.eval().requires_grad_(False)
 
-        # The decoder is small; half precision would show.
+        # The decoder is small, and half precision is visible.
         self.vq = ChameleonDecoder(settings.vq_config).eval().requires_grad_(False)
         if folders is not None:
             self.vq.load(read(folders["vq"]))
@@ -117,12 +115,12 @@ class ChameleonModel(BodyModel):
         self.forced_ids = torch.tensor(row * self.grid[0])
 
     def ids(self, text: str) -> tuple[list[int], list[int]]:
-        """BPE ids of the prompt and of the unconditional prompt, neither padded. What looks like a
-        special token in `text` is read letter by letter. Raises SettingError for a text that leaves
-        the picture no room."""
+        """BPE ids of the prompt and of the unconditional prompt, neither padded. Special tokens
+        spelled out in `text` stay text. Raises SettingError for a text that leaves no room for the
+        image."""
         height, width = self.grid
-        words = self.layout.words.format(text=text, width=width * PATCH, height=height * PATCH)
-        encoded = self.tokenizer.encode(words, add_special_tokens=False).ids
+        prompt = self.layout.template.format(text=text, width=width * PATCH, height=height * PATCH)
+        encoded = self.tokenizer.encode(prompt, add_special_tokens=False).ids
         begin = [self.special[BEGIN_IMAGE]]
         if self.layout.sized:
             begin += [self.special[size_token(height)], self.special[size_token(width)]]
@@ -174,8 +172,8 @@ class ChameleonModel(BodyModel):
 
 
 def config(card: ModelCard) -> ChameleonConfig:
-    """Chameleon 7B's true size: transformers' defaults, with a vocabulary like the published one.
-    Image tokens are named in the order of their codes here; the published order is another."""
+    """Chameleon 7B's true size: transformers' defaults, with a vocabulary like the published one,
+    but image tokens in the order of their codes."""
     digits = str.maketrans("0123456789", "ABCDEFGHIJ")
     vocabulary = {BOS: 0, PAD: 1, "</s>": 2, "<unk>": 3, "<eoss>": 8196, BEGIN_IMAGE: 8197}
     vocabulary |= {f"IMGIMG{str(code).translate(digits)}Z": 4 + code for code in range(card.codes)}
@@ -186,7 +184,7 @@ def config(card: ModelCard) -> ChameleonConfig:
 
 
 def bytes_tokenizer() -> Tokenizer:
-    """A token for each byte, for random weights: none of the published words is at hand."""
+    """A token for each byte, for random weights, which come without a vocabulary."""
     vocabulary = {
         byte: 8900 + i for i, byte in enumerate(sorted(pre_tokenizers.ByteLevel.alphabet()))
     }
@@ -212,8 +210,7 @@ def _config(folder: Path) -> ChameleonConfig:
 
 
 def _empty(settings: ChameleonConfig) -> ChameleonForConditionalGeneration:
-    """The network without memory, without its VQGAN, an encoder, and with a head of image tokens
-    alone."""
+    """The network on the meta device, without its VQGAN encoder, the head cut to image tokens."""
     with torch.device("meta"):
         network = ChameleonForConditionalGeneration(settings)
         network.lm_head = torch.nn.Linear(
@@ -223,9 +220,11 @@ def _empty(settings: ChameleonConfig) -> ChameleonForConditionalGeneration:
     return network
 
 
-def _kept(state: dict[str, Tensor], settings: ChameleonConfig, bpe: list[int]) -> dict[str, Tensor]:
+def _cut_head(
+    state: dict[str, Tensor], settings: ChameleonConfig, bpe: list[int]
+) -> dict[str, Tensor]:
     """The weights with the head's rows of image tokens only; a head of another height is left for
-    `fit` to refuse."""
+    `fit` to reject."""
     head = state.get("lm_head.weight")
     return (
         state | {"lm_head.weight": head[bpe]}
@@ -236,5 +235,5 @@ def _kept(state: dict[str, Tensor], settings: ChameleonConfig, bpe: list[int]) -
 
 def _tokenizer(folder: Path) -> Tokenizer:
     tokenizer = read_tokenizer(folder)
-    tokenizer.encode_special_tokens = True  # a visitor's text cannot end its own turn
+    tokenizer.encode_special_tokens = True  # a user's text cannot end its own turn
     return tokenizer

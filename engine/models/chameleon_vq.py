@@ -1,5 +1,4 @@
-"""The Chameleon family's pixels: the decoder of Meta's VQGAN, which transformers has only the
-encoder of."""
+"""The decoder of Chameleon's VQGAN, of which transformers has only the encoder."""
 
 from __future__ import annotations
 
@@ -14,9 +13,8 @@ from engine.models.weights import fit
 
 
 class ChameleonDecoder(nn.Module):
-    """Codes to pixels, any h x w. The topology is that of taming-transformers, as Janus' decoder's
-    is, but for attention in the lowest level of `up`, which Chameleon does not have. The codebook
-    is not normalised."""
+    """Codes to pixels, any h x w. The topology is Janus' decoder's, that of taming-transformers,
+    without attention in the lowest level of `up`. The codebook is not normalised."""
 
     def __init__(self, config: ChameleonVQVAEConfig) -> None:
         super().__init__()
@@ -36,12 +34,12 @@ class ChameleonDecoder(nn.Module):
         self.decoder.up[0].attn = nn.ModuleList()
 
     def load(self, state: dict[str, Tensor]) -> None:
-        """Takes the VQGAN's published weights; its encoder's are left out. Raises ModelError as
-        `fit` does."""
+        """Loads the VQGAN's published weights without its encoder's. Raises ModelError as `fit`
+        does."""
         fit(self, state, self._key)
 
     def reorder(self, order: Tensor) -> None:
-        """From now on code i is what code order[i] was: [V]."""
+        """Permutes the codebook: code i becomes what code order[i] was; order [V]."""
         with torch.no_grad():
             self.embedding.weight.copy_(self.embedding.weight[order])
 

@@ -1,5 +1,5 @@
-"""The EAGLE drafter at work: one decoder layer over the target's last hidden states (LANTERN, Sec.
-3.1; Li et al. 2024)."""
+"""EAGLE drafting: one decoder layer over the target's last hidden states (Li et al. 2024, arXiv
+2401.15077; LANTERN, Sec. 4.1 and App. C)."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from engine.models.body import BodyContext, BodyModel, guide
 
 
 class EagleDrafter(Drafter):
-    """A row joins a token's embedding with the target's hidden state one slot before, and guesses
-    the hidden state at its own slot, which the target's head turns into the law of the next token.
-    Drafting ahead, its guesses stand in for the target's.
+    """A row concatenates a token's embedding with the target's hidden state one slot before, and
+    predicts the hidden state at its own slot, from which the target's head gives logits of the next
+    token. Drafting ahead, its predictions replace the target's hidden states.
 
-    Its cache holds only what was committed; what it guessed is written over in the next step.
+    Its cache keeps committed tokens only; rows of drafts are overwritten in the next step.
     """
 
     def __init__(self, network: nn.Module, model: BodyModel) -> None:
@@ -45,8 +45,8 @@ class EagleDrafter(Drafter):
         return self._pass(ctx, token.view(1), ctx.drafted)
 
     def _pass(self, ctx: BodyContext, tokens: Tensor, hidden: Tensor) -> Tensor:
-        """Rows for image positions cache.base and following; hidden [R, L, D] are the states one
-        slot before each."""
+        """Logits [V] after rows for image positions cache.base and following; `hidden` [R, L, D]
+        are the states one slot before each."""
         cache, count = ctx.drafter_cache, len(tokens)
         positions = torch.arange(cache.base, cache.base + count, device=tokens.device)
         embedded = self.model.embed(tokens, positions).expand(len(hidden), -1, -1)
@@ -56,12 +56,12 @@ class EagleDrafter(Drafter):
         mask = torch.zeros(seen.shape, dtype=hidden.dtype, device=tokens.device)
         mask.masked_fill_(~seen, torch.finfo(hidden.dtype).min)
         cache.open(count)
-        guessed = self.network(
+        predicted = self.network(
             torch.cat([embedded, hidden], -1),
             position_ids=ctx.prompt.embeddings.shape[1] + positions - ctx.prompt.start[:, None],
             attention_mask=mask[None, None].expand(len(hidden), -1, -1, -1),
             past_key_values=cache,
         )
         cache.keep(range(count))
-        ctx.drafted = guessed[:, -1:]
+        ctx.drafted = predicted[:, -1:]
         return guide(self.model.head(ctx.drafted), ctx.guidance)[0]

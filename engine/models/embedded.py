@@ -1,5 +1,5 @@
-"""The embedded model: small enough to live in the repository. Made from nothing by `train/`; its
-card is weights/README.md."""
+"""The embedded model, whose weights live in the repository. Trained from scratch by `train/`; its
+model card is weights/README.md."""
 
 from __future__ import annotations
 
@@ -37,12 +37,12 @@ class EmbeddedModel(BodyModel):
             .to(self.device)
             .eval()
         )
-        # Channels last is the layout in which convolutions are fast on a CPU.
+        # Convolutions on a CPU are fastest in channels-last layout.
         self.vq = EmbeddedVQ.from_pretrained(weights / "vq", dtype=self.dtype)
         self.vq = self.vq.to(self.device, memory_format=torch.channels_last).eval()
         self.tokenizer = Tokenizer.from_file(str(weights / "captions" / "tokenizer.json"))
         self.world = json.loads((weights / "world.json").read_text())
-        self.sampling = Sampling(**self.world.get("sampling", {}))  # chosen by the evaluation stage
+        self.sampling = Sampling(**self.world.get("sampling", {}))  # chosen by train.evaluate
         side = int(self.target.config.image_tokens**0.5)
         self.grid, self.vocab_size = (side, side), self.vq.config.codes
         self.codebook = self.vq.codebook.detach()
@@ -57,7 +57,7 @@ class EmbeddedModel(BodyModel):
 
     def prompt(self, text: str, guided: bool) -> Prompt:
         ids = torch.tensor([self.tokenizer.encode(text).ids], device=self.device)
-        if guided:  # a caption of padding alone is what the model was trained without a caption on
+        if guided:  # trained with a caption of padding where the caption is dropped
             ids = torch.cat([ids, torch.zeros_like(ids)])
         return Prompt(
             self.target.embed_caption(ids),

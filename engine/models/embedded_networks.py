@@ -15,6 +15,8 @@ from transformers.models.llama.modeling_llama import (
 
 
 class VQConfig(PretrainedConfig):
+    """`code_dim`: a code's channels; `coarse`, `fine`, `depth`: the decoder's widths and blocks."""
+
     model_type = "photo_finish_vq"
 
     def __init__(
@@ -26,19 +28,14 @@ class VQConfig(PretrainedConfig):
         depth: int = 4,
         **kwargs,
     ) -> None:
-        self.codes, self.code_dim, self.coarse, self.fine, self.depth = (
-            codes,
-            code_dim,
-            coarse,
-            fine,
-            depth,
-        )
+        self.codes, self.code_dim, self.depth = codes, code_dim, depth
+        self.coarse, self.fine = coarse, fine
         super().__init__(**kwargs)
 
 
 class ChannelNorm(nn.Module):
-    """RMS norm over the channels of each position alone: no statistic of the whole picture, so that
-    the pixels of committed tokens do not change when tokens far below them arrive."""
+    """RMS norm over the channels of each position: no statistics of the whole image, so that the
+    pixels of committed tokens do not change when distant tokens are committed."""
 
     def __init__(self, channels: int) -> None:
         super().__init__()
@@ -60,9 +57,9 @@ class Residual(nn.Module):
 
 
 class EmbeddedVQ(PreTrainedModel):
-    """Pixels [B, 3, 8h, 8w] in -1..1 to codes [B, h, w] and back. The encoder sees its own 8 x 8
-    patch and a few pixels around it, so that a glyph keeps its codes wherever it stands; the
-    decoder sees about four tokens around each."""
+    """Pixels [B, 3, 8h, 8w] in -1..1 to codes [B, h, w] and back. The encoder's receptive field is
+    an 8 x 8 patch and a few pixels around it, so that a glyph has the same codes in every place;
+    the decoder's reaches 12 tokens, of which about four matter."""
 
     config_class = VQConfig
     _tied_weights_keys = None
@@ -98,7 +95,7 @@ class EmbeddedVQ(PreTrainedModel):
         self.post_init()
 
     def _init_weights(self, module: nn.Module) -> None:
-        """PyTorch's own initialisation stands: the networks are shallow."""
+        """Keeps PyTorch's own initialisation: the networks are shallow."""
 
     def features(self, pixels: Tensor) -> Tensor:
         """Unit vectors [B, D, h, w], before quantisation."""
@@ -122,8 +119,7 @@ class EmbeddedVQ(PreTrainedModel):
 
 
 def target_config(caption_vocab: int, **changes: int) -> LlamaConfig:
-    """The embedded target's shape: a Llama over 16 x 16 image codes, 17 slots of caption in
-    front."""
+    """The embedded target's sizes: a Llama over 16 x 16 image codes after 17 caption slots."""
     sizes = {
         "vocab_size": 2048,
         "hidden_size": 256,
@@ -142,14 +138,13 @@ def target_config(caption_vocab: int, **changes: int) -> LlamaConfig:
 
 
 class EmbeddedTarget(LlamaForCausalLM):
-    """The target: P codes of caption, one slot that begins the image, then the image's codes in
-    raster order.
+    """The target: P caption tokens, a begin-of-image slot, then the image's codes in raster order.
 
-    It is fed `inputs_embeds`: a token's embedding plus its slot's. Caption slots are 0..P-1, the
-    image begins at slot P, image token i stands at slot P + 1 + i, and the row of each slot
-    predicts the token of the next one. Captions are padded on the left with an ordinary learned
-    token (id 0), so every row attends to every slot before it: there is no padding mask. A caption
-    of pads alone is the unconditional row of guidance.
+    Its input is `inputs_embeds`: a token's embedding plus its slot's. Caption slots are 0..P-1, the
+    image begins at slot P, image token i is at slot P + 1 + i, and the row of each slot predicts
+    the token of the next one. Captions are padded on the left with a learned token (id 0), and
+    there is no padding mask: every row attends to every slot before it. A caption of padding alone
+    is the unconditional row of guidance.
     """
 
     def __init__(self, config: LlamaConfig) -> None:
@@ -173,12 +168,12 @@ class EmbeddedTarget(LlamaForCausalLM):
 
 
 class EmbeddedDrafter(PreTrainedModel):
-    """EAGLE's drafter: one decoder layer over the target's features.
+    """EAGLE's drafter: one decoder layer over the target's hidden states.
 
-    Its row at slot s sees the target's input at s and the target's last hidden state (after the
-    final norm) at s - 1, and predicts the hidden state at s, which the target's own frozen
-    `lm_head` turns into logits for slot s + 1. When drafting ahead, its own prediction stands in
-    for the hidden state.
+    The row at slot s has the target's input at s and the target's last hidden state (after the
+    final norm) at s - 1, and predicts the hidden state at s, from which the target's frozen
+    `lm_head` computes logits for slot s + 1. When drafting ahead, its own prediction replaces the
+    hidden state.
     """
 
     config_class = LlamaConfig

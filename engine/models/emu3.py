@@ -1,9 +1,9 @@
 """Emu3-Gen (Wang et al. 2024, arXiv:2409.18869): one Llama-like body over text and 32,768 visual
 tokens of 8 x 8 pixels.
 
-A picture is rows of w visual tokens, each followed by an end of line, which the layout forces. What
-comes after the last row (end of frame, of image, of text) says nothing about the picture: the model
-is never asked for it.
+An image is rows of w visual tokens, each followed by an end of line, which the layout forces. What
+comes after the last row (end of frame, of image, of text) does not concern the pixels and is never
+generated.
 """
 
 from __future__ import annotations
@@ -24,22 +24,20 @@ from transformers.models.emu3.modeling_emu3 import Emu3ImageVocabularyMapping
 
 from engine.models.body import BodyModel, Prompt
 from engine.models.card import ModelCard, ModelError
-from engine.models.gqa_attention import NAME as FOLD_GQA
-from engine.models.weights import fit, read
+from engine.models.gqa_attention import NAME as GQA_ATTENTION
+from engine.models.weights import fit, read, require_file
 
-# Both stand in image_generation.py of baaivision/Emu3, where the second is the row without the
-# prompt.
+# From image_generation.py of baaivision/Emu3, where the second is the unconditional row's text.
 POSITIVE = " masterpiece, film grained, best quality."
 NEGATIVE = (
     "lowres, bad anatomy, bad hands, text, error, missing fingers, extra digit, fewer digits,"
     " cropped, worst quality, low quality, normal quality, jpeg artifacts, signature, watermark,"
     " username, blurry."
 )
-# what the tokenizer must know besides text
+# special tokens that the tokenizer must have
 MARKS = ("bos_token", "boi_token", "image_wrapper_token")
 
-# Prefixes of stored keys: as the classes have them, and as transformers writes them, like its 4th
-# version, which made the public files.
+# Prefixes of stored keys: of the classes, and of the files that transformers 4 and 5 write.
 _PARTS = {
     "model.text_model.": "body.",
     "text_model.model.": "body.",
@@ -48,12 +46,11 @@ _PARTS = {
     "model.vqmodel.": "vq.",
     "vqmodel.": "vq.",
 }
-_NOT_NEEDED = ("vq.encoder.", "vq.quant_conv.")  # pictures are made, never read
+_NOT_NEEDED = ("vq.encoder.", "vq.quant_conv.")  # images are decoded, never encoded
 
 
 def config(card: ModelCard) -> Emu3Config:
-    """The public model's configuration: transformers' defaults are its sizes; the ids are those of
-    its tokenizer."""
+    """The public model's configuration: transformers' default sizes, and its tokenizer's ids."""
     first = 151_854
     ids = {f"<|visual token {code:06d}|>": first + code for code in range(card.codes)}
     marks = {
@@ -66,22 +63,21 @@ def config(card: ModelCard) -> Emu3Config:
 
 
 class _Network(nn.Module):
-    """What text-to-image needs of Emu3ForConditionalGeneration: the head has the visual tokens
-    alone, in the codes' order; the pixels' decoder, small and sensitive, is float32 as in the
+    """The parts of Emu3ForConditionalGeneration that text-to-image needs: the head has the visual
+    tokens alone, in the codes' order; the VQ decoder, small and sensitive, is float32 as in the
     public code."""
 
     def __init__(self, config: Emu3Config, codes: int, dtype: torch.dtype) -> None:
         super().__init__()
         text = config.text_config
-        self.body = Emu3TextModel._from_config(text, dtype=dtype, attn_implementation=FOLD_GQA)
+        self.body = Emu3TextModel._from_config(text, dtype=dtype, attn_implementation=GQA_ATTENTION)
         self.output = nn.Linear(text.hidden_size, codes, bias=False, dtype=dtype)
         self.vq = Emu3VQVAE._from_config(config.vq_config, dtype=torch.float32)
         del self.vq.encoder, self.vq.quant_conv
 
 
 class Emu3Model(BodyModel):
-    """Engine codes are the VQ's own; `codes` is the id forced at the end of a row. 90 x 90 codes
-    are 720 x 720 pixels."""
+    """Tokens are the VQ's codes, and V is the end of a row. 90 x 90 codes are 720 x 720 pixels."""
 
     def __init__(
         self,
@@ -101,15 +97,13 @@ class Emu3Model(BodyModel):
         ids = _model_ids(self.config)
         self.vocab_size = len(ids) - 1
         self.ids = ids.to(device)
-        # Made without memory and filled once: 35 GB of float32 files never stand beside a copy of
-        # them.
+        # On the meta device, then filled once: no second copy of 35 GB of float32 weights.
         with torch.device("meta"):
             network = _Network(self.config, self.vocab_size, dtype)
         network = network.to_empty(device=device).eval().requires_grad_(False)
-        # No file holds the rotary angles: they are made anew.
-        network.body.rotary_emb = type(network.body.rotary_emb)(config=self.config.text_config).to(
-            device
-        )
+        # No file holds the rotary angles.
+        rotary = type(network.body.rotary_emb)(config=self.config.text_config)
+        network.body.rotary_emb = rotary.to(device)
         if folder is None:
             _randomise(network)
         else:
@@ -162,8 +156,8 @@ class Emu3Model(BodyModel):
         return self.tokenizer(text, add_special_tokens=False).input_ids
 
     def _literal(self, text: str) -> list[int]:
-        """Ids of a visitor's text. Where it spells out a mark of the layout, such as `<|image
-        start|>`, it is cut behind the mark's first letter, and so stays text."""
+        """Ids of a user's text. Where it spells out a special token, such as `<|image start|>`, it
+        is split after that token's first letter, and so stays text."""
         marks, ids = self.tokenizer.added_tokens_decoder, []
         while True:
             encoded = self.tokenizer(text, add_special_tokens=False, return_offsets_mapping=True)
@@ -190,9 +184,9 @@ class Emu3Model(BodyModel):
 def first_frame(vq: Emu3VQVAE, codes: Tensor) -> Tensor:
     """Codes [B, h, w] to pixels [B, 3, 8h, 8w] in about -1 .. 1, equal to `vq.decode(codes)`.
 
-    The decoder is a video's: it turns one frame of codes into four, of which a picture is the
-    first. Only the layers in time mix frames, and they come first, at the codes' own size; the
-    others, nearly all of the work and memory, see one frame here.
+    The decoder is a video's: it turns one frame of codes into four, of which an image is the first.
+    Only the temporal layers mix frames, and they come first, at the codes' own size; the others,
+    nearly all of the work and memory, process one frame here.
     """
     decoder = vq.decoder
     quant = vq.quantize.embedding(codes).permute(0, 3, 1, 2)[:, :, None]
@@ -208,11 +202,7 @@ def first_frame(vq: Emu3VQVAE, codes: Tensor) -> Tensor:
 
 
 def _read_config(folder: Path) -> Emu3Config:
-    path = folder / "config.json"
-    if not path.is_file():
-        raise ModelError(
-            f"{path} is missing: delete {folder}, and the next start downloads it again."
-        )
+    path = require_file(folder / "config.json")
     try:
         return Emu3Config.from_pretrained(folder, local_files_only=True)
     except (OSError, ValueError, TypeError, AttributeError, StrictDataclassError) as error:
@@ -223,16 +213,10 @@ def _read_config(folder: Path) -> Emu3Config:
 
 
 def _read_tokenizer(folder: Path) -> PreTrainedTokenizerBase:
-    path = folder / "tokenizer.json"
-    if not path.is_file():  # the library would make an empty one
-        raise ModelError(
-            f"{path} is missing: delete {folder}, and the next start downloads it again."
-        )
+    require_file(folder / "tokenizer.json")  # without it the library would make an empty tokenizer
     try:
         tokenizer = AutoTokenizer.from_pretrained(folder, local_files_only=True)
-    # Whatever is wrong with a tokenizer's files, the library has an exception of its own for it,
-    # KeyError among them.
-    except Exception as error:
+    except Exception as error:  # of many classes, KeyError among them
         raise ModelError(
             f"The tokenizer in {folder} cannot be read: delete the folder, and the next start"
             " downloads it again."
@@ -283,7 +267,7 @@ def _visual_rows(state: dict[str, Tensor], ids: Tensor, config: Emu3Config) -> d
 
 
 def _key(stored: str) -> str | None:
-    """A stored key as `_Network` calls it; None for what is not needed."""
+    """A stored key as a key of `_Network`; None for what is not needed."""
     for prefix, part in _PARTS.items():
         if stored.startswith(prefix):
             name = part + stored.removeprefix(prefix)
@@ -292,8 +276,8 @@ def _key(stored: str) -> str | None:
 
 
 def _randomise(network: nn.Module) -> None:
-    """Weights of a scale that neither dies out nor overflows; the time that a pass takes does not
-    depend on them."""
+    """Weights of a scale that neither vanishes nor overflows; a pass takes the same time with
+    any."""
     generator = torch.Generator(next(network.parameters()).device).manual_seed(0)
     for name, values in network.state_dict().items():
         if values.dim() > 1:

@@ -1,9 +1,9 @@
-"""Grouped-query attention under a mask of our own, without copies of the keys and values.
+"""Grouped-query attention with an explicit mask, without copies of the keys and values.
 
-With a mask transformers' own "sdpa" repeats keys and values for every query head, in every layer of
-every pass; torch's `enable_gqa` has no fast kernel that takes a mask. Here the heads that share a
-key stand one after another on the query axis instead: G heads of L rows become G * L rows of one
-head, the mask's rows G times over. The same sums, and only queries move.
+Given a mask, transformers' "sdpa" repeats keys and values for every query head, in every layer of
+every pass, and torch's `enable_gqa` has no fast kernel. Here the heads that share a key are
+concatenated on the query axis: G heads of L rows become G * L rows of one head, the mask's rows
+repeated G times. The sums are the same, and only queries are copied.
 """
 
 from __future__ import annotations
@@ -12,10 +12,10 @@ import torch
 from torch import Tensor, nn
 from transformers import AttentionInterface
 
-NAME = "fold_gqa"  # the `attn_implementation` of a body that uses it
+NAME = "gqa_attention"  # the `attn_implementation` of a body that uses it
 
 
-def fold_gqa(
+def gqa_attention(
     module: nn.Module,
     query: Tensor,
     key: Tensor,
@@ -24,12 +24,12 @@ def fold_gqa(
     scaling: float | None = None,
     **kwargs: object,
 ) -> tuple[Tensor, None]:
-    """Queries [R, H, L, D] over keys and values [R, H / G, T, D] under an additive mask [R, 1, L,
-    T]; returns [R, L, H, D].
+    """Queries [R, H, L, D], keys and values [R, H / G, T, D], additive mask [R, 1, L, T]; returns
+    [R, L, H, D].
 
     Raises ValueError without a mask, which could mean a causal one or none."""
     if attention_mask is None:
-        raise ValueError("fold_gqa needs the 4D mask that says which row sees which")
+        raise ValueError("gqa_attention needs the 4D mask")
     rows, heads, length, dim = query.shape
     groups = key.shape[1]
     folded = query.reshape(rows, groups, heads // groups * length, dim)
@@ -40,4 +40,4 @@ def fold_gqa(
     return mixed.reshape(rows, heads, length, dim).transpose(1, 2).contiguous(), None
 
 
-AttentionInterface.register(NAME, fold_gqa)
+AttentionInterface.register(NAME, gqa_attention)

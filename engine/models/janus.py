@@ -1,9 +1,9 @@
-"""Janus-Pro 1B and 7B (Chen et al. 2025, arXiv:2501.17811): a Llama over words and 24 x 24 image
-codes of 16 x 16 pixels.
+"""Janus-Pro 1B and 7B (Chen et al. 2025, arXiv:2501.17811): a Llama over text tokens and 24 x 24
+image codes of 16 x 16 pixels.
 
 The files are those of deepseek-community/Janus-Pro-*, in transformers' form. Of its
-JanusForConditionalGeneration only what draws is loaded: not the vision tower, its aligner, the head
-over words, nor the encoder of pictures.
+JanusForConditionalGeneration only the parts that generate images are loaded: not the vision tower,
+its aligner, the language head, nor the VQ encoder.
 """
 
 from __future__ import annotations
@@ -27,13 +27,11 @@ from transformers.models.llama.modeling_llama import LlamaRotaryEmbedding
 
 from engine.models.body import BodyModel, Prompt
 from engine.models.card import ModelCard, ModelError
-from engine.models.weights import fit, read, read_tokenizer
+from engine.models.weights import fit, read, read_tokenizer, require_file
 
 BEGIN, IMAGE, PAD = "<｜begin▁of▁sentence｜>", "<begin_of_image>", "<｜▁pad▁｜>"
 TEMPLATE = "<|User|>: {}\n\n<|Assistant|>:" + IMAGE
-# a prompt of 1,000 characters of no known language is 4,000 tokens, which the cache's memory is not
-# meant for
-MAX_WORDS = 512
+MAX_PROMPT_TOKENS = 512  # 1,000 characters can be 4,000 tokens, too many for the cache's memory
 UNUSED = (
     "lm_head.",
     "model.vision_model.",
@@ -41,8 +39,7 @@ UNUSED = (
     "model.vqmodel.encoder.",
     "model.vqmodel.quant_conv.",
 )
-# hidden size, width of the feed-forward layers, layers, heads: `language_config` of
-# deepseek-ai/Janus-Pro-*
+# Hidden size, feed-forward width, layers, heads: `language_config` of deepseek-ai/Janus-Pro-*.
 SIZES = {"janus-pro-1b": (2048, 5632, 24, 16), "janus-pro-7b": (4096, 11008, 30, 32)}
 
 
@@ -64,8 +61,8 @@ def config(card: ModelCard) -> JanusConfig:
 
 
 class JanusModel(BodyModel):
-    """Guidance rows are the prompt and the same prompt with every word replaced by padding,
-    attended to like any word."""
+    """The unconditional row is the prompt with every text token replaced by padding, which is
+    attended to."""
 
     def __init__(
         self,
@@ -74,23 +71,22 @@ class JanusModel(BodyModel):
         device: torch.device,
         dtype: torch.dtype,
     ) -> None:
-        """`folders["model"]` holds the repository's files; None makes random weights at the card's
-        true size, whose words are the prompt's bytes. Raises ModelError where a file is missing or
+        """`folders["model"]` holds the repository's files; None: random weights at the card's true
+        size, and a token for each byte of a prompt. Raises ModelError where a file is missing or
         does not fit."""
         self.name, self.grid, self.sampling = card.name, card.grid, card.sampling
         self.device, self.dtype = device, dtype
         self.forced_ids = torch.full((card.grid[0] * card.grid[1],), -1)
         settings = config(card) if folders is None else _read_config(folders["model"])
-        # Words first: a broken tokenizer must not cost the minutes that the weights take.
-        self.words = None if folders is None else _read_words(folders["model"])
-        # Weights from files go to the device in one move at the end: the only way on ZeroGPU, which
-        # lends it later.
+        # Before the weights, which take minutes: a broken tokenizer fails at once.
+        self.tokenizer = None if folders is None else _read_tokenizer(folders["model"])
+        # Loaded on the CPU and moved at the end: on ZeroGPU the device is there only later.
         network = _empty(settings, device if folders is None else torch.device("cpu"), dtype)
         if folders is None:
             _randomise(network)
         else:
             fit(network, read(folders["model"]), drop=UNUSED)
-        # As the pixels' decoder sees it.
+        # normalised, as the VQ decoder sees it
         self.codebook = F.normalize(
             network.model.vqmodel.quantize.embedding.weight.detach(), dim=-1
         ).to(device)
@@ -99,29 +95,29 @@ class JanusModel(BodyModel):
         self.vocab_size = settings.vq_config.num_embeddings
         begin, image, pad = (
             (256, 257, 258)
-            if self.words is None
-            else (self.words.token_to_id(w) for w in (BEGIN, IMAGE, PAD))
+            if self.tokenizer is None
+            else (self.tokenizer.token_to_id(w) for w in (BEGIN, IMAGE, PAD))
         )
         self.begin, self.image, self.pad = begin, image, pad
 
     def prompt_ids(self, text: str) -> list[int]:
-        """The conditional row's ids. Raises ModelError for a prompt too long, or that holds one of
-        the model's marks."""
-        if self.words is None:
+        """The conditional row's ids. Raises ModelError for a prompt that is too long, or that holds
+        a special token."""
+        if self.tokenizer is None:
             ids = [self.begin, *text.encode(errors="replace"), self.image]
         else:
-            for mark in self.words.get_added_tokens_decoder().values():
-                if mark.special and mark.content in text:
+            for token in self.tokenizer.get_added_tokens_decoder().values():
+                if token.special and token.content in text:
                     raise ModelError(
-                        f"The prompt holds {mark.content}, which Janus-Pro keeps for itself: leave"
+                        f"The prompt holds {token.content}, which Janus-Pro keeps for itself: leave"
                         " it out."
                     )
-            words = self.words.encode(TEMPLATE.format(text.strip()), add_special_tokens=False)
-            ids = [self.begin, *words.ids]
-        if len(ids) > MAX_WORDS:
+            prompt = TEMPLATE.format(text.strip())
+            ids = [self.begin, *self.tokenizer.encode(prompt, add_special_tokens=False).ids]
+        if len(ids) > MAX_PROMPT_TOKENS:
             raise ModelError(
-                f"The prompt has {len(ids)} tokens; Janus-Pro takes at most {MAX_WORDS} here: make"
-                " it shorter."
+                f"The prompt has {len(ids)} tokens; Janus-Pro takes at most {MAX_PROMPT_TOKENS}"
+                " here: make it shorter."
             )
         return ids
 
@@ -142,12 +138,12 @@ class JanusModel(BodyModel):
         return self.network.model.generation_head(hidden)
 
     def decode(self, codes: Tensor) -> Tensor:
-        # `vq.decode` takes pictures of one size alone; swatches and strips have others.
+        # `vq.decode` takes images of one size only; swatches and rows have others.
         return self.vq.decoder(self.vq.post_quant_conv(self.codebook[codes].permute(0, 3, 1, 2)))
 
 
 def _read_config(folder: Path) -> JanusConfig:
-    path = folder / "config.json"
+    path = require_file(folder / "config.json")
     try:
         stored = json.loads(path.read_text())
         if stored["model_type"] != "janus":
@@ -156,49 +152,44 @@ def _read_config(folder: Path) -> JanusConfig:
                 " model's file."
             )
         return JanusConfig.from_dict(stored)
-    except FileNotFoundError as error:
-        raise ModelError(
-            f"{path} is missing: delete {folder}, and the next start downloads it again."
-        ) from error
     except (ValueError, KeyError, TypeError, AttributeError, StrictDataclassError) as error:
         raise ModelError(
             f"{path} is not a configuration: delete it, and the next start downloads it again."
         ) from error
 
 
-def _read_words(folder: Path) -> Tokenizer:
-    """The tokenizer as its file has it. transformers 5 would replace its byte-level splitting by
-    Llama's own, as the file beside it names Llama's class, and all spaces would be lost
-    (huggingface/transformers issue 45488)."""
-    words = read_tokenizer(folder)
-    for mark in (BEGIN, IMAGE, PAD):
-        if words.token_to_id(mark) is None:
+def _read_tokenizer(folder: Path) -> Tokenizer:
+    """`tokenizer.json` read directly: transformers 5 would replace its byte-level splitting by
+    Llama's and lose all spaces (huggingface/transformers issue 45488)."""
+    tokenizer = read_tokenizer(folder)
+    for token in (BEGIN, IMAGE, PAD):
+        if tokenizer.token_to_id(token) is None:
             raise ModelError(
-                f"{folder / 'tokenizer.json'} does not know {mark}: it is not this model's file."
+                f"{folder / 'tokenizer.json'} does not know {token}: it is not this model's file."
             )
-    return words
+    return tokenizer
 
 
 def _empty(
     settings: JanusConfig, device: torch.device, dtype: torch.dtype
 ) -> JanusForConditionalGeneration:
-    """The network without the parts that do not draw; its weights hold nothing yet. The pixels'
-    decoder stays in float32: it is small, and float16 is too narrow for some of its activations."""
+    """The network without the parts that are not needed, its weights uninitialised. The VQ decoder
+    stays in float32: it is small, and some of its activations overflow float16."""
     with torch.device("meta"):
         network = JanusForConditionalGeneration(settings)
     del network.lm_head, network.model.vision_model, network.model.aligner
     del network.model.vqmodel.encoder, network.model.vqmodel.quant_conv
     network.to(dtype).model.vqmodel.float()
     network.to_empty(device=device)
-    # Its table of frequencies is no weight, and must not be rounded to the body's dtype.
+    # The rotary frequencies are not weights, and must not be rounded to the body's dtype.
     network.model.language_model.rotary_emb = LlamaRotaryEmbedding(settings.text_config).to(device)
-    # Channels last is the layout in which convolutions are fast on a CPU.
+    # Convolutions on a CPU are fastest in channels-last layout.
     network.model.vqmodel.to(memory_format=torch.channels_last)
     return network.eval().requires_grad_(False)
 
 
 def _randomise(network: JanusForConditionalGeneration) -> None:
-    """The same weights on every start: a normal of 0.02, as before training; norms 1, biases 0."""
+    """The same weights on every start: normal with deviation 0.02, norms 1, biases 0."""
     device = network.model.vqmodel.quantize.embedding.weight.device
     generator = torch.Generator(device).manual_seed(0)
     for name, weight in network.named_parameters():

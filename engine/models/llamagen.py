@@ -1,9 +1,9 @@
 """LlamaGen XL, text to image: stage 1 (256 px, 16 x 16 codes) and stage 2 (512 px, 32 x 32) (Sun et
 al. 2024, arXiv:2406.06525).
 
-The first 120 slots are the caption: flan-t5-xl's states of its tokens at the right, padding at the
-left. The state of the last of them gives the law of code 0. Guidance replaces the states by learned
-ones and keeps the padding. Weights: the authors' `t2i_XL_stage1_256.pt`, `t2i_XL_stage2_512.pt` and
+The first 120 slots are the caption: flan-t5-xl's hidden states of its tokens, padded on the left.
+The row of the last slot predicts code 0. The unconditional row has learned states instead, and the
+same padding. Weights: the authors' `t2i_XL_stage1_256.pt`, `t2i_XL_stage2_512.pt` and
 `vq_ds16_t2i.pt`; no EAGLE drafter for them is published in a form that fits here.
 """
 
@@ -54,18 +54,17 @@ class LlamaGenModel(BodyModel):
         *,
         sizes: Sizes | None = None,
     ) -> None:
-        """`folders` has the parts "gpt", "vq" and "text"; None is random weights. `sizes` are the
-        published model's unless given. Raises ModelError where a file is missing or does not
-        fit."""
+        """`folders` has the parts "gpt", "vq" and "text"; None is random weights. `sizes` default
+        to the published model's. Raises ModelError where a file is missing or does not fit."""
         sizes = sizes or config(card)
         random = folders is None
         self.name, self.grid, self.sampling = card.name, card.grid, card.sampling
         self.device, self.dtype = device, dtype
-        self.network = _made(lambda: LlamaGenNetwork(sizes.gpt), device, dtype, random)
+        self.network = _network(lambda: LlamaGenNetwork(sizes.gpt), device, dtype, random)
         # The VQ decoder is small, and 16 bits show in flat areas; T5 overflows in float16.
-        self.vq = _made(lambda: LlamaGenVQ(sizes.vq), device, torch.float32, random)
+        self.vq = _network(lambda: LlamaGenVQ(sizes.vq), device, torch.float32, random)
         text_dtype = torch.bfloat16 if dtype == torch.bfloat16 else torch.float32
-        self.text = _made(lambda: T5Stack(sizes.text), device, text_dtype, random)
+        self.text = _network(lambda: T5Stack(sizes.text), device, text_dtype, random)
         self.tokenizer = None if random else _tokenizer(folders["text"], sizes.gpt.caption_slots)
         if not random:
             fit(self.vq, read(folders["vq"] / card.source_of("vq").files[0]), vq_key, VQ_UNUSED)
@@ -76,14 +75,13 @@ class LlamaGenModel(BodyModel):
         self.caption_slots = sizes.gpt.caption_slots
         self.body.rotary_emb = Rope2D(card.grid, sizes.gpt.head_dim, self.caption_slots).to(device)
         self.vocab_size = sizes.gpt.vocab_size
-        # what the VQ decoder sees
+        # normalised, as the VQ decoder sees it
         self.codebook = F.normalize(self.vq.quantize.embedding.weight, dim=-1)
         self.forced_ids = torch.full((card.grid[0] * card.grid[1],), -1)
 
     def tokens(self, text: str) -> list[int]:
-        """T5's token ids of a prompt, `</s>` included, at most as many as there are caption slots.
-        LlamaGen was trained on captions in small letters. Random weights know no words: each byte
-        is a token."""
+        """T5's token ids of a prompt, `</s>` included, at most as many as there are caption slots,
+        lower case as in LlamaGen's training. With random weights each byte is a token."""
         text = " ".join(text.lower().split())
         if self.tokenizer is None:
             return [*text.encode("utf-8", "replace")[: self.caption_slots - 1], END]
@@ -91,7 +89,7 @@ class LlamaGenModel(BodyModel):
 
     def prompt(self, text: str, guided: bool) -> Prompt:
         ids = torch.tensor([self.tokens(text)], device=self.device)
-        # No token sees padding: states without it are the same.
+        # No token attends to padding: states without it are the same.
         states = self.text(input_ids=ids).last_hidden_state.to(self.dtype)
         padding = self.caption_slots - ids.shape[1]
         rows = F.pad(states, (0, 0, padding, 0))
@@ -108,24 +106,24 @@ class LlamaGenModel(BodyModel):
         return self.network.lm_head(hidden)
 
     def position_ids(self, slots: Tensor, start: Tensor) -> Tensor:
-        """Code i stands at its place of the grid, however long the caption is: padding counts."""
+        """Padding counts, so that code i has the same position whatever the caption's length."""
         return slots.expand(len(start), -1)
 
     def decode(self, codes: Tensor) -> Tensor:
         return self.vq.decoder(self.vq.post_quant_conv(self.codebook[codes].permute(0, 3, 1, 2)))
 
 
-def _made(
+def _network(
     make: Callable[[], nn.Module], device: torch.device, dtype: torch.dtype, random: bool
 ) -> nn.Module:
-    """A frozen network: with random weights, or with none yet, which takes no time."""
+    """A frozen network, its weights random or else uninitialised, which takes no time."""
     with device if random else torch.device("meta"):
         network = make().to(dtype)
     return (network if random else network.to_empty(device=device)).eval().requires_grad_(False)
 
 
 def _tokenizer(folder: Path, limit: int) -> Tokenizer:
-    """T5's tokenizer, cutting off at `limit` tokens. Raises ModelError where the file is missing or
+    """T5's tokenizer, truncating at `limit` tokens. Raises ModelError where the file is missing or
     broken."""
     tokenizer = read_tokenizer(folder)
     tokenizer.enable_truncation(limit)

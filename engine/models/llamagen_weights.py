@@ -1,9 +1,9 @@
-"""LlamaGen's published weights and the modules that take them: a Llama body with a 2-D rope, and
+"""LlamaGen's published weights and the modules they load into: a Llama body with 2-D RoPE, and
 Janus' VQ decoder.
 
 LlamaGen (Sun et al. 2024, arXiv:2406.06525) is a Llama in the layout of gpt-fast: q, k and v in one
-matrix, and a rope that turns neighbouring channels where transformers turns channel i with channel
-i + D / 2. Janus took its VQ model over as it is.
+matrix, and a RoPE that rotates neighbouring channels where transformers rotates channel i with
+channel i + D / 2. Its VQ model is Janus'.
 """
 
 from __future__ import annotations
@@ -22,9 +22,8 @@ ROPE_BASE = 10000.0
 
 @dataclass(frozen=True, slots=True)
 class Sizes:
-    """The configurations of LlamaGen's three networks. `gpt` has two fields of its own:
-    `caption_slots`, the slots that the caption takes, and `caption_width`, the width of the text
-    encoder's states."""
+    """The configurations of LlamaGen's three networks. `gpt` has two additional fields:
+    `caption_slots`, and `caption_width`, the width of the text encoder's states."""
 
     gpt: LlamaConfig
     vq: JanusVQVAEConfig
@@ -32,8 +31,7 @@ class Sizes:
 
 
 def config(card: ModelCard) -> Sizes:
-    """The true sizes: GPT-XL over VQ-16 codes, and flan-t5-xl's encoder. Both stages have the
-    same."""
+    """The true sizes, of both stages: GPT-XL over VQ-16 codes, and flan-t5-xl's encoder."""
     gpt = LlamaConfig(
         vocab_size=card.codes,
         hidden_size=1280,
@@ -59,9 +57,9 @@ def config(card: ModelCard) -> Sizes:
 
 
 class Rope2D(nn.Module):
-    """Cosines and sines by slot: the first half of the turning pairs turns with the row of the
-    grid, the second with the column. Caption slots have neither, so their queries and keys are
-    zero: whoever sees them sees them all alike."""
+    """Cosines and sines by slot: the first half of the rotated pairs encodes the row of the grid,
+    the second the column. Both are zero for caption slots, and so are their queries and keys: all
+    of them get equal attention."""
 
     def __init__(self, grid: tuple[int, int], dim: int, caption_slots: int) -> None:
         super().__init__()
@@ -74,14 +72,13 @@ class Rope2D(nn.Module):
         self.register_buffer("sin", torch.cat([nothing, angles.sin()]), persistent=False)
 
     def forward(self, x: Tensor, position_ids: Tensor) -> tuple[Tensor, Tensor]:
-        """Slots [R, T] to cosines and sines [R, T, D] in the type of `x`."""
+        """Slots [R, T] to cosines and sines [R, T, D] in the dtype of `x`."""
         return self.cos[position_ids].to(x.dtype), self.sin[position_ids].to(x.dtype)
 
 
 class LlamaGenNetwork(LlamaForCausalLM):
-    """The GPT: `caption` turns the text encoder's states into the first slots' inputs;
-    `unconditional` are the states that stand for no caption. Its rope belongs to a grid and is set
-    by who makes it."""
+    """The GPT: `caption` maps the text encoder's states to the first slots' inputs; `unconditional`
+    are the states of no caption. Its RoPE depends on the grid and is set by LlamaGenModel."""
 
     def __init__(self, config: LlamaConfig) -> None:
         super().__init__(config)
@@ -131,13 +128,12 @@ _VQ_KEYS = (
     (r"^decoder\.mid\.2\.", "decoder.mid.block_2."),
 )
 VQ_UNUSED = ("encoder.", "quant_conv.", "quantize.codebook_used")
-GPT_UNUSED = ("freqs_cis",)  # a table that its code makes anew
+GPT_UNUSED = ("freqs_cis",)  # a table that its code computes
 TEXT_UNUSED = ("decoder.", "lm_head.")
 
 
 def gpt_key(key: str) -> str:
-    """A stored key, after `split_qkv`, to LlamaGenNetwork's. A key that is not known stays as it
-    is."""
+    """A stored key, after `split_qkv`, to LlamaGenNetwork's; an unknown key is unchanged."""
     layer = re.fullmatch(r"layers\.(\d+)\.(.+)\.weight", key)
     if layer and layer[2] in _LAYER_KEYS:
         return f"model.layers.{layer[1]}.{_LAYER_KEYS[layer[2]]}.weight"
@@ -154,8 +150,7 @@ def vq_key(key: str) -> str:
 
 
 def text_key(key: str) -> str:
-    """A T5 model's stored key to its encoder's: the table of words is stored as what encoder and
-    decoder share."""
+    """A T5 model's stored key to its encoder's, which shares the embedding with the decoder."""
     return "embed_tokens.weight" if key == "shared.weight" else key.removeprefix("encoder.")
 
 
@@ -183,6 +178,6 @@ def split_qkv(state: dict[str, Tensor], gpt: LlamaConfig) -> dict[str, Tensor]:
 
 
 def _pairs_apart(rows: Tensor, heads: int) -> Tensor:
-    """Rows of q or k from pairs (0, 1), (2, 3) .. of each head to pairs (0, D / 2), (1, D / 2 + 1)
-    .."""
+    """Reorders rows of q or k from pairs (0, 1), (2, 3) .. of each head to pairs (0, D / 2),
+    (1, D / 2 + 1) .."""
     return rows.view(heads, -1, 2, rows.shape[1]).transpose(1, 2).reshape(rows.shape)

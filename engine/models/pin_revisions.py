@@ -1,8 +1,7 @@
 """Pins the public models: writes the hash of each repository's newest commit into revisions.json.
 
-`python -m engine.models.pin_revisions` asks the hub for all of them, `python -m
-engine.models.pin_revisions REPO ..` for some. What is pinned is downloaded as it was on that day,
-whatever becomes of the repository; what is not pinned (null) follows its main branch.
+`python -m engine.models.pin_revisions` pins all of them, with `REPO ..` some. A pinned repository
+is downloaded at that commit, whatever is pushed later; one that is not (null) at its main branch.
 """
 
 from __future__ import annotations
@@ -20,8 +19,8 @@ from engine.models.hub import explain
 
 
 def pin(repos: Sequence[str], file: Path = REVISIONS) -> list[str]:
-    """Pins these repositories in `file`; returns a sentence for each that could not be and stays as
-    it was."""
+    """Pins these repositories in `file`; returns a message for each that could not be looked up and
+    stays as it was."""
     pinned: dict[str, str | None] = json.loads(file.read_text("utf-8"))
     failures = []
     for repo in repos:

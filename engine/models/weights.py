@@ -1,5 +1,5 @@
-"""Weights from files into modules, strictly: what does not fit is an error that names the first
-key. And tokenizers."""
+"""Model files: weights read and copied into modules strictly, an error naming the first key that
+does not fit; and tokenizers."""
 
 from __future__ import annotations
 
@@ -18,27 +18,32 @@ from torch import Tensor, nn
 
 from engine.models.card import ModelError
 
-_WRAPPERS = ("model", "module", "state_dict")  # what training scripts put their weights under
+_WRAPPERS = ("model", "module", "state_dict")  # keys under which training scripts put weights
 _AGAIN = "delete it, and the next start downloads it again"
 
 
-def read(path: Path) -> dict[str, Tensor]:
-    """All tensors of a .safetensors or torch file, or of a folder of safetensors, sharded or not;
-    on the CPU, mapped into memory where the format allows. Torch files are read with
-    `weights_only`: nothing in them is run.
-
-    Raises ModelError where a file is missing, broken, or holds anything but tensors."""
-    if path.is_dir():
-        return _folder(path)
+def require_file(path: Path) -> Path:
+    """The path of a file. Raises ModelError where it is missing."""
     if not path.is_file():
         raise ModelError(
             f"{path} is missing: delete {path.parent}, and the next start downloads it again."
         )
+    return path
+
+
+def read(path: Path) -> dict[str, Tensor]:
+    """All tensors of a .safetensors or torch file, or of a folder of safetensors, sharded or not;
+    on the CPU, memory-mapped where the format allows. Torch files are read with `weights_only`: no
+    code in them is run.
+
+    Raises ModelError where a file is missing, broken, or holds anything but tensors."""
+    if path.is_dir():
+        return _read_folder(path)
+    require_file(path)
     try:
         if path.suffix == ".safetensors":
             return load_file(path)
-        # Training scripts keep their options beside the weights; a Namespace is a bag of values and
-        # runs nothing.
+        # Training scripts keep their options beside the weights in a Namespace, which runs nothing.
         with torch.serialization.safe_globals([argparse.Namespace]):
             stored = torch.load(
                 path, map_location="cpu", weights_only=True, mmap=zipfile.is_zipfile(path) or None
@@ -63,8 +68,8 @@ def read(path: Path) -> dict[str, Tensor]:
 
 
 def shards(index: Path) -> list[str]:
-    """The files that an index of safetensors names, all beside it. Raises ModelError for one that
-    cannot be read or that names others."""
+    """The files that an index of safetensors names, all in its folder. Raises ModelError for an
+    index that cannot be read or that names other files."""
     try:
         names = sorted(set(json.loads(index.read_text("utf-8"))["weight_map"].values()))
         beside = all(Path(name).name == name for name in names)
@@ -76,14 +81,10 @@ def shards(index: Path) -> list[str]:
 
 
 def read_tokenizer(folder: Path) -> Tokenizer:
-    """The tokenizer of a folder as its `tokenizer.json` has it, but that it neither cuts nor pads.
+    """A folder's `tokenizer.json`, without its truncation and padding.
 
     Raises ModelError where the file is missing or broken."""
-    path = folder / "tokenizer.json"
-    if not path.is_file():
-        raise ModelError(
-            f"{path} is missing: delete {folder}, and the next start downloads it again."
-        )
+    path = require_file(folder / "tokenizer.json")
     try:
         tokenizer = Tokenizer.from_file(str(path))
     except Exception as error:  # the library raises nothing narrower
@@ -93,7 +94,7 @@ def read_tokenizer(folder: Path) -> Tokenizer:
     return tokenizer
 
 
-def _folder(folder: Path) -> dict[str, Tensor]:
+def _read_folder(folder: Path) -> dict[str, Tensor]:
     index = folder / "model.safetensors.index.json"
     if not index.is_file():
         return read(folder / "model.safetensors")
@@ -110,12 +111,12 @@ def fit(
     drop: Sequence[str] = (),
 ) -> None:
     """Copies `state` into `module`, key by key, in the module's own dtype and device. A module on
-    the meta device takes the tensors themselves, in its own dtype; what its state does not hold
-    (buffers that are not stored) is the caller's to make.
+    the meta device takes the tensors themselves, in its own dtype; buffers that are not stored are
+    the caller's to set.
 
-    `rename` turns a stored key into the module's, or into None to leave it out; stored keys that
-    begin with one of `drop` are left out before. Raises ModelError that names the first key that is
-    missing, unexpected or of another shape; the module is then as it was."""
+    `rename` maps a stored key to the module's, or to None to skip it; stored keys that begin with
+    one of `drop` are skipped before. Raises ModelError that names the first key that is missing,
+    unexpected or of another shape; the module is then unchanged."""
     own = module.state_dict(keep_vars=True)
     placed: dict[str, Tensor] = {}
     for key, tensor in state.items():

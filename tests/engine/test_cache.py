@@ -1,4 +1,4 @@
-"""The KV cache against a list of rows; and who sees whom in a tree."""
+"""The KV cache against a list of rows; and the attention mask of a tree."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from torch import Tensor
 
-from engine.cache import WindowCache, ancestors, depths
+from engine.cache import WindowCache, ancestors
 
 LAYERS, ROWS, HEADS, SLOTS, DIM = 2, 3, 2, 9, 4
 
@@ -97,7 +97,6 @@ def test_any_windows_and_keeps_leave_the_kept_rows_in_every_layer(data: st.DataO
 
 def test_a_chain_is_a_triangle() -> None:
     assert torch.equal(ancestors(None, 4), torch.ones(4, 4, dtype=torch.bool).tril())
-    assert depths(None, 4).tolist() == [0, 1, 2, 3]
 
 
 @given(parents())
@@ -109,7 +108,6 @@ def test_a_row_sees_itself_and_its_line_of_parents(tree: list[int]) -> None:
             row = tree[row]
             line.add(row)
         assert set(seen[max(line)].nonzero()[:, 0].tolist()) == line
-    assert torch.equal(depths(tree, len(tree)), seen.sum(1) - 1)
 
 
 @given(st.integers(1, 9))

@@ -1,4 +1,4 @@
-"""Where a step's time goes."""
+"""The seconds of a step by part."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from engine.trace import Seconds
 
 @pytest.fixture
 def ticks(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A clock on the wall that goes 1, 2, 4, 8, .. seconds."""
+    """`perf_counter` returns 1, 2, 4, 8, .. seconds."""
     powers = (2.0**i for i in itertools.count())
     monkeypatch.setattr("engine.clock.time.perf_counter", lambda: next(powers))
 

@@ -1,4 +1,4 @@
-"""From logits to laws, and what is done with laws."""
+"""From logits to distributions, and operations on them."""
 
 from __future__ import annotations
 
@@ -14,48 +14,48 @@ from engine.settings import Sampling
 FREE = torch.tensor([False])
 
 
-def laws(codes: int = 5) -> st.SearchStrategy[Tensor]:
-    """A law [1, codes], some of its entries zero."""
+def distributions(codes: int = 5) -> st.SearchStrategy[Tensor]:
+    """A distribution [1, codes], some of its entries zero."""
     weights = st.lists(st.integers(0, 40), min_size=codes, max_size=codes).filter(any)
     return weights.map(lambda w: torch.tensor([w], dtype=torch.float32) / sum(w))
 
 
-def processed(logits: list[float], **changes: float) -> Tensor:
+def probs(logits: list[float], **changes: float) -> Tensor:
     return logits_to_probs(torch.tensor([logits]), Sampling(**{"top_k": 0, **changes}), FREE)[0]
 
 
 def test_softmax_with_temperature() -> None:
     expected = torch.softmax(torch.tensor([0.5, 1.0, -1.0]) / 0.5, 0)
-    torch.testing.assert_close(processed([0.5, 1.0, -1.0], temperature=0.5), expected)
+    torch.testing.assert_close(probs([0.5, 1.0, -1.0], temperature=0.5), expected)
 
 
 def test_top_k_keeps_ties_so_that_the_support_can_exceed_k() -> None:
-    p = processed([3.0, 1.0, 1.0, 0.0], top_k=2)
+    p = probs([3.0, 1.0, 1.0, 0.0], top_k=2)
     assert (p > 0).tolist() == [True, True, True, False]
     torch.testing.assert_close(p[:3], torch.softmax(torch.tensor([3.0, 1.0, 1.0]), 0))
 
 
 @pytest.mark.parametrize("k", [0, 4, 9])
 def test_top_k_of_nothing_or_everything_is_off(k: int) -> None:
-    assert (processed([3.0, 1.0, 1.0, 0.0], top_k=k) > 0).all()
+    assert (probs([3.0, 1.0, 1.0, 0.0], top_k=k) > 0).all()
 
 
 def test_top_p_keeps_the_likeliest_that_together_hold_it() -> None:
     logits = torch.tensor([0.4, 0.3, 0.2, 0.1]).log().tolist()
-    torch.testing.assert_close(processed(logits, top_p=0.65), torch.tensor([4, 3, 0, 0]) / 7)
-    torch.testing.assert_close(processed(logits, top_p=0.75), torch.tensor([4, 3, 2, 0]) / 9)
+    torch.testing.assert_close(probs(logits, top_p=0.65), torch.tensor([4, 3, 0, 0]) / 7)
+    torch.testing.assert_close(probs(logits, top_p=0.75), torch.tensor([4, 3, 2, 0]) / 9)
 
 
 def test_top_p_always_keeps_the_likeliest() -> None:
-    assert processed([9.0, 0.0, 0.0], top_p=0.05).tolist() == [1.0, 0.0, 0.0]
+    assert probs([9.0, 0.0, 0.0], top_p=0.05).tolist() == [1.0, 0.0, 0.0]
 
 
 def test_top_p_counts_what_top_k_left() -> None:
     logits = torch.tensor([0.4, 0.3, 0.2, 0.1]).log().tolist()
-    torch.testing.assert_close(processed(logits, top_k=2, top_p=0.5), torch.tensor([1.0, 0, 0, 0]))
+    torch.testing.assert_close(probs(logits, top_k=2, top_p=0.5), torch.tensor([1.0, 0, 0, 0]))
 
 
-def test_a_forced_position_is_certain_of_index_0_whatever_the_logits() -> None:
+def test_a_forced_position_is_one_hot_on_index_0_whatever_the_logits() -> None:
     p = logits_to_probs(
         torch.randn(3, 4), Sampling(temperature=0.7), torch.tensor([False, True, False])
     )
@@ -63,7 +63,7 @@ def test_a_forced_position_is_certain_of_index_0_whatever_the_logits() -> None:
     assert (p[0] > 0).all()
 
 
-def test_low_precision_logits_become_float32_laws() -> None:
+def test_low_precision_logits_become_float32_distributions() -> None:
     p = logits_to_probs(
         torch.randn(2, 300).bfloat16(), Sampling(top_k=0), torch.tensor([False, False])
     )
@@ -77,10 +77,10 @@ def test_low_precision_logits_become_float32_laws() -> None:
     st.floats(0.05, 1),
     st.floats(0.1, 2),
 )
-def test_any_settings_give_a_law_whose_support_is_the_likeliest_tokens(
+def test_any_settings_give_a_distribution_whose_support_is_the_likeliest_tokens(
     logits: list[float], top_k: int, top_p: float, temperature: float
 ) -> None:
-    p = processed(logits, top_k=top_k, top_p=top_p, temperature=temperature)
+    p = probs(logits, top_k=top_k, top_p=top_p, temperature=temperature)
     assert (p >= 0).all()
     assert p.sum().item() == pytest.approx(1, abs=1e-5)
     assert (
@@ -91,29 +91,31 @@ def test_any_settings_give_a_law_whose_support_is_the_likeliest_tokens(
         assert inside.min() >= sorted(logits)[-top_k]
 
 
-def test_certain() -> None:
+def test_one_hot() -> None:
     assert one_hot(torch.tensor([2, 0]), 3).tolist() == [[0, 0, 1], [1, 0, 0]]
     assert one_hot(torch.tensor([], dtype=torch.long), 3).shape == (0, 3)
 
 
-def test_draw_inverts_the_cumulative_sum() -> None:
-    law = torch.tensor([0.25, 0.0, 0.5, 0.25]).expand(5, 4)
-    assert sample(law, torch.tensor([0.1, 0.25, 0.26, 0.74, 0.76])).tolist() == [0, 0, 2, 2, 3]
+def test_sample_inverts_the_cumulative_sum() -> None:
+    p = torch.tensor([0.25, 0.0, 0.5, 0.25]).expand(5, 4)
+    assert sample(p, torch.tensor([0.1, 0.25, 0.26, 0.74, 0.76])).tolist() == [0, 0, 2, 2, 3]
 
 
-@given(laws(), st.floats(2**-24, 1 - 2**-24, width=32), st.sampled_from([1.0, 0.3, 1e-6, 7.0]))
-def test_draw_never_gives_a_token_of_probability_zero_and_needs_no_normalised_law(
-    law: Tensor, u: float, scale: float
+@given(
+    distributions(), st.floats(2**-24, 1 - 2**-24, width=32), st.sampled_from([1.0, 0.3, 1e-6, 7.0])
+)
+def test_sample_never_gives_a_token_of_probability_zero_and_needs_no_normalisation(
+    p: Tensor, u: float, scale: float
 ) -> None:
-    token = sample(law * scale, torch.tensor([u]))
-    assert law[0, token] > 0
+    token = sample(p * scale, torch.tensor([u]))
+    assert p[0, token] > 0
 
 
-@given(laws())
-def test_draw_gives_each_token_its_share_of_the_unit_interval(law: Tensor) -> None:
+@given(distributions())
+def test_sample_gives_each_token_its_share_of_the_unit_interval(p: Tensor) -> None:
     u = (torch.arange(4000) + 0.5) / 4000
-    share = torch.bincount(sample(law.expand(4000, -1), u), minlength=5) / 4000
-    torch.testing.assert_close(share, law[0], atol=2 / 4000, rtol=0)
+    share = torch.bincount(sample(p.expand(4000, -1), u), minlength=5) / 4000
+    torch.testing.assert_close(share, p[0], atol=2 / 4000, rtol=0)
 
 
 def test_residual_of_the_worked_example() -> None:
@@ -124,12 +126,12 @@ def test_residual_of_the_worked_example() -> None:
     torch.testing.assert_close(left / left.sum(), torch.tensor([[1 / 7, 2 / 7, 0, 4 / 7]]))
 
 
-def test_residual_of_equal_laws_falls_back_to_p() -> None:
+def test_residual_of_equal_distributions_falls_back_to_p() -> None:
     p = torch.tensor([[0.1, 0.2, 0.7]])
     assert torch.equal(residual(p, p), p)
 
 
-@given(laws(), laws())
+@given(distributions(), distributions())
 def test_accepted_and_residual_mass_make_p(p: Tensor, q: Tensor) -> None:
     left = residual(p, q)
     alpha = torch.minimum(p, q).sum()
@@ -139,7 +141,7 @@ def test_accepted_and_residual_mass_make_p(p: Tensor, q: Tensor) -> None:
     )
 
 
-@given(laws(), laws())
+@given(distributions(), distributions())
 def test_total_variation_is_a_distance(p: Tensor, q: Tensor) -> None:
     tv = total_variation(p, q).item()
     assert -1e-6 <= tv <= 1 + 1e-6
@@ -147,7 +149,7 @@ def test_total_variation_is_a_distance(p: Tensor, q: Tensor) -> None:
     assert total_variation(p, p).item() == 0
 
 
-def test_at_picks_along_the_last_axis() -> None:
+def test_gather_picks_along_the_last_axis() -> None:
     assert gather(
         torch.tensor([[0.1, 0.9], [0.3, 0.7]]), torch.tensor([1, 0])
     ).tolist() == pytest.approx([0.9, 0.3])

@@ -103,7 +103,7 @@ def test_a_key_gives_its_number_whatever_else_was_drawn(
     assert torch.equal(among[1:2, :3], alone)
 
 
-def test_seeds_purposes_positions_and_draws_all_tell_numbers_apart() -> None:
+def test_seeds_purposes_positions_and_draws_all_give_other_numbers() -> None:
     rows = {
         tuple(noise(seed).uniform(purpose, torch.tensor([position]), draw, 4)[0].tolist())
         for seed, purpose, position, draw in itertools.product(
@@ -114,9 +114,7 @@ def test_seeds_purposes_positions_and_draws_all_tell_numbers_apart() -> None:
 
 
 @given(st.integers(0, 80), st.integers(1, 70), st.integers(1, 9))
-def test_gumbel_rows_do_not_depend_on_how_they_are_asked_for(
-    start: int, count: int, codes: int
-) -> None:
+def test_gumbel_rows_do_not_depend_on_the_calls_before(start: int, count: int, codes: int) -> None:
     used = noise(11)
     for row in range(0, start, 5):
         used.gumbel(row, 3, codes)
@@ -148,14 +146,12 @@ def test_numbers_of_neighbouring_keys_are_independent(apart: str) -> None:
     assert stats.chisquare(torch.bincount(cells, minlength=100).numpy()).pvalue > 1e-6
 
 
-def test_gumbel_noise_is_standard_and_picks_by_the_law() -> None:
+def test_gumbel_noise_is_standard_and_its_argmax_samples_p() -> None:
     rows = torch.cat([noise(seed).gumbel(0, 64, 3) for seed in range(150)]).double()
     assert stats.kstest(rows.flatten().numpy(), "gumbel_r").pvalue > 1e-6
-    law = torch.tensor([0.6, 0.3, 0.1])
-    counts = torch.bincount((law.log() + rows).argmax(-1), minlength=3)
+    p = torch.tensor([0.6, 0.3, 0.1])
+    counts = torch.bincount((p.log() + rows).argmax(-1), minlength=3)
     assert (
-        stats.chisquare(
-            counts.numpy(), (law.double() / law.double().sum() * len(rows)).numpy()
-        ).pvalue
+        stats.chisquare(counts.numpy(), (p.double() / p.double().sum() * len(rows)).numpy()).pvalue
         > 1e-6
     )

@@ -1,4 +1,4 @@
-"""Settings cannot exist with a bad value, and say what a good one is."""
+"""Settings cannot exist with a bad value, and the message says what a good one is."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Some(Settings):
     word: str = knob("a", "A word.", choices=("a", "b"))
 
 
-def lawful(settings: Settings) -> bool:
+def valid(settings: Settings) -> bool:
     """Whether every field is of its knob's type, and in its range or choices."""
     for name, spec, default in knobs(type(settings)):
         value = getattr(settings, name)
@@ -53,9 +53,8 @@ def lawful(settings: Settings) -> bool:
     return True
 
 
-def made(kind: type[Settings], values: dict[str, object]) -> Settings | None:
-    """The settings, or None where they are refused in the proper way: any other exception is a
-    failure."""
+def build(kind: type[Settings], values: dict[str, object]) -> Settings | None:
+    """The settings, or None where they raise SettingError."""
     try:
         return kind(**values)
     except SettingError:
@@ -63,8 +62,8 @@ def made(kind: type[Settings], values: dict[str, object]) -> Settings | None:
 
 
 @pytest.mark.parametrize("kind", CLASSES)
-def test_defaults_are_lawful_and_explained(kind: type[Settings]) -> None:
-    assert lawful(kind())
+def test_defaults_are_valid_and_explained(kind: type[Settings]) -> None:
+    assert valid(kind())
     for _, spec, default in knobs(kind):
         assert spec.help.endswith(".")
         assert (
@@ -118,8 +117,8 @@ def test_hostile_values_never_make_settings_out_of_range(
     values = (
         data.draw(st.dictionaries(st.sampled_from(names), HOSTILE, max_size=3)) if names else {}
     )
-    settings = made(kind, values)
-    assert settings is None or lawful(settings)
+    settings = build(kind, values)
+    assert settings is None or valid(settings)
 
 
 @given(HOSTILE, HOSTILE, HOSTILE, HOSTILE)
@@ -129,8 +128,8 @@ def test_a_knob_of_each_kind_is_checked(
     whole: object, part: object, on: object, word: object
 ) -> None:
     for values in ({"whole": whole}, {"part": part}, {"on": on}, {"word": word}):
-        settings = made(Some, values)
-        assert settings is None or lawful(settings)
+        settings = build(Some, values)
+        assert settings is None or valid(settings)
 
 
 def test_a_whole_number_may_come_as_a_float_and_becomes_whole() -> None:

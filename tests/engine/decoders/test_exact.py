@@ -85,7 +85,7 @@ def test_a_lossless_decoder_samples_the_models_distribution_around_forced_tokens
 
 
 def variants(name: str, **knobs: Sequence[object]) -> list:
-    """Parameters (name, settings) of the knobs' values taken side by side, one variant for each
+    """Parameters (name, settings) of the knobs' values side by side, one variant for each
     place in their lists."""
     places = [dict(zip(knobs, values, strict=True)) for values in zip(*knobs.values(), strict=True)]
     return [

@@ -73,7 +73,7 @@ def test_lantern_with_a_certain_draft() -> None:
 
 
 def test_a_code_over_the_bound_ends_the_neighbourhood() -> None:
-    """Nearest first: 0.5 would go over the bound, and the 0.1 behind it is not taken either."""
+    """Nearest first: 0.5 would go over the bound, and the 0.1 behind it stays outside too."""
     inside, added = bounded_neighbourhood(
         torch.tensor([[0.4, 0.5, 0.1]]), torch.tensor([[1, 2]]), torch.tensor([0.3])
     )

@@ -47,7 +47,7 @@ def test_twelve_nodes_leave_a_longer_spine(reading: str) -> None:
 @pytest.mark.parametrize(
     ("K", "D", "reading"), [(4, 4, "full"), (4, 3, "deep"), (5, 3, "deep"), (4, 4, "deep")]
 )
-def test_a_tree_larger_than_the_window_is_refused(K: int, D: int, reading: str) -> None:
+def test_a_tree_larger_than_the_window_is_rejected(K: int, D: int, reading: str) -> None:
     with pytest.raises(
         SettingError, match=r"tree of K = \d, D = \d takes up to \d+ rows, and the window has 64"
     ):
@@ -61,7 +61,7 @@ def test_the_papers_table_fits_the_papers_window(K: int, D: int, reading: str) -
     assert PACSettings(K=K, D=D, tree=reading).window == 64
 
 
-def test_what_hangs_below_what() -> None:
+def test_side_nodes_and_their_parents() -> None:
     full = tree(20, 9, 2, 3, "full")
     assert full.side == ((1, 1), (2, 1), (2, 0), (2, 1))
     lanes = tree(20, 9, 3, 2, "lanes")

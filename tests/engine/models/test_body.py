@@ -202,7 +202,7 @@ def test_the_first_window_takes_the_prompt_in_whatever_id_its_root_has(
 @every_model
 def test_rejected_rows_leave_no_trace(name: str) -> None:
     """After the same committed tokens the next window's logits are bit for bit the same, whatever
-    was refused on the way."""
+    was rejected on the way."""
     after = []
     for rejected in ([2, 6, 8], [10, 10, 10], [0, 1, 2]):
         sequence = Sequence(model(name), 2.0)
@@ -267,7 +267,7 @@ def test_lanes_do_not_disturb_one_another() -> None:
             sequence.keep([0, 1], [4], token + shift)
 
 
-def test_a_window_beyond_the_cache_is_refused_and_the_context_goes_on() -> None:
+def test_a_window_beyond_the_cache_is_rejected_and_the_context_goes_on() -> None:
     sequence = Sequence(model("plain"), 1.0)
     with pytest.raises(IndexError, match="slots"):
         model("plain").forward(sequence.ctx, torch.zeros(LENGTH + MAX_WINDOW + 2, dtype=torch.long))

@@ -223,11 +223,11 @@ def load(folders: dict[str, Path]) -> Callable[[str], ChameleonModel]:
 def prompts(name: str, text: str = TEXT) -> tuple[list[int], list[int]]:
     """Both prompts as they are documented, each character of the text being a byte."""
     if name == "anole":
-        told, begin, bos = text, [IDS["<racm3:break>"]], [IDS["<s>"]]
+        prompt, begin, bos = text, [IDS["<racm3:break>"]], [IDS["<s>"]]
     else:
-        told = f"Generate an image of 96x64 according to the following prompt:\n{text}"
+        prompt = f"Generate an image of 96x64 according to the following prompt:\n{text}"
         begin, bos = [IDS["<racm3:break>"], IDS["<reserved08802>"], IDS["<reserved08803>"]], []
-    spelled = [IDS[{" ": "Ġ", "\n": "Ċ"}.get(letter, letter)] for letter in told]
+    spelled = [IDS[{" ": "Ġ", "\n": "Ċ"}.get(letter, letter)] for letter in prompt]
     return [IDS["<s>"], *spelled, IDS["<reserved08706>"], *begin], [*bos, *begin]
 
 
@@ -312,7 +312,7 @@ def test_windows_and_trees_equal_one_shot(name: str, network, load) -> None:
         torch.testing.assert_close(logits[row], one_shot(network, name, path, 3.0), **EXACT)
     model.keep(ctx, [0, 1, 2])
     committed = [7, 8, 30]
-    # 30 - 1 - 2, and beside them 30 - 3 - 4: the second branch is kept, over a refused sibling's
+    # 30 - 1 - 2, and beside them 30 - 3 - 4: the second branch is kept, over a rejected candidate's
     # slots.
     parents, paths = [0, 0, 1, 0, 3], [[], [1], [1, 2], [3], [3, 4]]
     logits = model.forward(ctx, torch.tensor([30, 1, 2, 3, 4]), parents)
@@ -354,7 +354,7 @@ def test_special_tokens_in_a_text_are_letters(name: str, load) -> None:
 
 
 @every_model
-def test_a_prompt_longer_than_the_models_context_is_refused_in_words(name: str, load) -> None:
+def test_a_prompt_longer_than_the_models_context_is_rejected_in_words(name: str, load) -> None:
     with pytest.raises(
         SettingError, match=r"takes \d+ tokens; beside its picture .* has room for \d+\. Shorten it"
     ):
@@ -419,7 +419,7 @@ def test_the_names_of_sizes() -> None:
 
 @every_model
 def test_true_size(name: str) -> None:
-    """Parameters against the card's, and ids against the documented ones, without a weight made."""
+    """Parameters against the card's, and ids against the documented ones, on the meta device."""
     settings = chameleon.config(CARDS[name])
     network = chameleon._empty(settings)
     with torch.device("meta"):
@@ -487,12 +487,12 @@ def test_random_weights_race_without_files(name: str, monkeypatch: pytest.Monkey
         conditional[-2 - len(sized) :],
     )
     assert (begin, end) == ([0], [8710, 8197, *sized])
-    told = (
+    prompt = (
         "ż"
         if name == "anole"
         else "Generate an image of 768x768 according to the following prompt:\nż"
     )
-    assert len(words) == len(told.encode())
+    assert len(words) == len(prompt.encode())
     assert all(8900 <= byte < 9156 for byte in words)
     assert unconditional == ([0, 8197] if name == "anole" else [8197, *sized])
     logits = model.forward(model.start("a cat", 3.0), torch.tensor([0, 8191, 5]))

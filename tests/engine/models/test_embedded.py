@@ -33,7 +33,7 @@ def model() -> EmbeddedModel:
     return load("embedded")
 
 
-def test_a_name_that_is_not_known_is_refused() -> None:
+def test_a_name_that_is_not_known_is_rejected() -> None:
     with pytest.raises(ValueError, match="no model called 'other'; there is embedded"):
         load("other")
 
@@ -145,8 +145,8 @@ def test_committed_pixels_do_not_change_when_tokens_far_below_arrive() -> None:
 @example("Ünïcödé Ω 漢字 עברית")
 @torch.inference_mode()
 def test_any_prompt_is_accepted(prompt: str) -> None:
-    """As long as a race accepts it: the caption always fills the same slots, and the law is a
-    law."""
+    """Of any length that a race accepts: the caption always has the same slots, and p is a
+    distribution."""
     ctx = model().start(prompt, 2.0)
     assert ctx.prompt.embeddings.shape[:2] == (2, model().target.config.caption_slots + 1)
     assert model().forward(ctx, torch.tensor([0])).isfinite().all()

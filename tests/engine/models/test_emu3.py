@@ -21,7 +21,7 @@ from transformers.models.emu3.image_processing_emu3 import Emu3ImageProcessor
 from engine.decoders import DECODERS
 from engine.models.card import CARDS, ModelError
 from engine.models.emu3 import NEGATIVE, POSITIVE, Emu3Model, config
-from engine.models.gqa_attention import fold_gqa
+from engine.models.gqa_attention import gqa_attention
 from engine.settings import Sampling
 from engine.trace import Status
 
@@ -149,7 +149,7 @@ def generated(
     library: Emu3ForConditionalGeneration, processor: Emu3Processor, prompt: str, guidance: float
 ) -> Tensor:
     """The library's own greedy tokens [1, LENGTH + 3], end of frame, image and text included."""
-    given = inputs(processor, [prompt + POSITIVE])
+    encoded = inputs(processor, [prompt + POSITIVE])
     negative = inputs(processor, [NEGATIVE])
     guide = (
         {"guidance_scale": guidance, "negative_prompt_ids": negative.input_ids}
@@ -157,14 +157,14 @@ def generated(
         else {}
     )
     ids = library.generate(
-        input_ids=given.input_ids,
-        attention_mask=given.attention_mask,
+        input_ids=encoded.input_ids,
+        attention_mask=encoded.attention_mask,
         do_sample=False,
         max_new_tokens=LENGTH + 3,
         prefix_allowed_tokens_fn=allowed(library, processor),
         **guide,
     )
-    return ids[:, given.input_ids.shape[1] :]
+    return ids[:, encoded.input_ids.shape[1] :]
 
 
 def as_codes(library: Emu3ForConditionalGeneration, ids: Tensor) -> list[int]:
@@ -235,12 +235,12 @@ def test_windows_equal_the_librarys_one_shot_forward_of_padded_rows(
     """Rows of unlike length, padded on the left, with two windows; the end of a row falls inside
     the second."""
     tokens = [5, 9, 1, 30, CODES, 7, 7]
-    given = inputs(processor, [prompt + POSITIVE, NEGATIVE][: 1 + (guidance > 1)])
-    codes = model.ids[torch.tensor(tokens)].expand(len(given.input_ids), -1)
-    there = torch.cat([given.attention_mask, torch.ones_like(codes)], 1)
+    encoded = inputs(processor, [prompt + POSITIVE, NEGATIVE][: 1 + (guidance > 1)])
+    codes = model.ids[torch.tensor(tokens)].expand(len(encoded.input_ids), -1)
+    there = torch.cat([encoded.attention_mask, torch.ones_like(codes)], 1)
     positions = (there.cumsum(-1) - 1).clamp_min(0)
     logits = library(
-        input_ids=torch.cat([given.input_ids, codes], 1),
+        input_ids=torch.cat([encoded.input_ids, codes], 1),
         attention_mask=there,
         position_ids=positions,
         use_cache=False,
@@ -249,8 +249,8 @@ def test_windows_equal_the_librarys_one_shot_forward_of_padded_rows(
     expected = logits[0] if guidance == 1 else logits[1] + guidance * (logits[0] - logits[1])
 
     ctx = model.start(prompt, guidance)
-    assert ctx.prompt.start.tolist() == (given.attention_mask == 0).sum(1).tolist()
-    first = model.forward(ctx, torch.tensor([0, *tokens[:2], 11, 12]))  # 11 and 12 are refused
+    assert ctx.prompt.start.tolist() == (encoded.attention_mask == 0).sum(1).tolist()
+    first = model.forward(ctx, torch.tensor([0, *tokens[:2], 11, 12]))  # 11 and 12 are rejected
     model.keep(ctx, [0, 1, 2])
     second = model.forward(ctx, torch.tensor(tokens[2:]))
     torch.testing.assert_close(torch.cat([first[:3], second]), expected, atol=2e-4, rtol=2e-4)
@@ -273,11 +273,11 @@ def test_the_public_grid_is_the_processors_for_720_pixels(folder, processor) -> 
     square = Emu3Model(
         dataclasses.replace(CARD, grid=CARDS["emu3"].grid), {"model": folder}, CPU, torch.float32
     )
-    given = processor(
+    encoded = processor(
         text=["a cat"], return_for_image_generation=True, ratio="1:1", image_area=518400
     )
-    assert given.image_sizes == [[90, 90]]
-    assert square.prompt_ids("a cat") == given.input_ids[0]
+    assert encoded.image_sizes == [[90, 90]]
+    assert square.prompt_ids("a cat") == encoded.input_ids[0]
     assert square.length == CARDS["emu3"].length
 
 
@@ -301,7 +301,7 @@ def test_marks_in_a_visitors_text_stay_text(model, text: str) -> None:
     assert model.tokenizer.decode(ids) == f"<|extra_203|>{text}<|image start|>3*4<|image token|>"
 
 
-def test_a_prompt_that_leaves_no_room_is_refused(model) -> None:
+def test_a_prompt_that_leaves_no_room_is_rejected(model) -> None:
     with pytest.raises(
         ModelError,
         match=r"takes \d+ of the model's tokens, and there is room for 585: make it shorter",
@@ -346,14 +346,14 @@ def test_folded_heads_equal_repeated_keys_and_need_a_mask() -> None:
     mask = torch.randn(2, 1, 5, 9)
     keys, values = key.repeat_interleave(2, 1), value.repeat_interleave(2, 1)
     weights = (query @ keys.mT * 0.3 + mask).softmax(-1)
-    mixed, _ = fold_gqa(torch.nn.Identity(), query, key, value, mask, scaling=0.3)
+    mixed, _ = gqa_attention(torch.nn.Identity(), query, key, value, mask, scaling=0.3)
     torch.testing.assert_close(mixed, (weights @ values).transpose(1, 2))
     with pytest.raises(ValueError, match="needs the 4D mask"):
-        fold_gqa(torch.nn.Identity(), query, key, value, None)
+        gqa_attention(torch.nn.Identity(), query, key, value, None)
 
 
 def test_only_what_a_picture_needs_is_kept(model, library) -> None:
-    assert model.body.config._attn_implementation == "fold_gqa"
+    assert model.body.config._attn_implementation == "gqa_attention"
     assert model.output.weight.shape == (CODES, 32)
     assert not hasattr(model.vq, "encoder")
     assert not hasattr(model.vq, "quant_conv")
@@ -503,7 +503,7 @@ def test_files_that_are_broken_are_named(copy, file: str, message: str, content:
         ),
     ],
 )
-def test_configurations_that_do_not_fit_are_refused(copy, change, message: str) -> None:
+def test_configurations_that_do_not_fit_are_rejected(copy, change, message: str) -> None:
     path = copy / "config.json"
     values = json.loads(path.read_text())
     change(values)
@@ -512,7 +512,7 @@ def test_configurations_that_do_not_fit_are_refused(copy, change, message: str) 
         load(copy)
 
 
-def test_another_models_tokenizer_is_refused(copy) -> None:
+def test_another_models_tokenizer_is_rejected(copy) -> None:
     path = copy / "tokenizer_config.json"
     values = json.loads(path.read_text())
     for name in ("boi_token", "extra_special_tokens"):

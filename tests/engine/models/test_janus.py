@@ -34,7 +34,7 @@ from transformers.models.janus.image_processing_pil_janus import JanusImageProce
 import engine.models.janus as janus
 from engine.decoders import DECODERS
 from engine.models.card import CARDS, ModelError
-from engine.models.janus import BEGIN, IMAGE, MAX_WORDS, PAD, JanusModel
+from engine.models.janus import BEGIN, IMAGE, MAX_PROMPT_TOKENS, PAD, JanusModel
 from engine.settings import Sampling
 
 CODES, SIDE = 40, 4
@@ -200,7 +200,7 @@ def test_spaces_stay_where_the_tokenizer_says_it_is_llamas(
     named = JanusModel(CARD, {"model": tmp_path}, CPU, torch.float32)
     assert named.prompt_ids(PROMPTS[2]) == model.prompt_ids(PROMPTS[2])
     assert (
-        named.words.decode(named.prompt_ids("a red cat"), skip_special_tokens=True)
+        named.tokenizer.decode(named.prompt_ids("a red cat"), skip_special_tokens=True)
         == ": a red cat\n\n:"
     )
 
@@ -209,7 +209,7 @@ def test_spaces_stay_where_the_tokenizer_says_it_is_llamas(
 def test_guidance_rows(model: JanusModel, library: JanusForConditionalGeneration) -> None:
     """The unconditional row is padding but for the two marks, and its padding counts as words: it
     starts at 0."""
-    ids, pad = model.prompt_ids("a cat"), model.words.token_to_id(PAD)
+    ids, pad = model.prompt_ids("a cat"), model.tokenizer.token_to_id(PAD)
     prompt = model.prompt("a cat", True)
     blank = [ids[0], *[pad] * (len(ids) - 2), ids[-1]]
     torch.testing.assert_close(
@@ -502,17 +502,17 @@ def test_weights_that_do_not_draw_may_be_absent(
 
 @pytest.mark.parametrize("mark", MARKS)
 def test_a_prompt_cannot_hold_the_models_marks(model: JanusModel, mark: str) -> None:
-    with pytest.raises(ModelError, match="Janus-Pro keeps for itself: leave it out") as refused:
+    with pytest.raises(ModelError, match="Janus-Pro keeps for itself: leave it out") as rejected:
         model.start(f"a cat {mark} and more", 5.0)
-    assert mark in str(refused.value)
+    assert mark in str(rejected.value)
 
 
 def test_a_prompt_is_not_longer_than_its_limit(model: JanusModel) -> None:
-    room = MAX_WORDS - len(model.prompt_ids(""))
-    assert len(model.prompt_ids("x" * room)) == MAX_WORDS
-    with pytest.raises(
-        ModelError, match=f"has {MAX_WORDS + 1} tokens; Janus-Pro takes at most {MAX_WORDS} here"
-    ):
+    limit = MAX_PROMPT_TOKENS
+    room = limit - len(model.prompt_ids(""))
+    assert len(model.prompt_ids("x" * room)) == limit
+    message = f"has {limit + 1} tokens; Janus-Pro takes at most {limit} here"
+    with pytest.raises(ModelError, match=message):
         model.start("x" * (room + 1), 5.0)
 
 
@@ -520,7 +520,7 @@ def test_a_prompt_is_not_longer_than_its_limit(model: JanusModel) -> None:
     ("name", "layers", "width"), [("janus-pro-1b", 24, 2048), ("janus-pro-7b", 30, 4096)]
 )
 def test_true_sizes_are_the_cards(name: str, layers: int, width: int) -> None:
-    """Nothing is made: on the meta device weights have shapes alone."""
+    """On the meta device weights have shapes alone."""
     card = CARDS[name]
     settings = janus.config(card)
     network = janus._empty(settings, torch.device("meta"), torch.bfloat16)

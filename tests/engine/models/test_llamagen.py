@@ -259,7 +259,7 @@ def gpt(states: Tensor, valid: Tensor, codes: list[int], side: int = SIDE) -> Te
     seen[:, :SLOTS] &= valid
     seen |= torch.eye(length, dtype=torch.bool)
 
-    def turned(x: Tensor) -> Tensor:
+    def rotated(x: Tensor) -> Tensor:
         pairs = torch.view_as_complex(x.reshape(length, HEADS, dim // 2, 2).contiguous())
         return torch.view_as_real(pairs * turns[:, None]).flatten(2)
 
@@ -268,7 +268,7 @@ def gpt(states: Tensor, valid: Tensor, codes: list[int], side: int = SIDE) -> Te
             norm(x, f"layers.{i}.attention_norm.weight") @ w[f"layers.{i}.attention.wqkv.weight"].T
         )
         q, k, v = qkv.split(width, -1)
-        scores = torch.einsum("qhd,khd->hqk", turned(q), turned(k)) / dim**0.5
+        scores = torch.einsum("qhd,khd->hqk", rotated(q), rotated(k)) / dim**0.5
         mixed = torch.einsum(
             "hqk,khd->qhd",
             scores.masked_fill(~seen, -torch.inf).softmax(-1),
