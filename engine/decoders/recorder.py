@@ -56,7 +56,7 @@ class StepRecorder:
             verification.p[last][0], q[last][0], verification.drafts[last]
         )
         if diagnostics.group_count is not None:
-            masses = [diagnostics.group_count, diagnostics.group_p, diagnostics.group_q]
+            masses = [getattr(diagnostics, f"group_{name}") for name in ("count", "p", "q")]
             self._parts["groups"] = torch.cat(
                 [torch.stack(masses, -1), diagnostics.group_tokens], -1
             )
@@ -105,7 +105,7 @@ class StepRecorder:
         step = step_row(nfe, size, count, drafter_passes, seconds, len(rejections) > 0)
         latest[:] = p_top
         return Step(
-            StepTable(step, rows, distributions, groups, candidates, rejections, self._start)
+            StepTable(self._start, step, rows, distributions, groups, candidates, rejections)
         )
 
     def _groups(self, tested: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

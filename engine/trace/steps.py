@@ -171,16 +171,16 @@ def layout() -> dict[str, Any]:
 
 @dataclass(frozen=True, eq=False)
 class StepTable:
-    """Some steps of one lane, in order; one array of each of DTYPES. `start` is the frontier before
-    the first of them."""
+    """Some steps of one lane, in order: one array of each of DTYPES, and `start`, the frontier
+    before the first of them."""
 
+    start: int
     steps: np.ndarray
     positions: np.ndarray
     distributions: np.ndarray
     groups: np.ndarray
     candidates: np.ndarray
     rejections: np.ndarray
-    start: int = 0
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, StepTable):
@@ -201,10 +201,10 @@ class StepTable:
     def join(tables: Sequence[StepTable]) -> StepTable:
         """Tables that follow one another as one."""
         if not tables:
-            return StepTable(**{name: np.zeros(0, dtype) for name, dtype in DTYPES.items()})
+            return StepTable(0, *(np.zeros(0, dtype) for dtype in DTYPES.values()))
         parts = [table.arrays() for table in tables]
-        whole = {name: np.concatenate([part[name] for part in parts]) for name in DTYPES}
-        return StepTable(**whole, start=tables[0].start)
+        whole = (np.concatenate([part[name] for part in parts]) for name in DTYPES)
+        return StepTable(tables[0].start, *whole)
 
     @cached_property
     def first(self) -> np.ndarray:
@@ -224,22 +224,23 @@ class StepTable:
     @cached_property
     def position(self) -> np.ndarray:
         """The sequence position of each row of `positions`."""
-        return (self.frontier[:-1] - self.first[:-1])[self.step] + np.arange(len(self.positions))
+        offset = self.frontier[:-1] - self.first[:-1]
+        return np.arange(len(self.positions)) + np.asarray(offset[self.step])
 
     @cached_property
     def committed(self) -> np.ndarray:
         """Whether each row's step committed it."""
-        return self.position < self.frontier[1:][self.step]
+        return np.less(self.position, self.frontier[1:][self.step])
 
     @cached_property
     def source(self) -> np.ndarray:
         """The Source of each row."""
-        return self.positions["refs"] & 3
+        return np.asarray(self.positions["refs"] & 3)
 
     @cached_property
     def has_group(self) -> np.ndarray:
         """Whether each row has one in `groups`."""
-        return self.positions["refs"] & _HAS_GROUP > 0
+        return np.asarray(self.positions["refs"] & _HAS_GROUP > 0)
 
     @cached_property
     def candidate_counts(self) -> np.ndarray:
@@ -254,7 +255,7 @@ class StepTable:
     @cached_property
     def clock(self) -> np.ndarray:
         """The lane's seconds before each step and after the last [S + 1]."""
-        return _ends(sum(self.steps[part].astype(np.int64) for part in PARTS)) / 1e6
+        return _ends(np.sum([self.steps[part] for part in PARTS], 0)) / 1e6
 
     def split(self) -> list[Step]:
         """The steps, each a view on its rows."""
@@ -273,7 +274,7 @@ class StepTable:
             itertools.pairwise(bounds), self.frontier.tolist(), strict=False
         ):
             pieces = zip(arrays.values(), low, high, strict=True)
-            steps.append(Step(StepTable(*(array[i:j] for array, i, j in pieces), start=start)))
+            steps.append(Step(StepTable(start, *(array[i:j] for array, i, j in pieces))))
         return steps
 
 
@@ -300,7 +301,7 @@ class Step:
             )
 
     @property
-    def _row(self) -> np.void:
+    def _row(self) -> Any:
         return self.rows.steps[0]
 
     @property
@@ -354,7 +355,7 @@ def step_row(
 
 def refs(source: np.ndarray, group: np.ndarray, candidates: np.ndarray) -> np.ndarray:
     """The field `refs` from its parts."""
-    return (source | _HAS_GROUP * group | candidates << _CANDIDATES_SHIFT).astype("u1")
+    return np.asarray(source | _HAS_GROUP * group | candidates << _CANDIDATES_SHIFT, "u1")
 
 
 def _ends(counts: np.ndarray) -> np.ndarray:
