@@ -84,7 +84,10 @@ def top1(lanes: Sequence[tuple[Runner, np.ndarray]]) -> str:
         return "No token was sampled yet."
     lane, values = next((entry for entry in drawn if entry[0].decoder == "ar"), drawn[0])
     median, flat = np.median(values), (values < FLAT).mean()
-    said = f"Half of {lane.name}'s tokens were drawn from distributions whose likeliest token had {median:.2f}"
+    said = (
+        f"Half of {lane.name}'s tokens were drawn from distributions whose likeliest token had"
+        f" {median:.2f}"
+    )
     if median > HALF:
         return f"{said} or more: there a single guess is mostly right, and drafts have it easy."
     said += (

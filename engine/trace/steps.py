@@ -224,13 +224,15 @@ class StepTable:
     @cached_property
     def position(self) -> np.ndarray:
         """The sequence position of each row of `positions`."""
-        offset = self.frontier[:-1] - self.first[:-1]
-        return np.arange(len(self.positions)) + np.asarray(offset[self.step])
+        offset: np.ndarray = self.frontier[:-1] - self.first[:-1]
+        position: np.ndarray = np.arange(len(self.positions)) + offset[self.step]
+        return position
 
     @cached_property
     def committed(self) -> np.ndarray:
         """Whether each row's step committed it."""
-        return np.less(self.position, self.frontier[1:][self.step])
+        committed: np.ndarray = self.position < self.frontier[1:][self.step]
+        return committed
 
     @cached_property
     def source(self) -> np.ndarray:

@@ -393,8 +393,8 @@ def test_the_speed_up_is_owed_to_the_longest_steps() -> None:
         (
             0.04,
             (
-                "had 0.04 or less, 100% of all from distributions with less than 0.05: even the best single"
-                " guess is mostly wrong there."
+                "had 0.04 or less, 100% of all from distributions with less than 0.05: even the best"
+                " single guess is mostly wrong there."
             ),
         ),
         (0.9, "had 0.90 or more: there a single guess is mostly right, and drafts have it easy."),
@@ -404,7 +404,8 @@ def test_how_sure_the_model_was(top1: float, sentence: str) -> None:
     lanes = {"sjd": steps(1, 1, top1=0.6), "ar": steps(1, 1, top1=top1)}
     assert (
         said(lanes, "top1", length=2)
-        == f"Half of Vanilla AR's tokens were drawn from distributions whose likeliest token {sentence}"
+        == "Half of Vanilla AR's tokens were drawn from distributions whose likeliest token "
+        + sentence
     )
     assert "Half of SJD's tokens" in said({"sjd": steps(1, 1)}, "top1", length=2)
 
