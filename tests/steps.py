@@ -119,7 +119,7 @@ def build(
         details["rejections"].append(found)
     step = step_row(nfe, len(rows), after - before, drafter_passes, seconds, rejection is not None)
     arrays = {name: np.concatenate(parts) for name, parts in details.items()}
-    return Step(StepTable(step, rows, **arrays, start=before))
+    return Step(StepTable(before, step, rows, **arrays))
 
 
 def retimed(step: Step, seconds: Seconds) -> Step:

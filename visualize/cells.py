@@ -172,7 +172,7 @@ class Cells:
         grid = cells.reshape(*self._grid, *cells.shape[1:])
         return grid.repeat(np.diff(self._rows), 0).repeat(np.diff(self._columns), 1)
 
-    def _box(self, cell: np.integer) -> tuple[int, int, int, int]:
+    def _box(self, cell: int) -> tuple[int, int, int, int]:
         row, column = divmod(cell, self._grid[1])
         return tuple(
             map(

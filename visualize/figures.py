@@ -104,7 +104,7 @@ def figures(trace: Trace) -> list[Figure]:
         Figure("time", "Where a step's time went", sentences.time(parts), _time(parts)),
         Figure(
             "distance",
-            "How far a refusal reaches",
+            "How far a rejection reaches",
             sentences.distance(far, stride),
             _distance(far, stride),
         ),
@@ -242,7 +242,7 @@ def _time(lanes: Sequence[tuple[Runner, Seconds]]) -> go.Figure:
 
 
 def _distance(lanes: Sequence[tuple[Runner, Distances]], stride: int) -> go.Figure:
-    plot = _plot("positions behind the refused one; a line each row", "mean TV, before to after")
+    plot = _plot("positions behind the rejected one; a line each row", "mean TV, before to after")
     for lane, found in lanes:
         enough = found.pairs >= FEWEST_PAIRS
         if not enough.any():

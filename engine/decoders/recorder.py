@@ -55,8 +55,10 @@ class StepRecorder:
         self._parts["support"] = _support(
             verification.p[last][0], q[last][0], verification.drafts[last]
         )
-        if diagnostics.groups is not None:
-            self._parts["groups"] = diagnostics.groups
+        if diagnostics.group_tokens is not None:
+            masses = [getattr(diagnostics, f"group_{name}") for name in ("count", "p", "q")]
+            found = [torch.stack(masses, -1), diagnostics.group_tokens]
+            self._parts["groups"] = torch.cat(found, -1)
         if diagnostics.candidates is not None:
             self._parts["candidates"] = diagnostics.candidates
 
@@ -102,7 +104,7 @@ class StepRecorder:
         step = step_row(nfe, size, count, drafter_passes, seconds, len(rejections) > 0)
         latest[:] = p_top
         return Step(
-            StepTable(step, rows, distributions, groups, candidates, rejections, start=self._start)
+            StepTable(self._start, step, rows, distributions, groups, candidates, rejections)
         )
 
     def _groups(self, tested: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

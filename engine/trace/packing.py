@@ -12,11 +12,12 @@ from typing import Any
 
 import numpy as np
 
-from engine.trace.steps import DTYPES, NONE, SHARES, Source, Status, StepTable
+from engine.trace.steps import DTYPES, NONE, Source, Status, StepTable
 
 MAX_UNPACKED = 64 * 2**20  # bytes of one lane's tables together
 MAX_TOKEN = 2**31 - 1  # a forced id
-_LISTS = {"distributions": "top", "groups": "neighbours", "rejections": "tokens"}
+_TRIED = ("p", "q", "acceptance", "uniform")  # the shares of a candidate
+_FLOATS = {"groups": ("p", "q"), "rejections": ("uniform", "p", "q")}
 
 
 class PackingError(ValueError):
@@ -71,7 +72,7 @@ def unpack_table(packed: dict[str, Any], cells: np.ndarray, codes: int, most: in
     for name, dtype in DTYPES.items():
         arrays[name] = unpack_rows(packed[name], dtype, room)
         room -= arrays[name].nbytes
-    table = StepTable(*arrays.values())
+    table = StepTable(0, **arrays)
     if len(table.positions) > most:
         raise PackingError("it holds more positions than a race can leave")
     _check_steps(table, len(cells))
@@ -127,28 +128,24 @@ def _check_details(table: StepTable, codes: int) -> None:
         if count.sum(dtype=np.int64) != len(arrays[name]):
             raise PackingError(f"its {name} do not add up")
     _check_top(table.distributions, codes)
-    for name in ("groups", "rejections"):
-        _check_tokens(arrays[name][_LISTS[name]], codes)
+    _check_tokens(table.groups["neighbours"], codes)
+    _check_tokens(table.rejections["tokens"], codes)
     count = table.groups["count"]
     listed = (table.groups["neighbours"] != NONE).sum(-1)
     if (count < 1 + listed).any() or (count > codes).any():
         raise PackingError("a group has more tokens than there can be")
     if (table.candidates["token"] >= codes).any():
         raise PackingError("a candidate lies outside the vocabulary")
-    if any(
-        (table.candidates[name] == NONE).any()
-        for name in SHARES
-        if name in (table.candidates.dtype.names or ())
-    ):
+    if any((table.candidates[name] == NONE).any() for name in _TRIED):
         raise PackingError("a probability is not a number")
     rejecting = table.first[:-1] + table.steps["committed"] - 1
     if (table.positions["draft"][rejecting[table.steps["rejected"] > 0]] == NONE).any():
         raise PackingError("a rejection has no draft in the vocabulary")
-    for rows in (table.groups, table.rejections):
-        for name in {"p", "q", "uniform"} & set(rows.dtype.names or ()):
-            if not np.isfinite(rows[name]).all():
+    for name, fields in _FLOATS.items():
+        for values in (arrays[name][field] for field in fields):
+            if not np.isfinite(values).all():
                 raise PackingError("a probability is not a number")
-            if ((rows[name] < -1e-3) | (rows[name] > 1.001)).any():
+            if ((values < -1e-3) | (values > 1.001)).any():
                 raise PackingError("a probability lies outside 0 to 1")
 
 

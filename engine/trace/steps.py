@@ -12,13 +12,12 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import IntEnum
 from functools import cached_property
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 TOP = 8  # tokens kept of a distribution
 SUPPORT = 512  # tokens kept of the two distributions behind a rejection
@@ -172,16 +171,16 @@ def layout() -> dict[str, Any]:
 
 @dataclass(frozen=True, eq=False)
 class StepTable:
-    """Some steps of one lane, in order; one array of each of DTYPES. `start` is the frontier before
-    the first of them."""
+    """Some steps of one lane, in order: one array of each of DTYPES, and `start`, the frontier
+    before the first of them."""
 
+    start: int
     steps: np.ndarray
     positions: np.ndarray
     distributions: np.ndarray
     groups: np.ndarray
     candidates: np.ndarray
     rejections: np.ndarray
-    start: int = field(default=0, kw_only=True)
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, StepTable):
@@ -202,45 +201,48 @@ class StepTable:
     def join(tables: Sequence[StepTable]) -> StepTable:
         """Tables that follow one another as one."""
         if not tables:
-            return StepTable(*(np.zeros(0, dtype) for dtype in DTYPES.values()))
+            return StepTable(0, *(np.zeros(0, dtype) for dtype in DTYPES.values()))
         parts = [table.arrays() for table in tables]
-        whole = {name: np.concatenate([part[name] for part in parts]) for name in DTYPES}
-        return StepTable(**whole, start=tables[0].start)
+        whole = (np.concatenate([part[name] for part in parts]) for name in DTYPES)
+        return StepTable(tables[0].start, *whole)
 
     @cached_property
-    def first(self) -> NDArray[np.int64]:
+    def first(self) -> np.ndarray:
         """The index in `positions` of each step's first row [S + 1]."""
         return _ends(self.steps["positions"])
 
     @cached_property
-    def frontier(self) -> NDArray[np.int64]:
+    def frontier(self) -> np.ndarray:
         """Committed positions before each step and after the last [S + 1]."""
         return self.start + _ends(self.steps["committed"])
 
     @cached_property
-    def step(self) -> NDArray[np.int64]:
+    def step(self) -> np.ndarray:
         """The step, counted from 0, of each row of `positions`."""
         return np.repeat(np.arange(len(self)), self.steps["positions"])
 
     @cached_property
-    def position(self) -> NDArray[np.int64]:
+    def position(self) -> np.ndarray:
         """The sequence position of each row of `positions`."""
-        return (self.frontier[:-1] - self.first[:-1])[self.step] + np.arange(len(self.positions))
+        offset: np.ndarray = self.frontier[:-1] - self.first[:-1]
+        position: np.ndarray = np.arange(len(self.positions)) + offset[self.step]
+        return position
 
     @cached_property
-    def committed(self) -> NDArray[np.bool_]:
+    def committed(self) -> np.ndarray:
         """Whether each row's step committed it."""
-        return self.position < self.frontier[1:][self.step]
+        committed: np.ndarray = self.position < self.frontier[1:][self.step]
+        return committed
 
     @cached_property
     def source(self) -> np.ndarray:
         """The Source of each row."""
-        return self.positions["refs"] & 3
+        return np.asarray(self.positions["refs"] & 3)
 
     @cached_property
     def has_group(self) -> np.ndarray:
         """Whether each row has one in `groups`."""
-        return self.positions["refs"] & _HAS_GROUP > 0
+        return np.asarray(self.positions["refs"] & _HAS_GROUP > 0)
 
     @cached_property
     def candidate_counts(self) -> np.ndarray:
@@ -255,7 +257,7 @@ class StepTable:
     @cached_property
     def clock(self) -> np.ndarray:
         """The lane's seconds before each step and after the last [S + 1]."""
-        return _ends(np.stack([self.steps[part] for part in PARTS]).sum(0, np.int64)) / 1e6
+        return _ends(np.sum([self.steps[part] for part in PARTS], 0)) / 1e6
 
     def split(self) -> list[Step]:
         """The steps, each a view on its rows."""
@@ -274,7 +276,7 @@ class StepTable:
             itertools.pairwise(bounds), self.frontier.tolist(), strict=False
         ):
             pieces = zip(arrays.values(), low, high, strict=True)
-            steps.append(Step(StepTable(*(array[i:j] for array, i, j in pieces), start=start)))
+            steps.append(Step(StepTable(start, *(array[i:j] for array, i, j in pieces))))
         return steps
 
 
@@ -301,9 +303,8 @@ class Step:
             )
 
     @property
-    def _row(self) -> np.void:
-        row: np.void = self.rows.steps[0]
-        return row
+    def _row(self) -> Any:
+        return self.rows.steps[0]
 
     @property
     def nfe(self) -> int:
@@ -359,5 +360,5 @@ def refs(source: np.ndarray, group: np.ndarray, candidates: np.ndarray) -> np.nd
     return np.asarray(source | _HAS_GROUP * group | candidates << _CANDIDATES_SHIFT, "u1")
 
 
-def _ends(counts: np.ndarray) -> NDArray[np.int64]:
+def _ends(counts: np.ndarray) -> np.ndarray:
     return np.concatenate([[0], np.cumsum(counts, dtype=np.int64)])

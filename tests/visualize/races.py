@@ -121,7 +121,7 @@ def _made_up(name: str, cells: int) -> Iterator[Step]:
         nfe += 1
         times = Seconds(*random.random(4).tolist())
         head = step_row(nfe, size, count, 0, times, rejected=False)
-        yield Step(StepTable(head, rows, **details, start=frontier))
+        yield Step(StepTable(frontier, head, rows, **details))
         frontier, reach = frontier + count, frontier + size
 
 

@@ -186,6 +186,7 @@ def more_than_the_grid() -> dict[str, Any]:
 DAMAGED = [
     (lambda: changed(("format",), "other"), "not a trace of Photo Finish"),
     (lambda: changed(("version",), VERSION + 1), "version"),
+    (lambda: changed(("version",), 2), "of version 2; this program reads version 3"),
     (lambda: changed(("header", "grid"), [300, 300]), "grid"),
     (lambda: changed(("header", "grid"), [0, 6]), "grid"),
     (lambda: changed(("header", "grid"), [2, 4]), "layout"),
