@@ -25,7 +25,8 @@ class StepClock:
     def _now(self) -> Any:  # seconds, or on CUDA an event
         if not self._cuda:
             return time.perf_counter()
-        event = torch.cuda.Event(enable_timing=True)  # type: ignore[no-untyped-call]  # torch's
+        # torch leaves its constructor untyped
+        event = torch.cuda.Event(enable_timing=True)  # type: ignore[no-untyped-call]
         event.record()
         return event
 

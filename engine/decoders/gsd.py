@@ -109,7 +109,7 @@ def group_diagnostics(
     count = included.sum(-1)
     if settings.reading == "code":
         count = torch.where(_rank(p.argsort(dim=-1, stable=True), x) < RELEASED_HALF, 0, count)
-    masses = ((x.gather(-1, members) * included).sum(-1) for x in (p, q))
+    masses = ((dist.gather(-1, members) * included).sum(-1) for dist in (p, q))
     tokens = torch.where(included, members, -1).gather(-1, nearest)
     return Diagnostics(torch.cat([torch.stack([count, *masses], -1), tokens], -1))
 

@@ -107,9 +107,7 @@ class Lantern(JacobiWindowDecoder):
         x = window.drafts
         acceptance = neighbourhood_acceptance(p[:-1], window.q, x, self._nearest(x), self.settings)
         verification = speculate(state, window, p, acceptance, self._replacement)
-        if (
-            self.eagle is not None
-        ):  # it drafts anew from what was committed: its other drafts are dropped
+        if self.eagle is not None:  # it drafts anew from what was committed: the rest is dropped
             behind = torch.arange(len(p), device=p.device) >= verification.count
             verification.status = torch.where(behind, int(Status.REJECTED), verification.status)
             drafts = verification.drafts.clamp_min(0)
