@@ -204,8 +204,9 @@ class _BoardLane:
         """A row of the table; a speed-up is None where no vanilla AR lane has finished. `differs`
         is the first cell at which a picture that promises to be vanilla AR's is not: in low
         precision a near tie can fall the other way."""
-        promised = ar is not None and DECODERS[self.decoder].badge is Badge.IDENTICAL
-        differs = np.flatnonzero(self.tokens != ar.tokens).tolist() if promised else []
+        differs: list[int] = []
+        if ar is not None and DECODERS[self.decoder].badge is Badge.IDENTICAL:
+            differs = np.flatnonzero(self.tokens != ar.tokens).tolist()
         stats, total = self._stats, self._stats.clock
         return {
             "compression": round(stats.step_compression, 3),
@@ -229,13 +230,13 @@ class _BoardLane:
 def replay(recording: RecordedRace) -> dict[str, Any]:
     """A whole recorded race as one snapshot, drawn without its model."""
     trace, pictures = recording.trace, recording.pictures
-    board = Board(trace.header, None, pictures and pictures.swatches)
+    board = Board(trace.header, None, pictures.swatches if pictures else None)
     for frame in trace.frames:
         board.fold(frame)
     if pictures is None:
         board.note = NO_PICTURES
     else:
-        board.show([file and pixels(file) for file in pictures.lanes])
+        board.show([pixels(file) if file else None for file in pictures.lanes])
     return board.snapshot()
 
 
