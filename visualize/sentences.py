@@ -169,7 +169,10 @@ def distance(lanes: Sequence[tuple[Runner, Distances]], stride: int) -> str:
     )
     row = {j: value for j, value in tv.items() if j < stride} or tv
     least = min(row, key=row.__getitem__)
-    first = f"In {lane.name}'s lane a rejection moved the distribution of the next position by a TV of {tv[1]:.2f}"
+    first = (
+        f"In {lane.name}'s lane a rejection moved the distribution of the next position by a TV of"
+        f" {tv[1]:.2f}"
+    )
     if least == 1:
         return f"{first}, and the distributions behind it no less."
     said = f"{first}, and the one {least} behind by {row[least]:.2f}"

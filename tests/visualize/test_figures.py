@@ -393,8 +393,8 @@ def test_the_speed_up_is_owed_to_the_longest_steps() -> None:
         (
             0.04,
             (
-                "had 0.04 or less, 100% of all from distributions with less than 0.05: even the best"
-                " single guess is mostly wrong there."
+                "had 0.04 or less, 100% of all from distributions with less than 0.05: even the"
+                " best single guess is mostly wrong there."
             ),
         ),
         (0.9, "had 0.90 or more: there a single guess is mostly right, and drafts have it easy."),
