@@ -4,6 +4,7 @@ nowhere between."""
 from __future__ import annotations
 
 import time
+from typing import Any
 
 import torch
 
@@ -16,15 +17,16 @@ class StepClock:
 
     def __init__(self, device: torch.device) -> None:
         self._cuda = device.type == "cuda"
-        self._laps: dict[str, list[tuple]] = {}
+        self._laps: dict[str, list[tuple[Any, Any]]] = {}
         if self._cuda:
             torch.cuda.synchronize(device)
         self._last = self._now()
 
-    def _now(self) -> float | torch.cuda.Event:
+    def _now(self) -> Any:  # seconds, or on CUDA an event
         if not self._cuda:
             return time.perf_counter()
-        event = torch.cuda.Event(enable_timing=True)
+        # torch leaves its constructor untyped
+        event = torch.cuda.Event(enable_timing=True)  # type: ignore[no-untyped-call]
         event.record()
         return event
 

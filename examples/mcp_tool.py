@@ -8,6 +8,7 @@ import sys
 
 from mcp import ClientSession
 from mcp.client.streamable_http import streamable_http_client
+from mcp.types import TextContent
 
 
 async def main(url: str, prompt: str) -> None:
@@ -20,9 +21,10 @@ async def main(url: str, prompt: str) -> None:
         answer = await session.call_tool(
             tool.name, {"prompt": prompt, "seed": 7, "lanes": ["ar", "sjd", "gsd"]}
         )
+        text = "\n".join(part.text for part in answer.content if isinstance(part, TextContent))
         if answer.isError:
-            sys.exit(answer.content[0].text)
-        print(answer.content[0].text)
+            sys.exit(text)
+        print(text)
 
 
 asyncio.run(main(sys.argv[1], sys.argv[2]))

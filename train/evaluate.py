@@ -134,13 +134,13 @@ def main() -> None:
         labels = [scene(CHOICE, i, held_out=True)[0] for i in range(args.captions)]
         found = []
         for sampling in GRID:
-            figures = scores(
+            shares = scores(
                 judge, sample_pictures(target, vq, tokenizer, labels, sampling, 0), labels
             )
             found.append(
-                (figures["glyph_of_100"] + figures["glyph_of_all"] + figures["ground"], sampling)
+                (shares["glyph_of_100"] + shares["glyph_of_all"] + shares["ground"], sampling)
             )
-            print(sampling, figures, flush=True)
+            print(sampling, shares, flush=True)
         # The lowest guidance and the largest top-k within two hundredths of the best: nearest to
         # the model's own distribution.
         best = max(score for score, _ in found) - 0.06

@@ -96,7 +96,8 @@ def train(
 
     before = signal.signal(signal.SIGTERM, end)
     bar = tqdm(unit="s", desc=name, mininterval=5, initial=round(used + fell))
-    last_save, smooth = time.monotonic(), {}
+    last_save = time.monotonic()
+    smooth: dict[str, float] = {}
     while not ended and (used < minutes * 60 or fell < fall * 60):
         start = time.monotonic()
         fallen = fell / (fall * 60) if fall and used >= minutes * 60 else 0.0

@@ -18,7 +18,8 @@ import numpy as np
 import torch
 import torch.nn.functional as F
 from tokenizers import Tokenizer
-from torch import Tensor, nn
+from torch import Tensor
+from transformers import PreTrainedModel
 
 from engine.models.embedded_networks import EmbeddedTarget, EmbeddedVQ, target_config
 from train.captions import CAPTION, load, save_world, wording
@@ -137,7 +138,7 @@ def place_slots(target: EmbeddedTarget) -> None:
     target.slots.weight[first : first + GRID * GRID] = together
 
 
-def save_half(network: nn.Module, folder: Path) -> None:
+def save_half(network: PreTrainedModel, folder: Path) -> None:
     """Writes float16 safetensors, each under 10 MB."""
     network.save_pretrained(
         folder,

@@ -174,17 +174,9 @@ class Cells:
 
     def _box(self, cell: int) -> tuple[int, int, int, int]:
         row, column = divmod(cell, self._grid[1])
-        return tuple(
-            map(
-                int,
-                (
-                    self._columns[column],
-                    self._rows[row],
-                    self._columns[column + 1],
-                    self._rows[row + 1],
-                ),
-            )
-        )
+        left, right = self._columns[column : column + 2].tolist()
+        top, bottom = self._rows[row : row + 2].tolist()
+        return left, top, right, bottom
 
     def _frames(self, image: Image.Image, cells: range) -> None:
         """Dashed lines around these cells: what is left of a row, whole rows, and the row begun."""

@@ -133,6 +133,7 @@ def film(
         buffer, "w", format=kind.value, options={"loop": "0"} if kind is not Kind.MP4 else {}
     ) as file:
         stream = file.add_stream(how.codec, rate=how.rate, options=how.options)
+        assert isinstance(stream, av.VideoStream)
         stream.width, stream.height = still.size
         stream.pix_fmt = how.pixels
         stream.time_base = stream.codec_context.time_base = how.tick
@@ -182,7 +183,8 @@ def _frame(image: Image.Image, pixels: str, palette: Image.Image | None) -> av.V
         table = np.full((256, 4), 255, np.uint8)
         table[: len(flat), 1:] = flat
         indices = np.asarray(image.quantize(palette=palette, dither=Image.Dither.NONE))
-        return av.VideoFrame.from_ndarray((indices, table), format="pal8")
+        # PyAV's stubs know arrays alone; for pal8 its code takes this pair.
+        return av.VideoFrame.from_ndarray((indices, table), format="pal8")  # type: ignore[arg-type]
     frame = av.VideoFrame.from_ndarray(np.asarray(image), format="rgb24")
     if pixels == "bgra":
         return frame.reformat(format=pixels)

@@ -187,7 +187,7 @@ def _image(given: Any, what: str, fits: Callable[[tuple[int, int]], bool]) -> by
     try:
         data = base64.b64decode(given, validate=True)
         with Image.open(io.BytesIO(data), formats=["WEBP"]) as image:
-            if image.n_frames > 1:
+            if image.n_frames > 1:  # type: ignore[attr-defined]  # WebP's own, which stubs omit
                 raise TraceError(f"{what} moves; it has to be a still.")
             if not fits(image.size):
                 raise TraceError(

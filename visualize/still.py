@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 from PIL import Image, ImageDraw
 
-from engine.decoders import DECODERS, Decoder
-from engine.decoders.base import Badge
+from engine.decoders import DECODERS
+from engine.decoders.base import Badge, Decoder
 from engine.trace import LaneState, Status
 from visualize.cells import INK, PAPER, RULE, SIGNAL, Cells, atlas, mark
 from visualize.layers import CLOCKS, COUNTS, MARKS, Instant, LaneReplay, Layer, colours, shares
@@ -84,7 +84,7 @@ class Still:
                 self._side,
                 layer,
                 self._most,
-                pictures and pictures.lanes[i],
+                pictures.lanes[i] if pictures else None,
                 swatches,
             )
             self._spots.append(_Spot((self._px(x), self._px(y)), lane, cells, _places(lanes, i)))

@@ -53,10 +53,9 @@ class Typeface:
         for kind, part in self._runs(text):
             if kind == _PICTURE:
                 for i, char in enumerate(part):
-                    sprite = _emoji(char, self._side)
-                    image.paste(
-                        sprite, (round(x + i * self._side), round(y - 0.85 * self._side)), sprite
-                    )
+                    corner = round(x + i * self._side), round(y - 0.85 * self._side)
+                    if sprite := _emoji(char, self._side):
+                        image.paste(sprite, corner, sprite)
             elif kind == _BOX:
                 for i in range(len(part)):
                     left = x + (i + 0.1) * self._side / 1.6
@@ -81,7 +80,8 @@ class Typeface:
 
     def wrap(self, text: str, width: float, lines: int) -> list[str]:
         """The text in at most so many lines, the last of them cut short if it must be."""
-        out, words = [], " ".join(text.split()).split(" ")
+        out: list[str] = []
+        words = " ".join(text.split()).split(" ")
         while words and len(out) < lines - 1:
             count = 1
             while count < len(words) and self.length(" ".join(words[: count + 1])) <= width:
@@ -158,13 +158,15 @@ def _fonts(size: int, bold: bool) -> tuple[ImageFont.FreeTypeFont, ...]:
         for home in homes
         for weight in (("Bold",) * bold + ("Regular",))
     ]
-    found = []
+    found: list[ImageFont.FreeTypeFont] = []
     for name in (*names, *_SYSTEM[bold]):
         try:
             found.append(ImageFont.truetype(name, size))
         except OSError:
             continue
-    return (*found, ImageFont.load_default(size))
+    default = ImageFont.load_default(size)
+    assert isinstance(default, ImageFont.FreeTypeFont)
+    return (*found, default)
 
 
 @functools.lru_cache(256)

@@ -11,7 +11,8 @@ from typing import ClassVar
 import torch
 
 from engine.models.base import ImageModel
-from engine.settings import Sampling, Settings
+from engine.settings import Sampling
+from engine.settings import Settings as AnySettings
 from engine.trace import Step
 
 
@@ -24,7 +25,7 @@ class Badge(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class NoSettings(Settings):
+class NoSettings(AnySettings):
     """For decoders without a knob."""
 
 
@@ -37,10 +38,13 @@ class Decoder(ABC):
     paper: ClassVar[str]  # where it was published
     badge: ClassVar[Badge]
     default: ClassVar[bool] = True  # whether it races when no lanes are named
-    Settings: ClassVar[type[Settings]] = NoSettings
+    Settings: ClassVar[type[AnySettings]] = NoSettings
 
     def __init__(
-        self, model: ImageModel, settings: Settings | None = None, sampling: Sampling | None = None
+        self,
+        model: ImageModel,
+        settings: AnySettings | None = None,
+        sampling: Sampling | None = None,
     ) -> None:
         """`settings` default to the decoder's, `sampling` to the model's. Raises TypeError for
         another decoder's settings."""

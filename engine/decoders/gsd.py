@@ -67,6 +67,7 @@ class GSD(JacobiWindowDecoder):
     paper = "So et al., Grouped Speculative Decoding, ICCV 2025"
     badge = Badge.CHANGED_DISTRIBUTION
     Settings = GSDSettings
+    settings: GSDSettings
 
     def verify(self, state: DecodeState, window: Window, p: Tensor) -> Verification:
         acceptance = group_acceptance(
@@ -108,12 +109,9 @@ def group_diagnostics(
     count = included.sum(-1)
     if settings.reading == "code":
         count = torch.where(_rank(p.argsort(dim=-1, stable=True), x) < RELEASED_HALF, 0, count)
-    return Diagnostics(
-        group_count=count,
-        group_p=(p.gather(-1, members) * included).sum(-1),
-        group_q=(q.gather(-1, members) * included).sum(-1),
-        group_tokens=torch.where(included, members, -1).gather(-1, nearest),
-    )
+    masses = ((dist.gather(-1, members) * included).sum(-1) for dist in (p, q))
+    tokens = torch.where(included, members, -1).gather(-1, nearest)
+    return Diagnostics(torch.cat([torch.stack([count, *masses], -1), tokens], -1))
 
 
 def group(p: Tensor, x: Tensor, codebook: Tensor, settings: GSDSettings) -> tuple[Tensor, Tensor]:

@@ -47,6 +47,7 @@ class JacobiWindowDecoder(WindowDecoder):
     """A decoder whose window is filled up with initialised tokens at each step."""
 
     Settings = JacobiWindowSettings
+    settings: JacobiWindowSettings
 
     def propose(self, state: DecodeState, room: int) -> Window:
         count = min(self.settings.window - 1, room)
@@ -83,6 +84,7 @@ def initial_tokens(state: DecodeState, kept: Tensor, count: int, scheme: str) ->
             sequence = torch.cat([state.tokens[: state.frontier], kept, kept.new_zeros(1)])
             copied = sequence[source.clamp_max(known)]
         else:
+            assert state.recent_p is not None, "`propose` allocates it"
             copied = sample(state.recent_p[source % len(state.recent_p)], u)
         tokens = torch.where(exists, copied, tokens)
     return torch.where(state.forced[positions], 0, tokens)

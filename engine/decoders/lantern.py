@@ -13,6 +13,7 @@ from engine.decoders.jacobi_window import JacobiWindowDecoder, JacobiWindowSetti
 from engine.decoders.speculate import acceptance_probability, speculate
 from engine.decoders.window import DecodeState, Diagnostics, Verification, Window
 from engine.distributions import gather, logits_to_probs, one_hot, residual, sample
+from engine.models.base import Drafter
 from engine.randomness import Purpose
 from engine.settings import knob
 from engine.trace import Status
@@ -70,42 +71,43 @@ class Lantern(JacobiWindowDecoder):
     paper = "Jang et al., LANTERN, ICLR 2025"
     badge = Badge.CHANGED_DISTRIBUTION
     Settings = LanternSettings
+    settings: LanternSettings
 
     @property
-    def eagle(self) -> bool:
-        """Whether an EAGLE network drafts here; a model without one drafts by its own Jacobi
-        guesses."""
-        return self.settings.drafter == "eagle" and self.model.drafter is not None
+    def eagle(self) -> Drafter | None:
+        """The EAGLE network that drafts here; None: the model drafts by its own Jacobi guesses."""
+        return self.model.drafter if self.settings.drafter == "eagle" else None
 
     def propose(self, state: DecodeState, room: int) -> Window:
-        if not self.eagle:
+        eagle = self.eagle
+        if eagle is None:
             return super().propose(state, room)
         depth = min(self.settings.depth, room) if state.path else 0
-        tokens, q = [], [state.q[:0]]
+        tokens, q = [state.drafts[:0]], [state.q[:0]]
         positions = state.positions(depth)
         u = state.noise.uniform(Purpose.DRAFT, positions, state.step, 1)[:, 0]
         for i in range(depth):
             position = positions[i : i + 1]
             if i == 0:
                 committed = state.positions(len(state.path), state.frontier - len(state.path))
-                logits = self.model.drafter.extend(
+                logits = eagle.extend(
                     state.ctx, state.path, state.ids(state.tokens[committed], committed)
                 )
             else:
-                logits = self.model.drafter.next(state.ctx, state.ids(tokens[-1], position - 1)[0])
+                logits = eagle.next(state.ctx, state.ids(tokens[-1], position - 1)[0])
             state.drafter_passes += 1
             drafted = logits_to_probs(logits[None], self.sampling, state.forced[position])
             if self.settings.draws == "top-1":
                 drafted = one_hot(drafted.argmax(-1), drafted.shape[-1])
             tokens.append(sample(drafted, u[i : i + 1]))
             q.append(drafted)
-        return Window(torch.cat([state.drafts[:0], *tokens]), torch.cat(q))
+        return Window(torch.cat(tokens), torch.cat(q))
 
     def verify(self, state: DecodeState, window: Window, p: Tensor) -> Verification:
         x = window.drafts
         acceptance = neighbourhood_acceptance(p[:-1], window.q, x, self._nearest(x), self.settings)
         verification = speculate(state, window, p, acceptance, self._replacement)
-        if self.eagle:  # it drafts anew from what was committed: its other drafts are dropped
+        if self.eagle is not None:  # it drafts anew from what was committed: the rest is dropped
             behind = torch.arange(len(p), device=p.device) >= verification.count
             verification.status = torch.where(behind, int(Status.REJECTED), verification.status)
             drafts = verification.drafts.clamp_min(0)
@@ -132,7 +134,8 @@ class Lantern(JacobiWindowDecoder):
         nearest = self._nearest(x)
         inside = members.gather(-1, nearest)  # the nearest ones, without a gap
         tokens = torch.cat([x[:, None], torch.where(inside, nearest, -1)[:, : TOP - 1]], -1)
-        return Diagnostics(1 + inside.sum(-1), gather(p, x) + added, gather(window.q, x), tokens)
+        masses = [1 + inside.sum(-1), gather(p, x) + added, gather(window.q, x)]
+        return Diagnostics(torch.cat([torch.stack(masses, -1), tokens], -1))
 
 
 def neighbourhood_acceptance(

@@ -55,10 +55,8 @@ class StepRecorder:
         self._parts["support"] = _support(
             verification.p[last][0], q[last][0], verification.drafts[last]
         )
-        if diagnostics.group_tokens is not None:
-            masses = [getattr(diagnostics, f"group_{name}") for name in ("count", "p", "q")]
-            found = [torch.stack(masses, -1), diagnostics.group_tokens]
-            self._parts["groups"] = torch.cat(found, -1)
+        if diagnostics.groups is not None:
+            self._parts["groups"] = diagnostics.groups
         if diagnostics.candidates is not None:
             self._parts["candidates"] = diagnostics.candidates
 

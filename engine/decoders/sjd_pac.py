@@ -43,14 +43,14 @@ class PACSettings(Settings):
             )
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, kw_only=True)
 class TreeWindow(Window):
     """A window with a tree: candidates [levels, K] for its first positions, the spine's draft
     first, and the distributions candidate_q [levels, K, V] they were drawn from."""
 
-    layout: Tree | None = None
-    candidates: Tensor | None = None
-    candidate_q: Tensor | None = None
+    layout: Tree
+    candidates: Tensor
+    candidate_q: Tensor
 
 
 class SJDPAC(WindowDecoder):
@@ -77,6 +77,7 @@ class SJDPAC(WindowDecoder):
     paper = "Kang et al., SJD-PAC, 2026 (arXiv 2603.18599)"
     badge = Badge.SAME_DISTRIBUTION
     Settings = PACSettings
+    settings: PACSettings
 
     def _tree(self, room: int) -> Tree:
         s = self.settings
@@ -99,7 +100,16 @@ class SJDPAC(WindowDecoder):
         )
         depth, k = torch.tensor(layout.side, device=u.device).T
         side = candidates[depth - 1, k]
-        return TreeWindow(drafts, q, side, depth, layout.parents, layout, candidates, candidate_q)
+        return TreeWindow(
+            drafts,
+            q,
+            side,
+            depth,
+            layout.parents,
+            layout=layout,
+            candidates=candidates,
+            candidate_q=candidate_q,
+        )
 
     def verify(self, state: DecodeState, window: Window, p: Tensor) -> Verification:
         H, K = len(window.drafts), self.settings.K
@@ -172,7 +182,10 @@ class Walk:
         self.depth = torch.zeros((), dtype=torch.long, device=p.device)  # accepted nodes
         self.node = torch.zeros_like(self.depth)  # the last of them
         self.left = p[0]  # the distribution to sample if the walk ends here
-        self.path, self.tokens, self.acceptance, self.uniform = [self.node], [], [], []
+        self.path = [self.node]
+        self.tokens: list[Tensor] = []
+        self.acceptance: list[Tensor] = []
+        self.uniform: list[Tensor] = []
         self.trials: list[list[tuple[Tensor, ...]]] = []
 
     def descend(self, children: Tensor, candidates: Tensor, candidate_q: Tensor, u: Tensor) -> None:

@@ -44,16 +44,13 @@ class Window:
 class Diagnostics:
     """What a rule considered beside the drafts, for the records alone.
 
-    The tokens of each draft's group (GSD) or neighbourhood (LANTERN): how many, group_count [H];
-    the nearest of them, the draft first, group_tokens [H, up to TOP], -1 for none; and the two
-    masses whose ratio is the acceptance probability, group_p and group_q [H]. candidates
-    [levels, K, 6]: token, p, q, acceptance probability, uniform, and 1 where it was tried.
+    groups [H, 3 + up to TOP]: of each draft's group (GSD) or neighbourhood (LANTERN) how many
+    tokens, the two masses (under p and q) whose ratio is the acceptance probability, and the
+    nearest tokens, the draft first, -1 for none. candidates [levels, K, 6]: token, p, q, acceptance
+    probability, uniform, and 1 where it was tried.
     """
 
-    group_count: Tensor | None = None
-    group_p: Tensor | None = None
-    group_q: Tensor | None = None
-    group_tokens: Tensor | None = None
+    groups: Tensor | None = None
     candidates: Tensor | None = None
 
 
@@ -162,7 +159,7 @@ class WindowDecoder(Decoder):
         ahead = state.positions(len(window.drafts) + 1)
         before = (ahead - 1).clamp_min(0)
         fed = state.ids(torch.cat([state.tokens[before[:1]], window.drafts]), before)
-        if window.side is None:
+        if window.side is None or window.side_depths is None:
             return fed, ahead
         after = state.frontier + window.side_depths
         return torch.cat([fed, state.ids(window.side, after - 1)]), torch.cat([ahead, after])

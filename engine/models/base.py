@@ -6,7 +6,7 @@ from __future__ import annotations
 import itertools
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 import torch
@@ -16,7 +16,8 @@ from engine.settings import Sampling
 
 
 class Context(Protocol):
-    """Per-lane state: KV cache and committed length."""
+    """Per-lane state: KV cache and committed length. Each model has a class of its own, which its
+    other methods and its drafter take."""
 
     def close(self) -> None:
         """Frees the cache."""
@@ -25,12 +26,12 @@ class Context(Protocol):
 class Drafter(Protocol):
     """An EAGLE-style drafter: predicts the next tokens from the target's last hidden states."""
 
-    def extend(self, ctx: Context, rows: Sequence[int], tokens: Tensor) -> Tensor:
+    def extend(self, ctx: Any, rows: Sequence[int], tokens: Tensor) -> Tensor:
         """Reads what the target has just committed: the hidden states of the last window's `rows`
         and the token `tokens[i]` that row i led to. Returns logits [V] of the first token to draft.
         One drafter pass."""
 
-    def next(self, ctx: Context, token: Tensor) -> Tensor:
+    def next(self, ctx: Any, token: Tensor) -> Tensor:
         """After drafting `token` (0-dim): logits [V] of the token after it. One drafter pass."""
 
 
@@ -79,7 +80,7 @@ class ImageModel(ABC):
         table = self._neighbours
         if table is None or table.shape[1] < k - 1:
             codebook = self.codebook.float()
-            blocks = torch.arange(len(codebook), device=codebook.device).split(1024)
+            blocks = torch.split(torch.arange(len(codebook), device=codebook.device), 1024)
             table = torch.cat([nearest_codes(codebook, block, k) for block in blocks])
             self._neighbours = table
         return table[:, : k - 1]
@@ -90,7 +91,7 @@ class ImageModel(ABC):
         the first window."""
 
     @abstractmethod
-    def forward(self, ctx: Context, tokens: Tensor, parents: Sequence[int] | None = None) -> Tensor:
+    def forward(self, ctx: Any, tokens: Tensor, parents: Sequence[int] | None = None) -> Tensor:
         """One forward pass over a window, tokens [L] on the device: row 0 the root, the last
         committed token (in the first window: the prompt's last token, whatever id stands there),
         then the drafts. `parents[i]` is the row that row i follows, for trees; None is a chain.
@@ -98,7 +99,7 @@ class ImageModel(ABC):
         the position after it."""
 
     @abstractmethod
-    def keep(self, ctx: Context, rows: Sequence[int]) -> None:
+    def keep(self, ctx: Any, rows: Sequence[int]) -> None:
         """Makes these rows of the last window permanent, root first, and discards the others."""
 
     @abstractmethod

@@ -12,7 +12,8 @@ from dataclasses import dataclass
 
 import numpy as np
 import torch
-from torch import Tensor, nn
+from torch import Tensor
+from transformers import PreTrainedModel
 
 from engine.cache import WindowCache, ancestors
 from engine.models.base import ImageModel
@@ -54,13 +55,14 @@ class BodyContext:
         return 0 if self.cache.base else self.prompt.embeddings.shape[1] - 1
 
     def close(self) -> None:
-        self.cache = self.hidden = self.drafter_cache = self.drafted = None
+        self.hidden = self.drafter_cache = self.drafted = None
+        self.cache = None  # type: ignore[assignment]  # a closed context is not used again
 
 
 class BodyModel(ImageModel):
     """An ImageModel over `body(inputs_embeds, attention_mask, position_ids, past_key_values)`."""
 
-    body: nn.Module
+    body: PreTrainedModel
     dtype: torch.dtype
 
     @abstractmethod

@@ -6,7 +6,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
+from transformers import PreTrainedModel
 
 from engine.cache import WindowCache
 from engine.models.base import Drafter
@@ -21,33 +22,36 @@ class EagleDrafter(Drafter):
     Its cache keeps committed tokens only; rows of drafts are overwritten in the next step.
     """
 
-    def __init__(self, network: nn.Module, model: BodyModel) -> None:
+    def __init__(self, network: PreTrainedModel, model: BodyModel) -> None:
         self.network, self.model = network, model
 
     def extend(self, ctx: BodyContext, rows: Sequence[int], tokens: Tensor) -> Tensor:
+        assert ctx.hidden is not None, "the target has read the tokens"
+        self._cache(ctx).roll_back(ctx.committed - len(tokens))
+        return self._pass(ctx, tokens, ctx.hidden[:, list(rows)])
+
+    def next(self, ctx: BodyContext, token: Tensor) -> Tensor:
+        assert ctx.drafted is not None, "`extend` drafts the first token"
+        return self._pass(ctx, token.view(1), ctx.drafted)
+
+    def _cache(self, ctx: BodyContext) -> WindowCache:
         if ctx.drafter_cache is None:
             config = self.network.config
-            dim = config.hidden_size // config.num_attention_heads
             ctx.drafter_cache = WindowCache(
                 1,
                 len(ctx.prompt.start),
                 config.num_key_value_heads,
                 self.model.length + 1,
-                dim,
+                config.hidden_size // config.num_attention_heads,
                 self.model.dtype,
-                tokens.device,
+                self.model.device,
             )
-        cache, count = ctx.drafter_cache, len(tokens)
-        cache.roll_back(ctx.committed - count)
-        return self._pass(ctx, tokens, ctx.hidden[:, list(rows)])
-
-    def next(self, ctx: BodyContext, token: Tensor) -> Tensor:
-        return self._pass(ctx, token.view(1), ctx.drafted)
+        return ctx.drafter_cache
 
     def _pass(self, ctx: BodyContext, tokens: Tensor, hidden: Tensor) -> Tensor:
         """Logits [V] after rows for image positions cache.base and following; `hidden` [R, L, D]
         are the states one slot before each."""
-        cache, count = ctx.drafter_cache, len(tokens)
+        cache, count = self._cache(ctx), len(tokens)
         positions = torch.arange(cache.base, cache.base + count, device=tokens.device)
         embedded = self.model.embed(tokens, positions).expand(len(hidden), -1, -1)
         seen = torch.ones(count, cache.base + count, dtype=torch.bool, device=tokens.device).tril(

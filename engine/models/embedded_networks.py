@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
@@ -26,7 +28,7 @@ class VQConfig(PretrainedConfig):
         coarse: int = 144,
         fine: int = 64,
         depth: int = 4,
-        **kwargs,
+        **kwargs: Any,
     ) -> None:
         self.codes, self.code_dim, self.depth = codes, code_dim, depth
         self.coarse, self.fine = coarse, fine
@@ -115,7 +117,7 @@ class EmbeddedVQ(PreTrainedModel):
 
     def decode(self, codes: Tensor) -> Tensor:
         """Codes [B, h, w] to pixels [B, 3, 8h, 8w], about -1..1."""
-        return self.decoder(self.embed(codes).to(self.decoder[0].weight.dtype))
+        return self.decoder(self.embed(codes).to(next(self.decoder.parameters()).dtype))
 
 
 def target_config(caption_vocab: int, **changes: int) -> LlamaConfig:
@@ -192,7 +194,7 @@ class EmbeddedDrafter(PreTrainedModel):
         inputs: Tensor,
         position_ids: Tensor,
         attention_mask: Tensor | None = None,
-        past_key_values=None,
+        past_key_values: Any = None,
     ) -> Tensor:
         """Inputs and previous hidden states [B, L, 2D] at slots `position_ids` [B, L] to hidden
         states [B, L, D].

@@ -144,32 +144,14 @@ class Emu3Model(BodyModel):
                 marks["<|image token|>"],
             ]
         bos, begin, wrapper = (getattr(self.tokenizer, mark) for mark in MARKS)
-        ids = [*self._marked(bos), *self._literal(text), *self._marked(f"{begin}{size}{wrapper}")]
+        ids = _marked(self.tokenizer, bos) + _literal(self.tokenizer, text)
+        ids += _marked(self.tokenizer, f"{begin}{size}{wrapper}")
         if max(ids) >= self.config.text_config.vocab_size:
             raise ModelError(
                 "The tokenizer's files do not fit the weights: it knows tokens that the model does"
                 " not have."
             )
         return ids
-
-    def _marked(self, text: str) -> list[int]:
-        return self.tokenizer(text, add_special_tokens=False).input_ids
-
-    def _literal(self, text: str) -> list[int]:
-        """Ids of a user's text. Where it spells out a special token, such as `<|image start|>`, it
-        is split after that token's first letter, and so stays text."""
-        marks, ids = self.tokenizer.added_tokens_decoder, []
-        while True:
-            encoded = self.tokenizer(text, add_special_tokens=False, return_offsets_mapping=True)
-            spans = zip(encoded.input_ids, encoded.offset_mapping, strict=True)
-            cut = next(
-                (begin + 1 for token, (begin, end) in spans if token in marks and end - begin > 1),
-                None,
-            )
-            if cut is None:
-                return ids + encoded.input_ids
-            ids += self._marked(text[:cut])
-            text = text[cut:]
 
     def embed(self, tokens: Tensor, positions: Tensor) -> Tensor:
         return self.body.embed_tokens(self.ids[tokens])
@@ -179,6 +161,27 @@ class Emu3Model(BodyModel):
 
     def decode(self, codes: Tensor) -> Tensor:
         return first_frame(self.vq, codes)
+
+
+def _marked(tokenizer: PreTrainedTokenizerBase, text: str) -> list[int]:
+    return tokenizer(text, add_special_tokens=False).input_ids
+
+
+def _literal(tokenizer: PreTrainedTokenizerBase, text: str) -> list[int]:
+    """Ids of a user's text. Where it spells out a special token, such as `<|image start|>`, it is
+    split after that token's first letter, and so stays text."""
+    marks = tokenizer.added_tokens_decoder
+    ids: list[int] = []
+    while True:
+        encoded = tokenizer(text, add_special_tokens=False, return_offsets_mapping=True)
+        spans = zip(encoded.input_ids, encoded.offset_mapping, strict=True)
+        cut = next(
+            (begin + 1 for token, (begin, end) in spans if token in marks and end - begin > 1), None
+        )
+        if cut is None:
+            return ids + encoded.input_ids
+        ids += _marked(tokenizer, text[:cut])
+        text = text[cut:]
 
 
 def first_frame(vq: Emu3VQVAE, codes: Tensor) -> Tensor:

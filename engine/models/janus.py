@@ -93,12 +93,11 @@ class JanusModel(BodyModel):
         self.network = network.to(device)
         self.body, self.vq = network.model.language_model, network.model.vqmodel
         self.vocab_size = settings.vq_config.num_embeddings
-        begin, image, pad = (
-            (256, 257, 258)
-            if self.tokenizer is None
-            else (self.tokenizer.token_to_id(w) for w in (BEGIN, IMAGE, PAD))
-        )
-        self.begin, self.image, self.pad = begin, image, pad
+        if self.tokenizer is None:
+            self.begin, self.image, self.pad = 256, 257, 258
+        else:
+            ids = self.tokenizer.get_vocab()
+            self.begin, self.image, self.pad = (ids[token] for token in (BEGIN, IMAGE, PAD))
 
     def prompt_ids(self, text: str) -> list[int]:
         """The conditional row's ids. Raises ModelError for a prompt that is too long, or that holds

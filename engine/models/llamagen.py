@@ -15,7 +15,8 @@ from pathlib import Path
 import torch
 import torch.nn.functional as F
 from tokenizers import Tokenizer
-from torch import Tensor, nn
+from torch import Tensor
+from transformers import PreTrainedModel
 from transformers.models.t5.modeling_t5 import T5Stack
 
 from engine.models.body import BodyModel, Prompt
@@ -65,8 +66,9 @@ class LlamaGenModel(BodyModel):
         self.vq = _network(lambda: LlamaGenVQ(sizes.vq), device, torch.float32, random)
         text_dtype = torch.bfloat16 if dtype == torch.bfloat16 else torch.float32
         self.text = _network(lambda: T5Stack(sizes.text), device, text_dtype, random)
-        self.tokenizer = None if random else _tokenizer(folders["text"], sizes.gpt.caption_slots)
-        if not random:
+        self.tokenizer = None
+        if folders is not None:
+            self.tokenizer = _tokenizer(folders["text"], sizes.gpt.caption_slots)
             fit(self.vq, read(folders["vq"] / card.source_of("vq").files[0]), vq_key, VQ_UNUSED)
             state = split_qkv(read(folders["gpt"] / card.source_of("gpt").files[0]), sizes.gpt)
             fit(self.network, state, gpt_key, GPT_UNUSED)
@@ -114,8 +116,8 @@ class LlamaGenModel(BodyModel):
 
 
 def _network(
-    make: Callable[[], nn.Module], device: torch.device, dtype: torch.dtype, random: bool
-) -> nn.Module:
+    make: Callable[[], PreTrainedModel], device: torch.device, dtype: torch.dtype, random: bool
+) -> PreTrainedModel:
     """A frozen network, its weights random or else uninitialised, which takes no time."""
     with device if random else torch.device("meta"):
         network = make().to(dtype)

@@ -61,6 +61,9 @@ class Rope2D(nn.Module):
     the second the column. Both are zero for caption slots, and so are their queries and keys: all
     of them get equal attention."""
 
+    cos: Tensor
+    sin: Tensor
+
     def __init__(self, grid: tuple[int, int], dim: int, caption_slots: int) -> None:
         super().__init__()
         speeds = ROPE_BASE ** -(torch.arange(0, dim // 2, 2) / (dim // 2))

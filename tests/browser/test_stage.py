@@ -44,9 +44,14 @@ def chapter(page: Page, number: int, title: str) -> None:
 
 
 TITLES = [
-    "One token at a time", "Guess in parallel", "Guess with a distribution", "Why image tokens are hard", "Accept a group",
-    "Accept a neighbour", "Do not stop at a rejection, and draft a tree",
-]  # fmt: skip
+    "One token at a time",
+    "Guess in parallel",
+    "Guess with a distribution",
+    "Why image tokens are hard",
+    "Accept a group",
+    "Accept a neighbour",
+    "Do not stop at a rejection, and draft a tree",
+]
 
 
 def test_the_stage_leaves_the_board_alone_on_the_screen(stage) -> None:
@@ -160,7 +165,8 @@ def test_help_keeps_the_focus_and_the_boards_keys_rest(shelved, open_page) -> No
     for pressed in ("Tab", "Tab", "l", "1"):
         page.keyboard.press(pressed)
         assert page.evaluate(
-            "document.activeElement.closest('dialog') !== null || document.activeElement === document.body"
+            "document.activeElement.closest('dialog') !== null"
+            " || document.activeElement === document.body"
         )
     expect(page.locator(".board")).to_have_attribute("data-layer", "picture")
     expect(page.locator(".lane[hidden]")).to_have_count(0)
