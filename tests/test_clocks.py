@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import pytest
-from engine.records import Seconds
 
 from engine.clock import StepClock
 from engine.decoders import DECODERS
+from engine.trace import Seconds
 from tests import clocks
 from tests.visualize.races import toy_race
 
