@@ -87,17 +87,7 @@ def main() -> None:
         torch.optim.Muon(matrices, lr=3e-3, weight_decay=0.01, adjust_lr_fn="match_rms_adamw"),
         torch.optim.AdamW(rest, lr=1e-3, weight_decay=0.0, betas=(0.9, 0.98)),
     ]
-    train(
-        "drafter",
-        drafter,
-        optimizers,
-        loss_of,
-        minutes=args.minutes,
-        fall=args.fall,
-        folder=args.runs,
-        save=save,
-        every=240,
-    )
+    train("drafter", drafter, optimizers, loss_of, save, args)
 
 
 if __name__ == "__main__":

@@ -18,55 +18,7 @@ from PIL import Image, ImageDraw, ImageFont
 FONT = Path("/usr/share/fonts/truetype/noto/NotoColorEmoji.ttf")
 SIDE = 96
 
-NAMES = {
-    "animals": """
-        bat, bear, bird, butterfly, camel, cat, chicken, cow, crab, crocodile, dog, dolphin,
-        dove, dragon, duck, eagle, elephant, ewe, fish, flamingo, fox, frog, giraffe, goat,
-        gorilla, hatching chick, hedgehog, hippopotamus, honeybee, horse, jellyfish, kangaroo,
-        koala, lady beetle, lion, lobster, monkey, mouse, octopus, owl, panda, parrot,
-        peacock, penguin, pig, rabbit, rhinoceros, rooster, sauropod, shark, snail, snake,
-        spider, spiral shell, swan, t-rex, tiger, tropical fish, turkey, turtle, unicorn,
-        whale, wolf, zebra""",
-    "plants": """
-        cactus, cherry blossom, christmas tree, deciduous tree, fallen leaf, four leaf clover,
-        hibiscus, maple leaf, mushroom, palm tree, potted plant, rose, seedling, sunflower,
-        tulip""",
-    "fruit and vegetables": """
-        avocado, banana, blueberries, broccoli, carrot, cherries, coconut, cucumber, ear of
-        corn, eggplant, garlic, grapes, green apple, hot pepper, kiwi fruit, lemon, mango,
-        onion, pea pod, peach, pear, pineapple, potato, red apple, strawberry, tangerine,
-        tomato, watermelon""",
-    "food and drink": """
-        bacon, baguette bread, beer mug, birthday cake, bread, bubble tea, candy, cheese
-        wedge, chocolate bar, cocktail glass, cookie, croissant, cupcake, cup with straw, cut
-        of meat, doughnut, egg, french fries, glass of milk, hamburger, honey pot, hot
-        beverage, hot dog, ice cream, lollipop, meat on bone, pancakes, pie, pizza, popcorn,
-        pretzel, rice ball, sandwich, soft ice cream, spaghetti, sushi, taco, teapot, tropical
-        drink, waffle, wine glass""",
-    "vehicles": """
-        airplane, ambulance, automobile, bicycle, bus, canoe, delivery truck, fire engine,
-        flying saucer, helicopter, locomotive, motorcycle, parachute, police car, racing car,
-        rocket, sailboat, satellite, ship, skateboard, speedboat, taxi, tractor""",
-    "places and weather": """
-        castle, church, circus tent, classical building, cloud, factory, ferris wheel, fire,
-        fountain, house, hut, mount fuji, rainbow, ringed planet, school, snow-capped
-        mountain, snowflake, snowman, star, statue of liberty, sun, sun with face, tent, tokyo
-        tower, volcano, water wave""",
-    "things": """
-        alarm clock, alien, anchor, artist palette, axe, backpack, balloon, baseball,
-        basketball, bed, bell, bone, books, brain, broom, bucket, bullseye, camera, candle,
-        chair, coin, compass, crayon, crown, crystal ball, dna, door, dress, drum, eyes,
-        flashlight, game die, gear, gem stone, ghost, graduation cap, green heart, guitar,
-        hammer, handbag, headphone, high voltage, high-heeled shoe, hourglass done,
-        jack-o-lantern, jeans, key, kite, ladder, laptop, light bulb, lipstick, locked, magic wand,
-        magnet, magnifying glass tilted left, microphone, microscope, mirror, money bag, movie
-        camera, musical note, necktie, newspaper, open book, paintbrush, pencil, pool 8 ball,
-        puzzle piece, radio, red heart, red paper lantern, ribbon, ring, robot, roller skate,
-        running shoe, saxophone, scarf, scissors, screwdriver, shield, shopping cart, skull,
-        soccer ball, socks, spoon, stopwatch, sunglasses, teddy bear, telephone, telescope,
-        television, tennis, toilet, toolbox, tooth, top hat, trophy, trumpet, t-shirt, umbrella,
-        video game, violin, volleyball, wastebasket, watch, wrapped gift, wrench""",
-}
+NAMES = Path(__file__).with_name("glyphs.txt")  # one a line; lines with # are headings
 
 
 @functools.cache
@@ -111,7 +63,7 @@ def glyphs() -> dict[str, np.ndarray]:
     of their names.
 
     Raises ValueError where the font or the `emoji` package lacks one."""
-    wanted = {" ".join(name.split()) for group in NAMES.values() for name in group.split(",")}
+    wanted = {line for line in NAMES.read_text("utf-8").splitlines() if line and line[0] != "#"}
     found: dict[str, np.ndarray] = {}
     for text, data in emoji.EMOJI_DATA.items():
         name = data["en"].strip(":").replace("_", " ").lower().replace("’", "'")

@@ -45,20 +45,18 @@ def train(
     module: nn.Module,
     optimizers: list[torch.optim.Optimizer],
     loss_of: Callable[[int, float], tuple[torch.Tensor, dict[str, float]]],
-    *,
-    minutes: float,
-    fall: float,
-    folder: Path,
     save: Callable[[], None],
-    every: float = 120.0,
+    args: argparse.Namespace,
+    every: float = 240.0,
 ) -> None:
-    """Runs `loss_of(step, fallen)` until `minutes` of training, over all runs together, are used
-    up, or until SIGTERM; then, with `fall`, for that many minutes more while the learning rate
-    falls. A `fall` alone (minutes 0) begins at once.
+    """Runs `loss_of(step, fallen)` until `args.minutes` of training, over all runs together, are
+    used up, or until SIGTERM; then for `args.fall` minutes more while the learning rate falls. A
+    fall alone (minutes 0) begins at once.
 
-    Checkpoints go to `folder/NAME.pt`, those of a fall to `folder/NAME-fall.pt`, every `every`
-    seconds and at the end; `save()` then writes the weights.
+    Checkpoints go to `NAME.pt` in the folder `args.runs`, those of a fall to `NAME-fall.pt`, every
+    `every` seconds and at the end; `save()` then writes the weights.
     """
+    minutes, fall, folder = args.minutes, args.fall, args.runs
     folder.mkdir(parents=True, exist_ok=True)
     held, falling = folder / f"{name}.pt", folder / f"{name}-fall.pt"
     step, used, fell = 0, 0.0, 0.0

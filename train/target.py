@@ -182,17 +182,7 @@ def main() -> None:
         glyph, ground = held_out_nats(target, vq, tokenizer)
         print(f"\nheld out: glyph {glyph:.3f}, ground {ground:.3f} nats per token")
 
-    train(
-        "target",
-        target,
-        optimizers(target),
-        loss_of,
-        minutes=args.minutes,
-        fall=args.fall,
-        folder=args.runs,
-        save=save,
-        every=240,
-    )
+    train("target", target, optimizers(target), loss_of, save, args)
 
 
 if __name__ == "__main__":

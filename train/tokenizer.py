@@ -128,17 +128,7 @@ def main() -> None:
     learnt = [p for p in vq.parameters() if p.requires_grad]
     optimizer = torch.optim.AdamW(learnt, lr=1e-3, weight_decay=0.01, betas=(0.9, 0.98))
     name = "decoder" if args.decoder else "tokenizer"
-    train(
-        name,
-        vq,
-        [optimizer],
-        loss_of,
-        minutes=args.minutes,
-        fall=args.fall,
-        folder=args.runs,
-        save=save,
-        every=300,
-    )
+    train(name, vq, [optimizer], loss_of, save, args)
 
 
 if __name__ == "__main__":

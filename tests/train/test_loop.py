@@ -1,5 +1,6 @@
 """The loop resumes where it stopped, and its learning rate falls on request."""
 
+import argparse
 import itertools
 import signal
 from types import SimpleNamespace
@@ -39,16 +40,8 @@ def run(folder, minutes: float, fall: float = 0.0, saves: list | None = None, st
         return module(torch.ones(1, 2)).square().mean(), {"loss": 1.0}
 
     done = saves if saves is not None else []
-    train(
-        "toy",
-        module,
-        [optimizer],
-        loss_of,
-        minutes=minutes,
-        fall=fall,
-        folder=folder,
-        save=lambda: done.append(len(steps)),
-    )
+    args = argparse.Namespace(minutes=minutes, fall=fall, runs=folder)
+    train("toy", module, [optimizer], loss_of, lambda: done.append(len(steps)), args)
     return module, steps
 
 
