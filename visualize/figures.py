@@ -104,7 +104,7 @@ def figures(trace: Trace) -> list[Figure]:
         Figure("time", "Where a step's time went", sentences.time(parts), _time(parts)),
         Figure(
             "distance",
-            "How far a refusal reaches",
+            "How far a rejection reaches",
             sentences.distance(far, stride),
             _distance(far, stride),
         ),
@@ -120,7 +120,7 @@ def _progress(lanes: Sequence[tuple[Runner, Progress]], clock: str, length: int)
         x, y = _thinned(getattr(found, clock), found.tokens)
         shown = "%{x}" if clock == "passes" else "%{x:.2f}"
         look = _look(lane)
-        # Only the last step is marked: there lines are told apart without colour.
+        # Only the last step is marked: there lines are distinct without colour.
         look["marker"] |= {"size": [0] * (len(x) - 1) + [9], "opacity": 1, "line": {"width": 0}}
         hover = f"{lane.name}<br>%{{y}} tokens after {shown} {clock}<extra></extra>"
         plot.add_scatter(x=x, y=y, mode="lines+markers", hovertemplate=hover, **look)
@@ -242,7 +242,7 @@ def _time(lanes: Sequence[tuple[Runner, Seconds]]) -> go.Figure:
 
 
 def _distance(lanes: Sequence[tuple[Runner, Distances]], stride: int) -> go.Figure:
-    plot = _plot("positions behind the refused one; a line each row", "mean TV, before to after")
+    plot = _plot("positions behind the rejected one; a line each row", "mean TV, before to after")
     for lane, found in lanes:
         enough = found.pairs >= FEWEST_PAIRS
         if not enough.any():

@@ -15,7 +15,7 @@ from engine.trace import Seconds
 from visualize.measures import Acceptance, Distances, Lengths, Progress, Runner
 
 HALF = 0.5
-FLAT = 0.05  # a law whose likeliest token is no likelier than this is flat (GSD Sec. 3.1)
+FLAT = 0.05  # a distribution whose likeliest token is no likelier than this is flat (GSD Sec. 3.1)
 NEAR = 3.0  # standard deviations that chance is granted to leave the diagonal
 FEWEST = 20  # means over fewer pairs are not put into words
 
@@ -85,12 +85,13 @@ def top1(lanes: Sequence[tuple[Runner, np.ndarray]]) -> str:
     lane, values = next((entry for entry in drawn if entry[0].decoder == "ar"), drawn[0])
     median, flat = np.median(values), (values < FLAT).mean()
     said = (
-        f"Half of {lane.name}'s tokens were drawn from laws whose likeliest token had {median:.2f}"
+        f"Half of {lane.name}'s tokens were drawn from distributions whose likeliest token had"
+        f" {median:.2f}"
     )
     if median > HALF:
         return f"{said} or more: there a single guess is mostly right, and drafts have it easy."
     said += (
-        f" or less, {flat:.0%} of all from laws with less than {FLAT:.2f}"
+        f" or less, {flat:.0%} of all from distributions with less than {FLAT:.2f}"
         if flat >= 0.01
         else " or less"
     )
@@ -147,7 +148,7 @@ def time(lanes: Sequence[tuple[Runner, Seconds]]) -> str:
 
 
 def distance(lanes: Sequence[tuple[Runner, Distances]], stride: int) -> str:
-    """Of TV against the distance from the last refusal (after SJD-PAC Fig. 4)."""
+    """Of TV against the distance from the last rejection (after SJD-PAC Fig. 4)."""
     known = [
         (lane, found)
         for lane, found in lanes
@@ -155,7 +156,7 @@ def distance(lanes: Sequence[tuple[Runner, Distances]], stride: int) -> str:
     ]
     if not known:
         return (
-            "Too few refusals were followed by another step to say how far they reach: it takes"
+            "Too few rejections were followed by another step to say how far they reach: it takes"
             f" {FEWEST} in a lane."
         )
     lane, found = max(known, key=lambda entry: entry[1].pairs.sum())
@@ -169,14 +170,15 @@ def distance(lanes: Sequence[tuple[Runner, Distances]], stride: int) -> str:
     row = {j: value for j, value in tv.items() if j < stride} or tv
     least = min(row, key=row.__getitem__)
     first = (
-        f"In {lane.name}'s lane a refusal moved the law of the next position by a TV of {tv[1]:.2f}"
+        f"In {lane.name}'s lane a rejection moved the distribution of the next position by a TV of"
+        f" {tv[1]:.2f}"
     )
     if least == 1:
-        return f"{first}, and the laws behind it no less."
+        return f"{first}, and the distributions behind it no less."
     said = f"{first}, and the one {least} behind by {row[least]:.2f}"
     if tv.get(stride, 0) > row[least] and stride > least:
         return (
-            f"{said}; in the picture's next row, right below the refused token, it is"
+            f"{said}; in the picture's next row, right below the rejected token, it is"
             f" {tv[stride]:.2f} again."
         )
     return f"{said}."

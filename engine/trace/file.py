@@ -3,7 +3,7 @@
 JSON: a header, then for every lane its step table (compressed rows in base64), and the order in
 which the lanes moved. A trace is read from anyone: sizes, types and ranges are checked before
 anything is built, nothing is unpickled, and neither torch nor a model is needed. Whether a decoder
-is known here, and its settings are valid, is left to whoever runs or draws it.
+is known here, and its settings are valid, is left to the code that runs or draws it.
 """
 
 from __future__ import annotations

@@ -103,9 +103,9 @@ def steps(
     for length in lengths:
         positions = []
         for at in range(before, before + length):
-            refused = at == before + length - 1 and not passed
+            rejected = at == before + length - 1 and not passed
             status = (
-                Status.FRESH if tv is None else Status.RESAMPLED if refused else Status.ACCEPTED
+                Status.FRESH if tv is None else Status.RESAMPLED if rejected else Status.ACCEPTED
             )
             positions.append(
                 Spot(at, None if tv is None else 1, 1, status, top1, None, tv, uniform=0.5)
@@ -258,7 +258,7 @@ def test_colours_are_seen_on_white_and_on_dark() -> None:
         assert all(contrast(colour, page) >= 2.2 for colour in COLOURS)
 
 
-def test_lanes_are_told_apart_by_more_than_colour() -> None:
+def test_lanes_differ_by_more_than_colour() -> None:
     for kind in (COLOURS, DASHES, SYMBOLS, HATCHES):
         assert len(set(kind)) == 8
 
@@ -393,8 +393,8 @@ def test_the_speed_up_is_owed_to_the_longest_steps() -> None:
         (
             0.04,
             (
-                "had 0.04 or less, 100% of all from laws with less than 0.05: even the best single"
-                " guess is mostly wrong there."
+                "had 0.04 or less, 100% of all from distributions with less than 0.05: even the"
+                " best single guess is mostly wrong there."
             ),
         ),
         (0.9, "had 0.90 or more: there a single guess is mostly right, and drafts have it easy."),
@@ -404,7 +404,8 @@ def test_how_sure_the_model_was(top1: float, sentence: str) -> None:
     lanes = {"sjd": steps(1, 1, top1=0.6), "ar": steps(1, 1, top1=top1)}
     assert (
         said(lanes, "top1", length=2)
-        == f"Half of Vanilla AR's tokens were drawn from laws whose likeliest token {sentence}"
+        == "Half of Vanilla AR's tokens were drawn from distributions whose likeliest token"
+        f" {sentence}"
     )
     assert "Half of SJD's tokens" in said({"sjd": steps(1, 1)}, "top1", length=2)
 
@@ -456,11 +457,11 @@ def test_where_time_went() -> None:
     assert said({"ar": lane(0.0)}, "time", length=2) == "No time was measured."
 
 
-def disturbed(tvs: list[float], refusals: int) -> list[Step]:
-    """Steps that each refuse and leave drafts, with these TVs in the next step at distances 1, 2,
+def disturbed(tvs: list[float], rejections: int) -> list[Step]:
+    """Steps that each reject and leave drafts, with these TVs in the next step at distances 1, 2,
     .."""
     made = []
-    for at in range(refusals + 1):
+    for at in range(rejections + 1):
         found = [
             Spot(
                 at + i,
@@ -482,25 +483,25 @@ def disturbed(tvs: list[float], refusals: int) -> list[Step]:
     return made
 
 
-def distance(tvs: list[float], *, rows: int = 1, refusals: int = 25) -> str:
-    return figures(made({"sjd": disturbed(tvs, refusals)}, length=36, rows=rows))[-1].sentence
+def distance(tvs: list[float], *, rows: int = 1, rejections: int = 25) -> str:
+    return figures(made({"sjd": disturbed(tvs, rejections)}, length=36, rows=rows))[-1].sentence
 
 
-def test_how_far_a_refusal_reaches() -> None:
-    first = "In SJD's lane a refusal moved the law of the next position by a TV of 0.60"
+def test_how_far_a_rejection_reaches() -> None:
+    first = "In SJD's lane a rejection moved the distribution of the next position by a TV of 0.60"
     assert distance([0.6, 0.4, 0.1, 0.3]) == f"{first}, and the one 3 behind by 0.10."
-    assert distance([0.6, 0.7]) == f"{first}, and the laws behind it no less."
+    assert distance([0.6, 0.7]) == f"{first}, and the distributions behind it no less."
     assert (
         distance([0.6, 0.4, 0.1, 0.5], rows=9)
         == f"{first}, and the one 3 behind by 0.10; in the picture's next row, right below the"
-        " refused token, it is 0.50 again."
+        " rejected token, it is 0.50 again."
     )
     assert distance([0.6, 0.4, 0.3, 0.2], rows=9) == f"{first}, and the one 3 behind by 0.30."
 
 
-def test_too_few_refusals_say_nothing_of_how_far_they_reach() -> None:
-    assert distance([0.6, 0.1], refusals=19).startswith("Too few refusals")
-    assert said({"sjd": steps(3, 2, tv=0.1)}, "distance", length=5).startswith("Too few refusals")
+def test_too_few_rejections_say_nothing_of_how_far_they_reach() -> None:
+    assert distance([0.6, 0.1], rejections=19).startswith("Too few rejections")
+    assert said({"sjd": steps(3, 2, tv=0.1)}, "distance", length=5).startswith("Too few rejections")
 
 
 # Races of every kind
@@ -524,7 +525,7 @@ def test_a_picture_of_one_token_has_all_figures(state: LaneState) -> None:
             assert "nan" not in figure.sentence
 
 
-def test_lanes_of_one_decoder_are_told_apart() -> None:
+def test_lanes_of_one_decoder_are_distinct() -> None:
     header = made({"sjd": []}, length=3).header
     frames = tuple(Frame(i, LaneState.FINISHED, steps(3)[0]) for i in range(2))
     plot = figures(Trace(replace(header, lanes=(Lane("sjd").plain(),) * 2), frames))[0].plot
