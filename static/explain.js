@@ -60,8 +60,8 @@ export function whyToken(decoder, life) {
   const accepted = last.status === DID.ACCEPTED;
   const reason = whyVerified(decoder, last, accepted);
   const joint = past.endsWith("drafted") || past.endsWith("anew") ? " and" : ",";
-  const verdict = `${joint} ${accepted ? "accepted" : "rejected"} at pass ${last.pass}`;
-  const sentence = capital(`${past}${verdict}${reason && `: ${reason}`}.`);
+  const outcome = `${joint} ${accepted ? "accepted" : "rejected"} at pass ${last.pass}`;
+  const sentence = capital(`${past}${outcome}${reason && `: ${reason}`}.`);
   return sentence + (accepted ? aloneWords(last) : replacedWords(decoder, last));
 }
 
@@ -97,7 +97,7 @@ function whatNext(last) {
 function whyVerified(decoder, row, accepted) {
   const { uniform, acceptance } = row;
   const other = accepted ? "the same token" : `token ${row.token} instead`;
-  if (decoder === "fpi") return `the same dice, under the newer distribution, gave ${other}`;
+  if (decoder === "fpi") return `the same noise, under the newer distribution, gave ${other}`;
   if (decoder === "jacobi") {
     const odds = `, and would repeat the draft with probability ${chance(acceptance)}`;
     return `a second, independent draw gave ${other}${isKnown(acceptance) ? odds : ""}`;

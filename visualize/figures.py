@@ -120,7 +120,7 @@ def _progress(lanes: Sequence[tuple[Runner, Progress]], clock: str, length: int)
         x, y = _thinned(getattr(found, clock), found.tokens)
         shown = "%{x}" if clock == "passes" else "%{x:.2f}"
         look = _look(lane)
-        # Only the last step is marked: there lines are told apart without colour.
+        # Only the last step is marked: there lines are distinct without colour.
         look["marker"] |= {"size": [0] * (len(x) - 1) + [9], "opacity": 1, "line": {"width": 0}}
         hover = f"{lane.name}<br>%{{y}} tokens after {shown} {clock}<extra></extra>"
         plot.add_scatter(x=x, y=y, mode="lines+markers", hovertemplate=hover, **look)

@@ -93,7 +93,7 @@ def film(
     seconds of the finish.
 
     By passes it lasts as long as by seconds. MP4 has 30 frames a second, but 3,600 in all at most;
-    WebP 12 and 300, GIF 10 and 200: a longer film has fewer frames a second. `progress` is told the
+    WebP 12 and 300, GIF 10 and 200: a longer film has fewer frames a second. `progress` gets the
     share that is done, from 0 to 1; what it raises ends the work. Raises FilmError where the speed
     is out of range, or the film would last longer than LONGEST.
     """

@@ -1,4 +1,4 @@
-"""Take away: a finished race as a file."""
+"""Export of a finished race as a file."""
 
 from __future__ import annotations
 

@@ -24,7 +24,7 @@ def results_panel(races: Races, race_over: list[Any]) -> None:
         _figures(races, number)
     with gr.Accordion("What if", open=False, elem_id="whatif"):
         lane = what_if_section(races, number)
-    with gr.Accordion("Take away", open=False, elem_id="takeaway"):
+    with gr.Accordion("Take away", open=False, elem_id="export"):
         export_section(races)
 
     def update(request: gr.Request) -> list[Any]:

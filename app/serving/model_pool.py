@@ -185,13 +185,12 @@ def check_availability(card: ModelCard, settings: AppSettings) -> Availability:
     if card.name not in settings.models:
         if card.research_only:
             return Availability(
-                "it is for research only, so whoever runs this page must switch it on"
+                "it is for research only, so the host of this page must switch it on"
                 " (PHOTO_FINISH_MODELS).",
                 "research only",
             )
         return Availability(
-            "whoever runs this page has not switched it on (PHOTO_FINISH_MODELS).",
-            "not switched on",
+            "the host of this page has not switched it on (PHOTO_FINISH_MODELS).", "not switched on"
         )
     device = resolve_device(settings.device)
     if device.type == "cpu" and settings.device != "cpu":

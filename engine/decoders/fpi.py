@@ -20,8 +20,7 @@ class FixedPoint(JacobiWindowDecoder):
 
     name, title, default = "fpi", "Fixed point", False
     idea = (
-        "Jacobi's guesses, but all from the same dice as vanilla AR: they settle on exactly its"
-        " picture."
+        "Jacobi's guesses, but all from vanilla AR's own noise: they settle on exactly its picture."
     )
     paper = "Wiggers & Hoogeboom, ICML 2020; Song et al., ICML 2021"
     badge = Badge.IDENTICAL

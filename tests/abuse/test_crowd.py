@@ -55,7 +55,7 @@ def crowd(site: Site, prompt: str, visitors: int = VISITORS) -> tuple[int, list[
     return visitors - len(rejected), rejected
 
 
-def test_everyone_of_fifty_gets_a_race_or_a_clear_refusal_and_memory_returns(site: Site) -> None:
+def test_everyone_of_fifty_gets_a_race_or_a_clear_rejection_and_memory_returns(site: Site) -> None:
     crowd(site, "warm", 20)
     wait_until(site.idle)
     before = resident()

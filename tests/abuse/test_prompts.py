@@ -49,7 +49,7 @@ def test_an_address_with_script_in_it_is_not_written_into_the_page(site: Site, t
 
 
 @pytest.mark.parametrize("text", INJECTIONS)
-def test_refusals_hold_no_markup_of_the_visitors(site: Site, text: str) -> None:
+def test_rejections_hold_no_markup_of_the_visitors(site: Site, text: str) -> None:
     """Gradio shows an error's words as HTML."""
     for values in ([text * 100, 7, ["ar"]], ["x", text, ["ar"]], ["x", 7, [text]]):
         assert "<" not in site.rejection(values, "race")

@@ -67,14 +67,14 @@ class Held(Watched):
 
 @contextmanager
 def served(
-    model: ImageModel, shelf: Path = Path("nowhere"), may_load: threading.Event | None = None
+    model: ImageModel, races_folder: Path = Path("nowhere"), may_load: threading.Event | None = None
 ) -> Iterator[str]:
     """A page over a model that is ready, or will be when it may; with the recorded races of a
     folder."""
     pool = toy_pool(model, lambda: model if may_load is None or may_load.wait(60) else None)
     if may_load is None:
         pool.loader.wait(60)
-    demo = build(pool, RecordedRaces(shelf))
+    demo = build(pool, RecordedRaces(races_folder))
     demo.launch(**LAUNCH, prevent_thread_lock=True, quiet=True)
     try:
         yield demo.local_url
@@ -114,7 +114,7 @@ def quick(quick_model: Watched) -> Iterator[str]:
 
 
 @pytest.fixture(scope="session")
-def shelf(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def races_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Recorded races over a toy: a duel, and one of many lanes for the tour."""
     folder = tmp_path_factory.mktemp("races")
     for name, prompt, lanes in (
@@ -126,9 +126,9 @@ def shelf(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def shelved(shelf: Path, quick_model: Watched) -> Iterator[str]:
+def recorded_url(races_folder: Path, quick_model: Watched) -> Iterator[str]:
     """A page that opens on a recorded race."""
-    with served(quick_model, shelf) as url:
+    with served(quick_model, races_folder) as url:
         yield url
 
 

@@ -23,9 +23,9 @@ PAUSE = """() => {
 
 
 @pytest.fixture
-def page(shelved, open_page) -> Page:
+def page(recorded_url, open_page) -> Page:
     """A page that shows a recorded race, at its start and standing still."""
-    page = open_page(shelved)
+    page = open_page(recorded_url)
     prompted(page, "cactus on yellow sand")
     for _ in range(3):  # at most two finishes lie behind
         page.locator(".previous-finish").click()
@@ -34,8 +34,8 @@ def page(shelved, open_page) -> Page:
     return page
 
 
-def test_the_page_opens_on_a_recorded_race_and_plays_it(shelved, open_page) -> None:
-    page = open_page(shelved)
+def test_the_page_opens_on_a_recorded_race_and_plays_it(recorded_url, open_page) -> None:
+    page = open_page(recorded_url)
     prompted(page, "cactus on yellow sand")
     expect(page.locator(".board .meta")).to_contain_text("recorded")
     expect(page.locator(".board")).to_have_attribute("data-state", "finished", timeout=60_000)
@@ -182,7 +182,7 @@ def test_keyboard_reaches_everything(quick, open_page) -> None:
         "Open a trace",
         "Make",
     }
-    page.locator("#takeaway > button").click()
+    page.locator("#export > button").click()
     seen = set()
     for _ in range(90):
         page.keyboard.press("Tab")

@@ -1,4 +1,4 @@
-"""A race as a link: copied, opened, started, refused."""
+"""A race as a link: copied, opened, started, rejected."""
 
 from __future__ import annotations
 

@@ -138,9 +138,9 @@ def test_the_die_rolls_another_seed(quick, open_page) -> None:
     expect(page.locator("#seed input")).not_to_have_value(before)
 
 
-def test_a_race_before_the_model_is_there_says_so_and_goes_on(shelf, open_page) -> None:
+def test_a_race_before_the_model_is_there_says_so_and_goes_on(races_folder, open_page) -> None:
     may_load = threading.Event()
-    with served(Watched(), shelf, may_load) as url:
+    with served(Watched(), races_folder, may_load) as url:
         page = open_page(url)
         prompted(page, "cactus on yellow sand")
         expect(page.locator(".board")).to_have_attribute("data-state", "finished", timeout=60_000)
@@ -153,9 +153,9 @@ def test_a_race_before_the_model_is_there_says_so_and_goes_on(shelf, open_page) 
         page.close()
 
 
-def test_waiting_for_the_model_is_stopped(shelf, open_page) -> None:
+def test_waiting_for_the_model_is_stopped(races_folder, open_page) -> None:
     may_load = threading.Event()
-    with served(Watched(), shelf, may_load) as url:
+    with served(Watched(), races_folder, may_load) as url:
         page = open_page(url)
         race(page, prompt="octopus")
         expect(page.locator(".board .note")).to_have_text("Loading the model…")

@@ -19,7 +19,7 @@ INK_AND_GROUND = """element => {
 def alone(page: Page) -> None:
     """The board is all that there is to see, and it fills the window."""
     expect(page.locator("#prompt input, #prompt textarea")).to_be_hidden()
-    for section in ("#race", "#lanes", "#decided", "#takeaway", ".masthead"):
+    for section in ("#race", "#lanes", "#decided", "#export", ".masthead"):
         expect(page.locator(section)).to_be_hidden()
     box = page.locator(".board").bounding_box()
     size = page.viewport_size
@@ -33,8 +33,8 @@ def alone(page: Page) -> None:
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
 
 
-def test_the_stage_comes_and_goes_by_a_key(shelved, open_page) -> None:
-    page = open_page(shelved)
+def test_the_stage_comes_and_goes_by_a_key(recorded_url, open_page) -> None:
+    page = open_page(recorded_url)
     prompted(page, "cactus on yellow sand")
     key(page, "f")
     alone(page)
@@ -47,8 +47,8 @@ def test_the_stage_comes_and_goes_by_a_key(shelved, open_page) -> None:
 @pytest.mark.parametrize(
     "part", [".board", ".masthead p", "#status p", ".figure p", "#whatif-answer p"]
 )
-def test_text_stands_out_in_both_themes(shelved, open_page, theme, part) -> None:
-    page = open_page(shelved, query=f"?__theme={theme}")
+def test_text_stands_out_in_both_themes(recorded_url, open_page, theme, part) -> None:
+    page = open_page(recorded_url, query=f"?__theme={theme}")
     prompted(page, "cactus on yellow sand")
     if part.startswith((".figure", "#whatif")):
         for section in ("whatif",):
@@ -58,11 +58,11 @@ def test_text_stands_out_in_both_themes(shelved, open_page, theme, part) -> None
     assert (ink > ground) == (theme == "dark")
 
 
-def test_phone_shows_all_without_sideways_scrolling(shelved, open_page) -> None:
-    page = open_page(shelved, width=390, height=844)
+def test_phone_shows_all_without_sideways_scrolling(recorded_url, open_page) -> None:
+    page = open_page(recorded_url, width=390, height=844)
     prompted(page, "cactus on yellow sand")
     assert wide(page) <= 0
-    for section in ("whatif", "takeaway", "knobs"):
+    for section in ("whatif", "export", "knobs"):
         page.locator(f"#{section} > button").click()
     expect(page.locator(".figure .js-plotly-plot").first).to_be_visible()
     page.locator("#copy").click()

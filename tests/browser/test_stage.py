@@ -32,8 +32,8 @@ OVER = f"""() => [...document.querySelectorAll('{PARTS}')]
 
 
 @pytest.fixture
-def stage(shelved, open_page) -> Page:
-    page = open_page(shelved, 1920, 1080, "?present=1")
+def stage(recorded_url, open_page) -> Page:
+    page = open_page(recorded_url, 1920, 1080, "?present=1")
     expect(page.locator("body")).to_have_class("present")
     return page
 
@@ -73,9 +73,9 @@ def test_the_stage_leaves_the_board_alone_on_the_screen(stage) -> None:
 @pytest.mark.parametrize(("width", "height", "least"), [(1920, 1080, 23.9), (1280, 720, 15.9)])
 @pytest.mark.parametrize("theme", ["light", "dark"])
 def test_the_stage_is_read_from_the_back_and_never_scrolls(
-    shelved, open_page, width, height, least, theme
+    recorded_url, open_page, width, height, least, theme
 ) -> None:
-    page = open_page(shelved, width, height, f"?present=1&__theme={theme}")
+    page = open_page(recorded_url, width, height, f"?present=1&__theme={theme}")
     prompted(page, "cactus on yellow sand")
     tops = {page.locator(".lane").nth(i).bounding_box()["y"] for i in range(2)}
     assert len(tops) == 1
@@ -89,8 +89,10 @@ def test_the_stage_is_read_from_the_back_and_never_scrolls(
         key(page, "PageDown")
 
 
-def test_the_tour_fetches_its_race_moves_the_board_and_gives_it_back(shelved, open_page) -> None:
-    page = open_page(shelved, 1400, 1000)
+def test_the_tour_fetches_its_race_moves_the_board_and_gives_it_back(
+    recorded_url, open_page
+) -> None:
+    page = open_page(recorded_url, 1400, 1000)
     prompted(page, "cactus on yellow sand")
     page.locator(".tour").click()
     prompted(page, "the tour")
@@ -144,8 +146,8 @@ def test_escape_leaves_the_tour_first_and_the_stage_after_that(stage) -> None:
     expect(stage.locator(".stage-panel")).to_be_hidden()
 
 
-def test_letters_typed_into_a_field_are_no_keys_of_the_tour(shelved, open_page) -> None:
-    page = open_page(shelved)
+def test_letters_typed_into_a_field_are_no_keys_of_the_tour(recorded_url, open_page) -> None:
+    page = open_page(recorded_url)
     page.locator(".tour").click()
     chapter(page, 1, TITLES[0])
     field = page.locator("#prompt input, #prompt textarea")
@@ -155,8 +157,8 @@ def test_letters_typed_into_a_field_are_no_keys_of_the_tour(shelved, open_page) 
     chapter(page, 1, TITLES[0])
 
 
-def test_help_keeps_the_focus_and_the_boards_keys_rest(shelved, open_page) -> None:
-    page = open_page(shelved)
+def test_help_keeps_the_focus_and_the_boards_keys_rest(recorded_url, open_page) -> None:
+    page = open_page(recorded_url)
     prompted(page, "cactus on yellow sand")
     key(page, "?")
     dialog = page.locator("dialog.keys")
@@ -181,9 +183,9 @@ def test_help_keeps_the_focus_and_the_boards_keys_rest(shelved, open_page) -> No
 
 
 def test_token_panel_tells_a_life_and_shows_the_distributions_of_the_step_that_is_chosen(
-    shelved, open_page
+    recorded_url, open_page
 ) -> None:
-    page = open_page(shelved, 1480, 1000)
+    page = open_page(recorded_url, 1480, 1000)
     page.locator(".tour").click()
     prompted(page, "the tour")
     key(
@@ -212,8 +214,8 @@ def test_token_panel_tells_a_life_and_shows_the_distributions_of_the_step_that_i
 
 
 @pytest.mark.parametrize("lane", ["gsd", "lantern", "sjd-pac"])
-def test_token_panel_shows_the_group_or_the_candidates(shelved, open_page, lane) -> None:
-    page = open_page(shelved, 1480, 1000)
+def test_token_panel_shows_the_group_or_the_candidates(recorded_url, open_page, lane) -> None:
+    page = open_page(recorded_url, 1480, 1000)
     page.locator(".tour").click()
     prompted(page, "the tour")
     number = {"gsd": 5, "lantern": 6, "sjd-pac": 7}[lane]
@@ -224,8 +226,8 @@ def test_token_panel_shows_the_group_or_the_candidates(shelved, open_page, lane)
     expect(who.first).to_be_visible()
 
 
-def test_panel_and_tour_fit_a_phone(shelved, open_page) -> None:
-    page = open_page(shelved, 390, 844)
+def test_panel_and_tour_fit_a_phone(recorded_url, open_page) -> None:
+    page = open_page(recorded_url, 390, 844)
     prompted(page, "cactus on yellow sand")
     page.locator(".lane canvas").first.click(position={"x": 20, "y": 20})
     expect(page.locator(".token")).to_be_visible()

@@ -109,7 +109,7 @@ def test_it_says_why(open_file, recording) -> None:
     key(page, "End")
     page.locator(".lane[data-lane='gsd'] canvas").click(position={"x": 40, "y": 12})
     expect(page.locator(".token")).to_contain_text("Why token")
-    page.wait_for_timeout(200)  # for an image that would be refused
+    page.wait_for_timeout(200)  # for an image that the policy would block
 
 
 @pytest.mark.parametrize("layer", Layer, ids=lambda layer: layer.value)

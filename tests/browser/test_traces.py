@@ -1,5 +1,5 @@
-"""Traces come back: from the shelf, from a file, dropped onto the board; and files that are none do
-no harm."""
+"""Traces come back: from the recorded races, from a file, dropped onto the board; and files that
+are none do no harm."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def test_a_trace_is_played_as_it_was_raced(quick, open_page, bring) -> None:
     page = open_page(quick)
     race(page, prompt="octopus", lanes=("ar", "sjd", "sjd-pac"))
     finished(page)
-    page.locator("#takeaway > button").click()
+    page.locator("#export > button").click()
     page.locator("#make").click()
     with page.expect_download() as taken:
         page.locator("#made a[download]").click(timeout=60_000)
@@ -59,16 +59,16 @@ def test_a_trace_is_played_as_it_was_raced(quick, open_page, bring) -> None:
     assert hashes(other) == end
 
 
-def test_a_recorded_race_is_chosen_by_its_prompt(shelved, open_page) -> None:
-    page = open_page(shelved)
+def test_a_recorded_race_is_chosen_by_its_prompt(recorded_url, open_page) -> None:
+    page = open_page(recorded_url)
     prompted(page, "cactus on yellow sand")
     page.locator("#recorded input").click()
     page.get_by_role("option", name="the tour").click()
     prompted(page, "the tour")
 
 
-def test_a_recorded_race_can_be_chosen_again_after_a_live_one(shelved, open_page) -> None:
-    page = open_page(shelved)
+def test_a_recorded_race_can_be_chosen_again_after_a_live_one(recorded_url, open_page) -> None:
+    page = open_page(recorded_url)
     prompted(page, "cactus on yellow sand")
     expect(page.locator("#recorded input")).to_have_value("cactus on yellow sand")
     race(page)
@@ -80,11 +80,13 @@ def test_a_recorded_race_can_be_chosen_again_after_a_live_one(shelved, open_page
     expect(page.locator(".board .meta")).to_contain_text("recorded")
 
 
-def test_a_race_that_is_on_gives_way_to_a_file(held, held_model, stops, open_page, shelf) -> None:
+def test_a_race_that_is_on_gives_way_to_a_file(
+    held, held_model, stops, open_page, races_folder
+) -> None:
     page = open_page(held)
     race(page)
     running(page)
-    upload(page, (shelf / "duel.json").read_text())
+    upload(page, (races_folder / "duel.json").read_text())
     prompted(page, "cactus on yellow sand")
     assert stops
     held_model.release()
@@ -93,7 +95,7 @@ def test_a_race_that_is_on_gives_way_to_a_file(held, held_model, stops, open_pag
     prompted(page, "cactus on yellow sand")
     sentences = [
         figure.sentence
-        for figure in figures(RecordedRace.loads((shelf / "duel.json").read_text()).trace)
+        for figure in figures(RecordedRace.loads((races_folder / "duel.json").read_text()).trace)
     ]
     expect(page.locator(".figure p")).to_have_text(sentences)
 
@@ -115,9 +117,9 @@ def test_a_race_that_is_on_gives_way_to_a_file(held, held_model, stops, open_pag
     ],
 )
 def test_a_file_that_is_no_trace_gets_a_message_and_leaves_the_board(
-    shelved, open_page, text, words
+    recorded_url, open_page, text, words
 ) -> None:
-    page = open_page(shelved)
+    page = open_page(recorded_url)
     prompted(page, "cactus on yellow sand")
     upload(page, text)
     expect(page.locator(".toast-body")).to_contain_text(re.compile(words))
@@ -125,15 +127,15 @@ def test_a_file_that_is_no_trace_gets_a_message_and_leaves_the_board(
     unhurt(page)
 
 
-def test_a_dropped_file_that_is_no_trace_gets_a_message_too(shelved, open_page) -> None:
-    page = open_page(shelved)
+def test_a_dropped_file_that_is_no_trace_gets_a_message_too(recorded_url, open_page) -> None:
+    page = open_page(recorded_url)
     prompted(page, "cactus on yellow sand")
     drop(page, "nonsense", "nonsense.exe")
     expect(page.locator(".toast-body")).to_contain_text("not JSON")
 
 
-def test_a_file_dropped_before_the_button_is_there_is_not_lost(shelved, open_page) -> None:
-    page = open_page(shelved)
+def test_a_file_dropped_before_the_button_is_there_is_not_lost(recorded_url, open_page) -> None:
+    page = open_page(recorded_url)
     page.wait_for_selector("#bring input[type=file]", state="attached")
     page.evaluate(
         "window.bring = document.querySelector('#bring'); bring.before(window.place = new Text());"

@@ -38,11 +38,11 @@ def taken(page: Page, kind: str) -> Path:
 
 
 @pytest.fixture
-def page(shelved, open_page) -> Page:
+def page(recorded_url, open_page) -> Page:
     """A page whose visitor has unfolded everything."""
-    page = open_page(shelved)
+    page = open_page(recorded_url)
     prompted(page, "cactus on yellow sand")
-    for section in ("whatif", "takeaway"):
+    for section in ("whatif", "export"):
         unfold(page, section)
     return page
 
@@ -51,8 +51,8 @@ def sentences(recording: RecordedRace) -> list[str]:
     return [figure.sentence for figure in figures(recording.trace)]
 
 
-def test_a_recorded_race_has_its_figures_each_with_its_sentence(page, shelf) -> None:
-    recording = RecordedRace.loads((shelf / "duel.json").read_text())
+def test_a_recorded_race_has_its_figures_each_with_its_sentence(page, races_folder) -> None:
+    recording = RecordedRace.loads((races_folder / "duel.json").read_text())
     expect(page.locator(".figure p")).to_have_text(sentences(recording))
     expect(page.locator(".figure .js-plotly-plot")).to_have_count(len(figures(recording.trace)))
 
@@ -93,7 +93,7 @@ def test_a_stopped_race_can_be_asked_about_and_taken_away(
     held, held_model, stops, open_page
 ) -> None:
     page = open_page(held)
-    unfold(page, "takeaway")
+    unfold(page, "export")
     race(page, lanes=("ar", "sjd"))
     running(page)
     page.locator("#stop").click()
@@ -104,8 +104,8 @@ def test_a_stopped_race_can_be_asked_about_and_taken_away(
     assert {frame.state.value for frame in trace.frames[-2:]} == {"stopped"}
 
 
-def test_each_kind_of_file_is_what_it_says(page, shelf) -> None:
-    recording = RecordedRace.loads((shelf / "duel.json").read_text())
+def test_each_kind_of_file_is_what_it_says(page, races_folder) -> None:
+    recording = RecordedRace.loads((races_folder / "duel.json").read_text())
     name = "photo-finish-cactus-on-yellow-sand-7"
     file = taken(page, "Trace")
     assert file.name == f"{name}.json"
@@ -154,6 +154,6 @@ def test_the_html_file_plays_without_a_server(page, open_page, tmp_path) -> None
 
 def test_before_any_race_there_is_nothing_to_take(quick, open_page) -> None:
     page = open_page(quick)
-    unfold(page, "takeaway")
+    unfold(page, "export")
     page.locator("#make").click()
     expect(page.locator(".toast-body")).to_contain_text("not over yet")

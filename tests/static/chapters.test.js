@@ -210,7 +210,7 @@ test("the tree shows a later candidate in a step that kept drafts behind its rej
   assert.ok(one.lines[1].endsWith("At this pass 2 of 3 did; in the whole race 67% did."));
 });
 
-test("a race without evidence is toured without numbers that it does not have", () => {
+test("a race without diagnostics is toured without numbers that it does not have", () => {
   // An older trace: statuses, but neither uniforms nor groups nor candidates.
   const wires = ["sjd", "gsd", "lantern", "sjd-pac"].map((decoder) => {
     const wire = new Wire(decoder, "finished").step(1, 3, 3).cell(1, ACCEPTED, { draft: 1 });

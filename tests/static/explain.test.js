@@ -1,4 +1,4 @@
-// The life of a token: its rows found, and told in words, for every decoder and status.
+// The life of a token: its rows, and their explanation in words, for every decoder and status.
 
 import assert from "node:assert/strict";
 import test from "node:test";
@@ -50,7 +50,7 @@ test("a life is every row of the cell up to a step", () => {
   assert.deepEqual(lifeOf(lane, 5, 2), []);
 });
 
-test("a life keeps the evidence that came over the wire", () => {
+test("a life keeps the diagnostics that came over the wire", () => {
   const wire = new Wire("gsd").step(1, 1, 1);
   const shares = [0.5, 1, 0.5, 0.9, 0.8, 0.25, 1];
   wire.cell(4, ACCEPTED, { draft: 4, kind: 0b101, shares, tops: [top([4, 0.25], [2, 0.125])] });
@@ -202,7 +202,7 @@ test("SJD-PAC tells of a branch that ended", () => {
   );
 });
 
-test("Jacobi compares two draws and the fixed point the same dice", () => {
+test("Jacobi compares two draws and the fixed point the same noise", () => {
   assert.equal(
     why("jacobi", ...refined(2), row(ACCEPTED, { acceptance: 0.25 })),
     "Drafted at pass 12, refined twice, accepted at pass 15: a second, independent draw gave the " +
@@ -216,11 +216,11 @@ test("Jacobi compares two draws and the fixed point the same dice", () => {
   const fpi = (...life) => why("fpi", ...refined(2), ...life);
   assert.ok(
     fpi(row(RESAMPLED, { token: 8 })).endsWith(
-      "the same dice, under the newer distribution, gave token 8 instead. " +
+      "the same noise, under the newer distribution, gave token 8 instead. " +
         "That one stays: it is vanilla AR's own token.",
     ),
   );
-  const same = "the same dice, under the newer distribution, gave the same token.";
+  const same = "the same noise, under the newer distribution, gave the same token.";
   assert.ok(fpi(row(ACCEPTED)).endsWith(same));
 });
 
@@ -234,7 +234,7 @@ test("a draft that stands is not committed yet", () => {
   assert.equal(why("sjd", row(FORCED)), layout);
 });
 
-test("missing evidence leaves words out and never a hole", () => {
+test("missing diagnostics leave words out and never a hole", () => {
   for (const decoder of ["ar", "jacobi", "fpi", "sjd", "gsd", "lantern", "sjd-pac"]) {
     for (const status of Object.values(DID)) {
       for (const draft of [null, 5]) {
@@ -252,7 +252,7 @@ test("missing evidence leaves words out and never a hole", () => {
   }
 });
 
-test("each step is told in a few words", () => {
+test("each step is explained in a few words", () => {
   const [second, failed] = [
     [0.4, 0.8, 0.2],
     [0.1, 0.8, 0.2],

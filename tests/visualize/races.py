@@ -11,6 +11,7 @@ from engine.race import Lane, Race
 from engine.settings import Sampling
 from engine.trace import Frame, Header, LaneState, Seconds, Status, Step, StepTable, Trace
 from engine.trace.steps import DTYPES, NONE, Source, refs, step_row
+from tests.clocks import set_clocks
 from tests.steps import Spot, build
 from tests.toy import Toy
 
@@ -32,17 +33,19 @@ def toy_race(
 def run(
     names: Sequence[str] = FIVE, *, side: int = 8, forced: bool = False, seed: int = 7
 ) -> tuple[Header, list[Frame]]:
-    """A whole race on a toy of side x side tokens."""
+    """A whole race on a toy of side x side tokens, by clocks that are set."""
     race = toy_race(names, side=side, forced=forced, seed=seed)
-    return race.header, list(race)
+    with set_clocks():
+        return race.header, list(race)
 
 
 def toy_trace(
-    names: Sequence[str] = FIVE, *, side: int = 4, forced: bool = False
+    names: Sequence[str] = FIVE, *, side: int = 4, forced: bool = False, **milliseconds: float
 ) -> tuple[Trace, Toy]:
-    """A whole race on a toy, and the toy."""
+    """A whole race on a toy, by clocks that are set, and the toy."""
     race = toy_race(names, side=side, forced=forced)
-    return race.trace(list(race)), race.model
+    with set_clocks(**milliseconds):
+        return race.trace(list(race)), race.model
 
 
 def pixels(tokens: np.ndarray) -> np.ndarray:

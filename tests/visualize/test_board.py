@@ -160,7 +160,7 @@ def test_forced_positions_have_no_cell() -> None:
 
 @pytest.mark.parametrize("forced", [False, True])
 def test_cells_may_be_filled_in_any_order(forced) -> None:
-    """The same race, told to fill the grid otherwise: each picture holds each token at its cell."""
+    """The same race with a header of another order: each picture holds each token at its cell."""
     header, frames = run(("ar", "sjd"), side=4, forced=forced)
     order = np.random.default_rng(1).permutation(16)
     cells = tuple(int(order[cell]) if cell >= 0 else -1 for cell in header.cells)

@@ -122,7 +122,7 @@ def test_a_notch_begins_each_run(recording, lane) -> None:
     assert not np.isnan(values[: now.n]).any()
 
 
-def test_statuses_are_told_by_shape_and_by_colour(recording, lane) -> None:
+def test_statuses_are_distinct_by_shape_and_by_colour(recording, lane) -> None:
     now = midway(lane)
     image = drawn(recording, lane, Layer.STATUS, now)
     for cell, status in enumerate(lane.table.positions["status"][now.rows]):

@@ -258,7 +258,7 @@ def test_colours_are_seen_on_white_and_on_dark() -> None:
         assert all(contrast(colour, page) >= 2.2 for colour in COLOURS)
 
 
-def test_lanes_are_told_apart_by_more_than_colour() -> None:
+def test_lanes_differ_by_more_than_colour() -> None:
     for kind in (COLOURS, DASHES, SYMBOLS, HATCHES):
         assert len(set(kind)) == 8
 
@@ -404,8 +404,8 @@ def test_how_sure_the_model_was(top1: float, sentence: str) -> None:
     lanes = {"sjd": steps(1, 1, top1=0.6), "ar": steps(1, 1, top1=top1)}
     assert (
         said(lanes, "top1", length=2)
-        == "Half of Vanilla AR's tokens were drawn from distributions whose likeliest token "
-        + sentence
+        == "Half of Vanilla AR's tokens were drawn from distributions whose likeliest token"
+        f" {sentence}"
     )
     assert "Half of SJD's tokens" in said({"sjd": steps(1, 1)}, "top1", length=2)
 
@@ -487,7 +487,7 @@ def distance(tvs: list[float], *, rows: int = 1, rejections: int = 25) -> str:
     return figures(made({"sjd": disturbed(tvs, rejections)}, length=36, rows=rows))[-1].sentence
 
 
-def test_how_far_a_refusal_reaches() -> None:
+def test_how_far_a_rejection_reaches() -> None:
     first = "In SJD's lane a rejection moved the distribution of the next position by a TV of 0.60"
     assert distance([0.6, 0.4, 0.1, 0.3]) == f"{first}, and the one 3 behind by 0.10."
     assert distance([0.6, 0.7]) == f"{first}, and the distributions behind it no less."
@@ -499,7 +499,7 @@ def test_how_far_a_refusal_reaches() -> None:
     assert distance([0.6, 0.4, 0.3, 0.2], rows=9) == f"{first}, and the one 3 behind by 0.30."
 
 
-def test_too_few_refusals_say_nothing_of_how_far_they_reach() -> None:
+def test_too_few_rejections_say_nothing_of_how_far_they_reach() -> None:
     assert distance([0.6, 0.1], rejections=19).startswith("Too few rejections")
     assert said({"sjd": steps(3, 2, tv=0.1)}, "distance", length=5).startswith("Too few rejections")
 
@@ -525,7 +525,7 @@ def test_a_picture_of_one_token_has_all_figures(state: LaneState) -> None:
             assert "nan" not in figure.sentence
 
 
-def test_lanes_of_one_decoder_are_told_apart() -> None:
+def test_lanes_of_one_decoder_are_distinct() -> None:
     header = made({"sjd": []}, length=3).header
     frames = tuple(Frame(i, LaneState.FINISHED, steps(3)[0]) for i in range(2))
     plot = figures(Trace(replace(header, lanes=(Lane("sjd").plain(),) * 2), frames))[0].plot

@@ -64,12 +64,12 @@ def played(data: bytes, kind: Kind) -> tuple[list[np.ndarray], list[float]]:
 
 @pytest.mark.parametrize("kind", Kind)
 def test_a_film_lasts_as_long_as_the_race_and_holds_its_finish(recording, kind) -> None:
-    told: list[float] = []
-    pictures, seconds = played(film(recording, kind, speed=0.5, progress=told.append), kind)
+    shares: list[float] = []
+    pictures, seconds = played(film(recording, kind, speed=0.5, progress=shares.append), kind)
     assert sum(seconds) == pytest.approx(2.0 + HOLD, abs=0.11)
-    assert (told[0], told[-1]) == (0.0, 1.0)
-    assert told == sorted(told)
-    assert len(told) > 10
+    assert (shares[0], shares[-1]) == (0.0, 1.0)
+    assert shares == sorted(shares)
+    assert len(shares) > 10
     still = Still(recording, "seconds", Layer.PICTURE, _FORMATS[kind].scale)
     for at, share in ((0, 0.0), (-1, 1.0)):
         expected = np.asarray(still.draw(share)).astype(int)
@@ -131,12 +131,12 @@ def test_by_passes_it_lasts_as_long(recording) -> None:
 
 
 @pytest.mark.parametrize("speed", [0, 0.24, 16.1, -1, float("nan"), float("inf"), True, "2", None])
-def test_a_speed_out_of_range_is_refused(recording, speed) -> None:
+def test_a_speed_out_of_range_is_rejected(recording, speed) -> None:
     with pytest.raises(FilmError, match=r"from 0\.25 to 16"):
         film(recording, Kind.GIF, speed=speed)
 
 
-def test_a_film_of_hours_is_refused_before_a_frame_is_drawn(recording) -> None:
+def test_a_film_of_hours_is_rejected_before_a_frame_is_drawn(recording) -> None:
     with pytest.raises(FilmError, match="would last 10000 seconds"):
         film(timed(recording, 10_000.0), Kind.GIF, progress=lambda _: pytest.fail("it began"))
 

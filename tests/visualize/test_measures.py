@@ -220,7 +220,7 @@ def test_what_was_not_held_against_a_uniform_number_is_no_trial(untested: Spot) 
     assert acceptance(table(build(1, 1, 2, (untested,)))) is None
 
 
-def test_drafts_behind_a_refusal_are_no_trials() -> None:
+def test_drafts_behind_a_rejection_are_no_trials() -> None:
     behind = (spot(1, Status.REFINED, 0.5), spot(2, Status.REJECTED, 0.5))
     step = build(1, 0, 1, (spot(0, Status.RESAMPLED, 0.5), *behind))
     assert acceptance(table(step)).trials.sum() == 1
@@ -292,16 +292,16 @@ def test_an_average_step() -> None:
 # Distance
 
 
-def law(token: int) -> Top:
+def top_one(token: int) -> Top:
     return ((token, 0.5),)
 
 
-def refusal_then(
+def rejection_then(
     *after: Spot, status: Status = Status.RESAMPLED, draft: int | None = 1
 ) -> list[Step]:
-    """A step that refuses position 0 and leaves drafts at 1 to 4, and one that finds `after`."""
+    """A step that rejects position 0 and leaves drafts at 1 to 4, and one that finds `after`."""
     left = [
-        spot(at, Status.FORCED if at == 4 else Status.REFINED, 0.9, top=law(at))
+        spot(at, Status.FORCED if at == 4 else Status.REFINED, 0.9, top=top_one(at))
         for at in range(1, 5)
     ]
     first = build(1, 0, 1, (spot(0, status, 0.9, draft=draft), *left))
@@ -309,9 +309,9 @@ def refusal_then(
 
 
 def test_tv_is_taken_from_the_next_step_by_distance() -> None:
-    steps = refusal_then(
-        spot(1, Status.ACCEPTED, 0.6, top_draft=law(1)),
-        spot(2, Status.REFINED, 0.4, top_draft=law(2)),
+    steps = rejection_then(
+        spot(1, Status.ACCEPTED, 0.6, top_draft=top_one(1)),
+        spot(2, Status.REFINED, 0.4, top_draft=top_one(2)),
     )
     last = build(3, 2, 3, (spot(2, Status.FRESH, 0.1),), earlier=steps)
     found = tv_by_distance(table(*steps, last))
@@ -320,24 +320,24 @@ def test_tv_is_taken_from_the_next_step_by_distance() -> None:
     assert found.pairs.tolist() == [1, 1]
 
 
-def test_tv_is_averaged_over_refusals() -> None:
-    first = refusal_then(
-        spot(1, Status.RESAMPLED, 0.6, top_draft=law(1)),
-        spot(2, Status.REFINED, 0.4, top=law(7), top_draft=law(2)),
+def test_tv_is_averaged_over_rejections() -> None:
+    first = rejection_then(
+        spot(1, Status.RESAMPLED, 0.6, top_draft=top_one(1)),
+        spot(2, Status.REFINED, 0.4, top=top_one(7), top_draft=top_one(2)),
     )
-    last = spot(2, Status.ACCEPTED, 0.2, top_draft=law(7))
+    last = spot(2, Status.ACCEPTED, 0.2, top_draft=top_one(7))
     found = tv_by_distance(table(*first, build(3, 2, 3, (last,), earlier=first)))
     assert found.distance.tolist() == [1, 2]
     assert found.tv.tolist() == pytest.approx([np.mean(near(0.6, 0.2)), *near(0.4)])
     assert found.pairs.tolist() == [2, 1]
 
 
-def test_what_is_not_the_same_drafts_next_judgement_is_left_out() -> None:
-    other_law = spot(1, Status.ACCEPTED, 0.6, top_draft=law(9))
-    unknown = spot(2, Status.REFINED, None, top_draft=law(2))
-    forced, fresh = spot(4, Status.FORCED, 0.0, top_draft=law(4)), spot(5, Status.REFINED, 0.7)
+def test_what_is_not_the_same_drafts_next_verification_is_left_out() -> None:
+    other_distribution = spot(1, Status.ACCEPTED, 0.6, top_draft=top_one(9))
+    unknown = spot(2, Status.REFINED, None, top_draft=top_one(2))
+    forced, fresh = spot(4, Status.FORCED, 0.0, top_draft=top_one(4)), spot(5, Status.REFINED, 0.7)
     between = spot(3, Status.REFINED, None)
-    steps = refusal_then(other_law, unknown, between, forced, fresh)
+    steps = rejection_then(other_distribution, unknown, between, forced, fresh)
     none = tv_by_distance(table(*steps))
     assert none.distance.tolist() == []
 
@@ -346,17 +346,17 @@ def test_what_is_not_the_same_drafts_next_judgement_is_left_out() -> None:
     ("status", "draft"),
     [(Status.FRESH, None), (Status.RESAMPLED, None), (Status.ACCEPTED, 1), (Status.FORCED, 1)],
 )
-def test_a_step_that_refused_nothing_disturbs_nothing(status: Status, draft: int | None) -> None:
-    steps = refusal_then(
-        spot(1, Status.ACCEPTED, 0.6, top_draft=law(1)), status=status, draft=draft
+def test_a_step_that_rejected_nothing_disturbs_nothing(status: Status, draft: int | None) -> None:
+    steps = rejection_then(
+        spot(1, Status.ACCEPTED, 0.6, top_draft=top_one(1)), status=status, draft=draft
     )
     assert tv_by_distance(table(*steps)).pairs.tolist() == []
     assert tv_by_distance(table(*steps[:1])).pairs.tolist() == []
 
 
-def test_in_a_real_race_drafts_keep_the_law_of_the_step_before() -> None:
-    """Every draft that SJD leaves behind a refusal is judged in the next step: none is lost to the
-    comparison of laws."""
+def test_in_a_real_race_drafts_keep_the_distribution_of_the_step_before() -> None:
+    """Every draft that SJD leaves behind a rejection is verified in the next step: none is lost to
+    the comparison of distributions."""
     steps = raced(0).steps(3)
     behind = sum(
         len(step.window) for step in steps if step.committed["status"][-1] == Status.RESAMPLED
@@ -368,7 +368,7 @@ def test_in_a_real_race_drafts_keep_the_law_of_the_step_before() -> None:
     assert ((found.tv >= 0) & (found.tv <= 1)).all()
 
 
-def test_an_eagle_drafters_laws_are_not_the_targets_earlier_ones() -> None:
+def test_an_eagle_drafters_distributions_are_not_the_targets_earlier_ones() -> None:
     assert raced(0).header.lanes[6].settings["drafter"] == "eagle"
     assert tv_by_distance(raced(0).table(6)).pairs.tolist() == []
 

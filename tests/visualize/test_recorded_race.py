@@ -55,7 +55,7 @@ def lanes(first: Any) -> str:
     return changed(lanes=[first, *json.loads(TEXT)["pictures"]["lanes"][1:]])
 
 
-def refused(text: str | bytes) -> str:
+def rejected(text: str | bytes) -> str:
     with pytest.raises(TraceError) as error:
         RecordedRace.loads(text)
     return str(error.value)
@@ -125,7 +125,7 @@ def test_only_the_model_that_raced_draws_its_pictures() -> None:
         record(TRACE, other)
 
 
-def test_what_was_refused_here_is_fine_without_the_change() -> None:
+def test_what_was_rejected_here_is_fine_without_the_change() -> None:
     assert RecordedRace.loads(lanes(file(32, 32, lossless=True))).pictures.lanes[0]
     assert RecordedRace.loads(lanes(file(128, 128))).pictures.lanes[0]
     assert RecordedRace.loads(lanes(None)).pictures.lanes[0] is None
@@ -162,15 +162,15 @@ def test_what_was_refused_here_is_fine_without_the_change() -> None:
         (file(8192, 8192, lossless=True, method=0, quality=0), "8192 x 8192 pixels"),
     ],
 )
-def test_other_pictures_are_refused_in_words(first, words) -> None:
-    assert words in refused(lanes(first))
+def test_other_pictures_are_rejected_in_words(first, words) -> None:
+    assert words in rejected(lanes(first))
 
 
-def test_a_picture_that_moves_is_refused() -> None:
+def test_a_picture_that_moves_is_rejected() -> None:
     buffer = io.BytesIO()
     images = [Image.new("RGB", (32, 32), colour) for colour in ("red", "blue")]
     images[0].save(buffer, "WEBP", save_all=True, append_images=images[1:])
-    assert "moves" in refused(lanes(base64.b64encode(buffer.getvalue()).decode()))
+    assert "moves" in rejected(lanes(base64.b64encode(buffer.getvalue()).decode()))
 
 
 @pytest.mark.parametrize(
@@ -186,13 +186,13 @@ def test_a_picture_that_moves_is_refused() -> None:
         ({"lanes": [None] * 4}, "not one for each lane"),
     ],
 )
-def test_other_sets_of_pictures_are_refused_in_words(pictures, words) -> None:
-    assert words in refused(changed(**pictures))
+def test_other_sets_of_pictures_are_rejected_in_words(pictures, words) -> None:
+    assert words in rejected(changed(**pictures))
 
 
 @pytest.mark.parametrize("pictures", [[], "x", 7, True, {}, {"swatches": file(256, 8)}])
-def test_pictures_of_another_kind_are_refused(pictures) -> None:
-    assert "pictures of this file are damaged" in refused(
+def test_pictures_of_another_kind_are_rejected(pictures) -> None:
+    assert "pictures of this file are damaged" in rejected(
         json.dumps(json.loads(TEXT) | {"pictures": pictures})
     )
 
@@ -212,11 +212,11 @@ def test_all_pictures_together_are_bounded() -> None:
         if fits:
             assert RecordedRace.loads(text).pictures.lanes[0]
         else:
-            assert "2048 x 2048 pixels" in refused(text)
+            assert "2048 x 2048 pixels" in rejected(text)
 
 
-def test_a_file_over_the_cap_is_refused_unread() -> None:
-    assert "MB" in refused(" " * (MAX_BYTES + 1))
+def test_a_file_over_the_cap_is_rejected_unread() -> None:
+    assert "MB" in rejected(" " * (MAX_BYTES + 1))
 
 
 def made(*steps: Step, finished: bool = True) -> Trace:
@@ -270,8 +270,8 @@ def test_hand_made_steps_load_where_nothing_is_wrong() -> None:
         ),
     ],
 )
-def test_steps_that_no_decoder_makes_are_refused_in_words(trace, words) -> None:
-    assert words in refused(trace.dumps())
+def test_steps_that_no_decoder_makes_are_rejected_in_words(trace, words) -> None:
+    assert words in rejected(trace.dumps())
 
 
 @pytest.mark.parametrize(
@@ -298,10 +298,10 @@ def test_what_a_step_cannot_have_fits_no_row(fields) -> None:
         (TraceLane("sjd-pac", {"no_such": 1}), "settings of the lane sjd-pac"),
     ],
 )
-def test_a_lane_that_cannot_be_raced_here_is_refused_in_words(lane, words) -> None:
+def test_a_lane_that_cannot_be_raced_here_is_rejected_in_words(lane, words) -> None:
     trace = replace(made(whole()), header=replace(TRACE.header, lanes=(lane,)))
     assert Trace.loads(trace.dumps()) == trace, "it is a trace all the same"
-    assert words in refused(trace.dumps())
+    assert words in rejected(trace.dumps())
 
 
 JSON = st.recursive(
@@ -363,7 +363,7 @@ def test_mutated_bytes_of_a_good_file(changes) -> None:
 
 @given(st.integers(0, len(TEXT) - 1), st.integers(0, 40))
 def test_a_file_cut_off_or_with_a_hole(at, hole) -> None:
-    assert refused(TEXT[:at])
+    assert rejected(TEXT[:at])
     loads_or_says(TEXT[:at] + TEXT[at + hole :])
 
 
@@ -396,21 +396,21 @@ def test_wrong_types_anywhere_in_the_trace(data) -> None:
 def test_loading_decodes_no_picture_that_does_not_fit(monkeypatch) -> None:
     text, decoded = lanes(file(4096, 4096, lossless=True, method=0, quality=0)), []
     monkeypatch.setattr(WebPImageFile, "load", lambda self: decoded.append(self.size))
-    assert "4096 x 4096" in refused(text)
+    assert "4096 x 4096" in rejected(text)
     assert decoded == [(256, 8)], "the swatches, which come first and are fine"
 
 
 @pytest.mark.parametrize("name", ["prompt", "machine", "model"])
-def test_half_a_surrogate_pair_is_refused(name) -> None:
+def test_half_a_surrogate_pair_is_rejected(name) -> None:
     data = json.loads(TEXT)
     data["header"][name] = "apple \ud83c"
-    assert "half a character" in refused(json.dumps(data))
+    assert "half a character" in rejected(json.dumps(data))
     data = json.loads(TEXT)
     data["order"][-1] = [0, "failed", False, "\ud83c"]
     loads_or_says(json.dumps(data))
 
 
-def test_a_long_picture_is_refused() -> None:
+def test_a_long_picture_is_rejected() -> None:
     for width, fits in ((128, True), (129, False)):
         header = replace(TRACE.header, grid=(1, width), cells=tuple(range(width)))
         lane = webp(np.zeros((32, 32 * width, 3), np.uint8), None)
@@ -420,7 +420,7 @@ def test_a_long_picture_is_refused() -> None:
         if fits:
             assert RecordedRace.loads(text).pictures.lanes[0] == lane
         else:
-            assert "4128 x 32 pixels" in refused(text)
+            assert "4128 x 32 pixels" in rejected(text)
 
 
 def test_pictures_of_any_shape_of_grid() -> None:
@@ -435,4 +435,4 @@ def test_pictures_of_any_shape_of_grid() -> None:
     tall = Pictures(
         RECORDING.pictures.swatches, (webp(np.zeros((64, 16, 3), np.uint8), None), None, None)
     )
-    assert "does not fit" in refused(RecordedRace(trace, tall).dumps())
+    assert "does not fit" in rejected(RecordedRace(trace, tall).dumps())

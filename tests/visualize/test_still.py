@@ -193,7 +193,7 @@ def test_the_ground_is_light(recording) -> None:
     assert np.asarray(image).mean() > 200
 
 
-def test_an_unknown_clock_is_refused(recording) -> None:
+def test_an_unknown_clock_is_rejected(recording) -> None:
     with pytest.raises(ValueError, match="seconds or passes"):
         Still(recording, "days", Layer.PICTURE)
 

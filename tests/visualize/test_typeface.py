@@ -36,7 +36,7 @@ def test_bold_is_bolder() -> None:
     assert drawn("Photo Finish", Typeface(20, bold=True)).sum() < drawn("Photo Finish").sum()
 
 
-def test_characters_are_told_apart() -> None:
+def test_characters_are_distinct() -> None:
     """A font that lacks them would draw them all alike."""
     pictures = [drawn(char).tobytes() for char in "éèłŁßΔδЖ×·…—“”"]
     assert len(set(pictures)) == len(pictures)

@@ -45,7 +45,7 @@ def test_gsd_accepts_by_the_mass_of_a_group(
     assert alpha(gsd(G, order), P, Q) == pytest.approx(mass, abs=1e-4)
 
 
-def test_gsd_changes_the_law_as_worked_out() -> None:
+def test_gsd_changes_the_distribution_as_worked_out() -> None:
     near(committed_distribution(gsd(2), P, Q, 40), [0.1, 0.12857, 0.31786, 0.45357], 1e-5)
 
 

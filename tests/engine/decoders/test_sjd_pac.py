@@ -101,7 +101,7 @@ def test_candidates_are_drawn_without_replacement_from_the_spines_distribution()
         near(q[row, 2], (left / left.sum()).tolist())
 
 
-def test_a_law_with_too_few_tokens_gives_candidates_that_are_never_accepted() -> None:
+def test_a_distribution_with_too_few_tokens_gives_candidates_that_are_never_accepted() -> None:
     spine_q = torch.tensor([[0.0, 0.5, 0.5, 0.0], [1.0, 0.0, 0.0, 0.0]])
     tokens, q = draw_candidates(
         candidate_state(2, [[0.5] * 4] * 2), torch.tensor([1, 0]), spine_q, 2, 4

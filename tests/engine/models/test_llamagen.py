@@ -477,7 +477,7 @@ def test_what_is_not_needed_is_not_loaded(model: LlamaGenModel) -> None:
     )
 
 
-def test_what_the_decoders_are_told(model: LlamaGenModel) -> None:
+def test_what_the_decoders_read_of_a_model(model: LlamaGenModel) -> None:
     assert (model.name, model.grid, model.vocab_size, model.length, model.stride) == (
         "llamagen-256",
         (4, 4),

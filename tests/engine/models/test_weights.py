@@ -83,7 +83,7 @@ def test_broken_files_are_named_and_nothing_in_them_is_run(
     assert not WITNESS.exists()
 
 
-def test_a_half_downloaded_file_is_told(tmp_path: Path) -> None:
+def test_a_half_downloaded_file_raises(tmp_path: Path) -> None:
     save_file({"weight": torch.zeros(1000)}, tmp_path / "model.safetensors")
     data = (tmp_path / "model.safetensors").read_bytes()
     (tmp_path / "model.safetensors").write_bytes(data[:2000])
@@ -94,7 +94,7 @@ def test_a_half_downloaded_file_is_told(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "stored", [{"model": {"lr": 0.1}}, {}, [torch.zeros(1)], torch.zeros(1), {"model": {}}]
 )
-def test_a_file_of_something_else_is_told(tmp_path: Path, stored: object) -> None:
+def test_a_file_of_something_else_raises(tmp_path: Path, stored: object) -> None:
     torch.save(stored, tmp_path / "gpt.pt")
     with pytest.raises(ModelError, match="something else than a table of tensors"):
         read(tmp_path / "gpt.pt")

@@ -74,7 +74,7 @@ def test_every_lane_finishes_with_every_position_committed_once(forced: bool) ->
 
 
 def test_the_lane_furthest_behind_steps_next() -> None:
-    """Read from the frames alone: whoever moves has the least seconds of those still running."""
+    """Read from the frames alone: the next lane has the least seconds of those still running."""
     frames = list(Race(Counted((4, 6)), ALL, "a prompt", 3))
     clocks, running = [LaneStats() for _ in ALL], set(range(len(ALL)))
     moves = 0

@@ -292,7 +292,7 @@ DAMAGED = [
 
 
 @pytest.mark.parametrize(("damage", "message"), DAMAGED)
-def test_a_damaged_trace_is_refused_in_words(damage: Any, message: str) -> None:
+def test_a_damaged_trace_is_rejected_in_words(damage: Any, message: str) -> None:
     with pytest.raises(TraceError, match=message) as caught:
         read(damage())
     assert len(str(caught.value)) < 400
@@ -314,17 +314,17 @@ def test_a_damaged_trace_is_refused_in_words(damage: Any, message: str) -> None:
         b"\x80\x04",
     ],
 )
-def test_what_is_no_trace_is_refused_in_words(text: str | bytes) -> None:
+def test_what_is_no_trace_is_rejected_in_words(text: str | bytes) -> None:
     with pytest.raises(TraceError, match="not a trace"):
         Trace.loads(text)
 
 
-def test_a_huge_file_is_refused_unread() -> None:
+def test_a_huge_file_is_rejected_unread() -> None:
     with pytest.raises(TraceError, match="MB; a trace has at most"):
         Trace.loads(" " * (MAX_BYTES + 1))
 
 
-def test_a_bomb_is_refused_before_it_goes_off(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_bomb_is_rejected_before_it_goes_off(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("engine.trace.file.MAX_POSITIONS", 20)
     with pytest.raises(TraceError, match="more positions than a race can leave"):
         Trace.loads(whole().dumps())
@@ -351,7 +351,7 @@ def test_nothing_is_unpickled(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def survives(text: str | bytes) -> None:
-    """Either it is refused in the proper way, or it is a good trace."""
+    """Either it is rejected in the proper way, or it is a good trace."""
     try:
         trace = Trace.loads(text)
     except TraceError:
@@ -373,13 +373,13 @@ def paths(value: Any, at: tuple[str | int, ...] = ()) -> list[tuple[str | int, .
 
 @settings(max_examples=300)
 @given(st.data(), HOSTILE)
-def test_any_value_anywhere_is_read_or_refused(draw: st.DataObject, value: Any) -> None:
+def test_any_value_anywhere_is_read_or_rejected(draw: st.DataObject, value: Any) -> None:
     survives(json.dumps(changed(draw.draw(st.sampled_from(paths(data()))), value)))
 
 
 @settings(max_examples=150)
 @given(st.data())
-def test_any_key_left_out_is_read_or_refused(draw: st.DataObject) -> None:
+def test_any_key_left_out_is_read_or_rejected(draw: st.DataObject) -> None:
     path = draw.draw(st.sampled_from(paths(data())))
     less = copy.deepcopy(data())
     at = less
@@ -391,7 +391,7 @@ def test_any_key_left_out_is_read_or_refused(draw: st.DataObject) -> None:
 
 @settings(max_examples=150)
 @given(st.data())
-def test_any_numbers_in_a_column_are_read_or_refused(draw: st.DataObject) -> None:
+def test_any_numbers_in_a_column_are_read_or_rejected(draw: st.DataObject) -> None:
     lane = draw.draw(st.integers(0, 2))
     name = draw.draw(st.sampled_from(sorted(data()["lanes"][lane])))
     raw = bytearray(unpack(data()["lanes"][lane][name]) or b"\0")
@@ -403,7 +403,7 @@ def test_any_numbers_in_a_column_are_read_or_refused(draw: st.DataObject) -> Non
 
 @settings(max_examples=150)
 @given(st.data())
-def test_any_damage_to_the_text_is_read_or_refused(draw: st.DataObject) -> None:
+def test_any_damage_to_the_text_is_read_or_rejected(draw: st.DataObject) -> None:
     text = bytearray(whole().dumps().encode())
     for _ in range(draw.draw(st.integers(1, 3))):
         text[draw.draw(st.integers(0, len(text) - 1))] = draw.draw(st.integers(0, 255))
@@ -411,5 +411,5 @@ def test_any_damage_to_the_text_is_read_or_refused(draw: st.DataObject) -> None:
 
 
 @given(st.one_of(st.binary(max_size=60), st.text(max_size=60)))
-def test_any_text_at_all_is_read_or_refused(text: str | bytes) -> None:
+def test_any_text_at_all_is_read_or_rejected(text: str | bytes) -> None:
     survives(text)

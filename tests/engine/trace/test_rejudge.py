@@ -129,7 +129,7 @@ def test_gsd_leaves_out_codes_that_look_different() -> None:
     assert rejudge(trace, 0, "gsd", replace(grouped, d=apart * 0.99)).accepted == 0
 
 
-def test_what_a_law_leaves_out_is_spread_over_the_other_tokens() -> None:
+def test_what_a_distribution_leaves_out_is_spread_over_the_other_tokens() -> None:
     """Draft 1 borrows from 2, of which the record says nothing: the missing 0.4 of p are 0.2 for
     each of two tokens."""
     p = [0.30, 0.20, 0.20, 0.10, 0.20]
@@ -167,7 +167,7 @@ def test_without_its_slack_a_rule_is_the_lossless_one(
     ("rule", "relaxed"),
     [("gsd", GSDSettings(delta=1.0, d=10.0)), ("lantern", LanternSettings(k=20, delta=0.5))],
 )
-def test_a_relaxed_rule_would_have_accepted_what_a_lossless_lane_refused(
+def test_a_relaxed_rule_would_have_accepted_what_a_lossless_lane_rejected(
     rule: str, relaxed: GSDSettings | LanternSettings
 ) -> None:
     tally = rejudge(raced(), lane("sjd"), rule, relaxed)
@@ -184,20 +184,20 @@ def test_more_to_borrow_never_lowers_the_count(k: int, one: float, other: float)
 
 
 @given(GSD_SETTINGS | LANTERN_SETTINGS)
-def test_no_more_is_accepted_than_was_refused(settings: GSDSettings | LanternSettings) -> None:
+def test_no_more_is_accepted_than_was_rejected(settings: GSDSettings | LanternSettings) -> None:
     rule = "gsd" if isinstance(settings, GSDSettings) else "lantern"
     for name in ("sjd", "gsd", "lantern", "sjd-pac"):
         tally = rejudge(raced(), lane(name), rule, settings)
         assert 0 <= tally.accepted <= tally.rejections
 
 
-def test_every_first_refusal_is_judged() -> None:
+def test_every_first_rejection_is_judged_again() -> None:
     steps = raced().steps(lane("sjd"))
     resampled = [step for step in steps if step.committed["status"][-1] == Status.RESAMPLED]
     assert rejudge(raced(), lane("sjd"), "gsd", GSDSettings()).rejections == len(resampled)
 
 
-def test_many_refusals_of_a_large_vocabulary_are_judged_as_one_by_one(
+def test_many_rejections_of_a_large_vocabulary_are_judged_as_one_by_one(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     whole = [
@@ -254,12 +254,12 @@ def test_the_sentence_says_that_later_steps_would_have_differed() -> None:
         (-1, "gsd", GSDSettings()),
     ],
 )
-def test_what_cannot_be_judged_is_refused(lane: int, rule: str, settings: Settings) -> None:
+def test_what_cannot_be_judged_is_rejected(lane: int, rule: str, settings: Settings) -> None:
     with pytest.raises(SettingError):
         rejudge(raced(), lane, rule, settings)
 
 
-def test_a_trace_beyond_any_picture_is_refused_before_it_costs_anything(
+def test_a_trace_beyond_any_picture_is_rejected_before_it_costs_anything(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     with pytest.raises(SettingError, match="too large"):
