@@ -3,7 +3,6 @@ that any instant of any race can be drawn without its model."""
 
 from __future__ import annotations
 
-import functools
 import io
 from collections.abc import Callable
 
@@ -41,7 +40,8 @@ def swatches(pixels: Callable[[np.ndarray], np.ndarray], codes: int) -> bytes:
     return buffer.getvalue()
 
 
-@functools.lru_cache(maxsize=4)
 def sheet(model: ImageModel) -> bytes:
-    """A model's swatches, made once."""
-    return swatches(model.pixels, model.vocab_size)
+    """A model's swatches, drawn once and kept with the model."""
+    if model.swatches is None:
+        model.swatches = swatches(model.pixels, model.vocab_size)
+    return model.swatches

@@ -69,8 +69,7 @@ class ModelLoader:
 
 
 def free_memory() -> None:
-    """Frees what the last public model leaves behind in caches."""
-    sheet.cache_clear()
+    """Frees the memory of a public model that is no longer referred to."""
     gc.collect()
     if torch.cuda.is_initialized():
         torch.cuda.empty_cache()
