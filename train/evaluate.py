@@ -62,11 +62,11 @@ def sample_pictures(
     return pictures(vq, torch.cat(parts))
 
 
-def scores(judge: GroundJudge, shown: np.ndarray, labels: list[Words]) -> dict[str, float]:
+def scores(judge: GroundJudge, images: np.ndarray, labels: list[Words]) -> dict[str, float]:
     """Shares of pictures nearest to the right glyph, among 100 and among all, and of right
     grounds."""
     rng, every = np.random.default_rng(0), len(vocabulary()[0])
-    pairs = list(zip(shown, labels, strict=True))
+    pairs = list(zip(images, labels, strict=True))
     return {
         "glyph_of_100": float(np.mean([is_nearest(picture, what, rng) for picture, what in pairs])),
         "glyph_of_all": float(
@@ -110,10 +110,10 @@ def top1_quantiles(
     }
 
 
-def sheet(shown: np.ndarray, columns: int = 8) -> Image.Image:
+def sheet(images: np.ndarray, columns: int = 8) -> Image.Image:
     """Pictures side by side."""
-    rows = len(shown) // columns
-    tiles = shown[: rows * columns].reshape(rows, columns, SIZE, SIZE, 3).swapaxes(1, 2)
+    rows = len(images) // columns
+    tiles = images[: rows * columns].reshape(rows, columns, SIZE, SIZE, 3).swapaxes(1, 2)
     return Image.fromarray(tiles.reshape(rows * SIZE, columns * SIZE, 3))
 
 

@@ -326,5 +326,5 @@ def _thinned(x: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """A line's points, evenly thinned to MOST_POINTS where there are more; its ends stay."""
     if len(x) <= MOST_POINTS:
         return x, y
-    kept = np.linspace(0, len(x) - 1, MOST_POINTS).round().astype(int)
-    return x[kept], y[kept]
+    points = np.linspace(0, len(x) - 1, MOST_POINTS).round().astype(int)
+    return x[points], y[points]

@@ -72,11 +72,11 @@ def webp(pixels: np.ndarray, quality: int | None) -> bytes:
     return buffer.getvalue()
 
 
-def _row_file(patches: np.ndarray, shown: np.ndarray, quality: int | None) -> str:
-    """One row of tokens, uint8 [s, w, s, 3], as base64 of a WebP file. Cells that are not `shown`,
-    bool [w], repeat the last column of pixels of the shown cell before them: that costs hardly a
-    byte, and puts no edge beside what is shown."""
-    last = np.maximum.accumulate(np.where(shown, np.arange(len(shown)), -1))
-    last = np.where(last < 0, np.argmax(shown), last)  # before the first
-    whole = np.where(shown[:, None, None], patches, patches[:, last, -1:])
+def _row_file(patches: np.ndarray, visible: np.ndarray, quality: int | None) -> str:
+    """One row of tokens, uint8 [s, w, s, 3], as base64 of a WebP file. Cells not `visible`,
+    bool [w], repeat the last column of pixels of the visible cell before them: that costs hardly a
+    byte, and puts no edge beside them."""
+    last = np.maximum.accumulate(np.where(visible, np.arange(len(visible)), -1))
+    last = np.where(last < 0, np.argmax(visible), last)  # before the first
+    whole = np.where(visible[:, None, None], patches, patches[:, last, -1:])
     return base64.b64encode(webp(whole.reshape(len(patches), -1, 3), quality)).decode()

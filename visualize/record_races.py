@@ -1,4 +1,4 @@
-"""`python -m visualize.record_races [slug ..]`: races of the embedded model, made from fixed seeds
+"""`python -m visualize.record_races [slug ..]`: races of the embedded model, run from fixed seeds
 and kept in static/races/.
 
 The page plays them before any model is loaded, and the tour explains one. A seed gives the same
@@ -25,7 +25,7 @@ DEFAULT = tuple(name for name, decoder in DECODERS.items() if decoder.default)
 
 
 @dataclass(frozen=True, slots=True)
-class Made:
+class RaceSpec:
     """A race to be recorded as <slug>.json."""
 
     slug: str
@@ -35,23 +35,23 @@ class Made:
 
 
 # Smooth grounds are easy to draft and textures hard; the glyphs in them lie between.
-MADE = (
-    Made("apple", "red apple on sky clouds", 21),
-    Made("cactus", "cactus on yellow sand", 2),
-    Made("frog", "frog on green gradient", 14),
-    Made("pineapple", "pineapple on yellow stripes", 4),
-    Made("tour", "sailboat on sunset clouds", 9, tuple(DECODERS)),
+SPECS = (
+    RaceSpec("apple", "red apple on sky clouds", 21),
+    RaceSpec("cactus", "cactus on yellow sand", 2),
+    RaceSpec("frog", "frog on green gradient", 14),
+    RaceSpec("pineapple", "pineapple on yellow stripes", 4),
+    RaceSpec("tour", "sailboat on sunset clouds", 9, tuple(DECODERS)),
 )
 
 
-def make(made: Made, model: ImageModel) -> RecordedRace:
+def run_and_record(spec: RaceSpec, model: ImageModel) -> RecordedRace:
     """Races it here and now."""
-    race = Race(model, [Lane(name) for name in made.lanes], made.prompt, made.seed)
+    race = Race(model, [Lane(name) for name in spec.lanes], spec.prompt, spec.seed)
     return record(race.trace(list(race)), model)
 
 
 def main() -> None:
-    slugs = [made.slug for made in MADE]
+    slugs = [spec.slug for spec in SPECS]
     parser = argparse.ArgumentParser(prog="python -m visualize.record_races", description=__doc__)
     parser.add_argument(
         "slugs",
@@ -65,10 +65,10 @@ def main() -> None:
     torch.set_num_threads(2)  # more gain such a small model nothing
     model = load("embedded")
     RACES.mkdir(exist_ok=True)
-    for made in MADE:
-        if not args.slugs or made.slug in args.slugs:
-            path: Path = RACES / f"{made.slug}.json"
-            path.write_text(make(made, model).dumps(), "utf-8")
+    for spec in SPECS:
+        if not args.slugs or spec.slug in args.slugs:
+            path: Path = RACES / f"{spec.slug}.json"
+            path.write_text(run_and_record(spec, model).dumps(), "utf-8")
             print(f"{path.name}: {path.stat().st_size / 1e6:.2f} MB")
 
 

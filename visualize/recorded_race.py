@@ -75,8 +75,8 @@ class RecordedRace:
         _texts(trace)
         for i in range(len(trace.header.lanes)):
             _drawable(trace, i)
-        given = json.loads(text).get("pictures")
-        return RecordedRace(trace, None if given is None else _pictures(given, trace.header))
+        pictures = json.loads(text).get("pictures")
+        return RecordedRace(trace, None if pictures is None else _pictures(pictures, trace.header))
 
 
 def record(trace: Trace, model: ImageModel) -> RecordedRace:
@@ -151,11 +151,11 @@ def _drawable(trace: Trace, lane: int) -> None:
         raise TraceError("The trace is damaged: a lane is said to have finished, and has not.")
 
 
-def _pictures(given: Any, header: Header) -> Pictures:
-    if not (isinstance(given, dict) and isinstance(given.get("lanes"), list)):
+def _pictures(data: Any, header: Header) -> Pictures:
+    if not (isinstance(data, dict) and isinstance(data.get("lanes"), list)):
         raise TraceError("The pictures of this file are damaged.")
     count, (height, width) = len(header.lanes), header.grid
-    if len(given["lanes"]) != count:
+    if len(data["lanes"]) != count:
         raise TraceError("The pictures of this file are damaged: there is not one for each lane.")
     sheet_size = (COLUMNS * SIDE, -(-header.vocab_size // COLUMNS) * SIDE)
 
@@ -169,23 +169,23 @@ def _pictures(given: Any, header: Header) -> Pictures:
         )
 
     swatches = _image(
-        given.get("swatches"), "The image of the swatches", lambda size: size == sheet_size
+        data.get("swatches"), "The image of the swatches", lambda size: size == sheet_size
     )
     names = [f"The picture of lane {i + 1}" for i in range(count)]
     lanes = [
         None if file is None else _image(file, name, fits)
-        for file, name in zip(given["lanes"], names, strict=True)
+        for file, name in zip(data["lanes"], names, strict=True)
     ]
     return Pictures(swatches, tuple(lanes))
 
 
-def _image(given: Any, what: str, fits: Callable[[tuple[int, int]], bool]) -> bytes:
+def _image(text: Any, what: str, fits: Callable[[tuple[int, int]], bool]) -> bytes:
     """The file that base64 text holds, if it is one still WebP image whose size (width, height)
     `fits`. Opening it reads its header alone: what does not fit is never decoded."""
-    if not isinstance(given, str):
+    if not isinstance(text, str):
         raise TraceError(f"{what} is damaged: it is not text.")
     try:
-        data = base64.b64decode(given, validate=True)
+        data = base64.b64decode(text, validate=True)
         with Image.open(io.BytesIO(data), formats=["WEBP"]) as image:
             if image.n_frames > 1:  # type: ignore[attr-defined]  # WebP's own, which stubs omit
                 raise TraceError(f"{what} moves; it has to be a still.")

@@ -210,14 +210,14 @@ def _passes(number: int) -> str:
     return f"{number} forward pass{'' if number == 1 else 'es'}"
 
 
-def _single(found: Lengths) -> float:
-    return float(found.share[found.lengths == 1].sum())
+def _single(measure: Lengths) -> float:
+    return float(measure.share[measure.lengths == 1].sum())
 
 
-def _shares(found: Acceptance) -> str:
+def _shares(measure: Acceptance) -> str:
     return (
-        f"it accepted {found.rate:.1%} of {found.trials.sum()} drafts where 1 − TV says"
-        f" {found.promised:.1%}"
+        f"it accepted {measure.rate:.1%} of {measure.trials.sum()} drafts where 1 − TV says"
+        f" {measure.promised:.1%}"
     )
 
 

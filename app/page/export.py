@@ -127,7 +127,9 @@ def export_section(races: Races) -> None:
             elem_id="take-layer",
         )
         button = gr.Button("Make", scale=0, min_width=120, elem_id="make")
-    file = gr.File(label="Your file", visible=False, interactive=False, height=130, elem_id="made")
+    file = gr.File(
+        label="Your file", visible=False, interactive=False, height=130, elem_id="export-file"
+    )
     instant = gr.JSON(visible=False)
     bar = gr.Progress()  # gradio finds it as the default of an argument
     inputs = [unchecked(component) for component in (kind, speed, layer, instant)]

@@ -50,7 +50,7 @@ def test_a_trace_is_played_as_it_was_raced(quick, open_page, bring) -> None:
     page.locator("#export > button").click()
     page.locator("#make").click()
     with page.expect_download() as taken:
-        page.locator("#made a[download]").click(timeout=60_000)
+        page.locator("#export-file a[download]").click(timeout=60_000)
     end = hashes(page)
     other = open_page(quick)
     bring(other, Path(taken.value.path()).read_text())

@@ -27,14 +27,14 @@ def choose(page: Page, field: str, option: str) -> None:
     page.get_by_role("option", name=option, exact=True).click()
 
 
-def taken(page: Page, kind: str) -> Path:
+def download(page: Page, kind: str) -> Path:
     """Makes a file and downloads it."""
     choose(page, "take-kind", kind)
     page.locator("#make").click()
-    with page.expect_download(timeout=120_000) as download:
-        page.locator("#made a[download]").first.click(timeout=120_000)
-    path = Path(download.value.path())
-    return path.rename(path.with_name(download.value.suggested_filename))
+    with page.expect_download(timeout=120_000) as event:
+        page.locator("#export-file a[download]").first.click(timeout=120_000)
+    path = Path(event.value.path())
+    return path.rename(path.with_name(event.value.suggested_filename))
 
 
 @pytest.fixture
@@ -100,31 +100,31 @@ def test_a_stopped_race_can_be_asked_about_and_taken_away(
     wait_until(lambda: len(stops) > 0)
     held_model.release()
     state(page, "stopped")
-    trace = RecordedRace.loads(taken(page, "Trace").read_bytes()).trace
+    trace = RecordedRace.loads(download(page, "Trace").read_bytes()).trace
     assert {frame.state.value for frame in trace.frames[-2:]} == {"stopped"}
 
 
 def test_each_kind_of_file_is_what_it_says(page, races_folder) -> None:
     recording = RecordedRace.loads((races_folder / "duel.json").read_text())
     name = "photo-finish-cactus-on-yellow-sand-7"
-    file = taken(page, "Trace")
+    file = download(page, "Trace")
     assert file.name == f"{name}.json"
     assert RecordedRace.loads(file.read_bytes()) == recording
-    file = taken(page, "CSV of the steps")
+    file = download(page, "CSV of the steps")
     assert file.name == f"{name}.csv"
     rows = list(csv.DictReader(io.StringIO(file.read_text())))
     assert len(rows) == sum(frame.step is not None for frame in recording.trace.frames)
-    file = taken(page, "PNG of this instant")
+    file = download(page, "PNG of this instant")
     with Image.open(file) as image:
         assert (file.name, image.format) == (f"{name}.png", "PNG")
     for kind, codec in (("MP4", "h264"), ("GIF", "gif")):
-        file = taken(page, kind)
+        file = download(page, kind)
         assert file.name == f"{name}.{kind.lower()}"
         with av.open(file) as film:
             stream = film.streams.video[0]
             assert stream.codec_context.name == codec
             assert sum(1 for _ in film.decode(stream)) > 1
-    file = taken(page, "WebP")
+    file = download(page, "WebP")
     with Image.open(file) as image:
         assert (file.name, image.format, image.is_animated) == (f"{name}.webp", "WEBP", True)
 
@@ -135,14 +135,14 @@ def test_the_png_is_of_the_instant_and_the_layer_on_the_board(page) -> None:
     for t, layer in (("4", "Picture"), ("20", "Picture"), ("20", "Status"), ("4", "Picture")):
         page.locator(".scrub").fill(t)
         page.get_by_role("button", name=layer, exact=True).click()
-        with Image.open(taken(page, "PNG of this instant")) as image:
+        with Image.open(download(page, "PNG of this instant")) as image:
             pictures.append(image.tobytes())
     assert pictures[0] == pictures[3]
     assert len(set(pictures)) == 3
 
 
 def test_the_html_file_plays_without_a_server(page, open_page, tmp_path) -> None:
-    file = taken(page, "Standalone HTML")
+    file = download(page, "Standalone HTML")
     assert file.name == "photo-finish-cactus-on-yellow-sand-7.html"
     alone = open_page(file.as_uri())
     prompted(alone, "cactus on yellow sand")

@@ -76,8 +76,8 @@ def step(
     return build(nfe, before, after, spots, Seconds(forward=seconds))
 
 
-def frame(lane: int, made: Step, length: int) -> Frame:
-    return Frame(lane, LaneState.FINISHED if made.after == length else LaneState.RACING, made)
+def frame(lane: int, step: Step, length: int) -> Frame:
+    return Frame(lane, LaneState.FINISHED if step.after == length else LaneState.RACING, step)
 
 
 def made_up(side: int) -> tuple[Header, list[list[Step]]]:

@@ -64,7 +64,7 @@ def drawn() -> dict[str, Figure]:
     return {figure.name: figure for figure in figures(raced())}
 
 
-def made(
+def trace_of(
     lanes: dict[str, list[Step]],
     *,
     length: int,
@@ -122,7 +122,7 @@ def said(
 ) -> str:
     return next(
         figure.sentence
-        for figure in figures(made(lanes, length=length, state=state))
+        for figure in figures(trace_of(lanes, length=length, state=state))
         if figure.name == name
     )
 
@@ -212,7 +212,7 @@ def test_a_steps_parts_add_up_to_its_time() -> None:
 
 
 def test_a_race_without_a_drafter_names_none() -> None:
-    plot = figures(made({"ar": steps(1, 1)}, length=2))[6].plot
+    plot = figures(trace_of({"ar": steps(1, 1)}, length=2))[6].plot
     assert [trace.name for trace in plot.data if trace.showlegend is None] == ["forward pass"]
 
 
@@ -228,7 +228,7 @@ def test_tv_by_distance_where_there_are_pairs_enough() -> None:
 
 
 def test_a_long_line_is_thinned_and_keeps_its_ends() -> None:
-    first = figures(made({"ar": steps(*[1] * 2304)}, length=2304, rows=48))
+    first = figures(trace_of({"ar": steps(*[1] * 2304)}, length=2304, rows=48))
     for name in ("passes", "seconds", "top1"):
         trace = first[NAMES.index(name)].plot.data[0]
         assert len(trace.x) == len(trace.y) == MOST_POINTS
@@ -484,7 +484,7 @@ def disturbed(tvs: list[float], rejections: int) -> list[Step]:
 
 
 def distance(tvs: list[float], *, rows: int = 1, rejections: int = 25) -> str:
-    return figures(made({"sjd": disturbed(tvs, rejections)}, length=36, rows=rows))[-1].sentence
+    return figures(trace_of({"sjd": disturbed(tvs, rejections)}, length=36, rows=rows))[-1].sentence
 
 
 def test_how_far_a_rejection_reaches() -> None:
@@ -508,7 +508,7 @@ def test_too_few_rejections_say_nothing_of_how_far_they_reach() -> None:
 
 
 def test_where_no_lane_made_a_step_there_are_no_figures() -> None:
-    assert figures(made({"ar": [], "sjd": []}, length=4, state=LaneState.STOPPED)) == []
+    assert figures(trace_of({"ar": [], "sjd": []}, length=4, state=LaneState.STOPPED)) == []
 
 
 @pytest.mark.parametrize("state", list(LaneState))
@@ -518,7 +518,7 @@ def test_a_picture_of_one_token_has_all_figures(state: LaneState) -> None:
         {"sjd": steps(1, tv=1.0)},
         {name: steps(1, seconds=0.0) for name in DECODERS},
     ):
-        found = figures(made(lanes, length=1, state=state))
+        found = figures(trace_of(lanes, length=1, state=state))
         assert [figure.name for figure in found] == NAMES
         for figure in found:
             json.loads(figure.plot.to_json())
@@ -526,7 +526,7 @@ def test_a_picture_of_one_token_has_all_figures(state: LaneState) -> None:
 
 
 def test_lanes_of_one_decoder_are_distinct() -> None:
-    header = made({"sjd": []}, length=3).header
+    header = trace_of({"sjd": []}, length=3).header
     frames = tuple(Frame(i, LaneState.FINISHED, steps(3)[0]) for i in range(2))
     plot = figures(Trace(replace(header, lanes=(Lane("sjd").plain(),) * 2), frames))[0].plot
     assert [trace.name for trace in plot.data] == ["SJD (1)", "SJD (2)"]

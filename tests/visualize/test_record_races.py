@@ -15,32 +15,32 @@ from engine.trace.steps import NONE
 from tests.toy import Toy
 from visualize import record_races as module
 from visualize.board import replay
-from visualize.record_races import DEFAULT, MADE, RACES, Made, main, make
+from visualize.record_races import DEFAULT, RACES, SPECS, RaceSpec, main, run_and_record
 from visualize.recorded_race import RecordedRace
 
 
-@pytest.fixture(scope="module", params=MADE, ids=[made.slug for made in MADE])
-def made(request) -> Made:
+@pytest.fixture(scope="module", params=SPECS, ids=[spec.slug for spec in SPECS])
+def spec(request) -> RaceSpec:
     return request.param
 
 
 def test_the_list() -> None:
-    assert len({made.slug for made in MADE}) == len(MADE) >= 5
-    assert all(re.fullmatch(r"[a-z][a-z-]*", made.slug) for made in MADE)
-    assert sum(made.lanes == DEFAULT for made in MADE) >= 4
-    assert len({made.prompt.split(" on ")[1] for made in MADE}) >= 4  # grounds
-    (tour,) = (made for made in MADE if made.slug == "tour")
+    assert len({spec.slug for spec in SPECS}) == len(SPECS) >= 5
+    assert all(re.fullmatch(r"[a-z][a-z-]*", spec.slug) for spec in SPECS)
+    assert sum(spec.lanes == DEFAULT for spec in SPECS) >= 4
+    assert len({spec.prompt.split(" on ")[1] for spec in SPECS}) >= 4  # grounds
+    (tour,) = (spec for spec in SPECS if spec.slug == "tour")
     assert set(tour.lanes) == set(DECODERS)
-    assert {path.stem for path in RACES.glob("*")} == {made.slug for made in MADE}
+    assert {path.stem for path in RACES.glob("*")} == {spec.slug for spec in SPECS}
 
 
-def test_what_ships_is_what_was_to_be_made(made) -> None:
-    text = (RACES / f"{made.slug}.json").read_bytes()
+def test_what_ships_is_what_was_specified(spec) -> None:
+    text = (RACES / f"{spec.slug}.json").read_bytes()
     assert len(text) < 2_500_000
     recording = RecordedRace.loads(text)
     header = recording.trace.header
-    assert (header.prompt, header.seed, header.model) == (made.prompt, made.seed, "embedded")
-    assert tuple(lane.decoder for lane in header.lanes) == made.lanes
+    assert (header.prompt, header.seed, header.model) == (spec.prompt, spec.seed, "embedded")
+    assert tuple(lane.decoder for lane in header.lanes) == spec.lanes
     assert header.grid == (16, 16)
     assert recording.trace.codebook
     snapshot = replay(recording)
@@ -48,7 +48,7 @@ def test_what_ships_is_what_was_to_be_made(made) -> None:
     assert all(lane["n"] == 256 and all(lane["picture_rows"]) for lane in snapshot["lanes"])
     assert all(row["differs"] is None for row in snapshot["results"])
     # What a visitor asks of a token is in it.
-    tables = [recording.trace.table(i) for i in range(len(made.lanes))]
+    tables = [recording.trace.table(i) for i in range(len(spec.lanes))]
     assert all((table.positions["top"][:, 0] != NONE).all() for table in tables)
     for detail in ("groups", "candidates", "rejections"):
         assert any(len(getattr(table, detail)) for table in tables)
@@ -57,10 +57,10 @@ def test_what_ships_is_what_was_to_be_made(made) -> None:
 def test_the_weights_still_draw_what_ships() -> None:
     """Vanilla AR's first tokens, again: a race that ships and cannot be had again would be of other
     weights."""
-    made = MADE[0]
-    shipped = RecordedRace.loads((RACES / f"{made.slug}.json").read_bytes()).trace
+    spec = SPECS[0]
+    shipped = RecordedRace.loads((RACES / f"{spec.slug}.json").read_bytes()).trace
     model = load("embedded")
-    race = module.Race(model, [module.Lane("ar")], made.prompt, made.seed)
+    race = module.Race(model, [module.Lane("ar")], spec.prompt, spec.seed)
     frames = []
     for frame in race:
         frames.append(frame)
@@ -68,7 +68,7 @@ def test_the_weights_still_draw_what_ships() -> None:
             race.stop()
     tokens = [t for frame in frames if frame.step for t in frame.step.committed["token"]]
     assert len(tokens) >= 20
-    lane = made.lanes.index("ar")
+    lane = spec.lanes.index("ar")
     assert shipped.table(lane).positions["token"][: len(tokens)].tolist() == tokens
 
 
@@ -90,7 +90,8 @@ def test_the_command_writes_the_races_that_are_named(tmp_path, monkeypatch, caps
 
 def test_a_seed_gives_the_same_tokens_again() -> None:
     one, two = (
-        make(Made("x", "a prompt", 5, ("ar", "sjd", "gsd")), Toy((4, 4), 16)) for _ in range(2)
+        run_and_record(RaceSpec("x", "a prompt", 5, ("ar", "sjd", "gsd")), Toy((4, 4), 16))
+        for _ in range(2)
     )
     for i in range(3):
         assert (one.trace.table(i).positions == two.trace.table(i).positions).all()

@@ -204,11 +204,11 @@ def test_all_pictures_together_are_bounded() -> None:
     large = file(2048, 2048, lossless=True, method=0, quality=0)
     for count, fits in ((1, True), (8, False)):
         few = replace(trace, header=replace(header, lanes=header.lanes[:count]), frames=())
-        given = {
+        pictures = {
             "swatches": base64.b64encode(sheet(model)).decode(),
             "lanes": [large] + [None] * (count - 1),
         }
-        text = json.dumps(json.loads(few.dumps()) | {"pictures": given})
+        text = json.dumps(json.loads(few.dumps()) | {"pictures": pictures})
         if fits:
             assert RecordedRace.loads(text).pictures.lanes[0]
         else:
@@ -219,7 +219,7 @@ def test_a_file_over_the_cap_is_rejected_unread() -> None:
     assert "MB" in rejected(" " * (MAX_BYTES + 1))
 
 
-def made(*steps: Step, finished: bool = True) -> Trace:
+def trace_of(*steps: Step, finished: bool = True) -> Trace:
     """The one-lane trace of hand-made steps on 4 x 4 tokens of 16 codes."""
     states = [LaneState.RACING] * (len(steps) - 1) + [
         LaneState.FINISHED if finished else LaneState.RACING
@@ -246,9 +246,9 @@ def half(first: int, nfe: int, *more: Spot) -> Step:
 
 def test_hand_made_steps_load_where_nothing_is_wrong() -> None:
     for trace in (
-        made(whole()),
-        made(half(0, 1), half(8, 2)),
-        made(half(0, 1, place(8), place(9)), finished=False),
+        trace_of(whole()),
+        trace_of(half(0, 1), half(8, 2)),
+        trace_of(half(0, 1, place(8), place(9)), finished=False),
     ):
         assert replay(RecordedRace.loads(trace.dumps()))["recorded"]
 
@@ -256,16 +256,21 @@ def test_hand_made_steps_load_where_nothing_is_wrong() -> None:
 @pytest.mark.parametrize(
     ("trace", "words"),
     [
-        (made(whole(token=16)), "outside the vocabulary"),
-        (made(whole(draft=16)), "outside the vocabulary"),
-        (made(whole(group=Group(17, (3,), 0.5, 0.5))), "more tokens than there can be"),
-        (made(whole(group=Group(1, (3, 4), 0.5, 0.5))), "more tokens than there can be"),
-        (made(whole(candidates=(Candidate(16, 0.5, 0.5, 0.5, 0.5),))), "outside the vocabulary"),
-        (made(half(0, 1), half(8, 1)), "do not count up"),
-        (made(half(0, 1)), "has not"),
-        (made(half(0, 1), half(8, 2, place(16))), "outside the grid"),
+        (trace_of(whole(token=16)), "outside the vocabulary"),
+        (trace_of(whole(draft=16)), "outside the vocabulary"),
+        (trace_of(whole(group=Group(17, (3,), 0.5, 0.5))), "more tokens than there can be"),
+        (trace_of(whole(group=Group(1, (3, 4), 0.5, 0.5))), "more tokens than there can be"),
         (
-            replace(made(whole()), frames=(*made(whole()).frames, Frame(0, LaneState.RACING))),
+            trace_of(whole(candidates=(Candidate(16, 0.5, 0.5, 0.5, 0.5),))),
+            "outside the vocabulary",
+        ),
+        (trace_of(half(0, 1), half(8, 1)), "do not count up"),
+        (trace_of(half(0, 1)), "has not"),
+        (trace_of(half(0, 1), half(8, 2, place(16))), "outside the grid"),
+        (
+            replace(
+                trace_of(whole()), frames=(*trace_of(whole()).frames, Frame(0, LaneState.RACING))
+            ),
             "has not",
         ),
     ],
@@ -299,7 +304,7 @@ def test_what_a_step_cannot_have_fits_no_row(fields) -> None:
     ],
 )
 def test_a_lane_that_cannot_be_raced_here_is_rejected_in_words(lane, words) -> None:
-    trace = replace(made(whole()), header=replace(TRACE.header, lanes=(lane,)))
+    trace = replace(trace_of(whole()), header=replace(TRACE.header, lanes=(lane,)))
     assert Trace.loads(trace.dumps()) == trace, "it is a trace all the same"
     assert words in rejected(trace.dumps())
 
