@@ -69,7 +69,7 @@ FAILURES: list[tuple[Exception, str]] = [
     ),
     (PermissionError(errno.EACCES, "Permission denied"), "cannot be written to: set HF_HOME"),
     (
-        httpx2.ConnectError("refused"),
+        httpx2.ConnectError("no route to host"),
         r"could not be downloaded \(ConnectError\): check the connection",
     ),
     (RuntimeError("xet went away"), r"could not be downloaded \(RuntimeError\)"),
