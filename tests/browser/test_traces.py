@@ -109,7 +109,7 @@ def test_a_race_that_is_on_gives_way_to_a_file(
         ('{"format": "photo-finish-trace", "version": 99}', "version 99"),
         (
             (
-                '{"format": "photo-finish-trace", "version": 2, "header": {"prompt": "<svg'
+                '{"format": "photo-finish-trace", "version": 3, "header": {"prompt": "<svg'
                 ' onload=window.hit=1>"}}'
             ),
             "damaged",
