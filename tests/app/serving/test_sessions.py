@@ -79,7 +79,7 @@ def test_a_race_that_is_on_gives_way_to_a_file(races, model, file) -> None:
         (b"[" * 100_000, "not JSON"),
         (b"{}", "not a trace"),
         (b'{"format": "photo-finish-trace", "version": 99}', "version 99"),
-        (b'{"format": "photo-finish-trace", "version": 2}', "damaged"),
+        (b'{"format": "photo-finish-trace", "version": 3}', "damaged"),
     ],
 )
 def test_a_bad_file_is_rejected_and_the_board_stays_as_it_was(races, file, text, words) -> None:
