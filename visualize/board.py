@@ -51,7 +51,7 @@ class Board:
         self.header, self.note = header, ""
         self._pixels, self._seq = pixels, 0
         self._swatches = base64.b64encode(swatches or b"").decode()
-        cells = np.array(header.cells)
+        self._cells, cells = list(header.cells), np.array(header.cells)
         self._lanes = [_BoardLane(lane.decoder, header.grid, cells) for lane in header.lanes]
 
     def fold(self, frame: Frame) -> None:
@@ -78,7 +78,7 @@ class Board:
             "model": header.model,
             "machine": header.machine,
             "grid": list(header.grid),
-            "cells": list(header.cells),
+            "cells": self._cells,
             "dtypes": layout(),
             "codes": header.vocab_size,
             "swatches": self._swatches,

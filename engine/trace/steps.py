@@ -14,7 +14,7 @@ import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import IntEnum
-from functools import cached_property
+from functools import cache, cached_property
 from typing import Any
 
 import numpy as np
@@ -155,6 +155,7 @@ def share_values(shares: np.ndarray) -> np.ndarray:
     return np.where(shares == NONE, np.nan, shares / ONE)
 
 
+@cache
 def layout() -> dict[str, Any]:
     """Sizes and offsets of the rows that are sent, for JavaScript: {"none", "one", "shares": names,
     "tables": {table: {"size", "fields": {name: [type, offset, count]}}}}."""

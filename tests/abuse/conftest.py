@@ -22,6 +22,7 @@ from engine.trace import LaneState
 from tests.app.conftest import NONE_RECORDED, Watched, ready_pool
 
 PAGE_SIZE = 4096
+CHECKOUT = str(Path(__file__).parents[2])  # a message that names it leaks where the page lies
 
 
 @dataclass
@@ -104,7 +105,7 @@ def words(data: Any) -> str:
     assert data.get("error"), f"an exception that nobody caught: {data}"
     text = data["error"]
     assert 10 < len(text) < 1000
-    assert not any(each in text for each in ("Traceback", " at 0x", "/work/", ".py", "Errno"))
+    assert not any(each in text for each in ("Traceback", " at 0x", CHECKOUT, ".py", "Errno"))
     return text
 
 
