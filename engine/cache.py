@@ -1,7 +1,7 @@
 """The KV cache: preallocated, all layers in one tensor.
 
-transformers bodies use it through the one method they call, `update(k, v, layer)`. Rolling back and
-keeping a chain copy nothing; keeping a tree path is one gather.
+Bodies use it through the one method they call, `update(k, v, layer)`. Rolling back and keeping a
+chain copy nothing; keeping a tree path moves the rows that are not in their place.
 """
 
 from __future__ import annotations
@@ -14,7 +14,8 @@ from torch import Tensor
 
 class WindowCache:
     """Keys and values [layers, R, H, slots, D]; slots 0 .. base - 1 are permanent, then comes the
-    window."""
+    window. `start` is the base on the device, [], for code whose shapes and numbers must not change
+    from step to step."""
 
     def __init__(
         self,
@@ -25,12 +26,19 @@ class WindowCache:
         dim: int,
         dtype: torch.dtype,
         device: torch.device,
+        bucket: int = 1,
     ) -> None:
-        self._k = torch.zeros(layers, rows, heads, slots, dim, dtype=dtype, device=device)
-        self._v = torch.zeros_like(self._k)
-        self.slots = slots
+        """`bucket`: bodies attend to a multiple of so many slots, the last ones masked."""
+        slots = -(-slots // bucket) * bucket
+        k = torch.zeros(layers, rows, heads, slots, dim, dtype=dtype, device=device)
+        self._k, self._v = k, torch.zeros_like(k)
+        self._layers = list(zip(self._k.unbind(0), self._v.unbind(0), strict=True))
+        self._slots = torch.arange(slots, device=device)
+        self.slots, self.bucket = slots, bucket
         self.base = 0
-        self._window = 0
+        self.start = torch.zeros((), dtype=torch.long, device=device)
+        self.window = self._slots[:0]  # slots of the window's rows
+        self.end = 0  # how many slots bodies attend to
 
     def open(self, window: int) -> None:
         """Reserves rows for the next forward pass to write. Raises IndexError when full."""
@@ -39,33 +47,43 @@ class WindowCache:
                 f"the cache has {self.slots} slots; {self.base} are in use and {window} more were"
                 " asked for"
             )
-        self._window = window
+        self.window = self._slots[:window] + self.start
+        self.end = -(-(self.base + window) // self.bucket) * self.bucket
 
     def update(
         self, k: Tensor, v: Tensor, layer: int, *args: object, **kwargs: object
     ) -> tuple[Tensor, Tensor]:
-        """Writes the window's keys and values [R, H, L, D] of one layer; returns all up to the
-        window's end."""
-        end = self.base + self._window
-        self._k[layer, :, :, self.base : end] = k
-        self._v[layer, :, :, self.base : end] = v
-        return self._k[layer, :, :, :end], self._v[layer, :, :, :end]
+        """Writes the window's keys and values [R, H, L, D] of one layer; returns all [R, H, end,
+        D]."""
+        keys, values = self._layers[layer]
+        keys.index_copy_(2, self.window, k)
+        values.index_copy_(2, self.window, v)
+        return keys[:, :, : self.end], values[:, :, : self.end]
+
+    def hidden(self, before: int) -> Tensor:
+        """Which of the slots [end] come after the permanent ones and `before` rows of the window,
+        bool."""
+        return self._slots[: self.end] >= self.start + before
 
     def keep(self, rows: Sequence[int]) -> None:
-        """Makes these rows of the window permanent, in this order, and discards the others."""
-        if list(rows) != list(range(len(rows))):
-            source = self.base + torch.tensor(rows, device=self._k.device)
-            end = self.base + len(rows)
-            self._k[:, :, :, self.base : end] = self._k.index_select(3, source)
-            self._v[:, :, :, self.base : end] = self._v.index_select(3, source)
-        self.base += len(rows)
-        self._window = 0
+        """Makes these rows of the window permanent, in this order, and discards the others. Each
+        row comes after the one before it, as on every path of a tree."""
+        for i, row in enumerate(rows):
+            if row != i:  # a copy by numbers that the host knows: nothing waits for the device
+                to, source = self.base + i, self.base + row
+                self._k[:, :, :, to] = self._k[:, :, :, source]
+                self._v[:, :, :, to] = self._v[:, :, :, source]
+        self._set_base(self.base + len(rows))
 
     def roll_back(self, base: int) -> None:
         """Discards all but the first `base` slots. Raises IndexError where fewer are in use."""
         if not 0 <= base <= self.base:
             raise IndexError(f"cannot go back to {base} slots: {self.base} are in use")
-        self.base, self._window = base, 0
+        self._set_base(base)
+
+    def _set_base(self, base: int) -> None:
+        self.base = base
+        self.start.fill_(base)
 
 
 def ancestors(parents: Sequence[int] | None, length: int) -> Tensor:

@@ -1,5 +1,4 @@
-"""StepClock: the seconds of a step by part, with the device synchronised at the step's two ends and
-nowhere between."""
+"""StepClock: the seconds of a step by part, with one synchronisation of the device a step."""
 
 from __future__ import annotations
 
@@ -7,45 +6,59 @@ import time
 from typing import Any
 
 import torch
+from torch import Tensor
 
 from engine.trace import Seconds
 
 
 class StepClock:
     """`lap(part)` charges the time since the last lap to that part of the step, `skip()` discards
-    it; `seconds()` ends the step."""
+    it. `wait()` waits for the device; `seconds()` are those of the laps up to the wait. Later laps
+    belong to the next step: waiting for them too would be a second synchronisation."""
 
     def __init__(self, device: torch.device) -> None:
-        self._cuda = device.type == "cuda"
-        self._laps: dict[str, list[tuple[Any, Any]]] = {}
-        if self._cuda:
-            torch.cuda.synchronize(device)
+        # Events of the device the lane runs on, which need not be the current one.
+        self._stream = torch.cuda.current_stream(device) if device.type == "cuda" else None
+        self._laps: list[tuple[str, Any, Any]] = []
+        self._waited = 0
         self._last = self._now()
 
     def _now(self) -> Any:  # seconds, or on CUDA an event
-        if not self._cuda:
+        if self._stream is None:
             return time.perf_counter()
         # torch leaves its constructor untyped
         event = torch.cuda.Event(enable_timing=True)  # type: ignore[no-untyped-call]
-        event.record()
+        event.record(self._stream)
         return event
 
     def lap(self, part: str) -> None:
         now = self._now()
-        self._laps.setdefault(part, []).append((self._last, now))
+        self._laps.append((part, self._last, now))
         self._last = now
 
     def skip(self) -> None:
         """Discards the time since the last lap: instrumentation is not charged to the lane."""
         self._last = self._now()
 
+    def wait(self) -> None:
+        """Waits until the device has done all that it was given."""
+        if self._stream is not None:
+            self._now().synchronize()
+        self._waited = len(self._laps)
+
     def seconds(self) -> Seconds:
-        if self._cuda:
-            self._last.synchronize()
-            spent = {
-                part: sum(a.elapsed_time(b) for a, b in laps) / 1e3
-                for part, laps in self._laps.items()
-            }
-        else:
-            spent = {part: sum(b - a for a, b in laps) for part, laps in self._laps.items()}
+        """What was spent on each part up to the wait since the last call."""
+        spent: dict[str, float] = {}
+        for part, begin, end in self._laps[: self._waited]:
+            lap = end - begin if self._stream is None else begin.elapsed_time(end) / 1e3
+            spent[part] = spent.get(part, 0.0) + lap
+        self._laps, self._waited = self._laps[self._waited :], 0
         return Seconds(**spent)
+
+
+def to_host(values: Tensor) -> Tensor:
+    """A copy in the host's memory, complete after the next wait."""
+    if values.device.type == "cpu":
+        return values
+    pinned = torch.empty(values.shape, dtype=values.dtype, pin_memory=True)
+    return pinned.copy_(values, non_blocking=True)

@@ -12,7 +12,8 @@ import torch
 from torch import Tensor
 
 _MASK = 0xFFFFFFFF
-_BLOCK = 32
+_BLOCK = 32  # positions whose Gumbel noise is computed together
+_DRAWS, _POSITIONS = 16, 64  # uniforms computed ahead: for how many draws, and positions beyond
 
 
 class Purpose(IntEnum):
@@ -28,18 +29,15 @@ class Purpose(IntEnum):
 def philox(counter: Tensor, key: tuple[int, int]) -> Tensor:
     """Counters int64 [4, ...], each entry below 2**32, and a key of two such numbers, to random
     words of the same shape."""
-    multipliers = torch.tensor([0xD2511F53, 0xCD9E8D57], device=counter.device).view(
-        2, *[1] * (counter.dim() - 1)
-    )
-    even, odd = counter[0::2], counter[1::2]
+    c0, c1, c2, c3 = counter
     k0, k1 = key
     for _ in range(10):
-        product = even * multipliers  # wraps modulo 2**64, which keeps both halves right
-        high, low = (product >> 32) & _MASK, product & _MASK
-        keys = torch.tensor([k0, k1], device=counter.device).view_as(multipliers)
-        even, odd = high.flip(0) ^ odd ^ keys, low.flip(0)
+        # Products wrap modulo 2**64, which keeps both halves right.
+        a, b = c0 * 0xD2511F53, c2 * 0xCD9E8D57
+        c0, c1 = (b >> 32) & _MASK ^ c1 ^ k0, b & _MASK
+        c2, c3 = (a >> 32) & _MASK ^ c3 ^ k1, a & _MASK
         k0, k1 = (k0 + 0x9E3779B9) & _MASK, (k1 + 0xBB67AE85) & _MASK
-    return torch.stack([even[0], odd[0], even[1], odd[1]])
+    return torch.stack([c0, c1, c2, c3])
 
 
 class Noise:
@@ -48,28 +46,60 @@ class Noise:
     def __init__(self, seed: int, device: torch.device) -> None:
         self.key, self.device = (seed & _MASK, seed >> 32 & _MASK), device
         self._gumbel: dict[int, Tensor] = {}
+        # By purpose and count: numbers of the next draws and positions, and the first of each.
+        self._ahead: dict[tuple[Purpose, int], tuple[int, int, Tensor]] = {}
 
-    def uniform(self, purpose: Purpose, positions: Tensor, draw: int, count: int) -> Tensor:
-        """[len(positions), count] numbers strictly between 0 and 1, float32, with 23 random bits
-        each."""
+    def uniform(self, purpose: Purpose, start: int, rows: int, draw: int, count: int) -> Tensor:
+        """[rows, count] numbers strictly between 0 and 1 of positions start, start + 1, ..:
+        float64, with 52 random bits each, so that a sample of 65,536 tokens is as exact as their
+        probabilities.
+
+        Computed for many draws and positions together, because one costs as much as a block."""
+        first, position, table = self._ahead.get((purpose, count), (0, 0, torch.empty(0, 0, 0)))
+        draws, positions = table.shape[:2]
+        if not (first <= draw < first + draws and position <= start <= position + positions - rows):
+            first, position = draw, start
+            table = self._table(purpose, start, rows + _POSITIONS, draw, count)
+            self._ahead[purpose, count] = first, position, table
+        return table[draw - first, start - position :][:rows]
+
+    def _table(self, purpose: Purpose, start: int, rows: int, draw: int, count: int) -> Tensor:
+        """[_DRAWS, rows, count] numbers of `uniform`, from draw `draw` on."""
+        words = self._words(
+            purpose,
+            torch.arange(start, start + rows, device=self.device),
+            torch.arange(draw, draw + _DRAWS, device=self.device)[:, None],
+            2 * count,
+        )
+        high, low = words[..., 0::2], words[..., 1::2]
+        return ((high << 20 | low >> 12).double() + 0.5) * 2.0**-52
+
+    def _words(self, purpose: Purpose, positions: Tensor, draws: Tensor, count: int) -> Tensor:
+        """Random words below 2**32, int64 [D, P, count], of positions [P] and draws [D, 1]."""
         blocks = -(-count // 4)
-        counter = torch.empty(4, len(positions), blocks, dtype=torch.int64, device=self.device)
+        shape = (4, len(draws), len(positions), blocks)
+        counter = torch.empty(shape, dtype=torch.int64, device=self.device)
         counter[0] = torch.arange(blocks, device=self.device)
-        counter[1] = positions[:, None]
-        counter[2], counter[3] = int(purpose), draw
-        words = philox(counter, self.key).movedim(0, -1).reshape(len(positions), 4 * blocks)
-        return ((words[:, :count] >> 9).float() + 0.5) * 2.0**-23
+        counter[1], counter[2], counter[3] = positions[:, None], int(purpose), draws[..., None]
+        return philox(counter, self.key).movedim(0, -1).flatten(2)[..., :count]
 
     def gumbel(self, start: int, count: int, codes: int) -> Tensor:
         """Standard Gumbel noise [count, codes] of positions start, start + 1, .., the same at every
-        call. Computed in blocks of positions, because one costs as much as a block; blocks before
-        `start` are dropped."""
+        call, float32. Computed in blocks of positions, because one costs as much as a block; blocks
+        before `start` are dropped.
+
+        G = -log(-log(1 - v)) is finest where v is small, which is where G is large: a token of
+        probability 1e-9 wins as often as it should.
+        """
         first, last = start // _BLOCK, (start + count - 1) // _BLOCK
         self._gumbel = {block: noise for block, noise in self._gumbel.items() if block >= first}
         for block in range(first, last + 1):
             if block not in self._gumbel:
                 positions = torch.arange(block * _BLOCK, (block + 1) * _BLOCK, device=self.device)
-                u = self.uniform(Purpose.NOISE, positions, 0, codes)
-                self._gumbel[block] = -torch.log(-torch.log(u))
-        rows = torch.cat([self._gumbel[block] for block in range(first, last + 1)])
+                draws = torch.zeros(1, 1, dtype=torch.int64, device=self.device)
+                words = self._words(Purpose.NOISE, positions, draws, codes)[0]
+                v = (words.double() + 0.5) * 2.0**-32
+                self._gumbel[block] = -torch.log(-torch.log1p(-v)).float()
+        blocks = [self._gumbel[block] for block in range(first, last + 1)]
+        rows = blocks[0] if len(blocks) == 1 else torch.cat(blocks)
         return rows[start - first * _BLOCK :][:count]

@@ -25,7 +25,7 @@ class VanillaAR(WindowDecoder):
         return Window(state.drafts[:0], state.q[:0])
 
     def verify(self, state: DecodeState, window: Window, p: Tensor) -> Verification:
-        y = (p.log() + state.noise.gumbel(state.frontier, len(p), p.shape[-1])).argmax(-1)
+        y = (p.log() + state.gumbel(len(p))).argmax(-1)
         return commit_agreeing(
-            window, p, y, torch.full_like(window.drafts, torch.nan, dtype=p.dtype)
+            state, window, p, y, torch.full_like(window.drafts, torch.nan, dtype=p.dtype)
         )

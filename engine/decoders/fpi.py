@@ -26,5 +26,5 @@ class FixedPoint(JacobiWindowDecoder):
     badge = Badge.IDENTICAL
 
     def verify(self, state: DecodeState, window: Window, p: Tensor) -> Verification:
-        y = (p.log() + state.noise.gumbel(state.frontier, len(p), p.shape[-1])).argmax(-1)
-        return commit_agreeing(window, p, y, torch.full_like(window.q[:, 0], torch.nan))
+        y = (p.log() + state.gumbel(len(p))).argmax(-1)
+        return commit_agreeing(state, window, p, y, torch.full_like(window.q[:, 0], torch.nan))

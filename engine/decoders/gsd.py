@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from engine.decoders.base import Badge
-from engine.decoders.jacobi_window import JacobiWindowDecoder, JacobiWindowSettings
+from engine.decoders.jacobi_window import JacobiWindowDecoder, SpeculativeSettings
 from engine.decoders.speculate import acceptance_probability, speculate
 from engine.decoders.window import DecodeState, Diagnostics, Verification, Window
 from engine.distributions import gather, residual
@@ -20,7 +20,7 @@ RELEASED_HALF = 7  # the released code has no G: it takes ranks idx - 7 to idx +
 
 
 @dataclass(frozen=True, slots=True)
-class GSDSettings(JacobiWindowSettings):
+class GSDSettings(SpeculativeSettings):
     """The paper's: d = 0.5 and delta = 0.15 (Sec. 5), G = 10 (Table 1). Its d is a squared distance
     between one model's embeddings and means nothing elsewhere: here distances are squared L2 in the
     codebook, scaled so that an average pair is 0.5 apart."""

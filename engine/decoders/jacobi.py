@@ -26,19 +26,22 @@ class Jacobi(JacobiWindowDecoder):
     badge = Badge.SAME_DISTRIBUTION
 
     def verify(self, state: DecodeState, window: Window, p: Tensor) -> Verification:
-        u = state.noise.uniform(Purpose.VERIFY, state.positions(len(p)), state.step, 1)
-        return commit_agreeing(window, p, sample(p, u[:, 0]), gather(p[:-1], window.drafts))
+        u = state.uniform(Purpose.VERIFY, len(p), 1)
+        return commit_agreeing(state, window, p, sample(p, u[:, 0]), gather(p[:-1], window.drafts))
 
 
-def commit_agreeing(window: Window, p: Tensor, y: Tensor, acceptance: Tensor) -> Verification:
+def commit_agreeing(
+    state: DecodeState, window: Window, p: Tensor, y: Tensor, acceptance: Tensor
+) -> Verification:
     """Commits y up to and including the first position where draft and y [H + 1] differ: that far
     every row of p was computed on a final prefix. The remaining y are the next drafts."""
-    first = count_leading(window.drafts == y[:-1])
+    room = state.room.clamp_max(len(window.drafts))
+    first = count_leading(window.drafts == y[:-1], room)
     return Verification(
         first + 1,
         y,
         p,
-        chain_status(first, len(window.drafts), p.device),
+        chain_status(first, len(p), room),
         pad_end(window.drafts, -1),
         p,
         pad_end(acceptance, torch.nan),

@@ -1,22 +1,25 @@
 """Jacobi windows: uncommitted drafts stay for the next step, and initialised tokens follow them
 (SJD, App. H).
 
-Every initialisation stores a one-hot q with its token, so that a lossless rule stays lossless: the
-token is accepted with probability p(x), and on rejection x is excluded from the residual.
+By default every initialisation stores a one-hot q with its token, so that a lossless rule stays
+lossless: the token is accepted with probability p(x), and on rejection x is excluded from the
+residual.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 from torch import Tensor
 
 from engine.decoders.window import DecodeState, Window, WindowDecoder
-from engine.distributions import one_hot, sample
+from engine.distributions import sample
 from engine.randomness import Purpose
-from engine.settings import Settings, knob
+from engine.settings import SettingError, Settings, knob
 
+FRESH = ("one-hot", "uniform")
 INIT_SCHEMES = (
     "random",
     "horizontal repeat",
@@ -24,6 +27,16 @@ INIT_SCHEMES = (
     "vertical repeat",
     "vertical sample",
 )
+
+
+def fresh_knob(default: str) -> Any:
+    """The distribution that new drafts are stored with. SJD's and GSD's code have a one-hot one,
+    SJD-PAC's a uniform one, which more drafts pass."""
+    return knob(
+        default,
+        "What a new draft counts as drawn from: itself, or all tokens alike.",
+        choices=FRESH,
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +56,21 @@ class JacobiWindowSettings(Settings):
     )
 
 
+@dataclass(frozen=True, slots=True)
+class SpeculativeSettings(JacobiWindowSettings):
+    """Settings of a decoder that tests a draft against the distribution it was drawn from."""
+
+    fresh: str = fresh_knob("one-hot")
+
+    def __post_init__(self) -> None:
+        Settings.__post_init__(self)
+        if self.fresh == "uniform" and self.init != "random":
+            raise SettingError(
+                f"fresh = uniform goes with init = random: tokens of {self.init} are not samples of"
+                " a uniform distribution."
+            )
+
+
 class JacobiWindowDecoder(WindowDecoder):
     """A decoder whose window is filled up with initialised tokens at each step."""
 
@@ -54,37 +82,56 @@ class JacobiWindowDecoder(WindowDecoder):
         if self.settings.init.endswith("sample") and state.recent_p is None:
             size = self.model.stride + self.settings.window
             state.recent_p = torch.ones(size, self.model.vocab_size, device=self.model.device)
-        drafts = state.drafts[:count]
-        new = initial_tokens(state, drafts, count - len(drafts), self.settings.init)
-        q = torch.cat([state.q[: len(drafts)], one_hot(new, self.model.vocab_size)])
-        return Window(torch.cat([drafts, new]), q)
+        fresh = "one-hot"
+        if isinstance(self.settings, SpeculativeSettings):
+            fresh = self.settings.fresh
+        drafts, q, there = state.kept_drafts(count)
+        new = initial_tokens(state, drafts, there, self.settings.init)
+        return Window(*fill_up(drafts, q, there, new, fresh))
 
 
-def initial_tokens(state: DecodeState, kept: Tensor, count: int, scheme: str) -> Tensor:
-    """`count` tokens for the positions after the kept drafts.
+def fill_up(
+    drafts: Tensor, q: Tensor, there: Tensor, new: Tensor, fresh: str
+) -> tuple[Tensor, Tensor]:
+    """Drafts [H] and their q [H, V], new ones where none is `there`: their q is one-hot, or
+    uniform. Either keeps a lossless rule lossless: uniform tokens are samples of both."""
+    drafts = torch.where(there, drafts, new)
+    if fresh == "uniform":
+        return drafts, torch.where(there[:, None], q, 1 / q.shape[-1])
+    q = q * there[:, None]
+    chance = torch.where(there[:, None], q.gather(-1, drafts[:, None]), 1.0)
+    return drafts, q.scatter_(-1, drafts[:, None], chance)
+
+
+def initial_tokens(state: DecodeState, drafts: Tensor, there: Tensor, scheme: str) -> Tensor:
+    """A token for each of the next positions, [H], of use where no draft is `there`: behind the
+    kept ones.
 
     Horizontal: from the left neighbour, which in a run of new tokens is the last known token for
     all of them. Vertical: from the token above, or the nearest known one above that. Positions
     without such a neighbour are random. `repeat` copies the token, `sample` draws from the newest p
     of the neighbour's position.
     """
-    known = state.frontier + len(kept)
-    positions = state.positions(count, known)
-    u = state.noise.uniform(Purpose.FRESH, positions, state.step, 1)[:, 0]
-    codes, stride = state.model.vocab_size, state.model.stride
-    tokens = (u * codes).long()
-    if scheme != "random":
+    positions = state.positions(len(drafts))
+    u = state.uniform(Purpose.FRESH, len(drafts), 1)[:, 0]
+    tokens = (u * state.model.vocab_size).long()
+    if scheme != "random" and len(drafts):
+        known, stride = state.start + there.sum(), state.model.stride
         if scheme.startswith("horizontal"):
             source = torch.where(positions % stride == 0, -1, known - 1)
         else:
             source = positions - stride * ((positions - known) // stride + 1)
-        exists = (source >= 0) & ~state.forced[source.clamp_min(0)]
-        source = source.clamp_min(0)
+        exists = source >= 0
+        source = source.clamp(0, state.model.length - 1)
+        forced = state.forced(source)
+        if forced is not None:
+            exists = exists & ~forced
         if scheme.endswith("repeat"):
-            sequence = torch.cat([state.tokens[: state.frontier], kept, kept.new_zeros(1)])
-            copied = sequence[source.clamp_max(known)]
+            behind = (source - state.start).clamp(0, len(drafts) - 1)
+            copied = torch.where(source < state.start, state.tokens[source], drafts[behind])
         else:
             assert state.recent_p is not None, "`propose` allocates it"
             copied = sample(state.recent_p[source % len(state.recent_p)], u)
         tokens = torch.where(exists, copied, tokens)
-    return torch.where(state.forced[positions], 0, tokens)
+    forced = state.forced(positions)
+    return tokens if forced is None else torch.where(forced, 0, tokens)

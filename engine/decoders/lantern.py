@@ -82,21 +82,23 @@ class Lantern(JacobiWindowDecoder):
         eagle = self.eagle
         if eagle is None:
             return super().propose(state, room)
-        depth = min(self.settings.depth, room) if state.path else 0
+        left = self.model.length - state.frontier - 1  # its cache ends with the image
+        depth = min(self.settings.depth, room, left) if state.path else 0
         tokens, q = [state.drafts[:0]], [state.q[:0]]
         positions = state.positions(depth)
-        u = state.noise.uniform(Purpose.DRAFT, positions, state.step, 1)[:, 0]
+        u = state.uniform(Purpose.DRAFT, depth, 1)[:, 0]
         for i in range(depth):
             position = positions[i : i + 1]
             if i == 0:
-                committed = state.positions(len(state.path), state.frontier - len(state.path))
+                start = state.frontier - len(state.path)
+                committed = state.offsets(state.frontier)[start:]
                 logits = eagle.extend(
                     state.ctx, state.path, state.ids(state.tokens[committed], committed)
                 )
             else:
                 logits = eagle.next(state.ctx, state.ids(tokens[-1], position - 1)[0])
             state.drafter_passes += 1
-            drafted = logits_to_probs(logits[None], self.sampling, state.forced[position])
+            drafted = logits_to_probs(logits[None], self.sampling, state.forced(position))
             if self.settings.draws == "top-1":
                 drafted = one_hot(drafted.argmax(-1), drafted.shape[-1])
             tokens.append(sample(drafted, u[i : i + 1]))

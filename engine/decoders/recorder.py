@@ -12,6 +12,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from engine.clock import to_host
 from engine.distributions import gather, total_variation
 from engine.trace.steps import (
     DTYPES,
@@ -36,47 +37,43 @@ if TYPE_CHECKING:  # the window loop imports this module
 
 
 class StepRecorder:
-    """Records one lane of `length` positions, step after step: `gather` on the device, `read` (the
-    step's one copy), then `step`."""
+    """Records one lane of `length` positions, step after step: `gather` on the device, then, when
+    the device is done, `step`."""
 
     def __init__(self, length: int) -> None:
         # Of each position the likeliest tokens of its latest p and their shares; 0 at first.
         self._latest = np.zeros((length, 2 * TOP), "<u2")
 
-    def gather(self, state: DecodeState, window: Window, verification: Verification) -> None:
-        """Collects, on the device, what is recorded of a step."""
-        self._start, drafted = state.frontier, len(window.drafts)
-        self._dropped = 0 if verification.keeps_drafts else drafted
+    def gather(
+        self, state: DecodeState, window: Window, verification: Verification, rows: int
+    ) -> None:
+        """Collects what is recorded of a step, whose window has `rows` rows before the image's end,
+        and starts its one copy from the device."""
+        self._start, self._rows, drafted = state.frontier, rows, len(window.drafts)
+        self._dropped = 0 if verification.keeps_drafts else rows - 1
         diagnostics = verification.diagnostics()
-        rows, codes = verification.p.shape
-        q = torch.cat([window.q, window.q.new_zeros(rows - drafted, codes)])
-        self._parts = _rows(state, verification, q)
+        filler = window.q.new_zeros(len(verification.p) - drafted, window.q.shape[1])
+        q = torch.cat([window.q, filler])
+        parts = _rows(state, verification, q)
         last = (verification.count - 1).view(1)
-        self._parts["support"] = _support(
-            verification.p[last][0], q[last][0], verification.drafts[last]
-        )
+        parts["support"] = _support(verification.p[last][0], q[last][0], verification.drafts[last])
         if diagnostics.groups is not None:
-            self._parts["groups"] = diagnostics.groups
+            parts["groups"] = diagnostics.groups
         if diagnostics.candidates is not None:
-            self._parts["candidates"] = diagnostics.candidates
-
-    def read(self) -> tuple[int, list[int]]:
-        """The step's one copy from the device: how many positions are committed, and the window
-        rows to keep."""
+            parts["candidates"] = diagnostics.candidates
+        self._shapes = {name: part.shape for name, part in parts.items()}
         # Whole numbers below 2**53 and float32 both fit a float64: one tensor, one copy.
-        flat = torch.cat([part.double().view(-1) for part in self._parts.values()]).cpu().numpy()
-        self._read, end = {}, 0
-        for name, part in self._parts.items():
-            start, end = end, end + part.numel()
-            self._read[name] = flat[start:end].reshape(part.shape)
-        count = int(self._read["count"])
-        return count, self._read["whole"][3, :count].astype(int).tolist()
+        self._copy = to_host(torch.cat([part.double().view(-1) for part in parts.values()]))
 
     def step(self, nfe: int, drafter_passes: int, seconds: Seconds) -> Step:
         """The step's rows."""
-        read, count = self._read, int(self._read["count"])
-        size = max(count, self._dropped) if self._dropped else read["whole"].shape[1]
-        draft, token, status, _ = read["whole"][:, :size]
+        flat, read, end = self._copy.numpy(), {}, 0
+        for name, shape in self._shapes.items():
+            begin, end = end, end + shape.numel()
+            read[name] = flat[begin:end].reshape(shape)
+        self._read, count = read, int(read["count"])
+        size = max(count, self._dropped) if self._dropped else self._rows
+        draft, token, status = read["whole"][:, :size]
         rows = np.zeros(size, DTYPES["positions"])
         draft = np.where(draft < 0, NONE, draft)
         rows["draft"], rows["token"], rows["status"] = draft, token, status
@@ -158,21 +155,24 @@ def _rows(state: DecodeState, verification: Verification, q: Tensor) -> dict[str
     """What is known of each row of the window."""
     p, rows = verification.p, len(verification.tokens)
     positions = state.positions(rows)
-    forced = state.forced[positions]
-    drafts = verification.drafts.clamp_min(0)
-    tops = [distribution.topk(min(TOP, p.shape[-1])) for distribution in (p, q)]
-    drafted, judged = tops[1].values[:, 0] > 0, verification.drafts >= 0
+    forced = state.forced(positions)
+    if forced is None:
+        forced = torch.zeros_like(positions, dtype=torch.bool)
+    inside = state.offsets(rows) < state.room  # a padded window has drafts behind the image's end
+    judged = inside & (verification.drafts >= 0)
+    drafts = torch.where(judged, verification.drafts, 0)
+    tops = [distribution.topk(min(TOP, p.shape[-1])) for distribution in (p, q * inside[:, None])]
+    drafted = tops[1].values[:, 0] > 0
 
     def known(values: Tensor, where: Tensor) -> Tensor:
         return torch.where(where, values, torch.nan)
 
-    path = positions - state.frontier if verification.path is None else verification.path
     status = torch.where(forced, int(Status.FORCED), verification.status)
     shares = {
         "top1": tops[0].values[:, 0],
         "top1_draft": known(tops[1].values[:, 0], drafted),
         "tv": known(total_variation(p, q), drafted),
-        "acceptance": verification.acceptance,
+        "acceptance": known(verification.acceptance, inside),
         "uniform": torch.where(forced, torch.nan, verification.uniform),
         "p": known(gather(p, drafts), judged),
         "q": known(gather(q, drafts), judged),
@@ -180,7 +180,7 @@ def _rows(state: DecodeState, verification: Verification, q: Tensor) -> dict[str
     return {
         "count": verification.count,
         "whole": torch.stack(
-            [verification.drafts, state.ids(verification.tokens, positions), status, path]
+            [torch.where(judged, drafts, -1), state.ids(verification.tokens, positions), status]
         ),
         "shares": torch.stack([shares[name] for name in SHARES]),
         "top": _padded(torch.stack([top.indices for top in tops])),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from torch import Tensor
 
 from engine.decoders.base import Badge
-from engine.decoders.jacobi_window import JacobiWindowDecoder
+from engine.decoders.jacobi_window import JacobiWindowDecoder, SpeculativeSettings
 from engine.decoders.speculate import acceptance_probability, speculate
 from engine.decoders.window import DecodeState, Verification, Window
 from engine.distributions import gather, residual
@@ -28,6 +28,7 @@ class SJD(JacobiWindowDecoder):
     )
     paper = "Teng et al., Speculative Jacobi Decoding, ICLR 2025"
     badge = Badge.SAME_DISTRIBUTION
+    Settings = SpeculativeSettings
 
     def verify(self, state: DecodeState, window: Window, p: Tensor) -> Verification:
         acceptance = acceptance_probability(

@@ -9,10 +9,11 @@ import torch
 from torch import Tensor
 
 from engine.decoders.base import Badge
+from engine.decoders.jacobi_window import fill_up, fresh_knob
 from engine.decoders.speculate import acceptance_probability, count_leading, pad_end
-from engine.decoders.tree import READINGS, Tree, side_nodes, tree
+from engine.decoders.tree import READINGS, Tree, children_on, side_nodes, side_on, tree
 from engine.decoders.window import DecodeState, Diagnostics, Verification, Window, WindowDecoder
-from engine.distributions import gather, one_hot, residual, sample
+from engine.distributions import gather, normalise, residual, sample
 from engine.randomness import Purpose
 from engine.settings import SettingError, Settings, knob
 from engine.trace import Status
@@ -32,6 +33,8 @@ class PACSettings(Settings):
     tree: str = knob(
         "full", "How the paper's tree is read; `full` is what its code does.", choices=READINGS
     )
+
+    fresh: str = fresh_knob("uniform")
 
     def __post_init__(self) -> None:
         Settings.__post_init__(self)
@@ -84,26 +87,24 @@ class SJDPAC(WindowDecoder):
         return tree(s.window, room, s.K if s.PD else 1, s.D, s.tree)
 
     def propose(self, state: DecodeState, room: int) -> Window:
-        layout, codes = self._tree(room), self.model.vocab_size
-        drafts, q = state.drafts[: layout.spine], state.q[: layout.spine]
-        positions = state.positions(layout.spine - len(drafts), state.frontier + len(drafts))
-        u = state.noise.uniform(Purpose.FRESH, positions, state.step, 1)[:, 0]
-        forced = state.forced[positions]
-        fresh = torch.where(forced, 0, (u * codes).long())
-        uniform = torch.full((len(fresh), codes), 1 / codes, device=u.device)
-        fresh_q = torch.where(forced[:, None], one_hot(fresh, codes), uniform)
-        drafts, q = torch.cat([drafts, fresh]), torch.cat([q, fresh_q])
+        layout = self._tree(room)
+        drafts, q, there = state.kept_drafts(layout.spine)
+        u = state.uniform(Purpose.FRESH, layout.spine, 1)[:, 0]
+        new = (u * self.model.vocab_size).long()
+        forced = state.forced(state.positions(layout.spine))
+        if forced is not None:
+            new = torch.where(forced, 0, new)
+        drafts, q = fill_up(drafts, q, there, new, self.settings.fresh)
         if not layout.side:
             return Window(drafts, q)
         candidates, candidate_q = draw_candidates(
             state, drafts, q, layout.branching, self.settings.K
         )
-        depth, k = torch.tensor(layout.side, device=u.device).T
-        side = candidates[depth - 1, k]
+        depth, k = side_on(layout, drafts.device)
         return TreeWindow(
             drafts,
             q,
-            side,
+            candidates[depth - 1, k],
             depth,
             layout.parents,
             layout=layout,
@@ -113,42 +114,50 @@ class SJDPAC(WindowDecoder):
 
     def verify(self, state: DecodeState, window: Window, p: Tensor) -> Verification:
         H, K = len(window.drafts), self.settings.K
-        u = state.noise.uniform(Purpose.VERIFY, state.positions(H + 1), state.step, K + 3)
-        walk = Walk(p)
+        u = state.uniform(Purpose.VERIFY, H + 1, K + 3)
+        walk = Walk(p, state.room.clamp_max(H))
         if isinstance(window, TreeWindow):
-            children = torch.tensor(window.layout.children, device=p.device)
+            children = children_on(window.layout, p.device)
             for level in range(window.layout.branching):
                 walk.descend(
                     children, window.candidates[level], window.candidate_q[level], u[level, :K]
                 )
         verification = walk.finish(window, u[:, 0], u[:, K])
         verification.diagnostics = walk.diagnostics
-        behind = torch.arange(H + 1, device=p.device) >= verification.count
-        return self._continue(window, p, verification, behind, u[:, K + 1 :])
+        behind = state.offsets(H + 1) >= verification.count
+        return self._continue(state, window, p, verification, behind, u[:, K + 1 :])
 
     def _continue(
-        self, window: Window, p: Tensor, verification: Verification, behind: Tensor, u: Tensor
+        self,
+        state: DecodeState,
+        window: Window,
+        p: Tensor,
+        verification: Verification,
+        behind: Tensor,
+        u: Tensor,
     ) -> Verification:
         """Adaptive continuation, bool `behind` [H + 1] the committed positions: every spine row has
         a newer p."""
         H = len(window.drafts)
         spine = p[: H + 1]
-        kept = torch.zeros_like(behind)
-        redrawn = spine
         acceptance = acceptance_probability(
             gather(spine[:-1], window.drafts), gather(window.q, window.drafts)
         )
         verification.acceptance = torch.where(
             behind, pad_end(acceptance, torch.nan), verification.acceptance
         )
-        if self.settings.AC:
-            kept[:-1] = u[:-1, 0] < acceptance
-            uniform = pad_end(u[:-1, 0], torch.nan)
-            verification.uniform = torch.where(behind, uniform, verification.uniform)
-            redrawn = torch.cat([residual(spine[:-1], window.q), spine[-1:]])
-        drafts = torch.where(kept, pad_end(window.drafts, 0), sample(redrawn, u[:, 1]))
-        rejected = behind & ~kept & (torch.arange(H + 1, device=p.device) < H) & self.settings.AC
+        if not self.settings.AC:
+            redrawn = sample(spine, u[:, 1])
+            verification.tokens = torch.where(behind, redrawn, verification.tokens)
+            return verification
+        uniform = pad_end(u[:-1, 0], torch.nan)
+        verification.uniform = torch.where(behind, uniform, verification.uniform)
+        kept = pad_end(u[:-1, 0] < acceptance, False)
+        left = torch.cat([residual(spine[:-1], window.q), spine[-1:]])
+        drafts = torch.where(kept, pad_end(window.drafts, 0), sample(left, u[:, 1]))
         verification.tokens = torch.where(behind, drafts, verification.tokens)
+        # Behind the last draft there is none to reject.
+        rejected = behind & ~kept & (state.offsets(H + 1) < state.room.clamp_max(H))
         verification.status = torch.where(rejected, int(Status.REJECTED), verification.status)
         return verification
 
@@ -159,12 +168,11 @@ def draw_candidates(
     """K candidates [levels, K] for the first positions: the spine's draft, then others drawn from q
     without replacement; and the distribution [levels, K, V] that each was drawn from, given those
     before it: all zero where q has no further token."""
-    u = state.noise.uniform(Purpose.CANDIDATE, state.positions(levels), state.step, K)
+    u = state.uniform(Purpose.CANDIDATE, levels, K)
     left, token = q[:levels], drafts[:levels]
     tokens, drawn_from = [token], [left]
     for k in range(1, K):
-        left = left.scatter(-1, token[:, None], 0)
-        left = left / left.sum(-1, keepdim=True).clamp_min(1e-30)
+        left = normalise(left.scatter(-1, token[:, None], 0))
         token = sample(left, u[:, k])
         tokens.append(token)
         drawn_from.append(left)
@@ -173,89 +181,95 @@ def draw_candidates(
 
 class Walk:
     """Verification down the tree without a copy from the device: every level is computed, whether
-    or not an earlier one ended the walk."""
+    or not an earlier one ended the walk. Numbers are of shape [1]: indexing by a tensor without a
+    dimension would copy it to the host."""
 
-    def __init__(self, p: Tensor) -> None:
-        self.p = p
-        self.alive = torch.ones((), dtype=torch.bool, device=p.device)
+    def __init__(self, p: Tensor, room: Tensor) -> None:
+        """p [rows, V]; `room` (0-dim): how many drafts come before the image's end."""
+        self.p, self.room = p, room
+        self.alive = torch.ones(1, dtype=torch.bool, device=p.device)
         self.rejected = torch.zeros_like(self.alive)  # whether a draft was, where the walk ended
-        self.depth = torch.zeros((), dtype=torch.long, device=p.device)  # accepted nodes
+        self.depth = torch.zeros(1, dtype=torch.long, device=p.device)  # accepted nodes
         self.node = torch.zeros_like(self.depth)  # the last of them
         self.left = p[0]  # the distribution to sample if the walk ends here
         self.path = [self.node]
         self.tokens: list[Tensor] = []
         self.acceptance: list[Tensor] = []
         self.uniform: list[Tensor] = []
-        self.trials: list[list[tuple[Tensor, ...]]] = []
+        self.trials: list[tuple[Tensor, ...]] = []
 
     def descend(self, children: Tensor, candidates: Tensor, candidate_q: Tensor, u: Tensor) -> None:
         """One level: candidates [K] with their distributions [K, V], children [rows, K], u [K]."""
-        left, node, token = self.left, self.node, candidates[0]
-        acceptance, uniform = acceptance_probability(left[token], candidate_q[0, token]), u[0]
-        found, any_tried = torch.zeros_like(self.alive), torch.zeros_like(self.alive)
-        self.trials.append([])
-        for child, x, q, r in zip(children[self.node], candidates, candidate_q, u, strict=True):
-            alpha = acceptance_probability(left[x], q[x])
-            tried = ~found & (child >= 0) & (q[x] > 0)
-            accepted = tried & (r < alpha)
-            self.trials[-1].append((x, left[x], q[x], alpha, r, tried & self.alive))
-            acceptance = torch.where(accepted, alpha, acceptance)
-            uniform = torch.where(accepted, r, uniform)
-            token, node = torch.where(accepted, x, token), torch.where(accepted, child, node)
-            found, any_tried = found | accepted, any_tried | tried
-            remaining = residual(left, q)
-            left = torch.where(tried & ~accepted, remaining / remaining.sum(), left)
-        self.left = torch.where(self.alive, torch.where(found, self.p[node], left), self.left)
-        self.rejected = torch.where(self.alive, any_tried & ~found, self.rejected)
+        rows = children[self.node][0]
+        q = gather(candidate_q, candidates)
+        exists = (rows >= 0) & (q > 0) & (len(self.tokens) < self.room)
+        # What is left of p before each candidate, if all before it are rejected.
+        left, target = self.left, []
+        for k, there in enumerate(exists.split(1)):
+            target.append(left.gather(0, candidates[k : k + 1]))
+            left = normalise(residual(left, candidate_q[k] * there))
+        p = torch.cat(target)
+        acceptance = acceptance_probability(p, q)
+        accepted = exists & (u < acceptance)
+        found = accepted.any(0, keepdim=True)
+        first = torch.where(found, accepted.int().argmax(0, keepdim=True), 0)
+        tried = exists & (
+            torch.arange(len(u), device=u.device) <= torch.where(found, first, len(u))
+        )
+        self.trials.append((candidates, p, q, acceptance, u, tried & self.alive))
+        node = torch.where(found, rows[first], self.node)
+        self.left = torch.where(self.alive, torch.where(found, self.p[node][0], left), self.left)
+        self.rejected = torch.where(self.alive, exists.any(0, keepdim=True) & ~found, self.rejected)
         self.alive = self.alive & found
         self.depth = self.depth + self.alive
         self.node = torch.where(self.alive, node, self.node)
         self.path.append(self.node)
-        self.tokens.append(token)
-        self.acceptance.append(acceptance)
-        self.uniform.append(uniform)
+        self.tokens.append(candidates[first])
+        self.acceptance.append(acceptance[first])
+        self.uniform.append(u[first])
 
     def diagnostics(self) -> Diagnostics:
         """The candidates tried at each level that the walk came to."""
         if not self.trials:
             return Diagnostics()
-        levels = [
-            torch.stack([torch.stack([*map(torch.Tensor.double, trial)]) for trial in level])
-            for level in self.trials
-        ]
+        levels = [torch.stack([column.double() for column in level], -1) for level in self.trials]
         return Diagnostics(candidates=torch.stack(levels))
 
     def finish(self, window: Window, u: Tensor, u_end: Tensor) -> Verification:
         """From the tree's last level down the spine as in SJD; u [H + 1] accepts, u_end [H + 1]
         samples the last token."""
         H, levels = len(window.drafts), len(self.tokens)
-        spine = self.p[: H + 1]
+        spine, room = self.p[: H + 1], self.room
         i = torch.arange(H + 1, device=spine.device)
         on_spine = self.alive & (self.node == levels)
         spine_acceptance = acceptance_probability(
             gather(spine[:-1], window.drafts), gather(window.q, window.drafts)
         )
-        leading = count_leading(u[levels:H] < spine_acceptance[levels:])
+        leading = count_leading(u[levels:H] < spine_acceptance[levels:], room - levels)
         end = self.depth + torch.where(on_spine, leading, 0)
-        left = self.left
+        left = self.left[None]
         if H:
-            last = end.clamp_max(H - 1).view(1)
-            below = torch.where(end < H, residual(spine[last], window.q[last])[0], spine[H])
+            last = end.clamp_max(H - 1)
+            below = torch.where(end < room, residual(spine[last], window.q[last]), spine[end])
             left = torch.where(on_spine, below, left)
-        rejected = torch.where(on_spine, end < H, self.rejected)
-        tokens, path = pad_end(window.drafts, 0), i.clone()
-        acceptance, uniform = pad_end(spine_acceptance, torch.nan), pad_end(u[:H], torch.nan)
+        rejected = torch.where(on_spine, end < room, self.rejected)
+        path, acceptance, uniform = (
+            i,
+            pad_end(spine_acceptance, torch.nan),
+            pad_end(u[:H], torch.nan),
+        )
+        tokens = pad_end(window.drafts, 0)
         if levels:
-            tokens[:levels] = torch.stack(self.tokens)
-            acceptance[:levels] = torch.stack(self.acceptance)
-            uniform[:levels] = torch.stack(self.uniform)
-            path[: levels + 1] = torch.stack(self.path)
+            tokens = torch.cat([*self.tokens, tokens[levels:]])
+            acceptance = torch.cat([*self.acceptance, acceptance[levels:]])
+            uniform = torch.cat([*self.uniform, uniform[levels:]])
+            path = torch.cat([*self.path, path[levels + 1 :]])
         drafts = torch.where(i < end, tokens, pad_end(window.drafts, -1))
         bonus = (i == end) & ~rejected
         status = torch.where(i < end, int(Status.ACCEPTED), int(Status.REFINED))
         status = torch.where(i == end, int(Status.RESAMPLED), status)
         return Verification(
-            count=end + 1,
+            count=end[0] + 1,
             tokens=torch.where(i == end, sample(left, u_end[end]), tokens),
             q=spine,
             status=torch.where(bonus, int(Status.FRESH), status),

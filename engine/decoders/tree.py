@@ -16,6 +16,9 @@ from __future__ import annotations
 import functools
 from dataclasses import dataclass
 
+import torch
+from torch import Tensor
+
 READINGS = ("full", "spine", "lanes", "deep")
 
 
@@ -92,3 +95,16 @@ def tree(window: int, room: int, K: int, D: int, reading: str) -> Tree:
         tuple((d, k) for d, k, _ in branches),
         tuple(tuple(below) for below in children),
     )
+
+
+@functools.lru_cache(maxsize=256)
+def side_on(layout: Tree, device: torch.device) -> tuple[Tensor, Tensor]:
+    """Depth and candidate of each side node [S], on the device."""
+    depth, candidate = torch.tensor(layout.side, dtype=torch.long).view(-1, 2).T.to(device)
+    return depth, candidate
+
+
+@functools.lru_cache(maxsize=256)
+def children_on(layout: Tree, device: torch.device) -> Tensor:
+    """`layout.children` [rows, K], on the device."""
+    return torch.tensor(layout.children).to(device)

@@ -17,12 +17,14 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from engine.clock import StepClock
+from engine.clock import StepClock, to_host
 from engine.decoders.base import Decoder
 from engine.decoders.recorder import StepRecorder
 from engine.distributions import logits_to_probs
-from engine.randomness import Noise
+from engine.randomness import Noise, Purpose
 from engine.trace import Step
+
+MAX_ROWS = 96  # of a window
 
 
 @dataclass(slots=True)
@@ -77,34 +79,83 @@ class Verification:
 
 
 class DecodeState:
-    """One image while it is decoded: the model's context, the frontier, the drafts, the noise."""
+    """One image while it is decoded: the model's context, the frontier, the drafts, the noise.
+
+    `frontier` and `step` are the host's; decoders work with `start`, `room` and `carried`, the same
+    facts on the device, so that no operation of theirs depends on a number of the host.
+    """
 
     def __init__(self, decoder: Decoder, prompt: str, seed: int) -> None:
-        model = decoder.model
+        model, device = decoder.model, decoder.model.device
         self.model = model
         self.ctx = model.start(prompt, decoder.sampling.guidance)
-        self.noise = Noise(seed, model.device)
+        self.noise = Noise(seed, device)
         self.step = 0
         self.frontier = 0
-        self.tokens = torch.zeros(model.length, dtype=torch.long, device=model.device)
-        self.drafts = torch.zeros(0, dtype=torch.long, device=model.device)  # for the next window
-        self.q = torch.zeros(0, model.vocab_size, device=model.device)  # what they were drawn from
-        self.forced = model.forced_ids.to(model.device) >= 0
+        self.start = torch.zeros((), dtype=torch.long, device=device)  # the frontier
+        self.room = torch.full_like(self.start, model.length - 1)  # drafts before the image's end
+        self.tokens = torch.zeros(model.length, dtype=torch.long, device=device)
+        # What the last verification left: tokens [N], their q [N, V], and how many are committed.
+        self.drafts = torch.zeros(1, dtype=torch.long, device=device)
+        self.q = torch.zeros(1, model.vocab_size, device=device)
+        self.carried = torch.ones_like(self.start)
+        self.any_forced = bool((model.forced_ids >= 0).any())
+        self.forced_ids = model.forced_ids.to(device)
         self.path: list[int] = []  # the window rows that the last step kept
         # Position n's newest p is row n % len(recent_p); None unless an initialisation draws from
         # it.
         self.recent_p: Tensor | None = None
         self.drafter_passes = 0
+        self._offsets = torch.arange(model.length + MAX_ROWS, device=device)
 
-    def positions(self, count: int, start: int | None = None) -> Tensor:
-        """The next `count` positions from the frontier, or from `start`."""
-        start = self.frontier if start is None else start
-        return torch.arange(start, start + count, device=self.model.device)
+    def offsets(self, count: int) -> Tensor:
+        """0 .. count - 1."""
+        return self._offsets[:count]
+
+    def positions(self, count: int) -> Tensor:
+        """The next `count` positions from the frontier, none behind the image's end."""
+        return (self._offsets[:count] + self.start).clamp_max(self.model.length - 1)
+
+    def uniform(self, purpose: Purpose, rows: int, count: int) -> Tensor:
+        """[rows, count] uniforms of the next `rows` positions from the frontier."""
+        return self.noise.uniform(purpose, self.frontier, rows, self.step, count)
+
+    def gumbel(self, rows: int) -> Tensor:
+        """[rows, V] Gumbel noise of the next `rows` positions, the same in every step."""
+        return self.noise.gumbel(self.frontier, rows, self.model.vocab_size)
+
+    def forced(self, positions: Tensor) -> Tensor | None:
+        """Where the layout forces a token, bool; None where it never does."""
+        return self.forced_ids[positions] >= 0 if self.any_forced else None
 
     def ids(self, tokens: Tensor, positions: Tensor) -> Tensor:
         """The model's ids of tokens at positions: forced ids where the layout forces one."""
-        ids = self.model.forced_ids.to(self.model.device)[positions]
+        if not self.any_forced:
+            return tokens
+        ids = self.forced_ids[positions]
         return torch.where(ids >= 0, ids, tokens)
+
+    def kept_drafts(self, count: int) -> tuple[Tensor, Tensor, Tensor]:
+        """The first `count` drafts that the last step left, [count], their q [count, V], and which
+        of them there are: the others mean nothing."""
+        rows = self._offsets[:count] + self.carried
+        last = len(self.drafts) - 1
+        there = rows <= last
+        rows = rows.clamp_max(last)
+        return self.drafts[rows], self.q[rows], there
+
+    def commit(self, verification: Verification, count: int, path: list[int]) -> None:
+        """Takes over what a step committed and left."""
+        self.tokens[self.frontier : self.frontier + count] = verification.tokens[:count]
+        if self.recent_p is not None:
+            rows = self.positions(len(verification.p)) % len(self.recent_p)
+            self.recent_p[rows] = verification.p
+        self.drafts, self.q, self.path = verification.tokens, verification.q, path
+        self.frontier += count
+        self.step += 1
+        self.carried.fill_(count)
+        self.start.fill_(self.frontier)
+        self.room.fill_(self.model.length - 1 - self.frontier)
 
 
 class WindowDecoder(Decoder):
@@ -112,43 +163,39 @@ class WindowDecoder(Decoder):
 
     @abstractmethod
     def propose(self, state: DecodeState, room: int) -> Window:
-        """The next window, of at most `room` drafts (none is allowed): the image ends behind
-        them."""
+        """The next window, of at most `room` drafts (none is allowed)."""
 
     @abstractmethod
     def verify(self, state: DecodeState, window: Window, p: Tensor) -> Verification:
-        """The rule. `p` [1 + H + S, V] are the model's distributions after each window row."""
+        """The rule. `p` [1 + H + S, V] are the model's distributions after each window row. Drafts
+        behind the image's end (from `state.room` on) are never accepted."""
 
     def steps(self, prompt: str, seed: int) -> Generator[Step, None, None]:
         model = self.model
         state, recorder = DecodeState(self, prompt, seed), StepRecorder(model.length)
+        clock = StepClock(model.device)
         try:
             while state.frontier < model.length:
-                clock = StepClock(model.device)
+                clock.skip()
                 state.drafter_passes = 0
-                window = self.propose(state, model.length - state.frontier - 1)
+                room = model.length - state.frontier - 1
+                window = self.propose(state, MAX_ROWS if model.static else room)
                 fed, positions = self._feed(state, window)
                 clock.lap("draft" if state.drafter_passes else "verify")
                 logits = model.forward(state.ctx, fed, window.parents)
                 clock.lap("forward")
-                p = logits_to_probs(logits, self.sampling, state.forced[positions])
+                p = logits_to_probs(logits, self.sampling, state.forced(positions))
                 verification = self.verify(state, window, p)
+                outcome = to_host(_outcome(verification))
                 clock.lap("verify")
-                recorder.gather(state, window, verification)
+                recorder.gather(state, window, verification, min(room, len(window.drafts)) + 1)
+                clock.wait()
                 clock.skip()
-                count, path = recorder.read()
-                clock.lap("verify")
+                count, *path = outcome.tolist()
+                path = path[:count] or list(range(count))
                 model.keep(state.ctx, path)
                 clock.lap("cache")
-                before = state.frontier
-                state.tokens[before : before + count] = verification.tokens[:count]
-                state.drafts, state.q = verification.tokens[count:], verification.q[count:]
-                state.path = path
-                state.frontier += count
-                state.step += 1
-                if state.recent_p is not None:
-                    rows = state.positions(len(verification.p), before) % len(state.recent_p)
-                    state.recent_p[rows] = verification.p
+                state.commit(verification, count, path)
                 clock.lap("verify")
                 yield recorder.step(state.step, state.drafter_passes, clock.seconds())
         finally:
@@ -157,9 +204,16 @@ class WindowDecoder(Decoder):
     def _feed(self, state: DecodeState, window: Window) -> tuple[Tensor, Tensor]:
         """Token ids of all rows, root first, and the position whose distribution each row gives."""
         ahead = state.positions(len(window.drafts) + 1)
-        before = (ahead - 1).clamp_min(0)
-        fed = state.ids(torch.cat([state.tokens[before[:1]], window.drafts]), before)
+        root = state.tokens[(state.start - 1).clamp_min(0).view(1)]
+        tokens = torch.cat([root, window.drafts])
         if window.side is None or window.side_depths is None:
-            return fed, ahead
-        after = state.frontier + window.side_depths
-        return torch.cat([fed, state.ids(window.side, after - 1)]), torch.cat([ahead, after])
+            return state.ids(tokens, (ahead - 1).clamp_min(0)), ahead
+        after = (state.start + window.side_depths).clamp_max(self.model.length - 1)
+        positions = torch.cat([ahead, after])
+        return state.ids(torch.cat([tokens, window.side]), (positions - 1).clamp_min(0)), positions
+
+
+def _outcome(verification: Verification) -> Tensor:
+    """What the loop needs of a verification: count, then its path if that can leave the chain."""
+    count = verification.count.view(1)
+    return count if verification.path is None else torch.cat([count, verification.path])

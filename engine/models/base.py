@@ -51,6 +51,9 @@ class ImageModel(ABC):
     forced_ids: Tensor
     sampling: Sampling
     drafter: Drafter | None = None
+    # Whether windows keep their width to the image's end and the cache is read in buckets, so that
+    # the operations of a step are those of the one before it: what a CUDA graph needs.
+    static: bool = False
     swatches: bytes | None = None  # picture of every code, once drawn: `visualize.swatches`
     _neighbours: Tensor | None = None
 
@@ -91,7 +94,7 @@ class ImageModel(ABC):
         the first window."""
 
     @abstractmethod
-    def forward(self, ctx: Any, tokens: Tensor, parents: Sequence[int] | None = None) -> Tensor:
+    def forward(self, ctx: Any, tokens: Tensor, parents: tuple[int, ...] | None = None) -> Tensor:
         """One forward pass over a window, tokens [L] on the device: row 0 the root, the last
         committed token (in the first window: the prompt's last token, whatever id stands there),
         then the drafts. `parents[i]` is the row that row i follows, for trees; None is a chain.

@@ -6,6 +6,7 @@ A family's file has what differs: its prompt rows, embedding, head, forced token
 
 from __future__ import annotations
 
+import functools
 from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -19,21 +20,21 @@ from engine.cache import WindowCache, ancestors
 from engine.models.base import ImageModel
 
 MAX_WINDOW = 128
+BUCKET = 256  # slots: with static shapes, bodies attend to a multiple of so many
 
 
 @dataclass(frozen=True, slots=True)
 class Prompt:
-    """Prompt rows as embeddings [R, P, D], conditional row first; `start` [R] is the length of each
+    """Prompt rows as embeddings [R, P, D], conditional row first; `start` is the length of each
     row's left padding. Raises ValueError for shapes that do not fit."""
 
     embeddings: Tensor
-    start: Tensor
+    start: tuple[int, ...]
 
     def __post_init__(self) -> None:
-        if self.embeddings.dim() != 3 or self.start.shape != self.embeddings.shape[:1]:
+        if self.embeddings.dim() != 3 or len(self.start) != len(self.embeddings):
             raise ValueError(
-                f"prompt rows {tuple(self.embeddings.shape)} and starts {tuple(self.start.shape)}"
-                " do not fit"
+                f"prompt rows {tuple(self.embeddings.shape)} and starts {self.start} do not fit"
             )
 
 
@@ -43,16 +44,26 @@ class BodyContext:
 
     def __init__(self, prompt: Prompt, guidance: float, cache: WindowCache) -> None:
         self.prompt, self.guidance, self.cache = prompt, guidance, cache
-        self.committed = 0
+        device = prompt.embeddings.device
+        self.rows, self.length = prompt.embeddings.shape[:2]
+        self.start = torch.tensor(prompt.start, device=device)
+        # What padding adds to the attention mask of every row, [R, 1, 1, slots].
+        padding = torch.arange(cache.slots, device=device) < self.start[:, None, None, None]
+        self.padding = padding * torch.finfo(prompt.embeddings.dtype).min
         self.hidden: Tensor | None = None
         self.drafter_cache: WindowCache | None = None
         self.drafted: Tensor | None = None  # the drafter's last predicted hidden state [R, 1, D]
 
     @property
+    def committed(self) -> int:
+        """Image positions in the cache, and the root's own, which the next window brings."""
+        return max(0, self.cache.base - self.length + 1)
+
+    @property
     def prompt_rows(self) -> int:
         """Prompt rows before the root in the next window: all but the last in the first window,
         then none."""
-        return 0 if self.cache.base else self.prompt.embeddings.shape[1] - 1
+        return 0 if self.cache.base else self.length - 1
 
     def close(self) -> None:
         self.hidden = self.drafter_cache = self.drafted = None
@@ -103,59 +114,69 @@ class BodyModel(ImageModel):
         dim = getattr(config, "head_dim", None) or config.hidden_size // config.num_attention_heads
         slots = length + self.length + MAX_WINDOW
         cache = WindowCache(
-            config.num_hidden_layers, count, heads, slots, dim, self.dtype, self.device
+            config.num_hidden_layers,
+            count,
+            heads,
+            slots,
+            dim,
+            self.dtype,
+            self.device,
+            BUCKET if self.static else 1,
         )
         return BodyContext(rows, guidance, cache)
 
     def forward(
-        self, ctx: BodyContext, tokens: Tensor, parents: Sequence[int] | None = None
+        self, ctx: BodyContext, tokens: Tensor, parents: tuple[int, ...] | None = None
     ) -> Tensor:
         before, length = ctx.prompt_rows, len(tokens)
-        seen = ancestors(parents, length)
-        depth = (seen.sum(1) - 1).to(self.device)
-        positions = ctx.committed - 1 + depth
-        if ctx.committed == 0:
-            drafts = self.embed(tokens[1:], positions[1:])
-            fed = torch.cat(
-                [ctx.prompt.embeddings, drafts.expand(len(ctx.prompt.start), -1, -1)], 1
-            )
-        else:
-            fed = self.embed(tokens, positions).expand(len(ctx.prompt.start), -1, -1)
         ctx.cache.open(before + length)
-        slot = torch.cat(
-            [torch.arange(before, device=self.device), ctx.cache.base + before + depth]
-        )
-        hidden = self.body(
-            inputs_embeds=fed,
-            attention_mask=self._mask(ctx, before, seen),
-            position_ids=self.position_ids(slot, ctx.prompt.start),
+        depths, tree = layout(parents, length, self.device, self.dtype)
+        # Rows behind the image's end are of no use, but a table has no entry for them.
+        slots = (ctx.cache.start + before + depths).clamp_max(ctx.length - 1 + self.length)
+        embedded = self.embed(tokens, slots - ctx.length).expand(ctx.rows, -1, -1)
+        if before:  # the first window's root is the prompt's last token, whatever stands for it
+            embedded = torch.cat([ctx.prompt.embeddings, embedded[:, 1:]], 1)
+            slots = torch.cat([torch.arange(before, device=self.device), slots])
+        ctx.hidden = self.body(
+            inputs_embeds=embedded,
+            attention_mask=self._mask(ctx, before, tree),
+            position_ids=self.position_ids(slots, ctx.start),
             past_key_values=ctx.cache,
             use_cache=True,
-        ).last_hidden_state
-        ctx.hidden = hidden[:, -length:]
+        ).last_hidden_state[:, -length:]
         return guide(self.head(ctx.hidden), ctx.guidance)
 
-    def _mask(self, ctx: BodyContext, before: int, seen: Tensor) -> Tensor:
-        """Additive mask [R, 1, T, base + T] for a window of `before` prompt rows, then a tree."""
-        # All on the device: a copy from it would wait for the work that is under way.
-        length, base = len(seen), ctx.cache.base
-        visible = torch.ones(
-            before + length, base + before + length, dtype=torch.bool, device=self.device
-        )
-        visible[:before, base:] = visible[:before, base:].tril()
-        visible[before:, base + before :] = seen.to(self.device)
-        slots = torch.arange(visible.shape[1], device=self.device)
-        padding = slots < ctx.prompt.start[:, None]
-        # A padding row sees itself alone: a row that sees nothing at all would be a row of NaN.
-        itself = slots == base + torch.arange(before + length, device=self.device)[:, None]
-        allowed = (visible[None] & ~padding[:, None]) | itself
-        mask = torch.zeros(allowed.shape, dtype=self.dtype, device=self.device)
-        return mask.masked_fill_(~allowed, torch.finfo(self.dtype).min)[:, None]
+    def _mask(self, ctx: BodyContext, before: int, tree: Tensor) -> Tensor | None:
+        """Additive mask [R, 1, T, end] for a window of `before` prompt rows, then a tree with its
+        mask [L, L]; None where nothing is masked."""
+        cache = ctx.cache
+        if len(tree) == 1 and not before and cache.bucket == 1 and not any(ctx.prompt.start):
+            return torch.zeros(1, 1, 1, cache.end, dtype=self.dtype)  # HF
+        least = torch.finfo(self.dtype).min
+        rows = torch.where(cache.hidden(before), least, ctx.padding[..., : cache.end])
+        mask = rows.expand(-1, -1, before + len(tree), -1).clone()
+        tree = tree.expand(ctx.rows, 1, -1, -1)
+        mask[:, :, before:].index_copy_(3, cache.window[before:], tree)
+        if before:
+            later = torch.ones(before, before, dtype=torch.bool, device=self.device).triu(1)
+            mask[:, :, :before, :before].masked_fill_(later, least)
+            # A padding row sees itself alone: a row that sees nothing would be a row of NaN.
+            mask[:, :, :before, :before].diagonal(dim1=-2, dim2=-1).zero_()
+        return mask
 
     def keep(self, ctx: BodyContext, rows: Sequence[int]) -> None:
         before = ctx.prompt_rows
         ctx.cache.keep([*range(before), *(before + row for row in rows)])
-        ctx.committed += len(rows)
+
+
+@functools.lru_cache(maxsize=256)
+def layout(
+    parents: tuple[int, ...] | None, length: int, device: torch.device, dtype: torch.dtype
+) -> tuple[Tensor, Tensor]:
+    """How far below the root each of a window's rows is, [L], and their additive mask [L, L]."""
+    seen = ancestors(parents, length)
+    mask = torch.zeros(seen.shape, dtype=dtype).masked_fill_(~seen, torch.finfo(dtype).min)
+    return (seen.sum(1) - 1).to(device), mask.to(device)
 
 
 def guide(logits: Tensor, guidance: float) -> Tensor:

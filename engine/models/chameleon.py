@@ -138,10 +138,7 @@ class ChameleonModel(BodyModel):
         padding = len(conditional) - len(unconditional)
         rows = [conditional, [self.special[PAD]] * padding + unconditional]
         ids = torch.tensor(rows[: 1 + guided], device=self.device)
-        return Prompt(
-            self.body.embed_tokens(ids),
-            torch.tensor([0, padding][: 1 + guided], device=self.device),
-        )
+        return Prompt(self.body.embed_tokens(ids), (0, padding)[: 1 + guided])
 
     def embed(self, tokens: Tensor, positions: Tensor) -> Tensor:
         return self.body.embed_tokens(self.bpe[tokens])

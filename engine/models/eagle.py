@@ -11,7 +11,7 @@ from transformers import PreTrainedModel
 
 from engine.cache import WindowCache
 from engine.models.base import Drafter
-from engine.models.body import BodyContext, BodyModel, guide
+from engine.models.body import BodyContext, BodyModel, guide, layout
 
 
 class EagleDrafter(Drafter):
@@ -39,7 +39,7 @@ class EagleDrafter(Drafter):
             config = self.network.config
             ctx.drafter_cache = WindowCache(
                 1,
-                len(ctx.prompt.start),
+                ctx.rows,
                 config.num_key_value_heads,
                 self.model.length + 1,
                 config.hidden_size // config.num_attention_heads,
@@ -52,18 +52,16 @@ class EagleDrafter(Drafter):
         """Logits [V] after rows for image positions cache.base and following; `hidden` [R, L, D]
         are the states one slot before each."""
         cache, count = self._cache(ctx), len(tokens)
-        positions = torch.arange(cache.base, cache.base + count, device=tokens.device)
-        embedded = self.model.embed(tokens, positions).expand(len(hidden), -1, -1)
-        seen = torch.ones(count, cache.base + count, dtype=torch.bool, device=tokens.device).tril(
-            cache.base
-        )
-        mask = torch.zeros(seen.shape, dtype=hidden.dtype, device=tokens.device)
-        mask.masked_fill_(~seen, torch.finfo(hidden.dtype).min)
         cache.open(count)
+        embedded = self.model.embed(tokens, cache.window).expand(len(hidden), -1, -1)
+        mask = hidden.new_zeros(1, 1, count, cache.end)
+        if count > 1:
+            _, chain = layout(None, count, hidden.device, hidden.dtype)
+            mask[..., cache.base :] = chain
         predicted = self.network(
             torch.cat([embedded, hidden], -1),
-            position_ids=ctx.prompt.embeddings.shape[1] + positions - ctx.prompt.start[:, None],
-            attention_mask=mask[None, None].expand(len(hidden), -1, -1, -1),
+            position_ids=ctx.length + cache.window - ctx.start[:, None],
+            attention_mask=mask.expand(len(hidden), -1, -1, -1),
             past_key_values=cache,
         )
         cache.keep(range(count))

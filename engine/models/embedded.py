@@ -59,10 +59,7 @@ class EmbeddedModel(BodyModel):
         ids = torch.tensor([self.tokenizer.encode(text).ids], device=self.device)
         if guided:  # trained with a caption of padding where the caption is dropped
             ids = torch.cat([ids, torch.zeros_like(ids)])
-        return Prompt(
-            self.target.embed_caption(ids),
-            torch.zeros(len(ids), dtype=torch.long, device=self.device),
-        )
+        return Prompt(self.target.embed_caption(ids), (0,) * len(ids))
 
     def embed(self, tokens: Tensor, positions: Tensor) -> Tensor:
         return self.target.embed_codes(tokens, positions)

@@ -125,7 +125,7 @@ class Emu3Model(BodyModel):
                 f"The prompt takes {longest} of the model's tokens, and there is room for {room}:"
                 " make it shorter."
             )
-        start = torch.tensor([longest - len(row) for row in rows], device=self.device)
+        start = tuple(longest - len(row) for row in rows)
         pad = self.config.text_config.pad_token_id
         ids = torch.tensor([[pad] * (longest - len(row)) + row for row in rows], device=self.device)
         return Prompt(self.body.embed_tokens(ids), start)

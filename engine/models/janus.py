@@ -126,9 +126,7 @@ class JanusModel(BodyModel):
             ids = torch.cat(
                 [ids, torch.where((ids == self.begin) | (ids == self.image), ids, self.pad)]
             )
-        return Prompt(
-            self.body.embed_tokens(ids), torch.zeros(len(ids), dtype=torch.long, device=self.device)
-        )
+        return Prompt(self.body.embed_tokens(ids), (0,) * len(ids))
 
     def embed(self, tokens: Tensor, positions: Tensor) -> Tensor:
         return self.network.prepare_embeddings_for_image_generation(tokens)

@@ -97,9 +97,7 @@ class LlamaGenModel(BodyModel):
         rows = F.pad(states, (0, 0, padding, 0))
         if guided:
             rows = torch.cat([rows, self.network.unconditional[None]])
-        return Prompt(
-            self.network.caption(rows), torch.full((len(rows),), padding, device=self.device)
-        )
+        return Prompt(self.network.caption(rows), (padding,) * len(rows))
 
     def embed(self, tokens: Tensor, positions: Tensor) -> Tensor:
         return self.body.embed_tokens(tokens)

@@ -23,14 +23,30 @@ def test_laps_are_charged_to_their_parts_and_add_up() -> None:
     clock = StepClock(torch.device("cpu"))  # 1
     for part in ("draft", "forward", "verify", "cache", "verify"):  # 2, 4, 8, 16, 32
         clock.lap(part)
+    clock.wait()
     assert clock.seconds() == Seconds(forward=2, verify=4 + 16, cache=8, draft=1)
-    assert clock.seconds().total == 31
+    assert clock.seconds() == Seconds()
+
+
+@pytest.mark.usefixtures("ticks")
+def test_laps_after_the_wait_belong_to_the_next_step() -> None:
+    clock = StepClock(torch.device("cpu"))  # 1
+    clock.lap("forward")  # 2
+    clock.wait()
+    clock.skip()  # 4
+    clock.lap("cache")  # 8
+    assert clock.seconds() == Seconds(forward=1)
+    clock.skip()  # 16: between the steps
+    clock.lap("forward")  # 32
+    clock.wait()
+    assert clock.seconds() == Seconds(forward=16, cache=4)
 
 
 @pytest.mark.usefixtures("ticks")
 def test_nothing_is_charged_before_the_first_or_after_the_last_lap() -> None:
     clock = StepClock(torch.device("cpu"))
     clock.lap("forward")
+    clock.wait()
     assert clock.seconds() == Seconds(forward=1)
     assert StepClock(torch.device("cpu")).seconds() == Seconds()
 
@@ -38,6 +54,7 @@ def test_nothing_is_charged_before_the_first_or_after_the_last_lap() -> None:
 def test_a_part_that_is_not_known_is_an_error() -> None:
     clock = StepClock(torch.device("cpu"))
     clock.lap("lunch")
+    clock.wait()
     with pytest.raises(TypeError, match="lunch"):
         clock.seconds()
 
@@ -46,4 +63,6 @@ def test_real_time_does_not_run_backwards() -> None:
     clock = StepClock(torch.device("cpu"))
     for part in ("forward", "verify", "cache") * 20:
         clock.lap(part)
-    assert min(clock.seconds().forward, clock.seconds().verify, clock.seconds().cache) >= 0
+    clock.wait()
+    spent = clock.seconds()
+    assert min(spent.forward, spent.verify, spent.cache) >= 0

@@ -21,11 +21,11 @@ class FixedNoise:
     def __init__(self, **rows: list[list[float]]) -> None:
         self.rows = {Purpose[name.upper()]: torch.tensor(values) for name, values in rows.items()}
 
-    def uniform(self, purpose: Purpose, positions: Tensor, draw: int, count: int) -> Tensor:
-        u = torch.full((len(positions), count), 0.5)
-        rows = self.rows.get(purpose, u[:0])
-        rows = rows.expand(len(u), -1) if len(rows) == 1 else rows[: len(u)]
-        u[: len(rows), : rows.shape[1]] = rows[:, :count]
+    def uniform(self, purpose: Purpose, start: int, rows: int, draw: int, count: int) -> Tensor:
+        u = torch.full((rows, count), 0.5, dtype=torch.float64)
+        given = self.rows.get(purpose, u[:0])
+        given = given.expand(len(u), -1) if len(given) == 1 else given[: len(u)]
+        u[: len(given), : given.shape[1]] = given[:, :count]
         return u
 
     def gumbel(self, start: int, count: int, codes: int) -> Tensor:
@@ -39,6 +39,7 @@ def verify_chain(
     positions; `rows` as in FixedNoise."""
     state = DecodeState(decoder, "", 0)
     state.noise = FixedNoise(**rows)
+    state.room.fill_(len(drafts))
     p, q = p.expand(len(drafts) + 1, -1), q.expand(len(drafts), -1)
     window = Window(torch.tensor(drafts, dtype=torch.long), q.contiguous())
     return decoder.verify(state, window, p.contiguous())

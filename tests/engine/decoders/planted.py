@@ -44,11 +44,9 @@ def chain_acceptance(window: Window, p: Tensor) -> Tensor:
 def pad(verification: Verification, state: DecodeState, drafts: int) -> Verification:
     """After full acceptance, the last token is a uniform one, not a sample of the last row."""
     H, codes = drafts, state.model.vocab_size
-    u = state.noise.uniform(Purpose.DRAFT, state.positions(1, state.frontier + H), state.step, 1)[
-        0, 0
-    ]
+    u = state.uniform(Purpose.DRAFT, H + 1, 1)[H, 0]
     last = torch.arange(len(verification.tokens)) == H
-    free = ~state.forced[state.frontier + H]
+    free = int(state.model.forced_ids[state.frontier + H]) < 0
     verification.tokens = torch.where(
         last & free & (verification.count == H + 1), (u * codes).long(), verification.tokens
     )
@@ -69,7 +67,7 @@ class RefreshedWithAcceptDraw(SJD):
         verification = super().verify(state, window, p)
         u = getattr(state, "reused", {})
         acceptance = chain_acceptance(window, p)
-        mine = state.noise.uniform(Purpose.VERIFY, state.positions(len(p)), state.step, 3)
+        mine = state.uniform(Purpose.VERIFY, len(p), 3).clone()
         for i in range(len(window.drafts)):
             mine[i, 0] = u.get(state.frontier + i, mine[i, 0])
         state.noise.uniform, real = (lambda *key: mine), state.noise.uniform
@@ -100,8 +98,8 @@ class LongestPathWins(SJDPAC):
 
 
 class LongestWalk(Walk):
-    def __init__(self, p: Tensor) -> None:
-        super().__init__(p)
+    def __init__(self, p: Tensor, room: Tensor) -> None:
+        super().__init__(p, room)
         self.levels: list[tuple[Tensor, Tensor, Tensor, Tensor]] = []
 
     def descend(self, children: Tensor, candidates: Tensor, candidate_q: Tensor, u: Tensor) -> None:
@@ -158,17 +156,19 @@ class CandidatesFromTheResidual(SJDPAC):
         return window
 
     def _continue(
-        self, window: Window, p: Tensor, verification: Verification, behind: Tensor, u: Tensor
+        self,
+        state: DecodeState,
+        window: Window,
+        p: Tensor,
+        verification: Verification,
+        behind: Tensor,
+        u: Tensor,
     ) -> Verification:
         H = len(window.drafts)
-        self.state.residuals = torch.cat([residual(p[:H], window.q), p[H : H + 1]])[
+        state.residuals = torch.cat([residual(p[:H], window.q), p[H : H + 1]])[
             int(verification.count) :
         ]
-        return super()._continue(window, p, verification, behind, u)
-
-    def verify(self, state: DecodeState, window: Window, p: Tensor) -> Verification:
-        self.state = state
-        return super().verify(state, window, p)
+        return super()._continue(state, window, p, verification, behind, u)
 
 
 def _redraw(
@@ -176,7 +176,7 @@ def _redraw(
 ) -> None:
     """Draws the candidates anew from another q [levels, V]; what they are verified with stays."""
     levels, K = len(q), decoder.settings.K
-    u = state.noise.uniform(Purpose.DRAFT, state.positions(levels), state.step, K)
+    u = state.uniform(Purpose.DRAFT, levels, K)
     left, token = q, window.candidates[:levels, 0]
     for k in range(1, K):
         if not replace:
@@ -204,10 +204,16 @@ class SpineRedrawnAfterAllCandidates(SJDPAC):
     (defect 3)."""
 
     def _continue(
-        self, window: Window, p: Tensor, verification: Verification, behind: Tensor, u: Tensor
+        self,
+        state: DecodeState,
+        window: Window,
+        p: Tensor,
+        verification: Verification,
+        behind: Tensor,
+        u: Tensor,
     ) -> Verification:
         acceptance = chain_acceptance(window, p)
-        after = super()._continue(window, p, verification, behind, u)
+        after = super()._continue(state, window, p, verification, behind, u)
         if isinstance(window, TreeWindow):
             for level in range(window.layout.branching):
                 if bool(behind[level]) and u[level, 0] >= acceptance[level]:
@@ -242,11 +248,17 @@ class ContinuedFromP(SJDPAC):
     """Continuation resamples what it rejected from p, not from the residual."""
 
     def _continue(
-        self, window: Window, p: Tensor, verification: Verification, behind: Tensor, u: Tensor
+        self,
+        state: DecodeState,
+        window: Window,
+        p: Tensor,
+        verification: Verification,
+        behind: Tensor,
+        u: Tensor,
     ) -> Verification:
         H = len(window.drafts)
         acceptance = chain_acceptance(window, p)
-        after = super()._continue(window, p, verification, behind, u)
+        after = super()._continue(state, window, p, verification, behind, u)
         rejected = behind.clone()
         rejected[:-1] &= u[:-1, 0] >= acceptance
         after.tokens = torch.where(rejected, sample(p[: H + 1], u[:, 1]), after.tokens)
@@ -262,4 +274,21 @@ class CandidatesVerifiedWithTheSpinesQ(SJDPAC):
             window.candidate_q = (
                 window.q[: window.layout.branching, None].expand_as(window.candidate_q).clone()
             )
+        return window
+
+
+class CandidatesWithAFloor(SJDPAC):
+    """What is left of Q beside the earlier candidates is divided by 1e-30 where it is less: the
+    candidates are verified with a q that does not sum to one."""
+
+    def propose(self, state: DecodeState, room: int) -> Window:
+        window = super().propose(state, room)
+        if isinstance(window, TreeWindow):
+            q = window.candidate_q.clone()
+            left = window.q[: window.layout.branching]
+            for k in range(1, self.settings.K):
+                left = left.scatter(-1, window.candidates[:, k - 1 : k], 0)
+                left = left / left.sum(-1, keepdim=True).clamp_min(1e-30)
+                q[:, k] = left
+            window.candidate_q = q
         return window

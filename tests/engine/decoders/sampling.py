@@ -40,17 +40,18 @@ class QuickNoise:
     @classmethod
     def take(cls, count: int) -> Tensor:
         if cls.used + count > len(cls.pool):
-            cls.pool = torch.rand(2**20, generator=cls.generator).clamp(2**-25, 1 - 2**-24)
+            pool = torch.rand(2**20, generator=cls.generator, dtype=torch.float64)
+            cls.pool = pool.clamp(2**-53, 1 - 2**-53)
             cls.used = 0
         cls.used += count
         return cls.pool[cls.used - count : cls.used]
 
-    def uniform(self, purpose: Purpose, positions: Tensor, draw: int, count: int) -> Tensor:
-        return self.take(len(positions) * count).view(len(positions), count)
+    def uniform(self, purpose: Purpose, start: int, rows: int, draw: int, count: int) -> Tensor:
+        return self.take(rows * count).view(rows, count)
 
     def gumbel(self, start: int, count: int, codes: int) -> Tensor:
         if self.table is None:
-            self.table = -torch.log(-torch.log(self.take(64 * codes).view(64, codes)))
+            self.table = -torch.log(-torch.log(self.take(64 * codes).view(64, codes))).float()
         return self.table[start : start + count]
 
 

@@ -216,6 +216,14 @@ def contrasts() -> CountingToy:
     return model
 
 
+def extreme() -> CountingToy:
+    """Where a 0 came before, less than 1e-30 is left beside the likeliest token; as logits with
+    gaps of 7.6 are at temperature 0.1."""
+    model = crafted([0.7, 0.3, 0, 0], [1, 0, 0, 0], [0.02, 0.6, 0.3, 0.08])
+    model.logits[:, 0] = torch.tensor([1.0, 2e-34, 3e-34, 5e-34]).log()
+    return model
+
+
 def zero_then(p: Sequence[float]) -> Callable[[], CountingToy]:
     """The first token is 0, the others all have distribution p."""
     return lambda: crafted([1.0] + [0.0] * (len(p) - 1), list(p), list(p))
@@ -256,6 +264,7 @@ BUGS = [
         independent((0.55, 0.45, 0)),
         {"window": 10, "K": 2, "D": 2},
     ),
+    (planted.CandidatesWithAFloor, SJDPAC, extreme, {"window": 12, "K": 3, "D": 2}),
     (
         planted.CandidatesVerifiedWithTheSpinesQ,
         SJDPAC,

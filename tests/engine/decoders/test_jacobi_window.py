@@ -7,7 +7,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.decoders.jacobi_window import INIT_SCHEMES, JacobiWindowSettings, initial_tokens
+from engine.decoders.jacobi_window import INIT_SCHEMES, SpeculativeSettings, initial_tokens
 from engine.decoders.sjd import SJD
 from engine.decoders.window import DecodeState
 from engine.distributions import one_hot
@@ -23,9 +23,10 @@ def state_after(
     """These tokens committed; random tokens are code 3, and position n's newest p is one-hot on
     n."""
     model = Toy((3, width), CODES, forced=forced)
-    state = DecodeState(SJD(model, JacobiWindowSettings(window=6, init=scheme)), "", 0)
+    state = DecodeState(SJD(model, SpeculativeSettings(window=6, init=scheme)), "", 0)
     state.tokens[: len(committed)] = torch.tensor(committed, dtype=torch.long)
     state.frontier = len(committed)
+    state.start.fill_(state.frontier)
     state.recent_p = one_hot(torch.arange(state.model.stride + 6) % CODES, CODES)
     state.noise = FixedNoise()
     return state
@@ -34,8 +35,10 @@ def state_after(
 def initial(
     scheme: str, committed: list[int], kept: list[int], count: int, **grid: int | bool
 ) -> list[int]:
-    drafts = torch.tensor(kept, dtype=torch.long)
-    return initial_tokens(state_after(scheme, committed, **grid), drafts, count, scheme).tolist()
+    drafts = torch.tensor(kept + [0] * count, dtype=torch.long)
+    there = torch.arange(len(drafts)) < len(kept)
+    tokens = initial_tokens(state_after(scheme, committed, **grid), drafts, there, scheme)
+    return tokens[len(kept) :].tolist()
 
 
 def test_random_is_chance() -> None:
@@ -45,7 +48,8 @@ def test_random_is_chance() -> None:
 def test_chance_reaches_every_code_alike() -> None:
     state = state_after("random", [])
     state.noise = FixedNoise(fresh=[[(i + 0.5) / 12] for i in range(12)])
-    assert initial_tokens(state, state.drafts, 12, "random").tolist() == [
+    none = torch.zeros(12, dtype=torch.bool)
+    assert initial_tokens(state, none.long(), none, "random").tolist() == [
         0,
         0,
         1,

@@ -30,7 +30,7 @@ def walked(p: Tensor, q: Tensor, candidates: tuple[int, ...], u: list[float]) ->
         candidate_q.append(left)
         left = left.scatter(0, torch.tensor([token]), 0)
         left = left / left.sum().clamp_min(1e-30)
-    walk = Walk(p.expand(len(candidates) + 1, -1))
+    walk = Walk(p.expand(len(candidates) + 1, -1), torch.tensor(len(candidates)))
     walk.descend(
         one_level(len(candidates)),
         torch.tensor(candidates),
@@ -110,7 +110,7 @@ def test_a_distribution_with_too_few_tokens_gives_candidates_that_are_never_acce
     assert not q[0, 2:].any()
     assert not q[1, 1:].any()
     for level, draws in enumerate((2, 1)):
-        walk = Walk(torch.full((5, 4), 0.25))
+        walk = Walk(torch.full((5, 4), 0.25), torch.tensor(4))
         u = torch.tensor([REJECT] * draws + [ACCEPT] * (4 - draws))
         walk.descend(one_level(4), tokens[level], q[level], u)
         assert not walk.alive

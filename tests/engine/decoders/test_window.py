@@ -9,7 +9,7 @@ from torch import Tensor
 from engine.decoders.fpi import FixedPoint
 from engine.decoders.gsd import GSD
 from engine.decoders.jacobi import Jacobi
-from engine.decoders.jacobi_window import JacobiWindowSettings
+from engine.decoders.jacobi_window import SpeculativeSettings
 from engine.decoders.sjd import SJD
 from engine.decoders.window import DecodeState, Verification, Window, WindowDecoder
 from tests.engine.decoders.driving import ACCEPT, REJECT, TOY, FixedNoise, point_mass, verify_chain
@@ -20,7 +20,7 @@ class KeepsWindows(SJD):
     """Keeps its windows and their p."""
 
     def __init__(self, model: Toy, window: int) -> None:
-        super().__init__(model, JacobiWindowSettings(window=window))
+        super().__init__(model, SpeculativeSettings(window=window))
         self.windows: list[Window] = []
         self.p: list[Tensor] = []
 
@@ -84,13 +84,14 @@ def test_forced_tokens_take_their_place_in_the_window() -> None:
     """Rows of 4 codes and an end of line; 3 tokens committed and L = 6: of rows 3 .. 8 only row 1
     is forced (position 4)."""
     toy = Toy((3, 4), 4, forced=True)
-    decoder = SJD(toy, JacobiWindowSettings(window=6))
+    decoder = SJD(toy, SpeculativeSettings(window=6))
     state = DecodeState(decoder, "", 0)
     state.frontier = 3
+    state.start.fill_(3)
     window = decoder.propose(state, toy.length - 4)
     fed, positions = decoder._feed(state, window)
     assert positions.tolist() == [3, 4, 5, 6, 7, 8]
-    assert state.forced[positions].tolist() == [False, True, False, False, False, False]
+    assert state.forced(positions).tolist() == [False, True, False, False, False, False]
     assert fed[2] == 9  # the draft at position 4 is the end of line itself
     assert window.q[1].tolist() == [1, 0, 0, 0]
 

@@ -73,7 +73,7 @@ class Plain(Tiny):
 
     def prompt(self, text: str, guided: bool) -> Prompt:
         count = 1 + guided
-        return Prompt(self.rows[:count], torch.tensor((self.padding * count)[:count]))
+        return Prompt(self.rows[:count], tuple((self.padding * count)[:count]))
 
     def embed(self, tokens: Tensor, positions: Tensor) -> Tensor:
         return self.body.embed_tokens(tokens)
@@ -101,7 +101,7 @@ class Embedded(Tiny):
 
     def prompt(self, text: str, guided: bool) -> Prompt:
         ids = torch.tensor([[0, 5, 7], [0, 0, 0]])[: 1 + guided]
-        return Prompt(self.target.embed_caption(ids), torch.zeros(len(ids), dtype=torch.long))
+        return Prompt(self.target.embed_caption(ids), (0,) * len(ids))
 
     def embed(self, tokens: Tensor, positions: Tensor) -> Tensor:
         return self.target.embed_codes(tokens, positions)
@@ -295,7 +295,7 @@ def test_close_lets_go_of_the_cache() -> None:
 @pytest.mark.parametrize(("rows", "start"), [((3, 8), (3,)), ((2, 3, 8), (3,))])
 def test_prompt_rows_and_starts_must_fit(rows: tuple[int, ...], start: tuple[int, ...]) -> None:
     with pytest.raises(ValueError, match="do not fit"):
-        Prompt(torch.zeros(rows), torch.zeros(start))
+        Prompt(torch.zeros(rows), (0,) * start[0])
 
 
 def test_guidance_is_mixed_in_float32() -> None:

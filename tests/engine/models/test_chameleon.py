@@ -19,7 +19,7 @@ from transformers import ChameleonConfig, ChameleonForConditionalGeneration
 
 from engine.decoders import DECODERS
 from engine.decoders.gsd import GSDSettings
-from engine.decoders.jacobi_window import JacobiWindowSettings
+from engine.decoders.jacobi_window import JacobiWindowSettings, SpeculativeSettings
 from engine.decoders.lantern import LanternSettings
 from engine.decoders.sjd_pac import PACSettings
 from engine.models import chameleon
@@ -284,7 +284,7 @@ def test_greedy_decoders_equal_a_straightforward_loop(
         )
         == expected
     )
-    assert decode(load(name), "sjd", greedy, JacobiWindowSettings(window=9)) == expected
+    assert decode(load(name), "sjd", greedy, SpeculativeSettings(window=9)) == expected
     assert decode(load(name), "sjd-pac", greedy, PACSettings(window=40, K=2, D=3)) == expected
 
 

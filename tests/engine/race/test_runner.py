@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.decoders import DECODERS
-from engine.decoders.jacobi_window import JacobiWindowSettings
+from engine.decoders.jacobi_window import SpeculativeSettings
 from engine.decoders.sjd import SJD
 from engine.models.card import ModelError
 from engine.race import MAX_LANES, MAX_PROMPT, MAX_SEED, Lane, Race
@@ -266,10 +266,10 @@ def test_a_lane_is_of_a_known_decoder_with_its_own_settings() -> None:
     with pytest.raises(SettingError, match="no decoder called 'jet'; there are ar,"):
         Lane("jet")
     with pytest.raises(SettingError, match="not settings of sjd-pac"):
-        Lane("sjd-pac", JacobiWindowSettings())
-    assert Lane("sjd").settings == JacobiWindowSettings()
+        Lane("sjd-pac", SpeculativeSettings())
+    assert Lane("sjd").settings == SpeculativeSettings()
     with pytest.raises(TypeError, match="sjd-pac takes PACSettings"):
-        DECODERS["sjd-pac"](Counted(), JacobiWindowSettings())
+        DECODERS["sjd-pac"](Counted(), SpeculativeSettings())
 
 
 @given(st.integers(0, 2**53 - 1), st.text(min_size=1, max_size=50).filter(str.strip))
