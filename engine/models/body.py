@@ -1,5 +1,5 @@
-"""BodyModel: the adapter of any Llama-like transformers body, called with a 4D mask, explicit
-position ids and our KV cache.
+"""BodyModel: the adapter of any Llama-like transformers body, run with a 4D mask, explicit position
+ids and our KV cache.
 
 A family's file has what differs: its prompt rows, embedding, head, forced tokens and pixels.
 """
@@ -9,6 +9,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import torch
@@ -17,6 +18,7 @@ from transformers import PreTrainedModel
 
 from engine.cache import WindowCache, ancestors
 from engine.models.base import ImageModel
+from engine.models.lean import LeanBody
 
 MAX_WINDOW = 128
 
@@ -60,10 +62,15 @@ class BodyContext:
 
 
 class BodyModel(ImageModel):
-    """An ImageModel over `body(inputs_embeds, attention_mask, position_ids, past_key_values)`."""
+    """An ImageModel over a body that transformers has loaded, run by a LeanBody."""
 
     body: PreTrainedModel
     dtype: torch.dtype
+
+    @cached_property
+    def lean(self) -> LeanBody:
+        """Built in the first `start`: on ZeroGPU, the device is there no sooner."""
+        return LeanBody(self.body.layers, self.body.norm, self.body.rotary_emb)
 
     @abstractmethod
     def prompt(self, text: str, guided: bool) -> Prompt:
@@ -98,12 +105,9 @@ class BodyModel(ImageModel):
     def start(self, prompt: str, guidance: float) -> BodyContext:
         rows = self.prompt(prompt, guidance != 1.0)
         count, length = rows.embeddings.shape[:2]
-        config = self.body.config
-        heads = getattr(config, "num_key_value_heads", None) or config.num_attention_heads
-        dim = getattr(config, "head_dim", None) or config.hidden_size // config.num_attention_heads
-        slots = length + self.length + MAX_WINDOW
+        lean, slots = self.lean, length + self.length + MAX_WINDOW
         cache = WindowCache(
-            config.num_hidden_layers, count, heads, slots, dim, self.dtype, self.device
+            len(lean.layers), count, lean.kv_heads, slots, lean.head_dim, self.dtype, self.device
         )
         return BodyContext(rows, guidance, cache)
 
@@ -125,13 +129,9 @@ class BodyModel(ImageModel):
         slot = torch.cat(
             [torch.arange(before, device=self.device), ctx.cache.base + before + depth]
         )
-        hidden = self.body(
-            inputs_embeds=fed,
-            attention_mask=self._mask(ctx, before, seen),
-            position_ids=self.position_ids(slot, ctx.prompt.start),
-            past_key_values=ctx.cache,
-            use_cache=True,
-        ).last_hidden_state
+        hidden = self.lean(
+            fed, self._mask(ctx, before, seen), self.position_ids(slot, ctx.prompt.start), ctx.cache
+        )
         ctx.hidden = hidden[:, -length:]
         return guide(self.head(ctx.hidden), ctx.guidance)
 

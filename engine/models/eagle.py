@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cached_property
 
 import torch
 from torch import Tensor
@@ -12,6 +13,7 @@ from transformers import PreTrainedModel
 from engine.cache import WindowCache
 from engine.models.base import Drafter
 from engine.models.body import BodyContext, BodyModel, guide
+from engine.models.lean import LeanBody
 
 
 class EagleDrafter(Drafter):
@@ -25,6 +27,10 @@ class EagleDrafter(Drafter):
     def __init__(self, network: PreTrainedModel, model: BodyModel) -> None:
         self.network, self.model = network, model
 
+    @cached_property
+    def lean(self) -> LeanBody:
+        return LeanBody([self.network.layer], self.network.norm, self.network.rotary)
+
     def extend(self, ctx: BodyContext, rows: Sequence[int], tokens: Tensor) -> Tensor:
         assert ctx.hidden is not None, "the target has read the tokens"
         self._cache(ctx).roll_back(ctx.committed - len(tokens))
@@ -36,13 +42,12 @@ class EagleDrafter(Drafter):
 
     def _cache(self, ctx: BodyContext) -> WindowCache:
         if ctx.drafter_cache is None:
-            config = self.network.config
             ctx.drafter_cache = WindowCache(
                 1,
                 len(ctx.prompt.start),
-                config.num_key_value_heads,
+                self.lean.kv_heads,
                 self.model.length + 1,
-                config.hidden_size // config.num_attention_heads,
+                self.lean.head_dim,
                 self.model.dtype,
                 self.model.device,
             )
@@ -60,11 +65,11 @@ class EagleDrafter(Drafter):
         mask = torch.zeros(seen.shape, dtype=hidden.dtype, device=tokens.device)
         mask.masked_fill_(~seen, torch.finfo(hidden.dtype).min)
         cache.open(count)
-        predicted = self.network(
-            torch.cat([embedded, hidden], -1),
-            position_ids=ctx.prompt.embeddings.shape[1] + positions - ctx.prompt.start[:, None],
-            attention_mask=mask[None, None].expand(len(hidden), -1, -1, -1),
-            past_key_values=cache,
+        predicted = self.lean(
+            self.network.join(torch.cat([embedded, hidden], -1)),
+            mask[None, None].expand(len(hidden), -1, -1, -1),
+            ctx.prompt.embeddings.shape[1] + positions - ctx.prompt.start[:, None],
+            cache,
         )
         cache.keep(range(count))
         ctx.drafted = predicted[:, -1:]
