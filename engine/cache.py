@@ -33,6 +33,7 @@ class WindowCache:
         k = torch.zeros(layers, rows, heads, slots, dim, dtype=dtype, device=device)
         self._k, self._v = k, torch.zeros_like(k)
         self._layers = list(zip(self._k.unbind(0), self._v.unbind(0), strict=True))
+        self._attended = self._layers  # up to `end`
         self._slots = torch.arange(slots, device=device)
         self.slots, self.bucket = slots, bucket
         self.base = 0
@@ -49,6 +50,8 @@ class WindowCache:
             )
         self.window = self._slots[:window] + self.start
         self.end = -(-(self.base + window) // self.bucket) * self.bucket
+        k, v = self._k[:, :, :, : self.end], self._v[:, :, :, : self.end]
+        self._attended = list(zip(k.unbind(0), v.unbind(0), strict=True))
 
     def update(
         self, k: Tensor, v: Tensor, layer: int, *args: object, **kwargs: object
@@ -58,7 +61,7 @@ class WindowCache:
         keys, values = self._layers[layer]
         keys.index_copy_(2, self.window, k)
         values.index_copy_(2, self.window, v)
-        return keys[:, :, : self.end], values[:, :, : self.end]
+        return self._attended[layer]
 
     def hidden(self, before: int) -> Tensor:
         """Which of the slots [end] come after the permanent ones and `before` rows of the window,

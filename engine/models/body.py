@@ -1,5 +1,5 @@
-"""BodyModel: the adapter of any Llama-like transformers body, called with a 4D mask, explicit
-position ids and our KV cache.
+"""BodyModel: the adapter of any Llama-like transformers body, run with a 4D mask, explicit position
+ids and our KV cache.
 
 A family's file has what differs: its prompt rows, embedding, head, forced tokens and pixels.
 """
@@ -10,6 +10,7 @@ import functools
 from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import torch
@@ -18,6 +19,7 @@ from transformers import PreTrainedModel
 
 from engine.cache import WindowCache, ancestors
 from engine.models.base import ImageModel
+from engine.models.lean import LeanBody
 
 MAX_WINDOW = 128
 BUCKET = 256  # slots: with static shapes, bodies attend to a multiple of so many
@@ -71,10 +73,15 @@ class BodyContext:
 
 
 class BodyModel(ImageModel):
-    """An ImageModel over `body(inputs_embeds, attention_mask, position_ids, past_key_values)`."""
+    """An ImageModel over a body that transformers has loaded, run by a LeanBody."""
 
     body: PreTrainedModel
     dtype: torch.dtype
+
+    @cached_property
+    def lean(self) -> LeanBody:
+        """Built in the first `start`: on ZeroGPU, the device is there no sooner."""
+        return LeanBody(self.body.layers, self.body.norm, self.body.rotary_emb)
 
     @abstractmethod
     def prompt(self, text: str, guided: bool) -> Prompt:
@@ -109,16 +116,13 @@ class BodyModel(ImageModel):
     def start(self, prompt: str, guidance: float) -> BodyContext:
         rows = self.prompt(prompt, guidance != 1.0)
         count, length = rows.embeddings.shape[:2]
-        config = self.body.config
-        heads = getattr(config, "num_key_value_heads", None) or config.num_attention_heads
-        dim = getattr(config, "head_dim", None) or config.hidden_size // config.num_attention_heads
-        slots = length + self.length + MAX_WINDOW
+        lean, slots = self.lean, length + self.length + MAX_WINDOW
         cache = WindowCache(
-            config.num_hidden_layers,
+            len(lean.layers),
             count,
-            heads,
+            lean.kv_heads,
             slots,
-            dim,
+            lean.head_dim,
             self.dtype,
             self.device,
             BUCKET if self.static else 1,
@@ -137,13 +141,9 @@ class BodyModel(ImageModel):
         if before:  # the first window's root is the prompt's last token, whatever stands for it
             embedded = torch.cat([ctx.prompt.embeddings, embedded[:, 1:]], 1)
             slots = torch.cat([torch.arange(before, device=self.device), slots])
-        ctx.hidden = self.body(
-            inputs_embeds=embedded,
-            attention_mask=self._mask(ctx, before, tree),
-            position_ids=self.position_ids(slots, ctx.start),
-            past_key_values=ctx.cache,
-            use_cache=True,
-        ).last_hidden_state[:, -length:]
+        positions = self.position_ids(slots, ctx.start)
+        hidden = self.lean(embedded, self._mask(ctx, before, tree), positions, ctx.cache)
+        ctx.hidden = hidden[:, -length:]
         return guide(self.head(ctx.hidden), ctx.guidance)
 
     def _mask(self, ctx: BodyContext, before: int, tree: Tensor) -> Tensor | None:
@@ -151,7 +151,7 @@ class BodyModel(ImageModel):
         mask [L, L]; None where nothing is masked."""
         cache = ctx.cache
         if len(tree) == 1 and not before and cache.bucket == 1 and not any(ctx.prompt.start):
-            return torch.zeros(1, 1, 1, cache.end, dtype=self.dtype)  # HF
+            return None
         least = torch.finfo(self.dtype).min
         rows = torch.where(cache.hidden(before), least, ctx.padding[..., : cache.end])
         mask = rows.expand(-1, -1, before + len(tree), -1).clone()

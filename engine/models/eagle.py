@@ -4,14 +4,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cached_property
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor
 from transformers import PreTrainedModel
 
 from engine.cache import WindowCache
 from engine.models.base import Drafter
 from engine.models.body import BodyContext, BodyModel, guide, layout
+from engine.models.lean import LeanBody
 
 
 class EagleDrafter(Drafter):
@@ -25,10 +28,16 @@ class EagleDrafter(Drafter):
     def __init__(self, network: PreTrainedModel, model: BodyModel) -> None:
         self.network, self.model = network, model
 
+    @cached_property
+    def lean(self) -> LeanBody:
+        return LeanBody([self.network.layer], self.network.norm, self.network.rotary)
+
     def extend(self, ctx: BodyContext, rows: Sequence[int], tokens: Tensor) -> Tensor:
         assert ctx.hidden is not None, "the target has read the tokens"
         self._cache(ctx).roll_back(ctx.committed - len(tokens))
-        return self._pass(ctx, tokens, ctx.hidden[:, list(rows)])
+        # Rows by numbers that the host knows: a list as index would be copied to the device.
+        states = [ctx.hidden[:, row : row + 1] for row in rows]
+        return self._pass(ctx, tokens, torch.cat(states, 1))
 
     def next(self, ctx: BodyContext, token: Tensor) -> Tensor:
         assert ctx.drafted is not None, "`extend` drafts the first token"
@@ -36,13 +45,12 @@ class EagleDrafter(Drafter):
 
     def _cache(self, ctx: BodyContext) -> WindowCache:
         if ctx.drafter_cache is None:
-            config = self.network.config
             ctx.drafter_cache = WindowCache(
                 1,
                 ctx.rows,
-                config.num_key_value_heads,
+                self.lean.kv_heads,
                 self.model.length + 1,
-                config.hidden_size // config.num_attention_heads,
+                self.lean.head_dim,
                 self.model.dtype,
                 self.model.device,
             )
@@ -54,15 +62,15 @@ class EagleDrafter(Drafter):
         cache, count = self._cache(ctx), len(tokens)
         cache.open(count)
         embedded = self.model.embed(tokens, cache.window).expand(len(hidden), -1, -1)
-        mask = hidden.new_zeros(1, 1, count, cache.end)
+        mask = None
         if count > 1:
             _, chain = layout(None, count, hidden.device, hidden.dtype)
-            mask[..., cache.base :] = chain
-        predicted = self.network(
-            torch.cat([embedded, hidden], -1),
-            position_ids=ctx.length + cache.window - ctx.start[:, None],
-            attention_mask=mask.expand(len(hidden), -1, -1, -1),
-            past_key_values=cache,
+            mask = F.pad(chain, (cache.base, 0)).expand(len(hidden), 1, -1, -1)
+        predicted = self.lean(
+            self.network.join(torch.cat([embedded, hidden], -1)),
+            mask,
+            ctx.length + cache.window - ctx.start[:, None],
+            cache,
         )
         cache.keep(range(count))
         ctx.drafted = predicted[:, -1:]

@@ -24,7 +24,6 @@ from transformers.models.emu3.modeling_emu3 import Emu3ImageVocabularyMapping
 
 from engine.models.body import BodyModel, Prompt
 from engine.models.card import ModelCard, ModelError
-from engine.models.gqa_attention import NAME as GQA_ATTENTION
 from engine.models.weights import fit, read, require_file
 
 # From image_generation.py of baaivision/Emu3, where the second is the unconditional row's text.
@@ -70,7 +69,7 @@ class _Network(nn.Module):
     def __init__(self, config: Emu3Config, codes: int, dtype: torch.dtype) -> None:
         super().__init__()
         text = config.text_config
-        self.body = Emu3TextModel._from_config(text, dtype=dtype, attn_implementation=GQA_ATTENTION)
+        self.body = Emu3TextModel._from_config(text, dtype=dtype)
         self.output = nn.Linear(text.hidden_size, codes, bias=False, dtype=dtype)
         self.vq = Emu3VQVAE._from_config(config.vq_config, dtype=torch.float32)
         del self.vq.encoder, self.vq.quant_conv

@@ -107,12 +107,12 @@ def test_one_hot() -> None:
 
 def test_sample_inverts_the_cumulative_sum() -> None:
     p = torch.tensor([0.25, 0.0, 0.5, 0.25]).expand(5, 4)
-    assert sample(p, torch.tensor([0.1, 0.2499, 0.26, 0.74, 0.76], dtype=torch.float64)).tolist() == [0, 0, 2, 2, 3]
+    assert sample(
+        p, torch.tensor([0.1, 0.2499, 0.26, 0.74, 0.76], dtype=torch.float64)
+    ).tolist() == [0, 0, 2, 2, 3]
 
 
-@given(
-    distributions(), st.floats(2**-53, 1 - 2**-53), st.sampled_from([1.0, 0.3, 1e-6, 7.0])
-)
+@given(distributions(), st.floats(2**-53, 1 - 2**-53), st.sampled_from([1.0, 0.3, 1e-6, 7.0]))
 def test_sample_never_gives_a_token_of_probability_zero_and_needs_no_normalisation(
     p: Tensor, u: float, scale: float
 ) -> None:

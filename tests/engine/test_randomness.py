@@ -181,8 +181,7 @@ def test_rare_tokens_win_as_often_as_they_should(monkeypatch: pytest.MonkeyPatch
 
     def gumbel(word: int) -> float:
         monkeypatch.setattr(
-            "engine.randomness.philox",
-            lambda counter, key: torch.full_like(counter, word),
+            "engine.randomness.philox", lambda counter, key: torch.full_like(counter, word)
         )
         return float(noise().gumbel(0, 1, 1))
 

@@ -21,7 +21,6 @@ from transformers.models.emu3.image_processing_emu3 import Emu3ImageProcessor
 from engine.decoders import DECODERS
 from engine.models.card import CARDS, ModelError
 from engine.models.emu3 import NEGATIVE, POSITIVE, Emu3Model, config
-from engine.models.gqa_attention import gqa_attention
 from engine.settings import Sampling
 from engine.trace import Status
 
@@ -340,20 +339,7 @@ def test_the_codebook_is_the_vqs(model, library) -> None:
     assert torch.equal(model.codebook, library.model.vqmodel.quantize.embedding.weight)
 
 
-def test_folded_heads_equal_repeated_keys_and_need_a_mask() -> None:
-    torch.manual_seed(0)
-    query, key, value = torch.randn(2, 6, 5, 8), torch.randn(2, 3, 9, 8), torch.randn(2, 3, 9, 8)
-    mask = torch.randn(2, 1, 5, 9)
-    keys, values = key.repeat_interleave(2, 1), value.repeat_interleave(2, 1)
-    weights = (query @ keys.mT * 0.3 + mask).softmax(-1)
-    mixed, _ = gqa_attention(torch.nn.Identity(), query, key, value, mask, scaling=0.3)
-    torch.testing.assert_close(mixed, (weights @ values).transpose(1, 2))
-    with pytest.raises(ValueError, match="needs the 4D mask"):
-        gqa_attention(torch.nn.Identity(), query, key, value, None)
-
-
 def test_only_what_a_picture_needs_is_kept(model, library) -> None:
-    assert model.body.config._attn_implementation == "gqa_attention"
     assert model.output.weight.shape == (CODES, 32)
     assert not hasattr(model.vq, "encoder")
     assert not hasattr(model.vq, "quant_conv")

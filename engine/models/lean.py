@@ -1,0 +1,161 @@
+"""The decoder layers of a Llama-like body as one function with few operations.
+
+transformers loads the weights and stays the reference; in its modules a window of few rows costs
+as much between the operations as in them. Here queries, keys and values are one matrix product and
+gate and up another, a projection adds itself to the residual stream, and what is the same in every
+layer is computed once a pass.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+_HEAD_NORM_EPS = 1e-5  # a constant in ChameleonLayerNorm
+
+
+class Cache(Protocol):
+    def update(self, k: Tensor, v: Tensor, layer: int) -> tuple[Tensor, Tensor]:
+        """Writes a layer's keys and values [R, H, T, d]; returns those of all S slots."""
+
+
+@dataclass(frozen=True, slots=True)
+class Projection:
+    weight: Tensor  # [out, in]
+    bias: Tensor | None  # [out]
+
+
+@dataclass(frozen=True, slots=True)
+class Layer:
+    """One layer's weights, all in the storage of the module's own parameters. `head_norm`:
+    Chameleon's norm of queries and keys, scale and shift [H + Hk, d]."""
+
+    attention_norm: Tensor
+    qkv: Projection
+    head_norm: tuple[Tensor, Tensor] | None
+    output: Projection
+    mlp_norm: Tensor
+    gate_up: Projection
+    down: Projection
+
+
+class LeanBody:
+    """Decoder layers of transformers' Llama, Emu3 or Chameleon, and the final norm.
+
+    The modules' parameters become views of the fused weights: no weight is stored twice, and the
+    modules stay usable where they are. Moving or casting them afterwards would separate the two.
+    """
+
+    @torch.inference_mode(False)
+    @torch.no_grad()
+    def __init__(self, layers: Iterable[nn.Module], norm: Any, rotary: nn.Module) -> None:
+        """`rotary(x, position_ids)` returns cosines and sines [R, T, d] in the dtype of x. Raises
+        ValueError for an activation other than SiLU."""
+        modules: list[Any] = list(layers)
+        attention = modules[0].self_attn
+        if attention.config.hidden_act != "silu":
+            raise ValueError(f"the activation is {attention.config.hidden_act}, not silu")
+        # Chameleon's "swin norm" is behind attention and MLP instead of before them.
+        self.norm_after = bool(getattr(attention.config, "swin_norm", False))
+        self.head_dim = attention.head_dim
+        self.heads = attention.q_proj.out_features // self.head_dim
+        self.kv_heads = attention.k_proj.out_features // self.head_dim
+        self.rotary = rotary
+        self.norm: Tensor = norm.weight.detach()
+        self.eps: float = norm.variance_epsilon
+        half = self.norm.new_ones(self.head_dim // 2)
+        self._sign = torch.cat([-half, half])
+        self.layers = [_layer(module) for module in modules]
+        if self.norm.is_cuda:
+            torch.cuda.empty_cache()  # the separate matrices, whose blocks no fused one fits
+
+    @torch.no_grad()  # works in place on views
+    def __call__(
+        self, inputs: Tensor, mask: Tensor | None, position_ids: Tensor, cache: Cache
+    ) -> Tensor:
+        """Embeddings [R, T, D] at `position_ids` [R, T] to hidden states [R, T, D], after the final
+        norm. `mask` [R, 1, T, S] is added to the attention scores; None hides nothing."""
+        rows, length, width = inputs.shape
+        heads, kv_heads, dim = self.heads, self.kv_heads, self.head_dim
+        groups = heads // kv_heads
+        if mask is not None and groups > 1:
+            mask = mask.repeat(1, 1, groups, 1)
+        cos, sin = self.rotary(inputs, position_ids)
+        cos, sin = cos.unsqueeze(2), (sin * self._sign).unsqueeze(2)
+        x = inputs.reshape(-1, width).clone()  # the residual stream, added to in place
+        for index, layer in enumerate(self.layers):
+            inner = x if self.norm_after else self._normed(x, layer.attention_norm)
+            qkv = F.linear(inner, layer.qkv.weight, layer.qkv.bias).view(rows, length, -1, dim)
+            qk, v = qkv.split_with_sizes((heads + kv_heads, kv_heads), 2)
+            if layer.head_norm is not None:
+                scale, shift = layer.head_norm
+                qk = torch.addcmul(shift, F.layer_norm(qk, (dim,), eps=_HEAD_NORM_EPS), scale)
+            swapped = qk.roll(dim // 2, -1)  # halves (x2, x1); the minus of (-x2, x1) is in sin
+            qk = qk.mul_(cos).addcmul_(swapped, sin)
+            q, k = qk.transpose(1, 2).split_with_sizes((heads, kv_heads), 1)
+            keys, values = cache.update(k, v.transpose(1, 2), index)
+            # Heads that share a key become rows of one head. Repeating keys and values would copy
+            # them in every layer, and torch's `enable_gqa` with a mask has no fast kernel.
+            mixed = F.scaled_dot_product_attention(
+                q.reshape(rows, kv_heads, groups * length, dim), keys, values, attn_mask=mask
+            )
+            mixed = mixed.reshape(rows, heads, length, dim).transpose(1, 2)
+            self._add(x, mixed.reshape(len(x), -1), layer.output, layer.attention_norm)
+            inner = x if self.norm_after else self._normed(x, layer.mlp_norm)
+            gate, up = F.linear(inner, layer.gate_up.weight, layer.gate_up.bias).chunk(2, -1)
+            self._add(x, F.silu(gate, inplace=True).mul_(up), layer.down, layer.mlp_norm)
+        return self._normed(x, self.norm).view(rows, length, width)
+
+    def _normed(self, x: Tensor, weight: Tensor) -> Tensor:
+        return F.rms_norm(x, weight.shape, weight, self.eps)
+
+    def _add(self, x: Tensor, inner: Tensor, projection: Projection, norm: Tensor) -> None:
+        """Adds what a projection makes of `inner` to the residual stream `x`."""
+        if self.norm_after:
+            x += self._normed(F.linear(inner, projection.weight, projection.bias), norm)
+            return
+        x.addmm_(inner, projection.weight.t())
+        if projection.bias is not None:
+            x += projection.bias
+
+
+def _layer(module: Any) -> Layer:
+    attention, mlp = module.self_attn, module.mlp
+    head_norm = None
+    if hasattr(attention, "q_norm"):
+        norms = attention.q_norm, attention.k_norm
+        head_norm = _fused([norm.weight for norm in norms]), _fused([norm.bias for norm in norms])
+    return Layer(
+        attention_norm=module.input_layernorm.weight.detach(),
+        qkv=_projection(attention.q_proj, attention.k_proj, attention.v_proj),
+        head_norm=head_norm,
+        output=_projection(attention.o_proj),
+        mlp_norm=module.post_attention_layernorm.weight.detach(),
+        gate_up=_projection(mlp.gate_proj, mlp.up_proj),
+        down=_projection(mlp.down_proj),
+    )
+
+
+def _projection(*modules: Any) -> Projection:
+    biased = modules[0].bias is not None
+    return Projection(
+        _fused([module.weight for module in modules]),
+        _fused([module.bias for module in modules]) if biased else None,
+    )
+
+
+def _fused(parameters: list[nn.Parameter]) -> Tensor:
+    """The parameters as one tensor along their first axis, of which they become views."""
+    fused = torch.cat([parameter.detach() for parameter in parameters])
+    # For few rows on a CPU, products with a wide matrix are faster with its outputs contiguous.
+    if fused.device.type == "cpu" and fused.dim() == 2 and len(fused) > fused.shape[1]:
+        fused = fused.t().contiguous().t()
+    parts = fused.split_with_sizes([len(parameter) for parameter in parameters])
+    for parameter, part in zip(parameters, parts, strict=True):
+        parameter.data = part
+    return fused

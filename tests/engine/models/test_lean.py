@@ -1,0 +1,200 @@
+"""LeanBody against the transformers modules that it is built from, on every family."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+
+import pytest
+import torch
+from torch import Tensor, nn
+from transformers import ChameleonModel, Emu3TextModel, LlamaConfig, LlamaModel
+
+from engine.cache import WindowCache, ancestors
+from engine.models.embedded_networks import EmbeddedDrafter, EmbeddedTarget, target_config
+from engine.models.lean import LeanBody
+from engine.models.llamagen_weights import LlamaGenNetwork, Rope2D
+from tests.engine.models import test_chameleon, test_emu3, test_janus, test_llamagen
+
+ROWS, PROMPT, PADDING = 2, 9, 4  # the second row of guidance is padded on the left
+PARENTS = [0, 0, 1, 1, 0, 4]
+TOLERANCE = {"atol": 1e-5, "rtol": 1e-5}
+
+
+@dataclass(frozen=True)
+class Case:
+    """A module and the function of transformers that LeanBody must equal, which needs a mask."""
+
+    module: nn.Module
+    layers: Iterable[nn.Module]
+    rotary: nn.Module
+    reference: Callable[[Tensor, Tensor, Tensor, WindowCache], Tensor]
+
+    def lean(self) -> LeanBody:
+        return LeanBody(self.layers, self.module.norm, self.rotary)
+
+
+def body(module: nn.Module) -> Case:
+    def reference(inputs: Tensor, mask: Tensor, position_ids: Tensor, cache: WindowCache) -> Tensor:
+        return module(
+            inputs_embeds=inputs,
+            attention_mask=mask,
+            position_ids=position_ids,
+            past_key_values=cache,
+            use_cache=True,
+        ).last_hidden_state
+
+    return Case(randomise(module), module.layers, module.rotary_emb, reference)
+
+
+def drafter() -> Case:
+    """A drafter whose `join` passes its inputs' first half on."""
+    network = randomise(EmbeddedDrafter(embedded()))
+    width = network.config.hidden_size
+    network.join.weight.copy_(torch.eye(width, 2 * width))
+    network.join.bias.zero_()
+
+    def reference(inputs: Tensor, mask: Tensor, position_ids: Tensor, cache: WindowCache) -> Tensor:
+        return network(torch.cat([inputs, inputs], -1), position_ids, mask, cache)
+
+    return Case(network, [network.layer], network.rotary, reference)
+
+
+def randomise(module: nn.Module) -> nn.Module:
+    """Weights large enough that every row of context matters, every bias and norm of its own."""
+    generator = torch.Generator().manual_seed(1)
+    for name, parameter in module.named_parameters():
+        scale, mean = (0.3, 1.0) if "norm" in name else (0.2, 0.0)
+        parameter.data = torch.randn(parameter.shape, generator=generator) * scale + mean
+    return module.eval().requires_grad_(False)
+
+
+def embedded() -> LlamaConfig:
+    sizes = {"vocab_size": 11, "hidden_size": 32, "intermediate_size": 48, "num_hidden_layers": 2}
+    return target_config(9, **sizes, caption_slots=3, image_tokens=16)
+
+
+def llama(**changes: object) -> LlamaModel:
+    sizes = {"vocab_size": 11, "hidden_size": 32, "intermediate_size": 48, "num_hidden_layers": 2}
+    return LlamaModel(LlamaConfig(**sizes, num_attention_heads=4, **changes))
+
+
+def llamagen() -> nn.Module:
+    module = LlamaGenNetwork(test_llamagen.copied(test_llamagen.SIZES.gpt)).model
+    module.rotary_emb = Rope2D((4, 4), module.config.head_dim, test_llamagen.SLOTS)
+    return module
+
+
+def chameleon(**changes: object) -> nn.Module:
+    settings = test_chameleon.tiny()
+    for name, value in changes.items():
+        setattr(settings, name, value)
+    return ChameleonModel(settings)
+
+
+CASES: dict[str, Callable[[], Case]] = {
+    "llama": lambda: body(llama()),
+    "llama, grouped keys": lambda: body(llama(num_key_value_heads=2)),
+    "llama, one key": lambda: body(llama(num_key_value_heads=1)),
+    "llama, biases": lambda: body(llama(num_key_value_heads=2, attention_bias=True, mlp_bias=True)),
+    "llama, wide heads": lambda: body(llama(head_dim=16)),
+    "janus": lambda: body(LlamaModel(test_janus.tiny_config().text_config)),
+    "emu3": lambda: body(
+        Emu3TextModel(test_emu3.tiny_config(test_emu3.tiny_tokenizer()).text_config)
+    ),
+    "llamagen": lambda: body(llamagen()),
+    "chameleon": lambda: body(chameleon()),
+    "chameleon, swin norm": lambda: body(chameleon(swin_norm=True)),
+    "chameleon, swin norm, biases": lambda: body(
+        chameleon(swin_norm=True, attention_bias=True, mlp_bias=True)
+    ),
+    "embedded": lambda: body(EmbeddedTarget(embedded()).model),
+    "embedded's drafter": drafter,
+}
+every_case = pytest.mark.parametrize("name", CASES)
+
+
+@functools.cache
+def case(name: str) -> Case:
+    torch.manual_seed(0)
+    return CASES[name]()
+
+
+def cache(lean: LeanBody) -> WindowCache:
+    return WindowCache(
+        len(lean.layers), ROWS, lean.kv_heads, 32, lean.head_dim, torch.float32, torch.device("cpu")
+    )
+
+
+def additive(visible: Tensor) -> Tensor:
+    """A bool mask [R, T, S] to the additive one, every row seeing at least itself."""
+    window = visible.shape[1]
+    visible[:, :, -window:] |= torch.eye(window, dtype=torch.bool)
+    return torch.zeros(visible.shape).masked_fill_(~visible, torch.finfo(torch.float32).min)[
+        :, None
+    ]
+
+
+def windows() -> Iterable[tuple[Tensor | None, Tensor]]:
+    """Mask and position ids of a chain, a tree, one row, and one row without a mask."""
+    start = torch.tensor([0, PADDING])[:, None, None]
+    seen = torch.ones(ROWS, PROMPT, PROMPT, dtype=torch.bool).tril()
+    slots = torch.arange(PROMPT)
+    yield additive(seen & (slots >= start)), (slots - start[:, 0]).clamp_min(0)
+    tree = ancestors(PARENTS, len(PARENTS))
+    seen = torch.cat([torch.ones(len(tree), PROMPT, dtype=torch.bool), tree], 1).expand(
+        ROWS, -1, -1
+    )
+    slots = torch.arange(seen.shape[2])
+    yield additive(seen & (slots >= start)), PROMPT + tree.sum(1) - 1 - start[:, 0]
+    slots = torch.arange(PROMPT + len(PARENTS) + 1)
+    yield additive((slots >= start).clone()), slots[-1:] - start[:, 0]
+    yield None, (slots[-1:] + 1 - start[:, 0])
+
+
+@every_case
+def test_equals_transformers(name: str) -> None:
+    lean = case(name).lean()
+    ours, theirs = cache(lean), cache(lean)
+    generator = torch.Generator().manual_seed(2)
+    for mask, position_ids in windows():
+        length = position_ids.shape[1]
+        inputs = torch.randn(ROWS, length, len(lean.norm), generator=generator)
+        before = inputs.clone()
+        for each in (ours, theirs):
+            each.open(length)
+        shown = torch.zeros(ROWS, 1, length, theirs.base + length) if mask is None else mask
+        expected = case(name).reference(inputs, shown, position_ids, theirs)
+        torch.testing.assert_close(lean(inputs, mask, position_ids, ours), expected, **TOLERANCE)
+        assert torch.equal(inputs, before)
+        for each in (ours, theirs):
+            each.keep(range(length))
+
+
+@every_case
+def test_no_weight_is_stored_twice(name: str) -> None:
+    lean, module = case(name).lean(), case(name).module
+    storages = {
+        p.untyped_storage().data_ptr(): p.untyped_storage().nbytes() for p in module.parameters()
+    }
+    assert sum(storages.values()) == sum(p.nbytes for p in module.parameters())
+    for layer in lean.layers:
+        projections = (layer.qkv, layer.output, layer.gate_up, layer.down)
+        tensors = [layer.attention_norm, layer.mlp_norm, *(layer.head_norm or ())]
+        tensors += [t for p in projections for t in (p.weight, p.bias) if t is not None]
+        assert {tensor.untyped_storage().data_ptr() for tensor in tensors} <= storages.keys()
+
+
+def test_built_within_inference_mode_it_leaves_the_module_trainable() -> None:
+    module = llama()
+    with torch.inference_mode():
+        LeanBody(module.layers, module.norm, module.rotary_emb)
+    module(inputs_embeds=torch.randn(1, 3, 32)).last_hidden_state.sum().backward()
+    assert module.layers[0].mlp.up_proj.weight.grad.abs().sum() > 0
+
+
+def test_an_activation_that_it_does_not_have_is_rejected() -> None:
+    module = llama(hidden_act="gelu")
+    with pytest.raises(ValueError, match="the activation is gelu, not silu"):
+        LeanBody(module.layers, module.norm, module.rotary_emb)
