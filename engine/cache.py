@@ -49,9 +49,13 @@ class WindowCache:
                 " asked for"
             )
         self.window = self._slots[:window] + self.start
-        self.end = -(-(self.base + window) // self.bucket) * self.bucket
+        self.end = self.reach(window)
         k, v = self._k[:, :, :, : self.end], self._v[:, :, :, : self.end]
         self._attended = list(zip(k.unbind(0), v.unbind(0), strict=True))
+
+    def reach(self, window: int) -> int:
+        """How many slots bodies attend to with a window of so many rows."""
+        return -(-(self.base + window) // self.bucket) * self.bucket
 
     def update(
         self, k: Tensor, v: Tensor, layer: int, *args: object, **kwargs: object

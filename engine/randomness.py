@@ -13,7 +13,7 @@ from torch import Tensor
 
 _MASK = 0xFFFFFFFF
 _BLOCK = 32  # positions whose Gumbel noise is computed together
-_DRAWS, _POSITIONS = 16, 64  # uniforms computed ahead: for how many draws, and positions beyond
+_DRAWS, _POSITIONS = 8, 48  # uniforms computed ahead: for how many draws, and positions beyond
 
 
 class Purpose(IntEnum):

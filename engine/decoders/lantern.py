@@ -78,6 +78,10 @@ class Lantern(JacobiWindowDecoder):
         """The EAGLE network that drafts here; None: the model drafts by its own Jacobi guesses."""
         return self.model.drafter if self.settings.drafter == "eagle" else None
 
+    @property
+    def capturable(self) -> bool:
+        return self.eagle is None  # a drafter reads as many tokens as were committed
+
     def propose(self, state: DecodeState, room: int) -> Window:
         eagle = self.eagle
         if eagle is None:

@@ -37,33 +37,27 @@ if TYPE_CHECKING:  # the window loop imports this module
 
 
 class StepRecorder:
-    """Records one lane of `length` positions, step after step: `gather` on the device, then, when
-    the device is done, `step`."""
+    """Records one lane of `length` positions, step after step: `copy` of what `collect` made, then,
+    when the device is done, `step`."""
 
     def __init__(self, length: int) -> None:
         # Of each position the likeliest tokens of its latest p and their shares; 0 at first.
         self._latest = np.zeros((length, 2 * TOP), "<u2")
 
-    def gather(
-        self, state: DecodeState, window: Window, verification: Verification, rows: int
+    def copy(
+        self,
+        record: dict[str, Tensor],
+        state: DecodeState,
+        window: Window,
+        verification: Verification,
     ) -> None:
-        """Collects what is recorded of a step, whose window has `rows` rows before the image's end,
-        and starts its one copy from the device."""
-        self._start, self._rows, drafted = state.frontier, rows, len(window.drafts)
-        self._dropped = 0 if verification.keeps_drafts else rows - 1
-        diagnostics = verification.diagnostics()
-        filler = window.q.new_zeros(len(verification.p) - drafted, window.q.shape[1])
-        q = torch.cat([window.q, filler])
-        parts = _rows(state, verification, q)
-        last = (verification.count - 1).view(1)
-        parts["support"] = _support(verification.p[last][0], q[last][0], verification.drafts[last])
-        if diagnostics.groups is not None:
-            parts["groups"] = diagnostics.groups
-        if diagnostics.candidates is not None:
-            parts["candidates"] = diagnostics.candidates
-        self._shapes = {name: part.shape for name, part in parts.items()}
-        # Whole numbers below 2**53 and float32 both fit a float64: one tensor, one copy.
-        self._copy = to_host(torch.cat([part.double().view(-1) for part in parts.values()]))
+        """Starts the step's one copy from the device."""
+        self._start = state.frontier
+        room = state.model.length - state.frontier - 1
+        self._rows = min(room, len(window.drafts)) + 1  # before the image's end
+        self._dropped = 0 if verification.keeps_drafts else self._rows - 1
+        self._shapes = {name: part.shape for name, part in record.items() if name != "flat"}
+        self._copy = to_host(record["flat"])
 
     def step(self, nfe: int, drafter_passes: int, seconds: Seconds) -> Step:
         """The step's rows."""
@@ -149,6 +143,23 @@ def find_sources(draft: np.ndarray, top: np.ndarray, latest: np.ndarray) -> np.n
     certain = (top[:, 0] == draft) & (top[:, 1] == NONE) & (top[:, TOP] == ONE)
     source = np.where(before, Source.BEFORE, np.where(certain, Source.CERTAIN, Source.OWN))
     return np.where((draft == NONE) | (top[:, 0] == NONE), Source.NONE, source)
+
+
+def collect(state: DecodeState, window: Window, verification: Verification) -> dict[str, Tensor]:
+    """What is recorded of a step, on the device; "flat" is all of it."""
+    diagnostics = verification.diagnostics()
+    p, drafted = verification.p, len(window.drafts)
+    q = torch.cat([window.q, window.q.new_zeros(len(p) - drafted, p.shape[1])])
+    record = _rows(state, verification, q)
+    last = (verification.count - 1).view(1)
+    record["support"] = _support(p[last][0], q[last][0], verification.drafts[last])
+    if diagnostics.groups is not None:
+        record["groups"] = diagnostics.groups
+    if diagnostics.candidates is not None:
+        record["candidates"] = diagnostics.candidates
+    # Whole numbers below 2**53 and float32 both fit a float64: one tensor, one copy.
+    record["flat"] = torch.cat([part.double().view(-1) for part in record.values()])
+    return record
 
 
 def _rows(state: DecodeState, verification: Verification, q: Tensor) -> dict[str, Tensor]:

@@ -205,9 +205,11 @@ class Walk:
         exists = (rows >= 0) & (q > 0) & (len(self.tokens) < self.room)
         # What is left of p before each candidate, if all before it are rejected.
         left, target = self.left, []
-        for k, there in enumerate(exists.split(1)):
-            target.append(left.gather(0, candidates[k : k + 1]))
-            left = normalise(residual(left, candidate_q[k] * there))
+        for token, rejected in zip(candidates.split(1), candidate_q * exists[:, None], strict=True):
+            target.append(left.gather(0, token))
+            rest = (left - rejected).clamp_min_(0)
+            mass = rest.sum(dtype=torch.float64)
+            left = torch.where(mass > 0, rest / mass, left)
         p = torch.cat(target)
         acceptance = acceptance_probability(p, q)
         accepted = exists & (u < acceptance)

@@ -11,16 +11,19 @@ Shapes: H drafts, S side nodes of a tree, V codes.
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Hashable
 from dataclasses import dataclass
+from functools import partial
+from typing import Any
 
 import torch
 from torch import Tensor
 
 from engine.clock import StepClock, to_host
 from engine.decoders.base import Decoder
-from engine.decoders.recorder import StepRecorder
+from engine.decoders.recorder import StepRecorder, collect
 from engine.distributions import logits_to_probs
+from engine.graphs import Graphs
 from engine.randomness import Noise, Purpose
 from engine.trace import Step
 
@@ -106,6 +109,8 @@ class DecodeState:
         # it.
         self.recent_p: Tensor | None = None
         self.drafter_passes = 0
+        self._fixed: dict[str, Tensor] = {}
+        self._noise: dict[Hashable, tuple[Tensor, Callable[[], Tensor]]] = {}
         self._offsets = torch.arange(model.length + MAX_ROWS, device=device)
 
     def offsets(self, count: int) -> Tensor:
@@ -118,11 +123,36 @@ class DecodeState:
 
     def uniform(self, purpose: Purpose, rows: int, count: int) -> Tensor:
         """[rows, count] uniforms of the next `rows` positions from the frontier."""
-        return self.noise.uniform(purpose, self.frontier, rows, self.step, count)
+
+        def draw() -> Tensor:
+            return self.noise.uniform(purpose, self.frontier, rows, self.step, count)
+
+        return self._drawn((purpose, rows, count), draw)
 
     def gumbel(self, rows: int) -> Tensor:
         """[rows, V] Gumbel noise of the next `rows` positions, the same in every step."""
-        return self.noise.gumbel(self.frontier, rows, self.model.vocab_size)
+
+        def draw() -> Tensor:
+            return self.noise.gumbel(self.frontier, rows, self.model.vocab_size)
+
+        return self._drawn(rows, draw)
+
+    def _drawn(self, key: Hashable, draw: Callable[[], Tensor]) -> Tensor:
+        """This step's numbers; with static shapes in the same place in every step."""
+        if not self.model.static:
+            return draw()
+        if key not in self._noise:
+            self._noise[key] = draw().clone(), draw
+        return self._noise[key][0]
+
+    def fixed(self, name: str, values: Tensor) -> Tensor:
+        """The values; with static shapes in the same place in every step."""
+        if not self.model.static:
+            return values
+        place = self._fixed.get(name)
+        if place is None or place.shape != values.shape:
+            place = self._fixed[name] = torch.empty_like(values)
+        return place.copy_(values)
 
     def forced(self, positions: Tensor) -> Tensor | None:
         """Where the layout forces a token, bool; None where it never does."""
@@ -150,16 +180,24 @@ class DecodeState:
         if self.recent_p is not None:
             rows = self.positions(len(verification.p)) % len(self.recent_p)
             self.recent_p[rows] = verification.p
-        self.drafts, self.q, self.path = verification.tokens, verification.q, path
+        self.drafts = self.fixed("drafts", verification.tokens)
+        self.q, self.path = self.fixed("q", verification.q), path
         self.frontier += count
         self.step += 1
         self.carried.fill_(count)
         self.start.fill_(self.frontier)
         self.room.fill_(self.model.length - 1 - self.frontier)
+        for place, draw in self._noise.values():
+            place.copy_(draw())
 
 
 class WindowDecoder(Decoder):
     """A decoder that works on a window; subclasses say how to draft and how to verify."""
+
+    @property
+    def capturable(self) -> bool:
+        """Whether the operations of a step are always the same, as a CUDA graph needs."""
+        return True
 
     @abstractmethod
     def propose(self, state: DecodeState, room: int) -> Window:
@@ -174,21 +212,30 @@ class WindowDecoder(Decoder):
         model = self.model
         state, recorder = DecodeState(self, prompt, seed), StepRecorder(model.length)
         clock = StepClock(model.device)
+        graphs = Graphs(model.capture, clock) if model.capture and self.capturable else None
+
+        def run(part: str, key: Hashable, function: Callable[..., Any], *inputs: Any) -> Any:
+            bound = partial(function, state, *inputs)
+            # The first step reads the prompt too: its shapes are its own.
+            return graphs.run(part, key, bound) if graphs and state.step else bound()
+
         try:
             while state.frontier < model.length:
                 clock.skip()
                 state.drafter_passes = 0
-                room = model.length - state.frontier - 1
-                window = self.propose(state, MAX_ROWS if model.static else room)
-                fed, positions = self._feed(state, window)
+                room = MAX_ROWS if model.static else model.length - state.frontier - 1
+                window, fed, positions = run("propose", room, self._propose, room)
                 clock.lap("draft" if state.drafter_passes else "verify")
-                logits = model.forward(state.ctx, fed, window.parents)
+                attended = model.attended(state.ctx, len(fed))
+                logits = run("forward", attended, self._forward, fed, window.parents)
                 clock.lap("forward")
-                p = logits_to_probs(logits, self.sampling, state.forced(positions))
-                verification = self.verify(state, window, p)
-                outcome = to_host(_outcome(verification))
+                verification, outcome = run(
+                    "verify", len(fed), self._verify, window, logits, positions
+                )
+                outcome = to_host(outcome)
                 clock.lap("verify")
-                recorder.gather(state, window, verification, min(room, len(window.drafts)) + 1)
+                record = run("record", len(fed), collect, window, verification)
+                recorder.copy(record, state, window, verification)
                 clock.wait()
                 clock.skip()
                 count, *path = outcome.tolist()
@@ -201,6 +248,27 @@ class WindowDecoder(Decoder):
         finally:
             state.ctx.close()
 
+    def _propose(self, state: DecodeState, room: int) -> tuple[Window, Tensor, Tensor]:
+        """The next window; token ids of all its rows, root first, and the position whose
+        distribution each row gives."""
+        window = self.propose(state, room)
+        return window, *self._feed(state, window)
+
+    def _forward(self, state: DecodeState, fed: Tensor, parents: tuple[int, ...] | None) -> Tensor:
+        return state.fixed("logits", self.model.forward(state.ctx, fed, parents))
+
+    def _verify(
+        self, state: DecodeState, window: Window, logits: Tensor, positions: Tensor
+    ) -> tuple[Verification, Tensor]:
+        """The verification, and what the loop needs of it: count, then its path if that can leave
+        the chain."""
+        p = logits_to_probs(logits, self.sampling, state.forced(positions))
+        verification = self.verify(state, window, p)
+        count = verification.count.view(1)
+        if verification.path is None:
+            return verification, count
+        return verification, torch.cat([count, verification.path])
+
     def _feed(self, state: DecodeState, window: Window) -> tuple[Tensor, Tensor]:
         """Token ids of all rows, root first, and the position whose distribution each row gives."""
         ahead = state.positions(len(window.drafts) + 1)
@@ -211,9 +279,3 @@ class WindowDecoder(Decoder):
         after = (state.start + window.side_depths).clamp_max(self.model.length - 1)
         positions = torch.cat([ahead, after])
         return state.ids(torch.cat([tokens, window.side]), (positions - 1).clamp_min(0)), positions
-
-
-def _outcome(verification: Verification) -> Tensor:
-    """What the loop needs of a verification: count, then its path if that can leave the chain."""
-    count = verification.count.view(1)
-    return count if verification.path is None else torch.cat([count, verification.path])

@@ -12,6 +12,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from engine.graphs import Capture
 from engine.settings import Sampling
 
 
@@ -54,6 +55,7 @@ class ImageModel(ABC):
     # Whether windows keep their width to the image's end and the cache is read in buckets, so that
     # the operations of a step are those of the one before it: what a CUDA graph needs.
     static: bool = False
+    capture: Capture | None = None  # captures parts of a step as graphs; needs static shapes
     swatches: bytes | None = None  # picture of every code, once drawn: `visualize.swatches`
     _neighbours: Tensor | None = None
 
@@ -100,6 +102,11 @@ class ImageModel(ABC):
         then the drafts. `parents[i]` is the row that row i follows, for trees; None is a chain.
         Returns logits [L, V], float32, guidance mixed in, image codes only: row i's are those of
         the position after it."""
+
+    def attended(self, ctx: Any, rows: int) -> int:
+        """How many slots of the cache a pass over a window of `rows` rows reads: beside the tokens,
+        all of it that is not on the device."""
+        return 0
 
     @abstractmethod
     def keep(self, ctx: Any, rows: Sequence[int]) -> None:

@@ -51,7 +51,8 @@ class BodyContext:
         self.start = torch.tensor(prompt.start, device=device)
         # What padding adds to the attention mask of every row, [R, 1, 1, slots].
         padding = torch.arange(cache.slots, device=device) < self.start[:, None, None, None]
-        self.padding = padding * torch.finfo(prompt.embeddings.dtype).min
+        least = torch.finfo(prompt.embeddings.dtype).min
+        self.padding = padding.to(prompt.embeddings.dtype) * least
         self.hidden: Tensor | None = None
         self.drafter_cache: WindowCache | None = None
         self.drafted: Tensor | None = None  # the drafter's last predicted hidden state [R, 1, D]
@@ -145,6 +146,9 @@ class BodyModel(ImageModel):
         hidden = self.lean(embedded, self._mask(ctx, before, tree), positions, ctx.cache)
         ctx.hidden = hidden[:, -length:]
         return guide(self.head(ctx.hidden), ctx.guidance)
+
+    def attended(self, ctx: BodyContext, rows: int) -> int:
+        return ctx.cache.reach(ctx.prompt_rows + rows)
 
     def _mask(self, ctx: BodyContext, before: int, tree: Tensor) -> Tensor | None:
         """Additive mask [R, 1, T, end] for a window of `before` prompt rows, then a tree with its
