@@ -185,7 +185,7 @@ def test_a_killed_worker_is_reported_and_the_next_race_has_another(
 def test_a_failure_in_the_worker_is_reported_with_a_message(
     races, spaces, monkeypatch, error, words
 ) -> None:
-    def fails(*_: object) -> Toy:
+    def fails(*_: object, drafter: bool) -> Toy:
         raise error
 
     monkeypatch.setattr(zerogpu, "load", fails)
