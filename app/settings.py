@@ -25,6 +25,14 @@ def _check_model(name: str) -> str:
     return name
 
 
+def _check_drafter(name: str) -> str:
+    try:
+        CARDS[_check_model(name)].with_drafter()
+    except ModelError as error:
+        raise ValueError(str(error)) from error
+    return name
+
+
 def _split_names(value: Any) -> Any:
     if not isinstance(value, str):
         return value
@@ -57,6 +65,8 @@ def _read_folder(value: Any) -> Any:
 
 ModelName = Annotated[str, AfterValidator(_check_model)]
 ModelNames = Annotated[tuple[ModelName, ...], NoDecode, BeforeValidator(_split_names)]
+DraftedName = Annotated[str, AfterValidator(_check_drafter)]
+DraftedNames = Annotated[tuple[DraftedName, ...], NoDecode, BeforeValidator(_split_names)]
 
 
 class AppSettings(BaseSettings):
@@ -70,6 +80,11 @@ class AppSettings(BaseSettings):
         description="models that may race, by name, with commas between them; `all` is every one",
     )
     model: ModelName = Field("embedded", description="the model that is chosen when the page opens")
+    drafters: DraftedNames = Field(
+        (),
+        description="models for which LANTERN drafts with its authors' EAGLE networks, for research"
+        " only: `llamagen-256`, `llamagen-512`, `anole`, with commas between them",
+    )
     device: Annotated[str, AfterValidator(_check_device)] = Field(
         "auto", description="`auto`, `cpu`, `cuda`, or `cuda:0` and so on"
     )

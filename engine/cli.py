@@ -59,6 +59,11 @@ def add_model_options(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="its true size, random weights: nothing is downloaded, a pass costs what it costs",
     )
+    parser.add_argument(
+        "--drafter",
+        action="store_true",
+        help="LANTERN drafts with its authors' EAGLE network for this model: research only",
+    )
     parser.add_argument("--device", default="cpu", help="cpu, cuda, cuda:0 .. or auto")
     parser.add_argument("--dtype", choices=["auto", *DTYPES], default="auto")
 
@@ -73,7 +78,12 @@ def load_model(args: argparse.Namespace) -> ImageModel:
             print(printed := line, file=sys.stderr)
 
     return load(
-        args.model, args.device, args.dtype, progress=print_progress, random=args.random_weights
+        args.model,
+        args.device,
+        args.dtype,
+        progress=print_progress,
+        random=args.random_weights,
+        drafter=args.drafter,
     )
 
 

@@ -221,7 +221,7 @@ def settings_row(name: str) -> list[str]:
     field = AppSettings.model_fields[name]
     default = field.default
     if isinstance(default, tuple):
-        shown = "all but research only"
+        shown = "all but research only" if default else ""
     elif default is None:
         shown = ""
     else:

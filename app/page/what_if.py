@@ -11,6 +11,7 @@ import gradio as gr
 from app.page.form import KNOBS, QUIET, Fields
 from app.page.handlers import NOT_OVER, Races
 from engine.decoders import DECODERS
+from engine.decoders.lantern import LanternSettings
 from engine.race.request import build_settings
 from engine.settings import SettingError
 from engine.trace import Trace
@@ -43,7 +44,10 @@ def answer(trace: Trace, lane: Any, rule: Any, knobs: Mapping[str, Any]) -> str:
     tally = rejudge(trace, lane, rule, settings)
     if tally.accepted is None:
         return tally.sentence
-    values = ", ".join(f"{knob} = {getattr(settings, knob):g}" for knob in RULES[rule])
+    judged = {knob: getattr(settings, knob) for knob in RULES[rule]}
+    if isinstance(settings, LanternSettings):
+        judged["k"] = settings.neighbours(trace.header.vocab_size)
+    values = ", ".join(f"{knob} = {value:g}" for knob, value in judged.items())
     share = f"{tally.accepted} ({tally.accepted / tally.rejections:.0%})"
     drafts = "draft" if tally.rejections == 1 else f"{tally.rejections} drafts"
     return (

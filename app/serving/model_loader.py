@@ -77,7 +77,8 @@ def free_memory() -> None:
 
 def load_public(name: str, report: Report) -> ImageModel:
     """A public model, from the hub or its cache, warm. Raises ModelError."""
-    model = load(name, SETTINGS.device, SETTINGS.dtype, progress=report)
+    drafter = name in SETTINGS.drafters
+    model = load(name, SETTINGS.device, SETTINGS.dtype, progress=report, drafter=drafter)
     report(Progress(Phase.WARMING, 1.0))
     return warm_up(model, WARM_UP_LANES)
 
@@ -86,8 +87,9 @@ def download_public(name: str, report: Report) -> ModelCard:
     """Downloads a public model's files. Raises ModelError."""
     from engine.models.hub import fetch_all
 
-    fetch_all(CARDS[name], report)
-    return CARDS[name]
+    card = CARDS[name]
+    fetch_all(card.with_drafter() if name in SETTINGS.drafters else card, report)
+    return card
 
 
 def load_embedded() -> ImageModel:

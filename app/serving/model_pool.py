@@ -192,6 +192,8 @@ def check_availability(card: ModelCard, settings: AppSettings) -> Availability:
         return Availability(
             "the host of this page has not switched it on (PHOTO_FINISH_MODELS).", "not switched on"
         )
+    if card.name in settings.drafters:
+        card = card.with_drafter()
     device = resolve_device(settings.device)
     if device.type == "cpu" and settings.device != "cpu":
         return Availability("it needs a GPU, and there is none here.", "no GPU here")

@@ -86,7 +86,9 @@ def run_race(request: RaceRequest) -> WorkerEvents:
     try:
         if request.model not in _loaded:
             _loaded.clear()
-            _loaded[request.model] = load(request.model, "cuda", SETTINGS.dtype)
+            _loaded[request.model] = load(
+                request.model, "cuda", SETTINGS.dtype, drafter=request.model in SETTINGS.drafters
+            )
         model = _loaded[request.model]
         race = Race.of(model, request)
         frames: list[Frame] = []

@@ -13,6 +13,7 @@ from engine.decoders.jacobi_window import JacobiWindowDecoder, SpeculativeSettin
 from engine.decoders.speculate import acceptance_probability, speculate
 from engine.decoders.window import DecodeState, Diagnostics, Verification, Window
 from engine.distributions import gather, residual
+from engine.ranking import rank_keys, ranked_index
 from engine.settings import knob
 from engine.trace.steps import TOP
 
@@ -58,8 +59,14 @@ class GSD(JacobiWindowDecoder):
     probability min(1, sum_C p / sum_C q); on rejection resample as SJD does (Alg. 3 and 5).
 
     The distribution changes: groups are centred on the draft, not a partition as in Theorem 1.
-    rank(x) is where x itself stands among equal probabilities, so a draft with p(x) = 0 may have
-    tokens of top-k in its group and be accepted, which is rare.
+    rank(x) is where x itself stands among equal probabilities, which stand by id. A draft with
+    p(x) = 0 is never accepted, though at top-k's border its group may hold tokens with p > 0: by
+    the letter of Alg. 3 it then might be.
+
+    Where the released code departs from the paper: G is always 14, ranks x - 7 to x + 6; a group
+    that would begin before the first rank is dropped for SJD's rule; equal probabilities stand as
+    an unstable sort leaves them; and d is ignored in a group with an id over 10,000, since its
+    table of embeddings ends there. `reading` = "code" has the first two.
     """
 
     name, title = "gsd", "GSD"
@@ -88,27 +95,21 @@ def group_acceptance(
     grouped = acceptance_probability(
         (p.gather(-1, members) * included).sum(-1), (q.gather(-1, members) * included).sum(-1)
     )
-    # The code falls back to SJD's rule where a group would begin before the first rank.
-    if settings.reading == "code":
-        low = _rank(p.argsort(dim=-1, stable=True), x) < RELEASED_HALF
-        return torch.where(low, acceptance_probability(gather(p, x), gather(q, x)), grouped)
-    return grouped
+    alone = acceptance_probability(gather(p, x), gather(q, x))
+    return torch.where(_judged_alone(p, x, settings), alone, grouped)
 
 
 def group_diagnostics(
     p: Tensor, q: Tensor, x: Tensor, codebook: Tensor, settings: GSDSettings
 ) -> Diagnostics:
-    """Each draft's group, nearest ranks first; a count of 0 where the code's reading falls back to
-    SJD's rule."""
+    """Each draft's group, nearest ranks first; a count of 0 where SJD's rule holds instead."""
     members, included = group(p, x, codebook, settings)
     # From x outwards: its own column, the rank below it, the one above it, and so on; tokens
     # outside the group come last.
     size = members.shape[1]
     outwards = (torch.arange(size, device=p.device) - size // 2).abs()
     nearest = torch.where(included, outwards, size).argsort(dim=-1, stable=True)[:, :TOP]
-    count = included.sum(-1)
-    if settings.reading == "code":
-        count = torch.where(_rank(p.argsort(dim=-1, stable=True), x) < RELEASED_HALF, 0, count)
+    count = torch.where(_judged_alone(p, x, settings), 0, included.sum(-1))
     masses = ((dist.gather(-1, members) * included).sum(-1) for dist in (p, q))
     tokens = torch.where(included, members, -1).gather(-1, nearest)
     return Diagnostics(torch.cat([torch.stack([count, *masses], -1), tokens], -1))
@@ -118,16 +119,13 @@ def group(p: Tensor, x: Tensor, codebook: Tensor, settings: GSDSettings) -> tupl
     """Tokens [H, size] around each draft's rank, and whether each is in the group, bool [H, size];
     the draft itself always is."""
     code = settings.reading == "code"
-    half = RELEASED_HALF if code else settings.G // 2
-    order = p.argsort(dim=-1, descending=not code and settings.order == "descending", stable=True)
-    offsets = (
-        torch.arange(-half, half, device=p.device)
-        if half
-        else torch.zeros(1, dtype=torch.long, device=p.device)
-    )
-    ranks = _rank(order, x)[:, None] + offsets
-    exists = (ranks >= 0) & (ranks < p.shape[-1])
-    members = order.gather(-1, ranks.clamp(0, p.shape[-1] - 1))
+    half = min(RELEASED_HALF if code else settings.G // 2, p.shape[-1])
+    keys = rank_keys(p, descending=not code and settings.order == "descending")
+    own, far = keys.gather(-1, x[:, None]), 1 << 62  # beyond all keys; its index is 0
+    before = torch.where(keys < own, keys, -far).topk(half).values.flip(-1)
+    behind = torch.where(keys < own, far, keys).topk(max(half, 1), largest=False).values
+    ranked = torch.cat([before, behind], -1)
+    exists, members = ranked.abs() != far, ranked_index(ranked)
     gap = (p.gather(-1, members) - gather(p, x)[:, None]).abs()
     apart = (codebook[members] - codebook[x][:, None]).square().sum(-1) / (
         4 * codebook.var(0, correction=0).sum()
@@ -140,6 +138,11 @@ def group(p: Tensor, x: Tensor, codebook: Tensor, settings: GSDSettings) -> tupl
     return members, exists & (close | (members == x[:, None]))
 
 
-def _rank(order: Tensor, x: Tensor) -> Tensor:
-    """Index of each token x [H] in order [H, V]."""
-    return (order == x[:, None]).int().argmax(-1)
+def _judged_alone(p: Tensor, x: Tensor, settings: GSDSettings) -> Tensor:
+    """bool [H]: the drafts that SJD's rule judges. Those with p(x) = 0, which it never accepts; and
+    in the code's reading those whose group would begin before the first rank."""
+    alone = gather(p, x) == 0
+    if settings.reading == "code":
+        keys = rank_keys(p)
+        alone |= (keys < keys.gather(-1, x[:, None])).sum(-1) < RELEASED_HALF
+    return alone

@@ -3,6 +3,7 @@ nearest codes with it."""
 
 from __future__ import annotations
 
+from collections.abc import Generator
 from dataclasses import dataclass
 
 import torch
@@ -16,16 +17,18 @@ from engine.distributions import gather, logits_to_probs, one_hot, residual, sam
 from engine.models.base import Drafter
 from engine.randomness import Purpose
 from engine.settings import knob
-from engine.trace import Status
+from engine.trace import Status, Step
 from engine.trace.steps import TOP
+
+PAPER_K, PAPER_CODES = 1000, 16384  # the k of its main results (Table 1), LlamaGen's codes
 
 
 @dataclass(frozen=True, slots=True)
 class LanternSettings(JacobiWindowSettings):
-    """The paper's k = 1000 is of LlamaGen's 16,384 codes (Sec. 4.2); the same share of 1,024 is 62.
-    delta = 0.1 is one of its settings at temperature 1 (Table 3). Its drafter proposes a tree of 60
-    tokens (App. C), ours a chain: 5 is the depth of the released code's tree. LANTERN++ bounds the
-    added mass by (lambda - 1) p(x) instead."""
+    """k = 0 is the paper's share of the model's codes, k = 1000 of LlamaGen's 16,384 (Sec. 4.2): 62
+    of 1,024, 125 of 2,048. delta = 0.1 is one of its settings at temperature 1 (Table 3). Its
+    drafter proposes a tree of 60 tokens (App. C), ours a chain: 5 is the depth of the released
+    code's tree. LANTERN++ bounds the added mass by (lambda - 1) p(x) instead."""
 
     drafter: str = knob(
         "eagle",
@@ -39,9 +42,10 @@ class LanternSettings(JacobiWindowSettings):
         choices=("sampled", "top-1"),
     )
     k: int = knob(
-        62,
-        "How many of the codes nearest to the draft count as its neighbours, itself included.",
-        low=1,
+        0,
+        "How many of the codes nearest to the draft count as its neighbours, itself included; 0 is"
+        " the paper's share, 1000 of 16,384.",
+        low=0,
         high=1000,
     )
     bound: str = knob(
@@ -59,12 +63,21 @@ class LanternSettings(JacobiWindowSettings):
         high=10.0,
     )
 
+    def neighbours(self, codes: int) -> int:
+        """The k of a model with this many codes: at least 1, the draft itself, at most all."""
+        return min(max(1, self.k or codes * PAPER_K // PAPER_CODES), codes)
+
 
 class Lantern(JacobiWindowDecoder):
     """The neighbourhood A of a draft x: its k nearest codes, nearest first, as long as their mass
     under p stays within delta. Accept x with probability min(1, (p(x) + sum_A p) / q(x)); on
     rejection resample from R(p', q), where p' is p with the mass of A moved to x (Sec. 3.2, 3.3 and
-    App. B, Alg. 1; the paper calls the target q and the drafter p). delta = 0 is lossless."""
+    App. B, Alg. 1; the paper calls the target q and the drafter p). delta = 0 is lossless.
+
+    Where the released code departs from the paper: its k nearest codes leave x out, so that k + 1
+    count; and after a rejection it moves no mass to x: it zeroes x and, if A is not empty, the
+    k + 1 nearest codes, all of them, in the target (its trees of 60 tokens) or in the draft's q
+    (its static trees). This is the paper's rule."""
 
     name, title = "lantern", "LANTERN"
     idea = "A small network drafts; a guess may borrow the probability of tokens that look like it."
@@ -81,6 +94,10 @@ class Lantern(JacobiWindowDecoder):
     @property
     def capturable(self) -> bool:
         return self.eagle is None  # a drafter reads as many tokens as were committed
+
+    def steps(self, prompt: str, seed: int) -> Generator[Step, None, None]:
+        self._neighbours()  # of the model alone, so computed before the first step's clock starts
+        yield from super().steps(prompt, seed)
 
     def propose(self, state: DecodeState, room: int) -> Window:
         eagle = self.eagle
@@ -122,8 +139,11 @@ class Lantern(JacobiWindowDecoder):
         verification.diagnostics = lambda: self._diagnostics(p[:-1], window)
         return verification
 
+    def _neighbours(self) -> Tensor:
+        return self.model.neighbours(self.settings.neighbours(self.model.vocab_size))
+
     def _nearest(self, x: Tensor) -> Tensor:
-        return self.model.neighbours(min(self.settings.k, self.model.vocab_size))[x]
+        return self._neighbours()[x].long()
 
     def _neighbourhood(self, p: Tensor, x: Tensor) -> tuple[Tensor, Tensor]:
         return neighbourhood(p, x, self._nearest(x), self.settings)

@@ -32,19 +32,25 @@ def load(
     progress: Report | None = None,
     folder: Path | None = None,
     random: bool = False,
+    drafter: bool = False,
 ) -> ImageModel:
     """Loads a model by its name, from the hub or, for the embedded one, from the repository.
 
     `device` is cpu, cuda, cuda:0 .. or auto, `dtype` one of device.DTYPES (None: the device's
     default). `progress(report)` may be called from any thread. `folder` replaces the hub: it holds
     the files, in a folder for each part where a model has several. `random`: random weights at the
-    model's true size; nothing is read or downloaded.
+    model's true size; nothing is read or downloaded. `drafter`: with the EAGLE drafter of LANTERN's
+    authors, which is for research only.
 
     Raises ValueError for an unknown name, and ModelError, before any weights are read or
     downloaded, for a model that is missing or does not fit."""
     if name not in CARDS:
         raise ValueError(f"There is no model called {name!r}; there is {', '.join(CARDS)}.")
     card, report = CARDS[name], progress or (lambda progress: None)
+    if drafter:
+        if random:
+            raise ModelError("Random weights have no drafter: leave one of the two off.")
+        card = card.with_drafter()
     torch_device = resolve_device(device)
     if card.family == "embedded":
         from engine.models.embedded import EmbeddedModel

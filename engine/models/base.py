@@ -13,7 +13,10 @@ import torch
 from torch import Tensor
 
 from engine.graphs import Capture
+from engine.ranking import rank_keys, ranked_index
 from engine.settings import Sampling
+
+BLOCK = 256  # codes whose distances to all others are held at once
 
 
 class Context(Protocol):
@@ -81,12 +84,12 @@ class ImageModel(ABC):
         return token if token >= 0 else None
 
     def neighbours(self, k: int) -> Tensor:
-        """`nearest_codes` of every code, [V, k - 1]. The widest table computed is kept."""
+        """`nearest_codes` of every code, int32 [V, k - 1]. The widest table computed is kept."""
         table = self._neighbours
         if table is None or table.shape[1] < k - 1:
             codebook = self.codebook.float()
-            blocks = torch.split(torch.arange(len(codebook), device=codebook.device), 1024)
-            table = torch.cat([nearest_codes(codebook, block, k) for block in blocks])
+            blocks = torch.split(torch.arange(len(codebook), device=codebook.device), BLOCK)
+            table = torch.cat([nearest_codes(codebook, block, k).int() for block in blocks])
             self._neighbours = table
         return table[:, : k - 1]
 
@@ -120,9 +123,9 @@ class ImageModel(ABC):
 
 def nearest_codes(codebook: Tensor, x: Tensor, k: int) -> Tensor:
     """The k - 1 codes nearest to each of x [H], nearest first and itself excluded, [H, k - 1], by
-    L2 distance in the codebook [V, D]; k is at most V."""
+    L2 distance in the codebook [V, D]; equally near ones by number. k is at most V."""
     # Without matrix products, whose rounding, and with it the order of near ties, depends on how
     # many codes are computed together.
     distance = torch.cdist(codebook[x], codebook, compute_mode="donot_use_mm_for_euclid_dist")
     distance.scatter_(-1, x[:, None], torch.inf)
-    return distance.argsort(dim=-1, stable=True)[:, : k - 1]
+    return ranked_index(rank_keys(distance).topk(k - 1, largest=False).values)

@@ -54,6 +54,7 @@ class BodyContext:
         least = torch.finfo(prompt.embeddings.dtype).min
         self.padding = padding.to(prompt.embeddings.dtype) * least
         self.hidden: Tensor | None = None
+        self.prompt_hidden: Tensor | None = None  # of the prompt but its last row, for a drafter
         self.drafter_cache: WindowCache | None = None
         self.drafted: Tensor | None = None  # the drafter's last predicted hidden state [R, 1, D]
 
@@ -69,7 +70,7 @@ class BodyContext:
         return 0 if self.cache.base else self.length - 1
 
     def close(self) -> None:
-        self.hidden = self.drafter_cache = self.drafted = None
+        self.hidden = self.prompt_hidden = self.drafter_cache = self.drafted = None
         self.cache = None  # type: ignore[assignment]  # a closed context is not used again
 
 
@@ -145,6 +146,8 @@ class BodyModel(ImageModel):
         positions = self.position_ids(slots, ctx.start)
         hidden = self.lean(embedded, self._mask(ctx, before, tree), positions, ctx.cache)
         ctx.hidden = hidden[:, -length:]
+        if before and self.drafter is not None:
+            ctx.prompt_hidden = hidden[:, :before]
         return guide(self.head(ctx.hidden), ctx.guidance)
 
     def attended(self, ctx: BodyContext, rows: int) -> int:

@@ -23,6 +23,7 @@ text-to-image loads, rounded to 10 million.
 
 from __future__ import annotations
 
+import dataclasses
 import json
 from dataclasses import dataclass
 from pathlib import Path
@@ -54,10 +55,18 @@ class Source:
 
 
 @dataclass(frozen=True, slots=True)
+class DrafterCard:
+    """An EAGLE drafter of LANTERN's authors, for research only."""
+
+    source: Source
+    parameters: int
+
+
+@dataclass(frozen=True, slots=True)
 class ModelCard:
     """A model. `length` counts the sequence positions of one image, forced ones included;
     `kv_values` the KV-cache elements of one position of one guidance row; `working` the bytes taken
-    by activations and the image decoder."""
+    by activations and the image decoder. `drafter` is loaded on request only."""
 
     name: str
     title: str
@@ -74,6 +83,21 @@ class ModelCard:
     licence: str
     licence_url: str
     research_only: bool = False
+    drafter: DrafterCard | None = None
+
+    def with_drafter(self) -> ModelCard:
+        """The model and its drafter, whose part is "drafter". Raises ModelError where none was
+        published."""
+        if self.drafter is None:
+            others = ", ".join(card.name for card in CARDS.values() if card.drafter)
+            raise ModelError(
+                f"LANTERN's authors published no drafter for {self.title}, but for {others}."
+            )
+        return dataclasses.replace(
+            self,
+            repos=(*self.repos, self.drafter.source),
+            parameters=self.parameters + self.drafter.parameters,
+        )
 
     def source_of(self, part: str) -> Source:
         """The source of one part. Raises KeyError if the model has no such part."""
@@ -85,6 +109,12 @@ _PINNED: dict[str, str | None] = json.loads(REVISIONS.read_text("utf-8"))
 
 def _from(part: str, repo: str, *files: str) -> Source:
     return Source(part, repo, _PINNED[repo] or "main", files)
+
+
+def _drafter(repo: str, parameters: int) -> DrafterCard:
+    """The repository holds what the trainer saved, of which these files are enough."""
+    files = ("config.json", "pytorch_model*.bin", "model*.safetensors*")
+    return DrafterCard(_from("drafter", repo, *files), parameters)
 
 
 _HF = ("*.json", "*.jinja", "*.txt", "*.safetensors")
@@ -133,7 +163,7 @@ def _janus(size: str, parameters: int, layers: int, width: int) -> ModelCard:
     )
 
 
-def _llamagen(side: int, file: str) -> ModelCard:
+def _llamagen(side: int, file: str, drafter: str) -> ModelCard:
     return ModelCard(
         name=f"llamagen-{side * 16}",
         title=f"LlamaGen XL {side * 16} px",
@@ -154,6 +184,7 @@ def _llamagen(side: int, file: str) -> ModelCard:
         source=_LLAMAGEN_SOURCE,
         licence="MIT; text encoder Apache-2.0",
         licence_url="https://github.com/FoundationVision/LlamaGen/blob/main/LICENSE",
+        drafter=_drafter(drafter, 45_000_000),
     )
 
 
@@ -178,8 +209,8 @@ CARDS: dict[str, ModelCard] = {
         ),
         _janus("1B", 1_530_000_000, 24, 2048),
         _janus("7B", 6_630_000_000, 30, 4096),
-        _llamagen(16, "t2i_XL_stage1_256.pt"),
-        _llamagen(32, "t2i_XL_stage2_512.pt"),
+        _llamagen(16, "t2i_XL_stage1_256.pt", "jadohu/llamagen_drafter"),
+        _llamagen(32, "t2i_XL_stage2_512.pt", "jadohu/llamagen2_drafter"),
         ModelCard(
             name="emu3",
             title="Emu3-Gen",
@@ -222,6 +253,7 @@ CARDS: dict[str, ModelCard] = {
             licence="Chameleon Research License: research only, not commercial",
             licence_url=_CHAMELEON_LICENCE,
             research_only=True,
+            drafter=_drafter("jadohu/anole_drafter", 240_000_000),
         ),
         ModelCard(
             name="lumina-768",

@@ -31,6 +31,7 @@ from transformers.models.chameleon.modeling_chameleon import ChameleonRotaryEmbe
 from engine.models.body import BodyModel, Prompt
 from engine.models.card import ModelCard, ModelError
 from engine.models.chameleon_vq import ChameleonDecoder
+from engine.models.lantern_drafter import anole_drafter
 from engine.models.weights import fit, read, read_tokenizer
 from engine.settings import SettingError
 
@@ -72,8 +73,8 @@ class ChameleonModel(BodyModel):
         device: torch.device,
         dtype: torch.dtype,
     ) -> None:
-        """`folders`: where the parts "model", "vq" and "text" lie; None is random weights at true
-        size. Raises ModelError."""
+        """`folders`: where the parts "model", "vq", "text" and, if wanted, "drafter" lie; None is
+        random weights at true size. Raises ModelError."""
         self.name, self.grid, self.sampling = card.name, card.grid, card.sampling
         self.device, self.dtype = torch.device(device), dtype
         self.layout = LAYOUTS[card.name]
@@ -113,6 +114,8 @@ class ChameleonModel(BodyModel):
             row.append(self.vocab_size)
         self.bpe = torch.tensor(bpe, device=self.device)  # each token's BPE id
         self.forced_ids = torch.tensor(row * self.grid[0])
+        if folders is not None and "drafter" in folders:
+            self.drafter = anole_drafter(self, folders["drafter"])
 
     def ids(self, text: str) -> tuple[list[int], list[int]]:
         """BPE ids of the prompt and of the unconditional prompt, neither padded. Special tokens

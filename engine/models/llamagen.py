@@ -21,6 +21,7 @@ from transformers.models.t5.modeling_t5 import T5Stack
 
 from engine.models.body import BodyModel, Prompt
 from engine.models.card import ModelCard
+from engine.models.lantern_drafter import llamagen_drafter
 from engine.models.llamagen_weights import (
     GPT_UNUSED,
     TEXT_UNUSED,
@@ -55,8 +56,9 @@ class LlamaGenModel(BodyModel):
         *,
         sizes: Sizes | None = None,
     ) -> None:
-        """`folders` has the parts "gpt", "vq" and "text"; None is random weights. `sizes` default
-        to the published model's. Raises ModelError where a file is missing or does not fit."""
+        """`folders` has the parts "gpt", "vq", "text" and, if wanted, "drafter"; None is random
+        weights. `sizes` default to the published model's. Raises ModelError where a file is missing
+        or does not fit."""
         sizes = sizes or config(card)
         random = folders is None
         self.name, self.grid, self.sampling = card.name, card.grid, card.sampling
@@ -80,6 +82,8 @@ class LlamaGenModel(BodyModel):
         # normalised, as the VQ decoder sees it
         self.codebook = F.normalize(self.vq.quantize.embedding.weight, dim=-1)
         self.forced_ids = torch.full((card.grid[0] * card.grid[1],), -1)
+        if folders is not None and "drafter" in folders:
+            self.drafter = llamagen_drafter(self, folders["drafter"])
 
     def tokens(self, text: str) -> list[int]:
         """T5's token ids of a prompt, `</s>` included, at most as many as there are caption slots,

@@ -175,12 +175,12 @@ def split_qkv(state: dict[str, Tensor], gpt: LlamaConfig) -> dict[str, Tensor]:
             )
         for name, part in zip("qkv", tensor.chunk(3), strict=True):
             split[key.replace("wqkv", f"w{name}")] = (
-                part if name == "v" else _pairs_apart(part, heads)
+                part if name == "v" else pairs_apart(part, heads)
             )
     return split
 
 
-def _pairs_apart(rows: Tensor, heads: int) -> Tensor:
+def pairs_apart(rows: Tensor, heads: int) -> Tensor:
     """Reorders rows of q or k from pairs (0, 1), (2, 3) .. of each head to pairs (0, D / 2),
     (1, D / 2 + 1) .."""
     return rows.view(heads, -1, 2, rows.shape[1]).transpose(1, 2).reshape(rows.shape)

@@ -19,7 +19,7 @@ from torch import Tensor, nn
 from engine.models.card import ModelError
 
 _WRAPPERS = ("model", "module", "state_dict")  # keys under which training scripts put weights
-_AGAIN = "delete it, and the next start downloads it again"
+AGAIN = "delete it, and the next start downloads it again"
 
 
 def require_file(path: Path) -> Path:
@@ -50,7 +50,7 @@ def read(path: Path) -> dict[str, Tensor]:
             )
     except (SafetensorError, pickle.UnpicklingError, RuntimeError, EOFError, ValueError) as error:
         raise ModelError(
-            f"{path} cannot be read as weights ({_first_line(error)}): {_AGAIN}."
+            f"{path} cannot be read as weights ({_first_line(error)}): {AGAIN}."
         ) from error
     for name in _WRAPPERS:
         if isinstance(stored, dict) and isinstance(stored.get(name), dict):
@@ -74,7 +74,7 @@ def shards(index: Path) -> list[str]:
         names = sorted(set(json.loads(index.read_text("utf-8"))["weight_map"].values()))
         beside = all(Path(name).name == name for name in names)
     except (ValueError, LookupError, TypeError, AttributeError) as error:
-        raise ModelError(f"{index} is not an index of weights: {_AGAIN}.") from error
+        raise ModelError(f"{index} is not an index of weights: {AGAIN}.") from error
     if not beside:
         raise ModelError(f"{index} names files outside its folder: it is not this model's file.")
     return names
@@ -88,7 +88,7 @@ def read_tokenizer(folder: Path) -> Tokenizer:
     try:
         tokenizer = Tokenizer.from_file(str(path))
     except Exception as error:  # the library raises nothing narrower
-        raise ModelError(f"{path} is not a tokenizer: {_AGAIN}.") from error
+        raise ModelError(f"{path} is not a tokenizer: {AGAIN}.") from error
     tokenizer.no_truncation()
     tokenizer.no_padding()
     return tokenizer

@@ -115,7 +115,7 @@ def _dense(rejections: np.ndarray, name: str, codes: int) -> Tensor:
 def _lantern(
     p: Tensor, q: Tensor, x: Tensor, codebook: Tensor, settings: LanternSettings
 ) -> Tensor:
-    nearest = nearest_codes(codebook, x, min(settings.k, len(codebook)))
+    nearest = nearest_codes(codebook, x, settings.neighbours(len(codebook)))
     return neighbourhood_acceptance(p, q, x, nearest, settings)
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from app.serving import model_loader
 from app.settings import AppSettings, read
 from engine.models.card import CARDS
 
@@ -30,6 +31,27 @@ def test_research_models_are_off_unless_switched_on(monkeypatch) -> None:
     assert AppSettings().models == tuple(CARDS)
 
 
+def test_published_drafters_are_off_unless_switched_on(monkeypatch) -> None:
+    assert AppSettings().drafters == ()
+    monkeypatch.setenv("PHOTO_FINISH_DRAFTERS", "anole,llamagen-256")
+    assert AppSettings().drafters == ("anole", "llamagen-256")
+
+
+@pytest.mark.parametrize("drafters", [(), ("anole",)])
+def test_a_public_model_is_loaded_with_the_drafter_that_is_switched_on(
+    monkeypatch, drafters: tuple[str, ...]
+) -> None:
+    asked, fetched = {}, []
+    monkeypatch.setattr(model_loader, "SETTINGS", AppSettings(drafters=drafters))
+    monkeypatch.setattr(model_loader, "load", lambda *args, **options: asked.update(options))
+    monkeypatch.setattr(model_loader, "warm_up", lambda model, lanes: model)
+    monkeypatch.setattr("engine.models.hub.fetch_all", lambda card, report: fetched.append(card))
+    model_loader.load_public("anole", lambda progress: None)
+    assert asked["drafter"] == bool(drafters)
+    assert model_loader.download_public("anole", lambda progress: None) == CARDS["anole"]
+    assert ("drafter" in [source.part for source in fetched[0].repos]) == bool(drafters)
+
+
 @pytest.mark.parametrize(
     ("name", "value", "words"),
     [
@@ -46,6 +68,12 @@ def test_research_models_are_off_unless_switched_on(monkeypatch) -> None:
         ("UPDATES", "1000", "less than or equal to 30"),
         ("MODEL", "dalle", "there is no model 'dalle'; there are embedded, janus-pro-1b"),
         ("MODELS", "embedded,dalle", "there is no model 'dalle'"),
+        (
+            "DRAFTERS",
+            "emu3",
+            "LANTERN's authors published no drafter for Emu3-Gen, but for llamagen",
+        ),
+        ("DRAFTERS", "all", "no drafter for Embedded model"),
         ("DEVICE", "tpu", "'tpu' is not a device: it is auto, cpu"),
         ("DTYPE", "int4", "it is auto, bfloat16"),
         ("CACHE", __file__, "is a file, not a folder"),

@@ -134,8 +134,8 @@ def test_the_model_is_loaded_as_asked_and_after_everything_else_is_checked(
 ) -> None:
     asked: list[tuple[Any, ...]] = []
 
-    def load(*args: Any, progress: Any, random: bool) -> Toy:
-        asked.append((*args, random))
+    def load(*args: Any, progress: Any, random: bool, drafter: bool) -> Toy:
+        asked.append((*args, random, drafter))
         raise ModelError("it is gated")
 
     monkeypatch.setattr(cli, "load", load)
@@ -149,4 +149,8 @@ def test_the_model_is_loaded_as_asked_and_after_everything_else_is_checked(
         monkeypatch.setattr(sys, "argv", arguments)
         with pytest.raises(SystemExit):
             cli.main()
-    assert asked == [("anole", "cuda:1", "float16", True)]
+    assert asked == [("anole", "cuda:1", "float16", True, False)]
+    monkeypatch.setattr(sys, "argv", ["engine", "race", "x", "--model", "anole", "--drafter"])
+    with pytest.raises(SystemExit):
+        cli.main()
+    assert asked[1:] == [("anole", "cpu", "auto", False, True)]

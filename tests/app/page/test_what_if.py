@@ -49,6 +49,10 @@ def test_each_rule_has_its_own_knobs() -> None:
     )
 
 
+def test_the_papers_share_is_stated_as_the_number_it_is() -> None:
+    assert "LANTERN with k = 1, delta" in answer(TRACE, 1, "lantern", KNOBS | {"lantern.k": 0})
+
+
 def test_a_rule_that_accepts_all_and_one_that_accepts_as_before() -> None:
     total = int(re.search(r"Of the (\d+)", answer(TRACE, 1, "gsd", KNOBS))[1])
     assert f"accepted {total} (100%)" in answer(

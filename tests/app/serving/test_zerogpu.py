@@ -40,7 +40,7 @@ def spaces(monkeypatch) -> Iterator[Spaces]:
     monkeypatch.setitem(sys.modules, "spaces", fake)
     monkeypatch.setattr(app.serving.race_stream, "SETTINGS", AppSettings(updates=30))
     importlib.reload(zerogpu)
-    monkeypatch.setattr(zerogpu, "load", lambda name, device, dtype: Watched())
+    monkeypatch.setattr(zerogpu, "load", lambda name, device, dtype, drafter: Watched())
     yield fake
     monkeypatch.undo()
     importlib.reload(zerogpu)
@@ -162,7 +162,7 @@ def test_a_killed_worker_is_reported_and_the_next_race_has_another(
     races, spaces, monkeypatch
 ) -> None:
     with monkeypatch.context() as patched:  # or the worker might be done before it is killed
-        patched.setattr(app.serving.zerogpu, "load", lambda name, device, dtype: Endless())
+        patched.setattr(app.serving.zerogpu, "load", lambda name, device, dtype, drafter: Endless())
         race = begun(races)
         while next(race)["state"] != "racing":
             pass
@@ -185,7 +185,7 @@ def test_a_killed_worker_is_reported_and_the_next_race_has_another(
 def test_a_failure_in_the_worker_is_reported_with_a_message(
     races, spaces, monkeypatch, error, words
 ) -> None:
-    def fails(*_: object) -> Toy:
+    def fails(*_: object, drafter: bool) -> Toy:
         raise error
 
     monkeypatch.setattr(zerogpu, "load", fails)

@@ -194,8 +194,8 @@ def test_a_larger_bound_gives_no_smaller_neighbourhood(seed: int, a: float, b: f
 LOSSLESS = [
     GSD(TOY, GSDSettings(G=1)),
     GSD(TOY, GSDSettings(G=10, delta=0.0, d=0.0)),
-    Lantern(TOY, LanternSettings(delta=0.0)),
-    Lantern(TOY, LanternSettings(bound="lambda", lam=1.0)),
+    Lantern(TOY, LanternSettings(k=62, delta=0.0)),
+    Lantern(TOY, LanternSettings(k=62, bound="lambda", lam=1.0)),
     Lantern(TOY, LanternSettings(k=1, delta=1.0)),
 ]
 

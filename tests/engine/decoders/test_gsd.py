@@ -85,7 +85,7 @@ def oracle(p: Tensor, q: Tensor, x: int, codebook: Tensor, s: GSDSettings) -> fl
     )
     at = ranked.index(x)
     half = 7 if code else s.G // 2
-    if code and at < 7:
+    if p[x] == 0 or (code and at < 7):
         return min(1.0, p[x] / q[x])
     spread = 4 * codebook.double().var(0, correction=0).sum()
     chosen = [x]
@@ -97,6 +97,47 @@ def oracle(p: Tensor, q: Tensor, x: int, codebook: Tensor, s: GSDSettings) -> fl
         if y != x and (gap < s.delta and apart < s.d if code else gap <= s.delta and apart <= s.d):
             chosen.append(y)
     return min(1.0, sum(p[y] for y in chosen) / sum(q[y] for y in chosen))
+
+
+@pytest.mark.parametrize("reading", ["paper", "code"])
+def test_a_draft_that_the_model_excludes_is_never_accepted(reading: str) -> None:
+    """At top-k's border: its group holds a token of top-k, and a small q leaves the ratio high."""
+    p = torch.tensor([0.0] * 12 + [0.08, 0.12, 0.2, 0.25, 0.35])
+    q = torch.softmax(torch.arange(17.0) / 9, 0)
+    settings = GSDSettings(G=8, delta=1.0, d=10.0, reading=reading)
+    x = torch.arange(17)
+    codebook = torch.arange(17.0)[:, None]
+    members, inside = group(p.expand(17, -1), x, codebook, settings)
+    assert 12 in members[11][inside[11]], "the group reaches over the border"
+    acceptance = group_acceptance(p.expand(17, -1), q.expand(17, -1), x, codebook, settings)
+    assert acceptance.gt(0).equal(p > 0)
+
+
+@given(
+    st.integers(0, 10**6),
+    st.integers(1, 40),
+    st.integers(1, 60),
+    st.sampled_from(["ascending", "descending"]),
+    st.sampled_from(["paper", "code"]),
+)
+def test_a_group_is_the_slice_of_a_stable_sort(
+    seed: int, codes: int, G: int, order: str, reading: str
+) -> None:
+    """Equal probabilities, of which top-k leaves many, stand by id."""
+    p = torch.randint(0, 4, (codes,), generator=torch.Generator().manual_seed(seed)) / 4
+    code, x = reading == "code", torch.arange(codes)
+    half = 7 if code else G // 2
+    ranked = p.argsort(descending=order == "descending" and not code, stable=True).tolist()
+    members, inside = group(
+        p.expand(codes, -1),
+        x,
+        torch.arange(codes + 0.0)[:, None],
+        GSDSettings(G=G, d=10.0, delta=1.0, order=order, reading=reading),
+    )
+    for token in range(codes):
+        at = ranked.index(token)
+        slice_of_it = ranked[max(0, at - half) : at + max(half, 1)]
+        assert members[token][inside[token]].tolist() == slice_of_it
 
 
 @given(

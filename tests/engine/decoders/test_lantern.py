@@ -5,6 +5,8 @@ from __future__ import annotations
 import pytest
 import torch
 
+import engine.decoders.window
+from engine.clock import StepClock
 from engine.decoders.lantern import Lantern, LanternSettings, bounded_neighbourhood
 from engine.decoders.sjd import SJD
 from tests.engine.decoders.driving import acceptances, near, point_mass, replacement_distribution
@@ -26,6 +28,42 @@ def test_the_nearest_codes_come_nearest_first_and_without_the_code_itself() -> N
     assert LINE.neighbours(5)[1].tolist() == [2, 0, 3, 4]
     assert LINE.neighbours(3)[1].tolist() == [2, 0]
     assert LINE.neighbours(1)[1].tolist() == []
+
+
+@pytest.mark.parametrize(
+    ("codes", "k", "expected"),
+    [
+        (16384, 0, 1000),
+        (1024, 0, 62),
+        (2048, 0, 125),
+        (32768, 0, 2000),
+        (5, 0, 1),
+        (1024, 300, 300),
+        (5, 300, 5),
+        (5, 1, 1),
+    ],
+)
+def test_k_is_by_default_the_papers_share_of_the_codes(codes: int, k: int, expected: int) -> None:
+    assert LanternSettings(k=k).neighbours(codes) == expected
+    assert LanternSettings().k == 0
+
+
+def test_the_neighbours_are_known_before_the_first_clock_starts(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    model, known = Toy((2, 3), 5), []
+
+    def clock(device: torch.device) -> StepClock:
+        known.append(model._neighbours is not None)
+        return StepClock(device)
+
+    monkeypatch.setattr(engine.decoders.window, "StepClock", clock)
+    steps = Lantern(model, LanternSettings(k=3)).steps("", 0)
+    assert model._neighbours is None, "nothing is computed for a lane that never runs"
+    with torch.inference_mode():
+        next(steps)
+    assert known == [True]
+    assert model._neighbours.shape == (5, 2)
 
 
 @pytest.mark.parametrize(

@@ -7,6 +7,7 @@ import pytest
 
 from engine.decoders import DECODERS
 from engine.decoders.gsd import GSDSettings
+from engine.decoders.lantern import LanternSettings
 from engine.decoders.recorder import StepRecorder, find_sources
 from engine.trace import Status, Step
 from engine.trace.steps import NONE, ONE, TOP, Source
@@ -22,6 +23,8 @@ def decoded(
 ) -> list[list[Step]]:
     """The steps of a few pictures."""
     model = Toy((4, 4), CODES, forced=forced)
+    if name == "lantern" and settings is None:
+        settings = LanternSettings(k=CODES)  # the paper's share of so few is the draft alone
     decoder = DECODERS[name](model, settings, model.sampling)
     return [list(decoder.steps("", seed)) for seed in seeds]
 

@@ -61,12 +61,13 @@ def test_the_chameleon_family_alone_is_for_research_alone() -> None:
 
 def test_revisions_are_hashes_or_not_yet_known() -> None:
     pinned = json.loads(REVISIONS.read_text())
-    assert set(pinned) == {source.repo for card in CARDS.values() for source in card.repos}
+    drafters = [card.drafter.source for card in CARDS.values() if card.drafter]
+    sources = [source for card in CARDS.values() for source in card.repos] + drafters
+    assert set(pinned) == {source.repo for source in sources}
     for revision in pinned.values():
         assert revision is None or re.fullmatch("[0-9a-f]{40}", revision)
-    for card in CARDS.values():
-        for source in card.repos:
-            assert source.revision == (pinned[source.repo] or "main")
+    for source in sources:
+        assert source.revision == (pinned[source.repo] or "main")
 
 
 def test_the_embedded_card_says_what_the_embedded_model_is() -> None:

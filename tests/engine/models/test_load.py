@@ -130,6 +130,40 @@ def test_random_weights_ask_for_nothing(family: type[Family], fetched: list[Sour
     assert fetched == []
 
 
+def test_a_drafter_comes_on_request(
+    family: type[Family], fetched: list[Source], tmp_path: Path
+) -> None:
+    assert "drafter" not in load("anole").folders
+    fetched.clear()
+    model = load("anole", drafter=True)
+    assert (
+        fetched == list(model.card.repos) == [*CARDS["anole"].repos, CARDS["anole"].drafter.source]
+    )
+    assert model.folders["drafter"] == tmp_path / "drafter"
+    for part in ("gpt", "vq", "text", "drafter"):
+        assert not (tmp_path / part).exists()
+        with pytest.raises(ModelError, match=f"no folder .*{part} to read LlamaGen XL 512 px"):
+            load("llamagen-512", folder=tmp_path, drafter=True)
+        (tmp_path / part).mkdir()
+    assert load("llamagen-512", folder=tmp_path, drafter=True).folders["drafter"].is_dir()
+
+
+@pytest.mark.parametrize(
+    ("name", "random", "words"),
+    [
+        ("emu3", False, "published no drafter for Emu3-Gen, but for llamagen-256"),
+        ("embedded", False, "published no drafter for Embedded model"),
+        ("anole", True, "Random weights have no drafter"),
+    ],
+)
+def test_a_drafter_that_there_is_not_is_rejected(
+    family: type[Family], fetched: list[Source], name: str, random: bool, words: str
+) -> None:
+    with pytest.raises(ModelError, match=words):
+        load(name, random=random, drafter=True)
+    assert (family.made, fetched) == ([], [])
+
+
 def test_what_does_not_fit_is_rejected_before_anything_is_fetched_or_read(
     monkeypatch: pytest.MonkeyPatch, family: type[Family], fetched: list[Source]
 ) -> None:

@@ -151,7 +151,7 @@ def test_the_settings_a_lane_raced_with_change_nothing() -> None:
     ("rule", "lossless"),
     [
         ("gsd", GSDSettings(G=1)),
-        ("lantern", LanternSettings(delta=0.0)),
+        ("lantern", LanternSettings(k=62, delta=0.0)),
         ("lantern", LanternSettings(k=1)),
     ],
 )
@@ -202,18 +202,27 @@ def test_many_rejections_of_a_large_vocabulary_are_judged_as_one_by_one(
 ) -> None:
     whole = [
         rejudge(raced(), lane("sjd"), rule, settings)
-        for rule, settings in (("gsd", GSDSettings()), ("lantern", LanternSettings(delta=0.4)))
+        for rule, settings in (
+            ("gsd", GSDSettings()),
+            ("lantern", LanternSettings(k=62, delta=0.4)),
+        )
     ]
     monkeypatch.setattr("engine.trace.rejudge.BLOCK", 3 * 20)
     assert whole == [
         rejudge(raced(), lane("sjd"), rule, settings)
-        for rule, settings in (("gsd", GSDSettings()), ("lantern", LanternSettings(delta=0.4)))
+        for rule, settings in (
+            ("gsd", GSDSettings()),
+            ("lantern", LanternSettings(k=62, delta=0.4)),
+        )
     ]
 
 
 def test_a_trace_that_was_written_and_read_is_judged_alike() -> None:
     again = Trace.loads(raced().dumps())
-    for rule, settings in (("gsd", GSDSettings(G=6)), ("lantern", LanternSettings(delta=0.3))):
+    for rule, settings in (
+        ("gsd", GSDSettings(G=6)),
+        ("lantern", LanternSettings(k=62, delta=0.3)),
+    ):
         assert rejudge(again, lane("sjd"), rule, settings) == rejudge(
             raced(), lane("sjd"), rule, settings
         )
@@ -228,11 +237,11 @@ def test_a_lane_that_tests_no_draft_says_so(name: str) -> None:
 
 def test_a_trace_without_a_codebook_says_so() -> None:
     trace = replace(raced(), codebook=b"")
-    tally = rejudge(trace, lane("sjd"), "lantern", LanternSettings())
+    tally = rejudge(trace, lane("sjd"), "lantern", LanternSettings(k=62))
     assert tally.accepted is None
     assert tally.rejections > 0
     assert "cannot be judged again" in tally.sentence
-    assert rejudge(trace, lane("ar"), "lantern", LanternSettings()) == Tally(0, 0)
+    assert rejudge(trace, lane("ar"), "lantern", LanternSettings(k=62)) == Tally(0, 0)
 
 
 def test_the_sentence_says_that_later_steps_would_have_differed() -> None:
@@ -248,7 +257,7 @@ def test_the_sentence_says_that_later_steps_would_have_differed() -> None:
     ("lane", "rule", "settings"),
     [
         (0, "sjd", SJD.Settings()),
-        (0, "gsd", LanternSettings()),
+        (0, "gsd", LanternSettings(k=62)),
         (0, "lantern", GSDSettings()),
         (9, "gsd", GSDSettings()),
         (-1, "gsd", GSDSettings()),
