@@ -25,6 +25,11 @@ from visualize.assets import markup, script, styles
 
 STATIC = Path(__file__).parents[2] / "static"
 STOP_JS = "() => { document.dispatchEvent(new Event('photo-finish-stop')); return []; }"
+# Passes an event's inputs on, and says that another race comes.
+START_JS = """(...values) => {
+  document.dispatchEvent(new Event("photo-finish-start"));
+  return values;
+}"""
 ROLL_JS = "() => Math.floor(Math.random() * 2 ** 31)"
 LINK_JS = """(query) => {
   const link = location.origin + location.pathname + query;
@@ -37,6 +42,17 @@ HEADER = (
     '<header class="masthead"><h1>Photo<span>Finish</span></h1><p>Decoders of one autoregressive'
     " image model, racing side by side from one seed</p></header>"
 )
+OPTIONS = '<button type="button" aria-expanded="false" aria-controls="settings">Lanes and options</button>'
+# The settings are out of sight until they are wanted; a race folds them again.
+OPTIONS_JS = """
+const button = element.querySelector("button");
+function show(open) {
+  button.setAttribute("aria-expanded", open);
+  document.body.classList.toggle("settings-shown", open);
+}
+button.addEventListener("click", () => show(button.getAttribute("aria-expanded") === "false"));
+document.addEventListener("photo-finish-start", () => show(false));
+"""
 STATUS = '<p class="status" role="status">{}</p>'
 ONE_AT_A_TIME = "One race runs at a time; if another visitor's is on, you wait your turn here."
 LAUNCH: dict[str, Any] = {
@@ -71,10 +87,16 @@ def build(pool: ModelPool, recorded: RecordedRaces | None = None) -> gr.Blocks:
         title="Photo Finish", analytics_enabled=False, delete_cache=(3600, 3600), fill_width=True
     ) as demo:
         gr.HTML(HEADER, apply_default_css=False)
-        form, run, stop = _form(races)
-        chosen, file, copy, link = _sources(races)
+        prompt, seed, go, stop = _entry(races)
+        with gr.Row(elem_id="ready"):
+            examples = [[text] for text in EXAMPLES]
+            gr.Examples(examples, [prompt], label="Prompts to try", elem_id="examples", **PRIVATE)
+            idle = STATUS.format(ONE_AT_A_TIME)
+            status = gr.HTML(idle, apply_default_css=False, elem_id="status")
+        with gr.Column(elem_id="settings"):
+            form = _settings(races, prompt, seed)
+            chosen, file, copy, link = _sources(races)
         notice = gr.HTML(elem_id="notice", apply_default_css=False)
-        status = gr.HTML(STATUS.format(ONE_AT_A_TIME), apply_default_css=False, elem_id="status")
         board = _board(races)
 
         def race(request: gr.Request, *values: Any) -> Iterator[Any]:
@@ -89,16 +111,18 @@ def build(pool: ModelPool, recorded: RecordedRaces | None = None) -> gr.Blocks:
                     yield snapshot, text
 
         links, autostart, query = Links(races, form), gr.State(0), gr.Textbox(visible=False)
-        starts = [*run, autostart.change]
+        starts = [go.click, prompt.submit, autostart.change]
         progress: dict[str, Any] = {"show_progress": "full", "show_progress_on": [status]}
         options = {"api_name": "board", "api_visibility": "undocumented", **RACE_QUEUE, **progress}
-        running = gr.on(starts, race, form.components, [board, status], **options)
+        running = gr.on(starts, race, form.components, [board, status], js=START_JS, **options)
         Api(races).mount()
         ends_race = {"cancels": [running], **PRIVATE}
         stopped = stop.click(races.stop, None, None, queue=False, js=STOP_JS, **ends_race)
         opens = {**progress, **ends_race}
         opened = [
-            chosen.input(races.open_recorded, chosen, board, api_name="recorded", **opens),
+            chosen.input(
+                races.open_recorded, chosen, board, js=START_JS, api_name="recorded", **opens
+            ),
             file.upload(races.open_file, file, board, api_name="open", **opens),
         ]
         if TOUR in races.recorded:
@@ -114,24 +138,27 @@ def build(pool: ModelPool, recorded: RecordedRaces | None = None) -> gr.Blocks:
     return demo.queue(max_size=CONCURRENCY + 40, api_open=False)
 
 
-def _form(races: Races) -> tuple[Fields, list[Any], gr.Button]:
-    """The form's fields, the events that start a race, and the button that stops it."""
+def _entry(races: Races) -> tuple[gr.Textbox, gr.Number, gr.Button, gr.Button]:
+    """All that it takes to race: the prompt, the seed, and the buttons that start and stop."""
     values = races.default_values
     with gr.Row(elem_id="entry"):
         prompt = gr.Textbox(
-            values["prompt"], label="Prompt", max_lines=1, scale=5, min_width=260, elem_id="prompt"
+            values["prompt"], label="Prompt", max_lines=1, scale=5, min_width=120, elem_id="prompt"
         )
-        seed = gr.Number(values["seed"], label="Seed", scale=1, min_width=130, elem_id="seed")
-        roll = gr.Button("Roll", scale=0, min_width=80, elem_id="roll")
-        go = gr.Button("Race", variant="primary", scale=0, min_width=130, elem_id="race")
-        stop = gr.Button("Stop", scale=0, min_width=90, elem_id="stop")
-    with gr.Row():
-        with gr.Column(scale=5, min_width=320):
-            titles = [(decoder.title, name) for name, decoder in DECODERS.items()]
-            lanes = gr.CheckboxGroup(titles, value=values["lanes"], label="Lanes", elem_id="lanes")
-        with gr.Column(scale=3, min_width=320):
-            examples = [[text] for text in EXAMPLES]
-            gr.Examples(examples, [prompt], label="Prompts to try", **PRIVATE)
+        seed = gr.Number(values["seed"], label="Seed", scale=0, min_width=80, elem_id="seed")
+        go = gr.Button("Race", variant="primary", scale=0, min_width=80, elem_id="race")
+        stop = gr.Button("Stop", scale=0, min_width=70, elem_id="stop")
+        roll = gr.Button("Roll", scale=0, min_width=70, elem_id="roll")
+        gr.HTML(OPTIONS, js_on_load=OPTIONS_JS, apply_default_css=False, elem_id="options")
+    roll.click(None, None, seed, js=ROLL_JS, **PRIVATE)
+    return prompt, seed, go, stop
+
+
+def _settings(races: Races, prompt: gr.Textbox, seed: gr.Number) -> Fields:
+    """The rest of the form."""
+    values = races.default_values
+    titles = [(decoder.title, name) for name, decoder in DECODERS.items()]
+    lanes = gr.CheckboxGroup(titles, value=values["lanes"], label="Lanes", elem_id="lanes")
     model = model_choice(races.pool, values["model"])
     with gr.Row(elem_id="details"):
         with gr.Column(min_width=320):
@@ -141,14 +168,13 @@ def _form(races: Races) -> tuple[Fields, list[Any], gr.Button]:
             with column, gr.Accordion("Words the model knows", open=False, elem_id="words"):
                 gr.Markdown(words)
     form = Fields({"prompt": prompt, "seed": seed, "lanes": lanes, **knobs, "model": model})
-    roll.click(None, None, seed, js=ROLL_JS, **PRIVATE)
 
     def update_sampling(name: Any) -> list[Any]:
         card = races.pool.find(name)
         return form.updates(knob_values(SAMPLING, card.sampling) if card else {})
 
     model.input(update_sampling, model, form.components, **QUIET)
-    return form, [go.click, prompt.submit], stop
+    return form
 
 
 def _knobs(values: Mapping[str, Any]) -> dict[str, gr.components.Component]:

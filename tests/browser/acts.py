@@ -19,12 +19,20 @@ INJECTIONS = (
 PROMPT = "red apple on sky clouds"
 
 
+def show_options(page: Page) -> None:
+    """Unfolds the lanes and the other settings."""
+    button = page.get_by_role("button", name="Lanes and options")
+    if button.get_attribute("aria-expanded") == "false":
+        button.click()
+
+
 def race(
     page: Page, prompt: str = PROMPT, seed: int = 7, lanes: tuple[str, ...] = ("ar", "sjd")
 ) -> None:
     """Fills in the form and presses Race."""
     page.locator("#prompt input, #prompt textarea").fill(prompt)
     page.locator("#seed input").fill(str(seed))
+    show_options(page)
     for name, decoder in DECODERS.items():
         page.get_by_role("checkbox", name=decoder.title, exact=True).set_checked(name in lanes)
     page.locator("#race").click()

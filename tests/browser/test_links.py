@@ -7,11 +7,12 @@ from urllib.parse import parse_qsl, quote, urlsplit
 import pytest
 from playwright.sync_api import Locator, Page, expect
 
-from tests.browser.acts import INJECTIONS, finished, prompted, unhurt
+from tests.browser.acts import INJECTIONS, finished, prompted, show_options, unhurt
 
 
 def knob(page: Page, group: str, name: str) -> Locator:
     """A knob's field, in sight."""
+    show_options(page)
     if not page.locator("#knobs").get_by_text("Sampling, the same for every lane").is_visible():
         page.locator("#knobs > button").click()
     section = page.locator("#knobs button", has_text=group).locator("xpath=..")
@@ -35,6 +36,7 @@ def turn(field: Locator, value: str) -> None:
 def fill(page: Page) -> None:
     page.locator("#prompt input, #prompt textarea").fill("a & b = ü + 😀")
     page.locator("#seed input").fill("123")
+    show_options(page)
     for name in ("GSD", "LANTERN", "SJD-PAC"):
         page.get_by_role("checkbox", name=name, exact=True).set_checked(False)
     turn(knob(page, "Sampling", "guidance"), "2.5")
@@ -58,6 +60,7 @@ def test_a_link_brings_every_field_back_and_waits(quick, open_page) -> None:
     }
     other = open_page(quick, query="?" + link.query)
     expect(other.locator("#seed input")).to_have_value("123")
+    show_options(other)
     expect(other.locator("#prompt input, #prompt textarea")).to_have_value("a & b = ü + 😀")
     expect(other.get_by_role("checkbox", name="GSD", exact=True)).not_to_be_checked()
     expect(other.get_by_role("checkbox", name="SJD", exact=True)).to_be_checked()
