@@ -251,6 +251,9 @@ export function mountBoard(root, watch, stopped, needTour = undefined) {
     const shown = Math.max(1, cards.length - state.hidden.size);
     part("lanes").style.setProperty("--columns", Math.max(3, shown));
     part("lanes").dataset.crowded = Number(shown > 6);
+    part("lanes").dataset.long = 0;
+    const cut = ({ scrollWidth, clientWidth }) => scrollWidth > clientWidth;
+    part("lanes").dataset.long = Number(cards.some((card) => cut(card.part("title"))));
     part("lanes").style.setProperty("--shape", `${columns} / ${rows}`);
     for (const card of cards) {
       const width = card.canvas.clientWidth * devicePixelRatio;

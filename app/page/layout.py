@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import gradio as gr
 
-from app.page.form import KNOBS, PRIVATE, QUIET, Fields, KnobField, knob_values, unchecked
+from app.page.form import PRIVATE, QUIET, SAMPLING_KNOBS, Fields, sampling_values, unchecked
 from app.page.handlers import Races, address
+from app.page.lane_list import lane_list
 from app.page.link import Links
 from app.page.model_choice import model_choice
 from app.page.prompt_hints import EXAMPLES, guide, vocabulary
@@ -19,17 +20,10 @@ from app.serving.api import CONCURRENCY, RACE_QUEUE, Api
 from app.serving.model_pool import ModelPool
 from app.serving.race_stream import QueueUpdate, Snapshot
 from app.serving.sessions import TOUR, RecordedRaces
-from engine.decoders import DECODERS
-from engine.race.request import GROUPS, SAMPLING, group_title
 from visualize.assets import markup, script, styles
 
 STATIC = Path(__file__).parents[2] / "static"
 STOP_JS = "() => { document.dispatchEvent(new Event('photo-finish-stop')); return []; }"
-# Passes an event's inputs on, and says that another race comes.
-START_JS = """(...values) => {
-  document.dispatchEvent(new Event("photo-finish-start"));
-  return values;
-}"""
 ROLL_JS = "() => Math.floor(Math.random() * 2 ** 31)"
 LINK_JS = """(query) => {
   const link = location.origin + location.pathname + query;
@@ -42,7 +36,10 @@ HEADER = (
     '<header class="masthead"><h1>Photo<span>Finish</span></h1><p>Decoders of one autoregressive'
     " image model, racing side by side from one seed</p></header>"
 )
-OPTIONS = '<button type="button" aria-expanded="false" aria-controls="settings">Lanes and options</button>'
+OPTIONS = (
+    '<button type="button" aria-expanded="false" aria-controls="settings">Lanes and options'
+    "</button>"
+)
 # The settings are out of sight until they are wanted; a race folds them again.
 OPTIONS_JS = """
 const button = element.querySelector("button");
@@ -94,8 +91,8 @@ def build(pool: ModelPool, recorded: RecordedRaces | None = None) -> gr.Blocks:
             idle = STATUS.format(ONE_AT_A_TIME)
             status = gr.HTML(idle, apply_default_css=False, elem_id="status")
         with gr.Column(elem_id="settings"):
-            form = _settings(races, prompt, seed)
             chosen, file, copy, link = _sources(races)
+            form = _settings(races, prompt, seed)
         notice = gr.HTML(elem_id="notice", apply_default_css=False)
         board = _board(races)
 
@@ -114,15 +111,13 @@ def build(pool: ModelPool, recorded: RecordedRaces | None = None) -> gr.Blocks:
         starts = [go.click, prompt.submit, autostart.change]
         progress: dict[str, Any] = {"show_progress": "full", "show_progress_on": [status]}
         options = {"api_name": "board", "api_visibility": "undocumented", **RACE_QUEUE, **progress}
-        running = gr.on(starts, race, form.components, [board, status], js=START_JS, **options)
+        running = gr.on(starts, race, form.components, [board, status], **options)
         Api(races).mount()
         ends_race = {"cancels": [running], **PRIVATE}
         stopped = stop.click(races.stop, None, None, queue=False, js=STOP_JS, **ends_race)
         opens = {**progress, **ends_race}
         opened = [
-            chosen.input(
-                races.open_recorded, chosen, board, js=START_JS, api_name="recorded", **opens
-            ),
+            chosen.input(races.open_recorded, chosen, board, api_name="recorded", **opens),
             file.upload(races.open_file, file, board, api_name="open", **opens),
         ]
         if TOUR in races.recorded:
@@ -157,47 +152,30 @@ def _entry(races: Races) -> tuple[gr.Textbox, gr.Number, gr.Button, gr.Button]:
 def _settings(races: Races, prompt: gr.Textbox, seed: gr.Number) -> Fields:
     """The rest of the form."""
     values = races.default_values
-    titles = [(decoder.title, name) for name, decoder in DECODERS.items()]
-    lanes = gr.CheckboxGroup(titles, value=values["lanes"], label="Lanes", elem_id="lanes")
+    lanes = lane_list(values["lanes"])
     model = model_choice(races.pool, values["model"])
-    with gr.Row(elem_id="details"):
-        with gr.Column(min_width=320):
-            knobs = _knobs(values)
-        if words := guide(vocabulary(races.pool.own.name)):
-            column = gr.Column(min_width=320)
-            with column, gr.Accordion("Words the model knows", open=False, elem_id="words"):
-                gr.Markdown(words)
-    form = Fields({"prompt": prompt, "seed": seed, "lanes": lanes, **knobs, "model": model})
+    with gr.Row(elem_id="sampling"):
+        gr.HTML("<p>Sampling, the same for every lane</p>", apply_default_css=False)
+        sampling = {
+            field: gr.Number(
+                values[field],
+                label=each.name,
+                info=f"{each.knob.help} From {each.knob.low:g} to {each.knob.high:g}.",
+                min_width=220,
+            )
+            for field, each in SAMPLING_KNOBS.items()
+        }
+    if words := guide(vocabulary(races.pool.own.name)):
+        with gr.Accordion("Words the model knows", open=False, elem_id="words"):
+            gr.Markdown(words)
+    form = Fields({"prompt": prompt, "seed": seed, "lanes": lanes, **sampling, "model": model})
 
     def update_sampling(name: Any) -> list[Any]:
         card = races.pool.find(name)
-        return form.updates(knob_values(SAMPLING, card.sampling) if card else {})
+        return form.updates(sampling_values(card.sampling) if card else {})
 
     model.input(update_sampling, model, form.components, **QUIET)
     return form
-
-
-def _knobs(values: Mapping[str, Any]) -> dict[str, gr.components.Component]:
-    components: dict[str, gr.components.Component] = {}
-    with gr.Accordion("Knobs", open=False, elem_id="knobs"):
-        for group in GROUPS:
-            title = group_title(group) + ", the same for every lane" * (group == SAMPLING)
-            with gr.Accordion(title, open=False), gr.Row():
-                for field, each in KNOBS.items():
-                    if each.group == group:
-                        components[field] = _knob(each, values[field])
-    return components
-
-
-def _knob(field: KnobField, value: Any) -> gr.components.Component:
-    knob = field.knob
-    if isinstance(value, bool):
-        return gr.Checkbox(value, label=field.name, info=knob.help, min_width=220)
-    if knob.choices:
-        choices = list(knob.choices)
-        return gr.Dropdown(choices, value=value, label=field.name, info=knob.help, min_width=220)
-    info = f"{knob.help} From {knob.low:g} to {knob.high:g}."
-    return gr.Number(value, label=field.name, info=info, min_width=220)
 
 
 def _sources(races: Races) -> tuple[gr.Dropdown, gr.UploadButton, gr.Button, gr.Textbox]:

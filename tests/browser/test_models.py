@@ -40,10 +40,7 @@ def choose(page: Page, title: str) -> None:
 
 
 def sampling(page: Page, name: str):
-    if not page.locator("#knobs").get_by_text("Sampling, the same for every lane").is_visible():
-        page.locator("#knobs > button").click()
-        page.locator("#knobs button", has_text="Sampling").click()
-    return page.locator("#knobs").get_by_label(name, exact=True).first
+    return page.locator("#sampling").get_by_label(name)
 
 
 def public(name: str, report: Callable) -> Watched:

@@ -105,7 +105,7 @@ def test_phone_shows_all_without_sideways_scrolling(recorded_url, open_page) -> 
     assert wide(page) <= 0
     show_options(page)
     assert wide(page) <= 0
-    for section in ("whatif", "export", "knobs"):
+    for section in ("whatif", "export"):
         page.locator(f"#{section} > button").click()
     expect(page.locator(".figure .js-plotly-plot").first).to_be_visible()
     page.locator("#copy").click()

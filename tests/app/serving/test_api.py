@@ -89,13 +89,20 @@ def test_examples_pass_on_what_the_page_says_against_a_race(url, name) -> None:
 
 
 def test_summary_is_the_race_without_its_pictures(client) -> None:
-    summary = client.predict(PROMPT, 7, ["sjd", "ar"], api_name="/race")
+    summary = client.predict(PROMPT, 7, ["ar", "sjd"], api_name="/race")
     assert (summary["state"], summary["prompt"], summary["seed"]) == ("finished", PROMPT, 7)
     ar, sjd = summary["lanes"]
     assert (ar["decoder"], ar["passes"], ar["faster_by_passes"]) == ("ar", 36, 1.0)
     assert sjd["passes"] < 36
     assert sjd["faster_by_passes"] == pytest.approx(36 / sjd["passes"], abs=1e-3)
     assert (sjd["place_by_passes"], ar["place_by_passes"]) == (1, 2)
+
+
+def test_one_decoder_races_in_several_lanes_and_each_is_named_by_what_differs(client) -> None:
+    lanes = ["gsd", "gsd:G=50;d=0.3", "ar", "gsd:G=1"]
+    rows = client.predict(PROMPT, 7, lanes, api_name="/race")["lanes"]
+    assert [row["title"] for row in rows] == ["GSD", "GSD G=50 d=0.3", "Vanilla AR", "GSD G=1"]
+    assert rows[0]["passes"] != rows[3]["passes"]
 
 
 def test_tool_returns_what_the_client_gets(url, client) -> None:
@@ -121,8 +128,9 @@ BAD = [
     ({"prompt": "x" * 1001}, "1001 characters"),
     ({"seed": -1}, "whole number"),
     ({"lanes": []}, "at least one lane"),
-    ({"lanes": ["ar"] * 9}, "one lane at most"),
-    ({"lanes": ["../../etc/passwd"]}, "lanes can be"),
+    ({"lanes": ["ar"] * 9}, "1 to 8 lanes, not 9"),
+    ({"lanes": ["gsd:G=0"]}, "GSD: G is a whole number from 1 to 100, not 0"),
+    ({"lanes": ["../../etc/passwd"]}, "no decoder called"),
 ]
 
 
