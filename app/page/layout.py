@@ -17,6 +17,7 @@ from app.page.model_choice import model_choice
 from app.page.prompt_hints import EXAMPLES, guide, vocabulary
 from app.page.results_panel import results_panel
 from app.serving.api import CONCURRENCY, RACE_QUEUE, Api
+from app.serving.mcp_server import McpBlocks
 from app.serving.model_pool import ModelPool
 from app.serving.race_stream import QueueUpdate, Snapshot
 from app.serving.sessions import TOUR, RecordedRaces
@@ -80,7 +81,7 @@ def serve(demo: gr.Blocks, pool: ModelPool) -> None:
 def build(pool: ModelPool, recorded: RecordedRaces | None = None) -> gr.Blocks:
     """The page. Nothing needs to be loaded yet; `recorded` are by default the races that ship."""
     races = Races(pool, RecordedRaces() if recorded is None else recorded)
-    with gr.Blocks(
+    with McpBlocks(
         title="Photo Finish", analytics_enabled=False, delete_cache=(3600, 3600), fill_width=True
     ) as demo:
         gr.HTML(HEADER, apply_default_css=False)

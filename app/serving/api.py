@@ -1,6 +1,7 @@
 """The race for programs: three plain values in, the table of results out.
 
-`gradio_client` calls it by `api_name="/race"`, an MCP client as the tool `race`. It is a race like
+`gradio_client` calls it by `api_name="/race"`, an MCP client as the tool `race`, which answers in
+JSON. It is a race like
 the page's own, in the same queue and under the same checks and limits, with the model's sampling.
 """
 
@@ -49,8 +50,7 @@ class Api:
             prompt: What the picture should show, in English, at most 1000 characters.
             seed: A whole number from 0 to 9007199254740991; the same seed runs the same race.
             lanes: 1 to 8 lanes of these decoders: ar, jacobi, fpi, sjd, gsd, lantern, sjd-pac.
-        Returns: The race's state, and for each lane its forward passes, its seconds and its
-            speed-up over vanilla AR.
+        Returns: The state, and each lane's forward passes, seconds and speed-up over vanilla AR.
         """
         # A generator, although only the last value counts: gradio closes it when the client
         # disconnects, and with it the race.
