@@ -7,7 +7,7 @@ mountBoard(
   element,
   (callback) => {
     watch("value", () => {
-      if (props.value.seq === 0) document.dispatchEvent(new Event("photo-finish-start"));
+      if (props.value?.seq === 0) document.dispatchEvent(new Event("photo-finish-start"));
       callback(props.value);
     });
     callback(props.value);
