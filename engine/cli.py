@@ -15,12 +15,12 @@ from engine.models.base import ImageModel
 from engine.models.card import CARDS, ModelError
 from engine.models.device import DTYPES
 from engine.models.progress import Progress
-from engine.race import Lane, Race, RaceRequest
-from engine.race.request import parse_lane
+from engine.race import Race, RaceRequest
+from engine.race.request import lane_names, parse_lane
 from engine.settings import SettingError
 from engine.trace import Frame, LaneState, LaneStats
 
-_COLUMNS = f"{'lane':14}{'tokens':>12}{'passes':>8}{'seconds':>9}{'tokens/pass':>13}  "
+_COLUMNS = f"{'tokens':>12}{'passes':>8}{'seconds':>9}{'tokens/pass':>13}  "
 _UPDATE_SECONDS = 1
 
 
@@ -38,7 +38,7 @@ def add_race_command(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--lanes",
         default=",".join(name for name, d in DECODERS.items() if d.default),
-        help="comma-separated; knobs as in sjd:window=32;init=horizontal repeat",
+        help="comma-separated, up to eight; knobs as in sjd:window=32;init=horizontal repeat",
     )
     parser.add_argument("--out", type=Path, help="write the trace here")
     add_model_options(parser)
@@ -101,6 +101,7 @@ def run_race(args: argparse.Namespace) -> None:
         race = Race.of(load_model(args), request)
     except (SettingError, ModelError) as error:
         parser.error(str(error))
+    names = lane_names([lane.plain() for lane in lanes])
     frames: list[Frame] = []
     stats = [LaneStats() for _ in lanes]
     states = [LaneState.WAITING for _ in lanes]
@@ -112,14 +113,13 @@ def run_race(args: argparse.Namespace) -> None:
             if frame.step:
                 stats[frame.lane].add(frame.step)
             if frame.error:
-                title = DECODERS[lanes[frame.lane].decoder].title
-                print(f"{title} failed: {frame.error}", file=sys.stderr)
+                print(f"{names[frame.lane]} failed: {frame.error}", file=sys.stderr)
             if time.monotonic() - printed > _UPDATE_SECONDS:
-                print(table(lanes, stats, states, race.model.length), end="\n\n")
+                print(table(names, stats, states, race.model.length), end="\n\n")
                 printed = time.monotonic()
     except KeyboardInterrupt:
         print("stopped")
-    print(table(lanes, stats, states, race.model.length))
+    print(table(names, stats, states, race.model.length))
     trace = race.trace(frames)
     print(f"\n{request.prompt!r}, seed {request.seed}, on {trace.header.machine}")
     if args.out:
@@ -130,13 +130,14 @@ def run_race(args: argparse.Namespace) -> None:
 
 
 def table(
-    lanes: Sequence[Lane], stats: Sequence[LaneStats], states: Sequence[LaneState], length: int
+    names: Sequence[str], stats: Sequence[LaneStats], states: Sequence[LaneState], length: int
 ) -> str:
     """The stats as text, one row for each lane; `length` in sequence positions."""
-    rows = [_COLUMNS]
-    for lane, standing, state in zip(lanes, stats, states, strict=True):
+    width = max(14, *(len(name) + 2 for name in names))
+    rows = [f"{'lane':{width}}{_COLUMNS}"]
+    for name, standing, state in zip(names, stats, states, strict=True):
         rows.append(
-            f"{DECODERS[lane.decoder].title:14}{standing.frontier:6}/{length:<5}{standing.nfe:8}"
+            f"{name:{width}}{standing.frontier:6}/{length:<5}{standing.nfe:8}"
             f"{standing.seconds.total:9.2f}{standing.step_compression:13.2f}  {state.value}"
         )
     return "\n".join(rows)

@@ -1,15 +1,14 @@
-"""Runs a race on a page by gradio_client, prints the leader while it runs, and then its table.
-
-python examples/client.py http://127.0.0.1:7860 "red apple on sky clouds"
-"""
+"""Runs a race on a page by gradio_client, prints the leader while it runs, and then its table."""
 
 import sys
 
 from gradio_client import Client
 
-url, prompt = sys.argv[1], sys.argv[2]
+if len(sys.argv) != 3:
+    sys.exit('usage: python examples/client.py http://127.0.0.1:7860 "red apple on sky clouds"')
+url, prompt = sys.argv[1:]
 job = Client(url, verbose=False).submit(
-    prompt=prompt, seed=7, lanes=["ar", "sjd", "gsd"], api_name="/race"
+    prompt=prompt, seed=7, lanes=["ar", "sjd", "gsd:G=50"], api_name="/race"
 )
 for race in job:
     if not race["lanes"]:  # waiting in the queue

@@ -106,7 +106,7 @@ export function mountBoard(root, watch, stopped, needTour = undefined) {
     for (const card of cards) resized.observe(card.canvas);
     measure();
     const asleep = !snapshot.prompt || snapshot.recorded;
-    const low = part("lanes").getBoundingClientRect().top > 0.6 * innerHeight;
+    const low = part("lanes").getBoundingClientRect().bottom > innerHeight;
     if (!asleep && low) board.scrollIntoView();
   }
 
@@ -249,7 +249,11 @@ export function mountBoard(root, watch, stopped, needTour = undefined) {
   function measure() {
     const [rows, columns] = state.race.grid;
     const shown = Math.max(1, cards.length - state.hidden.size);
-    part("lanes").style.setProperty("--columns", shown > 6 ? 4 : Math.max(3, shown));
+    part("lanes").style.setProperty("--columns", Math.max(3, shown));
+    part("lanes").dataset.crowded = Number(shown > 6);
+    part("lanes").dataset.long = 0;
+    const cut = ({ scrollWidth, clientWidth }) => scrollWidth > clientWidth;
+    part("lanes").dataset.long = Number(cards.some((card) => cut(card.part("title"))));
     part("lanes").style.setProperty("--shape", `${columns} / ${rows}`);
     for (const card of cards) {
       const width = card.canvas.clientWidth * devicePixelRatio;

@@ -30,7 +30,7 @@ export function makeCards(container, template, lanes, pictures) {
     part("number").title = `Hide this lane (${i + 1})`;
     part("number").setAttribute("aria-label", `Hide ${lane.title}`);
     for (const name of ["title", "badge", "idea", "paper"]) part(name).textContent = lane[name];
-    part("title").title = lane.paper;
+    part("title").title = `${lane.title}: ${lane.paper}`;
     part("badge").title = lane.promise;
     dressBadge(part("badge"), lane.badge);
     part("post").title = "Jump to this lane's finish";

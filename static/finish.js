@@ -28,7 +28,7 @@ export function drawFinish(panel, snapshot, cards, over) {
       return make(
         "li",
         make("b.rank", lane.places[clock] ?? ""),
-        make("span.name", lane.title),
+        make("span.name", { title: lane.title }, lane.title),
         make("span.track", runner),
         make("span.value", clock === "seconds" ? `${inSeconds(lane.seconds)} s` : lane.passes),
       );

@@ -6,7 +6,10 @@ import { mountBoard } from "./board.js";
 mountBoard(
   element,
   (callback) => {
-    watch("value", () => callback(props.value));
+    watch("value", () => {
+      if (props.value?.seq === 0) document.dispatchEvent(new Event("photo-finish-start"));
+      callback(props.value);
+    });
     callback(props.value);
   },
   (callback) => document.addEventListener("photo-finish-stop", callback),

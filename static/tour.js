@@ -9,7 +9,7 @@ const TOUR_LANES = 5; // a visitor's own race of so many decoders is toured as i
 const KEYS = { PageDown: "on", n: "on", PageUp: "back", p: "back", Escape: "leave" };
 
 const raceKey = ({ snapshot: { prompt, seed, model, lanes } }) =>
-  String([prompt, seed, model, lanes.map((lane) => lane.decoder)]);
+  String([prompt, seed, model, lanes.map((lane) => lane.title)]);
 
 // Whether to tour this race, and not the recorded one.
 function isTour(race) {

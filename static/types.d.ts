@@ -239,8 +239,29 @@ interface Chapter {
   view: Change;
 }
 
-// What gradio gives to page.js.
+/** A knob as app/page/lane_list.py sends it; `choices` are none for a number. */
+interface ListedKnob {
+  name: string;
+  info: string;
+  choices: string[];
+  default: string;
+}
+
+interface ListedDecoder {
+  name: string;
+  title: string;
+  idea: string;
+  knobs: ListedKnob[];
+}
+
+/** A lane of the form; knobs that are not named have their defaults. */
+interface ListedLane {
+  decoder: ListedDecoder;
+  knobs: Record<string, string>;
+}
+
+// What gradio gives to page.js and lane_list.js; the value is the first's snapshot or the second's lanes.
 declare const element: HTMLElement;
-declare const props: { value: Snapshot; touring: boolean };
+declare const props: { value: any; touring: boolean; decoders: ListedDecoder[]; most: number };
 declare function watch(name: string, callback: () => void): void;
 declare function trigger(name: string): void;

@@ -15,6 +15,7 @@ import numpy as np
 
 from engine.decoders import DECODERS
 from engine.decoders.base import Badge
+from engine.race.request import lane_names
 from engine.trace import Frame, Header, LaneState, LaneStats, Step
 from engine.trace.steps import SENT, layout
 from visualize.picture_rows import PictureRows, canvas
@@ -52,7 +53,10 @@ class Board:
         self._pixels, self._seq = pixels, 0
         self._swatches = base64.b64encode(swatches or b"").decode()
         self._cells, cells = list(header.cells), np.array(header.cells)
-        self._lanes = [_BoardLane(lane.decoder, header.grid, cells) for lane in header.lanes]
+        self._lanes = [
+            _BoardLane(lane.decoder, name, header.grid, cells)
+            for lane, name in zip(header.lanes, lane_names(header.lanes), strict=True)
+        ]
 
     def fold(self, frame: Frame) -> None:
         self._lanes[frame.lane].fold(frame)
@@ -136,8 +140,8 @@ class _BoardLane:
     """One lane: its figures, its step table as text, and its picture. `tokens` [h * w] are those
     committed and the standing drafts, -1 elsewhere."""
 
-    def __init__(self, decoder: str, grid: tuple[int, int], cells: np.ndarray) -> None:
-        self.decoder, self.state, self.error = decoder, LaneState.WAITING, ""
+    def __init__(self, decoder: str, name: str, grid: tuple[int, int], cells: np.ndarray) -> None:
+        self.decoder, self.name, self.state, self.error = decoder, name, LaneState.WAITING, ""
         self.tokens = np.full(grid[0] * grid[1], -1)
         self.changed = False
         self._committed = np.zeros(len(self.tokens), bool)
@@ -181,7 +185,7 @@ class _BoardLane:
         self._pending.clear()
         return {
             "decoder": self.decoder,
-            "title": decoder.title,
+            "title": self.name,
             "idea": decoder.idea,
             "paper": decoder.paper,
             "badge": decoder.badge.value,

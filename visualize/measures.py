@@ -13,6 +13,7 @@ import numpy as np
 
 from engine.decoders import DECODERS
 from engine.decoders.base import Badge
+from engine.race.request import lane_names
 from engine.trace import LaneState, Seconds, Status, StepTable, Trace
 from engine.trace.steps import NONE, Source, share_values
 
@@ -22,8 +23,8 @@ CONFIDENCE = 1.959964  # standard deviations of a 95% interval
 
 @dataclass(frozen=True, slots=True)
 class Runner:
-    """A lane that made at least one step; `index` is its place in the race, and `name` its
-    decoder's title, with its number where several lanes share that. `lossless` is whether the
+    """A lane that made at least one step; `index` is its place in the race, and `name` its short
+    name. `lossless` is whether the
     decoder promises the model's own distribution."""
 
     index: int
@@ -36,12 +37,12 @@ class Runner:
 
 def runners(trace: Trace) -> list[Runner]:
     """The lanes that made a step, in the race's order."""
-    titles = [DECODERS[lane.decoder].title for lane in trace.header.lanes]
+    names = lane_names(trace.header.lanes)
     states = {frame.lane: frame.state for frame in trace.frames}
     return [
         Runner(
             i,
-            titles[i] if titles.count(titles[i]) == 1 else f"{titles[i]} ({i + 1})",
+            names[i],
             lane.decoder,
             DECODERS[lane.decoder].badge is not Badge.CHANGED_DISTRIBUTION,
             states[i] is LaneState.FINISHED,

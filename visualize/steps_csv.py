@@ -7,11 +7,13 @@ import io
 
 import numpy as np
 
+from engine.race.request import lane_names
 from engine.trace import Status, Trace
 
 COLUMNS = (
     "lane",
     "decoder",
+    "name",
     "step",
     "nfe",
     "frontier_before",
@@ -32,11 +34,13 @@ def steps_csv(trace: Trace) -> str:
 
     The frontier counts tokens, forced ones included; a column for each status counts the positions
     that the step did that to; `lane_seconds` is the lane's clock after the step. Cells hold numbers
-    and decoders' names alone, nothing that a visitor wrote, so that a spreadsheet finds no formula.
+    and names of decoders and lanes alone, nothing that a visitor wrote, so that a spreadsheet finds
+    no formula.
     """
     out = io.StringIO()
     writer = csv.writer(out)
     writer.writerow(COLUMNS)
+    names = lane_names(trace.header.lanes)
     for number, lane in enumerate(trace.header.lanes, 1):
         table = trace.table(number - 1)
         statuses = np.zeros((len(table), len(Status)), int)
@@ -47,6 +51,7 @@ def steps_csv(trace: Trace) -> str:
                 [
                     number,
                     lane.decoder,
+                    names[number - 1],
                     k + 1,
                     table.steps["nfe"][k],
                     *table.frontier[k : k + 2],

@@ -9,6 +9,7 @@ from PIL import Image, ImageDraw
 
 from engine.decoders import DECODERS
 from engine.decoders.base import Badge, Decoder
+from engine.race.request import lane_names
 from engine.trace import LaneState, Status
 from visualize.cells import INK, PAPER, RULE, SIGNAL, Cells, atlas, mark
 from visualize.layers import CLOCKS, COUNTS, MARKS, Instant, LaneReplay, Layer, colours, shares
@@ -72,6 +73,7 @@ class Still:
             if pictures and pictures.swatches
             else None
         )
+        self._names = lane_names(self._header.lanes)
         self._spots = []
         for i, lane in enumerate(lanes):
             x, y = (
@@ -140,13 +142,11 @@ class Still:
         pen.rectangle((x, top, x + side - 1, top + side - 1), INK)
         digit, face = str(i + 1), self._face(14, True)
         face.draw(image, (x + (side - face.length(digit)) / 2, top + 0.73 * side), digit, "white")
+        name, room = self._names[i], self._side - self._px(30)
         face = self._face(18, True)
-        face.draw(
-            image,
-            (x + self._px(30), top + 0.78 * side),
-            face.fit(decoder.title, self._side - self._px(30)),
-            INK,
-        )
+        if face.length(name) > room:
+            face = self._face(14, True)
+        face.draw(image, (x + self._px(30), top + 0.78 * side), face.fit(name, room), INK)
         badge, box = BADGES[decoder.badge], self._px(9)
         colour = COLOURS[badge["colour"]]
         baseline, edge = y - self._px(9), max(1, self._px(2))

@@ -1,5 +1,4 @@
-"""The form: its fields by name, and the RaceRequest that their values ask for. Links use the same
-names (`sjd.window`)."""
+"""The form: its fields by name, and the RaceRequest that their values ask for."""
 
 from __future__ import annotations
 
@@ -9,15 +8,14 @@ from typing import Any
 
 import gradio as gr
 
-from engine.decoders import DECODERS
-from engine.race import Lane, RaceRequest
-from engine.race.request import GROUPS, SAMPLING, build_settings
-from engine.settings import Knob, SettingError, Settings, knobs
+from engine.race import MAX_LANES, RaceRequest
+from engine.race.request import GROUPS, SAMPLING, build_settings, format_lane, parse_lane
+from engine.settings import Knob, Sampling, SettingError, knobs
 
 
 @dataclass(frozen=True, slots=True)
 class KnobField:
-    """The field of one knob of a group's settings."""
+    """One knob of a group's settings, under the name that links have for it (`sjd.window`)."""
 
     group: str
     name: str
@@ -30,6 +28,7 @@ KNOBS: dict[str, KnobField] = {
     for group, settings in GROUPS.items()
     for name, knob, default in knobs(settings)
 }
+SAMPLING_KNOBS = {field: each for field, each in KNOBS.items() if each.group == SAMPLING}
 # Options of an event: programs cannot call it; it shows no progress either.
 PRIVATE: dict[str, Any] = {"api_visibility": "private"}
 QUIET = PRIVATE | {"show_progress": "hidden"}
@@ -58,50 +57,40 @@ class Fields:
 
 
 def read_form(values: Mapping[str, Any], default_model: str) -> RaceRequest:
-    """The request of a form's values; knobs of decoders that do not race are ignored. Raises
-    SettingError."""
-    names = values["lanes"]
-    if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
-        raise SettingError("The lanes are a list of decoders' names.")
-    if not names:
+    """The request of a form's values, lanes as `parse_lane` reads them. Raises SettingError."""
+    texts = values["lanes"]
+    if not isinstance(texts, list) or not all(isinstance(text, str) for text in texts):
+        raise SettingError('The lanes are a list of decoders, as texts: "gsd" or "gsd:G=50;d=0.3".')
+    if not texts:
         raise SettingError("Choose at least one lane.")
-    if len(set(names)) < len(names):
-        raise SettingError("Each decoder has one lane at most.")
-    if not set(names) <= set(DECODERS):
-        raise SettingError(f"The lanes can be {', '.join(DECODERS)}.")
+    if len(texts) > MAX_LANES:
+        raise SettingError(f"A race has 1 to {MAX_LANES} lanes, not {len(texts)}.")
     prompt, seed, model = values["prompt"], values["seed"], values["model"]
     if isinstance(prompt, str):
         # half a surrogate pair cannot be sent back
         prompt = prompt.encode("utf-8", "replace").decode()
     if isinstance(seed, float) and seed.is_integer():
         seed = int(seed)
+    sampling = {each.name: values[field] for field, each in SAMPLING_KNOBS.items()}
     return RaceRequest(
         prompt=prompt,
         seed=seed,
-        sampling=_settings(SAMPLING, values),
-        lanes=tuple(Lane(name, _settings(name, values)) for name in DECODERS if name in names),
+        sampling=build_settings(SAMPLING, sampling),
+        lanes=tuple(parse_lane(text) for text in texts),
         model=default_model if model in (None, "") else model,
     )
 
 
 def form_values(request: RaceRequest) -> dict[str, Any]:
-    """The inverse of `read_form`. Decoders that do not race have their defaults."""
-    values = {"prompt": request.prompt, "seed": request.seed, "model": request.model}
-    values["lanes"] = [lane.decoder for lane in request.lanes]
-    values |= {field: each.default for field, each in KNOBS.items()}
-    values |= knob_values(SAMPLING, request.sampling)
-    for lane in request.lanes:
-        values |= knob_values(lane.decoder, lane.settings)
-    return values
-
-
-def knob_values(group: str, settings: Settings) -> dict[str, Any]:
-    """A group's part of the form's values."""
+    """The inverse of `read_form`."""
     return {
-        field: getattr(settings, each.name) for field, each in KNOBS.items() if each.group == group
-    }
+        "prompt": request.prompt,
+        "seed": request.seed,
+        "lanes": [format_lane(lane.plain()) for lane in request.lanes],
+        "model": request.model,
+    } | sampling_values(request.sampling)
 
 
-def _settings(group: str, values: Mapping[str, Any]) -> Any:
-    fields = {each.name: values[field] for field, each in KNOBS.items() if each.group == group}
-    return build_settings(group, fields)
+def sampling_values(sampling: Sampling) -> dict[str, Any]:
+    """Sampling's part of the form's values."""
+    return {field: getattr(sampling, each.name) for field, each in SAMPLING_KNOBS.items()}

@@ -3,24 +3,24 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import gradio as gr
 
-from app.page.form import KNOBS, PRIVATE, QUIET, Fields, KnobField, knob_values, unchecked
+from app.page.form import PRIVATE, QUIET, SAMPLING_KNOBS, Fields, sampling_values, unchecked
 from app.page.handlers import Races, address
+from app.page.lane_list import lane_list
 from app.page.link import Links
 from app.page.model_choice import model_choice
 from app.page.prompt_hints import EXAMPLES, guide, vocabulary
 from app.page.results_panel import results_panel
 from app.serving.api import CONCURRENCY, RACE_QUEUE, Api
+from app.serving.mcp_server import McpBlocks
 from app.serving.model_pool import ModelPool
 from app.serving.race_stream import QueueUpdate, Snapshot
 from app.serving.sessions import TOUR, RecordedRaces
-from engine.decoders import DECODERS
-from engine.race.request import GROUPS, SAMPLING, group_title
 from visualize.assets import markup, script, styles
 
 STATIC = Path(__file__).parents[2] / "static"
@@ -37,6 +37,20 @@ HEADER = (
     '<header class="masthead"><h1>Photo<span>Finish</span></h1><p>Decoders of one autoregressive'
     " image model, racing side by side from one seed</p></header>"
 )
+OPTIONS = (
+    '<button type="button" aria-expanded="false" aria-controls="settings">Lanes and options'
+    "</button>"
+)
+# The settings are out of sight until they are wanted; a race folds them again.
+OPTIONS_JS = """
+const button = element.querySelector("button");
+function show(open) {
+  button.setAttribute("aria-expanded", open);
+  document.body.classList.toggle("settings-shown", open);
+}
+button.addEventListener("click", () => show(button.getAttribute("aria-expanded") === "false"));
+document.addEventListener("photo-finish-start", () => show(false));
+"""
 STATUS = '<p class="status" role="status">{}</p>'
 ONE_AT_A_TIME = "One race runs at a time; if another visitor's is on, you wait your turn here."
 LAUNCH: dict[str, Any] = {
@@ -67,14 +81,20 @@ def serve(demo: gr.Blocks, pool: ModelPool) -> None:
 def build(pool: ModelPool, recorded: RecordedRaces | None = None) -> gr.Blocks:
     """The page. Nothing needs to be loaded yet; `recorded` are by default the races that ship."""
     races = Races(pool, RecordedRaces() if recorded is None else recorded)
-    with gr.Blocks(
+    with McpBlocks(
         title="Photo Finish", analytics_enabled=False, delete_cache=(3600, 3600), fill_width=True
     ) as demo:
         gr.HTML(HEADER, apply_default_css=False)
-        form, run, stop = _form(races)
-        chosen, file, copy, link = _sources(races)
+        prompt, seed, go, stop = _entry(races)
+        with gr.Row(elem_id="ready"):
+            examples = [[text] for text in EXAMPLES]
+            gr.Examples(examples, [prompt], label="Prompts to try", elem_id="examples", **PRIVATE)
+            idle = STATUS.format(ONE_AT_A_TIME)
+            status = gr.HTML(idle, apply_default_css=False, elem_id="status")
+        with gr.Column(elem_id="settings"):
+            chosen, file, copy, link = _sources(races)
+            form = _settings(races, prompt, seed)
         notice = gr.HTML(elem_id="notice", apply_default_css=False)
-        status = gr.HTML(STATUS.format(ONE_AT_A_TIME), apply_default_css=False, elem_id="status")
         board = _board(races)
 
         def race(request: gr.Request, *values: Any) -> Iterator[Any]:
@@ -89,7 +109,7 @@ def build(pool: ModelPool, recorded: RecordedRaces | None = None) -> gr.Blocks:
                     yield snapshot, text
 
         links, autostart, query = Links(races, form), gr.State(0), gr.Textbox(visible=False)
-        starts = [*run, autostart.change]
+        starts = [go.click, prompt.submit, autostart.change]
         progress: dict[str, Any] = {"show_progress": "full", "show_progress_on": [status]}
         options = {"api_name": "board", "api_visibility": "undocumented", **RACE_QUEUE, **progress}
         running = gr.on(starts, race, form.components, [board, status], **options)
@@ -114,64 +134,49 @@ def build(pool: ModelPool, recorded: RecordedRaces | None = None) -> gr.Blocks:
     return demo.queue(max_size=CONCURRENCY + 40, api_open=False)
 
 
-def _form(races: Races) -> tuple[Fields, list[Any], gr.Button]:
-    """The form's fields, the events that start a race, and the button that stops it."""
+def _entry(races: Races) -> tuple[gr.Textbox, gr.Number, gr.Button, gr.Button]:
+    """All that it takes to race: the prompt, the seed, and the buttons that start and stop."""
     values = races.default_values
     with gr.Row(elem_id="entry"):
         prompt = gr.Textbox(
-            values["prompt"], label="Prompt", max_lines=1, scale=5, min_width=260, elem_id="prompt"
+            values["prompt"], label="Prompt", max_lines=1, scale=5, min_width=120, elem_id="prompt"
         )
-        seed = gr.Number(values["seed"], label="Seed", scale=1, min_width=130, elem_id="seed")
-        roll = gr.Button("Roll", scale=0, min_width=80, elem_id="roll")
-        go = gr.Button("Race", variant="primary", scale=0, min_width=130, elem_id="race")
-        stop = gr.Button("Stop", scale=0, min_width=90, elem_id="stop")
-    with gr.Row():
-        with gr.Column(scale=5, min_width=320):
-            titles = [(decoder.title, name) for name, decoder in DECODERS.items()]
-            lanes = gr.CheckboxGroup(titles, value=values["lanes"], label="Lanes", elem_id="lanes")
-        with gr.Column(scale=3, min_width=320):
-            examples = [[text] for text in EXAMPLES]
-            gr.Examples(examples, [prompt], label="Prompts to try", **PRIVATE)
-    model = model_choice(races.pool, values["model"])
-    with gr.Row(elem_id="details"):
-        with gr.Column(min_width=320):
-            knobs = _knobs(values)
-        if words := guide(vocabulary(races.pool.own.name)):
-            column = gr.Column(min_width=320)
-            with column, gr.Accordion("Words the model knows", open=False, elem_id="words"):
-                gr.Markdown(words)
-    form = Fields({"prompt": prompt, "seed": seed, "lanes": lanes, **knobs, "model": model})
+        seed = gr.Number(values["seed"], label="Seed", scale=0, min_width=80, elem_id="seed")
+        go = gr.Button("Race", variant="primary", scale=0, min_width=80, elem_id="race")
+        stop = gr.Button("Stop", scale=0, min_width=70, elem_id="stop")
+        roll = gr.Button("Roll", scale=0, min_width=70, elem_id="roll")
+        gr.HTML(OPTIONS, js_on_load=OPTIONS_JS, apply_default_css=False, elem_id="options")
     roll.click(None, None, seed, js=ROLL_JS, **PRIVATE)
+    return prompt, seed, go, stop
+
+
+def _settings(races: Races, prompt: gr.Textbox, seed: gr.Number) -> Fields:
+    """The rest of the form."""
+    values = races.default_values
+    lanes = lane_list(values["lanes"])
+    model = model_choice(races.pool, values["model"])
+    with gr.Row(elem_id="sampling"):
+        gr.HTML("<p>Sampling, the same for every lane</p>", apply_default_css=False)
+        sampling = {
+            field: gr.Number(
+                values[field],
+                label=each.name,
+                info=f"{each.knob.help} From {each.knob.low:g} to {each.knob.high:g}.",
+                min_width=220,
+            )
+            for field, each in SAMPLING_KNOBS.items()
+        }
+    if words := guide(vocabulary(races.pool.own.name)):
+        with gr.Accordion("Words the model knows", open=False, elem_id="words"):
+            gr.Markdown(words)
+    form = Fields({"prompt": prompt, "seed": seed, "lanes": lanes, **sampling, "model": model})
 
     def update_sampling(name: Any) -> list[Any]:
         card = races.pool.find(name)
-        return form.updates(knob_values(SAMPLING, card.sampling) if card else {})
+        return form.updates(sampling_values(card.sampling) if card else {})
 
     model.input(update_sampling, model, form.components, **QUIET)
-    return form, [go.click, prompt.submit], stop
-
-
-def _knobs(values: Mapping[str, Any]) -> dict[str, gr.components.Component]:
-    components: dict[str, gr.components.Component] = {}
-    with gr.Accordion("Knobs", open=False, elem_id="knobs"):
-        for group in GROUPS:
-            title = group_title(group) + ", the same for every lane" * (group == SAMPLING)
-            with gr.Accordion(title, open=False), gr.Row():
-                for field, each in KNOBS.items():
-                    if each.group == group:
-                        components[field] = _knob(each, values[field])
-    return components
-
-
-def _knob(field: KnobField, value: Any) -> gr.components.Component:
-    knob = field.knob
-    if isinstance(value, bool):
-        return gr.Checkbox(value, label=field.name, info=knob.help, min_width=220)
-    if knob.choices:
-        choices = list(knob.choices)
-        return gr.Dropdown(choices, value=value, label=field.name, info=knob.help, min_width=220)
-    info = f"{knob.help} From {knob.low:g} to {knob.high:g}."
-    return gr.Number(value, label=field.name, info=info, min_width=220)
+    return form
 
 
 def _sources(races: Races) -> tuple[gr.Dropdown, gr.UploadButton, gr.Button, gr.Textbox]:

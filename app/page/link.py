@@ -1,5 +1,6 @@
 """A race as a link: its fields in the query of the page's address, knobs only where they differ
-from their defaults: `?prompt=red+apple&seed=7&model=embedded&lanes=ar,sjd&sjd.window=32`.
+from their defaults: `?prompt=red+apple&seed=7&model=embedded&lanes=ar,gsd:G=50;d=0.3,gsd`. A field
+`gsd.G=4`, as older links have it, is about every lane of that decoder which does not say otherwise.
 
 Nothing is stored on the server. Links are untrusted: a field that is unknown or out of range raises
 a SettingError that names it and what it accepts, and nothing is changed or left out silently.
@@ -10,40 +11,42 @@ from __future__ import annotations
 import html
 import itertools
 import re
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from typing import Any
 from urllib.parse import urlencode
 
 import gradio as gr
 
-from app.page.form import KNOBS, Fields, form_values, read_form
+from app.page.form import KNOBS, Fields, form_values, sampling_values
 from app.page.handlers import Races, user_error
 from engine.decoders import DECODERS
-from engine.race import MAX_SEED, Lane, RaceRequest
-from engine.race.request import MAX_MESSAGE, SAMPLING, format_value, group_title, parse_value
+from engine.race import MAX_LANES, MAX_SEED, RaceRequest
+from engine.race.request import (
+    SAMPLING,
+    build_settings,
+    format_lane,
+    format_value,
+    group_title,
+    parse_lane,
+    parse_value,
+)
 from engine.settings import Sampling, SettingError
 
 # Other fields of the page's address: the page's own, and those of gradio and Spaces.
 OTHER_FIELDS = frozenset(["go", "present", "view", "logs", "deep_link", "footer", "header"])
+FIELDS = ("prompt", "seed", "model", "lanes")  # of a race, besides knobs
 MAX_FIELDS = 100
 _WHOLE_NUMBER = re.compile(r"[0-9]{1,16}")
 
 
 def write_link(request: RaceRequest, sampling: Sampling) -> str:
     """The link's query. `sampling` is the model's own, which is not spelled out."""
-    lanes = tuple(Lane(lane.decoder) for lane in request.lanes)
-    defaults = form_values(replace(request, lanes=lanes, sampling=sampling))
-    values = form_values(request)
-    fields = {
-        "prompt": request.prompt,
-        "seed": str(request.seed),
-        "model": request.model,
-        "lanes": ",".join(values["lanes"]),
-    }
-    changed = (field for field in KNOBS if values[field] != defaults[field])
-    fields |= {field: format_value(values[field]) for field in changed}
-    return "?" + urlencode(fields, safe=",")
+    values, own = form_values(request), sampling_values(sampling)
+    fields = {name: str(values[name]) for name in ("prompt", "seed", "model")}
+    fields["lanes"] = ",".join(values["lanes"])
+    fields |= {name: format_value(values[name]) for name in own if values[name] != own[name]}
+    return "?" + urlencode(fields, safe=",:;=")
 
 
 def read_link(
@@ -62,26 +65,42 @@ def read_link(
         raise SettingError(f"The link has {len(pairs)} fields; a race has at most {MAX_FIELDS}.")
     names = [name for name, _ in pairs]
     for name in names:
-        if name not in KNOBS and name != "model" and name not in PARSERS:
+        if name not in KNOBS and name not in FIELDS:
             raise SettingError(f"The link has a field {name[:40]!r}, which is none of this page's.")
         if names.count(name) > 1:
             raise SettingError(f"{name} is given twice.")
     fields = dict(pairs)
-    model = fields.pop("model", default.model)
+    model = fields.get("model", default.model)
     if model not in models:
         raise SettingError(f"model can be {', '.join(models)} on this page, and nothing else.")
-    values = form_values(replace(default, sampling=models[model], model=model))
-    for name, parse in PARSERS.items():
-        if name in fields:
-            values[name] = parse(fields.pop(name))
-    for field, text in fields.items():
-        group = KNOBS[field].group
-        if group not in (SAMPLING, *values["lanes"]):
+    texts = (
+        _split_lanes(fields["lanes"])
+        if "lanes" in fields
+        else [format_lane(lane.plain()) for lane in default.lanes]
+    )
+    decoders = [text.partition(":")[0] for text in texts]
+    sampling = asdict(models[model])
+    others: dict[str, dict[str, str]] = {decoder: {} for decoder in decoders}
+    for field in fields.keys() & KNOBS:
+        each = KNOBS[field]
+        if each.group == SAMPLING:
+            sampling[each.name] = parse_value(each.default, fields[field])
+        elif each.group in others:
+            others[each.group][each.name] = fields[field]
+        else:
             raise SettingError(
-                f"{field} is a knob of {group_title(group)}, which is not among the link's lanes."
+                f"{field} is a knob of {group_title(each.group)}, which is not among the link's"
+                " lanes."
             )
-        values[field] = parse_value(KNOBS[field].default, text)
-    return read_form(values, model)
+    return RaceRequest(
+        prompt=fields.get("prompt", default.prompt),
+        seed=_parse_seed(fields["seed"]) if "seed" in fields else default.seed,
+        lanes=tuple(
+            parse_lane(text, others[decoder]) for text, decoder in zip(texts, decoders, strict=True)
+        ),
+        sampling=build_settings(SAMPLING, sampling),
+        model=model,
+    )
 
 
 def starts_at_once(query: Sequence[tuple[str, str]]) -> bool:
@@ -94,21 +113,15 @@ def _parse_seed(text: str) -> int:
     return int(text)
 
 
-def _parse_lanes(text: str) -> list[str]:
-    names = text.split(",") if len(text) <= MAX_MESSAGE else [text]
-    if not set(names) <= set(DECODERS) or len(set(names)) < len(names):
+def _split_lanes(text: str) -> list[str]:
+    texts = text.split(",")
+    known = all(each.partition(":")[0] in DECODERS for each in texts)
+    if not known or len(texts) > MAX_LANES:
         raise SettingError(
-            f"lanes can be any of {', '.join(DECODERS)}, each once, with commas between them, not"
-            f" {text!r:.40}."
+            f"lanes can be any of {', '.join(DECODERS)}, {MAX_LANES} at most, with commas between"
+            f" them, not {text!r:.40}."
         )
-    return names
-
-
-PARSERS: dict[str, Callable[[str], Any]] = {
-    "prompt": str,
-    "seed": _parse_seed,
-    "lanes": _parse_lanes,
-}
+    return texts
 
 
 class Links:

@@ -1,8 +1,8 @@
 """The race for programs: three plain values in, the table of results out.
 
-`gradio_client` calls it by `api_name="/race"`, an MCP client as the tool `race`. It is a race like
-the page's own, in the same queue and under the same checks and limits, with the model's sampling
-and every decoder's default settings.
+`gradio_client` calls it by `api_name="/race"`, an MCP client as the tool `race`, which answers in
+JSON. It is a race like
+the page's own, in the same queue and under the same checks and limits, with the model's sampling.
 """
 
 from __future__ import annotations
@@ -44,14 +44,13 @@ class Api:
 
     def race(self, prompt: str, seed: int, lanes: list[str], request: gr.Request) -> Iterator[dict]:
         """Races decoders of one autoregressive image model against each other and returns the table
-        of results.
+        of results. A lane is a decoder's name, or name and knobs: "gsd:G=50;d=0.3".
 
         Parameters:
             prompt: What the picture should show, in English, at most 1000 characters.
             seed: A whole number from 0 to 9007199254740991; the same seed runs the same race.
-            lanes: The decoders that race, each once: ar, jacobi, fpi, sjd, gsd, lantern, sjd-pac.
-        Returns: The race's state, and for each lane its forward passes, its seconds and its
-            speed-up over vanilla AR.
+            lanes: 1 to 8 lanes of these decoders: ar, jacobi, fpi, sjd, gsd, lantern, sjd-pac.
+        Returns: The state, and each lane's forward passes, seconds and speed-up over vanilla AR.
         """
         # A generator, although only the last value counts: gradio closes it when the client
         # disconnects, and with it the race.

@@ -1,11 +1,11 @@
 """RaceRequest: what to race, as the form, links, the API, the ZeroGPU worker and the command line
-ask for it, and the one reader of settings from text."""
+ask for it; lanes as text, and their short names."""
 
 from __future__ import annotations
 
 import dataclasses
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -104,21 +104,52 @@ def format_value(value: Any) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
-def parse_lane(text: str) -> Lane:
-    """A lane from "sjd" or "sjd:window=32;init=horizontal repeat". Raises SettingError."""
+def parse_lane(text: str, others: Mapping[str, str] | None = None) -> Lane:
+    """A lane from "sjd" or "sjd:window=32;init=horizontal repeat". `others` are texts of knobs that
+    hold where this one says nothing. Raises SettingError."""
     name, _, rest = text.partition(":")
     defaults = {knob: default for knob, _, default in knobs(_decoder(name).Settings)}
-    values = {}
-    for pair in filter(None, rest.split(";")):
-        knob, _, value = pair.partition("=")
+    values: dict[str, Any] = {}
+    pairs = [pair.partition("=")[::2] for pair in rest.split(";") if pair]
+    for knob, value in pairs:
         if knob not in defaults:
             known = ", ".join(defaults) or "none"
-            raise SettingError(f"{name} has no knob {knob!r}; it has {known}.")
+            raise SettingError(f"{name} has no knob {knob[:40]!r}; it has {known}.")
+        if knob in values:
+            raise SettingError(f"{group_title(name)}: {knob} is given twice.")
         values[knob] = parse_value(defaults[knob], value)
+    for knob, value in (others or {}).items():
+        values.setdefault(knob, parse_value(defaults[knob], value))
     return Lane(name, build_settings(name, values))
+
+
+def format_lane(lane: TraceLane) -> str:
+    """The inverse of `parse_lane`; knobs only where they differ from their defaults."""
+    changed = ";".join(f"{k}={format_value(value)}" for k, value in _changed_knobs(lane).items())
+    return f"{lane.decoder}:{changed}" if changed else lane.decoder
+
+
+def lane_names(lanes: Sequence[TraceLane]) -> list[str]:
+    """The short name of each lane of a race: its decoder's title and the knobs that differ from
+    their defaults ("GSD G=50"), and its number where other lanes share that."""
+    names = []
+    for lane in lanes:
+        knobs = (
+            f"{knob}={value:g}" if isinstance(value, float) else f"{knob}={format_value(value)}"
+            for knob, value in _changed_knobs(lane).items()
+        )
+        names.append(" ".join([DECODERS[lane.decoder].title, *knobs]))
+    return [name if names.count(name) == 1 else f"{name} ({i})" for i, name in enumerate(names, 1)]
+
+
+def _changed_knobs(lane: TraceLane) -> dict[str, Any]:
+    defaults = dataclasses.asdict(DECODERS[lane.decoder].Settings())
+    return {knob: value for knob, value in lane.settings.items() if value != defaults[knob]}
 
 
 def _decoder(name: str) -> type[Decoder]:
     if name not in DECODERS:
-        raise SettingError(f"There is no decoder called {name!r}; there are {', '.join(DECODERS)}.")
+        raise SettingError(
+            f"There is no decoder called {name[:40]!r}; there are {', '.join(DECODERS)}."
+        )
     return DECODERS[name]

@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from engine.decoders import DECODERS
+from engine.settings import Sampling
 from tests.abuse.conftest import Site, words
 from tests.app.conftest import ANYTHING
 
@@ -32,18 +33,19 @@ WRONG = (
 @pytest.mark.parametrize("wrong", WRONG, ids=[repr(value)[:30] for value in WRONG])
 def test_no_knob_accepts_an_invalid_value(site: Site, wrong: object) -> None:
     """One at a time, the others as they are: each is rejected on its own account, and in words that
-    name it."""
+    name it. Sampling's are fields of their own, a decoder's are in its lane's text."""
     fields, labels = site.race_values(lanes=ALL), site.labels
-    known = {label for group in DECODERS.values() for label in group.Settings.__slots__}
-    knobs = [
-        i
-        for i in range(3, len(fields))
-        if labels[i] in known or labels[i] in ("guidance", "temperature", "top_k", "top_p")
-    ]
-    assert len(knobs) > 15
-    for i in knobs[:: 1 if wrong == "ten" else 5]:
+    sampling = [i for i in range(3, len(fields)) if labels[i] in Sampling.__slots__]
+    assert len(sampling) == 4
+    for i in sampling:
         message = site.rejection([*fields[:i], wrong, *fields[i + 1 :]])
         assert labels[i] in message, (labels[i], message)
+    if isinstance(wrong, str):
+        knobs = [(name, knob) for name in ALL for knob in DECODERS[name].Settings.__slots__]
+        assert len(knobs) > 15
+        for name, knob in knobs[:: 1 if wrong == "ten" else 5]:
+            message = site.rejection(site.race_values(lanes=(f"{name}:{knob}={wrong}",)))
+            assert knob in message, (knob, message)
 
 
 @settings(max_examples=40)
@@ -73,10 +75,14 @@ def test_any_field_may_hold_anything(site: Site, data: st.DataObject) -> None:
         (2, "ar", "list of decoders"),
         (2, [None], "list of decoders"),
         (2, [], "at least one"),
-        (2, ["ar", "ar"], "one lane at most"),
-        (2, ["ar"] * 10_000, "one lane at most"),
-        (2, ["__class__"], "lanes can be"),
-        (2, ["../ar"], "lanes can be"),
+        (2, ["ar"] * 10_000, "1 to 8 lanes"),
+        (2, ["__class__"], "no decoder called"),
+        (2, ["../ar"], "no decoder called"),
+        (2, ["x" * 10**6], "no decoder called"),
+        (2, ["gsd:" + "x" * 10**6], "gsd has no knob"),
+        (2, ["gsd:G=" + "9" * 10**6], "GSD: G is a whole number"),
+        (2, ["gsd:" + "G=4;" * 10**5], "GSD: G is given twice"),
+        (2, ["gsd:<img src=x onerror=alert(1)>"], "gsd has no knob"),
     ],
 )
 def test_prompt_seed_and_lanes(

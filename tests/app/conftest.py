@@ -12,7 +12,7 @@ import pytest
 from hypothesis import strategies as st
 
 import app.serving.race_stream
-from app.page.form import KNOBS
+from app.page.form import SAMPLING_KNOBS
 from app.page.handlers import Races
 from app.serving.model_loader import ModelLoader
 from app.serving.model_pool import Availability, ModelPool
@@ -23,8 +23,14 @@ from engine.models.card import ModelCard
 from tests.toy import Toy, ToyContext
 
 VISITOR = SimpleNamespace(session_hash="visitor")
-FIELDS = ("prompt", "seed", "lanes", *KNOBS, "model")  # in the order in which programs send them
-KNOB_DEFAULTS = {field: each.default for field, each in KNOBS.items()}
+FIELDS = (
+    "prompt",
+    "seed",
+    "lanes",
+    *SAMPLING_KNOBS,
+    "model",
+)  # in the order in which programs send them
+SAMPLING_DEFAULTS = {field: each.default for field, each in SAMPLING_KNOBS.items()}
 NONE_RECORDED = RecordedRaces(Path("nowhere"))
 ANYTHING = st.recursive(
     st.none()
@@ -47,10 +53,10 @@ def form(
     model: object = None,
     knobs: Mapping[str, object] | None = None,
 ) -> dict[str, Any]:
-    """A form's values, by name; knobs that are not named have their defaults."""
+    """A form's values, by name; sampling's knobs that are not named have their defaults."""
     lanes = list(lanes) if isinstance(lanes, tuple) else lanes
     values = {"prompt": prompt, "seed": seed, "lanes": lanes, "model": model}
-    return values | KNOB_DEFAULTS | dict(knobs or {})
+    return values | SAMPLING_DEFAULTS | dict(knobs or {})
 
 
 def positional(**values: object) -> list[object]:

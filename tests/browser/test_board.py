@@ -10,7 +10,17 @@ from plotly.colors import sequential
 
 from engine.race import Lane, Race
 from engine.trace.steps import share_values
-from tests.browser.acts import PROMPT, at, by_passes, finished, hashes, key, prompted, race
+from tests.browser.acts import (
+    PROMPT,
+    at,
+    by_passes,
+    finished,
+    hashes,
+    key,
+    prompted,
+    race,
+    show_options,
+)
 from visualize.layers import Layer
 
 # Pauses with the space bar once the race is on. Between a look from here and a key from here the
@@ -174,6 +184,10 @@ def test_keyboard_reaches_everything(quick, open_page) -> None:
         "Roll",
         "Race",
         "Stop",
+        "Lanes and options",
+        "Duplicate",
+        "Remove",
+        "+ Fixed point",
         "Picture",
         "Accepted runs",
         "Seconds",
@@ -183,8 +197,9 @@ def test_keyboard_reaches_everything(quick, open_page) -> None:
         "Make",
     }
     page.locator("#export > button").click()
+    show_options(page)
     seen = set()
-    for _ in range(90):
+    for _ in range(160):
         page.keyboard.press("Tab")
         seen.add(page.evaluate("document.activeElement.textContent.trim()"))
     assert wanted <= seen

@@ -7,38 +7,24 @@ from urllib.parse import parse_qsl, quote, urlsplit
 import pytest
 from playwright.sync_api import Locator, Page, expect
 
-from tests.browser.acts import INJECTIONS, finished, prompted, unhurt
+from tests.browser.acts import INJECTIONS, finished, prompted, set_lanes, show_options, unhurt
 
 
-def knob(page: Page, group: str, name: str) -> Locator:
-    """A knob's field, in sight."""
-    if not page.locator("#knobs").get_by_text("Sampling, the same for every lane").is_visible():
-        page.locator("#knobs > button").click()
-    section = page.locator("#knobs button", has_text=group).locator("xpath=..")
-    field = section.get_by_label(name, exact=True).first
-    if not field.is_visible():
-        section.locator("button").first.click()
-    return field
-
-
-def turn(field: Locator, value: str) -> None:
-    """Types into a knob. One that has just been unfolded is given its first value a moment later,
-    faster than people type."""
-    for _ in range(10):
-        field.fill(value)
-        field.page.wait_for_timeout(400)
-        if field.input_value() == value:
-            return
-    pytest.fail(f"the knob does not keep {value}")
+def knob(page: Page, lane: int, name: str) -> Locator:
+    """The field of a knob of a lane, counted from 1."""
+    return page.locator(".lane-row").nth(lane - 1).get_by_label(name, exact=True)
 
 
 def fill(page: Page) -> None:
     page.locator("#prompt input, #prompt textarea").fill("a & b = ü + 😀")
     page.locator("#seed input").fill("123")
-    for name in ("GSD", "LANTERN", "SJD-PAC"):
-        page.get_by_role("checkbox", name=name, exact=True).set_checked(False)
-    turn(knob(page, "Sampling", "guidance"), "2.5")
-    turn(knob(page, "SJD", "window"), "8")
+    set_lanes(page, "ar", "sjd", "gsd", "sjd")
+    page.locator("#sampling").get_by_label("guidance").fill("2.5")
+    knob(page, 2, "window").fill("8")
+    page.get_by_role("button", name="Duplicate lane 3").click()
+    knob(page, 4, "G").fill("50")
+    knob(page, 4, "order").select_option("descending")
+    page.get_by_role("button", name="Remove lane 5").click()
 
 
 def test_a_link_brings_every_field_back_and_waits(quick, open_page) -> None:
@@ -52,17 +38,18 @@ def test_a_link_brings_every_field_back_and_waits(quick, open_page) -> None:
         "prompt": "a & b = ü + 😀",
         "seed": "123",
         "model": "toy",
-        "lanes": "ar,sjd",
+        "lanes": "ar,sjd:window=8,gsd,gsd:G=50;order=descending",
         "sampling.guidance": "2.5",
-        "sjd.window": "8",
     }
     other = open_page(quick, query="?" + link.query)
     expect(other.locator("#seed input")).to_have_value("123")
+    show_options(other)
     expect(other.locator("#prompt input, #prompt textarea")).to_have_value("a & b = ü + 😀")
-    expect(other.get_by_role("checkbox", name="GSD", exact=True)).not_to_be_checked()
-    expect(other.get_by_role("checkbox", name="SJD", exact=True)).to_be_checked()
-    expect(knob(other, "Sampling", "guidance")).to_have_value("2.5")
-    expect(knob(other, "SJD", "window")).to_have_value("8")
+    expect(other.locator(".lane-row")).to_have_count(4)
+    expect(other.locator("#sampling").get_by_label("guidance")).to_have_value("2.5")
+    expect(knob(other, 2, "window")).to_have_value("8")
+    assert [knob(other, i, "G").input_value() for i in (3, 4)] == ["10", "50"]
+    expect(knob(other, 4, "order")).to_have_value("descending")
     expect(other.locator(".board")).to_have_attribute("data-state", "waiting")
     other.locator("#copy").click()
     expect(other.locator("#link input, #link textarea")).to_have_value(field.input_value())
@@ -74,6 +61,13 @@ def test_a_link_that_says_go_starts_its_race(quick, open_page) -> None:
     finished(page)
     expect(page.locator(".board .meta")).to_contain_text("seed 5 ")
     expect(page.locator(".lane")).to_have_count(1)
+
+
+def test_a_link_of_one_value_per_decoder_fills_the_lanes(quick, open_page) -> None:
+    page = open_page(quick, query="?lanes=gsd,gsd:G=50&gsd.G=4&gsd.d=0.3")
+    show_options(page)
+    expect(knob(page, 2, "d")).to_have_value("0.3")
+    assert [knob(page, i, "G").input_value() for i in (1, 2)] == ["4", "50"]
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,7 @@ from app.serving.model_pool import Availability
 from engine.models.card import CARDS, ModelError
 from engine.models.progress import Phase, Progress
 from tests.app.conftest import NONE_RECORDED, Watched, toy_pool
-from tests.browser.acts import finished, prompted, race, unhurt
+from tests.browser.acts import finished, prompted, race, show_options, unhurt
 
 JANUS, ANOLE = "janus-pro-1b", "anole"
 OFF = "it is for <img src=x onerror=window.hit=1> only."
@@ -34,15 +34,13 @@ def showroom(load: Callable) -> Iterator[str]:
 
 
 def choose(page: Page, title: str) -> None:
+    show_options(page)
     page.locator("#model input").click()
     page.get_by_role("option", name=title).click()
 
 
 def sampling(page: Page, name: str):
-    if not page.locator("#knobs").get_by_text("Sampling, the same for every lane").is_visible():
-        page.locator("#knobs > button").click()
-        page.locator("#knobs button", has_text="Sampling").click()
-    return page.locator("#knobs").get_by_label(name, exact=True).first
+    return page.locator("#sampling").get_by_label(name)
 
 
 def public(name: str, report: Callable) -> Watched:
@@ -64,12 +62,14 @@ def test_a_model_is_chosen_with_its_licence_and_its_sampling(open_page) -> None:
         finished(page)
         expect(page.locator(".board .meta")).to_contain_text(f"model {JANUS}")
         expect(page.locator(".lane[data-lane='lantern'] .drafter")).to_have_text("Jacobi")
+        show_options(page)
         page.locator("#copy").click()
         field = page.locator("#link input, #link textarea")
         expect(field).to_have_value(re.compile(f"model={JANUS}"))
         other = open_page(field.input_value())
         expect(other.locator("#model input")).to_have_value("Janus-Pro 1B")
         expect(other.locator("#model-card")).to_contain_text("DeepSeek Model License")
+        show_options(other)
         expect(sampling(other, "guidance")).to_have_value("5")
         page.close(), other.close()
 

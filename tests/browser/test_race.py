@@ -9,7 +9,16 @@ from playwright.sync_api import expect
 from app.serving.model_loader import load_embedded
 from engine.decoders import DECODERS
 from tests.app.conftest import Watched
-from tests.browser.acts import INJECTIONS, finished, prompted, race, running, state, unhurt
+from tests.browser.acts import (
+    INJECTIONS,
+    finished,
+    prompted,
+    race,
+    running,
+    set_lanes,
+    state,
+    unhurt,
+)
 from tests.browser.conftest import served, wait_until
 from visualize.board import token_hash
 
@@ -29,6 +38,36 @@ def test_race_draws_what_the_decoders_decode(real, open_page) -> None:
     expect(page.locator(".why")).to_contain_text(
         "Fewer passes are not proportionally fewer seconds"
     )
+
+
+def test_one_decoder_races_twice_and_each_lane_says_what_differs(quick, open_page) -> None:
+    page = open_page(quick)
+    set_lanes(page, "gsd", "ar")
+    page.get_by_role("button", name="Duplicate lane 1").click()
+    page.locator(".lane-row").nth(1).get_by_label("G", exact=True).fill("50")
+    page.locator("#race").click()
+    finished(page)
+    names = ["GSD", "GSD G=50", "Vanilla AR"]
+    expect(page.locator(".lane .title")).to_have_text(names)
+    table = page.locator(".results th[scope='row']").all_inner_texts()
+    assert sorted(table) == names
+    expect(page.locator(".figure .js-plotly-plot").first).to_contain_text("GSD G=50")
+
+
+def test_the_list_holds_one_to_eight_lanes(quick, open_page) -> None:
+    page = open_page(quick)
+    set_lanes(page, *["gsd"] * 7)
+    page.get_by_role("button", name="Duplicate lane 7").click()
+    expect(page.locator(".lane-row")).to_have_count(8)
+    expect(page.get_by_role("button", name="Add SJD", exact=True)).to_be_disabled()
+    expect(page.get_by_role("button", name="Duplicate lane 8")).to_be_disabled()
+    expect(page.locator(".lane-more")).to_contain_text("at most 8 lanes")
+    page.get_by_label("Decoder of lane 8").select_option("ar")
+    expect(page.locator(".lane-row").nth(7)).to_contain_text("One token at a time")
+    expect(page.get_by_label("Decoder of lane 8")).to_be_focused()
+    set_lanes(page)
+    page.locator("#race").click()
+    expect(page.get_by_text("Choose at least one lane")).to_be_visible()
 
 
 def test_a_race_leaves_the_processor_to_the_lanes(held, held_model, open_page) -> None:

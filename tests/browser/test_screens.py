@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Locator, Page, expect
 
-from tests.browser.acts import finished, key, prompted, race, wide
+from tests.browser.acts import finished, key, prompted, race, running, show_options, wide
 
 INK_AND_GROUND = """element => {
   const sum = colour => colour.match(/[0-9.]+/g).slice(0, 3).reduce((a, b) => a + Number(b), 0);
@@ -58,11 +58,54 @@ def test_text_stands_out_in_both_themes(recorded_url, open_page, theme, part) ->
     assert (ink > ground) == (theme == "dark")
 
 
+# By how many pixels a part of the board reaches over the window's edge.
+BEYOND = """part => {
+  const box = part.getBoundingClientRect();
+  return Math.max(-box.left, -box.top, box.right - innerWidth, box.bottom - innerHeight);
+}"""
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+@pytest.mark.parametrize("part", [".frame", "dl"])
+def test_first_row_with_its_figures_is_on_a_laptops_screen(real, open_page, theme, part) -> None:
+    page = open_page(real, 1366, 768, f"?__theme={theme}")
+    prompted(page, "red apple on sky clouds")
+    expect(page.locator(".board")).to_have_attribute("data-state", "finished", timeout=60_000)
+    tops = [box["y"] for box in map(Locator.bounding_box, page.locator(".lane").all())]
+    assert len(tops) >= 5
+    assert len(set(tops)) == 1  # one row
+    for lane in page.locator(f".lane {part}").all():
+        assert lane.evaluate(BEYOND) <= 0
+    assert page.evaluate("scrollY") == 0
+
+
+def test_first_picture_is_on_a_phones_screen(real, open_page) -> None:
+    page = open_page(real, 390, 844)
+    prompted(page, "red apple on sky clouds")
+    assert page.locator(".lane .frame").first.evaluate(BEYOND) <= 0
+    tops = [page.locator(f"#{name}").bounding_box()["y"] for name in ("prompt", "seed", "race")]
+    assert len(set(tops)) == 1
+    assert page.evaluate("scrollY") == 0
+
+
+def test_race_folds_the_options_and_stays_on_the_screen(held, held_model, open_page) -> None:
+    page = open_page(held, 1366, 768)
+    race(page, lanes=("ar", "sjd", "gsd", "lantern", "sjd-pac"))
+    expect(page.locator("#settings")).to_be_hidden()
+    running(page)
+    for lane in page.locator(".lane .frame").all():
+        assert lane.evaluate(BEYOND) <= 0
+    held_model.release()
+    finished(page)
+
+
 def test_phone_shows_all_without_sideways_scrolling(recorded_url, open_page) -> None:
     page = open_page(recorded_url, width=390, height=844)
     prompted(page, "cactus on yellow sand")
     assert wide(page) <= 0
-    for section in ("whatif", "export", "knobs"):
+    show_options(page)
+    assert wide(page) <= 0
+    for section in ("whatif", "export"):
         page.locator(f"#{section} > button").click()
     expect(page.locator(".figure .js-plotly-plot").first).to_be_visible()
     page.locator("#copy").click()

@@ -13,7 +13,16 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from engine.trace import Frame, LaneState
-from tests.browser.acts import INJECTIONS, finished, hashes, prompted, race, running, unhurt
+from tests.browser.acts import (
+    INJECTIONS,
+    finished,
+    hashes,
+    prompted,
+    race,
+    running,
+    show_options,
+    unhurt,
+)
 from tests.browser.conftest import recorded, wait_until
 from visualize.figures import figures
 from visualize.recorded_race import RecordedRace
@@ -62,6 +71,7 @@ def test_a_trace_is_played_as_it_was_raced(quick, open_page, bring) -> None:
 def test_a_recorded_race_is_chosen_by_its_prompt(recorded_url, open_page) -> None:
     page = open_page(recorded_url)
     prompted(page, "cactus on yellow sand")
+    show_options(page)
     page.locator("#recorded input").click()
     page.get_by_role("option", name="the tour").click()
     prompted(page, "the tour")
@@ -74,6 +84,7 @@ def test_a_recorded_race_can_be_chosen_again_after_a_live_one(recorded_url, open
     race(page)
     finished(page)
     expect(page.locator("#recorded input")).to_have_value("")
+    show_options(page)
     page.locator("#recorded input").click()
     page.get_by_role("option", name="cactus on yellow sand").click()
     prompted(page, "cactus on yellow sand")

@@ -61,7 +61,11 @@ def test_the_written_trace_is_that_race(
     trace = Trace.loads(out.read_text())
     assert (trace.header.prompt, trace.header.seed, trace.header.grid) == ("red apple", 7, (3, 4))
     assert [lane.decoder for lane in trace.header.lanes] == ["ar", "sjd"]
-    assert trace.header.lanes[1].settings == {"window": 4, "init": "vertical repeat"}
+    assert trace.header.lanes[1].settings == {
+        "window": 4,
+        "init": "vertical repeat",
+        "fresh": "one-hot",
+    }
     assert [frame.state for frame in trace.frames].count(LaneState.FINISHED) == 2
     assert f"trace: {out}" in capsys.readouterr().out
 

@@ -13,6 +13,7 @@ from gradio.utils import diff
 from PIL import Image
 
 from engine.race import Lane, Race
+from engine.race.request import parse_lane
 from engine.trace import Frame, Header, LaneState, Trace
 from engine.trace.steps import DTYPES, SENT
 from tests.toy import Toy
@@ -279,3 +280,14 @@ def _fnv(data: bytes) -> int:
     for byte in data:
         value = ((value ^ byte) * 16777619) % 2**32
     return value
+
+
+def test_lanes_have_names_that_say_what_differs() -> None:
+    model = Toy((4, 4), 16)
+    lanes = [parse_lane(text) for text in ("gsd", "gsd:G=50", "ar", "ar")]
+    race = Race(model, lanes, "a prompt", 7)
+    live = Board(race.header, model.pixels)
+    replayed = replay(record(race.trace(list(race)), model))
+    for shot in (live.snapshot(), replayed):
+        titles = [lane["title"] for lane in shot["lanes"]]
+        assert titles == ["GSD", "GSD G=50", "Vanilla AR (3)", "Vanilla AR (4)"]

@@ -291,7 +291,7 @@ def test_plots_have_no_ground_of_their_own_and_fit_a_phone() -> None:
 
 
 def test_plots_travel_as_json_and_hold_nothing_that_anyone_typed() -> None:
-    lanes = [Lane("ar"), Lane("sjd")]
+    lanes = [Lane("ar").plain(), Lane("sjd").plain()]
     header = replace(
         raced().header, lanes=tuple(lanes), machine="<img src=x>", model="<b>model</b>"
     )

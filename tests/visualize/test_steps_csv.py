@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import pytest
 
+from engine.decoders import DECODERS
 from engine.trace import Frame, LaneState, Seconds, Status, Trace
 from tests.steps import Spot, build
 from tests.visualize.races import FIVE, run
@@ -41,6 +42,7 @@ def test_a_row_says_what_the_step_did() -> None:
     assert first == {
         "lane": "2",
         "decoder": "sjd",
+        "name": "SJD",
         "step": "1",
         "nfe": "4",
         "frontier_before": "0",
@@ -76,8 +78,9 @@ def test_no_cell_is_a_formula(prompt) -> None:
     assert len(table) == 1 + sum(frame.step is not None for frame in frames)
     for row in table[1:]:
         assert row[1] in FIVE
-        assert [float(value) >= 0 for i, value in enumerate(row) if i != 1] == [True] * (
-            len(COLUMNS) - 1
+        assert row[2] == DECODERS[row[1]].title
+        assert [float(value) >= 0 for i, value in enumerate(row) if i not in (1, 2)] == [True] * (
+            len(COLUMNS) - 2
         )
 
 

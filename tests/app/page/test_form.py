@@ -5,9 +5,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from app.page.form import KNOBS, Fields, form_values, read_form
+from app.page.lane_list import lane_list
 from engine.decoders import DECODERS
 from engine.race import RaceRequest
-from engine.race.request import GROUPS, SAMPLING
+from engine.race.request import GROUPS, SAMPLING, format_value
 from engine.settings import SettingError, knobs
 from tests.app.conftest import ANYTHING, FIELDS, form
 
@@ -17,6 +18,19 @@ def read(**values: object) -> RaceRequest:
 
 
 def test_every_decoders_knobs_are_on_the_form() -> None:
+    decoders = lane_list([]).props["decoders"]
+    assert [each["name"] for each in decoders] == list(DECODERS)
+    for each in decoders:
+        expected = [
+            (name, format_value(default), list(knob.choices) or isinstance(default, bool))
+            for name, knob, default in knobs(DECODERS[each["name"]].Settings)
+        ]
+        found = [(knob["name"], knob["default"], knob["choices"]) for knob in each["knobs"]]
+        assert [knob[:2] for knob in found] == [knob[:2] for knob in expected]
+        assert [bool(knob[2]) for knob in found] == [bool(knob[2]) for knob in expected]
+
+
+def test_links_have_a_name_for_every_knob() -> None:
     assert list(GROUPS) == [
         SAMPLING,
         *(name for name, decoder in DECODERS.items() if knobs(decoder.Settings)),
@@ -31,12 +45,14 @@ def test_defaults_are_read_as_each_decoders_own() -> None:
 
 
 def test_a_changed_knob_reaches_its_lane() -> None:
-    assert read(lanes=["gsd"], knobs={"gsd.G": 4}).lanes[0].settings.G == 4
+    assert read(lanes=["gsd:G=4"]).lanes[0].settings.G == 4
     assert read(lanes=["gsd"], knobs={"sampling.top_k": 9}).sampling.top_k == 9
 
 
-def test_knobs_of_lanes_that_do_not_race_are_ignored() -> None:
-    assert read(lanes=["ar"], knobs={"gsd.G": None}).lanes[0].decoder == "ar"
+def test_lanes_race_in_their_order_and_one_decoder_any_number_of_times() -> None:
+    lanes = read(lanes=["gsd:G=50", "ar", "gsd", "gsd"]).lanes
+    assert [lane.decoder for lane in lanes] == ["gsd", "ar", "gsd", "gsd"]
+    assert [lane.settings.G for lane in lanes if lane.decoder == "gsd"] == [50, 10, 10]
 
 
 def test_the_model_is_the_pages_unless_it_is_named() -> None:
@@ -61,8 +77,10 @@ def test_whole_seeds_are_whole_however_they_are_sent(seed) -> None:
         ("ar", "list of decoders"),
         ([1], "list of decoders"),
         ([["ar"]], "list of decoders"),
-        (["ar", "ar"], "one lane at most"),
-        (["ar", "nonsense"], "The lanes can be ar"),
+        (["ar"] * 9, "1 to 8 lanes, not 9"),
+        (["ar", "nonsense"], "no decoder called 'nonsense'; there are ar"),
+        (["gsd:speed=1"], "gsd has no knob 'speed'; it has window"),
+        (["gsd:G=4;G=5"], "GSD: G is given twice"),
     ],
 )
 def test_invalid_lanes_are_rejected_with_a_message(names, words) -> None:
@@ -71,20 +89,23 @@ def test_invalid_lanes_are_rejected_with_a_message(names, words) -> None:
 
 
 @pytest.mark.parametrize(
-    "value",
-    [0, 101, 2.5, None, "ten", float("nan"), float("inf"), True, 10**400, [4], "x" * 10_000],
+    "value", ["0", "101", "2.5", "", "ten", "nan", "inf", "true", "1e400", "9" * 400, "x" * 10_000]
 )
 def test_knobs_out_of_range_are_rejected_with_their_lanes_name(value) -> None:
     with pytest.raises(SettingError, match="GSD: ") as caught:
-        read(lanes=["gsd"], knobs={"gsd.G": value})
+        read(lanes=[f"gsd:G={value}"])
     assert len(str(caught.value)) <= 300
 
 
 @given(
-    prompt=ANYTHING, seed=ANYTHING, names=ANYTHING, field=st.sampled_from(FIELDS), value=ANYTHING
+    prompt=ANYTHING,
+    seed=ANYTHING,
+    names=ANYTHING | st.lists(st.text(max_size=30).map("gsd:".__add__), max_size=3),
+    field=st.sampled_from(FIELDS),
+    value=ANYTHING,
 )
 def test_any_values_are_read_or_rejected_with_a_message(prompt, seed, names, field, value) -> None:
-    for lanes in (names, ["gsd", "sjd", "sjd-pac", "lantern"]):
+    for lanes in (names, ["gsd:d=0.3", "sjd", "sjd-pac", "lantern"]):
         try:
             values = form(prompt=prompt, seed=seed, lanes=lanes) | {field: value}
             request, message = read_form(values, "toy"), ""
@@ -94,7 +115,7 @@ def test_any_values_are_read_or_rejected_with_a_message(prompt, seed, names, fie
 
 
 def test_a_request_comes_back_from_the_forms_values() -> None:
-    request = read(lanes=["ar", "gsd"], knobs={"gsd.G": 4, "sampling.guidance": 3.0})
+    request = read(lanes=["ar", "gsd:G=4", "gsd"], knobs={"sampling.guidance": 3.0})
     assert read_form(form_values(request), "other") == request
 
 

@@ -11,7 +11,7 @@ import pytest
 from gradio_client import Client
 
 from app.page.layout import LAUNCH, build
-from tests.app.conftest import KNOB_DEFAULTS, NONE_RECORDED, positional, toy_pool
+from tests.app.conftest import NONE_RECORDED, SAMPLING_DEFAULTS, positional, toy_pool
 from tests.toy import Toy
 
 
@@ -67,7 +67,9 @@ def test_client_sees_every_snapshot(url) -> None:
         (["x", 7, []], "at least one lane"),
         (["x", 7, None], "list of decoders"),
         (["x", 7, 5], "list of decoders"),
-        (["x", 7, ["<img src=x onerror=alert(1)>"]], "lanes can be"),
+        (["x", 7, ["gsd:G=0"]], "GSD: G is a whole number from 1 to 100, not 0"),
+        (["x", 7, ["ar"] * 9], "1 to 8 lanes, not 9"),
+        (["x", 7, ["<img src=x onerror=alert(1)>"]], "no decoder called"),
     ],
 )
 def test_bad_input_is_rejected_with_a_message(url, values, words) -> None:
@@ -78,7 +80,7 @@ def test_bad_input_is_rejected_with_a_message(url, values, words) -> None:
 
 @pytest.mark.parametrize("value", [None, "ten", 1e9, float("nan"), [], {"a": 1}, "<b>"])
 def test_bad_knobs_are_rejected_with_a_message(url, value) -> None:
-    name, data = called(url, positional(knobs=dict.fromkeys(KNOB_DEFAULTS, value)))[-1]
+    name, data = called(url, positional(knobs=dict.fromkeys(SAMPLING_DEFAULTS, value)))[-1]
     assert name == "error"
     assert "Sampling: " in json.dumps(data)
 

@@ -10,7 +10,7 @@ from app.page.form import form_values, read_form
 from app.page.link import read_link, starts_at_once, write_link
 from engine.decoders import DECODERS
 from engine.race import MAX_SEED, Lane, RaceRequest
-from engine.race.request import GROUPS, SAMPLING, build_settings
+from engine.race.request import GROUPS, SAMPLING, build_settings, parse_lane
 from engine.settings import Knob, Sampling, SettingError, Settings, knobs
 from tests.app.conftest import form
 
@@ -53,9 +53,7 @@ def lane(name: str) -> st.SearchStrategy[Lane]:
     )
 
 
-LANES = st.sets(st.sampled_from(sorted(DECODERS)), min_size=1).flatmap(
-    lambda names: st.tuples(*(lane(name) for name in DECODERS if name in names))
-)
+LANES = st.lists(st.sampled_from(sorted(DECODERS)).flatmap(lane), min_size=1, max_size=8).map(tuple)
 REQUESTS = st.builds(
     RaceRequest,
     PROMPTS,
@@ -86,8 +84,15 @@ def test_a_link_spells_out_what_differs_and_nothing_else() -> None:
     request = RaceRequest("red apple", 7, lanes, Sampling(guidance=2.0, top_k=256), "toy")
     assert (
         write_link(request, OWN)
-        == "?prompt=red+apple&seed=7&model=toy&lanes=ar,sjd&sampling.guidance=2.0&sjd.window=32"
+        == "?prompt=red+apple&seed=7&model=toy&lanes=ar,sjd:window=32&sampling.guidance=2.0"
     )
+
+
+def test_a_field_of_an_older_link_is_about_every_lane_that_says_nothing_else() -> None:
+    linked = read_link(fields("?lanes=ar,sjd,gsd&sjd.window=32&gsd.G=4"), MODELS, DEFAULT)
+    assert linked.lanes == tuple(map(parse_lane, ("ar", "sjd:window=32", "gsd:G=4")))
+    linked = read_link(fields("?lanes=gsd,gsd:G=50;d=0.3&gsd.G=4"), MODELS, DEFAULT)
+    assert linked.lanes == tuple(map(parse_lane, ("gsd:G=4", "gsd:G=50;d=0.3")))
 
 
 def test_what_a_link_leaves_open_is_the_default() -> None:
@@ -124,7 +129,10 @@ def test_a_race_starts_at_once_only_where_the_link_says_so() -> None:
         ("?prompt=", "prompt is empty"),
         ("?prompt=" + "x" * 1001, "1001 characters; at most 1000"),
         ("?lanes=", "lanes can be any of ar, jacobi"),
-        ("?lanes=ar,ar", "each once"),
+        ("?lanes=" + ",".join(["ar"] * 9), "8 at most"),
+        ("?lanes=gsd:G=0,gsd", "GSD: G is a whole number from 1 to 100, not 0"),
+        ("?lanes=gsd:speed=9", "gsd has no knob 'speed'"),
+        ("?lanes=gsd:G=4;G=5", "GSD: G is given twice"),
         ("?lanes=<b>", "lanes can be any of"),
         ("?model=other", "model can be toy"),
         ("?nonsense=1", "'nonsense', which is none"),
@@ -159,7 +167,9 @@ NAMES = st.sampled_from(
 )
 
 
-TEXTS = st.text(max_size=30) | st.sampled_from(["ar", "1e999", "9" * 5000])
+TEXTS = st.text(max_size=30) | st.sampled_from(
+    ["ar", "1e999", "9" * 5000, "gsd:G=4,gsd", "gsd:;=,:"]
+)
 
 
 @given(query=st.lists(st.tuples(NAMES | st.text(max_size=12), TEXTS), max_size=6))

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import ast
 import asyncio
+import json
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -11,6 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from types import SimpleNamespace
 
+import httpx
 import pytest
 from gradio_client import Client
 from gradio_client.exceptions import AppError
@@ -46,12 +47,14 @@ def example(name: str, *arguments: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, capture_output=True, text=True, timeout=120)
 
 
-def tool(url: str, **arguments: object) -> tuple[list[Tool], CallToolResult]:
+def tool(
+    url: str, path: str = "gradio_api/mcp", **arguments: object
+) -> tuple[list[Tool], CallToolResult]:
     """The page's tools, and the answer of the one called race."""
 
     async def call() -> tuple[list[Tool], CallToolResult]:
         async with (
-            streamable_http_client(f"{url}gradio_api/mcp/") as (read, write, _),
+            streamable_http_client(f"{url}{path}") as (read, write, _),
             ClientSession(read, write) as session,
         ):
             await session.initialize()
@@ -68,9 +71,7 @@ def test_client_example_runs(url) -> None:
     assert ran.returncode == 0, ran.stderr
     head, *rows = ran.stdout.splitlines()
     assert head.split() == ["lane", "passes", "seconds", "tokens/pass"]
-    assert [row[:12].strip() for row in rows] == [
-        DECODERS[name].title for name in ("ar", "sjd", "gsd")
-    ]
+    assert [row[:12].strip() for row in rows] == ["Vanilla AR", "SJD", "GSD G=50"]
     assert rows[0].split()[-3] == "36"  # vanilla AR: a pass for each token of the 6 x 6 grid
     assert "finished: " in ran.stderr
 
@@ -78,7 +79,15 @@ def test_client_example_runs(url) -> None:
 def test_mcp_example_runs(url) -> None:
     ran = example("mcp_tool.py", url, PROMPT)
     assert ran.returncode == 0, ran.stderr
-    assert [lane["tokens"] for lane in ast.literal_eval(ran.stdout)["lanes"]] == [36, 36, 36]
+    assert [lane["tokens"] for lane in json.loads(ran.stdout)["lanes"]] == [36, 36, 36]
+
+
+@pytest.mark.parametrize("name", ["client.py", "mcp_tool.py"])
+def test_examples_say_how_they_are_used(name) -> None:
+    ran = example(name)
+    assert ran.returncode == 1
+    assert ran.stderr.startswith(f"usage: python examples/{name} http://")
+    assert "Traceback" not in ran.stderr
 
 
 @pytest.mark.parametrize("name", ["client.py", "mcp_tool.py"])
@@ -89,7 +98,7 @@ def test_examples_pass_on_what_the_page_says_against_a_race(url, name) -> None:
 
 
 def test_summary_is_the_race_without_its_pictures(client) -> None:
-    summary = client.predict(PROMPT, 7, ["sjd", "ar"], api_name="/race")
+    summary = client.predict(PROMPT, 7, ["ar", "sjd"], api_name="/race")
     assert (summary["state"], summary["prompt"], summary["seed"]) == ("finished", PROMPT, 7)
     ar, sjd = summary["lanes"]
     assert (ar["decoder"], ar["passes"], ar["faster_by_passes"]) == ("ar", 36, 1.0)
@@ -98,16 +107,35 @@ def test_summary_is_the_race_without_its_pictures(client) -> None:
     assert (sjd["place_by_passes"], ar["place_by_passes"]) == (1, 2)
 
 
+def test_one_decoder_races_in_several_lanes_and_each_is_named_by_what_differs(client) -> None:
+    lanes = ["gsd", "gsd:G=50;d=0.3", "ar", "gsd:G=1"]
+    rows = client.predict(PROMPT, 7, lanes, api_name="/race")["lanes"]
+    assert [row["title"] for row in rows] == ["GSD", "GSD G=50 d=0.3", "Vanilla AR", "GSD G=1"]
+    assert rows[0]["passes"] != rows[3]["passes"]
+
+
 def test_tool_returns_what_the_client_gets(url, client) -> None:
     tools, answer = tool(url, prompt=PROMPT, seed=7, lanes=["ar", "sjd"])
     # not the board, which is megabytes of pictures
     assert [each.name for each in tools] == ["race"]
     assert not answer.isError
-    result = ast.literal_eval(answer.content[0].text)
+    result = json.loads(answer.content[0].text)
+    assert answer.structuredContent == result
     same = client.predict(PROMPT, 7, ["ar", "sjd"], api_name="/race")
     assert [lane["passes"] for lane in result["lanes"]] == [
         lane["passes"] for lane in same["lanes"]
     ]
+
+
+@pytest.mark.parametrize("path", ["gradio_api/mcp", "gradio_api/mcp/"])
+def test_mcp_answers_without_a_redirect(url, path) -> None:
+    body = {"jsonrpc": "2.0", "id": 1, "method": "tools/list"}
+    answer = httpx.post(
+        url + path, json=body, headers={"accept": "application/json, text/event-stream"}
+    )
+    assert answer.status_code == 200
+    assert '"name":"race"' in answer.text
+    assert not tool(url, path, prompt=PROMPT, seed=7, lanes=["ar"])[1].isError
 
 
 def test_tool_names_every_decoder(url) -> None:
@@ -121,8 +149,9 @@ BAD = [
     ({"prompt": "x" * 1001}, "1001 characters"),
     ({"seed": -1}, "whole number"),
     ({"lanes": []}, "at least one lane"),
-    ({"lanes": ["ar"] * 9}, "one lane at most"),
-    ({"lanes": ["../../etc/passwd"]}, "lanes can be"),
+    ({"lanes": ["ar"] * 9}, "1 to 8 lanes, not 9"),
+    ({"lanes": ["gsd:G=0"]}, "GSD: G is a whole number from 1 to 100, not 0"),
+    ({"lanes": ["../../etc/passwd"]}, "no decoder called"),
 ]
 
 

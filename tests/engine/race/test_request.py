@@ -10,7 +10,15 @@ from hypothesis import strategies as st
 
 from engine.decoders import DECODERS
 from engine.race import Lane, RaceRequest
-from engine.race.request import GROUPS, build_settings, format_value, parse_lane, parse_value
+from engine.race.request import (
+    GROUPS,
+    build_settings,
+    format_lane,
+    format_value,
+    lane_names,
+    parse_lane,
+    parse_value,
+)
 from engine.settings import Sampling, SettingError, knobs
 
 REQUEST = RaceRequest("red apple", 7, (Lane("sjd"), Lane("sjd")), Sampling(), "embedded")
@@ -52,12 +60,39 @@ def test_lanes_without_knobs_have_the_defaults() -> None:
         ("sjd:window=many", "SJD: window is a whole number from 2 to 96, not 'many'"),
         ("sjd:window=1e999", "SJD: window is a whole number from 2 to 96, not inf"),
         ("sjd-pac:AC=yes", "SJD-PAC: AC is on or off, not 'yes'"),
+        ("gsd:G=4;G=4", "GSD: G is given twice"),
         ("gsd:d=nan", "GSD: d is a number from 0 to 10, not 'nan'"),
     ],
 )
 def test_lanes_that_cannot_be_raced_are_rejected(text: str, message: str) -> None:
     with pytest.raises(SettingError, match=message):
         parse_lane(text)
+
+
+def test_a_lane_comes_back_from_its_text() -> None:
+    for text in ("ar", "gsd", "gsd:G=50;d=0.3", "sjd:init=vertical repeat", "sjd-pac:AC=false"):
+        assert format_lane(parse_lane(text).plain()) == text
+    assert format_lane(parse_lane("gsd:G=10;d=0.30").plain()) == "gsd:d=0.3"
+
+
+def test_knobs_from_elsewhere_hold_where_the_text_says_nothing() -> None:
+    assert parse_lane("gsd:G=50", {"G": "4", "d": "0.3"}) == parse_lane("gsd:G=50;d=0.3")
+
+
+@pytest.mark.parametrize(
+    ("texts", "names"),
+    [
+        (["ar", "gsd"], ["Vanilla AR", "GSD"]),
+        (["gsd:G=50", "gsd"], ["GSD G=50", "GSD"]),
+        (["gsd:G=50;d=0.25", "sjd:window=8"], ["GSD G=50 d=0.25", "SJD window=8"]),
+        (["sjd-pac:AC=false"], ["SJD-PAC AC=false"]),
+        (["sjd", "gsd:G=10", "gsd"], ["SJD", "GSD (2)", "GSD (3)"]),
+        # what six digits do not tell apart
+        (["gsd:d=0.1234567", "gsd:d=0.1234568"], ["GSD d=0.123457 (1)", "GSD d=0.123457 (2)"]),
+    ],
+)
+def test_names_say_what_differs_from_the_defaults(texts, names) -> None:
+    assert lane_names([parse_lane(text).plain() for text in texts]) == names
 
 
 @given(st.data())

@@ -1,0 +1,48 @@
+"""The form's list of lanes. Its value is a list of texts, as `parse_lane` reads them; the decoders
+and their knobs go to the browser once, where static/lane_list.js lays the list out."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import gradio as gr
+
+from engine.decoders import DECODERS
+from engine.race import MAX_LANES
+from engine.race.request import format_value
+from engine.settings import Knob, knobs
+from visualize.assets import script
+
+MARKUP = """<fieldset class="lane-list">
+  <legend>Lanes</legend>
+  <ol></ol>
+  <p class="lane-more"></p>
+</fieldset>"""
+
+
+def lane_list(texts: list[str]) -> gr.HTML:
+    field: Any = gr.HTML(
+        texts,
+        html_template=MARKUP,
+        js_on_load=script("lane_list.js"),
+        apply_default_css=False,
+        elem_id="lanes",
+        decoders=[_decoder(name) for name in DECODERS],
+        most=MAX_LANES,
+    )
+    # gr.HTML describes its value as text
+    field.api_info = lambda: {"type": "array", "items": {"type": "string"}}
+    field.example_payload = field.example_value = lambda: ["ar", "gsd:G=50;d=0.3"]
+    return field
+
+
+def _decoder(name: str) -> dict[str, Any]:
+    decoder = DECODERS[name]
+    fields = [_knob(*each) for each in knobs(decoder.Settings)]
+    return {"name": name, "title": decoder.title, "idea": decoder.idea, "knobs": fields}
+
+
+def _knob(name: str, knob: Knob, default: Any) -> dict[str, Any]:
+    choices = list(knob.choices) or (["true", "false"] if isinstance(default, bool) else [])
+    info = knob.help if choices else f"{knob.help} From {knob.low:g} to {knob.high:g}."
+    return {"name": name, "info": info, "choices": choices, "default": format_value(default)}

@@ -1,0 +1,65 @@
+"""The page's MCP server: gradio's, with answers in JSON, and also at its path without the last
+slash."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+from collections.abc import AsyncIterator
+from typing import Any
+
+import gradio as gr
+from gradio.mcp import GradioMCPServer
+
+PATH = "/gradio_api/mcp"
+
+
+class McpBlocks(gr.Blocks):
+    """gr.Blocks with this MCP server, once launched with mcp_server=True."""
+
+    def launch(self, *args: Any, **options: Any) -> Any:
+        # Gradio writes into this dict: each launch needs one of its own. The triple is what
+        # starlette.middleware.Middleware unpacks to.
+        extensions = {"middleware": [(_McpPath, (), {})], "lifespan": self._lifespan}
+        return super().launch(*args, **options, app_kwargs=extensions)
+
+    @contextlib.asynccontextmanager
+    async def _lifespan(self, app: Any) -> AsyncIterator[None]:
+        if self.mcp_server_obj is not None:
+            _answer_in_json(self.mcp_server_obj)
+        yield
+
+
+def _answer_in_json(server: GradioMCPServer) -> None:
+    """Makes a server whose tools each return one JSON object send it as text and as structured
+    content. Gradio itself sends Python's repr of it."""
+    types: Any = server.types
+
+    def to_text(data: list[Any], root_url: str) -> list[Any]:
+        (value,) = data
+        return [types.TextContent(type="text", text=json.dumps(value, ensure_ascii=False))]
+
+    server.postprocess_output_data = to_text  # type: ignore[method-assign]
+    handlers: dict[type, Any] = server.mcp_server.request_handlers
+    call_tool = handlers[types.CallToolRequest]
+
+    async def call(request: Any) -> Any:
+        answer = await call_tool(request)
+        if not answer.root.isError:
+            answer.root.structuredContent = json.loads(answer.root.content[0].text)
+        return answer
+
+    handlers[types.CallToolRequest] = call
+
+
+class _McpPath:
+    """ASGI middleware: PATH is served itself, where Starlette redirects to PATH with a slash. Some
+    clients know an MCP address by its ending in /mcp, and not every one follows a redirect."""
+
+    def __init__(self, app: Any) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+        if scope["type"] == "http" and scope["path"].endswith(PATH):
+            scope = {**scope, "path": scope["path"] + "/"}
+        await self._app(scope, receive, send)
