@@ -56,7 +56,7 @@ def sample(p: Tensor, u: Tensor) -> Tensor:
     """
     codes = p.shape[-1]
     padded = F.pad(p, (0, -codes % _BLOCK)) if codes % _BLOCK else p
-    blocks = padded.unflatten(-1, (-1, _BLOCK))
+    blocks = padded.view(*padded.shape[:-1], -1, _BLOCK)
     mass = blocks.sum(-1, dtype=torch.float64)
     until = mass.cumsum(-1)
     target = u[..., None] * until[..., -1:]

@@ -22,7 +22,7 @@ Capture = Callable[[Callable[[], Any]], tuple[Any, Callable[[], None]]]
 def capture_cuda(function: Callable[[], T]) -> tuple[T, Callable[[], None]]:
     """Captures the operations of `function` on the current device, and runs them once. Operations
     of other threads go on."""
-    graph, stream = torch.cuda.CUDAGraph(), torch.cuda.Stream()
+    graph, stream = torch.cuda.CUDAGraph(), torch.cuda.Stream()  # type: ignore[no-untyped-call]
     stream.wait_stream(torch.cuda.current_stream())
     with torch.cuda.stream(stream):
         graph.capture_begin(capture_error_mode="thread_local")
@@ -43,7 +43,7 @@ class Graphs:
         self._capture, self._clock = capture, clock
         self._parts: dict[str, tuple[Hashable, Any, Callable[[], None] | None]] = {}
 
-    def run(self, part: str, key: Hashable, function: Callable[[], T]) -> T:
+    def run(self, part: str, key: Hashable, function: Callable[[], Any]) -> Any:
         """The result of `function`. With the key of the part's last run it is captured, from then
         on replayed: `key` stands for everything in it that is not on the device."""
         last, result, replay = self._parts.get(part, (None, None, None))

@@ -205,7 +205,9 @@ class Walk:
         exists = (rows >= 0) & (q > 0) & (len(self.tokens) < self.room)
         # What is left of p before each candidate, if all before it are rejected.
         left, target = self.left, []
-        for token, rejected in zip(candidates.split(1), candidate_q * exists[:, None], strict=True):
+        for token, rejected in zip(
+            torch.split(candidates, 1), candidate_q * exists[:, None], strict=True
+        ):
             target.append(left.gather(0, token))
             rest = (left - rejected).clamp_min_(0)
             mass = rest.sum(dtype=torch.float64)
