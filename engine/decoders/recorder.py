@@ -184,7 +184,7 @@ def _rows(state: DecodeState, verification: Verification, q: Tensor) -> dict[str
         "top1_draft": known(tops[1].values[:, 0], drafted),
         "tv": known(total_variation(p, q), drafted),
         "acceptance": known(verification.acceptance, inside),
-        "uniform": torch.where(forced, torch.nan, verification.uniform),
+        "uniform": known(verification.uniform, inside & ~forced),
         "p": known(gather(p, drafts), judged),
         "q": known(gather(q, drafts), judged),
     }

@@ -152,12 +152,14 @@ class SJDPAC(WindowDecoder):
             return verification
         uniform = pad_end(u[:-1, 0], torch.nan)
         verification.uniform = torch.where(behind, uniform, verification.uniform)
-        kept = pad_end(u[:-1, 0] < acceptance, False)
+        room = state.room.clamp_max(H).view(1)
+        drafted = state.offsets(H + 1) < room  # behind the last draft there is none to keep
+        kept = pad_end(u[:-1, 0] < acceptance, False) & drafted
         left = torch.cat([residual(spine[:-1], window.q), spine[-1:]])
+        left.index_copy_(0, room, spine[room])
         drafts = torch.where(kept, pad_end(window.drafts, 0), sample(left, u[:, 1]))
         verification.tokens = torch.where(behind, drafts, verification.tokens)
-        # Behind the last draft there is none to reject.
-        rejected = behind & ~kept & (state.offsets(H + 1) < state.room.clamp_max(H))
+        rejected = behind & ~kept & drafted
         verification.status = torch.where(rejected, int(Status.REJECTED), verification.status)
         return verification
 

@@ -1,0 +1,103 @@
+"""Which runs of a part are captured and which replayed, and what of it is charged."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable
+
+import pytest
+import torch
+from torch import Tensor
+
+from engine.clock import StepClock
+from engine.graphs import Graphs
+from engine.trace import Seconds
+from tests.engine.recorded_graph import capture
+
+
+class Counted:
+    """Counts captures and replays."""
+
+    def __init__(self) -> None:
+        self.captures = self.replays = 0
+
+    def __call__(self, function: Callable[[], Tensor]) -> tuple[Tensor, Callable[[], None]]:
+        self.captures += 1
+        result, replay = capture(function)
+
+        def counted() -> None:
+            self.replays += 1
+            replay()
+
+        return result, counted
+
+
+def test_a_part_is_run_then_captured_then_replayed_on_what_is_there_now() -> None:
+    counted = Counted()
+    graphs = Graphs(counted, StepClock(torch.device("cpu")))
+    state, calls = torch.zeros(3), []
+
+    def part() -> Tensor:
+        calls.append(None)
+        return state * 2
+
+    results = []
+    for i in range(5):
+        state.fill_(i)
+        results.append(graphs.run("part", 7, part).tolist())
+    assert results == [[2.0 * i] * 3 for i in range(5)]
+    assert (len(calls), counted.captures, counted.replays) == (2, 1, 3)
+
+
+def test_another_key_is_another_graph_and_only_the_newest_is_kept() -> None:
+    counted = Counted()
+    graphs = Graphs(counted, StepClock(torch.device("cpu")))
+    state = torch.zeros(1)
+    for key in (256, 256, 256, 512, 512, 256):
+        state.add_(1)
+        found = graphs.run("forward", key, lambda key=key: state + key)
+        assert found.item() == state.item() + key
+    assert (counted.captures, counted.replays) == (2, 1)
+
+
+def test_a_later_part_reads_what_an_earlier_one_wrote() -> None:
+    graphs = Graphs(capture, StepClock(torch.device("cpu")))
+    state = torch.zeros(1)
+    for i in range(5):
+        state.fill_(i)
+        first = graphs.run("first", 0, lambda: state + 1)
+        second = graphs.run("second", 0, lambda first=first: first * 10)
+        assert second.item() == 10 * (i + 1)
+
+
+def test_a_capture_is_not_charged(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = itertools.count()
+    monkeypatch.setattr("engine.clock.time.perf_counter", lambda: float(next(now)))
+    clock = StepClock(torch.device("cpu"))
+
+    def slow(function: Callable[[], Tensor]) -> tuple[Tensor, Callable[[], None]]:
+        for _ in range(1000):
+            next(now)
+        return capture(function)
+
+    graphs = Graphs(slow, clock)
+    for _ in range(3):
+        clock.skip()
+        graphs.run("part", 0, lambda: torch.zeros(1))
+        clock.lap("forward")
+    clock.wait()
+    assert clock.seconds() == Seconds(forward=3)
+
+
+def test_what_fails_fails_again_and_is_not_kept() -> None:
+    graphs = Graphs(capture, StepClock(torch.device("cpu")))
+    state = torch.ones(1)
+    graphs.run("part", 0, lambda: state + 1)
+
+    def waits() -> Tensor:
+        return torch.full((1,), state.item())
+
+    for _ in range(2):
+        with pytest.raises(AssertionError, match="copies to the host"):
+            graphs.run("part", 0, waits)
+    assert graphs.run("part", 0, lambda: state + 1).item() == 2
