@@ -132,7 +132,7 @@ def states(model: BodyModel, tokens: list[int], guided: bool) -> Tensor:
     count, length = prompt.embeddings.shape[:2]
     drafts = model.embed(torch.tensor(tokens, dtype=torch.long), torch.arange(len(tokens)))
     fed = torch.cat([prompt.embeddings, drafts.expand(count, -1, -1)], 1)
-    there = torch.arange(fed.shape[1]) >= prompt.start[:, None]
+    there = torch.arange(fed.shape[1]) >= torch.tensor(prompt.start)[:, None]
     positions = (there.cumsum(-1) - 1).clamp_min(0)
     out = model.body(
         inputs_embeds=fed, attention_mask=there.long(), position_ids=positions, use_cache=False
@@ -158,7 +158,8 @@ class Sequence:
         """Feeds a window of root and drafts, checks each row against a one-shot forward of its own
         path; returns the paths."""
         root = self.tokens[-1] if self.tokens else 0
-        logits = self.model.forward(self.ctx, torch.tensor([root, *drafts]), parents)
+        tree = None if parents is None else tuple(parents)
+        logits = self.model.forward(self.ctx, torch.tensor([root, *drafts]), tree)
         assert logits.dtype == torch.float32
         paths: list[list[int]] = [[]]
         for row, token in enumerate(drafts, 1):
@@ -280,7 +281,7 @@ def test_the_largest_window_fits_at_the_last_position() -> None:
         model("plain").forward(sequence.ctx, torch.tensor([(sequence.tokens or [0])[-1]]))
         sequence.keep([0], [], token % CODES)
     logits = model("plain").forward(
-        sequence.ctx, torch.zeros(MAX_WINDOW, dtype=torch.long), [0] * MAX_WINDOW
+        sequence.ctx, torch.zeros(MAX_WINDOW, dtype=torch.long), (0,) * MAX_WINDOW
     )
     assert logits.shape == (MAX_WINDOW, CODES)
 
