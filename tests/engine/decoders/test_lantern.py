@@ -8,8 +8,18 @@ import torch
 import engine.decoders.window
 from engine.clock import StepClock
 from engine.decoders.lantern import Lantern, LanternSettings, bounded_neighbourhood
+from engine.decoders.lantern_tree import Walk, children_of, draft_tree
 from engine.decoders.sjd import SJD
-from tests.engine.decoders.driving import acceptances, near, point_mass, replacement_distribution
+from engine.trace import Status, Step
+from engine.trace.steps import NONE
+from tests.engine.decoders.driving import (
+    ACCEPT,
+    REJECT,
+    acceptances,
+    near,
+    point_mass,
+    replacement_distribution,
+)
 from tests.toy import Toy
 
 TARGET, DRAFT = (
@@ -128,3 +138,66 @@ def test_a_bound_of_zero_adds_nothing_at_all() -> None:
     assert acceptances(lantern(bound="lambda", lam=1.0, k=5), p, q).equal(
         acceptances(SJD(LINE), p, q)
     )
+
+
+# Trees
+
+AFTER = {  # a drafter's distribution by the last token, of five codes
+    None: [0.5, 0.3, 0.1, 0.06, 0.04],
+    0: [0.1, 0.6, 0.1, 0.1, 0.1],
+    1: [0.9, 0.04, 0.03, 0.02, 0.01],
+    2: [0.2] * 5,
+}
+
+
+def tree(depth: int, width: int, count: int, read: list[tuple[list[int], list[int]]]):
+    def expand(level: int, tokens: torch.Tensor, parents: torch.Tensor) -> torch.Tensor:
+        assert level == len(read) + 1
+        read.append((tokens.tolist(), parents.tolist()))
+        return torch.tensor([AFTER[token] for token in tokens.tolist()])
+
+    return draft_tree(torch.tensor([AFTER[None]]), expand, depth, width, count)
+
+
+def test_a_tree_keeps_the_likeliest_nodes_and_reads_the_likeliest_of_each_depth() -> None:
+    """0: .5, 01: .3, 1: .3, 10: .27, 101: .162, 010: .27; 02 and 11 are less likely."""
+    read: list[tuple[list[int], list[int]]] = []
+    drafted = tree(3, 2, 6, read)
+    assert read == [([0, 1], [0, 0]), ([1, 0], [1, 2])]
+    assert drafted.nodes.tolist() == [0, 1, 1, 0, 0, 1]
+    assert drafted.depths.tolist() == [1, 1, 2, 2, 3, 3]
+    assert drafted.parents.tolist() == [0, 0, 0, 1, 2, 3, 4]
+    assert drafted.children.tolist() == [[1, 2], [3, -1], [4, -1], [5, -1], [6, -1], [-1, -1], [-1, -1]]
+    assert drafted.drafts.tolist() == [0, 1, 0]
+    assert drafted.q.argmax(-1).tolist() == [0, 1, 0]
+
+
+def test_a_tree_may_end_before_its_depth() -> None:
+    drafted = tree(3, 2, 2, [])
+    assert drafted.nodes.tolist() == [0, 1]
+    assert drafted.depths.tolist() in ([1, 1], [1, 2])
+    assert drafted.drafts.tolist() in ([0, -1, -1], [0, 1, -1])
+
+
+def test_children_come_in_the_order_of_their_rows() -> None:
+    assert children_of(torch.tensor([0, 0, 1, 0, 1, 3]), 2).tolist() == [
+        [1, 3], [2, 4], [-1, -1], [5, -1], [-1, -1], [-1, -1]
+    ]
+    assert children_of(torch.tensor([0, 0]), 10).tolist() == [[1, -1], [-1, -1]]
+
+
+def walked(*uniforms: list[float]) -> tuple[Walk, object]:
+    """LINE's rule with k = 3, delta = 0.25 on the tree above, whose rows all have p = TARGET."""
+    drafted = tree(3, 2, 6, [])
+    walk = Walk(drafted, TARGET.expand(7, -1), lantern(delta=0.25)._neighbourhood)
+    for u in uniforms:
+        walk.descend(torch.tensor(u, dtype=torch.float64))
+    return walk, walk.finish(torch.full((4,), 0.5, dtype=torch.float64))
+
+
+def test_a_rejected_child_takes_its_neighbourhood_along() -> None:
+    """Code 0's neighbours are 2 and 3 in this codebook: 0.2 stays within 0.25, 0.35 does not. Then
+    1 has 0.25 / 0.5, and its neighbours nothing or too much."""
+    walk, verification = walked([REJECT, REJECT], [ACCEPT, ACCEPT], [ACCEPT, ACCEPT])
+    assert int(verification.count) == 1
+    print(walk.acceptance, walk.left, verification)

@@ -125,7 +125,7 @@ def verify_tree(u: list[float], K: int = 2, D: int = 3, reading: str = "full") -
     window = decoder.propose(state, TOY.length - 1)
     assert isinstance(window, TreeWindow)
     return decoder.verify(
-        state, window, P.expand(1 + len(window.drafts) + len(window.side), -1).contiguous()
+        state, window, P.expand(1 + len(window.nodes), -1).contiguous()
     )
 
 

@@ -369,6 +369,45 @@ def test_the_drafters_chained_passes_equal_one_shot_and_leave_no_trace(
             torch.testing.assert_close(ours, theirs, **TOLERANCE)
 
 
+@pytest.mark.parametrize("guidance", [1.0, 2.0])
+def test_the_drafter_reads_a_tree_as_each_of_its_paths(guidance: float) -> None:
+    tiny, other = model("embedded"), Sequence(model("embedded"), guidance)
+    sequence = Sequence(tiny, guidance)
+    for each in (sequence, other):
+        paths = each.window([1, 2])
+        each.keep([0, 1], paths[1], 6)
+    committed = torch.tensor(sequence.tokens)
+    for _ in range(2):  # a tree leaves no trace in the next
+        logits = [tiny.drafter.extend(sequence.ctx, [0, 1], committed)]
+        # rounds of (tokens, the numbers of those that they follow)
+        for tokens, parents in (([3, 4], [0, 0]), ([5, 5, 7], [2, 1, 2]), ([9], [4])):
+            expanded = tiny.drafter.expand(
+                sequence.ctx, torch.tensor(tokens), torch.tensor(parents)
+            )
+            logits += list(expanded)
+        paths = [[], [3], [4], [4, 5], [3, 5], [4, 7], [3, 5, 9]]
+        for ours, path in zip(logits, paths, strict=True):
+            expected = chained(tiny, sequence.tokens, path, guidance)[-1]
+            torch.testing.assert_close(ours, expected, **TOLERANCE)
+    for ours, theirs in zip(
+        drafted(sequence, [0, 1], [7, 8]), drafted(other, [0, 1], [7, 8]), strict=True
+    ):
+        torch.testing.assert_close(ours, theirs, atol=0, rtol=0)
+
+
+@every_model
+def test_parents_on_the_device_give_the_same_logits(name: str) -> None:
+    tree, tokens = (0, 0, 0, 1, 2, 3, 3), torch.tensor([0, 1, 2, 3, 4, 5, 6])
+    logits = []
+    for parents in (tree, torch.tensor(tree)):
+        ctx = model(name).start("", 2.0)
+        logits.append(model(name).forward(ctx, tokens, parents))
+        model(name).keep(ctx, [0, 2, 4])
+        logits.append(model(name).forward(ctx, tokens, parents))
+    assert logits[0].equal(logits[2])
+    assert logits[1].equal(logits[3])
+
+
 def test_the_drafter_follows_a_path_off_the_spine() -> None:
     tiny = model("embedded")
     assert isinstance(tiny, Embedded)
