@@ -48,9 +48,7 @@ class LanternSettings(JacobiWindowSettings):
         "Whether the drafter of a chain samples its guess or takes its likeliest token.",
         choices=("sampled", "top-1"),
     )
-    nodes: int = knob(
-        16, "How many tokens a tree has; 60 in the paper.", low=1, high=MAX_ROWS - 1
-    )
+    nodes: int = knob(16, "How many tokens a tree has; 60 in the paper.", low=1, high=MAX_ROWS - 1)
     width: int = knob(
         4,
         "How many tokens follow one in a tree, and how many are followed at each depth; 10 in the"
@@ -132,13 +130,11 @@ class Lantern(JacobiWindowDecoder):
             return self._tree(state, eagle, logits, depth)
         return self._chain(state, eagle, logits, depth)
 
-    def _chain(
-        self, state: DecodeState, eagle: Drafter, logits: Tensor, depth: int
-    ) -> Window:
+    def _chain(self, state: DecodeState, eagle: Drafter, logits: Tensor, depth: int) -> Window:
         """The drafter's chain; `logits` [V] are those of its first token."""
-        tokens, q = [], []
+        tokens, q = list[Tensor](), list[Tensor]()
         positions, u = state.positions(depth), state.uniform(Purpose.DRAFT, depth, 1)
-        for i, (position, chance) in enumerate(zip(positions.split(1), u, strict=True)):
+        for i, (position, chance) in enumerate(zip(torch.split(positions, 1), u, strict=True)):
             if i:
                 logits = eagle.next(state.ctx, state.ids(tokens[-1], position - 1)[0])
                 state.drafter_passes += 1
@@ -149,11 +145,9 @@ class Lantern(JacobiWindowDecoder):
             q.append(drafted)
         return Window(torch.cat(tokens), torch.cat(q))
 
-    def _tree(
-        self, state: DecodeState, eagle: Drafter, logits: Tensor, depth: int
-    ) -> DraftTree:
+    def _tree(self, state: DecodeState, eagle: Drafter, logits: Tensor, depth: int) -> DraftTree:
         """The drafter's tree; `logits` [V] are those of its first tokens."""
-        positions = state.positions(depth).split(1)
+        positions = torch.split(state.positions(depth), 1)
 
         def expand(level: int, tokens: Tensor, parents: Tensor) -> Tensor:
             state.drafter_passes += 1
@@ -180,7 +174,10 @@ class Lantern(JacobiWindowDecoder):
         return verification
 
     def _verify_tree(self, state: DecodeState, tree: DraftTree, p: Tensor) -> Verification:
-        walk, (levels, K) = Walk(tree, p, self._neighbourhood), (len(tree.drafts), len(tree.children[0]))
+        walk, (levels, K) = (
+            Walk(tree, p, self._neighbourhood),
+            (len(tree.drafts), len(tree.children[0])),
+        )
         u = state.uniform(Purpose.VERIFY, levels + 1, K + 1)
         for level in range(levels):
             walk.descend(u[level, :K])

@@ -37,8 +37,8 @@ def draft_tree(
     width: int,
     count: int,
 ) -> DraftTree:
-    """A tree of at most `count` nodes, up to `depth` below the root, from the drafter's distribution
-    `first` [1, V] after the root.
+    """A tree of at most `count` nodes, up to `depth` below the root, from the drafter's
+    distribution `first` [1, V] after the root.
 
     In each round the `width` likeliest nodes of the last depth get their `width` likeliest tokens
     as children; in the end the likeliest nodes of all stay. How likely a node is, is the product of
@@ -114,7 +114,9 @@ class Walk:
         assert window.nodes is not None
         self.p, self.left, self.children = p, p, window.children
         below = window.children
-        self.token = torch.where(below >= 0, window.nodes[(below - 1).clamp_min(0)], -1)  # [1 + N, K]
+        self.token = torch.where(
+            below >= 0, window.nodes[(below - 1).clamp_min(0)], -1
+        )  # [1 + N, K]
         self.targets, masses = [], []
         for tokens in self.token.unbind(1):
             exists, x = tokens >= 0, tokens.clamp_min(0)
@@ -129,8 +131,8 @@ class Walk:
         self.row = torch.zeros_like(below[:1, 0])
         self.alive = torch.ones_like(self.row, dtype=torch.bool)
         self.accepted = torch.zeros_like(self.row)
-        self.path, self.shown, self.tested = [self.row], [], []
-        self.uniforms: list[Tensor] = []
+        self.path, self.uniforms = [self.row], list[Tensor]()
+        self.shown, self.tested = list[Tensor](), list[Tensor]()
 
     def rejected(self, p: Tensor, x: Tensor, members: Tensor) -> Tensor:
         """What the rejection of drafts x [rows] leaves of p [rows, V], not normalised."""

@@ -50,16 +50,18 @@ class BodyContext:
         self.rows, self.length = prompt.embeddings.shape[:2]
         self.start = torch.tensor(prompt.start, device=device)
         # What padding adds to the attention mask of every row, [R, 1, 1, slots].
-        slots = torch.arange(cache.slots + MAX_WINDOW, device=device)  # a drafter's trees reach further
+        slots = torch.arange(
+            cache.slots + MAX_WINDOW, device=device
+        )  # a drafter's trees reach further
         padding = slots < self.start[:, None, None, None]
         least = torch.finfo(prompt.embeddings.dtype).min
         self.padding = padding.to(prompt.embeddings.dtype) * least
         self.hidden: Tensor | None = None
         self.prompt_hidden: Tensor | None = None  # of the prompt but its last row, for a drafter
         self.drafter_cache: WindowCache | None = None
-        # States that the drafter predicted [R, 1 + T, D]: after the last committed token and T drafts
-        # of a tree, of a chain after the newest draft alone. And which of the drafts each of a
-        # tree's rows attends to, bool [1 + T, T].
+        # States that the drafter predicted [R, 1 + T, D]: after the last committed token and T
+        # drafts of a tree, of a chain after the newest draft alone. And which of the drafts each
+        # of a tree's rows attends to, bool [1 + T, T].
         self.drafted: Tensor | None = None
         self.branches: Tensor | None = None
 
@@ -137,16 +139,16 @@ class BodyModel(ImageModel):
         )
         return BodyContext(rows, guidance, cache)
 
-    def forward(
-        self, ctx: BodyContext, tokens: Tensor, parents: Parents = None
-    ) -> Tensor:
+    def forward(self, ctx: BodyContext, tokens: Tensor, parents: Parents = None) -> Tensor:
         before, length = ctx.prompt_rows, len(tokens)
         ctx.cache.open(before + length)
         depths, tree = layout(parents, length, self.device, self.dtype)
         # Rows behind the image's end are of no use, but a table has no entry for them.
         slots = (ctx.cache.start + before + depths).clamp_max(ctx.length - 1 + self.length)
         embedded = self.embed(tokens, slots - ctx.length).expand(ctx.rows, -1, -1)
-        if not ctx.cache.base:  # the first window's root is the prompt's last token, whatever stands for it
+        if (
+            not ctx.cache.base
+        ):  # the first window's root is the prompt's last token, whatever stands for it
             embedded = torch.cat([ctx.prompt.embeddings, embedded[:, 1:]], 1)
             slots = torch.cat([torch.arange(before, device=self.device), slots])
         positions = self.position_ids(slots, ctx.start)

@@ -39,7 +39,11 @@ class EagleDrafter(Drafter):
 
     def extend(self, ctx: BodyContext, rows: Sequence[int], tokens: Tensor) -> Tensor:
         assert ctx.hidden is not None, "the target has read the tokens"
-        cache, prompt, before = self._cache(ctx), self._prompt_rows(ctx), ctx.committed - len(tokens)
+        cache, prompt, before = (
+            self._cache(ctx),
+            self._prompt_rows(ctx),
+            ctx.committed - len(tokens),
+        )
         cache.roll_back(prompt + before if before else 0)
         new = 0 if cache.base else prompt  # the first rows come with the prompt's
         cache.open(new + len(tokens))
@@ -110,11 +114,15 @@ class EagleDrafter(Drafter):
         embedded = self._embed(tokens, slots - self._prompt_rows(ctx))
         return torch.cat([embedded.expand(len(hidden), -1, -1), hidden], -1)
 
-    def _read(self, ctx: BodyContext, inputs: Tensor, slots: Tensor, newest: Tensor | None) -> Tensor:
+    def _read(
+        self, ctx: BodyContext, inputs: Tensor, slots: Tensor, newest: Tensor | None
+    ) -> Tensor:
         """Predicted states [R, L, D] of rows at slots [L], which the open window of the cache then
         keeps; `newest` as in `_mask`."""
         cache = self._cache(ctx)
-        positions = self.model.position_ids(slots + (ctx.length - self._prompt_rows(ctx)), ctx.start)
+        positions = self.model.position_ids(
+            slots + (ctx.length - self._prompt_rows(ctx)), ctx.start
+        )
         predicted = self._predict(inputs, self._mask(ctx, cache, newest), positions, cache)
         cache.keep(range(len(slots)))
         return predicted
@@ -126,8 +134,8 @@ class EagleDrafter(Drafter):
         return self.lean(self.network.join(inputs), mask, position_ids, cache)
 
     def _mask(self, ctx: BodyContext, cache: WindowCache, newest: Tensor | None) -> Tensor | None:
-        """Additive mask [R, 1, L, S] of L rows: that of the newest slots [L, N], before which all is
-        seen; None where all is seen."""
+        """Additive mask [R, 1, L, S] of L rows: `newest` [L, N] of the newest slots, all before
+        which is seen; None where all is."""
         if newest is None:
             return None
         return F.pad(newest, (cache.end - newest.shape[1], 0)).expand(ctx.rows, 1, -1, -1)

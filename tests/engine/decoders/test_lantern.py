@@ -167,7 +167,15 @@ def test_a_tree_keeps_the_likeliest_nodes_and_reads_the_likeliest_of_each_depth(
     assert drafted.nodes.tolist() == [0, 1, 1, 0, 0, 1]
     assert drafted.depths.tolist() == [1, 1, 2, 2, 3, 3]
     assert drafted.parents.tolist() == [0, 0, 0, 1, 2, 3, 4]
-    assert drafted.children.tolist() == [[1, 2], [3, -1], [4, -1], [5, -1], [6, -1], [-1, -1], [-1, -1]]
+    assert drafted.children.tolist() == [
+        [1, 2],
+        [3, -1],
+        [4, -1],
+        [5, -1],
+        [6, -1],
+        [-1, -1],
+        [-1, -1],
+    ]
     assert drafted.drafts.tolist() == [0, 1, 0]
     assert drafted.q.argmax(-1).tolist() == [0, 1, 0]
 
@@ -175,13 +183,18 @@ def test_a_tree_keeps_the_likeliest_nodes_and_reads_the_likeliest_of_each_depth(
 def test_a_tree_may_end_before_its_depth() -> None:
     drafted = tree(3, 2, 2, [])
     assert drafted.nodes.tolist() == [0, 1]
-    assert drafted.depths.tolist() in ([1, 1], [1, 2])
-    assert drafted.drafts.tolist() in ([0, -1, -1], [0, 1, -1])
+    assert drafted.depths.tolist() == [1, 1], "0 1 is as likely as 1, but comes later"
+    assert drafted.drafts.tolist() == [0, -1, -1]
 
 
 def test_children_come_in_the_order_of_their_rows() -> None:
     assert children_of(torch.tensor([0, 0, 1, 0, 1, 3]), 2).tolist() == [
-        [1, 3], [2, 4], [-1, -1], [5, -1], [-1, -1], [-1, -1]
+        [1, 3],
+        [2, 4],
+        [-1, -1],
+        [5, -1],
+        [-1, -1],
+        [-1, -1],
     ]
     assert children_of(torch.tensor([0, 0]), 10).tolist() == [[1, -1], [-1, -1]]
 
@@ -196,8 +209,73 @@ def walked(*uniforms: list[float]) -> tuple[Walk, object]:
 
 
 def test_a_rejected_child_takes_its_neighbourhood_along() -> None:
-    """Code 0's neighbours are 2 and 3 in this codebook: 0.2 stays within 0.25, 0.35 does not. Then
-    1 has 0.25 / 0.5, and its neighbours nothing or too much."""
+    """Code 0's neighbours are 2 and 3: 0.2 stays within 0.25, 0.35 does not. Without 0 and 2, code
+    1 has 0.25 of 0.5, and its neighbours nothing."""
     walk, verification = walked([REJECT, REJECT], [ACCEPT, ACCEPT], [ACCEPT, ACCEPT])
+    near(walk.acceptance[0], [0.5, 0.5])
+    near(walk.left[0], [0, 0, 0, 0.6, 0.4])
     assert int(verification.count) == 1
-    print(walk.acceptance, walk.left, verification)
+    assert verification.tokens[0] == 3
+    assert verification.status.tolist() == [Status.RESAMPLED] + [Status.REJECTED] * 3
+    assert verification.drafts.tolist() == [0, 1, 0, -1], "first children, for the record"
+    assert verification.uniform.isnan().tolist() == [False, True, True, True]
+
+
+def test_the_first_accepted_child_is_the_next_node() -> None:
+    walk, verification = walked([REJECT, ACCEPT], [ACCEPT, ACCEPT], [REJECT, ACCEPT])
+    assert walk.path[-1] == 6
+    assert int(verification.count) == 3
+    assert verification.path.tolist() == [0, 2, 4, 6]
+    assert verification.drafts.tolist() == [1, 0, 1, -1]
+    assert verification.status.tolist()[:3] == [Status.ACCEPTED] * 2 + [Status.RESAMPLED]
+    near(walk.left[4], [0.5455, 0, 0, 0.2727, 0.1818])
+    candidates = walk.diagnostics(lambda p, q, x: p).candidates
+    assert candidates[..., 5].tolist() == [[1, 1], [1, 0], [1, 0]]
+    assert candidates[0, :, 0].tolist() == [0, 1]
+    near(candidates[0, 1, 1:4], [0.5, 1, 0.5])
+
+
+def test_behind_a_leaf_comes_a_sample_of_its_p() -> None:
+    walk, verification = walked([ACCEPT, ACCEPT], [ACCEPT, ACCEPT], [ACCEPT, ACCEPT])
+    assert int(verification.count) == 4
+    assert verification.status.tolist() == [Status.ACCEPTED] * 3 + [Status.FRESH]
+    assert verification.tokens.tolist() == [0, 1, 0, 1]
+    assert walk.left[5].equal(TARGET)
+
+
+def test_the_record_of_a_tree_has_its_path_and_the_candidates_tried() -> None:
+    model = Toy((3, 4), 5)
+    knobs = {"drafts": "tree", "depth": 3, "width": 3, "nodes": 7, "k": 3, "delta": 0.25}
+    decoder, seen = Lantern(model, LanternSettings(**knobs)), []
+    for seed in range(30):
+        with torch.inference_mode():
+            steps: list[Step] = list(decoder.steps("", seed))
+        assert max(step.drafter_passes for step in steps) == 3
+        for step in steps[1:]:
+            last, rejections = step.committed[-1], step.rows.rejections
+            first = [candidates[0] for candidates in tried(step) if len(candidates)]
+            if last["status"] == Status.FRESH:
+                assert last["draft"] == NONE
+                seen.append("bonus")
+            else:
+                tokens, q = rejections[0]["tokens"], rejections[0]["q"]
+                assert tokens[q > 0].tolist() == [last["draft"]] == [first[-1]["token"]]
+                assert q.max() == 1
+                seen.append("rejected")
+            for row, candidates in zip(step.committed, tried(step), strict=True):
+                if row["status"] == Status.ACCEPTED:
+                    assert candidates[-1]["token"] == row["draft"] == row["token"]
+                    assert candidates[-1]["acceptance"] == row["acceptance"]
+                    seen.append(f"accepted {len(candidates)}")
+            assert (step.window["draft"] != NONE).all(), "nothing is shown behind the path"
+    assert {"bonus", "rejected", "accepted 1", "accepted 2", "accepted 3"} == set(seen)
+
+
+def tried(step: Step) -> list:
+    """The candidates of each committed position."""
+    counts = step.positions["refs"] >> 4
+    ends = counts.cumsum()
+    return [
+        step.rows.candidates[end - count : end]
+        for count, end in zip(counts[: len(step.committed)], ends, strict=False)
+    ]
