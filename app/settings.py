@@ -91,6 +91,11 @@ class AppSettings(BaseSettings):
     dtype: Annotated[str, AfterValidator(_check_dtype)] = Field(
         "auto", description="`auto`, `bfloat16`, `float16` or `float32`, for public models"
     )
+    graphs: bool = Field(
+        False,
+        description="`on`: a public model's steps are launched as CUDA graphs; not measured on a"
+        " GPU yet, and never on ZeroGPU",
+    )
     cache: Annotated[Path | None, BeforeValidator(_read_folder)] = Field(
         None,
         description="folder for downloaded weights; empty: the hub's own, `~/.cache/huggingface`",

@@ -64,6 +64,9 @@ def add_model_options(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="LANTERN drafts with its authors' EAGLE network for this model: research only",
     )
+    parser.add_argument(
+        "--graphs", action="store_true", help="capture steps as CUDA graphs; needs --device cuda"
+    )
     parser.add_argument("--device", default="cpu", help="cpu, cuda, cuda:0 .. or auto")
     parser.add_argument("--dtype", choices=["auto", *DTYPES], default="auto")
 
@@ -84,6 +87,7 @@ def load_model(args: argparse.Namespace) -> ImageModel:
         progress=print_progress,
         random=args.random_weights,
         drafter=args.drafter,
+        graphs=args.graphs,
     )
 
 

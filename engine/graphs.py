@@ -8,30 +8,33 @@ results where the capture did.
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable
-from typing import Any, TypeVar
+from typing import Any
 
 import torch
 
 from engine.clock import StepClock
 
-T = TypeVar("T")
 # From a function to its result, and how to run it again into that same result.
 Capture = Callable[[Callable[[], Any]], tuple[Any, Callable[[], None]]]
 
 
-def capture_cuda(function: Callable[[], T]) -> tuple[T, Callable[[], None]]:
-    """Captures the operations of `function` on the current device, and runs them once. Operations
-    of other threads go on."""
-    graph, stream = torch.cuda.CUDAGraph(), torch.cuda.Stream()  # type: ignore[no-untyped-call]
-    stream.wait_stream(torch.cuda.current_stream())
-    with torch.cuda.stream(stream):
-        graph.capture_begin(capture_error_mode="thread_local")
-        try:
-            result = function()
-        finally:
-            graph.capture_end()
-    torch.cuda.current_stream().wait_stream(stream)
-    graph.replay()
+def capture_cuda(
+    device: torch.device, function: Callable[[], Any]
+) -> tuple[Any, Callable[[], None]]:
+    """Captures the operations of `function` on a CUDA device, and runs them once. What other
+    threads do on the device meanwhile goes on."""
+    with torch.cuda.device(device):
+        graph = torch.cuda.CUDAGraph()
+        stream = torch.cuda.Stream()  # type: ignore[no-untyped-call]
+        stream.wait_stream(torch.cuda.current_stream())
+        with torch.cuda.stream(stream):
+            graph.capture_begin(capture_error_mode="thread_local")
+            try:
+                result = function()
+            finally:
+                graph.capture_end()
+        torch.cuda.current_stream().wait_stream(stream)
+        graph.replay()
     return result, graph.replay
 
 

@@ -224,6 +224,8 @@ def settings_row(name: str) -> list[str]:
         shown = "all but research only" if default else ""
     elif default is None:
         shown = ""
+    elif isinstance(default, bool):
+        shown = "`on`" if default else "`off`"
     else:
         shown = f"`{default:g}`" if isinstance(default, float) else f"`{default}`"
     return [f"`{PREFIX}{name.upper()}`", shown, field.description]

@@ -19,6 +19,7 @@ from engine.decoders import DECODERS
 from engine.models import load
 from engine.models.base import ImageModel
 from engine.models.card import CARDS, ModelCard
+from engine.models.device import resolve_device
 from engine.models.progress import Phase, Progress, Report
 from engine.race import Lane, Race
 from visualize.board import Board
@@ -78,7 +79,10 @@ def free_memory() -> None:
 def load_public(name: str, report: Report) -> ImageModel:
     """A public model, from the hub or its cache, warm. Raises ModelError."""
     drafter = name in SETTINGS.drafters
-    model = load(name, SETTINGS.device, SETTINGS.dtype, progress=report, drafter=drafter)
+    graphs = SETTINGS.graphs and resolve_device(SETTINGS.device).type == "cuda"
+    model = load(
+        name, SETTINGS.device, SETTINGS.dtype, progress=report, drafter=drafter, graphs=graphs
+    )
     report(Progress(Phase.WARMING, 1.0))
     return warm_up(model, WARM_UP_LANES)
 

@@ -106,7 +106,6 @@ class DecodeState:
         self.drafts = torch.zeros(1, dtype=torch.long, device=device)
         self.q = torch.zeros(1, model.vocab_size, device=device)
         self.carried = torch.ones_like(self.start)
-        self.any_forced = bool((model.forced_ids >= 0).any())
         self.forced_ids = model.forced_ids.to(device)
         self.path: list[int] = []  # the window rows that the last step kept
         # Position n's newest p is row n % len(recent_p); None unless an initialisation draws from
@@ -160,11 +159,11 @@ class DecodeState:
 
     def forced(self, positions: Tensor) -> Tensor | None:
         """Where the layout forces a token, bool; None where it never does."""
-        return self.forced_ids[positions] >= 0 if self.any_forced else None
+        return self.forced_ids[positions] >= 0 if self.model.has_forced else None
 
     def ids(self, tokens: Tensor, positions: Tensor) -> Tensor:
         """The model's ids of tokens at positions: forced ids where the layout forces one."""
-        if not self.any_forced:
+        if not self.model.has_forced:
             return tokens
         ids = self.forced_ids[positions]
         return torch.where(ids >= 0, ids, tokens)

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import importlib
+from functools import partial
 from pathlib import Path
 
 import torch
 
 from engine.failures import Failure
+from engine.graphs import capture_cuda
 from engine.models.base import ImageModel
 from engine.models.card import CARDS, ModelCard, ModelError
 from engine.models.device import check, resolve_device, resolve_dtype
@@ -33,6 +35,7 @@ def load(
     folder: Path | None = None,
     random: bool = False,
     drafter: bool = False,
+    graphs: bool = False,
 ) -> ImageModel:
     """Loads a model by its name, from the hub or, for the embedded one, from the repository.
 
@@ -40,7 +43,7 @@ def load(
     default). `progress(report)` may be called from any thread. `folder` replaces the hub: it holds
     the files, in a folder for each part where a model has several. `random`: random weights at the
     model's true size; nothing is read or downloaded. `drafter`: with the EAGLE drafter of LANTERN's
-    authors, which is for research only.
+    authors, which is for research only. `graphs`: steps are captured as CUDA graphs.
 
     Raises ValueError for an unknown name, and ModelError, before any weights are read or
     downloaded, for a model that is missing or does not fit."""
@@ -52,6 +55,8 @@ def load(
             raise ModelError("Random weights have no drafter: leave one of the two off.")
         card = card.with_drafter()
     torch_device = resolve_device(device)
+    if graphs and torch_device.type != "cuda":
+        raise ModelError(f"CUDA graphs need a CUDA device, not {torch_device}: leave them off.")
     if card.family == "embedded":
         from engine.models.embedded import EmbeddedModel
 
@@ -73,6 +78,8 @@ def load(
             " model.",
             Failure.OUT_OF_MEMORY,
         ) from error
+    if graphs:
+        model.static, model.capture = True, partial(capture_cuda, torch_device)
     report(Progress(Phase.LOADING, 1.0))
     return model
 

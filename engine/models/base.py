@@ -6,6 +6,7 @@ from __future__ import annotations
 import itertools
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
+from functools import cached_property
 from typing import Any, Protocol
 
 import numpy as np
@@ -78,6 +79,11 @@ class ImageModel(ABC):
         """The grid cell, in raster order, of every sequence position; -1 of a forced one."""
         count = itertools.count()
         return tuple(-1 if token >= 0 else next(count) for token in self.forced_ids.tolist())
+
+    @cached_property
+    def has_forced(self) -> bool:
+        """Whether the layout forces any position."""
+        return bool((self.forced_ids >= 0).any())
 
     @property
     def stride(self) -> int:

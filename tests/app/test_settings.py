@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 
 import pytest
+import torch
 
 from app.serving import model_loader
 from app.settings import AppSettings, read
@@ -35,6 +36,21 @@ def test_published_drafters_are_off_unless_switched_on(monkeypatch) -> None:
     assert AppSettings().drafters == ()
     monkeypatch.setenv("PHOTO_FINISH_DRAFTERS", "anole,llamagen-256")
     assert AppSettings().drafters == ("anole", "llamagen-256")
+
+
+def test_graphs_are_for_a_cuda_device_alone(monkeypatch) -> None:
+    assert AppSettings().graphs is False
+    monkeypatch.setenv("PHOTO_FINISH_GRAPHS", "on")
+    asked = {}
+    monkeypatch.setattr(model_loader, "load", lambda *args, **options: asked.update(options))
+    monkeypatch.setattr(model_loader, "warm_up", lambda model, lanes: model)
+    for device in ("cpu", "cuda"):
+        monkeypatch.setattr(model_loader, "SETTINGS", AppSettings())
+        monkeypatch.setattr(
+            model_loader, "resolve_device", lambda name, device=device: torch.device(device)
+        )
+        model_loader.load_public("anole", lambda progress: None)
+        assert asked["graphs"] == (device == "cuda")
 
 
 @pytest.mark.parametrize("drafters", [(), ("anole",)])

@@ -12,6 +12,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
 COPIES = ("aten._local_scalar_dense", "aten.nonzero", "aten.masked_select", "aten._unique2")
+FROM_HOST = "aten.lift_fresh"  # torch.tensor of numbers
 
 
 class Recorder(TorchDispatchMode):
@@ -24,6 +25,7 @@ class Recorder(TorchDispatchMode):
 
     def __torch_dispatch__(self, function, types, args=(), kwargs=None):
         assert not str(function).startswith(COPIES), f"{function} copies to the host"
+        assert not str(function).startswith(FROM_HOST), "numbers of the host become a tensor"
         results = function(*args, **(kwargs or {}))
         self.operations.append((function, args, kwargs or {}, results))
         return results

@@ -5,14 +5,18 @@ from __future__ import annotations
 
 import pytest
 import torch
+from torch import Tensor
 
 from engine.decoders import DECODERS
 from engine.decoders.jacobi_window import INIT_SCHEMES
+from engine.decoders.recorder import collect
 from engine.decoders.tree import READINGS
+from engine.decoders.window import DecodeState, Verification, Window
 from engine.trace import Step
 from tests.engine.recorded_graph import capture_toy
 from tests.toy import Toy
 
+LANTERN = ("lantern", {"depth": 4})  # its drafter reads as many tokens as were committed
 CASES = [
     ("ar", {}),
     *(("sjd", {"window": 7, "init": init}) for init in INIT_SCHEMES),
@@ -23,7 +27,7 @@ CASES = [
     ("gsd", {"window": 6, "G": 3}),
     ("gsd", {"window": 9, "reading": "code"}),
     ("lantern", {"drafter": "jacobi", "window": 6, "delta": 0.3}),
-    ("lantern", {"depth": 4}),
+    LANTERN,
     *(("sjd-pac", {"window": 20, "K": 2, "D": 3, "tree": reading}) for reading in READINGS),
     ("sjd-pac", {"window": 16, "K": 3, "D": 2, "AC": False}),
     ("sjd-pac", {"window": 9, "PD": False}),
@@ -59,3 +63,79 @@ def test_static_shapes_change_nothing(
         found = steps(name, settings, grid, forced, seed, how)
         assert [facts(step) for step in found] == [facts(step) for step in expected]
         assert found[-1].after == Toy(grid, 8, forced=forced).length
+
+
+# No copy that waits
+
+
+class WithoutValues(Toy):
+    """A toy on the meta device, whose tensors have no values: reading one on the host raises."""
+
+    def __init__(self, *, forced: bool) -> None:
+        super().__init__((4, 5), 64, forced=forced)
+        self.device = torch.device("meta")
+        self.static = True
+        self.codebook = self.codebook.to(self.device)
+
+    def forward(
+        self, ctx: object, tokens: Tensor, parents: tuple[int, ...] | None = None
+    ) -> Tensor:
+        return torch.empty(len(tokens), 64, device=self.device)
+
+
+@pytest.fixture
+def copies(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The copies to the device, by `Tensor.to` or from Python's numbers."""
+    made: list[str] = []
+    real_to, real_tensor = Tensor.to, torch.tensor
+
+    def to(tensor: Tensor, *args: object, **kwargs: object) -> Tensor:
+        moved = real_to(tensor, *args, **kwargs)
+        if moved.device != tensor.device:
+            made.append(f"to {tuple(tensor.shape)}")
+        return moved
+
+    def tensor(values: object, **kwargs: object) -> Tensor:
+        made.append(f"tensor {values}")
+        return real_tensor(values, **kwargs)
+
+    monkeypatch.setattr(Tensor, "to", to)
+    monkeypatch.setattr(torch, "tensor", tensor)
+    return made
+
+
+@pytest.mark.parametrize("forced", [False, True])
+@pytest.mark.parametrize(("name", "settings"), [case for case in CASES if case != LANTERN])
+def test_nothing_is_copied_between_host_and_device_within_a_step(
+    copies: list[str], name: str, settings: dict[str, object], forced: bool
+) -> None:
+    with torch.inference_mode():
+        decoder = DECODERS[name](WithoutValues(forced=forced), DECODERS[name].Settings(**settings))
+        state = DecodeState(decoder, "", 0)
+        for count in (1, 3):  # the first window, and one with drafts kept
+            copies.clear()
+            window, fed, positions = decoder._propose(state, 96)
+            logits = decoder._forward(state, fed, window.parents)
+            verification, outcome = decoder._verify(state, window, logits, positions)
+            record = collect(state, window, verification)
+            for tensor in (fed, logits, verification.tokens, outcome, record["flat"]):
+                assert tensor.device.type == "meta"
+            count = min(count, len(verification.tokens))
+            state.commit(verification, count, list(range(count)))
+    assert not copies  # in the second step: what never changes is there after the first
+
+
+def test_reading_a_value_on_the_host_is_noticed() -> None:
+    class Reads(DECODERS["sjd"]):
+        def verify(self, state: DecodeState, window: Window, p: Tensor) -> Verification:
+            verification = super().verify(state, window, p)
+            verification.tokens[verification.count - 1]  # an index without a dimension
+            return verification
+
+    with torch.inference_mode():
+        decoder = Reads(WithoutValues(forced=False))
+        state = DecodeState(decoder, "", 0)
+        window, fed, positions = decoder._propose(state, 96)
+        logits = decoder._forward(state, fed, window.parents)
+        with pytest.raises(RuntimeError, match=r"item\(\) cannot be called on meta tensors"):
+            decoder._verify(state, window, logits, positions)

@@ -26,6 +26,7 @@ from engine.models import chameleon
 from engine.models.card import CARDS, ModelCard, ModelError
 from engine.models.chameleon import ChameleonModel
 from engine.settings import Sampling, SettingError, Settings
+from tests.engine.static_shapes import static_differences
 
 CPU = torch.device("cpu")
 CODES, GRIDS = 32, {"anole": (4, 4), "lumina-768": (4, 6)}
@@ -642,3 +643,8 @@ def test_anole_needs_no_tokens_of_lumina(folders, tmp_path: Path) -> None:
     del config["vocabulary_map"]["<reserved08799>"]
     path.write_text(json.dumps(config))
     assert ChameleonModel(card("anole"), changed, CPU, torch.float32).length == 16
+
+
+@every_model
+def test_static_shapes_change_nothing(load: Callable[[str], ChameleonModel], name: str) -> None:
+    assert not static_differences(load(name), TEXT)

@@ -19,6 +19,7 @@ from engine.models import load
 from engine.models.embedded import EmbeddedModel
 from engine.race import Lane, Race
 from engine.trace import LaneState, Seconds, Step
+from tests.engine.static_shapes import static_differences
 from tests.steps import retimed
 
 PROMPTS = [
@@ -160,3 +161,8 @@ def test_the_prompt_matters_and_its_case_and_spaces_do_not_fail() -> None:
 
     assert not torch.equal(first(PROMPTS[0]), first(PROMPTS[1]))
     assert first(PROMPTS[0]).equal(first(PROMPTS[0]))
+
+
+def test_static_shapes_change_nothing() -> None:
+    """Through two buckets of the cache."""
+    assert not static_differences(model(), PROMPTS[0])

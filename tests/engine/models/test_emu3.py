@@ -23,6 +23,7 @@ from engine.models.card import CARDS, ModelError
 from engine.models.emu3 import NEGATIVE, POSITIVE, Emu3Model, config
 from engine.settings import Sampling
 from engine.trace import Status
+from tests.engine.static_shapes import static_differences
 
 CODES, HEIGHT, WIDTH = 48, 3, 4
 LENGTH = HEIGHT * (WIDTH + 1)
@@ -537,3 +538,7 @@ def test_random_weights_race_without_files(monkeypatch: pytest.MonkeyPatch) -> N
     logits = model.forward(model.start("a", 3.0), torch.tensor([0, 1, CODES - 1]))
     assert torch.isfinite(logits).all()
     assert logits.std() > 0
+
+
+def test_static_shapes_change_nothing(model: Emu3Model) -> None:
+    assert not static_differences(model, "a cat")

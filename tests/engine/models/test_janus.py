@@ -36,6 +36,7 @@ from engine.decoders import DECODERS
 from engine.models.card import CARDS, ModelError
 from engine.models.janus import BEGIN, IMAGE, MAX_PROMPT_TOKENS, PAD, JanusModel
 from engine.settings import Sampling
+from tests.engine.static_shapes import static_differences
 
 CODES, SIDE = 40, 4
 CPU = torch.device("cpu")
@@ -547,3 +548,7 @@ def test_random_weights(monkeypatch: pytest.MonkeyPatch) -> None:
         for tensor in [*first.network.parameters(), *first.network.buffers()]
     )
     assert first.pixels(np.zeros((2, 3), int)).shape == (4, 6, 3)
+
+
+def test_static_shapes_change_nothing(model: JanusModel) -> None:
+    assert not static_differences(model, "a red apple")

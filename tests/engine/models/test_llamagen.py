@@ -39,6 +39,7 @@ from engine.models.llamagen_weights import (
 from engine.models.llamagen_weights import vq_key as vq_key_of
 from engine.models.weights import fit
 from engine.settings import Sampling
+from tests.engine.static_shapes import static_differences
 
 CPU = torch.device("cpu")
 SIDE, CODES, HEADS, SLOTS = 4, 40, 2, 7
@@ -643,3 +644,7 @@ def test_another_text_encoder(folders: dict[str, Path]) -> None:
         LlamaGenModel(
             CARD, folders, CPU, torch.float32, sizes=dataclasses.replace(SIZES, text=wider)
         )
+
+
+def test_static_shapes_change_nothing(model: LlamaGenModel) -> None:
+    assert not static_differences(model, "a red apple")

@@ -225,3 +225,8 @@ def test_a_model_comes_out_of_the_hubs_cache_without_a_network(
     (snapshot / "model.safetensors").rename(tmp_path / "elsewhere")
     with pytest.raises(ModelError, match="no file of weights here, or only half of one: delete"):
         load(CARD.name)
+
+
+def test_graphs_need_a_cuda_device() -> None:
+    with pytest.raises(ModelError, match="CUDA graphs need a CUDA device, not cpu"):
+        load("embedded", "cpu", graphs=True)
