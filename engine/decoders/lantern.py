@@ -18,7 +18,7 @@ from engine.distributions import gather, logits_to_probs, one_hot, residual, sam
 from engine.models.base import Drafter
 from engine.randomness import Purpose
 from engine.settings import knob
-from engine.trace import Status, Step
+from engine.trace import Step
 from engine.trace.steps import TOP
 
 PAPER_K, PAPER_CODES = 1000, 16384  # the k of its main results (Table 1), LlamaGen's codes
@@ -133,15 +133,16 @@ class Lantern(JacobiWindowDecoder):
     def _chain(self, state: DecodeState, eagle: Drafter, logits: Tensor, depth: int) -> Window:
         """The drafter's chain; `logits` [V] are those of its first token."""
         tokens, q = list[Tensor](), list[Tensor]()
-        positions, u = state.positions(depth), state.uniform(Purpose.DRAFT, depth, 1)
-        for i, (position, chance) in enumerate(zip(torch.split(positions, 1), u, strict=True)):
+        positions = torch.split(state.positions(depth), 1)
+        uniforms = state.uniform(Purpose.DRAFT, depth, 1)
+        for i, (position, u) in enumerate(zip(positions, uniforms, strict=True)):
             if i:
                 logits = eagle.next(state.ctx, state.ids(tokens[-1], position - 1)[0])
                 state.drafter_passes += 1
             drafted = logits_to_probs(logits[None], self.sampling, state.forced(position))
             if self.settings.draws == "top-1":
                 drafted = one_hot(drafted.argmax(-1), drafted.shape[-1])
-            tokens.append(sample(drafted, chance))
+            tokens.append(sample(drafted, u))
             q.append(drafted)
         return Window(torch.cat(tokens), torch.cat(q))
 
@@ -163,20 +164,17 @@ class Lantern(JacobiWindowDecoder):
             return self._verify_tree(state, window, p)
         x = window.drafts
         acceptance = neighbourhood_acceptance(p[:-1], window.q, x, self._nearest(x), self.settings)
-        verification = speculate(state, window, p, acceptance, self._replacement)
-        if self.eagle is not None:  # it drafts anew from what was committed: the rest is dropped
-            behind = torch.arange(len(p), device=p.device) >= verification.count
-            verification.status = torch.where(behind, int(Status.REJECTED), verification.status)
-            drafts = verification.drafts.clamp_min(0)
-            verification.tokens = torch.where(behind, drafts, verification.tokens)
-            verification.keeps_drafts = False
+        # An EAGLE network drafts anew from what was committed.
+        jacobi = self.eagle is None
+        verification = speculate(state, window, p, acceptance, self._replacement, redraws=jacobi)
         verification.diagnostics = lambda: Diagnostics(self._groups(p[:-1], window.q, x))
         return verification
 
     def _verify_tree(self, state: DecodeState, tree: DraftTree, p: Tensor) -> Verification:
-        walk, (levels, K) = (
+        walk, levels, K = (
             Walk(tree, p, self._neighbourhood),
-            (len(tree.drafts), len(tree.children[0])),
+            len(tree.drafts),
+            tree.children.shape[1],
         )
         u = state.uniform(Purpose.VERIFY, levels + 1, K + 1)
         for level in range(levels):
