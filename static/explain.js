@@ -55,7 +55,7 @@ export function whyToken(decoder, life) {
   if (!last.committed) return `Not committed yet: ${pastOf(life)}. ${whatNext(last)}`;
   const past = pastOf(before, last);
   if (last.candidates.length > 1) {
-    return capital(`${before.length ? `${past}; ` : ""}${whyCandidates(last)}`);
+    return capital(`${before.length ? `${past}; ` : ""}${whyCandidates(decoder, last)}`);
   }
   const accepted = last.status === DID.ACCEPTED;
   const reason = whyVerified(decoder, last, accepted);
@@ -123,8 +123,8 @@ function massesOf(decoder, { group, p, q }) {
   return isKnown(p, q) ? `p gave the draft ${chance(p)} and q ${chance(q)}` : "";
 }
 
-// SJD-PAC, several candidates tried: how that ended.
-function whyCandidates({ pass, candidates, status, token }) {
+// Several candidates of a tree tried: how that ended.
+function whyCandidates(decoder, { pass, candidates, status, token }) {
   const [n, last] = [candidates.length, candidates.at(-1)];
   const test = versus(last.uniform, last.acceptance);
   if (status !== DID.ACCEPTED) {
@@ -132,7 +132,8 @@ function whyCandidates({ pass, candidates, status, token }) {
     return `at pass ${pass} all ${n} candidates were rejected, the last one with ${test}. ${drawn}`;
   }
   const rejected = n === 2 ? "the draft was" : `${n - 1} candidates were`;
-  const left = `what the others left of p gave it ${chance(last.p)} and q ${chance(last.q)}`;
+  const whom = decoder === "lantern" ? "it with its neighbours" : "it";
+  const left = `what the others left of p gave ${whom} ${chance(last.p)} and q ${chance(last.q)}`;
   const why = `${left}, and the number drawn was below their ratio, ${test}`;
   return `at pass ${pass} ${rejected} rejected and candidate ${n} accepted: ${why}.`;
 }

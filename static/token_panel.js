@@ -134,8 +134,8 @@ function testOf(decoder, row) {
 }
 
 function consideredOf(view, row) {
-  if (row.candidates.length) return [candidatesOf(view, row)];
-  return row.group ? [groupOf(view, row)] : [];
+  const candidates = row.candidates.length ? [candidatesOf(view, row)] : [];
+  return row.group ? [...candidates, groupOf(view, row)] : candidates;
 }
 
 function distributionsOf(view, row) {
@@ -149,10 +149,11 @@ function distributionsOf(view, row) {
 // What q was, for a newcomer.
 function sourceOf(lane, { draft, topDraft }) {
   if (draft === null || !topDraft.length) return "no draft";
-  if (topDraft.length === 1 && topDraft[0][0] === draft) return "a fresh guess, certain";
-  return lane.decoder === "lantern" && lane.drafter
-    ? "the drafter's distribution"
-    : "the draft's distribution";
+  const certain = topDraft.length === 1 && topDraft[0][0] === draft;
+  if (lane.decoder === "lantern" && lane.drafter) {
+    return certain ? "the drafter's choice, certain" : "the drafter's distribution";
+  }
+  return certain ? "a fresh guess, certain" : "the draft's distribution";
 }
 
 // The likeliest tokens as bars; a thin line on a bar is the same token's probability in the other
@@ -205,7 +206,7 @@ function groupOf({ lane, codes }, { group: { count, tokens, p, q }, draft }) {
   );
 }
 
-// SJD-PAC's candidates, in the order in which they were tried.
+// The candidates of a tree, in the order in which they were tried.
 function candidatesOf({ lane, codes }, row) {
   const { candidates } = row;
   const title =

@@ -20,7 +20,7 @@ class ToyContext:
     def __init__(self) -> None:
         self.kept: list[int] | None = None
         self.paths: list[list[int]] = []
-        self.drafted: list[int] = []
+        self.drafted: list[list[int]] = []  # the sequences after which a drafter has predicted
 
     def close(self) -> None:
         self.paths = []
@@ -33,18 +33,25 @@ class ToyDrafter:
         self.logits = _table(codes, seed)
 
     def extend(self, ctx: ToyContext, rows: Sequence[int], tokens: Tensor) -> Tensor:
-        ctx.drafted = [*ctx.kept, int(tokens[-1])]
-        assert ctx.drafted[-len(tokens) :] == tokens.tolist(), (
+        ctx.drafted = [[*ctx.kept, int(tokens[-1])]]
+        assert ctx.drafted[0][-len(tokens) :] == tokens.tolist(), (
             "the drafter reads what was committed"
         )
-        return self._logits(ctx)
+        return self._logits(ctx.drafted)[0]
 
     def next(self, ctx: ToyContext, token: Tensor) -> Tensor:
-        ctx.drafted.append(int(token))
-        return self._logits(ctx)
+        ctx.drafted = [[*ctx.drafted[-1], int(token)]]
+        return self._logits(ctx.drafted)[0]
 
-    def _logits(self, ctx: ToyContext) -> Tensor:
-        return self.logits[_state(ctx.drafted, self.logits.shape[-1])]
+    def expand(self, ctx: ToyContext, tokens: Tensor, parents: Tensor) -> Tensor:
+        above = [ctx.drafted[parent] for parent in parents.tolist()]
+        new = [[*path, token] for path, token in zip(above, tokens.tolist(), strict=True)]
+        assert len({len(path) for path in new}) == 1, "all at one depth"
+        ctx.drafted = [*ctx.drafted, *new]
+        return self._logits(new)
+
+    def _logits(self, paths: list[list[int]]) -> Tensor:
+        return torch.stack([self.logits[_state(path, self.logits.shape[-1])] for path in paths])
 
 
 def _table(codes: int, seed: int) -> Tensor:
@@ -79,13 +86,13 @@ class Toy(ImageModel):
         return ToyContext()
 
     def forward(
-        self, ctx: ToyContext, tokens: Tensor, parents: Sequence[int] | None = None
+        self, ctx: ToyContext, tokens: Tensor, parents: Sequence[int] | Tensor | None = None
     ) -> Tensor:
         window = tokens.tolist()
         ctx.paths = [[] if ctx.kept is None else [*ctx.kept, window[0]]]
         for row in range(1, len(window)):
             ctx.paths.append(
-                [*ctx.paths[row - 1 if parents is None else parents[row]], window[row]]
+                [*ctx.paths[row - 1 if parents is None else int(parents[row])], window[row]]
             )
         return torch.stack([self.logits[_state(path, self.vocab_size)] for path in ctx.paths])
 

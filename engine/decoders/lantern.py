@@ -11,13 +11,14 @@ from torch import Tensor
 
 from engine.decoders.base import Badge
 from engine.decoders.jacobi_window import JacobiWindowDecoder, JacobiWindowSettings
+from engine.decoders.lantern_tree import DraftTree, Walk, draft_tree
 from engine.decoders.speculate import acceptance_probability, speculate
-from engine.decoders.window import DecodeState, Diagnostics, Verification, Window
+from engine.decoders.window import MAX_ROWS, DecodeState, Diagnostics, Verification, Window
 from engine.distributions import gather, logits_to_probs, one_hot, residual, sample
 from engine.models.base import Drafter
 from engine.randomness import Purpose
 from engine.settings import knob
-from engine.trace import Status, Step
+from engine.trace import Step
 from engine.trace.steps import TOP
 
 PAPER_K, PAPER_CODES = 1000, 16384  # the k of its main results (Table 1), LlamaGen's codes
@@ -27,19 +28,33 @@ PAPER_K, PAPER_CODES = 1000, 16384  # the k of its main results (Table 1), Llama
 class LanternSettings(JacobiWindowSettings):
     """k = 0 is the paper's share of the model's codes, k = 1000 of LlamaGen's 16,384 (Sec. 4.2): 62
     of 1,024, 125 of 2,048. delta = 0.1 is one of its settings at temperature 1 (Table 3). Its
-    drafter proposes a tree of 60 tokens (App. C), ours a chain: 5 is the depth of the released
-    code's tree. LANTERN++ bounds the added mass by (lambda - 1) p(x) instead."""
+    drafter proposes a tree of 60 tokens (App. C; 58 in the released code), depth 5, width 10.
+    LANTERN++ bounds the added mass by (lambda - 1) p(x) instead."""
 
     drafter: str = knob(
         "eagle",
         "What drafts: a small EAGLE network, or the model's own Jacobi guesses.",
         choices=("eagle", "jacobi"),
     )
+    drafts: str = knob(
+        "chain",
+        "Whether the EAGLE drafter guesses one token a position, or a tree of likely ones as in the"
+        " paper.",
+        choices=("chain", "tree"),
+    )
     depth: int = knob(5, "How many tokens the EAGLE drafter guesses ahead.", low=1, high=16)
     draws: str = knob(
         "sampled",
-        "Whether the drafter samples its guess or takes its likeliest token.",
+        "Whether the drafter of a chain samples its guess or takes its likeliest token.",
         choices=("sampled", "top-1"),
+    )
+    nodes: int = knob(16, "How many tokens a tree has; 60 in the paper.", low=1, high=MAX_ROWS - 1)
+    width: int = knob(
+        4,
+        "How many tokens follow one in a tree, and how many are followed at each depth; 10 in the"
+        " paper's code.",
+        low=1,
+        high=10,
     )
     k: int = knob(
         0,
@@ -105,38 +120,67 @@ class Lantern(JacobiWindowDecoder):
             return super().propose(state, room)
         left = self.model.length - state.frontier - 1  # its cache ends with the image
         depth = min(self.settings.depth, room, left) if state.path else 0
-        tokens, q = [state.drafts[:0]], [state.q[:0]]
-        positions = state.positions(depth)
-        u = state.uniform(Purpose.DRAFT, depth, 1)[:, 0]
-        for i in range(depth):
-            position = positions[i : i + 1]
-            if i == 0:
-                start = state.frontier - len(state.path)
-                committed = state.offsets(state.frontier)[start:]
-                logits = eagle.extend(
-                    state.ctx, state.path, state.ids(state.tokens[committed], committed)
-                )
-            else:
+        if not depth:
+            return Window(state.drafts[:0], state.q[:0])
+        start = state.frontier - len(state.path)
+        committed = state.offsets(state.frontier)[start:]
+        logits = eagle.extend(state.ctx, state.path, state.ids(state.tokens[committed], committed))
+        state.drafter_passes += 1
+        if self.settings.drafts == "tree":
+            return self._tree(state, eagle, logits, depth)
+        return self._chain(state, eagle, logits, depth)
+
+    def _chain(self, state: DecodeState, eagle: Drafter, logits: Tensor, depth: int) -> Window:
+        """The drafter's chain; `logits` [V] are those of its first token."""
+        tokens, q = list[Tensor](), list[Tensor]()
+        positions = torch.split(state.positions(depth), 1)
+        uniforms = state.uniform(Purpose.DRAFT, depth, 1)
+        for i, (position, u) in enumerate(zip(positions, uniforms, strict=True)):
+            if i:
                 logits = eagle.next(state.ctx, state.ids(tokens[-1], position - 1)[0])
-            state.drafter_passes += 1
+                state.drafter_passes += 1
             drafted = logits_to_probs(logits[None], self.sampling, state.forced(position))
             if self.settings.draws == "top-1":
                 drafted = one_hot(drafted.argmax(-1), drafted.shape[-1])
-            tokens.append(sample(drafted, u[i : i + 1]))
+            tokens.append(sample(drafted, u))
             q.append(drafted)
         return Window(torch.cat(tokens), torch.cat(q))
 
+    def _tree(self, state: DecodeState, eagle: Drafter, logits: Tensor, depth: int) -> DraftTree:
+        """The drafter's tree; `logits` [V] are those of its first tokens."""
+        positions = torch.split(state.positions(depth), 1)
+
+        def expand(level: int, tokens: Tensor, parents: Tensor) -> Tensor:
+            state.drafter_passes += 1
+            ids = state.ids(tokens, positions[level - 1].expand(len(tokens)))
+            logits = eagle.expand(state.ctx, ids, parents)
+            return logits_to_probs(logits, self.sampling, state.forced(positions[level]))
+
+        first = logits_to_probs(logits[None], self.sampling, state.forced(positions[0]))
+        return draft_tree(first, expand, depth, self.settings.width, self.settings.nodes)
+
     def verify(self, state: DecodeState, window: Window, p: Tensor) -> Verification:
+        if isinstance(window, DraftTree):
+            return self._verify_tree(state, window, p)
         x = window.drafts
         acceptance = neighbourhood_acceptance(p[:-1], window.q, x, self._nearest(x), self.settings)
-        verification = speculate(state, window, p, acceptance, self._replacement)
-        if self.eagle is not None:  # it drafts anew from what was committed: the rest is dropped
-            behind = torch.arange(len(p), device=p.device) >= verification.count
-            verification.status = torch.where(behind, int(Status.REJECTED), verification.status)
-            drafts = verification.drafts.clamp_min(0)
-            verification.tokens = torch.where(behind, drafts, verification.tokens)
-            verification.keeps_drafts = False
-        verification.diagnostics = lambda: self._diagnostics(p[:-1], window)
+        # An EAGLE network drafts anew from what was committed.
+        jacobi = self.eagle is None
+        verification = speculate(state, window, p, acceptance, self._replacement, redraws=jacobi)
+        verification.diagnostics = lambda: Diagnostics(self._groups(p[:-1], window.q, x))
+        return verification
+
+    def _verify_tree(self, state: DecodeState, tree: DraftTree, p: Tensor) -> Verification:
+        walk, levels, K = (
+            Walk(tree, p, self._neighbourhood),
+            len(tree.drafts),
+            tree.children.shape[1],
+        )
+        u = state.uniform(Purpose.VERIFY, levels + 1, K + 1)
+        for level in range(levels):
+            walk.descend(u[level, :K])
+        verification = walk.finish(u[:, K])
+        verification.diagnostics = lambda: walk.diagnostics(self._groups)
         return verification
 
     def _neighbours(self) -> Tensor:
@@ -153,15 +197,15 @@ class Lantern(JacobiWindowDecoder):
         moved = p.masked_fill(members, 0).scatter_add(-1, x[:, None], added[:, None])
         return residual(moved, q)
 
-    def _diagnostics(self, p: Tensor, window: Window) -> Diagnostics:
-        """Each draft and its neighbourhood, nearest first, and the masses compared."""
-        x = window.drafts
+    def _groups(self, p: Tensor, q: Tensor, x: Tensor) -> Tensor:
+        """Each draft and its neighbourhood, nearest first, and the masses compared, as
+        `Diagnostics.groups`."""
         members, added = self._neighbourhood(p, x)
         nearest = self._nearest(x)
         inside = members.gather(-1, nearest)  # the nearest ones, without a gap
         tokens = torch.cat([x[:, None], torch.where(inside, nearest, -1)[:, : TOP - 1]], -1)
-        masses = [1 + inside.sum(-1), gather(p, x) + added, gather(window.q, x)]
-        return Diagnostics(torch.cat([torch.stack(masses, -1), tokens], -1))
+        masses = [1 + inside.sum(-1), gather(p, x) + added, gather(q, x)]
+        return torch.cat([torch.stack(masses, -1), tokens], -1)
 
 
 def neighbourhood_acceptance(

@@ -55,7 +55,7 @@ class StepRecorder:
         self._start = state.frontier
         room = state.model.length - state.frontier - 1
         self._rows = min(room, len(window.drafts)) + 1  # before the image's end
-        self._dropped = 0 if verification.keeps_drafts else self._rows - 1
+        self._keeps_drafts = verification.keeps_drafts
         self._shapes = {name: part.shape for name, part in record.items() if name != "flat"}
         self._copy = to_host(record["flat"])
 
@@ -66,7 +66,9 @@ class StepRecorder:
             begin, end = end, end + shape.numel()
             read[name] = flat[begin:end].reshape(shape)
         self._read, count = read, int(read["count"])
-        size = max(count, self._dropped) if self._dropped else self._rows
+        size = self._rows
+        if not self._keeps_drafts:
+            size = max(count, int((read["whole"][0, :size] >= 0).sum()))
         draft, token, status = read["whole"][:, :size]
         rows = np.zeros(size, DTYPES["positions"])
         draft = np.where(draft < 0, NONE, draft)
@@ -148,8 +150,8 @@ def find_sources(draft: np.ndarray, top: np.ndarray, latest: np.ndarray) -> np.n
 def collect(state: DecodeState, window: Window, verification: Verification) -> dict[str, Tensor]:
     """What is recorded of a step, on the device; "flat" is all of it."""
     diagnostics = verification.diagnostics()
-    p, drafted = verification.p, len(window.drafts)
-    q = torch.cat([window.q, window.q.new_zeros(len(p) - drafted, p.shape[1])])
+    p, q = verification.p, window.q if diagnostics.q is None else diagnostics.q
+    q = torch.cat([q, q.new_zeros(len(p) - len(q), p.shape[1])])
     record = _rows(state, verification, q)
     last = (verification.count - 1).view(1)
     record["support"] = _support(p[last][0], q[last][0], verification.drafts[last])

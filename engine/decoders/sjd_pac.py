@@ -104,8 +104,8 @@ class SJDPAC(WindowDecoder):
         return TreeWindow(
             drafts,
             q,
-            candidates[depth - 1, k],
-            depth,
+            torch.cat([drafts, candidates[depth - 1, k]]),
+            torch.cat([state.offsets(layout.spine + 1)[1:], depth]),
             layout.parents,
             layout=layout,
             candidates=candidates,

@@ -44,31 +44,42 @@ def speculate(
     p: Tensor,
     acceptance: Tensor,
     replacement: Callable[[Tensor, Tensor, Tensor], Tensor],
+    *,
+    redraws: bool = True,
 ) -> Verification:
     """Accepts drafts in order, draft i with probability `acceptance[i]` (SJD, Eq. 1).
 
     The first rejected one is resampled from `replacement(draft, p, q)`, of shapes [1], [1, V],
     [1, V] to [1, V], not normalised (Eq. 2); if none is, the row behind them gives a bonus token.
-    Drafts behind are redrawn from p, which becomes their q (Eq. 3).
+    Drafts behind are redrawn from p, which becomes their q (Eq. 3), or dropped.
     """
     drafts, rows = window.drafts, len(p)
     room = state.room.clamp_max(len(drafts))
     u = state.uniform(Purpose.VERIFY, rows, 3)
     first = count_leading(u[:-1, 0] < acceptance, room)
     offsets = state.offsets(rows)
-    tokens = torch.where(offsets < first, pad_end(drafts, 0), sample(p, u[:, 2]))
+    end, rejected = first.view(1), first < room
+    tokens = pad_end(drafts, 0)
+    if redraws:
+        tokens = torch.where(offsets < first, tokens, sample(p, u[:, 2]))
+    else:
+        tokens = torch.where(offsets == first, sample(p[end], u[end, 2]), tokens)
     if len(drafts):
-        at = first.clamp_max(len(drafts) - 1).view(1)
+        at = end.clamp_max(len(drafts) - 1)
         resampled = sample(replacement(drafts[at], p[at], window.q[at]), u[at, 1])
-        tokens = torch.where((offsets == first) & (first < room), resampled, tokens)
+        tokens = torch.where((offsets == first) & rejected, resampled, tokens)
     tested = offsets <= first.minimum(room - 1)
+    status = chain_status(first, rows, room)
+    if not redraws:
+        status = torch.where(offsets > first, int(Status.REJECTED), status)
     return Verification(
         first + 1,
         tokens,
         p,
-        chain_status(first, rows, room),
+        status,
         pad_end(drafts, -1),
         p,
         pad_end(acceptance, torch.nan),
         torch.where(tested, u[:, 0], torch.nan),
+        keeps_drafts=redraws,
     )

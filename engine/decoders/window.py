@@ -5,7 +5,7 @@ model's distribution p at position n + i, where n is the frontier; it verifies t
 position, and the last row's position has no draft yet. Drafts are counted from 0 with their
 positions: `drafts[i]` and `q[i]` belong to position n + i.
 
-Shapes: H drafts, S side nodes of a tree, V codes.
+Shapes: H drafts, N nodes of a tree, V codes.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ from engine.decoders.base import Decoder
 from engine.decoders.recorder import StepRecorder, collect
 from engine.distributions import logits_to_probs
 from engine.graphs import Graphs
+from engine.models.base import Parents
 from engine.randomness import Noise, Purpose
 from engine.trace import Step
 
@@ -34,15 +35,16 @@ MAX_ROWS = 96  # of a window
 class Window:
     """Drafts [H] for positions n, n + 1, .. and the distributions q [H, V] they were drawn from.
 
-    A tree adds side nodes: tokens `side` [S] at `side_depths` [S] below the root, and for all
-    1 + H + S rows the row that each follows in `parents`.
+    In a tree they are one of its paths, -1 behind its end, and the rows behind the root are its
+    `nodes` [N], tokens at `depths` [N] below the root; `parents` are the rows that its 1 + N rows
+    follow.
     """
 
     drafts: Tensor
     q: Tensor
-    side: Tensor | None = None
-    side_depths: Tensor | None = None
-    parents: tuple[int, ...] | None = None
+    nodes: Tensor | None = None
+    depths: Tensor | None = None
+    parents: Parents = None
 
 
 @dataclass(slots=True)
@@ -52,11 +54,13 @@ class Diagnostics:
     groups [H, 3 + up to TOP]: of each draft's group (GSD) or neighbourhood (LANTERN) how many
     tokens, the two masses (under p and q) whose ratio is the acceptance probability, and the
     nearest tokens, the draft first, -1 for none. candidates [levels, K, 6]: token, p, q, acceptance
-    probability, uniform, and 1 where it was tried.
+    probability, uniform, and 1 where it was tried. q [H, V]: what the verified drafts were drawn
+    from, where a path of a tree has other drafts than the window.
     """
 
     groups: Tensor | None = None
     candidates: Tensor | None = None
+    q: Tensor | None = None
 
 
 @dataclass(slots=True)
@@ -204,7 +208,7 @@ class WindowDecoder(Decoder):
 
     @abstractmethod
     def verify(self, state: DecodeState, window: Window, p: Tensor) -> Verification:
-        """The rule. `p` [1 + H + S, V] are the model's distributions after each window row. Drafts
+        """The rule. `p` [rows, V] are the model's distributions after each window row. Drafts
         behind the image's end (from `state.room` on) are never accepted."""
 
     def steps(self, prompt: str, seed: int) -> Generator[Step, None, None]:
@@ -253,7 +257,7 @@ class WindowDecoder(Decoder):
         window = self.propose(state, room)
         return window, *self._feed(state, window)
 
-    def _forward(self, state: DecodeState, fed: Tensor, parents: tuple[int, ...] | None) -> Tensor:
+    def _forward(self, state: DecodeState, fed: Tensor, parents: Parents) -> Tensor:
         return state.fixed("logits", self.model.forward(state.ctx, fed, parents))
 
     def _verify(
@@ -270,11 +274,12 @@ class WindowDecoder(Decoder):
 
     def _feed(self, state: DecodeState, window: Window) -> tuple[Tensor, Tensor]:
         """Token ids of all rows, root first, and the position whose distribution each row gives."""
-        ahead = state.positions(len(window.drafts) + 1)
         root = state.tokens[(state.start - 1).clamp_min(0).view(1)]
-        tokens = torch.cat([root, window.drafts])
-        if window.side is None or window.side_depths is None:
-            return state.ids(tokens, (ahead - 1).clamp_min(0)), ahead
-        after = (state.start + window.side_depths).clamp_max(self.model.length - 1)
-        positions = torch.cat([ahead, after])
-        return state.ids(torch.cat([tokens, window.side]), (positions - 1).clamp_min(0)), positions
+        if window.nodes is None or window.depths is None:
+            positions = state.positions(len(window.drafts) + 1)
+            tokens = torch.cat([root, window.drafts])
+        else:
+            below = (state.start + window.depths).clamp_max(self.model.length - 1)
+            positions = torch.cat([state.positions(1), below])
+            tokens = torch.cat([root, window.nodes])
+        return state.ids(tokens, (positions - 1).clamp_min(0)), positions

@@ -17,6 +17,7 @@ from engine.graphs import Capture
 from engine.ranking import rank_keys, ranked_index
 from engine.settings import Sampling
 
+Parents = tuple[int, ...] | Tensor | None  # the row that each row of a window follows; a chain
 BLOCK = 256  # codes whose distances to all others are held at once
 
 
@@ -38,6 +39,11 @@ class Drafter(Protocol):
 
     def next(self, ctx: Any, token: Tensor) -> Tensor:
         """After drafting `token` (0-dim): logits [V] of the token after it. One drafter pass."""
+
+    def expand(self, ctx: Any, tokens: Tensor, parents: Tensor) -> Tensor:
+        """After drafting `tokens` [W] of a tree, all at the depth behind the last call's: logits
+        [W, V] of the token after each. `parents` [W] are the numbers, in the order of the calls,
+        of the tokens that they follow, 0 for the last committed one. One drafter pass."""
 
 
 class ImageModel(ABC):
@@ -105,10 +111,11 @@ class ImageModel(ABC):
         the first window."""
 
     @abstractmethod
-    def forward(self, ctx: Any, tokens: Tensor, parents: tuple[int, ...] | None = None) -> Tensor:
+    def forward(self, ctx: Any, tokens: Tensor, parents: Parents = None) -> Tensor:
         """One forward pass over a window, tokens [L] on the device: row 0 the root, the last
         committed token (in the first window: the prompt's last token, whatever id stands there),
         then the drafts. `parents[i]` is the row that row i follows, for trees; None is a chain.
+        Where a tensor [L], they are known on the device alone.
         Returns logits [L, V], float32, guidance mixed in, image codes only: row i's are those of
         the position after it."""
 

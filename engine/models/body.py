@@ -18,7 +18,7 @@ from torch import Tensor
 from transformers import PreTrainedModel
 
 from engine.cache import WindowCache, ancestors
-from engine.models.base import ImageModel
+from engine.models.base import ImageModel, Parents
 from engine.models.lean import LeanBody
 
 MAX_WINDOW = 128
@@ -50,13 +50,20 @@ class BodyContext:
         self.rows, self.length = prompt.embeddings.shape[:2]
         self.start = torch.tensor(prompt.start, device=device)
         # What padding adds to the attention mask of every row, [R, 1, 1, slots].
-        padding = torch.arange(cache.slots, device=device) < self.start[:, None, None, None]
+        slots = torch.arange(
+            cache.slots + MAX_WINDOW, device=device
+        )  # a drafter's trees reach further
+        padding = slots < self.start[:, None, None, None]
         least = torch.finfo(prompt.embeddings.dtype).min
         self.padding = padding.to(prompt.embeddings.dtype) * least
         self.hidden: Tensor | None = None
         self.prompt_hidden: Tensor | None = None  # of the prompt but its last row, for a drafter
         self.drafter_cache: WindowCache | None = None
-        self.drafted: Tensor | None = None  # the drafter's last predicted hidden state [R, 1, D]
+        # States that the drafter predicted [R, 1 + T, D]: after the last committed token and T
+        # drafts of a tree, of a chain after the newest draft alone. And which of the drafts each
+        # of a tree's rows attends to, bool [1 + T, T].
+        self.drafted: Tensor | None = None
+        self.branches: Tensor | None = None
 
     @property
     def committed(self) -> int:
@@ -70,7 +77,8 @@ class BodyContext:
         return 0 if self.cache.base else self.length - 1
 
     def close(self) -> None:
-        self.hidden = self.prompt_hidden = self.drafter_cache = self.drafted = None
+        self.hidden = self.prompt_hidden = self.drafter_cache = None
+        self.drafted = self.branches = None
         self.cache = None  # type: ignore[assignment]  # a closed context is not used again
 
 
@@ -131,16 +139,16 @@ class BodyModel(ImageModel):
         )
         return BodyContext(rows, guidance, cache)
 
-    def forward(
-        self, ctx: BodyContext, tokens: Tensor, parents: tuple[int, ...] | None = None
-    ) -> Tensor:
+    def forward(self, ctx: BodyContext, tokens: Tensor, parents: Parents = None) -> Tensor:
         before, length = ctx.prompt_rows, len(tokens)
         ctx.cache.open(before + length)
         depths, tree = layout(parents, length, self.device, self.dtype)
         # Rows behind the image's end are of no use, but a table has no entry for them.
         slots = (ctx.cache.start + before + depths).clamp_max(ctx.length - 1 + self.length)
         embedded = self.embed(tokens, slots - ctx.length).expand(ctx.rows, -1, -1)
-        if before:  # the first window's root is the prompt's last token, whatever stands for it
+        if (
+            not ctx.cache.base
+        ):  # the first window's root is the prompt's last token, whatever stands for it
             embedded = torch.cat([ctx.prompt.embeddings, embedded[:, 1:]], 1)
             slots = torch.cat([torch.arange(before, device=self.device), slots])
         positions = self.position_ids(slots, ctx.start)
@@ -176,14 +184,27 @@ class BodyModel(ImageModel):
         ctx.cache.keep([*range(before), *(before + row for row in rows)])
 
 
-@functools.lru_cache(maxsize=256)
 def layout(
-    parents: tuple[int, ...] | None, length: int, device: torch.device, dtype: torch.dtype
+    parents: Parents, length: int, device: torch.device, dtype: torch.dtype
 ) -> tuple[Tensor, Tensor]:
     """How far below the root each of a window's rows is, [L], and their additive mask [L, L]."""
+    if not isinstance(parents, Tensor):
+        return _known_layout(parents, length, device, dtype)
     seen = ancestors(parents, length)
-    mask = torch.zeros(seen.shape, dtype=dtype).masked_fill_(~seen, torch.finfo(dtype).min)
-    return (seen.sum(1) - 1).to(device), mask.to(device)
+    return seen.sum(1) - 1, additive_mask(seen, dtype)
+
+
+@functools.lru_cache(maxsize=256)
+def _known_layout(
+    parents: tuple[int, ...] | None, length: int, device: torch.device, dtype: torch.dtype
+) -> tuple[Tensor, Tensor]:
+    seen = ancestors(parents, length)
+    return (seen.sum(1) - 1).to(device), additive_mask(seen, dtype).to(device)
+
+
+def additive_mask(seen: Tensor, dtype: torch.dtype) -> Tensor:
+    """What is added to the attention scores where bool `seen` says which slots a row attends to."""
+    return torch.zeros_like(seen, dtype=dtype).masked_fill_(~seen, torch.finfo(dtype).min)
 
 
 def guide(logits: Tensor, guidance: float) -> Tensor:

@@ -13,8 +13,10 @@ from transformers import PreTrainedModel
 
 from engine.cache import WindowCache
 from engine.models.base import Drafter
-from engine.models.body import BodyContext, BodyModel, guide, layout
+from engine.models.body import BodyContext, BodyModel, additive_mask, guide, layout
 from engine.models.lean import LeanBody
+
+MAX_TREE = 160  # drafts, read in one step
 
 
 class EagleDrafter(Drafter):
@@ -37,15 +39,50 @@ class EagleDrafter(Drafter):
 
     def extend(self, ctx: BodyContext, rows: Sequence[int], tokens: Tensor) -> Tensor:
         assert ctx.hidden is not None, "the target has read the tokens"
-        cache, before = self._cache(ctx), ctx.committed - len(tokens)
-        cache.roll_back(self._prompt_rows(ctx) + before if before else 0)
+        cache, prompt, before = (
+            self._cache(ctx),
+            self._prompt_rows(ctx),
+            ctx.committed - len(tokens),
+        )
+        cache.roll_back(prompt + before if before else 0)
+        new = 0 if cache.base else prompt  # the first rows come with the prompt's
+        cache.open(new + len(tokens))
         # Rows by numbers that the host knows: a list as index would be copied to the device.
         states = [ctx.hidden[:, row : row + 1] for row in rows]
-        return self._pass(ctx, tokens, torch.cat(states, 1))
+        hidden = states[0] if len(states) == 1 else torch.cat(states, 1)
+        inputs = self._inputs(ctx, tokens, cache.window[new:], hidden)
+        if new:
+            inputs = torch.cat([self._prompt_inputs(ctx), inputs], 1)
+        count = len(cache.window)
+        chain = None
+        if count > 1:
+            _, chain = layout(None, count, self.model.device, self.model.dtype)
+        ctx.drafted = self._read(ctx, inputs, cache.window, chain)[:, -1:]
+        ctx.branches = None
+        return guide(self.model.head(ctx.drafted), ctx.guidance)[0]
 
     def next(self, ctx: BodyContext, token: Tensor) -> Tensor:
         assert ctx.drafted is not None, "`extend` drafts the first token"
-        return self._pass(ctx, token.view(1), ctx.drafted)
+        cache = self._cache(ctx)
+        cache.open(1)
+        inputs = self._inputs(ctx, token.view(1), cache.window, ctx.drafted)
+        ctx.drafted = self._read(ctx, inputs, cache.window, None)
+        return guide(self.model.head(ctx.drafted), ctx.guidance)[0]
+
+    def expand(self, ctx: BodyContext, tokens: Tensor, parents: Tensor) -> Tensor:
+        assert ctx.drafted is not None, "`extend` drafts the first tokens"
+        cache, count = self._cache(ctx), len(tokens)
+        cache.open(count)
+        if ctx.branches is None:
+            ctx.branches = torch.ones(1, 0, dtype=torch.bool, device=tokens.device)
+        above = ctx.branches[parents]
+        slots = cache.window[:1] - above.shape[1] + above.sum(1)
+        seen = torch.cat([above, torch.eye(count, dtype=torch.bool, device=tokens.device)], 1)
+        inputs = self._inputs(ctx, tokens, slots, ctx.drafted[:, parents])
+        predicted = self._read(ctx, inputs, slots, additive_mask(seen, self.model.dtype))
+        ctx.branches = torch.cat([F.pad(ctx.branches, (0, count)), seen])
+        ctx.drafted = torch.cat([ctx.drafted, predicted], 1)
+        return guide(self.model.head(predicted), ctx.guidance)
 
     def _prompt_rows(self, ctx: BodyContext) -> int:
         return ctx.length - 1 if self.reads_prompt else 0
@@ -64,30 +101,31 @@ class EagleDrafter(Drafter):
                 1,
                 ctx.rows,
                 self.network.config.num_key_value_heads,
-                self._prompt_rows(ctx) + self.model.length + 1,
+                self._prompt_rows(ctx) + self.model.length + MAX_TREE,
                 self.network.config.hidden_size // self.network.config.num_attention_heads,
                 self.model.dtype,
                 self.model.device,
             )
         return ctx.drafter_cache
 
-    def _pass(self, ctx: BodyContext, tokens: Tensor, hidden: Tensor) -> Tensor:
-        """Logits [V] after rows for the next image positions; `hidden` [R, L, D] are the states one
-        slot before each. The first rows come with the prompt's."""
-        cache, prompt = self._cache(ctx), self._prompt_rows(ctx)
-        new = 0 if cache.base else prompt
-        count = new + len(tokens)
-        cache.open(count)
-        embedded = self._embed(tokens, cache.window[new:] - prompt)
-        inputs = torch.cat([embedded.expand(len(hidden), -1, -1), hidden], -1)
-        if new:
-            inputs = torch.cat([self._prompt_inputs(ctx), inputs], 1)
-        slots = cache.window + (ctx.length - prompt)
-        positions = self.model.position_ids(slots, ctx.start)
-        predicted = self._predict(inputs, self._mask(ctx, cache, count), positions, cache)
-        cache.keep(range(count))
-        ctx.drafted = predicted[:, -1:]
-        return guide(self.model.head(ctx.drafted), ctx.guidance)[0]
+    def _inputs(self, ctx: BodyContext, tokens: Tensor, slots: Tensor, hidden: Tensor) -> Tensor:
+        """Rows [R, L, 2D] of tokens [L] at slots [L] of the cache; `hidden` [R, L, D] are the
+        states one slot before each."""
+        embedded = self._embed(tokens, slots - self._prompt_rows(ctx))
+        return torch.cat([embedded.expand(len(hidden), -1, -1), hidden], -1)
+
+    def _read(
+        self, ctx: BodyContext, inputs: Tensor, slots: Tensor, newest: Tensor | None
+    ) -> Tensor:
+        """Predicted states [R, L, D] of rows at slots [L], which the open window of the cache then
+        keeps; `newest` as in `_mask`."""
+        cache = self._cache(ctx)
+        positions = self.model.position_ids(
+            slots + (ctx.length - self._prompt_rows(ctx)), ctx.start
+        )
+        predicted = self._predict(inputs, self._mask(ctx, cache, newest), positions, cache)
+        cache.keep(range(len(slots)))
+        return predicted
 
     def _predict(
         self, inputs: Tensor, mask: Tensor | None, position_ids: Tensor, cache: WindowCache
@@ -95,9 +133,9 @@ class EagleDrafter(Drafter):
         """Hidden states [R, L, D] of rows [R, L, 2D]."""
         return self.lean(self.network.join(inputs), mask, position_ids, cache)
 
-    def _mask(self, ctx: BodyContext, cache: WindowCache, count: int) -> Tensor | None:
-        """Additive mask [R, 1, count, S] of the cache's next rows; None where all is seen."""
-        if count == 1:
+    def _mask(self, ctx: BodyContext, cache: WindowCache, newest: Tensor | None) -> Tensor | None:
+        """Additive mask [R, 1, L, S] of L rows: `newest` [L, N] of the newest slots, all before
+        which is seen; None where all is."""
+        if newest is None:
             return None
-        _, chain = layout(None, count, self.model.device, self.model.dtype)
-        return F.pad(chain, (cache.base, 0)).expand(ctx.rows, 1, -1, -1)
+        return F.pad(newest, (cache.end - newest.shape[1], 0)).expand(ctx.rows, 1, -1, -1)

@@ -164,9 +164,9 @@ class EmbeddedTarget(LlamaForCausalLM):
 
     def embed_codes(self, codes: Tensor, positions: Tensor) -> Tensor:
         """Image codes [B, L] at image positions [L] or [B, L] (0..255) to inputs [B, L, D]."""
-        return self.model.embed_tokens(codes) + self.slots(
-            positions + self.config.caption_slots + 1
-        )
+        # Not through the modules, whose calls cost as much as the look-ups.
+        slots = F.embedding(positions + self.config.caption_slots + 1, self.slots.weight)
+        return slots + F.embedding(codes, self.model.embed_tokens.weight)
 
 
 class EmbeddedDrafter(PreTrainedModel):

@@ -97,9 +97,9 @@ class LlamaGenDrafter(LanternDrafter):
 class AnoleDrafter(LanternDrafter):
     """Of Anole; a row whose state is padding's is not attended to."""
 
-    def _mask(self, ctx: BodyContext, cache: WindowCache, count: int) -> Tensor:
+    def _mask(self, ctx: BodyContext, cache: WindowCache, newest: Tensor | None) -> Tensor:
         padding = ctx.padding[..., : cache.end]
-        mask = super()._mask(ctx, cache, count)
+        mask = super()._mask(ctx, cache, newest)
         return padding if mask is None else torch.minimum(mask, padding)
 
 

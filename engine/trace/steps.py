@@ -70,9 +70,9 @@ DTYPES = {
     "groups": np.dtype(
         [("count", "<u2"), ("p", "<f4"), ("q", "<f4"), ("neighbours", "<u2", (TOP - 1,))]
     ),
-    # SJD-PAC's candidates for a position in the order tried, the draft first (Alg. 1): `p` is the
-    # probability in what earlier rejections left of the target's distribution, `q` that in the
-    # distribution it was drawn from.
+    # Candidates of SJD-PAC's or LANTERN's tree for a position in the order tried: `p` is the
+    # probability in what earlier rejections left of the target's distribution (in LANTERN with the
+    # neighbourhood's), `q` that in the distribution it was drawn from.
     "candidates": np.dtype(
         [
             ("token", "<u2"),

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from app.page.what_if import RULES, SLIDERS, answer, lane_choices
 from engine.decoders import DECODERS
 from engine.decoders.gsd import GSDSettings
+from engine.decoders.lantern import LanternSettings
 from engine.race import Lane, Race
 from engine.settings import SettingError
 from engine.trace import Trace
@@ -47,6 +48,17 @@ def test_each_rule_has_its_own_knobs() -> None:
     assert "LANTERN with k = 5, delta = 1 would" in answer(
         TRACE, 1, "lantern", KNOBS | {"lantern.k": 5, "lantern.delta": 1}
     )
+
+
+def test_rejections_of_a_tree_of_drafts_are_judged_again() -> None:
+    settings = LanternSettings(drafts="tree", depth=2, nodes=4, width=2, k=5)
+    race = Race(Toy((6, 6), 16), [Lane("lantern", settings)], "x", 7)
+    trace = race.trace(list(race))
+    rejected = len(trace.table(0).rejections)
+    assert rejected > 3
+    for delta, accepted in ((0.0, 0), (1.0, rejected)):
+        text = answer(trace, 0, "lantern", KNOBS | {"lantern.k": 16, "lantern.delta": delta})
+        assert f"accepted {accepted} (" in text
 
 
 def test_the_papers_share_is_stated_as_the_number_it_is() -> None:

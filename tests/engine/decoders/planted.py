@@ -6,11 +6,14 @@ Some are defects of published code, others are easy mistakes. Tests must catch e
 
 from __future__ import annotations
 
+from types import ModuleType
+
 import torch
 from torch import Tensor
 
-from engine.decoders import sjd_pac
+from engine.decoders import lantern, sjd_pac
 from engine.decoders.jacobi import Jacobi
+from engine.decoders.lantern import Lantern
 from engine.decoders.sjd import SJD
 from engine.decoders.sjd_pac import SJDPAC, TreeWindow, Walk
 from engine.decoders.speculate import acceptance_probability, speculate
@@ -94,7 +97,7 @@ class LongestPathWins(SJDPAC):
     def verify(self, state: DecodeState, window: Window, p: Tensor) -> Verification:
         if not isinstance(window, TreeWindow):
             return super().verify(state, window, p)
-        return _with_walk(LongestWalk, super().verify, state, window, p)
+        return _with_walk(sjd_pac, LongestWalk, super().verify, state, window, p)
 
 
 class LongestWalk(Walk):
@@ -134,13 +137,13 @@ class LongestWalk(Walk):
 
 
 def _with_walk(
-    kind: type[Walk], verify: object, state: DecodeState, window: Window, p: Tensor
+    module: ModuleType, kind: type, verify: object, state: DecodeState, window: Window, p: Tensor
 ) -> Verification:
-    real, sjd_pac.Walk = sjd_pac.Walk, kind
+    real, module.Walk = module.Walk, kind
     try:
         return verify(state, window, p)
     finally:
-        sjd_pac.Walk = real
+        module.Walk = real
 
 
 class CandidatesFromTheResidual(SJDPAC):
@@ -186,7 +189,7 @@ def _redraw(
         if replace:  # tried again, as if it could have been drawn
             window.candidate_q[torch.arange(levels), k, token] += 1e-20
     depth, k = torch.tensor(window.layout.side).T
-    window.side = window.candidates[depth - 1, k]
+    window.nodes = torch.cat([window.drafts, window.candidates[depth - 1, k]])
 
 
 class CandidatesWithReplacement(SJDPAC):
@@ -292,3 +295,59 @@ class CandidatesWithAFloor(SJDPAC):
                 q[:, k] = left
             window.candidate_q = q
         return window
+
+
+class ChildrenOfARejectedNode(Lantern):
+    """Where all children of a node are rejected, those of the first are tried all the same."""
+
+    def verify(self, state: DecodeState, window: Window, p: Tensor) -> Verification:
+        return _with_walk(lantern, UnendingWalk, super().verify, state, window, p)
+
+
+class UnendingWalk(lantern.Walk):
+    def descend(self, u: Tensor) -> None:
+        super().descend(u)
+        moved = self.path[-1] != self.path[-2]
+        self.accepted = self.accepted + (moved & ~self.alive)
+        self.alive = moved
+
+
+class RejectedChildKept(Lantern):
+    """A rejection takes nothing from p."""
+
+    def verify(self, state: DecodeState, window: Window, p: Tensor) -> Verification:
+        return _with_walk(lantern, KeepingWalk, super().verify, state, window, p)
+
+
+class KeepingWalk(lantern.Walk):
+    def rejected(self, p: Tensor, x: Tensor, members: Tensor) -> Tensor:
+        return p
+
+
+class NeighboursOfTheRejectedRemoved(Lantern):
+    """A rejection takes the draft's neighbour from p, too, though it lent nothing; as LANTERN's
+    released code does behind a draft with some neighbourhood."""
+
+    def verify(self, state: DecodeState, window: Window, p: Tensor) -> Verification:
+        WideWalk.nearest = self.model.neighbours(2)[:, 0].long()
+        return _with_walk(lantern, WideWalk, super().verify, state, window, p)
+
+
+class WideWalk(lantern.Walk):
+    nearest: Tensor
+
+    def rejected(self, p: Tensor, x: Tensor, members: Tensor) -> Tensor:
+        return super().rejected(p, x, members).scatter(-1, self.nearest[x][:, None], 0)
+
+
+class BonusFromTheRoot(Lantern):
+    """The step's last token is a sample of what is left of the root's p."""
+
+    def verify(self, state: DecodeState, window: Window, p: Tensor) -> Verification:
+        return _with_walk(lantern, RootWalk, super().verify, state, window, p)
+
+
+class RootWalk(lantern.Walk):
+    def finish(self, u: Tensor) -> Verification:
+        self.left = self.left[:1].expand_as(self.left)
+        return super().finish(u)

@@ -14,8 +14,10 @@ from torch import Tensor
 
 from engine.decoders.gsd import GSD, GSDSettings, group, group_acceptance
 from engine.decoders.lantern import Lantern, LanternSettings, bounded_neighbourhood
+from engine.decoders.lantern_tree import DraftTree, Walk
 from engine.decoders.sjd import SJD
 from engine.decoders.window import DecodeState, Window, WindowDecoder
+from engine.distributions import one_hot
 from engine.randomness import Noise
 from tests.engine.decoders.driving import acceptances, committed_distribution
 from tests.engine.decoders.test_gsd import oracle
@@ -132,6 +134,55 @@ def test_the_keyed_noise_commits_by_the_changed_distribution_too(
         ).pvalue
         > 1e-6
     )
+
+
+TREE = [2, 0, 5]  # the drafts below a root, in this order
+
+
+def tree_distribution(p: Tensor, s: LanternSettings) -> list[float]:
+    """What a tree of the certain drafts TREE commits at the first position, from the definition."""
+    left, reached, committed = p.tolist(), 1.0, [0.0] * CODES
+    for x in TREE:
+        chosen = members(left, x, s)
+        a = left[x] + sum(left[v] for v in chosen)
+        committed[x] += reached * a
+        reached *= 1 - a
+        rest = [0.0 if v == x or v in chosen else left[v] for v in range(CODES)]
+        left = [each / sum(rest) for each in rest]
+    return [committed[v] + reached * left[v] for v in range(CODES)]
+
+
+@pytest.mark.parametrize("knobs", [LANTERNS[0], *LANTERNS[2:4], {"k": 6, "delta": 0.0}])
+def test_a_tree_commits_by_the_changed_distribution(knobs: dict[str, float]) -> None:
+    """Acceptance of each draft and what all rejections leave; then with the keyed noise."""
+    decoder = Lantern(TOY, LanternSettings(**knobs))
+    state, counts = DecodeState(decoder, "", 0), Counter()
+    tokens = torch.tensor(TREE)
+    tree = DraftTree(
+        tokens[:1],
+        one_hot(tokens[:1], CODES),
+        tokens,
+        torch.ones_like(tokens),
+        torch.zeros(4, dtype=torch.long),
+        children=torch.tensor([[1, 2, 3], [-1] * 3, [-1] * 3, [-1] * 3]),
+    )
+    p, _ = pair(2)
+    expected = tree_distribution(p, decoder.settings)
+    assert sum(expected) == pytest.approx(1, abs=1e-5)
+    walk = Walk(tree, p.expand(4, -1), decoder._neighbourhood)
+    committed, reached = torch.zeros(CODES), 1.0
+    for x, a in zip(TREE, walk.acceptance[0].tolist(), strict=True):
+        committed[x] += reached * a
+        reached *= 1 - a
+    torch.testing.assert_close((committed + reached * walk.left[0]).tolist(), expected)
+    assert walk.left[1:].equal(p.expand(3, -1)), "leaves keep their p"
+    for seed in range(1500):
+        state.noise = Noise(seed, TOY.device)
+        counts[int(decoder.verify(state, tree, p.expand(4, -1)).tokens[0])] += 1
+    due = [1500 * each / sum(expected) for each in expected if each > 0]
+    seen = [counts[v] for v in range(CODES) if expected[v] > 0]
+    assert sum(seen) == 1500
+    assert stats.chisquare(seen, due).pvalue > 1e-6
 
 
 @given(

@@ -14,6 +14,7 @@ from engine.decoders.base import Badge, Decoder
 from engine.decoders.fpi import FixedPoint
 from engine.decoders.jacobi import Jacobi
 from engine.decoders.jacobi_window import INIT_SCHEMES, JacobiWindowSettings
+from engine.decoders.lantern import Lantern, LanternSettings
 from engine.decoders.sjd import SJD
 from engine.decoders.sjd_pac import SJDPAC
 from engine.decoders.tree import Tree
@@ -109,6 +110,15 @@ CHAINS = [
     ),
     *variants("lantern", delta=[0.0], drafter=["jacobi"], window=[3], k=[3]),
     *variants("lantern", bound=["lambda"], lam=[1.0], depth=[2], k=[3]),
+    *variants(
+        "lantern",
+        drafts=["tree"] * 4,
+        delta=[0.0] * 4,
+        depth=[1, 2, 3, 2],
+        width=[2, 1, 2, 2],
+        nodes=[2, 2, 5, 60],
+        k=[3] * 4,
+    ),
     *variants("sjd-pac", PD=[False] * 3, AC=[True, False, True], window=[3, 3, 2]),
 ]
 
@@ -194,6 +204,16 @@ def test_a_tree_window_of_which_all_is_accepted(window: int) -> None:
     assert model.seen[f"length {window - 1}"] > 100
 
 
+@quickly
+@pytest.mark.parametrize("forced", [False, True])
+def test_lanterns_trees_leave_every_path(forced: bool) -> None:
+    model = CountingToy((2, 2), 4, forced=forced)
+    tree = {"drafts": "tree", "depth": 2, "width": 2, "nodes": 6, "delta": 0.0}
+    assert lossless(Lantern(model, LanternSettings(**tree)), 1800) > FALSE_ALARM
+    for leaves, nodes in [(1, 1), (1, 2), (2, 1)]:
+        assert model.seen[f"left at depth {leaves} for {nodes}"] > 50 * (not forced or nodes == 1)
+
+
 # Planted bugs
 
 
@@ -238,6 +258,7 @@ def depends_on_zero() -> CountingToy:
     return crafted([1.0, 0, 0, 0], [0.5, 0, 0, 0.5], [0.26, 0.37, 0.37, 0])
 
 
+SMALL_TREE = {"drafts": "tree", "depth": 2, "width": 2, "nodes": 4, "k": 2, "delta": 0.0}
 BUGS = [
     (planted.OldDraftDistribution, SJD, lambda: CountingToy((1, 4), 3), {"window": 4}),
     (planted.ResampledFromP, SJD, lambda: CountingToy((1, 4), 3, seed=1), {"window": 4}),
@@ -278,6 +299,10 @@ BUGS = [
         {"window": 6, "PD": False},
     ),
     (planted.ContinuedFromP, SJDPAC, zero_then((0.8, 0.2, 0)), {"window": 4, "PD": False}),
+    (planted.ChildrenOfARejectedNode, Lantern, lambda: CountingToy((1, 4), 3), SMALL_TREE),
+    (planted.RejectedChildKept, Lantern, lambda: CountingToy((1, 4), 3), SMALL_TREE),
+    (planted.NeighboursOfTheRejectedRemoved, Lantern, lambda: CountingToy((1, 4), 3), SMALL_TREE),
+    (planted.BonusFromTheRoot, Lantern, lambda: CountingToy((1, 4), 3), SMALL_TREE),
 ]
 
 

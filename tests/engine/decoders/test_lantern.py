@@ -8,8 +8,18 @@ import torch
 import engine.decoders.window
 from engine.clock import StepClock
 from engine.decoders.lantern import Lantern, LanternSettings, bounded_neighbourhood
+from engine.decoders.lantern_tree import Walk, children_of, draft_tree
 from engine.decoders.sjd import SJD
-from tests.engine.decoders.driving import acceptances, near, point_mass, replacement_distribution
+from engine.trace import Status, Step
+from engine.trace.steps import NONE
+from tests.engine.decoders.driving import (
+    ACCEPT,
+    REJECT,
+    acceptances,
+    near,
+    point_mass,
+    replacement_distribution,
+)
 from tests.toy import Toy
 
 TARGET, DRAFT = (
@@ -128,3 +138,144 @@ def test_a_bound_of_zero_adds_nothing_at_all() -> None:
     assert acceptances(lantern(bound="lambda", lam=1.0, k=5), p, q).equal(
         acceptances(SJD(LINE), p, q)
     )
+
+
+# Trees
+
+AFTER = {  # a drafter's distribution by the last token, of five codes
+    None: [0.5, 0.3, 0.1, 0.06, 0.04],
+    0: [0.1, 0.6, 0.1, 0.1, 0.1],
+    1: [0.9, 0.04, 0.03, 0.02, 0.01],
+    2: [0.2] * 5,
+}
+
+
+def tree(depth: int, width: int, count: int, read: list[tuple[list[int], list[int]]]):
+    def expand(level: int, tokens: torch.Tensor, parents: torch.Tensor) -> torch.Tensor:
+        assert level == len(read) + 1
+        read.append((tokens.tolist(), parents.tolist()))
+        return torch.tensor([AFTER[token] for token in tokens.tolist()])
+
+    return draft_tree(torch.tensor([AFTER[None]]), expand, depth, width, count)
+
+
+def test_a_tree_keeps_the_likeliest_nodes_and_reads_the_likeliest_of_each_depth() -> None:
+    """0: .5, 01: .3, 1: .3, 10: .27, 101: .162, 010: .27; 02 and 11 are less likely."""
+    read: list[tuple[list[int], list[int]]] = []
+    drafted = tree(3, 2, 6, read)
+    assert read == [([0, 1], [0, 0]), ([1, 0], [1, 2])]
+    assert drafted.nodes.tolist() == [0, 1, 1, 0, 0, 1]
+    assert drafted.depths.tolist() == [1, 1, 2, 2, 3, 3]
+    assert drafted.parents.tolist() == [0, 0, 0, 1, 2, 3, 4]
+    assert drafted.children.tolist() == [
+        [1, 2],
+        [3, -1],
+        [4, -1],
+        [5, -1],
+        [6, -1],
+        [-1, -1],
+        [-1, -1],
+    ]
+    assert drafted.drafts.tolist() == [0, 1, 0]
+    assert drafted.q.argmax(-1).tolist() == [0, 1, 0]
+
+
+def test_a_tree_may_end_before_its_depth() -> None:
+    drafted = tree(3, 2, 2, [])
+    assert drafted.nodes.tolist() == [0, 1]
+    assert drafted.depths.tolist() == [1, 1], "0 1 is as likely as 1, but comes later"
+    assert drafted.drafts.tolist() == [0, -1, -1]
+
+
+def test_children_come_in_the_order_of_their_rows() -> None:
+    assert children_of(torch.tensor([0, 0, 1, 0, 1, 3]), 2).tolist() == [
+        [1, 3],
+        [2, 4],
+        [-1, -1],
+        [5, -1],
+        [-1, -1],
+        [-1, -1],
+    ]
+    assert children_of(torch.tensor([0, 0]), 10).tolist() == [[1, -1], [-1, -1]]
+
+
+def walked(*uniforms: list[float]) -> tuple[Walk, object]:
+    """LINE's rule with k = 3, delta = 0.25 on the tree above, whose rows all have p = TARGET."""
+    drafted = tree(3, 2, 6, [])
+    walk = Walk(drafted, TARGET.expand(7, -1), lantern(delta=0.25)._neighbourhood)
+    for u in uniforms:
+        walk.descend(torch.tensor(u, dtype=torch.float64))
+    return walk, walk.finish(torch.full((4,), 0.5, dtype=torch.float64))
+
+
+def test_a_rejected_child_takes_its_neighbourhood_along() -> None:
+    """Code 0's neighbours are 2 and 3: 0.2 stays within 0.25, 0.35 does not. Without 0 and 2, code
+    1 has 0.25 of 0.5, and its neighbours nothing."""
+    walk, verification = walked([REJECT, REJECT], [ACCEPT, ACCEPT], [ACCEPT, ACCEPT])
+    near(walk.acceptance[0], [0.5, 0.5])
+    near(walk.left[0], [0, 0, 0, 0.6, 0.4])
+    assert int(verification.count) == 1
+    assert verification.tokens[0] == 3
+    assert verification.status.tolist() == [Status.RESAMPLED] + [Status.REJECTED] * 3
+    assert verification.drafts.tolist() == [0, 1, 0, -1], "first children, for the record"
+    assert verification.uniform.isnan().tolist() == [False, True, True, True]
+
+
+def test_the_first_accepted_child_is_the_next_node() -> None:
+    walk, verification = walked([REJECT, ACCEPT], [ACCEPT, ACCEPT], [REJECT, ACCEPT])
+    assert walk.path[-1] == 6
+    assert int(verification.count) == 3
+    assert verification.path.tolist() == [0, 2, 4, 6]
+    assert verification.drafts.tolist() == [1, 0, 1, -1]
+    assert verification.status.tolist()[:3] == [Status.ACCEPTED] * 2 + [Status.RESAMPLED]
+    near(walk.left[4], [0.5455, 0, 0, 0.2727, 0.1818])
+    candidates = walk.diagnostics(lambda p, q, x: p).candidates
+    assert candidates[..., 5].tolist() == [[1, 1], [1, 0], [1, 0]]
+    assert candidates[0, :, 0].tolist() == [0, 1]
+    near(candidates[0, 1, 1:4], [0.5, 1, 0.5])
+
+
+def test_behind_a_leaf_comes_a_sample_of_its_p() -> None:
+    walk, verification = walked([ACCEPT, ACCEPT], [ACCEPT, ACCEPT], [ACCEPT, ACCEPT])
+    assert int(verification.count) == 4
+    assert verification.status.tolist() == [Status.ACCEPTED] * 3 + [Status.FRESH]
+    assert verification.tokens.tolist() == [0, 1, 0, 1]
+    assert walk.left[5].equal(TARGET)
+
+
+def test_the_record_of_a_tree_has_its_path_and_the_candidates_tried() -> None:
+    model = Toy((3, 4), 5)
+    knobs = {"drafts": "tree", "depth": 3, "width": 3, "nodes": 7, "k": 3, "delta": 0.25}
+    decoder, seen = Lantern(model, LanternSettings(**knobs)), []
+    for seed in range(30):
+        with torch.inference_mode():
+            steps: list[Step] = list(decoder.steps("", seed))
+        assert max(step.drafter_passes for step in steps) == 3
+        for step in steps[1:]:
+            last, rejections = step.committed[-1], step.rows.rejections
+            first = [candidates[0] for candidates in tried(step) if len(candidates)]
+            if last["status"] == Status.FRESH:
+                assert last["draft"] == NONE
+                seen.append("bonus")
+            else:
+                tokens, q = rejections[0]["tokens"], rejections[0]["q"]
+                assert tokens[q > 0].tolist() == [last["draft"]] == [first[-1]["token"]]
+                assert q.max() == 1
+                seen.append("rejected")
+            for row, candidates in zip(step.committed, tried(step), strict=True):
+                if row["status"] == Status.ACCEPTED:
+                    assert candidates[-1]["token"] == row["draft"] == row["token"]
+                    assert candidates[-1]["acceptance"] == row["acceptance"]
+                    seen.append(f"accepted {len(candidates)}")
+            assert (step.window["draft"] != NONE).all(), "nothing is shown behind the path"
+    assert {"bonus", "rejected", "accepted 1", "accepted 2", "accepted 3"} == set(seen)
+
+
+def tried(step: Step) -> list:
+    """The candidates of each committed position."""
+    counts = step.positions["refs"] >> 4
+    ends = counts.cumsum()
+    return [
+        step.rows.candidates[end - count : end]
+        for count, end in zip(counts[: len(step.committed)], ends, strict=False)
+    ]

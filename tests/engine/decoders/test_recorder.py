@@ -9,6 +9,7 @@ from engine.decoders import DECODERS
 from engine.decoders.gsd import GSDSettings
 from engine.decoders.lantern import LanternSettings
 from engine.decoders.recorder import StepRecorder, find_sources
+from engine.decoders.window import Window
 from engine.trace import Status, Step
 from engine.trace.steps import NONE, ONE, TOP, Source
 from tests.steps import Spot, every, share, spots
@@ -152,15 +153,17 @@ def test_q_is_read_back_wherever_it_is(
 ) -> None:
     """The likeliest tokens of q, followed to their source, are those that the window came with."""
     given: list[list[list[tuple[int, int]]]] = []
-    gather = StepRecorder.gather
+    copy = StepRecorder.copy
 
-    def spy(self: StepRecorder, run: object, window: object, *args: object) -> None:
+    def spy(
+        self: StepRecorder, record: object, state: object, window: Window, *args: object
+    ) -> None:
         found = window.q.topk(TOP)
         rows = zip(found.indices.tolist(), found.values.tolist(), strict=True)
         given.append([[(x, share(q)) for x, q in zip(*row, strict=True) if q > 0] for row in rows])
-        gather(self, run, window, *args)
+        copy(self, record, state, window, *args)
 
-    monkeypatch.setattr(StepRecorder, "gather", spy)
+    monkeypatch.setattr(StepRecorder, "copy", spy)
     pictures = decoded(name, forced=forced, seeds=range(2))
     found = [step for steps in pictures for step in spots(steps)]
     for step, drafts in zip(found, given, strict=True):

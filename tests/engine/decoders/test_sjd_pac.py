@@ -124,9 +124,7 @@ def verify_tree(u: list[float], K: int = 2, D: int = 3, reading: str = "full") -
     state.noise = FixedNoise(verify=[[*u, 0.5, 0.5, 0.5]], candidate=[[0.5, 0.9]])
     window = decoder.propose(state, TOY.length - 1)
     assert isinstance(window, TreeWindow)
-    return decoder.verify(
-        state, window, P.expand(1 + len(window.drafts) + len(window.side), -1).contiguous()
-    )
+    return decoder.verify(state, window, P.expand(1 + len(window.nodes), -1).contiguous())
 
 
 def test_the_first_accepted_candidate_wins_whatever_its_candidates_would_lead_to() -> None:

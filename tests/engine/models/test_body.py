@@ -132,7 +132,7 @@ def states(model: BodyModel, tokens: list[int], guided: bool) -> Tensor:
     count, length = prompt.embeddings.shape[:2]
     drafts = model.embed(torch.tensor(tokens, dtype=torch.long), torch.arange(len(tokens)))
     fed = torch.cat([prompt.embeddings, drafts.expand(count, -1, -1)], 1)
-    there = torch.arange(fed.shape[1]) >= prompt.start[:, None]
+    there = torch.arange(fed.shape[1]) >= torch.tensor(prompt.start)[:, None]
     positions = (there.cumsum(-1) - 1).clamp_min(0)
     out = model.body(
         inputs_embeds=fed, attention_mask=there.long(), position_ids=positions, use_cache=False
@@ -158,7 +158,8 @@ class Sequence:
         """Feeds a window of root and drafts, checks each row against a one-shot forward of its own
         path; returns the paths."""
         root = self.tokens[-1] if self.tokens else 0
-        logits = self.model.forward(self.ctx, torch.tensor([root, *drafts]), parents)
+        tree = None if parents is None else tuple(parents)
+        logits = self.model.forward(self.ctx, torch.tensor([root, *drafts]), tree)
         assert logits.dtype == torch.float32
         paths: list[list[int]] = [[]]
         for row, token in enumerate(drafts, 1):
@@ -280,7 +281,7 @@ def test_the_largest_window_fits_at_the_last_position() -> None:
         model("plain").forward(sequence.ctx, torch.tensor([(sequence.tokens or [0])[-1]]))
         sequence.keep([0], [], token % CODES)
     logits = model("plain").forward(
-        sequence.ctx, torch.zeros(MAX_WINDOW, dtype=torch.long), [0] * MAX_WINDOW
+        sequence.ctx, torch.zeros(MAX_WINDOW, dtype=torch.long), (0,) * MAX_WINDOW
     )
     assert logits.shape == (MAX_WINDOW, CODES)
 
@@ -366,6 +367,45 @@ def test_the_drafters_chained_passes_equal_one_shot_and_leave_no_trace(
             strict=True,
         ):
             torch.testing.assert_close(ours, theirs, **TOLERANCE)
+
+
+@pytest.mark.parametrize("guidance", [1.0, 2.0])
+def test_the_drafter_reads_a_tree_as_each_of_its_paths(guidance: float) -> None:
+    tiny, other = model("embedded"), Sequence(model("embedded"), guidance)
+    sequence = Sequence(tiny, guidance)
+    for each in (sequence, other):
+        paths = each.window([1, 2])
+        each.keep([0, 1], paths[1], 6)
+    committed = torch.tensor(sequence.tokens)
+    for _ in range(2):  # a tree leaves no trace in the next
+        logits = [tiny.drafter.extend(sequence.ctx, [0, 1], committed)]
+        # rounds of (tokens, the numbers of those that they follow)
+        for tokens, parents in (([3, 4], [0, 0]), ([5, 5, 7], [2, 1, 2]), ([9], [4])):
+            expanded = tiny.drafter.expand(
+                sequence.ctx, torch.tensor(tokens), torch.tensor(parents)
+            )
+            logits += list(expanded)
+        paths = [[], [3], [4], [4, 5], [3, 5], [4, 7], [3, 5, 9]]
+        for ours, path in zip(logits, paths, strict=True):
+            expected = chained(tiny, sequence.tokens, path, guidance)[-1]
+            torch.testing.assert_close(ours, expected, **TOLERANCE)
+    for ours, theirs in zip(
+        drafted(sequence, [0, 1], [7, 8]), drafted(other, [0, 1], [7, 8]), strict=True
+    ):
+        torch.testing.assert_close(ours, theirs, atol=0, rtol=0)
+
+
+@every_model
+def test_parents_on_the_device_give_the_same_logits(name: str) -> None:
+    tree, tokens = (0, 0, 0, 1, 2, 3, 3), torch.tensor([0, 1, 2, 3, 4, 5, 6])
+    logits = []
+    for parents in (tree, torch.tensor(tree)):
+        ctx = model(name).start("", 2.0)
+        logits.append(model(name).forward(ctx, tokens, parents))
+        model(name).keep(ctx, [0, 2, 4])
+        logits.append(model(name).forward(ctx, tokens, parents))
+    assert logits[0].equal(logits[2])
+    assert logits[1].equal(logits[3])
 
 
 def test_the_drafter_follows_a_path_off_the_spine() -> None:

@@ -315,7 +315,7 @@ def test_windows_and_trees_equal_one_shot(name: str, network, load) -> None:
     committed = [7, 8, 30]
     # 30 - 1 - 2, and beside them 30 - 3 - 4: the second branch is kept, over a rejected candidate's
     # slots.
-    parents, paths = [0, 0, 1, 0, 3], [[], [1], [1, 2], [3], [3, 4]]
+    parents, paths = (0, 0, 1, 0, 3), [[], [1], [1, 2], [3], [3, 4]]
     logits = model.forward(ctx, torch.tensor([30, 1, 2, 3, 4]), parents)
     for row, path in enumerate(paths):
         torch.testing.assert_close(

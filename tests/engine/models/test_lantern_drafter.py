@@ -4,7 +4,6 @@ passes against a whole recomputation that is written out here."""
 from __future__ import annotations
 
 import dataclasses
-import gc
 import itertools
 import json
 from collections import Counter
@@ -190,7 +189,7 @@ def recomputed(model: BodyModel, text: str, committed: list[int], drafts: list[i
         model.forward(ctx, torch.cat([torch.zeros(1, dtype=torch.long), tokens]))
         padding = 0 if model.name == "llamagen-256" else prompt.start[row]
         # all but that of the last committed token's slot
-        hidden = model.drafter.target.first[ctx.cache][row, padding:-1]
+        hidden = torch.cat([ctx.prompt_hidden, ctx.hidden], 1)[row, padding:-1]
         known = list(committed)
         for draft in [*drafts, None]:
             if model.name == "llamagen-256":
@@ -229,17 +228,37 @@ def test_drafting_ahead_equals_a_whole_recomputation(
             drafts.append((5 * i + len(committed)) % model.vocab_size)
             logits = model.drafter.next(ctx, torch.tensor(drafts[-1]))
     ctx.close()
-    del ctx
-    gc.collect()
-    assert not model.drafter.target.first
+    assert ctx.prompt_hidden is None
+    assert ctx.drafter_cache is None
 
 
 @pytest.mark.parametrize("name", SIZES)
-def test_with_a_delta_of_zero_greedy_decoding_gives_vanilla_ars_tokens(
+@torch.inference_mode()
+def test_a_tree_of_drafts_equals_a_whole_recomputation_of_its_paths(
     models: dict[str, BodyModel], name: str
 ) -> None:
+    model, text = models[name], "a cat"
+    ctx, committed = model.start(text, 2.0), [code % model.vocab_size for code in CODES[:3]]
+    model.forward(ctx, torch.tensor([0, *committed]))
+    model.keep(ctx, range(3))
+    model.drafter.extend(ctx, range(3), torch.tensor(committed))
+    for tokens, parents, paths in (
+        ([5, 2], [0, 0], [[5], [2]]),
+        ([1, 4, 6], [2, 1, 2], [[2, 1], [5, 4], [2, 6]]),
+    ):
+        logits = model.drafter.expand(ctx, torch.tensor(tokens), torch.tensor(parents))
+        for ours, path in zip(logits, paths, strict=True):
+            expected = recomputed(model, text, committed, path)
+            torch.testing.assert_close(ours, expected, atol=2e-4, rtol=2e-4)
+
+
+@pytest.mark.parametrize("drafts", ["chain", "tree"])
+@pytest.mark.parametrize("name", SIZES)
+def test_with_a_delta_of_zero_greedy_decoding_gives_vanilla_ars_tokens(
+    models: dict[str, BodyModel], name: str, drafts: str
+) -> None:
     model, greedy = models[name], Sampling(guidance=2.0, top_k=1)
-    lantern = Lantern(model, LanternSettings(k=9, delta=0.0), greedy)
+    lantern = Lantern(model, LanternSettings(k=9, delta=0.0, drafts=drafts), greedy)
     with torch.inference_mode():
         steps = list(lantern.steps("a cat", 3))
     assert sum(step.drafter_passes for step in steps) > 0
