@@ -121,7 +121,7 @@ def level(candidates: tuple[int, ...], accept: int | None) -> tuple[Walk, list[T
     K = len(candidates)
     children = torch.tensor([list(range(1, K + 1)), *[[-1] * K] * K])
     uniforms = torch.tensor([0.0 if k == accept else REJECT for k in range(K)])
-    walk = Walk(Q.expand(K + 1, -1))
+    walk = Walk(Q.expand(K + 1, -1), torch.tensor(K))
     walk.descend(children, torch.tensor(candidates), torch.stack(drawn_from), uniforms)
     return walk, drawn_from
 

@@ -138,8 +138,8 @@ def test_the_model_is_loaded_as_asked_and_after_everything_else_is_checked(
 ) -> None:
     asked: list[tuple[Any, ...]] = []
 
-    def load(*args: Any, progress: Any, random: bool, drafter: bool) -> Toy:
-        asked.append((*args, random, drafter))
+    def load(*args: Any, progress: Any, random: bool, drafter: bool, graphs: bool) -> Toy:
+        asked.append((*args, random, drafter, graphs))
         raise ModelError("it is gated")
 
     monkeypatch.setattr(cli, "load", load)
@@ -153,8 +153,10 @@ def test_the_model_is_loaded_as_asked_and_after_everything_else_is_checked(
         monkeypatch.setattr(sys, "argv", arguments)
         with pytest.raises(SystemExit):
             cli.main()
-    assert asked == [("anole", "cuda:1", "float16", True, False)]
-    monkeypatch.setattr(sys, "argv", ["engine", "race", "x", "--model", "anole", "--drafter"])
+    assert asked == [("anole", "cuda:1", "float16", True, False, False)]
+    monkeypatch.setattr(
+        sys, "argv", ["engine", "race", "x", "--model", "anole", "--drafter", "--graphs"]
+    )
     with pytest.raises(SystemExit):
         cli.main()
-    assert asked[1:] == [("anole", "cpu", "auto", False, True)]
+    assert asked[1:] == [("anole", "cpu", "auto", False, True, True)]

@@ -340,7 +340,7 @@ def test_the_unconditional_row_is_padded_on_the_left(network, load) -> None:
     model = load("lumina-768")
     conditional, unconditional = prompts("lumina-768")
     rows = model.prompt(TEXT, guided=True)
-    assert rows.start.tolist() == [0, len(conditional) - len(unconditional)]
+    assert rows.start == (0, len(conditional) - len(unconditional))
     embedded = network.model.embed_tokens.weight
     assert torch.equal(rows.embeddings[0], embedded[conditional])
     assert torch.equal(rows.embeddings[1, -3:], embedded[unconditional])

@@ -249,7 +249,7 @@ def test_windows_equal_the_librarys_one_shot_forward_of_padded_rows(
     expected = logits[0] if guidance == 1 else logits[1] + guidance * (logits[0] - logits[1])
 
     ctx = model.start(prompt, guidance)
-    assert ctx.prompt.start.tolist() == (encoded.attention_mask == 0).sum(1).tolist()
+    assert list(ctx.prompt.start) == (encoded.attention_mask == 0).sum(1).tolist()
     first = model.forward(ctx, torch.tensor([0, *tokens[:2], 11, 12]))  # 11 and 12 are rejected
     model.keep(ctx, [0, 1, 2])
     second = model.forward(ctx, torch.tensor(tokens[2:]))

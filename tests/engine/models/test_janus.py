@@ -216,7 +216,7 @@ def test_guidance_rows(model: JanusModel, library: JanusForConditionalGeneration
     torch.testing.assert_close(
         prompt.embeddings, library.get_input_embeddings()(torch.tensor([ids, blank]))
     )
-    assert prompt.start.tolist() == [0, 0]
+    assert prompt.start == (0, 0)
     assert model.prompt("a cat", False).embeddings.equal(prompt.embeddings[:1])
 
 

@@ -371,7 +371,7 @@ def test_windows_and_trees_equal_one_shot(model: LlamaGenModel, folders: dict[st
     model.forward(ctx, torch.tensor([0, 5, 9, 9]))
     model.keep(ctx, [0, 1])  # committed: 5, then 17 as the next root
     # 0 - 1 - 2, and beside them 0 - 3 - 4
-    logits = model.forward(ctx, torch.tensor([17, 1, 2, 8, 4]), [0, 0, 1, 0, 3])
+    logits = model.forward(ctx, torch.tensor([17, 1, 2, 8, 4]), (0, 0, 1, 0, 3))
     for row, path in ((0, []), (1, [1]), (2, [1, 2]), (3, [8]), (4, [8, 4])):
         expected = reference(folders, ids, [5, 17, *path], 2.0)[-1]
         torch.testing.assert_close(logits[row], expected, atol=2e-4, rtol=1e-4)
@@ -431,8 +431,8 @@ def test_the_prompt_is_its_words_and_an_end(model: LlamaGenModel) -> None:
 def test_rows_are_padded_on_the_left_alike(model: LlamaGenModel, folders: dict[str, Path]) -> None:
     prompt = model.prompt(PROMPT, True)
     assert prompt.embeddings.shape == (2, SLOTS, SIZES.gpt.hidden_size)
-    assert prompt.start.tolist() == [1, 1]
-    assert model.prompt("fox", False).start.tolist() == [SLOTS - 2]
+    assert prompt.start == (1, 1)
+    assert model.prompt("fox", False).start == (SLOTS - 2,)
     states, valid = caption(folders, model.tokens(PROMPT))
     fc1, fc2 = GPT["cls_embedding.cap_proj.fc1.weight"], GPT["cls_embedding.cap_proj.fc2.weight"]
     expected = F.gelu(states @ fc1.T, approximate="tanh") @ fc2.T

@@ -165,7 +165,7 @@ def test_without_its_slack_a_rule_is_the_lossless_one(
 
 @pytest.mark.parametrize(
     ("rule", "relaxed"),
-    [("gsd", GSDSettings(delta=1.0, d=10.0)), ("lantern", LanternSettings(k=20, delta=0.5))],
+    [("gsd", GSDSettings(delta=1.0, d=10.0)), ("lantern", LanternSettings(k=20, delta=0.2))],
 )
 def test_a_relaxed_rule_would_have_accepted_what_a_lossless_lane_rejected(
     rule: str, relaxed: GSDSettings | LanternSettings
