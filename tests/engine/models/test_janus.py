@@ -339,7 +339,7 @@ def test_a_trees_rows_are_their_paths(
 ) -> None:
     ctx = model.start("a cat", 5.0)
     paths = {0: [], 1: [7], 2: [8], 3: [7, 9], 4: [8, 9], 5: [8, 9, 3]}
-    rows = model.forward(ctx, torch.tensor([0, 7, 8, 9, 9, 3]), [0, 0, 0, 1, 2, 4])
+    rows = model.forward(ctx, torch.tensor([0, 7, 8, 9, 9, 3]), (0, 0, 0, 1, 2, 4))
     for row, path in paths.items():
         torch.testing.assert_close(rows[row], one_shot(library, model, path, 5.0)[-1], **TOLERANCE)
     model.keep(ctx, [0, 2, 4])  # 8, 9 stay; 5 is drawn after them
