@@ -39,7 +39,7 @@ def test_a_public_model_races_in_every_lane_and_its_recording_is_drawn_again(
     monkeypatch.setattr(
         app.serving.model_loader,
         "load",
-        lambda *_, progress, drafter: cls(card, {"model": folder}, CPU, torch.float32),
+        lambda *_, progress, drafter, graphs: cls(card, {"model": folder}, CPU, torch.float32),
     )
     pool = toy_pool(Toy(), public={card: Availability()}, load_public=load_public)
     races = Races(pool, NONE_RECORDED)
