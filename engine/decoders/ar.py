@@ -7,8 +7,8 @@ import torch
 from torch import Tensor
 
 from engine.decoders.base import Badge
-from engine.decoders.jacobi import commit_agreeing
 from engine.decoders.window import DecodeState, Verification, Window, WindowDecoder
+from engine.trace import Status
 
 
 class VanillaAR(WindowDecoder):
@@ -26,6 +26,14 @@ class VanillaAR(WindowDecoder):
 
     def verify(self, state: DecodeState, window: Window, p: Tensor) -> Verification:
         y = (p.log() + state.gumbel(len(p))).argmax(-1)
-        return commit_agreeing(
-            state, window, p, y, torch.full_like(window.drafts, torch.nan, dtype=p.dtype)
+        unknown = torch.full_like(p[:, 0], torch.nan)
+        return Verification(
+            count=torch.ones_like(state.start),
+            tokens=y,
+            q=p,
+            status=torch.full_like(y, int(Status.FRESH)),
+            drafts=torch.full_like(y, -1),
+            p=p,
+            acceptance=unknown,
+            uniform=unknown,
         )
