@@ -76,7 +76,7 @@ def test_what_if_answers_for_the_lane_the_rule_and_the_knobs(page) -> None:
     page.keyboard.press("Tab")
     expect(answer).to_contain_text("delta = 0 would")
     page.locator("#whatif").get_by_role("radio", name="LANTERN").check()
-    expect(answer).to_contain_text("LANTERN with k = 62, delta = 0.1 would have accepted")
+    expect(answer).to_contain_text("LANTERN with k = 1, delta = 0.1 would have accepted")
 
 
 def test_what_if_is_about_the_race_on_the_board(page) -> None:

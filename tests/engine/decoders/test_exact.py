@@ -239,8 +239,8 @@ def contrasts() -> CountingToy:
 def extreme() -> CountingToy:
     """Where a 0 came before, less than 1e-30 is left beside the likeliest token; as logits with
     gaps of 7.6 are at temperature 0.1."""
-    model = crafted([0.7, 0.3, 0, 0], [1, 0, 0, 0], [0.02, 0.6, 0.3, 0.08])
-    model.logits[:, 0] = torch.tensor([1.0, 2e-34, 3e-34, 5e-34]).log()
+    model = crafted([0.02, 0.98, 0, 0], [1, 0, 0, 0], [0.02, 0.9, 0.04, 0.04])
+    model.logits[:, 0] = torch.tensor([1.0, 2e-36, 1e-33, 1e-33]).log()
     return model
 
 
@@ -285,7 +285,7 @@ BUGS = [
         independent((0.55, 0.45, 0)),
         {"window": 10, "K": 2, "D": 2},
     ),
-    (planted.CandidatesWithAFloor, SJDPAC, extreme, {"window": 12, "K": 3, "D": 2}),
+    (planted.CandidatesWithAFloor, SJDPAC, extreme, {"window": 16, "K": 3, "D": 3}),
     (
         planted.CandidatesVerifiedWithTheSpinesQ,
         SJDPAC,
