@@ -1,16 +1,19 @@
 FROM python:3.12-slim
 
-# Fonts for prompts on pictures, in any script and with emoji.
+# Fonts for prompts on pictures, in any script and with emoji; wget for KubeRay's probes.
 RUN apt-get update \
-    && apt-get install --yes --no-install-recommends fonts-dejavu-core fonts-noto-cjk fonts-noto-color-emoji \
+    && apt-get install --yes --no-install-recommends fonts-dejavu-core fonts-noto-cjk fonts-noto-color-emoji wget \
     && rm -rf /var/lib/apt/lists/*
 
 RUN useradd --create-home --uid 1000 runner
 WORKDIR /home/runner/photo-finish
-COPY requirements.txt constraints.txt ./
-RUN pip install --no-cache-dir --requirement requirements.txt --constraint constraints.txt
+# requirements-cluster.txt: for a Ray cluster.
+ARG REQUIREMENTS=requirements.txt
+COPY requirements.txt requirements-cluster.txt constraints.txt ./
+RUN pip install --no-cache-dir --requirement "$REQUIREMENTS" --constraint constraints.txt
 COPY app.py ./
 COPY app app
+COPY cluster cluster
 COPY engine engine
 COPY static static
 COPY visualize visualize

@@ -5,15 +5,16 @@ VENV := .venv
 BIN := $(VENV)/bin
 SUDO := $(shell [ "$$(id -u)" = 0 ] || echo sudo -n)
 
-# Not in `make quick`: tests that drive a browser or a running page, sample whole pictures until a
+# Not in `make quick`: tests that drive a browser, a running page or a cluster, sample whole pictures until a
 # distribution shows, build a model family's networks, train, or encode films.
-SLOW := abuse browser train \
+SLOW := abuse browser cluster train \
 	engine/test_bench.py engine/decoders/test_exact.py engine/decoders/test_changed.py engine/models
 
-.PHONY: help run test quick lint lint-js format tools clean
+.PHONY: help run cluster test quick lint lint-js format tools clean
 
 help:
 	@echo "make run      start the page on http://127.0.0.1:7860"
+	@echo "make cluster  start it with its races on a Ray cluster of this machine; ARGS=--help: the options"
 	@echo "make test     lint, then run every test"
 	@echo "make quick    run the tests that take under a minute together"
 	@echo "make lint     check style, format and types"
@@ -23,6 +24,9 @@ help:
 
 run: $(VENV)/.run
 	$(BIN)/python app.py
+
+cluster: $(VENV)/.cluster
+	$(BIN)/python -m cluster $(ARGS)
 
 test: $(VENV)/.test tools lint
 	$(BIN)/python -m pytest -q -n 2 --dist loadfile
@@ -53,12 +57,17 @@ $(VENV)/.made:
 	@touch $@
 
 $(VENV)/.run: $(VENV)/.made requirements.txt constraints.txt
+	@echo "Installing what the page needs, once: some minutes, and up to 3 GB (docs/hosting.md says how to take less)."
 	$(BIN)/pip install --quiet --disable-pip-version-check -r requirements.txt -c constraints.txt
 	@touch $@
 
-$(VENV)/.test: $(VENV)/.made requirements.txt requirements-dev.txt constraints.txt
-	$(BIN)/pip install --quiet --disable-pip-version-check -r requirements-dev.txt -c constraints.txt
+$(VENV)/.cluster: $(VENV)/.made requirements.txt requirements-cluster.txt constraints.txt
+	$(BIN)/pip install --quiet --disable-pip-version-check -r requirements-cluster.txt -c constraints.txt
 	@touch $@ $(VENV)/.run
+
+$(VENV)/.test: $(VENV)/.made requirements.txt requirements-cluster.txt requirements-dev.txt constraints.txt
+	$(BIN)/pip install --quiet --disable-pip-version-check -r requirements-dev.txt -c constraints.txt
+	@touch $@ $(VENV)/.run $(VENV)/.cluster
 
 # What the tests need that pip does not have: a browser, a JavaScript engine, the emoji font.
 tools:

@@ -14,7 +14,9 @@ export default [
   js.configs.recommended,
   { files: ["static/*.js"], languageOptions: { globals: globals.browser }, rules },
   {
-    files: ["static/page.js", "static/lane_list.js"], // gradio's
+    files: ["page", "lane_list", "fill_in", "bet_form", "word_list"].map(
+      (name) => `static/${name}.js`,
+    ), // gradio's
     languageOptions: {
       globals: { element: "readonly", props: "readonly", trigger: "readonly", watch: "readonly" },
     },

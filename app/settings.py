@@ -17,6 +17,11 @@ from engine.models.card import CARDS, ModelError
 from engine.models.device import DTYPES, resolve_device
 
 PREFIX = "PHOTO_FINISH_"
+AUTO = "auto"
+
+
+def _check_opening(name: str) -> str:
+    return name if name == AUTO else _check_model(name)
 
 
 def _check_model(name: str) -> str:
@@ -79,7 +84,11 @@ class AppSettings(BaseSettings):
         tuple(card.name for card in CARDS.values() if not card.research_only),
         description="models that may race, by name, with commas between them; `all` is every one",
     )
-    model: ModelName = Field("embedded", description="the model that is chosen when the page opens")
+    model: Annotated[str, AfterValidator(_check_opening)] = Field(
+        AUTO,
+        description="the model that is chosen when the page opens; `auto`: the larger Janus-Pro"
+        " that fits a GPU here and that the hub has, else the embedded one",
+    )
     drafters: DraftedNames = Field(
         (),
         description="models for which LANTERN drafts with its authors' EAGLE networks, for research"
@@ -107,7 +116,10 @@ class AppSettings(BaseSettings):
         180.0, gt=0, le=3600, description="seconds after which a race is stopped"
     )
     gpu_seconds: float = Field(
-        120.0, ge=20, le=1200, description="the same on ZeroGPU, where it counts against a quota"
+        60.0,
+        ge=20,
+        le=1200,
+        description="the same on ZeroGPU, where it counts against a visitor's daily quota",
     )
     updates: float = Field(10.0, gt=0, le=30, description="of the board, a second, at most")
     kept_races: int = Field(
@@ -120,19 +132,20 @@ class AppSettings(BaseSettings):
 
 def read(environment: Mapping[str, str] = os.environ) -> AppSettings:
     """Raises SystemExit, with a line for each variable that is unknown or has an invalid value."""
-    known = [PREFIX + field.upper() for field in AppSettings.model_fields]
+    known = [field.upper() for field in AppSettings.model_fields]
     errors = []
     for name in sorted(environment):
-        if name.startswith(PREFIX) and name.upper() not in known:
-            close = difflib.get_close_matches(name, known, 1)
-            suggestion = f"; did you mean {close[0]}?" if close else ""
-            errors.append(f"{name} is not a setting{suggestion}.")
+        setting = name.upper().removeprefix(PREFIX)
+        if name.startswith(PREFIX) and setting not in known:
+            close = difflib.get_close_matches(setting, known, 1)
+            suggestion = f"; did you mean {PREFIX}{close[0]}?" if close else "."
+            errors.append(f"{name} is not a setting{suggestion}")
     try:
         settings = AppSettings()
     except ValidationError as error:
         errors += [
             f"{PREFIX}{str(each['loc'][0]).upper()}={each['input']!r:.80}:"
-            f" {each['msg'].removeprefix('Value error, ')}."
+            f" {each['msg'].removeprefix('Value error, ').rstrip('.')}."
             for each in error.errors()
         ]
     if errors:

@@ -5,6 +5,8 @@ figures.
 within this run: the lanes take turns, so a slow moment of the machine falls on all of them.
 Intervals are 95% (Student's t over the races).
 
+`--infill` fills in parts of pictures instead: engine/bench_infill.py says what.
+
 `--model janus-pro-1b --random-weights` times a public model where its weights are not: passes cost
 what they cost, but how many a lane needs, and with it every speed-up, is a matter of the weights.
 """
@@ -22,13 +24,14 @@ from typing import Any
 
 import torch
 
+from engine import bench_infill
 from engine.cli import add_model_options, load_model
-from engine.decoders import DECODERS
+from engine.decoders import DECODERS, DEFAULT
 from engine.hardware import device_name
 from engine.models.base import ImageModel
 from engine.models.card import ModelError
 from engine.race import Lane, Race
-from engine.race.request import parse_lane
+from engine.race.request import lane_names, parse_lane
 from engine.settings import SettingError
 from engine.trace import LaneState, LaneStats
 
@@ -105,6 +108,8 @@ def figures(runs: Sequence[LaneStats], baseline: Sequence[LaneStats] | None) -> 
         },
         "outside_forward": mean([1 - run.seconds.forward / run.seconds.total for run in runs]),
     }
+    shifts = [run.shift for run in runs if run.shift is not None]
+    result["shift"] = mean(shifts) if shifts else None  # of lanes that test drafts
     if baseline:
         pairs = list(zip(baseline, runs, strict=True))
         result["speed_up"] = mean([ar.seconds.total / run.seconds.total for ar, run in pairs])
@@ -146,8 +151,9 @@ def main() -> None:
         prog="python -m engine.bench", description=__doc__.splitlines()[0]
     )
     parser.add_argument(
-        "--lanes", default=",".join(DECODERS), help="comma-separated; knobs as in sjd:window=32"
+        "--lanes", help="comma-separated, by default those of a new race; knobs as in sjd:window=32"
     )
+    parser.add_argument("--infill", action="store_true", help="fill in parts of pictures")
     parser.add_argument(
         "--prompts", type=int, default=len(PROMPTS), help="how many of the built-in prompts"
     )
@@ -156,12 +162,16 @@ def main() -> None:
     args = parser.parse_args()
     if not 1 <= args.prompts <= len(PROMPTS) or args.seeds < 1:
         parser.error(f"1 to {len(PROMPTS)} prompts, and at least one seed")
-    names = [text.strip() for text in args.lanes.split(",")]
+    usual = bench_infill.LANES if args.infill else DEFAULT
+    names = [text.strip() for text in args.lanes.split(",")] if args.lanes else list(usual)
     try:
         lanes = [parse_lane(name) for name in names]
         model = load_model(args)
     except (SettingError, ModelError) as error:
         parser.error(str(error))
+    if args.infill:
+        run_infill(model, names, lanes, args)
+        return
     race(model, lanes, PROMPTS[0], 1000)  # warms caches and allocators up; not counted
     runs: list[list[LaneStats]] = []
     for prompt in PROMPTS[: args.prompts]:
@@ -183,6 +193,29 @@ def main() -> None:
         },
     }
     print(card(result), end="\n\n")
+    print(json.dumps(result))
+
+
+def run_infill(
+    model: ImageModel, names: list[str], lanes: list[Lane], args: argparse.Namespace
+) -> None:
+    """Prints the figures of infillings, as a card and one line of JSON."""
+    runs = bench_infill.run(model, names, lanes, PROMPTS[: args.prompts], args.seeds)
+    result = {
+        "model": model.name,
+        "machine": device_name(model.device),
+        "torch": torch.__version__,
+        "races": args.prompts * args.seeds,
+        "lanes": names,
+        "figures": {
+            f"{kind} {share:.0%} {order} {name}": {
+                figure: mean([run[figure] for run in found]) for figure in found[0]
+            }
+            for (kind, share, order, name), found in runs.items()
+        },
+    }
+    titles = lane_names([lane.plain() for lane in lanes])
+    print(bench_infill.card(result, dict(zip(names, titles, strict=True))), end="\n\n")
     print(json.dumps(result))
 
 

@@ -1,5 +1,5 @@
 """The command line, `python -m engine`: `race` runs a race in a terminal and prints its table as it
-goes."""
+goes; `infill` is in engine/cli_infill.py."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from engine.models.progress import Progress
 from engine.race import Race, RaceRequest
 from engine.race.request import lane_names, parse_lane
 from engine.settings import SettingError
-from engine.trace import Frame, LaneState, LaneStats
+from engine.trace import Frame, LaneState, LaneStats, Trace
 
 _COLUMNS = f"{'tokens':>12}{'passes':>8}{'seconds':>9}{'tokens/pass':>13}  "
 _UPDATE_SECONDS = 1
@@ -28,6 +28,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m engine")
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
     add_race_command(commands.add_parser("race", help="race decoders over one prompt and seed"))
+    from engine.cli_infill import add_infill_command  # which imports this module
+
+    add_infill_command(commands.add_parser("infill", help="fill in part of a picture or a text"))
     args = parser.parse_args()
     args.run(args)
 
@@ -92,8 +95,7 @@ def load_model(args: argparse.Namespace) -> ImageModel:
 
 
 def run_race(args: argparse.Namespace) -> None:
-    """Prints the stats every second, the final ones and the trace's path. Exits with 1 if a
-    lane failed, with 2 for arguments that cannot be raced."""
+    """Prints the race. Exits with 1 if a lane failed, with 2 for arguments that cannot be raced."""
     parser: argparse.ArgumentParser = args.parser
     if args.out and not args.out.parent.is_dir():
         parser.error(f"there is no folder {args.out.parent} to write the trace to")
@@ -105,10 +107,16 @@ def run_race(args: argparse.Namespace) -> None:
         race = Race.of(load_model(args), request)
     except (SettingError, ModelError) as error:
         parser.error(str(error))
-    names = lane_names([lane.plain() for lane in lanes])
+    print_race(race, args.out)
+
+
+def print_race(race: Race, out: Path | None) -> Trace:
+    """Runs a race; prints the stats every second, the final ones and the path `out` that its trace
+    was written to. Exits with 1 if a lane failed."""
+    request, names = race.request, lane_names([lane.plain() for lane in race.lanes])
     frames: list[Frame] = []
-    stats = [LaneStats() for _ in lanes]
-    states = [LaneState.WAITING for _ in lanes]
+    stats = [LaneStats() for _ in names]
+    states = [LaneState.WAITING for _ in names]
     printed = 0.0
     try:
         for frame in race:
@@ -126,11 +134,12 @@ def run_race(args: argparse.Namespace) -> None:
     print(table(names, stats, states, race.model.length))
     trace = race.trace(frames)
     print(f"\n{request.prompt!r}, seed {request.seed}, on {trace.header.machine}")
-    if args.out:
-        args.out.write_text(trace.dumps())
-        print(f"trace: {args.out}")
+    if out:
+        out.write_text(trace.dumps())
+        print(f"trace: {out}")
     if LaneState.FAILED in states:
         sys.exit(1)
+    return trace
 
 
 def table(

@@ -89,6 +89,12 @@ def normalise(p: Tensor) -> Tensor:
     return torch.where(total > 0, p / total, 0).to(p.dtype)
 
 
+def exact(p: Tensor) -> Tensor:
+    """Distributions [..., V] in float64, summing to 1 there too, as a sample of them is drawn."""
+    wide = p.double()
+    return wide / wide.sum(-1, keepdim=True)
+
+
 def total_variation(p: Tensor, q: Tensor) -> Tensor:
     """1/2 sum |p - q| over the last axis."""
     return 0.5 * (p - q).abs().sum(-1)

@@ -19,11 +19,12 @@ _DRAWS, _POSITIONS = 8, 48  # uniforms computed ahead: for how many draws, and p
 class Purpose(IntEnum):
     """What a number is drawn for: a part of its key."""
 
-    NOISE = 0  # the Gumbel noise that vanilla AR and fixed-point iteration share
+    NOISE = 0  # the Gumbel noise that vanilla AR, fixed-point iteration and SCD share
     VERIFY = 1  # acceptance, residual samples, redrawn drafts
     FRESH = 2  # initial tokens
     DRAFT = 3  # a drafter's samples
     CANDIDATE = 4  # further candidates of a tree
+    COUPLING = 5  # what keeps or redraws a draft behind the committed positions
 
 
 def philox(counter: Tensor, key: tuple[int, int]) -> Tensor:
@@ -55,13 +56,13 @@ class Noise:
         probabilities.
 
         Computed for many draws and positions together, because one costs as much as a block."""
-        first, position, table = self._ahead.get((purpose, count), (0, 0, torch.empty(0, 0, 0)))
-        draws, positions = table.shape[:2]
-        if not (first <= draw < first + draws and position <= start <= position + positions - rows):
-            first, position = draw, start
+        first, position, table = self._ahead.get((purpose, count), (draw, start, None))
+        at, offset = draw - first, start - position
+        if table is None or not (0 <= at < _DRAWS and 0 <= offset <= table.shape[1] - rows):
+            at, offset = 0, 0
             table = self._table(purpose, start, rows + _POSITIONS, draw, count)
-            self._ahead[purpose, count] = first, position, table
-        return table[draw - first, start - position :][:rows]
+            self._ahead[purpose, count] = draw, start, table
+        return table[at, offset : offset + rows]
 
     def _table(self, purpose: Purpose, start: int, rows: int, draw: int, count: int) -> Tensor:
         """[_DRAWS, rows, count] numbers of `uniform`, from draw `draw` on."""

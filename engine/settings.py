@@ -18,12 +18,14 @@ class SettingError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Knob:
-    """The values of one setting: numbers have `low` and `high` (both allowed), texts `choices`."""
+    """The values of one setting: numbers have `low` and `high` (both allowed), texts `choices`.
+    `needs` is another setting and its value without which this one does nothing."""
 
     help: str
     low: float | None = None
     high: float | None = None
     choices: tuple[str, ...] = ()
+    needs: tuple[str, str] | None = None
 
 
 def knob(
@@ -33,9 +35,11 @@ def knob(
     low: float | None = None,
     high: float | None = None,
     choices: tuple[str, ...] = (),
+    needs: tuple[str, str] | None = None,
 ) -> Any:
     """A dataclass field with its Knob in `metadata["knob"]`."""
-    return dataclasses.field(default=default, metadata={"knob": Knob(help, low, high, choices)})
+    spec = Knob(help, low, high, choices, needs)
+    return dataclasses.field(default=default, metadata={"knob": spec})
 
 
 @dataclass(frozen=True, slots=True)

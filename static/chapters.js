@@ -2,10 +2,15 @@
 // found in the race's own step tables.
 
 import { DID, neededGroup } from "./explain.js";
+import { FILLING, fillInAPart } from "./filling_chapter.js";
+import { differing } from "./layers.js";
+import { fitCosts } from "./modelled_clock.js";
 import {
   capital,
   chance,
   countOf,
+  dividing,
+  inMilliseconds,
   inSeconds,
   inTimes,
   isKnown,
@@ -13,37 +18,95 @@ import {
   versus,
 } from "./numbers.js";
 import outline from "./outline.json" with { type: "json" };
+import { laneAt } from "./replay.js";
 
 /** @type {((lane: Lane, race: Race) => Scene)[]} what each chapter of the outline shows and says */
 const SCENES = [
-  ...[oneAtATime, guessInParallel, guessWithADistribution, whyHard],
-  ...[acceptAGroup, acceptANeighbour, treeAndContinuation],
+  ...[oneAtATime, guessInParallel, sameNoise, guessWithADistribution, redrawCoupled, whyHard],
+  ...[acceptAGroup, acceptANeighbour, treeAndContinuation, whenItLoses, fillInAPart],
 ];
 
 /**
- * The tour of a race; `missing` are the chapters whose decoder made no step in it.
- * @param {Race} race @returns {{chapters: Chapter[], missing: {number: number, title: string}[]}}
+ * The tour of a race; `missing` are the chapters whose decoder made no step in it. A race that
+ * fills in a part has one chapter; with `elsewhere` either kind has a place for the other's.
+ * @param {Race} race @param {boolean} elsewhere
+ * @returns {{chapters: Chapter[], missing: {number: number, title: string}[]}}
  */
-export function tourOf(race) {
+export function tourOf(race, elsewhere = false) {
   const [chapters, missing] = [[], []];
-  outline.forEach(({ title, reference, decoders, beside }, i) => {
-    const raced = (name) => race.lanes.findIndex((lane) => lane.decoder === name && lane.count > 0);
-    const [number, index] = [i + 1, decoders.map(raced).find((found) => found >= 0)];
-    if (index === undefined) return void missing.push({ number, title });
-    const shown = new Set([index, ...beside.map(raced)]);
-    const hidden = new Set(race.lanes.map((_, lane) => lane).filter((lane) => !shown.has(lane)));
-    const { layer = "picture", step, cell, lines } = SCENES[i](race.lanes[index], race);
-    const chosen = cell === null ? null : { lane: index, cell, pinned: true };
-    const instant = { clock: "passes", playing: false, lane: index, step };
-    chapters.push({
-      number,
-      title,
-      lines,
-      reference,
-      view: { layer, hidden, cell: chosen, ...instant },
-    });
+  const filling = Boolean(race.snapshot.infilling);
+  [...outline, FILLING].forEach((entry, i) => {
+    const number = i + 1;
+    if (filling !== (entry === FILLING)) {
+      if (elsewhere) chapters.push({ number, title: entry.title, elsewhere });
+      return;
+    }
+    const raced = ({ decoder, count }) => entry.decoders.includes(decoder) && count > 0;
+    if (race.lanes.some(raced)) chapters.push(chapterOf(entry, i, race));
+    else missing.push({ number, title: entry.title });
   });
+  if (chapters.length) chapters.push(yourTurn(1 + outline.length + Number(elsewhere || filling)));
   return { chapters, missing };
+}
+
+/** @returns {Chapter} */
+function chapterOf({ title, reference, decoders, beside, fourLanes = false }, i, race) {
+  const raced = (name) => race.lanes.findIndex((lane) => lane.decoder === name && lane.count > 0);
+  const index = decoders.map(raced).find((found) => found >= 0);
+  const shown = new Set([index, ...beside.map(raced)]);
+  const hidden = new Set(race.lanes.map((_, lane) => lane).filter((lane) => !shown.has(lane)));
+  const scene = SCENES[i](race.lanes[index], race);
+  const { layer = "picture", step, cell, costs, lines, replay } = scene;
+  const chosen = cell === null ? null : { lane: index, cell, pinned: true };
+  const end = { playing: false, live: true };
+  /** @type {Change} */
+  const instant = costs
+    ? { clock: "modelled", costs, ...end }
+    : step === undefined
+      ? { clock: "passes", ...end }
+      : { clock: "passes", playing: false, lane: index, step };
+  const frames = step === undefined ? [] : framesOf(race.lanes[index], index, step, layer);
+  return {
+    ...{ number: i + 1, title, lines, reference, fourLanes, last: false },
+    replay: replay ?? { title: "Replay this pass", frames },
+    view: { layer, hidden, cell: chosen, ...instant },
+  };
+}
+
+// A pass in three parts: the drafts that it finds, what its test says of each, and what it leaves.
+function framesOf(lane, index, step, layer) {
+  const { first, touched, before, after, nfe } = lane.steps[step - 1];
+  const rows = Array.from({ length: touched }, (_, i) => lane.row(first + i));
+  const count = (status) => rows.filter((row) => row.status === status).length;
+  const { window } = laneAt(lane, step - 1);
+  const drafts = window ? `${countOf(window, "draft")} behind the frontier` : "no draft yet";
+  const [accepted, rejected] = [count(DID.ACCEPTED), count(DID.RESAMPLED)];
+  const tested = `${accepted} accepted${rejected ? `, ${countOf(rejected, "draft")} rejected` : ""}`;
+  const test = accepted + rejected ? tested : "no draft to test";
+  /** @returns {Change} */
+  const at = (k, shown) => ({
+    ...{ clock: "passes", layer: shown, playing: false },
+    ...{ lane: index, step: k },
+  });
+  return [
+    { words: `Before pass ${nfe}: ${drafts}.`, view: at(step - 1, "picture") },
+    { words: `Its test: ${test}.`, view: at(step, "status") },
+    { words: `After: ${countOf(after - before, "token")} committed.`, view: at(step, layer) },
+  ];
+}
+
+// The last page: what to try now.
+function yourTurn(number) {
+  const line =
+    "Every instant, token and layer of a race can be looked at, and any prompt raced. To begin with:";
+  return {
+    ...{ number, title: "Your turn", lines: [line], reference: "" },
+    ...{ fourLanes: false, replay: { title: "", frames: [] }, last: true },
+    view: {
+      ...{ layer: "picture", hidden: new Set(), cell: null },
+      ...{ clock: /** @type {Clock} */ ("passes"), playing: false, live: true },
+    },
+  };
 }
 
 /** Every row of a lane with its step, oldest first. @param {Lane} lane @returns {LifeRow[]} */
@@ -96,10 +159,11 @@ function oneAtATime(lane, race) {
   const shown = best(middle.length ? middle : rows, (row) => -Math.abs(row.top1 - usual));
   const share = shown.top.find(([token]) => token === shown.token);
   const seconds = inSeconds(lane.steps.at(-1).seconds);
+  const device = race.snapshot.recorded ? "the machine named above" : "this device";
   const codes = race.snapshot.codes.toLocaleString("en");
   const drawn = `token ${shown.token} was drawn${share ? `, with ${chance(share[1])}` : ""}`;
   const lines = [
-    `Vanilla AR runs the whole model once for every token: ${summary(lane)}, ${seconds} s on this device.`,
+    `Vanilla AR runs the whole model once for every token: ${summary(lane)}, ${seconds} s on ${device}.`,
     `A pass gives the distribution p of the next token alone, over all ${codes} codes. One is drawn, ` +
       "and only then can the next pass begin.",
     `At pass ${shown.pass} the likeliest code had a probability of ${chance(shown.top1)}; ${drawn}.`,
@@ -125,6 +189,56 @@ function guessInParallel(lane) {
   return { step: at + 1, cell: here.at(-1)?.cell ?? lane.order[step.after - 1], lines };
 }
 
+// The end of the race beside vanilla AR's: two pictures, and how many tokens of them are equal.
+function sameNoise(lane, race) {
+  const ar = race.lanes.findIndex((one) => one.decoder === "ar" && one.count > 0);
+  const [differ, compared] =
+    ar < 0 ? [0, 0] : differing(lane, laneAt(lane, lane.count), race.lanes[ar]);
+  const equal = `${compared - differ} of ${countOf(compared, "token")} equal`;
+  const lines = [
+    "Jacobi redraws every guess with fresh random numbers, and so loses good guesses by chance. Fixed point keeps one noise " +
+      "for each place, vanilla AR's own: a distribution that hardly changed then gives the same token again.",
+    "A guess stands once the same noise repeats it, under a distribution that depends on final tokens alone. That token is the " +
+      `one that vanilla AR draws there${compared ? `: ${equal}, one picture twice` : ""}.`,
+    `In all ${summary(lane)}${against(race, "ar")}.`,
+  ];
+  if (!compared) return { cell: null, lines };
+  const at = (layer) => ({ layer, against: ar, live: true });
+  const same = `Where they differ: ${differ ? countOf(differ, "token") : "nowhere"}.`;
+  const frames = [
+    { words: "Two lanes, two pictures.", view: at("picture") },
+    { words: same, view: at("differs") },
+    { words: `${capital(equal)}.`, view: at("picture") },
+  ];
+  return { cell: null, lines, replay: { title: "Compare the two pictures", frames } };
+}
+
+// Of the guesses that a lane redrew before their test, those that came out as they were.
+function shareOfKept(rows) {
+  const redrawn = rows.filter((row) => !row.committed && row.draft !== null);
+  const kept = redrawn.filter((row) => row.draft === row.token);
+  return redrawn.length ? percent(kept.length, redrawn.length) : "";
+}
+
+// The pass that accepted the most guesses.
+function redrawCoupled(lane, race) {
+  const rows = rowsOf(lane);
+  const sjd = race.lanes.find((one) => one.decoder === "sjd" && one.count > 0);
+  const [stayed, others] = [shareOfKept(rows), sjd ? shareOfKept(rowsOf(sjd)) : ""];
+  const accepted = rows.filter(({ status }) => status === DID.ACCEPTED);
+  const at = bestStep(lane, (i) => accepted.filter((row) => row.at === i).length);
+  const here = accepted.filter((row) => row.at === at);
+  const share = stayed ? `: here ${stayed}${others ? `, of SJD's ${others}` : ""}` : "";
+  const lines = [
+    "SJD redraws the guesses that a pass did not reach, each anew, and so throws away many that the newer distribution likes as " +
+      `well. SCD redraws them with the same noise, so that more of them stay as they are${share}.`,
+    "The test stays SJD's, min(1, p / q), on fresh numbers: a guess may depend on earlier guesses at its own place, not on the " +
+      "numbers that judge it. So the picture's distribution stays exactly vanilla AR's.",
+    `Shown is pass ${lane.steps[at].nfe}, its best, with ${here.length} accepted. In all ${summary(lane)}${against(race, "sjd")}.`,
+  ];
+  return { step: at + 1, cell: here.at(-1)?.cell ?? lane.order[lane.steps[at].after - 1], lines };
+}
+
 // A step that accepted some drafts and rejected the next: the rejected cell, and why.
 function guessWithADistribution(lane, race) {
   const rejected = rowsOf(lane).filter(
@@ -138,8 +252,11 @@ function guessWithADistribution(lane, race) {
   const total = `In all ${summary(lane)}${against(race, "ar")}.`;
   if (!shown) return { step: lane.count, cell: null, lines: [rule, total] };
   const { p, q, uniform, acceptance, pass, draft, token } = shown;
-  const masses = `: p gave it ${chance(p)} and q ${chance(q)}, and ${versus(uniform, acceptance)}`;
-  const why = isKnown(p, q, uniform, acceptance) ? masses : "";
+  const known = isKnown(p, q, uniform, acceptance);
+  const [ofP, ofQ] = known ? dividing(p, q, acceptance) : [];
+  const test = versus(uniform, acceptance);
+  const masses = `: p gave it ${ofP} and q ${ofQ}, and the number drawn is not below their ratio, ${test}`;
+  const why = known ? masses : "";
   const middle =
     `At pass ${pass}, ${shown.ahead} drafts were accepted and the next, token ${draft}, rejected${why}. ` +
     `Token ${token} took its place.`;
@@ -175,8 +292,10 @@ function acceptAGroup(lane, race) {
   const rule =
     "GSD sorts the codes by p and groups the draft with those of much the same probability: it is " +
     "accepted with probability min(1, p(C) / q(C)) for the whole group C.";
-  const masses = ({ count, p, q }) =>
-    `Its group of ${count} held ${chance(p)} of p and ${chance(q)} of q`;
+  const masses = ({ count, p, q }, ratio) => {
+    const [ofP, ofQ] = dividing(p, q, ratio);
+    return `Its group of ${count} held ${ofP} of p and ${ofQ} of q`;
+  };
   return relaxed(lane, race, rule, masses, "their group");
 }
 
@@ -194,9 +313,13 @@ function acceptANeighbour(lane, race) {
 function relaxed(lane, race, rule, masses, whom) {
   const accepted = rowsOf(lane).filter(({ status }) => status === DID.ACCEPTED);
   const saved = accepted.filter((row) => row.group && neededGroup(row));
+  const { tests, shifts } = lane.steps.at(-1);
+  const price = tests
+    ? `: its shift, how far (TV) one test commits from the model's p, is ${chance(shifts / tests)} on average, where an exact rule's is 0`
+    : "";
   const total =
     `In all ${summary(lane)}${against(race, "sjd")}. ` +
-    "The price: the picture's distribution is no longer the model's own.";
+    `The price: the picture's distribution is no longer the model's own${price}.`;
   if (!saved.length) {
     const none = `No acceptance of this race is known to have needed ${whom}.`;
     const at = bestStep(lane, (i) => lane.steps[i].tokens);
@@ -207,11 +330,13 @@ function relaxed(lane, race, rule, masses, whom) {
     return row.acceptance - row.p / row.q + plain;
   });
   const { at, cell, pass, draft, p, q, uniform, acceptance, group } = shown;
-  const [alone, together] = [Math.min(1, p / q), acceptance].map((odds) => versus(uniform, odds));
+  const odds = Math.min(1, p / q);
+  const [alone, together] = [odds, acceptance].map((ratio) => versus(uniform, ratio));
+  const [ofP, ofQ] = dividing(p, q, odds);
   const lines = [
     rule,
-    `At pass ${pass} token ${draft} had ${chance(p)} of p and ${chance(q)} of q by itself: rejected, by ` +
-      `${alone}. ${masses(group)}: accepted, by ${together}.`,
+    `At pass ${pass} token ${draft} had ${ofP} of p and ${ofQ} of q by itself: rejected, ` +
+      `${alone}. ${masses(group, acceptance)}: accepted, ${together}.`,
     `${saved.length} of its ${countOf(accepted.length, "acceptance")} needed ${whom}. ${total}`,
   ];
   return { step: at + 1, cell, lines };
@@ -242,6 +367,23 @@ function treeAndContinuation(lane, race) {
     `In all ${summary(lane)}${against(race, "sjd")}. The distribution is exactly vanilla AR's.`,
   ];
   return { step: at + 1, cell: shown ? shown.cell : lane.order[lane.steps[at].after - 1], lines };
+}
+
+// The end of the race on another machine's clock, to be tried.
+function whenItLoses(_, race) {
+  const { costs } = fitCosts(race.lanes);
+  const [a, b] = [costs.pass, costs.row].map((seconds) => `${inMilliseconds(seconds)} ms`);
+  const rows = Math.max(...race.lanes.flatMap(({ steps }) => steps.map((step) => step.rows)));
+  const ratio = ((costs.pass + rows * costs.row) / (costs.pass + costs.row)).toFixed(1);
+  const lines = [
+    "Speculation makes fewer passes, each over a wider window. It wins while a pass commits more tokens than it costs " +
+      "passes of vanilla AR, and loses where a pass that commits 4 tokens costs as much as 5 of those.",
+    `A pass costs a, whatever its window, and b for each row of it. This race's own passes say ${a} and ${b}: one of ` +
+      `${rows} rows costs ${ratio} times as much as one of a single row.`,
+    "The clock is now modelled: a large GPU that draws 340 pictures at once. Choose another machine, or move b, and the " +
+      "replay, the places and the finish follow.",
+  ];
+  return { cell: null, costs: { ...costs, preset: "large" }, lines };
 }
 
 function aboutTree(later, shown) {

@@ -1,12 +1,21 @@
-// What a visitor does to the board: the transport, the choosers, pointing at a lane, and the keys
-// that do the same.
+// What a visitor does to the board: the transport, the choosers, and pointing at a lane.
 
 import { attribute, make } from "./dom.js";
-import { LAYERS } from "./layers.js";
-import { inSeconds } from "./numbers.js";
+import { bindKeys, toggleHelp } from "./keys.js";
+import { LAYERS, referenceOf } from "./layers.js";
+import { clockName, onClock } from "./numbers.js";
 import { clockAt, clockOf, finishers, lengthOf, nextStep, stepAt } from "./replay.js";
 
-const SPEEDS = [0.25, 0.5, 1, 2, 4, 8, 16];
+const CLOCKS = /** @type {Clock[]} */ (["seconds", "passes", "modelled"]);
+const SPEEDS = [0.05, 0.1, 0.25, 0.5, 1, 2, 4, 8];
+const FLAG = 16; // pixels, the width of a flag on the scrubber
+const SEEN = 8; // seconds that a recording is to last, about
+
+/** The speed at which a recording of so many seconds can be watched. @param {number} seconds */
+export function watchable(seconds) {
+  const off = (speed) => Math.abs(Math.log(seconds / speed / SEEN));
+  return SPEEDS.filter((speed) => speed <= 1).reduce((a, b) => (off(b) < off(a) ? b : a));
+}
 
 /**
  * The instant that a step on (or back) leads to: of one lane, or of all lanes that are shown; by
@@ -43,32 +52,6 @@ export function sameInstant({ race, clock, t, cell }, other) {
   return clockAt(lane, other, stepAt(lane, clock, t));
 }
 
-export const MOVES = {
-  ArrowLeft: [0, -1],
-  ArrowRight: [0, 1],
-  ArrowUp: [-1, 0],
-  ArrowDown: [1, 0],
-};
-
-export function neighbour({ lane, cell }, [down, right], [rows, columns]) {
-  const row = Math.min(rows - 1, Math.max(0, Math.floor(cell / columns) + down));
-  const column = Math.min(columns - 1, Math.max(0, (cell % columns) + right));
-  return { lane, cell: row * columns + column, pinned: true };
-}
-
-// Whether a key belongs to what has the focus: a field, or a button that it would press. The
-// scrubber's arrows are ours.
-export function isTyped(event, scrub) {
-  const target =
-    event.target.closest?.("input, textarea, select, [contenteditable], dialog") ?? null;
-  if (target && target !== scrub) return true;
-  if (target === scrub && ["Home", "End", "PageUp", "PageDown"].includes(event.key)) return true;
-  const pressed = event.target.closest?.(
-    "button, a, summary, [role=tab], [role=option], [role=button]",
-  );
-  return Boolean(pressed) && [" ", "Enter"].includes(event.key);
-}
-
 /**
  * Wires the controls of the board to `go`. Returns what draws them as the state is.
  * @param {HTMLElement} root @param {Board} board
@@ -87,10 +70,23 @@ export function bindControls(root, board) {
     const at = LAYERS.findIndex((one) => one.name === state.layer);
     go({ layer: LAYERS[(at + by + LAYERS.length) % LAYERS.length].name });
   };
+  const clock = () => go({ clock: CLOCKS[(CLOCKS.indexOf(state.clock) + 1) % CLOCKS.length] });
+  const speed = (by) => go({ speed: SPEEDS[SPEEDS.indexOf(state.speed) + by] ?? state.speed });
   const show = (i) => {
     const hidden = new Set(state.hidden);
     if (!hidden.delete(i)) hidden.add(i);
-    go({ hidden });
+    go({ hidden, front: i });
+  };
+  const only = (i) => {
+    const others = state.race.lanes.map((_, lane) => lane).filter((lane) => lane !== i);
+    const alone = !state.hidden.has(i) && state.hidden.size === others.length;
+    go({ hidden: new Set(alone ? [] : others), front: i });
+  };
+  // The page's buttons do it: what is raced, and whether it may, stands in its form.
+  const again = () => {
+    const { prompt, state: now } = state.race.snapshot;
+    const detail = prompt && ["waiting", "racing"].includes(now) ? "stop" : "race";
+    document.dispatchEvent(new CustomEvent("photo-finish-press", { detail }));
   };
   const stage = () => {
     go({ present: !state.present });
@@ -112,6 +108,9 @@ export function bindControls(root, board) {
   for (const button of part("clocks").children) {
     button.addEventListener("click", () => go({ clock: button.dataset.clock }));
   }
+  part("reference").addEventListener("change", () => {
+    go({ against: Number(part("reference").value) });
+  });
   part("speed").append(...SPEEDS.map((speed) => new Option(`${speed}×`, String(speed))));
   part("speed").addEventListener("change", () => go({ speed: Number(part("speed").value) }));
   part("stepping").addEventListener("change", () => {
@@ -134,34 +133,10 @@ export function bindControls(root, board) {
   };
   for (const [name, act] of Object.entries(clicks)) part(name).addEventListener("click", act);
 
-  const keys = {
-    " ": toggle,
-    ArrowLeft: () => step(true),
-    ArrowRight: () => step(false),
-    l: () => layer(1),
-    f: stage,
-    "?": help,
-    Escape: () => (state.cell ? go({ cell: null }) : state.present && stage()),
-  };
-  const shifted = {
-    ArrowLeft: () => finish(true),
-    ArrowRight: () => finish(false),
-    l: () => layer(-1),
-    "?": help,
-  };
-  document.addEventListener("keydown", (event) => {
-    if (event.defaultPrevented || event.ctrlKey || event.altKey || event.metaKey) return;
-    if (!state.race || isTyped(event, part("scrub"))) return;
-    const name = event.key.length === 1 ? event.key.toLowerCase() : event.key;
-    const [move, number] = [MOVES[name], Number(name)];
-    const focused = document.activeElement?.closest?.(".lane canvas");
-    let act = (event.shiftKey ? shifted : keys)[name];
-    if (move && !event.shiftKey && focused && state.cell) {
-      act = () => go({ cell: neighbour(state.cell, move, state.race.grid) });
-    } else if (number >= 1 && number <= state.race.lanes.length) act = () => show(number - 1);
-    if (!act) return;
-    event.preventDefault();
-    act();
+  const ideas = () => (root.dataset.ideas = root.dataset.ideas === "1" ? "0" : "1");
+  bindKeys(board, part("scrub"), {
+    ideas,
+    ...{ toggle, step, finish, layer, clock, speed, stage, help, again, show, only },
   });
 
   /** The lanes' own controls, once for every race. @param {Card[]} cards */
@@ -174,8 +149,9 @@ export function bindControls(root, board) {
       }),
     );
     part("shown").replaceChildren(...buttons);
-    const options = lanes.map((lane, i) => new Option(lane.title, String(i)));
-    part("stepping").replaceChildren(new Option("all", ""), ...options);
+    const options = () => lanes.map((lane, i) => new Option(lane.title, String(i)));
+    part("stepping").replaceChildren(new Option("all", ""), ...options());
+    part("reference").replaceChildren(...options());
     cards.forEach((card, i) => {
       const end = () => go({ lane: i, step: lanes[i].count, playing: false });
       card.part("number").addEventListener("click", () => show(i));
@@ -189,9 +165,12 @@ export function bindControls(root, board) {
     const press = (button, pressed) => attribute(button, "aria-pressed", pressed);
     for (const button of part("layers").children)
       press(button, button.dataset.layer === state.layer);
+    part("against").hidden = state.layer !== "differs";
+    part("reference").value = referenceOf(race, state.against);
     for (const button of part("clocks").children) press(button, button.dataset.clock === clock);
     [...part("shown").children].forEach((button, i) => press(button, !hidden.has(i)));
     press(part("stage"), state.present);
+    attribute(part("stage"), "aria-label", state.present ? "Leave the stage" : "Full screen");
     const words = moving() ? "Pause" : state.live && length ? "Play again" : "Play";
     attribute(part("play"), "aria-label", words);
     attribute(part("play"), "data-moving", Number(moving()));
@@ -199,9 +178,9 @@ export function bindControls(root, board) {
     const scrub = part("scrub");
     if (scrub.max !== String(length || 1)) scrub.max = length || 1;
     if (Number(scrub.value) !== t) scrub.value = t;
-    scrub.style.setProperty("--share", length ? t / length : 0);
-    const instant = clock === "seconds" ? `${inSeconds(t)} seconds` : `${Math.floor(t)} passes`;
-    attribute(scrub, "aria-valuetext", instant);
+    part("strip").style.setProperty("--share", length ? t / length : 0);
+    part("hairline").style.setProperty("--share", length ? t / length : 0);
+    attribute(scrub, "aria-valuetext", `${onClock(t, clock)} ${clockName(clock)}`);
     const moves = ["previous-finish", "step-back", "play", "step-on", "next-finish", "scrub"];
     for (const name of moves) part(name).disabled = !length;
     part("speed").value = state.speed;
@@ -212,19 +191,41 @@ export function bindControls(root, board) {
   return { bindLanes, drawControls };
 }
 
+/**
+ * Left ends of flags that cover none of the others: as near as can be to where they belong, in
+ * pixels, ascending.
+ * @param {number[]} ends @param {number} width of all
+ */
+export function sideBySide(ends, width) {
+  const places = [...ends];
+  for (let i = 1; i < places.length; i++) places[i] = Math.max(places[i], places[i - 1] + FLAG);
+  let most = width - FLAG;
+  for (let i = places.length - 1; i >= 0; i--, most -= FLAG) places[i] = Math.min(places[i], most);
+  return places;
+}
+
 // The flags of the lanes that have finished, over the scrubber; made again only when one has.
 function drawFlags(panel, race, clock, length) {
   const done = finishers(race.lanes, clock);
-  const key = [clock, length, ...done].join();
+  const width = panel.clientWidth;
+  const key = [
+    clock,
+    length,
+    width,
+    ...done.flatMap((i) => [i, clockOf(race.lanes[i], clock)]),
+  ].join();
   if (panel.dataset.key === key) return;
   panel.dataset.key = key;
-  let [edge, level] = [-Infinity, 0];
-  const flags = done.map((i) => {
-    const share = length ? Math.min(1, clockOf(race.lanes[i], clock) / length) : 0;
-    level = share - edge < 0.05 ? (level + 1) % 3 : 0; // or it would hide the last
-    edge = share;
-    const style = `left: ${100 * share}%; --level: ${level}`;
-    return make(share > 0.97 ? "i.flag.inwards" : "i.flag", { style }, make("b", i + 1));
+  const shares = done.map((i) =>
+    length ? Math.min(1, clockOf(race.lanes[i], clock) / length) : 0,
+  );
+  const places = sideBySide(
+    shares.map((share) => share * width),
+    width,
+  );
+  const flags = done.map((i, k) => {
+    const nudge = `--nudge: ${(places[k] - shares[k] * width).toFixed(1)}px`;
+    return make("i.flag", { style: `left: ${100 * shares[k]}%; ${nudge}` }, make("b", i + 1));
   });
   panel.replaceChildren(...flags);
 }
@@ -255,19 +256,4 @@ function bindCanvas(canvas, lane, { state, go }) {
     if (!canvas.matches(":focus-visible")) return;
     go({ cell: { lane, cell: state.cell?.cell ?? 0, pinned: true } });
   });
-}
-
-// Opens the help, or closes it. A modal dialog keeps the focus, and gives it back.
-function toggleHelp(root) {
-  const open = root.querySelector("dialog.keys");
-  if (open) return open.close();
-  const dialog = root.querySelector(".keys-template").content.firstElementChild.cloneNode(true);
-  dialog.addEventListener("click", () => dialog.close());
-  dialog.addEventListener("close", () => dialog.remove());
-  dialog.addEventListener("keydown", (event) => {
-    event.stopPropagation(); // the board's keys rest meanwhile
-    if (event.key === "?") dialog.close();
-  });
-  root.append(dialog);
-  dialog.showModal();
 }

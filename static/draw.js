@@ -5,7 +5,7 @@
 import { sized } from "./dom.js";
 import { colourOf, countShare, layerValue } from "./layers.js";
 import look from "./look.json" with { type: "json" };
-import { noValue, pasteMark, pasteSwatch } from "./marks.js";
+import { noValue, pasteMark, pasteSwatch, toFill } from "./marks.js";
 import { laneAt } from "./replay.js";
 
 // The cells [from, to) in raster order, as at most three rectangles [column, row, columns, rows].
@@ -51,8 +51,12 @@ function paletteOf(scale) {
  */
 function colourFor(value, { layer, range }) {
   if (value === null) return null;
-  const share = layer.kind === "share" ? value : countShare(value, range);
-  return paletteOf(layer.scale)[Math.round(255 * share)];
+  const shares = {
+    count: () => countShare(value, range),
+    pass: () => (value - range[0]) / (range[1] - range[0]),
+  };
+  const share = shares[layer.kind]?.() ?? value / range[1];
+  return paletteOf(layer.scale)[Math.round(255 * Math.min(1, share))];
 }
 
 export class Plane {
@@ -73,8 +77,10 @@ export class Plane {
    * @param {Lane} lane @param {Race["grid"]} grid @param {number} side @param {Style} style
    */
   update(lane, [rows, columns], side, style) {
-    const { layer, range, rule, card, swatches } = style;
-    const key = [layer.name, range, side, rows, columns, rule, card, Boolean(swatches)].join();
+    const { layer, range, rule, card, swatches, against } = style;
+    const shown = [layer.name, range, side, rows, columns, rule, card, Boolean(swatches)];
+    // Later steps of the lane compared with say more of cells that are painted.
+    const key = [...shown, ...(against ? [against.title, against.count] : [])].join();
     const context = sized(this.canvas, side * columns, side * rows).getContext("2d");
     if (key !== this.#key) {
       [this.#key, this.#done, this.#rows] = [key, 0, []];
@@ -121,7 +127,8 @@ export class Plane {
     }
     const image = new ImageData(columns, rows);
     for (const cell of cells) {
-      const colour = colourFor(layerValue(lane, view, cell, style.layer.name), style);
+      const value = layerValue(lane, view, cell, style.layer.name, style.against);
+      const colour = colourFor(value, style);
       if (colour) image.data.set([...colour, 255], 4 * cell);
     }
     sized(this.#small, columns, rows).getContext("2d").putImageData(image, 0, 0);
@@ -150,15 +157,73 @@ export function drawLane(canvas, plane, lane, view, [, columns], style) {
   const context = canvas.getContext("2d");
   const side = canvas.width / columns;
   context.clearRect(0, 0, canvas.width, canvas.height);
+  if (lane.known.length) drawKnown(context, plane, lane, view, columns, side, style);
   for (const [x, y, width, height] of boxesOf(lane, 0, view.n, columns)) {
     const [left, top, across, down] = [x * side, y * side, width * side, height * side];
     context.drawImage(plane.canvas, left, top, across, down, left, top, across, down);
+    if (style.layer.kind !== "picture")
+      drawFaintly(context, plane.picture, left, top, across, down);
   }
   for (const cell of lane.order.slice(view.n, view.n + view.window)) {
     drawDraft(context, lane, view, cell, columns, side, style);
   }
   if (view.n && view.state !== "finished") drawFrontier(context, lane, view, columns, side, style);
+  if (lane.known.length && (view.state !== "finished" || style.layer.kind !== "picture"))
+    drawOutline(context, lane, columns, side, style);
   if (style.cell !== null) drawSelected(context, columns, side, style);
+}
+
+// Of a picture to fill in, what is known: solid, in other layers faint; and where nothing is drawn
+// yet, hatched.
+function drawKnown(context, plane, lane, view, columns, side, style) {
+  lane.known.forEach((token, cell) => {
+    if (token < 0) return;
+    const [x, y] = cornerOf(cell, columns, side);
+    if (style.layer.kind !== "picture") drawFaintly(context, plane.picture, x, y, side, side);
+    else if (plane.picture.rows.some(Boolean))
+      context.drawImage(plane.canvas, x, y, side, side, x, y, side, side);
+    else pasteSwatch(context, token, x, y, side, style);
+  });
+  context.fillStyle = toFill(context, side);
+  for (const cell of lane.order.slice(view.n + view.window)) {
+    context.fillRect(...cornerOf(cell, columns, side), side, side);
+  }
+}
+
+// The line between what is known and what is filled in.
+function drawOutline(context, { known }, columns, side, style) {
+  context.beginPath();
+  const line = (x, y, across, down) => {
+    context.moveTo(x, y);
+    context.lineTo(x + across, y + down);
+  };
+  known.forEach((token, cell) => {
+    const [x, y] = cornerOf(cell, columns, side);
+    const differs = (other) => other !== undefined && token < 0 !== other < 0;
+    const right = (cell + 1) % columns ? known[cell + 1] : undefined;
+    if (differs(right)) line(x + side, y, 0, side);
+    if (differs(known[cell + columns])) line(x, y + side, side, 0);
+  });
+  context.lineCap = "square";
+  for (const [colour, width] of [
+    [style.card, 2],
+    [style.ink, 1],
+  ]) {
+    context.strokeStyle = colour;
+    context.lineWidth = Math.max(1, look.toFill.edge * side) * width;
+    context.stroke();
+  }
+  context.lineCap = "butt";
+}
+
+// The picture, faintly, over what a layer shows of a part of it: what stands where stays in sight.
+function drawFaintly(context, { canvas: source, rows }, left, top, across, down) {
+  if (!rows.some(Boolean)) return;
+  const scale = source.width / context.canvas.width;
+  context.globalAlpha = look.under.opacity;
+  const from = [left, top, across, down].map((length) => length * scale);
+  context.drawImage(source, ...from, left, top, across, down);
+  context.globalAlpha = 1;
 }
 
 // Of a draft, the swatch shows faintly, and of a number only a smaller square.
@@ -170,7 +235,7 @@ function drawDraft(context, lane, view, cell, columns, side, style) {
     context.globalAlpha = 1;
     return;
   }
-  const value = layerValue(lane, view, cell, style.layer.name);
+  const value = layerValue(lane, view, cell, style.layer.name, style.against);
   const inset = look.draft.inset * side;
   if (style.layer.kind === "status") {
     const margin = Math.round(inset / 2);
@@ -205,6 +270,9 @@ function drawSelected(context, columns, side, style) {
   const gap = Math.max(2, side / 10);
   const [x, y] = cornerOf(style.cell, columns, side);
   const size = side + 2 * gap;
+  // Inside the canvas, also around a cell at its edge.
+  const inside = (corner, length) => Math.min(length - size - gap, Math.max(gap, corner - gap));
+  const [left, top] = [inside(x, context.canvas.width), inside(y, context.canvas.height)];
   context.setLineDash(style.here ? [] : [size / 2, size / 2]);
   context.lineDashOffset = style.here ? 0 : size / 4;
   for (const [colour, width] of [
@@ -213,7 +281,7 @@ function drawSelected(context, columns, side, style) {
   ]) {
     context.strokeStyle = colour;
     context.lineWidth = width * gap * 0.6;
-    context.strokeRect(x - gap, y - gap, size, size);
+    context.strokeRect(left, top, size, size);
   }
   context.setLineDash([]);
   context.lineDashOffset = 0;

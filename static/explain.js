@@ -1,9 +1,17 @@
 // Why a cell holds its token, in words, from its rows in one lane's step table.
 
-import { capital, chance, countOf, inTimes, isKnown, versus } from "./numbers.js";
+import { capital, chance, countOf, dividing, inTimes, isKnown, versus } from "./numbers.js";
 
 // engine.trace.Status
-export const DID = { ACCEPTED: 0, RESAMPLED: 1, FRESH: 2, FORCED: 3, REFINED: 4, REJECTED: 5 };
+export const DID = {
+  ACCEPTED: 0,
+  RESAMPLED: 1,
+  FRESH: 2,
+  FORCED: 3,
+  REFINED: 4,
+  REJECTED: 5,
+  DROPPED: 6,
+};
 const ROUNDING = 0.5 / 65534; // at most so much is a share on the wire off
 
 /**
@@ -13,6 +21,7 @@ const ROUNDING = 0.5 / 65534; // at most so much is a share on the wire off
 export function lifeOf(lane, cell, until) {
   const life = [];
   const rank = lane.rank[cell];
+  if (rank === undefined) return life; // known from the start
   for (let at = 0; at < until; at++) {
     const step = lane.steps[at];
     if (step.before > rank) break; // committed: nothing touches it again
@@ -37,7 +46,7 @@ export function neededGroup({ status, uniform, p, q }) {
 }
 
 // Left untested by a decoder that then drafts anew (LANTERN's, behind a rejection).
-const isDropped = (row) => row.status === DID.REJECTED && !isKnown(row.uniform);
+const isDropped = (row) => row.status === DID.DROPPED;
 
 // The uniform number and the acceptance probability that decided: those of the last candidate
 // tried, where there were several.
@@ -45,6 +54,10 @@ export function decisive({ candidates, uniform, acceptance }) {
   const last = candidates.length > 1 ? candidates.at(-1) : { uniform, acceptance };
   return [last.uniform, last.acceptance];
 }
+
+export const WHY_KNOWN =
+  "It was known from the start: this race fills in the tokens around it. No lane draws it, and the model reads it " +
+  "before it draws any of the others.";
 
 /** Why a cell holds what it holds, in a sentence or two. @param {LifeRow[]} life */
 export function whyToken(decoder, life) {
@@ -54,6 +67,8 @@ export function whyToken(decoder, life) {
   if (last.status === DID.FRESH) return whyFresh(decoder, before, last);
   if (!last.committed) return `Not committed yet: ${pastOf(life)}. ${whatNext(last)}`;
   const past = pastOf(before, last);
+  if (decoder === "parallel")
+    return `${capital(past)}, from p as the rounds before had left it. It stayed untested: nobody checked whether it fits what was drawn in the same round.`;
   if (last.candidates.length > 1) {
     return capital(`${before.length ? `${past}; ` : ""}${whyCandidates(decoder, last)}`);
   }
@@ -112,15 +127,17 @@ function whyVerified(decoder, row, accepted) {
   return masses ? `${masses}, and ${test}` : test;
 }
 
-function massesOf(decoder, { group, p, q }) {
-  if (group && group.count > 1 && decoder === "gsd") {
-    return `its group of ${group.count} tokens held ${chance(group.p)} of p and ${chance(group.q)} of q`;
-  }
+function massesOf(decoder, { group, p, q, acceptance }) {
   if (group && group.count > 1) {
+    const [ofP, ofQ] = dividing(group.p, group.q, acceptance);
+    if (decoder === "gsd")
+      return `its group of ${group.count} tokens held ${ofP} of p and ${ofQ} of q`;
     const neighbours = countOf(group.count - 1, "neighbour");
-    return `with ${neighbours} it held ${chance(group.p)} of p, against ${chance(group.q)} of q by itself`;
+    return `with ${neighbours} it held ${ofP} of p, against ${ofQ} of q by itself`;
   }
-  return isKnown(p, q) ? `p gave the draft ${chance(p)} and q ${chance(q)}` : "";
+  if (!isKnown(p, q)) return "";
+  const [ofP, ofQ] = dividing(p, q, acceptance);
+  return `p gave the draft ${ofP} and q ${ofQ}`;
 }
 
 // Several candidates of a tree tried: how that ended.
@@ -133,7 +150,8 @@ function whyCandidates(decoder, { pass, candidates, status, token }) {
   }
   const rejected = n === 2 ? "the draft was" : `${n - 1} candidates were`;
   const whom = decoder === "lantern" ? "it with its neighbours" : "it";
-  const left = `what the others left of p gave ${whom} ${chance(last.p)} and q ${chance(last.q)}`;
+  const [p, q] = dividing(last.p, last.q, last.acceptance);
+  const left = `what the others left of p gave ${whom} ${p} and q ${q}`;
   const why = `${left}, and the number drawn was below their ratio, ${test}`;
   return `at pass ${pass} ${rejected} rejected and candidate ${n} accepted: ${why}.`;
 }
@@ -157,13 +175,48 @@ function whyFresh(decoder, before, { top, token, pass, ahead }) {
   if (decoder === "ar") {
     return `Drawn at pass ${pass} ${drawn}. Vanilla AR has no drafts: each pass draws one token.`;
   }
+  if (decoder === "parallel") {
+    return `Drawn at pass ${pass} ${drawn}, at once with others and untested: nobody checked whether they fit together.`;
+  }
   if (before.some((row) => row.draft !== null && !isDropped(row))) {
     const ended = "then a cell before it took another candidate, whose branch ended here";
     return `${capital(pastOf(before))}; ${ended}, and pass ${pass} drew token ${token} ${drawn}.`;
   }
+  if (decoder === "assd" && !ahead) {
+    return `Drawn at pass ${pass} ${drawn}. The first guess of a pass comes from exactly what the model says here, so it needs no test: it is final (Lemma 1).`;
+  }
   const drafts = ahead === 1 ? "the draft before it was" : `all ${ahead} drafts before it were`;
   const bonus = `${drafts} accepted, and the pass gave one token more`;
   return `Drawn at pass ${pass} ${drawn}: ${ahead ? bonus : "that pass had no draft to test here"}.`;
+}
+
+/** Whether a number drawn decided what this step did to the cell. @param {LifeRow} row */
+export const isDecided = (row) => isKnown(...decisive(row));
+
+/** What another number drawn would have decided. @param {LifeRow} row @param {number} number */
+export function experimentInWords(row, number) {
+  const [drawn, acceptance] = decisive(row);
+  const [was, is] = [drawn, number].map((each) => each < acceptance);
+  const tested = [DID.ACCEPTED, DID.RESAMPLED].includes(row.status);
+  const verdict = (tested ? ["rejected", "accepted"] : ["redrawn", "kept"])[Number(is)];
+  const test = `${verdict}, ${versus(number, acceptance)}`;
+  if (number === drawn) return `The number drawn was ${chance(drawn)}: ${test}.`;
+  const draft = row.candidates.length > 1 ? row.candidates.at(-1).token : row.draft;
+  const other = is
+    ? `token ${draft} would have stayed`
+    : "another token would have taken its place";
+  return `Had the number been ${chance(number)}: ${test}; ${was === is ? "no change" : other}.`;
+}
+
+/** What a test's shift says; "" where no draft was tested. @param {LifeRow} row */
+export function shiftInWords({ shift }) {
+  if (!isKnown(shift)) return "";
+  if (shift === 0)
+    return "Shift 0: what this test commits has exactly the model's distribution p, whatever was drafted.";
+  return (
+    `Shift ${chance(shift)}: so far (TV) is the distribution of what this test commits from the model's p. ` +
+    "It is of this step alone, on this lane's own tokens, not of the whole picture."
+  );
 }
 
 /** What one step did to the cell, in a few words: "accepted, 0.31 < 0.74". @param {LifeRow} row */
@@ -173,6 +226,7 @@ export function stepInWords(decoder, row) {
   if (status === DID.FRESH) return "drawn from p, no draft";
   if (draft === null) return "first drafted";
   if (isDropped(row)) return "dropped untested";
+  if (decoder === "parallel") return "kept untested";
   const [uniform, acceptance] = decisive(row);
   const sure = acceptance >= 1 - ROUNDING && uniform < acceptance;
   const known = isKnown(uniform, acceptance);

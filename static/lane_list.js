@@ -7,6 +7,8 @@ import { make } from "./dom.js";
 const decoders = props.decoders;
 const list = element.querySelector("ol");
 const more = element.querySelector(".lane-more");
+/** @type {ListedLane[] | null} while a picture is filled in: the lanes of whole ones */
+let whole = null;
 const SWITCH = { true: "on", false: "off" };
 /** @type {ListedLane[]} */
 let lanes = [];
@@ -45,7 +47,7 @@ function change(next, focus) {
 function show() {
   list.replaceChildren(...lanes.map(rowOf));
   const full = lanes.length >= props.most;
-  const adders = decoders.map((decoder) =>
+  const adders = offered().map((decoder) =>
     make(
       "button",
       { type: "button", ariaLabel: `Add ${decoder.title}`, title: decoder.idea, disabled: full },
@@ -57,11 +59,16 @@ function show() {
   more.replaceChildren(make("span", words), ...adders);
 }
 
+// Some decoders fill in pictures and draw no whole ones.
+const offered = () => decoders.filter(({ infills }) => whole || !infills);
+
 /** @param {ListedLane} lane */
 function rowOf(lane, i) {
   const { decoder } = lane;
+  const marks = [];
   const [before, after] = [lanes.slice(0, i), lanes.slice(i + 1)];
-  const options = decoders.map(({ name, title }) => make("option", { value: name }, title));
+  const listed = offered().includes(decoder) ? offered() : [...offered(), decoder];
+  const options = listed.map(({ name, title }) => make("option", { value: name }, title));
   const choice = make("select", { ariaLabel: `Decoder of lane ${i + 1}` }, ...options);
   choice.value = decoder.name;
   choice.addEventListener("change", () =>
@@ -79,15 +86,25 @@ function rowOf(lane, i) {
   });
   return make(
     "li.lane-row",
-    { role: "group", ariaLabel: `Lane ${i + 1}, ${decoder.title}` },
+    { ariaLabel: `Lane ${i + 1}, ${decoder.title}` },
     make("div.lane-what", make("b", i + 1), choice, make("p", decoder.idea)),
-    make("div.lane-knobs", ...decoder.knobs.map((knob) => fieldOf(lane, knob))),
+    make("div.lane-knobs", ...decoder.knobs.map((knob) => fieldOf(lane, knob, marks))),
     make("div.lane-acts", duplicate, remove),
   );
 }
 
-/** @param {ListedLane} lane @param {ListedKnob} knob */
-function fieldOf(lane, knob) {
+/**
+ * Whether a knob does something in its lane as it is set.
+ * @param {ListedLane} lane @param {ListedKnob} knob
+ */
+function matters({ decoder, knobs }, { needs: [name, value] }) {
+  if (!name) return true;
+  const other = decoder.knobs.find((one) => one.name === name);
+  return (knobs[name] ?? other.default) === value && matters({ decoder, knobs }, other);
+}
+
+/** @param {ListedLane} lane @param {ListedKnob} knob @param {(() => void)[]} marks of its lane */
+function fieldOf(lane, knob, marks) {
   const id = `lane-knob-${(fields += 1)}`;
   const options = knob.choices.map((text) => make("option", { value: text }, SWITCH[text] ?? text));
   const input = knob.choices.length
@@ -97,11 +114,19 @@ function fieldOf(lane, knob) {
   input.value = lane.knobs[knob.name] ?? knob.default;
   input.setAttribute("aria-describedby", `${id}-info`);
   const label = make("label", { htmlFor: id }, knob.name);
-  const field = make("div.lane-knob", label, input, make("small", { id: `${id}-info` }, knob.info));
-  const mark = () => (field.dataset.changed = Number(!isDefault(knob, input.value)));
+  const info = make("small", { id: `${id}-info` });
+  const field = make("div.lane-knob", label, input, info);
+  const [other, value] = knob.needs;
+  const mark = () => {
+    const idle = matters(lane, knob) ? "" : `Only with ${other} = ${SWITCH[value] ?? value}. `;
+    field.dataset.changed = Number(!isDefault(knob, input.value));
+    field.dataset.idle = Number(idle !== "");
+    info.textContent = idle + knob.info;
+  };
+  marks.push(mark);
   input.addEventListener("input", () => {
     lane.knobs[knob.name] = input.value;
-    mark();
+    for (const each of marks) each();
     save();
   });
   mark();
@@ -113,4 +138,21 @@ const read = () => {
   show();
 };
 watch("value", read);
+document.addEventListener("photo-finish-lanes", (event) => {
+  lanes = /** @type {CustomEvent} */ (event).detail.map(parseLane);
+  save();
+  show();
+});
+document.addEventListener("photo-finish-filling", (event) => {
+  const filling = /** @type {CustomEvent} */ (event).detail;
+  if (filling === Boolean(whole)) return;
+  if (filling) {
+    whole = lanes.filter(({ decoder }) => !decoder.infills);
+    lanes = props.value.map(parseLane); // of another race, perhaps
+  } else {
+    [lanes, whole] = [whole, null];
+    save();
+  }
+  show();
+});
 read();

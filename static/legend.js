@@ -7,39 +7,69 @@ import look from "./look.json" with { type: "json" };
 import { drawMark, noValue } from "./marks.js";
 
 /**
- * Rebuilt only when it changes.
- * @param {HTMLElement} panel @param {Layer} layer @param {Race} race
+ * What the badges of a race promise, for the foot of the board.
+ * @param {HTMLElement} list @param {LaneFacts[]} lanes
  */
-export function drawLegend(panel, layer, race) {
-  const { lanes } = race.snapshot;
-  const range = rangeOf(race, layer);
-  const key = [layer.name, ...range, ...lanes.map((lane) => lane.badge)].join();
-  if (panel.dataset.key === key) return;
-  panel.dataset.key = key;
+export function listPromises(list, lanes) {
   const promises = new Map(lanes.map((lane) => [lane.badge, lane.promise]));
   const badges = [...promises].map(([badge, promise]) => {
     const word = make("span.badge", badge);
     dressBadge(word, badge);
     return make("li", word, make("span", promise));
   });
-  const scales = { picture: [], status: statusLegend, share: shareLegend, count: countLegend };
-  const scale = layer.kind === "picture" ? [] : [scales[layer.kind](layer, range)];
-  panel.replaceChildren(
-    ...scale,
-    make("p.legend-words", layer.words),
-    make("ul.legend-badges", ...badges),
-  );
+  list.replaceChildren(...badges);
 }
 
-function shareLegend(layer) {
+/**
+ * Rebuilt only when it changes.
+ * @param {HTMLElement} panel @param {Layer} layer @param {Race} race
+ * @param {Lane | null} against the lane that others are compared with
+ */
+export function drawLegend(panel, layer, race, against) {
+  const range = rangeOf(race, layer);
+  const key = [layer.name, ...range, against?.title, Boolean(race.snapshot.infilling)].join();
+  if (panel.dataset.key === key) return;
+  panel.dataset.key = key;
+  const scales = {
+    ...{ status: statusLegend, share: shareLegend, count: countLegend, pass: passLegend },
+    differs: () => differsLegend(layer, against),
+  };
+  const scale = layer.kind === "picture" ? [] : [scales[layer.kind](layer, range)];
+  // The marks of the statuses say all that the layer's words do.
+  const text = race.snapshot.infilling ? (layer.filling ?? layer.words) : layer.words;
+  const words = layer.kind === "status" ? [] : [make("p.legend-words", text)];
+  panel.replaceChildren(...scale, ...words);
+}
+
+function differsLegend(layer, against) {
+  const words = [`the token of ${against.title}`, "another token"];
+  const boxes = words.map((word, share) =>
+    make(
+      "span.count",
+      make("i", { style: `background: rgb(${colourOf(layer.scale, share)})` }),
+      word,
+    ),
+  );
+  return make("div.scales.counts", ...boxes, ...noValueOf(layer));
+}
+
+function shareLegend(layer, [, most]) {
   const background = `linear-gradient(to right, ${look.scales[layer.scale].join(",")})`;
-  const ticks = ["0", "0.25", "0.5", "0.75", "1"].map((tick) => make("span", tick));
+  const ticks = [0, 0.25, 0.5, 0.75, 1].map((share) => make("span", share * most));
+  if (most < 1) ticks.at(-1).append(" or more");
   const bar = make("i.scale-bar", { style: `background: ${background}` });
   return make(
     "div.scales",
     make("div.scale", bar, make("div.scale-ticks", ...ticks)),
     ...noValueOf(layer),
   );
+}
+
+function passLegend(layer, [low, high]) {
+  const background = `linear-gradient(to right, ${look.scales[layer.scale].join(",")})`;
+  const bar = make("i.scale-bar", { style: `background: ${background}` });
+  const ticks = make("div.scale-ticks", make("span", `pass ${low}`), make("span", `pass ${high}`));
+  return make("div.scales", make("div.scale", bar, ticks), ...noValueOf(layer));
 }
 
 // A box for each integer, or, where there are many, for some from the least to the greatest.

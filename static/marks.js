@@ -62,6 +62,21 @@ export function noValue(context, side) {
   return context.createPattern(tile, "repeat");
 }
 
+// A pattern of lines that run on from cell to cell: here is something to be filled in.
+export function toFill(context, side) {
+  const { colour, width } = look.toFill;
+  const tile = tileOf("to fill", side, (pen) => {
+    pen.strokeStyle = colour;
+    pen.lineWidth = Math.max(1, width * side);
+    for (const at of [-0.5, 0, 0.5, 1, 1.5]) {
+      pen.moveTo((at - 0.5) * side, side);
+      pen.lineTo((at + 0.5) * side, 0);
+    }
+    pen.stroke();
+  });
+  return context.createPattern(tile, "repeat");
+}
+
 /** Where a token's swatch lies in the image of all: column and row. @param {number} token */
 export const swatchAt = (token) => [
   token % look.swatches.columns,

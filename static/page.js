@@ -2,8 +2,9 @@
 // `watch`: the board's value is a snapshot, and what else the page has stands outside it.
 
 import { mountBoard } from "./board.js";
+import { mountFilling } from "./filling.js";
 
-mountBoard(
+const board = mountBoard(
   element,
   (callback) => {
     watch("value", () => {
@@ -13,8 +14,30 @@ mountBoard(
     callback(props.value);
   },
   (callback) => document.addEventListener("photo-finish-stop", callback),
-  props.touring ? () => trigger("tour") : undefined,
+  props.touring
+    ? {
+        filling: props.filling,
+        fetch: (race) => trigger("tour", race),
+        leave: () => trigger("leave"),
+      }
+    : undefined,
 );
+
+document.addEventListener("photo-finish-bet", (event) => {
+  board.go({ bet: /** @type {CustomEvent} */ (event).detail });
+});
+
+document.addEventListener("photo-finish-press", (event) => {
+  document.getElementById(/** @type {CustomEvent} */ (event).detail)?.click();
+});
+
+// A race that was not raced from this form can be: with its prompt, seed, lanes and sampling.
+const useSettings = /** @type {HTMLButtonElement} */ (element.querySelector(".use-settings"));
+useSettings.hidden = false;
+useSettings.addEventListener("click", () => {
+  trigger("use");
+  document.querySelector("#entry")?.scrollIntoView({ block: "nearest" });
+});
 
 // A file dropped onto the board is handed to the page's own "Open a trace".
 element.addEventListener("dragover", (event) => {
@@ -40,3 +63,10 @@ function openTrace(files) {
   input.files = files;
   input.dispatchEvent(new Event("change", { bubbles: true }));
 }
+
+mountFilling(element, board, props.fillable, () => trigger("fill"));
+document.addEventListener("photo-finish-swatches", (event) => {
+  const { swatches, infilling } = board.state.race.snapshot;
+  const picture = infilling && { known: infilling.known, canvas: board.pictureOf(0) };
+  /** @type {CustomEvent} */ (event).detail(swatches, picture);
+});

@@ -1,4 +1,4 @@
-// Where every lane of a race stood at any instant of either clock.
+// Where every lane of a race stood at any instant of any clock.
 
 /** How many steps of a lane were done at t on a clock. @param {Lane} lane */
 export function stepAt(lane, clock, t) {
@@ -16,7 +16,7 @@ export function laneAt(lane, k) {
   const step = lane.steps[k - 1];
   const state = k === lane.count ? lane.state : k ? "racing" : "waiting";
   if (!step) {
-    const zeros = { passes: 0, drafter: 0, seconds: 0, compression: 0 };
+    const zeros = { passes: 0, drafter: 0, seconds: 0, modelled: 0, compression: 0, shift: null };
     return { k, n: 0, window: 0, state, ...zeros, rowOf: () => -1 };
   }
   const { after: n, before, first, touched } = step;
@@ -26,7 +26,7 @@ export function laneAt(lane, k) {
     const rank = lane.rank[cell];
     return rank < n ? lane.committedBy[rank] : rank < reach ? first + rank - before : -1;
   };
-  const { passes, drafted: drafter, seconds, reached } = step;
+  const { passes, drafted: drafter, seconds, modelled, reached } = step;
   return {
     k,
     n,
@@ -35,7 +35,9 @@ export function laneAt(lane, k) {
     passes,
     drafter,
     seconds,
+    modelled,
     compression: reached / passes,
+    shift: step.tests ? step.shifts / step.tests : null,
     rowOf,
   };
 }

@@ -5,7 +5,9 @@ const SOURCE = { certain: 1, before: 2, own: 3 }; // of q's top tokens
 const PARTS = ["forward", "verify", "cache", "draft"]; // of a step's time, in microseconds
 const STRIDE = 64; // rows: of every so many it is known where their details begin
 // Before the first step.
-const START = { after: 0, micros: 0, reached: 0, drafted: 0, row: 0, positions: 0 };
+const START = {
+  ...{ after: 0, micros: 0, reached: 0, drafted: 0, row: 0, positions: 0, tests: 0, shifts: 0 },
+};
 
 const camelCase = (name) => name.replace(/_(\w)/g, (_, letter) => letter.toUpperCase());
 
@@ -57,9 +59,10 @@ export class StepTable {
   #places = [[0, 0, 0]]; // where the details of every STRIDE-th row of `positions` begin
 
   /** @param {Snapshot} snapshot */
-  constructor({ cells, dtypes }) {
+  constructor({ cells, dtypes, infilling }) {
     this.cells = cells;
     this.dtypes = dtypes;
+    this.known = infilling ? infilling.known : []; // of an infilling: each cell's token, -1 if none
     this.order = cells.filter((cell) => cell >= 0);
     /** @type {number[]} */
     this.rank = [];
@@ -76,6 +79,11 @@ export class StepTable {
     return this.steps.length;
   }
 
+  /** The token that stood at a cell before the race; null where a lane draws it. */
+  knownToken(cell) {
+    return this.known[cell] >= 0 ? this.known[cell] : null;
+  }
+
   /** Whether a lane of a snapshot goes on where this one stands. @param {WireLane} wire */
   precedes({ table }) {
     return Object.entries(this.tables).every(([name, rows]) => table[name].startsWith(rows.text));
@@ -90,21 +98,27 @@ export class StepTable {
 
   #take(k) {
     const read = (field) => this.tables.steps.at(k, field);
-    const counts = ["nfe", "positions", "committed", "drafter_passes"];
-    const [nfe, positions, tokens, drafter] = counts.map(read);
+    const counts = ["nfe", "rows", "positions", "committed", "drafter_passes"];
+    const [nfe, rows, positions, tokens, drafter] = counts.map(read);
     const times = PARTS.map(read);
     const last = this.steps[k - 1] ?? START;
     const [before, first, row] = [last.after, this.#rows.length, last.row + last.positions];
     const step = {
-      ...{ nfe, before, after: before, first, touched: 0, tokens, drafter, passes: nfe },
+      ...{ nfe, rows, before, after: before, first, touched: 0, tokens, drafter, passes: nfe },
       ...{ row, positions, micros: last.micros + times.reduce((sum, time) => sum + time) },
-      ...{ seconds: 0, split: times.map((time) => time / 1e6) },
+      ...{ seconds: 0, modelled: 0, split: times.map((time) => time / 1e6) },
       ...{ reached: last.reached + tokens, drafted: last.drafted + drafter },
+      ...{ tests: last.tests, shifts: last.shifts },
     };
     step.seconds = step.micros / 1e6;
     this.steps.push(step);
     for (let i = 0; i < positions; i++) {
       if (this.cells[last.reached + i] < 0) continue; // forced
+      const shift = this.#share(this.tables.positions.at(row + i, "shift"));
+      if (shift !== null) {
+        step.tests += 1;
+        step.shifts += shift;
+      }
       const rank = before + step.touched++;
       const waited = this.visits[rank]++;
       this.#rows.push(row + i);
@@ -130,6 +144,13 @@ export class StepTable {
   /** A probability or a distance; null where there is none. */
   share(row, name) {
     return this.#share(this.#at(row, name));
+  }
+
+  /** What a group or a neighbourhood added to a draft's acceptance; null where there was none. */
+  gain(row) {
+    const [acceptance, p, q] = ["acceptance", "p", "q"].map((name) => this.share(row, name));
+    if (!(this.#at(row, "refs") & 4) || acceptance === null || !q) return null;
+    return Math.max(0, acceptance - Math.min(1, p / q));
   }
 
   #share(value) {
@@ -259,6 +280,7 @@ export function continues(snapshot, { snapshot: before, lanes }) {
     snapshot.seq > 0 &&
     snapshot.seq >= before.seq &&
     FACTS.every((fact) => String(snapshot[fact]) === String(before[fact])) &&
+    String(snapshot.infilling?.known) === String(before.infilling?.known) &&
     snapshot.lanes.length === lanes.length &&
     snapshot.lanes.every((wire, i) => wire.decoder === lanes[i].decoder && lanes[i].precedes(wire))
   );

@@ -2,11 +2,21 @@
 // there.
 
 import { make } from "./dom.js";
-import { DID, decisive, lifeOf, stepInWords, whyToken } from "./explain.js";
+import {
+  DID,
+  decisive,
+  experimentInWords,
+  isDecided,
+  lifeOf,
+  shiftInWords,
+  stepInWords,
+  WHY_KNOWN,
+  whyToken,
+} from "./explain.js";
 import { STATUSES } from "./layers.js";
 import look from "./look.json" with { type: "json" };
 import { drawMark, swatchAt } from "./marks.js";
-import { chance, isKnown } from "./numbers.js";
+import { chance, dividing, isKnown } from "./numbers.js";
 
 const atlas = { text: "", url: "" }; // the image of all swatches, and its address for styles
 
@@ -36,14 +46,13 @@ function swatchOf(token, codes, side, mark = "") {
 }
 
 /**
- * Shows the cell chosen in `state`, or hides the panel. steps[i]: how many steps of lane i are
+ * Shows the cell pinned in `state`, or hides the panel. steps[i]: how many steps of lane i are
  * drawn. Of a race that is over the whole life is shown, with the drawn step marked; of one that
  * runs, what has been drawn of it.
  * @param {HTMLElement} panel @param {State} state @param {number[]} steps
  */
 export function drawToken(panel, { race, cell: chosen }, steps) {
-  panel.hidden = !chosen;
-  panel.classList.toggle("pinned", Boolean(chosen?.pinned));
+  panel.hidden = !chosen?.pinned;
   if (panel.hidden) return void delete panel.dataset.key;
   const { lane: index, cell } = chosen;
   const { prompt, seed, state, swatches, codes } = race.snapshot;
@@ -63,12 +72,58 @@ export function drawToken(panel, { race, cell: chosen }, steps) {
   /** @type {HTMLElement} */ (panel.querySelector(`[data-row="${focused}"]`))?.focus();
 }
 
-function headOf({ lane, cell, life, codes, columns }) {
-  const token = life.at(-1)?.token;
-  const [row, column] = [Math.floor(cell / columns) + 1, (cell % columns) + 1];
-  const title = make("h3", life.length ? `Why token ${token}?` : "Why this token?");
-  const where = make("p.token-where", `${lane.title}, row ${row}, column ${column}`);
-  const why = make("p.token-why", whyToken(lane.decoder, life));
+/**
+ * The cell that is pointed at, in one line: where, its token, and what the last step drawn did.
+ * @param {HTMLElement} line @param {State} state @param {number[]} steps
+ */
+export function drawPeek(line, { race, cell: chosen }, steps) {
+  const shown = chosen && !chosen.pinned ? chosen : null;
+  const key = shown ? [shown.lane, shown.cell, steps[shown.lane]].join() : "";
+  if (line.dataset.key === key) return;
+  line.dataset.key = key;
+  const [pace] = line.children;
+  pace.toggleAttribute("hidden", Boolean(shown));
+  line.replaceChildren(pace);
+  if (!shown) return;
+  const { swatches, codes } = race.snapshot;
+  const lane = race.lanes[shown.lane];
+  const [life, columns] = [lifeOf(lane, shown.cell, steps[shown.lane]), race.grid[1]];
+  const row = life.at(-1);
+  takeAtlas(swatches);
+  line.append(
+    make("span.peek-where", whereOf(lane, shown.cell, columns)),
+    ...(row ? peekParts(lane, row, codes) : [make("span", unreached(lane, shown.cell))]),
+    make("span.peek-hint", "Click for all of it."),
+  );
+}
+
+const unreached = (lane, cell) =>
+  lane.knownToken(cell) === null
+    ? "Not reached yet at this instant."
+    : "Known from the start: no lane draws it.";
+
+const whereOf = (lane, cell, columns) =>
+  `${lane.title}, row ${Math.floor(cell / columns) + 1}, column ${(cell % columns) + 1}`;
+
+function peekParts(lane, row, codes) {
+  const mark = make("canvas", { width: 36, height: 36 });
+  drawMark(mark.getContext("2d"), row.status, 18, 18, 18);
+  return [
+    swatchOf(row.token, codes, 20, row.committed ? "final" : "draft"),
+    make("span", `token ${row.token}`),
+    make("span.life-status", mark, make("b", STATUSES[row.status].name)),
+    make("span", `pass ${row.pass}: ${stepInWords(lane.decoder, row)}`),
+  ];
+}
+
+function headOf({ lane, cell, life, now, codes, columns }) {
+  const known = lane.knownToken(cell);
+  const token = known ?? life.at(-1)?.token;
+  const title = make("h3", isKnown(token) ? `Why token ${token}?` : "Why this token?");
+  const where = make("p.token-where", whereOf(lane, cell, columns));
+  const words = known === null ? whyToken(lane.decoder, life) : WHY_KNOWN;
+  const later = `Not reached yet at this instant; what will happen: ${words[0].toLowerCase()}${words.slice(1)}`;
+  const why = make("p.token-why", life.length && now < 0 ? later : words);
   const close = make("button.token-close", "×", { type: "button", "aria-label": "Close" });
   return make(
     "header.token-head",
@@ -134,8 +189,37 @@ function testOf(decoder, row) {
 }
 
 function consideredOf(view, row) {
-  const candidates = row.candidates.length ? [candidatesOf(view, row)] : [];
-  return row.group ? [...candidates, groupOf(view, row)] : candidates;
+  const [candidates, shift] = [row.candidates.length, shiftInWords(row)];
+  return [
+    ...(isDecided(row) ? [experimentOf(row)] : []),
+    ...(candidates ? [candidatesOf(view, row)] : []),
+    ...(row.group ? [groupOf(view, row)] : []),
+    ...(shift ? [make("p.token-shift", shift)] : []),
+  ];
+}
+
+// The number that decided, to be dragged past the acceptance probability: the race stays as it was.
+function experimentOf(row) {
+  const [drawn, acceptance] = decisive(row);
+  const verdict = make("p.experiment-verdict", { role: "status" }, experimentInWords(row, drawn));
+  const number = make("input.experiment-number", {
+    ...{ type: "range", min: 0, max: 1, step: 0.001, value: drawn },
+    ...{ style: `--acceptance: ${acceptance}`, ariaLabel: "The number drawn" },
+  });
+  const figure = make(
+    "figure.experiment",
+    make("figcaption", "An experiment: drag the number that was drawn"),
+    number,
+    verdict,
+  );
+  const judge = (value) => {
+    figure.dataset.accepted = String(Number(value < acceptance));
+    number.setAttribute("aria-valuetext", experimentInWords(row, value));
+    verdict.textContent = experimentInWords(row, value);
+  };
+  number.addEventListener("input", () => judge(Number(number.value)));
+  judge(drawn);
+  return figure;
 }
 
 function distributionsOf(view, row) {
@@ -158,7 +242,8 @@ function sourceOf(lane, { draft, topDraft }) {
 
 // The likeliest tokens as bars; a thin line on a bar is the same token's probability in the other
 // distribution, where known.
-function distributionOf({ codes }, { draft, token, committed }, title, top, share, other) {
+function distributionOf({ codes }, row, title, top, share, other) {
+  const { draft, token, committed, status } = row;
   const figure = make("figure.distribution", make("figcaption", title));
   const bars = [...top];
   if (isKnown(draft, share) && !bars.some(([id]) => id === draft)) bars.push([draft, share]);
@@ -169,10 +254,11 @@ function distributionOf({ codes }, { draft, token, committed }, title, top, shar
     const elsewhere = other.find(([otherId]) => otherId === id);
     if (elsewhere)
       bar.append(make("i.bar-other", { style: `left: ${(100 * elsewhere[1]) / scale}%` }));
-    const stays = committed ? ["token", "accepted"] : ["next", "kept"];
+    const kept = status === DID.DROPPED ? "dropped" : "kept";
+    const stays = committed ? ["token", "accepted"] : ["next", kept];
     const words = id === token ? stays[Number(id === draft)] : id === draft ? "draft" : "";
     const mark = id === token && committed ? "final" : id === draft ? "draft" : "";
-    const row = make(
+    const line = make(
       "div.bar-row",
       swatchOf(id, codes, 20, mark),
       make("span.bar-id", id),
@@ -180,9 +266,9 @@ function distributionOf({ codes }, { draft, token, committed }, title, top, shar
       make("span.bar-share", chance(p)),
       make("b.bar-mark", words),
     );
-    row.classList.toggle("beyond", i >= top.length);
-    row.classList.toggle("marked", id === draft || id === token);
-    figure.append(row);
+    line.classList.toggle("beyond", i >= top.length);
+    line.classList.toggle("marked", id === draft || id === token);
+    figure.append(line);
   });
   return figure;
 }
@@ -197,7 +283,8 @@ function groupOf({ lane, codes }, { group: { count, tokens, p, q }, draft }) {
   );
   if (count > tokens.length) swatches.push(make("span", `and ${count - tokens.length} more`));
   const ratio = q > 0 ? `: ratio ${chance(p / q)}${p > q ? ", taken as 1" : ""}.` : ".";
-  const masses = `${chance(p)} of p against ${chance(q)} of q${gsd ? "" : " for it alone"}${ratio}`;
+  const [ofP, ofQ] = dividing(p, q, p / q);
+  const masses = `${ofP} of p against ${ofQ} of q${gsd ? "" : " for it alone"}${ratio}`;
   return make(
     "figure.group",
     make("figcaption", title),
@@ -212,6 +299,7 @@ function candidatesOf({ lane, codes }, row) {
   const title =
     candidates.length === 1 ? "One candidate was tried" : "The candidates, in the order tried";
   const rows = candidates.map((candidate, i) => {
+    const [p, q] = dividing(candidate.p, candidate.q, candidate.acceptance);
     const accepted = row.status === DID.ACCEPTED && i === candidates.length - 1;
     const status = accepted ? DID.ACCEPTED : DID.RESAMPLED;
     return make(
@@ -219,7 +307,7 @@ function candidatesOf({ lane, codes }, row) {
       make("b", i + 1),
       swatchOf(candidate.token, codes, 24, accepted ? "final" : "draft"),
       make("span.bar-id", candidate.token),
-      make("span.candidate-numbers", `p ${chance(candidate.p)}, q ${chance(candidate.q)}`),
+      make("span.candidate-numbers", `p ${p}, q ${q}`),
       testOf(lane.decoder, { ...row, ...candidate, candidates: [], status }),
     );
   });

@@ -9,12 +9,15 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from engine.decoders import WHOLE
 from engine.trace import Seconds, Status, Step, StepTable
 from engine.trace.steps import DTYPES, NONE, ONE, TOP, Source, step_row
 
+# As many decoders as a race has lanes; Relaxed SJD is SJD with another number.
+EIGHT = tuple(name for name in WHOLE if name != "sjd-relaxed")
 Top = tuple[tuple[int, float], ...]
 NO_TIME = Seconds()
-SHARES = ("top1", "top1_draft", "tv", "acceptance", "uniform", "p", "q")
+SHARES = ("top1", "top1_draft", "tv", "acceptance", "uniform", "p", "q", "shift")
 
 
 @dataclass(frozen=True)
@@ -65,6 +68,7 @@ class Spot:
     top_draft: Top = ()
     group: Group | None = None
     candidates: tuple[Candidate, ...] = ()
+    shift: float | None = None
 
 
 def share(value: float | None) -> int:
@@ -117,7 +121,9 @@ def build(
         for name in ("tokens", "p", "q"):
             found[name][0, : len(rejection.tokens)] = getattr(rejection, name)
         details["rejections"].append(found)
-    step = step_row(nfe, len(rows), after - before, drafter_passes, seconds, rejection is not None)
+    step = step_row(
+        nfe, len(rows), len(rows), after - before, drafter_passes, seconds, rejection is not None
+    )
     arrays = {name: np.concatenate(parts) for name, parts in details.items()}
     return Step(StepTable(before, step, rows, **arrays))
 
@@ -126,6 +132,7 @@ def retimed(step: Step, seconds: Seconds) -> Step:
     """The same step, with other times."""
     row = step_row(
         step.nfe,
+        int(step.rows.steps["rows"][0]),
         len(step.positions),
         step.after - step.before,
         step.drafter_passes,

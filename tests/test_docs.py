@@ -9,11 +9,15 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+import torch
 import yaml
+from annotated_types import Ge, Gt, Le
+from pydantic.fields import FieldInfo
 
 from app.settings import PREFIX, AppSettings
-from engine.decoders import DECODERS
-from engine.models.card import CARDS
+from engine.decoders import DECODERS, WHOLE
+from engine.models.card import CARDS, GIB, ModelCard
+from engine.models.device import required_bytes
 from engine.trace.file import FORMAT, VERSION, Header, LaneState
 from engine.trace.steps import DTYPES, SENT, Source, Status
 from tests.pages import ROOT, page, sections, table
@@ -105,7 +109,7 @@ def imported(folder: str) -> dict[str, set[str]]:
 
 @pytest.mark.parametrize("folder", ORDER)
 def test_imports_follow_the_arrow(folder: str) -> None:
-    later = {*ORDER[ORDER.index(folder) + 1 :], "train", "tests"}
+    later = {*ORDER[ORDER.index(folder) + 1 :], "cluster", "ray", "train", "tests"}
     for file, names in imported(folder).items():
         assert not names & later, file
 
@@ -140,10 +144,10 @@ def test_architecture_names_every_package_and_no_other() -> None:
     named = {row[0].strip("`/") for row in table(text, "folder")}
     there = {
         str(file.parent.relative_to(ROOT))
-        for top in (*ORDER, "train")
+        for top in (*ORDER, "cluster", "train")
         for file in (ROOT / top).rglob("__init__.py")
     }
-    others = {"static", "weights", "examples", "tests", "docs"}
+    others = {"static", "weights", "deploy", "examples", "tests", "docs"}
     assert all((ROOT / name).is_dir() for name in others)
     assert named == there | others
 
@@ -228,10 +232,23 @@ def settings_row(name: str) -> list[str]:
         shown = "`on`" if default else "`off`"
     else:
         shown = f"`{default:g}`" if isinstance(default, float) else f"`{default}`"
-    return [f"`{PREFIX}{name.upper()}`", shown, field.description]
+    return [f"`{PREFIX}{name.upper()}`", shown, bounds(field), field.description]
 
 
-def test_hosting_has_every_setting_with_its_default_and_description() -> None:
+def bounds(field: FieldInfo) -> str:
+    """The range of a number, in words; empty for anything else."""
+    limits = {type(each).__name__: each for each in field.metadata if is_bound(each)}
+    if not limits:
+        return ""
+    low = f"{limits['Ge'].ge:g}" if "Ge" in limits else f"above {limits['Gt'].gt:g}"
+    return f"{low} to {limits['Le'].le:g}"
+
+
+def is_bound(constraint: object) -> bool:
+    return isinstance(constraint, (Ge, Gt, Le))
+
+
+def test_hosting_has_every_setting_with_its_default_range_and_description() -> None:
     rows = table(page("docs/hosting.md"), "setting")
     assert rows == [settings_row(name) for name in AppSettings.model_fields]
 
@@ -242,6 +259,22 @@ def test_hosting_has_every_model_with_its_licence() -> None:
         [card.title, f"`{card.name}`", f"{card.grid[0]} × {card.grid[1]}", card.licence]
         for card in CARDS.values()
     ]
+
+
+def test_hosting_says_what_every_model_needs() -> None:
+    rows = table(page("docs/hosting.md"), "what it needs")
+    assert rows == [needs(card) for card in CARDS.values()]
+
+
+def needs(card: ModelCard) -> list[str]:
+    """Download, main memory, GPU memory for two lanes, and for each lane more: public models in 16
+    bits on a GPU, the embedded one in 32 on the CPU."""
+    dtype = torch.bfloat16 if card.repos else torch.float32
+    two, three = (required_bytes(card, dtype, lanes) for lanes in (2, 3))
+    download = f"{card.download / 1e9:.1f} GB" if card.repos else "none"
+    main = card.parameters * dtype.itemsize if card.repos else two
+    gpu = f"{two / GIB:.1f} GiB" if card.repos else "none"
+    return [card.title, download, f"{main / GIB:.1f} GiB", gpu, f"{(three - two) / GIB:.2f} GiB"]
 
 
 # Decoders
@@ -255,12 +288,12 @@ def test_the_tables_of_decoders_have_every_lane_with_its_badge() -> None:
     shown = [[row[0], row[2].strip("*")] for row in table(page("README.md"), "lane")]
     badges = {name: decoder.badge.value for name, decoder in DECODERS.items()}
     badges["ar"] = "the baseline"
-    assert shown == [[decoder.title, badges[name]] for name, decoder in DECODERS.items()]
+    assert shown == [[DECODERS[name].title, badges[name]] for name in WHOLE]
 
 
 def test_the_figures_in_the_readme_are_those_of_the_measured_table() -> None:
     measured = table(page("docs/performance.md"), "lane")
-    assert [row[0] for row in measured] == [decoder.title for decoder in DECODERS.values()]
+    assert [row[0] for row in measured] == [DECODERS[name].title for name in WHOLE]
     assert [[row[0], *row[3:]] for row in table(page("README.md"), "lane")] == [
         [row[0], row[2].split(" ± ")[0], row[4].split(" ± ")[0]] for row in measured
     ]

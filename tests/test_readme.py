@@ -166,6 +166,12 @@ def test_requirements_are_what_the_code_imports() -> None:
     assert missing <= {"pydantic"}, "gradio and pydantic-settings bring it, and gradio says which"
 
 
+def test_the_page_alone_needs_no_ray_and_a_cluster_has_the_version_that_is_tested() -> None:
+    ray = requirements("requirements-cluster.txt")["ray"]
+    assert str(ray.specifier) == f"=={pins()['ray']}"
+    assert not requirements().keys() & requirements("requirements-cluster.txt").keys()
+
+
 def imports(file: Path) -> Iterator[str]:
     for node in ast.walk(ast.parse(file.read_text("utf-8"))):
         if isinstance(node, ast.Import):

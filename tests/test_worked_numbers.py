@@ -9,8 +9,11 @@ import torch
 from torch import Tensor
 
 from engine.decoders import DECODERS
+from engine.decoders.assd import ASSD, ASSDSettings
 from engine.decoders.gsd import GSDSettings
 from engine.decoders.lantern import LanternSettings
+from engine.decoders.relaxed import RelaxedSettings
+from engine.decoders.scd import SCDSettings
 from engine.decoders.sjd_pac import PACSettings, Walk
 from engine.decoders.window import WindowDecoder
 from engine.distributions import total_variation
@@ -20,7 +23,10 @@ from tests.engine.decoders.driving import (
     committed_distribution,
     point_mass,
     replacement_distribution,
+    verify_chain,
 )
+from tests.engine.decoders.test_scd import gumbel_overlap
+from tests.infill_toy import InfillToy, infilling
 from tests.pages import page, sections, table
 from tests.toy import Toy
 
@@ -28,6 +34,7 @@ P, Q = torch.tensor([0.1, 0.2, 0.3, 0.4]), torch.tensor([0.4, 0.3, 0.2, 0.1])
 TARGET = torch.tensor([0.30, 0.25, 0.20, 0.15, 0.10])
 DRAFT = torch.tensor([0.05, 0.60, 0.20, 0.10, 0.05])
 LINE = torch.tensor([[2.0], [0.0], [1.0], [3.0], [4.0]])  # nearest to code 1: 2, 0, 3, 4
+COUPLINGS = ("gumbel", "maximal")
 REJECT = 1.0  # a uniform number that no acceptance probability exceeds
 
 
@@ -59,6 +66,43 @@ def sjd() -> dict[str, Tensor]:
             decoder, P, fresh, 2, 70
         ),
     }
+
+
+def scd() -> dict[str, Tensor]:
+    model, distance = Toy((2, 3), 4), total_variation(P, Q)
+    gumbel, maximal = (DECODERS["scd"](model, SCDSettings(coupling=c)) for c in COUPLINGS)
+    behind = verify_chain(maximal, P, Q, [0, 0, 1, 2, 3], verify=[[REJECT] * 3])
+    kept = behind.acceptance[1:5]
+    found = [acceptances(decoder, P, Q) for decoder in (gumbel, maximal)]
+    assert found[0].equal(found[1])
+    return {
+        "acceptance of each draft": found[0],
+        "committed after a rejection": replacement_distribution(gumbel, P, Q, 0, 40),
+        "distribution of what is committed": committed_distribution(maximal, P, Q, 40),
+        "gumbel: probability of an unchanged draft": torch.tensor(gumbel_overlap(P, Q)),
+        "gumbel: its lower bound": (1 - distance) / (1 + distance),
+        "maximal: acceptance behind a rejection": kept,
+        "maximal: probability of an unchanged draft": (Q * kept).sum(),
+        "independent redraw: probability of an unchanged draft": (Q * P).sum(),
+    }
+
+
+def relaxed_sjd() -> dict[str, Tensor]:
+    def decoder(**knobs: float | str) -> WindowDecoder:
+        return DECODERS["sjd-relaxed"](Toy((2, 3), 4), RelaxedSettings(**knobs))
+
+    found = {}
+    for label, rule in (
+        ("amplify k = 2", decoder(relax="amplify", k=2.0)),
+        ("add e = 0.05", decoder(relax="add", e=0.05)),
+    ):
+        found[f"{label}: acceptance of each draft"] = acceptances(rule, P, Q)
+        found[f"{label}: distribution of what is committed"] = committed_distribution(
+            rule, P, Q, 40
+        )
+    even = torch.tensor([0.1, 0.9, 0, 0]), torch.tensor([1.0, 0, 0, 0])
+    accepted = verify_chain(decoder(relax="anneal", k=4.0), *even, [0] * 4).acceptance[:4]
+    return found | {"anneal k = 4: factor of the first four drafts": accepted / 0.1}
 
 
 def gsd() -> dict[str, Tensor]:
@@ -157,13 +201,32 @@ def sjd_pac() -> dict[str, Tensor]:
     }
 
 
+def assd() -> dict[str, Tensor]:
+    p, q = torch.tensor([0.2, 0.3, 0.5]), torch.tensor([0.5, 0.3, 0.2])
+    toy = InfillToy((1, 4), 3)
+    decoder = ASSD(toy.infill(infilling((True,) * 4, "raster", 3)))
+    passes = []
+    for cells in range(1, 5):
+        mask = [i < cells for i in range(4)]
+        some = ASSD(toy.infill(infilling(mask, "raster", 3)), ASSDSettings(k=2))
+        passes.append(len(list(some.steps("", 1))))
+    return {
+        "acceptance": acceptances(decoder, p, q),
+        "committed after a rejection": replacement_distribution(decoder, p, q, 0, 100),
+        "passes for 1, 2, 3, 4 cells, k = 2": torch.tensor(passes),
+    }
+
+
 WORKED = {
     "Jacobi": jacobi,
     "Fixed point": fixed_point,
     "SJD": sjd,
+    "SCD": scd,
+    "Relaxed SJD": relaxed_sjd,
     "GSD": gsd,
     "LANTERN": lantern,
     "SJD-PAC": sjd_pac,
+    "ASSD": assd,
 }
 
 

@@ -8,7 +8,7 @@ import re
 from pathlib import Path
 
 STATIC = Path(__file__).parent.parent / "static"
-STYLES = ("board.css", "token_panel.css", "stage.css")
+STYLES = ("board.css", "token_panel.css", "stage.css", "tour.css")
 
 _IMPORT = re.compile(r'^import \{\s*(\w+(?:,\s*\w+)*),?\s*\} from "\./(\w+\.js)";\n', re.M)
 _DATA = re.compile(r'^import (\w+) from "\./(\w+\.json)" with \{ type: "json" \};\n', re.M)

@@ -8,6 +8,7 @@ pictures in one file a row of tokens, of which few change at a time.
 from __future__ import annotations
 
 import base64
+import dataclasses
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -15,6 +16,8 @@ import numpy as np
 
 from engine.decoders import DECODERS
 from engine.decoders.base import Badge
+from engine.infilling import MASKED, Infilling
+from engine.models.card import CARDS
 from engine.race.request import lane_names
 from engine.trace import Frame, Header, LaneState, LaneStats, Step
 from engine.trace.steps import SENT, layout
@@ -54,7 +57,7 @@ class Board:
         self._swatches = base64.b64encode(swatches or b"").decode()
         self._cells, cells = list(header.cells), np.array(header.cells)
         self._lanes = [
-            _BoardLane(lane.decoder, name, header.grid, cells)
+            _BoardLane(lane.decoder, name, header.grid, cells, header.infilling)
             for lane, name in zip(header.lanes, lane_names(header.lanes), strict=True)
         ]
 
@@ -77,12 +80,15 @@ class Board:
             "state": self._state().value,
             "note": self.note,
             "recorded": self._pixels is None,
+            "apart": False,  # each lane on a device of its own, all at once
             "prompt": header.prompt,
             "seed": header.seed,
             "model": header.model,
+            "sampling": changed_sampling(header),
             "machine": header.machine,
             "grid": list(header.grid),
             "cells": self._cells,
+            "infilling": header.infilling and dataclasses.asdict(header.infilling),
             "dtypes": layout(),
             "codes": header.vocab_size,
             "swatches": self._swatches,
@@ -138,13 +144,21 @@ class Board:
 
 class _BoardLane:
     """One lane: its figures, its step table as text, and its picture. `tokens` [h * w] are those
-    committed and the standing drafts, -1 elsewhere."""
+    known or committed and the standing drafts, -1 elsewhere."""
 
-    def __init__(self, decoder: str, name: str, grid: tuple[int, int], cells: np.ndarray) -> None:
+    def __init__(
+        self,
+        decoder: str,
+        name: str,
+        grid: tuple[int, int],
+        cells: np.ndarray,
+        infilling: Infilling | None,
+    ) -> None:
         self.decoder, self.name, self.state, self.error = decoder, name, LaneState.WAITING, ""
-        self.tokens = np.full(grid[0] * grid[1], -1)
+        self.tokens = np.array(infilling.known if infilling else [MASKED] * (grid[0] * grid[1]))
         self.changed = False
-        self._committed = np.zeros(len(self.tokens), bool)
+        self._committed = self.tokens != MASKED
+        self._known = int(self._committed.sum())
         self._cells = cells
         self._stats, self._table = LaneStats(), dict.fromkeys(SENT, "")
         self._pending: list[Step] = []  # not in the text yet
@@ -152,8 +166,10 @@ class _BoardLane:
 
     def fold(self, frame: Frame) -> None:
         self.state, self.error = frame.state, frame.error or ""
-        if frame.state not in (LaneState.WAITING, LaneState.RACING):
-            self.changed = True  # the last picture is decoded without drafts, and sent once more
+        # Where a lane begins, what is known is drawn, if anything is; where it ends, the picture
+        # without drafts is decoded and sent once more.
+        if self._known or frame.state not in (LaneState.WAITING, LaneState.RACING):
+            self.changed = True
         if frame.state in (LaneState.STOPPED, LaneState.FAILED):
             self.tokens[~self._committed] = -1
         if (step := frame.step) is None:
@@ -192,11 +208,12 @@ class _BoardLane:
             "promise": PROMISES[decoder.badge],
             "state": self.state.value,
             "error": self.error,
-            "n": int(self._committed.sum()),
+            "n": int(self._committed.sum()) - self._known,
             "passes": stats.nfe,
             "drafter": stats.drafter_passes,
             "seconds": round(stats.clock, 4),
             "compression": round(stats.step_compression, 3),
+            "shift": stats.shift and round(stats.shift, 5),
             "split": [
                 round(x, 4) for x in (seconds.forward, seconds.verify, seconds.cache, seconds.draft)
             ],
@@ -242,6 +259,24 @@ def replay(recording: RecordedRace) -> dict[str, Any]:
     else:
         board.show([pixels(file) if file else None for file in pictures.lanes])
     return board.snapshot()
+
+
+def changed_sampling(header: Header) -> str:
+    """What of a race's sampling is not its model's own: "guidance 3, top-k 100"."""
+    if (card := CARDS.get(header.model)) is None:
+        return ""
+    words = {
+        "guidance": "guidance",
+        "temperature": "temperature",
+        "top_k": "top-k",
+        "top_p": "top-p",
+    }
+    own, values = card.sampling, header.sampling
+    return ", ".join(
+        f"{word} {getattr(values, name):g}"
+        for name, word in words.items()
+        if getattr(values, name) != getattr(own, name)
+    )
 
 
 def token_hash(tokens: Sequence[int]) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import itertools
+from collections.abc import Mapping
 
 import numpy as np
 from PIL import Image, ImageDraw
@@ -15,11 +16,9 @@ from visualize.recorded_race import pixels
 from visualize.swatches import COLUMNS
 from visualize.swatches import SIDE as SWATCH
 
-INK, CARD, PAPER, RULE, SIGNAL = (
-    COLOURS[name] for name in ("ink", "card", "paper", "rule", "signal")
-)
-DRAFT, FRONTIER, NOTCH, NO_VALUE = (
-    LOOK[name] for name in ("draft", "frontier", "notch", "noValue")
+INK, PAPER, RULE, SIGNAL = (COLOURS[name] for name in ("ink", "paper", "rule", "signal"))
+DRAFT, UNDER, FRONTIER, NOTCH, NO_VALUE, TO_FILL = (
+    LOOK[name] for name in ("draft", "under", "frontier", "notch", "noValue", "toFill")
 )
 SHAPES = LOOK["marks"]["shapes"]
 
@@ -33,7 +32,7 @@ def atlas(swatches: bytes, codes: int) -> np.ndarray:
 class Cells:
     """Draws one lane, its grid fitted into side x side pixels. `picture` is its final picture as an
     image file, `swatches` an atlas; None where the recording has none. `most` is the number at the
-    end of the layer's scale."""
+    end of the layer's scale, `palette` the page's colours by name."""
 
     def __init__(
         self,
@@ -44,9 +43,12 @@ class Cells:
         most: int,
         picture: bytes | None,
         swatches: np.ndarray | None,
+        palette: Mapping[str, str] = COLOURS,
     ) -> None:
+        self._palette = palette
         self._replay, self._layer, self._most, self._swatches = replay, layer, most, swatches
         self._grid = grid
+        self._kept = np.flatnonzero(replay.known >= 0)  # cells that were known from the start
         # Where rows and columns begin, and end. A long grid's cells may be narrower than a pixel;
         # its picture is not.
         self._rows, self._columns = (
@@ -64,9 +66,14 @@ class Cells:
         if self._layer is Layer.PICTURE:
             image = self._pictured(instant)
         elif self._layer is Layer.STATUS:
-            image = self._marked(instant)
+            image = self._over(self._marked(instant), instant)
         else:
-            image = self._coloured(instant)
+            image = self._over(self._coloured(instant), instant)
+        known = self._replay.known
+        if len(known):
+            self._hatch(image, np.setdiff1d(np.flatnonzero(known < 0), instant.cells))
+            if self._layer is not Layer.PICTURE or instant.state is not LaneState.FINISHED:
+                self._outline(image)
         if instant.state is not LaneState.FINISHED and instant.n:
             if np.array_equal(instant.cells, np.arange(len(instant.cells))):
                 self._frames(image, range(instant.n, len(instant.cells)))
@@ -84,22 +91,24 @@ class Cells:
     def _pictured(self, instant: Instant) -> Image.Image:
         """What is committed solid, the drafts' swatches pale, the rest paper. Where there is no
         picture, swatches stand in for it, and grey for them."""
-        out, stage = self._flat(PAPER), np.zeros(int(np.prod(self._grid)), int)
+        out, stage = self._flat(self._palette["paper"]), np.zeros(int(np.prod(self._grid)), int)
         stage[instant.cells], stage[instant.cells[: instant.n]] = 1, 2
-        tiled = self._tiled(instant) if len(instant.cells) else out
+        stage[self._kept] = 2
+        tiled = self._tiled(instant) if stage.any() else out
         solid = tiled if self._picture is None else self._picture
         pale = (DRAFT["opacity"] * tiled + (1 - DRAFT["opacity"]) * out).astype(np.uint8)
         out = np.where(self._spread(stage > 0)[..., None], pale, out)
         return Image.fromarray(np.where(self._spread(stage > 1)[..., None], solid, out))
 
     def _tiled(self, instant: Instant) -> np.ndarray:
-        """The reached cells as swatches of their tokens."""
-        tokens = self._replay.table.positions["token"][instant.rows]
+        """The known and the reached cells as swatches of their tokens."""
+        reached = self._replay.table.positions["token"][instant.rows]
+        tokens = np.concatenate([self._replay.known[self._kept], reached])
         if self._swatches is None or tokens.max() >= len(self._swatches):
-            return self._flat(RULE)
+            return self._flat(self._palette["rule"])
         height, width = self._grid
         tiles = np.zeros((height * width, SWATCH, SWATCH, 3), np.uint8)
-        tiles[instant.cells] = self._swatches[tokens]
+        tiles[np.concatenate([self._kept, instant.cells])] = self._swatches[tokens]
         whole = (
             tiles.reshape(height, width, SWATCH, SWATCH, 3)
             .swapaxes(1, 2)
@@ -113,7 +122,8 @@ class Cells:
         values = self._replay.values(self._layer, instant)
         known = ~np.isnan(values)
         painted = np.tile(
-            np.array(Image.new("RGB", (1, 1), PAPER))[0, 0], (int(np.prod(self._grid)), 1)
+            np.array(Image.new("RGB", (1, 1), self._palette["paper"]))[0, 0],
+            (int(np.prod(self._grid)), 1),
         )
         inner = colours(self._layer, shares(self._layer, values, self._most))
         fixed = np.flatnonzero(known[: instant.n])
@@ -132,10 +142,25 @@ class Cells:
                 )
         for cell in instant.cells[~known]:
             left, top, right, bottom = self._box(cell)
-            image.paste(stroke(max(1, right - left), max(1, bottom - top)), (left, top))
+            image.paste(
+                stroke(max(1, right - left), max(1, bottom - top), self._palette["paper"]),
+                (left, top),
+            )
         if self._layer is Layer.RUNS:
             self._notches(image, instant)
         return image
+
+    def _over(self, image: Image.Image, instant: Instant) -> Image.Image:
+        """The picture, faintly, over what a layer shows of the committed cells and over the known
+        ones: what stands where stays in sight."""
+        if self._picture is None:
+            return image
+        committed = np.zeros(int(np.prod(self._grid)), bool)
+        committed[instant.cells[: instant.n]] = True
+        committed[self._kept] = True
+        blended = Image.blend(image, Image.fromarray(self._picture), UNDER["opacity"])
+        mask = Image.fromarray(self._spread(committed))
+        return Image.composite(blended, image, mask)
 
     def _notches(self, image: Image.Image, instant: Instant) -> None:
         """A pale notch where each run begins: neighbours may be of one length."""
@@ -146,16 +171,19 @@ class Cells:
             if left < right and top < bottom:
                 patch = image.crop(box)
                 image.paste(
-                    Image.blend(patch, Image.new("RGB", patch.size, CARD), NOTCH["opacity"]), box
+                    Image.blend(
+                        patch, Image.new("RGB", patch.size, self._palette["card"]), NOTCH["opacity"]
+                    ),
+                    box,
                 )
 
     def _marked(self, instant: Instant) -> Image.Image:
         """What the last step that touched it did to each cell."""
-        image = Image.fromarray(self._flat(PAPER))
+        image = Image.fromarray(self._flat(self._palette["paper"]))
         statuses = self._replay.table.positions["status"][instant.rows]
-        for cell, status in zip(instant.cells, statuses, strict=True):
+        for i, (cell, status) in enumerate(zip(instant.cells, statuses, strict=True)):
             left, top, right, bottom = self._box(cell)
-            inset = round(DRAFT["inset"] / 2 * self._side) if cell >= instant.n else 0
+            inset = round(DRAFT["inset"] / 2 * self._side) if i >= instant.n else 0
             sprite = mark(
                 Status(int(status)),
                 max(1, right - left - 2 * inset),
@@ -163,6 +191,28 @@ class Cells:
             )
             image.paste(sprite, (left + inset, top + inset))
         return image
+
+    def _hatch(self, image: Image.Image, cells: np.ndarray) -> None:
+        """Of a picture that is filled in, the cells where nothing is drawn yet."""
+        for cell in cells:
+            left, top, right, bottom = self._box(cell)
+            size = max(1, right - left), max(1, bottom - top)
+            image.paste(hatched(*size, self._palette["paper"]), (left, top))
+
+    def _outline(self, image: Image.Image) -> None:
+        """The line between what is known and what is filled in."""
+        masked = (self._replay.known < 0).reshape(self._grid)
+        pen, edge = ImageDraw.Draw(image), max(1, round(TO_FILL["edge"] * self._side))
+        for name, width in (("card", 2 * edge), ("ink", edge)):
+            low, high = -(width // 2), width - width // 2 - 1
+            for row, column in np.argwhere(masked[:, 1:] != masked[:, :-1]).tolist():
+                x, (top, bottom) = self._columns[column + 1], self._rows[row : row + 2]
+                box = (x + low, top + low, x + high, bottom + high)
+                pen.rectangle(box, self._palette[name])
+            for row, column in np.argwhere(masked[1:] != masked[:-1]).tolist():
+                y, (left, right) = self._rows[row + 1], self._columns[column : column + 2]
+                box = (left + low, y + low, right + high, y + high)
+                pen.rectangle(box, self._palette[name])
 
     def _flat(self, colour: str) -> np.ndarray:
         return np.array(Image.new("RGB", self.size, colour))
@@ -194,10 +244,10 @@ class Cells:
             (left, top, _, _), (_, _, right, bottom) = self._box(first), self._box(end - 1)
             for at in np.arange(left, right, 2 * dash):
                 for y in (top, bottom):
-                    pen.line((at, y, min(right, at + dash), y), INK, width)
+                    pen.line((at, y, min(right, at + dash), y), self._palette["ink"], width)
             for at in np.arange(top, bottom, 2 * dash):
                 for x in (left, right):
-                    pen.line((x, at, x, min(bottom, at + dash)), INK, width)
+                    pen.line((x, at, x, min(bottom, at + dash)), self._palette["ink"], width)
 
     def _edge(self, image: Image.Image, cell: int) -> None:
         """The frontier: the line behind the cells before this one."""
@@ -209,18 +259,32 @@ class Cells:
             if column
             else [(0, top), (right, top)]
         )
-        ImageDraw.Draw(image).line(path, SIGNAL, max(2, round(FRONTIER["width"] * self._side)))
+        ImageDraw.Draw(image).line(
+            path, self._palette["signal"], max(2, round(FRONTIER["width"] * self._side))
+        )
 
 
 @functools.lru_cache(64)
-def stroke(width: int, height: int) -> Image.Image:
+def stroke(width: int, height: int, paper: str) -> Image.Image:
     """No value: a grey stroke."""
     fine = 4  # drawn so much larger, for smooth edges
-    image = Image.new("RGB", (width * fine, height * fine), PAPER)
+    image = Image.new("RGB", (width * fine, height * fine), paper)
     ends = [(fine * width * x, fine * height * y) for x, y in (NO_VALUE["from"], NO_VALUE["to"])]
     ImageDraw.Draw(image).line(
         ends, NO_VALUE["colour"], round(fine * max(1, NO_VALUE["width"] * min(width, height)))
     )
+    return image.resize((width, height), Image.Resampling.BOX)
+
+
+@functools.lru_cache(64)
+def hatched(width: int, height: int, paper: str) -> Image.Image:
+    """To be filled in: grey lines that run on from cell to cell."""
+    fine = 4  # drawn so much larger, for smooth edges
+    image = Image.new("RGB", (width * fine, height * fine), paper)
+    pen, line = ImageDraw.Draw(image), round(fine * max(1, TO_FILL["width"] * min(width, height)))
+    for at in (-0.5, 0, 0.5, 1, 1.5):
+        ends = (at - 0.5) * image.width, image.height, (at + 0.5) * image.width, 0
+        pen.line(ends, TO_FILL["colour"], line)
     return image.resize((width, height), Image.Resampling.BOX)
 
 

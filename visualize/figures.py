@@ -2,7 +2,7 @@
 says what to see.
 
 They lie on white and on dark pages alike: no background of their own, text in a grey that reads on
-both. A lane keeps its colour, dash and symbol from figure to figure.
+both. A decoder keeps its colour, dash and symbol from figure to figure and from race to race.
 """
 
 from __future__ import annotations
@@ -16,38 +16,31 @@ import plotly.graph_objects as go
 
 from engine.trace import Seconds, Trace
 from visualize import sentences
+from visualize.look import LOOK
 from visualize.measures import (
     Acceptance,
     Distances,
     Lengths,
     Progress,
+    Rows,
     Runner,
     acceptance,
     acceptance_lengths,
     progress,
+    rows_read,
     runners,
+    sorted_shifts,
     sorted_top1,
     step_seconds,
     tv_by_distance,
 )
 
 HEIGHT = 340
+DECODER_LOOKS: dict[str, dict[str, str]] = LOOK["decoders"]
 INK, RULE = "#7b7f87", "rgba(128, 132, 140, 0.28)"
-# Okabe and Ito's colours, those first that stand out on white and on dark; their black, lost on
-# dark, is grey, and their yellow, lost on white, is darkened.
-COLOURS = ("#7b7f87", "#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#B3A600")
-DASHES = (
-    "solid",
-    "dash",
-    "dot",
-    "dashdot",
-    "longdash",
-    "longdashdot",
-    "8px 2px 2px 2px",
-    "2px 6px",
-)
-SYMBOLS = ("circle", "square", "diamond", "triangle-up", "cross", "x", "triangle-down", "star")
-HATCHES = ("", "/", "x", "-", ".", "+", "|", "\\")
+# Dashes of lanes that share a decoder follow one another.
+DASHES = ("solid", *(look["dash"] for name, look in DECODER_LOOKS.items() if name != "ar"))
+HATCHES = ("", "/", "x", "-")  # of the parts of a step
 PARTS = {"forward": "forward pass", "verify": "verification", "cache": "cache", "draft": "drafter"}
 # acceptance lengths, together in a bar
 SPANS = ((1, 1), (2, 2), (3, 3), (4, 4), (5, 8), (9, 16), (17, 32), (33, 64), (65, 96))
@@ -74,9 +67,12 @@ def figures(trace: Trace) -> list[Figure]:
         return []
     length, stride = len(trace.header.cells), trace.header.stride
     run = [(lane, progress(lane.table)) for lane in lanes]
+    work = [(lane, rows_read(lane.table)) for lane in lanes]
     lengths = [(lane, acceptance_lengths(lane.table)) for lane in lanes]
     top1 = [(lane, sorted_top1(lane.table)) for lane in lanes]
     tested = [(lane, found) for lane in lanes if (found := acceptance(lane.table))]
+    shifts = [(lane, sorted_shifts(lane.table)) for lane in lanes]
+    shifts = [(lane, values) for lane, values in shifts if len(values)]
     parts = [(lane, step_seconds(lane.table)) for lane in lanes]
     far = [(lane, tv_by_distance(lane.table)) for lane in lanes]
     return [
@@ -92,6 +88,7 @@ def figures(trace: Trace) -> list[Figure]:
             sentences.seconds(run, length),
             _progress(run, "seconds", length),
         ),
+        Figure("rows", "Rows of a pass", sentences.rows(work), _rows(work)),
         Figure("lengths", "Acceptance lengths", sentences.lengths(lengths), _lengths(lengths)),
         Figure("gain", "Where the speed-up comes from", sentences.gain(lengths), _gain(lengths)),
         Figure("top1", "How sure the model was", sentences.top1(top1), _top1(top1)),
@@ -101,6 +98,7 @@ def figures(trace: Trace) -> list[Figure]:
             sentences.acceptance(tested),
             _acceptance(tested),
         ),
+        Figure("shift", "What a test shifts", sentences.shift(shifts), _shift(shifts)),
         Figure("time", "Where a step's time went", sentences.time(parts), _time(parts)),
         Figure(
             "distance",
@@ -112,8 +110,8 @@ def figures(trace: Trace) -> list[Figure]:
 
 
 def _progress(lanes: Sequence[tuple[Runner, Progress]], clock: str, length: int) -> go.Figure:
-    plot = _plot(
-        "forward passes of the target" if clock == "passes" else "seconds on the lane's own clock",
+    plot = blank_plot(
+        "passes of the model" if clock == "passes" else "seconds on the lane's own clock",
         "tokens committed",
     )
     for lane, found in lanes:
@@ -125,6 +123,27 @@ def _progress(lanes: Sequence[tuple[Runner, Progress]], clock: str, length: int)
         hover = f"{lane.name}<br>%{{y}} tokens after {shown} {clock}<extra></extra>"
         plot.add_scatter(x=x, y=y, mode="lines+markers", hovertemplate=hover, **look)
     return plot.update_yaxes(range=[0, length * 1.05])
+
+
+def _rows(lanes: Sequence[tuple[Runner, Rows]]) -> go.Figure:
+    plot = blank_plot("rows", "")
+    for word, unit, hatch in (("a pass", "per_pass", ""), ("a token", "per_token", "/")):
+        for lane, found in lanes:
+            plot.add_bar(
+                x=[getattr(found, unit)],
+                y=[lane.name],
+                orientation="h",
+                showlegend=False,
+                offsetgroup=unit,
+                hovertemplate=f"{lane.name}<br>%{{x:.1f}} rows {word}<extra></extra>",
+                marker=_fill(lane, hatch),
+            )
+        name = f"rows {word}"
+        marker = _legend(hatch)
+        options = {"offsetgroup": unit, "name": name, "marker": marker}
+        plot.add_bar(x=[None], y=[lanes[0][0].name], orientation="h", **options)
+    plot.update_layout(barmode="group", bargap=0.35, legend_traceorder="normal")
+    return plot.update_yaxes(autorange="reversed", showgrid=False)
 
 
 def _lengths(lanes: Sequence[tuple[Runner, Lengths]]) -> go.Figure:
@@ -140,7 +159,7 @@ def _by_length(
 ) -> go.Figure:
     """Bars over acceptance lengths, long ones in spans. Lanes that never committed two tokens have
     one bar, which says nothing: they are left out."""
-    plot = _plot("tokens committed in a step", title)
+    plot = blank_plot("tokens committed in a step", title)
     drafting = [(lane, found) for lane, found in lanes if found.lengths[-1] > 1]
     longest = max((found.lengths[-1] for _, found in drafting), default=1)
     spans = [span for span in SPANS if span[0] <= longest]
@@ -156,7 +175,7 @@ def _by_length(
             customdata=[found.steps[some].sum() for some in within],
             name=lane.name,
             hovertemplate=hover,
-            marker=_fill(lane.index, HATCHES[lane.index % len(HATCHES)]),
+            marker=_fill(lane, DECODER_LOOKS[lane.decoder]["hatch"]),
         )
     return (
         plot.update_layout(bargap=0.25, bargroupgap=0.05)
@@ -166,7 +185,7 @@ def _by_length(
 
 
 def _top1(lanes: Sequence[tuple[Runner, np.ndarray]]) -> go.Figure:
-    plot = _plot("committed tokens, surest first", "top-1 probability")
+    plot = blank_plot("committed tokens, surest first", "top-1 probability")
     for lane, values in lanes:
         x, y = _thinned((np.arange(len(values)) + 0.5) / max(len(values), 1), values)
         hover = (
@@ -177,8 +196,22 @@ def _top1(lanes: Sequence[tuple[Runner, np.ndarray]]) -> go.Figure:
     return plot.update_xaxes(tickformat=".0%", range=[0, 1]).update_yaxes(range=[0, 1.02])
 
 
+def _shift(lanes: Sequence[tuple[Runner, np.ndarray]]) -> go.Figure:
+    plot = blank_plot(
+        "tests of a draft, most shifted first", "shift: TV of what is committed and p"
+    )
+    for lane, values in lanes:
+        x, y = _thinned((np.arange(len(values)) + 0.5) / len(values), values)
+        hover = (
+            f"{lane.name}<br>%{{x:.0%}} of its tests had a shift of %{{y:.3f}} or"
+            " more<extra></extra>"
+        )
+        plot.add_scatter(x=x, y=y, mode="lines", hovertemplate=hover, **_look(lane))
+    return plot.update_xaxes(tickformat=".0%", range=[0, 1]).update_yaxes(range=[-0.01, 1.02])
+
+
 def _acceptance(lanes: Sequence[tuple[Runner, Acceptance]]) -> go.Figure:
-    plot = _plot("1 − TV(p, q)", "share of drafts accepted")
+    plot = blank_plot("1 − TV(p, q)", "share of drafts accepted")
     plot.add_scatter(
         x=[0, 1],
         y=[0, 1],
@@ -216,7 +249,7 @@ def _acceptance(lanes: Sequence[tuple[Runner, Acceptance]]) -> go.Figure:
 
 
 def _time(lanes: Sequence[tuple[Runner, Seconds]]) -> go.Figure:
-    plot = _plot("milliseconds a step", "")
+    plot = blank_plot("milliseconds a step", "")
     for hatch, (part, word) in zip(HATCHES, PARTS.items(), strict=False):
         spent = [(lane, found, getattr(found, part)) for lane, found in lanes]
         for lane, found, seconds in spent:
@@ -230,19 +263,21 @@ def _time(lanes: Sequence[tuple[Runner, Seconds]]) -> go.Figure:
                 orientation="h",
                 showlegend=False,
                 hovertemplate=hover,
-                marker=_fill(lane.index, hatch),
+                marker=_fill(lane, hatch),
             )
         # the legend is about the parts, whatever the lanes' colours
         if any(seconds for _, _, seconds in spent):
             plot.add_bar(
-                x=[None], y=[lanes[0][0].name], orientation="h", name=word, marker=_fill(0, hatch)
+                x=[None], y=[lanes[0][0].name], orientation="h", name=word, marker=_legend(hatch)
             )
     plot.update_layout(barmode="stack", bargap=0.35, legend_traceorder="normal")
     return plot.update_yaxes(autorange="reversed", showgrid=False)
 
 
 def _distance(lanes: Sequence[tuple[Runner, Distances]], stride: int) -> go.Figure:
-    plot = _plot("positions behind the rejected one; a line each row", "mean TV, before to after")
+    plot = blank_plot(
+        "positions behind the rejected one; a line each row", "mean TV, before to after"
+    )
     for lane, found in lanes:
         enough = found.pairs >= FEWEST_PAIRS
         if not enough.any():
@@ -263,17 +298,37 @@ def _distance(lanes: Sequence[tuple[Runner, Distances]], stride: int) -> go.Figu
 
 
 def _look(lane: Runner, size: int = 7) -> dict[str, Any]:
-    """Name, line and marker of a lane's traces, the same in every figure."""
-    i = lane.index % len(COLOURS)
+    """Name, line and marker of a lane's traces, the same in every figure: its decoder's, and of
+    another lane of that decoder a lighter colour, another dash and an open symbol."""
+    look, colour = DECODER_LOOKS[lane.decoder], _colour(lane)
+    dash = DASHES[(DASHES.index(look["dash"]) + 3 * lane.repeat) % len(DASHES)]
+    symbol = look["symbol"] + "-open" * (lane.repeat % 2)
     return {
         "name": lane.name,
-        "line": {"color": COLOURS[i], "dash": DASHES[i], "width": 2.2},
-        "marker": {"color": COLOURS[i], "symbol": SYMBOLS[i], "size": size},
+        "line": {"color": colour, "dash": dash, "width": 2.2},
+        "marker": {"color": colour, "symbol": symbol, "size": size},
     }
 
 
-def _fill(index: int, hatch: str) -> dict[str, Any]:
+def _colour(lane: Runner) -> str:
+    """Its decoder's, moved towards the text's grey for each earlier lane of that decoder: it reads
+    on either page."""
+    share = 0.4 * min(lane.repeat, 2)
+    parts = (
+        (int(one[i : i + 2], 16), int(INK[i : i + 2], 16))
+        for one in [DECODER_LOOKS[lane.decoder]["colour"]]
+        for i in (1, 3, 5)
+    )
+    return "#" + "".join(f"{round(x + share * (grey - x)):02x}" for x, grey in parts)
+
+
+def _fill(lane: Runner, hatch: str) -> dict[str, Any]:
     """A bar's marker in a lane's colour."""
+    return _legend(hatch) | {"color": _colour(lane)}
+
+
+def _legend(hatch: str) -> dict[str, Any]:
+    """A bar's marker in no lane's colour."""
     pattern = {
         "shape": hatch,
         "fillmode": "overlay",
@@ -282,10 +337,10 @@ def _fill(index: int, hatch: str) -> dict[str, Any]:
         "size": 6,
         "solidity": 0.4,
     }
-    return {"color": COLOURS[index % len(COLOURS)], "pattern": pattern}
+    return {"color": INK, "pattern": pattern}
 
 
-def _plot(x: str, y: str) -> go.Figure:
+def blank_plot(x: str, y: str) -> go.Figure:
     """An empty plot that suits either page."""
     axis = {
         "gridcolor": RULE,

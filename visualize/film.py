@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import argparse
 import io
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from fractions import Fraction
@@ -23,7 +23,6 @@ from PIL import Image, ImageColor
 from engine.models import load
 from engine.models.card import ModelError
 from visualize.layers import CLOCKS, Layer
-from visualize.look import COLOURS
 from visualize.recorded_race import RecordedRace, record
 from visualize.still import Still
 
@@ -87,10 +86,12 @@ def film(
     clock: str = "seconds",
     layer: Layer = Layer.PICTURE,
     speed: float = 1.0,
+    lanes: Sequence[int] | None = None,
+    dark: bool = False,
     progress: Callable[[float], None] = lambda _: None,
 ) -> bytes:
     """The race as a file: all of it, `speed` (0.25 to 16) times as fast as it ran, then HOLD
-    seconds of the finish.
+    seconds of the finish. With these of its `lanes` (all, if None), light or dark.
 
     By passes it lasts as long as by seconds. MP4 has 30 frames a second, but 3,600 in all at most;
     WebP 12 and 300, GIF 10 and 200: a longer film has fewer frames a second. `progress` gets the
@@ -106,7 +107,7 @@ def film(
             f"The speed is a number from {SLOWEST:g} to {FASTEST:g}, not {str(speed)[:40]}."
         )
     how = _FORMATS[kind]
-    still = Still(recording, clock, layer, how.scale)
+    still = Still(recording, clock, layer, how.scale, lanes, dark=dark)
     played = still.length["seconds"] / speed
     if played > LONGEST:
         raise FilmError(
@@ -154,10 +155,20 @@ def film(
     return buffer.getvalue()
 
 
-def photo(recording: RecordedRace, clock: str, t: float, layer: Layer, scale: float = 2.0) -> bytes:
-    """The board at one instant of a clock as PNG, `scale` times its size in a GIF."""
+def photo(
+    recording: RecordedRace,
+    clock: str,
+    t: float,
+    layer: Layer,
+    scale: float = 2.0,
+    lanes: Sequence[int] | None = None,
+    *,
+    dark: bool = False,
+) -> bytes:
+    """The board at one instant of a clock as PNG, `scale` times its size in a GIF; with these of
+    its `lanes` (all, if None), light or dark."""
     buffer = io.BytesIO()
-    Still(recording, clock, layer, scale).draw(t).save(buffer, "PNG")
+    Still(recording, clock, layer, scale, lanes, dark=dark).draw(t).save(buffer, "PNG")
     return buffer.getvalue()
 
 
@@ -166,11 +177,11 @@ def _palette(still: Still, end: float) -> Image.Image:
     palette for each frame would flicker."""
     pair = [np.asarray(still.draw(t)) for t in (end / 2, end)]
     common = Image.fromarray(np.concatenate(pair)).quantize(
-        256 - len(COLOURS), Image.Quantize.MEDIANCUT
+        256 - len(still.palette), Image.Quantize.MEDIANCUT
     )
     found = np.array(common.getpalette()).reshape(-1, 3)
-    board = np.array([ImageColor.getrgb(colour) for colour in COLOURS.values()])
-    # Pillow looks colours up coarsely: one close to white would be taken for it.
+    board = np.array([ImageColor.getrgb(colour) for colour in still.palette.values()])
+    # Pillow looks colours up coarsely: one close to the ground would be taken for it.
     apart = np.abs(found[:, None] - board).max(-1).min(-1) >= 8
     palette = Image.new("P", (1, 1))
     palette.putpalette(np.concatenate([board, found[apart]]).ravel().tolist())

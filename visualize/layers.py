@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from PIL import ImageColor
 
-from engine.trace import LaneState, Status, Trace
+from engine.trace import Header, LaneState, Status, Trace
 from engine.trace.steps import share_values
 from visualize.look import LOOK
 
@@ -25,9 +25,13 @@ class Layer(Enum):
     TOP1_DRAFT = "top1_draft"
     TV = "tv"
     ACCEPTANCE = "acceptance"
+    GAIN = "gain"
+    SHIFT = "shift"
+    DIFFERS = "differs"
     STATUS = "status"
     WAITING = "waiting"
     RUNS = "runs"
+    ORDER = "order"
 
     @property
     def look(self) -> dict[str, Any]:
@@ -39,6 +43,7 @@ SHARES = tuple(layer for layer in Layer if layer.look["kind"] == "share")  # fro
 COUNTS = {
     layer: layer.look["least"] for layer in Layer if layer.look["kind"] == "count"
 }  # the least that there is
+COUNTED = (*COUNTS, Layer.ORDER)  # whose scales end where the race says
 # Perceptually uniform and safe for the colour-blind: evenly spaced stops.
 SCALES = {layer: LOOK["scales"][layer.look["scale"]] for layer in Layer if "scale" in layer.look}
 # A status is shown by shape as well as by colour (Okabe and Ito's).
@@ -72,6 +77,12 @@ class LaneReplay:
     """One lane of a trace, and where it stood after any of its steps."""
 
     def __init__(self, trace: Trace, lane: int) -> None:
+        header = trace.header
+        self._reference = trace.tokens(reference_lane(header))
+        known = header.infilling.known if header.infilling else ()
+        # by cell the tokens of a picture that is filled in, -1 where the race draws them
+        self.known = np.array(known, int)
+        self._order = np.array([cell for cell in header.cells if cell >= 0])
         frames = [frame for frame in trace.frames if frame.lane == lane]
         self.state = frames[-1].state if frames else LaneState.WAITING
         self.error = (frames[-1].error or "") if frames else ""
@@ -113,19 +124,36 @@ class LaneReplay:
         )
 
     def values(self, layer: Layer, instant: Instant) -> np.ndarray:
-        """float [reached cells]: shares from 0 to 1, or passes, or tokens; NaN where a cell has no
-        such number."""
+        """float [reached cells]: shares from 0 to 1, or passes, or tokens, or 1 where the committed
+        token differs from the reference lane's; NaN where a cell has no such number."""
         rows = instant.rows
+        if layer is Layer.GAIN:
+            return self._gain[rows]
         if layer in SHARES:
             return share_values(self.table.positions[layer.value][rows])
         out = np.full(len(rows), np.nan)
-        if layer is Layer.WAITING:
+        if layer is Layer.DIFFERS:
+            expected = self._reference[instant.cells[: instant.n]]
+            differs = self.table.positions["token"][rows[: instant.n]] != expected
+            out[: instant.n] = np.where(expected < 0, np.nan, differs)
+        elif layer is Layer.WAITING:
             out = self._waits[rows].astype(float)
             out[instant.n :] += 1  # a draft that stands has just been refined
-        elif layer is Layer.RUNS:
+        elif layer in (Layer.RUNS, Layer.ORDER):
             steps = self.table.step[rows[: instant.n]]
-            out[: instant.n] = self.table.steps["committed"][steps]
+            what = "committed" if layer is Layer.RUNS else "nfe"
+            out[: instant.n] = self.table.steps[what][steps]
         return out
+
+    @functools.cached_property
+    def _gain(self) -> np.ndarray:
+        """Of each row, what a group or a neighbourhood added to the acceptance probability of its
+        draft (GSD, Fig. 7), at least 0; NaN where there was none."""
+        shares = (share_values(self.table.positions[name]) for name in ("acceptance", "p", "q"))
+        acceptance, p, q = shares
+        known = self.table.has_group & ~np.isnan(acceptance) & (q > 0)
+        alone = np.divide(p, q, out=np.ones_like(p), where=known)
+        return np.where(known, np.maximum(0, acceptance - np.minimum(1, alone)), np.nan)
 
     @functools.cached_property
     def _waits(self) -> np.ndarray:
@@ -138,22 +166,40 @@ class LaneReplay:
         out[order] = np.arange(len(order)) - np.repeat(starts, counts)
         return out
 
+    def shift(self, instant: Instant) -> float | None:
+        """Mean shift of the tests so far; None where there was none."""
+        found = self.values(Layer.SHIFT, instant)
+        known = found[~np.isnan(found)]
+        return float(known.mean()) if len(known) else None
+
     def run_starts(self, instant: Instant) -> np.ndarray:
         """int: the cell at which each of the steps up to an instant began to commit."""
-        return self._n[: instant.k]
+        starts = self._n[: instant.k]
+        cells: np.ndarray = self._order[starts[starts < len(self._order)]]
+        return cells
 
     def most(self, layer: Layer) -> int:
-        """The largest count that the layer ever shows of this lane."""
+        """The number at the end of the layer's scale, as far as this lane says: the largest count
+        that it ever shows, or as many passes as there are tokens."""
+        if layer is Layer.ORDER:
+            return len(self._order)
         if layer is Layer.RUNS:
             return int(max(self.table.steps["committed"][np.diff(self._n) > 0], default=0))
         return int(max((self._waits + self._drafts)[self.cell >= 0], default=0))
 
 
+def reference_lane(header: Header) -> int:
+    """The lane whose tokens the others' are compared with: vanilla AR's, else the first."""
+    return next((i for i, lane in enumerate(header.lanes) if lane.decoder == "ar"), 0)
+
+
 def shares(layer: Layer, values: np.ndarray, most: int) -> np.ndarray:
-    """Where values stand on their layer's scale, 0 to 1. Counts by logarithms: most runs and waits
-    are short, a few are long."""
-    if layer in SHARES:
-        return values
+    """Where values stand on their layer's scale, 0 to 1, or beyond its end. Counts by logarithms:
+    most runs and waits are short, a few are long."""
+    if layer is Layer.ORDER:
+        return (values - 1) / max(1, most - 1)
+    if layer not in COUNTS:
+        return values / layer.look.get("most", 1)
     low = COUNTS[layer]
     return np.log1p(values - low) / np.log1p(max(low + 1, most) - low)
 

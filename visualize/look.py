@@ -8,4 +8,5 @@ from typing import Any
 from visualize.assets import STATIC
 
 LOOK: dict[str, Any] = json.loads((STATIC / "look.json").read_text("utf-8"))
-COLOURS: dict[str, str] = LOOK["colours"]["light"]  # films and stills are light
+COLOURS: dict[str, str] = LOOK["colours"]["light"]
+DARK: dict[str, str] = LOOK["colours"]["dark"]

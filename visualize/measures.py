@@ -23,13 +23,14 @@ CONFIDENCE = 1.959964  # standard deviations of a 95% interval
 
 @dataclass(frozen=True, slots=True)
 class Runner:
-    """A lane that made at least one step; `index` is its place in the race, and `name` its short
-    name. `lossless` is whether the
-    decoder promises the model's own distribution."""
+    """A lane that made at least one step; `index` is its place in the race, `name` its short name,
+    and `repeat` how many earlier lanes have its decoder. `lossless` is whether the decoder promises
+    the model's own distribution."""
 
     index: int
     name: str
     decoder: str
+    repeat: int
     lossless: bool
     finished: bool
     table: StepTable
@@ -44,6 +45,7 @@ def runners(trace: Trace) -> list[Runner]:
             i,
             names[i],
             lane.decoder,
+            sum(other.decoder == lane.decoder for other in trace.header.lanes[:i]),
             DECODERS[lane.decoder].badge is not Badge.CHANGED_DISTRIBUTION,
             states[i] is LaneState.FINISHED,
             table,
@@ -67,6 +69,20 @@ def progress(table: StepTable) -> Progress:
     """How the frontier advanced; the first entry is the start, before any step."""
     passes = np.concatenate([[0], table.steps["nfe"]])
     return Progress(table.frontier, passes.astype(int), table.clock)
+
+
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """Rows that the model read, on average, in a pass and for each token committed."""
+
+    per_pass: float
+    per_token: float
+
+
+def rows_read(table: StepTable) -> Rows:
+    """Passes are not equal work: each reads all rows of its window."""
+    rows, committed = table.steps["rows"].sum(), table.steps["committed"].sum()
+    return Rows(float(rows / len(table)), float(rows / committed))
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,6 +120,13 @@ def sorted_top1(table: StepTable) -> np.ndarray:
     c to e)."""
     rows = table.positions[table.committed & (table.positions["status"] != Status.FORCED)]
     return np.sort(share_values(rows["top1"]))[::-1]
+
+
+def sorted_shifts(table: StepTable) -> np.ndarray:
+    """The shifts of all tests that committed a token, largest first [n]; none where no draft was
+    tested."""
+    shifts = share_values(table.positions["shift"])
+    return np.sort(shifts[~np.isnan(shifts)])[::-1]
 
 
 @dataclass(frozen=True, slots=True)

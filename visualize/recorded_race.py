@@ -88,7 +88,7 @@ def record(trace: Trace, model: ImageModel) -> RecordedRace:
             f"The pictures of this trace can only be drawn by the model {header.model}; here is"
             f" {model.name}."
         )
-    tokens = [_committed(trace, i) for i in range(len(header.lanes))]
+    tokens = [trace.tokens(i) for i in range(len(header.lanes))]
     drawn = [lane for lane in tokens if (lane >= 0).any()]
     pictures = iter(
         model.pixels(np.stack([canvas(lane, header.grid) for lane in drawn])) if drawn else ()
@@ -101,15 +101,6 @@ def pixels(file: bytes) -> np.ndarray:
     """An image file of a recording as uint8 [H, W, 3]."""
     with Image.open(io.BytesIO(file), formats=["WEBP"]) as image:
         return np.asarray(image.convert("RGB"))
-
-
-def _committed(trace: Trace, lane: int) -> np.ndarray:
-    """The tokens [h * w] that a lane committed, -1 elsewhere."""
-    table, cells = trace.table(lane), np.array(trace.header.cells)
-    tokens = np.full(cells.max() + 1, -1)
-    found = table.committed & (cells[table.position] >= 0)
-    tokens[cells[table.position[found]]] = table.positions["token"][found]
-    return tokens
 
 
 def _texts(trace: Trace) -> None:

@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from engine.trace import Seconds
-from visualize.measures import Acceptance, Distances, Lengths, Progress, Runner
+from visualize.measures import Acceptance, Distances, Lengths, Progress, Rows, Runner
 
 HALF = 0.5
 FLAT = 0.05  # a distribution whose likeliest token is no likelier than this is flat (GSD Sec. 3.1)
@@ -47,6 +47,17 @@ def seconds(lanes: Sequence[tuple[Runner, Progress]], length: int) -> str:
     return (
         f"{best[0].name} was first, after {mine:.2f} s: {time:.2f} times as fast as {other[0].name}"
         f" by the clock, {work:.2f} times counted in passes."
+    )
+
+
+def rows(lanes: Sequence[tuple[Runner, Rows]]) -> str:
+    """Of the rows that the model read."""
+    lane, found = max(lanes, key=lambda entry: entry[1].per_token)
+    if found.per_pass <= 1:
+        return "Every pass read a single row: the last token, which gives the next."
+    return (
+        f"Passes are not equal work: one of {lane.name} read {found.per_pass:.1f} rows on average,"
+        f" {found.per_token:.1f} for each token that was committed; vanilla AR's read one for one."
     )
 
 
@@ -123,6 +134,26 @@ def acceptance(lanes: Sequence[tuple[Runner, Acceptance]]) -> str:
         )
         said.append(f"{lane.name}, relaxed, lies {where}: {_shares(found)}")
     return "; ".join(said) + "."
+
+
+def shift(lanes: Sequence[tuple[Runner, np.ndarray]]) -> str:
+    """Of the shifts, step by step on the lane's own prefix."""
+    if not lanes:
+        return "No lane put a draft to the test, so nothing could be shifted."
+    exact = sum(not values.any() for _, values in lanes)
+    lane, values = max(lanes, key=lambda entry: entry[1].mean())
+    if not values.any():
+        return (
+            f"Every test was exact, a shift of 0: all {sum(len(found) for _, found in lanes)}"
+            " committed a token of the model's own distribution."
+        )
+    said = (
+        f"A test of {lane.name} committed a token from a distribution that was on average"
+        f" {values.mean():.2f} (TV) away from the model's, with the same tokens before it"
+    )
+    if exact:
+        said += f"; the {'lane' if exact == 1 else f'{exact} lanes'} at 0 paid nothing"
+    return f"{said}: of one step, not of whole pictures."
 
 
 def time(lanes: Sequence[tuple[Runner, Seconds]]) -> str:
@@ -207,7 +238,7 @@ def _unfinished(lanes: Sequence[tuple[Runner, Progress]], length: int) -> str:
 
 
 def _passes(number: int) -> str:
-    return f"{number} forward pass{'' if number == 1 else 'es'}"
+    return f"{number} pass{'' if number == 1 else 'es'}"
 
 
 def _single(measure: Lengths) -> float:

@@ -9,6 +9,7 @@ import numpy as np
 
 from engine.race.request import lane_names
 from engine.trace import Status, Trace
+from engine.trace.steps import share_values
 
 COLUMNS = (
     "lane",
@@ -16,6 +17,7 @@ COLUMNS = (
     "name",
     "step",
     "nfe",
+    "rows",
     "frontier_before",
     "frontier_after",
     *(status.name.lower() for status in Status),
@@ -25,6 +27,7 @@ COLUMNS = (
     "cache_seconds",
     "draft_seconds",
     "lane_seconds",
+    "shift",
 )
 
 
@@ -33,9 +36,10 @@ def steps_csv(trace: Trace) -> str:
     count from 1.
 
     The frontier counts tokens, forced ones included; a column for each status counts the positions
-    that the step did that to; `lane_seconds` is the lane's clock after the step. Cells hold numbers
-    and names of decoders and lanes alone, nothing that a visitor wrote, so that a spreadsheet finds
-    no formula.
+    that the step did that to; `lane_seconds` is the lane's clock after the step; `shift` is
+    the mean of the tests that committed a token, empty where there was none. Cells hold numbers and
+    names of decoders and lanes alone, nothing that a visitor wrote, so that a spreadsheet finds no
+    formula.
     """
     out = io.StringIO()
     writer = csv.writer(out)
@@ -45,6 +49,9 @@ def steps_csv(trace: Trace) -> str:
         table = trace.table(number - 1)
         statuses = np.zeros((len(table), len(Status)), int)
         np.add.at(statuses, (table.step, table.positions["status"]), 1)
+        shifts = share_values(table.positions["shift"])
+        tests = np.bincount(table.step, ~np.isnan(shifts), len(table))
+        sums = np.bincount(table.step, np.nan_to_num(shifts), len(table))
         for k in range(len(table)):
             times = [*table.seconds[k], table.clock[k + 1]]
             writer.writerow(
@@ -53,11 +60,12 @@ def steps_csv(trace: Trace) -> str:
                     lane.decoder,
                     names[number - 1],
                     k + 1,
-                    table.steps["nfe"][k],
+                    *(table.steps[count][k] for count in ("nfe", "rows")),
                     *table.frontier[k : k + 2],
                     *statuses[k],
                     table.steps["drafter_passes"][k],
                     *(f"{value:.6f}" for value in times),
+                    f"{sums[k] / tests[k]:.6f}" if tests[k] else "",
                 ]
             )
     return out.getvalue()

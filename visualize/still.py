@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -11,13 +12,24 @@ from engine.decoders import DECODERS
 from engine.decoders.base import Badge, Decoder
 from engine.race.request import lane_names
 from engine.trace import LaneState, Status
-from visualize.cells import INK, PAPER, RULE, SIGNAL, Cells, atlas, mark
-from visualize.layers import CLOCKS, COUNTS, MARKS, Instant, LaneReplay, Layer, colours, shares
-from visualize.look import COLOURS, LOOK
+from visualize.board import changed_sampling
+from visualize.cells import Cells, atlas, mark
+from visualize.layers import (
+    CLOCKS,
+    COUNTED,
+    COUNTS,
+    MARKS,
+    Instant,
+    LaneReplay,
+    Layer,
+    colours,
+    reference_lane,
+    shares,
+)
+from visualize.look import COLOURS, DARK, LOOK
 from visualize.recorded_race import RecordedRace
 from visualize.typeface import Typeface
 
-SOFT = COLOURS["soft"]
 BADGES = {badge: LOOK["badges"][badge.value.split()[0]] for badge in Badge}
 MARGIN, GAP, WIDTH, NARROW = 32, 20, 1344, 720  # pixels at scale 1
 WIDEST = 420  # a lane
@@ -29,6 +41,7 @@ TOP, HEAD, BAR, LINE, FOOT = 116, 54, 8, 29, 76
 class _Spot:
     """Where a lane stands, and what it needs to be drawn."""
 
+    lane: int
     xy: tuple[int, int]
     replay: LaneReplay
     cells: Cells
@@ -36,11 +49,22 @@ class _Spot:
 
 
 class Still:
-    """Draws a recording's board at any instant of a clock ("seconds" or "passes"), light, at
-    `scale` times 1,344 pixels or less in width."""
+    """Draws a recording's board at any instant of a clock ("seconds" or "passes"), with these of
+    its `lanes` (all, if None), light or dark, at `scale` times 1,344 pixels or less in width, in
+    the middle of a slide of 16:9.
+
+    `size` is the slide's, `offset` the board's left upper corner on it, `board` its size; `length`
+    is the race's on either clock, `palette` the colours by name."""
 
     def __init__(
-        self, recording: RecordedRace, clock: str, layer: Layer, scale: float = 1.0
+        self,
+        recording: RecordedRace,
+        clock: str,
+        layer: Layer,
+        scale: float = 1.0,
+        lanes: Sequence[int] | None = None,
+        *,
+        dark: bool = False,
     ) -> None:
         if clock not in CLOCKS:
             raise ValueError(f"The clock is {' or '.join(CLOCKS)}, not {clock!r}.")
@@ -50,23 +74,31 @@ class Still:
             layer,
             scale,
         )
-        count = len(self._header.lanes)
+        self.palette = DARK if dark else COLOURS
+        replays = [LaneReplay(recording.trace, i) for i in range(len(self._header.lanes))]
+        shown = list(range(len(replays)) if lanes is None else lanes)
+        if not shown:
+            raise ValueError("There is no lane to draw.")
+        count = len(shown)
         columns = 4 if count > 6 else count
         side = min(WIDEST, (WIDTH - 2 * MARGIN - (columns - 1) * GAP) // columns)
         self._side = self._px(side)
-        lanes = [LaneReplay(recording.trace, i) for i in range(count)]
-        errors = 44 * any(lane.error for lane in lanes)
-        self._panel = self._px(side + BAR + 3 * LINE + 14 + errors)
-        row = HEAD + side + BAR + 3 * LINE + 14 + errors + GAP
+        errors = 44 * any(replays[i].error for i in shown)
+        figures = LINE * (4 + (layer is Layer.DIFFERS))
+        self._panel = self._px(side + BAR + figures + 14 + errors)
+        row = HEAD + side + BAR + figures + 14 + errors + GAP
         across = columns * (side + GAP) - GAP
         width = max(NARROW, across + 2 * MARGIN)
         # Even sides, as video has them.
-        self.size = (
-            _even(self._px(width)),
-            _even(self._px(TOP + -(-count // columns) * row + FOOT)),
-        )
-        self.length = {name: max(float(lane.clock(name)[-1]) for lane in lanes) for name in CLOCKS}
-        self._most = max(lane.most(layer) for lane in lanes) if layer in COUNTS else 1
+        high = _even(self._px(TOP + -(-count // columns) * row + FOOT))
+        self.board = (_even(self._px(width)), high)
+        across_slide = max(self.board[0], _even(round(high * 16 / 9)))
+        self.size = (across_slide, max(high, _even(round(across_slide * 9 / 16))))
+        self.offset = ((self.size[0] - self.board[0]) // 2, (self.size[1] - high) // 2)
+        self.length = {
+            name: max(float(lane.clock(name)[-1]) for lane in replays) for name in CLOCKS
+        }
+        self._most = max(lane.most(layer) for lane in replays) if layer in COUNTED else 1
         pictures = recording.pictures
         swatches = (
             atlas(pictures.swatches, self._header.vocab_size)
@@ -75,21 +107,23 @@ class Still:
         )
         self._names = lane_names(self._header.lanes)
         self._spots = []
-        for i, lane in enumerate(lanes):
+        for place, i in enumerate(shown):
             x, y = (
-                (width - across) // 2 + i % columns * (side + GAP),
-                TOP + i // columns * row + HEAD,
+                (width - across) // 2 + place % columns * (side + GAP),
+                TOP + place // columns * row + HEAD,
             )
             cells = Cells(
-                lane,
+                replays[i],
                 self._header.grid,
                 self._side,
                 layer,
                 self._most,
                 pictures.lanes[i] if pictures else None,
                 swatches,
+                self.palette,
             )
-            self._spots.append(_Spot((self._px(x), self._px(y)), lane, cells, _places(lanes, i)))
+            xy = (self._px(x), self._px(y))
+            self._spots.append(_Spot(i, xy, replays[i], cells, _places(replays, i)))
         self._base = self._furniture()
         self._drawn: dict[int, tuple[int, Image.Image]] = {}  # each lane's step that was last drawn
 
@@ -98,15 +132,17 @@ class Still:
         still."""
         t = min(max(t, 0.0), self.length[self._clock])
         image = self._base.copy()
-        right = self.size[0] - self._px(MARGIN)
+        right = self.board[0] - self._px(MARGIN)
         shown = f"{t:.2f}" if self._clock == "seconds" else str(int(t))
-        self._face(46).draw(image, (right, self._px(66)), shown, SIGNAL, right=True)
-        for i, spot in enumerate(self._spots):
-            k = spot.replay.step_at(self._clock, t)
+        self._face(46).draw(image, (right, self._px(66)), shown, self.palette["signal"], right=True)
+        for spot in self._spots:
+            k, i = spot.replay.step_at(self._clock, t), spot.lane
             if i not in self._drawn or self._drawn[i][0] != k:
                 self._drawn[i] = (k, self._lane(spot, spot.replay.at(k)))
             image.paste(self._drawn[i][1], spot.xy)
-        return image
+        slide = Image.new("RGB", self.size, self.palette["card"])
+        slide.paste(image, self.offset)
+        return slide
 
     def _px(self, length: float) -> int:
         return round(length * self._scale)
@@ -116,39 +152,55 @@ class Still:
 
     def _furniture(self) -> Image.Image:
         """All that does not move: the head, the lanes' names and badges, the legend."""
-        header, left, right = self._header, self._px(MARGIN), self.size[0] - self._px(MARGIN)
-        image = Image.new("RGB", self.size, "white")
+        header, left, right = self._header, self._px(MARGIN), self.board[0] - self._px(MARGIN)
+        image = Image.new("RGB", self.board, self.palette["card"])
         pen = ImageDraw.Draw(image)
         room = right - left - self._px(220)
         face, baselines = self._face(28, True), [56]
         if face.length(" ".join(header.prompt.split())) > room:
             face, baselines = self._face(22, True), [38, 66]
         for text, baseline in zip(face.wrap(header.prompt, room, 2), baselines, strict=False):
-            face.draw(image, (left, self._px(baseline)), text, INK)
+            face.draw(image, (left, self._px(baseline)), text, self.palette["ink"])
         grid = " × ".join(map(str, header.grid))
-        facts = f"seed {header.seed} · model {header.model} · {header.machine} · {grid} tokens"
+        names = [f"seed {header.seed}", f"model {header.model}", changed_sampling(header)]
+        filling = f", {len(header.cells)} filled in" if header.infilling else ""
+        facts = " · ".join(filter(None, [*names, header.machine, f"{grid} tokens{filling}"]))
         face = self._face(15)
-        face.draw(image, (left, self._px(92)), face.fit(facts, right - left - self._px(120)), SOFT)
-        face.draw(image, (right, self._px(92)), self._clock, SOFT, right=True)
-        pen.rectangle((left, self._px(102), right, self._px(102) + self._px(3) - 1), INK)
-        for i, spot in enumerate(self._spots):
-            self._name(image, i, spot)
+        face.draw(
+            image,
+            (left, self._px(92)),
+            face.fit(facts, right - left - self._px(120)),
+            self.palette["soft"],
+        )
+        face.draw(image, (right, self._px(92)), self._clock, self.palette["soft"], right=True)
+        pen.rectangle(
+            (left, self._px(102), right, self._px(102) + self._px(3) - 1), self.palette["ink"]
+        )
+        for spot in self._spots:
+            self._name(image, spot)
         self._legend(image)
         return image
 
-    def _name(self, image: Image.Image, i: int, spot: _Spot) -> None:
-        decoder, (x, y), side = self._decoder(i), spot.xy, self._px(22)
+    def _name(self, image: Image.Image, spot: _Spot) -> None:
+        decoder, (x, y), side = self._decoder(spot.lane), spot.xy, self._px(22)
         top, pen = y - self._px(HEAD - 6), ImageDraw.Draw(image)
-        pen.rectangle((x, top, x + side - 1, top + side - 1), INK)
-        digit, face = str(i + 1), self._face(14, True)
-        face.draw(image, (x + (side - face.length(digit)) / 2, top + 0.73 * side), digit, "white")
-        name, room = self._names[i], self._side - self._px(30)
+        pen.rectangle((x, top, x + side - 1, top + side - 1), self.palette["ink"])
+        digit, face = str(spot.lane + 1), self._face(14, True)
+        face.draw(
+            image,
+            (x + (side - face.length(digit)) / 2, top + 0.73 * side),
+            digit,
+            self.palette["card"],
+        )
+        name, room = self._names[spot.lane], self._side - self._px(30)
         face = self._face(18, True)
         if face.length(name) > room:
             face = self._face(14, True)
-        face.draw(image, (x + self._px(30), top + 0.78 * side), face.fit(name, room), INK)
+        face.draw(
+            image, (x + self._px(30), top + 0.78 * side), face.fit(name, room), self.palette["ink"]
+        )
         badge, box = BADGES[decoder.badge], self._px(9)
-        colour = COLOURS[badge["colour"]]
+        colour = self.palette[badge["colour"]]
         baseline, edge = y - self._px(9), max(1, self._px(2))
         left, over, right, under = x, baseline - box, x + box - 1, baseline - 1
         if badge["shape"] == "square":
@@ -175,10 +227,10 @@ class Still:
 
     def _lane(self, spot: _Spot, now: Instant) -> Image.Image:
         """What moves of a lane: its cells, its progress and its figures."""
-        side, replay = self._side, spot.replay
-        image = Image.new("RGB", (side, self._panel), "white")
+        replay, side = spot.replay, self._side
+        image = Image.new("RGB", (side, self._panel), self.palette["card"])
         pen = ImageDraw.Draw(image)
-        pen.rectangle((0, 0, side - 1, side - 1), PAPER)
+        pen.rectangle((0, 0, side - 1, side - 1), self.palette["paper"])
         image.paste(spot.cells.draw(now), (0, 0))
         if self._layer is Layer.PICTURE and now.n and spot.cells.blank:
             face = self._face(15)
@@ -188,49 +240,70 @@ class Still:
                     image,
                     (self._px(16), side - self._px(16) - self._px(22) * (len(words) - 1 - line)),
                     text,
-                    INK,
+                    self.palette["ink"],
                 )
-        cells = self._header.grid[0] * self._header.grid[1]
+        cells = sum(cell >= 0 for cell in self._header.cells)
         bar = side + self._px(BAR)
-        pen.rectangle((0, side, side - 1, bar - 1), RULE)
+        pen.rectangle((0, side, side - 1, bar - 1), self.palette["rule"])
         if done := side * now.n // cells:
-            pen.rectangle((0, side, done - 1, bar - 1), INK)
+            pen.rectangle((0, side, done - 1, bar - 1), self.palette["ink"])
         value = side - self._px(44)
         passes = f"{now.passes} + {now.drafter}" if now.drafter else str(now.passes)
         figures = [
             ("passes", passes),
             ("seconds", f"{now.seconds:.2f}"),
-            ("tokens/pass", f"{now.compression:.2f}"),
+            ("tokens a pass", f"{now.compression:.2f}"),
+            ("shift", self._shift(spot, now)),
         ]
+        if self._layer is Layer.DIFFERS:
+            differs = replay.values(Layer.DIFFERS, now)
+            known = differs[~np.isnan(differs)]
+            figures.append(("differ", f"{known.sum():.0f} of {len(known)}"))
         for line, (name, text) in enumerate(figures):
             baseline = bar + self._px(25 + LINE * line)
-            self._face(14).draw(image, (0, baseline), name, SOFT)
-            self._face(18, True).draw(image, (value, baseline), text, INK, right=True)
+            self._face(14).draw(image, (0, baseline), name, self.palette["soft"])
+            self._face(18, True).draw(
+                image, (value, baseline), text, self.palette["ink"], right=True
+            )
             if name in spot.places and now.state is LaneState.FINISHED:
                 place = spot.places[name]
-                ink = SIGNAL if place == 1 else SOFT
+                ink = self.palette["signal"] if place == 1 else self.palette["soft"]
                 self._face(17, True).draw(image, (side, baseline), _ordinal(place), ink, right=True)
         if now.state is LaneState.FAILED:
             face, top = self._face(14), bar + self._px(25 + LINE * len(figures))
             for line, text in enumerate(face.wrap(f"This lane failed: {replay.error}", side, 2)):
-                face.draw(image, (0, top + self._px(19) * line), text, SIGNAL)
+                face.draw(image, (0, top + self._px(19) * line), text, self.palette["signal"])
         return image
+
+    def _shift(self, spot: _Spot, now: Instant) -> str:
+        """The mean shift of a lane's tests so far, as on its card."""
+        shift = spot.replay.shift(now)
+        if self._decoder(spot.lane).badge is not Badge.CHANGED_DISTRIBUTION and not shift:
+            return "0 exact"
+        return "–" if shift is None else f"{shift:.3f}"
 
     def _legend(self, image: Image.Image) -> None:
         left, right, top = (
             self._px(MARGIN),
-            self.size[0] - self._px(MARGIN),
-            self.size[1] - self._px(FOOT),
+            self.board[0] - self._px(MARGIN),
+            self.board[1] - self._px(FOOT),
         )
         face, low, high = self._face(14), top + self._px(20), top + self._px(46)
         word = self._face(15, True)
-        word.draw(image, (right, high), "Photo Finish", INK, right=True)
+        word.draw(image, (right, high), "Photo Finish", self.palette["ink"], right=True)
         width = right - left - word.length("Photo Finish") - self._px(40)
-        words = f"{self._layer.look['title']}. {self._layer.look['words']}"
+        title = self._layer.look["title"]
+        if self._layer is Layer.DIFFERS:
+            title = title.replace("…", self._names[reference_lane(self._header)])
+        look = self._layer.look
+        filling = look.get("filling") if self._header.infilling else None
+        words = f"{title}. {filling or look['words']}"
         for line, text in enumerate(face.wrap(words, width, 2)):
-            face.draw(image, (left, low + self._px(19) * line), text, SOFT)
+            face.draw(image, (left, low + self._px(19) * line), text, self.palette["soft"])
         if self._layer is Layer.STATUS:
             self._marks(image, left, high, width)
+        elif self._layer is Layer.DIFFERS:
+            self._boxes(image, left, high)
         elif self._layer is not Layer.PICTURE:
             self._scale_bar(image, left, high)
 
@@ -244,9 +317,19 @@ class Still:
                 image,
                 (x + side + self._px(6), baseline),
                 face.fit(status.name.lower(), step - side - self._px(8)),
-                INK,
+                self.palette["ink"],
             )
             x += step
+
+    def _boxes(self, image: Image.Image, x: float, baseline: int) -> None:
+        """The two colours of a comparison."""
+        face, side, pen = self._face(14), self._px(14), ImageDraw.Draw(image)
+        for share, text in enumerate(("the same token", "another token")):
+            colour = tuple(colours(self._layer, np.array(float(share))).tolist())
+            left, top = round(x), baseline - self._px(12)
+            pen.rectangle((left, top, left + side - 1, top + side - 1), colour)
+            face.draw(image, (x + side + self._px(6), baseline), text, self.palette["ink"])
+            x += side + face.length(text) + self._px(30)
 
     def _scale_bar(self, image: Image.Image, left: int, baseline: int) -> None:
         """The scale, with its numbers."""
@@ -254,16 +337,20 @@ class Still:
         bar = colours(self._layer, np.tile(np.linspace(0, 1, width), (height, 1)))
         image.paste(Image.fromarray(bar), (left, baseline - height))
         low = COUNTS.get(self._layer, 0)
-        high = max(low + 1, self._most) if self._layer in COUNTS else 1
+        end = self._layer.look.get("most", 1)
+        high = max(low + 1, self._most) if self._layer in COUNTS else end
         middle = np.unique(np.geomspace(1, 1 + high - low, 5).round()) + low - 1
-        ticks = middle if self._layer in COUNTS else np.linspace(0, 1, 5)
+        ticks = middle if self._layer in COUNTS else np.linspace(0, high, 5)
+        if self._layer is Layer.ORDER:
+            high = self._most
+            ticks = np.unique(np.linspace(1, high, 5).round())
         for tick, share in zip(ticks, shares(self._layer, ticks, high), strict=True):
-            text = f"{tick:g}"
+            text = f"{tick:g} or more" if share == 1 and end < 1 else f"{tick:g}"
             face.draw(
                 image,
                 (left + share * (width - face.length(text)), baseline + self._px(17)),
                 text,
-                SOFT,
+                self.palette["soft"],
             )
 
 

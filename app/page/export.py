@@ -32,32 +32,47 @@ KINDS = {
     "Standalone HTML": ".html",
     "PNG of this instant": ".png",
 } | {name: f".{name.lower()}" for name in FILMS}
-LAYERS = {layer.look["title"]: layer for layer in Layer}
 # The state of the board, as the last input.
-INSTANT_JS = """(kind, speed, layer) => {
-  const { clock, t, layer: drawn } = document.querySelector("#board .board").dataset;
-  return [kind, speed, layer, { clock, t: Number(t), layer: drawn }];
+INSTANT_JS = """(kind, speed) => {
+  const { clock, t, seconds, layer, shown } = document.querySelector("#board .board").dataset;
+  const [by, at] = clock === "modelled" ? ["seconds", seconds] : [clock, t]; // what is measured
+  const lanes = shown ? shown.split(",").map(Number) : [];
+  const dark = document.body.classList.contains("dark");
+  return [kind, speed, { clock: by, t: Number(at), layer, lanes, dark }];
 }"""
+FOLLOWS = (
+    "A PNG and a film show what the board shows: its lanes, its layer and its clock, light or dark"
+    " as the page, on a slide of 16:9."
+)
 
 
 @dataclass(frozen=True, slots=True)
 class Instant:
-    """What the board shows now: clock, time on it, and layer."""
+    """What the board shows now: clock, time on it, layer, lanes by index; whether it is dark."""
 
     clock: str
     t: float
     layer: Layer
+    lanes: tuple[int, ...]
+    dark: bool
 
     @staticmethod
-    def read(value: Any) -> Instant:
-        """From {clock, t, layer} as a browser sent it. Raises SettingError."""
+    def read(value: Any, count: int) -> Instant:
+        """From {clock, t, layer, lanes, dark} as a browser sent it, of a race of `count` lanes.
+        Raises SettingError."""
         value = value if isinstance(value, dict) else {}
         clock, t, layer = value.get("clock"), value.get("t"), value.get("layer")
         number = isinstance(t, (int, float)) and not isinstance(t, bool)
         finite = number and 0 <= t <= sys.float_info.max
-        if clock not in CLOCKS or not finite or layer not in [each.value for each in Layer]:
+        lanes, dark = value.get("lanes"), value.get("dark")
+        listed = isinstance(lanes, list) and all(lane in range(count) for lane in lanes)
+        known = clock in CLOCKS and layer in [each.value for each in Layer]
+        if not (known and finite and listed and isinstance(dark, bool)):
             raise SettingError("The board did not say what it shows: reload the page.")
-        return Instant(clock, float(t), Layer(layer))
+        if not lanes:
+            raise SettingError("Every lane is hidden: show those that are to be in the picture.")
+        shown = sorted({int(lane) for lane in lanes})
+        return Instant(clock, float(t), Layer(layer), tuple(shown), dark)
 
 
 def file_name(recording: RecordedRace, kind: str) -> str:
@@ -68,12 +83,7 @@ def file_name(recording: RecordedRace, kind: str) -> str:
 
 
 def make_file(
-    recording: RecordedRace,
-    kind: Any,
-    speed: Any,
-    layer: Any,
-    instant: Any,
-    progress: Callable[[float], None],
+    recording: RecordedRace, kind: Any, speed: Any, instant: Any, progress: Callable[[float], None]
 ) -> bytes:
     """The file's content, from values as a browser sent them; `progress` gets a fraction. Raises
     SettingError, also if it takes too long."""
@@ -85,13 +95,11 @@ def make_file(
         return steps_csv(recording.trace).encode()
     if kind == "Standalone HTML":
         return standalone(recording).encode()
-    now = Instant.read(instant)
+    now = Instant.read(instant, len(recording.trace.header.lanes))
     if kind == "PNG of this instant":
-        return photo(recording, now.clock, now.t, now.layer, scale=2)
+        return photo(recording, now.clock, now.t, now.layer, 2.0, now.lanes, dark=now.dark)
     if isinstance(speed, bool) or speed not in SPEEDS:
         raise SettingError(f"The speed is one of {', '.join(f'{x:g}x' for x in SPEEDS)}.")
-    if not isinstance(layer, str) or layer not in LAYERS:
-        raise SettingError(f"The layer is one of {', '.join(LAYERS)}.")
     deadline = time.monotonic() + SETTINGS.make_seconds
 
     def check_deadline(fraction: float) -> None:
@@ -102,14 +110,23 @@ def make_file(
             )
         progress(fraction)
 
-    options = {"clock": now.clock, "layer": LAYERS[layer], "speed": speed}
     try:
-        return film(recording, FILMS[kind], **options, progress=check_deadline)
+        return film(
+            recording,
+            FILMS[kind],
+            speed=speed,
+            clock=now.clock,
+            layer=now.layer,
+            lanes=now.lanes,
+            dark=now.dark,
+            progress=check_deadline,
+        )
     except FilmError as error:
         raise SettingError(str(error)) from error
 
 
 def export_section(races: Races) -> None:
+    gr.HTML(f"<p>{FOLLOWS}</p>", apply_default_css=False)
     with gr.Row(elem_id="making"):
         kinds = list(KINDS)
         kind = gr.Dropdown(kinds, value="Trace", label="What", min_width=180, elem_id="take-kind")
@@ -117,30 +134,16 @@ def export_section(races: Races) -> None:
         speed = gr.Dropdown(
             speeds, value=1.0, label="Speed", visible=False, min_width=120, elem_id="take-speed"
         )
-        layers = list(LAYERS)
-        layer = gr.Dropdown(
-            layers,
-            value="Picture",
-            label="Layer",
-            visible=False,
-            min_width=160,
-            elem_id="take-layer",
-        )
         button = gr.Button("Make", scale=0, min_width=120, elem_id="make")
     file = gr.File(
         label="Your file", visible=False, interactive=False, height=130, elem_id="export-file"
     )
     instant = gr.JSON(visible=False)
     bar = gr.Progress()  # gradio finds it as the default of an argument
-    inputs = [unchecked(component) for component in (kind, speed, layer, instant)]
+    inputs = [unchecked(component) for component in (kind, speed, instant)]
 
     def write_file(
-        kind: Any,
-        speed: Any,
-        layer: Any,
-        instant: Any,
-        request: gr.Request,
-        progress: gr.Progress = bar,
+        kind: Any, speed: Any, instant: Any, request: gr.Request, progress: gr.Progress = bar
     ) -> Iterator[Any]:
         race = races.finished(request)
         if race is None:
@@ -150,7 +153,7 @@ def export_section(races: Races) -> None:
             progress(fraction, desc="Making it")
 
         try:
-            data = make_file(race.recording, kind, speed, layer, instant, report)
+            data = make_file(race.recording, kind, speed, instant, report)
         except SettingError as error:
             raise user_error(error) from error
         with tempfile.TemporaryDirectory() as folder:  # until gradio has copied the file
@@ -158,10 +161,7 @@ def export_section(races: Races) -> None:
             path.write_bytes(data)
             yield gr.update(value=str(path), visible=True)
 
-    def show_film_options(kind: Any) -> list[Any]:
-        return [gr.update(visible=kind in list(FILMS))] * 2
-
-    kind.change(show_film_options, kind, [speed, layer], **QUIET)
+    kind.change(lambda kind: gr.update(visible=kind in list(FILMS)), kind, speed, **QUIET)
     empty = gr.update(visible=True, value=None)
     emptied = button.click(lambda: empty, None, file, queue=False, **PRIVATE)
     emptied.then(write_file, inputs, file, js=INSTANT_JS, concurrency_limit=1, **PRIVATE)

@@ -8,9 +8,11 @@ from typing import Any
 
 import gradio as gr
 
+from engine.infilling import MASKED, ORDERS, Infilling
 from engine.race import MAX_LANES, RaceRequest
 from engine.race.request import GROUPS, SAMPLING, build_settings, format_lane, parse_lane
 from engine.settings import Knob, Sampling, SettingError, knobs
+from engine.trace import MAX_SIDE, Header
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,13 +74,34 @@ def read_form(values: Mapping[str, Any], default_model: str) -> RaceRequest:
     if isinstance(seed, float) and seed.is_integer():
         seed = int(seed)
     sampling = {each.name: values[field] for field, each in SAMPLING_KNOBS.items()}
+    infilling = values["infilling"]
     return RaceRequest(
         prompt=prompt,
         seed=seed,
         sampling=build_settings(SAMPLING, sampling),
         lanes=tuple(parse_lane(text) for text in texts),
         model=default_model if model in (None, "") else model,
+        infilling=None if infilling in (None, "") else read_infilling(infilling),
     )
+
+
+def read_infilling(value: Any) -> Infilling:
+    """An infilling from {known, order}, as `infilling_value` writes it. Raises SettingError."""
+    if not isinstance(value, dict) or not isinstance(known := value.get("known"), list):
+        raise SettingError(
+            "What to fill in is {known, order}: a code for each token of the picture,"
+            f" {MASKED} where it is to be filled in, and an order."
+        )
+    if len(known) > MAX_SIDE**2:
+        raise SettingError(f"A picture has at most {MAX_SIDE**2} tokens, not {len(known)}.")
+    return Infilling(tuple(known), value.get("order", ORDERS[0]))
+
+
+def infilling_value(infilling: Infilling | None) -> dict[str, Any] | None:
+    """The inverse of `read_infilling`; None of a whole picture."""
+    if infilling is None:
+        return None
+    return {"known": list(infilling.known), "order": infilling.order}
 
 
 def form_values(request: RaceRequest) -> dict[str, Any]:
@@ -88,7 +111,18 @@ def form_values(request: RaceRequest) -> dict[str, Any]:
         "seed": request.seed,
         "lanes": [format_lane(lane.plain()) for lane in request.lanes],
         "model": request.model,
+        "infilling": infilling_value(request.infilling),
     } | sampling_values(request.sampling)
+
+
+def settings_of(header: Header) -> dict[str, Any]:
+    """The form's values of a race that was recorded, but for its model."""
+    return {
+        "prompt": header.prompt,
+        "seed": header.seed,
+        "lanes": [format_lane(lane) for lane in header.lanes],
+        "infilling": infilling_value(header.infilling),
+    } | sampling_values(header.sampling)
 
 
 def sampling_values(sampling: Sampling) -> dict[str, Any]:

@@ -18,6 +18,7 @@ import gradio as gr
 import torch
 
 from app.page.form import form_values, read_form
+from app.page.link import request_of, write_link
 from app.page.prompt_hints import EXAMPLES, hint, known_words, vocabulary
 from app.serving import zerogpu
 from app.serving.fair_queue import FairQueue, QueueFullError, Ticket
@@ -28,29 +29,31 @@ from app.serving.race_stream import (
     Events,
     Idle,
     QueueUpdate,
+    Recording,
     Snapshot,
+    WorkerFailure,
     build_trace,
     stream,
     waiting_snapshot,
 )
-from app.serving.sessions import TOUR, RecordedRaces, SessionStore, StoredRace
-from app.settings import SETTINGS
-from engine.decoders import DECODERS
+from app.serving.sessions import TOUR, Place, RecordedRaces, SessionStore, StoredRace, recorded_link
+from app.settings import AUTO, SETTINGS
+from engine.decoders import DEFAULT
 from engine.failures import Failure
 from engine.hardware import device_name
 from engine.models.base import ImageModel
-from engine.models.card import ModelCard, ModelError
+from engine.models.card import ModelError
 from engine.models.device import classify
 from engine.race import Lane, Race, RaceRequest
 from engine.race.request import MAX_MESSAGE
 from engine.settings import SettingError
 from engine.trace import MAX_BYTES, Frame, TraceError
-from visualize.board import replay
 from visualize.recorded_race import RecordedRace, record
 
 STOP_SECONDS = 5.0  # for a stopped race to end the step in progress
 POLL_SECONDS = 0.25  # between looks at the queue, or at a model that is loading
 NOT_OVER = "The race on the board is not over yet."
+OWN = "own"  # the name, among the recorded races, of the visitor's last one
 
 log = logging.getLogger(__name__)
 
@@ -60,22 +63,18 @@ class Races:
 
     def __init__(self, pool: ModelPool, recorded: RecordedRaces) -> None:
         self.pool, self.recorded = pool, recorded
-        lanes = tuple(Lane(name) for name, decoder in DECODERS.items() if decoder.default)
-        card = self._default_model()
+        lanes = tuple(Lane(name) for name in DEFAULT)
+        card, why = pool.opening
+        # why the page does not open with the model that the settings name; empty if it does
+        self.model_note = "" if SETTINGS.model == AUTO else why
+        if why:
+            log.warning("PHOTO_FINISH_MODEL=%s: %s", SETTINGS.model, why)
         seed = random.randrange(2**31)
         self.default = RaceRequest(EXAMPLES[0], seed, lanes, card.sampling, card.name)
         self.default_values = form_values(self.default)
-        self._queue = FairQueue(SETTINGS.queue_size, {Device.ZEROGPU: zerogpu.MAX_CALLS})
+        self._queue = FairQueue(SETTINGS.queue_size, pool.at_once, report=pool.report_waiting)
         self._running: dict[str, _RunningRace] = {}
         self._sessions = SessionStore(SETTINGS.kept_races)
-
-    def _default_model(self) -> ModelCard:
-        """The model of the settings, where it can race."""
-        card = self.pool.find(SETTINGS.model) or self.pool.own
-        here = self.pool.availability(card.name)
-        if not here.available:
-            log.warning("%s cannot be the page's model: %s", card.title, here.reason)
-        return card if here.available else self.pool.own
 
     def first_board(self) -> dict[str, Any]:
         """The board when the page opens: a recorded race, or waiting lanes."""
@@ -86,8 +85,17 @@ class Races:
     def read(self, values: Mapping[str, Any]) -> RaceRequest:
         """The request of the form's values. Raises SettingError if it cannot be run here."""
         request = read_form(values, self.default.model)
-        self.pool.require(request.model)
+        self.require(request)
         return request
+
+    def require(self, request: RaceRequest) -> None:
+        """Raises SettingError if a request cannot be run here."""
+        card, infilling = self.pool.require(request.model), request.infilling
+        if infilling is None:
+            return
+        if not card.fills_in:
+            raise SettingError(f"{card.title} draws whole pictures only: it cannot fill in a part.")
+        infilling.check(card.grid, card.codes)
 
     def race(self, session: str, address: str, values: Mapping[str, Any]) -> Events:
         """Runs the race of the form's values. A session has one race at a time, and its last one is
@@ -100,7 +108,10 @@ class Races:
             raise user_error(error) from error
         try:
             yield from self._wait_in_queue(ticket)
-            yield from self._run(session, request, ticket)
+            link = {"link": write_link(request, self.pool.card(request.model).sampling, go=True)}
+            with contextlib.closing(self._run(session, request, ticket)) as events:
+                for event in events:
+                    yield Snapshot(event.board | link) if isinstance(event, Snapshot) else event
         except gr.Error:
             raise
         except Exception as error:
@@ -113,7 +124,7 @@ class Races:
         waited = False
         while ahead := self._queue.ahead(ticket):
             # Repeated, although nothing may have changed: gradio closes a race at a yield.
-            yield QueueUpdate(ahead)
+            yield QueueUpdate(ahead, self._queue.estimate(ticket.device, ahead))
             waited = True
             time.sleep(POLL_SECONDS)
         _check_ticket(ticket)
@@ -132,23 +143,24 @@ class Races:
         running = _RunningRace(ticket)
         self._running[session] = running
         try:
-            if ticket.device is Device.ZEROGPU:
-                yield from self._run_on_zerogpu(request, running)
+            if ticket.device in (Device.ZEROGPU, Device.CLUSTER):
+                yield from self._run_elsewhere(request, running)
             else:
                 yield from self._run_here(model, request, running)
         finally:
+            places = [Place.OWN]
             if self._running.get(session) is running:
                 del self._running[session]
-                self._store(session, running)
+                places.append(Place.BOARD)
+            if not running.left:
+                self._store(session, running, *places)
             running.over.set()
 
     def _run_here(self, model: ImageModel, request: RaceRequest, running: _RunningRace) -> Events:
         race = Race.of(model, request)
         running.race, ticket = race, running.ticket
-        deadline = time.monotonic() + SETTINGS.race_seconds
-        deadline_note = f"Stopped: a race may take {SETTINGS.race_seconds:g} seconds on this page."
         note = hint(request.prompt, known_words(vocabulary(request.model)))
-        events = stream(race, running.frames, note, deadline, deadline_note)
+        events = stream(race, running.frames, note, SETTINGS.race_seconds)
         failures: set[Failure | None] = set()
         try:
             with contextlib.closing(events):
@@ -170,15 +182,20 @@ class Races:
             elif Failure.OUT_OF_MEMORY in failures:
                 free_memory()
 
-    def _run_on_zerogpu(self, request: RaceRequest, running: _RunningRace) -> Events:
-        yield self._waiting(request, "Waiting for ZeroGPU to lend a GPU…")
+    def _run_elsewhere(self, request: RaceRequest, running: _RunningRace) -> Events:
+        waiting = "Waiting for a racer…"
+        if running.ticket.device is Device.ZEROGPU:
+            waiting = (
+                f"Waiting for ZeroGPU to lend a GPU for {zerogpu.duration(request):g} seconds…"
+            )
+        yield self._waiting(request, waiting)
         message = ""
         try:
-            with contextlib.closing(zerogpu.run_race(request)) as events:
+            with contextlib.closing(self.pool.run(request)) as events:
                 for event in events:
-                    if isinstance(event, zerogpu.WorkerFailure):
+                    if isinstance(event, WorkerFailure):
                         message = event.message or MESSAGES.get(event.failure, BUG)
-                    elif isinstance(event, zerogpu.Recording):
+                    elif isinstance(event, Recording):
                         running.recording = event.text
                     elif isinstance(event, Snapshot):
                         yield event
@@ -199,6 +216,7 @@ class Races:
         """Ends the race of a visitor who has closed the page, and drops what is stored for them."""
         session = client.session_hash or ""
         if running := self._running.pop(session, None):
+            running.left = True
             running.stop()
         self._queue.drop(session)
         self._sessions.drop(session)
@@ -208,21 +226,58 @@ class Races:
         session = client.session_hash or ""
         if running := self._running.get(session):
             running.over.wait(STOP_SECONDS)
-        race = self._sessions.get(session)
+        race = self._sessions.get(session, Place.BOARD)
         if race is None and self.recorded.first is not None:
             return self.recorded.race(self.recorded.first)
         return race
 
     def open_recorded(self, name: Any, client: gr.Request) -> dict[str, Any]:
-        """Puts a recorded race on the board."""
+        """Puts a recorded race on the board, or the last one of the visitor's own."""
+        own = self._sessions.get(client.session_hash or "", Place.OWN)
+        if name == OWN and own:
+            self._put_on_board(client, own)
+            return own.replay()
         if name not in self.recorded:
             raise gr.Error("There is no such recorded race.", print_exception=False)
         self._put_on_board(client, self.recorded.race(name))
         return self.recorded.replay(name)
 
-    def open_tour(self, client: gr.Request) -> dict[str, Any]:
-        """Puts the race of the guided tour on the board."""
-        return self.open_recorded(TOUR, client)
+    def on_board(self, client: gr.Request) -> str | None:
+        """Which of the `choices` is on the visitor's board."""
+        session = client.session_hash or ""
+        race = self._sessions.get(session, Place.BOARD)
+        if race is None:
+            return self.recorded.first
+        if race is self._sessions.get(session, Place.OWN):
+            return OWN
+        return next(
+            (name for name in self.recorded.titles if race.link == recorded_link(name)), None
+        )
+
+    def choices(self, client: gr.Request) -> list[tuple[str, str]]:
+        """What `open_recorded` can put on the visitor's board: titles and names."""
+        recorded = [(title, name) for name, title in self.recorded.titles.items()]
+        if own := self._sessions.get(client.session_hash or "", Place.OWN):
+            return [(f"Your last race: {own.recording.trace.header.prompt}", OWN), *recorded]
+        return recorded
+
+    def open_tour(
+        self, client: gr.Request, *, filling: bool = False, within: bool = False
+    ) -> dict[str, Any]:
+        """Puts the race of the guided tour on the board, or with `filling` its race that fills in a
+        part. What is there ends, and comes back unless the tour was `within` its races."""
+        self.stop(client)
+        if not within and (before := self.finished(client)):
+            self._sessions.put(client.session_hash or "", before, Place.BEFORE_TOUR)
+        return self.open_recorded(self.recorded.filling if filling else TOUR, client)
+
+    def leave_tour(self, client: gr.Request) -> dict[str, Any]:
+        """Puts back the race that was on the board when the tour began."""
+        before = self._sessions.get(client.session_hash or "", Place.BEFORE_TOUR)
+        if before is None:  # dropped since then, to make room
+            return self.open_recorded(self.recorded.first, client)
+        self._put_on_board(client, before)
+        return before.replay()
 
     def open_file(self, path: Any, client: gr.Request) -> dict[str, Any]:
         """Puts the race of a visitor's file on the board. A bad file leaves the board as it was."""
@@ -238,23 +293,34 @@ class Races:
             raise user_error(error) from error
         except (TypeError, ValueError, OSError) as error:
             raise gr.Error("There is no file to open.", print_exception=False) from error
-        self._put_on_board(client, StoredRace.of(recording))
-        return replay(recording)
+        self._put_on_board(client, race := StoredRace.of(recording, self._link(recording)))
+        return race.replay()
 
     def _put_on_board(self, client: gr.Request, race: StoredRace) -> None:
         session = client.session_hash or ""
         if running := self._running.pop(session, None):
             running.stop()
-        self._sessions.put(session, race)
+        self._sessions.put(session, race, Place.BOARD)
 
-    def _store(self, session: str, running: _RunningRace) -> None:
+    def _store(self, session: str, running: _RunningRace, *places: Place) -> None:
         """Stores a race, also one that was stopped."""
         try:
             if session and (recording := running.finish()):
-                self._sessions.put(session, StoredRace.of(recording))
+                race = StoredRace.of(recording, self._link(recording), raced_here=True)
+                self._sessions.put(session, race, *places)
         # Its pictures cannot be drawn after a CUDA error; or it is too long for a file.
         except (RuntimeError, TraceError):
             log.exception("a race could not be stored")
+
+    def _link(self, recording: RecordedRace) -> str:
+        """The link that races it again; empty where this page cannot."""
+        card = self.pool.find(recording.trace.header.model)
+        if card is None:
+            return ""
+        try:
+            return write_link(request_of(recording.trace.header), card.sampling, go=True)
+        except SettingError:
+            return ""
 
     def _wait_for_model(self, name: str, seconds: float) -> Any:
         card = self.pool.require(name)
@@ -279,7 +345,8 @@ class _RunningRace:
     of its recording."""
 
     def __init__(self, ticket: Ticket) -> None:
-        self.ticket, self.stopped, self.over = ticket, False, threading.Event()
+        self.ticket, self.over = ticket, threading.Event()
+        self.stopped = self.left = False  # left: the visitor has closed the page
         self.race: Race | None = None
         self.frames: list[Frame] = []
         self.recording = ""

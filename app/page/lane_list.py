@@ -39,10 +39,12 @@ def lane_list(texts: list[str]) -> gr.HTML:
 def _decoder(name: str) -> dict[str, Any]:
     decoder = DECODERS[name]
     fields = [_knob(*each) for each in knobs(decoder.Settings)]
-    return {"name": name, "title": decoder.title, "idea": decoder.idea, "knobs": fields}
+    facts = {"name": name, "title": decoder.title, "idea": decoder.idea, "knobs": fields}
+    return facts | {"infills": decoder.infills}
 
 
 def _knob(name: str, knob: Knob, default: Any) -> dict[str, Any]:
     choices = list(knob.choices) or (["true", "false"] if isinstance(default, bool) else [])
     info = knob.help if choices else f"{knob.help} From {knob.low:g} to {knob.high:g}."
-    return {"name": name, "info": info, "choices": choices, "default": format_value(default)}
+    facts = {"name": name, "info": info, "choices": choices, "default": format_value(default)}
+    return facts | {"needs": list(knob.needs or ())}

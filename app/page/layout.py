@@ -2,40 +2,77 @@
 
 from __future__ import annotations
 
-import contextlib
+import html
+import itertools
+import logging
+import os
 from collections.abc import Iterator
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import gradio as gr
+from gradio import http_server
 
-from app.page.form import PRIVATE, QUIET, SAMPLING_KNOBS, Fields, sampling_values, unchecked
+from app.page.fill_in import fill_in, fillable
+from app.page.form import (
+    PRIVATE,
+    QUIET,
+    SAMPLING_KNOBS,
+    Fields,
+    sampling_values,
+    settings_of,
+    unchecked,
+)
 from app.page.handlers import Races, address
 from app.page.lane_list import lane_list
-from app.page.link import Links
+from app.page.links import Links
 from app.page.model_choice import model_choice
-from app.page.prompt_hints import EXAMPLES, guide, vocabulary
+from app.page.prompt_hints import EXAMPLES, surprise, vocabulary
 from app.page.results_panel import results_panel
+from app.page.status import IDLE, status_line, updates
+from app.page.word_list import word_list
+from app.serving import zerogpu
 from app.serving.api import CONCURRENCY, RACE_QUEUE, Api
 from app.serving.mcp_server import McpBlocks
-from app.serving.model_pool import ModelPool
-from app.serving.race_stream import QueueUpdate, Snapshot
+from app.serving.model_pool import Device, ModelPool
 from app.serving.sessions import TOUR, RecordedRaces
+from engine.models.card import ModelError
 from visualize.assets import markup, script, styles
+
+log = logging.getLogger(__name__)
 
 STATIC = Path(__file__).parents[2] / "static"
 STOP_JS = "() => { document.dispatchEvent(new Event('photo-finish-stop')); return []; }"
+RACE_JS = "() => { document.querySelector('#race').click(); return []; }"
 ROLL_JS = "() => Math.floor(Math.random() * 2 ** 31)"
-LINK_JS = """(query) => {
+LINK_JS = """async (query) => {
   const link = location.origin + location.pathname + query;
-  navigator.clipboard?.writeText(link).catch(() => {});
-  return link;
+  const copied = await navigator.clipboard?.writeText(link).then(() => true, () => false);
+  const words = copied ? "Copied." : "Copy it from the field: the browser does not let this page.";
+  return [link, `<p class="notice" role="status">${words}</p>`];
 }"""
+# Every word of the page is English, whatever the visitor's browser prefers: gradio would set the
+# page's language to the browser's, and a screen reader would read it with that language's voice.
+HEAD = """<script>{
+  const root = document.documentElement;
+  const english = () => root.lang === "en" || (root.lang = "en");
+  new MutationObserver(english).observe(root, { attributeFilter: ["lang"] });
+  english();
+}</script>"""
 FONTS = ["ui-sans-serif", "system-ui", "Helvetica Neue", "Arial", "sans-serif"]
 
 HEADER = (
-    '<header class="masthead"><h1>Photo<span>Finish</span></h1><p>Decoders of one autoregressive'
-    " image model, racing side by side from one seed</p></header>"
+    '<header class="masthead"><h1>Photo <span>Finish</span></h1><p>Decoders of one autoregressive'
+    " image model, racing side by side from one seed</p>{links}</header>"
+)
+# On a Space, whose files the hub shows; elsewhere the page does not know where they are to be seen.
+LINKS = (
+    '<nav aria-label="Sources">'
+    '<a href="https://huggingface.co/spaces/{space}/tree/main" target="_blank"'
+    ' rel="noopener">Code</a>'
+    ' <a href="https://huggingface.co/spaces/{space}/blob/main/weights/README.md" target="_blank"'
+    ' rel="noopener">Model card</a></nav>'
 )
 OPTIONS = (
     '<button type="button" aria-expanded="false" aria-controls="settings">Lanes and options'
@@ -51,14 +88,25 @@ function show(open) {
 button.addEventListener("click", () => show(button.getAttribute("aria-expanded") === "false"));
 document.addEventListener("photo-finish-start", () => show(false));
 """
-STATUS = '<p class="status" role="status">{}</p>'
-ONE_AT_A_TIME = "One race runs at a time; if another visitor's is on, you wait your turn here."
+BET = "<label>Bet on <select><option value=''>no lane</option></select></label>"
 LAUNCH: dict[str, Any] = {
     "max_threads": CONCURRENCY + 40,  # a waiting race holds a thread
-    "theme": gr.themes.Base(primary_hue="red", neutral_hue="gray", font=FONTS, radius_size="none"),
+    # the theme's own greys have too little contrast for text
+    "theme": gr.themes.Base(
+        primary_hue="red", neutral_hue="gray", font=FONTS, radius_size="none"
+    ).set(
+        body_text_color_subdued="*neutral_600",
+        body_text_color_subdued_dark="*neutral_300",
+        block_title_text_color="*neutral_600",
+        block_title_text_color_dark="*neutral_300",
+        block_info_text_color="*neutral_600",
+        block_info_text_color_dark="*neutral_300",
+        input_placeholder_color="*neutral_500",
+    ),
     # with the board's: a gr.HTML's own style sheet is parsed again with every update of its value
     "css": styles(),
     "css_paths": [STATIC / "page.css"],
+    "head": HEAD,
     "enable_monitoring": False,
     "max_file_size": "32mb",
     "mcp_server": True,
@@ -72,8 +120,23 @@ LAUNCH: dict[str, Any] = {
 
 
 def serve(demo: gr.Blocks, pool: ModelPool) -> None:
-    """Starts the page, and then loading its own model and the settings' default one."""
-    demo.launch(**LAUNCH, prevent_thread_lock=True)
+    """Starts the page, and then loading its own model and the settings' default one. Raises
+    SystemExit where it cannot be served at its address: gradio would look for another port."""
+    name = pool.opening[0].name
+    if pool.device(name) is Device.ZEROGPU:
+        try:
+            zerogpu.place(name)
+        except ModelError as error:
+            log.warning("%s is read from the disk by each race: %s", name, error)
+    host, port = http_server.LOCALHOST_NAME, http_server.INITIAL_PORT_VALUE
+    try:
+        demo.launch(**LAUNCH, server_port=port, prevent_thread_lock=True)
+    except OSError as error:
+        raise SystemExit(
+            f"Photo Finish cannot start: {host} port {port} is in use, or not this machine's to"
+            " serve. End what uses it, or choose another port: GRADIO_SERVER_PORT="
+            f"{port + 1 if port < 65535 else 7860}."
+        ) from error
     pool.start()
     demo.block_thread()
 
@@ -84,30 +147,67 @@ def build(pool: ModelPool, recorded: RecordedRaces | None = None) -> gr.Blocks:
     with McpBlocks(
         title="Photo Finish", analytics_enabled=False, delete_cache=(3600, 3600), fill_width=True
     ) as demo:
-        gr.HTML(HEADER, apply_default_css=False)
+        space = os.environ.get("SPACE_ID", "")
+        sources = LINKS.format(space=html.escape(space)) if space else ""
+        gr.HTML(HEADER.format(links=sources), apply_default_css=False)
         prompt, seed, go, stop = _entry(races)
         with gr.Row(elem_id="ready"):
             examples = [[text] for text in EXAMPLES]
-            gr.Examples(examples, [prompt], label="Prompts to try", elem_id="examples", **PRIVATE)
-            idle = STATUS.format(ONE_AT_A_TIME)
-            status = gr.HTML(idle, apply_default_css=False, elem_id="status")
+            tried = gr.Examples(
+                examples, [prompt], label="Prompts to try", elem_id="examples", **PRIVATE
+            )
+            tried.load_input_event.then(None, None, None, js=RACE_JS, **PRIVATE)
+            words = vocabulary(races.pool.own.name)
+            if words:
+                any_prompt = gr.Button("Surprise me", size="sm", scale=0, elem_id="surprise")
+                any_prompt.click(lambda: surprise(words, Random()), None, prompt, **QUIET)
+            gr.HTML(BET, js_on_load=script("bet_form.js"), apply_default_css=False, elem_id="bet")
+            status = gr.HTML(status_line(IDLE), apply_default_css=False, elem_id="status")
+        infilling = fill_in(pool)
         with gr.Column(elem_id="settings"):
             chosen, file, copy, link = _sources(races)
-            form = _settings(races, prompt, seed)
+            form = _settings(races, prompt, seed, infilling)
         notice = gr.HTML(elem_id="notice", apply_default_css=False)
         board = _board(races)
 
         def race(request: gr.Request, *values: Any) -> Iterator[Any]:
-            events = races.race(request.session_hash or "", address(request), form.named(values))
-            with contextlib.closing(events):
-                for event in events:
-                    snapshot, text = gr.skip(), gr.skip()
-                    if isinstance(event, Snapshot):
-                        snapshot = event.board
-                    elif isinstance(event, QueueUpdate):
-                        text = STATUS.format(event.text or ONE_AT_A_TIME)
-                    yield snapshot, text
+            yield from updates(
+                races.race(request.session_hash or "", address(request), form.named(values))
+            )
 
+        def settings_on_board(client: gr.Request) -> dict[str, Any]:
+            """The form as it was for the race on the board; its model stays where the page has no
+            other of that name, and a picture that cannot be filled in here is left out."""
+            shown = races.finished(client)
+            if shown is None:
+                return {}
+            header = shown.recording.trace.header
+            card = races.pool.find(header.model)
+            known = card is not None and races.pool.availability(card.name).available
+            model = {"model": header.model} if known else {}
+            whole = {} if header.model in fillable(pool) else {"infilling": None}
+            return settings_of(header) | model | whole
+
+        uses = itertools.count(1)
+
+        def use(client: gr.Request) -> list[Any]:
+            values = settings_on_board(client)
+            if values.get("infilling"):  # the browser hears of a value only if it is another
+                values["infilling"] |= {"use": next(uses)}
+            return form.updates(values)
+
+        def fill(client: gr.Request) -> list[Any]:
+            """What a picture on the board was drawn from; the browser fills in the rest."""
+            values, own = settings_on_board(client), {"seed", "lanes", "infilling"}
+            return form.updates({name: values[name] for name in values.keys() - own})
+
+        def tour(client: gr.Request, event: gr.EventData) -> dict[str, Any]:
+            asked = event._data if isinstance(event._data, dict) else {}
+            flags = {name: asked.get(name) is True for name in ("filling", "within")}
+            return races.open_tour(client, **flags)
+
+        board.use(use, None, form.components, **QUIET)
+        board.fill(fill, None, form.components, **QUIET)
         links, autostart, query = Links(races, form), gr.State(0), gr.Textbox(visible=False)
         starts = [go.click, prompt.submit, autostart.change]
         progress: dict[str, Any] = {"show_progress": "full", "show_progress_on": [status]}
@@ -118,18 +218,29 @@ def build(pool: ModelPool, recorded: RecordedRaces | None = None) -> gr.Blocks:
         stopped = stop.click(races.stop, None, None, queue=False, js=STOP_JS, **ends_race)
         opens = {**progress, **ends_race}
         opened = [
-            chosen.input(races.open_recorded, chosen, board, api_name="recorded", **opens),
+            # not `input`, which is also leaving the field
+            chosen.select(races.open_recorded, chosen, board, api_name="recorded", **opens),
             file.upload(races.open_file, file, board, api_name="open", **opens),
         ]
         if TOUR in races.recorded:
-            opened.append(board.tour(races.open_tour, None, board, **opens))
-        # None of the recorded races is on the board then, and each can be chosen again.
-        gr.on([*starts, file.upload], None, None, chosen, js="() => null", **PRIVATE)
+            opened.append(board.tour(tour, None, board, **opens))
+            opened.append(board.leave(races.leave_tour, None, board, **opens))
+        # None of the recorded races is on the board then.
+        # What the notice said of a link or of the page's model has been read.
+        begins = [*starts, file.upload]
+        gr.on(begins, None, None, [chosen, notice], js="() => [null, '']", **PRIVATE)
         copied = copy.click(links.copy, form.components, [query, link, notice], **PRIVATE)
-        copied.success(None, query, link, js=LINK_JS, **PRIVATE)
-        linked = demo.load(links.open, None, [notice, autostart, *form.components], **PRIVATE)
-        results_panel(races, [running, stopped, *opened, linked])
+        copied.success(None, query, [link, notice], js=LINK_JS, **PRIVATE)
+        linked = demo.load(links.open, None, [notice, autostart, board, *form.components], **QUIET)
+        over = [running, stopped, *opened, linked]
+        five_seeds = results_panel(races, chosen, over, board, status)
+        others = [*starts, stop.click, chosen.select, file.upload]
+        if TOUR in races.recorded:
+            others += [board.tour, board.leave]
+        for event in others:
+            event(None, cancels=[five_seeds], **PRIVATE)
         demo.unload(races.leave)
+    demo.max_threads = LAUNCH["max_threads"]  # for a page that is mounted, not launched
     # Of all events; FairQueue bounds the races. Nothing can be called outside the queue.
     return demo.queue(max_size=CONCURRENCY + 40, api_open=False)
 
@@ -144,13 +255,13 @@ def _entry(races: Races) -> tuple[gr.Textbox, gr.Number, gr.Button, gr.Button]:
         seed = gr.Number(values["seed"], label="Seed", scale=0, min_width=80, elem_id="seed")
         go = gr.Button("Race", variant="primary", scale=0, min_width=80, elem_id="race")
         stop = gr.Button("Stop", scale=0, min_width=70, elem_id="stop")
-        roll = gr.Button("Roll", scale=0, min_width=70, elem_id="roll")
+        roll = gr.Button("New seed", scale=0, min_width=104, elem_id="roll")
         gr.HTML(OPTIONS, js_on_load=OPTIONS_JS, apply_default_css=False, elem_id="options")
     roll.click(None, None, seed, js=ROLL_JS, **PRIVATE)
     return prompt, seed, go, stop
 
 
-def _settings(races: Races, prompt: gr.Textbox, seed: gr.Number) -> Fields:
+def _settings(races: Races, prompt: gr.Textbox, seed: gr.Number, infilling: gr.HTML) -> Fields:
     """The rest of the form."""
     values = races.default_values
     lanes = lane_list(values["lanes"])
@@ -166,10 +277,11 @@ def _settings(races: Races, prompt: gr.Textbox, seed: gr.Number) -> Fields:
             )
             for field, each in SAMPLING_KNOBS.items()
         }
-    if words := guide(vocabulary(races.pool.own.name)):
+    if words := vocabulary(races.pool.own.name):
         with gr.Accordion("Words the model knows", open=False, elem_id="words"):
-            gr.Markdown(words)
-    form = Fields({"prompt": prompt, "seed": seed, "lanes": lanes, **sampling, "model": model})
+            word_list(words)
+    first = {"prompt": prompt, "seed": seed, "lanes": lanes}
+    form = Fields({**first, **sampling, "model": model, "infilling": infilling})
 
     def update_sampling(name: Any) -> list[Any]:
         card = races.pool.find(name)
@@ -206,6 +318,8 @@ def _board(races: Races) -> gr.HTML:
         apply_default_css=False,
         elem_id="board",
         touring=TOUR in races.recorded,
+        filling=races.recorded.filling is not None,
+        fillable=fillable(races.pool),
     )
     # gr.HTML describes its value as text
     described: Any = board

@@ -1,28 +1,35 @@
 """A race as a link: its fields in the query of the page's address, knobs only where they differ
 from their defaults: `?prompt=red+apple&seed=7&model=embedded&lanes=ar,gsd:G=50;d=0.3,gsd`. A field
 `gsd.G=4`, as older links have it, is about every lane of that decoder which does not say otherwise.
+`known` is the picture to fill in, two bytes a token in base64url, FFFF where it is to be filled in,
+and `order` the order of those tokens.
 
-Nothing is stored on the server. Links are untrusted: a field that is unknown or out of range raises
-a SettingError that names it and what it accepts, and nothing is changed or left out silently.
+`recorded=<name>` is one of the recorded races instead, and `go=1` starts the race at once. The page
+itself reads what is to be on the board then: `t` on the `clock`, the `layer`, the token `cell` as
+lane and cell, the numbers of the lanes `shown`, and the chapter of the `tour` (static/moment.js).
+
+Nothing is stored on the server. Links are untrusted: a field that is out of range, or that looks
+like a misspelt one of ours, raises a SettingError that names it and what it accepts. Other fields,
+such as those that mail programs and social networks add to follow a link, are not read.
 """
 
 from __future__ import annotations
 
-import html
-import itertools
+import base64
+import difflib
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict
-from typing import Any
 from urllib.parse import urlencode
 
-import gradio as gr
+import numpy as np
 
-from app.page.form import KNOBS, Fields, form_values, sampling_values
-from app.page.handlers import Races, user_error
-from engine.decoders import DECODERS
+from app.page.form import KNOBS, form_values, sampling_values
+from engine.decoders import DECODERS, WHOLE
+from engine.infilling import MASKED, ORDERS, Infilling
 from engine.race import MAX_LANES, MAX_SEED, RaceRequest
 from engine.race.request import (
+    GROUPS,
     SAMPLING,
     build_settings,
     format_lane,
@@ -32,20 +39,35 @@ from engine.race.request import (
     parse_value,
 )
 from engine.settings import Sampling, SettingError
+from engine.trace import Header
 
 # Other fields of the page's address: the page's own, and those of gradio and Spaces.
-OTHER_FIELDS = frozenset(["go", "present", "view", "logs", "deep_link", "footer", "header"])
-FIELDS = ("prompt", "seed", "model", "lanes")  # of a race, besides knobs
+OTHER_FIELDS = frozenset(
+    [
+        *("go", "recorded", "t", "clock", "layer", "cell", "shown", "tour", "present"),
+        *("view", "logs", "deep_link", "footer", "header"),
+    ]
+)
+FIELDS = ("prompt", "seed", "model", "lanes", "known", "order")  # of a race, besides knobs
+OURS = (*FIELDS, "go", "present", *KNOBS)  # that another field's name may be meant for
 MAX_FIELDS = 100
+NEAR = 0.75  # difflib's likeness from which a name counts as a misspelt one of ours
 _WHOLE_NUMBER = re.compile(r"[0-9]{1,16}")
+_HOLE = 0xFFFF  # no code: a token to be filled in
 
 
-def write_link(request: RaceRequest, sampling: Sampling) -> str:
-    """The link's query. `sampling` is the model's own, which is not spelled out."""
+def write_link(request: RaceRequest, sampling: Sampling, *, go: bool = False) -> str:
+    """The link's query. `sampling` is the model's own, which is not spelled out; with `go` the link
+    starts the race."""
     values, own = form_values(request), sampling_values(sampling)
     fields = {name: str(values[name]) for name in ("prompt", "seed", "model")}
     fields["lanes"] = ",".join(values["lanes"])
     fields |= {name: format_value(values[name]) for name in own if values[name] != own[name]}
+    if request.infilling:
+        fields["known"] = _format_known(request.infilling.known)
+        fields["order"] = request.infilling.order
+    if go:
+        fields["go"] = "1"
     return "?" + urlencode(fields, safe=",:;=")
 
 
@@ -54,27 +76,22 @@ def read_link(
 ) -> RaceRequest | None:
     """The request of a query's fields, or None if they are not about a race. Missing fields are as
     in `default`, but sampling is the model's own. `models`: name -> its sampling."""
-    pairs = [
-        (name, text)
-        for name, text in query
-        if name not in OTHER_FIELDS and not name.startswith("__")
-    ]
+    if len(query) > MAX_FIELDS:
+        raise SettingError(f"The link has {len(query)} fields; a race has at most {MAX_FIELDS}.")
+    pairs = [(name, text) for name, text in query if _is_ours(name)]
     if not pairs:
         return None
-    if len(pairs) > MAX_FIELDS:
-        raise SettingError(f"The link has {len(pairs)} fields; a race has at most {MAX_FIELDS}.")
     names = [name for name, _ in pairs]
     for name in names:
-        if name not in KNOBS and name not in FIELDS:
-            raise SettingError(f"The link has a field {name[:40]!r}, which is none of this page's.")
         if names.count(name) > 1:
             raise SettingError(f"{name} is given twice.")
     fields = dict(pairs)
     model = fields.get("model", default.model)
     if model not in models:
         raise SettingError(f"model can be {', '.join(models)} on this page, and nothing else.")
+    infilling = _parse_infilling(fields)
     texts = (
-        _split_lanes(fields["lanes"])
+        _split_lanes(fields["lanes"], DECODERS if infilling else WHOLE)
         if "lanes" in fields
         else [format_lane(lane.plain()) for lane in default.lanes]
     )
@@ -100,11 +117,35 @@ def read_link(
         ),
         sampling=build_settings(SAMPLING, sampling),
         model=model,
+        infilling=infilling,
     )
 
 
 def starts_at_once(query: Sequence[tuple[str, str]]) -> bool:
     return ("go", "1") in query
+
+
+def request_of(header: Header) -> RaceRequest:
+    """The request for a trace's race. Raises SettingError if it cannot be run."""
+    lanes = tuple(parse_lane(format_lane(lane)) for lane in header.lanes)
+    return RaceRequest(
+        header.prompt, header.seed, lanes, header.sampling, header.model, header.infilling
+    )
+
+
+def _is_ours(name: str) -> bool:
+    """Whether a field is about the race. Raises SettingError for one that is not and was probably
+    meant to be: of a group of knobs, or nearly one of our names."""
+    if name in FIELDS or name in KNOBS:
+        return True
+    if name in OTHER_FIELDS or name.startswith("__"):
+        return False
+    shown = name[:40]
+    close = difflib.get_close_matches(shown.lower(), OURS, 1, NEAR)
+    if close or shown.partition(".")[0] in GROUPS:
+        meant = f" Did you mean {close[0]}?" if close else ""
+        raise SettingError(f"The link has a field {shown!r}, which is none of this page's.{meant}")
+    return False
 
 
 def _parse_seed(text: str) -> int:
@@ -113,46 +154,33 @@ def _parse_seed(text: str) -> int:
     return int(text)
 
 
-def _split_lanes(text: str) -> list[str]:
+def _format_known(known: Sequence[int]) -> str:
+    codes = np.where(np.equal(known, MASKED), _HOLE, known).astype("<u2")
+    return base64.urlsafe_b64encode(codes.tobytes()).decode().rstrip("=")
+
+
+def _parse_infilling(fields: Mapping[str, str]) -> Infilling | None:
+    """The inverse of `_format_known`, with the link's order; None of a whole picture."""
+    order = fields.get("order", ORDERS[0])
+    if "known" not in fields:
+        if "order" in fields:
+            raise SettingError("order is of a picture to fill in, which the link does not have.")
+        return None
+    text = fields["known"]
+    try:
+        data = base64.b64decode(text + "=" * (-len(text) % 4), b"-_", validate=True)
+        codes = np.frombuffer(data, "<u2").astype(int)
+    except ValueError as error:
+        raise SettingError("known is a picture to fill in, and this one is damaged.") from error
+    return Infilling(tuple(np.where(codes == _HOLE, MASKED, codes).tolist()), order)
+
+
+def _split_lanes(text: str, decoders: Collection[str]) -> list[str]:
     texts = text.split(",")
-    known = all(each.partition(":")[0] in DECODERS for each in texts)
+    known = all(each.partition(":")[0] in decoders for each in texts)
     if not known or len(texts) > MAX_LANES:
         raise SettingError(
-            f"lanes can be any of {', '.join(DECODERS)}, {MAX_LANES} at most, with commas between"
+            f"lanes can be any of {', '.join(decoders)}, {MAX_LANES} at most, with commas between"
             f" them, not {text!r:.40}."
         )
     return texts
-
-
-class Links:
-    """Copies the form into a link, and opens one in the form."""
-
-    def __init__(self, races: Races, form: Fields) -> None:
-        self._races, self._form = races, form
-        self._starts = itertools.count(1)
-
-    def copy(self, *values: Any) -> tuple[str, Any, str]:
-        """Updates of the link's query, the field that shows it, and the notice."""
-        try:
-            request = self._races.read(self._form.named(values))
-        except SettingError as error:
-            raise user_error(error) from error
-        sampling = self._races.pool.card(request.model).sampling
-        return write_link(request, sampling), gr.update(visible=True), ""
-
-    def open(self, request: gr.Request) -> list[Any]:
-        """Updates of the notice, of a number that changes if the race starts at once, and of the
-        form's fields, from the page's address."""
-        query = request.query_params.multi_items()
-        models = {card.name: card.sampling for card in self._races.pool.cards}
-        notice, start, values = "", gr.skip(), {}
-        try:
-            linked = read_link(query, models, self._races.default)
-            if linked is not None:
-                self._races.pool.require(linked.model)
-                values = form_values(linked)
-                start = next(self._starts) if starts_at_once(query) else start
-        except SettingError as error:
-            text = f"This link cannot be used: {error} The form keeps its own values."
-            notice = f'<p class="notice" role="alert">{html.escape(text)}</p>'
-        return [notice, start, *self._form.updates(values)]

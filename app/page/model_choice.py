@@ -8,7 +8,9 @@ from typing import Any
 import gradio as gr
 
 from app.page.form import QUIET
-from app.serving.model_pool import ModelPool
+from app.serving import zerogpu
+from app.serving.model_pool import Device, ModelPool
+from engine.decoders import DEFAULT
 
 
 def model_choice(pool: ModelPool, default: str) -> gr.Dropdown:
@@ -20,7 +22,13 @@ def model_choice(pool: ModelPool, default: str) -> gr.Dropdown:
         choices.append((card.title + off, card.name))
     with gr.Row(elem_id="choice"):
         model = gr.Dropdown(
-            choices, value=default, label="Model", scale=1, min_width=240, elem_id="model"
+            choices,
+            value=default,
+            label="Model",
+            info=pool.opening[1] or None,
+            scale=1,
+            min_width=240,
+            elem_id="model",
         )
         about = gr.HTML(
             describe(pool, default),
@@ -41,15 +49,31 @@ def describe(pool: ModelPool, name: Any) -> str:
         return ""
     here = pool.availability(card.name)
     off = "" if here.available else f"<p class='off'>Off: {html.escape(here.reason)}</p>"
-    text = (
-        f'<a href="{html.escape(card.licence_url)}" target="_blank" rel="noopener noreferrer">'
-        "text</a>"
-    )
     parameters, unit = card.parameters / 1e6, "million"
     if parameters >= 100:
         parameters, unit = parameters / 1e3, "billion"
+    cost = ""
+    if here.available and pool.device(card.name) is Device.ZEROGPU:
+        seconds = zerogpu.cost(card.name, DEFAULT)
+        cost = (
+            f" A race of {len(DEFAULT)} lanes takes up to {seconds:g} seconds of a visitor's daily"
+            " GPU time: two minutes without an account, five with a free one."
+        )
+    download = (
+        f" Its first race downloads about {card.download / 1e9:.1f} GB." if card.repos else ""
+    )
+    weights = (
+        f" {_link(f'https://huggingface.co/{card.repos[0].repo}', 'Model card')}"
+        if card.repos
+        else ""
+    )
     return (
         f"{off}<p>{card.grid[0]} × {card.grid[1]} tokens of {card.codes:,} codes,"
-        f" {parameters:.1f} {unit} parameters. Licence: {html.escape(card.licence)} ({text}).</p>"
+        f" {parameters:.1f} {unit} parameters.{download}{cost} Licence: {html.escape(card.licence)}"
+        f" ({_link(card.licence_url, 'text')}).{weights}</p>"
         f"<p>Sampling as in {html.escape(card.source)}.</p>"
     )
+
+
+def _link(url: str, text: str) -> str:
+    return f'<a href="{html.escape(url)}" target="_blank" rel="noopener noreferrer">{text}</a>'

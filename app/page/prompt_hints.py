@@ -1,5 +1,5 @@
-"""The words that the embedded model was trained on: a guide to them, and a hint for prompts with
-others."""
+"""The words that the embedded model was trained on: their lists, prompts of them, and a hint for
+prompts with others."""
 
 from __future__ import annotations
 
@@ -8,10 +8,13 @@ import json
 import re
 from collections.abc import Mapping
 from pathlib import Path
+from random import Random
 from typing import Any
 
 WEIGHTS = Path(__file__).parents[2] / "weights"
 FILLERS = frozenset(["a", "an", "and", "at", "in", "of", "on", "the", "with", "to", "is"])
+SCENE = ("glyphs", "grounds", "places")  # what a prompt is made of
+PLACED = 0.3  # of the surprises have a place
 EXAMPLES = (
     "red apple on sky clouds",
     "octopus on blue water",
@@ -29,8 +32,8 @@ def vocabulary(model: str) -> dict[str, Any]:
 
 
 def known_words(vocabulary: Mapping[str, Any]) -> frozenset[str]:
-    lists = [names for names in vocabulary.values() if isinstance(names, list)]
-    return frozenset(word for names in lists for name in names for word in _words(str(name)))
+    names = (name for names in lists(vocabulary).values() for name in names)
+    return frozenset(word for name in names for word in _words(str(name)))
 
 
 def hint(prompt: str, known: frozenset[str]) -> str:
@@ -48,15 +51,16 @@ def hint(prompt: str, known: frozenset[str]) -> str:
     return f"The model has never seen {quoted}; it draws what it understands."
 
 
-def guide(vocabulary: Mapping[str, Any]) -> str:
-    """The vocabulary as Markdown, or nothing."""
-    lists = [
-        f"**{kind.capitalize()}:** {', '.join(names)}"
-        for kind, names in vocabulary.items()
-        if isinstance(names, list)
-    ]
-    advice = f"Ask for one of its glyphs, on a ground, at a place: *{EXAMPLES[0]} at the top left*."
-    return "\n\n".join([advice, *lists]) if lists else ""
+def lists(vocabulary: Mapping[str, Any]) -> dict[str, list[str]]:
+    """The names that a prompt can have, by kind."""
+    return {kind: names for kind, names in vocabulary.items() if isinstance(names, list)}
+
+
+def surprise(vocabulary: Mapping[str, Any], random: Random) -> str:
+    """A prompt of names that the model knows: a glyph on a ground, at times at a place. Needs a
+    vocabulary with all three."""
+    glyph, ground, place = (random.choice(vocabulary[kind]) for kind in SCENE)
+    return f"{glyph} on {ground}" + (f" at the {place}" if random.random() < PLACED else "")
 
 
 def _words(text: str) -> list[str]:

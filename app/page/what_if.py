@@ -1,4 +1,5 @@
-"""What if: the drafts that a finished race rejected, verified again by another decoder's rule."""
+"""What if: the drafts that a finished race rejected, verified again by another decoder's rule;
+those that would have passed marked on the lane's picture, and their number against each knob."""
 
 from __future__ import annotations
 
@@ -7,19 +8,28 @@ from collections.abc import Mapping
 from typing import Any
 
 import gradio as gr
+import numpy as np
+import plotly.graph_objects as go
 
 from app.page.form import KNOBS, QUIET, Fields
 from app.page.handlers import NOT_OVER, Races
 from engine.decoders import DECODERS
 from engine.decoders.lantern import LanternSettings
 from engine.race.request import build_settings
-from engine.settings import SettingError
+from engine.settings import SettingError, Settings
 from engine.trace import Trace
 from engine.trace.rejudge import rejudge
 from visualize.measures import runners
+from visualize.recorded_race import RecordedRace
+from visualize.what_if_plots import count_plot, marked_picture
 
 RULES = {"gsd": ("G", "d", "delta"), "lantern": ("k", "delta")}  # the knobs of each rule
 PARAGRAPH = '<p role="status">{}</p>'
+# Where a knob of a rule still makes a difference, if not in all of its range.
+SPANS = {"gsd.G": (1, 50), "gsd.d": (0.0, 1.0), "lantern.k": (0, 250)}
+CURVES = max(map(len, RULES.values()))
+POINTS = 12  # of a curve
+MOST_ENTRIES = 2**22  # of distributions that a curve verifies: those of a large model have no curve
 SLIDERS = {f"{rule}.{knob}": rule for rule, names in RULES.items() for knob in names}
 
 
@@ -36,17 +46,11 @@ def answer(trace: Trace, lane: Any, rule: Any, knobs: Mapping[str, Any]) -> str:
     choices = {index: title for title, index in lane_choices(trace)}
     if not choices:
         return "No draft was rejected in this race, so there is nothing to judge again."
-    if isinstance(lane, bool) or not isinstance(lane, int) or lane not in choices:
-        raise SettingError("Choose a lane of this race.")
-    if not isinstance(rule, str) or rule not in RULES:
-        raise SettingError("Choose a rule.")
-    settings = build_settings(rule, {knob: knobs[f"{rule}.{knob}"] for knob in RULES[rule]})
+    settings = _settings(trace, lane, rule, knobs)
     tally = rejudge(trace, lane, rule, settings)
     if tally.accepted is None:
         return tally.sentence
-    judged = {knob: getattr(settings, knob) for knob in RULES[rule]}
-    if isinstance(settings, LanternSettings):
-        judged["k"] = settings.neighbours(trace.header.vocab_size)
+    judged = {knob: _value(trace, settings, knob) for knob in RULES[rule]}
     values = ", ".join(f"{knob} = {value:g}" for knob, value in judged.items())
     share = f"{tally.accepted} ({tally.accepted / tally.rejections:.0%})"
     drafts = "draft" if tally.rejections == 1 else f"{tally.rejections} drafts"
@@ -57,9 +61,67 @@ def answer(trace: Trace, lane: Any, rule: Any, knobs: Mapping[str, Any]) -> str:
     )
 
 
-def what_if_section(races: Races, number: gr.State) -> gr.Dropdown:
+def plots(
+    recording: RecordedRace, lane: Any, rule: Any, knobs: Mapping[str, Any]
+) -> list[go.Figure]:
+    """The lane's picture with the drafts marked that `rule` would have accepted, and their number
+    against each of its knobs; none where there is nothing to judge. Raises SettingError."""
+    trace = recording.trace
+    if not lane_choices(trace):
+        return []
+    settings = _settings(trace, lane, rule, knobs)
+    tally = rejudge(trace, lane, rule, settings)
+    if tally.accepted is None:
+        return []
+    drawn = [marked_picture(recording, lane, tally.positions)]
+    if POINTS * tally.rejections * trace.header.vocab_size > MOST_ENTRIES:
+        return drawn
+    for knob in RULES[rule]:
+        values = _values(f"{rule}.{knob}")
+        others = {name: getattr(settings, name) for name in RULES[rule]}
+        counts = [
+            rejudge(trace, lane, rule, build_settings(rule, others | {knob: value})).accepted or 0
+            for value in values
+        ]
+        current = (_value(trace, settings, knob), tally.accepted)
+        drawn.append(count_plot(knob, values, counts, current, tally.rejections))
+    return drawn
+
+
+def _settings(trace: Trace, lane: Any, rule: Any, knobs: Mapping[str, Any]) -> Settings:
+    """The settings to judge by. Raises SettingError, also where lane or rule are none."""
+    lanes = [index for _, index in lane_choices(trace)]
+    if isinstance(lane, bool) or not isinstance(lane, int) or lane not in lanes:
+        raise SettingError("Choose a lane of this race.")
+    if not isinstance(rule, str) or rule not in RULES:
+        raise SettingError("Choose a rule.")
+    return build_settings(rule, {knob: knobs[f"{rule}.{knob}"] for knob in RULES[rule]})
+
+
+def _value(trace: Trace, settings: Settings, knob: str) -> float:
+    """A knob as it is applied: LANTERN's k = 0 is the paper's share of the model's codes."""
+    if isinstance(settings, LanternSettings) and knob == "k":
+        return settings.neighbours(trace.header.vocab_size)
+    return float(getattr(settings, knob))
+
+
+def _span(field: str) -> tuple[float, float]:
+    knob = KNOBS[field].knob
+    return SPANS.get(field, (knob.low or 0, knob.high or 0))
+
+
+def _values(field: str) -> list[float]:
+    """The values of a knob that its curve is drawn from: close together where they are small."""
+    low, high = _span(field)
+    values = low + (high - low) * np.linspace(0, 1, POINTS) ** 2
+    if isinstance(KNOBS[field].default, int):
+        return sorted({max(1, round(value)) for value in values.tolist()})
+    return [float(value) for value in values]
+
+
+def what_if_section(races: Races, number: gr.State, section: gr.Accordion) -> gr.Dropdown:
     """Lays the section out and returns its choice of a lane, which is to be updated before `number`
-    of the race on the board changes."""
+    of the race on the board changes. What is drawn waits until the visitor unfolds `section`."""
     gr.HTML(
         "<p>Each step's first rejection is on record with both distributions behind it. Choose a"
         " lane, and a rule that judges again.</p>",
@@ -73,32 +135,43 @@ def what_if_section(races: Races, number: gr.State) -> gr.Dropdown:
         sliders = {field: _slider(field, visible=SLIDERS[field] == "gsd") for field in SLIDERS}
     fields = Fields({"lane": lane, "rule": rule, **sliders})
     reply = gr.HTML(PARAGRAPH.format(NOT_OVER), elem_id="whatif-answer", apply_default_css=False)
+    unfolded = gr.State(False)
+    with gr.Row(elem_id="whatif-plots"):
+        drawings = [
+            gr.Plot(show_label=False, container=False, visible=False, min_width=220)
+            for _ in range(1 + CURVES)
+        ]
 
-    def ask(request: gr.Request, *values: Any) -> str:
-        race, text = races.finished(request), NOT_OVER
+    def ask(request: gr.Request, shown: bool, *values: Any) -> list[Any]:
+        race, text, drawn = races.finished(request), NOT_OVER, list[go.Figure]()
         if race is not None:
             named = fields.named(values)
+            chosen = (named["lane"], named["rule"], named)
             try:
-                text = answer(race.recording.trace, named["lane"], named["rule"], named)
+                text = answer(race.recording.trace, *chosen)
+                drawn = plots(race.recording, *chosen) if shown else []
             except SettingError as error:
                 text = str(error)
-        return PARAGRAPH.format(html.escape(text))
+        updates = [gr.update(value=plot, visible=True) for plot in drawn]
+        updates += [gr.update(visible=False)] * (len(drawings) - len(drawn))
+        return [PARAGRAPH.format(html.escape(text)), *updates]
 
     def show_sliders(rule: Any) -> list[Any]:
         return [gr.update(visible=each == rule) for each in SLIDERS.values()]
 
     rule.change(show_sliders, rule, list(sliders.values()), **QUIET)
     moves = [event for each in sliders.values() for event in (each.release, each.change)]
-    triggers = [number.change, lane.input, rule.change, *moves]
-    gr.on(triggers, ask, fields.components, reply, trigger_mode="always_last", **QUIET)
+    section.expand(lambda: True, None, unfolded, **QUIET)
+    triggers = [number.change, lane.input, rule.change, unfolded.change, *moves]
+    inputs, outputs = [unfolded, *fields.components], [reply, *drawings]
+    gr.on(triggers, ask, inputs, outputs, trigger_mode="always_last", **QUIET)
     return lane
 
 
 def _slider(field: str, visible: bool) -> gr.Slider:
     each = KNOBS[field]
     return gr.Slider(
-        each.knob.low or 0,
-        each.knob.high or 0,
+        *_span(field),
         value=each.default,
         step=1 if isinstance(each.default, int) else 0.01,
         label=each.name,

@@ -4,12 +4,16 @@ fair shares between addresses."""
 from __future__ import annotations
 
 import itertools
+import statistics
 import threading
-from collections import Counter, OrderedDict
-from collections.abc import Hashable
+import time
+from collections import Counter, OrderedDict, defaultdict, deque
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field
+from functools import partial
 
 MAX_ADDRESSES = 1000  # whose last turn is remembered; all others count as new
+TIMED_RACES = 5  # of a device, the last ones, from which waiting times are estimated
 _numbers = itertools.count(1)
 
 
@@ -27,6 +31,7 @@ class Ticket:
     device: Hashable
     number: int = field(default_factory=lambda: next(_numbers))
     racing: bool = False
+    started: float = 0.0  # seconds, once it is racing
     cancelled: str = ""
 
 
@@ -37,9 +42,19 @@ class FairQueue:
     it is first come, first served). A race that meets a full queue is rejected, or cancels the last
     race of an address that has at least two more waiting than its own."""
 
-    def __init__(self, max_waiting: int, at_once: dict[Hashable, int] | None = None) -> None:
-        """`at_once`: races that run on a device at a time, by default one."""
-        self._max_waiting, self._at_once = max_waiting, at_once or {}
+    def __init__(
+        self,
+        max_waiting: int,
+        at_once: dict[Hashable, int] | None = None,
+        clock: Callable[[], float] = time.monotonic,
+        report: Callable[[int], None] = lambda waiting: None,
+    ) -> None:
+        """`at_once`: races that run on a device at a time, by default one; `clock`: seconds.
+        `report` is called with the number of waiting races when one has come or gone."""
+        self._max_waiting, self._at_once, self._clock = max_waiting, at_once or {}, clock
+        self._report = report
+        last = partial(deque[float], maxlen=TIMED_RACES)
+        self._seconds: defaultdict[Hashable, deque[float]] = defaultdict(last)
         self._lock = threading.Lock()
         self._tickets: list[Ticket] = []
         self._turns = itertools.count(1)
@@ -53,6 +68,7 @@ class FairQueue:
             if len(waiting) >= self._max_waiting:
                 self._make_room(waiting, address)
             self._tickets.append(ticket := Ticket(visitor, address, device))
+            self._report_waiting()
             return ticket
 
     def ahead(self, ticket: Ticket) -> int:
@@ -66,18 +82,30 @@ class FairQueue:
             ahead = self._order(waiting, racing).index(ticket) + len(racing)
             if ahead >= self._at_once.get(ticket.device, 1):
                 return ahead
-            ticket.racing = True
+            ticket.racing, ticket.started = True, self._clock()
             self._last_turn[ticket.address] = next(self._turns)
             self._last_turn.move_to_end(ticket.address)
             while len(self._last_turn) > MAX_ADDRESSES:
                 self._last_turn.popitem(last=False)
+            self._report_waiting()
             return 0
+
+    def estimate(self, device: Hashable, ahead: int) -> float | None:
+        """Seconds until `ahead` races are over, if each takes the median of the device's last
+        ones; None while no race on it has ended."""
+        with self._lock:
+            if not self._seconds[device]:
+                return None
+            return ahead * statistics.median(self._seconds[device]) / self._at_once.get(device, 1)
 
     def leave(self, ticket: Ticket) -> None:
         """Gives the place in the queue, or the device, to others. May be called twice."""
         with self._lock:
             if ticket in self._tickets:
                 self._tickets.remove(ticket)
+                self._report_waiting()
+                if ticket.racing:
+                    self._seconds[ticket.device].append(self._clock() - ticket.started)
 
     def drop(self, visitor: Hashable) -> None:
         """Cancels the race of a visitor who has closed the page."""
@@ -115,3 +143,7 @@ class FairQueue:
         ticket.cancelled = reason
         if not ticket.racing:  # a running race leaves by itself, after the step in progress
             self._tickets.remove(ticket)
+            self._report_waiting()
+
+    def _report_waiting(self) -> None:
+        self._report(sum(not ticket.racing for ticket in self._tickets))

@@ -15,7 +15,7 @@ import numpy as np
 import torch
 
 from app.settings import SETTINGS
-from engine.decoders import DECODERS
+from engine.decoders import DEFAULT
 from engine.models import load
 from engine.models.base import ImageModel
 from engine.models.card import CARDS, ModelCard
@@ -101,10 +101,10 @@ def load_embedded() -> ImageModel:
     # Two threads are the most that such a small model gains from. One waits for any other process
     # on its core, and the other waits for it, so one core is left to the page and the browser.
     torch.set_num_threads(max(1, min(2, (os.cpu_count() or 2) - 1)))
-    return warm_up(load("embedded"))
+    return warm_up(load("embedded"), DEFAULT)
 
 
-def warm_up(model: ImageModel, lanes: Sequence[str] = tuple(DECODERS)) -> ImageModel:
+def warm_up(model: ImageModel, lanes: Sequence[str]) -> ImageModel:
     """Runs a few steps of each lane and decodes up to that many pictures at a time, which takes
     longer the first time."""
     for count in range(1, len(lanes) + 1):

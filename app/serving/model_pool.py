@@ -9,13 +9,15 @@ from __future__ import annotations
 import contextlib
 import logging
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass
 from enum import Enum
+from functools import cached_property
 from typing import Any
 
 from huggingface_hub import constants
 
+from app.serving import zerogpu
 from app.serving.model_loader import (
     ModelLoader,
     download_public,
@@ -23,12 +25,16 @@ from app.serving.model_loader import (
     load_embedded,
     load_public,
 )
-from app.settings import SETTINGS, AppSettings
+from app.serving.race_stream import WorkerEvents
+from app.settings import AUTO, SETTINGS, AppSettings
 from engine.models.card import CARDS, ModelCard, ModelError
 from engine.models.device import check, resolve_device, resolve_dtype, zero_gpu
 from engine.models.progress import Progress, Report
+from engine.race import RaceRequest
 from engine.settings import SettingError
 
+# What the page opens with by itself: the best models that are free to use, the best one first.
+BEST = ("janus-pro-7b", "janus-pro-1b")
 # Loads a public model by name. On ZeroGPU it only downloads the files: workers load them.
 Load = Callable[[str, Report], Any]
 
@@ -41,6 +47,7 @@ class Device(Enum):
     CPU = "cpu"
     GPU = "gpu"
     ZEROGPU = "zerogpu"
+    CLUSTER = "cluster"
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +80,8 @@ class ModelPool:
         # the public model in memory; none: its name is empty, and the loader the page's own
         self._name, self._public = "", loader
         self._gpu_lost, self._downloaded = "", set[str]()
+        # races that run at a time on a device; on any other one
+        self.at_once: dict[Hashable, int] = {Device.ZEROGPU: zerogpu.MAX_CALLS}
 
     @property
     def cards(self) -> list[ModelCard]:
@@ -104,6 +113,34 @@ class ModelPool:
             raise SettingError(f"{card.title} cannot race here: {here.reason}")
         return card
 
+    @cached_property
+    def opening(self) -> tuple[ModelCard, str]:
+        """The model that the page opens with, and in a sentence why it is this one; empty where
+        the settings name it."""
+        if SETTINGS.model != AUTO:
+            card = self.find(SETTINGS.model) or self.own
+            here = self.availability(card.name)
+            if here.available:
+                return card, ""
+            return self.own, (
+                f"{card.title}, which the host chose for this page, cannot race here: {here.reason}"
+                f" The page opens with {self.own.title} instead."
+            )
+        why = ""
+        for card in filter(None, map(self.find, BEST)):
+            why = self.availability(card.name).reason or _missing(card)
+            if not why:
+                return card, f"The page opens with {card.title}, the best model that can race here."
+            why = f"The page opens with {self.own.title}. {card.title} cannot race here: {why}"
+        return self.own, why
+
+    def run(self, request: RaceRequest) -> WorkerEvents:
+        """A race in another process than the page's."""
+        return zerogpu.run_race(request)
+
+    def report_waiting(self, races: int) -> None:
+        """Called with the number of races that wait when one has come or gone; for metrics."""
+
     def device(self, name: str) -> Device:
         """The device whose queue a race of this model joins."""
         if name == self.own.name or SETTINGS.device == "cpu":
@@ -133,14 +170,12 @@ class ModelPool:
             self._downloaded.add(name)
         return model
 
-    def start(self, default: str = SETTINGS.model) -> None:
-        """Starts loading the page's own model, and the default one where it can race."""
+    def start(self) -> None:
+        """Starts loading the page's own model, and the one that the page opens with."""
         self.loader.start()
-        if (
-            default != self.own.name
-            and self.availability(default).available
-            and (loader := self._loader(default))  # none if a race is loading another one already
-        ):
+        name = self.opening[0].name
+        # none if a race is loading another one already
+        if name != self.own.name and (loader := self._loader(name)):
             loader.start()
 
     def note(self, name: str) -> str:
@@ -201,14 +236,20 @@ def check_availability(card: ModelCard, settings: AppSettings) -> Availability:
         check(card, device, resolve_dtype(device, settings.dtype))
     except ModelError as error:
         return Availability(str(error), "not enough memory")
-    if constants.is_offline_mode():
-        from engine.models.hub import fetch_all
-
-        try:
-            fetch_all(card)
-        except ModelError as error:
-            return Availability(str(error), "offline")
+    if constants.is_offline_mode() and (missing := _missing(card)):
+        return Availability(missing, "offline")
     return Availability()
+
+
+def _missing(card: ModelCard) -> str:
+    """Why a model's files cannot be had, in a sentence; empty if they can."""
+    from engine.models.hub import require
+
+    try:
+        require(card)
+    except ModelError as error:
+        return str(error)
+    return ""
 
 
 def default_pool() -> ModelPool:

@@ -1,9 +1,11 @@
-"""Runs a race and yields what the board shows, in the page's process or a ZeroGPU worker."""
+"""Runs a race and yields what the board shows, in the page's process or a worker: ZeroGPU's, or a
+racer of a cluster."""
 
 from __future__ import annotations
 
 import contextlib
 import logging
+import math
 import time
 from collections.abc import Generator, Sequence
 from dataclasses import dataclass, replace
@@ -13,6 +15,7 @@ import numpy as np
 
 from app.serving.gpu_errors import MESSAGES
 from app.settings import SETTINGS
+from engine.failures import Failure
 from engine.models.card import ModelCard
 from engine.race import Race, RaceRequest
 from engine.trace import Frame, Header, LaneState, Trace
@@ -21,20 +24,32 @@ from visualize.swatches import sheet
 
 # Of the wall clock, at most: lanes are not charged for drawing, but it delays the race.
 DRAWING_SHARE = 0.4
+RACE_LIMIT = "Stopped: a race may take {:g} seconds on this page."
 
 log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
 class QueueUpdate:
-    """So many races come first; none: the wait is over."""
+    """So many races come first; none: the wait is over. `seconds`: the estimate of the wait, None
+    while no race has ended from which to tell."""
 
     ahead: int
+    seconds: float | None = None
 
     @property
     def text(self) -> str:
+        if not self.ahead:
+            return ""
         races = "race comes" if self.ahead == 1 else "races come"
-        return f"In the queue: {self.ahead} {races} before yours." if self.ahead else ""
+        text = f"In the queue: {self.ahead} {races} before yours."
+        if self.seconds is None:
+            return text
+        if self.seconds <= 90:
+            wait = f"{max(10, 10 * math.ceil(self.seconds / 10))} seconds"
+        else:
+            wait = f"{math.ceil(self.seconds / 60)} minutes"
+        return f"{text} If they take as long as the last ones, yours starts within {wait}."
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,12 +68,31 @@ Event = QueueUpdate | Snapshot | Idle
 Events = Generator[Event, None, None]
 
 
+@dataclass(frozen=True, slots=True)
+class Recording:
+    """A finished race as a file's text: the last event of another process that runs it."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class WorkerFailure:
+    """The last event of such a process if the race failed. `message` is user-readable; where it is
+    empty, gpu_errors has one for the kind of failure."""
+
+    failure: Failure
+    message: str
+
+
+WorkerEvents = Generator[Snapshot | Idle | Recording | WorkerFailure, None, None]
+
+
 def stream(
-    race: Race, frames: list[Frame], note: str, deadline: float, deadline_note: str
+    race: Race, frames: list[Frame], note: str, seconds: float, late: str = ""
 ) -> Generator[Snapshot | Idle, None, None]:
     """Yields a snapshot at once, then as often as DRAWING_SHARE and the settings allow, and Idle
-    after every other step. Appends to `frames`. At `deadline`, of time.monotonic, the race is
-    stopped with `deadline_note` on the board."""
+    after every other step. Appends to `frames`. After `seconds` the race is stopped and the board's
+    note says `late`, by default that this page allows no more."""
     board = Board(race.header, race.model.pixels, sheet(race.model))
     board.note = note
     started, drawing, updates = time.monotonic(), 0.0, 0
@@ -72,8 +106,8 @@ def stream(
                 frames.append(frame)
                 board.fold(frame)
                 begin = time.monotonic()
-                if begin > deadline:
-                    board.note = deadline_note
+                if begin > started + seconds:
+                    board.note = late or RACE_LIMIT.format(seconds)
                     race.stop()
                 if frame.step is None or begin < due:
                     yield Idle()
@@ -94,16 +128,18 @@ def stream(
 
 def waiting_snapshot(request: RaceRequest, card: ModelCard, note: str, machine: str) -> Snapshot:
     """The board before the model is loaded: its lanes, with nothing drawn and no forced tokens."""
+    infilling, whole = request.infilling, tuple(range(card.grid[0] * card.grid[1]))
     header = Header(
         prompt=request.prompt,
         seed=request.seed,
         model=card.name,
         grid=card.grid,
         vocab_size=card.codes,
-        cells=tuple(range(card.grid[0] * card.grid[1])),
+        cells=infilling.cells(card.grid) if infilling else whole,
         sampling=request.sampling,
         lanes=tuple(lane.plain() for lane in request.lanes),
         machine=machine,
+        infilling=infilling,
     )
     board = Board(header, lambda tokens: np.zeros((*tokens.shape, 3), np.uint8))
     board.note = note

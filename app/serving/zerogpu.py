@@ -9,14 +9,13 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Generator
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
 
 import torch
 
-from app.serving.race_stream import Idle, Snapshot, build_trace, stream
+from app.serving.race_stream import Recording, WorkerEvents, WorkerFailure, build_trace, stream
 from app.settings import SETTINGS
-from engine.failures import Failure
+from engine.infilling import Infilling
 from engine.models import load
 from engine.models.base import ImageModel
 from engine.models.card import CARDS, ModelError
@@ -34,37 +33,30 @@ MARGIN_SECONDS = 8.0  # before the worker would be killed, the race is stopped
 MAX_CALLS = 4  # at a time
 
 log = logging.getLogger(__name__)
-_loaded: dict[str, ImageModel] = {}  # in a worker: the last model by its name
+_loaded: dict[str, ImageModel] = {}  # by name: the page's own choice; in a worker the last one
 
 
-@dataclass(frozen=True, slots=True)
-class Recording:
-    """A finished race as a file's text: the worker's last event."""
-
-    text: str
-
-
-@dataclass(frozen=True, slots=True)
-class WorkerFailure:
-    """The worker's last event if the race failed. `message` is user-readable; where it is empty,
-    gpu_errors has one for the kind of failure."""
-
-    failure: Failure
-    message: str
+def place(name: str) -> None:
+    """Puts a model on the GPU before the page starts. ZeroGPU packs what is there then, and streams
+    it to each worker faster than that could read it from the disk. Raises ModelError."""
+    _loaded[name] = load(name, "cuda", SETTINGS.dtype, drafter=name in SETTINGS.drafters)
 
 
-WorkerEvents = Generator[Snapshot | Idle | Recording | WorkerFailure, None, None]
+def cost(model: str, decoders: Sequence[str], infilling: Infilling | None = None) -> float:
+    """Seconds for which a race of these lanes holds a GPU at most, from the model's size and grid;
+    the visitor's daily quota is checked against them."""
+    card = CARDS[model]
+    length = infilling.masked if infilling else card.length
+    one_pass = PASS_SECONDS + PASS_SECONDS_PER_BILLION * card.parameters / 1e9
+    ar_passes = sum(1.0 if decoder == "ar" else WINDOW_COST for decoder in decoders)
+    racing = 1.3 * length * one_pass * ar_passes
+    loading = 0 if model in _loaded else 2 * card.parameters / READ_BYTES_PER_SECOND
+    return min(SETTINGS.gpu_seconds, round(STARTUP_SECONDS + loading + racing))
 
 
 def duration(request: RaceRequest) -> float:
-    """Seconds to hold a GPU for, from the model's size and grid and from the lanes. ZeroGPU calls
-    it with the arguments of `run_race`."""
-    card = CARDS[request.model]
-    one_pass = PASS_SECONDS + PASS_SECONDS_PER_BILLION * card.parameters / 1e9
-    ar_passes = sum(1.0 if lane.decoder == "ar" else WINDOW_COST for lane in request.lanes)
-    racing = 1.3 * card.length * one_pass * ar_passes
-    loading = 2 * card.parameters / READ_BYTES_PER_SECOND
-    return min(SETTINGS.gpu_seconds, round(STARTUP_SECONDS + loading + racing))
+    """`cost` of a race. ZeroGPU calls it with the arguments of `run_race`."""
+    return cost(request.model, [lane.decoder for lane in request.lanes], request.infilling)
 
 
 def on_zerogpu(task: Callable[..., WorkerEvents]) -> Callable[..., WorkerEvents]:
@@ -93,7 +85,7 @@ def run_race(request: RaceRequest) -> WorkerEvents:
         race = Race.of(model, request)
         frames: list[Frame] = []
         note = f"Stopped: ZeroGPU lends its GPU for {seconds:g} seconds, which are nearly over."
-        yield from stream(race, frames, "", deadline, note)
+        yield from stream(race, frames, "", deadline - time.monotonic(), note)
         yield Recording(record(build_trace(race, frames), model).dumps())
     except Exception as error:  # caught here, since not every exception can be pickled
         log.exception("a race on ZeroGPU failed")

@@ -4,15 +4,22 @@ settings, traces and the exactness tests follow from it."""
 from __future__ import annotations
 
 from engine.decoders.ar import VanillaAR
+from engine.decoders.assd import ASSD
 from engine.decoders.base import Decoder
 from engine.decoders.fpi import FixedPoint
 from engine.decoders.gsd import GSD
 from engine.decoders.jacobi import Jacobi
 from engine.decoders.lantern import Lantern
+from engine.decoders.parallel import Parallel
+from engine.decoders.relaxed import RelaxedSJD
+from engine.decoders.scd import SCD
 from engine.decoders.sjd import SJD
 from engine.decoders.sjd_pac import SJDPAC
 
 # By name, in the order in which lanes stand on the page.
-DECODERS: dict[str, type[Decoder]] = {
-    decoder.name: decoder for decoder in (VanillaAR, Jacobi, FixedPoint, SJD, GSD, Lantern, SJDPAC)
-}
+_LANES = (VanillaAR, Jacobi, FixedPoint, SJD, SCD, RelaxedSJD, GSD, Lantern, SJDPAC, ASSD, Parallel)
+DECODERS: dict[str, type[Decoder]] = {decoder.name: decoder for decoder in _LANES}
+# Those that race unless others are chosen.
+DEFAULT = tuple(name for name, decoder in DECODERS.items() if decoder.default)
+# Those that race on whole pictures; all race on infillings.
+WHOLE = tuple(name for name, decoder in DECODERS.items() if not decoder.infills)

@@ -17,7 +17,7 @@ class VanillaAR(WindowDecoder):
     which fixed-point iteration then reproduces."""
 
     name, title = "ar", "Vanilla AR"
-    idea = "One token at a time: each forward pass of the model draws the next."
+    idea = "One token at a time: each pass of the model draws the next."
     paper = "the baseline of all five papers"
     badge = Badge.IDENTICAL
 

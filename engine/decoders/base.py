@@ -11,7 +11,7 @@ from typing import ClassVar
 import torch
 
 from engine.models.base import ImageModel
-from engine.settings import Sampling
+from engine.settings import Sampling, SettingError
 from engine.settings import Settings as AnySettings
 from engine.trace import Step
 
@@ -38,6 +38,7 @@ class Decoder(ABC):
     paper: ClassVar[str]  # where it was published
     badge: ClassVar[Badge]
     default: ClassVar[bool] = True  # whether it races when no lanes are named
+    infills: ClassVar[bool] = False  # whether it races on infillings alone, asking for any cell
     Settings: ClassVar[type[AnySettings]] = NoSettings
 
     def __init__(
@@ -47,7 +48,8 @@ class Decoder(ABC):
         sampling: Sampling | None = None,
     ) -> None:
         """`settings` default to the decoder's, `sampling` to the model's. Raises TypeError for
-        another decoder's settings."""
+        another decoder's settings, SettingError where it races on infillings alone and `model` is
+        none."""
         self.model = model
         self.settings = settings if settings is not None else self.Settings()
         self.sampling = sampling if sampling is not None else model.sampling
@@ -56,6 +58,8 @@ class Decoder(ABC):
                 f"{self.name} takes {self.Settings.__qualname__}, not"
                 f" {type(self.settings).__qualname__}"
             )
+        if self.infills and model.infilling is None:
+            raise SettingError(f"{self.title} fills in pictures: it draws no whole ones.")
 
     @abstractmethod
     def steps(self, prompt: str, seed: int) -> Generator[Step, None, None]:

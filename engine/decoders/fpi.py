@@ -18,11 +18,9 @@ class FixedPoint(JacobiWindowDecoder):
     for token, in exact arithmetic. A draft survives a change from q to p with probability at least
     (1 - TV) / (1 + TV), not sum q p as with fresh noise."""
 
-    name, title, default = "fpi", "Fixed point", False
-    idea = (
-        "Jacobi's guesses, but all from vanilla AR's own noise: they settle on exactly its picture."
-    )
-    paper = "Wiggers & Hoogeboom, ICML 2020; Song et al., ICML 2021"
+    name, title = "fpi", "Fixed point"
+    idea = "Guesses from vanilla AR's own noise: they settle on exactly its picture."
+    paper = "Wiggers & Hoogeboom, ICML 2020 (arXiv 2002.09928); Song et al., ICML 2021"
     badge = Badge.IDENTICAL
 
     def verify(self, state: DecodeState, window: Window, p: Tensor) -> Verification:

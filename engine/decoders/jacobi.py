@@ -21,8 +21,10 @@ class Jacobi(JacobiWindowDecoder):
     is barely faster than vanilla AR."""
 
     name, title, default = "jacobi", "Jacobi", False
-    idea = "Guess many tokens at once and keep those that a second, independent guess repeats."
-    paper = "Song et al. 2021; sampling baseline of SJD (Teng et al., ICLR 2025)"
+    idea = "Guess many tokens at once; keep those that a second, independent guess repeats."
+    paper = (
+        "Song et al., ICML 2021 (arXiv 2002.03629); sampling baseline of SJD (Teng et al., 2025)"
+    )
     badge = Badge.SAME_DISTRIBUTION
 
     def verify(self, state: DecodeState, window: Window, p: Tensor) -> Verification:

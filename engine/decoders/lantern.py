@@ -1,5 +1,5 @@
-"""LANTERN (Jang et al., ICLR 2025): speculative decoding whose acceptance test counts a draft's
-nearest codes with it."""
+"""LANTERN (Jang et al., ICLR 2025, arXiv 2410.03355): speculative decoding whose acceptance test
+counts a draft's nearest codes with it."""
 
 from __future__ import annotations
 
@@ -10,32 +10,48 @@ import torch
 from torch import Tensor
 
 from engine.decoders.base import Badge
-from engine.decoders.jacobi_window import JacobiWindowDecoder, JacobiWindowSettings
+from engine.decoders.jacobi_window import INIT_SCHEMES, JacobiWindowDecoder, JacobiWindowSettings
 from engine.decoders.lantern_tree import DraftTree, Walk, draft_tree
+from engine.decoders.shift import support_size
 from engine.decoders.speculate import acceptance_probability, speculate
 from engine.decoders.window import MAX_ROWS, DecodeState, Diagnostics, Verification, Window
-from engine.distributions import gather, logits_to_probs, one_hot, residual, sample
+from engine.distributions import exact, gather, logits_to_probs, one_hot, residual, sample
 from engine.models.base import Drafter
 from engine.randomness import Purpose
 from engine.settings import knob
 from engine.trace import Step
 from engine.trace.steps import TOP
 
-PAPER_K, PAPER_CODES = 1000, 16384  # the k of its main results (Table 1), LlamaGen's codes
+BLOCK = 128  # drafts whose neighbourhoods are held at once
+PAPER_K, PAPER_CODES = 1000, 16384  # the k of its main results (Table 3), LlamaGen's codes
 
 
 @dataclass(frozen=True, slots=True)
 class LanternSettings(JacobiWindowSettings):
-    """k = 0 is the paper's share of the model's codes, k = 1000 of LlamaGen's 16,384 (Sec. 4.2): 62
-    of 1,024, 125 of 2,048. delta = 0.1 is one of its settings at temperature 1 (Table 3). Its
+    """k = 0 is the paper's share of the model's codes, k = 1000 of LlamaGen's 16,384 (Sec. 4.2.1):
+    62 of 1,024, 125 of 2,048. delta = 0.1 is one of its settings at temperature 1 (Table 3). Its
     drafter proposes a tree of 60 tokens (App. C; 58 in the released code), depth 5, width 10; the
     defaults are the fastest by seconds on a laptop, where likely tokens of a flat distribution are
     accepted less often than a sampled chain. LANTERN++ bounds the added mass by (lambda - 1) p(x)
     instead."""
 
+    window: int = knob(
+        16,
+        "Rows of one forward pass: the last committed token and the drafts after it.",
+        low=2,
+        high=96,
+        needs=("drafter", "jacobi"),
+    )
+    init: str = knob(
+        "random",
+        "What a new draft starts from: chance, or the token to its left or above.",
+        choices=INIT_SCHEMES,
+        needs=("drafter", "jacobi"),
+    )
     drafter: str = knob(
         "eagle",
-        "What drafts: a small EAGLE network, or the model's own Jacobi guesses.",
+        "What drafts: a small EAGLE network, or the model's own Jacobi guesses, as where there is"
+        " no such network.",
         choices=("eagle", "jacobi"),
     )
     drafts: str = knob(
@@ -43,25 +59,35 @@ class LanternSettings(JacobiWindowSettings):
         "Whether the EAGLE drafter guesses one token a position, or a tree of likely ones as in the"
         " paper.",
         choices=("chain", "tree"),
+        needs=("drafter", "eagle"),
     )
     depth: int = knob(
         3,
         "How many positions the EAGLE drafter guesses ahead; 5 in the paper's code.",
         low=1,
         high=16,
+        needs=("drafter", "eagle"),
     )
     draws: str = knob(
         "sampled",
         "Whether the drafter of a chain samples its guess or takes its likeliest token.",
         choices=("sampled", "top-1"),
+        needs=("drafts", "chain"),
     )
-    nodes: int = knob(8, "How many tokens a tree has; 60 in the paper.", low=1, high=MAX_ROWS - 1)
+    nodes: int = knob(
+        8,
+        "How many tokens a tree has; 60 in the paper.",
+        low=1,
+        high=MAX_ROWS - 1,
+        needs=("drafts", "tree"),
+    )
     width: int = knob(
         3,
         "How many tokens follow one in a tree, and how many are followed at each depth; 10 in the"
         " paper's code.",
         low=1,
         high=10,
+        needs=("drafts", "tree"),
     )
     k: int = knob(
         0,
@@ -76,13 +102,18 @@ class LanternSettings(JacobiWindowSettings):
         choices=("delta", "lambda"),
     )
     delta: float = knob(
-        0.1, "How much probability a draft may borrow from its neighbours.", low=0.0, high=1.0
+        0.1,
+        "How much probability a draft may borrow from its neighbours.",
+        low=0.0,
+        high=1.0,
+        needs=("bound", "delta"),
     )
     lam: float = knob(
         2.0,
         "LANTERN++: the draft's own mass may grow to this many times itself.",
         low=1.0,
         high=10.0,
+        needs=("bound", "lambda"),
     )
 
     def neighbours(self, codes: int) -> int:
@@ -102,8 +133,8 @@ class Lantern(JacobiWindowDecoder):
     (its static trees). This is the paper's rule."""
 
     name, title = "lantern", "LANTERN"
-    idea = "A small network drafts; a guess may borrow the probability of tokens that look like it."
-    paper = "Jang et al., LANTERN, ICLR 2025"
+    idea = "A small network drafts; look-alike tokens lend a guess their probability."
+    paper = "Jang et al., LANTERN, ICLR 2025 (arXiv 2410.03355)"
     badge = Badge.CHANGED_DISTRIBUTION
     Settings = LanternSettings
     settings: LanternSettings
@@ -178,17 +209,45 @@ class Lantern(JacobiWindowDecoder):
         return verification
 
     def _verify_tree(self, state: DecodeState, tree: DraftTree, p: Tensor) -> Verification:
-        walk, levels, K = (
-            Walk(tree, p, self._neighbourhood),
-            len(tree.drafts),
-            tree.children.shape[1],
-        )
+        walk = Walk(tree, p, self._neighbourhood)
+        levels, K = len(tree.drafts), tree.children.shape[1]
         u = state.uniform(Purpose.VERIFY, levels + 1, K + 1)
         for level in range(levels):
             walk.descend(u[level, :K])
         verification = walk.finish(u[:, K])
         verification.diagnostics = lambda: walk.diagnostics(self._groups)
         return verification
+
+    def committed(self, p: Tensor, q: Tensor) -> Tensor:
+        """Of a chain's draft; a tree's node tries several (`Walk.shift`).
+
+        A rejected x has less mass than q(x) even with A's, so its replacement is drawn from
+        max(p - q, 0) without A: over all x at once, a token gets of that difference the weights of
+        the x whose A does not hold it."""
+        wide, draft = exact(p), exact(q)
+        left = (wide - draft).clamp_min(0)
+        committed, weights = torch.zeros_like(wide), torch.zeros_like(wide)
+        most, beyond = support_size(q, self.model, self.sampling)
+        for x in torch.split(q.topk(most).indices, BLOCK, 1):
+            nearest = self._nearest(x)  # [H, BLOCK, k - 1]
+
+            def near(values: Tensor, codes: Tensor = nearest) -> Tensor:
+                return values.gather(-1, codes.flatten(1)).view(codes.shape)
+
+            bound = neighbourhood_bound(p.gather(-1, x), self.settings)
+            within = within_bound(near(p), bound)
+            mass = wide.gather(-1, x) + (near(wide) * within).sum(-1)
+            drawn = draft.gather(-1, x)
+            accepted = drawn.minimum(mass)
+            rejected = drawn - accepted
+            # It is at least the mass rejected, but for rounding.
+            rest = left.sum(-1, keepdim=True) - (near(left) * within).sum(-1)
+            weight = torch.where(rejected > 0, rejected / rest.maximum(rejected), 0)
+            weights += weight.sum(-1, keepdim=True)
+            held = (weight[..., None] * within).flatten(1)
+            weights.scatter_add_(-1, nearest.flatten(1), -held)
+            committed.scatter_(-1, x, accepted)
+        return (committed + left * weights).masked_fill(beyond, torch.nan)
 
     def _neighbours(self) -> Tensor:
         return self.model.neighbours(self.settings.neighbours(self.model.vocab_size))
@@ -230,19 +289,26 @@ def neighbourhood(
     """Each draft's neighbourhood A, within the bound of the settings: members, bool [H, V], and
     their mass [H]."""
     mass = gather(p, x)
-    bound = (
-        torch.full_like(mass, settings.delta)
-        if settings.bound == "delta"
-        else (settings.lam - 1) * mass
-    )
-    return bounded_neighbourhood(p, nearest, bound)
+    return bounded_neighbourhood(p, nearest, neighbourhood_bound(mass, settings))
+
+
+def neighbourhood_bound(mass: Tensor, settings: LanternSettings) -> Tensor:
+    """How much mass drafts with p(x) = `mass` may borrow."""
+    if settings.bound == "delta":
+        return torch.full_like(mass, settings.delta)
+    return (settings.lam - 1) * mass
 
 
 def bounded_neighbourhood(p: Tensor, nearest: Tensor, bound: Tensor) -> tuple[Tensor, Tensor]:
     """Members, bool [H, V], and their mass [H], for `nearest` [H, k - 1] and `bound` [H]. The first
     code that would take the mass over the bound ends the neighbourhood."""
     masses = p.gather(-1, nearest)
-    # rounding forgiven; a bound of 0 stays 0
-    within = masses.cumsum(-1) <= bound[:, None] * (1 + 1e-6)
+    within = within_bound(masses, bound)
     members = torch.zeros_like(p, dtype=torch.bool).scatter(-1, nearest, within)
     return members, (masses * within).sum(-1)
+
+
+def within_bound(masses: Tensor, bound: Tensor) -> Tensor:
+    """Which of the neighbours with `masses` [.., k - 1], nearest first, are in the neighbourhood,
+    bool. Rounding is forgiven; a bound [..] of 0 stays 0."""
+    return masses.cumsum(-1) <= bound[..., None] * (1 + 1e-6)

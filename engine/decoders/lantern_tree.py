@@ -14,7 +14,7 @@ from torch import Tensor
 
 from engine.decoders.speculate import pad_end
 from engine.decoders.window import Diagnostics, Verification, Window
-from engine.distributions import gather, one_hot, sample
+from engine.distributions import exact, gather, one_hot, sample, total_variation
 from engine.trace import Status
 
 # From distributions p [rows, V] and drafts x [rows] to the members of each draft's neighbourhood,
@@ -161,7 +161,7 @@ class Walk:
         last = self.rows[end]
         drafts = pad_end(self.drafts, -1)
         ended = torch.where(drafts[end] >= 0, int(Status.RESAMPLED), int(Status.FRESH))
-        status = torch.where(i < end, int(Status.ACCEPTED), int(Status.REJECTED))
+        status = torch.where(i < end, int(Status.ACCEPTED), int(Status.DROPPED))
         tested = torch.cat(self.tested) & (self.drafts >= 0)
         uniform = torch.stack(self.uniforms).gather(1, self.child[:, None])[:, 0]
         acceptance = torch.where(self.drafts >= 0, self.acceptance[at], torch.nan)
@@ -193,4 +193,16 @@ class Walk:
         drafts = self.drafts.clamp_min(0)
         q = one_hot(drafts, p.shape[-1])
         candidates = torch.stack([column.double() for column in columns], -1)
-        return Diagnostics(groups(p, q, drafts), candidates, q)
+        return Diagnostics(groups(p, q, drafts), candidates, q, self.shift())
+
+    def shift(self) -> Tensor:
+        """TV(p', p) [levels], float64, of the nodes of the path. Given the drafts x_1, x_2, .. of a
+        node and their acceptance probabilities a_k, it commits x_k with probability
+        a_k prod_{j < k} (1 - a_j), and else a sample of what they left of p: p' is the sum."""
+        rows = self.rows[:-1]
+        acceptance = self.acceptance[rows].double()
+        rejected = (1 - acceptance).cumprod(-1)
+        reached = torch.cat([torch.ones_like(rejected[:, :1]), rejected[:, :-1]], -1)
+        committed = rejected[:, -1:] * exact(self.left[rows])
+        committed.scatter_add_(-1, self.token[rows].clamp_min(0), reached * acceptance)
+        return total_variation(committed, exact(self.p[rows]))

@@ -1,11 +1,11 @@
-"""StepRecorder: fills the step table from one device copy per step, together with what the window
-loop itself needs.
+"""StepRecorder: fills the step table from one device copy per step.
 
 Recording is instrumentation: its time is not charged to the lane.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -55,6 +55,7 @@ class StepRecorder:
         self._start = state.frontier
         room = state.model.length - state.frontier - 1
         self._rows = min(room, len(window.drafts)) + 1  # before the image's end
+        self._window_rows = 1 + len(window.drafts if window.nodes is None else window.nodes)
         self._keeps_drafts = verification.keeps_drafts
         self._shapes = {name: part.shape for name, part in record.items() if name != "flat"}
         self._copy = to_host(record["flat"])
@@ -92,7 +93,9 @@ class StepRecorder:
         tried, candidates = self._candidates(rows["status"])
         rows["refs"] = refs(source, grouped, tried)
         rejections = self._rejections(rows[count - 1], uniform[count - 1])
-        step = step_row(nfe, size, count, drafter_passes, seconds, len(rejections) > 0)
+        step = step_row(
+            nfe, self._window_rows, size, count, drafter_passes, seconds, len(rejections) > 0
+        )
         latest[:] = p_top
         return Step(
             StepTable(self._start, step, rows, distributions, groups, candidates, rejections)
@@ -147,12 +150,23 @@ def find_sources(draft: np.ndarray, top: np.ndarray, latest: np.ndarray) -> np.n
     return np.where((draft == NONE) | (top[:, 0] == NONE), Source.NONE, source)
 
 
-def collect(state: DecodeState, window: Window, verification: Verification) -> dict[str, Tensor]:
-    """What is recorded of a step, on the device; "flat" is all of it."""
+def collect(
+    state: DecodeState,
+    window: Window,
+    verification: Verification,
+    shift_of: Callable[[Tensor, Tensor], Tensor],
+) -> dict[str, Tensor]:
+    """What is recorded of a step, on the device; "flat" is all of it. `shift_of(p, q)` is the
+    rule's shift [H] where the diagnostics have none."""
     diagnostics = verification.diagnostics()
     p, q = verification.p, window.q if diagnostics.q is None else diagnostics.q
+    # Static shapes cannot stop at the last test; elsewhere the others would cost most of the time.
+    tested = len(q) if state.model.static else min(len(q), int(verification.count))
+    shift = diagnostics.shift
+    if shift is None:
+        shift = shift_of(p[:tested], q[:tested])
     q = torch.cat([q, q.new_zeros(len(p) - len(q), p.shape[1])])
-    record = _rows(state, verification, q)
+    record = _rows(state, verification, q, shift)
     last = (verification.count - 1).view(1)
     record["support"] = _support(p[last][0], q[last][0], verification.drafts[last])
     if diagnostics.groups is not None:
@@ -164,8 +178,10 @@ def collect(state: DecodeState, window: Window, verification: Verification) -> d
     return record
 
 
-def _rows(state: DecodeState, verification: Verification, q: Tensor) -> dict[str, Tensor]:
-    """What is known of each row of the window."""
+def _rows(
+    state: DecodeState, verification: Verification, q: Tensor, shift: Tensor
+) -> dict[str, Tensor]:
+    """What is known of each row of the window; `shift` [at most rows]."""
     p, rows = verification.p, len(verification.tokens)
     positions = state.positions(rows)
     forced = state.forced(positions)
@@ -181,6 +197,8 @@ def _rows(state: DecodeState, verification: Verification, q: Tensor) -> dict[str
         return torch.where(where, values, torch.nan)
 
     status = torch.where(forced, int(Status.FORCED), verification.status)
+    tested = judged & ~forced & (state.offsets(rows) < verification.count)
+    shift = torch.cat([shift.to(p.dtype), shift.new_zeros(rows - len(shift), dtype=p.dtype)])
     shares = {
         "top1": tops[0].values[:, 0],
         "top1_draft": known(tops[1].values[:, 0], drafted),
@@ -189,6 +207,7 @@ def _rows(state: DecodeState, verification: Verification, q: Tensor) -> dict[str
         "uniform": known(verification.uniform, inside & ~forced),
         "p": known(gather(p, drafts), judged),
         "q": known(gather(q, drafts), judged),
+        "shift": known(shift, tested),
     }
     return {
         "count": verification.count,

@@ -6,9 +6,10 @@ from torch import Tensor
 
 from engine.decoders.base import Badge
 from engine.decoders.jacobi_window import JacobiWindowDecoder, SpeculativeSettings
-from engine.decoders.speculate import acceptance_probability, speculate
+from engine.decoders.shift import committed_lossless
+from engine.decoders.speculate import chain_acceptance, speculate
 from engine.decoders.window import DecodeState, Verification, Window
-from engine.distributions import gather, residual
+from engine.distributions import residual
 
 
 class SJD(JacobiWindowDecoder):
@@ -22,16 +23,14 @@ class SJD(JacobiWindowDecoder):
     """
 
     name, title = "sjd", "SJD"
-    idea = (
-        "The model drafts for itself; each guess is accepted or rejected so that the distribution"
-        " of the pictures stays the same."
-    )
-    paper = "Teng et al., Speculative Jacobi Decoding, ICLR 2025"
+    idea = "The model drafts for itself; a test keeps the distribution what it was."
+    paper = "Teng et al., Speculative Jacobi Decoding, ICLR 2025 (arXiv 2410.01699)"
     badge = Badge.SAME_DISTRIBUTION
     Settings = SpeculativeSettings
 
     def verify(self, state: DecodeState, window: Window, p: Tensor) -> Verification:
-        acceptance = acceptance_probability(
-            gather(p[:-1], window.drafts), gather(window.q, window.drafts)
-        )
+        acceptance = chain_acceptance(window, p)
         return speculate(state, window, p, acceptance, lambda draft, p, q: residual(p, q))
+
+    def committed(self, p: Tensor, q: Tensor) -> Tensor:
+        return committed_lossless(p, q)

@@ -9,8 +9,15 @@ import torch
 from torch import Tensor
 
 from engine.decoders.base import Badge
-from engine.decoders.jacobi_window import fill_up, fresh_knob
-from engine.decoders.speculate import acceptance_probability, count_leading, pad_end
+from engine.decoders.jacobi_window import fill_up, fresh_knob, initial_tokens
+from engine.decoders.shift import committed_lossless
+from engine.decoders.speculate import (
+    acceptance_probability,
+    chain_acceptance,
+    count_leading,
+    keep_coupled,
+    pad_end,
+)
 from engine.decoders.tree import READINGS, Tree, children_on, side_nodes, side_on, tree
 from engine.decoders.window import DecodeState, Diagnostics, Verification, Window, WindowDecoder
 from engine.distributions import gather, normalise, residual, sample
@@ -73,10 +80,7 @@ class SJDPAC(WindowDecoder):
     """
 
     name, title = "sjd-pac", "SJD-PAC"
-    idea = (
-        "SJD that tries several candidates first, and after a rejection keeps the guesses that"
-        " still fit."
-    )
+    idea = "SJD with several candidates; what still fits stays after a rejection."
     paper = "Kang et al., SJD-PAC, 2026 (arXiv 2603.18599)"
     badge = Badge.SAME_DISTRIBUTION
     Settings = PACSettings
@@ -89,11 +93,7 @@ class SJDPAC(WindowDecoder):
     def propose(self, state: DecodeState, room: int) -> Window:
         layout = self._tree(room)
         drafts, q, there = state.kept_drafts(layout.spine)
-        u = state.uniform(Purpose.FRESH, layout.spine, 1)[:, 0]
-        new = (u * self.model.vocab_size).long()
-        forced = state.forced(state.positions(layout.spine))
-        if forced is not None:
-            new = torch.where(forced, 0, new)
+        new = initial_tokens(state, drafts, there, "random")
         drafts, q = fill_up(drafts, q, there, new, self.settings.fresh)
         if not layout.side:
             return Window(drafts, q)
@@ -124,43 +124,23 @@ class SJDPAC(WindowDecoder):
                 )
         verification = walk.finish(window, u[:, 0], u[:, K])
         verification.diagnostics = walk.diagnostics
-        behind = state.offsets(H + 1) >= verification.count
-        return self._continue(state, window, p, verification, behind, u[:, K + 1 :])
+        return self._continue(state, window, p, verification, u[:, K + 1 :])
+
+    def committed(self, p: Tensor, q: Tensor) -> Tensor:
+        """Of the first candidate alone; that of a whole node is p by Theorem 2."""
+        return committed_lossless(p, q)
 
     def _continue(
-        self,
-        state: DecodeState,
-        window: Window,
-        p: Tensor,
-        verification: Verification,
-        behind: Tensor,
-        u: Tensor,
+        self, state: DecodeState, window: Window, p: Tensor, verification: Verification, u: Tensor
     ) -> Verification:
-        """Adaptive continuation, bool `behind` [H + 1] the committed positions: every spine row has
-        a newer p."""
-        H = len(window.drafts)
-        spine = p[: H + 1]
-        acceptance = acceptance_probability(
-            gather(spine[:-1], window.drafts), gather(window.q, window.drafts)
-        )
-        verification.acceptance = torch.where(
-            behind, pad_end(acceptance, torch.nan), verification.acceptance
-        )
-        if not self.settings.AC:
-            redrawn = sample(spine, u[:, 1])
-            verification.tokens = torch.where(behind, redrawn, verification.tokens)
-            return verification
-        uniform = pad_end(u[:-1, 0], torch.nan)
-        verification.uniform = torch.where(behind, uniform, verification.uniform)
-        room = state.room.clamp_max(H).view(1)
-        drafted = state.offsets(H + 1) < room  # behind the last draft there is none to keep
-        kept = pad_end(u[:-1, 0] < acceptance, False) & drafted
-        left = torch.cat([residual(spine[:-1], window.q), spine[-1:]])
-        left.index_copy_(0, room, spine[room])
-        drafts = torch.where(kept, pad_end(window.drafts, 0), sample(left, u[:, 1]))
-        verification.tokens = torch.where(behind, drafts, verification.tokens)
-        rejected = behind & ~kept & drafted
-        verification.status = torch.where(rejected, int(Status.REJECTED), verification.status)
+        """Adaptive continuation behind the committed positions: every spine row has a newer p."""
+        spine = p[: len(window.drafts) + 1]
+        if self.settings.AC:
+            return keep_coupled(state, window, spine, verification, u)
+        behind = state.offsets(len(spine)) >= verification.count
+        acceptance = pad_end(chain_acceptance(window, spine), torch.nan)
+        verification.acceptance = torch.where(behind, acceptance, verification.acceptance)
+        verification.tokens = torch.where(behind, sample(spine, u[:, 1]), verification.tokens)
         return verification
 
 
@@ -248,9 +228,7 @@ class Walk:
         spine, room = self.p[: H + 1], self.room
         i = torch.arange(H + 1, device=spine.device)
         on_spine = self.alive & (self.node == levels)
-        spine_acceptance = acceptance_probability(
-            gather(spine[:-1], window.drafts), gather(window.q, window.drafts)
-        )
+        spine_acceptance = chain_acceptance(window, spine)
         leading = count_leading(u[levels:H] < spine_acceptance[levels:], room - levels)
         end = self.depth + torch.where(on_spine, leading, 0)
         left = self.left[None]
@@ -259,12 +237,8 @@ class Walk:
             below = torch.where(end < room, residual(spine[last], window.q[last]), spine[end])
             left = torch.where(on_spine, below, left)
         rejected = torch.where(on_spine, end < room, self.rejected)
-        path, acceptance, uniform = (
-            i,
-            pad_end(spine_acceptance, torch.nan),
-            pad_end(u[:H], torch.nan),
-        )
-        tokens = pad_end(window.drafts, 0)
+        path, tokens = i, pad_end(window.drafts, 0)
+        acceptance, uniform = pad_end(spine_acceptance, torch.nan), pad_end(u[:H], torch.nan)
         if levels:
             tokens = torch.cat([*self.tokens, tokens[levels:]])
             acceptance = torch.cat([*self.acceptance, acceptance[levels:]])

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from engine.decoders.window import DecodeState, Verification, Window
-from engine.distributions import sample
+from engine.distributions import gather, residual, sample
 from engine.randomness import Purpose
 from engine.trace import Status
 
@@ -45,13 +45,15 @@ def speculate(
     acceptance: Tensor,
     replacement: Callable[[Tensor, Tensor, Tensor], Tensor],
     *,
+    samples: Tensor | None = None,
     redraws: bool = True,
 ) -> Verification:
     """Accepts drafts in order, draft i with probability `acceptance[i]` (SJD, Eq. 1).
 
     The first rejected one is resampled from `replacement(draft, p, q)`, of shapes [1], [1, V],
     [1, V] to [1, V], not normalised (Eq. 2); if none is, the row behind them gives a bonus token.
-    Drafts behind are redrawn from p, which becomes their q (Eq. 3), or dropped.
+    Drafts behind are redrawn from p, which becomes their q (Eq. 3), or dropped. `samples` of p
+    [H + 1] are what they are redrawn as, and the bonus; fresh ones by default.
     """
     drafts, rows = window.drafts, len(p)
     room = state.room.clamp_max(len(drafts))
@@ -60,7 +62,9 @@ def speculate(
     offsets = state.offsets(rows)
     end, rejected = first.view(1), first < room
     tokens = pad_end(drafts, 0)
-    if redraws:
+    if samples is not None:
+        tokens = torch.where(offsets < first, tokens, samples)
+    elif redraws:
         tokens = torch.where(offsets < first, tokens, sample(p, u[:, 2]))
     else:
         tokens = torch.where(offsets == first, sample(p[end], u[end, 2]), tokens)
@@ -71,7 +75,7 @@ def speculate(
     tested = offsets <= first.minimum(room - 1)
     status = chain_status(first, rows, room)
     if not redraws:
-        status = torch.where(offsets > first, int(Status.REJECTED), status)
+        status = torch.where(offsets > first, int(Status.DROPPED), status)
     return Verification(
         first + 1,
         tokens,
@@ -83,3 +87,34 @@ def speculate(
         torch.where(tested, u[:, 0], torch.nan),
         keeps_drafts=redraws,
     )
+
+
+def chain_acceptance(window: Window, p: Tensor) -> Tensor:
+    """The lossless rule's acceptance probabilities [H], min(1, p / q) of each draft (SJD, Eq. 1); p
+    [at least H, V]."""
+    drafts = window.drafts
+    return acceptance_probability(gather(p[: len(drafts)], drafts), gather(window.q, drafts))
+
+
+def keep_coupled(
+    state: DecodeState, window: Window, p: Tensor, v: Verification, u: Tensor
+) -> Verification:
+    """Couples the drafts behind the committed positions with those before them, by the maximal
+    coupling of q and p (SJD-PAC's adaptive continuation): keeps each with probability
+    min(1, p / q), else redraws it from R(p, q). Its q is now p either way.
+
+    p [H + 1, V]; u [H + 1, 2] of numbers that decided nothing yet at these positions.
+    """
+    offsets, room = state.offsets(len(p)), state.room.clamp_max(len(window.drafts)).view(1)
+    behind, drafted = offsets >= v.count, offsets < room
+    acceptance = chain_acceptance(window, p)
+    # Behind the last draft there is none to keep.
+    kept = pad_end(u[:-1, 0] < acceptance, False) & drafted
+    left = torch.cat([residual(p[:-1], window.q), p[-1:]])
+    left.index_copy_(0, room, p[room])
+    drafts = torch.where(kept, pad_end(window.drafts, 0), sample(left, u[:, 1]))
+    v.tokens = torch.where(behind, drafts, v.tokens)
+    v.status = torch.where(behind & ~kept & drafted, int(Status.REJECTED), v.status)
+    v.acceptance = torch.where(behind, pad_end(acceptance, torch.nan), v.acceptance)
+    v.uniform = torch.where(behind, pad_end(u[:-1, 0], torch.nan), v.uniform)
+    return v

@@ -22,7 +22,7 @@ from torch import Tensor
 from engine.clock import StepClock, to_host
 from engine.decoders.base import Decoder
 from engine.decoders.recorder import StepRecorder, collect
-from engine.distributions import logits_to_probs
+from engine.distributions import exact, logits_to_probs, total_variation
 from engine.graphs import Graphs
 from engine.models.base import Parents
 from engine.randomness import Noise, Purpose
@@ -37,7 +37,8 @@ class Window:
 
     In a tree they are one of its paths, -1 behind its end, and the rows behind the root are its
     `nodes` [N], tokens at `depths` [N] below the root; `parents` are the rows that its 1 + N rows
-    follow.
+    follow. `asks`: in an infilling, rows ask for the position that the loop pairs them with,
+    whatever they follow.
     """
 
     drafts: Tensor
@@ -45,6 +46,7 @@ class Window:
     nodes: Tensor | None = None
     depths: Tensor | None = None
     parents: Parents = None
+    asks: bool = False
 
 
 @dataclass(slots=True)
@@ -55,12 +57,14 @@ class Diagnostics:
     tokens, the two masses (under p and q) whose ratio is the acceptance probability, and the
     nearest tokens, the draft first, -1 for none. candidates [levels, K, 6]: token, p, q, acceptance
     probability, uniform, and 1 where it was tried. q [H, V]: what the verified drafts were drawn
-    from, where a path of a tree has other drafts than the window.
+    from, where a path of a tree has other drafts than the window. shift [H]: of the tests on that
+    path, where `WindowDecoder.shift` is not that of a node with several drafts.
     """
 
     groups: Tensor | None = None
     candidates: Tensor | None = None
     q: Tensor | None = None
+    shift: Tensor | None = None
 
 
 @dataclass(slots=True)
@@ -211,6 +215,16 @@ class WindowDecoder(Decoder):
         """The rule. `p` [rows, V] are the model's distributions after each window row. Drafts
         behind the image's end (from `state.room` on) are never accepted."""
 
+    def committed(self, p: Tensor, q: Tensor) -> Tensor:
+        """p' [H, V] in float64: the distribution of the token that a test of the window's drafts
+        commits, for p and q [H, V], each draft a sample of its q. Here p: what is committed is a
+        sample of it, whatever the draft."""
+        return exact(p)
+
+    def shift(self, p: Tensor, q: Tensor) -> Tensor:
+        """TV(p', p) [H], float64, 0 to rounding for a lossless rule; p and q [H, V]."""
+        return total_variation(self.committed(p, q), exact(p))
+
     def steps(self, prompt: str, seed: int) -> Generator[Step, None, None]:
         model = self.model
         state, recorder = DecodeState(self, prompt, seed), StepRecorder(model.length)
@@ -230,14 +244,15 @@ class WindowDecoder(Decoder):
                 window, fed, positions = run("propose", room, self._propose, room)
                 clock.lap("draft" if state.drafter_passes else "verify")
                 attended = model.attended(state.ctx, len(fed))
-                logits = run("forward", attended, self._forward, fed, window.parents)
+                targets = positions if window.asks else None
+                logits = run("forward", attended, self._forward, fed, window.parents, targets)
                 clock.lap("forward")
                 verification, outcome = run(
                     "verify", len(fed), self._verify, window, logits, positions
                 )
                 outcome = to_host(outcome)
                 clock.lap("verify")
-                record = run("record", len(fed), collect, window, verification)
+                record = run("record", len(fed), collect, window, verification, self.shift)
                 recorder.copy(record, state, window, verification)
                 clock.wait()
                 clock.skip()
@@ -257,8 +272,11 @@ class WindowDecoder(Decoder):
         window = self.propose(state, room)
         return window, *self._feed(state, window)
 
-    def _forward(self, state: DecodeState, fed: Tensor, parents: Parents) -> Tensor:
-        return state.fixed("logits", self.model.forward(state.ctx, fed, parents))
+    def _forward(
+        self, state: DecodeState, fed: Tensor, parents: Parents, targets: Tensor | None = None
+    ) -> Tensor:
+        asked = () if targets is None else (targets,)
+        return state.fixed("logits", self.model.forward(state.ctx, fed, parents, *asked))
 
     def _verify(
         self, state: DecodeState, window: Window, logits: Tensor, positions: Tensor

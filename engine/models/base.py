@@ -14,8 +14,9 @@ import torch
 from torch import Tensor
 
 from engine.graphs import Capture
+from engine.infilling import Infilling
 from engine.ranking import rank_keys, ranked_index
-from engine.settings import Sampling
+from engine.settings import Sampling, SettingError
 
 Parents = tuple[int, ...] | Tensor | None  # the row that each row of a window follows; a chain
 BLOCK = 256  # codes whose distances to all others are held at once
@@ -47,7 +48,7 @@ class Drafter(Protocol):
 
 
 class ImageModel(ABC):
-    """A model of image codes in raster order.
+    """A model of image codes, in raster order but for infillings.
 
     Positions 0 .. length - 1 are the sequence the decoders fill in: the grid's codes row by row,
     with, in some models, forced tokens between them, which no decoder samples. `forced_ids[n]` is
@@ -66,6 +67,7 @@ class ImageModel(ABC):
     # the operations of a step are those of the one before it: what a CUDA graph needs.
     static: bool = False
     capture: Capture | None = None  # captures parts of a step as graphs; needs static shapes
+    infilling: Infilling | None = None  # of a model that `infill` returned
     swatches: bytes | None = None  # picture of every code, once drawn: `visualize.swatches`
     _neighbours: Tensor | None = None
 
@@ -77,6 +79,8 @@ class ImageModel(ABC):
     @property
     def cells(self) -> tuple[int, ...]:
         """The grid cell, in raster order, of every sequence position; -1 of a forced one."""
+        if self.infilling:
+            return self.infilling.cells(self.grid)
         count = itertools.count()
         return tuple(-1 if token >= 0 else next(count) for token in self.forced_ids.tolist())
 
@@ -87,8 +91,8 @@ class ImageModel(ABC):
 
     @property
     def stride(self) -> int:
-        """Sequence positions from one row of the grid to the next."""
-        return self.length // self.grid[0]
+        """Sequence positions from one row of the grid to the next; all, where they are not rows."""
+        return self.length if self.infilling else self.length // self.grid[0]
 
     def forced(self, position: int) -> int | None:
         """The token forced at this position, or None where the model is free."""
@@ -105,19 +109,34 @@ class ImageModel(ABC):
             self._neighbours = table
         return table[:, : k - 1]
 
+    @property
+    def fills_in(self) -> bool:
+        """Whether `infill` works: whether there are weights for it."""
+        return False
+
+    def infill(self, infilling: Infilling) -> ImageModel:
+        """This model over the masked cells alone: its sequence positions are those cells, in the
+        infilling's order, and what is known precedes them. Raises SettingError where the model
+        cannot, or the infilling does not fit it."""
+        raise SettingError(f"{self.name} draws whole pictures only: it cannot fill in a part.")
+
     @abstractmethod
     def start(self, prompt: str, guidance: float) -> Context:
         """Tokenises the prompt and allocates an empty cache; the prompt itself is prefilled with
         the first window."""
 
     @abstractmethod
-    def forward(self, ctx: Any, tokens: Tensor, parents: Parents = None) -> Tensor:
+    def forward(
+        self, ctx: Any, tokens: Tensor, parents: Parents = None, targets: Tensor | None = None
+    ) -> Tensor:
         """One forward pass over a window, tokens [L] on the device: row 0 the root, the last
         committed token (in the first window: the prompt's last token, whatever id stands there),
         then the drafts. `parents[i]` is the row that row i follows, for trees; None is a chain.
-        Where a tensor [L], they are known on the device alone.
+        Where a tensor [L], they are known on the device alone; a row that is its own parent stands
+        in the root's place. `targets` [L] are the sequence positions that rows other than the root
+        ask for, in a model that `infill` returned.
         Returns logits [L, V], float32, guidance mixed in, image codes only: row i's are those of
-        the position after it."""
+        its target, by default the position after it."""
 
     def attended(self, ctx: Any, rows: int) -> int:
         """How many slots of the cache a pass over a window of `rows` rows reads: beside the tokens,

@@ -49,10 +49,9 @@ class BodyContext:
         device = prompt.embeddings.device
         self.rows, self.length = prompt.embeddings.shape[:2]
         self.start = torch.tensor(prompt.start, device=device)
-        # What padding adds to the attention mask of every row, [R, 1, 1, slots].
-        slots = torch.arange(
-            cache.slots + MAX_WINDOW, device=device
-        )  # a drafter's trees reach further
+        # What padding adds to the attention mask of every row, [R, 1, 1, slots]. A drafter's trees
+        # reach further than the cache.
+        slots = torch.arange(cache.slots + MAX_WINDOW, device=device)
         padding = slots < self.start[:, None, None, None]
         least = torch.finfo(prompt.embeddings.dtype).min
         self.padding = padding.to(prompt.embeddings.dtype) * least
@@ -118,6 +117,16 @@ class BodyModel(ImageModel):
         )
         return pictures if codes.dim() == 3 else pictures[0]
 
+    def embed_rows(self, tokens: Tensor, positions: Tensor, targets: Tensor | None) -> Tensor:
+        """A window's rows [L, D], of tokens [L] at sequence positions [L]; the root's is -1 in the
+        first window. `targets` [L] as in `forward`."""
+        return self.embed(tokens, positions)
+
+    def query_ids(self, ctx: BodyContext, slots: Tensor, targets: Tensor | None) -> Tensor | None:
+        """Position ids [R, T] that the queries of rows at cache slots [T] have in place of their
+        own; None: their own."""
+        return None
+
     def position_ids(self, slots: Tensor, start: Tensor) -> Tensor:
         """Position ids [R, T] of cache slots [T] in rows that begin at `start` [R]: padding is not
         counted."""
@@ -139,20 +148,26 @@ class BodyModel(ImageModel):
         )
         return BodyContext(rows, guidance, cache)
 
-    def forward(self, ctx: BodyContext, tokens: Tensor, parents: Parents = None) -> Tensor:
+    def forward(
+        self,
+        ctx: BodyContext,
+        tokens: Tensor,
+        parents: Parents = None,
+        targets: Tensor | None = None,
+    ) -> Tensor:
         before, length = ctx.prompt_rows, len(tokens)
         ctx.cache.open(before + length)
         depths, tree = layout(parents, length, self.device, self.dtype)
         # Rows behind the image's end are of no use, but a table has no entry for them.
         slots = (ctx.cache.start + before + depths).clamp_max(ctx.length - 1 + self.length)
-        embedded = self.embed(tokens, slots - ctx.length).expand(ctx.rows, -1, -1)
-        if (
-            not ctx.cache.base
-        ):  # the first window's root is the prompt's last token, whatever stands for it
+        embedded = self.embed_rows(tokens, slots - ctx.length, targets).expand(ctx.rows, -1, -1)
+        if not ctx.cache.base:
+            # The first window's root is the prompt's last token, whatever stands for it.
             embedded = torch.cat([ctx.prompt.embeddings, embedded[:, 1:]], 1)
             slots = torch.cat([torch.arange(before, device=self.device), slots])
         positions = self.position_ids(slots, ctx.start)
-        hidden = self.lean(embedded, self._mask(ctx, before, tree), positions, ctx.cache)
+        mask, queries = self._mask(ctx, before, tree), self.query_ids(ctx, slots, targets)
+        hidden = self.lean(embedded, mask, positions, ctx.cache, queries)
         ctx.hidden = hidden[:, -length:]
         if before and self.drafter is not None:
             ctx.prompt_hidden = hidden[:, :before]

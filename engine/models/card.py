@@ -32,7 +32,9 @@ from engine.failures import Failure
 from engine.settings import Sampling
 
 REVISIONS = Path(__file__).with_name("revisions.json")
+WEIGHTS = Path(__file__).parents[2] / "weights"  # of the embedded model
 GIB = 2**30
+_MB = 10**6
 
 
 class ModelError(Exception):
@@ -66,7 +68,8 @@ class DrafterCard:
 class ModelCard:
     """A model. `length` counts the sequence positions of one image, forced ones included;
     `kv_values` the KV-cache elements of one position of one guidance row; `working` the bytes taken
-    by activations and the image decoder. `drafter` is loaded on request only."""
+    by activations and the image decoder; `download` those of its files on the hub, to a tenth of a
+    gigabyte. `drafter` is loaded on request only; `fills_in` as in ImageModel."""
 
     name: str
     title: str
@@ -82,8 +85,10 @@ class ModelCard:
     source: str
     licence: str
     licence_url: str
+    download: int = 0
     research_only: bool = False
     drafter: DrafterCard | None = None
+    fills_in: bool = False
 
     def with_drafter(self) -> ModelCard:
         """The model and its drafter, whose part is "drafter". Raises ModelError where none was
@@ -142,7 +147,7 @@ _LLAMAGEN_SOURCE = (
 )
 
 
-def _janus(size: str, parameters: int, layers: int, width: int) -> ModelCard:
+def _janus(size: str, parameters: int, layers: int, width: int, download: int) -> ModelCard:
     return ModelCard(
         name=f"janus-pro-{size.lower()}",
         title=f"Janus-Pro {size}",
@@ -160,6 +165,7 @@ def _janus(size: str, parameters: int, layers: int, width: int) -> ModelCard:
             "code MIT; weights DeepSeek Model License (commercial use allowed, some uses forbidden)"
         ),
         licence_url="https://github.com/deepseek-ai/Janus/blob/main/LICENSE-MODEL",
+        download=download,
     )
 
 
@@ -184,6 +190,8 @@ def _llamagen(side: int, file: str, drafter: str) -> ModelCard:
         source=_LLAMAGEN_SOURCE,
         licence="MIT; text encoder Apache-2.0",
         licence_url="https://github.com/FoundationVision/LlamaGen/blob/main/LICENSE",
+        # in float32, and the text encoder's files have its decoder as well
+        download=14_800 * _MB,
         drafter=_drafter(drafter, 45_000_000),
     )
 
@@ -206,9 +214,10 @@ CARDS: dict[str, ModelCard] = {
             source="weights/README.md, evaluation",
             licence="Apache-2.0",
             licence_url="https://www.apache.org/licenses/LICENSE-2.0",
+            fills_in=(WEIGHTS / "infill" / "config.json").exists(),
         ),
-        _janus("1B", 1_530_000_000, 24, 2048),
-        _janus("7B", 6_630_000_000, 30, 4096),
+        _janus("1B", 1_530_000_000, 24, 2048, 4_200 * _MB),
+        _janus("7B", 6_630_000_000, 30, 4096, 14_800 * _MB),
         _llamagen(16, "t2i_XL_stage1_256.pt", "jadohu/llamagen_drafter"),
         _llamagen(32, "t2i_XL_stage2_512.pt", "jadohu/llamagen2_drafter"),
         ModelCard(
@@ -229,6 +238,7 @@ CARDS: dict[str, ModelCard] = {
             ),
             licence="Apache-2.0",
             licence_url="https://github.com/baaivision/Emu3/blob/main/LICENSE",
+            download=35_000 * _MB,  # in float32
         ),
         ModelCard(
             name="anole",
@@ -252,6 +262,7 @@ CARDS: dict[str, ModelCard] = {
             ),
             licence="Chameleon Research License: research only, not commercial",
             licence_url=_CHAMELEON_LICENCE,
+            download=14_600 * _MB,
             research_only=True,
             drafter=_drafter("jadohu/anole_drafter", 240_000_000),
         ),
@@ -287,6 +298,7 @@ CARDS: dict[str, ModelCard] = {
                 " research only, not commercial"
             ),
             licence_url=_CHAMELEON_LICENCE,
+            download=14_300 * _MB,
             research_only=True,
         ),
     )

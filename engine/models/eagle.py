@@ -28,8 +28,6 @@ class EagleDrafter(Drafter):
     drafts are overwritten in the next step.
     """
 
-    reads_prompt = False
-
     def __init__(self, network: PreTrainedModel, model: BodyModel) -> None:
         self.network, self.model = network, model
 
@@ -39,11 +37,8 @@ class EagleDrafter(Drafter):
 
     def extend(self, ctx: BodyContext, rows: Sequence[int], tokens: Tensor) -> Tensor:
         assert ctx.hidden is not None, "the target has read the tokens"
-        cache, prompt, before = (
-            self._cache(ctx),
-            self._prompt_rows(ctx),
-            ctx.committed - len(tokens),
-        )
+        cache, prompt = self._cache(ctx), self._prompt_rows(ctx)
+        before = ctx.committed - len(tokens)
         cache.roll_back(prompt + before if before else 0)
         new = 0 if cache.base else prompt  # the first rows come with the prompt's
         cache.open(new + len(tokens))
@@ -51,8 +46,8 @@ class EagleDrafter(Drafter):
         states = [ctx.hidden[:, row : row + 1] for row in rows]
         hidden = states[0] if len(states) == 1 else torch.cat(states, 1)
         inputs = self._inputs(ctx, tokens, cache.window[new:], hidden)
-        if new:
-            inputs = torch.cat([self._prompt_inputs(ctx), inputs], 1)
+        if not cache.base:
+            inputs = self._with_prompt(ctx, inputs)
         count = len(cache.window)
         chain = None
         if count > 1:
@@ -85,12 +80,12 @@ class EagleDrafter(Drafter):
         return guide(self.model.head(predicted), ctx.guidance)
 
     def _prompt_rows(self, ctx: BodyContext) -> int:
-        return ctx.length - 1 if self.reads_prompt else 0
+        """How many rows of its cache are the prompt's."""
+        return 0
 
-    def _prompt_inputs(self, ctx: BodyContext) -> Tensor:
-        """The prompt's rows [R, P - 1, 2D]: of all its slots but the first, which has none before
-        it."""
-        raise NotImplementedError("of drafters that read the prompt")
+    def _with_prompt(self, ctx: BodyContext, inputs: Tensor) -> Tensor:
+        """The first rows [R, L, 2D], behind the prompt's where it reads one."""
+        return inputs
 
     def _embed(self, tokens: Tensor, positions: Tensor) -> Tensor:
         return self.model.embed(tokens, positions)

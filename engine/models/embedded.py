@@ -4,18 +4,22 @@ model card is weights/README.md."""
 from __future__ import annotations
 
 import json
+from functools import cached_property
 from pathlib import Path
 
 import torch
 from tokenizers import Tokenizer
 from torch import Tensor
 
+from engine.infilling import Infilling
+from engine.models.base import ImageModel
 from engine.models.body import BodyModel, Prompt
+from engine.models.card import WEIGHTS
 from engine.models.eagle import EagleDrafter
+from engine.models.embedded_infill import EmbeddedInfill, EmbeddedInfilling
 from engine.models.embedded_networks import EmbeddedDrafter, EmbeddedTarget, EmbeddedVQ
+from engine.models.lean import LeanBody
 from engine.settings import Sampling
-
-WEIGHTS = Path(__file__).parents[2] / "weights"
 
 
 class EmbeddedModel(BodyModel):
@@ -54,11 +58,36 @@ class EmbeddedModel(BodyModel):
             .eval()
         )
         self.drafter = EagleDrafter(network, self)
+        self._infill = weights / "infill"
+
+    @property
+    def fills_in(self) -> bool:
+        return (self._infill / "config.json").exists()
+
+    @cached_property
+    def infill_network(self) -> EmbeddedInfill:
+        """Loaded when something is first filled in."""
+        network = EmbeddedInfill.from_pretrained(self._infill, dtype=self.dtype)
+        return network.to(self.device).eval()
+
+    @cached_property
+    def infill_lean(self) -> LeanBody:
+        body = self.infill_network.model
+        return LeanBody(body.layers, body.norm, body.rotary_emb)
+
+    def infill(self, infilling: Infilling) -> ImageModel:
+        if not self.fills_in:
+            return super().infill(infilling)
+        return EmbeddedInfilling(self, self.infill_network, infilling)
+
+    def caption_ids(self, text: str, guided: bool) -> Tensor:
+        """The caption's tokens [R, P], and if guided a second row of padding: the target was
+        trained with that where the caption is dropped."""
+        ids = torch.tensor([self.tokenizer.encode(text).ids], device=self.device)
+        return torch.cat([ids, torch.zeros_like(ids)]) if guided else ids
 
     def prompt(self, text: str, guided: bool) -> Prompt:
-        ids = torch.tensor([self.tokenizer.encode(text).ids], device=self.device)
-        if guided:  # trained with a caption of padding where the caption is dropped
-            ids = torch.cat([ids, torch.zeros_like(ids)])
+        ids = self.caption_ids(text, guided)
         return Prompt(self.target.embed_caption(ids), (0,) * len(ids))
 
     def embed(self, tokens: Tensor, positions: Tensor) -> Tensor:

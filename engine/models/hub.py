@@ -12,13 +12,14 @@ import logging
 from pathlib import Path
 from typing import Any
 
-from huggingface_hub import constants, errors, snapshot_download
+from huggingface_hub import HfApi, constants, errors, snapshot_download
 from tqdm import tqdm
 
 from engine.models.card import ModelCard, ModelError, Source
 from engine.models.progress import Phase, Progress, Report
 from engine.models.weights import shards
 
+HUB_SECONDS = 10.0  # for the hub to answer
 _ENDINGS = (".safetensors", ".pt", ".bin")
 _OFFLINE = "This machine may not ask the hub (HF_HUB_OFFLINE is set)"
 
@@ -55,6 +56,25 @@ def fetch(source: Source, report: Report = lambda progress: None) -> Path:
     complete(source, folder)
     report(Progress(Phase.DOWNLOADING, 1.0))
     return folder
+
+
+def require(card: ModelCard) -> None:
+    """Raises ModelError where a model's files are neither on this machine nor on a hub that answers
+    within seconds; downloads nothing."""
+    for source in card.repos:
+        try:
+            here = snapshot_download(
+                source.repo,
+                revision=source.revision,
+                allow_patterns=list(source.files),
+                local_files_only=True,
+            )
+            complete(source, Path(here))
+        except Exception:
+            try:
+                HfApi().model_info(source.repo, revision=source.revision, timeout=HUB_SECONDS)
+            except Exception as error:
+                raise ModelError(explain(source, error)) from error
 
 
 def explain(source: Source, error: Exception) -> str:

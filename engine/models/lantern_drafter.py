@@ -66,7 +66,6 @@ class LanternNetwork(PreTrainedModel):
 class LanternDrafter(EagleDrafter):
     """Reads the prompt, too, before the first draft."""
 
-    reads_prompt = True
     network: LanternNetwork
 
     def _predict(
@@ -74,9 +73,13 @@ class LanternDrafter(EagleDrafter):
     ) -> Tensor:
         return self.network(inputs, position_ids, attention_mask=mask, past_key_values=cache)
 
-    def _prompt_inputs(self, ctx: BodyContext) -> Tensor:
+    def _prompt_rows(self, ctx: BodyContext) -> int:
+        return ctx.length - 1  # all slots but the first, which has no state before it
+
+    def _with_prompt(self, ctx: BodyContext, inputs: Tensor) -> Tensor:
         assert ctx.prompt_hidden is not None, "the target has read the prompt"
-        return torch.cat([self._embed_prompt(ctx), ctx.prompt_hidden], -1)
+        rows = torch.cat([self._embed_prompt(ctx), ctx.prompt_hidden], -1)
+        return torch.cat([rows, inputs], 1)
 
     def _embed_prompt(self, ctx: BodyContext) -> Tensor:
         """Embeddings [R, P - 1, D] of all prompt slots but the first."""

@@ -76,17 +76,31 @@ class LeanBody:
 
     @torch.no_grad()  # works in place on views
     def __call__(
-        self, inputs: Tensor, mask: Tensor | None, position_ids: Tensor, cache: Cache
+        self,
+        inputs: Tensor,
+        mask: Tensor | None,
+        position_ids: Tensor,
+        cache: Cache,
+        query_ids: Tensor | None = None,
     ) -> Tensor:
         """Embeddings [R, T, D] at `position_ids` [R, T] to hidden states [R, T, D], after the final
-        norm. `mask` [R, 1, T, S] is added to the attention scores; None hides nothing."""
+        norm. `mask` [R, 1, T, S] is added to the attention scores; None hides nothing. Queries are
+        rotated by `query_ids` [R, T], by default the same as keys."""
         rows, length, width = inputs.shape
         heads, kv_heads, dim = self.heads, self.kv_heads, self.head_dim
         groups = heads // kv_heads
         if mask is not None and groups > 1:
             mask = mask.repeat(1, 1, groups, 1)
-        cos, sin = self.rotary(inputs, position_ids)
-        cos, sin = cos.unsqueeze(2), (sin * self._sign).unsqueeze(2)
+        cos, sin = (table.unsqueeze(2) for table in self.rotary(inputs, position_ids))
+        if query_ids is not None:
+            both = zip(self.rotary(inputs, query_ids), (cos, sin), strict=True)
+            cos, sin = (
+                torch.cat(
+                    [q.unsqueeze(2).expand(-1, -1, heads, -1), k.expand(-1, -1, kv_heads, -1)], 2
+                )
+                for q, k in both
+            )
+        sin = sin * self._sign
         x = inputs.reshape(-1, width).clone()  # the residual stream, added to in place
         for index, layer in enumerate(self.layers):
             inner = x if self.norm_after else self._normed(x, layer.attention_norm)

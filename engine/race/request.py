@@ -11,6 +11,7 @@ from typing import Any
 
 from engine.decoders import DECODERS
 from engine.decoders.base import Decoder
+from engine.infilling import Infilling
 from engine.settings import Sampling, SettingError, Settings, knobs
 from engine.trace import MAX_LANES, MAX_PROMPT, MAX_SEED, TraceLane
 
@@ -45,14 +46,16 @@ class Lane:
 
 @dataclass(frozen=True, slots=True)
 class RaceRequest:
-    """One race: lanes over one model, prompt and seed, all with the same sampling. Raises
-    SettingError where it cannot be run, whatever the model."""
+    """One race: lanes over one model, prompt and seed, all with the same sampling; over a whole
+    picture, or the masked cells of an infilling. Raises SettingError where it cannot be run,
+    whatever the model."""
 
     prompt: str
     seed: int
     lanes: tuple[Lane, ...]
     sampling: Sampling
     model: str
+    infilling: Infilling | None = None
 
     def __post_init__(self) -> None:
         if not 1 <= len(self.lanes) <= MAX_LANES:
@@ -71,6 +74,12 @@ class RaceRequest:
             raise SettingError(f"The seed is a whole number from 0 to {MAX_SEED}.")
         if not isinstance(self.model, str) or not self.model:
             raise SettingError("model is the name of a model, as text.")
+        if self.infilling is None:
+            for lane in self.lanes:
+                if (decoder := _decoder(lane.decoder)).infills:
+                    raise SettingError(
+                        f"{decoder.title} fills in pictures: it draws no whole ones."
+                    )
 
 
 def group_title(group: str) -> str:

@@ -14,6 +14,7 @@ import torch
 
 from engine.decoders import DECODERS
 from engine.hardware import device_name
+from engine.infilling import Infilling
 from engine.models.base import ImageModel
 from engine.models.card import ModelError
 from engine.models.device import classify
@@ -36,16 +37,20 @@ class Race:
         prompt: str,
         seed: int,
         sampling: Sampling | None = None,
+        infilling: Infilling | None = None,
     ) -> None:
-        """`sampling` is by default the model's own. Raises SettingError as RaceRequest does."""
+        """`sampling` is by default the model's own. Raises SettingError as RaceRequest and
+        `model.infill` do."""
         sampling = model.sampling if sampling is None else sampling
-        self.request = RaceRequest(prompt, seed, tuple(lanes), sampling, model.name)
-        self.model, self._stopped = model, False
+        self.request = RaceRequest(prompt, seed, tuple(lanes), sampling, model.name, infilling)
+        self.model, self._stopped = model.infill(infilling) if infilling else model, False
 
     @staticmethod
     def of(model: ImageModel, request: RaceRequest) -> Race:
         """The race that `request` asks for, over the model that it names."""
-        return Race(model, request.lanes, request.prompt, request.seed, request.sampling)
+        return Race(
+            model, request.lanes, request.prompt, request.seed, request.sampling, request.infilling
+        )
 
     @property
     def prompt(self) -> str:
@@ -77,6 +82,7 @@ class Race:
             self.sampling,
             tuple(lane.plain() for lane in self.lanes),
             device_name(model.device),
+            self.request.infilling,
         )
 
     def trace(self, frames: Sequence[Frame]) -> Trace:

@@ -19,11 +19,12 @@ from typing import Any
 import numpy as np
 
 from engine.failures import Failure
+from engine.infilling import MASKED, Infilling
 from engine.settings import Sampling, SettingError
 from engine.trace.packing import PackingError, pack, pack_table, unpack, unpack_table
 from engine.trace.steps import Step, StepTable
 
-FORMAT, VERSION = "photo-finish-trace", 3
+FORMAT, VERSION = "photo-finish-trace", 4
 MAX_BYTES = 32 * 2**20
 # touched by all steps of all lanes; five lanes over 90 x 90 tokens touch some 170,000
 MAX_POSITIONS = 250_000
@@ -93,7 +94,8 @@ def _is_scalar(value: Any) -> bool:
 class Header:
     """What was raced, on what. `cells` is the grid cell, in raster order, of every sequence
     position, -1 of one that the model's layout forces, which has none. `machine` names the device
-    the seconds were measured on."""
+    the seconds were measured on. Of an infilling, `cells` are the masked ones alone, in the order
+    in which they were filled in; the others hold what was known."""
 
     prompt: str
     seed: int
@@ -104,11 +106,12 @@ class Header:
     sampling: Sampling
     lanes: tuple[TraceLane, ...]
     machine: str
+    infilling: Infilling | None = None
 
     @property
     def stride(self) -> int:
-        """Sequence positions from one row of the grid to the next."""
-        return len(self.cells) // self.grid[0]
+        """Sequence positions from one row of the grid to the next; all, where they are not rows."""
+        return len(self.cells) if self.infilling else len(self.cells) // self.grid[0]
 
     def __post_init__(self) -> None:
         height, width = self.grid
@@ -120,9 +123,17 @@ class Header:
             raise TraceError(
                 f"A vocabulary of {self.vocab_size} codes is beyond what a trace may hold."
             )
-        if len(self.cells) > 2 * height * width + 8 or sorted(
-            cell for cell in self.cells if cell != -1
-        ) != list(range(height * width)):
+        if self.infilling is None:
+            drawn = sorted(cell for cell in self.cells if cell != -1)
+            filled = list(range(height * width))
+        else:
+            try:
+                self.infilling.check(self.grid, self.vocab_size)
+            except SettingError as error:
+                raise TraceError(str(error)) from error
+            drawn = sorted(self.cells)
+            filled = [i for i, code in enumerate(self.infilling.known) if code == MASKED]
+        if len(self.cells) > 2 * height * width + 8 or drawn != filled:
             raise TraceError("The layout does not fit the grid.")
         if not 1 <= len(self.lanes) <= MAX_LANES:
             raise TraceError(f"A trace has 1 to {MAX_LANES} lanes.")
@@ -163,6 +174,16 @@ class Trace:
     def table(self, lane: int) -> StepTable:
         """A lane's steps as one table."""
         return StepTable.join([step.rows for step in self.steps(lane)])
+
+    def tokens(self, lane: int) -> np.ndarray:
+        """The tokens [h * w] of a lane's picture by grid cell, -1 where none is committed; those of
+        an infilling's known cells among them."""
+        header, table = self.header, self.table(lane)
+        cells, size = np.array(header.cells), header.grid[0] * header.grid[1]
+        tokens = np.array(header.infilling.known) if header.infilling else np.full(size, -1)
+        found = table.committed & (cells[table.position] >= 0)
+        tokens[cells[table.position[found]]] = table.positions["token"][found]
+        return tokens
 
     def dumps(self) -> str:
         """The file's text."""
@@ -234,11 +255,25 @@ def _header(head: dict[str, Any]) -> Header:
         sampling = Sampling(**head["sampling"])
     except (SettingError, TypeError) as error:
         raise TraceError(f"The sampling settings cannot be: {str(error)[:200]}") from error
-    rest = {f.name: head[f.name] for f in dataclasses.fields(Header)}
+    infilling = head.get("infilling")  # not in traces from before there was any
+    if infilling is not None:
+        try:
+            infilling = Infilling(tuple(infilling["known"][: MAX_SIDE**2 + 1]), infilling["order"])
+        except (SettingError, TypeError) as error:
+            raise TraceError(f"The infilling cannot be: {str(error)[:200]}") from error
+    names = [f.name for f in dataclasses.fields(Header) if f.name != "infilling"]
+    rest = {name: head[name] for name in names}
     height, width = (int(side) for side in rest["grid"])
     cells = tuple(int(cell) for cell in rest["cells"])
     return Header(
-        **rest | {"grid": (height, width), "cells": cells, "lanes": lanes, "sampling": sampling}
+        **rest
+        | {
+            "grid": (height, width),
+            "cells": cells,
+            "lanes": lanes,
+            "sampling": sampling,
+            "infilling": infilling,
+        }
     )
 
 

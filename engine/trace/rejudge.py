@@ -4,7 +4,7 @@ uniform numbers that they were rejected with."""
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 import torch
@@ -27,10 +27,11 @@ ROUNDING = 1e-3  # less than this missing from a distribution is rounding
 @dataclass(frozen=True, slots=True)
 class Tally:
     """Of `rejections` rejected drafts, `accepted` would have passed; None where that cannot be
-    known."""
+    known. `positions` are the sequence positions of those."""
 
     rejections: int
     accepted: int | None
+    positions: tuple[int, ...] = field(default=(), compare=False)
 
     @property
     def sentence(self) -> str:
@@ -84,21 +85,23 @@ def rejudge(trace: Trace, lane: int, rule: str, settings: Settings) -> Tally:
     codebook = torch.from_numpy(np.frombuffer(trace.codebook, "<f4").reshape(codes, -1).copy())
     if len(rejections) * codes > MAX_ENTRIES or codebook.shape[1] > MAX_DIMENSIONS:
         raise SettingError("This trace is too large for its rejections to be judged again.")
-    drafts = torch.from_numpy(_drafts(table).astype(np.int64))
+    rows = _rows(table)
+    drafts = torch.from_numpy(table.positions["draft"][rows].astype(np.int64))
     uniforms = torch.from_numpy(rejections["uniform"].copy())
-    size, accepted = max(1, BLOCK // codes), 0
+    size, passes = max(1, BLOCK // codes), np.zeros(len(rejections), bool)
     for i in range(0, len(rejections), size):
         p, q = (_dense(rejections[i : i + size], name, codes) for name in ("p", "q"))
         acceptance = _RULES[rule][1](p, q, drafts[i : i + size], codebook, settings)
-        accepted += int((uniforms[i : i + size] < acceptance).sum())
-    return Tally(len(rejections), accepted)
+        passes[i : i + size] = (uniforms[i : i + size] < acceptance).numpy()
+    positions = tuple(table.position[rows[passes]].tolist())
+    return Tally(len(rejections), len(positions), positions)
 
 
-def _drafts(table: StepTable) -> np.ndarray:
-    """The draft of each row of `rejections`."""
-    last = table.first[:-1] + table.steps["committed"] - 1
-    drafts: np.ndarray = table.positions["draft"][last[table.steps["rejected"] > 0]]
-    return drafts
+def _rows(table: StepTable) -> np.ndarray:
+    """The row of `positions` that each row of `rejections` is about."""
+    last: np.ndarray = table.first[:-1] + table.steps["committed"] - 1
+    rows: np.ndarray = last[table.steps["rejected"] > 0]
+    return rows
 
 
 def _dense(rejections: np.ndarray, name: str, codes: int) -> Tensor:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from engine.trace.steps import PARTS, Seconds, Step
+from engine.trace.steps import NONE, ONE, PARTS, Seconds, Step
 
 
 @dataclass(slots=True)
@@ -19,6 +19,8 @@ class LaneStats:
     drafter_passes: int = 0
     micros: list[int] = field(default_factory=lambda: [0] * len(PARTS))
     lengths: list[int] = field(default_factory=list)
+    shifts: int = 0  # of all tests, in units of 1 / ONE
+    tests: int = 0
 
     def add(self, step: Step) -> None:
         """Takes in the next step."""
@@ -29,6 +31,9 @@ class LaneStats:
             spent + int(row[part]) for spent, part in zip(self.micros, PARTS, strict=True)
         ]
         self.lengths.append(step.after - step.before)
+        shift = step.positions["shift"]
+        self.shifts += int(shift[shift != NONE].sum(dtype=np.int64))
+        self.tests += int((shift != NONE).sum())
 
     @property
     def seconds(self) -> Seconds:
@@ -48,6 +53,11 @@ class LaneStats:
     def mean_acceptance_length(self) -> float:
         """Committed tokens per step, the last sampled token included (vLLM's name)."""
         return self.frontier / len(self.lengths) if self.lengths else 0.0
+
+    @property
+    def shift(self) -> float | None:
+        """Mean shift of the tests that committed a token; None where there was none."""
+        return self.shifts / (ONE * self.tests) if self.tests else None
 
     @property
     def acceptance_histogram(self) -> dict[int, int]:

@@ -26,23 +26,27 @@ _HAS_GROUP, _CANDIDATES_SHIFT = 4, 4
 PARTS = ("forward", "verify", "cache", "draft")  # of a step's time
 
 DTYPES = {
-    # One of each step. Times are in microseconds; `positions` are how many it touched.
+    # One of each step. Times are in microseconds; `rows` are those of the window, all that the
+    # target read behind the prompt, `positions` how many it touched.
     "steps": np.dtype(
         [
             ("nfe", "<u4"),
+            ("rows", "<u2"),
             ("positions", "<u2"),
             ("committed", "<u2"),
             ("drafter_passes", "<u2"),
             *((part, "<u4") for part in PARTS),
             ("rejected", "u1"),  # 1: it has a row in `rejections`
+            ("padding", "u1"),
         ]
     ),
     # One of each touched position, in sequence order from the frontier on. `draft` is what was
     # verified; `p` and `q` its probabilities, `tv` is TV(p, q), `acceptance` the probability with
     # which the rule accepts this draft, `uniform` the number drawn against it (accepted if
-    # smaller). `top` are the likeliest tokens of p, `top_shares` their probabilities. Of `refs`,
-    # bits 0-1 are a Source, bit 2 says that `groups` has a row of this position, bits 4-7 how
-    # many `candidates` has.
+    # smaller). `shift` is TV(p', p) where the step committed what came of a test, p' being the
+    # distribution of that; NONE elsewhere. `top` are the likeliest tokens of p, `top_shares` their
+    # probabilities. Of `refs`, bits 0-1 are a Source, bit 2 says that `groups` has a row of this
+    # position, bits 4-7 how many `candidates` has.
     "positions": np.dtype(
         [
             ("draft", "<u2"),
@@ -56,8 +60,10 @@ DTYPES = {
             ("uniform", "<u2"),
             ("p", "<u2"),
             ("q", "<u2"),
+            ("shift", "<u2"),
             ("top", "<u2", (TOP,)),
             ("top_shares", "<u2", (TOP,)),
+            ("padding", "u1"),
         ]
     ),
     # The likeliest tokens of q, of each position whose source is OWN.
@@ -93,7 +99,8 @@ DTYPES = {
     ),
 }
 SENT = ("steps", "positions", "distributions", "groups", "candidates")  # to the page
-SHARES = ("top1", "top1_draft", "tv", "acceptance", "uniform", "p", "q")  # of a position
+# Of a position.
+SHARES = ("top1", "top1_draft", "tv", "acceptance", "uniform", "p", "q", "shift")
 
 
 class Status(IntEnum):
@@ -104,8 +111,9 @@ class Status(IntEnum):
     FRESH = 2  # committed without a draft: vanilla AR's token, or the bonus after full acceptance
     FORCED = 3  # fixed by the model's layout (an end of line); never sampled
     REFINED = 4  # not committed: the draft was kept or redrawn from the newer distribution
-    # not committed: the draft was tested and rejected, and another put in its place or none
+    # not committed: the draft was tested and rejected, and another put in its place
     REJECTED = 5
+    DROPPED = 6  # not committed: behind a rejection, never tested; the next step drafts anew
 
 
 class Source(IntEnum):
@@ -348,11 +356,17 @@ class Step:
 
 
 def step_row(
-    nfe: int, positions: int, committed: int, drafter_passes: int, seconds: Seconds, rejected: bool
+    nfe: int,
+    rows: int,
+    positions: int,
+    committed: int,
+    drafter_passes: int,
+    seconds: Seconds,
+    rejected: bool,
 ) -> np.ndarray:
     """A row of `steps` [1]."""
     micros = (round(1e6 * getattr(seconds, part)) for part in PARTS)
-    row = (nfe, positions, committed, drafter_passes, *micros, rejected)
+    row = (nfe, rows, positions, committed, drafter_passes, *micros, rejected, 0)
     return np.array([row], DTYPES["steps"])
 
 

@@ -255,10 +255,10 @@ HOSTILE = (
     b'{"format": "photo-finish-trace"}',
     b'{"format": "photo-finish-trace", "version": 1e999}',
     (
-        b'{"format": "photo-finish-trace", "version": 3, "header": {"prompt": "<script>", "lanes":'
+        b'{"format": "photo-finish-trace", "version": 4, "header": {"prompt": "<script>", "lanes":'
         b' [{"decoder": "<img src=x>"}]}}'
     ),
-    b'{"format": "photo-finish-trace", "version": 3, "header": {"grid": [1e9, 1e9], "lanes": []}}',
+    b'{"format": "photo-finish-trace", "version": 4, "header": {"grid": [1e9, 1e9], "lanes": []}}',
     b"9" * 100_000,
     b"PK\x03\x04" + b"\0" * 100,
     b"\x80\x04cos\nsystem\n",

@@ -29,6 +29,7 @@ FIELDS = (
     "lanes",
     *SAMPLING_KNOBS,
     "model",
+    "infilling",
 )  # in the order in which programs send them
 SAMPLING_DEFAULTS = {field: each.default for field, each in SAMPLING_KNOBS.items()}
 NONE_RECORDED = RecordedRaces(Path("nowhere"))
@@ -52,10 +53,12 @@ def form(
     lanes: object = ("ar", "sjd"),
     model: object = None,
     knobs: Mapping[str, object] | None = None,
+    infilling: object = None,
 ) -> dict[str, Any]:
     """A form's values, by name; sampling's knobs that are not named have their defaults."""
     lanes = list(lanes) if isinstance(lanes, tuple) else lanes
     values = {"prompt": prompt, "seed": seed, "lanes": lanes, "model": model}
+    values["infilling"] = infilling
     return values | SAMPLING_DEFAULTS | dict(knobs or {})
 
 
@@ -105,6 +108,7 @@ def toy_card(model: Toy) -> ModelCard:
         source="tests/toy.py",
         licence="Apache-2.0",
         licence_url="https://www.apache.org/licenses/LICENSE-2.0",
+        fills_in=model.fills_in,
     )
 
 

@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import importlib
+import os
 import runpy
+import socket
+import subprocess
+import sys
 from pathlib import Path
 
 import gradio as gr
@@ -43,3 +47,19 @@ def test_module_serves_the_page_before_it_loads_the_model(monkeypatch, loads) ->
     monkeypatch.setattr(gr.Blocks, "block_thread", lambda demo: order.append("wait"))
     runpy.run_module("app", run_name="__main__")
     assert order == [False, "load", "wait"]
+
+
+def test_a_port_that_is_in_use_ends_the_start_with_words(loads) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        port = other.getsockname()[1]
+        ended = subprocess.run(
+            [sys.executable, ROOT / "app.py"],
+            env={**os.environ, "GRADIO_SERVER_PORT": str(port)},
+            capture_output=True,
+            text=True,
+            timeout=300,
+        )
+    assert ended.returncode == 1
+    assert f"Photo Finish cannot start: 127.0.0.1 port {port} is in use" in ended.stderr
+    assert f"GRADIO_SERVER_PORT={port + 1 if port < 65535 else 7860}." in ended.stderr
+    assert "Traceback" not in ended.stderr

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -98,13 +99,16 @@ def test_a_public_model_is_loaded_with_the_drafter_that_is_switched_on(
             "3",
             "PHOTO_FINISH_QUEUE_SISE is not a setting; did you mean PHOTO_FINISH_QUEUE_SIZE?",
         ),
+        ("ZEBRA", "3", "PHOTO_FINISH_ZEBRA is not a setting."),
     ],
 )
 def test_invalid_values_stop_the_page_from_starting(monkeypatch, name, value, words) -> None:
     monkeypatch.setenv(f"PHOTO_FINISH_{name}", value)
     with pytest.raises(SystemExit) as caught:
         read()
-    assert words in str(caught.value)
+    message = str(caught.value)
+    assert words in message
+    assert re.search(r"\w[.?]$", message), "one mark ends it"
 
 
 def test_a_start_with_a_wrong_value_ends_with_words_and_no_traceback() -> None:

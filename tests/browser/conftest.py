@@ -30,7 +30,7 @@ from tests.clocks import set_clocks
 from visualize.recorded_race import RecordedRace, record
 
 ROOT = Path(__file__).parent.parent.parent
-TOURED = ("ar", "jacobi", "sjd", "gsd", "lantern", "sjd-pac")
+TOURED = ("ar", "jacobi", "fpi", "sjd", "scd", "gsd", "lantern", "sjd-pac")
 # a shared machine may be slow; nothing waits longer than it must
 expect.set_options(timeout=20_000)
 QUIET = [

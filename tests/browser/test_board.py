@@ -22,6 +22,7 @@ from tests.browser.acts import (
     show_options,
 )
 from visualize.layers import Layer
+from visualize.look import LOOK
 
 # Pauses with the space bar once the race is on. Between a look from here and a key from here the
 # race could end.
@@ -62,7 +63,7 @@ def test_play_pause_and_speed(page) -> None:
     assert stands > 0
     page.wait_for_timeout(200)
     assert at(page) == stands
-    page.locator(".speed").select_option("16")
+    page.locator(".speed").select_option("8")
     page.get_by_role("button", name="Play", exact=True).click()
     expect(page.locator(".board")).to_have_attribute("data-state", "finished")
 
@@ -151,18 +152,19 @@ def test_a_live_race_is_scrubbed_like_a_recorded_one(quick, open_page) -> None:
     assert hashes(page) == end
 
 
-def test_heat_map_has_the_scales_colours(quick, quick_model, open_page) -> None:
+MIDDLES = """canvas => [...Array(36).keys()].map(i => [...canvas.getContext('2d').getImageData(
+  (i % 6 + 0.5) * canvas.width / 6, (Math.floor(i / 6) + 0.5) * canvas.height / 6, 1, 1
+).data].slice(0, 3))"""
+
+
+def test_heat_map_has_the_scales_colours_and_a_faint_picture(quick, quick_model, open_page) -> None:
     page = open_page(quick)
     race(page, lanes=("ar",))
     finished(page)
+    picture = np.array(page.eval_on_selector(".lane canvas", MIDDLES))
     page.get_by_role("button", name="Top-1 p").click()
     expect(page.locator("#board .legend")).to_contain_text("0.25")
-    drawn = page.eval_on_selector(
-        ".lane canvas",
-        "canvas => [...Array(36).keys()].map(i => [...canvas.getContext('2d').getImageData((i % 6 +"
-        " 0.5) * canvas.width / 6, (Math.floor(i / 6) + 0.5) * canvas.height / 6, 1,"
-        " 1).data].slice(0, 3))",
-    )
+    drawn = page.eval_on_selector(".lane canvas", MIDDLES)
     steps = Race(quick_model, [Lane("ar")], PROMPT, 7, quick_model.sampling)
     shares = [share_values(f.step.committed["top1"])[0] for f in steps if f.step]
     stops = [[int(stop[i : i + 2], 16) for i in (1, 3, 5)] for stop in sequential.Viridis]
@@ -172,7 +174,32 @@ def test_heat_map_has_the_scales_colours(quick, quick_model, open_page) -> None:
             for channel in zip(*stops, strict=True)
         ]
     )
-    assert np.abs(scale.T - drawn).max() < 2
+    faint = LOOK["under"]["opacity"]
+    assert 0.1 < faint < 0.4
+    assert np.abs((1 - faint) * scale.T + faint * picture - drawn).max() < 2
+
+
+def test_nothing_moves_while_the_pointer_goes_along_a_row(page) -> None:
+    page.keyboard.press("End")
+    by_passes(page)
+    page.locator(".scrub").fill("9")
+    canvas, legend = page.locator(".lane canvas").nth(1), page.locator("#board .legend")
+    canvas.scroll_into_view_if_needed()
+    box, top = canvas.bounding_box(), legend.bounding_box()["y"]
+    words = set()
+    for share in np.linspace(0.02, 0.98, 9):
+        page.mouse.move(box["x"] + share * box["width"], box["y"] + 0.3 * box["height"])
+        expect(page.locator(".peek-where")).to_be_visible()
+        words.add(page.locator(".peek").inner_text())
+        assert legend.bounding_box()["y"] == top
+        assert canvas.bounding_box() == box
+        assert page.locator(".token").is_hidden()
+    assert len(words) > 3
+    page.mouse.move(1, 1)
+    expect(page.locator(".peek-where")).to_have_count(0)
+    canvas.click(position={"x": 9, "y": 9})
+    expect(page.locator(".token")).to_be_visible()
+    assert legend.bounding_box()["y"] == top
 
 
 def test_keyboard_reaches_everything(quick, open_page) -> None:
@@ -181,7 +208,7 @@ def test_keyboard_reaches_everything(quick, open_page) -> None:
     page.keyboard.press("Enter")
     finished(page)
     wanted = {
-        "Roll",
+        "New seed",
         "Race",
         "Stop",
         "Lanes and options",
@@ -199,10 +226,41 @@ def test_keyboard_reaches_everything(quick, open_page) -> None:
     page.locator("#export > button").click()
     show_options(page)
     seen = set()
-    for _ in range(160):
+    for _ in range(200):
         page.keyboard.press("Tab")
         seen.add(page.evaluate("document.activeElement.textContent.trim()"))
     assert wanted <= seen
+
+
+def test_the_modelled_clock_shows_when_speculation_loses(page) -> None:
+    key(page, "Shift+ArrowRight", "Shift+ArrowRight")
+    expect(page.locator(".modelled-panel")).to_be_hidden()
+    page.get_by_role("button", name="Modelled", exact=True).click()
+    panel = page.get_by_role("region", name="Modelled clock")
+    expect(panel).to_contain_text("this race by least squares")
+    expect(page.locator(".clock-unit")).to_have_text("modelled seconds")
+    order = page.locator(".by-modelled .name")
+    panel.get_by_role("button", name="Rows cost nothing").click()
+    expect(order).to_have_text(["SJD", "Vanilla AR"])
+    expect(panel.get_by_role("status")).to_contain_text("None is slower than Vanilla AR.")
+    expect(page.locator(".lane[data-lane='sjd'] .stamp")).to_have_text("1st  modelled")
+    slider = panel.get_by_role("slider", name="each row of its window")
+    expect(slider).to_have_attribute("aria-valuetext", "0 milliseconds")
+    slider.focus()
+    page.keyboard.press("End")
+    expect(slider).to_have_attribute("aria-valuetext", "100 milliseconds")
+    expect(panel.get_by_role("button", pressed=True)).to_have_count(0)
+    expect(order).to_have_text(["Vanilla AR", "SJD"])
+    expect(panel.get_by_role("status")).to_contain_text("Slower than Vanilla AR: SJD 0.")
+    expect(page.locator(".lane[data-lane='sjd'] .stamp")).to_have_text("2nd  modelled")
+    expect(page.locator(".board")).to_have_attribute("data-state", "finished")
+    page.locator(".scrub").focus()
+    page.keyboard.press("Home")
+    expect(page.locator(".board")).to_have_attribute("data-t", "0")
+    expect(page.locator(".scrub")).to_have_attribute("aria-valuetext", "0.000 modelled seconds")
+    page.locator(".clocks button", has_text="Seconds").click()
+    expect(panel).to_be_hidden()
+    expect(page.locator(".modelled-order")).to_be_hidden()
 
 
 def test_canvases_say_what_they_show(quick, open_page) -> None:

@@ -7,7 +7,24 @@ from urllib.parse import parse_qsl, quote, urlsplit
 import pytest
 from playwright.sync_api import Locator, Page, expect
 
-from tests.browser.acts import INJECTIONS, finished, prompted, set_lanes, show_options, unhurt
+from tests.browser.acts import (
+    INJECTIONS,
+    by_passes,
+    finished,
+    key,
+    prompted,
+    set_lanes,
+    show_options,
+    unhurt,
+)
+
+# The first words on the button that copies a link; they are gone after two seconds.
+WORDS = """() => new Promise(resolve => {
+  const button = document.querySelector(".moment");
+  const read = () => resolve(button.textContent);
+  new MutationObserver(read).observe(button, { childList: true, subtree: true });
+  button.click();
+})"""
 
 
 def knob(page: Page, lane: int, name: str) -> Locator:
@@ -94,3 +111,59 @@ def test_links_are_shown_as_text_whatever_they_hold(quick, open_page) -> None:
         expect(page.get_by_role("alert")).to_contain_text("This link cannot be used")
         unhurt(page)
         page.close()
+
+
+def test_a_moment_is_copied_and_opened(recorded_url, open_page) -> None:
+    page = open_page(recorded_url, query="?recorded=tour&utm_source=mail")
+    prompted(page, "the tour")
+    page.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    by_passes(page)
+    page.locator(".scrub").fill("5")
+    key(page, "l", "1", "2")
+    page.locator(".lane[data-lane='gsd'] canvas").click(position={"x": 5, "y": 5})
+    assert page.evaluate(WORDS) == "Copied"
+    link = urlsplit(page.evaluate("navigator.clipboard.readText()"))
+    assert link.query == "recorded=tour&clock=passes&t=5&layer=top1&cell=6,0&shown=3,4,5,6,7,8"
+    other = open_page(recorded_url, query="?" + link.query)
+    prompted(other, "the tour")
+    board = other.locator(".board")
+    for name, value in (
+        ("clock", "passes"),
+        ("t", "5"),
+        ("layer", "top1"),
+        ("shown", "2,3,4,5,6,7"),
+    ):
+        expect(board).to_have_attribute(f"data-{name}", value)
+    expect(other.locator(".token-where")).to_have_text("GSD, row 1, column 1")
+    expect(other.locator("#recorded input")).to_have_value("the tour")
+
+
+def test_a_moment_of_a_race_run_here_races_it_again(quick, open_page) -> None:
+    page = open_page(quick, query="?prompt=octopus&seed=5&lanes=ar,sjd&model=toy&go=1&layer=tv")
+    finished(page)
+    expect(page.locator(".board")).to_have_attribute("data-layer", "tv")
+    by_passes(page)
+    page.locator(".scrub").fill("3")
+    page.evaluate("() => void (navigator.clipboard.writeText = () => Promise.reject())")
+    assert page.evaluate(WORDS) == "It is the page's address now"
+    assert dict(parse_qsl(urlsplit(page.url).query)) == {
+        **{"prompt": "octopus", "seed": "5", "model": "toy", "lanes": "ar,sjd", "go": "1"},
+        **{"clock": "passes", "t": "3", "layer": "tv"},
+    }
+    other = open_page(page.url)
+    expect(other.locator(".board")).to_have_attribute("data-t", "3")
+    prompted(other, "octopus")
+    expect(other.locator(".figure").first).to_be_visible()
+
+
+def test_a_link_to_a_race_that_was_not_recorded_says_so(recorded_url, open_page) -> None:
+    page = open_page(recorded_url, query="?recorded=nothing")
+    expect(page.get_by_role("alert")).to_contain_text("no such recorded race")
+    prompted(page, "cactus on yellow sand")
+
+
+def test_a_link_opens_the_tour_at_a_chapter(recorded_url, open_page) -> None:
+    page = open_page(recorded_url, query="?tour=3")
+    expect(page.locator(".chapter-number")).to_have_text("3")
+    page.locator(".chapter-leave").click()
+    expect(page.locator(".chapter")).to_have_count(0)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import io
 from collections.abc import Iterator
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -12,10 +13,11 @@ from PIL import Image
 from playwright.sync_api import Browser, Page, expect
 
 from tests.browser.acts import by_passes
+from tests.visualize.races import filled_trace
 from visualize.assets import STATIC
 from visualize.cells import PAPER, Cells, atlas
-from visualize.layers import COUNTS, LaneReplay, Layer
-from visualize.recorded_race import RecordedRace
+from visualize.layers import COUNTED, LaneReplay, Layer
+from visualize.recorded_race import RecordedRace, record
 from visualize.standalone import standalone
 
 PASS = 40  # lanes that have finished, and lanes with drafts before their frontier
@@ -30,17 +32,24 @@ def recording() -> RecordedRace:
 @pytest.fixture(scope="module")
 def page(browser: Browser, recording, tmp_path_factory) -> Iterator[Page]:
     """The race at one instant, each cell 32 pixels wide."""
-    file = tmp_path_factory.mktemp("look") / "race.html"
+    page = opened(browser, recording, tmp_path_factory.mktemp("look") / "race.html", PASS)
+    yield page
+    page.close()
+
+
+def opened(
+    browser: Browser, recording: RecordedRace, file: Path, at: int, scale: float = 8 / 3
+) -> Page:
+    """A file of the race, at a pass."""
     file.write_text(standalone(recording), "utf-8")
     page = browser.new_page(
-        viewport={"width": 1400, "height": 1000}, device_scale_factor=2, reduced_motion="reduce"
+        viewport={"width": 1456, "height": 1000}, device_scale_factor=scale, reduced_motion="reduce"
     )
     page.goto(file.as_uri())
     by_passes(page)
-    page.locator(".scrub").fill(str(PASS))
-    expect(page.locator(".board")).to_have_attribute("data-t", str(PASS))
-    yield page
-    page.close()
+    page.locator(".scrub").fill(str(at))
+    expect(page.locator(".board")).to_have_attribute("data-t", str(at))
+    return page
 
 
 def drawn(page: Page, layer: Layer) -> list[np.ndarray]:
@@ -61,16 +70,16 @@ def in_parts(image: np.ndarray, parts: tuple[int, int]) -> np.ndarray:
     return image.reshape(rows, height // rows, columns, width // columns, 3).mean((1, 3))
 
 
-@pytest.mark.parametrize("layer", Layer, ids=lambda layer: layer.value)
-def test_page_and_film_draw_the_same(page, recording, layer) -> None:
+def compare(page: Page, recording: RecordedRace, layer: Layer, at: int) -> int:
+    """Holds each lane on the page to what a film draws of it; returns the number of drafts."""
     header, pictures = recording.trace.header, recording.pictures
     lanes = [LaneReplay(recording.trace, i) for i in range(len(header.lanes))]
-    most = max(lane.most(layer) for lane in lanes) if layer in COUNTS else 1
+    most = max(lane.most(layer) for lane in lanes) if layer in COUNTED else 1
     swatches = atlas(pictures.swatches, header.vocab_size)
     rows, columns = header.grid
     drafts = 0
     for i, (lane, canvas) in enumerate(zip(lanes, drawn(page, layer), strict=True)):
-        now = lane.at(lane.step_at("passes", PASS))
+        now = lane.at(lane.step_at("passes", at))
         drafts += len(now.rows) - now.n
         side = canvas.shape[1] // columns
         assert canvas.shape == (rows * side, columns * side, 3)
@@ -87,4 +96,18 @@ def test_page_and_film_draw_the_same(page, recording, layer) -> None:
         difference = np.abs(fine[0] - fine[1]).max(-1)
         assert (difference > 24).mean() < 0.01, i
         assert difference.max() < 64, (i, np.argwhere(difference >= 64).tolist())
-    assert drafts > 10
+    return drafts
+
+
+@pytest.mark.parametrize("layer", Layer, ids=lambda layer: layer.value)
+def test_page_and_film_draw_the_same(page, recording, layer) -> None:
+    assert compare(page, recording, layer, PASS) > 10
+
+
+@pytest.mark.parametrize("at", [0, 3, 12])
+def test_page_and_film_fill_in_the_same(browser, tmp_path, at) -> None:
+    recording = record(*filled_trace(("ar", "assd")))
+    page = opened(browser, recording, tmp_path / "race.html", at, 2.655)
+    for layer in (Layer.PICTURE, Layer.TOP1, Layer.ORDER, Layer.STATUS):
+        compare(page, recording, layer, at)
+    page.close()

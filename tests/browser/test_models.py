@@ -56,7 +56,8 @@ def test_a_model_is_chosen_with_its_licence_and_its_sampling(open_page) -> None:
         expect(page.locator("#model-card")).to_contain_text(
             "Licence: code MIT; weights DeepSeek Model License"
         )
-        expect(page.locator("#model-card a")).to_have_attribute("href", CARDS[JANUS].licence_url)
+        licence = page.locator("#model-card").get_by_role("link", name="text")
+        expect(licence).to_have_attribute("href", CARDS[JANUS].licence_url)
         expect(sampling(page, "guidance")).to_have_value("5")
         race(page, lanes=("ar", "lantern"))
         finished(page)
@@ -85,7 +86,7 @@ def test_a_model_that_is_off_says_why_and_the_page_stays_usable(open_page) -> No
         race(page, prompt="octopus", lanes=("ar", "lantern"))
         prompted(page, "octopus")
         finished(page)
-        expect(page.locator(".lane[data-lane='lantern'] .drafter")).to_contain_text("EAGLE, ")
+        expect(page.locator(".lane[data-lane='lantern'] .drafter")).to_contain_text("passes")
         unhurt(page)
         page.close()
 

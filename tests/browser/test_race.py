@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import threading
 
 from playwright.sync_api import expect
@@ -16,6 +17,7 @@ from tests.browser.acts import (
     race,
     running,
     set_lanes,
+    show_options,
     state,
     unhurt,
 )
@@ -168,6 +170,64 @@ def test_failed_lane_says_so_and_the_others_finish(
         "<b>no drafter today</b>"
     )
     expect(page.locator(".lane[data-lane='sjd']")).to_have_attribute("data-state", "finished")
+
+
+def test_a_bet_is_judged_at_the_finish(quick, open_page) -> None:
+    page = open_page(quick)
+    set_lanes(page, "ar", "sjd", "gsd")
+    bet = page.locator("#bet select")
+    bet.focus()
+    expect(bet.locator("option")).to_have_text(["no lane", "1 Vanilla AR", "2 SJD", "3 GSD"])
+    bet.select_option("1")
+    page.locator("#race").click()
+    finished(page)
+    outcome = re.compile(r" You bet on SJD: \d.. by passes, \d.. by seconds\.$")
+    expect(page.locator(".pace")).to_have_text(outcome)
+    set_lanes(page, "ar", "gsd")  # the lane is gone, and with it the bet
+    page.locator("#race").click()
+    expect(page.locator(".lane")).to_have_count(2)
+    finished(page)
+    expect(page.locator(".pace")).not_to_contain_text("You bet")
+    expect(bet).to_have_value("")
+
+
+def test_an_example_races_at_once(quick, open_page) -> None:
+    page = open_page(quick)
+    page.locator("#ready").get_by_text("octopus on blue water").click()
+    prompted(page, "octopus on blue water")
+    finished(page)
+
+
+def test_the_settings_of_a_recorded_race_come_into_the_form(recorded_url, open_page) -> None:
+    page = open_page(recorded_url)
+    prompted(page, "cactus on yellow sand")
+    page.get_by_role("button", name="Use these settings").click()
+    expect(page.locator("#prompt :is(input, textarea)")).to_have_value("cactus on yellow sand")
+    expect(page.locator("#seed input")).to_have_value("7")
+    show_options(page)
+    expect(page.locator(".lane-row .lane-what select")).to_have_count(2)
+    page.locator("#race").click()
+    finished(page)
+    expect(page.locator(".use-settings")).to_be_hidden()
+
+
+def test_words_are_found_and_used_and_a_surprise_is_of_them(real, open_page) -> None:
+    page = open_page(real)
+    prompt = page.locator("#prompt :is(input, textarea)")
+    expect(prompt).to_have_value("red apple on sky clouds")
+    show_options(page)
+    page.locator("#words > button").click()
+    page.get_by_label("Find a word").fill("octo")
+    words = page.locator(".word-kind button:visible")
+    expect(words).to_have_text(["octopus"])
+    words.first.click()
+    expect(prompt).to_have_value("octopus on sky clouds")
+    page.get_by_label("Find a word").fill("top left")
+    words.first.click()
+    expect(prompt).to_have_value("octopus on sky clouds at the top left")
+    page.locator("#surprise").click()
+    expect(prompt).not_to_have_value("octopus on sky clouds at the top left")
+    expect(prompt).to_have_value(re.compile(" on "))
 
 
 def test_the_die_rolls_another_seed(quick, open_page) -> None:

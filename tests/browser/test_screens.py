@@ -88,6 +88,17 @@ def test_first_picture_is_on_a_phones_screen(real, open_page) -> None:
     assert page.evaluate("scrollY") == 0
 
 
+def test_prompt_and_all_controls_fit_a_tablet(real, open_page) -> None:
+    page = open_page(real, 820, 1180)
+    prompted(page, "red apple on sky clouds")
+    for name in ("prompt", "seed", "race", "stop", "roll", "options", "surprise", "bet", "status"):
+        assert page.locator(f"#{name}").evaluate(BEYOND) <= 0
+    assert page.locator("#prompt input, #prompt textarea").bounding_box()["width"] > 300
+    expect(page.locator(".board")).to_have_attribute("data-state", "finished", timeout=60_000)
+    verdict = page.locator(".pace")
+    assert verdict.evaluate("line => line.scrollWidth - line.clientWidth") <= 0
+
+
 def test_race_folds_the_options_and_stays_on_the_screen(held, held_model, open_page) -> None:
     page = open_page(held, 1366, 768)
     race(page, lanes=("ar", "sjd", "gsd", "lantern", "sjd-pac"))

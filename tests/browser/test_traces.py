@@ -15,6 +15,7 @@ from playwright.sync_api import Page, expect
 from engine.trace import Frame, LaneState
 from tests.browser.acts import (
     INJECTIONS,
+    PROMPT,
     finished,
     hashes,
     prompted,
@@ -83,12 +84,28 @@ def test_a_recorded_race_can_be_chosen_again_after_a_live_one(recorded_url, open
     expect(page.locator("#recorded input")).to_have_value("cactus on yellow sand")
     race(page)
     finished(page)
-    expect(page.locator("#recorded input")).to_have_value("")
+    expect(page.locator("#recorded input")).to_have_value(f"Your last race: {PROMPT}")
     show_options(page)
     page.locator("#recorded input").click()
     page.get_by_role("option", name="cactus on yellow sand").click()
     prompted(page, "cactus on yellow sand")
     expect(page.locator(".board .meta")).to_contain_text("recorded")
+
+
+def test_passing_through_the_recorded_races_with_tab_opens_none(
+    held, held_model, stops, open_page
+) -> None:
+    page = open_page(held)
+    race(page)
+    running(page)
+    show_options(page)
+    page.locator("#recorded input").focus()
+    page.keyboard.press("Tab")
+    page.locator("#recorded input").focus()
+    page.keyboard.press("Shift+Tab")
+    held_model.release()
+    finished(page)
+    assert not stops
 
 
 def test_a_race_that_is_on_gives_way_to_a_file(
@@ -108,7 +125,7 @@ def test_a_race_that_is_on_gives_way_to_a_file(
         figure.sentence
         for figure in figures(RecordedRace.loads((races_folder / "duel.json").read_text()).trace)
     ]
-    expect(page.locator(".figure p")).to_have_text(sentences)
+    expect(page.locator("#decided .figure p")).to_have_text(sentences)
 
 
 @pytest.mark.parametrize(
@@ -120,7 +137,7 @@ def test_a_race_that_is_on_gives_way_to_a_file(
         ('{"format": "photo-finish-trace", "version": 99}', "version 99"),
         (
             (
-                '{"format": "photo-finish-trace", "version": 3, "header": {"prompt": "<svg'
+                '{"format": "photo-finish-trace", "version": 4, "header": {"prompt": "<svg'
                 ' onload=window.hit=1>"}}'
             ),
             "damaged",

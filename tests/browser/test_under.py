@@ -14,7 +14,8 @@ from playwright.sync_api import Page, expect
 
 from tests.browser.acts import by_passes, finished, prompted, race, running, state
 from tests.browser.conftest import wait_until
-from visualize.figures import figures
+from visualize.figures import Figure, figures
+from visualize.quality import about, quality_figures, stored
 from visualize.recorded_race import RecordedRace
 
 
@@ -47,14 +48,16 @@ def page(recorded_url, open_page) -> Page:
     return page
 
 
-def sentences(recording: RecordedRace) -> list[str]:
-    return [figure.sentence for figure in figures(recording.trace)]
+def drawn(recording: RecordedRace) -> list[Figure]:
+    return [*figures(recording.trace), *quality_figures(stored(), recording.trace)]
 
 
 def test_a_recorded_race_has_its_figures_each_with_its_sentence(page, races_folder) -> None:
     recording = RecordedRace.loads((races_folder / "duel.json").read_text())
-    expect(page.locator(".figure p")).to_have_text(sentences(recording))
-    expect(page.locator(".figure .js-plotly-plot")).to_have_count(len(figures(recording.trace)))
+    sentences = [figure.sentence for figure in drawn(recording)]
+    expect(page.locator(".figure p")).to_have_text(sentences)
+    expect(page.locator(".figure .js-plotly-plot")).to_have_count(len(sentences))
+    expect(page.locator("#cost .about p")).to_have_text(about(stored(), recording.trace))
 
 
 def test_a_race_brings_figures_of_its_own_when_it_is_over(page) -> None:
@@ -72,11 +75,15 @@ def test_what_if_answers_for_the_lane_the_rule_and_the_knobs(page) -> None:
         "drafts that SJD rejected first, GSD with G = 10, d = 0.5, delta = 0.15 would have accepted"
     )
     expect(answer).to_contain_text("this counts single decisions, not a race")
+    drawn = page.locator("#whatif-plots .js-plotly-plot")
+    expect(drawn).to_have_count(4)  # the picture, and a curve for each knob
+    expect(drawn.nth(3)).to_contain_text("delta")
     page.locator("#whatif").get_by_label("number input for delta").first.fill("0")
     page.keyboard.press("Tab")
     expect(answer).to_contain_text("delta = 0 would")
     page.locator("#whatif").get_by_role("radio", name="LANTERN").check()
     expect(answer).to_contain_text("LANTERN with k = 1, delta = 0.1 would have accepted")
+    expect(drawn).to_have_count(3)
 
 
 def test_what_if_is_about_the_race_on_the_board(page) -> None:
@@ -147,9 +154,36 @@ def test_the_html_file_plays_without_a_server(page, open_page, tmp_path) -> None
     alone = open_page(file.as_uri())
     prompted(alone, "cactus on yellow sand")
     expect(alone.locator(".board")).to_have_attribute("data-state", "finished", timeout=60_000)
+    page.evaluate("scrollTo(0, 0)")  # it begins when it is in view
     expect(page.locator(".board")).to_have_attribute("data-state", "finished", timeout=60_000)
     hashes = "lanes => lanes.map(lane => lane.dataset.hash)"
     assert alone.eval_on_selector_all(".lane", hashes) == page.eval_on_selector_all(".lane", hashes)
+
+
+def test_five_seeds_are_raced_and_compared(quick, open_page) -> None:
+    page = open_page(quick)
+    race(page, seed=7)
+    finished(page)
+    page.locator("#five-seeds").click()
+    table = page.locator("#seeds-table")
+    expect(table).to_contain_text("Mean of 5 seeds", timeout=120_000)
+    expect(table.locator("tr th[scope=row]")).to_have_text(["Vanilla AR", "SJD"])
+    finished(page)
+    expect(page.locator(".board .meta")).to_contain_text("seed 11")
+
+
+def test_stop_ends_the_five_seeds(held_model, held_page, open_page) -> None:
+    page = open_page(held_page)
+    held_model.release()
+    race(page)
+    finished(page)
+    held_model.hold()
+    page.locator("#five-seeds").click()
+    expect(page.locator("#seeds-table")).to_have_text("Race 1 of 5, from seed 7…")
+    running(page)
+    page.locator("#stop").click()
+    held_model.release()
+    state(page, "stopped")
 
 
 def test_before_any_race_there_is_nothing_to_take(quick, open_page) -> None:

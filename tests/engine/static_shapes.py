@@ -12,6 +12,7 @@ SETTINGS = {
     "ar": {},
     "fpi": {"window": 5},
     "sjd": {"window": 6, "init": "vertical repeat"},
+    "scd": {"window": 6},
     "gsd": {"window": 6, "G": 4},
     "lantern": {"drafter": "jacobi", "window": 5},
     "sjd-pac": {"window": 16, "K": 2, "D": 3},

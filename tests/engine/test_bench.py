@@ -4,20 +4,23 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import math
 import statistics
 import sys
 from typing import Any
 
 import pytest
 
-from engine import bench, cli
+from engine import bench, bench_infill, cli
 from engine.decoders.sjd import SJD
+from engine.infilling import MASKED, Infilling
 from engine.models import device, janus
 from engine.models.card import CARDS, GIB
 from engine.race import Lane
+from tests.infill_toy import InfillToy
 from tests.toy import Toy
 
-LANES = ["ar", "sjd:window=4", "lantern"]
+LANES = ["ar", "sjd:window=4", "lantern:k=8"]
 KEYS = {
     "nfe",
     "step_compression",
@@ -28,6 +31,7 @@ KEYS = {
     "ms_per_pass",
     "ms_per_step",
     "outside_forward",
+    "shift",
     "speed_up",
 }
 
@@ -78,8 +82,11 @@ def test_the_figures_fit_together(result: dict[str, Any]) -> None:
         assert figures["ms_per_pass"] == parts["forward"]
         assert 0 < figures["outside_forward"]["mean"] < 1
         assert figures["speed_up"]["mean"] > 0
-        assert (figures["drafter_passes"]["mean"] > 0) == (name == "lantern")
+        assert (figures["drafter_passes"]["mean"] > 0) == (name == "lantern:k=8")
+        if name != "ar":
+            assert (figures["shift"]["mean"] > 0.001) == (name == "lantern:k=8")
     ar = result["lanes"]["ar"]
+    assert ar["shift"] is None  # no draft was tested
     assert ar["nfe"] == {"mean": 12, "plus_minus": 0}
     assert ar["step_compression"] == {"mean": 1, "plus_minus": 0}
     assert ar["acceptance_histogram"] == {"1": 48}
@@ -91,7 +98,7 @@ def test_the_card_has_a_row_a_lane(result: dict[str, Any]) -> None:
     assert [row.split("|")[1].strip() for row in rows[2:]] == [
         "Vanilla AR",
         "SJD:window=4",
-        "LANTERN",
+        "LANTERN:k=8",
     ]
     assert len({row.count("|") for row in rows}) == 1
 
@@ -195,3 +202,51 @@ def test_a_model_that_cannot_be_had_ends_with_its_message(
             bench.main()
         assert caught.value.code == 2
         assert message in capsys.readouterr().err
+
+
+# Infillings
+
+
+def test_the_infilling_bench_prints_every_lane_share_and_order(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(bench, "load_model", lambda args: InfillToy((2, 3), 2))
+    lanes = "ar,assd:k=2,assd:drafts=n-gram"
+    arguments = ["--infill", "--prompts", "1", "--seeds", "2", "--lanes", lanes]
+    monkeypatch.setattr(sys, "argv", ["bench", *arguments])
+    bench.main()
+    lines = capsys.readouterr().out.rstrip().splitlines()
+    result = json.loads(lines[-1])
+    assert len(result["figures"]) == 2 * 4 * 2 * 3
+    assert lines.count("| lane | 5% | 25% | 50% | 95% |") == 4
+    for name, found in result["figures"].items():
+        assert found["log_likelihood_per_cell"]["mean"] < 0
+        assert found["entropy"]["mean"] >= 0
+        passes = found["passes_per_cell"]["mean"]
+        assert passes == 1 if name.endswith(" ar") else passes <= 1
+
+
+def test_more_lanes_than_a_race_has_are_raced_in_turns() -> None:
+    lanes = [Lane("ar")] * 10
+    names = [str(i) for i in range(10)]
+    runs = bench_infill.run(InfillToy((2, 3), 2), names, lanes, ["a prompt"], 1)
+    assert {name for *_, name in runs} == set(names)
+    assert all(len(found) == 1 for found in runs.values())
+
+
+@pytest.mark.parametrize("share", bench_infill.SHARES)
+@pytest.mark.parametrize("kind", bench_infill.MASKS)
+def test_masks_cover_about_their_share(kind: str, share: float) -> None:
+    for seed in range(5):
+        mask = bench_infill.draw_mask(kind, share, (16, 16), seed)
+        assert abs(mask.mean() - share) < 0.05
+        assert mask.shape == (256,)
+
+
+def test_the_log_likelihood_is_the_joint_distributions() -> None:
+    toy = InfillToy((2, 3), 2)
+    view = toy.infill(Infilling((MASKED, 0, MASKED, 1, MASKED, 1)))
+    for tokens, chance in view.joint_distribution().items():
+        found = bench_infill.log_likelihood(view, "", view.sampling, tokens)
+        assert found == pytest.approx(math.log(chance), abs=1e-5)
+    assert bench_infill.entropy([1, 1, 2, 2]) == pytest.approx(math.log(2))

@@ -10,11 +10,12 @@ from typing import Any
 import pytest
 
 from engine import cli
-from engine.decoders import DECODERS
+from engine.decoders import DECODERS, DEFAULT
 from engine.decoders.sjd import SJD
 from engine.models.card import ModelError
-from engine.race import Race
+from engine.race import Lane, Race
 from engine.trace import Frame, LaneState, Trace
+from tests.infill_toy import InfillToy
 from tests.toy import Toy
 
 Main = Callable[..., None]
@@ -38,7 +39,7 @@ def test_a_race_ends_with_a_table_of_the_default_lanes(
     main("red apple", "--seed", "7")
     out = capsys.readouterr().out
     final = out[out.rindex("lane ") :]
-    default = [decoder.title for decoder in DECODERS.values() if decoder.default]
+    default = [DECODERS[name].title for name in DEFAULT]
     assert [line.split("  ")[0] for line in final.splitlines()[1 : len(default) + 1]] == default
     assert final.count("12/12") == final.count("finished") == len(default)
     assert "'red apple', seed 7, on " in final
@@ -160,3 +161,40 @@ def test_the_model_is_loaded_as_asked_and_after_everything_else_is_checked(
     with pytest.raises(SystemExit):
         cli.main()
     assert asked[1:] == [("anole", "cpu", "auto", False, True, True)]
+
+
+# Filling in part of a picture
+
+
+def test_a_box_of_a_saved_races_picture_is_filled_in(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    toy = InfillToy((2, 3), 2)
+    monkeypatch.setattr(cli, "load", lambda *args, **options: toy)
+    race = Race(toy, [Lane("ar")], "red apple", 1)
+    saved, out = tmp_path / "race.json", tmp_path / "filled.json"
+    saved.write_text(race.trace(list(race)).dumps())
+
+    def call(*arguments: str) -> None:
+        monkeypatch.setattr(sys, "argv", ["engine", "infill", str(saved), *arguments])
+        cli.main()
+
+    call("--box", "0,1,2,2", "--order", "raster", "--prompt", "green pear", "--out", str(out))
+    assert capsys.readouterr().out.count("4/4") >= 3
+    header = Trace.loads(out.read_bytes()).header
+    codes = [frame.step.committed["token"][0] for frame in race_frames(saved)]
+    assert header.cells == (1, 2, 4, 5)
+    assert [header.infilling.known[cell] for cell in (0, 3)] == [codes[0], codes[3]]
+    assert header.prompt == "green pear"
+    # what was filled in can be changed again
+    saved.write_text(out.read_text())
+    call("--box", "1,1,1,1", "--lane", "2")
+    assert "1/1" in capsys.readouterr().out
+    for wrong in (("--lane", "9"), ("--box", "a"), ("--box", "9,9,1,1")):
+        with pytest.raises(SystemExit) as ended:
+            call(*wrong)
+        assert ended.value.code == 2
+
+
+def race_frames(path: Path) -> list[Frame]:
+    return [frame for frame in Trace.loads(path.read_bytes()).frames if frame.step]

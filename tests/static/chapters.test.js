@@ -6,7 +6,7 @@ import test from "node:test";
 import { tourOf } from "../../static/chapters.js";
 import { DID } from "../../static/explain.js";
 import { readRace } from "../../static/step_table.js";
-import { Wire, plain, snapshot, top } from "./wire.js";
+import { Wire, filledIn, plain, range, snapshot, top } from "./wire.js";
 
 const { ACCEPTED, RESAMPLED, FRESH, REFINED, REJECTED } = DID;
 const [CERTAIN, OWN, GROUP] = [1, 3, 4];
@@ -43,6 +43,25 @@ function jacobi() {
   wire.step(2, 4, 3).cell(2, ACCEPTED, { draft: 2 }).cell(3, ACCEPTED, { draft: 3 });
   wire.cell(4, RESAMPLED, { draft: 9 }).cell(5, REFINED);
   return wire.step(3, 2, 2).cell(5, ACCEPTED, { draft: 5 }).cell(6, FRESH);
+}
+
+/** Vanilla AR's tokens; but the last where it is `other`. */
+function fpi(other = 7) {
+  const wire = new Wire("fpi", "finished").step(1, 6, 2);
+  wire.cell(7, ACCEPTED, { draft: 7 }).cell(7, RESAMPLED, { draft: 9 });
+  for (let i = 2; i < 6; i++) wire.cell(7, REFINED, { draft: 9 });
+  wire.step(2, 4, 4);
+  for (let i = 2; i < 5; i++) wire.cell(7, ACCEPTED, { draft: 7 });
+  return wire.cell(other, ACCEPTED, { draft: other });
+}
+
+/** Pass 1 accepts one draft and keeps one of two behind it; pass 2 accepts the rest. */
+function scd() {
+  const wire = new Wire("scd", "finished").step(1, 4, 2);
+  wire.cell(1, ACCEPTED, { draft: 1 }).cell(2, RESAMPLED, { draft: 9 });
+  wire.cell(3, REFINED, { draft: 3 }).cell(4, REFINED, { draft: 9 }).step(2, 4, 4);
+  wire.cell(3, ACCEPTED, { draft: 3 }).cell(4, ACCEPTED, { draft: 4 });
+  return wire.cell(5, ACCEPTED, { draft: 5 }).cell(6, FRESH);
 }
 
 /** A draft weighed: top-1 of p 0.1, of q 0.2, TV 0.75 unless `more` says otherwise. */
@@ -104,16 +123,21 @@ function pac() {
   return wire.cell(5, ACCEPTED, { draft: 5 }).cell(6, FRESH);
 }
 
-test("seven chapters in order, each with a paper and lines", () => {
-  const found = tour(ar(), jacobi(), sjd(), relaxed("gsd"), relaxed("lantern"), pac());
+test("ten chapters in order, each with a paper and lines, and what to try at the end", () => {
+  const others = [relaxed("gsd"), relaxed("lantern"), pac()];
+  const found = tour(ar(), jacobi(), fpi(), sjd(), scd(), ...others);
   assert.deepEqual(
     found.chapters.map((one) => one.number),
-    [1, 2, 3, 4, 5, 6, 7],
+    range(11).map((i) => i + 1),
   );
   assert.deepEqual(found.missing, []);
-  for (const { title, reference, lines, view } of found.chapters) {
+  assert.deepEqual(
+    found.chapters.filter((one) => one.last).map(({ title, reference }) => [title, reference]),
+    [["Your turn", ""]],
+  );
+  for (const { title, reference, lines, view, last } of found.chapters) {
     assert.ok(title);
-    assert.match(reference, /ICLR|ICCV|ICML|arXiv/);
+    if (!last) assert.match(reference, /ICLR|ICCV|ICML|arXiv/);
     assert.ok(lines.length >= 1 && lines.length <= 3);
     for (const line of lines) assert.doesNotMatch(line, /undefined|null|NaN|–/);
     assert.equal(view.playing, false);
@@ -123,8 +147,8 @@ test("seven chapters in order, each with a paper and lines", () => {
 test("chapters whose decoder does not race are left out and named", () => {
   const found = tour(ar(), sjd(), new Wire("gsd", "failed"));
   const numbers = (chapters) => chapters.map((one) => one.number);
-  assert.deepEqual(numbers(found.chapters), [1, 3, 4]);
-  assert.deepEqual(numbers(found.missing), [2, 5, 6, 7]);
+  assert.deepEqual(numbers(found.chapters), [1, 4, 6, 10, 11]);
+  assert.deepEqual(numbers(found.missing), [2, 3, 5, 7, 8, 9]);
   assert.equal(found.missing[0].title, "Guess in parallel");
 });
 
@@ -134,8 +158,8 @@ test("lanes that a chapter is not about are hidden", () => {
   const laneAndHidden = ({ lane, hidden }) => [lane, [...hidden]];
   assert.deepEqual(laneAndHidden(views[1]), [2, [0, 1, 3]]);
   assert.deepEqual(laneAndHidden(views[2]), [1, [0, 3]]);
-  assert.deepEqual(laneAndHidden(views[5]), [3, [1, 2]]);
-  assert.deepEqual([views[4].layer, views[3].layer], ["tv", "picture"]);
+  assert.deepEqual(laneAndHidden(views[7]), [3, [1, 2]]);
+  assert.deepEqual([views[6].layer, views[4].layer], ["tv", "picture"]);
 });
 
 test("one token at a time shows a usual pass in the middle", () => {
@@ -157,13 +181,64 @@ test("guess in parallel shows the pass that repeated most", () => {
   assert.ok(one.lines[2].includes(total));
 });
 
+test("the same noise shows both pictures at the end, and counts their equal tokens", () => {
+  const one = only(3, ar(), fpi());
+  assert.deepEqual([one.view.live, one.view.cell, one.view.clock], [true, null, "passes"]);
+  assert.ok(one.lines[1].endsWith("draws there: 6 of 6 tokens equal, one picture twice."));
+  assert.equal(
+    one.lines[2],
+    "In all 6 tokens in 2 passes, 3.00 a pass; Vanilla AR took 6 passes for 6.",
+  );
+  assert.deepEqual(
+    one.replay.frames.map(({ words, view }) => [words, view.layer]),
+    [
+      ["Two lanes, two pictures.", "picture"],
+      ["Where they differ: nowhere.", "differs"],
+      ["6 of 6 tokens equal.", "picture"],
+    ],
+  );
+  const [, differ] = only(3, ar(), fpi(8)).replay.frames;
+  assert.equal(differ.words, "Where they differ: 1 token.");
+  const alone = only(3, fpi());
+  assert.ok(!alone.lines[1].includes("equal"));
+  assert.deepEqual(alone.replay.frames, []);
+});
+
+test("the same noise for the next guess: how many stayed, and the pass that accepted most", () => {
+  const one = only(5, sjd(), scd());
+  assert.deepEqual([...seen(one), one.view.cell.lane], [2, 4, 1]);
+  assert.ok(one.lines[0].endsWith("more of them stay as they are: here 50%."));
+  assert.ok(one.lines[2].startsWith("Shown is pass 2, its best, with 3 accepted. In all 6 tokens"));
+});
+
+test("a pass is replayed as it was before, by its test, and after", () => {
+  const { replay, view } = only(4, ar(), sjd());
+  assert.equal(replay.title, "Replay this pass");
+  assert.deepEqual(
+    replay.frames.map(({ words }) => words),
+    [
+      "Before pass 1: no draft yet.",
+      "Its test: 2 accepted, 1 draft rejected.",
+      "After: 3 tokens committed.",
+    ],
+  );
+  const shown = replay.frames.map((frame) => [frame.view.step, frame.view.layer]);
+  assert.deepEqual(shown, [
+    [view.step - 1, "picture"],
+    [view.step, "status"],
+    [view.step, "picture"],
+  ]);
+  assert.equal(only(6, sjd()).replay.frames[2].view.layer, "tv");
+  assert.deepEqual(only(10, ar(), sjd()).replay.frames, []);
+});
+
 test("guess with a distribution shows the rejected cell behind acceptances", () => {
-  const one = only(3, ar(), sjd());
+  const one = only(4, ar(), sjd());
   assert.deepEqual([...seen(one), one.view.cell.lane], [1, 2, 1]);
   assert.equal(
     one.lines[1],
-    "At pass 1, 2 drafts were accepted and the next, token 3, rejected: p gave it 0.13 and q 0.25, " +
-      "and 0.75 ≥ 0.5. Token 8 took its place.",
+    "At pass 1, 2 drafts were accepted and the next, token 3, rejected: p gave it 0.125 and q 0.25, " +
+      "and the number drawn is not below their ratio, 0.75 ≥ 0.5. Token 8 took its place.",
   );
   assert.equal(
     one.lines[2],
@@ -172,7 +247,7 @@ test("guess with a distribution shows the rejected cell behind acceptances", () 
 });
 
 test("why tokens are hard has the race's own medians", () => {
-  const one = only(4, sjd());
+  const one = only(6, sjd());
   assert.deepEqual(seen(one), [3, 4]); // both distributions flat, and far apart
   assert.ok(one.lines[0].includes("probability of 0.1 or less"));
   assert.ok(one.lines[1].includes("a median TV of 0.75 apart"));
@@ -184,17 +259,17 @@ test("fresh guesses do not count as distributions far apart", () => {
   const wire = new Wire("sjd", "finished").step(1, 2, 2);
   wire.cell(1, RESAMPLED, { draft: 3, kind: CERTAIN, shares: [0.1, 1, 1, 0, 0.5, 0, 1] });
   verified(wire, 2, ACCEPTED, 2, [0.25, 0.5, 0.1], { tv: 0.25 });
-  assert.ok(only(4, wire).lines[1].includes("a median TV of 0.25 apart"));
+  assert.ok(only(6, wire).lines[1].includes("a median TV of 0.25 apart"));
 });
 
 for (const [decoder, number, middle, whom] of [
-  ["gsd", 5, "Its group of 4 held 0.3 of p and 0.4 of q: accepted, by 0.5 < 0.75.", "their group"],
-  ["lantern", 6, "With 3 neighbours it held 0.3 of p: accepted, by 0.5 < 0.75.", "a neighbour"],
+  ["gsd", 7, "Its group of 4 held 0.3 of p and 0.4 of q: accepted, 0.5 < 0.75.", "their group"],
+  ["lantern", 8, "With 3 neighbours it held 0.3 of p: accepted, 0.5 < 0.75.", "a neighbour"],
 ]) {
   test(`a relaxed rule shows an acceptance that needed it: ${decoder}`, () => {
     const one = only(number, sjd(), relaxed(decoder));
     assert.deepEqual(seen(one), [1, 2]);
-    const alone = "token 3 had 0.05 of p and 0.25 of q by itself: rejected, by 0.5 ≥ 0.2. ";
+    const alone = "token 3 had 0.05 of p and 0.25 of q by itself: rejected, 0.5 ≥ 0.2. ";
     assert.ok(one.lines[1].includes(alone + middle));
     assert.ok(one.lines[2].startsWith(`2 of its 3 acceptances needed ${whom}. `));
     assert.ok(one.lines[2].includes("SJD took 3 passes for 6"));
@@ -202,12 +277,21 @@ for (const [decoder, number, middle, whom] of [
 }
 
 test("the tree shows a later candidate in a step that kept drafts behind its rejection", () => {
-  const one = only(7, sjd(), pac());
+  const one = only(9, sjd(), pac());
   assert.deepEqual(seen(one), [2, 1]);
   const passed = "At pass 2 candidate 3 passed here (0.25 < 0.5) after the first 2 had failed";
   assert.ok(one.lines[0].includes(passed));
   assert.ok(one.lines[0].includes("a later candidate was taken twice in this race"));
   assert.ok(one.lines[1].endsWith("At this pass 2 of 3 did; in the whole race 67% did."));
+});
+
+test("when speculation loses shows the end of the race on a large GPU's clock", () => {
+  const one = only(10, ar(), sjd(), pac());
+  const { clock, costs, live, cell, hidden } = one.view;
+  assert.deepEqual([clock, costs.preset, live, cell], ["modelled", "large", true, null]);
+  assert.deepEqual([...hidden], []);
+  const fitted = /own passes say [\d.]+ ms and [\d.]+ ms: one of 5 rows costs [\d.]+ times/;
+  assert.match(one.lines[1], fitted);
 });
 
 test("a race without diagnostics is toured without numbers that it does not have", () => {
@@ -220,23 +304,56 @@ test("a race without diagnostics is toured without numbers that it does not have
   const { chapters } = tour(...wires);
   const lines = Object.fromEntries(chapters.map((one) => [one.number, one.lines]));
   assert.equal(
-    lines[3][1],
+    lines[4][1],
     "At pass 1, 2 drafts were accepted and the next, token 9, rejected. Token 3 took its place.",
   );
-  assert.equal(lines[4].length, 1);
+  assert.equal(lines[6].length, 1);
   const none = "No acceptance of this race is known to have needed";
-  assert.equal(lines[5][1], `${none} their group.`);
-  assert.equal(lines[6][1], `${none} a neighbour.`);
+  assert.equal(lines[7][1], `${none} their group.`);
+  assert.equal(lines[8][1], `${none} a neighbour.`);
   const [tree, end] = [
     "no later candidate is known to have been taken",
     "no draft is known to have",
   ];
-  assert.ok(lines[7][0].endsWith(`In this race ${tree}.`));
-  assert.ok(lines[7][1].endsWith(`In this race ${end} been tested behind one.`));
+  assert.ok(lines[9][0].endsWith(`In this race ${tree}.`));
+  assert.ok(lines[9][1].endsWith(`In this race ${end} been tested behind one.`));
 });
 
 test("a race of which nothing happened has no chapter", () => {
   const found = tour(new Wire("ar", "waiting"), new Wire("sjd", "waiting"));
   assert.deepEqual(found.chapters, []);
-  assert.equal(found.missing.length, 7);
+  assert.equal(found.missing.length, 10);
+});
+
+test("a race that fills in a part has a chapter of its own", () => {
+  const { chapters, missing } = tourOf(filledIn());
+  assert.deepEqual(missing, []);
+  assert.deepEqual(
+    chapters.map(({ number, title }) => [number, title]),
+    [
+      [11, "Fill in a part"],
+      [12, "Your turn"],
+    ],
+  );
+  const [{ lines, view, reference }] = chapters;
+  assert.match(reference, /arXiv 2504\.20456/);
+  assert.deepEqual([view.step, view.cell.cell], [2, 0]);
+  assert.match(lines[0], /^Here 3 tokens of a finished picture are drawn again/);
+  assert.match(lines[1], /Shown is pass 2, with 1 accepted/);
+  assert.match(lines[2], /never more passes than tokens, here 3\. It took 2 passes\.$/);
+});
+
+test("either kind of race has a place for the other's chapters", () => {
+  const elsewhere = (race) =>
+    tourOf(race, true).chapters.map(({ number, elsewhere: away }) => [number, Boolean(away)]);
+  assert.deepEqual(
+    elsewhere(filledIn()),
+    range(12).map((i) => [i + 1, i < 10]),
+  );
+  const race = readRace(snapshot([ar()], { grid: [1, 6] }), null);
+  assert.deepEqual(elsewhere(race), [
+    [1, false],
+    [11, true],
+    [12, false],
+  ]);
 });

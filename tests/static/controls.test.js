@@ -4,6 +4,7 @@ import assert from "node:assert/strict";
 import test from "node:test";
 
 import * as controls from "../../static/controls.js";
+import * as keys from "../../static/keys.js";
 import { DID } from "../../static/explain.js";
 import { clockOf } from "../../static/replay.js";
 import { Wire, raceOf } from "./wire.js";
@@ -72,14 +73,12 @@ test("the other clock shows the same instant of the lane in question", () => {
 
 test("arrows stay on the grid", () => {
   const moved = (cell) =>
-    Object.values(controls.MOVES).map(
-      (move) => controls.neighbour({ lane: 1, cell }, move, [2, 3]).cell,
-    );
+    Object.values(keys.MOVES).map((move) => keys.neighbour({ lane: 1, cell }, move, [2, 3]).cell);
   // Left, right, up, down of the first cell, of one in the middle, and of the last.
   assert.deepEqual(moved(0), [0, 1, 0, 3]);
   assert.deepEqual(moved(4), [3, 5, 1, 4]);
   assert.deepEqual(moved(5), [4, 5, 2, 5]);
-  const right = controls.neighbour({ lane: 1, cell: 0 }, [0, 1], [2, 3]);
+  const right = keys.neighbour({ lane: 1, cell: 0 }, [0, 1], [2, 3]);
   assert.deepEqual(right, { lane: 1, cell: 1, pinned: true });
 });
 
@@ -87,7 +86,7 @@ test("keys typed into a field are not the board's", () => {
   const [scrub, field] = [{}, {}];
   const inside = (name, found, key) => {
     const closest = (selector) => (selector.includes(name) ? found : null);
-    return controls.isTyped({ key, target: { closest } }, scrub);
+    return keys.isTyped({ key, target: { closest } }, scrub);
   };
   for (const name of ["input", "textarea", "select", "[contenteditable]"]) {
     assert.equal(inside(name, field, "l"), true, name);
@@ -101,4 +100,17 @@ test("keys typed into a field are not the board's", () => {
     ["Home", "ArrowLeft", " "].map((key) => inside("input", scrub, key)),
     [true, false, false],
   );
+});
+
+test("a recording lasts about eight seconds, and never runs faster than it did", () => {
+  assert.deepEqual(
+    [0.5, 1.6, 2.3, 4, 9, 90].map(controls.watchable),
+    [0.05, 0.25, 0.25, 0.5, 1, 1],
+  );
+});
+
+test("flags stand side by side, near their places and inside the scrubber", () => {
+  assert.deepEqual(controls.sideBySide([0, 100, 200], 400), [0, 100, 200]);
+  assert.deepEqual(controls.sideBySide([100, 101, 103, 300], 400), [100, 116, 132, 300]);
+  assert.deepEqual(controls.sideBySide([390, 399, 400], 400), [352, 368, 384]);
 });

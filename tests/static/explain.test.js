@@ -3,16 +3,27 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 
-import { DID, lifeOf, neededGroup, stepInWords, whyToken } from "../../static/explain.js";
-import { Wire, laneOf, near, plain, range, threeSteps, top } from "./wire.js";
+import { announceToken } from "../../static/announce.js";
+import {
+  DID,
+  experimentInWords,
+  isDecided,
+  lifeOf,
+  neededGroup,
+  shiftInWords,
+  stepInWords,
+  whyToken,
+} from "../../static/explain.js";
+import { laneAt } from "../../static/replay.js";
+import { Wire, filledIn, laneOf, near, plain, range, threeSteps, top } from "./wire.js";
 
-const { ACCEPTED, RESAMPLED, FRESH, FORCED, REFINED, REJECTED } = DID;
+const { ACCEPTED, RESAMPLED, FRESH, FORCED, REFINED, REJECTED, DROPPED } = DID;
 
 /**
  * A row as lifeOf gives it, of token 77 drafted as 77, committed unless its status says otherwise.
  */
 function row(status, { at = 14, ...known } = {}) {
-  const committed = ![REFINED, REJECTED].includes(status);
+  const committed = ![REFINED, REJECTED, DROPPED].includes(status);
   return {
     ...{ status, pass: at + 1, at, ahead: 0, committed, draft: 77, token: 77 },
     ...{ top1: 0.4, top1Draft: null, tv: null, acceptance: null, uniform: null, p: null, q: null },
@@ -30,6 +41,33 @@ const refined = (passes) => [
 ];
 
 const why = (decoder, ...life) => plain(whyToken(decoder, life));
+
+test("a test's shift is put into words, and none where there was no test", () => {
+  assert.equal(shiftInWords(row(FRESH, { shift: null })), "");
+  assert.match(shiftInWords(row(ACCEPTED, { shift: 0 })), /^Shift 0: .* exactly the model's/);
+  const words = shiftInWords(row(RESAMPLED, { shift: 0.125 }));
+  assert.match(words, /^Shift 0\.13: .* of this step alone, .* not of the whole picture\.$/);
+});
+
+test("another number drawn flips the verdict, and the words say what would have come", () => {
+  const say = (one, number) => plain(experimentInWords(one, number));
+  const rejected = weighed(RESAMPLED, 0.2, 0.5, 0.7, { draft: 5, token: 8 });
+  assert.equal(say(rejected, 0.7), "The number drawn was 0.7: rejected, 0.7 ≥ 0.4.");
+  assert.equal(
+    say(rejected, 0.31),
+    "Had the number been 0.31: accepted, 0.31 < 0.4; token 5 would have stayed.",
+  );
+  assert.equal(say(rejected, 0.9), "Had the number been 0.9: rejected, 0.9 ≥ 0.4; no change.");
+  const accepted = weighed(ACCEPTED, 0.2, 0.5, 0.1, { draft: 5, token: 5 });
+  const replaced = "another token would have taken its place";
+  assert.equal(say(accepted, 0.4), `Had the number been 0.4: rejected, 0.4 ≥ 0.4; ${replaced}.`);
+  const kept = row(REFINED, { draft: 5, token: 5, uniform: 0.1, acceptance: 0.5 });
+  assert.ok(say(kept, 0.6).startsWith("Had the number been 0.6: redrawn, 0.6 ≥ 0.5"));
+  const second = candidates([0.1, 0.5, 0.6], [0.2, 0.4, 0.7]);
+  const failed = row(RESAMPLED, { token: 8, candidates: second });
+  assert.ok(say(failed, 0.3).endsWith("accepted, 0.3 < 0.5; token 71 would have stayed."));
+  assert.deepEqual([rejected, failed, row(FRESH)].map(isDecided), [true, true, false]);
+});
 
 test("a life is every row of the cell up to a step", () => {
   const lane = laneOf(threeSteps());
@@ -130,7 +168,7 @@ test("GSD tells of the group and whether it was needed", () => {
 });
 
 test("LANTERN tells of its neighbours and of drafts that were dropped", () => {
-  const dropped = [12, 13].map((at) => row(REJECTED, { at, draft: 5, token: 5 }));
+  const dropped = [12, 13].map((at) => row(DROPPED, { at, draft: 5, token: 5 }));
   const group = { count: 4, tokens: [77, 1, 2, 3], p: 0.12, q: 0.16 };
   const accepted = weighed(ACCEPTED, 0.02, 0.16, 0.5, { acceptance: 0.75, group });
   assert.equal(
@@ -235,7 +273,7 @@ test("a draft that stands is not committed yet", () => {
 });
 
 test("missing diagnostics leave words out and never a hole", () => {
-  for (const decoder of ["ar", "jacobi", "fpi", "sjd", "gsd", "lantern", "sjd-pac"]) {
+  for (const decoder of ["ar", "jacobi", "fpi", "sjd", "scd", "gsd", "lantern", "sjd-pac"]) {
     for (const status of Object.values(DID)) {
       for (const draft of [null, 5]) {
         for (const before of [[], [row(REFINED, { at: 11 })]]) {
@@ -266,7 +304,7 @@ test("each step is explained in a few words", () => {
     ["sjd", weighed(RESAMPLED, 0.1, 0.5, 0.91), "rejected, 0.91 ≥ 0.2"],
     ["jacobi", row(ACCEPTED), "the same again"],
     ["fpi", row(RESAMPLED, { token: 8 }), "then 8"],
-    ["lantern", row(REJECTED), "dropped untested"],
+    ["lantern", row(DROPPED), "dropped untested"],
     ["sjd-pac", row(REFINED, { uniform: 0.1, acceptance: 0.5 }), "kept, 0.1 < 0.5"],
     ["sjd-pac", row(REJECTED, { token: 8, uniform: 0.6, acceptance: 0.5 }), "redrawn, 0.6 ≥ 0.5"],
     ["sjd-pac", row(ACCEPTED, { candidates: second }), "candidate 2 accepted, 0.2 < 0.5"],
@@ -281,4 +319,22 @@ test("rounding on the wire never makes a draft needy", () => {
   const close = weighed(ACCEPTED, 3 / 65534, 4 / 65534, 0.76, { acceptance: 1 });
   const clear = weighed(ACCEPTED, 3 / 65534, 400 / 65534, 0.76, { acceptance: 1 });
   assert.deepEqual([close, clear].map(neededGroup), [false, true]);
+});
+
+test("a cell that was known has no life, and says so aloud", () => {
+  const [lane] = filledIn().lanes;
+  assert.deepEqual(lifeOf(lane, 1, lane.count), []);
+  const region = { textContent: "" };
+  announceToken(region, lane, laneAt(lane, lane.count), 1, 3);
+  assert.equal(region.textContent, "ASSD, row 1, column 2: token 11, known from the start.");
+});
+
+test("ASSD's first guess is final, and what is drawn in parallel is never tested", () => {
+  const [assd] = filledIn().lanes;
+  assert.match(whyToken("assd", lifeOf(assd, 4, assd.count)), /needs no test: it is final/);
+  assert.match(whyToken("assd", lifeOf(assd, 0, assd.count)), /accepted at pass 2/);
+  const [parallel] = filledIn("parallel").lanes;
+  assert.match(whyToken("parallel", lifeOf(parallel, 0, parallel.count)), /It stayed untested/);
+  assert.match(whyToken("parallel", lifeOf(parallel, 4, parallel.count)), /at once with others/);
+  assert.equal(stepInWords("parallel", lifeOf(parallel, 0, 2).at(-1)), "kept untested");
 });

@@ -9,7 +9,7 @@ import * as layers from "../../static/layers.js";
 import { ticksOf } from "../../static/legend.js";
 import look from "../../static/look.json" with { type: "json" };
 import { laneAt } from "../../static/replay.js";
-import { Wire, laneOf, near, raceOf, range, threeSteps } from "./wire.js";
+import { Wire, filledIn, laneOf, near, raceOf, range, threeSteps } from "./wire.js";
 
 const { ACCEPTED, RESAMPLED, FRESH, REFINED, REJECTED } = DID;
 
@@ -42,6 +42,50 @@ test("layers say what became of each cell", () => {
   for (const [layer, value] of Object.entries(values)) near(shown(layer)[1][2], value);
   assert.equal(shown("tv")[1][0], null);
   assert.deepEqual(shown("picture")[2], Array(6).fill(null));
+});
+
+test("what differs is compared with the reference lane's committed token", () => {
+  const [one, other] = [new Wire("sjd"), new Wire("ar")];
+  one.step(1, 3, 2).cell(4, FRESH).cell(5, ACCEPTED, { draft: 5 }).cell(6, REFINED, { draft: 6 });
+  one.step(2, 1, 1).cell(7, RESAMPLED, { draft: 6 });
+  other.step(1, 1, 1).cell(4, FRESH).step(2, 1, 1).cell(8, FRESH);
+  const race = raceOf(one, other);
+  assert.deepEqual(
+    [null, 0, 1].map((chosen) => layers.referenceOf(race, chosen)),
+    [1, 0, 1],
+  );
+  assert.equal(layers.referenceOf(raceOf(one), null), 0);
+  const [lane, against] = race.lanes;
+  const shown = [0, 1, 2].map((k) =>
+    range(6).map((cell) => layers.layerValue(lane, laneAt(lane, k), cell, "differs", against)),
+  );
+  // The third cell is not committed in the other lane, then a draft here.
+  assert.deepEqual(shown, [
+    [null, null, null, null, null, null],
+    [0, 1, null, null, null, null],
+    [0, 1, null, null, null, null],
+  ]);
+  assert.deepEqual(layers.differing(lane, laneAt(lane, 2), against), [1, 2]);
+  assert.deepEqual(layers.differing(against, laneAt(against, 2), against), [0, 2]);
+  assert.deepEqual(layers.differing(lane, laneAt(lane, 0), against), [0, 0]);
+});
+
+test("a share's scale may end before 1", () => {
+  const race = raceOf(threeSteps());
+  assert.deepEqual(layers.rangeOf(race, layers.layerOf("shift")), [0, 0.5]);
+  assert.deepEqual(layers.rangeOf(race, layers.layerOf("tv")), [0, 1]);
+});
+
+test("a lane's shift is the mean of the tests so far", () => {
+  const shares = (shift) => [0.5, 0.5, 0.5, 0.5, 0.5, 0.5, 0.5, shift];
+  const wire = new Wire("gsd").step(1, 1, 1).cell(1, FRESH).step(2, 2, 2);
+  wire.cell(1, ACCEPTED, { draft: 1, shares: shares(0.25) });
+  wire.cell(1, RESAMPLED, { draft: 2, shares: shares(0) });
+  const lane = laneOf(wire);
+  near(
+    [0, 1, 2].map((k) => laneAt(lane, k).shift),
+    [null, null, 0.125],
+  );
 });
 
 test("counts stand on the race's own range", () => {
@@ -79,7 +123,7 @@ for (const scale of Object.keys(look.scales)) {
 
 test("every status has a shape and a colour of its own", () => {
   for (const what of ["shape", "colour"]) {
-    assert.equal(new Set(layers.STATUSES.map((status) => status[what])).size, 6);
+    assert.equal(new Set(layers.STATUSES.map((status) => status[what])).size, 7);
   }
   assert.deepEqual(
     Object.keys(look.marks.shapes).sort(),
@@ -111,5 +155,32 @@ test("legends of counts name integers from the least to the greatest", () => {
   assert.deepEqual(
     many,
     [...new Set(many)].sort((a, b) => a - b),
+  );
+});
+
+test("the order says in which pass each token became final, up to one a pass", () => {
+  const order = layers.layerOf("order");
+  const race = filledIn();
+  const [lane] = race.lanes;
+  const shown = (k) =>
+    range(6).map((cell) => layers.layerValue(lane, laneAt(lane, k), cell, "order"));
+  assert.deepEqual(shown(1), [null, null, null, null, 1, null]);
+  assert.deepEqual(shown(2), [2, null, 2, null, 1, null]);
+  assert.deepEqual(layers.rangeOf(race, order), [1, 3]);
+});
+
+test("no layer shows a cell that was known, and a race says what stood there", () => {
+  const { lanes } = filledIn();
+  const [lane] = lanes;
+  const view = laneAt(lane, lane.count);
+  for (const { name } of layers.LAYERS)
+    assert.equal(layers.layerValue(lane, view, 1, name, lane), null, name);
+  assert.deepEqual(
+    range(6).map((cell) => lane.knownToken(cell)),
+    [null, 11, null, 13, null, 15],
+  );
+  assert.deepEqual(
+    range(6).map((cell) => layers.committedToken(lane, cell)),
+    [9, null, 10, null, 8, null],
   );
 });

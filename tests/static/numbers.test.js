@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 
-import { chance, ordinal, versus } from "../../static/numbers.js";
+import { chance, dividing, ordinal, versus } from "../../static/numbers.js";
 import { plain } from "./wire.js";
 
 test("probabilities have two or three digits", () => {
@@ -21,6 +21,18 @@ test("a comparison has the digits that tell its sides apart", () => {
     [0.99011, 0.99002, "0.9901 ≥ 0.9900"],
   ]) {
     assert.equal(plain(versus(a, b)), text);
+  }
+});
+
+test("two probabilities agree with the ratio beside them as far as it is shown", () => {
+  assert.deepEqual(dividing(0.09, 0.1, 0.9), ["0.09", "0.1"]);
+  assert.deepEqual(dividing(0.01239, 0.5266, 0.01239 / 0.5266), ["0.0124", "0.527"]);
+  assert.deepEqual(dividing(0.5, 0.25, 1), ["0.5", "0.25"]);
+  assert.deepEqual(dividing(0.00001, 0.5, 0.00002), ["<0.0001", "0.5"]);
+  for (let i = 1; i < 400; i++) {
+    const [p, q] = [0.0011 + 0.0007 * ((i * 37) % 101), 0.12 + 0.002 * i];
+    const [a, b] = dividing(p, q, p / q).map(Number);
+    assert.equal(chance(a / b), chance(p / q));
   }
 });
 

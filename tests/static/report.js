@@ -33,10 +33,11 @@ const reports = {
   // All that the layers show of a race, after every step.
   layers(shot) {
     const race = readRace(shot, null);
+    const reference = race.lanes[layers.referenceOf(race, null)];
     const named = layers.LAYERS.filter(({ kind }) => kind !== "picture").map(({ name }) => name);
     const shown = (lane, view, cells) => (name) => [
       name,
-      cells.map((cell) => layers.layerValue(lane, view, cell, name)),
+      cells.map((cell) => layers.layerValue(lane, view, cell, name, reference)),
     ];
     return {
       ranges: Object.fromEntries(
@@ -48,6 +49,7 @@ const reports = {
           const cells = lane.order.slice(0, view.n + view.window);
           return {
             ...view,
+            differs: layers.differing(lane, view, reference),
             at: ["seconds", "passes"].map((clock) => stepAt(lane, clock, view[clock] + 1e-9)),
             values: Object.fromEntries(named.map(shown(lane, view, cells))),
           };

@@ -34,7 +34,7 @@ test("a row says all that the wire does", () => {
   wire.cell(3, FRESH, { shares: [0.5], tops: [top([3, 0.5], [4, 0.25])] });
   wire.cell(8, REFINED, { draft: 8, kind: 1, tops: [top([9, 0.75])] });
   wire.step(2, 3, 1);
-  const shares = [0.5, 0.75, 0.25, 1, 0.125, 0.5, 0.0625];
+  const shares = [0.5, 0.75, 0.25, 1, 0.125, 0.5, 0.0625, 0.375];
   wire.cell(8, ACCEPTED, { draft: 8, kind: 2 | 4, shares, tops: [top([8, 0.5])] });
   wire.group(40, 0.5, 0.25, 8, 11);
   const tops = [top([1, 0.5]), top([2, 0.625])];
@@ -61,14 +61,14 @@ test("a row says all that the wire does", () => {
   assert.deepEqual(rows[1].topDraft, [[8, 1]]);
   near(rows[2].topDraft, [[9, 0.75]]); // the p of the step before
   near(rows[3].topDraft, [[2, 0.625]]);
-  const names = ["top1", "top1Draft", "tv", "acceptance", "uniform", "p", "q"];
+  const names = ["top1", "top1Draft", "tv", "acceptance", "uniform", "p", "q", "shift"];
   near(
     names.map((name) => rows[2][name]),
     shares,
   );
   assert.deepEqual(
     names.slice(1).map((name) => rows[0][name]),
-    Array(6).fill(null),
+    Array(7).fill(null),
   );
   near(rows[2].group, { count: 40, p: 0.5, q: 0.25, tokens: [8, 11] });
   assert.deepEqual(rows[4].group, { count: 1, p: 0, q: 1, tokens: [6] });
@@ -149,7 +149,7 @@ test("only the tail of a growing wire is decoded", (t) => {
   assert.equal(lane, first.lanes[0]);
   assert.deepEqual([lane.count, lane.state], [2, "finished"]);
   lane.row(1);
-  assert.deepEqual(decoded, [36, 72]); // a step of 27 bytes, a position of 54
+  assert.deepEqual(decoded, [40, 76]); // a step of 30 bytes, a position of 57
 });
 
 for (const change of [

@@ -56,10 +56,16 @@ export class Wire {
     return this;
   }
 
-  step(nfe, positions, committed, { drafter = 0, micros = [1000, 0, 0, 0] } = {}) {
+  step(
+    nfe,
+    positions,
+    committed,
+    { rows = positions, drafter = 0, micros = [1000, 0, 0, 0] } = {},
+  ) {
     const [forward, verify, cache, draft] = micros;
     const times = { forward, verify, cache, draft };
-    return this.#add("steps", { nfe, positions, committed, drafter_passes: drafter, ...times });
+    const counts = { nfe, rows, positions, committed, drafter_passes: drafter };
+    return this.#add("steps", { ...counts, ...times });
   }
 
   /** `shares` in the order of dtypes.json; those left out are none. `tops`: p's, and q's own. */
@@ -115,6 +121,15 @@ export function threeSteps(state = "racing", cells = [0, 1, 2, -1, 3, 4, 5]) {
   wire.cell(1, REJECTED, { draft: 2 }).cell(2, REFINED, { draft: 2 });
   wire.step(4, 3, 3);
   return wire.cell(1, ACCEPTED, { draft: 1 }).cell(2, ACCEPTED, { draft: 2 }).cell(3, FRESH);
+}
+
+/** A picture of 2 x 3 tokens of which three are filled in: two, then the last one. */
+export function filledIn(decoder = "assd") {
+  const wire = new Wire(decoder, "finished", [4, 0, 2]);
+  wire.step(1, 2, 1).cell(8, FRESH).cell(9, REFINED);
+  wire.step(2, 2, 2).cell(9, ACCEPTED, { draft: 9 }).cell(10, FRESH);
+  const infilling = { known: [-1, 11, -1, 13, -1, 15], order: "spread" };
+  return readRace(snapshot([wire], { infilling }), null);
 }
 
 /** Asserts that two values are equal, their numbers but for a share's 16 bits. */

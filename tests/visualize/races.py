@@ -7,11 +7,14 @@ from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 
+from engine.infilling import Infilling
 from engine.race import Lane, Race
+from engine.race.request import parse_lane
 from engine.settings import Sampling
 from engine.trace import Frame, Header, LaneState, Seconds, Status, Step, StepTable, Trace
 from engine.trace.steps import DTYPES, NONE, Source, refs, step_row
 from tests.clocks import set_clocks
+from tests.infill_toy import NeighbourToy
 from tests.steps import Spot, build
 from tests.toy import Toy
 
@@ -44,6 +47,18 @@ def toy_trace(
 ) -> tuple[Trace, Toy]:
     """A whole race on a toy, by clocks that are set, and the toy."""
     race = toy_race(names, side=side, forced=forced)
+    with set_clocks(**milliseconds):
+        return race.trace(list(race)), race.model
+
+
+MASK = tuple(2 <= cell // 6 < 5 and 1 <= cell % 6 < 5 for cell in range(36))  # of 6 x 6 tokens
+
+
+def filled_trace(names: Sequence[str] = ("ar", "assd"), **milliseconds: float) -> tuple[Trace, Toy]:
+    """A race that fills in a part of 6 x 6 tokens, and the toy."""
+    infilling = Infilling.of_mask([5 * cell % 16 for cell in range(36)], MASK)
+    lanes = [parse_lane(name) for name in names]
+    race = Race(NeighbourToy(), lanes, "a prompt", 7, infilling=infilling)
     with set_clocks(**milliseconds):
         return race.trace(list(race)), race.model
 
@@ -123,7 +138,7 @@ def _made_up(name: str, cells: int) -> Iterator[Step]:
         rows["refs"] = refs(source, grouped, tried)
         nfe += 1
         times = Seconds(*random.random(4).tolist())
-        head = step_row(nfe, size, count, 0, times, rejected=False)
+        head = step_row(nfe, size, size, count, 0, times, rejected=False)
         yield Step(StepTable(frontier, head, rows, **details))
         frontier, reach = frontier + count, frontier + size
 

@@ -95,8 +95,9 @@ def test_what_cannot_be_joined_is_an_error_with_words(modules, texts, words) -> 
 
 
 def test_nothing_of_the_board_is_left_out() -> None:
-    """page.css is of the page around it, lane_list.js of its form."""
-    whole = script("page.js") + script("standalone.js") + script("lane_list.js")
+    """page.css is of the page around it; the form has scripts of its own."""
+    form = ("lane_list.js", "fill_in.js", "bet_form.js", "word_list.js")
+    whole = "".join(map(script, ("page.js", "standalone.js", *form)))
     for path in STATIC.glob("*.js"):
         names = re.findall(
             r"^(?:export )?(?:async )?(?:function|class|const) (\w+)", path.read_text("utf-8"), re.M

@@ -12,13 +12,14 @@ import pytest
 from gradio.utils import diff
 from PIL import Image
 
+from engine.models.card import CARDS
 from engine.race import Lane, Race
 from engine.race.request import parse_lane
 from engine.trace import Frame, Header, LaneState, Trace
 from engine.trace.steps import DTYPES, SENT
 from tests.toy import Toy
 from tests.visualize.races import frame, made_up, photograph, pixels, run, step, toy_race
-from visualize.board import NO_PICTURES, Board, replay, token_hash
+from visualize.board import NO_PICTURES, Board, changed_sampling, replay, token_hash
 from visualize.recorded_race import RecordedRace, record
 from visualize.swatches import sheet
 
@@ -87,7 +88,7 @@ def test_a_snapshot_names_the_race(race) -> None:
     for i, lane in enumerate(shots[-1]["lanes"]):
         steps = [f.step for f in frames if f.lane == i and f.step]
         assert (
-            lane["passes"] == steps[-1].nfe == len(base64.b64decode(lane["table"]["steps"])) // 27
+            lane["passes"] == steps[-1].nfe == len(base64.b64decode(lane["table"]["steps"])) // 30
         )
         assert lane["seconds"] == pytest.approx(sum(s.seconds.total for s in steps), abs=1e-3)
         assert lane["drafter"] == sum(s.drafter_passes for s in steps)
@@ -183,7 +184,7 @@ def test_drafts_are_not_in_the_picture() -> None:
     board = small("sjd")
     board.fold(frame(0, step(0, 1, drafts=2), 4))
     lane = board.snapshot()["lanes"][0]
-    assert (lane["n"], len(base64.b64decode(lane["table"]["positions"]))) == (1, 3 * 54)
+    assert (lane["n"], len(base64.b64decode(lane["table"]["positions"]))) == (1, 3 * 57)
     assert lane["picture_rows"][0]
     assert lane["picture_rows"][1] == ""
     board.fold(Frame(0, LaneState.STOPPED))
@@ -291,3 +292,12 @@ def test_lanes_have_names_that_say_what_differs() -> None:
     for shot in (live.snapshot(), replayed):
         titles = [lane["title"] for lane in shot["lanes"]]
         assert titles == ["GSD", "GSD G=50", "Vanilla AR (3)", "Vanilla AR (4)"]
+
+
+def test_sampling_is_said_where_it_is_not_the_models_own() -> None:
+    header = Race(Toy((2, 2), 16), [Lane("ar")], "a prompt", 1).header
+    own = replace(header, model="embedded", sampling=CARDS["embedded"].sampling)
+    assert changed_sampling(own) == ""
+    other = replace(own.sampling, guidance=3.0, top_k=100)
+    assert changed_sampling(replace(own, sampling=other)) == "guidance 3, top-k 100"
+    assert changed_sampling(replace(header, model="unknown")) == ""

@@ -32,15 +32,9 @@ def drawn(
     pictures = recording.pictures
     swatches = None if bare else atlas(pictures.swatches, recording.trace.header.vocab_size)
     most = lane.most(layer) if layer in COUNTS else 1
-    cells = Cells(
-        lane,
-        recording.trace.header.grid,
-        SIDE,
-        layer,
-        most,
-        None if bare else pictures.lanes[1],
-        swatches,
-    )
+    # Without the picture that shows faintly under the other layers, which has a test of its own.
+    picture = pictures.lanes[1] if layer is Layer.PICTURE and not bare else None
+    cells = Cells(lane, recording.trace.header.grid, SIDE, layer, most, picture, swatches)
     assert cells.blank is bare
     return np.asarray(cells.draw(now)).astype(int)
 
@@ -177,3 +171,23 @@ def test_a_code_without_a_swatch_is_grey(recording, lane) -> None:
         lane, (GRID, GRID), SIDE, Layer.PICTURE, 1, strange.lanes[1], atlas(strange.swatches, 1)
     )
     assert cells.draw(lane.at(3)).getpixel((16, 16)) == tuple(rgb(RULE))
+
+
+def test_the_picture_shows_faintly_under_what_a_layer_says_of_committed_cells(
+    recording, lane
+) -> None:
+    now, grid, pictures = midway(lane), recording.trace.header.grid, recording.pictures
+    swatches = atlas(pictures.swatches, recording.trace.header.vocab_size)
+    under = Cells(lane, grid, SIDE, Layer.TV, 1, pictures.lanes[1], swatches).draw(now)
+    over = drawn(recording, lane, Layer.TV, now)
+    picture = drawn(recording, lane, Layer.PICTURE, now)
+    difference = np.abs(np.asarray(under) - (0.75 * over + 0.25 * picture)).max(-1)
+    committed = np.zeros(GRID * GRID, bool)
+    committed[now.cells[: now.n]] = True
+    side = SIDE // GRID
+    mask = committed.reshape(GRID, GRID).repeat(side, 0).repeat(side, 1)
+    inside = mask.copy()
+    inside[-side * 2 :] = False
+    edge = np.abs(over - picture).max(-1) == 0  # frames and the frontier, drawn over both
+    assert (difference[inside & ~edge] <= 2).mean() > 0.9
+    assert (np.asarray(under).astype(int)[~mask] == over[~mask]).all()

@@ -16,33 +16,28 @@ from hypothesis import strategies as st
 
 from engine.decoders import DECODERS
 from engine.race import Lane, Race
+from engine.race.request import parse_lane
 from engine.settings import Sampling
 from engine.trace import Frame, Header, LaneState, Seconds, Status, Step, Trace
-from tests.steps import Spot, build, retimed
+from tests.steps import EIGHT, Spot, build, retimed
 from tests.toy import Toy
-from visualize.figures import (
-    COLOURS,
-    DASHES,
-    HATCHES,
-    HEIGHT,
-    INK,
-    MOST_POINTS,
-    SPANS,
-    SYMBOLS,
-    Figure,
-    figures,
-)
+from visualize.figures import DECODER_LOOKS, HEIGHT, INK, MOST_POINTS, SPANS, Figure, figures
 from visualize.measures import (
+    Runner,
     acceptance,
     acceptance_lengths,
     progress,
     runners,
+    sorted_shifts,
     sorted_top1,
     step_seconds,
     tv_by_distance,
 )
 
-NAMES = ["passes", "seconds", "lengths", "gain", "top1", "acceptance", "time", "distance"]
+NAMES = [
+    *("passes", "seconds", "rows", "lengths", "gain"),
+    *("top1", "acceptance", "shift", "time", "distance"),
+]
 PAGES = ("#ffffff", "#16181d")
 
 
@@ -50,7 +45,7 @@ PAGES = ("#ffffff", "#16181d")
 def raced(stop: int | None = None, side: int = 8) -> Trace:
     """A race of every decoder on a toy, stopped after so many frames."""
     model = Toy((side, side), 16, forced=True)
-    race = Race(model, [Lane(name) for name in DECODERS], "<script>alert(1)</script> a prompt", 3)
+    race = Race(model, [Lane(name) for name in EIGHT], "<script>alert(1)</script> a prompt", 3)
     frames = []
     for frame in race:
         frames.append(frame)
@@ -136,7 +131,7 @@ def lanes_of(figure: Figure) -> dict[str, object]:
 # What the plots hold
 
 
-def test_there_are_eight_figures_each_with_a_title_and_one_sentence() -> None:
+def test_there_are_nine_figures_each_with_a_title_and_one_sentence() -> None:
     assert list(drawn()) == NAMES
     for figure in drawn().values():
         assert figure.title
@@ -150,7 +145,7 @@ def test_there_are_eight_figures_each_with_a_title_and_one_sentence() -> None:
 @pytest.mark.parametrize("clock", ["passes", "seconds"])
 def test_the_curves_are_the_lanes_progress(clock: str) -> None:
     traces = lanes_of(drawn()[clock])
-    assert len(traces) == len(DECODERS)
+    assert len(traces) == len(EIGHT)
     for runner in runners(raced()):
         found = progress(runner.table)
         assert np.array_equal(traces[runner.name].x, getattr(found, clock))
@@ -192,7 +187,7 @@ def test_acceptance_with_its_intervals_beside_the_diagonal() -> None:
     figure = drawn()["acceptance"]
     assert figure.plot.data[0].x == figure.plot.data[0].y == (0, 1)
     traces = lanes_of(figure)
-    assert set(traces) == {"SJD", "GSD", "LANTERN", "SJD-PAC"}
+    assert set(traces) == {"SJD", "SCD", "GSD", "LANTERN", "SJD-PAC"}
     for runner in runners(raced()):
         if found := acceptance(runner.table):
             trace, some = traces[runner.name], found.trials > 0
@@ -200,6 +195,36 @@ def test_acceptance_with_its_intervals_beside_the_diagonal() -> None:
             assert np.array_equal(trace.y, found.share[some])
             assert trace.y + trace.error_y.array == pytest.approx(found.high[some])
             assert trace.y - trace.error_y.arrayminus == pytest.approx(found.low[some])
+
+
+def test_the_sorted_shifts_of_every_lane_that_tests_drafts() -> None:
+    traces = lanes_of(drawn()["shift"])
+    assert set(traces) == {r.name for r in runners(raced())} - {"Vanilla AR"}
+    for runner in runners(raced()):
+        if runner.name in traces:
+            found = sorted_shifts(runner.table)
+            assert np.array_equal(traces[runner.name].y, found)
+            assert (np.diff(found) <= 0).all()
+            assert not (runner.lossless and found.any())
+    assert max(traces["GSD"].y) > 0.01
+
+
+def test_the_dearest_test_is_named_and_what_it_does_not_say() -> None:
+    def tests(shift: float) -> list[Step]:
+        return [build(1, 0, 1, (Spot(0, 1, 1, Status.ACCEPTED, 0.5, shift=shift),))]
+
+    assert (
+        said({"sjd": tests(0), "gsd": tests(0.25), "lantern": tests(0.1)}, "shift", length=1)
+        == "A test of GSD committed a token from a distribution that was on average 0.25 (TV) away"
+        " from the model's, with the same tokens before it; the lane at 0 paid nothing: of one"
+        " step, not of whole pictures."
+    )
+    assert (
+        said({"sjd": tests(0)}, "shift", length=1)
+        == "Every test was exact, a shift of 0: all 1 committed a token of the model's own"
+        " distribution."
+    )
+    assert "No lane put a draft" in said({"ar": steps(1)}, "shift", length=1)
 
 
 def test_a_steps_parts_add_up_to_its_time() -> None:
@@ -212,7 +237,7 @@ def test_a_steps_parts_add_up_to_its_time() -> None:
 
 
 def test_a_race_without_a_drafter_names_none() -> None:
-    plot = figures(trace_of({"ar": steps(1, 1)}, length=2))[6].plot
+    plot = figures(trace_of({"ar": steps(1, 1)}, length=2))[NAMES.index("time")].plot
     assert [trace.name for trace in plot.data if trace.showlegend is None] == ["forward pass"]
 
 
@@ -254,13 +279,14 @@ def contrast(one: str, other: str) -> float:
 def test_colours_are_seen_on_white_and_on_dark() -> None:
     for page in PAGES:
         assert contrast(INK, page) >= 4
-        assert all(contrast(colour, page) >= 3 for colour in COLOURS[:5])
-        assert all(contrast(colour, page) >= 2.2 for colour in COLOURS)
+        assert all(contrast(look["colour"], page) >= 3 for look in DECODER_LOOKS.values())
 
 
 def test_lanes_differ_by_more_than_colour() -> None:
-    for kind in (COLOURS, DASHES, SYMBOLS, HATCHES):
-        assert len(set(kind)) == 8
+    assert set(DECODER_LOOKS) == set(DECODERS)
+    for kind in ("colour", "dash", "symbol"):
+        assert len({look[kind] for look in DECODER_LOOKS.values()}) == len(DECODERS)
+    assert len({DECODER_LOOKS[name]["hatch"] for name in EIGHT}) == 8
 
 
 def test_a_lane_looks_the_same_in_every_figure() -> None:
@@ -271,13 +297,40 @@ def test_a_lane_looks_the_same_in_every_figure() -> None:
             if trace.type == "scatter":
                 assert trace.line.color == trace.marker.color
     assert all(len(found) == 1 for found in looks.values())
-    assert len(set.union(*looks.values())) == len(DECODERS)
+    assert len(set.union(*looks.values())) == len(EIGHT)
     bars = {
         trace.y[0]: trace.marker.color
         for trace in drawn()["time"].plot.data
         if trace.showlegend is False
     }
     assert all({bars[name]} == found for name, found in looks.items())
+
+
+def test_a_decoder_looks_the_same_in_every_race_and_its_lanes_differ() -> None:
+    def looks(*texts: str) -> dict[str, tuple[str, str, str]]:
+        lanes = [parse_lane(text) for text in texts]
+        race = Race(Toy((4, 4), 16), lanes, "a prompt", 3)
+        plot = next(one for one in figures(race.trace(list(race))) if one.name == "passes").plot
+        return {
+            line.name: (line.line.color, line.line.dash, line.marker.symbol) for line in plot.data
+        }
+
+    one, two = looks("sjd", "gsd"), looks("gsd", "ar", "gsd:G=4")
+    assert one["GSD"] == two["GSD"]
+    for mine, other in zip(two["GSD"], two["GSD G=4"], strict=True):
+        assert mine != other
+
+
+def test_rows_are_those_of_the_windows() -> None:
+    plot = drawn()["rows"].plot
+    for lane in runners(raced()):
+        rows = lane.table.steps["rows"].sum()
+        found = [bar.x[0] for bar in plot.data if bar.y[0] == lane.name and bar.x[0] is not None]
+        assert found == pytest.approx([rows / len(lane.table), rows / raced_length(lane)])
+
+
+def raced_length(lane: Runner) -> int:
+    return int(lane.table.frontier[-1])
 
 
 def test_plots_have_no_ground_of_their_own_and_fit_a_phone() -> None:
@@ -314,7 +367,7 @@ def test_passes_and_seconds_are_held_against_vanilla_ar() -> None:
     }
     assert (
         said(lanes, "passes", length=6)
-        == "SJD needed 3 forward passes for its 6 tokens, 2.00 tokens a pass; Vanilla AR needed 6."
+        == "SJD needed 3 passes for its 6 tokens, 2.00 tokens a pass; Vanilla AR needed 6."
     )
     assert (
         said(lanes, "seconds", length=6)
@@ -327,7 +380,7 @@ def test_without_vanilla_ar_the_last_is_held_against_the_first() -> None:
     lanes = {"sjd": steps(1, 1, 1), "gsd": steps(3), "lantern": steps(2, 1)}
     assert (
         said(lanes, "passes", length=3)
-        == "GSD needed 1 forward pass for its 3 tokens, 3.00 tokens a pass; SJD needed 3."
+        == "GSD needed 1 pass for its 3 tokens, 3.00 tokens a pass; SJD needed 3."
     )
 
 
@@ -343,7 +396,7 @@ def test_where_vanilla_ar_won_the_last_is_held_against_it() -> None:
 def test_a_lane_alone_is_held_against_nobody() -> None:
     assert (
         said({"sjd": steps(1, 2)}, "passes", length=3)
-        == "SJD needed 2 forward passes for its 3 tokens, 1.50 tokens a pass."
+        == "SJD needed 2 passes for its 3 tokens, 1.50 tokens a pass."
     )
     assert said({"sjd": steps(1, 2)}, "seconds", length=3) == "SJD took 2.00 s for its 3 tokens."
 
@@ -354,7 +407,7 @@ def test_a_race_that_nobody_finished_says_who_came_furthest(state: LaneState, cl
     lanes = {"ar": steps(1, 1), "sjd": steps(2, 1, 1)}
     assert (
         said(lanes, clock, length=9, state=state)
-        == "No lane reached the finish; SJD came furthest, 4 of 9 tokens in 3 forward passes and"
+        == "No lane reached the finish; SJD came furthest, 4 of 9 tokens in 3 passes and"
         " 3.00 s."
     )
 
@@ -516,7 +569,7 @@ def test_a_picture_of_one_token_has_all_figures(state: LaneState) -> None:
     for lanes in (
         {"ar": steps(1)},
         {"sjd": steps(1, tv=1.0)},
-        {name: steps(1, seconds=0.0) for name in DECODERS},
+        {name: steps(1, seconds=0.0) for name in EIGHT},
     ):
         found = figures(trace_of(lanes, length=1, state=state))
         assert [figure.name for figure in found] == NAMES

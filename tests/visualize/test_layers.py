@@ -10,12 +10,25 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from engine.race import Race
+from engine.race.request import parse_lane
 from engine.trace import Frame, LaneState, Seconds, Status, Trace
+from engine.trace.steps import share_values
 from tests.static.node import report
 from tests.steps import Spot, build
+from tests.toy import Toy
 from tests.visualize.races import FIVE, run, step
 from visualize.board import replay
-from visualize.layers import CLOCKS, COUNTS, SCALES, LaneReplay, Layer, colours, shares
+from visualize.layers import (
+    CLOCKS,
+    COUNTS,
+    SCALES,
+    LaneReplay,
+    Layer,
+    colours,
+    reference_lane,
+    shares,
+)
 from visualize.recorded_race import RecordedRace
 
 
@@ -51,6 +64,10 @@ def test_the_page_says_the_same(trace) -> None:
             )
             assert now.seconds == pytest.approx(view["seconds"], abs=1e-5)
             assert now.compression == pytest.approx(view["compression"])
+            assert lane.shift(now) == pytest.approx(view["shift"], abs=1e-6)
+            differs = lane.values(Layer.DIFFERS, now)
+            known = differs[~np.isnan(differs)]
+            assert view["differs"] == [known.sum(), len(known)]
             assert [
                 lane.step_at(clock, view[clock] + 1e-4 * (clock == "seconds")) >= k
                 for clock in CLOCKS
@@ -107,6 +124,44 @@ def test_what_no_draft_was_judged_for_has_no_number() -> None:
         assert np.isnan(lane.values(layer, now)).all()
 
 
+def test_what_differs_is_held_against_vanilla_ar_or_the_first() -> None:
+    header, _ = run(("sjd", "ar", "gsd"), side=2)
+    frames = [
+        Frame(0, LaneState.RACING, step(0, 2, drafts=1, token=3)),
+        Frame(1, LaneState.RACING, step(0, 1, token=3)),
+        Frame(2, LaneState.RACING, step(0, 1, token=4)),
+    ]
+    trace = Trace(header, tuple(frames))
+    assert reference_lane(header) == 1
+    found = [LaneReplay(trace, i) for i in range(3)]
+    np.testing.assert_array_equal(
+        found[0].values(Layer.DIFFERS, found[0].at(1)), [0, np.nan, np.nan]
+    )
+    assert found[1].values(Layer.DIFFERS, found[1].at(1)).tolist() == [0]
+    assert found[2].values(Layer.DIFFERS, found[2].at(1)).tolist() == [1]
+    without = replace(header, lanes=header.lanes[::2])
+    assert reference_lane(without) == 0
+
+
+def test_the_shift_is_the_mean_of_the_tests_so_far() -> None:
+    header, _ = run(("gsd",), side=2)
+    fresh = Spot(0, None, 2, Status.FRESH, 0.5)
+    tests = [Spot(at, 1, 1, Status.ACCEPTED, 0.5, shift=x) for at, x in ((1, 0.25), (2, 0.0))]
+    made = [build(1, 0, 1, (fresh,)), build(2, 1, 3, (*tests, Spot(3, 1, 1, Status.REFINED, 0.5)))]
+    lane = LaneReplay(Trace(header, tuple(Frame(0, LaneState.RACING, one) for one in made)), 0)
+    assert [lane.shift(lane.at(k)) for k in range(2)] == [None, None]
+    assert lane.shift(lane.at(2)) == pytest.approx(0.125, abs=1e-5)
+
+
+def test_a_share_s_scale_may_end_before_1() -> None:
+    np.testing.assert_allclose(
+        shares(Layer.SHIFT, np.array([0, 0.25, 0.5, 0.9]), 1), [0, 0.5, 1, 1.8]
+    )
+    np.testing.assert_array_equal(
+        colours(Layer.SHIFT, np.array(1.8)), colours(Layer.SHIFT, np.array(1.0))
+    )
+
+
 def test_a_lane_that_never_moved() -> None:
     header, _ = run(("ar", "sjd"), side=2)
     lane = LaneReplay(Trace(header, ()), 1)
@@ -132,3 +187,26 @@ def test_every_instant_is_a_run_of_cells(lengths, drafts) -> None:
         assert now.n == sum(lengths[:k])
         assert now.cells.tolist() == list(range(len(now.rows)))
         assert len(now.rows) - now.n == (min(drafts, total - now.n) if k else 0)
+
+
+def test_gain_is_what_the_group_added_to_acceptance() -> None:
+    """GSD Fig. 7: p(C) / q(C) less p(x) / q(x), each at most 1."""
+    texts = ("gsd", "lantern:drafter=jacobi;k=4;delta=0.5", "sjd")
+    race = Race(Toy((6, 6), 16), [parse_lane(text) for text in texts], "a prompt", 1)
+    trace = race.trace(list(race))
+    seen = []
+    for i in range(2):
+        lane, table = LaneReplay(trace, i), trace.table(i)
+        now = lane.at(len(table))
+        values = lane.values(Layer.GAIN, now)
+        groups = table.groups
+        both = np.minimum(1, groups["p"] / groups["q"])
+        rows = table.positions[table.has_group]
+        alone = np.minimum(1, share_values(rows["p"]) / share_values(rows["q"]))
+        expected = np.full(len(table.positions), np.nan)
+        expected[table.has_group] = np.maximum(0, both - alone)
+        np.testing.assert_allclose(values, expected[now.rows], atol=0.02)
+        seen.append(np.nanmax(values))
+    assert min(seen) > 0.05
+    lane = LaneReplay(trace, 2)
+    assert np.isnan(lane.values(Layer.GAIN, lane.at(len(trace.table(2))))).all()

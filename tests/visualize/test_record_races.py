@@ -8,14 +8,16 @@ import sys
 
 import pytest
 
-from engine.decoders import DECODERS
+from engine.decoders import DECODERS, DEFAULT, WHOLE
+from engine.decoders.base import Badge
 from engine.models import load
 from engine.trace import LaneState
 from engine.trace.steps import NONE
 from tests.toy import Toy
 from visualize import record_races as module
 from visualize.board import replay
-from visualize.record_races import DEFAULT, RACES, SPECS, RaceSpec, main, run_and_record
+from visualize.measures import sorted_shifts
+from visualize.record_races import RACES, SPECS, TOURED, RaceSpec, main, run_and_record
 from visualize.recorded_race import RecordedRace
 
 
@@ -30,7 +32,7 @@ def test_the_list() -> None:
     assert sum(spec.lanes == DEFAULT for spec in SPECS) >= 4
     assert len({spec.prompt.split(" on ")[1] for spec in SPECS}) >= 4  # grounds
     (tour,) = (spec for spec in SPECS if spec.slug == "tour")
-    assert set(tour.lanes) == set(DECODERS)
+    assert set(tour.lanes) == set(WHOLE) - {"sjd-relaxed"}
     assert {path.stem for path in RACES.glob("*")} == {spec.slug for spec in SPECS}
 
 
@@ -52,6 +54,11 @@ def test_what_ships_is_what_was_specified(spec) -> None:
     assert all((table.positions["top"][:, 0] != NONE).all() for table in tables)
     for detail in ("groups", "candidates", "rejections"):
         assert any(len(getattr(table, detail)) for table in tables)
+    for lane, table in zip(spec.lanes, tables, strict=True):
+        shifts = sorted_shifts(table)
+        changed = DECODERS[lane].badge is Badge.CHANGED_DISTRIBUTION
+        assert (len(shifts) > 100) == (lane != "ar")
+        assert shifts.any() == changed
 
 
 def test_the_weights_still_draw_what_ships() -> None:
@@ -80,7 +87,7 @@ def test_the_command_writes_the_races_that_are_named(tmp_path, monkeypatch, caps
     assert {path.name for path in (tmp_path / "races").iterdir()} == {"frog.json", "tour.json"}
     assert "frog.json: 0." in capsys.readouterr().out
     data = json.loads((tmp_path / "races" / "tour.json").read_text())
-    assert [lane["decoder"] for lane in data["header"]["lanes"]] == list(DECODERS)
+    assert [lane["decoder"] for lane in data["header"]["lanes"]] == list(TOURED)
     assert "pictures" in data
     monkeypatch.setattr(sys, "argv", ["record", "frog", "unicorn"])
     with pytest.raises(SystemExit):

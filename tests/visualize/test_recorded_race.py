@@ -286,10 +286,12 @@ def test_steps_that_no_decoder_makes_are_rejected_in_words(trace, words) -> None
         {"drafter_passes": -1},
         {"seconds": Seconds(4295.0)},
         {"positions": 65536},
+        {"rows": 65536},
     ],
 )
 def test_what_a_step_cannot_have_fits_no_row(fields) -> None:
-    good = {"nfe": 1, "positions": 1, "committed": 1, "drafter_passes": 0, "seconds": Seconds()}
+    counts = {"nfe": 1, "rows": 1, "positions": 1, "committed": 1, "drafter_passes": 0}
+    good = {**counts, "seconds": Seconds()}
     step_row(**good, rejected=False)
     with pytest.raises(OverflowError):
         step_row(**good | fields, rejected=False)

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import app.page.export
-from app.page.export import KINDS, LAYERS, Instant, file_name, make_file
+from app.page.export import KINDS, Instant, file_name, make_file
 from app.settings import AppSettings
 from engine.race import Lane, Race
 from engine.settings import SettingError
@@ -19,7 +19,7 @@ from tests.toy import Toy
 from visualize.layers import Layer
 from visualize.recorded_race import RecordedRace, record
 
-INSTANT = {"clock": "passes", "t": 3, "layer": "tv"}
+INSTANT = {"clock": "passes", "t": 3, "layer": "tv", "lanes": [0, 1], "dark": False}
 
 
 @set_clocks()
@@ -69,56 +69,80 @@ def test_file_names_are_safe_whatever_the_prompt(prompt) -> None:
 )
 def test_each_kind_is_made(kind, start) -> None:
     reports: list[float] = []
-    data = make_file(RECORDING, kind, 16.0, "Status", INSTANT, reports.append)
+    data = make_file(RECORDING, kind, 16.0, INSTANT, reports.append)
     assert data.lower().startswith(start.lower())
     assert reports == sorted(reports)
     assert not reports or reports[-1] == 1.0
 
 
-def test_every_layer_can_be_chosen() -> None:
-    assert list(LAYERS.values()) == list(Layer)
+@pytest.mark.parametrize("layer", [layer.value for layer in Layer])
+def test_pictures_follow_the_board(layer, monkeypatch) -> None:
+    asked: list[tuple[object, ...]] = []
+
+    def kept(*args: object, **options: object) -> bytes:
+        asked.append((*args[2:], *options.items()))
+        return b""
+
+    monkeypatch.setattr(app.page.export, "photo", kept)
+    monkeypatch.setattr(app.page.export, "film", kept)
+    instant = INSTANT | {"layer": layer, "lanes": [1], "dark": True}
+    make_file(RECORDING, "PNG of this instant", None, instant, print)
+    make_file(RECORDING, "MP4", 4.0, instant, print)
+    assert asked[0] == (3.0, Layer(layer), 2.0, (1,), ("dark", True))
+    shown = {"clock": "passes", "layer": Layer(layer), "lanes": (1,), "dark": True, "speed": 4.0}
+    assert shown.items() <= dict(asked[1]).items()
 
 
 def test_a_trace_is_the_recording() -> None:
-    assert RecordedRace.loads(make_file(RECORDING, "Trace", None, None, None, print)) == RECORDING
+    assert RecordedRace.loads(make_file(RECORDING, "Trace", None, None, print)) == RECORDING
 
 
 @pytest.mark.parametrize(
-    ("kind", "speed", "layer", "instant", "words"),
+    ("kind", "speed", "instant", "words"),
     [
-        ("EXE", 1.0, "Picture", INSTANT, "can be taken away as"),
-        (["MP4"], 1.0, "Picture", INSTANT, "can be taken away as"),
-        ("MP4", 3.0, "Picture", INSTANT, "speed is one of"),
-        ("MP4", "fast", "Picture", INSTANT, "speed is one of"),
-        ("MP4", True, "Picture", INSTANT, "speed is one of"),
-        ("MP4", [1.0], "Picture", INSTANT, "speed is one of"),
-        ("MP4", 1.0, "picture", INSTANT, "layer is one of"),
-        ("MP4", 1.0, "Picture", None, "did not say what it shows"),
-        ("PNG of this instant", 1.0, "Picture", INSTANT | {"t": -1}, "did not say"),
-        ("PNG of this instant", 1.0, "Picture", INSTANT | {"t": float("inf")}, "did not say"),
-        ("PNG of this instant", 1.0, "Picture", INSTANT | {"clock": "hours"}, "did not say"),
-        ("PNG of this instant", 1.0, "Picture", INSTANT | {"layer": ["tv"]}, "did not say"),
+        ("EXE", 1.0, INSTANT, "can be taken away as"),
+        (["MP4"], 1.0, INSTANT, "can be taken away as"),
+        ("MP4", 3.0, INSTANT, "speed is one of"),
+        ("MP4", "fast", INSTANT, "speed is one of"),
+        ("MP4", True, INSTANT, "speed is one of"),
+        ("MP4", [1.0], INSTANT, "speed is one of"),
+        ("MP4", 1.0, None, "did not say what it shows"),
+        ("PNG of this instant", 1.0, INSTANT | {"t": -1}, "did not say"),
+        ("PNG of this instant", 1.0, INSTANT | {"t": float("inf")}, "did not say"),
+        ("PNG of this instant", 1.0, INSTANT | {"clock": "hours"}, "did not say"),
+        ("PNG of this instant", 1.0, INSTANT | {"layer": ["tv"]}, "did not say"),
+        ("PNG of this instant", 1.0, INSTANT | {"lanes": [2]}, "did not say"),
+        ("PNG of this instant", 1.0, INSTANT | {"lanes": 1}, "did not say"),
+        ("PNG of this instant", 1.0, INSTANT | {"dark": None}, "did not say"),
+        ("MP4", 1.0, INSTANT | {"lanes": []}, "Every lane is hidden"),
     ],
 )
-def test_invalid_choices_are_rejected_with_a_message(kind, speed, layer, instant, words) -> None:
+def test_invalid_choices_are_rejected_with_a_message(kind, speed, instant, words) -> None:
     with pytest.raises(SettingError, match=words):
-        make_file(RECORDING, kind, speed, layer, instant, lambda share: None)
+        make_file(RECORDING, kind, speed, instant, lambda share: None)
 
 
 @given(ANYTHING, ANYTHING, ANYTHING)
 def test_anything_a_browser_sends_is_an_instant_or_rejected_with_a_message(clock, t, layer) -> None:
-    for value in ({"clock": clock, "t": t, "layer": layer}, INSTANT | {"t": t}, clock):
+    whole = {"clock": clock, "t": t, "layer": layer, "lanes": t, "dark": layer}
+    for value in (
+        whole,
+        INSTANT | {"t": t},
+        INSTANT | {"lanes": t},
+        INSTANT | {"lanes": [t]},
+        clock,
+    ):
         try:
-            read, message = Instant.read(value), ""
+            read, message = Instant.read(value, 2), ""
         except SettingError as error:
             read, message = None, str(error)
-        assert isinstance(read, Instant) or "reload the page" in message
+        assert isinstance(read, Instant) or "reload the page" in message or "hidden" in message
 
 
 def test_a_film_that_takes_too_long_is_given_up(monkeypatch) -> None:
     monkeypatch.setattr(app.page.export, "SETTINGS", AppSettings(make_seconds=1e-9))
     with pytest.raises(SettingError, match="over 1e-09 seconds"):
-        make_file(RECORDING, "GIF", 1.0, "Picture", INSTANT, lambda share: None)
+        make_file(RECORDING, "GIF", 1.0, INSTANT, lambda share: None)
 
 
 def test_a_film_that_would_last_for_hours_is_rejected_before_a_frame_is_drawn() -> None:
@@ -134,13 +158,13 @@ def test_a_film_that_would_last_for_hours_is_rejected_before_a_frame_is_drawn() 
     recording = RecordedRace(dataclasses.replace(file, frames=tuple(long)), RECORDING.pictures)
     reports: list[float] = []
     with pytest.raises(SettingError, match="would last"):
-        make_file(recording, "MP4", 1.0, "Picture", INSTANT, reports.append)
+        make_file(recording, "MP4", 1.0, INSTANT, reports.append)
     assert reports == []
 
 
 def test_kinds_have_endings_of_their_own() -> None:
     assert len(set(KINDS.values())) == len(KINDS)
     assert (
-        json.loads(make_file(RECORDING, "Trace", 1.0, "Picture", INSTANT, print))["format"]
+        json.loads(make_file(RECORDING, "Trace", 1.0, INSTANT, print))["format"]
         == "photo-finish-trace"
     )

@@ -4,13 +4,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.page.form import KNOBS, Fields, form_values, read_form
+from app.page.form import KNOBS, Fields, form_values, read_form, settings_of
 from app.page.lane_list import lane_list
-from engine.decoders import DECODERS
-from engine.race import RaceRequest
+from engine.decoders import DECODERS, WHOLE
+from engine.race import Race, RaceRequest
 from engine.race.request import GROUPS, SAMPLING, format_value
 from engine.settings import SettingError, knobs
 from tests.app.conftest import ANYTHING, FIELDS, form
+from tests.toy import Toy
 
 
 def read(**values: object) -> RaceRequest:
@@ -39,9 +40,19 @@ def test_links_have_a_name_for_every_knob() -> None:
 
 
 def test_defaults_are_read_as_each_decoders_own() -> None:
-    request = read(lanes=list(DECODERS))
-    assert [lane.decoder for lane in request.lanes] == list(DECODERS)
-    assert all(lane.settings == DECODERS[lane.decoder].Settings() for lane in request.lanes)
+    for names in (list(WHOLE)[:8], list(WHOLE)[8:]):
+        request = read(lanes=names)
+        assert [lane.decoder for lane in request.lanes] == names
+        assert all(lane.settings == DECODERS[lane.decoder].Settings() for lane in request.lanes)
+
+
+def test_the_settings_of_a_recorded_race_are_those_it_was_raced_with() -> None:
+    request = read(prompt="x", seed=9, lanes=["gsd:G=4", "ar"], knobs={"sampling.top_k": 9})
+    race = Race.of(Toy((2, 2), 16), request)
+    found = settings_of(race.trace(list(race)).header)
+    values = form_values(request)
+    assert found == {name: values[name] for name in found}
+    assert values.keys() - found.keys() == {"model"}
 
 
 def test_a_changed_knob_reaches_its_lane() -> None:

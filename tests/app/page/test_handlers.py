@@ -75,7 +75,15 @@ def test_race_over_its_time_is_stopped_and_says_so(races, monkeypatch) -> None:
 def test_ready_board_shows_the_default_lanes(races) -> None:
     idle = races.first_board()
     assert idle["state"] == "waiting"
-    assert [lane["decoder"] for lane in idle["lanes"]] == ["ar", "sjd", "gsd", "lantern", "sjd-pac"]
+    assert [lane["decoder"] for lane in idle["lanes"]] == [
+        "ar",
+        "fpi",
+        "sjd",
+        "scd",
+        "gsd",
+        "lantern",
+        "sjd-pac",
+    ]
 
 
 @pytest.mark.parametrize(

@@ -91,3 +91,13 @@ def test_nothing_but_the_race_is_public(url) -> None:
 
 def test_monitoring_is_off(url) -> None:
     assert httpx.get(f"{url}monitoring").status_code in (403, 404)
+
+
+def test_a_space_links_to_its_own_files(monkeypatch) -> None:
+    def header() -> str:
+        blocks = build(toy_pool(Toy()), NONE_RECORDED).blocks.values()
+        return next(str(b.value) for b in blocks if "masthead" in str(getattr(b, "value", "")))
+
+    assert "<nav" not in header()
+    monkeypatch.setenv("SPACE_ID", "someone/race")
+    assert 'href="https://huggingface.co/spaces/someone/race/tree/main"' in header()

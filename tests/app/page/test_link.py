@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from app.page.form import form_values, read_form
 from app.page.link import read_link, starts_at_once, write_link
-from engine.decoders import DECODERS
+from engine.decoders import WHOLE
 from engine.race import MAX_SEED, Lane, RaceRequest
 from engine.race.request import GROUPS, SAMPLING, build_settings, parse_lane
 from engine.settings import Knob, Sampling, SettingError, Settings, knobs
@@ -53,7 +53,7 @@ def lane(name: str) -> st.SearchStrategy[Lane]:
     )
 
 
-LANES = st.lists(st.sampled_from(sorted(DECODERS)).flatmap(lane), min_size=1, max_size=8).map(tuple)
+LANES = st.lists(st.sampled_from(sorted(WHOLE)).flatmap(lane), min_size=1, max_size=8).map(tuple)
 REQUESTS = st.builds(
     RaceRequest,
     PROMPTS,
@@ -112,6 +112,17 @@ def test_an_address_without_a_race_asks_for_none(link) -> None:
     assert read_link(fields(link), MODELS, DEFAULT) is None
 
 
+TRACKING = "fbclid=abc&utm_source=a.b&utm_medium=mail&gclid=1&gclid=2&ref=x&si=y&lang=de&igshid=z"
+
+
+def test_fields_that_others_add_to_a_link_are_not_read() -> None:
+    link = "?prompt=octopus&seed=3&lanes=ar,gsd&gsd.G=4"
+    assert read_link(fields(f"{link}&{TRACKING}"), MODELS, DEFAULT) == read_link(
+        fields(link), MODELS, DEFAULT
+    )
+    assert read_link(fields("?" + TRACKING), MODELS, DEFAULT) is None
+
+
 def test_a_race_starts_at_once_only_where_the_link_says_so() -> None:
     assert [
         starts_at_once(fields(link))
@@ -135,7 +146,10 @@ def test_a_race_starts_at_once_only_where_the_link_says_so() -> None:
         ("?lanes=gsd:G=4;G=5", "GSD: G is given twice"),
         ("?lanes=<b>", "lanes can be any of"),
         ("?model=other", "model can be toy"),
-        ("?nonsense=1", "'nonsense', which is none"),
+        ("?sed=1", "'sed', which is none of this page's. Did you mean seed?"),
+        ("?Prompt=x", "'Prompt', which is none of this page's. Did you mean prompt?"),
+        ("?lane=ar", "Did you mean lanes?"),
+        ("?sampling.guidence=2", "Did you mean sampling.guidance?"),
         ("?gsd.nonsense=1", "'gsd.nonsense', which is none"),
         ("?lanes=gsd&gsd.G=0", "GSD: G is a whole number from 1 to 100, not 0"),
         ("?lanes=gsd&gsd.G=1.5", "GSD: G is a whole number from 1 to 100, not 1.5"),

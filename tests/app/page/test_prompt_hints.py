@@ -1,9 +1,11 @@
 from __future__ import annotations
 
+from random import Random
+
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.page.prompt_hints import EXAMPLES, guide, hint, known_words, vocabulary
+from app.page.prompt_hints import EXAMPLES, hint, known_words, lists, surprise, vocabulary
 
 
 @given(st.text())
@@ -22,13 +24,21 @@ def test_hint_names_what_the_model_has_never_seen() -> None:
     assert "knows no word" in hint("¿?", known)
 
 
-def test_guide_lists_the_vocabulary() -> None:
-    text = guide(
-        {"glyphs": ["red apple", "octopus"], "grounds": ["sky clouds"], "sampling": {"top_k": 1}}
-    )
-    assert "**Glyphs:** red apple, octopus" in text
-    assert "sampling" not in text.lower()
-    assert guide({}) == ""
+def test_the_lists_are_those_of_names() -> None:
+    names = {"glyphs": ["red apple", "octopus"], "grounds": ["sky clouds"]}
+    assert lists(names | {"sampling": {"top_k": 1}, "version": 1}) == names
+    assert lists({}) == {}
+
+
+def test_a_surprise_is_a_prompt_of_words_that_the_model_knows() -> None:
+    words = vocabulary("embedded")
+    known = known_words(words)
+    prompts = {surprise(words, Random(seed)) for seed in range(60)}
+    assert len(prompts) > 50
+    assert all(hint(prompt, known) == "" for prompt in prompts)
+    assert all(prompt.split(" on ")[0] in words["glyphs"] for prompt in prompts)
+    assert any(" at the " in prompt for prompt in prompts)
+    assert any(" at the " not in prompt for prompt in prompts)
 
 
 def test_the_embedded_model_knows_the_examples() -> None:

@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.page.what_if import RULES, SLIDERS, answer, lane_choices
+from app.page.form import KNOBS as FORM_KNOBS
+from app.page.what_if import RULES, SLIDERS, SPANS, answer, lane_choices, plots
 from engine.decoders import DECODERS
 from engine.decoders.gsd import GSDSettings
 from engine.decoders.lantern import LanternSettings
@@ -17,6 +18,7 @@ from engine.trace import Trace
 from engine.trace.rejudge import rejudge
 from tests.app.conftest import ANYTHING
 from tests.toy import Toy
+from visualize.recorded_race import RecordedRace
 
 KNOBS = dict(zip(SLIDERS, [10, 0.5, 0.15, 62, 0.1], strict=True))
 
@@ -126,3 +128,37 @@ def test_any_question_is_answered_in_words(lane, rule, knobs) -> None:
 def test_rules_are_decoders_knobs() -> None:
     for rule, names in RULES.items():
         assert set(names) <= {field.name for field in dataclasses.fields(DECODERS[rule].Settings)}
+
+
+def test_the_drafts_are_marked_and_counted_against_every_knob() -> None:
+    recording = RecordedRace(TRACE, None)
+    for rule, settings in (("gsd", GSDSettings()), ("lantern", LanternSettings(k=5, delta=0.1))):
+        tally = rejudge(TRACE, 1, rule, settings)
+        picture, *curves = plots(recording, 1, rule, KNOBS | {"lantern.k": 5})
+        marks = {(x, y) for x, y in zip(picture.data[0].x, picture.data[0].y, strict=True)}
+        cells = [TRACE.header.cells[position] for position in tally.positions]
+        assert marks == {(cell % 6, cell // 6) for cell in cells}
+        assert len(cells) == tally.accepted
+        assert [curve.layout.xaxis.title.text for curve in curves] == list(RULES[rule])
+        for knob, curve in zip(RULES[rule], curves, strict=True):
+            line, dot = curve.data
+            assert (dot.x[0], dot.y[0]) == (getattr(settings, knob), tally.accepted)
+            for value, count in zip(line.x, line.y, strict=True):
+                changed = dataclasses.replace(settings, **{knob: value})
+                assert count == rejudge(TRACE, 1, rule, changed).accepted
+
+
+def test_where_nothing_can_be_judged_nothing_is_drawn(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert plots(RecordedRace(raced("ar"), None), 0, "gsd", KNOBS) == []
+    blind = dataclasses.replace(TRACE, codebook=b"")
+    assert plots(RecordedRace(blind, None), 1, "gsd", KNOBS) == []
+    with pytest.raises(SettingError, match="Choose a lane"):
+        plots(RecordedRace(TRACE, None), 0, "gsd", KNOBS)
+    monkeypatch.setattr("app.page.what_if.MOST_ENTRIES", 1)  # all models are large then
+    assert len(plots(RecordedRace(TRACE, None), 1, "gsd", KNOBS)) == 1
+
+
+def test_a_slider_spans_a_part_of_its_knobs_range_that_holds_the_default() -> None:
+    for field, (low, high) in SPANS.items():
+        knob, default = FORM_KNOBS[field].knob, FORM_KNOBS[field].default
+        assert knob.low <= low <= default <= high <= knob.high

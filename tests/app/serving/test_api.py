@@ -21,7 +21,7 @@ from mcp.types import CallToolResult, Tool
 
 from app.page.layout import LAUNCH, build
 from app.serving.api import Api, table
-from engine.decoders import DECODERS
+from engine.decoders import WHOLE
 from tests.app.conftest import NONE_RECORDED, Watched, toy_pool
 
 EXAMPLES = Path(__file__).parents[3] / "examples"
@@ -141,7 +141,7 @@ def test_mcp_answers_without_a_redirect(url, path) -> None:
 def test_tool_names_every_decoder(url) -> None:
     (described,), _ = tool(url, prompt=PROMPT, seed=7, lanes=["ar"])
     names = described.inputSchema["properties"]["lanes"]["description"].rpartition(": ")[2]
-    assert names.rstrip(".").split(", ") == list(DECODERS)
+    assert names.rstrip(".").split(", ") == list(WHOLE)
 
 
 BAD = [

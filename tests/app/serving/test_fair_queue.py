@@ -36,6 +36,27 @@ def test_devices_do_not_wait_for_each_other() -> None:
     assert [queue.ahead(ticket) for ticket in [*first, *second]] == [0, 1, 0, 0, 2]
 
 
+def test_waiting_times_follow_from_the_last_races_of_the_device() -> None:
+    now = [0.0]
+    queue = FairQueue(5, {"zero": 2}, lambda: now[0])
+    assert queue.estimate("gpu", 1) is None
+    for seconds in (500, 9, 10, 11, 12, 60):
+        ticket = queue.join("a", "a", "gpu")
+        waits = queue.join("b", "a", "gpu")
+        assert queue.ahead(ticket) == 0
+        now[0] += seconds
+        queue.leave(ticket)
+        queue.leave(waits)  # it never raced
+    assert queue.estimate("gpu", 3) == 3 * 11
+    assert queue.estimate("zero", 1) is None
+    ticket = queue.join("a", "a", "zero")
+    assert queue.ahead(ticket) == 0
+    now[0] += 8
+    queue.leave(ticket)
+    queue.leave(ticket)
+    assert queue.estimate("zero", 3) == 3 * 8 / 2
+
+
 def test_a_second_race_cancels_the_first() -> None:
     queue = FairQueue(5)
     holder, first, other = (

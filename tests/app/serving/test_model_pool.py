@@ -4,22 +4,27 @@ happens when one fails."""
 from __future__ import annotations
 
 import gc
+import html
 import threading
 import weakref
+from types import SimpleNamespace
 
 import gradio as gr
 import pytest
 import torch
 from huggingface_hub import constants
+from starlette.datastructures import QueryParams
 
 import app.serving.model_pool
+from app.page.form import Fields
 from app.page.handlers import Races
+from app.page.links import Links
 from app.page.model_choice import describe
 from app.serving.gpu_errors import DEVICE_LOST, OUT_OF_MEMORY
 from app.serving.model_pool import Availability, Device, check_availability, public_models
 from app.serving.race_stream import QueueUpdate
 from app.settings import AppSettings
-from engine.models.card import CARDS, ModelError
+from engine.models.card import CARDS, ModelCard, ModelError
 from engine.models.device import required_bytes
 from engine.models.progress import Phase, Progress
 from tests.app.conftest import NONE_RECORDED, VISITOR, Watched, begin, boards, toy_pool
@@ -158,6 +163,9 @@ def test_the_card_shows_the_reason_and_the_licence_as_text() -> None:
     assert "Off: it is &lt;b&gt;research&lt;/b&gt;." in describe(pool, "anole")
     assert "Chameleon Research License" in describe(pool, "anole")
     assert 'href="https://github.com/deepseek-ai/Janus' in describe(pool, JANUS)
+    assert 'href="https://huggingface.co/deepseek-community/Janus-Pro-1B"' in describe(pool, JANUS)
+    assert "Its first race downloads about 4.2 GB." in describe(pool, JANUS)
+    assert "downloads" not in describe(pool, "toy")
     for name in (None, 5, ["anole"], {}, "<script>"):
         assert describe(pool, name) == ""
 
@@ -265,21 +273,73 @@ def test_memory_and_the_hub_are_checked_before_a_model_is_available(monkeypatch)
     assert "is not on this machine" in here.reason
 
 
+def chosen(monkeypatch, name: str) -> None:
+    for module in ("app.page.handlers", "app.serving.model_pool"):
+        monkeypatch.setattr(f"{module}.SETTINGS", AppSettings(model=name))
+
+
 def test_the_hosts_model_opens_the_page_where_it_can_race(monkeypatch) -> None:
-    monkeypatch.setattr("app.page.handlers.SETTINGS", AppSettings(model=JANUS))
+    chosen(monkeypatch, JANUS)
     assert over(named).default.model == JANUS
     assert over(named).default.sampling == CARDS[JANUS].sampling
-    monkeypatch.setitem(PUBLIC, CARDS[JANUS], Availability("no", "no"))
-    assert over(named).default.model == "toy"
+    assert over(named).model_note == ""
 
 
-def test_the_hosts_model_is_loaded_when_the_page_starts() -> None:
-    loads = []
-    pool = over(lambda name, report: loads.append(name) or named(name)).pool
-    pool.start(JANUS)
-    assert pool.wait(JANUS, 60).name == JANUS
-    pool.start("anole")
-    assert (loads, pool.loader.wait(60).name) == ([JANUS], "toy")
+def test_the_hosts_model_that_cannot_race_is_named_in_the_log_and_on_the_page(
+    monkeypatch, caplog
+) -> None:
+    chosen(monkeypatch, "anole")
+    races = over(named)
+    assert races.default.model == "toy"
+    words = (
+        "Anole 7B, which the host chose for this page, cannot race here: it is <b>research</b>."
+        " The page opens with toy instead."
+    )
+    assert f"PHOTO_FINISH_MODEL=anole: {words}" in caplog.text
+    notice = Links(races, Fields({})).open(SimpleNamespace(query_params=QueryParams("fbclid=1")))[0]
+    assert notice == f'<p class="notice" role="status">{html.escape(words)}</p>'
+
+
+def test_the_hosts_model_is_loaded_when_the_page_starts(monkeypatch) -> None:
+    for name, loaded in ((JANUS, [JANUS]), ("anole", [])):
+        loads = []
+        chosen(monkeypatch, name)
+        pool = over(lambda name, report, loads=loads: loads.append(name) or named(name)).pool
+        pool.start()
+        assert pool.loader.wait(60).name == "toy"
+        if loaded:
+            assert pool.wait(JANUS, 60).name == JANUS
+        assert loads == loaded
+
+
+def test_by_itself_the_page_opens_with_the_best_model_that_fits_and_is_to_be_had(
+    monkeypatch,
+) -> None:
+    chosen(monkeypatch, "auto")
+    missing = {}
+    monkeypatch.setattr("app.serving.model_pool._missing", lambda card: missing.get(card.name, ""))
+    large, small = (CARDS[f"janus-pro-{size}"] for size in ("7b", "1b"))
+    everything = {large: Availability(), small: Availability()}
+    short = {large: Availability("it needs 15 GiB.", "memory"), small: Availability()}
+    neither = dict.fromkeys(everything, Availability("it needs a GPU, and there is none here."))
+
+    def opening(public: dict[ModelCard, Availability]) -> tuple[str, str]:
+        card, why = toy_pool(Toy(), None, public, lambda name, report: named(name)).opening
+        return card.name, why
+
+    best = "The page opens with {}, the best model that can race here."
+    assert opening(everything) == (large.name, best.format("Janus-Pro 7B"))
+    assert opening(short) == (small.name, best.format("Janus-Pro 1B"))
+    assert opening(neither) == (
+        "toy",
+        "The page opens with toy. Janus-Pro 1B cannot race here: it needs a GPU, and there is none"
+        " here.",
+    )
+    missing[large.name] = "The hub cannot be reached."
+    assert opening(everything) == (small.name, best.format("Janus-Pro 1B"))
+    missing[small.name] = "The hub cannot be reached."
+    assert opening(everything)[1].endswith("cannot race here: The hub cannot be reached.")
+    assert opening({}) == ("toy", "")
 
 
 def test_every_device_has_its_own_queue(monkeypatch) -> None:
@@ -297,6 +357,11 @@ def test_a_second_race_of_a_visitor_takes_the_place_of_the_first() -> None:
     second = begin(races)
     assert next(second) == QueueUpdate(1)
     assert QueueUpdate(1).text == "In the queue: 1 race comes before yours."
+    for seconds, wait in ((0.2, "10 seconds"), (34.0, "40 seconds"), (130.0, "3 minutes")):
+        assert QueueUpdate(3, seconds).text == (
+            "In the queue: 3 races come before yours. If they take as long as the last ones, yours"
+            f" starts within {wait}."
+        )
     last = list(first)[-1]
     assert (last["state"], last["note"]) == (
         "stopped",

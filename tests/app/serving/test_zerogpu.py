@@ -17,11 +17,13 @@ import torch
 
 import app.serving.race_stream
 from app.page.handlers import Races
+from app.page.model_choice import describe
 from app.serving import zerogpu
 from app.serving.gpu_errors import BUSY, DEVICE_LOST, OUT_OF_MEMORY, QUOTA
 from app.serving.model_pool import Availability
-from app.serving.race_stream import Idle, Snapshot
+from app.serving.race_stream import Idle, Recording, Snapshot
 from app.settings import AppSettings
+from engine.decoders import DEFAULT
 from engine.models.card import CARDS, ModelError
 from engine.race import Lane, RaceRequest
 from tests.app.conftest import NONE_RECORDED, VISITOR, Watched, toy_pool
@@ -88,7 +90,7 @@ def test_a_race_is_one_call_and_its_recording_comes_back(races, spaces) -> None:
 def test_only_plain_data_crosses(spaces) -> None:
     events = list(zerogpu.run_race(request("ar", "gsd", "lantern", "sjd-pac")))
     assert all(plain(dataclasses.astuple(event)) for event in events)
-    assert {type(event) for event in events} == {Snapshot, Idle, zerogpu.Recording}
+    assert {type(event) for event in events} == {Snapshot, Idle, Recording}
     assert json.loads(events[-1].text)["format"] == "photo-finish-trace"
 
 
@@ -101,6 +103,20 @@ def test_the_duration_is_the_models_and_the_lanes(spaces, monkeypatch) -> None:
     assert llamagen == sorted(set(llamagen))
     monkeypatch.setattr(zerogpu, "SETTINGS", AppSettings(gpu_seconds=60))
     assert zerogpu.duration(request("ar", model="emu3")) == 60
+
+
+def test_the_model_that_the_page_opens_with_is_on_the_gpu_when_a_race_begins(
+    races, spaces, monkeypatch
+) -> None:
+    before = zerogpu.duration(request("ar"))
+    zerogpu.place(NAME)
+    assert zerogpu.duration(request("ar")) < before
+    monkeypatch.setattr(zerogpu, "load", None)  # no worker reads it again
+    shots = list(begun(races))
+    assert shots[-1]["state"] == "finished"
+    lent = f"lend a GPU for {spaces.durations[0]:g} seconds"
+    assert any(lent in (shot["note"] or "") for shot in shots)
+    assert f"takes up to {zerogpu.cost(NAME, DEFAULT):g} seconds" in describe(races.pool, NAME)
 
 
 def test_the_race_stops_itself_before_the_deadline_and_says_so(races, spaces, monkeypatch) -> None:

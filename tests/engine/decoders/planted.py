@@ -14,12 +14,14 @@ from torch import Tensor
 from engine.decoders import lantern, sjd_pac
 from engine.decoders.jacobi import Jacobi
 from engine.decoders.lantern import Lantern
+from engine.decoders.scd import SCD
 from engine.decoders.sjd import SJD
 from engine.decoders.sjd_pac import SJDPAC, TreeWindow, Walk
-from engine.decoders.speculate import acceptance_probability, speculate
+from engine.decoders.speculate import acceptance_probability, chain_acceptance, speculate
 from engine.decoders.window import DecodeState, Verification, Window
-from engine.distributions import gather, residual, sample
+from engine.distributions import residual, sample
 from engine.randomness import Purpose
+from engine.trace import Status
 
 
 class OldDraftDistribution(SJD):
@@ -36,12 +38,6 @@ class ResampledFromP(SJD):
 
     def verify(self, state: DecodeState, window: Window, p: Tensor) -> Verification:
         return speculate(state, window, p, chain_acceptance(window, p), lambda draft, p, q: p)
-
-
-def chain_acceptance(window: Window, p: Tensor) -> Tensor:
-    """SJD's acceptance probabilities [H]."""
-    H = len(window.drafts)
-    return acceptance_probability(gather(p[:H], window.drafts), gather(window.q, window.drafts))
 
 
 def pad(verification: Verification, state: DecodeState, drafts: int) -> Verification:
@@ -77,6 +73,73 @@ class RefreshedWithAcceptDraw(SJD):
         verification = speculate(state, window, p, acceptance, lambda draft, p, q: residual(p, q))
         state.noise.uniform = real
         state.reused = {state.frontier + i: mine[i, 2] for i in range(len(p))}
+        return verification
+
+
+class ReplacedWithTheDraftsNoise(SCD):
+    """A rejected draft is replaced by the argmax of log R(p, q) + G_i, by the G_i that drew it."""
+
+    def verify(self, state: DecodeState, window: Window, p: Tensor) -> Verification:
+        verification = super().verify(state, window, p)
+        last = int(verification.count) - 1
+        if verification.status[last] == Status.RESAMPLED:
+            left = residual(p[last], window.q[last]).log()
+            noise = state.gumbel(len(p))[last]
+            verification.tokens[last] = (left + noise).argmax()
+        return verification
+
+
+class NoiseOfTheRow(SCD):
+    """The noise stays with the window's rows while the window moves on."""
+
+    def verify(self, state: DecodeState, window: Window, p: Tensor) -> Verification:
+        noise = state.noise.gumbel(0, len(p), p.shape[1])
+        return speculate(
+            state,
+            window,
+            p,
+            chain_acceptance(window, p),
+            lambda draft, p, q: residual(p, q),
+            samples=(p.log() + noise).argmax(-1),
+        )
+
+
+class CoupledWithOldDistribution(SCD):
+    """Drafts are coupled by the newer p, but keep their old q."""
+
+    def verify(self, state: DecodeState, window: Window, p: Tensor) -> Verification:
+        verification = super().verify(state, window, p)
+        verification.q = torch.cat([window.q, p[-1:]])
+        return verification
+
+
+class UnkeptRedrawnFromP(SCD):
+    """A draft that the maximal coupling does not keep is redrawn from p, not from R(p, q)."""
+
+    def verify(self, state: DecodeState, window: Window, p: Tensor) -> Verification:
+        verification = super().verify(state, window, p)
+        behind = torch.arange(len(p)) >= verification.count
+        redrawn = behind & (verification.status == Status.REJECTED)
+        u = state.uniform(Purpose.DRAFT, len(p), 1)[:, 0]
+        verification.tokens = torch.where(redrawn, sample(p, u), verification.tokens)
+        return verification
+
+
+class KeptByTheTestsNumber(SCD):
+    """The coupling keeps a draft by one number in every pass, and the test reads it too."""
+
+    def verify(self, state: DecodeState, window: Window, p: Tensor) -> Verification:
+        fresh = state.noise.uniform
+        if not hasattr(state, "numbers"):
+            state.numbers = fresh(Purpose.DRAFT, 0, len(state.tokens) + len(p), 0, 1)
+
+        def uniform(purpose: Purpose, start: int, rows: int, draw: int, count: int) -> Tensor:
+            others = fresh(purpose, start, rows, draw, count)[:, 1:]
+            return torch.cat([state.numbers[start : start + rows], others], -1)
+
+        state.noise.uniform = uniform
+        verification = super().verify(state, window, p)
+        state.noise.uniform = fresh
         return verification
 
 
@@ -159,19 +222,13 @@ class CandidatesFromTheResidual(SJDPAC):
         return window
 
     def _continue(
-        self,
-        state: DecodeState,
-        window: Window,
-        p: Tensor,
-        verification: Verification,
-        behind: Tensor,
-        u: Tensor,
+        self, state: DecodeState, window: Window, p: Tensor, verification: Verification, u: Tensor
     ) -> Verification:
         H = len(window.drafts)
         state.residuals = torch.cat([residual(p[:H], window.q), p[H : H + 1]])[
             int(verification.count) :
         ]
-        return super()._continue(state, window, p, verification, behind, u)
+        return super()._continue(state, window, p, verification, u)
 
 
 def _redraw(
@@ -207,19 +264,13 @@ class SpineRedrawnAfterAllCandidates(SJDPAC):
     (defect 3)."""
 
     def _continue(
-        self,
-        state: DecodeState,
-        window: Window,
-        p: Tensor,
-        verification: Verification,
-        behind: Tensor,
-        u: Tensor,
+        self, state: DecodeState, window: Window, p: Tensor, verification: Verification, u: Tensor
     ) -> Verification:
         acceptance = chain_acceptance(window, p)
-        after = super()._continue(state, window, p, verification, behind, u)
+        after = super()._continue(state, window, p, verification, u)
         if isinstance(window, TreeWindow):
             for level in range(window.layout.branching):
-                if bool(behind[level]) and u[level, 0] >= acceptance[level]:
+                if level >= int(verification.count) and u[level, 0] >= acceptance[level]:
                     left = p[level]
                     for x, q in zip(
                         window.candidates[level], window.candidate_q[level], strict=True
@@ -251,18 +302,12 @@ class ContinuedFromP(SJDPAC):
     """Continuation resamples what it rejected from p, not from the residual."""
 
     def _continue(
-        self,
-        state: DecodeState,
-        window: Window,
-        p: Tensor,
-        verification: Verification,
-        behind: Tensor,
-        u: Tensor,
+        self, state: DecodeState, window: Window, p: Tensor, verification: Verification, u: Tensor
     ) -> Verification:
         H = len(window.drafts)
         acceptance = chain_acceptance(window, p)
-        after = super()._continue(state, window, p, verification, behind, u)
-        rejected = behind.clone()
+        after = super()._continue(state, window, p, verification, u)
+        rejected = torch.arange(H + 1) >= verification.count
         rejected[:-1] &= u[:-1, 0] >= acceptance
         after.tokens = torch.where(rejected, sample(p[: H + 1], u[:, 1]), after.tokens)
         return after

@@ -24,7 +24,8 @@ PLANTED = 1e-12  # a planted bug must be surer than this
 
 class QuickNoise:
     """Independent numbers from one pool, much cheaper than the keyed noise: keys are ignored, since
-    each is used once in a decode. Only the Gumbel noise, which is read again and again, is kept."""
+    each is used once in a decode. Only the Gumbel noise, which is read again and again, is kept: a
+    decoder reads that of one purpose."""
 
     pool, used = torch.zeros(0), 0
     generator = torch.Generator()
@@ -85,7 +86,8 @@ def sample(decoder: WindowDecoder, count: int, start: int = 0) -> Counter[tuple[
                 seen["steps"] += 1
                 seen[last.name.lower()] += 1
                 seen["bonus"] += last is Status.FRESH and drafted > 0
-                still_drafts = np.isin(step.window["status"], (Status.REJECTED, Status.REFINED))
+                drafts = (Status.REJECTED, Status.REFINED, Status.DROPPED)
+                still_drafts = np.isin(step.window["status"], drafts)
                 seen["rejected"] += still_drafts.any()
                 seen["end of image"] += (
                     step.before + len(step.positions) == decoder.model.length and drafted > 0

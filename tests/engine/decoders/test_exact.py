@@ -8,13 +8,14 @@ from collections.abc import Callable, Sequence
 import pytest
 import torch
 
-from engine.decoders import DECODERS
+from engine.decoders import DECODERS, WHOLE
 from engine.decoders.ar import VanillaAR
 from engine.decoders.base import Badge, Decoder
 from engine.decoders.fpi import FixedPoint
 from engine.decoders.jacobi import Jacobi
 from engine.decoders.jacobi_window import INIT_SCHEMES, JacobiWindowSettings
 from engine.decoders.lantern import Lantern, LanternSettings
+from engine.decoders.scd import SCD
 from engine.decoders.sjd import SJD
 from engine.decoders.sjd_pac import SJDPAC
 from engine.decoders.tree import Tree
@@ -32,9 +33,7 @@ from tests.engine.decoders.sampling import (
 )
 from tests.toy import Toy
 
-LOSSLESS = [
-    name for name, decoder in DECODERS.items() if decoder.badge is not Badge.CHANGED_DISTRIBUTION
-]
+LOSSLESS = [name for name in WHOLE if DECODERS[name].badge is not Badge.CHANGED_DISTRIBUTION]
 
 
 @pytest.fixture
@@ -99,6 +98,13 @@ CHAINS = [
     *variants("jacobi", window=[2, 3, 16], init=["random", "vertical sample", "random"]),
     *variants("sjd", window=[3] * 5, init=INIT_SCHEMES),
     *variants("sjd", window=[2, 16], init=["random", "vertical repeat"]),
+    *variants(
+        "scd",
+        coupling=["gumbel"] * 3 + ["maximal"] * 3,
+        window=[2, 3, 32] * 2,
+        fresh=["one-hot", "uniform", "one-hot"] * 2,
+    ),
+    *variants("scd", coupling=["gumbel", "maximal"], window=[3] * 2, init=["vertical repeat"] * 2),
     *variants("gsd", window=[3, 3], G=[1, 1], order=["ascending", "descending"]),
     *variants("gsd", window=[4], reading=["paper"], G=[1], init=["horizontal sample"]),
     *variants(
@@ -264,6 +270,34 @@ BUGS = [
     (planted.ResampledFromP, SJD, lambda: CountingToy((1, 4), 3, seed=1), {"window": 4}),
     (planted.BonusFromThePad, SJD, lambda: CountingToy((1, 4), 3), {"window": 3}),
     (planted.RefreshedWithAcceptDraw, SJD, lambda: CountingToy((1, 4), 3, seed=1), {"window": 4}),
+    (
+        planted.ReplacedWithTheDraftsNoise,
+        SCD,
+        lambda: crafted([1.0, 0, 0, 0], [0, 0.75, 0, 0.25], [0.5, 0.5, 0, 0]),
+        {"window": 4},
+    ),
+    (planted.NoiseOfTheRow, SCD, lambda: CountingToy((1, 4), 3), {"window": 4}),
+    *(
+        (
+            planted.CoupledWithOldDistribution,
+            SCD,
+            lambda: CountingToy((1, 4), 3),
+            {"window": 4, "coupling": coupling},
+        )
+        for coupling in ("gumbel", "maximal")
+    ),
+    (
+        planted.UnkeptRedrawnFromP,
+        SCD,
+        zero_then((0.8, 0.2, 0)),
+        {"window": 4, "coupling": "maximal", "fresh": "uniform"},
+    ),
+    (
+        planted.KeptByTheTestsNumber,
+        SCD,
+        lambda: crafted([1.0, 0, 0, 0], [0.4, 0.4, 0.1, 0.1], [0.1, 0.1, 0.4, 0.4]),
+        {"window": 4, "coupling": "maximal", "fresh": "uniform"},
+    ),
     (planted.StaleJacobi, Jacobi, lambda: CountingToy((1, 4), 3), {"window": 4}),
     (planted.LongestPathWins, SJDPAC, contrasts, {"window": 10, "K": 2, "D": 3}),
     (planted.CandidatesFromTheResidual, SJDPAC, depends_on_zero, {"window": 10, "K": 2, "D": 2}),

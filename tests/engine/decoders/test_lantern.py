@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 import pytest
 import torch
 
@@ -216,7 +218,7 @@ def test_a_rejected_child_takes_its_neighbourhood_along() -> None:
     near(walk.left[0], [0, 0, 0, 0.6, 0.4])
     assert int(verification.count) == 1
     assert verification.tokens[0] == 3
-    assert verification.status.tolist() == [Status.RESAMPLED] + [Status.REJECTED] * 3
+    assert verification.status.tolist() == [Status.RESAMPLED] + [Status.DROPPED] * 3
     assert verification.drafts.tolist() == [0, 1, 0, -1], "first children, for the record"
     assert verification.uniform.isnan().tolist() == [False, True, True, True]
 
@@ -279,3 +281,17 @@ def tried(step: Step) -> list:
         step.rows.candidates[end - count : end]
         for count, end in zip(counts[: len(step.committed)], ends, strict=False)
     ]
+
+
+@pytest.mark.parametrize("knobs", [{}, {"drafts": "tree"}, {"drafter": "jacobi"}])
+def test_what_was_never_tested_is_dropped_and_never_rejected(knobs: dict[str, str]) -> None:
+    decoder, seen = Lantern(Toy((3, 4), 5), LanternSettings(**knobs)), Counter[Status]()
+    for seed in range(10):
+        with torch.inference_mode():
+            for step in decoder.steps("", seed):
+                untested = step.positions["uniform"] == NONE
+                assert (step.positions["status"][untested] != Status.REJECTED).all()
+                assert (step.positions["status"][~untested] != Status.DROPPED).all()
+                seen.update(map(Status, step.positions["status"].tolist()))
+    assert (seen[Status.DROPPED] > 0) == (knobs.get("drafter") != "jacobi")
+    assert (seen[Status.REFINED] > 0) == (knobs.get("drafter") == "jacobi")

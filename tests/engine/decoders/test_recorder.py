@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
+from torch import Tensor
 
-from engine.decoders import DECODERS
-from engine.decoders.gsd import GSDSettings
+from engine.decoders import DECODERS, WHOLE
+from engine.decoders.base import Badge
+from engine.decoders.gsd import GSD, GSDSettings
 from engine.decoders.lantern import LanternSettings
 from engine.decoders.recorder import StepRecorder, find_sources
 from engine.decoders.window import Window
@@ -17,6 +21,15 @@ from tests.toy import Toy
 
 CODES = 12
 BY_UNIFORM = ["sjd", "gsd", "lantern", "sjd-pac"]
+LOSSLESS = [name for name in WHOLE if DECODERS[name].badge is not Badge.CHANGED_DISTRIBUTION]
+LANTERN_TREE = LanternSettings(k=CODES, drafts="tree", depth=3, width=2, nodes=7)
+LOSSY = [
+    ("gsd", GSDSettings(G=4)),
+    ("lantern", LanternSettings(k=CODES)),
+    ("lantern", LanternSettings(k=CODES, drafter="jacobi")),
+    ("lantern", LANTERN_TREE),
+    ("sjd-relaxed", None),
+]
 
 
 def decoded(
@@ -39,7 +52,7 @@ def verified_spots(pictures: list[list[Step]]) -> list[Spot]:
 
 
 @pytest.mark.parametrize("forced", [False, True])
-@pytest.mark.parametrize("name", DECODERS)
+@pytest.mark.parametrize("name", WHOLE)
 def test_distributions_are_recorded_by_their_likeliest_tokens(name: str, forced: bool) -> None:
     for p in touched(decoded(name, forced=forced)):
         for top, most in ((p.top, p.top1), (p.top_draft, p.top1_draft)):
@@ -53,6 +66,21 @@ def test_distributions_are_recorded_by_their_likeliest_tokens(name: str, forced:
             assert dict(p.top).get(p.draft, p.p) == p.p
             assert dict(p.top_draft).get(p.draft, p.q) == p.q
             assert p.q > 0, "a draft can be drawn from its own distribution"
+
+
+@pytest.mark.parametrize("name", WHOLE)
+def test_the_rows_of_a_step_are_those_that_the_target_read(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read, forward = list[int](), Toy.forward
+
+    def counted(self: Toy, ctx: Any, tokens: Tensor, parents: Any = None) -> Tensor:
+        read.append(len(tokens))
+        return forward(self, ctx, tokens, parents)
+
+    monkeypatch.setattr(Toy, "forward", counted)
+    (steps,) = decoded(name, seeds=range(1))
+    assert [int(step.rows.steps["rows"][0]) for step in steps] == read
 
 
 @pytest.mark.parametrize("name", BY_UNIFORM)
@@ -80,6 +108,74 @@ def test_every_draft_that_was_accepted_or_rejected_has_its_uniform(name: str) ->
 def test_a_rule_without_uniforms_records_none(name: str) -> None:
     assert not verified_spots(decoded(name))
     assert not any(len(step.rows.rejections) for steps in decoded(name) for step in steps)
+
+
+@pytest.mark.parametrize("forced", [False, True])
+@pytest.mark.parametrize("name", WHOLE)
+def test_a_shift_is_recorded_where_a_test_committed_a_token(name: str, forced: bool) -> None:
+    tested = 0
+    for steps in decoded(name, forced=forced):
+        for step, found in zip(steps, spots(steps), strict=True):
+            for p in found:
+                outcome = p.status in (Status.ACCEPTED, Status.RESAMPLED) and p.draft is not None
+                assert (p.shift is not None) == outcome == (outcome and p.position < step.after), p
+                tested += outcome
+    assert (tested > 0) == (name != "ar")
+
+
+def shifts(pictures: list[list[Step]]) -> list[float]:
+    return [p.shift for p in touched(pictures) if p.shift is not None]
+
+
+@pytest.mark.parametrize("name", LOSSLESS)
+def test_a_lossless_lane_s_shift_is_zero_in_every_test(name: str) -> None:
+    found = shifts(decoded(name, forced=True))
+    assert set(found) == ({0.0} if name != "ar" else set())
+
+
+@pytest.mark.parametrize(("name", "settings"), LOSSY, ids=str)
+def test_a_changed_distribution_has_a_shift(name: str, settings: object) -> None:
+    found = shifts(decoded(name, settings=settings))
+    assert np.mean(found) > 0.01
+    assert max(found) <= 1
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        LanternSettings(k=CODES, delta=0.0),
+        LanternSettings(k=CODES, delta=0.0, drafter="jacobi"),
+        LanternSettings(k=CODES, delta=0.0, drafts="tree", depth=3, width=2, nodes=7),
+        LanternSettings(k=1, drafts="tree", depth=3, width=2, nodes=7),
+    ],
+    ids=lambda s: f"{s.drafter} {s.drafts} k={s.k}",
+)
+def test_lantern_that_borrows_nothing_has_no_shift(settings: LanternSettings) -> None:
+    assert set(shifts(decoded("lantern", settings=settings))) == {0.0}
+
+
+def test_the_recorded_shift_is_that_of_the_rule(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Row by row, with every row of the window computed."""
+    expected: list[list[float]] = []
+    copy = StepRecorder.copy
+
+    def spy(
+        self: StepRecorder, record: object, state: object, window: Window, verification: Any
+    ) -> None:
+        p = verification.p[: len(window.q)]
+        rule = GSD(Toy((4, 4), CODES), GSDSettings(G=4))
+        expected.append(rule.shift(p, window.q).tolist())
+        copy(self, record, state, window, verification)
+
+    monkeypatch.setattr(StepRecorder, "copy", spy)
+    found = [step for steps in decoded("gsd", settings=GSDSettings(G=4)) for step in spots(steps)]
+    compared = 0
+    for step, shift in zip(found, expected, strict=True):
+        for p, value in zip(step, shift, strict=False):
+            if p.shift is not None:
+                assert p.shift == pytest.approx(value, abs=1 / ONE)
+                compared += value > 0.01
+    assert compared > 10
 
 
 def test_the_recorded_group_is_the_one_that_was_verified() -> None:
@@ -147,7 +243,7 @@ def test_a_rejection_records_both_distributions(name: str) -> None:
 
 
 @pytest.mark.parametrize("forced", [False, True])
-@pytest.mark.parametrize("name", DECODERS)
+@pytest.mark.parametrize("name", WHOLE)
 def test_q_is_read_back_wherever_it_is(
     name: str, forced: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -174,7 +270,7 @@ def test_q_is_read_back_wherever_it_is(
 def test_most_qs_are_where_they_were_before() -> None:
     sources = {
         name: {int(x) for steps in decoded(name) for step in steps for x in step.rows.source}
-        for name in DECODERS
+        for name in WHOLE
     }
     assert sources["ar"] == {Source.NONE}
     assert {Source.CERTAIN, Source.BEFORE} <= sources["sjd"] & sources["gsd"]

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from engine.decoders.gsd import GSD, GSDSettings
 from engine.decoders.lantern import Lantern, LanternSettings
+from engine.decoders.scd import SCD, SCDSettings
 from engine.decoders.sjd import SJD
 from engine.decoders.sjd_pac import SJDPAC, PACSettings
 from engine.trace import Status
@@ -29,6 +30,8 @@ from tests.engine.decoders.driving import (
 
 CHAINS = {
     "sjd": SJD(TOY),
+    "scd gumbel": SCD(TOY, SCDSettings(coupling="gumbel")),
+    "scd maximal": SCD(TOY, SCDSettings(coupling="maximal")),
     "gsd G=1": GSD(TOY, GSDSettings(G=1, delta=1.0, d=10.0)),
     "lantern delta=0": Lantern(TOY, LanternSettings(k=62, delta=0.0)),
     "lantern lambda=1": Lantern(TOY, LanternSettings(k=62, bound="lambda", lam=1.0)),

@@ -135,7 +135,7 @@ def test_nothing_is_copied_between_host_and_device_within_a_step(
             window, fed, positions = decoder._propose(state, 96)
             logits = decoder._forward(state, fed, window.parents)
             verification, outcome = decoder._verify(state, window, logits, positions)
-            record = collect(state, window, verification)
+            record = collect(state, window, verification, decoder.shift)
             for tensor in (fed, logits, verification.tokens, outcome, record["flat"]):
                 assert tensor.device.type == "meta"
             count = min(count, len(verification.tokens))

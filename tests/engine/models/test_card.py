@@ -54,6 +54,13 @@ def test_parts_are_named_once_and_downloads_are_bounded() -> None:
         CARDS["anole"].source_of("gpt")
 
 
+def test_a_download_has_all_that_is_loaded() -> None:
+    for card in CARDS.values():
+        assert bool(card.download) == bool(card.repos)
+        if card.repos:
+            assert card.download >= 2 * card.parameters, "16 bits a parameter at least"
+
+
 def test_the_chameleon_family_alone_is_for_research_alone() -> None:
     assert [card.name for card in CARDS.values() if card.research_only] == ["anole", "lumina-768"]
     assert all(("research only" in card.licence) == card.research_only for card in CARDS.values())

@@ -17,7 +17,7 @@ from tokenizers import AddedToken, Tokenizer, models, pre_tokenizers, processors
 from torch import Tensor
 from transformers import ChameleonConfig, ChameleonForConditionalGeneration
 
-from engine.decoders import DECODERS
+from engine.decoders import DECODERS, WHOLE
 from engine.decoders.gsd import GSDSettings
 from engine.decoders.jacobi_window import JacobiWindowSettings, SpeculativeSettings
 from engine.decoders.lantern import LanternSettings
@@ -297,7 +297,7 @@ def test_every_decoder_keeps_the_layout(name: str, load) -> None:
         "lantern": LanternSettings(k=6),
         "sjd-pac": PACSettings(window=40, K=2),
     }
-    for decoder in DECODERS:
+    for decoder in WHOLE:
         tokens = decode(model, decoder, Sampling(guidance=2.0, top_k=8), choices.get(decoder))
         assert len(tokens) == model.length
         for token, forced in zip(tokens, model.forced_ids.tolist(), strict=True):

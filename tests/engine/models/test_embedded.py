@@ -10,15 +10,16 @@ import torch
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from engine.decoders import DECODERS
+from engine.decoders import DECODERS, DEFAULT, WHOLE
 from engine.decoders.ar import VanillaAR
+from engine.decoders.base import Badge
 from engine.decoders.fpi import FixedPoint
 from engine.decoders.jacobi import Jacobi
 from engine.decoders.jacobi_window import JacobiWindowSettings
 from engine.models import load
 from engine.models.embedded import EmbeddedModel
 from engine.race import Lane, Race
-from engine.trace import LaneState, Seconds, Step
+from engine.trace import LaneState, LaneStats, Seconds, Step
 from tests.engine.static_shapes import static_differences
 from tests.steps import retimed
 
@@ -73,7 +74,7 @@ def _timeless(steps: list[Step]) -> list[Step]:
 
 def test_every_lane_finishes_twice_the_same() -> None:
     """But for vanilla AR, Jacobi and fixed point, the slow ones, which other tests here finish."""
-    lanes = [Lane(name) for name, decoder in DECODERS.items() if decoder.default and name != "ar"]
+    lanes = [Lane(name) for name in DEFAULT if name != "ar"]
     races = [list(Race(model(), lanes, PROMPTS[0], 3)) for _ in range(2)]
     for lane in range(len(lanes)):
         steps = [
@@ -166,3 +167,16 @@ def test_the_prompt_matters_and_its_case_and_spaces_do_not_fail() -> None:
 def test_static_shapes_change_nothing() -> None:
     """Through two buckets of the cache."""
     assert not static_differences(model(), PROMPTS[0])
+
+
+@pytest.mark.parametrize("name", WHOLE)
+def test_a_lossless_lane_s_shift_is_zero_and_a_changed_one_s_is_not(name: str) -> None:
+    with torch.inference_mode():
+        stats = LaneStats()
+        for step in DECODERS[name](model()).steps("red apple on sky clouds", 1):
+            stats.add(step)
+    assert (stats.tests > 100) == (name != "ar")
+    if DECODERS[name].badge is Badge.CHANGED_DISTRIBUTION:
+        assert stats.shift > 0.01
+    else:
+        assert not stats.shifts  # of every test of the whole picture

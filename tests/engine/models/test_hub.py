@@ -3,6 +3,7 @@ No network is used."""
 
 from __future__ import annotations
 
+import dataclasses
 import errno
 import json
 import re
@@ -20,7 +21,7 @@ from huggingface_hub import HfApi, constants, errors, snapshot_download
 from huggingface_hub.file_download import repo_folder_name
 
 from engine.models import hub, pin_revisions
-from engine.models.card import ModelError, Source
+from engine.models.card import CARDS, ModelError, Source
 from engine.models.progress import Phase, Progress
 
 HASH = "0123456789abcdef" * 2 + "01234567"
@@ -392,3 +393,18 @@ def test_the_pinning_command(
     with pytest.raises(SystemExit) as caught:
         pin_revisions.main()
     assert caught.value.code == 2
+
+
+def test_a_model_is_to_be_had_where_its_files_are_here_or_the_hub_answers(
+    monkeypatch: pytest.MonkeyPatch, offline: Path
+) -> None:
+    here = dataclasses.replace(CARDS["janus-pro-1b"], repos=(SOURCE,))
+    hub.require(here)
+    elsewhere = Source("model", "someone/else", "main", ("*.json",))
+    away = dataclasses.replace(here, repos=(SOURCE, elsewhere))
+    with pytest.raises(ModelError, match="someone/else is not on this machine"):
+        hub.require(away)
+    asked = list[str]()
+    monkeypatch.setattr(HfApi, "model_info", lambda self, repo, **options: asked.append(repo))
+    hub.require(away)
+    assert asked == ["someone/else"]

@@ -32,7 +32,7 @@ from transformers import (
 from transformers.models.janus.image_processing_pil_janus import JanusImageProcessorPil
 
 import engine.models.janus as janus
-from engine.decoders import DECODERS
+from engine.decoders import DECODERS, WHOLE
 from engine.models.card import CARDS, ModelError
 from engine.models.janus import BEGIN, IMAGE, MAX_PROMPT_TOKENS, PAD, JanusModel
 from engine.settings import Sampling
@@ -291,7 +291,7 @@ def test_greedy_jacobi_is_greedy_ar(model: JanusModel, window: int, guidance: fl
 
 def test_fixed_point_is_ar_and_every_lane_finishes(model: JanusModel) -> None:
     assert decode(model, "fpi", sampling=FREE, window=6) == decode(model, "ar", sampling=FREE)
-    for name in DECODERS:
+    for name in WHOLE:
         tokens = decode(model, name, sampling=FREE)
         assert len(tokens) == SIDE * SIDE
         assert all(0 <= token < CODES for token in tokens)

@@ -9,17 +9,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.decoders import DECODERS
+from engine.decoders import DECODERS, WHOLE
 from engine.decoders.jacobi_window import SpeculativeSettings
 from engine.decoders.sjd import SJD
 from engine.models.card import ModelError
 from engine.race import MAX_LANES, MAX_PROMPT, MAX_SEED, Lane, Race
 from engine.settings import SettingError
 from engine.trace import Frame, LaneState, LaneStats, Seconds, Step
-from tests.steps import every, retimed
+from tests.steps import EIGHT, every, retimed
 from tests.toy import Toy, ToyContext
 
-ALL = [Lane(name) for name in DECODERS]
+ALL = [Lane(name) for name in EIGHT]
 
 
 class Counted(Toy):
@@ -118,7 +118,7 @@ def test_vanilla_ar_takes_one_pass_a_token() -> None:
     assert standing.acceptance_histogram == {1: 12}
 
 
-@pytest.mark.parametrize("name", DECODERS)
+@pytest.mark.parametrize("name", WHOLE)
 def test_the_same_seed_gives_the_same_trace_twice_and_another_seed_another(name: str) -> None:
     def run(seed: int) -> list[Step]:
         return [

@@ -1,0 +1,43 @@
+"""The form's picture to fill in. Its value is what `read_infilling` reads, None of whole pictures;
+static/fill_in.js paints the mask."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import gradio as gr
+
+from app.serving.model_pool import ModelPool
+from visualize.assets import STATIC, script
+
+# Lanes that race when a picture is first filled in.
+LANES = ("ar", "assd", "assd:drafts=n-gram", "sjd", "scd", "parallel")
+
+
+def fill_in(pool: ModelPool) -> gr.HTML:
+    field: Any = gr.HTML(
+        None,
+        html_template=(STATIC / "fill_in.html").read_text("utf-8"),
+        js_on_load=script("fill_in.js"),
+        apply_default_css=False,
+        elem_id="fill-in",
+        lanes=list(LANES),
+        fillable=fillable(pool),
+    )
+    # gr.HTML describes its value as text
+    field.api_info = lambda: {
+        "type": "object",
+        "description": "{known, order} of a picture to fill in; null of whole pictures",
+    }
+    field.example_payload = field.example_value = lambda: None
+    return field
+
+
+def fillable(pool: ModelPool) -> dict[str, list[int]]:
+    """By the name of each model here that fills in pictures: the height, the width and the codes
+    that a picture has to have."""
+    return {
+        card.name: [*card.grid, card.codes]
+        for card in pool.cards
+        if card.fills_in and pool.availability(card.name).available
+    }

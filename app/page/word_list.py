@@ -1,0 +1,28 @@
+"""The words that the model knows, as a list to search and to take prompts from. The names go to the
+browser once, where static/word_list.js lays them out."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import gradio as gr
+
+from app.page.prompt_hints import EXAMPLES, lists
+from visualize.assets import script
+
+MARKUP = f"""<div class="word-list">
+  <p>Ask for one of its glyphs, on a ground, at a place: <i>{EXAMPLES[0]} at the top left</i>.
+  Click a word to use it.</p>
+  <label>Find a word <input type="search" autocomplete="off"></label>
+  <div class="word-kinds"></div>
+</div>"""
+
+
+def word_list(vocabulary: Mapping[str, Any]) -> gr.HTML:
+    return gr.HTML(
+        html_template=MARKUP,
+        js_on_load=script("word_list.js"),
+        apply_default_css=False,
+        words=lists(vocabulary),
+    )

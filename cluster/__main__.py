@@ -1,0 +1,136 @@
+"""The page with its races on a Ray cluster: on a running one, or on one that is started on this
+machine and ends with this program."""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import logging
+import os
+import socket
+import threading
+from pathlib import Path
+from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
+
+from pydantic import ValidationError
+
+if TYPE_CHECKING:
+    from cluster.application import Options
+
+ROOT = Path(__file__).parent.parent
+# what no replica needs of the folder that a remote cluster is sent
+LEFT_OUT = ["/.*", "/node_modules", "/docs", "/tests", "/train"]
+# Of a cluster that is started here. Ray reads them when it is imported.
+LOCAL = {
+    "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0",  # on Linux, too: it listens on loopback alone
+    "RAY_AUTH_MODE": "token",  # in ~/.ray, so that no other user of this machine gets in
+    "RAY_USAGE_STATS_ENABLED": "0",
+}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="python -m cluster", description=__doc__)
+    parser.add_argument("--address", help="of a running cluster, as ray.init takes it")
+    parser.add_argument("--racers", type=int, nargs=2, default=(1, 2), metavar=("LEAST", "MOST"))
+    parser.add_argument("--cpus", type=float, default=1, help="of each racer")
+    parser.add_argument("--gpus", type=float, default=0, help="of each racer, or the share of one")
+    parser.add_argument("--lanes-apart", action="store_true", help="a lane a racer")
+    parser.add_argument("--host", default="127.0.0.1", help="to serve on; of a cluster, its nodes'")
+    parser.add_argument("--port", type=int, default=7860)
+    args = parser.parse_args()
+    if not args.address:
+        _check_port(args.host, args.port)
+        for name, value in LOCAL.items():
+            os.environ.setdefault(name, value)
+    from cluster.application import Options  # imports ray
+
+    least, most = args.racers
+    try:
+        options = Options(
+            least=least, most=most, cpus=args.cpus, gpus=args.gpus, lanes_apart=args.lanes_apart
+        )
+    except ValidationError as error:
+        lines = [f"{'.'.join(map(str, each['loc']))}: {each['msg']}" for each in error.errors()]
+        parser.error("; ".join(lines).removeprefix(": ").removeprefix("Value error, "))
+    with contextlib.suppress(KeyboardInterrupt):
+        serve(options, args.address, args.host, args.port)
+
+
+def serve(options: Options, address: str | None, host: str, port: int) -> None:
+    """Serves until it is interrupted. Raises SystemExit with a message where it cannot."""
+    import ray
+    from ray import serve
+
+    from cluster.application import application
+
+    logging.getLogger("ray.serve").setLevel(logging.WARNING)
+    connect(address)
+    try:
+        if not address and options.gpus > ray.cluster_resources().get("GPU", 0):
+            raise SystemExit("Photo Finish cannot start: Ray finds too few GPUs on this machine.")
+        serve.start(
+            proxy_location="HeadOnly",
+            http_options={"host": host, "port": port, "request_timeout_s": None},
+            logging_config={"log_level": "WARNING"},
+        )
+        try:
+            serve.run(application(options))
+            (node, *_) = ray.nodes()
+            print(
+                f"Photo Finish is on http://{host}:{port}"
+                + (" of the cluster's head" if address else "")
+                + f", its metrics on http://{node['NodeManagerAddress']}:"
+                f"{node['MetricsExportPort']}/metrics",
+                flush=True,
+            )
+            threading.Event().wait()
+        except RuntimeError as error:
+            raise SystemExit(f"Photo Finish cannot start: {error}") from error
+        finally:
+            serve.shutdown()
+    finally:
+        ray.shutdown()
+
+
+def connect(address: str | None) -> None:
+    """Connects to a cluster, which is sent this folder and the settings, or starts one. Raises
+    SystemExit with a message."""
+    import ray
+
+    settings = {
+        name: value
+        for name, value in os.environ.items()
+        if name.startswith("PHOTO_FINISH_") or name == "HF_HUB_OFFLINE"
+    }
+    environment: dict[str, object] = {"env_vars": settings}
+    if not address:
+        ray.init(include_dashboard=False, log_to_driver=False, logging_level=logging.ERROR)
+        return
+    environment |= {"working_dir": str(ROOT), "excludes": LEFT_OUT}
+    where = urlsplit("//" + address.rpartition("//")[2])
+    try:
+        if where.port:  # Ray would try for minutes
+            socket.create_connection((where.hostname, where.port), timeout=10).close()
+        ray.init(address, runtime_env=environment, log_to_driver=False)
+    except (OSError, RuntimeError, ValueError) as error:
+        raise SystemExit(
+            f"Photo Finish cannot start: no Ray cluster answers at {address}. `ray status` on its"
+            f" head says whether it runs; its version of Ray must be {ray.__version__}."
+        ) from error
+
+
+def _check_port(host: str, port: int) -> None:
+    """Raises SystemExit if this machine cannot serve on it: Ray would try again for ever."""
+    try:
+        with socket.create_server((host, port)):
+            pass
+    except (OSError, OverflowError) as error:
+        raise SystemExit(
+            f"Photo Finish cannot start: {host} port {port} is in use, or not this machine's to"
+            " serve. End what uses it, or choose another: --port."
+        ) from error
+
+
+if __name__ == "__main__":
+    main()

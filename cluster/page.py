@@ -1,0 +1,132 @@
+"""The page's one replica: gradio's queue and sessions live in its memory, so there is never a
+second. It loads no model; its races run on the racers."""
+
+from __future__ import annotations
+
+import logging
+import os
+from collections.abc import Mapping
+from typing import Any, cast
+
+os.environ.setdefault("GRADIO_ANALYTICS_ENABLED", "False")
+import gradio as gr
+from fastapi import FastAPI
+from ray import serve
+from ray.exceptions import RayError
+from ray.serve.exceptions import RayServeException
+from ray.serve.handle import DeploymentHandle
+from ray.util import metrics
+
+from app.page.layout import LAUNCH, build
+from app.serving.model_loader import ModelLoader
+from app.serving.model_pool import Availability, Device, ModelPool
+from app.serving.race_stream import Recording, WorkerEvents, WorkerFailure, waiting_snapshot
+from cluster.lanes_apart import race_apart
+from cluster.streams import Stream, merge
+from engine.failures import Failure
+from engine.models.card import ModelCard
+from engine.race import RaceRequest
+
+LOST = (
+    "The machine that ran this race was lost, and the race with it. Race again: another machine"
+    " takes its place."
+)
+# options of `launch` that mounting into another app knows, too
+MOUNTED = (
+    *("theme", "css", "css_paths", "head", "enable_monitoring", "max_file_size", "mcp_server"),
+    *("footer_links", "run_history", "show_error", "ssr_mode"),
+)
+
+log = logging.getLogger(__name__)
+
+
+class ClusterPool(ModelPool):
+    """The models of the racers, which are all of a kind. At most `racers` races run at a time; with
+    `apart` one, each of its lanes on a racer of its own if there are enough for all of them."""
+
+    def __init__(
+        self,
+        racer: DeploymentHandle,
+        models: Mapping[ModelCard, Availability],
+        racers: int,
+        apart: bool,
+    ) -> None:
+        super().__init__(ModelLoader(_never), next(iter(models)), models)
+        self._racer, self._racers, self._apart = racer, racers, apart
+        self.at_once = {Device.CLUSTER: 1 if apart else racers}
+        self._races = metrics.Counter(
+            "photo_finish_races",
+            "Races that ended: finished, stopped, lost, or a kind of failure.",
+            tag_keys=("model", "end"),
+        )
+        self._waiting = metrics.Gauge("photo_finish_queue", "Races that wait for a racer.")
+        self._waiting.set(0)
+
+    def device(self, name: str) -> Device:
+        return Device.CLUSTER
+
+    def start(self) -> None:
+        """The racers load their models by themselves."""
+
+    def wait(self, name: str, seconds: float) -> Any:
+        return True
+
+    def report_waiting(self, races: int) -> None:
+        self._waiting.set(races)
+
+    def run(self, request: RaceRequest) -> WorkerEvents:
+        """The race's events. Closed, it ends after the step in progress."""
+        end = "stopped"
+        try:
+            for event in self._events(request):
+                if isinstance(event, Recording):
+                    end = "finished"
+                elif isinstance(event, WorkerFailure):
+                    end = event.failure.value
+                yield event
+        except (RayError, RayServeException) as error:
+            log.warning("a racer was lost: %s", error)
+            end = "lost"
+            yield WorkerFailure(Failure.DEVICE_LOST, LOST)
+        finally:
+            self._races.inc(tags={"model": request.model, "end": end})
+
+    def _events(self, request: RaceRequest) -> WorkerEvents:
+        if self._apart and 1 < len(request.lanes) <= self._racers:
+            waiting = waiting_snapshot(request, self.card(request.model), "", "")
+            yield from race_apart(request, waiting.board, self._start)
+        else:
+            yield from (event for _, event in merge([self._start(request, request.model)]))
+
+    def _start(self, request: RaceRequest, warm: str = "") -> Stream:
+        """On a racer that has the model `warm`, or else on the least busy one. Lanes do not ask for
+        a warm one: each would wait a second for it before it took another."""
+        racer = self._racer.options(stream=True, multiplexed_model_id=warm)
+        return cast(Stream, racer.race.remote(request))
+
+
+def _never() -> Any:
+    raise RuntimeError("no model is loaded beside the page")
+
+
+class Page:
+    """The deployment's class."""
+
+    # Serve awaits it.
+    async def __init__(self, racer: DeploymentHandle, racers: int, apart: bool):  # type: ignore[misc]
+        self._pool = ClusterPool(racer, await racer.models.remote(), racers, apart)
+
+    def __serve_build_asgi_app__(self) -> FastAPI:
+        demo = build(self._pool)
+        demo.state_session_capacity = LAUNCH["state_session_capacity"]
+        options = {name: LAUNCH[name] for name in MOUNTED}
+        return gr.mount_gradio_app(FastAPI(), demo, path="", **options)
+
+
+def deployment() -> serve.Deployment:
+    return serve.deployment(
+        name="page",
+        num_replicas=1,
+        max_ongoing_requests=10_000,  # of them most wait: the fair queue bounds the races
+        ray_actor_options={"num_cpus": 0},
+    )(serve.ingress()(Page))

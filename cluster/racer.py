@@ -1,0 +1,151 @@
+"""Racer: one replica of the cluster. It has one device and one model warm, and runs one race at a
+time, so that no race pays for another's forward passes.
+
+What crosses is what ZeroGPU's worker sends: a plain request in; snapshots, and at last a Recording
+or a WorkerFailure, out.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import AsyncGenerator, Callable, Generator
+from concurrent.futures import ThreadPoolExecutor
+
+from ray import serve
+from ray.util import metrics
+
+from app.page.prompt_hints import hint, known_words, vocabulary
+from app.serving.gpu_errors import DEVICE_LOST
+from app.serving.model_loader import free_memory
+from app.serving.model_pool import Availability, ModelPool, default_pool
+from app.serving.race_stream import (
+    Idle,
+    Recording,
+    WorkerFailure,
+    build_trace,
+    stream,
+    waiting_snapshot,
+)
+from app.settings import SETTINGS
+from cluster.streams import Event
+from engine.failures import Failure
+from engine.hardware import device_name
+from engine.models.base import ImageModel
+from engine.models.card import ModelCard, ModelError
+from engine.models.device import classify, resolve_device
+from engine.race import Race, RaceRequest
+from engine.settings import SettingError
+from engine.trace import Frame, Trace
+from visualize.recorded_race import record
+
+POLL_SECONDS = 0.25  # between looks at a model that is loading
+CHECK_SECONDS = 10.0  # between checks that the replica can still race
+
+log = logging.getLogger(__name__)
+
+
+class Racer:
+    """The deployment's class, with the models of `make_pool`."""
+
+    def __init__(self, make_pool: Callable[[], ModelPool] = default_pool) -> None:
+        self._pool = make_pool()
+        self._pool.loader.start()
+        self._device, self._lost = resolve_device(SETTINGS.device), False
+        # One thread: a race is closed in it after the step in progress.
+        self._thread = ThreadPoolExecutor(1, "race")
+        self._lanes = metrics.Counter(
+            "photo_finish_lanes",
+            "Lanes that ended: finished, stopped, or a kind of failure.",
+            tag_keys=("model", "decoder", "end"),
+        )
+        self._lane_seconds = metrics.Counter(
+            "photo_finish_lane_seconds",
+            "Seconds that those lanes were charged.",
+            tag_keys=("model", "decoder", "end"),
+        )
+
+    def check_health(self) -> None:
+        """Called by Ray, which replaces a replica that raises."""
+        if self._lost:
+            raise RuntimeError("the device was lost")
+
+    async def models(self) -> dict[ModelCard, Availability]:
+        """Whether each model can race on this replica, its own first. Nothing is loaded for it."""
+        return {card: self._pool.availability(card.name) for card in self._pool.cards}
+
+    async def race(self, request: RaceRequest) -> AsyncGenerator[Event, None]:
+        """The race's stream. Closed or cancelled, the race ends after the step in progress."""
+        if serve.get_multiplexed_model_id():
+            await self._warm(request.model)
+        loop = asyncio.get_running_loop()
+        events = self._events(request)
+        try:
+            while event := await loop.run_in_executor(self._thread, next, events, None):
+                yield event
+        finally:
+            await asyncio.shield(loop.run_in_executor(self._thread, events.close))
+
+    @serve.multiplexed(max_num_models_per_replica=1)
+    async def _warm(self, name: str) -> str:
+        """Tells Ray's router that this replica has the model, or soon will: of the public ones a
+        ModelPool keeps one in memory."""
+        return name
+
+    def _events(self, request: RaceRequest) -> Generator[Event, None, None]:
+        frames: list[Frame] = []
+        try:
+            model = yield from self._load(request)
+            race = Race.of(model, request)
+            note = hint(request.prompt, known_words(vocabulary(request.model)))
+            yield from stream(race, frames, note, SETTINGS.race_seconds)
+            trace = build_trace(race, frames)
+            self._count(trace)
+            failures = {frame.failure for frame in frames}
+            self._lost = Failure.DEVICE_LOST in failures
+            if Failure.OUT_OF_MEMORY in failures:
+                free_memory()
+            yield Recording(record(trace, model).dumps())
+        except Exception as error:  # caught here, since not every exception can be pickled
+            log.exception("a race failed")
+            readable = isinstance(error, (ModelError, SettingError))
+            failure = classify(error, self._device)
+            self._lost = failure is Failure.DEVICE_LOST
+            message = DEVICE_LOST if self._lost else str(error) if readable else ""
+            yield WorkerFailure(failure, message)
+
+    def _load(self, request: RaceRequest) -> Generator[Event, None, ImageModel]:
+        card, note = self._pool.require(request.model), None
+        while (model := self._pool.wait(request.model, POLL_SECONDS)) is None:
+            now = self._pool.note(request.model)
+            if now == note:
+                yield Idle()
+            else:
+                yield waiting_snapshot(request, card, note := now, device_name(self._device))
+        found: ImageModel = model
+        return found
+
+    def _count(self, trace: Trace) -> None:
+        last = {frame.lane: frame for frame in trace.frames}
+        for i, lane in enumerate(trace.header.lanes):
+            end = (last[i].failure or last[i].state).value
+            tags = {"model": trace.header.model, "decoder": lane.decoder, "end": end}
+            self._lanes.inc(tags=tags)
+            self._lane_seconds.inc(float(trace.table(i).clock[-1]), tags)
+
+
+def deployment(least: int, most: int, cpus: float, gpus: float) -> serve.Deployment:
+    """Between `least` and `most` racers, each with a share of a machine's CPUs and GPUs. A racer
+    that is idle for ten minutes is given back, down to the least."""
+    return serve.deployment(
+        name="racer",
+        max_ongoing_requests=1,
+        autoscaling_config={
+            "min_replicas": least,
+            "max_replicas": most,
+            "target_ongoing_requests": 1,
+            "downscale_delay_s": 600,
+        },
+        ray_actor_options={"num_cpus": cpus, "num_gpus": gpus},
+        health_check_period_s=CHECK_SECONDS,
+    )(Racer)

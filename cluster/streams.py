@@ -1,0 +1,66 @@
+"""The streams of racers, read each in a thread, so that neither a slow racer nor one that has yet
+to be started keeps the page from ending a race."""
+
+from __future__ import annotations
+
+import queue
+import threading
+from collections.abc import Generator, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from app.serving.race_stream import Idle, Recording, Snapshot, WorkerFailure
+
+IDLE_SECONDS = 0.25  # without an event
+
+Event = Snapshot | Idle | Recording | WorkerFailure
+
+
+class Stream(Protocol):
+    """A race's events from a racer, as Ray Serve's handles give them."""
+
+    def __iter__(self) -> Iterator[Event]: ...
+
+    def cancel(self) -> None:
+        """Ends the race after the step in progress; called from any thread, any number of times,
+        also before the race has a racer. Iterating then raises."""
+
+
+@dataclass(frozen=True, slots=True)
+class _End:
+    error: BaseException | None = None
+
+
+def merge(streams: Sequence[Stream]) -> Generator[tuple[int, Event], None, None]:
+    """The events of all streams as they come, each with its stream's number; an Idle where none
+    comes. Raises what the first stream to fail raises. Closed or failed, it cancels every one."""
+    events: queue.Queue[tuple[int, Event | _End]] = queue.Queue()
+
+    def read(i: int) -> None:
+        error: BaseException | None = None
+        try:
+            for event in streams[i]:
+                events.put((i, event))
+        except BaseException as caught:  # asyncio's CancelledError is not an Exception
+            error = caught
+        events.put((i, _End(error)))
+
+    for i in range(len(streams)):
+        threading.Thread(target=read, args=(i,), name=f"racer {i}", daemon=True).start()
+    running = len(streams)
+    try:
+        while running:
+            try:
+                i, event = events.get(timeout=IDLE_SECONDS)
+            except queue.Empty:
+                yield 0, Idle()
+                continue
+            if not isinstance(event, _End):
+                yield i, event
+            elif event.error is None:
+                running -= 1
+            else:
+                raise event.error
+    finally:
+        for stream in streams:
+            stream.cancel()

@@ -1,0 +1,154 @@
+"""The bench of infillings, `python -m engine.bench --infill`: passes, seconds, entropy and joint
+log-likelihood of each lane by share masked and by order, as in Tables 1 and 5 of the ASSD paper.
+
+Each race fills in scattered cells, or a box, of a picture that vanilla AR drew for the prompt. The
+log-likelihood is the model's own of what was filled in, in the race's order, with guidance and
+temperature but without top-k and top-p: vanilla AR's is what a lossless lane's must be.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import torch
+
+from engine.decoders.ar import VanillaAR
+from engine.distributions import gather
+from engine.infilling import ORDERS, Infilling
+from engine.likelihood import teacher_forced
+from engine.models.base import ImageModel
+from engine.race import MAX_LANES, Lane, Race
+from engine.settings import Sampling
+from engine.trace import LaneState, LaneStats
+
+LANES = (
+    "ar",
+    *(f"assd:k={k}" for k in (2, 3, 4)),
+    "assd",
+    *(f"assd:k={k}" for k in (8, 15)),
+    "assd:drafts=n-gram",
+    "assd:fused=true",
+    "sjd",
+    "scd",
+    "sjd-pac",
+    "parallel",
+)
+SHARES = (0.05, 0.25, 0.5, 0.95)
+MASKS = ("scattered", "box")
+Runs = dict[tuple[str, float, str, str], list[dict[str, float]]]  # mask, share, order, lane
+
+
+def draw_mask(kind: str, share: float, grid: tuple[int, int], seed: int) -> np.ndarray:
+    """A mask of about `share` of a grid's cells, in raster order."""
+    rng, (height, width) = np.random.default_rng(seed), grid
+    mask = np.zeros(grid, bool)
+    if kind == "scattered":
+        count = max(1, round(share * height * width))
+        mask.flat[rng.choice(height * width, count, replace=False)] = True
+        return mask.ravel()
+    rows = max(1, round(height * math.sqrt(share)))
+    columns = min(width, max(1, round(share * height * width / rows)))
+    top, left = rng.integers(0, height - rows + 1), rng.integers(0, width - columns + 1)
+    mask[top : top + rows, left : left + columns] = True
+    return mask.ravel()
+
+
+def log_likelihood(
+    view: ImageModel, prompt: str, sampling: Sampling, tokens: Sequence[int]
+) -> float:
+    """log p of all tokens of an infilling, nats."""
+    filled = torch.tensor(tokens, device=view.device)
+    logits = teacher_forced(view, prompt, sampling.guidance, filled) / sampling.temperature
+    return float(gather(logits.double().log_softmax(-1), filled).sum())
+
+
+def entropy(tokens: Sequence[int]) -> float:
+    """Shannon entropy, nats, of how often each code occurs."""
+    shares = np.array(list(Counter(tokens).values())) / len(tokens)
+    return float(-(shares * np.log(shares)).sum())
+
+
+def fill(
+    model: ImageModel, lanes: Sequence[Lane], prompt: str, seed: int, infilling: Infilling
+) -> list[dict[str, float]]:
+    """Figures of each lane in one race. Raises RuntimeError if a lane fails."""
+    race = Race(model, lanes, prompt, seed, infilling=infilling)
+    stats = [LaneStats() for _ in lanes]
+    tokens: list[list[int]] = [[] for _ in lanes]
+    for frame in race:
+        if frame.state is LaneState.FAILED:
+            raise RuntimeError(f"{lanes[frame.lane].decoder} failed: {frame.error}")
+        if frame.step:
+            stats[frame.lane].add(frame.step)
+            tokens[frame.lane] += frame.step.committed["token"].tolist()
+    return [
+        {
+            "cells": len(filled),
+            "passes": lane.nfe,
+            "passes_per_cell": lane.nfe / len(filled),
+            "seconds": lane.seconds.total,
+            "entropy": entropy(filled),
+            "log_likelihood_per_cell": log_likelihood(race.model, prompt, race.sampling, filled)
+            / len(filled),
+        }
+        for lane, filled in zip(stats, tokens, strict=True)
+    ]
+
+
+def run(
+    model: ImageModel,
+    names: Sequence[str],
+    lanes: Sequence[Lane],
+    prompts: Sequence[str],
+    seeds: int,
+) -> Runs:
+    """Figures of every race. The same picture, mask and noise seed for both orders."""
+    found: Runs = {}
+    for number, prompt in enumerate(prompts):
+        for seed in range(seeds):
+            codes = VanillaAR(model).generate(prompt, seed)
+            for kind in MASKS:
+                for share in SHARES:
+                    mask = draw_mask(kind, share, model.grid, 1000 * number + seed)
+                    for order in ORDERS:
+                        infilling = Infilling.of_mask(codes, mask.tolist(), order)
+                        raced = [
+                            figures
+                            for first in range(0, len(lanes), MAX_LANES)
+                            for figures in fill(
+                                model, lanes[first : first + MAX_LANES], prompt, seed, infilling
+                            )
+                        ]
+                        for name, figures in zip(names, raced, strict=True):
+                            found.setdefault((kind, share, order, name), []).append(figures)
+    return found
+
+
+def card(result: dict[str, Any], title: dict[str, str]) -> str:
+    """The figures as one table in Markdown for each kind of mask and order."""
+    rows = [f"{result['model']}, {result['races']} races of each kind, {result['machine']}"]
+    for kind in MASKS:
+        for order in ORDERS:
+            rows += [
+                "",
+                f"{kind} cells masked, {order} order; passes a cell, seconds, log p a cell",
+                "",
+                f"| lane | {' | '.join(f'{share:.0%}' for share in SHARES)} |",
+                f"| --- |{' --- |' * len(SHARES)}",
+            ]
+            for name in result["lanes"]:
+                cells = []
+                for share in SHARES:
+                    f = result["figures"][f"{kind} {share:.0%} {order} {name}"]
+                    cells.append(
+                        f"{f['passes_per_cell']['mean']:.3f} ±"
+                        f" {f['passes_per_cell']['plus_minus']:.3f},"
+                        f" {f['seconds']['mean']:.2f} s,"
+                        f" {f['log_likelihood_per_cell']['mean']:.2f}"
+                    )
+                rows.append(f"| {title[name]} | {' | '.join(cells)} |")
+    return "\n".join(rows)

@@ -1,0 +1,70 @@
+"""Drafts from bigrams of what is known (Stewart et al., 2024; ASSD, Alg. 2 and Eq. 23).
+
+A cell's draft is a sample of the codes that stand beside the code of its neighbour elsewhere in the
+picture. Alg. 2 conditions on the cell to the left, which in its order is always known or drafted;
+in another order it need not be, so those above, to the right and below come next. Where no such
+pair is known, the draft is a sample of all known codes, and where there is none, of all alike.
+"""
+
+from __future__ import annotations
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from engine.decoders.window import DecodeState
+from engine.distributions import sample
+from engine.infilling import MASKED
+from engine.randomness import Purpose
+
+NEIGHBOURS = ((0, -1), (-1, 0), (0, 1), (1, 0))  # rows and columns from a cell: left first
+
+
+def draft_ngrams(state: DecodeState, count: int) -> tuple[Tensor, Tensor]:
+    """Drafts [count] for the next positions of an infilling and their distributions [count, V]."""
+    model, device = state.model, state.tokens.device
+    assert model.infilling is not None
+    codes = torch.tensor(model.infilling.known, device=device)
+    cells = torch.tensor(model.cells, device=device)
+    codes[cells[: state.frontier]] = state.tokens[: state.frontier]
+    u = state.uniform(Purpose.DRAFT, count, 1)
+    drafts, q = codes.new_zeros(count), state.q.new_zeros(count, model.vocab_size)
+    tables = _Bigrams(codes.view(model.grid), model.vocab_size)
+    for i, cell in enumerate(cells[state.frontier : state.frontier + count].tolist()):
+        q[i] = tables.distribution(cell, codes)
+        drafts[i] = codes[cell] = sample(q[i], u[i, 0])
+    return drafts, q
+
+
+class _Bigrams:
+    """Counts over the known cells of a grid [h, w] of `vocab` codes, MASKED where unknown."""
+
+    def __init__(self, grid: Tensor, vocab: int) -> None:
+        self.shape, self.vocab, self.codes = grid.shape, vocab, grid.flatten()
+        known = self.codes != MASKED
+        self.unigrams = torch.bincount(self.codes[known], minlength=vocab).float()
+        padded = F.pad(grid, (1, 1, 1, 1), value=MASKED)
+        height, width = self.shape
+        # For each direction, the code that stands there beside each cell.
+        self.beside = [
+            torch.where(
+                known,
+                padded[1 + down : 1 + down + height, 1 + right : 1 + right + width].flatten(),
+                MASKED,
+            )
+            for down, right in NEIGHBOURS
+        ]
+
+    def distribution(self, cell: int, codes: Tensor) -> Tensor:
+        """c(. | code of a neighbour) [V] of a cell, by codes [h * w], drafts among them."""
+        row, column = divmod(cell, self.shape[1])
+        for (down, right), beside in zip(NEIGHBOURS, self.beside, strict=True):
+            y, x = row + down, column + right
+            if not (0 <= y < self.shape[0] and 0 <= x < self.shape[1]):
+                continue
+            code = codes[y * self.shape[1] + x]
+            followers = self.codes[(beside == code) & (beside != MASKED)]
+            if len(followers):
+                return torch.bincount(followers, minlength=self.vocab) / len(followers)
+        total = self.unigrams.sum()
+        return self.unigrams / total if total else torch.full_like(self.unigrams, 1 / self.vocab)

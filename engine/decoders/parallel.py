@@ -1,0 +1,103 @@
+"""Parallel decoding in T rounds, as masked image transformers do it: nothing is verified."""
+
+from __future__ import annotations
+
+import functools
+import math
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from engine.decoders.base import Badge
+from engine.decoders.window import DecodeState, Verification, Window, WindowDecoder
+from engine.distributions import exact, sample
+from engine.randomness import Purpose
+from engine.settings import Settings, knob
+from engine.trace import Status
+
+
+@dataclass(frozen=True, slots=True)
+class ParallelSettings(Settings):
+    """T = 8 is MaskGIT's for images of 16 x 16 tokens (Table 1)."""
+
+    T: int = knob(8, "Rounds, each of one pass: fewer are faster and fit worse.", low=1, high=64)
+
+
+class Parallel(WindowDecoder):
+    """MaskGIT's iterative decoding (Chang et al., CVPR 2022, Sec. 3.2): after round t the share
+    cos(pi t / 2T) of the cells is still masked, and the cells of a round are sampled independently
+    given those of the rounds before. MaskGIT fills in first what it is surest of; here the
+    infilling's fixed order says which (as in Halton MaskGIT, Besnier et al., ICLR 2025).
+
+    A step reads the cells that the round before sampled and asks for those of its own round. The
+    last round's are read by nobody and committed at once: T passes in all.
+    """
+
+    name, title = "parallel", "Parallel"
+    idea = (
+        "Many tokens at once, in a few rounds: nobody checks whether those of a round fit together."
+    )
+    paper = "Chang et al., MaskGIT, CVPR 2022 (arXiv 2202.04200)"
+    badge = Badge.CHANGED_DISTRIBUTION
+    default = False
+    infills = True
+    Settings = ParallelSettings
+    settings: ParallelSettings
+
+    @property
+    def capturable(self) -> bool:
+        return False  # each step has another width
+
+    def propose(self, state: DecodeState, room: int) -> Window:
+        ends = rounds(self.model.length, self.settings.T)
+        sampled, end = ends[state.step], ends[state.step + 1]
+        unread, beside = sampled - state.frontier, end - sampled - 1
+        drafts, q, _ = state.kept_drafts(unread)
+        root = state.tokens[(state.start - 1).clamp_min(0).view(1)]
+        # Beside the chain's last row, copies of it ask for the positions behind its own.
+        last = torch.cat([root, drafts])[-1:].expand(beside)
+        chain = range(unread + 1)
+        copies = range(unread + 1, unread + 1 + beside)
+        parents = [max(0, row - 1) for row in chain] + [unread - 1 if unread else r for r in copies]
+        return Window(
+            torch.cat([drafts, torch.full_like(last, -1)]),
+            torch.cat([q, q.new_zeros(beside, q.shape[-1])]),
+            nodes=torch.cat([drafts, last]),
+            depths=state.offsets(unread + 1 + beside)[1:],
+            parents=tuple(parents),
+            asks=True,
+        )
+
+    def verify(self, state: DecodeState, window: Window, p: Tensor) -> Verification:
+        drafts = torch.cat([window.drafts, window.drafts.new_full((1,), -1)])
+        offsets, unread = state.offsets(len(p)), (drafts >= 0).sum()
+        ended = state.room < len(p)  # the last round
+        count = torch.where(ended, len(p), unread + 1)
+        status = torch.where(offsets < count, int(Status.FRESH), int(Status.REFINED))
+        u = state.uniform(Purpose.DRAFT, len(p), 1)[:, 0]
+        return Verification(
+            count=count,
+            tokens=torch.where(offsets < unread, drafts, sample(p, u)),
+            q=p,
+            status=torch.where(offsets < unread, int(Status.ACCEPTED), status),
+            drafts=drafts,
+            p=p,
+            acceptance=torch.where(offsets < unread, 1.0, torch.nan),
+            uniform=torch.full_like(p[:, 0], torch.nan),
+        )
+
+    def committed(self, p: Tensor, q: Tensor) -> Tensor:
+        """Every draft is accepted: q."""
+        return exact(q)
+
+
+@functools.lru_cache(maxsize=64)
+def rounds(length: int, T: int) -> tuple[int, ...]:
+    """How many of `length` positions are sampled before each round, and after the last."""
+    ends = [0]
+    while ends[-1] < length:
+        t = len(ends)
+        masked = math.floor(length * math.cos(math.pi * t / (2 * T))) if t < T else 0
+        ends.append(min(length, max(ends[-1] + 1, length - masked)))
+    return tuple(ends)

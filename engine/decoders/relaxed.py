@@ -1,0 +1,71 @@
+"""SJD with the plain relaxations that GSD and LANTERN are compared with."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from engine.decoders.base import Badge
+from engine.decoders.jacobi_window import JacobiWindowDecoder, SpeculativeSettings
+from engine.decoders.shift import committed_by_residual
+from engine.decoders.speculate import acceptance_probability, speculate
+from engine.decoders.window import DecodeState, Verification, Window
+from engine.distributions import exact, gather, residual
+from engine.settings import knob
+
+NU = 0.7  # how fast Cool-SD's factor falls from one draft to the next
+
+
+@dataclass(frozen=True, slots=True)
+class RelaxedSettings(SpeculativeSettings):
+    """k = 2 and e = 0.1 are the milder values in GSD's Table 1; Cool-SD's factor begins at k."""
+
+    relax: str = knob(
+        "amplify",
+        "How p is raised in p / q: times k, plus e, or times a factor that falls along the window.",
+        choices=("amplify", "add", "anneal"),
+    )
+    k: float = knob(2.0, "The factor of amplify; where anneal begins.", low=1.0, high=100.0)
+    e: float = knob(0.1, "What add adds to p.", low=0.0, high=1.0, needs=("relax", "add"))
+
+
+class RelaxedSJD(JacobiWindowDecoder):
+    """Accept x with probability min(1, k p(x) / q(x)) (`amplify`) or min(1, (p(x) + e) / q(x))
+    (`add`; GSD, Table 1), or min(1, w_i p(x) / q(x)) with w_i = max(1, k exp(-nu i)) for the
+    window's draft i = 0, 1, .. (`anneal`; Cool-SD, AAAI 2026, arXiv 2601.09212). On rejection
+    resample from R(p, q): the best replacement, norm(max(p - q a, 0)), for every acceptance
+    probability a that is nowhere below SJD's (Cool-SD). k = 1 and e = 0 are SJD.
+
+    `add` also accepts tokens that p rules out. Cool-SD's factor has a constant exp(-mu) that is not
+    published in what was read, here 1, and no lower bound: below 1 it would reject what SJD
+    accepts and commit no other distribution.
+    """
+
+    name, title, default = "sjd-relaxed", "Relaxed SJD", False
+    idea = "SJD that simply accepts more, with no further idea behind it."
+    paper = "baselines of GSD (Table 1); Li et al., Cool-SD, AAAI 2026"
+    badge = Badge.CHANGED_DISTRIBUTION
+    Settings = RelaxedSettings
+    settings: RelaxedSettings
+
+    def verify(self, state: DecodeState, window: Window, p: Tensor) -> Verification:
+        x = window.drafts
+        raised = self._raised(gather(p[:-1], x), state.offsets(len(x)))
+        acceptance = acceptance_probability(raised, gather(window.q, x))
+        return speculate(state, window, p, acceptance, lambda draft, p, q: residual(p, q))
+
+    def committed(self, p: Tensor, q: Tensor) -> Tensor:
+        p, q = exact(p), exact(q)
+        raised = self._raised(p, torch.arange(len(p), device=p.device)[:, None])
+        return committed_by_residual(p, q, acceptance_probability(raised, q))
+
+    def _raised(self, p: Tensor, i: Tensor) -> Tensor:
+        """What stands in p's place in p / q, for drafts i of the window, which broadcast with p."""
+        s = self.settings
+        if s.relax == "add":
+            return p + s.e
+        if s.relax == "amplify":
+            return p * s.k
+        return p * (s.k * torch.exp(-NU * i)).clamp_min(1)

@@ -1,0 +1,50 @@
+"""What a rule commits where it tests a draft, exactly: p', and its distance from p, the shift.
+
+A draft x ~ q is accepted with probability a(x) and replaced by a sample of r(. | x), so
+p'(y) = q(y) a(y) + sum_x q(x) (1 - a(x)) r(y | x), over every x of q's support: no sampling noise
+and nothing left out. The shift is of one test on the lane's own prefix, not of whole images.
+
+Shapes: H drafts, V codes. p and q are normalised in float64, as a sample of them is drawn.
+"""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from engine.decoders.speculate import acceptance_probability
+from engine.distributions import exact
+from engine.models.base import ImageModel
+from engine.settings import Sampling
+
+
+def support_size(p: Tensor, model: ImageModel, sampling: Sampling) -> tuple[int, Tensor]:
+    """How many tokens the distributions p [H, V] hold at most, at least 1, and which hold more
+    [H, 1].
+
+    None does, but with static shapes, which cannot follow p: there it is twice top-k, since top-k
+    keeps ties.
+    """
+    held = (p > 0).sum(-1, keepdim=True)
+    most = p.shape[-1]
+    if not model.static:
+        most = int(torch.cat([held.flatten(), held.new_ones(1)]).max())
+    elif sampling.top_k:
+        most = min(most, 2 * sampling.top_k)
+    return most, held > most
+
+
+def committed_by_residual(p: Tensor, q: Tensor, acceptance: Tensor) -> Tensor:
+    """p' [H, V] of a rule that replaces every rejected draft by a sample of R(p, q); `acceptance`
+    [H, V] of each token as a draft. Inputs in float64."""
+    accepted = q * acceptance
+    left = (p - q).clamp_min(0)
+    total = left.sum(-1, keepdim=True)
+    residual = torch.where(total > 0, left / total, p)
+    return accepted + (1 - accepted.sum(-1, keepdim=True)) * residual
+
+
+def committed_lossless(p: Tensor, q: Tensor) -> Tensor:
+    """p' [H, V] of SJD's rule: p, to rounding."""
+    p, q = exact(p), exact(q)
+    return committed_by_residual(p, q, acceptance_probability(p, q))

@@ -1,0 +1,88 @@
+"""Infilling: which cells of a picture are known, and the order in which the others are filled in.
+
+A mask has one order (Eq. 4 of Guo & Ermon, "Reviving any-subset autoregressive models with
+principled parallel sampling and speculative decoding", 2025): a fixed order of the whole grid,
+restricted to the masked cells. Any fixed order will do.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from engine.settings import SettingError
+
+MASKED = -1
+ORDERS = ("spread", "raster")
+
+
+@dataclass(frozen=True, slots=True)
+class Infilling:
+    """The code of each cell of a grid in raster order, MASKED where it is to be filled in, and the
+    name of the order: `raster`, row by row, or `spread`, where successive cells lie far apart.
+    Raises SettingError for anything else, or where nothing is masked."""
+
+    known: tuple[int, ...]
+    order: str = "spread"
+
+    def __post_init__(self) -> None:
+        if self.order not in ORDERS:
+            raise SettingError(f"order is one of {', '.join(ORDERS)}, not {self.order!r:.40}")
+        whole = all(type(code) is int and code >= MASKED for code in self.known)
+        if not isinstance(self.known, tuple) or not whole:
+            raise SettingError(f"Known cells hold codes, whole numbers; masked ones {MASKED}.")
+        if MASKED not in self.known:
+            raise SettingError("Mask what is to be filled in: every cell is known.")
+
+    @staticmethod
+    def of_mask(codes: Sequence[int], mask: Sequence[bool], order: str = "spread") -> Infilling:
+        """An infilling of the masked cells of a picture's codes."""
+        cells = zip(codes, mask, strict=True)
+        return Infilling(tuple(MASKED if masked else int(code) for code, masked in cells), order)
+
+    @property
+    def masked(self) -> int:
+        """How many cells are to be filled in."""
+        return self.known.count(MASKED)
+
+    def cells(self, grid: tuple[int, int]) -> tuple[int, ...]:
+        """The masked cells in the order in which they are filled in."""
+        order = spread_order(grid) if self.order == "spread" else range(len(self.known))
+        return tuple(cell for cell in order if self.known[cell] == MASKED)
+
+    def check(self, grid: tuple[int, int], codes: int) -> None:
+        """Raises SettingError where it does not fit a grid, or a vocabulary of so many codes."""
+        if len(self.known) != grid[0] * grid[1] or max(self.known) >= codes:
+            raise SettingError(
+                f"What is known does not fit {grid[0]} x {grid[1]} cells of {codes} codes."
+            )
+
+
+@functools.lru_cache(maxsize=8)
+def spread_order(grid: tuple[int, int]) -> tuple[int, ...]:
+    """The cells of a grid as the points of the Halton sequence in bases 2 (across) and 3 (down)
+    first come to them: each lies far from those just before it, and every beginning covers the grid
+    evenly (Besnier et al., "Halton scheduler for masked generative image
+    transformer", ICLR 2025)."""
+    height, width = grid
+    points = 4 * height * width
+    while True:
+        across = (_radical_inverse(points, 2) * width).astype(int)
+        cells = across + width * (_radical_inverse(points, 3) * height).astype(int)
+        found, first = np.unique(cells, return_index=True)
+        if len(found) == height * width:
+            return tuple(cells[np.sort(first)].tolist())
+        points *= 2
+
+
+def _radical_inverse(count: int, base: int) -> np.ndarray:
+    """The van der Corput sequence 1 .. count: the digits of each number mirrored at the point."""
+    left, place, value = np.arange(1, count + 1), 1.0, np.zeros(count)
+    while left.any():
+        place /= base
+        value += place * (left % base)
+        left //= base
+    return value

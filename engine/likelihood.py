@@ -1,0 +1,22 @@
+"""Teacher forcing: what a model says of a picture whose tokens are known."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from engine.decoders.window import MAX_ROWS
+from engine.models.base import ImageModel
+
+
+@torch.inference_mode()
+def teacher_forced(model: ImageModel, prompt: str, guidance: float, tokens: Tensor) -> Tensor:
+    """Logits [length, V] of each position of a picture, `tokens` [length] on the device, given
+    those before it, as `ImageModel.forward` returns them."""
+    fed = torch.cat([tokens[:1], tokens[:-1]])  # whatever stands for the first root
+    ctx, logits = model.start(prompt, guidance), list[Tensor]()
+    for window in torch.split(fed, MAX_ROWS):
+        logits.append(model.forward(ctx, window))
+        model.keep(ctx, range(len(window)))
+    ctx.close()
+    return torch.cat(logits)

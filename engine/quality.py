@@ -1,0 +1,128 @@
+"""The quality file: how good the pictures of several lanes were, over the same captions and seeds.
+`train.quality` measures it, `visualize.quality` draws it; reading it needs neither torch nor a
+model.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import json
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from engine.settings import Sampling
+
+
+@dataclass(frozen=True, slots=True)
+class Picture:
+    """One finished picture. `shift` is the mean of TV(p', p) over the positions at which a draft
+    was tested, 0 where none was; `log_p` its log-probability in nats under the model at the race's
+    guidance and temperature, before top-k and top-p; `cut` how many of its tokens those two leave
+    out; `glyph` whether the judge recognised the caption's glyph, None without a judge."""
+
+    passes: int
+    shift: float
+    log_p: float
+    cut: int
+    glyph: bool | None
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """A lane, as `engine.race.request.parse_lane` reads it, and its pictures, picture i of caption
+    i and seed i."""
+
+    lane: str
+    pictures: tuple[Picture, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Judge:
+    """How glyphs are recognised: the nearest of `candidates`, out of `glyphs` that are `side`
+    pixels wide."""
+
+    candidates: int
+    glyphs: int
+    side: int
+
+
+@dataclass(frozen=True, slots=True)
+class Quality:
+    """A measurement. `weights` and `codebook` are digests of the model's; `tokens` counts what is
+    sampled of a picture; `captions` says which ones. Raises ValueError where the points do not have
+    the same number of pictures."""
+
+    model: str
+    weights: str
+    codebook: str
+    sampling: Sampling
+    tokens: int
+    captions: str
+    judge: Judge | None
+    commit: str
+    machine: str
+    date: str  # on which it was begun
+    points: tuple[Point, ...]
+
+    def __post_init__(self) -> None:
+        if len({len(point.pictures) for point in self.points}) != 1:
+            raise ValueError("every point has a picture of every caption")
+
+    def __len__(self) -> int:
+        """Pictures of each point."""
+        return len(self.points[0].pictures)
+
+    def extended(self, pictures: Sequence[Picture]) -> Quality:
+        """With the next picture of each point."""
+        points = (
+            Point(point.lane, (*point.pictures, picture))
+            for point, picture in zip(self.points, pictures, strict=True)
+        )
+        return dataclasses.replace(self, points=tuple(points))
+
+    def continues(self, other: Quality) -> bool:
+        """Whether both measure the same in the same way, whenever they were begun."""
+        mine, others = (
+            dataclasses.replace(one, date="", points=tuple(Point(p.lane) for p in one.points))
+            for one in (self, other)
+        )
+        return mine == others
+
+    def save(self, file: Path) -> None:
+        """Replaces the file at once: it is never half written."""
+        plain = dataclasses.asdict(self)
+        for stored, point in zip(plain["points"], self.points, strict=True):
+            stored["pictures"] = _columns(point.pictures)
+        beside = file.with_name(file.name + ".part")
+        beside.write_text(json.dumps(plain, separators=(",", ":")) + "\n", "utf-8")
+        os.replace(beside, file)
+
+    @staticmethod
+    def load(file: Path) -> Quality:
+        """Reads what `save` wrote."""
+        plain: dict[str, Any] = json.loads(file.read_text("utf-8"))
+        points = tuple(
+            Point(point["lane"], tuple(map(Picture, *point["pictures"].values())))
+            for point in plain["points"]
+        )
+        sampling, judge = Sampling(**plain["sampling"]), plain["judge"]
+        read = {"sampling": sampling, "judge": Judge(**judge) if judge else None, "points": points}
+        return Quality(**plain | read)
+
+
+def _columns(pictures: Sequence[Picture]) -> dict[str, list[Any]]:
+    """The pictures' numbers, field by field: a third of the bytes of one object a picture."""
+    names = [field.name for field in dataclasses.fields(Picture)]
+    return {name: [getattr(picture, name) for picture in pictures] for name in names}
+
+
+def digest(*parts: bytes) -> str:
+    """16 hexadecimal digits that identify the bytes."""
+    found = hashlib.sha256()
+    for part in parts:
+        found.update(part)
+    return found.hexdigest()[:16]

@@ -1,0 +1,35 @@
+// The choice of a lane to bet on, beside Race. Gradio runs this text once, with `element`. The
+// board hears of the bet by an event; nothing of it is sent or stored.
+
+const select = element.querySelector("select");
+const lanesOf = () =>
+  Array.from(document.querySelectorAll("#lanes .lane-what select"), (choice, i) => {
+    const { selectedOptions } = /** @type {HTMLSelectElement} */ (choice);
+    return `${i + 1} ${selectedOptions[0].text}`;
+  });
+
+// The lanes as the form lists them now; a bet on one that is no longer there is off.
+function offer() {
+  const [lanes, chosen] = [lanesOf(), select.selectedOptions[0]?.text];
+  if (
+    Array.from(select.options, (option) => option.text)
+      .slice(1)
+      .join() === lanes.join()
+  )
+    return;
+  select.replaceChildren(
+    new Option("no lane", ""),
+    ...lanes.map((text, i) => new Option(text, String(i))),
+  );
+  select.value = String(lanes.indexOf(chosen)).replace("-1", "");
+  bet();
+}
+
+function bet() {
+  const detail = select.value === "" ? null : Number(select.value);
+  document.dispatchEvent(new CustomEvent("photo-finish-bet", { detail }));
+}
+
+for (const name of ["focus", "pointerdown"]) select.addEventListener(name, offer);
+select.addEventListener("change", bet);
+document.addEventListener("photo-finish-start", offer);

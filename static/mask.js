@@ -1,0 +1,56 @@
+// Which tokens of a picture are to be filled in: sets of cells, painted by rectangles, strokes and
+// chance.
+
+/** The cells of the rectangle between two of its corners. @returns {number[]} */
+export function boxBetween(from, to, columns) {
+  const [rows, across] = [
+    [from, to].map((cell) => Math.floor(cell / columns)),
+    [from, to].map((cell) => cell % columns),
+  ];
+  const range = (pair) => {
+    const low = Math.min(...pair);
+    return Array.from({ length: Math.max(...pair) - low + 1 }, (_, i) => low + i);
+  };
+  return range(rows).flatMap((row) => range(across).map((column) => row * columns + column));
+}
+
+/** The cells of a brush two cells wide that is drawn from one cell to another. */
+export function strokeBetween(from, to, [rows, columns]) {
+  const [row, column] = [Math.floor(from / columns), from % columns];
+  const [down, right] = [Math.floor(to / columns) - row, (to % columns) - column];
+  const steps = Math.max(1, Math.abs(down), Math.abs(right));
+  const cells = new Set();
+  for (let i = 0; i <= steps; i++) {
+    const y = row + Math.round((down * i) / steps);
+    const x = column + Math.round((right * i) / steps);
+    for (const [near, beside] of [
+      [0, 0],
+      [0, 1],
+      [1, 0],
+      [1, 1],
+    ]) {
+      if (y + near < rows && x + beside < columns) cells.add((y + near) * columns + x + beside);
+    }
+  }
+  return [...cells];
+}
+
+/** The mask with so many more cells, drawn by chance. @param {Set<number>} mask */
+export function scattered(mask, cells, count, random = Math.random) {
+  const left = Array.from({ length: cells }, (_, cell) => cell).filter((cell) => !mask.has(cell));
+  const more = Array.from(
+    { length: Math.min(count, left.length) },
+    () => left.splice(Math.floor(random() * left.length), 1)[0],
+  );
+  return new Set([...mask, ...more]);
+}
+
+/** The mask with these cells masked, or without them. @param {Set<number>} mask */
+export function painted(mask, cells, masked) {
+  const next = new Set(mask);
+  for (const cell of cells) {
+    if (masked) next.add(cell);
+    else next.delete(cell);
+  }
+  return next;
+}

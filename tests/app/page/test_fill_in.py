@@ -1,0 +1,214 @@
+"""A race that fills in part of a picture, on the page's own path."""
+
+from __future__ import annotations
+
+import pickle
+from dataclasses import replace
+from types import SimpleNamespace
+from typing import Any
+
+import gradio as gr
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from app.page.fill_in import LANES, fillable
+from app.page.form import form_values, infilling_value, read_form, settings_of
+from app.page.handlers import Races
+from app.page.link import read_link, request_of, write_link
+from app.serving import zerogpu
+from app.serving.api import Api
+from app.serving.race_stream import waiting_snapshot
+from app.serving.sessions import Place, RecordedRaces
+from engine.infilling import MASKED, Infilling
+from engine.models import load
+from engine.models.card import CARDS
+from engine.race import Lane, Race, RaceRequest
+from engine.race.request import parse_lane
+from engine.settings import Sampling, SettingError
+from tests.app.conftest import ANYTHING, NONE_RECORDED, VISITOR, Watched, begun, form, ready_pool
+from tests.app.page.test_link import DEFAULT, MODELS, OWN, fields
+from tests.infill_toy import NeighbourToy
+from visualize.recorded_race import RecordedRace
+
+CODES = [(7 * cell) % 16 for cell in range(36)]
+MASK = [14 <= cell < 23 for cell in range(36)]
+PART = Infilling.of_mask(CODES, MASK)
+CALLER = SimpleNamespace(session_hash="shared", headers={}, client=None)
+
+
+@pytest.fixture
+def races() -> Races:
+    return Races(ready_pool(NeighbourToy()), NONE_RECORDED)
+
+
+def board(races: Races, **values: object) -> dict[str, Any]:
+    """The last snapshot of an infilling's race."""
+    return list(begun(races, infilling=infilling_value(PART), **values))[-1]
+
+
+def test_every_lane_fills_in_the_masked_tokens_and_no_other(races) -> None:
+    last = board(races, lanes=list(LANES))
+    assert last["state"] == "finished"
+    assert last["infilling"] == {"known": PART.known, "order": "spread"}
+    assert [lane["n"] for lane in last["lanes"]] == [9] * len(LANES)
+    assert sorted(last["cells"]) == [cell for cell in range(36) if MASK[cell]]
+    trace = races.finished(VISITOR).recording.trace
+    for i in range(len(LANES)):
+        tokens = trace.tokens(i)
+        assert (tokens >= 0).all()
+        known = ~np.array(MASK)
+        assert (tokens[known] == np.array(CODES)[known]).all()
+
+
+def test_the_first_pictures_hold_what_is_known(races) -> None:
+    race = begun(races, infilling=infilling_value(PART))
+    first, second = next(race), next(race)
+    race.close()
+    assert first["infilling"] == second["infilling"]
+    assert all(second["lanes"][0]["picture_rows"])
+
+
+def test_a_recorded_infilling_comes_back_from_its_file(races, tmp_path) -> None:
+    last = board(races, lanes=["ar", "assd"])
+    recording = races.finished(VISITOR).recording
+    assert RecordedRace.loads(recording.dumps()) == recording
+    file = tmp_path / "race.json"
+    file.write_text(recording.dumps())
+    opened = races.open_file(file, VISITOR)
+    for name in ("cells", "infilling", "link", "prompt"):
+        assert opened[name] == last[name], name
+    assert [lane["table"] for lane in opened["lanes"]] == [lane["table"] for lane in last["lanes"]]
+    assert all(all(lane["picture_rows"]) for lane in opened["lanes"])
+
+
+def test_a_race_on_the_board_gives_its_mask_to_the_form(races) -> None:
+    board(races, lanes=["ar", "assd"])
+    header = races.finished(VISITOR).recording.trace.header
+    assert settings_of(header)["infilling"] == infilling_value(PART)
+    assert request_of(header).infilling == PART
+
+
+KNOWN = st.lists(st.integers(MASKED, 1023), min_size=1, max_size=40).filter(
+    lambda known: MASKED in known
+)
+
+
+@given(KNOWN, st.sampled_from(["spread", "raster"]))
+def test_every_infilling_comes_back_from_its_link_and_from_the_form(known, order) -> None:
+    lanes = tuple(map(parse_lane, LANES))
+    request = RaceRequest("red apple", 7, lanes, OWN, "toy", Infilling(tuple(known), order))
+    link = write_link(request, MODELS["toy"])
+    assert read_link(fields(link), MODELS, DEFAULT) == request
+    assert read_form(form_values(request), "other") == request
+
+
+@pytest.mark.parametrize(
+    ("query", "words"),
+    [
+        ("known=*", "damaged"),
+        ("known=AAAA", "damaged"),
+        ("known=AAA", "every cell is known"),
+        ("known=__8&order=sideways", "order is one of spread, raster"),
+        ("order=raster", "order is of a picture to fill in"),
+        ("lanes=assd", "lanes can be any of ar, jacobi"),
+        ("knwn=AAAA", "Did you mean known?"),
+    ],
+)
+def test_links_that_cannot_be_say_so(query, words) -> None:
+    with pytest.raises(SettingError, match=words.replace("?", r"\?")):
+        read_link(fields(f"?{query}"), MODELS, DEFAULT)
+
+
+@given(ANYTHING)
+def test_whatever_a_browser_sends_is_an_infilling_or_rejected(value) -> None:
+    try:
+        request = read_form(form(infilling=value), "toy")
+    except SettingError:
+        return
+    assert request.infilling is None
+
+
+@pytest.mark.parametrize(
+    ("known", "words"),
+    [
+        ([MASKED] * 35, "does not fit 6 x 6 cells of 16 codes"),
+        ([MASKED] * 35 + [16], "does not fit 6 x 6 cells of 16 codes"),
+        (CODES, "every cell is known"),
+        ([*CODES[1:], 0.5], "whole numbers"),
+        ("all", "What to fill in is"),
+        ([MASKED] * 70_000, "at most 65536 tokens"),
+    ],
+)
+def test_masks_that_cannot_be_say_so(races, known, words) -> None:
+    with pytest.raises(gr.Error, match=words):
+        next(begun(races, infilling={"known": known, "order": "spread"}))
+
+
+def test_a_model_that_draws_whole_pictures_only_says_so() -> None:
+    races = Races(ready_pool(Watched()), NONE_RECORDED)
+    assert fillable(races.pool) == {}
+    with pytest.raises(gr.Error, match="toy draws whole pictures only"):
+        board(races)
+
+
+def test_lanes_that_only_fill_in_draw_no_whole_picture(races) -> None:
+    with pytest.raises(gr.Error, match="ASSD fills in pictures"):
+        next(begun(races, lanes=["ar", "assd"]))
+
+
+def test_the_card_of_a_model_says_whether_it_fills_in(races) -> None:
+    assert fillable(races.pool) == {"toy": [6, 6, 16]}
+    assert CARDS["embedded"].fills_in == load("embedded").fills_in
+
+
+def test_programs_fill_in_too(races) -> None:
+    race = Api(races).fill_in("red apple", 7, ["ar", "assd"], list(PART.known), "raster", CALLER)
+    result = list(race)[-1]
+    assert [(lane["decoder"], lane["tokens"]) for lane in result["lanes"]] == [
+        ("ar", 9),
+        ("assd", 9),
+    ]
+
+
+def test_the_plain_request_carries_it_and_a_gpu_is_lent_for_less() -> None:
+    whole = RaceRequest("red apple", 7, (Lane("ar"),), Sampling(), "janus-pro-1b")
+    part = replace(whole, infilling=Infilling((MASKED, *[0] * 575)))
+    assert pickle.loads(pickle.dumps(part)) == part
+    assert zerogpu.duration(part) < zerogpu.duration(whole)
+
+
+def test_the_board_before_the_model_is_there_has_the_mask(races) -> None:
+    request = RaceRequest("red apple", 7, (Lane("assd"),), Sampling(), "toy", PART)
+    shown = waiting_snapshot(request, races.pool.own, "", "").board
+    assert shown["cells"] == list(PART.cells((6, 6)))
+    assert shown["infilling"]["known"] == PART.known
+
+
+def test_a_stopped_infilling_is_kept_with_what_was_known(races) -> None:
+    race = begun(races, infilling=infilling_value(PART))
+    next(race), next(race)
+    races.stop(VISITOR)
+    list(race)
+    stored = races._sessions.get(VISITOR.session_hash, Place.BOARD)
+    tokens = stored.recording.trace.tokens(0)
+    assert (tokens[~np.array(MASK)] >= 0).all()
+    assert isinstance(Race.of(NeighbourToy(), request_of(stored.recording.trace.header)), Race)
+
+
+def test_a_recorded_infilling_is_named_is_not_what_opens_and_is_the_tours(races, tmp_path) -> None:
+    board(races, lanes=["ar", "assd"])
+    part = races.finished(VISITOR).recording.dumps()
+    list(begun(races, prompt="octopus"))
+    whole = races.finished(VISITOR).recording.dumps()
+    for name, text in (("a", part), ("b", whole), ("tour", whole)):
+        (tmp_path / f"{name}.json").write_text(text)
+    recorded = RecordedRaces(tmp_path)
+    assert (recorded.first, recorded.filling) == ("b", "a")
+    assert recorded.titles["a"] == "red apple, a part filled in"
+    toured = Races(races.pool, recorded)
+    toured.open_recorded("b", VISITOR)
+    assert toured.open_tour(VISITOR)["infilling"] is None
+    assert toured.open_tour(VISITOR, filling=True, within=True)["infilling"]
+    assert toured.leave_tour(VISITOR)["link"] == "?recorded=b"

@@ -1,0 +1,224 @@
+"""Races of the page's handlers over two racers of a local Ray cluster."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import threading
+import time
+import urllib.error
+import urllib.request
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import replace
+from types import SimpleNamespace
+
+import gradio as gr
+import pytest
+import ray
+
+from app.page.handlers import Races
+from app.serving.race_stream import Snapshot
+from app.settings import SETTINGS
+from cluster.page import LOST
+from engine.trace import StepTable
+from engine.trace.steps import PARTS
+from tests.app.conftest import NONE_RECORDED, VISITOR, begin, begun, form
+from tests.cluster.conftest import Cluster
+from tests.cluster.toys import NEEDS, Ledger, pools
+from visualize.recorded_race import RecordedRace
+
+PATIENCE = 120.0  # seconds for what takes one or two
+LANES = ("ar", "sjd", "gsd")
+
+
+def until(what: Callable[[], object]) -> None:
+    end = time.monotonic() + PATIENCE
+    while not what():
+        assert time.monotonic() < end
+        time.sleep(0.05)
+
+
+def finished(races: Races, visitor: object = VISITOR) -> RecordedRace:
+    race = races.finished(visitor)
+    assert race is not None
+    return race.recording
+
+
+def facts(race: RecordedRace) -> object:
+    """Of each lane its steps but for their times, and its picture; of the race all but the prompt,
+    which a toy does not read."""
+    assert race.pictures is not None
+    lanes = range(len(race.trace.header.lanes))
+    header = replace(race.trace.header, prompt="")
+    return header, race.pictures, [without_times(race.trace.table(i)) for i in lanes]
+
+
+def without_times(table: StepTable) -> list[bytes]:
+    steps = table.steps.copy()
+    for part in PARTS:
+        steps[part] = 0
+    return [(table.arrays() | {"steps": steps})[name].tobytes() for name in table.arrays()]
+
+
+@pytest.fixture
+def races(cluster: Cluster) -> Races:
+    return cluster.races()
+
+
+@pytest.fixture
+def here(tmp_path) -> RecordedRace:
+    """The race in this process."""
+    races = Races(pools(tmp_path)(), NONE_RECORDED)
+    list(begin(races, lanes=LANES))
+    return finished(races)
+
+
+def test_a_race_on_the_cluster_is_the_race_in_the_process(races, here) -> None:
+    boards = list(begun(races, lanes=LANES))
+    assert facts(finished(races)) == facts(here)
+    assert boards[-1]["state"] == "finished"
+    assert not any(board["apart"] for board in boards)
+
+
+def test_lanes_on_racers_of_their_own_run_the_same_race(cluster, tmp_path) -> None:
+    own = Races(pools(tmp_path)(), NONE_RECORDED)
+    list(begin(own, lanes=LANES[:2]))
+    races, before = cluster.races(apart=True), cluster.ledger.read()
+    board = list(begun(races, lanes=LANES[:2], prompt="at once"))[-1]
+    assert facts(finished(races)) == facts(finished(own))
+    assert board["apart"]
+    assert board["state"] == "finished"
+    raced = [pid for pid, now in cluster.ledger.read().items() if now != before.get(pid)]
+    assert len(raced) == 2
+
+
+def test_a_model_that_does_not_fit_is_rejected_before_anything_is_loaded(cluster, races) -> None:
+    with pytest.raises(gr.Error, match=NEEDS):
+        next(begin(races, model="giant"))
+    assert cluster.ledger.total()["g"] == 0
+
+
+def test_a_race_goes_where_its_model_is_loaded(cluster, races) -> None:
+    for seed in range(6):
+        assert list(begun(races, seed=seed, model="other"))[-1]["state"] == "finished"
+    assert cluster.ledger.total()["o"] == 1
+
+
+@pytest.mark.parametrize("stop", ["closed", "stopped"])
+def test_a_race_that_ends_here_ends_there_within_two_steps(cluster, races, stop) -> None:
+    events = begin(races, prompt="slow")
+    until(lambda: isinstance(next(events), Snapshot) and cluster.ledger.racing())
+    passes = cluster.ledger.total()["."]
+    if stop == "stopped":
+        races.stop(VISITOR)
+        list(events)
+    events.close()
+    until(lambda: not cluster.ledger.racing())
+    assert cluster.ledger.total()["."] - passes <= 2
+    assert list(begun(races))[-1]["state"] == "finished"
+
+
+def test_fifty_visitors_at_once(cluster, races) -> None:
+    """While two races hold the racers: as many as the queue lets in wait, and then race."""
+    list(begin(races))  # what is started once is there
+    before, threads = cluster.actors(), set(threading.enumerate())
+    holders = [begin(races, SimpleNamespace(session_hash=f"h{i}"), prompt="slow") for i in (1, 2)]
+    for holder in holders:
+        next(holder)
+    opened = cluster.ledger.total()
+    ends: dict[int, str] = {}
+
+    def visit(i: int) -> None:
+        values = form(seed=i, lanes=("ar",))
+        try:
+            events = list(races.race(str(i), f"10.0.0.{i}", values))
+            ends[i] = next(e.board["state"] for e in events[::-1] if isinstance(e, Snapshot))
+        except gr.Error as error:
+            ends[i] = error.message
+
+    visits = [threading.Thread(target=visit, args=(i,)) for i in range(50)]
+    for thread in visits:
+        thread.start()
+    until(lambda: len(ends) == 50 - SETTINGS.queue_size)
+    assert all("more are not let in" in end for end in ends.values())
+    rejected = set(ends)
+    for holder in holders:
+        holder.close()
+    for thread in visits:
+        thread.join()
+    assert {i for i in ends if ends[i] == "finished"} == set(range(50)) - rejected
+    for i in range(50):
+        stored = races.finished(SimpleNamespace(session_hash=str(i)))
+        assert (stored is None) == (i in rejected)
+        assert stored is None or stored.recording.trace.header.seed == i
+    until(lambda: not cluster.ledger.racing())
+    now, held = cluster.ledger.total(), 2 * len(form()["lanes"])
+    assert SETTINGS.queue_size <= now["+"] - opened["+"] <= SETTINGS.queue_size + held
+    until(lambda: set(threading.enumerate()) <= threads)
+    assert cluster.actors() == before
+
+
+def test_metrics_are_on_rays_own_endpoint(cluster, races) -> None:
+    with pytest.raises(gr.Error):
+        next(begin(races, model="giant"))
+    list(begin(races, lanes=("gsd",)))
+    (node,) = ray.nodes()
+    url = f"http://127.0.0.1:{node['MetricsExportPort']}/metrics"
+
+    def shown() -> bool:
+        text = urllib.request.urlopen(url, timeout=10).read().decode()
+        return all(
+            re.search(pattern, text)
+            for pattern in (
+                r'photo_finish_races_total{.*end="finished".*model="toy".*} [1-9]',
+                r"photo_finish_queue{.*} 0",
+                r'photo_finish_lanes_total{.*decoder="gsd",end="finished".*} [1-9]',
+                r'photo_finish_lane_seconds_total{.*decoder="gsd".*} [0-9.e-]*[1-9]',
+            )
+        )
+
+    until(shown)
+
+
+# The last two, since they end replicas.
+
+
+def test_a_racer_that_is_killed_ends_its_race_in_words_and_the_next_one_runs(
+    cluster, races
+) -> None:
+    events = begin(races, prompt="slow")
+    until(lambda: isinstance(next(events), Snapshot) and cluster.ledger.racing())
+    (pid,) = cluster.ledger.racing()
+    os.kill(pid, signal.SIGKILL)
+    with pytest.raises(gr.Error, match=re.escape(LOST)):
+        list(events)
+    (cluster.ledger.folder / str(pid)).unlink()
+    assert list(begun(races))[-1]["state"] == "finished"
+
+
+def test_a_page_that_is_killed_comes_back(cluster) -> None:
+    named = ray.util.list_named_actors(all_namespaces=True)
+    (page,) = (each for each in named if "#page#" in each["name"])
+    ray.kill(ray.get_actor(**page), no_restart=False)
+
+    def answers() -> bool:
+        names = [each["name"] for each in ray.util.list_named_actors(all_namespaces=True)]
+        if page["name"] in names:
+            return False
+        try:
+            with urllib.request.urlopen(cluster.url, timeout=10) as answer:
+                return b"Photo Finish" in answer.read()
+        except (urllib.error.URLError, TimeoutError):
+            return False
+
+    until(answers)
+
+
+def test_ledgers_add_up(tmp_path) -> None:
+    ledger = Ledger(tmp_path)
+    for letter in "++.":
+        ledger.write(letter)
+    assert ledger.racing() == [os.getpid()]
+    assert ledger.total() == Counter("++.")

@@ -1,0 +1,203 @@
+"""A lane a racer, without a cluster: racers are threads of this process."""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from app.serving.race_stream import (
+    Idle,
+    Recording,
+    Snapshot,
+    WorkerFailure,
+    build_trace,
+    stream,
+    waiting_snapshot,
+)
+from cluster.lanes_apart import join, race_apart
+from cluster.streams import Event, Stream, merge
+from engine.failures import Failure
+from engine.race import Lane, Race, RaceRequest
+from engine.trace import Frame, LaneState
+from tests.cluster.toys import Ledger, Toy, card
+from visualize.recorded_race import RecordedRace, record
+
+LANES = ("ar", "sjd", "gsd")
+
+
+class Racing:
+    """A race in this process, as Ray Serve's handles stream one; `die` is raised after its first
+    step."""
+
+    def __init__(self, model: Toy, request: RaceRequest, die: Exception | None = None) -> None:
+        self._model, self._request, self._die = model, request, die
+        self.cancelled = threading.Event()
+
+    def __iter__(self) -> Iterator[Event]:
+        race, frames = Race.of(self._model, self._request), []
+        with contextlib.closing(stream(race, frames, "a hint", float("inf"))) as events:
+            for event in events:
+                yield event
+                if self._die is not None and any(frame.step for frame in frames):
+                    raise self._die
+                if self.cancelled.is_set():
+                    raise RuntimeError("cancelled")
+        yield Recording(record(build_trace(race, frames), self._model).dumps())
+
+    def cancel(self) -> None:
+        self.cancelled.set()
+
+
+@pytest.fixture
+def ledger(tmp_path: Path) -> Ledger:
+    return Ledger(tmp_path)
+
+
+def request(*lanes: str, prompt: str = "red apple") -> RaceRequest:
+    lanes = lanes or LANES
+    return RaceRequest(prompt, 7, tuple(map(Lane, lanes)), card("toy").sampling, "toy")
+
+
+def apart(race: RaceRequest, start: Callable[[RaceRequest], Stream]) -> Iterator[Event]:
+    return race_apart(race, waiting_snapshot(race, card("toy"), "", "").board, start)
+
+
+def until_threads_end() -> None:
+    for thread in threading.enumerate():
+        if thread.name.startswith("racer "):
+            thread.join(60)
+            assert not thread.is_alive()
+
+
+def test_the_race_is_that_of_one_device(ledger) -> None:
+    race = request()
+    *_, last, recording = apart(race, lambda lane: Racing(Toy(ledger), lane))
+    (*_, alone) = Racing(Toy(ledger), race)
+    one, several = (RecordedRace.loads(each.text) for each in (alone, recording))
+    assert several.trace.header == one.trace.header
+    assert several.pictures == one.pictures
+    for i in range(len(LANES)):
+        ours, theirs = several.trace.table(i), one.trace.table(i)
+        assert ours.positions.tobytes() == theirs.positions.tobytes()
+        assert ours.steps["nfe"].tolist() == theirs.steps["nfe"].tolist()
+    assert last.board["state"] == "finished"
+    assert last.board["note"] == "a hint"
+    assert last.board["apart"]
+    assert not last.board["recorded"]
+    assert sorted(lane["places"]["passes"] for lane in last.board["lanes"])[0] == 1
+
+
+def test_its_frames_are_in_the_order_of_the_lanes_clocks(ledger) -> None:
+    *_, recording = apart(request(), lambda lane: Racing(Toy(ledger), lane))
+    clocks, seen = [0.0] * len(LANES), []
+    for frame in RecordedRace.loads(recording.text).trace.frames:
+        if frame.step is not None:
+            clocks[frame.lane] += frame.step.seconds.total
+            seen.append(clocks[frame.lane])
+    assert seen == sorted(seen)
+    assert len(seen) > len(LANES)
+
+
+def test_boards_on_the_way_grow_and_have_every_lane(ledger) -> None:
+    events = list(apart(request(), lambda lane: Racing(Toy(ledger), lane)))
+    boards = [event.board for event in events if isinstance(event, Snapshot)]
+    assert [board["seq"] for board in boards] == list(range(1, len(boards) + 1))
+    titles = {tuple(lane["title"] for lane in board["lanes"]) for board in boards}
+    assert titles == {("Vanilla AR", "SJD", "GSD")}
+    assert all(board["state"] == "racing" and board["apart"] for board in boards[:-1])
+
+
+def test_two_lanes_of_one_decoder_keep_their_names_and_places(ledger) -> None:
+    *_, last, _ = apart(request("sjd", "sjd"), lambda lane: Racing(Toy(ledger), lane))
+    assert [lane["title"] for lane in last.board["lanes"]] == ["SJD (1)", "SJD (2)"]
+
+
+def test_a_lane_whose_racer_dies_ends_all(ledger) -> None:
+    racings: list[Racing] = []
+
+    def start(lane: RaceRequest) -> Racing:
+        die = ConnectionError("lost") if lane.lanes[0].decoder == "gsd" else None
+        prompt = "red apple" if die else "slow"
+        lane = RaceRequest(prompt, lane.seed, lane.lanes, lane.sampling, lane.model)
+        racings.append(Racing(Toy(ledger), lane, die))
+        return racings[-1]
+
+    with pytest.raises(ConnectionError, match="lost"):
+        list(apart(request(), start))
+    assert all(racing.cancelled.is_set() for racing in racings)
+    until_threads_end()
+    assert not ledger.racing()
+
+
+def test_a_failure_in_words_is_the_last_event(ledger) -> None:
+    failure = WorkerFailure(Failure.BUG, "no")
+    streams = iter([Listed([Idle(), failure]), Racing(Toy(ledger), request("sjd", prompt="slow"))])
+    events = list(apart(request("ar", "sjd"), lambda lane: next(streams)))
+    assert events[-1] is failure
+    until_threads_end()
+    assert not ledger.racing()
+
+
+def test_closing_ends_every_lane(ledger) -> None:
+    racings = [Racing(Toy(ledger), request(name, prompt="slow")) for name in LANES]
+    waiting = iter(racings)
+    events = apart(request(prompt="slow"), lambda lane: next(waiting))
+    for event in events:
+        if isinstance(event, Snapshot) and ledger.racing():
+            break
+    events.close()
+    until_threads_end()
+    assert not ledger.racing()
+
+
+def test_a_race_can_be_closed_before_it_has_a_racer() -> None:
+    waiting = Silent()
+    events = merge([waiting])
+    assert [event for _, event in itertools.islice(events, 2)] == [Idle(), Idle()]
+    events.close()
+    until_threads_end()
+
+
+def test_a_lane_that_fails_stays_in_the_race(ledger) -> None:
+    failed, fine = (Racing(Toy(ledger), request(name)) for name in LANES[:2])
+    (*_, text) = fine
+    good = RecordedRace.loads(text.text)
+    (*_, text) = failed
+    bad = RecordedRace.loads(text.text)
+    frames = (Frame(0, LaneState.RACING), Frame(0, LaneState.FAILED, error="no"))
+    bad = RecordedRace(type(bad.trace)(bad.trace.header, frames, bad.trace.codebook), None)
+    whole = join(request(*LANES[:2]), [bad, good])
+    states = {frame.lane: frame.state for frame in whole.trace.frames}
+    assert states == {0: LaneState.FAILED, 1: LaneState.FINISHED}
+    assert whole.pictures is None
+
+
+class Listed:
+    def __init__(self, events: list[Event]) -> None:
+        self._events = events
+
+    def __iter__(self) -> Iterator[Event]:
+        return iter(self._events)
+
+    def cancel(self) -> None:
+        pass
+
+
+class Silent:
+    """A race for which there is no racer yet."""
+
+    def __init__(self) -> None:
+        self._cancelled = threading.Event()
+
+    def __iter__(self) -> Iterator[Event]:
+        self._cancelled.wait()
+        raise RuntimeError("cancelled")
+        yield
+
+    def cancel(self) -> None:
+        self._cancelled.set()

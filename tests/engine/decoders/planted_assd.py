@@ -1,0 +1,128 @@
+"""ASSD with one bug each, which the exact enumeration must catch."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from engine.decoders import assd, speculate
+from engine.decoders.assd import ASSD
+from engine.decoders.window import DecodeState, Verification, Window
+from engine.distributions import residual
+from engine.trace import Status
+from tests.engine.decoders.enumeration import Choices
+
+
+class ResampledFromP(ASSD):
+    """A rejected draft is resampled from p."""
+
+    def verify(self, state: DecodeState, window: Window, p: Tensor) -> Verification:
+        if window.asks:
+            return super().verify(state, window, p)
+        acceptance = assd.chain_acceptance(window, p)
+        verification = speculate.speculate(
+            state, window, p, acceptance, lambda draft, p, q: p, redraws=False
+        )
+        return verification
+
+
+class TolerantAcceptance(ASSD):
+    """Accepts with min(1, p / q + 0.1) (App. F.4)."""
+
+    def verify(self, state: DecodeState, window: Window, p: Tensor) -> Verification:
+        if window.asks:
+            return super().verify(state, window, p)
+        acceptance = (assd.chain_acceptance(window, p) + 0.1).clamp_max(1.0)
+        Choices.acceptance = acceptance
+        verification = speculate.speculate(
+            state, window, p, acceptance, lambda draft, p, q: residual(p, q), redraws=False
+        )
+        return verification
+
+
+class UniformQ(ASSD):
+    """Drafts are verified as if drawn from a uniform distribution."""
+
+    def propose(self, state: DecodeState, room: int) -> Window:
+        window = super().propose(state, room)
+        if not window.asks:
+            window.q = torch.full_like(window.q, 1 / window.q.shape[-1])
+        return window
+
+
+class NextRowsQ(ASSD):
+    """Each draft is verified with the q of the one behind it."""
+
+    def propose(self, state: DecodeState, room: int) -> Window:
+        window = super().propose(state, room)
+        if not window.asks:
+            window.q = window.q.roll(-1, 0)
+        return window
+
+
+class BonusFromQ(ASSD):
+    """A chain of drafts all accepted is followed by a sample of its last draft's q."""
+
+    def verify(self, state: DecodeState, window: Window, p: Tensor) -> Verification:
+        count = len(window.drafts)
+        verification = super().verify(state, window, p)
+        full = not window.asks and int(verification.count) == count
+        if full and int(state.room) >= count and verification.status[count - 1] == Status.ACCEPTED:
+            verification.tokens[count] = speculate.sample(window.q[-1:], p[:1, 0])[0]
+            verification.count = verification.count + 1
+        return verification
+
+
+class RejectedKept(ASSD):
+    """A rejected draft is committed all the same."""
+
+    def verify(self, state: DecodeState, window: Window, p: Tensor) -> Verification:
+        verification = super().verify(state, window, p)
+        if not window.asks:
+            verification.tokens[: len(window.drafts)] = window.drafts
+        return verification
+
+
+class NGramUniformQ(ASSD):
+    """N-gram drafts are verified as if drawn from a uniform distribution."""
+
+    def propose(self, state: DecodeState, room: int) -> Window:
+        window = super().propose(state, room)
+        window.q = torch.full_like(window.q, 1 / window.q.shape[-1])
+        return window
+
+
+class FusedAskedOfTheWholeChain(ASSD):
+    """The next drafts are drawn from the answers of the last row, accepted or not, and verified
+    with those of the row where the chain ended."""
+
+    def verify(self, state: DecodeState, window: Window, p: Tensor) -> Verification:
+        verification = super().verify(state, window, p)
+        count = int(verification.count)
+        ahead = len(window.drafts) - len(window.q)
+        if ahead:
+            last = assd.sample(p[-ahead:], p[:ahead, 0])
+            verification.tokens[count : count + ahead] = last
+        return verification
+
+
+class FusedUniformQ(ASSD):
+    """Drafts are verified as if drawn from a uniform distribution."""
+
+    def propose(self, state: DecodeState, room: int) -> Window:
+        window = super().propose(state, room)
+        window.q = torch.full_like(window.q, 1 / window.q.shape[-1])
+        return window
+
+
+BUGS = (
+    FusedAskedOfTheWholeChain,
+    FusedUniformQ,
+    ResampledFromP,
+    TolerantAcceptance,
+    UniformQ,
+    NextRowsQ,
+    BonusFromQ,
+    RejectedKept,
+    NGramUniformQ,
+)

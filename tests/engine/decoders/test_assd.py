@@ -1,0 +1,305 @@
+"""ASSD's guarantees: Lemma 1, Theorem 1, Theorem 2, on every mask; and planted bugs that the same
+enumeration catches."""
+
+from __future__ import annotations
+
+import itertools
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from engine.decoders import DECODERS
+from engine.decoders.assd import ASSD, ASSDSettings
+from engine.decoders.base import Badge
+from engine.decoders.parallel import Parallel, ParallelSettings, rounds
+from engine.decoders.sjd import SJD
+from engine.decoders.window import WindowDecoder
+from engine.infilling import ORDERS, Infilling
+from engine.settings import SettingError
+from engine.trace import Status
+from engine.trace.steps import NONE
+from tests.engine.decoders import planted_assd
+from tests.engine.decoders.enumeration import enumerated, exact_joint
+from tests.engine.decoders.sampling import FALSE_ALARM, QuickNoise, lossless
+from tests.engine.decoders.test_exact import small
+from tests.infill_toy import InfillingToy, InfillToy, infilling, masks
+from tests.steps import Spot, spots
+from tests.toy import Toy
+
+exactly = pytest.mark.usefixtures(enumerated.__name__)
+TOY = InfillToy((2, 3), 2, seed=3)
+CLOSE = 2e-6  # rounding of float32 distributions
+MASKS = masks(6)
+HALF = (True, False, True, True, False, True)
+
+
+def filling(mask: tuple[bool, ...], order: str, toy: InfillToy = TOY) -> InfillingToy:
+    return toy.infill(infilling(mask, order, toy.vocab_size, seed=sum(mask)))
+
+
+def distance(decoder: ASSD) -> float:
+    """The largest difference between what it decodes and the model's joint distribution."""
+    found, joint = exact_joint(decoder), decoder.model.joint_distribution()
+    assert abs(sum(found.values()) - 1) < CLOSE
+    assert set(found) <= set(joint)
+    return max(abs(found.get(tokens, 0.0) - chance) for tokens, chance in joint.items())
+
+
+# Theorem 2
+
+
+@exactly
+@pytest.mark.parametrize(
+    "settings",
+    [ASSDSettings(k=3), ASSDSettings(drafts="n-gram", k=2), ASSDSettings(k=2, fused=True)],
+)
+@torch.inference_mode()
+def test_every_masks_joint_distribution_is_the_models(settings: ASSDSettings) -> None:
+    for i, mask in enumerate(MASKS):
+        assert distance(ASSD(filling(mask, ORDERS[i % 2]), settings)) < CLOSE, mask
+
+
+@exactly
+@pytest.mark.parametrize("order", ORDERS)
+@pytest.mark.parametrize(
+    ("drafts", "k", "fused"),
+    [
+        ("self", 2, False),
+        ("self", 4, False),
+        ("self", 5, False),
+        ("n-gram", 3, False),
+        ("self", 3, True),
+    ],
+)
+@torch.inference_mode()
+def test_the_joint_distribution_whatever_k_and_order(
+    drafts: str, k: int, fused: bool, order: str
+) -> None:
+    settings = ASSDSettings(drafts=drafts, k=k, fused=fused)
+    assert distance(ASSD(filling(HALF, order), settings)) < CLOSE
+
+
+@exactly
+@torch.inference_mode()
+def test_the_joint_distribution_of_three_codes() -> None:
+    toy = InfillToy((1, 3), 3, seed=5)
+    for drafts in ("self", "n-gram"):
+        model = filling((True,) * 3, "spread", toy)
+        assert distance(ASSD(model, ASSDSettings(drafts=drafts, k=3))) < CLOSE
+
+
+@exactly
+@pytest.mark.parametrize("bug", planted_assd.BUGS)
+@torch.inference_mode()
+def test_the_enumeration_catches_a_planted_bug(bug: type[ASSD]) -> None:
+    drafts = "n-gram" if bug.__name__.startswith("NGram") else "self"
+    settings = ASSDSettings(drafts=drafts, k=3, fused=bug.__name__.startswith("Fused"))
+    mask = HALF if settings.fused else (True,) * 6
+    wrong = bug(filling(mask, "spread"), settings)
+    assert distance(wrong) > 1e-3
+
+
+def test_the_order_matters_to_the_toy() -> None:
+    """Else it could not tell a wrong order from the right one."""
+    spread, raster = (filling((True,) * 6, order) for order in ORDERS)
+    assert spread.cells != raster.cells
+    chances = {
+        tuple(dict(sorted(zip(model.cells, tokens, strict=True))).values()): chance
+        for model in (spread,)
+        for tokens, chance in model.joint_distribution().items()
+    }
+    joint = raster.joint_distribution()
+    assert max(abs(chances[tokens] - joint[tokens]) for tokens in joint) > 1e-3
+
+
+# Lemma 1 and Theorem 1
+
+
+@st.composite
+def fillings(draw: st.DrawFn) -> InfillingToy:
+    height, width = draw(st.sampled_from([(1, 1), (1, 7), (2, 3), (3, 2), (2, 4)]))
+    mask = draw(st.lists(st.booleans(), min_size=height * width, max_size=height * width))
+    mask[draw(st.integers(0, len(mask) - 1))] = True
+    toy = InfillToy((height, width), 2, seed=draw(st.integers(0, 3)))
+    return filling(tuple(mask), draw(st.sampled_from(ORDERS)), toy)
+
+
+@settings(max_examples=80, deadline=None)
+@given(
+    fillings(),
+    st.sampled_from([("self", False), ("n-gram", False), ("self", True)]),
+    st.integers(2, 9),
+    st.integers(0, 2**53),
+)
+@torch.inference_mode()
+def test_never_more_passes_than_cells(
+    model: InfillingToy, way: tuple[str, bool], k: int, seed: int
+) -> None:
+    steps = list(ASSD(model, ASSDSettings(drafts=way[0], k=k, fused=way[1])).steps("", seed))
+    assert steps[-1].after == model.length
+    assert steps[-1].nfe == len(steps) <= model.length
+
+
+@settings(max_examples=50, deadline=None)
+@given(fillings(), st.integers(2, 9), st.integers(0, 2**53))
+@torch.inference_mode()
+def test_the_first_draft_is_committed_by_the_pass_that_drew_it(
+    model: InfillingToy, k: int, seed: int
+) -> None:
+    """Lemma 1 by construction: no number decides about it. Behind it stand the other drafts, of
+    which the next pass verifies every one."""
+    steps = list(ASSD(model, ASSDSettings(k=k)).steps("", seed))
+    for before, after in zip(steps[::2], [*steps[1::2], None], strict=False):
+        assert before.committed["status"].tolist() == [Status.FRESH]
+        assert (before.positions["uniform"] == NONE).all()
+        assert len(before.window) == min(k - 1, model.length - before.after)
+        assert (before.window["status"] == Status.REFINED).all()
+        if after is None:
+            assert before.after == model.length
+            continue
+        drafted = before.window["token"].tolist()
+        if before.after + len(drafted) == model.length and len(drafted) < k:  # to the end
+            assert after.positions["draft"].tolist()[: len(drafted) - 1] == drafted[:-1]
+            assert after.after == model.length or after.committed["status"][-1] == Status.RESAMPLED
+        else:
+            assert after.positions["draft"].tolist() == drafted
+            accepted = (after.committed["status"] == Status.ACCEPTED).all()
+            assert accepted == (len(after.committed) == len(drafted)) or (
+                after.committed["status"][-1] == Status.RESAMPLED
+            )
+
+
+@torch.inference_mode()
+def test_two_drafts_of_four_cells_take_four_passes_and_a_lone_cell_one() -> None:
+    """The worked example of the rules: k = 2 gains nothing."""
+    toy = InfillToy((1, 4), 2)
+    for seed in range(20):
+        for mask, passes in (((True,) * 4, 4), ((False, True, False, False), 1)):
+            decoder = ASSD(filling(mask, "raster", toy), ASSDSettings(k=2))
+            assert len(list(decoder.steps("", seed))) == passes
+
+
+def test_fused_takes_as_many_rows_as_a_pass_may_have() -> None:
+    for knobs in ({"k": 10}, {"drafts": "n-gram"}):
+        with pytest.raises(SettingError, match="fused goes with drafts = self and k of at most 9"):
+            ASSDSettings(fused=True, **knobs)
+    toy = InfillToy((1, 9), 2)
+    steps = ASSD(filling((True,) * 9, "raster", toy), ASSDSettings(k=3, fused=True)).steps("", 1)
+    with torch.inference_mode():
+        rows = [int(step.rows.steps["rows"][0]) for step in steps]
+    assert rows[0] == 3  # nothing is drafted yet
+    assert rows[1] == 9
+
+
+def test_it_needs_an_infilling() -> None:
+    for decoder in (ASSD, Parallel):
+        with pytest.raises(SettingError, match="fills in pictures"):
+            decoder(Toy((2, 2), 3))
+
+
+# What is recorded
+
+
+def recorded(decoder: WindowDecoder) -> list[Spot]:
+    """Committed positions of 30 fillings."""
+    with torch.inference_mode():
+        decoded = [list(decoder.steps("", seed)) for seed in range(30)]
+    return [
+        spot
+        for steps in decoded
+        for step, found in zip(steps, spots(steps), strict=True)
+        for spot in found[: step.after - step.before]
+    ]
+
+
+@pytest.mark.parametrize(
+    "knobs", [{"k": 3}, {"k": 3, "fused": True}, {"drafts": "n-gram", "k": 3}], ids=str
+)
+def test_tests_are_recorded_with_their_numbers_and_without_a_shift(knobs: dict) -> None:
+    found = recorded(ASSD(filling((True,) * 6, "spread"), ASSDSettings(**knobs)))
+    assert len(found) == 6 * 30
+    tested = [spot for spot in found if spot.draft is not None]
+    assert len(tested) > 30
+    for spot in tested:
+        assert spot.status == (
+            Status.ACCEPTED if spot.uniform < spot.acceptance else Status.RESAMPLED
+        )
+        assert spot.shift == 0
+        assert spot.q > 0
+    assert {spot.status for spot in found if spot.draft is None} == {Status.FRESH}
+
+
+def test_parallel_decoding_has_a_shift_where_a_draft_was_read() -> None:
+    found = recorded(Parallel(filling((True,) * 6, "raster"), ParallelSettings(T=3)))
+    read = [spot for spot in found if spot.draft is not None]
+    assert {spot.acceptance for spot in read} == {1.0}
+    assert {spot.status for spot in read} == {Status.ACCEPTED}
+    assert sum(spot.shift for spot in read) / len(read) > 0.01
+    assert all(spot.shift == pytest.approx(spot.tv, abs=1e-4) for spot in read)
+
+
+# Every other decoder on an infilling
+
+
+@pytest.mark.parametrize(
+    "name",
+    [name for name, each in DECODERS.items() if each.badge is not Badge.CHANGED_DISTRIBUTION],
+)
+def test_a_lossless_decoder_samples_the_infillings_distribution(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("engine.decoders.window.Noise", QuickNoise)
+    QuickNoise.reset(11)
+    model = filling((True, False, False, True, False, True), "spread", InfillToy((2, 3), 3))
+    settings = ASSDSettings(k=3) if name == "assd" else small(DECODERS[name])
+    assert lossless(DECODERS[name](model, settings), 300) > FALSE_ALARM
+
+
+def test_every_decoder_finishes_every_initialisation() -> None:
+    from engine.decoders.jacobi_window import INIT_SCHEMES
+
+    model = filling((True,) * 6, "spread")
+    for name, decoder in DECODERS.items():
+        assert len(decoder(model).generate("", 1)) == 6, name
+    for init in INIT_SCHEMES:
+        assert len(SJD(model, SJD.Settings(init=init, window=4)).generate("", 1)) == 6
+
+
+# Parallel decoding
+
+
+@pytest.mark.parametrize("T", [1, 2, 5, 64])
+@pytest.mark.parametrize("length", [1, 2, 6, 256])
+def test_rounds_follow_the_cosine(length: int, T: int) -> None:
+    ends = rounds(length, T)
+    assert ends[0] == 0
+    assert ends[-1] == length
+    assert len(ends) - 1 == min(T, length) or len(ends) - 1 < T
+    sizes = [after - before for before, after in itertools.pairwise(ends)]
+    assert min(sizes) >= 1
+    if length == 256 and T == 5:
+        assert ends == (0, 13, 49, 106, 177, 256)
+
+
+@torch.inference_mode()
+def test_parallel_takes_t_passes_and_samples_a_rounds_cells_independently() -> None:
+    model = filling((True,) * 6, "raster")
+    for T in (1, 2, 3):
+        steps = list(Parallel(model, ParallelSettings(T=T)).steps("", 1))
+        assert len(steps) == T
+    p = [torch.softmax(model.logits_of((), i), -1) for i in range(6)]
+    counts = torch.zeros(6)
+    for seed in range(600):
+        counts += torch.tensor(Parallel(model, ParallelSettings(T=1)).generate("", seed))
+    expected = torch.stack(p)[:, 1]
+    spread = (expected * (1 - expected) / 600).sqrt()
+    assert ((counts / 600 - expected).abs() < 5.5 * spread).all()
+
+
+def test_known_cells_stay_and_each_masked_cell_is_filled_once() -> None:
+    for order in ORDERS:
+        some = infilling(HALF, order, 2, seed=4)
+        assert sorted(some.cells((2, 3))) == [i for i, masked in enumerate(HALF) if masked]
+        assert isinstance(some, Infilling)

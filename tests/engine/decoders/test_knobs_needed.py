@@ -1,0 +1,44 @@
+"""Knobs that say that they need another really do nothing without it."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+from engine.decoders import DECODERS
+from engine.race.request import parse_value
+from engine.settings import Knob, knobs
+from tests.toy import Toy
+
+OTHER = {"eagle": "jacobi", "jacobi": "eagle", "chain": "tree", "tree": "chain"}
+OTHER |= {"delta": "lambda", "lambda": "delta", "paper": "code", "add": "amplify"}
+
+
+def needy() -> list[tuple[str, str, Knob, object]]:
+    found = []
+    for name, decoder in DECODERS.items():
+        found += [(name, *knob) for knob in knobs(decoder.Settings) if knob[1].needs]
+    return found
+
+
+@pytest.mark.parametrize(("decoder", "name", "spec", "default"), needy())
+def test_a_knob_without_what_it_needs_does_nothing(decoder, name, spec, default) -> None:
+    other, value = spec.needs
+    kind = DECODERS[decoder]
+    known = {found: (each, standard) for found, each, standard in knobs(kind.Settings)}
+    assert parse_value(known[other][1], value) in known[other][0].choices
+    changed = (
+        next(choice for choice in spec.choices if choice != default)
+        if spec.choices
+        else default - 1
+        if default - 1 >= spec.low
+        else spec.high
+    )
+
+    def tokens(**settings: object) -> list[int]:
+        decode = kind(Toy((3, 4), 16), kind.Settings(**settings))
+        with torch.inference_mode():
+            return [token for seed in range(4) for token in decode.generate("", seed)]
+
+    without = {other: OTHER[value]}
+    assert tokens(**without) == tokens(**without, **{name: changed})

@@ -1,0 +1,128 @@
+"""SCD's couplings: how often a redrawn draft stays the same, and that the rest is SJD's."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from scipy import stats
+
+from engine.decoders.jacobi_window import SpeculativeSettings
+from engine.decoders.scd import SCD, SCDSettings
+from engine.decoders.sjd import SJD
+from engine.decoders.window import DecodeState, Verification, Window
+from engine.distributions import sample
+from engine.trace import Status
+from tests.engine.decoders.driving import ACCEPT, REJECT, TOY, P, Q, near, verify_chain
+from tests.toy import Toy
+
+GUMBEL, MAXIMAL = (SCD(TOY, SCDSettings(coupling=name)) for name in ("gumbel", "maximal"))
+COUPLED = pytest.mark.parametrize("coupling", ["gumbel", "maximal"])
+
+
+def gumbel_overlap(p: torch.Tensor, q: torch.Tensor) -> float:
+    """P(argmax(log p + G) = argmax(log q + G)) for positive p and q: the sum over x of
+    1 / sum_y max(p_y / p_x, q_y / q_x)."""
+    ratios = torch.maximum(p[None] / p[:, None], q[None] / q[:, None])
+    return float((1 / ratios.sum(-1)).sum())
+
+
+def test_gumbel_coupling_keeps_a_draft_more_often_than_its_bound() -> None:
+    tv = 0.5 * float((P - Q).abs().sum())
+    assert gumbel_overlap(P, Q) == pytest.approx(0.542857, abs=1e-6)
+    assert (1 - tv) / (1 + tv) < gumbel_overlap(P, Q) < 1 - tv
+
+
+def test_gumbel_drafts_of_two_passes_agree_as_often_as_the_coupling_says() -> None:
+    """One position behind a rejection, under q in one pass and under p in the next, for many
+    seeds: both drafts follow their distributions, and agree with the probability of the
+    coupling."""
+    count, same, drawn = 1500, 0, torch.zeros(2, 4)
+    window = Window(torch.tensor([0, 0]), torch.eye(4)[:1].expand(2, -1))
+    for seed in range(count):
+        state = DecodeState(GUMBEL, "", seed)
+        tokens = [int(GUMBEL.verify(state, window, d.expand(3, -1)).tokens[2]) for d in (Q, P)]
+        drawn[0, tokens[0]] += 1
+        drawn[1, tokens[1]] += 1
+        same += tokens[0] == tokens[1]
+    for observed, expected in zip(drawn, (Q, P), strict=True):
+        expected = torch.softmax(expected.log().double(), -1) * count
+        assert stats.chisquare(observed, expected).pvalue > 1e-6
+    assert stats.binomtest(same, count, gumbel_overlap(P, Q)).pvalue > 1e-6
+
+
+def test_the_noise_of_a_position_is_the_same_in_every_step() -> None:
+    state = DecodeState(GUMBEL, "", 5)
+    first = state.gumbel(4)
+    state.frontier, state.step = 2, 1
+    assert torch.equal(state.gumbel(2), first[2:])
+
+
+def test_a_rejected_drafts_replacement_does_not_read_its_noise(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Whatever G is, the residual's uniform alone says what is committed."""
+    p = torch.tensor([0.0, 0.3, 0.3, 0.4])
+    for favourite in range(4):
+        noise = torch.nn.functional.one_hot(torch.tensor(favourite), 4) * 50.0
+        monkeypatch.setattr(
+            DecodeState, "gumbel", lambda self, rows, noise=noise: noise.expand(rows, -1)
+        )
+        for u, token in ((0.01, 2), (0.2, 2), (0.3, 3), (0.99, 3)):
+            done = verify_chain(GUMBEL, p, Q, [0, 1], verify=[[REJECT, u, 0.5]])
+            assert int(done.count) == 1
+            assert int(done.tokens[0]) == token  # R(p, q) = (0, 0, .25, .75)
+        assert done.tokens[1] == (favourite or done.tokens[1])  # a draft behind it does
+
+
+def coupled(drafts: list[int], u: list[float]) -> Verification:
+    """The first draft rejected, those behind it coupled with numbers u."""
+    rows = [[0.5, 0.5]] + [[number, 0.9] for number in u]
+    return verify_chain(MAXIMAL, P, Q, [0, *drafts], verify=[[REJECT, 0.9, 0.9]], coupling=rows)
+
+
+def test_maximal_coupling_keeps_with_p_over_q_else_redraws_from_the_residual() -> None:
+    done = coupled([0, 0, 1, 1, 3], [0.24, 0.26, 0.66, 0.67, 0.99])
+    assert int(done.count) == 1
+    assert done.tokens[1:6].tolist() == [0, 3, 1, 3, 3]
+    kept, redrawn = Status.REFINED, Status.REJECTED
+    assert done.status[1:6].tolist() == [kept, redrawn, kept, redrawn, kept]
+    near(done.acceptance[1:6], [0.25, 0.25, 2 / 3, 2 / 3, 1])
+    near(done.uniform[1:6], [0.24, 0.26, 0.66, 0.67, 0.99])
+    assert done.q[1:].equal(P.expand(6, -1))
+
+
+def test_maximal_coupling_leaves_what_is_committed_alone() -> None:
+    """The coupling's numbers would reject all that the test accepts."""
+    done = verify_chain(
+        MAXIMAL, P, Q, [0, 1], verify=[[ACCEPT, 0.5, 0.2]], coupling=[[REJECT, 0.5]]
+    )
+    assert int(done.count) == 3
+    assert done.tokens.tolist() == [0, 1, int(sample(P, torch.tensor(0.2)))]
+    assert done.status.tolist() == [Status.ACCEPTED, Status.ACCEPTED, Status.FRESH]
+
+
+@COUPLED
+@pytest.mark.parametrize("forced", [False, True])
+@pytest.mark.parametrize("window", [2, 5, 32])
+def test_static_shapes_give_the_same_tokens(coupling: str, forced: bool, window: int) -> None:
+    for seed in range(6):
+        tokens = []
+        for static in (False, True):
+            model = Toy((3, 4), 7, forced=forced)
+            model.static = static
+            decoder = SCD(model, SCDSettings(coupling=coupling, window=window))
+            tokens.append(decoder.generate("", seed))
+        assert tokens[0] == tokens[1]
+
+
+@COUPLED
+def test_coupled_drafts_take_fewer_passes_than_independent_ones(coupling: str) -> None:
+    """On average over seeds, with the same window."""
+    model = Toy((6, 6), 8)
+    settings = SCDSettings(coupling=coupling)
+    passes = [
+        sum(len(list(decoder.steps("", seed))) for seed in range(8))
+        for decoder in (SCD(model, settings), SJD(model, SpeculativeSettings(window=32)))
+    ]
+    assert settings.window == 32
+    assert passes[0] < passes[1]

@@ -1,0 +1,233 @@
+"""The shift of every rule, against the definition summed up draft by draft."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from torch import Tensor
+
+from engine.decoders import DECODERS, WHOLE
+from engine.decoders.base import Badge
+from engine.decoders.gsd import GSD, GSDSettings, group_acceptance, group_acceptances
+from engine.decoders.lantern import Lantern, LanternSettings
+from engine.decoders.lantern_tree import DraftTree, Walk, children_of
+from engine.decoders.relaxed import RelaxedSettings, RelaxedSJD
+from engine.decoders.sjd import SJD
+from engine.decoders.sjd_pac import SJDPAC, PACSettings
+from engine.decoders.window import DecodeState, Window, WindowDecoder
+from engine.distributions import exact, one_hot, residual, total_variation
+from engine.settings import Sampling
+from tests.engine.decoders.driving import P, Q, acceptances, committed_distribution, near
+from tests.toy import Toy
+
+CODES = 18
+TOY = Toy((2, 12), CODES, seed=3)
+LOSSLESS = [name for name in WHOLE if DECODERS[name].badge is not Badge.CHANGED_DISTRIBUTION]
+GSDS = [
+    {"G": 2, "delta": 1.0, "d": 10.0},
+    {"G": 5, "delta": 0.15, "d": 0.5},
+    {"G": 4, "order": "descending", "delta": 0.3},
+    {"G": 100, "delta": 0.1, "d": 1.0},
+    {"G": 1},
+    {"reading": "code"},
+]
+LANTERNS = [
+    {"k": 4, "delta": 0.2},
+    {"k": 18, "delta": 1.0},
+    {"k": 5, "delta": 0.05},
+    {"k": 1, "delta": 1.0},
+    {"k": 8, "bound": "lambda", "lam": 2.0},
+    {"k": 18, "bound": "lambda", "lam": 10.0},
+]
+RELAXED = [
+    {"relax": "amplify", "k": 2.0},
+    {"relax": "add", "e": 0.1},
+    {"relax": "anneal", "k": 4.0},
+]
+LOSSY = [
+    *(GSD(TOY, GSDSettings(**knobs)) for knobs in GSDS),
+    *(Lantern(TOY, LanternSettings(**knobs)) for knobs in LANTERNS),
+    *(RelaxedSJD(TOY, RelaxedSettings(**knobs)) for knobs in RELAXED),
+]
+
+
+def pairs(seed: int, rows: int = 3, codes: int = CODES) -> tuple[Tensor, Tensor]:
+    """p and q [rows, V] as windows have them: the second row's q one-hot, the third's p and q with
+    tokens that top-k leaves out, not the same ones."""
+    generator = torch.Generator().manual_seed(seed)
+    p, q = torch.softmax(1.5 * torch.randn(2, rows, codes, generator=generator), -1)
+    q[1] = one_hot(torch.randint(codes, (), generator=generator), codes)
+    for row in (p[2], q[2]):
+        row[torch.randperm(codes, generator=generator)[: codes // 2]] = 0
+        row /= row.sum()
+    return p, q
+
+
+def replacement(decoder: WindowDecoder, x: int, p: Tensor, q: Tensor) -> Tensor:
+    """What the decoder draws a rejected draft's replacement from, [V]."""
+    if isinstance(decoder, Lantern):
+        left = decoder._replacement(torch.tensor([x]), p[None], q[None])[0]
+    else:
+        left = residual(p, q)
+    return left / left.sum()
+
+
+def brute_force(decoder: WindowDecoder, p: Tensor, q: Tensor) -> Tensor:
+    """p' [H, V], from the decoder's own verification of every draft at every place, one at a
+    time."""
+    H, V = p.shape
+    found = torch.zeros(H, V, dtype=torch.float64)
+    state = DecodeState(decoder, "", 0)
+    for x in range(V):
+        window = Window(torch.full((H,), x), q)
+        verification = decoder.verify(state, window, torch.cat([p, p[-1:]]))
+        for i, a in enumerate(verification.acceptance[:H].double()):
+            if q[i, x] == 0:
+                continue
+            found[i, x] += q[i, x] * a
+            if a < 1:
+                found[i] += q[i, x] * (1 - a) * replacement(decoder, x, p[i], q[i]).double()
+    return found
+
+
+@pytest.mark.parametrize("name", LOSSLESS)
+@settings(max_examples=20)
+@given(st.integers(0, 10**6))
+def test_a_lossless_rule_has_no_shift(name: str, seed: int) -> None:
+    p, q = pairs(seed, codes=300)
+    shift = DECODERS[name](TOY).shift(p, q)
+    assert shift.dtype == torch.float64
+    assert (shift < 1e-12).all()
+
+
+@pytest.mark.parametrize("decoder", LOSSY, ids=lambda d: f"{d.name} {d.settings}"[:70])
+@settings(max_examples=20, deadline=None)
+@given(st.integers(0, 10**6))
+def test_the_shift_is_that_of_the_definition(decoder: WindowDecoder, seed: int) -> None:
+    p, q = pairs(seed)
+    committed = decoder.committed(p, q)
+    torch.testing.assert_close(committed, brute_force(decoder, p, q), atol=1e-6, rtol=0)
+    torch.testing.assert_close(committed.sum(-1), torch.ones(3, dtype=torch.float64))
+    torch.testing.assert_close(decoder.shift(p, q), total_variation(committed, exact(p)))
+
+
+@pytest.mark.parametrize(("delta", "lossless"), [(0.0, True), (0.3, False), (1.0, False)])
+@settings(max_examples=30, deadline=None)
+@given(st.integers(0, 10**6))
+def test_a_tree_s_shift_is_that_of_its_walks(delta: float, lossless: bool, seed: int) -> None:
+    """Every node's children tried one by one by the released walk: accepted in order, at last a
+    sample of what they left."""
+    lantern = Lantern(TOY, LanternSettings(k=6, delta=delta))
+    generator = torch.Generator().manual_seed(seed)
+    parents = torch.tensor([0, 0, 0, 0, 1, 1, 4])
+    nodes = torch.cat([torch.randperm(CODES, generator=generator)[:3], torch.tensor([4, 9, 2])])
+    p = torch.softmax(1.5 * torch.randn(7, CODES, generator=generator), -1)
+    spine = torch.tensor([int(nodes[0]), 4, 2])
+    tree = DraftTree(
+        spine,
+        one_hot(spine, CODES),
+        nodes,
+        torch.tensor([1, 1, 1, 2, 2, 3]),
+        parents,
+        children=children_of(parents, 3),
+    )
+    walk = Walk(tree, p, lantern._neighbourhood)
+    for _ in range(3):
+        walk.descend(torch.zeros(3))  # the first child of each
+    walk.finish(torch.full((4,), 0.5))
+    expected = []
+    for row, tokens in ((0, nodes[:3].tolist()), (1, [4, 9]), (4, [2])):
+        left, reached = p[row].double(), 1.0
+        committed = torch.zeros(CODES, dtype=torch.float64)
+        for x in tokens:
+            members, added = lantern._neighbourhood(left[None].float(), torch.tensor([x]))
+            a = min(1.0, float(left[x]) + float(added))
+            committed[x] += reached * a
+            reached *= 1 - a
+            rest = left.masked_fill(members[0], 0)
+            rest[x] = 0
+            left = rest / rest.sum() if rest.sum() > 0 else left
+        expected.append(float(total_variation(committed + reached * left, p[row].double())))
+    torch.testing.assert_close(walk.shift(), torch.tensor(expected).double(), atol=1e-5, rtol=0)
+    assert (walk.shift().max() < 1e-6) == lossless
+
+
+@pytest.mark.parametrize("decoder", LOSSY, ids=lambda d: f"{d.name} {d.settings}"[:70])
+def test_static_shapes_have_the_same_shift(decoder: WindowDecoder) -> None:
+    """But where a distribution holds over twice top-k tokens: there is none."""
+    p, q = pairs(4)
+    p[2, p[2].argsort()[:-4]] = q[2, q[2].argsort()[:-4]] = 0  # of 4 tokens each
+    wide = type(decoder)(Toy((2, 12), CODES, seed=3), decoder.settings, Sampling(top_k=CODES // 2))
+    narrow = type(decoder)(wide.model, decoder.settings, Sampling(top_k=3))
+    wide.model.static = True
+    expected = decoder.shift(p, q)
+    torch.testing.assert_close(wide.shift(p, q), expected)
+    found = narrow.shift(p, q)
+    torch.testing.assert_close(found[2], expected[2])
+    if not isinstance(decoder, RelaxedSJD):
+        assert found[0].isnan()
+
+
+@pytest.mark.parametrize("block", [1, 5, 17])
+def test_neighbourhoods_held_in_blocks_are_the_same(
+    monkeypatch: pytest.MonkeyPatch, block: int
+) -> None:
+    p, q = pairs(9)
+    decoder = Lantern(TOY, LanternSettings(k=8, delta=0.3))
+    expected = decoder.committed(p, q)
+    monkeypatch.setattr("engine.decoders.lantern.BLOCK", block)
+    torch.testing.assert_close(decoder.committed(p, q), expected)
+
+
+@pytest.mark.parametrize(
+    "decoder",
+    [
+        SJD(Toy((2, 3), 4)),
+        SJDPAC(Toy((2, 3), 4), PACSettings(window=16, PD=False)),
+        GSD(Toy((2, 3), 4), GSDSettings(G=2, delta=1.0, d=10.0)),
+        RelaxedSJD(Toy((2, 3), 4), RelaxedSettings(k=2.0)),
+        Lantern(Toy((2, 3), 4), LanternSettings(k=3, delta=0.3)),
+    ],
+    ids=lambda d: d.name,
+)
+def test_it_is_the_distribution_of_what_verification_commits(decoder: WindowDecoder) -> None:
+    """With the replacement's uniform integrated on a grid, too: nothing of the rule is assumed."""
+    expected = committed_distribution(decoder, P, Q, 400)
+    torch.testing.assert_close(decoder.committed(P[None], Q[None])[0], expected, atol=5e-3, rtol=0)
+
+
+def test_gsds_worked_shift() -> None:
+    gsd = GSD(Toy((2, 3), 4), GSDSettings(G=2, delta=1.0, d=10.0))
+    near(gsd.committed(P[None], Q[None])[0], [0.1, 0.12857, 0.31786, 0.45357])
+    assert gsd.shift(P[None], Q[None]).item() == pytest.approx(0.07143, abs=1e-5)
+
+
+def test_lanterns_worked_shift() -> None:
+    """Target and draft of the worked numbers, k = 3, delta = 0.25: token 1 alone can be rejected,
+    a quarter of the time."""
+    model = Toy((2, 3), 5)
+    model.codebook = torch.tensor([[2.0], [0.0], [1.0], [3.0], [4.0]])
+    p, q = torch.tensor([0.30, 0.25, 0.20, 0.15, 0.10]), torch.tensor([0.05, 0.60, 0.2, 0.1, 0.05])
+    lantern = Lantern(model, LanternSettings(k=3, delta=0.25))
+    a = acceptances(lantern, p, q)
+    near(a, [1, 0.75, 1, 1, 1])
+    near(
+        lantern.committed(p[None], q[None])[0],
+        [0.05 + 0.15 * 5 / 7, 0.45, 0.2, 0.1 + 0.15 / 7, 0.05 + 0.15 / 7],
+    )
+
+
+@given(st.integers(0, 10**6), st.sampled_from(GSDS))
+def test_all_groups_at_once_are_the_groups_one_by_one(seed: int, knobs: dict[str, object]) -> None:
+    p, q = pairs(seed)
+    p = (p * 50).round() + 1  # with equal probabilities
+    p /= p.sum(-1, keepdim=True)
+    chosen = GSDSettings(**knobs)
+    x = torch.arange(CODES)
+    for i, row in enumerate(group_acceptances(p, q, TOY.codebook, chosen, CODES)):
+        each = (values[i].expand(CODES, -1) for values in (p, q))
+        one = group_acceptance(*each, x, TOY.codebook, chosen)
+        drawn = q[i] > 0
+        torch.testing.assert_close(row[drawn], one.double()[drawn], atol=1e-6, rtol=0)

@@ -1,0 +1,199 @@
+"""The embedded model's infillings: with nothing known the raster model; windows, trees and parallel
+questions against the network's own pass; races that fill in."""
+
+from __future__ import annotations
+
+import functools
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from engine.decoders import DECODERS
+from engine.decoders.ar import VanillaAR
+from engine.decoders.assd import ASSD, ASSDSettings
+from engine.infilling import MASKED, Infilling
+from engine.models import load
+from engine.models.card import WEIGHTS
+from engine.models.embedded import EmbeddedModel
+from engine.models.embedded_infill import EmbeddedInfill, EmbeddedInfilling
+from engine.race import Lane, Race
+from engine.settings import Sampling, SettingError
+from engine.trace import LaneState, Trace
+from train.target import save_half
+
+PROMPT = "red apple on sky clouds"
+CODES = torch.randint(0, 1000, (256,), generator=torch.Generator().manual_seed(5)).tolist()
+BOX = [5 <= cell // 16 < 9 and 4 <= cell % 16 < 9 for cell in range(256)]
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory: pytest.TempPathFactory) -> EmbeddedModel:
+    """With weights for infilling: the raster ones, and a `next` that is not zero."""
+    folder: Path = tmp_path_factory.mktemp("weights")
+    for part in ("vq", "target", "drafter", "captions"):
+        shutil.copytree(WEIGHTS / part, folder / part)
+    shutil.copy(WEIGHTS / "world.json", folder)
+    network = EmbeddedInfill.continued(EmbeddedModel(folder).target)
+    torch.manual_seed(1)
+    torch.nn.init.normal_(network.next.weight, std=0.3)
+    save_half(network, folder / "infill")
+    return EmbeddedModel(folder)
+
+
+@functools.cache
+def raster() -> EmbeddedModel:
+    return load("embedded")
+
+
+def infilling(mask: list[bool] = BOX, order: str = "spread") -> Infilling:
+    return Infilling.of_mask(CODES, mask, order)
+
+
+def test_without_weights_it_offers_no_infilling(tmp_path: Path) -> None:
+    for part in ("vq", "target", "drafter", "captions"):
+        (tmp_path / part).symlink_to(WEIGHTS / part)
+    (tmp_path / "world.json").symlink_to(WEIGHTS / "world.json")
+    model = EmbeddedModel(tmp_path)
+    assert not model.fills_in
+    with pytest.raises(SettingError, match="cannot fill in"):
+        model.infill(infilling())
+
+
+@torch.inference_mode()
+def test_with_everything_masked_and_next_at_zero_it_is_the_raster_model() -> None:
+    network = EmbeddedInfill.continued(raster().target).eval()
+    assert not network.next.weight.any()
+    view = EmbeddedInfilling(raster(), network, Infilling((MASKED,) * 256, "raster"))
+    raster().infill_lean = raster().lean  # the raster network's own weights
+    try:
+        contexts = [each.start(PROMPT, 2.0) for each in (raster(), view)]
+        for tokens, kept in (([0, 7, 900, 3], 3), ([900, 5, 5], 1)):
+            rows = [
+                each.forward(ctx, torch.tensor(tokens))
+                for each, ctx in zip((raster(), view), contexts, strict=True)
+            ]
+            torch.testing.assert_close(rows[1], rows[0], atol=1e-4, rtol=1e-5)
+            for each, ctx in zip((raster(), view), contexts, strict=True):
+                each.keep(ctx, list(range(kept)))
+    finally:
+        del raster().infill_lean
+
+
+def whole_logits(model: EmbeddedModel, some: Infilling, filled: list[int]) -> torch.Tensor:
+    """Logits [n + 1, V] of every masked cell after the first ones hold `filled` [n], by the
+    network's own causal pass without a cache."""
+    network, first = model.infill_network, 17
+    masked, known = some.cells((16, 16)), [i for i in range(256) if some.known[i] != MASKED]
+    cells = torch.tensor([*known, *masked[: len(filled)]])
+    codes = torch.tensor([*(some.known[cell] for cell in known), *filled])
+    asked = torch.tensor([MASKED] * (first - 1 + len(known)) + list(masked[: len(filled) + 1]))
+    ids = model.caption_ids(PROMPT, True)
+    rows = network.embed_codes(codes, cells).expand(2, -1, -1)
+    inputs = torch.cat([network.embed_caption(ids), rows], 1) + network.embed_asking(asked)
+    own = torch.cat([torch.arange(first), first + cells])
+    queries = torch.where(asked >= 0, first - 1 + asked, own)
+    states = network.states(inputs, own.expand(2, -1), queries.expand(2, -1))
+    logits = network.lm_head(states[:, -len(filled) - 1 :])
+    return logits[1] + 2.0 * (logits[0] - logits[1])
+
+
+@torch.inference_mode()
+@pytest.mark.parametrize("order", ["raster", "spread"])
+@pytest.mark.parametrize("mask", [BOX, [True] * 256, [cell == 0 for cell in range(256)]])
+def test_windows_equal_one_pass(model: EmbeddedModel, order: str, mask: list[bool]) -> None:
+    some = infilling(mask, order)
+    view = model.infill(some)
+    count = min(8, view.length - 1)
+    filled = torch.arange(100, 100 + count).tolist()
+    expected = whole_logits(model, some, filled)
+    ctx, root, done = view.start(PROMPT, 2.0), 0, 0
+    while done < count:
+        window = torch.tensor([root, *filled[done : done + 4]])
+        rows = view.forward(ctx, window)
+        torch.testing.assert_close(rows, expected[done : done + len(window)], atol=2e-3, rtol=1e-4)
+        view.keep(ctx, [0, 1])
+        root, done = filled[done + 1], done + 2
+    alone = view.forward(view.start(PROMPT, 2.0), torch.tensor([0]))
+    torch.testing.assert_close(alone, expected[:1], atol=2e-3, rtol=1e-4)
+
+
+@torch.inference_mode()
+def test_rows_that_ask_ahead_know_what_is_committed_alone(model: EmbeddedModel) -> None:
+    """Row i of the root's copies gives position n + i, as one pass does that asks for it, whatever
+    the others ask for; the root's own row is the chain's."""
+    view = model.infill(infilling())
+    for committed in (0, 3):
+        ctx, root = view.start(PROMPT, 2.0), 0
+        if committed:
+            view.forward(ctx, torch.tensor([0, 11, 12, 13]))
+            view.keep(ctx, [0, 1, 2])
+            root = 13
+        chain = view.forward(ctx, torch.tensor([root]))
+        rows = view.forward(
+            ctx, torch.tensor([root] * 4), (0, 1, 2, 3), committed + torch.arange(4)
+        )
+        torch.testing.assert_close(rows[:1], chain, atol=1e-3, rtol=1e-4)
+        for i in (1, 3):
+            alone = view.forward(
+                ctx, torch.tensor([root] * 2), (0, 1), committed + torch.tensor([0, i])
+            )
+            torch.testing.assert_close(alone[1], rows[i], atol=1e-3, rtol=1e-4)
+        assert (rows[1:] - rows[:1]).abs().amax(-1).min() > 0.1
+
+
+@torch.inference_mode()
+def test_known_cells_after_the_mask_are_read(model: EmbeddedModel) -> None:
+    other = (*CODES[:-1], CODES[-1] + 1)
+    views = [model.infill(infilling()), model.infill(Infilling.of_mask(other, BOX))]
+    rows = [view.forward(view.start(PROMPT, 2.0), torch.tensor([0])) for view in views]
+    assert (rows[0] - rows[1]).abs().max() > 1e-3
+
+
+def test_every_lane_fills_in_and_the_trace_is_read_back(model: EmbeddedModel) -> None:
+    lanes = [Lane(name) for name in ("sjd", "lantern", "sjd-pac", "assd", "parallel")]
+    lanes.append(Lane("assd", ASSDSettings(drafts="n-gram")))
+    race = Race(model, lanes, PROMPT, 3, infilling=infilling())
+    frames = list(race)
+    finished = [frame.lane for frame in frames if frame.state is LaneState.FINISHED]
+    assert sorted(finished) == list(range(6))
+    trace = Trace.loads(race.trace(frames).dumps())
+    assert trace.header.infilling == infilling()
+    assert trace.header.cells == infilling().cells((16, 16))
+    for lane in range(6):
+        committed = trace.table(lane).positions[trace.table(lane).committed]
+        assert len(committed) == infilling().masked
+
+
+def test_fixed_point_fills_in_what_vanilla_ar_does(model: EmbeddedModel) -> None:
+    view = model.infill(infilling(order="raster"))
+    assert DECODERS["fpi"](view).generate(PROMPT, 4) == VanillaAR(view).generate(PROMPT, 4)
+
+
+@settings(max_examples=8, deadline=None)
+@given(st.sets(st.integers(0, 255), min_size=1, max_size=24), st.integers(2, 7))
+def test_passes_never_exceed_cells(model: EmbeddedModel, cells: set[int], k: int) -> None:
+    mask = [cell in cells for cell in range(256)]
+    view = model.infill(infilling(mask))
+    sampling = Sampling(guidance=1.0, top_k=64)
+    with torch.inference_mode():
+        steps = list(ASSD(view, ASSDSettings(k=k), sampling).steps(PROMPT, 1))
+    assert len(steps) <= len(cells)
+    assert steps[-1].after == len(cells)
+
+
+def test_pixels_and_neighbours_are_the_models(model: EmbeddedModel) -> None:
+    view = model.infill(infilling())
+    codes = np.array(CODES).reshape(16, 16)
+    assert np.array_equal(view.pixels(codes), model.pixels(codes))
+    assert torch.equal(view.neighbours(5), model.neighbours(5))
+
+
+def test_an_infilling_that_does_not_fit_is_rejected(model: EmbeddedModel) -> None:
+    for known in ((MASKED,) * 255, (MASKED, model.vocab_size, *CODES[2:])):
+        with pytest.raises(SettingError, match="does not fit 16 x 16 cells of"):
+            model.infill(Infilling(known))

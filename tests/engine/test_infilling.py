@@ -1,0 +1,128 @@
+"""Infillings: orders, and what cannot be one."""
+
+from __future__ import annotations
+
+import itertools
+import json
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from engine.infilling import MASKED, Infilling, spread_order
+from engine.race import Lane, Race, RaceRequest
+from engine.settings import Sampling, SettingError
+from engine.trace import Trace, TraceError
+from tests.infill_toy import InfillToy
+from tests.toy import Toy
+
+HALF = Infilling((0, MASKED, MASKED, 1, MASKED, 0))
+
+
+@pytest.mark.parametrize("grid", [(1, 1), (1, 9), (7, 1), (2, 3), (5, 8), (16, 16), (30, 20)])
+def test_spread_order_has_every_cell_once(grid: tuple[int, int]) -> None:
+    assert sorted(spread_order(grid)) == list(range(grid[0] * grid[1]))
+
+
+def test_spread_order_begins_as_the_halton_sequence() -> None:
+    """(1/2, 1/3), (1/4, 2/3), (3/4, 1/9), (1/8, 4/9): across, down."""
+    assert spread_order((16, 16))[:4] == (5 * 16 + 8, 10 * 16 + 4, 1 * 16 + 12, 7 * 16 + 2)
+
+
+def test_successive_cells_of_the_spread_order_lie_far_apart() -> None:
+    def distances(order: tuple[int, ...]) -> np.ndarray:
+        places = np.stack(np.divmod(np.array(order), 16), -1)
+        pairs = [places[i] - places[j] for i, j in itertools.pairwise(range(len(order)))]
+        return np.abs(pairs).max(-1)
+
+    assert np.median(distances(spread_order((16, 16)))) > 5
+    assert np.median(distances(tuple(range(256)))) == 1
+
+
+@given(st.lists(st.sampled_from([MASKED, 0, 1]), min_size=6, max_size=6))
+def test_an_order_is_that_of_the_grid_restricted_to_the_mask(known: list[int]) -> None:
+    if MASKED not in known:
+        return
+    for order, whole in (("raster", tuple(range(6))), ("spread", spread_order((2, 3)))):
+        masked = [cell for cell in whole if known[cell] == MASKED]
+        assert list(Infilling(tuple(known), order).cells((2, 3))) == masked
+
+
+@pytest.mark.parametrize(
+    ("known", "order", "message"),
+    [
+        ((0, 1), "raster", "every cell is known"),
+        ((), "raster", "every cell is known"),
+        ((MASKED,), "middle first", "order is one of spread, raster"),
+        ((MASKED, -2), "raster", "whole numbers"),
+        ((MASKED, 0.5), "raster", "whole numbers"),
+        ((MASKED, True), "raster", "whole numbers"),
+        ([MASKED, 0], "raster", "whole numbers"),
+    ],
+)
+def test_what_is_no_infilling_is_rejected(known: object, order: str, message: str) -> None:
+    with pytest.raises(SettingError, match=message):
+        Infilling(known, order)
+
+
+# In a race and its trace
+
+
+def race(name: str = "assd", infilling: Infilling | None = HALF) -> Race:
+    return Race(InfillToy((2, 3), 2), [Lane(name)], "a prompt", 1, infilling=infilling)
+
+
+def test_a_race_is_over_the_masked_cells() -> None:
+    header = race().header
+    assert header.infilling == HALF
+    assert header.cells == HALF.cells((2, 3))
+    assert header.stride == 3
+    assert Trace.loads(race().trace(list(race())).dumps()).header == header
+
+
+def test_lanes_that_fill_in_need_something_masked() -> None:
+    for name in ("assd", "parallel"):
+        with pytest.raises(SettingError, match="fills in pictures"):
+            RaceRequest("a prompt", 1, (Lane("ar"), Lane(name)), Sampling(), "toy")
+        assert len(list(race(name))) > 1
+
+
+def test_a_model_that_draws_whole_pictures_only_says_so() -> None:
+    with pytest.raises(SettingError, match="cannot fill in"):
+        Race(Toy((2, 3), 2), [Lane("ar")], "a prompt", 1, infilling=HALF)
+
+
+def test_a_trace_from_before_there_were_infillings_is_read() -> None:
+    data = json.loads(race("ar", None).trace(list(race("ar", None))).dumps())
+    del data["header"]["infilling"]
+    assert Trace.loads(json.dumps(data)).header.infilling is None
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"infilling": None},
+        {"infilling": []},
+        {"infilling": {}},
+        {"infilling": {"known": [0] * 6, "order": "spread"}},
+        {"infilling": {"known": [MASKED] * 6, "order": "spread"}},
+        {"infilling": {"known": [0, -1, -1, 2, -1, 0], "order": "spread"}},
+        {"infilling": {"known": [0, -1, -1, 10**400, -1, 0], "order": "spread"}},
+        {"infilling": {"known": [0, -1, -1, "1", -1, 0], "order": "spread"}},
+        {"infilling": {"known": [0, -1, -1, None, -1, 0], "order": "spread"}},
+        {"infilling": {"known": [0, -1, -1, 1, -1], "order": "spread"}},
+        {"infilling": {"known": [0, -1, -1, 1, -1, 0], "order": ["spread"]}},
+        {"infilling": {"known": "abcdef", "order": "spread"}},
+        {"infilling": {"known": 7, "order": "spread"}},
+        {"cells": [1, 2, 2]},
+        {"cells": [0, 1, 2]},
+        {"cells": [1, 2, 4, -1]},
+        {"cells": [1, 2]},
+    ],
+)
+def test_a_damaged_infilling_is_rejected(change: dict[str, object]) -> None:
+    data = json.loads(race().trace(list(race())).dumps())
+    data["header"] |= change
+    with pytest.raises(TraceError):
+        Trace.loads(json.dumps(data))

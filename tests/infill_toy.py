@@ -1,0 +1,156 @@
+"""A toy that fills in any cells given any others, whose every joint distribution can be
+enumerated."""
+
+from __future__ import annotations
+
+import itertools
+from collections import Counter
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor
+
+from engine.infilling import MASKED, Infilling
+from tests.toy import Toy
+
+
+class InfillToy(Toy):
+    """Each cell's distribution is an arbitrary function of which other cells hold which codes: the
+    joint distribution of a mask depends on the order in which its cells are filled in."""
+
+    def __init__(self, grid: tuple[int, int] = (2, 3), codes: int = 2, *, seed: int = 0) -> None:
+        super().__init__(grid, codes, seed=seed)
+        cells = grid[0] * grid[1]
+        generator = torch.Generator().manual_seed(seed)
+        size = (codes + 1) ** cells, cells, codes
+        self.table = 1.5 * torch.randn(size, generator=generator)
+
+    @property
+    def fills_in(self) -> bool:
+        return True
+
+    def infill(self, infilling: Infilling) -> InfillingToy:
+        return InfillingToy(self, infilling)
+
+    def logits_at(self, codes: Sequence[int], cell: int) -> Tensor:
+        """Of a cell, given the codes of all, MASKED where they are not known."""
+        index = 0
+        for code in codes:
+            index = index * (self.vocab_size + 1) + (self.vocab_size if code == MASKED else code)
+        return self.table[index, cell]
+
+
+class NeighbourToy(InfillToy):
+    """On a grid of any size: a cell's distribution depends on the cells beside it."""
+
+    def __init__(self, grid: tuple[int, int] = (6, 6), codes: int = 16, *, seed: int = 0) -> None:
+        Toy.__init__(self, grid, codes, seed=seed)
+        generator = torch.Generator().manual_seed(seed)
+        self.table = 1.2 * torch.randn(4, codes + 1, codes, generator=generator)
+
+    def logits_at(self, codes: Sequence[int], cell: int) -> Tensor:
+        (height, width), (row, column) = self.grid, divmod(cell, self.grid[1])
+        beside = [(row, column - 1), (row - 1, column), (row, column + 1), (row + 1, column)]
+        near = [
+            codes[i * width + j] if 0 <= i < height and 0 <= j < width else MASKED
+            for i, j in beside
+        ]
+        known = [self.vocab_size if code == MASKED else code for code in near]
+        return sum((self.table[i, code] for i, code in enumerate(known)), torch.zeros(()))
+
+
+class InfillContext:
+    """`kept`: the permanent tokens, all that is committed but the newest; `done`: how many rows are
+    permanent."""
+
+    def __init__(self) -> None:
+        self.kept: list[int] | None = None
+        self.paths: list[list[int]] = []
+        self.done = 0
+
+    def close(self) -> None:
+        self.paths = []
+
+
+class InfillingToy(Toy):
+    """The toy over the masked cells of one infilling; `seen` as in CountingToy."""
+
+    def __init__(self, whole: InfillToy, infilling: Infilling) -> None:
+        infilling.check(whole.grid, whole.vocab_size)
+        super().__init__(whole.grid, whole.vocab_size)
+        self.whole, self.infilling, self.drafter = whole, infilling, None
+        self.forced_ids = torch.full((infilling.masked,), -1)
+        self.order = self.cells
+        self.seen: Counter[str] = Counter()
+
+    def start(self, prompt: str, guidance: float) -> InfillContext:
+        return InfillContext()
+
+    def infill(self, infilling: Infilling) -> InfillingToy:
+        return self.whole.infill(infilling)
+
+    def logits_of(self, path: Sequence[int], target: int) -> Tensor:
+        """Of sequence position `target`, given the tokens of the first positions."""
+        if target >= self.length:
+            return torch.zeros(self.vocab_size)
+        codes = list(self.infilling.known)
+        for cell, token in zip(self.order, path, strict=False):
+            codes[cell] = token
+        return self.whole.logits_at(codes, self.order[target])
+
+    def forward(
+        self,
+        ctx: InfillContext,
+        tokens: Tensor,
+        parents: Sequence[int] | Tensor | None = None,
+        targets: Tensor | None = None,
+    ) -> Tensor:
+        window = tokens.tolist()
+        root: list[int] = [] if ctx.kept is None else [*ctx.kept, window[0]]
+        ctx.paths = [root]
+        for row in range(1, len(window)):
+            parent = row - 1 if parents is None else int(parents[row])
+            if parent == row:
+                assert window[row] == window[0], "it stands in the root's place"
+                ctx.paths.append(root)
+            else:
+                ctx.paths.append([*ctx.paths[parent], window[row]])
+        asked = [len(path) for path in ctx.paths]
+        if targets is not None:
+            assert int(targets[0]) == asked[0], "the root asks for the position after it"
+            asked = targets.tolist()
+        rows = zip(ctx.paths, asked, strict=True)
+        return torch.stack([self.logits_of(path, target) for path, target in rows])
+
+    def keep(self, ctx: InfillContext, rows: Sequence[int]) -> None:
+        leaves = [i for i, row in enumerate(rows) if row != i]
+        self.seen[f"length {len(rows)}"] += 1
+        self.seen["off the spine"] += bool(leaves)
+        ctx.done += len(rows)
+        if ctx.done == self.length:
+            return  # nothing reads these rows
+        for before, row in itertools.pairwise(rows):
+            assert ctx.paths[row][:-1] == ctx.paths[before], "kept rows are one path"
+        ctx.kept = ctx.paths[rows[-1]]
+
+    def joint_distribution(self) -> dict[tuple[int, ...], float]:
+        """Every filling, in the order of its positions, with its exact probability."""
+        joint = {}
+        for tokens in itertools.product(range(self.vocab_size), repeat=self.length):
+            chance = 1.0
+            for i, token in enumerate(tokens):
+                chance *= float(torch.softmax(self.logits_of(tokens[:i], i).double(), -1)[token])
+            joint[tokens] = chance
+        return joint
+
+
+def masks(cells: int) -> list[tuple[bool, ...]]:
+    """Every mask of so many cells but the empty one."""
+    return [mask for mask in itertools.product((False, True), repeat=cells) if any(mask)]
+
+
+def infilling(mask: Sequence[bool], order: str, codes: int, seed: int = 0) -> Infilling:
+    """An infilling whose known cells hold arbitrary codes."""
+    generator = torch.Generator().manual_seed(seed)
+    known = torch.randint(codes, (len(mask),), generator=generator).tolist()
+    return Infilling.of_mask(known, mask, order)

@@ -1,0 +1,199 @@
+"""Stage 5: the target that fills in any cells given any others. `python -m train.infill`
+
+Continues from `weights/target`. The sequence of a scene is its caption, the known cells in raster
+order, then the masked ones, in raster or in spread order; the loss is the cross-entropy of masked
+cells alone (Eq. 7 of Guo & Ermon, 2025), weighted as the target's. Masks are what people paint:
+boxes, strokes, halves and scattered cells. Small ones come first, and the share that may be masked
+grows to the whole picture (the masking-rate warm-up of App. E.3).
+
+A longer `--minutes` continues from the checkpoint; `--warm` starts from `weights/infill` where that
+is gone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+from tokenizers import Tokenizer
+from torch import Tensor
+
+from engine.infilling import MASKED, spread_order
+from engine.models.embedded_infill import EmbeddedInfill
+from engine.models.embedded_networks import EmbeddedVQ
+from train.captions import CAPTION, load
+from train.loop import DEVICE, stage_parser, train
+from train.target import (
+    BATCH,
+    GLYPH_WEIGHT,
+    GRID,
+    Examples,
+    examples,
+    load_target,
+    optimizers,
+    save_half,
+)
+from train.tokenizer import load_vq
+
+LOWEST, FIRST_HIGHEST, WARMUP = 0.02, 0.15, 1500  # shares masked; steps until all of it may be
+SHARES = (0.05, 0.25, 0.5, 0.75, 0.95, 1.0)  # masked, of the held-out figures
+WHOLE = 1 / 8  # of the scenes, once warm, are masked entirely
+
+
+def box(rng: np.random.Generator) -> np.ndarray:
+    """A rectangle, bool [GRID, GRID]."""
+    part = np.zeros((GRID, GRID), bool)
+    height, width = rng.integers(2, GRID - 3, 2)
+    top, left = rng.integers(0, GRID - height + 1), rng.integers(0, GRID - width + 1)
+    part[top : top + height, left : left + width] = True
+    return part
+
+
+def stroke(rng: np.random.Generator) -> np.ndarray:
+    """What a brush of 1 to 3 cells leaves that wanders with momentum."""
+    part, brush = np.zeros((GRID, GRID), bool), rng.integers(1, 4)
+    place, angle = rng.uniform(0, GRID, 2), rng.uniform(0, 2 * np.pi)
+    for _ in range(rng.integers(4, 24)):
+        row, column = place.astype(int).clip(0, GRID - 1)
+        part[row : row + brush, column : column + brush] = True
+        angle += rng.normal(0, 0.5)
+        place = place + np.array([np.sin(angle), np.cos(angle)])
+    return part
+
+
+def scattered(rng: np.random.Generator) -> np.ndarray:
+    return rng.random((GRID, GRID)) < 0.03
+
+
+def half(rng: np.random.Generator) -> np.ndarray:
+    """All, of which `paint` takes as many rows as it needs."""
+    return np.ones((GRID, GRID), bool)
+
+
+PAINTERS: tuple[Callable[[np.random.Generator], np.ndarray], ...] = (box, stroke, half, scattered)
+
+
+def paint(rng: np.random.Generator, share: float) -> np.ndarray:
+    """A mask of about `share` of the cells, one at least, bool [256]: one kind of painting again
+    and again, the cells of the last one only as far as they are needed."""
+    wanted = max(1, round(share * GRID * GRID))
+    painter, turns = PAINTERS[rng.integers(len(PAINTERS))], rng.integers(4)
+    mask = np.zeros((GRID, GRID), bool)
+    while mask.sum() < wanted:
+        new = np.flatnonzero(painter(rng) & ~mask)[: wanted - mask.sum()]
+        mask.flat[new] = True
+    return np.rot90(mask, int(turns)).reshape(-1).copy()
+
+
+def shares(rng: np.random.Generator, step: int, count: int) -> np.ndarray:
+    """Shares to mask of a batch in step `step`: one in each part of the range, which lowers the
+    variance between batches (App. E.2)."""
+    warm = min(1.0, step / WARMUP)
+    highest = FIRST_HIGHEST + (1 - FIRST_HIGHEST) * warm
+    drawn = LOWEST + (highest - LOWEST) * (np.arange(count) + rng.random(count)) / count
+    return np.where(rng.random(count) < WHOLE * (warm == 1), 1.0, drawn)
+
+
+def sequences(masks: Tensor, spread: Tensor) -> Tensor:
+    """The cells [B, 256] of each scene as they follow one another: known ones in raster order, then
+    those of bool `masks` [B, 256], in spread order where `spread` [B], else in raster order."""
+    cells = masks.shape[1]
+    order = torch.tensor(spread_order((GRID, GRID)), device=masks.device)
+    rank = torch.stack([torch.arange(cells, device=masks.device), order.argsort()])
+    place = rank[spread.long()] + cells
+    return torch.where(masks, place, rank[0]).argsort(1)
+
+
+def token_loss(
+    network: EmbeddedInfill, some: Examples, masks: Tensor, spread: Tensor
+) -> tuple[Tensor, Tensor]:
+    """Cross-entropy of every masked cell, nats [N], and its place in the flattened codes [B, 256]:
+    scene after scene, each in its own order. The embedded view's rows, all at once."""
+    order = sequences(masks, spread)
+    masked = masks.gather(1, order)
+    asked = torch.where(masked, order, MASKED)
+    codes = some.codes.gather(1, order)
+    first = CAPTION + 1
+    captions = torch.arange(first, device=order.device).expand(len(order), -1)
+    own = torch.cat([captions, first + order[:, :-1]], 1)
+    queries = own.clone()
+    queries[:, CAPTION:] = torch.where(masked, CAPTION + order, own[:, CAPTION:])
+    with torch.autocast(DEVICE.type, torch.bfloat16):
+        rows = network.embed_codes(codes[:, :-1], order[:, :-1])
+        caption = network.embed_caption(some.captions)
+        inputs = torch.cat([caption, rows], 1) + F.pad(
+            network.embed_asking(asked), (0, 0, CAPTION, 0)
+        )
+        hidden = network.states(inputs, own, queries)[:, CAPTION:]
+        logits = network.lm_head(hidden[masked])
+    nats = F.cross_entropy(logits.float(), codes[masked], reduction="none")
+    places = order + order.shape[1] * torch.arange(len(order), device=order.device)[:, None]
+    return nats, places[masked]
+
+
+@torch.no_grad()
+def held_out_nats(
+    network: EmbeddedInfill,
+    vq: EmbeddedVQ,
+    tokenizer: Tokenizer,
+    share: float,
+    order: str,
+    *,
+    batches: int = 2,
+    seed: int = 1,
+) -> float:
+    """Mean nats per masked cell on scenes never trained on; times the cells masked, it is minus the
+    joint log-likelihood."""
+    total, count = 0.0, 0
+    for step in range(batches):
+        some = examples(vq, tokenizer, seed, step, held_out=True)
+        rng = np.random.default_rng((seed, step, 3))
+        masks = np.stack([paint(rng, share) for _ in range(BATCH)])
+        spread = torch.full((BATCH,), order == "spread", device=DEVICE)
+        nats, _ = token_loss(network, some, torch.from_numpy(masks).to(DEVICE), spread)
+        total, count = total + nats.sum().item(), count + len(nats)
+    return total / count
+
+
+def main() -> None:
+    parser = stage_parser(__doc__, minutes=85)
+    parser.add_argument("--weights", type=Path, default=Path("weights"))
+    parser.add_argument("--warm", action="store_true", help="begin from the saved weights")
+    args = parser.parse_args()
+    torch.manual_seed(args.seed)
+    tokenizer, vq = load(args.weights / "captions/tokenizer.json"), load_vq(args.weights / "vq")
+    folder = args.weights / "infill"
+    if args.warm:
+        network = EmbeddedInfill.from_pretrained(folder, dtype=torch.float32).to(DEVICE)
+    else:
+        network = EmbeddedInfill.continued(load_target(args.weights / "target"))
+
+    # On a CPU most of a step is element-wise; fused, it takes half the time.
+    network.layer_states = torch.compile(network.layer_states)
+
+    def loss_of(step: int, fallen: float) -> tuple[Tensor, dict[str, float]]:
+        some = examples(vq, tokenizer, args.seed, step)
+        rng = np.random.default_rng((args.seed, step, 3))
+        drawn = shares(rng, WARMUP if args.warm else step, BATCH)
+        masks = torch.from_numpy(np.stack([paint(rng, share) for share in drawn])).to(DEVICE)
+        spread = torch.from_numpy(rng.random(BATCH) < 1 / 2).to(DEVICE)
+        nats, places = token_loss(network, some, masks, spread)
+        weighted = some.glyph & ~some.dropped[:, None]
+        weight = 1 + (GLYPH_WEIGHT - 1) * weighted.flatten()[places]
+        return (nats * weight).sum() / weight.sum(), {"nats": nats.mean().item()}
+
+    def save() -> None:
+        save_half(network, folder)
+        for order in ("raster", "spread"):
+            found = [held_out_nats(network, vq, tokenizer, share, order) for share in SHARES]
+            listed = ", ".join(f"{x:.3f} at {s:.0%}" for s, x in zip(SHARES, found, strict=True))
+            print(f"\nheld out, {order}: {listed} masked; nats per masked cell")
+
+    train("infill", network, optimizers(network), loss_of, save, args)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,200 @@
+"""Quality against passes: what each relaxation costs, and that the lossless lanes cost nothing.
+`python -m train.quality --pictures 500 --out static/quality.json`
+
+Every lane of LANES draws the same held-out captions from the same seeds. The file is saved after
+each caption, so that all lanes have the same number of pictures, and the same command goes on where
+it was stopped. docs/performance.md says what is measured.
+"""
+
+from __future__ import annotations
+
+import argparse
+import itertools
+import statistics
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+
+import numpy as np
+import torch
+
+from engine.decoders import DECODERS
+from engine.distributions import gather, logits_to_probs
+from engine.hardware import device_name
+from engine.likelihood import teacher_forced
+from engine.models.base import ImageModel
+from engine.models.card import WEIGHTS
+from engine.models.embedded import EmbeddedModel
+from engine.quality import Judge, Picture, Point, Quality, digest
+from engine.race.request import parse_lane
+from engine.settings import Sampling
+from engine.trace import LaneStats
+from train.evaluate import TEST
+from train.glyphs import SIDE
+from train.judge import is_nearest
+from train.scenes import Words, scene, vocabulary
+
+LANES = (
+    "ar",
+    "jacobi",
+    "fpi",
+    "sjd",
+    "scd",
+    "scd:coupling=maximal",
+    "sjd-pac",
+    *(f"gsd:G={size}" for size in (3, 5, 10, 20, 50, 100)),
+    *(f"lantern:delta={delta}" for delta in (0.05, 0.1, 0.2, 0.4)),
+    *(f"lantern:bound=lambda;lam={lam}" for lam in (1.5, 2.0, 5.0)),
+    *(f"sjd-relaxed:relax=amplify;k={k}" for k in (1.5, 2.0, 5.0)),
+    *(f"sjd-relaxed:relax=add;e={e}" for e in (0.02, 0.1)),
+    *(f"sjd-relaxed:relax=anneal;k={k}" for k in (2.0, 5.0)),
+)
+CANDIDATES = 100
+
+
+def captions(world: dict[str, list[str]]) -> Iterator[Words]:
+    """`train.evaluate`'s held-out captions in their order, without glyphs that the model does not
+    know."""
+    for index in itertools.count():
+        what, _ = scene(TEST, index, held_out=True)
+        if what.glyph in world["glyphs"]:
+            yield what
+
+
+def judge_of(world: dict[str, list[str]]) -> Judge | None:
+    """The judge, if it draws the very glyphs that the model was trained on."""
+    names = vocabulary()[0]
+    return Judge(CANDIDATES, len(names), SIDE) if tuple(world["glyphs"]) == names else None
+
+
+def draw(model: ImageModel, lane: str, prompt: str, seed: int) -> tuple[np.ndarray, int, float]:
+    """A lane's picture: its tokens [length], forward passes, and mean shift."""
+    parsed = parse_lane(lane)
+    decoder = DECODERS[parsed.decoder](model, parsed.settings)
+    tokens, stats = list[int](), LaneStats()
+    with torch.inference_mode():
+        for step in decoder.steps(prompt, seed):
+            tokens += step.committed["token"].tolist()
+            stats.add(step)
+    return np.array(tokens), stats.nfe, stats.shift or 0.0
+
+
+def log_p(
+    model: ImageModel, prompt: str, tokens: np.ndarray, sampling: Sampling
+) -> tuple[float, int]:
+    """Log-probability of a picture's tokens [length] in nats, and how many of them top-k or top-p
+    leave out, teacher-forced.
+
+    p is the model's at the guidance and the temperature of `sampling`, before top-k and top-p: a
+    relaxed rule may commit tokens that those leave out, as rounding may at their border, and one
+    such token would make a picture impossible.
+    """
+    sequence = torch.from_numpy(tokens).to(model.device)
+    free = model.forced_ids.to(model.device) < 0
+    read = teacher_forced(model, prompt, sampling.guidance, sequence)[free]
+    codes = sequence[free]
+    scaled = torch.log_softmax(read.double() / sampling.temperature, -1)
+    cut = gather(logits_to_probs(read, sampling, None), codes) == 0
+    return float(gather(scaled, codes).sum()), int(cut.sum())
+
+
+def measure(model: ImageModel, lane: str, what: Words, index: int, judge: Judge | None) -> Picture:
+    """Picture number `index` of a lane. The judge's other candidates are the same for all lanes."""
+    tokens, passes, shift = draw(model, lane, what.caption(), index)
+    nats, cut = log_p(model, what.caption(), tokens, model.sampling)
+    glyph = None
+    if judge:
+        pixels = model.pixels(tokens[np.array(model.cells) >= 0].reshape(model.grid))
+        rng = np.random.default_rng((TEST, index))
+        glyph = is_nearest(pixels, what, rng, judge.candidates)
+    return Picture(passes, round(shift, 5), round(nats, 3), cut, glyph)
+
+
+def resume(file: Path, empty: Quality) -> Quality:
+    """What `file` holds, `empty` where there is none. Raises ValueError if it holds another
+    measurement."""
+    found = Quality.load(file) if file.exists() else empty
+    if not found.continues(empty):
+        raise ValueError(
+            f"{file} was measured with other code, weights or settings, or on another machine:"
+            " name another file with --out"
+        )
+    return found
+
+
+def run(
+    quality: Quality,
+    file: Path,
+    pictures: int,
+    measure: Callable[[str, int], Picture],
+    report: Callable[[str], None],
+) -> None:
+    """Draws until each point has so many pictures, by `measure(lane, index)`, and saves after each
+    caption. `report` prints how long it takes."""
+    seconds: dict[str, list[float]] = {point.lane: [] for point in quality.points}
+    for index in range(len(quality), pictures):
+        row = []
+        for lane, spent in seconds.items():
+            begun = time.perf_counter()
+            row.append(measure(lane, index))
+            spent.append(time.perf_counter() - begun)
+        quality = quality.extended(row)
+        quality.save(file)
+        each = sum(statistics.fmean(spent) for spent in seconds.values())
+        left = (pictures - index - 1) * each / 3600
+        report(f"{index + 1}/{pictures} captions, {each:.1f} s each, {left:.1f} h to go")
+    for lane, spent in seconds.items():
+        if spent:
+            report(f"{statistics.median(spent):6.2f} s a picture: {lane}")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--pictures", type=int, default=500, help="of each lane")
+    parser.add_argument("--out", type=Path, default=Path("static/quality.json"))
+    parser.add_argument("--weights", type=Path, default=WEIGHTS)
+    args = parser.parse_args()
+    model = EmbeddedModel(args.weights)
+    judge = judge_of(model.world)
+    if judge is None:
+        print("no right glyph: train/ draws other glyphs than these weights know", file=sys.stderr)
+    files = [
+        *sorted(args.weights.glob("*/*.safetensors")),
+        args.weights / "captions/tokenizer.json",
+    ]
+    describe = ["git", "-C", str(WEIGHTS.parent), "describe", "--always", "--dirty", "--abbrev=12"]
+    empty = Quality(
+        model=model.name,
+        weights=digest(*(file.read_bytes() for file in files)),
+        codebook=digest(model.codebook.numpy().astype("<f4").tobytes()),
+        sampling=model.sampling,
+        tokens=sum(cell >= 0 for cell in model.cells),
+        captions=f"held-out captions of train.scenes, stream {TEST}",
+        judge=judge,
+        commit=subprocess.run(describe, check=True, capture_output=True, text=True).stdout.strip(),
+        machine=device_name(model.device),
+        date=datetime.now(UTC).date().isoformat(),
+        points=tuple(Point(lane) for lane in LANES),
+    )
+    known = captions(model.world)
+    words: list[Words] = []
+
+    def picture(lane: str, index: int) -> Picture:
+        while len(words) <= index:
+            words.append(next(known))
+        return measure(model, lane, words[index], index, judge)
+
+    try:
+        begun = resume(args.out, empty)
+    except ValueError as error:
+        parser.error(str(error))
+    run(begun, args.out, args.pictures, picture, lambda line: print(line, file=sys.stderr))
+
+
+if __name__ == "__main__":
+    main()
