@@ -16,7 +16,7 @@ import numpy as np
 from PIL import Image, ImageDraw, ImageFont
 
 FONT = Path("/usr/share/fonts/truetype/noto/NotoColorEmoji.ttf")
-SIDE = 96
+SIDE = 80
 
 NAMES = Path(__file__).with_name("glyphs.txt")  # one a line; lines with # are headings
 

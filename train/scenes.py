@@ -24,8 +24,8 @@ from train.glyphs import SIDE, glyphs
 SIZE = 128
 PLACES = {  # (top, left) of the glyph's square, in pixels
     f"{vertical} {horizontal}".strip() or "centre": (top, left)
-    for top, vertical in ((0, "top"), (16, ""), (32, "bottom"))
-    for left, horizontal in ((0, "left"), (16, ""), (32, "right"))
+    for top, vertical in ((0, "top"), (24, ""), (48, "bottom"))
+    for left, horizontal in ((0, "left"), (24, ""), (48, "right"))
 }
 
 COLOURS = {

@@ -23,7 +23,7 @@ class VQConfig(PretrainedConfig):
 
     def __init__(
         self,
-        codes: int = 2048,
+        codes: int = 1024,
         code_dim: int = 8,
         coarse: int = 144,
         fine: int = 64,
@@ -123,7 +123,7 @@ class EmbeddedVQ(PreTrainedModel):
 def target_config(caption_vocab: int, **changes: int) -> LlamaConfig:
     """The embedded target's sizes: a Llama over 16 x 16 image codes after 17 caption slots."""
     sizes = {
-        "vocab_size": 2048,
+        "vocab_size": 1024,
         "hidden_size": 256,
         "intermediate_size": 704,
         "num_hidden_layers": 6,

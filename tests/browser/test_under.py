@@ -24,8 +24,12 @@ def unfold(page: Page, section: str) -> None:
 
 
 def choose(page: Page, field: str, option: str) -> None:
-    page.locator(f"#{field} input").click()
-    page.get_by_role("option", name=option, exact=True).click()
+    """By the keyboard: a click can miss an option whose page scrolls or grows under it."""
+    box = page.locator(f"#{field} input")
+    box.fill(option)
+    expect(page.get_by_role("option", name=option, exact=True)).to_be_visible()
+    box.press("Enter")
+    expect(box).to_have_value(option)
 
 
 def download(page: Page, kind: str) -> Path:
