@@ -6,7 +6,7 @@ optimum at each is still the true distribution. Where the caption is dropped (on
 guidance) all tokens count alike, for the same reason.
 
 A longer `--minutes` continues from the checkpoint; `--warm` starts from the saved weights where
-that is gone.
+that is gone, at half the rates: at the full ones the loss climbs back at once (docs/log.md).
 """
 
 from __future__ import annotations
@@ -110,17 +110,19 @@ def held_out_nats(
     return float(np.mean(glyph)), float(np.mean(ground))
 
 
-def optimizers(target: EmbeddedTarget) -> list[torch.optim.Optimizer]:
-    """Muon for the matrices inside the layers, AdamW for embeddings, head and norms. Caption and
-    slot embeddings have a higher rate: each of their rows is seen in few scenes, or is needed by
-    all rows at once."""
+def optimizers(target: EmbeddedTarget, share: float = 1.0) -> list[torch.optim.Optimizer]:
+    """Muon for the matrices inside the layers, AdamW for embeddings, head and norms, at a `share`
+    of their peak rates. Caption and slot embeddings have a higher rate: each of their rows is seen
+    in few scenes, or is needed by all rows at once."""
     matrices = [p for p in target.model.layers.parameters() if p.ndim == 2]
     tables = [target.captions.weight, target.slots.weight]
     rest = [p for p in target.parameters() if not any(p is q for q in (*matrices, *tables))]
     return [
-        torch.optim.Muon(matrices, lr=4e-3, weight_decay=0.05, adjust_lr_fn="match_rms_adamw"),
+        torch.optim.Muon(
+            matrices, lr=4e-3 * share, weight_decay=0.05, adjust_lr_fn="match_rms_adamw"
+        ),
         torch.optim.AdamW(
-            [{"params": tables, "lr": 4e-3}, {"params": rest, "lr": 2e-3}],
+            [{"params": tables, "lr": 4e-3 * share}, {"params": rest, "lr": 2e-3 * share}],
             weight_decay=0.0,
             betas=(0.9, 0.98),
         ),
@@ -182,7 +184,7 @@ def main() -> None:
         glyph, ground = held_out_nats(target, vq, tokenizer)
         print(f"\nheld out: glyph {glyph:.3f}, ground {ground:.3f} nats per token")
 
-    train("target", target, optimizers(target), loss_of, save, args)
+    train("target", target, optimizers(target, 0.5 if args.warm else 1.0), loss_of, save, args)
 
 
 if __name__ == "__main__":

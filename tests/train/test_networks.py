@@ -34,7 +34,7 @@ def drafter(target: EmbeddedTarget) -> EmbeddedDrafter:
 
 
 def embedded(target: EmbeddedTarget, length: int = 256) -> torch.Tensor:
-    codes = torch.randint(0, 2048, (2, length), generator=torch.Generator().manual_seed(3))
+    codes = torch.randint(0, 1024, (2, length), generator=torch.Generator().manual_seed(3))
     captions = torch.randint(0, 50, (2, 16), generator=torch.Generator().manual_seed(4))
     return torch.cat(
         [target.embed_caption(captions), target.embed_codes(codes, torch.arange(length))], 1
@@ -56,7 +56,7 @@ def test_vq_pixels_ignore_distant_codes() -> None:
     vq = EmbeddedVQ(VQConfig()).eval()
     rows = 8 * (15 - (1 + 2 * vq.config.depth)) - 4 * 5
     assert rows >= 24
-    codes = torch.randint(0, 2048, (1, 16, 16))
+    codes = torch.randint(0, 1024, (1, 16, 16))
     with torch.no_grad():
         before = vq.decode(codes)
         codes[:, 15:] = 0
@@ -71,7 +71,7 @@ def test_target_rows_and_cache(target: EmbeddedTarget) -> None:
     x = embedded(target)
     assert x.shape == (2, 273, 32)
     whole = target.lm_head(target.model(inputs_embeds=x, use_cache=False).last_hidden_state)
-    assert whole.shape == (2, 273, 2048)
+    assert whole.shape == (2, 273, 1024)
     cache, parts = DynamicCache(config=target.config), []
     for start, end in ((0, 17), (17, 18), (18, 50)):
         slots = torch.arange(start, end)[None]
@@ -83,7 +83,7 @@ def test_target_rows_and_cache(target: EmbeddedTarget) -> None:
 
 
 def test_embed_codes_takes_positions_per_row(target: EmbeddedTarget) -> None:
-    codes, positions = torch.randint(0, 2048, (2, 5)), torch.arange(3, 8)
+    codes, positions = torch.randint(0, 1024, (2, 5)), torch.arange(3, 8)
     both = target.embed_codes(codes, positions.expand(2, 5))
     torch.testing.assert_close(target.embed_codes(codes, positions), both)
 

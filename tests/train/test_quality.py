@@ -24,7 +24,7 @@ from train.scenes import Words
 
 POINTS, CAPTIONS = ("ar", "sjd", "gsd:G=3"), 4
 APPLE = Words("red apple", "blue", "top left")
-JUDGE = Judge(100, 306, 96)
+JUDGE = Judge(100, 306, 80)
 
 
 def picture(lane: str, index: int) -> Picture:
