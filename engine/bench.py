@@ -15,8 +15,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import math
-import statistics
 import sys
 from collections import Counter
 from collections.abc import Sequence
@@ -28,6 +26,7 @@ from engine import bench_infill
 from engine.cli import add_model_options, load_model
 from engine.decoders import DECODERS, DEFAULT
 from engine.hardware import device_name
+from engine.intervals import mean
 from engine.models.base import ImageModel
 from engine.models.card import ModelError
 from engine.race import Lane, Race
@@ -43,25 +42,6 @@ PROMPTS = (
     "penguin on white snow at the left",
     "guitar on red",
 )
-# Two-sided 95% points of Student's t for 1, 2, .. degrees of freedom; beyond them the normal's is
-# near enough.
-_T = (
-    12.706,
-    4.303,
-    3.182,
-    2.776,
-    2.571,
-    2.447,
-    2.365,
-    2.306,
-    2.262,
-    2.228,
-    2.201,
-    2.179,
-    2.160,
-    2.145,
-    2.131,
-)
 
 
 def race(model: ImageModel, lanes: list[Lane], prompt: str, seed: int) -> list[LaneStats]:
@@ -73,15 +53,6 @@ def race(model: ImageModel, lanes: list[Lane], prompt: str, seed: int) -> list[L
         if frame.step:
             stats[frame.lane].add(frame.step)
     return stats
-
-
-def mean(values: list[float]) -> dict[str, float]:
-    """Mean and the half-width of its 95% interval (0 for a single value)."""
-    n = len(values)
-    spread = 0.0
-    if n > 1:
-        spread = (_T[n - 2] if n - 2 < len(_T) else 1.96) * statistics.stdev(values) / math.sqrt(n)
-    return {"mean": round(statistics.fmean(values), 4), "plus_minus": round(spread, 4)}
 
 
 def figures(runs: Sequence[LaneStats], baseline: Sequence[LaneStats] | None) -> dict[str, Any]:

@@ -19,9 +19,11 @@ from PIL import Image
 from tokenizers import Tokenizer
 from tqdm import tqdm
 
-from engine.models.embedded_networks import EmbeddedTarget, EmbeddedVQ
+from engine.intervals import mean, wilson
+from engine.models.embedded_networks import EmbeddedDrafter, EmbeddedTarget, EmbeddedVQ
 from engine.settings import Sampling
 from train.captions import CAPTION, load
+from train.drafter import overlap, rows
 from train.judge import GroundJudge, is_nearest
 from train.loop import DEVICE
 from train.sample import draw_codes, guided_probs, pictures
@@ -62,20 +64,45 @@ def sample_pictures(
     return pictures(vq, torch.cat(parts))
 
 
-def scores(judge: GroundJudge, images: np.ndarray, labels: list[Words]) -> dict[str, float]:
+def share(right: list[bool]) -> dict[str, float]:
+    """The share of what is right, with its 95% interval."""
+    low, high = wilson(np.array(float(sum(right))), np.array(float(len(right))))
+    ends = {"low": float(low), "high": float(high)}
+    return {name: round(x, 4) for name, x in {"share": np.mean(right).item(), **ends}.items()}
+
+
+def scores(
+    judge: GroundJudge, images: np.ndarray, labels: list[Words]
+) -> dict[str, dict[str, float]]:
     """Shares of pictures nearest to the right glyph, among 100 and among all, and of right
     grounds."""
     rng, every = np.random.default_rng(0), len(vocabulary()[0])
     pairs = list(zip(images, labels, strict=True))
     return {
-        "glyph_of_100": float(np.mean([is_nearest(picture, what, rng) for picture, what in pairs])),
-        "glyph_of_all": float(
-            np.mean([is_nearest(picture, what, rng, every) for picture, what in pairs])
-        ),
-        "ground": float(
-            np.mean([judge.ground(picture, what.place) == what.ground for picture, what in pairs])
+        "glyph_of_100": share([is_nearest(picture, what, rng) for picture, what in pairs]),
+        "glyph_of_all": share([is_nearest(picture, what, rng, every) for picture, what in pairs]),
+        "ground": share(
+            [judge.ground(picture, what.place) == what.ground for picture, what in pairs]
         ),
     }
+
+
+@torch.no_grad()
+def overlaps(
+    drafter: EmbeddedDrafter,
+    target: EmbeddedTarget,
+    vq: EmbeddedVQ,
+    tokenizer: Tokenizer,
+    batches: int,
+) -> list[float]:
+    """Each held-out batch's mean 1 - TV of the drafter's and the target's distributions, without
+    guidance."""
+    found = []
+    for step in range(batches):
+        some = examples(vq, tokenizer, TEST, step, held_out=True)
+        _, _, logits, target_logits = rows(drafter, target, inputs(target, some))
+        found.append(overlap(logits, target_logits).item())
+    return found
 
 
 @torch.inference_mode()
@@ -122,7 +149,7 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--choose", action="store_true", help="choose guidance and top-k instead")
-    parser.add_argument("--captions", type=int, default=200)
+    parser.add_argument("--captions", type=int, default=500)
     parser.add_argument("--weights", type=Path, default=Path("weights"))
     args = parser.parse_args()
     tokenizer, vq = load(args.weights / "captions/tokenizer.json"), load_vq(args.weights / "vq")
@@ -137,9 +164,7 @@ def main() -> None:
             shares = scores(
                 judge, sample_pictures(target, vq, tokenizer, labels, sampling, 0), labels
             )
-            found.append(
-                (shares["glyph_of_100"] + shares["glyph_of_all"] + shares["ground"], sampling)
-            )
+            found.append((sum(some["share"] for some in shares.values()), sampling))
             print(sampling, shares, flush=True)
         # The lowest guidance and the largest top-k within two hundredths of the best: nearest to
         # the model's own distribution.
@@ -160,13 +185,15 @@ def main() -> None:
     with torch.inference_mode():
         seen = torch.from_numpy(real).to(DEVICE).permute(0, 3, 1, 2).float() / 127.5 - 1
         decoded = pictures(vq, vq.encode(seen).flatten(1))
+    drafter = EmbeddedDrafter.from_pretrained(args.weights / "drafter", dtype=torch.float32)
     db, used = psnr(vq, scenes=192)
-    glyph, ground = held_out_nats(target, vq, tokenizer, batches=8)
+    glyph, ground = held_out_nats(target, vq, tokenizer, batches=16, seed=TEST)
     figures = {
         "sampling": asdict(sampling),
         "captions": len(labels),
-        "reconstruction": {"psnr_db": db, "codes_used": used},
-        "held_out_nats": {"glyph": glyph, "ground": ground},
+        "reconstruction": {"psnr_db": mean(db), "codes_used": used},
+        "held_out_nats": {"glyph": mean(glyph), "ground": mean(ground)},
+        "drafter_overlap": mean(overlaps(drafter.to(DEVICE), target, vq, tokenizer, 8)),
         "sampled": scores(judge, shown, labels),
         "control_real": scores(judge, real, labels),
         "control_reconstructed": scores(judge, decoded, labels),
@@ -174,7 +201,7 @@ def main() -> None:
         "top1_quantiles_5_25_50_75_95": top1_quantiles(target, vq, tokenizer, sampling),
     }
     (args.weights / "evaluation.json").write_text(json.dumps(figures, indent=1) + "\n")
-    sheet(shown[:48]).save(args.weights / "samples.png", optimize=True)
+    sheet(shown[:64]).save(args.weights / "samples.png", optimize=True)
     print(json.dumps(figures, indent=1))
 
 

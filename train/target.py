@@ -99,15 +99,16 @@ def token_loss(target: EmbeddedTarget, some: Examples) -> Tensor:
 @torch.no_grad()
 def held_out_nats(
     target: EmbeddedTarget, vq: EmbeddedVQ, tokenizer: Tokenizer, *, batches: int = 6, seed: int = 1
-) -> tuple[float, float]:
-    """Mean nats per token on triples never trained on, in the glyph's square and outside it."""
-    glyph, ground = [], []
+) -> tuple[list[float], list[float]]:
+    """Each batch's mean nats per token on triples never trained on, in the glyph's square and
+    outside it."""
+    glyph, ground = list[float](), list[float]()
     for step in range(batches):
         some = examples(vq, tokenizer, seed, step, held_out=True)
         nats = token_loss(target, some)
         glyph.append(nats[some.glyph].mean().item())
         ground.append(nats[~some.glyph].mean().item())
-    return float(np.mean(glyph)), float(np.mean(ground))
+    return glyph, ground
 
 
 def optimizers(target: EmbeddedTarget, share: float = 1.0) -> list[torch.optim.Optimizer]:
@@ -181,7 +182,7 @@ def main() -> None:
 
     def save() -> None:
         save_half(target, folder)
-        glyph, ground = held_out_nats(target, vq, tokenizer)
+        glyph, ground = map(np.mean, held_out_nats(target, vq, tokenizer))
         print(f"\nheld out: glyph {glyph:.3f}, ground {ground:.3f} nats per token")
 
     train("target", target, optimizers(target, 0.5 if args.warm else 1.0), loss_of, save, args)

@@ -40,16 +40,16 @@ def differences(x: Tensor) -> tuple[Tensor, Tensor]:
 
 
 @torch.no_grad()
-def psnr(vq: EmbeddedVQ, *, scenes: int = 96, seed: int = 1) -> tuple[float, int]:
-    """Mean over unseen scenes of each scene's PSNR in dB, and how many codes they used."""
-    values, used = [], set()
+def psnr(vq: EmbeddedVQ, *, scenes: int = 96, seed: int = 1) -> tuple[list[float], int]:
+    """Each unseen scene's PSNR in dB, and how many codes they used."""
+    values, used = list[float](), set[int]()
     for step in range(scenes // BATCH):
         pixels = batch(seed, step, held_out=True)
         codes = vq.encode(pixels)
         used.update(codes.unique().tolist())
         error = ((vq.decode(codes).float().clamp(-1, 1) - pixels) / 2).square().mean((1, 2, 3))
         values += (-10 * error.log10()).tolist()
-    return float(np.mean(values)), len(used)
+    return values, len(used)
 
 
 def load_vq(folder: Path) -> EmbeddedVQ:
@@ -122,8 +122,8 @@ def main() -> None:
     def save() -> None:
         weights = {k: v.half() for k, v in vq.state_dict().items() if k not in ("mass", "unused")}
         vq.save_pretrained(args.weights, state_dict=weights)
-        db, used = psnr(vq)
-        print(f"\nunseen scenes: {db:.2f} dB, {used} codes used")
+        values, used = psnr(vq)
+        print(f"\nunseen scenes: {np.mean(values):.2f} dB, {used} codes used")
 
     learnt = [p for p in vq.parameters() if p.requires_grad]
     optimizer = torch.optim.AdamW(learnt, lr=1e-3, weight_decay=0.01, betas=(0.9, 0.98))

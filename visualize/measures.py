@@ -13,12 +13,12 @@ import numpy as np
 
 from engine.decoders import DECODERS
 from engine.decoders.base import Badge
+from engine.intervals import wilson
 from engine.race.request import lane_names
 from engine.trace import LaneState, Seconds, Status, StepTable, Trace
 from engine.trace.steps import NONE, Source, share_values
 
 BINS = 10
-CONFIDENCE = 1.959964  # standard deviations of a 95% interval
 
 
 @dataclass(frozen=True, slots=True)
@@ -201,18 +201,6 @@ def _first_passed(table: StepTable) -> np.ndarray:
     tried = table.candidates[first]
     passed[several] = tried["uniform"] < tried["acceptance"]
     return passed
-
-
-def wilson(accepted: np.ndarray, trials: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The 95% Wilson score interval of each share accepted / trials; NaN where trials is."""
-    share, z2 = accepted / trials, CONFIDENCE**2
-    middle = (share + z2 / (2 * trials)) / (1 + z2 / trials)
-    half = (
-        CONFIDENCE
-        / (1 + z2 / trials)
-        * np.sqrt(share * (1 - share) / trials + z2 / (4 * trials**2))
-    )
-    return (middle - half).clip(0), (middle + half).clip(None, 1)
 
 
 def step_seconds(table: StepTable) -> Seconds:

@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 import plotly.graph_objects as go
 
-from engine.bench import mean
 from engine.decoders import DECODERS
+from engine.intervals import mean, wilson
 from engine.models.card import CARDS
 from engine.quality import Picture, Quality, digest
 from engine.race.request import lane_names, parse_lane
@@ -21,7 +21,7 @@ from engine.settings import Sampling
 from engine.trace import LaneStats, Trace
 from visualize.assets import STATIC
 from visualize.figures import DECODER_LOOKS, INK, Figure, blank_plot
-from visualize.measures import runners, wilson
+from visualize.measures import runners
 
 HEIGHT = 430
 BASELINE = "ar"

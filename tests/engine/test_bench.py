@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 import json
 import math
-import statistics
 import sys
 from typing import Any
 
@@ -133,16 +132,6 @@ def test_bad_arguments_end_with_a_message(
         bench.main()
     assert caught.value.code == 2
     assert message in capsys.readouterr().err
-
-
-def test_intervals_are_students() -> None:
-    assert bench.mean([3.0]) == {"mean": 3.0, "plus_minus": 0.0}
-    two = bench.mean([1.0, 2.0])
-    assert two["plus_minus"] == pytest.approx(12.706 * statistics.stdev([1, 2]) / 2**0.5, abs=1e-3)
-    many = [float(i % 7) for i in range(40)]
-    assert bench.mean(many)["plus_minus"] == pytest.approx(
-        1.96 * statistics.stdev(many) / 40**0.5, abs=1e-3
-    )
 
 
 def test_a_lane_that_fails_ends_the_bench(monkeypatch: pytest.MonkeyPatch) -> None:

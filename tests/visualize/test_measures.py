@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy.stats import binomtest
 
 from engine.decoders.gsd import GSDSettings
 from engine.decoders.lantern import LanternSettings
@@ -27,7 +26,6 @@ from visualize.measures import (
     sorted_top1,
     step_seconds,
     tv_by_distance,
-    wilson,
 )
 
 
@@ -195,14 +193,6 @@ def test_the_interval_of_a_bin_is_wilsons() -> None:
         single(*(spot(i, Status.ACCEPTED if i else Status.RESAMPLED, 0.25) for i in range(8)))
     )
     assert (found.low[7], found.high[7]) == pytest.approx((0.5291, 0.9776), abs=1e-4)
-
-
-@given(st.integers(1, 500), st.data())
-def test_wilson_agrees_with_scipy(trials: int, data: st.DataObject) -> None:
-    accepted = data.draw(st.integers(0, trials))
-    low, high = wilson(np.array([accepted]), np.array([trials]))
-    known = binomtest(accepted, trials).proportion_ci(0.95, "wilson")
-    assert (low[0], high[0]) == pytest.approx((known.low, known.high), abs=1e-6)
 
 
 @pytest.mark.parametrize(

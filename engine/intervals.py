@@ -1,0 +1,48 @@
+"""95% intervals: Student's t of a mean, Wilson's score interval of a share."""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections.abc import Sequence
+
+import numpy as np
+
+NORMAL = 1.959964  # the two-sided 95% point of the normal distribution
+# Those of Student's t for 1, 2, .. degrees of freedom; beyond them the normal's is near enough.
+_T = (
+    12.706,
+    4.303,
+    3.182,
+    2.776,
+    2.571,
+    2.447,
+    2.365,
+    2.306,
+    2.262,
+    2.228,
+    2.201,
+    2.179,
+    2.160,
+    2.145,
+    2.131,
+)
+
+
+def mean(values: Sequence[float]) -> dict[str, float]:
+    """Mean and the half-width of its interval (0 for a single value)."""
+    n = len(values)
+    spread = 0.0
+    if n > 1:
+        point = _T[n - 2] if n - 2 < len(_T) else NORMAL
+        spread = point * statistics.stdev(values) / math.sqrt(n)
+    return {"mean": round(statistics.fmean(values), 4), "plus_minus": round(spread, 4)}
+
+
+def wilson(right: np.ndarray, trials: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Lower and upper end of the score interval of each share right / trials; NaN where trials
+    is."""
+    share, z2 = right / trials, NORMAL**2
+    middle = (share + z2 / (2 * trials)) / (1 + z2 / trials)
+    half = NORMAL / (1 + z2 / trials) * np.sqrt(share * (1 - share) / trials + z2 / (4 * trials**2))
+    return (middle - half).clip(0), (middle + half).clip(None, 1)
