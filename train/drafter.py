@@ -54,13 +54,18 @@ def rows(drafter: EmbeddedDrafter, target: EmbeddedTarget, embedded: Tensor) -> 
 def main() -> None:
     parser = stage_parser(__doc__, minutes=10)
     parser.add_argument("--weights", type=Path, default=Path("weights"))
+    parser.add_argument("--warm", action="store_true", help="begin from the saved weights")
     args = parser.parse_args()
     torch.manual_seed(args.seed)
     tokenizer, vq = load(args.weights / "captions/tokenizer.json"), load_vq(args.weights / "vq")
     target = load_target(args.weights / "target").requires_grad_(False)
-    drafter = EmbeddedDrafter(target.config).to(DEVICE)
-    with torch.no_grad():
-        drafter.norm.weight.copy_(target.model.norm.weight)
+    folder = args.weights / "drafter"
+    if args.warm:
+        drafter = EmbeddedDrafter.from_pretrained(folder, dtype=torch.float32).to(DEVICE)
+    else:
+        drafter = EmbeddedDrafter(target.config).to(DEVICE)
+        with torch.no_grad():
+            drafter.norm.weight.copy_(target.model.norm.weight)
     for layer in (*target.model.layers, drafter.layer):
         layer.compile()
 
@@ -72,7 +77,7 @@ def main() -> None:
         return tokens + FEATURES * features, {"tokens": tokens.item(), "features": features.item()}
 
     def save() -> None:
-        save_half(drafter, args.weights / "drafter")
+        save_half(drafter, folder)
         with torch.no_grad():
             some = examples(vq, tokenizer, 1, 0, held_out=True)
             _, _, logits, target_logits = rows(drafter, target, inputs(target, some))

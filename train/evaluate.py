@@ -111,7 +111,7 @@ def top1_quantiles(
     vq: EmbeddedVQ,
     tokenizer: Tokenizer,
     sampling: Sampling,
-    batches: int = 4,
+    batches: int = 8,
 ) -> dict[str, list[float]]:
     """The 5th, 25th, 50th, 75th and 95th percentile of top-1 of p (as sampled) on real held-out
     scenes, by what the token shows."""
