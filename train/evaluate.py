@@ -66,9 +66,9 @@ def sample_pictures(
 
 def share(right: list[bool]) -> dict[str, float]:
     """The share of what is right, with its 95% interval."""
-    low, high = wilson(np.array(float(sum(right))), np.array(float(len(right))))
-    ends = {"low": float(low), "high": float(high)}
-    return {name: round(x, 4) for name, x in {"share": np.mean(right).item(), **ends}.items()}
+    low, high = wilson(np.array(sum(right)), np.array(len(right)))
+    figures = np.array([np.mean(right), low, high]).round(4)
+    return dict(zip(("share", "low", "high"), figures.tolist(), strict=True))
 
 
 def scores(
