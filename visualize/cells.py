@@ -267,7 +267,7 @@ class Cells:
 @functools.lru_cache(64)
 def stroke(width: int, height: int, paper: str) -> Image.Image:
     """No value: a grey stroke."""
-    fine = 4  # drawn so much larger, for smooth edges
+    fine = 8  # drawn so much larger: Pillow's lines lie half a fine pixel off the page's
     image = Image.new("RGB", (width * fine, height * fine), paper)
     ends = [(fine * width * x, fine * height * y) for x, y in (NO_VALUE["from"], NO_VALUE["to"])]
     ImageDraw.Draw(image).line(
