@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 
 from engine.cli import add_model_options, load_model, print_race
-from engine.infilling import ORDERS, Infilling
+from engine.infilling import ORDERS, Infilling, box_mask
 from engine.models.base import ImageModel
 from engine.models.card import ModelError
 from engine.race import Race
@@ -60,11 +60,7 @@ def picture_race(args: argparse.Namespace, lanes: list[Lane]) -> Race:
         top, left, height, width = (int(number) for number in args.box.split(","))
     except ValueError as error:
         raise SettingError(f"--box is top,left,height,width, not {args.box!r:.40}") from error
-    columns = trace.header.grid[1]
-    mask = [
-        top <= row < top + height and left <= column < left + width
-        for row, column in (divmod(cell, columns) for cell in range(len(codes)))
-    ]
+    mask = box_mask(trace.header.grid, top, left, height, width)
     infilling = Infilling.of_mask(codes, mask, args.order)
     prompt = args.prompt if args.prompt is not None else trace.header.prompt
     return Race(model, lanes, prompt, args.seed, trace.header.sampling, infilling)

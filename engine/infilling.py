@@ -61,6 +61,12 @@ class Infilling:
             )
 
 
+def box_mask(grid: tuple[int, int], top: int, left: int, height: int, width: int) -> list[bool]:
+    """The mask of a box of tokens, in raster order; what lies beyond the grid is left out."""
+    cells = (divmod(cell, grid[1]) for cell in range(grid[0] * grid[1]))
+    return [top <= row < top + height and left <= column < left + width for row, column in cells]
+
+
 @functools.lru_cache(maxsize=8)
 def spread_order(grid: tuple[int, int]) -> tuple[int, ...]:
     """The cells of a grid as the points of the Halton sequence in bases 2 (across) and 3 (down)

@@ -8,8 +8,6 @@ target's, dropped captions included, since guidance drafts with both rows.
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import torch
 import torch.nn.functional as F
 from torch import Tensor
@@ -52,10 +50,7 @@ def rows(drafter: EmbeddedDrafter, target: EmbeddedTarget, embedded: Tensor) -> 
 
 
 def main() -> None:
-    parser = stage_parser(__doc__, minutes=10)
-    parser.add_argument("--weights", type=Path, default=Path("weights"))
-    parser.add_argument("--warm", action="store_true", help="begin from the saved weights")
-    args = parser.parse_args()
+    args = stage_parser(__doc__, minutes=10, warm=True).parse_args()
     torch.manual_seed(args.seed)
     tokenizer, vq = load(args.weights / "captions/tokenizer.json"), load_vq(args.weights / "vq")
     target = load_target(args.weights / "target").requires_grad_(False)

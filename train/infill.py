@@ -13,7 +13,6 @@ is gone.
 from __future__ import annotations
 
 from collections.abc import Callable
-from pathlib import Path
 
 import numpy as np
 import torch
@@ -159,10 +158,7 @@ def held_out_nats(
 
 
 def main() -> None:
-    parser = stage_parser(__doc__, minutes=85)
-    parser.add_argument("--weights", type=Path, default=Path("weights"))
-    parser.add_argument("--warm", action="store_true", help="begin from the saved weights")
-    args = parser.parse_args()
+    args = stage_parser(__doc__, minutes=85, warm=True).parse_args()
     torch.manual_seed(args.seed)
     tokenizer, vq = load(args.weights / "captions/tokenizer.json"), load_vq(args.weights / "vq")
     folder = args.weights / "infill"

@@ -21,8 +21,11 @@ from tqdm import tqdm
 DEVICE = torch.device("cuda" if torch.cuda.is_available() else "cpu")
 
 
-def stage_parser(description: str, *, minutes: float) -> argparse.ArgumentParser:
-    """The command line options of every training stage."""
+def stage_parser(
+    description: str, *, minutes: float, weights: str = "weights", warm: bool = False
+) -> argparse.ArgumentParser:
+    """The command line options of every training stage; of one that can continue from the saved
+    weights, `--warm`."""
     parser = argparse.ArgumentParser(
         description=description, formatter_class=argparse.RawDescriptionHelpFormatter
     )
@@ -31,6 +34,9 @@ def stage_parser(description: str, *, minutes: float) -> argparse.ArgumentParser
     parser.add_argument("--fall", type=float, default=0, help="minutes in which it then falls")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--runs", type=Path, default=Path("runs"), help="where checkpoints go")
+    parser.add_argument("--weights", type=Path, default=Path(weights))
+    if warm:
+        parser.add_argument("--warm", action="store_true", help="begin from the saved weights")
     return parser
 
 

@@ -151,10 +151,7 @@ def save_half(network: PreTrainedModel, folder: Path) -> None:
 
 
 def main() -> None:
-    parser = stage_parser(__doc__, minutes=85)
-    parser.add_argument("--weights", type=Path, default=Path("weights"))
-    parser.add_argument("--warm", action="store_true", help="begin from the saved weights")
-    args = parser.parse_args()
+    args = stage_parser(__doc__, minutes=85, warm=True).parse_args()
     torch.manual_seed(args.seed)
     tokenizer = load(args.weights / "captions/tokenizer.json")
     save_world(args.weights / "world.json")

@@ -82,11 +82,10 @@ def update_codebook(vq: EmbeddedVQ, features: Tensor, chosen: Tensor, *, revive:
 
 
 def main() -> None:
-    parser = stage_parser(__doc__, minutes=40)
+    parser = stage_parser(__doc__, minutes=40, weights="weights/vq")
     parser.add_argument(
         "--decoder", action="store_true", help="the decoder alone, of the saved weights"
     )
-    parser.add_argument("--weights", type=Path, default=Path("weights/vq"))
     args = parser.parse_args()
     torch.manual_seed(args.seed)
     vq = load_vq(args.weights) if args.decoder else EmbeddedVQ(VQConfig()).to(DEVICE)

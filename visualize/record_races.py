@@ -14,9 +14,12 @@ from pathlib import Path
 import torch
 
 from engine.decoders import DEFAULT
+from engine.decoders.ar import VanillaAR
+from engine.infilling import Infilling, box_mask
 from engine.models import load
 from engine.models.base import ImageModel
-from engine.race import Lane, Race
+from engine.race import Race
+from engine.race.request import parse_lane
 from visualize.assets import STATIC
 from visualize.recorded_race import RecordedRace, record
 
@@ -25,13 +28,25 @@ TOURED = ("ar", "jacobi", "fpi", "sjd", "scd", "gsd", "lantern", "sjd-pac")
 
 
 @dataclass(frozen=True, slots=True)
+class Part:
+    """A box of tokens (top, left, height, width) of the picture that vanilla AR draws of a prompt
+    from a seed."""
+
+    prompt: str
+    seed: int
+    box: tuple[int, int, int, int]
+
+
+@dataclass(frozen=True, slots=True)
 class RaceSpec:
-    """A race to be recorded as <slug>.json."""
+    """A race to be recorded as <slug>.json: of whole pictures, or of a part that is filled in.
+    Lanes are as `engine.race.request.parse_lane` reads them."""
 
     slug: str
     prompt: str
     seed: int
     lanes: tuple[str, ...] = DEFAULT
+    part: Part | None = None
 
 
 # Smooth grounds are easy to draft and textures hard; the glyphs in them lie between.
@@ -46,7 +61,12 @@ SPECS = (
 
 def run_and_record(spec: RaceSpec, model: ImageModel) -> RecordedRace:
     """Races it here and now."""
-    race = Race(model, [Lane(name) for name in spec.lanes], spec.prompt, spec.seed)
+    infilling = None
+    if spec.part:
+        codes = VanillaAR(model).generate(spec.part.prompt, spec.part.seed)
+        infilling = Infilling.of_mask(codes, box_mask(model.grid, *spec.part.box))
+    lanes = [parse_lane(lane) for lane in spec.lanes]
+    race = Race(model, lanes, spec.prompt, spec.seed, infilling=infilling)
     return record(race.trace(list(race)), model)
 
 

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.infilling import MASKED, Infilling, spread_order
+from engine.infilling import MASKED, Infilling, box_mask, spread_order
 from engine.race import Lane, Race, RaceRequest
 from engine.settings import Sampling, SettingError
 from engine.trace import Trace, TraceError
@@ -47,6 +47,11 @@ def test_an_order_is_that_of_the_grid_restricted_to_the_mask(known: list[int]) -
     for order, whole in (("raster", tuple(range(6))), ("spread", spread_order((2, 3)))):
         masked = [cell for cell in whole if known[cell] == MASKED]
         assert list(Infilling(tuple(known), order).cells((2, 3))) == masked
+
+
+def test_the_mask_of_a_box_ends_where_the_grid_does() -> None:
+    assert box_mask((2, 3), 0, 1, 1, 2) == [False, True, True, False, False, False]
+    assert box_mask((2, 3), 1, 2, 8, 8) == [False] * 5 + [True]
 
 
 @pytest.mark.parametrize(

@@ -20,6 +20,7 @@ from engine.race.request import parse_lane
 from engine.settings import Sampling
 from engine.trace import Frame, Header, LaneState, Seconds, Status, Step, Trace
 from tests.steps import EIGHT, Spot, build, retimed
+from tests.stopped import run_until
 from tests.toy import Toy
 from visualize.figures import DECODER_LOOKS, HEIGHT, INK, MOST_POINTS, SPANS, Figure, figures
 from visualize.measures import (
@@ -46,12 +47,7 @@ def raced(stop: int | None = None, side: int = 8) -> Trace:
     """A race of every decoder on a toy, stopped after so many frames."""
     model = Toy((side, side), 16, forced=True)
     race = Race(model, [Lane(name) for name in EIGHT], "<script>alert(1)</script> a prompt", 3)
-    frames = []
-    for frame in race:
-        frames.append(frame)
-        if len(frames) == stop:
-            race.stop()
-    return race.trace(frames)
+    return run_until(race, stop)
 
 
 @functools.cache

@@ -16,6 +16,7 @@ from engine.race.request import parse_lane
 from engine.settings import Sampling
 from engine.trace import LaneState, Trace
 from engine.trace.steps import NONE, share_values
+from tests.stopped import run_until
 from tests.toy import Toy
 from visualize.measures import runners
 from visualize.quality import (
@@ -38,12 +39,7 @@ JUDGE = Judge(100, 306, 96)
 def race(stop: int | None = None) -> Trace:
     model = Toy((6, 6), 16)
     running = Race(model, [Lane(name) for name in RACED], "a prompt", 3)
-    frames = []
-    for frame in running:
-        frames.append(frame)
-        if len(frames) == stop:
-            running.stop()
-    return running.trace(frames)
+    return run_until(running, stop)
 
 
 def pictures(lane: str, count: int) -> tuple[Picture, ...]:

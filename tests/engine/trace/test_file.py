@@ -24,6 +24,7 @@ from engine.trace.file import VERSION
 from engine.trace.packing import pack, pack_rows, unpack, unpack_rows
 from engine.trace.steps import DTYPES, NONE, Source
 from tests.clocks import set_clocks
+from tests.stopped import run_until
 from tests.toy import Toy
 
 HOSTILE = st.one_of(
@@ -56,12 +57,7 @@ HOSTILE = st.one_of(
 def raced(names: list[str], *, forced: bool = False, stop: int | None = None) -> Trace:
     model = Toy((2, 3), 6, forced=forced)
     race = Race(model, [Lane(name) for name in names], "a prompt, “quoted” 🍎", 3)
-    frames = []
-    for frame in race:
-        frames.append(frame)
-        if len(frames) == stop:
-            race.stop()
-    return race.trace(frames)
+    return run_until(race, stop)
 
 
 @functools.cache
