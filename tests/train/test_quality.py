@@ -3,6 +3,7 @@ moment and goes on."""
 
 from __future__ import annotations
 
+import sys
 from dataclasses import replace
 from itertools import islice
 from pathlib import Path
@@ -13,6 +14,7 @@ import torch
 
 from engine.decoders import DECODERS, WHOLE
 from engine.decoders.base import Badge
+from engine.models.card import WEIGHTS
 from engine.quality import Judge, Picture, Quality
 from engine.race.request import parse_lane
 from engine.settings import Sampling
@@ -83,12 +85,21 @@ def test_another_measurement_is_not_continued(tmp_path: Path) -> None:
         resume(file, replace(quality(*POINTS), commit="def"))
 
 
-def test_it_reports_how_long_a_picture_of_each_lane_takes(tmp_path: Path) -> None:
+def test_it_reports_each_caption(tmp_path: Path) -> None:
     lines = measured(tmp_path / "quality.json")
-    assert [line.split(",")[0] for line in lines[:CAPTIONS]] == [
+    assert [line.split(",")[0] for line in lines] == [
         f"{i + 1}/{CAPTIONS} captions" for i in range(CAPTIONS)
     ]
-    assert [line.split(": ")[1] for line in lines[CAPTIONS:]] == list(POINTS)
+
+
+def test_workers_measure_what_one_process_does(tmp_path: Path, monkeypatch, capsys) -> None:
+    file = tmp_path / "quality.json"
+    monkeypatch.setattr(command, "LANES", ("fpi", "gsd:G=50", "scd"))
+    monkeypatch.setattr(sys, "argv", ["quality", "--pictures=1", f"--out={file}", "--workers=2"])
+    command.main()
+    assert "1/1 captions" in capsys.readouterr().out
+    for point in Quality.load(file).points:
+        assert point.pictures == (command.picture(WEIGHTS, point.lane, 0),)
 
 
 # A picture
