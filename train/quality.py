@@ -190,10 +190,9 @@ def main() -> None:
     model, judge = measured.model, measured.judge
     if judge is None:
         print("no right glyph: train/ draws other glyphs than these weights know", file=sys.stderr)
-    files = [
-        *sorted(args.weights.glob("*/*.safetensors")),
-        args.weights / "captions/tokenizer.json",
-    ]
+    parts = ("drafter", "target", "vq")  # those that whole pictures are drawn with
+    files = [file for part in parts for file in sorted((args.weights / part).glob("*.safetensors"))]
+    files.append(args.weights / "captions/tokenizer.json")
     describe = ["git", "-C", str(WEIGHTS.parent), "describe", "--always", "--dirty", "--abbrev=12"]
     empty = Quality(
         model=model.name,
