@@ -1,5 +1,21 @@
 """`python -m engine race "red apple on sky clouds" --seed 7 --lanes ar,sjd --out race.json`."""
 
-from engine.cli import main
+from __future__ import annotations
 
-main()
+import argparse
+
+from engine.cli_infill import add_infill_command
+from engine.cli_race import add_race_command
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="python -m engine")
+    commands = parser.add_subparsers(required=True, metavar="COMMAND")
+    add_race_command(commands.add_parser("race", help="race decoders over one prompt and seed"))
+    add_infill_command(commands.add_parser("infill", help="fill in part of a picture or a text"))
+    args = parser.parse_args()
+    args.run(args)
+
+
+if __name__ == "__main__":
+    main()

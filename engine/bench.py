@@ -23,7 +23,7 @@ from typing import Any
 import torch
 
 from engine import bench_infill
-from engine.cli import add_model_options, load_model
+from engine.cli_race import add_model_options, load_model
 from engine.decoders import DECODERS, DEFAULT
 from engine.hardware import device_name
 from engine.intervals import mean

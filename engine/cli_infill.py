@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from engine.cli import add_model_options, load_model, print_race
+from engine.cli_race import add_model_options, load_model, print_race
 from engine.infilling import ORDERS, Infilling, box_mask
 from engine.models.base import ImageModel
 from engine.models.card import ModelError

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from engine import bench, bench_infill, cli
+from engine import bench, bench_infill, cli_race
 from engine.decoders.sjd import SJD
 from engine.infilling import MASKED, Infilling
 from engine.models import device, janus
@@ -39,7 +39,7 @@ KEYS = {
 def result(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> dict[str, Any]:
     """What a bench of two prompts and two seeds prints last, with the card before it under
     `card`."""
-    monkeypatch.setattr(cli, "load", lambda *args, **options: Toy((3, 4), 8))
+    monkeypatch.setattr(cli_race, "load", lambda *args, **options: Toy((3, 4), 8))
     monkeypatch.setattr(
         sys, "argv", ["bench", "--lanes", ",".join(LANES), "--prompts", "2", "--seeds", "2"]
     )
@@ -105,7 +105,7 @@ def test_the_card_has_a_row_a_lane(result: dict[str, Any]) -> None:
 def test_without_vanilla_ar_there_is_no_speed_up(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(cli, "load", lambda *args, **options: Toy((2, 2), 4))
+    monkeypatch.setattr(cli_race, "load", lambda *args, **options: Toy((2, 2), 4))
     monkeypatch.setattr(sys, "argv", ["bench", "--lanes", "sjd", "--prompts", "1", "--seeds", "1"])
     bench.main()
     out = capsys.readouterr().out.rstrip().splitlines()

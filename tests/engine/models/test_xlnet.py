@@ -12,7 +12,7 @@ import torch
 from tokenizers import Tokenizer, models, pre_tokenizers
 from transformers import AutoTokenizer, PreTrainedTokenizerFast, XLNetConfig, XLNetLMHeadModel
 
-from engine import cli
+from engine import __main__ as cli
 from engine.decoders.ar import VanillaAR
 from engine.decoders.assd import ASSD, ASSDSettings
 from engine.infilling import MASKED, Infilling

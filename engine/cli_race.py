@@ -1,5 +1,5 @@
-"""The command line, `python -m engine`: `race` runs a race in a terminal and prints its table as it
-goes; `infill` is in engine/cli_infill.py."""
+"""The command `python -m engine race`: runs a race in a terminal and prints its table as it goes;
+and the options of all commands."""
 
 from __future__ import annotations
 
@@ -22,17 +22,6 @@ from engine.trace import Frame, LaneState, LaneStats, Trace
 
 _COLUMNS = f"{'tokens':>12}{'passes':>8}{'seconds':>9}{'tokens/pass':>13}  "
 _UPDATE_SECONDS = 1
-
-
-def main() -> None:
-    parser = argparse.ArgumentParser(prog="python -m engine")
-    commands = parser.add_subparsers(required=True, metavar="COMMAND")
-    add_race_command(commands.add_parser("race", help="race decoders over one prompt and seed"))
-    from engine.cli_infill import add_infill_command  # which imports this module
-
-    add_infill_command(commands.add_parser("infill", help="fill in part of a picture or a text"))
-    args = parser.parse_args()
-    args.run(args)
 
 
 def add_race_command(parser: argparse.ArgumentParser) -> None:

@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-from engine import cli
+from engine import __main__ as cli
+from engine import cli_race
 from engine.decoders import DECODERS, DEFAULT
 from engine.decoders.sjd import SJD
 from engine.models.card import ModelError
@@ -24,7 +25,7 @@ Main = Callable[..., None]
 @pytest.fixture
 def main(monkeypatch: pytest.MonkeyPatch) -> Main:
     """The command, over a toy, with these arguments."""
-    monkeypatch.setattr(cli, "load", lambda *args, **options: Toy((3, 4), 8))
+    monkeypatch.setattr(cli_race, "load", lambda *args, **options: Toy((3, 4), 8))
 
     def call(*arguments: str) -> None:
         monkeypatch.setattr(sys, "argv", ["engine", "race", *arguments])
@@ -143,7 +144,7 @@ def test_the_model_is_loaded_as_asked_and_after_everything_else_is_checked(
         asked.append((*args, random, drafter, graphs))
         raise ModelError("it is gated")
 
-    monkeypatch.setattr(cli, "load", load)
+    monkeypatch.setattr(cli_race, "load", load)
     chosen = ["--model", "anole", "--device", "cuda:1", "--dtype", "float16", "--random-weights"]
     for arguments in (
         ["engine", "race", " ", *chosen],
@@ -170,7 +171,7 @@ def test_a_box_of_a_saved_races_picture_is_filled_in(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     toy = InfillToy((2, 3), 2)
-    monkeypatch.setattr(cli, "load", lambda *args, **options: toy)
+    monkeypatch.setattr(cli_race, "load", lambda *args, **options: toy)
     race = Race(toy, [Lane("ar")], "red apple", 1)
     saved, out = tmp_path / "race.json", tmp_path / "filled.json"
     saved.write_text(race.trace(list(race)).dumps())
