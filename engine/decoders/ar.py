@@ -7,7 +7,8 @@ import torch
 from torch import Tensor
 
 from engine.decoders.base import Badge
-from engine.decoders.window import DecodeState, Verification, Window, WindowDecoder
+from engine.decoders.decode_state import DecodeState, Verification, Window
+from engine.decoders.window import WindowDecoder
 from engine.trace import Status
 
 

@@ -10,10 +10,11 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from engine.decoders.base import Badge
+from engine.decoders.decode_state import MAX_ROWS, DecodeState, Verification, Window
 from engine.decoders.ngram import draft_ngrams
 from engine.decoders.shift import committed_lossless
 from engine.decoders.speculate import chain_acceptance, speculate
-from engine.decoders.window import MAX_ROWS, DecodeState, Verification, Window, WindowDecoder
+from engine.decoders.window import WindowDecoder
 from engine.distributions import residual, sample
 from engine.randomness import Purpose
 from engine.settings import SettingError, Settings, knob

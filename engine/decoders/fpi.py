@@ -7,9 +7,9 @@ import torch
 from torch import Tensor
 
 from engine.decoders.base import Badge
+from engine.decoders.decode_state import DecodeState, Verification, Window
 from engine.decoders.jacobi import commit_agreeing
 from engine.decoders.jacobi_window import JacobiWindowDecoder
-from engine.decoders.window import DecodeState, Verification, Window
 
 
 class FixedPoint(JacobiWindowDecoder):

@@ -7,9 +7,9 @@ import torch
 from torch import Tensor
 
 from engine.decoders.base import Badge
+from engine.decoders.decode_state import DecodeState, Verification, Window
 from engine.decoders.jacobi_window import JacobiWindowDecoder
 from engine.decoders.speculate import chain_status, count_leading, pad_end
-from engine.decoders.window import DecodeState, Verification, Window
 from engine.distributions import gather, sample
 from engine.randomness import Purpose
 

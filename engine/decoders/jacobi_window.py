@@ -14,7 +14,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from engine.decoders.window import DecodeState, Window, WindowDecoder
+from engine.decoders.decode_state import DecodeState, Window
+from engine.decoders.window import WindowDecoder
 from engine.distributions import sample
 from engine.randomness import Purpose
 from engine.settings import SettingError, Settings, knob

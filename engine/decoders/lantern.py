@@ -10,11 +10,11 @@ import torch
 from torch import Tensor
 
 from engine.decoders.base import Badge
+from engine.decoders.decode_state import MAX_ROWS, DecodeState, Diagnostics, Verification, Window
 from engine.decoders.jacobi_window import INIT_SCHEMES, JacobiWindowDecoder, JacobiWindowSettings
 from engine.decoders.lantern_tree import DraftTree, Walk, draft_tree
 from engine.decoders.shift import support_size
 from engine.decoders.speculate import acceptance_probability, speculate
-from engine.decoders.window import MAX_ROWS, DecodeState, Diagnostics, Verification, Window
 from engine.distributions import exact, gather, logits_to_probs, one_hot, residual, sample
 from engine.models.base import Drafter
 from engine.randomness import Purpose

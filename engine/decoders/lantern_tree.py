@@ -12,8 +12,8 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from engine.decoders.decode_state import Diagnostics, Verification, Window
 from engine.decoders.speculate import pad_end
-from engine.decoders.window import Diagnostics, Verification, Window
 from engine.distributions import exact, gather, one_hot, sample, total_variation
 from engine.trace import Status
 

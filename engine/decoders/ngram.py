@@ -12,7 +12,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from engine.decoders.window import DecodeState
+from engine.decoders.decode_state import DecodeState
 from engine.distributions import sample
 from engine.infilling import MASKED
 from engine.randomness import Purpose

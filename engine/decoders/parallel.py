@@ -10,7 +10,8 @@ import torch
 from torch import Tensor
 
 from engine.decoders.base import Badge
-from engine.decoders.window import DecodeState, Verification, Window, WindowDecoder
+from engine.decoders.decode_state import DecodeState, Verification, Window
+from engine.decoders.window import WindowDecoder
 from engine.distributions import exact, sample
 from engine.randomness import Purpose
 from engine.settings import Settings, knob

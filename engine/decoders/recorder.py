@@ -6,13 +6,13 @@ Recording is instrumentation: its time is not charged to the lane.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
 from torch import Tensor
 
 from engine.clock import to_host
+from engine.decoders.decode_state import DecodeState, Verification, Window
 from engine.distributions import gather, total_variation
 from engine.trace.steps import (
     DTYPES,
@@ -31,9 +31,6 @@ from engine.trace.steps import (
     refs,
     step_row,
 )
-
-if TYPE_CHECKING:  # the window loop imports this module
-    from engine.decoders.window import DecodeState, Verification, Window
 
 
 class StepRecorder:

@@ -8,10 +8,10 @@ import torch
 from torch import Tensor
 
 from engine.decoders.base import Badge
+from engine.decoders.decode_state import DecodeState, Verification, Window
 from engine.decoders.jacobi_window import JacobiWindowDecoder, SpeculativeSettings
 from engine.decoders.shift import committed_by_residual
 from engine.decoders.speculate import acceptance_probability, speculate
-from engine.decoders.window import DecodeState, Verification, Window
 from engine.distributions import exact, gather, residual
 from engine.settings import knob
 

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from torch import Tensor
 
 from engine.decoders.base import Badge
+from engine.decoders.decode_state import DecodeState, Verification, Window
 from engine.decoders.jacobi_window import JacobiWindowDecoder, SpeculativeSettings
 from engine.decoders.shift import committed_lossless
 from engine.decoders.speculate import chain_acceptance, keep_coupled, speculate
-from engine.decoders.window import DecodeState, Verification, Window
 from engine.distributions import residual
 from engine.randomness import Purpose
 from engine.settings import knob

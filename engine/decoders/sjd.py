@@ -5,10 +5,10 @@ from __future__ import annotations
 from torch import Tensor
 
 from engine.decoders.base import Badge
+from engine.decoders.decode_state import DecodeState, Verification, Window
 from engine.decoders.jacobi_window import JacobiWindowDecoder, SpeculativeSettings
 from engine.decoders.shift import committed_lossless
 from engine.decoders.speculate import chain_acceptance, speculate
-from engine.decoders.window import DecodeState, Verification, Window
 from engine.distributions import residual
 
 

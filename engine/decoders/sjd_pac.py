@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 
 from engine.decoders.base import Badge
+from engine.decoders.decode_state import DecodeState, Diagnostics, Verification, Window
 from engine.decoders.jacobi_window import fill_up, fresh_knob, initial_tokens
 from engine.decoders.shift import committed_lossless
 from engine.decoders.speculate import (
@@ -19,7 +20,7 @@ from engine.decoders.speculate import (
     pad_end,
 )
 from engine.decoders.tree import READINGS, Tree, children_on, side_nodes, side_on, tree
-from engine.decoders.window import DecodeState, Diagnostics, Verification, Window, WindowDecoder
+from engine.decoders.window import WindowDecoder
 from engine.distributions import gather, normalise, residual, sample
 from engine.randomness import Purpose
 from engine.settings import SettingError, Settings, knob

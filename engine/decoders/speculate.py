@@ -8,7 +8,7 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
-from engine.decoders.window import DecodeState, Verification, Window
+from engine.decoders.decode_state import DecodeState, Verification, Window
 from engine.distributions import gather, residual, sample
 from engine.randomness import Purpose
 from engine.trace import Status

@@ -5,7 +5,8 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from engine.decoders.window import DecodeState, Verification, Window, WindowDecoder
+from engine.decoders.decode_state import DecodeState, Verification, Window
+from engine.decoders.window import WindowDecoder
 from engine.distributions import one_hot
 from engine.randomness import Purpose
 from tests.toy import Toy

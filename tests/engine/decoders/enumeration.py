@@ -13,7 +13,8 @@ import torch
 from torch import Tensor
 
 from engine.decoders import assd, ngram, speculate
-from engine.decoders.window import DecodeState, Verification, WindowDecoder
+from engine.decoders.decode_state import DecodeState, Verification
+from engine.decoders.window import WindowDecoder
 from engine.distributions import logits_to_probs
 
 T = TypeVar("T")

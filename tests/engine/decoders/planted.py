@@ -12,13 +12,13 @@ import torch
 from torch import Tensor
 
 from engine.decoders import lantern, sjd_pac
+from engine.decoders.decode_state import DecodeState, Verification, Window
 from engine.decoders.jacobi import Jacobi
 from engine.decoders.lantern import Lantern
 from engine.decoders.scd import SCD
 from engine.decoders.sjd import SJD
 from engine.decoders.sjd_pac import SJDPAC, TreeWindow, Walk
 from engine.decoders.speculate import acceptance_probability, chain_acceptance, speculate
-from engine.decoders.window import DecodeState, Verification, Window
 from engine.distributions import residual, sample
 from engine.randomness import Purpose
 from engine.trace import Status

@@ -250,7 +250,7 @@ def test_parallel_decoding_has_a_shift_where_a_draft_was_read() -> None:
 def test_a_lossless_decoder_samples_the_infillings_distribution(
     name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("engine.decoders.window.Noise", QuickNoise)
+    monkeypatch.setattr("engine.decoders.decode_state.Noise", QuickNoise)
     QuickNoise.reset(11)
     model = filling((True, False, False, True, False, True), "spread", InfillToy((2, 3), 3))
     settings = ASSDSettings(k=3) if name == "assd" else small(DECODERS[name])

@@ -12,11 +12,12 @@ from hypothesis import strategies as st
 from scipy import stats
 from torch import Tensor
 
+from engine.decoders.decode_state import DecodeState, Window
 from engine.decoders.gsd import GSD, GSDSettings, group, group_acceptance
 from engine.decoders.lantern import Lantern, LanternSettings, bounded_neighbourhood
 from engine.decoders.lantern_tree import DraftTree, Walk
 from engine.decoders.sjd import SJD
-from engine.decoders.window import DecodeState, Window, WindowDecoder
+from engine.decoders.window import WindowDecoder
 from engine.distributions import one_hot
 from engine.randomness import Noise
 from tests.engine.decoders.driving import acceptances, committed_distribution

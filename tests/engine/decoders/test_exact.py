@@ -39,7 +39,7 @@ LOSSLESS = [name for name in WHOLE if DECODERS[name].badge is not Badge.CHANGED_
 @pytest.fixture
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     """Cheap noise in place of the keyed one."""
-    monkeypatch.setattr("engine.decoders.window.Noise", QuickNoise)
+    monkeypatch.setattr("engine.decoders.decode_state.Noise", QuickNoise)
     QuickNoise.reset(7)
 
 

@@ -10,10 +10,10 @@ from torch import Tensor
 
 from engine.decoders import DECODERS, WHOLE
 from engine.decoders.base import Badge
+from engine.decoders.decode_state import Window
 from engine.decoders.gsd import GSD, GSDSettings
 from engine.decoders.lantern import LanternSettings
 from engine.decoders.recorder import StepRecorder, find_sources
-from engine.decoders.window import Window
 from engine.trace import Status, Step
 from engine.trace.steps import NONE, ONE, TOP, Source
 from tests.steps import Spot, every, share, spots

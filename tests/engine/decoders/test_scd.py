@@ -6,10 +6,10 @@ import pytest
 import torch
 from scipy import stats
 
+from engine.decoders.decode_state import DecodeState, Verification, Window
 from engine.decoders.jacobi_window import SpeculativeSettings
 from engine.decoders.scd import SCD, SCDSettings
 from engine.decoders.sjd import SJD
-from engine.decoders.window import DecodeState, Verification, Window
 from engine.distributions import sample
 from engine.trace import Status
 from tests.engine.decoders.driving import ACCEPT, REJECT, TOY, P, Q, near, verify_chain

@@ -10,13 +10,14 @@ from torch import Tensor
 
 from engine.decoders import DECODERS, WHOLE
 from engine.decoders.base import Badge
+from engine.decoders.decode_state import DecodeState, Window
 from engine.decoders.gsd import GSD, GSDSettings, group_acceptance, group_acceptances
 from engine.decoders.lantern import Lantern, LanternSettings
 from engine.decoders.lantern_tree import DraftTree, Walk, children_of
 from engine.decoders.relaxed import RelaxedSettings, RelaxedSJD
 from engine.decoders.sjd import SJD
 from engine.decoders.sjd_pac import SJDPAC, PACSettings
-from engine.decoders.window import DecodeState, Window, WindowDecoder
+from engine.decoders.window import WindowDecoder
 from engine.distributions import exact, one_hot, residual, total_variation
 from engine.settings import Sampling
 from tests.engine.decoders.driving import P, Q, acceptances, committed_distribution, near

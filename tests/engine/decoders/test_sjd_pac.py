@@ -8,9 +8,9 @@ import pytest
 import torch
 from torch import Tensor
 
+from engine.decoders.decode_state import DecodeState, Verification
 from engine.decoders.sjd_pac import SJDPAC, PACSettings, TreeWindow, Walk, draw_candidates
 from engine.decoders.tree import tree
-from engine.decoders.window import DecodeState, Verification
 from engine.trace import Status
 from tests.engine.decoders.driving import ACCEPT, REJECT, TOY, FixedNoise, P, Q, near, verify_chain
 from tests.toy import Toy

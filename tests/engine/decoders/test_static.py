@@ -10,10 +10,10 @@ import torch
 from torch import Tensor
 
 from engine.decoders import DECODERS
+from engine.decoders.decode_state import DecodeState, Verification, Window
 from engine.decoders.jacobi_window import INIT_SCHEMES
 from engine.decoders.recorder import collect
 from engine.decoders.tree import READINGS
-from engine.decoders.window import DecodeState, Verification, Window
 from engine.trace import Step
 from tests.engine.recorded_graph import capture_toy
 from tests.toy import Toy

@@ -6,12 +6,13 @@ import pytest
 import torch
 from torch import Tensor
 
+from engine.decoders.decode_state import DecodeState, Verification, Window
 from engine.decoders.fpi import FixedPoint
 from engine.decoders.gsd import GSD
 from engine.decoders.jacobi import Jacobi
 from engine.decoders.jacobi_window import SpeculativeSettings
 from engine.decoders.sjd import SJD
-from engine.decoders.window import DecodeState, Verification, Window, WindowDecoder
+from engine.decoders.window import WindowDecoder
 from tests.engine.decoders.driving import ACCEPT, REJECT, TOY, FixedNoise, point_mass, verify_chain
 from tests.toy import Toy
 
@@ -49,7 +50,7 @@ def two_steps(
     # so that every row of the window has a distribution of its own
     fresh = [[0.1], [0.6], [0.3], [0.9], [0.9], [0.1]]
     monkeypatch.setattr(
-        "engine.decoders.window.Noise", lambda seed, device: FixedNoise(verify=u, fresh=fresh)
+        "engine.decoders.decode_state.Noise", lambda seed, device: FixedNoise(verify=u, fresh=fresh)
     )
     toy = KeepsRows((3, 4), 4)
     decoder = KeepsWindows(toy, 6)

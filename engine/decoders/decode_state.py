@@ -1,0 +1,186 @@
+"""What the window loop, the rules and the recorder share: one decode's state, its window of drafts,
+and what a rule made of them.
+
+Shapes: H drafts, N nodes of a tree, V codes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from engine.decoders.base import Decoder
+from engine.models.base import Parents
+from engine.randomness import Noise, Purpose
+
+MAX_ROWS = 96  # of a window
+
+
+@dataclass(slots=True)
+class Window:
+    """Drafts [H] for positions n, n + 1, .. and the distributions q [H, V] they were drawn from.
+
+    In a tree they are one of its paths, -1 behind its end, and the rows behind the root are its
+    `nodes` [N], tokens at `depths` [N] below the root; `parents` are the rows that its 1 + N rows
+    follow. `asks`: in an infilling, rows ask for the position that the loop pairs them with,
+    whatever they follow.
+    """
+
+    drafts: Tensor
+    q: Tensor
+    nodes: Tensor | None = None
+    depths: Tensor | None = None
+    parents: Parents = None
+    asks: bool = False
+
+
+@dataclass(slots=True)
+class Diagnostics:
+    """What a rule considered beside the drafts, for the records alone.
+
+    groups [H, 3 + up to TOP]: of each draft's group (GSD) or neighbourhood (LANTERN) how many
+    tokens, the two masses (under p and q) whose ratio is the acceptance probability, and the
+    nearest tokens, the draft first, -1 for none. candidates [levels, K, 6]: token, p, q, acceptance
+    probability, uniform, and 1 where it was tried. q [H, V]: what the verified drafts were drawn
+    from, where a path of a tree has other drafts than the window. shift [H]: of the tests on that
+    path, where `WindowDecoder.shift` is not that of a node with several drafts.
+    """
+
+    groups: Tensor | None = None
+    candidates: Tensor | None = None
+    q: Tensor | None = None
+    shift: Tensor | None = None
+
+
+@dataclass(slots=True)
+class Verification:
+    """What a decoder's rule made of a window; on the device, row i for position n + i, H + 1 rows.
+
+    `tokens` are the committed ones, then the drafts of the next window, each of which is now a
+    sample of its row of `q` [H + 1, V]. `path` are the window rows that lead to the committed
+    positions; None: row i leads to position n + i.
+    """
+
+    count: Tensor  # committed positions, 0-dim
+    tokens: Tensor
+    q: Tensor
+    status: Tensor  # a Status each
+    drafts: Tensor  # what was verified, -1 for nothing
+    p: Tensor  # the model's distribution at each position [H + 1, V]
+    acceptance: Tensor  # probability that the rule accepts this very draft; NaN: not verified
+    uniform: Tensor  # the number drawn against it; NaN: the rule did not come to it
+    path: Tensor | None = None
+    keeps_drafts: bool = True  # whether uncommitted drafts stay for the next window
+    diagnostics: Callable[[], Diagnostics] = Diagnostics  # called while no lane is charged
+
+
+class DecodeState:
+    """One image while it is decoded: the model's context, the frontier, the drafts, the noise.
+
+    `frontier` and `step` are the host's; decoders work with `start`, `room` and `carried`, the same
+    facts on the device, so that no operation of theirs depends on a number of the host.
+    """
+
+    def __init__(self, decoder: Decoder, prompt: str, seed: int) -> None:
+        model, device = decoder.model, decoder.model.device
+        self.model = model
+        self.ctx = model.start(prompt, decoder.sampling.guidance)
+        self.noise = Noise(seed, device)
+        self.step = 0
+        self.frontier = 0
+        self.start = torch.zeros((), dtype=torch.long, device=device)  # the frontier
+        self.room = torch.full_like(self.start, model.length - 1)  # drafts before the image's end
+        self.tokens = torch.zeros(model.length, dtype=torch.long, device=device)
+        # What the last verification left: tokens [N], their q [N, V], and how many are committed.
+        self.drafts = torch.zeros(1, dtype=torch.long, device=device)
+        self.q = torch.zeros(1, model.vocab_size, device=device)
+        self.carried = torch.ones_like(self.start)
+        self.forced_ids = model.forced_ids.to(device)
+        self.path: list[int] = []  # the window rows that the last step kept
+        # Position n's newest p is row n % len(recent_p); None unless an initialisation draws from
+        # it.
+        self.recent_p: Tensor | None = None
+        self.drafter_passes = 0
+        self._fixed: dict[str, Tensor] = {}
+        self._noise: dict[Hashable, tuple[Tensor, Callable[[], Tensor]]] = {}
+        self._offsets = torch.arange(model.length + MAX_ROWS, device=device)
+
+    def offsets(self, count: int) -> Tensor:
+        """0 .. count - 1."""
+        return self._offsets[:count]
+
+    def positions(self, count: int) -> Tensor:
+        """The next `count` positions from the frontier, none behind the image's end."""
+        return (self._offsets[:count] + self.start).clamp_max(self.model.length - 1)
+
+    def uniform(self, purpose: Purpose, rows: int, count: int) -> Tensor:
+        """[rows, count] uniforms of the next `rows` positions from the frontier."""
+
+        def draw() -> Tensor:
+            return self.noise.uniform(purpose, self.frontier, rows, self.step, count)
+
+        return self._drawn((purpose, rows, count), draw)
+
+    def gumbel(self, rows: int) -> Tensor:
+        """[rows, V] Gumbel noise of the next `rows` positions, the same in every step."""
+
+        def draw() -> Tensor:
+            return self.noise.gumbel(self.frontier, rows, self.model.vocab_size)
+
+        return self._drawn(rows, draw)
+
+    def _drawn(self, key: Hashable, draw: Callable[[], Tensor]) -> Tensor:
+        """This step's numbers; with static shapes in the same place in every step."""
+        if not self.model.static:
+            return draw()
+        if key not in self._noise:
+            self._noise[key] = draw().clone(), draw
+        return self._noise[key][0]
+
+    def fixed(self, name: str, values: Tensor) -> Tensor:
+        """The values; with static shapes in the same place in every step."""
+        if not self.model.static:
+            return values
+        place = self._fixed.get(name)
+        if place is None or place.shape != values.shape:
+            place = self._fixed[name] = torch.empty_like(values)
+        return place.copy_(values)
+
+    def forced(self, positions: Tensor) -> Tensor | None:
+        """Where the layout forces a token, bool; None where it never does."""
+        return self.forced_ids[positions] >= 0 if self.model.has_forced else None
+
+    def ids(self, tokens: Tensor, positions: Tensor) -> Tensor:
+        """The model's ids of tokens at positions: forced ids where the layout forces one."""
+        if not self.model.has_forced:
+            return tokens
+        ids = self.forced_ids[positions]
+        return torch.where(ids >= 0, ids, tokens)
+
+    def kept_drafts(self, count: int) -> tuple[Tensor, Tensor, Tensor]:
+        """The first `count` drafts that the last step left, [count], their q [count, V], and which
+        of them there are: the others mean nothing."""
+        rows = self._offsets[:count] + self.carried
+        last = len(self.drafts) - 1
+        there = rows <= last
+        rows = rows.clamp_max(last)
+        return self.drafts[rows], self.q[rows], there
+
+    def commit(self, verification: Verification, count: int, path: list[int]) -> None:
+        """Takes over what a step committed and left."""
+        self.tokens[self.frontier : self.frontier + count] = verification.tokens[:count]
+        if self.recent_p is not None:
+            rows = self.positions(len(verification.p)) % len(self.recent_p)
+            self.recent_p[rows] = verification.p
+        self.drafts = self.fixed("drafts", verification.tokens)
+        self.q, self.path = self.fixed("q", verification.q), path
+        self.frontier += count
+        self.step += 1
+        self.carried.fill_(count)
+        self.start.fill_(self.frontier)
+        self.room.fill_(self.model.length - 1 - self.frontier)
+        for place, draw in self._noise.values():
+            place.copy_(draw())
