@@ -188,7 +188,8 @@ def main() -> None:
             listed = ", ".join(f"{x:.3f} at {s:.0%}" for s, x in zip(SHARES, found, strict=True))
             print(f"\nheld out, {order}: {listed} masked; nats per masked cell")
 
-    train("infill", network, optimizers(network), loss_of, save, args)
+    # It continues a trained network: at the full rates that forgets what it could draw.
+    train("infill", network, optimizers(network, 0.5), loss_of, save, args)
 
 
 if __name__ == "__main__":
