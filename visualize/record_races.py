@@ -24,6 +24,7 @@ from visualize.assets import STATIC
 from visualize.recorded_race import RecordedRace, record
 
 RACES = STATIC / "races"
+FILLED = ("ar", "assd", "assd:drafts=n-gram", "sjd", "scd", "parallel")
 TOURED = ("ar", "jacobi", "fpi", "sjd", "scd", "gsd", "lantern", "sjd-pac")
 
 
@@ -55,6 +56,13 @@ SPECS = (
     RaceSpec("cactus", "cactus on yellow sand", 2),
     RaceSpec("frog", "frog on green gradient", 14),
     RaceSpec("pineapple", "pineapple on yellow stripes", 4),
+    RaceSpec(
+        "basketball",
+        "basketball on sky clouds",
+        1,
+        FILLED,
+        Part("red apple on sky clouds", 21, (3, 3, 10, 10)),
+    ),
     RaceSpec("tour", "sailboat on sunset clouds", 9, TOURED),
 )
 

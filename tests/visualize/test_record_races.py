@@ -34,6 +34,8 @@ def test_the_list() -> None:
     assert len({spec.slug for spec in SPECS}) == len(SPECS) >= 5
     assert all(re.fullmatch(r"[a-z][a-z-]*", spec.slug) for spec in SPECS)
     assert sum(spec.lanes == DEFAULT for spec in SPECS) >= 4
+    (part,) = (spec for spec in SPECS if spec.part)  # what the tour's last chapter shows
+    assert {parse_lane(lane).decoder for lane in part.lanes} >= {"ar", "assd", "parallel"}
     assert len({spec.prompt.split(" on ")[1] for spec in SPECS}) >= 4  # grounds
     (tour,) = (spec for spec in SPECS if spec.slug == "tour")
     assert set(tour.lanes) == set(WHOLE) - {"sjd-relaxed"}
