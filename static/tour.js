@@ -67,13 +67,9 @@ export function mountTour(root, board) {
     const found = race ? tourOf(race, elsewhere) : { chapters: [] };
     if (!found.chapters.length) return void draw();
     tour = { ...found, at: 0, phase: -1, race: raceKey(race), before, fetched };
-    show(
-      Math.max(
-        0,
-        found.chapters.findIndex(({ number }) => number === first),
-      ),
-    );
-    first = 1;
+    const at = found.chapters.findIndex(({ number }) => number === first);
+    first = 1; // which the next line may set again, on its way to another race
+    show(Math.max(0, at));
     // In two columns the transport stays in sight, so that the arrows can be seen to work.
     const wide = matchMedia("(min-width: 900px)").matches;
     if (!board.state.present) (wide ? frame.querySelector(".transport") : panel).scrollIntoView();

@@ -259,6 +259,12 @@ def test_a_file_of_a_part_opens_on_the_board(open_page, url, folder) -> None:
     counted(page, 0)
 
 
+def test_a_link_opens_the_chapter_on_filling_in(open_page, toured) -> None:
+    page = open_page(toured, query="?tour=11")
+    expect(page.locator(".chapter-number")).to_have_text("11")
+    expect(page.locator(".chapter h3")).to_have_text("Fill in a part")
+
+
 def test_the_tour_turns_to_the_race_that_fills_in_a_part_and_back(open_page, toured) -> None:
     page = open_page(toured)
     prompted(page, PROMPT)
