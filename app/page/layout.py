@@ -116,6 +116,9 @@ LAUNCH: dict[str, Any] = {
     "run_history": False,
     "show_error": False,
     "ssr_mode": False,
+    # Gradio checks that its page answers within three seconds, and else ends, asking for a
+    # shareable link: a busy machine takes longer.
+    "_frontend": False,
 }
 
 

@@ -40,6 +40,16 @@ def called(url: str, values: list[object]) -> list[tuple[str, object]]:
     ]
 
 
+def test_a_page_that_answers_slowly_at_first_is_served(monkeypatch) -> None:
+    monkeypatch.setattr("gradio.networking.url_ok", lambda url: False)
+    demo = build(toy_pool(Toy((4, 4), 16)), NONE_RECORDED)
+    try:
+        demo.launch(**LAUNCH, prevent_thread_lock=True, quiet=True)
+        assert httpx.get(demo.local_url, timeout=60).status_code == 200
+    finally:
+        demo.close()
+
+
 def test_race_is_served_to_programs(url) -> None:
     events = called(url, positional())
     assert events[-1][0] == "complete"
