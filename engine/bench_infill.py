@@ -18,7 +18,7 @@ import torch
 
 from engine.decoders.ar import VanillaAR
 from engine.distributions import gather
-from engine.infilling import ORDERS, Infilling
+from engine.infilling import ORDERS, Infilling, box_mask
 from engine.likelihood import teacher_forced
 from engine.models.base import ImageModel
 from engine.race import MAX_LANES, Lane, Race
@@ -45,16 +45,14 @@ Runs = dict[tuple[str, float, str, str], list[dict[str, float]]]  # mask, share,
 def draw_mask(kind: str, share: float, grid: tuple[int, int], seed: int) -> np.ndarray:
     """A mask of about `share` of a grid's cells, in raster order."""
     rng, (height, width) = np.random.default_rng(seed), grid
-    mask = np.zeros(grid, bool)
     if kind == "scattered":
-        count = max(1, round(share * height * width))
-        mask.flat[rng.choice(height * width, count, replace=False)] = True
-        return mask.ravel()
+        mask, count = np.zeros(height * width, bool), max(1, round(share * height * width))
+        mask[rng.choice(height * width, count, replace=False)] = True
+        return mask
     rows = max(1, round(height * math.sqrt(share)))
     columns = min(width, max(1, round(share * height * width / rows)))
     top, left = rng.integers(0, height - rows + 1), rng.integers(0, width - columns + 1)
-    mask[top : top + rows, left : left + columns] = True
-    return mask.ravel()
+    return np.array(box_mask(grid, int(top), int(left), rows, columns))
 
 
 def log_likelihood(
