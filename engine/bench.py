@@ -186,7 +186,9 @@ def run_infill(
         },
     }
     titles = lane_names([lane.plain() for lane in lanes])
-    print(bench_infill.card(result, dict(zip(names, titles, strict=True))), end="\n\n")
+    fills = len(bench_infill.MASKS) * args.prompts * args.seeds
+    heading = f"{model.name}, each figure of {fills} fills, {result['machine']}"
+    print(bench_infill.card(heading, runs, dict(zip(names, titles, strict=True))), end="\n\n")
     print(json.dumps(result))
 
 

@@ -11,7 +11,6 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 import torch
@@ -19,6 +18,7 @@ import torch
 from engine.decoders.ar import VanillaAR
 from engine.distributions import gather
 from engine.infilling import ORDERS, Infilling, box_mask
+from engine.intervals import mean
 from engine.likelihood import teacher_forced
 from engine.models.base import ImageModel
 from engine.race import MAX_LANES, Lane, Race
@@ -126,27 +126,30 @@ def run(
     return found
 
 
-def card(result: dict[str, Any], title: dict[str, str]) -> str:
-    """The figures as one table in Markdown for each kind of mask and order."""
-    rows = [f"{result['model']}, {result['races']} races of each kind, {result['machine']}"]
-    for kind in MASKS:
-        for order in ORDERS:
-            rows += [
-                "",
-                f"{kind} cells masked, {order} order; passes a cell, seconds, log p a cell",
-                "",
-                f"| lane | {' | '.join(f'{share:.0%}' for share in SHARES)} |",
-                f"| --- |{' --- |' * len(SHARES)}",
-            ]
-            for name in result["lanes"]:
-                cells = []
-                for share in SHARES:
-                    f = result["figures"][f"{kind} {share:.0%} {order} {name}"]
-                    cells.append(
-                        f"{f['passes_per_cell']['mean']:.3f} ±"
-                        f" {f['passes_per_cell']['plus_minus']:.3f},"
-                        f" {f['seconds']['mean']:.2f} s,"
-                        f" {f['log_likelihood_per_cell']['mean']:.2f}"
-                    )
-                rows.append(f"| {title[name]} | {' | '.join(cells)} |")
+def card(heading: str, runs: Runs, titles: dict[str, str]) -> str:
+    """The figures as two tables in Markdown, both kinds of mask together: passes a token by order
+    and share, and at the largest share entropy, log p and seconds."""
+
+    def figure(name: str, share: float, order: str, what: str) -> dict[str, float]:
+        return mean([fill[what] for kind in MASKS for fill in runs[kind, share, order, name]])
+
+    columns = [f"{order}, {share:.0%} masked" for order in ORDERS for share in SHARES]
+    rows = [heading, "", f"| passes a token | {' | '.join(columns)} |"]
+    rows.append(f"| --- |{' --- |' * len(columns)}")
+    for name, title in titles.items():
+        passes = [figure(name, s, o, "passes_per_cell") for o in ORDERS for s in SHARES]
+        cells = [f"{f['mean']:.2f} ± {f['plus_minus']:.2f}" for f in passes]
+        rows.append(f"| {title} | {' | '.join(cells)} |")
+    most = max(SHARES)
+    kinds = ("entropy", "log p a token", "seconds")
+    columns = [f"{kind}, {order}" for kind in kinds for order in ORDERS]
+    rows += ["", f"| {most:.0%} masked | {' | '.join(columns)} |"]
+    rows.append(f"| --- |{' --- |' * len(columns)}")
+    for name, title in titles.items():
+        cells = []
+        for what in ("entropy", "log_likelihood_per_cell"):
+            found = [figure(name, most, order, what) for order in ORDERS]
+            cells += [f"{f['mean']:.2f} ± {f['plus_minus']:.2f}" for f in found]
+        cells += [f"{figure(name, most, order, 'seconds')['mean']:.2f}" for order in ORDERS]
+        rows.append(f"| {title} | {' | '.join(cells)} |")
     return "\n".join(rows)

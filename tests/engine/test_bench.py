@@ -207,7 +207,21 @@ def test_the_infilling_bench_prints_every_lane_share_and_order(
     lines = capsys.readouterr().out.rstrip().splitlines()
     result = json.loads(lines[-1])
     assert len(result["figures"]) == 2 * 4 * 2 * 3
-    assert lines.count("| lane | 5% | 25% | 50% | 95% |") == 4
+    assert "each figure of 4 fills" in lines[0]
+    passes, rest = (
+        {row.split("|")[1].strip(): row.split("|")[2:-1] for row in table.splitlines()}
+        for table in "\n".join(lines[2:-2]).split("\n\n")
+    )
+    assert [len(row) for row in passes.values()] == [8] * 5, "two orders of four shares"
+    assert [len(row) for row in rest.values()] == [6] * 5
+    assert passes["Vanilla AR"] == [" 1.00 ± 0.00 "] * 8
+    both = [
+        found["log_likelihood_per_cell"]["mean"]
+        for name, found in result["figures"].items()
+        if name.endswith("95% spread ar")
+    ]
+    assert len(both) == 2, "JSON has the kinds of mask apart"
+    assert float(rest["Vanilla AR"][2].split("±")[0]) == pytest.approx(sum(both) / 2, abs=0.006)
     for name, found in result["figures"].items():
         assert found["log_likelihood_per_cell"]["mean"] < 0
         assert found["entropy"]["mean"] >= 0
