@@ -29,7 +29,7 @@ cluster: $(VENV)/.cluster
 	$(BIN)/python -m cluster $(ARGS)
 
 test: $(VENV)/.test tools lint
-	$(BIN)/python -m pytest -q -n 2 --dist loadfile
+	$(BIN)/python -m pytest -q -n 2 --dist loadfile --durations=15
 
 quick: $(VENV)/.test
 	$(BIN)/python -m pytest -q -n 2 --dist loadfile $(SLOW:%=--ignore=tests/%)
