@@ -39,15 +39,18 @@ class Sweep:
     where: tuple[tuple[str, str], ...] = ()
     dash: str = "solid"
     symbol: str | None = None  # the decoder's own by default
+    label: str = "top center"  # where the last point's value stands
 
 
 SWEEPS = (
-    Sweep("GSD G", "gsd", "G"),
+    Sweep("GSD G", "gsd", "G", label="middle left"),
     Sweep("LANTERN δ", "lantern", "delta", (("bound", "delta"),)),
     Sweep("LANTERN λ", "lantern", "lam", (("bound", "lambda"),), "dot", "cross-open"),
     Sweep("k p / q", "sjd-relaxed", "k", (("relax", "amplify"),), "solid", "asterisk-open"),
     Sweep("(p + e) / q", "sjd-relaxed", "e", (("relax", "add"),), "dash", "diamond-open"),
-    Sweep("annealed k", "sjd-relaxed", "k", (("relax", "anneal"),), "dot", "hash-open"),
+    Sweep(
+        "annealed k", "sjd-relaxed", "k", (("relax", "anneal"),), "dot", "hash-open", "middle right"
+    ),
 )
 
 
@@ -198,6 +201,7 @@ def _panel(
             texts = [""] * (len(line) - 1) + [_knob(line[-1].lane, sweep)]
             look = _look(sweep.decoder, sweep.symbol)
             look["line"] = {"color": look["marker"]["color"], "dash": sweep.dash}
+            look["textposition"] = sweep.label
             _add(plot, sweep.title, line, number, texts, mode="lines+markers+text", **look)
     for decoder in dict.fromkeys(parse_lane(estimate.lane).decoder for estimate in left):
         mine = [estimate for estimate in left if parse_lane(estimate.lane).decoder == decoder]
@@ -249,7 +253,6 @@ def _add(
         y=[estimate.value for estimate in points],
         name=name,
         text=texts,
-        textposition="top center",
         textfont={"size": 11},
         customdata=[[estimate.name, estimate.low, estimate.high] for estimate in points],
         hovertemplate=hover,

@@ -76,6 +76,9 @@ def test_first_row_with_its_figures_is_on_a_laptops_screen(real, open_page, them
     assert len(set(tops)) == 1  # one row
     for lane in page.locator(f".lane {part}").all():
         assert lane.evaluate(BEYOND) <= 0
+    for stamp in page.locator(".lane .stamp").all():
+        stamp.evaluate("stamp => stamp.textContent = '2nd  12.345 s'")
+        assert stamp.evaluate("stamp => stamp.scrollWidth - stamp.clientWidth") <= 0
     assert page.evaluate("scrollY") == 0
 
 
