@@ -130,26 +130,28 @@ def card(heading: str, runs: Runs, titles: dict[str, str]) -> str:
     """The figures as two tables in Markdown, both kinds of mask together: passes a token by order
     and share, and at the largest share entropy, log p and seconds."""
 
-    def figure(name: str, share: float, order: str, what: str) -> dict[str, float]:
-        return mean([fill[what] for kind in MASKS for fill in runs[kind, share, order, name]])
+    def cell(name: str, share: float, order: str, what: str) -> str:
+        f = mean([fill[what] for kind in MASKS for fill in runs[kind, share, order, name]])
+        return f"{f['mean']:.2f}" + f" ± {f['plus_minus']:.2f}" * (what != "seconds")
 
-    columns = [f"{order}, {share:.0%} masked" for order in ORDERS for share in SHARES]
-    rows = [heading, "", f"| passes a token | {' | '.join(columns)} |"]
-    rows.append(f"| --- |{' --- |' * len(columns)}")
-    for name, title in titles.items():
-        passes = [figure(name, s, o, "passes_per_cell") for o in ORDERS for s in SHARES]
-        cells = [f"{f['mean']:.2f} ± {f['plus_minus']:.2f}" for f in passes]
-        rows.append(f"| {title} | {' | '.join(cells)} |")
+    def table(title: str, columns: dict[str, tuple[float, str, str]]) -> list[str]:
+        rows = [f"| {title} | {' | '.join(columns)} |", f"| --- |{' --- |' * len(columns)}"]
+        for name, lane in titles.items():
+            cells = (cell(name, *column) for column in columns.values())
+            rows.append(f"| {lane} | {' | '.join(cells)} |")
+        return rows
+
+    passes = {
+        f"{order}, {share:.0%} masked": (share, order, "passes_per_cell")
+        for order in ORDERS
+        for share in SHARES
+    }
     most = max(SHARES)
-    kinds = ("entropy", "log p a token", "seconds")
-    columns = [f"{kind}, {order}" for kind in kinds for order in ORDERS]
-    rows += ["", f"| {most:.0%} masked | {' | '.join(columns)} |"]
-    rows.append(f"| --- |{' --- |' * len(columns)}")
-    for name, title in titles.items():
-        cells = []
-        for what in ("entropy", "log_likelihood_per_cell"):
-            found = [figure(name, most, order, what) for order in ORDERS]
-            cells += [f"{f['mean']:.2f} ± {f['plus_minus']:.2f}" for f in found]
-        cells += [f"{figure(name, most, order, 'seconds')['mean']:.2f}" for order in ORDERS]
-        rows.append(f"| {title} | {' | '.join(cells)} |")
-    return "\n".join(rows)
+    whats = {"entropy": "entropy", "log p a token": "log_likelihood_per_cell", "seconds": "seconds"}
+    rest = {
+        f"{title}, {order}": (most, order, what)
+        for title, what in whats.items()
+        for order in ORDERS
+    }
+    tables = [table("passes a token", passes), table(f"{most:.0%} masked", rest)]
+    return "\n".join([heading, "", *tables[0], "", *tables[1]])

@@ -180,14 +180,13 @@ def run(
     pictures: int,
     picture: Callable[[str, int], Picture],
     report: Callable[[str], None],
-    spread: Callable[..., Iterable[Picture]] = map,
+    spread: Callable[..., Iterator[Picture]] = map,
 ) -> None:
     """Draws until each point has so many pictures, by `picture(lane, index)`, and saves after each
     caption. `report` prints how long it takes; `spread` is a `map` over processes."""
     lanes, spent = [point.lane for point in quality.points], list[float]()
     indices = range(len(quality), pictures)
-    jobs = tuple(itertools.product(indices, lanes))
-    drawn = iter(spread(picture, (lane for _, lane in jobs), (index for index, _ in jobs)))
+    drawn = spread(picture, lanes * len(indices), (index for index in indices for _ in lanes))
     for index in indices:
         begun = time.perf_counter()
         quality = quality.extended(list(itertools.islice(drawn, len(lanes))))
