@@ -352,7 +352,8 @@ export function mountBoard(root, watch, stopped, tours = undefined) {
       const visible = intersectionRatio >= 0.5 || intersectionRect.height >= innerHeight / 3;
       if (waiting && visible) go({ playing: true });
     },
-    { threshold: [0, 0.1, 0.2, 0.3, 0.4, 0.5] },
+    // A third of the window can be any share of the lanes; it is called where a share is crossed.
+    { threshold: Array.from({ length: 101 }, (_, i) => i / 200) },
   );
   new MutationObserver(refresh).observe(document.body, { attributeFilter: ["class"] });
   part("moment").addEventListener("click", () => copyLink(part("moment"), writeMoment(state)));

@@ -133,3 +133,21 @@ def test_phone_shows_all_without_sideways_scrolling(recorded_url, open_page) -> 
     race(page, prompt="x" * 900)
     prompted(page, "x" * 900)
     assert wide(page) <= 0
+
+
+def test_a_recording_begins_when_its_lanes_fill_a_third_of_the_window(
+    recorded_url, open_page
+) -> None:
+    page = open_page(recorded_url, 390, 60)
+    board, lanes = page.locator(".board"), page.locator(".lanes")
+    prompted(page, "cactus on yellow sand")
+    # A third is 15% of the lanes: between 13% and 17% no round share is crossed.
+    height = lanes.bounding_box()["height"]
+    page.set_viewport_size({"width": 390, "height": round(0.45 * height)})
+    reach = """(lanes, visible) =>
+      scrollBy(0, lanes.getBoundingClientRect().top - innerHeight + visible)"""
+    lanes.evaluate(reach, 0.13 * height)
+    page.wait_for_timeout(300)
+    expect(board).to_have_attribute("data-playing", "0")
+    lanes.evaluate(reach, 0.17 * height)
+    expect(board).to_have_attribute("data-playing", "1")
