@@ -167,13 +167,14 @@ def vocabulary() -> tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]:
     return tuple(glyphs()), tuple(GROUNDS), tuple(PLACES)
 
 
-def words(rng: np.random.Generator, *, held_out: bool) -> Words:
-    """A random triple; half of all glyphs are at the centre, which a caption without a place
-    means."""
+def words(rng: np.random.Generator, *, held_out: bool, shares: np.ndarray | None = None) -> Words:
+    """A random triple, of glyphs drawn by their `shares` (alike if None); half of all glyphs are at
+    the centre, which a caption without a place means."""
     names, grounds, places = vocabulary()
     while True:
         place = "centre" if rng.random() < 0.5 else places[rng.integers(len(places))]
-        picked = Words(names[rng.integers(len(names))], grounds[rng.integers(len(grounds))], place)
+        glyph = rng.integers(len(names)) if shares is None else rng.choice(len(names), p=shares)
+        picked = Words(names[glyph], grounds[rng.integers(len(grounds))], place)
         if picked.held_out == held_out:
             return picked
 
@@ -189,10 +190,13 @@ def render(what: Words, rng: np.random.Generator) -> np.ndarray:
     return (picture * 255 + 0.5).clip(0, 255).astype(np.uint8)
 
 
-def scene(seed: int, index: int, *, held_out: bool = False) -> tuple[Words, np.ndarray]:
-    """Scene number `index` of stream `seed`: its label and its pixels uint8 [SIZE, SIZE, 3]."""
+def scene(
+    seed: int, index: int, *, held_out: bool = False, shares: np.ndarray | None = None
+) -> tuple[Words, np.ndarray]:
+    """Scene number `index` of stream `seed`: its label and its pixels uint8 [SIZE, SIZE, 3].
+    `shares` are those of the glyphs."""
     rng = np.random.default_rng((seed, index, held_out))
-    what = words(rng, held_out=held_out)
+    what = words(rng, held_out=held_out, shares=shares)
     return what, render(what, rng)
 
 

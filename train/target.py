@@ -19,13 +19,14 @@ import torch
 import torch.nn.functional as F
 from tokenizers import Tokenizer
 from torch import Tensor
+from tqdm import tqdm
 from transformers import PreTrainedModel
 
 from engine.models.embedded_networks import EmbeddedTarget, EmbeddedVQ, target_config
 from train.captions import CAPTION, load, save_world, wording
 from train.glyphs import SIDE
 from train.loop import DEVICE, stage_parser, train
-from train.scenes import PLACES, SIZE, scene
+from train.scenes import COLOURS, PLACES, SIZE, Words, render, scene, vocabulary
 from train.tokenizer import load_vq
 
 BATCH, DROPOUT, GLYPH_WEIGHT = 16, 0.1, 3.0
@@ -57,15 +58,10 @@ def load_target(folder: Path) -> EmbeddedTarget:
 
 
 @torch.no_grad()
-def examples(
-    vq: EmbeddedVQ, tokenizer: Tokenizer, seed: int, step: int, *, held_out: bool = False
+def encoded(
+    vq: EmbeddedVQ, tokenizer: Tokenizer, texts: list[str], scenes: list[tuple[Words, np.ndarray]]
 ) -> Examples:
-    """Batch number `step` of stream `seed`. Held-out ones have canonical captions, none dropped."""
-    scenes = [scene(seed, step * BATCH + i, held_out=held_out) for i in range(BATCH)]
-    rng = np.random.default_rng((seed, step, 2))
-    texts = [what.caption() if held_out else wording(what, rng) for what, _ in scenes]
-    dropped = torch.from_numpy(rng.random(BATCH) < (0 if held_out else DROPOUT))
-    texts = ["" if drop else text for text, drop in zip(texts, dropped, strict=True)]
+    """Scenes under the captions `texts`, of which the empty ones are the dropped."""
     ids = torch.tensor([encoding.ids for encoding in tokenizer.encode_batch(texts)])
     pixels = (
         torch.from_numpy(np.stack([pixels for _, pixels in scenes])).to(DEVICE).permute(0, 3, 1, 2)
@@ -73,7 +69,28 @@ def examples(
     with torch.autocast(DEVICE.type, torch.bfloat16):
         codes = vq.encode(pixels.float() / 127.5 - 1).flatten(1)
     glyph = torch.stack([box(what.place) for what, _ in scenes])
+    dropped = torch.tensor([not text for text in texts])
     return Examples(ids.to(DEVICE), codes, glyph.to(DEVICE), dropped.to(DEVICE))
+
+
+def examples(
+    vq: EmbeddedVQ,
+    tokenizer: Tokenizer,
+    seed: int,
+    step: int,
+    *,
+    held_out: bool = False,
+    shares: np.ndarray | None = None,
+) -> Examples:
+    """Batch number `step` of stream `seed`, its glyphs drawn by `shares` (alike if None). Held-out
+    ones have canonical captions, none dropped."""
+    indices = range(step * BATCH, (step + 1) * BATCH)
+    scenes = [scene(seed, index, held_out=held_out, shares=shares) for index in indices]
+    rng = np.random.default_rng((seed, step, 2))
+    texts = [what.caption() if held_out else wording(what, rng) for what, _ in scenes]
+    dropped = rng.random(BATCH) < (0 if held_out else DROPOUT)
+    texts = ["" if drop else text for text, drop in zip(texts, dropped, strict=True)]
+    return encoded(vq, tokenizer, texts, scenes)
 
 
 def inputs(target: EmbeddedTarget, some: Examples) -> Tensor:
@@ -109,6 +126,22 @@ def held_out_nats(
         glyph.append(nats[some.glyph].mean().item())
         ground.append(nats[~some.glyph].mean().item())
     return glyph, ground
+
+
+@torch.no_grad()
+def shares_by_nats(target: EmbeddedTarget, vq: EmbeddedVQ, tokenizer: Tokenizer) -> np.ndarray:
+    """The shares in which glyphs are drawn for training, [glyphs], in proportion to the nats of
+    each, at the centre of the plain grounds (others' noise shows through thin glyphs), within half
+    and three times their mean: what is hard is seen more often. The caption names the glyph, so
+    that shares change no distribution to learn but the unconditional one."""
+    nats, rng = [], np.random.default_rng(0)
+    for name in tqdm(vocabulary()[0], desc="nats of glyphs", mininterval=5):
+        shown = [Words(name, ground, "centre") for ground in COLOURS]
+        scenes = [(what, render(what, rng)) for what in shown if not what.held_out]
+        some = encoded(vq, tokenizer, [what.caption() for what, _ in scenes], scenes)
+        nats.append(token_loss(target, some)[some.glyph].mean().item())
+    shares = np.clip(np.array(nats) / np.mean(nats), 0.5, 3)
+    return shares / shares.sum()
 
 
 def optimizers(target: EmbeddedTarget, share: float = 1.0) -> list[torch.optim.Optimizer]:
@@ -163,12 +196,16 @@ def main() -> None:
         target = EmbeddedTarget(target_config(tokenizer.get_vocab_size())).to(DEVICE)
         place_slots(target)
 
+    shares = shares_by_nats(target, vq, tokenizer) if args.warm else None
+    # Half of attention's time is its fused kernel's backward pass; compiled, the plain one is
+    # faster.
+    target.set_attn_implementation("eager")
     for layer in target.model.layers:
         # On a CPU three fifths of a step are element-wise; fused, it takes half the time.
         layer.compile()
 
     def loss_of(step: int, fallen: float) -> tuple[Tensor, dict[str, float]]:
-        some = examples(vq, tokenizer, args.seed, step)
+        some = examples(vq, tokenizer, args.seed, step, shares=shares)
         nats = token_loss(target, some)
         weight = 1 + (GLYPH_WEIGHT - 1) * (some.glyph & ~some.dropped[:, None])
         figures = {

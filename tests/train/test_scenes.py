@@ -28,6 +28,15 @@ def test_words_are_held_out_as_asked(held_out: bool) -> None:
     assert all(words(rng, held_out=held_out).held_out == held_out for _ in range(300))
 
 
+def test_glyphs_are_drawn_by_their_shares() -> None:
+    names = vocabulary()[0]
+    shares = np.zeros(len(names))
+    shares[[3, 5]] = 0.25, 0.75
+    drawn = [scene(0, index, shares=shares)[0].glyph for index in range(400)]
+    assert set(drawn) == {names[3], names[5]}
+    assert abs(drawn.count(names[5]) / 400 - 0.75) < 0.06
+
+
 def test_one_triple_in_sixteen_is_held_out() -> None:
     names, grounds, places = vocabulary()
     triples = [Words(*triple) for triple in itertools.product(names[::7], grounds, places)]
