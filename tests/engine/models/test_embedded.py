@@ -165,8 +165,14 @@ def test_the_prompt_matters_and_its_case_and_spaces_do_not_fail() -> None:
 
 
 def test_static_shapes_change_nothing() -> None:
-    """Through two buckets of the cache."""
-    assert not static_differences(model(), PROMPTS[0])
+    """Through two buckets of the cache. In float64: in float32 other shapes round otherwise, and a
+    uniform number within that of a token's border draws its neighbour, as one seed in twenty does
+    somewhere in its picture."""
+    exact = EmbeddedModel()
+    exact.dtype = torch.float64
+    exact.target.double()
+    exact.drafter.network.double()
+    assert not static_differences(exact, PROMPTS[0])
 
 
 @pytest.mark.parametrize("name", WHOLE)
