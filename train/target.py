@@ -6,7 +6,7 @@ optimum at each is still the true distribution. Where the caption is dropped (on
 guidance) all tokens count alike, for the same reason.
 
 A longer `--minutes` continues from the checkpoint; `--warm` starts from the saved weights where
-that is gone, at half the rates: at the full ones the loss climbs back at once (docs/log.md).
+that is gone, at half the rates: at the full ones the loss climbs back at once (docs/log.md). It draws hard glyphs more often.
 """
 
 from __future__ import annotations
@@ -132,8 +132,8 @@ def held_out_nats(
 def shares_by_nats(target: EmbeddedTarget, vq: EmbeddedVQ, tokenizer: Tokenizer) -> np.ndarray:
     """The shares in which glyphs are drawn for training, [glyphs], in proportion to the nats of
     each, at the centre of the plain grounds (others' noise shows through thin glyphs), within half
-    and three times their mean: what is hard is seen more often. The caption names the glyph, so
-    that shares change no distribution to learn but the unconditional one."""
+    and three times their mean: what is hard is seen more often. Shares change no distribution
+    to learn where the caption names the glyph whole."""
     nats, rng = [], np.random.default_rng(0)
     for name in tqdm(vocabulary()[0], desc="nats of glyphs", mininterval=5):
         shown = [Words(name, ground, "centre") for ground in COLOURS]
@@ -197,8 +197,8 @@ def main() -> None:
         place_slots(target)
 
     shares = shares_by_nats(target, vq, tokenizer) if args.warm else None
-    # Half of attention's time is its fused kernel's backward pass; compiled, the plain one is
-    # faster.
+    # The fused kernel's backward pass is slow on a CPU; compiled, the plain attention takes two
+    # thirds of its time.
     target.set_attn_implementation("eager")
     for layer in target.model.layers:
         # On a CPU three fifths of a step are element-wise; fused, it takes half the time.
