@@ -6,7 +6,8 @@ optimum at each is still the true distribution. Where the caption is dropped (on
 guidance) all tokens count alike, for the same reason.
 
 A longer `--minutes` continues from the checkpoint; `--warm` starts from the saved weights where
-that is gone, at half the rates: at the full ones the loss climbs back at once (docs/log.md). It draws hard glyphs more often.
+that is gone, at half the rates: at the full ones the loss climbs back at once (docs/log.md).
+It draws hard glyphs more often.
 """
 
 from __future__ import annotations
