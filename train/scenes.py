@@ -84,7 +84,8 @@ def _clouds(low: tuple[int, int, int], high: tuple[int, int, int]) -> Ground:
 def _texture(
     low: tuple[int, int, int], high: tuple[int, int, int], across: float, down: float
 ) -> Ground:
-    """Two scales of noise: neighbouring tokens depend on each other, and no token is certain."""
+    """Two scales of noise, the finer about as large as a token: neighbouring tokens depend on each
+    other, but little, and no token is sure."""
 
     def ground(rng: np.random.Generator) -> np.ndarray:
         return _mix(
@@ -130,12 +131,12 @@ GROUNDS: dict[str, Ground] = {
     "storm clouds": _clouds((58, 66, 84), (168, 176, 190)),
     "sunset clouds": _clouds((214, 106, 92), (255, 214, 150)),
     "pink clouds": _clouds((232, 140, 180), (255, 236, 240)),
-    "green grass": _texture((36, 104, 40), (136, 190, 72), 7, 16),
-    "blue water": _texture((18, 82, 150), (90, 176, 218), 20, 8),
-    "yellow sand": _texture((206, 172, 112), (246, 224, 172), 11, 9),
-    "brown earth": _texture((78, 52, 36), (152, 108, 74), 10, 10),
-    "white snow": _texture((204, 218, 236), (254, 254, 255), 14, 12),
-    "red lava": _texture((110, 18, 18), (252, 140, 40), 14, 12),
+    "green grass": _texture((36, 104, 40), (136, 190, 72), 5, 11),
+    "blue water": _texture((18, 82, 150), (90, 176, 218), 13, 5),
+    "yellow sand": _texture((206, 172, 112), (246, 224, 172), 7, 6),
+    "brown earth": _texture((78, 52, 36), (152, 108, 74), 7, 7),
+    "white snow": _texture((204, 218, 236), (254, 254, 255), 9, 8),
+    "red lava": _texture((110, 18, 18), (252, 140, 40), 9, 8),
     "yellow stripes": _stripes((252, 214, 80), (255, 246, 200)),
     "blue stripes": _stripes((70, 134, 222), (222, 238, 252)),
     "red stripes": _stripes((214, 62, 62), (252, 226, 220)),

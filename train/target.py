@@ -6,7 +6,7 @@ optimum at each is still the true distribution. Where the caption is dropped (on
 guidance) all tokens count alike, for the same reason.
 
 A longer `--minutes` continues from the checkpoint; `--warm` starts from the saved weights where
-that is gone, at half the rates: at the full ones the loss climbs back at once (docs/log.md).
+that is gone, at a third of the rates: at the full ones the loss climbs back at once (docs/log.md).
 It draws hard glyphs more often.
 """
 
@@ -220,7 +220,7 @@ def main() -> None:
         glyph, ground = map(np.mean, held_out_nats(target, vq, tokenizer))
         print(f"\nheld out: glyph {glyph:.3f}, ground {ground:.3f} nats per token")
 
-    train("target", target, optimizers(target, 0.5 if args.warm else 1.0), loss_of, save, args)
+    train("target", target, optimizers(target, 0.35 if args.warm else 1.0), loss_of, save, args)
 
 
 if __name__ == "__main__":

@@ -8,7 +8,8 @@ each code; unused codes are revived from the features with the largest errors, u
 rate falls.
 
 `--decoder` trains the decoder alone, with encoder and codebook frozen: every token keeps its
-meaning, so a target can be trained at the same time.
+meaning, so a target can be trained at the same time. A saved decoder narrower or shallower than
+`VQConfig` asks for grows first.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from engine.models.embedded_networks import EmbeddedVQ, VQConfig
+from engine.models.embedded_networks import EmbeddedVQ, Residual, VQConfig
 from train.loop import DEVICE, stage_parser, train
 from train.scenes import scene
 
@@ -63,6 +64,25 @@ def load_vq(folder: Path) -> EmbeddedVQ:
 
 
 @torch.no_grad()
+def grown(saved: EmbeddedVQ) -> EmbeddedVQ:
+    """A tokenizer of `VQConfig`'s sizes, none less than the saved one's, that decodes as that does:
+    new channels and blocks give zeros at first (Net2Net, arXiv:1511.05641)."""
+    vq = EmbeddedVQ(VQConfig()).to(DEVICE)
+    vq.encoder, vq.codebook = saved.encoder, saved.codebook
+    layers, first = list(vq.decoder), 1 + saved.config.depth
+    for writes in (layers[0], *(x.outer for x in layers if isinstance(x, Residual))):
+        for parameter in writes.parameters():
+            parameter.zero_()
+    for old, new in zip(saved.decoder, layers[:first] + layers[1 + vq.config.depth :], strict=True):
+        for kept, parameter in zip(old.parameters(), new.parameters(), strict=True):
+            parameter[tuple(map(slice, kept.shape))] = kept
+        if isinstance(old, Residual):
+            # The mean square is of more channels now.
+            new.norm.weight *= (len(old.norm.weight) / len(new.norm.weight)) ** 0.5
+    return vq
+
+
+@torch.no_grad()
 def update_codebook(vq: EmbeddedVQ, features: Tensor, chosen: Tensor, *, revive: bool) -> None:
     """Moves each code towards the mean of the features [N, D] assigned to it by `chosen` [N]. With
     `revive`, codes unused since the last time move to features drawn with probability proportional
@@ -88,7 +108,7 @@ def main() -> None:
     )
     args = parser.parse_args()
     torch.manual_seed(args.seed)
-    vq = load_vq(args.weights) if args.decoder else EmbeddedVQ(VQConfig()).to(DEVICE)
+    vq = grown(load_vq(args.weights)) if args.decoder else EmbeddedVQ(VQConfig()).to(DEVICE)
     vq = vq.to(memory_format=torch.channels_last).requires_grad_(True)
     codes = vq.config.codes
     vq.codebook.requires_grad_(False)

@@ -25,7 +25,7 @@ class VQConfig(PretrainedConfig):
         self,
         codes: int = 1024,
         code_dim: int = 8,
-        coarse: int = 144,
+        coarse: int = 224,
         fine: int = 64,
         depth: int = 4,
         **kwargs: Any,
