@@ -17,7 +17,7 @@ SCENE = ("glyphs", "grounds", "places")  # what a prompt is made of
 PLACED = 0.3  # of the surprises have a place
 EXAMPLES = (
     "red apple on sky clouds",
-    "owl on green grass",
+    "panda on green grass",
     "rocket on night stars",
     "cactus on yellow sand",
 )

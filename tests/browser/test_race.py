@@ -193,8 +193,8 @@ def test_a_bet_is_judged_at_the_finish(quick, open_page) -> None:
 
 def test_an_example_races_at_once(quick, open_page) -> None:
     page = open_page(quick)
-    page.locator("#ready").get_by_text("owl on green grass").click()
-    prompted(page, "owl on green grass")
+    page.locator("#ready").get_by_text("panda on green grass").click()
+    prompted(page, "panda on green grass")
     finished(page)
 
 
