@@ -207,7 +207,7 @@ CARDS: dict[str, ModelCard] = {
             grid=(16, 16),
             codes=1024,
             length=256,
-            parameters=8_300_000,
+            parameters=10_700_000,
             kv_values=2 * 6 * 256,
             working=GIB // 4,
             sampling=Sampling(guidance=1.5, temperature=1.0, top_k=256, top_p=1.0),
