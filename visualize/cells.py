@@ -60,7 +60,8 @@ class Cells:
         self._picture = None
         if picture is not None:
             whole = Image.fromarray(pixels(picture))
-            self._picture = np.asarray(whole.resize(self.size, Image.Resampling.LANCZOS))
+            # as browsers enlarge: on sharp edges LANCZOS differs visibly
+            self._picture = np.asarray(whole.resize(self.size, Image.Resampling.BICUBIC))
 
     def draw(self, instant: Instant) -> Image.Image:
         if self._layer is Layer.PICTURE:
