@@ -6,7 +6,6 @@ model.
 from __future__ import annotations
 
 import dataclasses
-import hashlib
 import json
 import os
 from collections.abc import Sequence
@@ -52,13 +51,12 @@ class Judge:
 
 @dataclass(frozen=True, slots=True)
 class Quality:
-    """A measurement. `weights` and `codebook` are digests of the model's; `tokens` counts what is
-    sampled of a picture; `captions` says which ones. Raises ValueError where the points do not have
-    the same number of pictures."""
+    """A measurement. `weights` are `ImageModel.weights`; `tokens` counts what is sampled of a
+    picture; `captions` says which ones. Raises ValueError where the points do not have the same
+    number of pictures."""
 
     model: str
     weights: str
-    codebook: str
     sampling: Sampling
     tokens: int
     captions: str
@@ -118,11 +116,3 @@ def _columns(pictures: Sequence[Picture]) -> dict[str, list[Any]]:
     """The pictures' numbers, field by field: a third of the bytes of one object a picture."""
     names = [field.name for field in dataclasses.fields(Picture)]
     return {name: [getattr(picture, name) for picture in pictures] for name in names}
-
-
-def digest(*parts: bytes) -> str:
-    """16 hexadecimal digits that identify the bytes."""
-    found = hashlib.sha256()
-    for part in parts:
-        found.update(part)
-    return found.hexdigest()[:16]

@@ -35,7 +35,7 @@ from engine.likelihood import teacher_forced
 from engine.models.base import ImageModel
 from engine.models.card import WEIGHTS
 from engine.models.embedded import EmbeddedModel
-from engine.quality import Judge, Picture, Point, Quality, digest
+from engine.quality import Judge, Picture, Point, Quality
 from engine.race.request import parse_lane
 from engine.settings import Sampling
 from engine.trace import LaneStats
@@ -211,14 +211,10 @@ def main() -> None:
     model, judge = measured.model, measured.judge
     if judge is None:
         print("no right glyph: train/ draws other glyphs than these weights know", file=sys.stderr)
-    parts = ("drafter", "target", "vq")  # those that whole pictures are drawn with
-    files = [file for part in parts for file in sorted((args.weights / part).glob("*.safetensors"))]
-    files.append(args.weights / "captions/tokenizer.json")
     describe = ["git", "-C", str(WEIGHTS.parent), "describe", "--always", "--dirty", "--abbrev=12"]
     empty = Quality(
         model=model.name,
-        weights=digest(*(file.read_bytes() for file in files)),
-        codebook=digest(model.codebook.numpy().astype("<f4").tobytes()),
+        weights=model.weights,
         sampling=model.sampling,
         tokens=sum(cell >= 0 for cell in model.cells),
         captions=f"held-out captions of train.scenes, stream {TEST}",

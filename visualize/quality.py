@@ -15,7 +15,7 @@ import plotly.graph_objects as go
 from engine.decoders import DECODERS
 from engine.intervals import mean, wilson
 from engine.models.card import CARDS
-from engine.quality import Picture, Quality, digest
+from engine.quality import Picture, Quality
 from engine.race.request import lane_names, parse_lane
 from engine.settings import Sampling
 from engine.trace import LaneStats, Trace
@@ -123,8 +123,10 @@ def _difference(quality: Quality, trace: Trace) -> str:
             f" These are figures of {_title(quality.model)}; the race was over"
             f" {_title(header.model)}."
         )
-    if trace.codebook and digest(trace.codebook) != quality.codebook:
-        return " The race was over other weights of this model."
+    if header.weights != quality.weights and header.infilling is None:
+        if header.weights:
+            return " The race was over other weights of this model."
+        return " The race's file does not say which weights of this model it was over."
     if header.sampling != quality.sampling:
         return f" The race had other settings: {_sampled(header.sampling)}."
     return ""

@@ -109,6 +109,7 @@ def _texts(trace: Trace) -> None:
         header.prompt,
         header.model,
         header.machine,
+        header.weights,
         *(frame.error or "" for frame in trace.frames),
     ):
         try:

@@ -80,6 +80,10 @@ def load(
         ) from error
     if graphs:
         model.static, model.capture = True, partial(capture_cuda, torch_device)
+    if random:
+        model.weights = "random"
+    elif folder is None:
+        model.weights = ", ".join(f"{s.repo}@{s.revision[:12]}" for s in card.repos)
     report(Progress(Phase.LOADING, 1.0))
     return model
 

@@ -3,6 +3,7 @@ model card is weights/README.md."""
 
 from __future__ import annotations
 
+import hashlib
 import json
 from functools import cached_property
 from pathlib import Path
@@ -59,6 +60,7 @@ class EmbeddedModel(BodyModel):
         )
         self.drafter = EagleDrafter(network, self)
         self._infill = weights / "infill"
+        self.weights = _digest(weights, "drafter", "target", "vq")
 
     @property
     def fills_in(self) -> bool:
@@ -69,6 +71,10 @@ class EmbeddedModel(BodyModel):
         """Loaded when something is first filled in."""
         network = EmbeddedInfill.from_pretrained(self._infill, dtype=self.dtype)
         return network.to(self.device).eval()
+
+    @cached_property
+    def infill_weights(self) -> str:
+        return _digest(self._infill.parent, "infill", "vq")
 
     @cached_property
     def infill_lean(self) -> LeanBody:
@@ -98,3 +104,12 @@ class EmbeddedModel(BodyModel):
 
     def decode(self, codes: Tensor) -> Tensor:
         return self.vq.decode(codes)
+
+
+def _digest(weights: Path, *parts: str) -> str:
+    """16 hexadecimal digits that identify these networks' weights and the captions' tokenizer."""
+    files = [file for part in parts for file in sorted((weights / part).glob("*.safetensors"))]
+    found = hashlib.sha256()
+    for file in (*files, weights / "captions" / "tokenizer.json"):
+        found.update(file.read_bytes())
+    return found.hexdigest()[:16]

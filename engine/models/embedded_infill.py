@@ -94,6 +94,7 @@ class EmbeddedInfilling(BodyModel):
         self.whole, self.network, self.infilling = model, network, infilling
         for name in ("name", "grid", "vocab_size", "codebook", "device", "dtype", "sampling"):
             setattr(self, name, getattr(model, name))
+        self.weights = model.infill_weights
         self.forced_ids = torch.full((infilling.masked,), -1)
         self.body = network.model
         height, width = model.grid

@@ -83,6 +83,7 @@ class Race:
             tuple(lane.plain() for lane in self.lanes),
             device_name(model.device),
             self.request.infilling,
+            model.weights,
         )
 
     def trace(self, frames: Sequence[Frame]) -> Trace:

@@ -94,8 +94,9 @@ def _is_scalar(value: Any) -> bool:
 class Header:
     """What was raced, on what. `cells` is the grid cell, in raster order, of every sequence
     position, -1 of one that the model's layout forces, which has none. `machine` names the device
-    the seconds were measured on. Of an infilling, `cells` are the masked ones alone, in the order
-    in which they were filled in; the others hold what was known."""
+    the seconds were measured on; `weights` are `ImageModel.weights`. Of an infilling, `cells` are
+    the masked ones alone, in the order in which they were filled in; the others hold what was
+    known."""
 
     prompt: str
     seed: int
@@ -107,6 +108,7 @@ class Header:
     lanes: tuple[TraceLane, ...]
     machine: str
     infilling: Infilling | None = None
+    weights: str = ""
 
     @property
     def stride(self) -> int:
@@ -143,10 +145,10 @@ class Header:
             isinstance(self.seed, int) and 0 <= self.seed <= MAX_SEED
         ):
             raise TraceError("The seed is out of range.")
-        for text in (self.model, self.machine):
+        for text in (self.model, self.machine, self.weights):
             if not (isinstance(text, str) and len(text) <= MAX_NAME):
                 raise TraceError(
-                    "The model's and the machine's names are texts of at most"
+                    "The names of the model, its weights and the machine are texts of at most"
                     f" {MAX_NAME} characters."
                 )
 
@@ -255,13 +257,14 @@ def _header(head: dict[str, Any]) -> Header:
         sampling = Sampling(**head["sampling"])
     except (SettingError, TypeError) as error:
         raise TraceError(f"The sampling settings cannot be: {str(error)[:200]}") from error
-    infilling = head.get("infilling")  # not in traces from before there was any
+    # neither is in traces from before there was any
+    infilling, weights = head.get("infilling"), head.get("weights", "")
     if infilling is not None:
         try:
             infilling = Infilling(tuple(infilling["known"][: MAX_SIDE**2 + 1]), infilling["order"])
         except (SettingError, TypeError) as error:
             raise TraceError(f"The infilling cannot be: {str(error)[:200]}") from error
-    names = [f.name for f in dataclasses.fields(Header) if f.name != "infilling"]
+    names = [f.name for f in dataclasses.fields(Header) if f.name not in ("infilling", "weights")]
     rest = {name: head[name] for name in names}
     height, width = (int(side) for side in rest["grid"])
     cells = tuple(int(cell) for cell in rest["cells"])
@@ -273,6 +276,7 @@ def _header(head: dict[str, Any]) -> Header:
             "lanes": lanes,
             "sampling": sampling,
             "infilling": infilling,
+            "weights": weights,
         }
     )
 

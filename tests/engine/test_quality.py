@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from engine.quality import Judge, Picture, Point, Quality, digest
+from engine.quality import Judge, Picture, Point, Quality
 from engine.settings import Sampling
 
 PICTURE = Picture(passes=90, shift=0.125, log_p=-512.345, cut=1, glyph=True)
@@ -19,7 +19,6 @@ def quality(*lanes: str, judge: Judge | None = None, pictures: int = 0) -> Quali
     return Quality(
         model="toy",
         weights="w",
-        codebook="c",
         sampling=Sampling(top_k=3),
         tokens=64,
         captions="some",
@@ -62,8 +61,3 @@ def test_a_measurement_goes_on_only_as_it_was_begun() -> None:
             assert not replace(begun, **changed).continues(begun), field.name
     assert not quality("ar", "scd").continues(begun)
     assert not quality("sjd", "ar").continues(begun)
-
-
-def test_digests_are_of_all_the_bytes_in_order() -> None:
-    assert digest(b"ab", b"c") == digest(b"abc") == "ba7816bf8f01cfea"
-    assert digest(b"c", b"ab") != digest(b"abc")

@@ -6,11 +6,13 @@ from __future__ import annotations
 import functools
 import re
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
 
-from engine.quality import Judge, Picture, Point, Quality, digest
+from engine.models import load
+from engine.quality import Judge, Picture, Point, Quality
 from engine.race import Lane, Race
 from engine.race.request import parse_lane
 from engine.settings import Sampling
@@ -38,6 +40,7 @@ JUDGE = Judge(100, 306, 96)
 @functools.cache
 def race(stop: int | None = None) -> Trace:
     model = Toy((6, 6), 16)
+    model.weights = "0123456789abcdef"
     running = Race(model, [Lane(name) for name in RACED], "a prompt", 3)
     return run_until(running, stop)
 
@@ -62,8 +65,7 @@ def measured(count: int = 10, judge: Judge | None = JUDGE) -> Quality:
     trace = race()
     return Quality(
         model=trace.header.model,
-        weights="0123456789abcdef",
-        codebook=digest(trace.codebook),
+        weights=trace.header.weights,
         sampling=trace.header.sampling,
         tokens=36,
         captions="held out",
@@ -220,13 +222,14 @@ def test_it_says_whose_figures_they_are_where_another_model_raced() -> None:
     quality = measured()
     other = about(replace(quality, model="embedded"), race())
     assert "figures of Embedded model; the race was over toy" in other
-    assert "other weights" in about(replace(quality, codebook="0"), race())
-    assert "top-k 7" in about(quality, with_sampling(Sampling(guidance=1.0, top_k=7)))
+    assert "other weights" in about(replace(quality, weights="0"), race())
+    assert "does not say which weights" in about(quality, with_header(weights=""))
+    assert "top-k 7" in about(quality, with_header(sampling=Sampling(guidance=1.0, top_k=7)))
 
 
-def with_sampling(sampling: Sampling) -> Trace:
+def with_header(**changes: Any) -> Trace:
     trace = race()
-    return replace(trace, header=replace(trace.header, sampling=sampling))
+    return replace(trace, header=replace(trace.header, **changes))
 
 
 def test_each_panel_has_one_sentence_with_a_number() -> None:
@@ -240,6 +243,7 @@ def test_each_panel_has_one_sentence_with_a_number() -> None:
 def test_the_stored_measurement_has_every_point_as_often() -> None:
     quality = stored()
     assert len(quality) > 0
+    assert quality.weights == load("embedded").weights, "of the weights that ship"
     assert quality.points[0].lane == "ar"
     for point in quality.points:
         parse_lane(point.lane)

@@ -50,6 +50,8 @@ def test_what_ships_is_what_was_specified(spec) -> None:
     assert (header.prompt, header.seed, header.model) == (spec.prompt, spec.seed, "embedded")
     assert header.lanes == tuple(parse_lane(lane).plain() for lane in spec.lanes)
     assert header.grid == (16, 16)
+    model = load("embedded")
+    assert header.weights == (model.infill_weights if spec.part else model.weights)
     if spec.part:
         assert header.infilling
         mask = [code == MASKED for code in header.infilling.known]

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import functools
+import re
+import shutil
+from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
+from safetensors.torch import load_file, save_file
 
 from engine.decoders import DECODERS, DEFAULT, WHOLE
 from engine.decoders.ar import VanillaAR
@@ -17,6 +21,7 @@ from engine.decoders.fpi import FixedPoint
 from engine.decoders.jacobi import Jacobi
 from engine.decoders.jacobi_window import JacobiWindowSettings
 from engine.models import load
+from engine.models.card import WEIGHTS
 from engine.models.embedded import EmbeddedModel
 from engine.race import Lane, Race
 from engine.trace import LaneState, LaneStats, Seconds, Step
@@ -54,6 +59,19 @@ def test_the_contract() -> None:
         parameter.requires_grad and parameter.is_leaf for parameter in [model().codebook]
     )
     assert model().forced(0) is None
+
+
+def test_its_weights_are_told_from_others(tmp_path: Path) -> None:
+    assert re.fullmatch("[0-9a-f]{16}", model().weights)
+    shutil.copytree(WEIGHTS, tmp_path, dirs_exist_ok=True)
+    assert EmbeddedModel(tmp_path).weights == model().weights
+    file = tmp_path / "vq" / "model.safetensors"
+    tensors = load_file(file)
+    tensors["decoder.0.bias"] = tensors["decoder.0.bias"] + 1
+    save_file(tensors, file, {"format": "pt"})
+    changed = EmbeddedModel(tmp_path)
+    assert changed.weights != model().weights
+    assert changed.infill_weights not in (model().infill_weights, changed.weights)
 
 
 @pytest.mark.parametrize(

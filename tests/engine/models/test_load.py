@@ -17,11 +17,13 @@ from transformers import JanusForConditionalGeneration
 from engine import models
 from engine.failures import Failure
 from engine.models import device, hub, load
+from engine.models.base import ImageModel
 from engine.models.card import CARDS, GIB, ModelCard, ModelError, Source
 from engine.models.embedded import EmbeddedModel
 from engine.models.progress import Phase, Progress
 from engine.race import Lane, Race
 from engine.trace import LaneState
+from engine.trace.file import MAX_NAME
 from tests.engine.models.test_janus import CARD, tiny_config, tiny_tokenizer
 
 
@@ -29,6 +31,7 @@ class Family:
     """Stands for a family's class: keeps what it was made of."""
 
     made: list[Family] = []
+    weights = ImageModel.weights
 
     def __init__(
         self,
@@ -102,6 +105,9 @@ def test_a_public_models_parts_are_fetched_and_handed_over(
         torch.device("cpu"),
         torch.bfloat16,
     )
+    assert model.weights.count("@") == len(CARDS[name].repos)
+    assert f"{CARDS[name].repos[0].repo}@" in model.weights
+    assert len(model.weights) <= MAX_NAME
     fractions = [progress.fraction for progress in reports]
     assert fractions == sorted(fractions)
     half = Progress(Phase.DOWNLOADING, 0.8 * 0.5 / len(CARDS[name].repos), 1, 2)
@@ -112,7 +118,9 @@ def test_a_public_models_parts_are_fetched_and_handed_over(
 def test_a_folder_takes_the_hubs_place(
     family: type[Family], fetched: list[Source], tmp_path: Path
 ) -> None:
-    assert load("janus-pro-1b", folder=tmp_path).folders == {"model": tmp_path}
+    model = load("janus-pro-1b", folder=tmp_path)
+    assert model.folders == {"model": tmp_path}
+    assert not model.weights, "nobody knows whose"
     with pytest.raises(ModelError, match=r"no folder .*gpt to read LlamaGen XL 256 px from"):
         load("llamagen-256", folder=tmp_path)
     for part in ("gpt", "vq", "text"):
@@ -126,6 +134,7 @@ def test_a_folder_takes_the_hubs_place(
 def test_random_weights_ask_for_nothing(family: type[Family], fetched: list[Source]) -> None:
     model = load("emu3", random=True)
     assert model.folders is None
+    assert model.weights == "random"
     assert model.number is torch.float32
     assert fetched == []
 

@@ -97,6 +97,18 @@ def test_a_failed_lane_is_read_back_with_its_error(monkeypatch: pytest.MonkeyPat
     assert Trace.loads(trace.dumps()) == trace
 
 
+def test_a_trace_says_which_weights_it_is_over_if_it_can() -> None:
+    model = Toy((2, 3), 6)
+    model.weights = "c0ffee"
+    header = Race(model, [Lane("ar")], "a prompt", 3).header
+    assert header.weights == "c0ffee"
+    trace = Trace(header, ())
+    assert Trace.loads(trace.dumps()) == trace
+    older = json.loads(trace.dumps())
+    del older["header"]["weights"]
+    assert Trace.loads(json.dumps(older)).header == replace(header, weights="")
+
+
 def test_a_trace_without_a_frame_is_read_back() -> None:
     trace = Trace(whole().header, ())
     assert Trace.loads(trace.dumps()) == trace
@@ -199,6 +211,8 @@ DAMAGED = [
     (lambda: changed(("header", "seed"), 0.5), "seed"),
     (lambda: changed(("header", "seed"), True), "seed"),
     (lambda: changed(("header", "machine"), "x" * 300), "names"),
+    (lambda: changed(("header", "weights"), "x" * 300), "names"),
+    (lambda: changed(("header", "weights"), ["a"]), "names"),
     (lambda: changed(("header", "lanes"), []), "lanes"),
     (lambda: changed(("header", "lanes"), data()["header"]["lanes"] * (MAX_LANES + 1)), "lanes"),
     (lambda: changed(("header", "lanes", 0, "decoder"), "x" * 300), "names"),
