@@ -15,7 +15,7 @@ from concurrent.futures import ThreadPoolExecutor
 from ray import serve
 from ray.util import metrics
 
-from app.page.prompt_hints import hint, known_words, vocabulary
+from app.page.prompt_hints import hint
 from app.serving.gpu_errors import DEVICE_LOST
 from app.serving.model_loader import free_memory
 from app.serving.model_pool import Availability, ModelPool, default_pool
@@ -97,7 +97,7 @@ class Racer:
         try:
             model = yield from self._load(request)
             race = Race.of(model, request)
-            note = hint(request.prompt, known_words(vocabulary(request.model)))
+            note = hint(request.prompt, request.model)
             yield from stream(race, frames, note, SETTINGS.race_seconds)
             trace = build_trace(race, frames)
             self._count(trace)

@@ -19,7 +19,7 @@ import torch
 
 from app.page.form import form_values, read_form
 from app.page.link import request_of, write_link
-from app.page.prompt_hints import EXAMPLES, hint, known_words, vocabulary
+from app.page.prompt_hints import EXAMPLES, hint
 from app.serving import zerogpu
 from app.serving.fair_queue import FairQueue, QueueFullError, Ticket
 from app.serving.gpu_errors import BUG, DEVICE_LOST, MESSAGES, zerogpu_message
@@ -159,7 +159,7 @@ class Races:
     def _run_here(self, model: ImageModel, request: RaceRequest, running: _RunningRace) -> Events:
         race = Race.of(model, request)
         running.race, ticket = race, running.ticket
-        note = hint(request.prompt, known_words(vocabulary(request.model)))
+        note = hint(request.prompt, request.model)
         events = stream(race, running.frames, note, SETTINGS.race_seconds)
         failures: set[Failure | None] = set()
         try:

@@ -1,18 +1,20 @@
-"""The words that the embedded model was trained on: their lists, prompts of them, and a hint for
-prompts with others."""
+"""The names that the embedded model was trained on: their lists, prompts of them, and a hint for
+prompts of which it draws something else."""
 
 from __future__ import annotations
 
 import functools
 import json
-import re
 from collections.abc import Mapping
 from pathlib import Path
 from random import Random
 from typing import Any
 
-WEIGHTS = Path(__file__).parents[2] / "weights"
+from engine.models.embedded_captions import CaptionReader, words
+
+# words that say nothing of what is drawn
 FILLERS = frozenset(["a", "an", "and", "at", "in", "of", "on", "the", "with", "to", "is"])
+WEIGHTS = Path(__file__).parents[2] / "weights"
 SCENE = ("glyphs", "grounds", "places")  # what a prompt is made of
 PLACED = 0.3  # of the surprises have a place
 EXAMPLES = (
@@ -31,24 +33,16 @@ def vocabulary(model: str) -> dict[str, Any]:
     return json.loads((WEIGHTS / "world.json").read_text("utf-8"))
 
 
-def known_words(vocabulary: Mapping[str, Any]) -> frozenset[str]:
-    names = (name for names in lists(vocabulary).values() for name in names)
-    return frozenset(word for name in names for word in _words(str(name)))
-
-
-def hint(prompt: str, known: frozenset[str]) -> str:
-    """A note on the words of a prompt that the model does not know, or nothing."""
-    words = [word for word in _words(prompt) if word not in FILLERS]
-    unknown = [word for word in words if word not in known]
-    if not known or (words and not unknown):
+def hint(prompt: str, model: str) -> str:
+    """A note on what the model draws where that is not what the prompt says, or nothing."""
+    if not (reader := _reader(model)):
         return ""
-    if len(unknown) == len(words):
-        return (
-            "The model knows no word of this prompt and draws what it likes. It knows scenes like"
-            f" “{EXAMPLES[0]}”."
-        )
-    quoted = ", ".join(f"“{word[:40]}”" for word in unknown[:5])
-    return f"The model has never seen {quoted}; it draws what it understands."
+    caption = reader.read(prompt)
+    if _content(prompt) == _content(str(caption)):
+        return ""
+    if not caption.named:
+        return f"The prompt names nothing that this model can draw, so it draws “{caption}”."
+    return f"This model draws one thing that it knows: it reads the prompt as “{caption}”."
 
 
 def lists(vocabulary: Mapping[str, Any]) -> dict[str, list[str]]:
@@ -63,5 +57,11 @@ def surprise(vocabulary: Mapping[str, Any], random: Random) -> str:
     return f"{glyph} on {ground}" + (f" at the {place}" if random.random() < PLACED else "")
 
 
-def _words(text: str) -> list[str]:
-    return re.findall(r"\w+", text.lower())
+@functools.cache
+def _reader(model: str) -> CaptionReader | None:
+    found = vocabulary(model)
+    return CaptionReader(found) if found else None
+
+
+def _content(text: str) -> list[str]:
+    return sorted(word for word in words(text) if word not in FILLERS)

@@ -5,23 +5,24 @@ from random import Random
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.page.prompt_hints import EXAMPLES, hint, known_words, lists, surprise, vocabulary
+from app.page.prompt_hints import EXAMPLES, hint, lists, surprise, vocabulary
 
 
 @given(st.text())
 def test_hint_is_for_every_text(text) -> None:
-    assert isinstance(hint(text, known_words({"glyphs": ["red apple"]})), str)
-    assert hint(text, known_words({})) == ""
+    assert isinstance(hint(text, "embedded"), str)
+    assert hint(text, "emu3") == ""
 
 
-def test_hint_names_what_the_model_has_never_seen() -> None:
-    known = known_words(
-        {"glyphs": ["red apple", "octopus"], "grounds": ["sky clouds"], "version": 1}
+def test_hint_says_what_is_drawn_where_the_prompt_says_something_else() -> None:
+    for prompt in ("a Red Apple on the sky clouds", "an octopus", "on green grass, an owl"):
+        assert hint(prompt, "embedded") == ""
+    assert "reads the prompt as “octopus on green grass”" in hint(
+        "an octopus playing the xylophone on green grass", "embedded"
     )
-    assert hint("a red Apple on the sky", known) == ""
-    assert "“xylophone”" in hint("an octopus with xylophone", known)
-    assert "knows no word" in hint("xylophone", known)
-    assert "knows no word" in hint("¿?", known)
+    assert "reads the prompt as “red apple on sky clouds”" in hint("apple on sky", "embedded")
+    for prompt in ("xylophone", "¿?"):
+        assert "names nothing that this model can draw, so it draws “" in hint(prompt, "embedded")
 
 
 def test_the_lists_are_those_of_names() -> None:
@@ -32,19 +33,16 @@ def test_the_lists_are_those_of_names() -> None:
 
 def test_a_surprise_is_a_prompt_of_words_that_the_model_knows() -> None:
     words = vocabulary("embedded")
-    known = known_words(words)
     prompts = {surprise(words, Random(seed)) for seed in range(60)}
     assert len(prompts) > 50
-    assert all(hint(prompt, known) == "" for prompt in prompts)
+    assert all(hint(prompt, "embedded") == "" for prompt in prompts)
     assert all(prompt.split(" on ")[0] in words["glyphs"] for prompt in prompts)
     assert any(" at the " in prompt for prompt in prompts)
     assert any(" at the " not in prompt for prompt in prompts)
 
 
 def test_the_embedded_model_knows_the_examples() -> None:
-    known = known_words(vocabulary("embedded"))
-    assert len(known) > 100
-    assert [hint(example, known) for example in EXAMPLES] == [""] * len(EXAMPLES)
+    assert [hint(example, "embedded") for example in EXAMPLES] == [""] * len(EXAMPLES)
 
 
 def test_the_words_of_other_models_are_not_known() -> None:
