@@ -90,10 +90,14 @@ export function drawPeek(line, { race, cell: chosen }, steps) {
   const [life, columns] = [lifeOf(lane, shown.cell, steps[shown.lane]), race.grid[1]];
   const row = life.at(-1);
   takeAtlas(swatches);
+  const parts = row ? peekParts(lane, row, codes) : [make("span", unreached(lane, shown.cell))];
   line.append(
-    make("span.peek-where", whereOf(lane, shown.cell, columns)),
-    ...(row ? peekParts(lane, row, codes) : [make("span", unreached(lane, shown.cell))]),
-    make("span.peek-hint", "Click for all of it."),
+    make(
+      "div.pointed-at",
+      make("span.peek-where", whereOf(lane, shown.cell, columns)),
+      ...parts,
+      make("span.peek-hint", "Click for all of it."),
+    ),
   );
 }
 

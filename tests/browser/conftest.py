@@ -215,7 +215,7 @@ def open_page(browser: Browser) -> Iterator[Callable[..., Page]]:
         page.on("pageerror", lambda error: complaints.append(str(error)))
         page.on("request", lambda request: asked(request.url))
         page.goto(url + query)
-        page.wait_for_selector(".board .lane")
+        page.wait_for_selector(".board .lane:not([hidden])")  # a link may hide the first
         return page
 
     yield opened

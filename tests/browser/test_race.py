@@ -182,7 +182,17 @@ def test_a_bet_is_judged_at_the_finish(quick, open_page) -> None:
     page.locator("#race").click()
     finished(page)
     outcome = re.compile(r" You bet on SJD: \d.. by passes, \d.. by seconds\.$")
-    expect(page.locator(".pace")).to_have_text(outcome)
+    pace = page.locator(".pace")
+    expect(pace).to_have_text(outcome)
+    page.set_viewport_size({"width": 700, "height": 900})
+    assert pace.bounding_box()["height"] > 24, "in two lines, none of it cut off"
+    assert pace.evaluate("it => it.scrollWidth <= it.clientWidth")
+    board, tall = page.locator(".lane canvas").first, page.locator(".peek").bounding_box()
+    board.hover(position={"x": 20, "y": 20})
+    expect(page.locator(".peek-where")).to_be_visible()
+    expect(pace).to_be_hidden()
+    assert page.locator(".peek").bounding_box()["height"] == tall["height"]
+    page.set_viewport_size({"width": 1400, "height": 1000})
     set_lanes(page, "ar", "gsd")  # the lane is gone, and with it the bet
     page.locator("#race").click()
     expect(page.locator(".lane")).to_have_count(2)
