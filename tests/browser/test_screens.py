@@ -89,6 +89,8 @@ def test_first_picture_is_on_a_phones_screen(real, open_page) -> None:
     tops = [page.locator(f"#{name}").bounding_box()["y"] for name in ("prompt", "seed", "race")]
     assert len(set(tops)) == 1
     assert page.evaluate("scrollY") == 0
+    for button in page.locator("#entry button:visible").all():
+        assert button.evaluate("it => it.scrollWidth <= it.clientWidth"), button.inner_text()
 
 
 def test_prompt_and_all_controls_fit_a_tablet(real, open_page) -> None:
