@@ -10,12 +10,11 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-from engine.models.embedded_captions import CaptionReader, words
+from engine.models.embedded_captions import Caption, CaptionReader, Kind, words
 
 # words that say nothing of what is drawn
 FILLERS = frozenset(["a", "an", "and", "at", "in", "of", "on", "the", "with", "to", "is"])
 WEIGHTS = Path(__file__).parents[2] / "weights"
-SCENE = ("glyphs", "grounds", "places")  # what a prompt is made of
 PLACED = 0.3  # of the surprises have a place
 EXAMPLES = (
     "red apple on sky clouds",
@@ -53,8 +52,8 @@ def lists(vocabulary: Mapping[str, Any]) -> dict[str, list[str]]:
 def surprise(vocabulary: Mapping[str, Any], random: Random) -> str:
     """A prompt of names that the model knows: a glyph on a ground, at times at a place. Needs a
     vocabulary with all three."""
-    glyph, ground, place = (random.choice(vocabulary[kind]) for kind in SCENE)
-    return f"{glyph} on {ground}" + (f" at the {place}" if random.random() < PLACED else "")
+    glyph, ground, place = (random.choice(vocabulary[kind.value]) for kind in Kind)
+    return str(Caption(glyph, ground, place if random.random() < PLACED else ""))
 
 
 @functools.cache
