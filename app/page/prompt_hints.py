@@ -40,7 +40,10 @@ def hint(prompt: str, model: str) -> str:
     if _content(prompt) == _content(str(caption)):
         return ""
     if not caption.named:
-        return f"The prompt names nothing that this model can draw, so it draws “{caption}”."
+        return (
+            f"The prompt names nothing that this model can draw, so it draws “{caption}”. What it"
+            " knows is listed under Lanes and options."
+        )
     return f"This model draws one thing that it knows: it reads the prompt as “{caption}”."
 
 
