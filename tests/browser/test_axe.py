@@ -59,7 +59,9 @@ def keys(page: Page) -> None:
 
 
 def violations(page: Page) -> list[str]:
-    """A line for each element: rule, how bad, where, and what axe says of it."""
+    """A line for each element: rule, how bad, where, and what axe says of it. Waits for what is
+    still loading."""
+    expect(page.locator(".loading:visible")).to_have_count(0)  # gradio's, of what has not come
     # gradio's placeholder of a figure that has not come has a label without a role
     context = {"exclude": [[".empty[aria-label='Empty value']"]]}
     options = {"runOnly": RULES, "resultTypes": ["violations"]}
