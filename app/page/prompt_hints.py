@@ -6,15 +6,14 @@ from __future__ import annotations
 import functools
 import json
 from collections.abc import Mapping
-from pathlib import Path
 from random import Random
 from typing import Any
 
+from engine.models.card import WEIGHTS
 from engine.models.embedded_captions import Caption, CaptionReader, Kind, words
 
 # words that say nothing of what is drawn
 FILLERS = frozenset(["a", "an", "and", "at", "in", "of", "on", "the", "with", "to", "is"])
-WEIGHTS = Path(__file__).parents[2] / "weights"
 PLACED = 0.3  # of the surprises have a place
 EXAMPLES = (
     "red apple on sky clouds",
