@@ -8,7 +8,7 @@ SUDO := $(shell [ "$$(id -u)" = 0 ] || echo sudo -n)
 # Not in `make quick`: tests that drive a browser, a running page or a cluster, sample whole pictures until a
 # distribution shows, build a model family's networks, train, or encode films.
 SLOW := abuse browser cluster train \
-	engine/test_bench.py engine/decoders/test_exact.py engine/decoders/test_changed.py engine/models
+	engine/bench engine/decoders/test_exact.py engine/decoders/test_changed.py engine/models
 
 .PHONY: help run cluster test quick lint lint-js format tools clean
 

@@ -12,11 +12,9 @@ const rules = {
 export default [
   { ignores: [".venv/", "node_modules/"] },
   js.configs.recommended,
-  { files: ["static/*.js"], languageOptions: { globals: globals.browser }, rules },
+  { files: ["static/**/*.js"], languageOptions: { globals: globals.browser }, rules },
   {
-    files: ["page", "lane_list", "fill_in", "bet_form", "word_list"].map(
-      (name) => `static/${name}.js`,
-    ), // gradio's
+    files: ["static/page.js", "static/form/*.js"], // gradio's
     languageOptions: {
       globals: { element: "readonly", props: "readonly", trigger: "readonly", watch: "readonly" },
     },

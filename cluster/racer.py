@@ -30,7 +30,7 @@ from app.serving.race_stream import (
 from app.settings import SETTINGS
 from cluster.streams import Event
 from engine.failures import Failure
-from engine.hardware import device_name
+from engine.measurements.hardware import device_name
 from engine.models.base import ImageModel
 from engine.models.card import ModelCard, ModelError
 from engine.models.device import classify, resolve_device

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import argparse
 
-from engine.cli_infill import add_infill_command
-from engine.cli_race import add_race_command
+from engine.commands.infill import add_infill_command
+from engine.commands.race import add_race_command
 
 
 def main() -> None:

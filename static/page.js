@@ -1,8 +1,8 @@
 // Joins the board to the page. Gradio runs this text once, with `element`, `props`, `trigger` and
 // `watch`: the board's value is a snapshot, and what else the page has stands outside it.
 
-import { mountBoard } from "./board.js";
-import { mountFilling } from "./filling.js";
+import { mountBoard } from "./board/board.js";
+import { mountFilling } from "./form/filling.js";
 
 const board = mountBoard(
   element,

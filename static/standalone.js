@@ -1,7 +1,7 @@
 // Joins the board to the one snapshot that its HTML file holds; it is dark where the reader's
 // system is.
 
-import { mountBoard } from "./board.js";
+import { mountBoard } from "./board/board.js";
 
 const dark = matchMedia("(prefers-color-scheme: dark)");
 const followSystem = () => document.body.classList.toggle("dark", dark.matches);

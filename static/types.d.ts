@@ -169,7 +169,7 @@ interface Preset {
   words: string;
 }
 
-type Lane = import("./step_table.js").StepTable &
+type Lane = import("./trace/step_table.js").StepTable &
   LaneFacts & { modelled: number; places: Record<Clock, number | null> };
 
 interface Race {
@@ -234,8 +234,8 @@ interface Card {
   root: HTMLElement;
   part(name: string): any;
   canvas: HTMLCanvasElement;
-  picture: import("./picture.js").Picture;
-  plane: import("./draw.js").Plane;
+  picture: import("./lanes/picture.js").Picture;
+  plane: import("./lanes/draw.js").Plane;
   side: number; // pixels of a cell
 }
 

@@ -147,6 +147,7 @@ def test_architecture_names_every_package_and_no_other() -> None:
         for top in (*ORDER, "cluster", "train")
         for file in (ROOT / top).rglob("__init__.py")
     }
+    there |= {f"static/{path.name}" for path in (ROOT / "static").iterdir() if path.is_dir()}
     others = {"static", "weights", "deploy", "examples", "tests", "docs"}
     assert all((ROOT / name).is_dir() for name in others)
     assert named == there | others

@@ -16,7 +16,7 @@ from engine.decoders.relaxed import RelaxedSettings
 from engine.decoders.scd import SCDSettings
 from engine.decoders.sjd_pac import PACSettings, Walk
 from engine.decoders.window import WindowDecoder
-from engine.distributions import total_variation
+from engine.numerics.distributions import total_variation
 from tests.engine.decoders.driving import (
     acceptances,
     alpha,

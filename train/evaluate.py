@@ -19,7 +19,7 @@ from PIL import Image
 from tokenizers import Tokenizer
 from tqdm import tqdm
 
-from engine.intervals import mean, wilson
+from engine.measurements.intervals import mean, wilson
 from engine.models.embedded_networks import EmbeddedDrafter, EmbeddedTarget, EmbeddedVQ
 from engine.settings import Sampling
 from train.captions import CAPTION, load

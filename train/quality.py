@@ -1,5 +1,5 @@
 """Quality against passes: what each relaxation costs, and that the lossless lanes cost nothing.
-`python -m train.quality --pictures 500 --out static/quality.json`
+`python -m train.quality --pictures 500 --out visualize/quality.json`
 
 Every lane of LANES draws the same held-out captions from the same seeds, spread over `--workers`
 processes of one thread each. The file is saved after each caption, so that all lanes have the same
@@ -29,13 +29,13 @@ import numpy as np
 import torch
 
 from engine.decoders import DECODERS
-from engine.distributions import gather, logits_to_probs
-from engine.hardware import device_name
-from engine.likelihood import teacher_forced
+from engine.measurements.hardware import device_name
+from engine.measurements.likelihood import teacher_forced
+from engine.measurements.quality import Judge, Picture, Point, Quality
 from engine.models.base import ImageModel
 from engine.models.card import WEIGHTS
 from engine.models.embedded import EmbeddedModel
-from engine.quality import Judge, Picture, Point, Quality
+from engine.numerics.distributions import gather, logits_to_probs
 from engine.race.request import parse_lane
 from engine.settings import Sampling
 from engine.trace import LaneStats
@@ -201,7 +201,7 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--pictures", type=int, default=500, help="of each lane")
-    parser.add_argument("--out", type=Path, default=Path("static/quality.json"))
+    parser.add_argument("--out", type=Path, default=Path("visualize/quality.json"))
     parser.add_argument("--weights", type=Path, default=WEIGHTS)
     parser.add_argument("--workers", type=int, default=os.cpu_count(), help="processes")
     args = parser.parse_args()

@@ -8,9 +8,9 @@ import torch
 from torch import Tensor
 from transformers import DynamicCache
 
-from engine.distributions import logits_to_probs
 from engine.models.body import guide
 from engine.models.embedded_networks import EmbeddedTarget, EmbeddedVQ
+from engine.numerics.distributions import logits_to_probs
 from engine.settings import Sampling
 
 

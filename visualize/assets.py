@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import functools
 import json
+import posixpath
 import re
 from pathlib import Path
 
 STATIC = Path(__file__).parent.parent / "static"
-STYLES = ("board.css", "token_panel.css", "stage.css", "tour.css")
+STYLES = ("board/board.css", "panels/token_panel.css", "stage/stage.css", "tour/tour.css")
 
-_IMPORT = re.compile(r'^import \{\s*(\w+(?:,\s*\w+)*),?\s*\} from "\./(\w+\.js)";\n', re.M)
-_DATA = re.compile(r'^import (\w+) from "\./(\w+\.json)" with \{ type: "json" \};\n', re.M)
+_IMPORT = re.compile(r'^import \{\s*(\w+(?:,\s*\w+)*),?\s*\} from "(\.{1,2}/[\w./]+\.js)";\n', re.M)
+_DATA = re.compile(r'^import (\w+) from "(\.{1,2}/[\w./]+\.json)" with \{ type: "json" \};\n', re.M)
 _NAME = re.compile(r"^(export )?(?:async )?(?:function|class|const|let) (\w+)", re.M)
 _UNKNOWN = re.compile(r"^(?:import|export|const|let|var)\b.*|.*\bimport(?:\(|\.meta).*", re.M)
 
@@ -21,7 +22,7 @@ class ModuleError(ValueError):
 
 
 def markup() -> str:
-    return (STATIC / "board.html").read_text("utf-8")
+    return (STATIC / "board" / "board.html").read_text("utf-8")
 
 
 def styles() -> str:
@@ -38,16 +39,17 @@ def styles() -> str:
 @functools.cache
 def script(entry: str) -> str:
     """A module of static/ and all that it imports, as one script. Raises ModuleError."""
-    return bundle(STATIC / entry)
+    return bundle(STATIC, entry)
 
 
-def bundle(entry: Path) -> str:
-    """Joins ES modules of one folder: each after those that it imports, and without the words
-    `import` and `export`.
+def bundle(root: Path, entry: str) -> str:
+    """Joins `entry` and the ES modules behind it, all by their paths in `root`: each after those
+    that it imports, and without the words `import` and `export`.
 
-    Accepts `import { a, b } from "./x.js";`, `import x from "./x.json" with { type: "json" };` and
-    `export` before a function, a class, a const or a let. Raises ModuleError for any other form,
-    for a cycle, for an import that is not exported and for a top-level name that two modules share.
+    Accepts `import { a, b } from "../x/y.js";`, `import y from "./y.json" with { type: "json" };`
+    and `export` before a function, a class, a const or a let. Raises ModuleError for any other
+    form, for a cycle, for an import that is not exported and for a top-level name that two modules
+    share.
     """
     texts: dict[str, str] = {}
     exports: dict[str, set[str]] = {}
@@ -63,25 +65,26 @@ def bundle(entry: Path) -> str:
             raise ModuleError(f"modules import one another: {' -> '.join((*importers, module))}")
         if module in texts:
             return
-        path = entry.parent / module
+        path = root / module
         if not path.is_file():
             raise ModuleError(f"{' -> '.join((*importers, module))}: the last does not exist")
         text = path.read_text("utf-8")
-        for names, imported in _IMPORT.findall(text):
+        folder = posixpath.dirname(module)
+        for names, address in _IMPORT.findall(text):
+            imported = posixpath.normpath(posixpath.join(folder, address))
             add(imported, (*importers, module))
             for name in re.findall(r"\w+", names):
                 if name not in exports[imported]:
                     raise ModuleError(
                         f"{module} imports {name} from {imported}, which does not export it"
                     )
-        for name, data in _DATA.findall(text):
-            if data != f"{name}.json":
+        for name, address in _DATA.findall(text):
+            data = posixpath.normpath(posixpath.join(folder, address))
+            if posixpath.basename(data) != f"{name}.json":
                 raise ModuleError(f"{module} imports {data} as {name}: name it after the file")
             if data not in texts:
                 own(name, data)
-                texts[data] = (
-                    f"const {name} = {(entry.parent / data).read_text('utf-8').strip()};\n"
-                )
+                texts[data] = f"const {name} = {(root / data).read_text('utf-8').strip()};\n"
         text = _DATA.sub("", _IMPORT.sub("", text))
         found = _NAME.findall(text)
         exports[module] = {name for exported, name in found if exported}
@@ -91,5 +94,5 @@ def bundle(entry: Path) -> str:
             raise ModuleError(f"{module} has a form that cannot be joined: {unknown[0]}")
         texts[module] = re.sub(r"^export ", "", text, flags=re.M)
 
-    add(entry.name, ())
+    add(entry, ())
     return "\n".join(texts.values())

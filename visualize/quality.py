@@ -7,19 +7,19 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import plotly.graph_objects as go
 
 from engine.decoders import DECODERS
-from engine.intervals import mean, wilson
+from engine.measurements.intervals import mean, wilson
+from engine.measurements.quality import Picture, Quality
 from engine.models.card import CARDS
-from engine.quality import Picture, Quality
 from engine.race.request import lane_names, parse_lane
 from engine.settings import Sampling
 from engine.trace import LaneStats, Trace
-from visualize.assets import STATIC
 from visualize.figures import DECODER_LOOKS, INK, Figure, blank_plot
 from visualize.measures import runners
 
@@ -69,7 +69,7 @@ class Estimate:
 @functools.cache
 def stored() -> Quality:
     """The measurement that comes with the page."""
-    return Quality.load(STATIC / "quality.json")
+    return Quality.load(Path(__file__).with_name("quality.json"))
 
 
 def quality_figures(quality: Quality, trace: Trace) -> list[Figure]:

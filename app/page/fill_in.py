@@ -1,5 +1,5 @@
 """The form's picture to fill in. Its value is what `read_infilling` reads, None of whole pictures;
-static/fill_in.js paints the mask."""
+static/form/fill_in.js paints the mask."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ LANES = ("ar", "assd", "assd:drafts=n-gram", "sjd", "scd", "parallel")
 def fill_in(pool: ModelPool) -> gr.HTML:
     field: Any = gr.HTML(
         None,
-        html_template=(STATIC / "fill_in.html").read_text("utf-8"),
-        js_on_load=script("fill_in.js"),
+        html_template=(STATIC / "form" / "fill_in.html").read_text("utf-8"),
+        js_on_load=script("form/fill_in.js"),
         apply_default_css=False,
         elem_id="fill-in",
         lanes=list(LANES),

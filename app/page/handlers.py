@@ -40,7 +40,7 @@ from app.serving.sessions import TOUR, Place, RecordedRaces, SessionStore, Store
 from app.settings import AUTO, SETTINGS
 from engine.decoders import DEFAULT
 from engine.failures import Failure
-from engine.hardware import device_name
+from engine.measurements.hardware import device_name
 from engine.models.base import ImageModel
 from engine.models.card import ModelError
 from engine.models.device import classify

@@ -1,5 +1,5 @@
 """The form's list of lanes. Its value is a list of texts, as `parse_lane` reads them; the decoders
-and their knobs go to the browser once, where static/lane_list.js lays the list out."""
+and their knobs go to the browser once, where static/form/lane_list.js lays the list out."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def lane_list(texts: list[str]) -> gr.HTML:
     field: Any = gr.HTML(
         texts,
         html_template=MARKUP,
-        js_on_load=script("lane_list.js"),
+        js_on_load=script("form/lane_list.js"),
         apply_default_css=False,
         elem_id="lanes",
         decoders=[_decoder(name) for name in DECODERS],

@@ -164,7 +164,9 @@ def build(pool: ModelPool, recorded: RecordedRaces | None = None) -> gr.Blocks:
             if words:
                 any_prompt = gr.Button("Surprise me", size="sm", scale=0, elem_id="surprise")
                 any_prompt.click(lambda: surprise(words, Random()), None, prompt, **QUIET)
-            gr.HTML(BET, js_on_load=script("bet_form.js"), apply_default_css=False, elem_id="bet")
+            gr.HTML(
+                BET, js_on_load=script("form/bet_form.js"), apply_default_css=False, elem_id="bet"
+            )
             status = gr.HTML(status_line(IDLE), apply_default_css=False, elem_id="status")
         infilling = fill_in(pool)
         with gr.Column(elem_id="settings"):

@@ -6,7 +6,8 @@ and `order` the order of those tokens.
 
 `recorded=<name>` is one of the recorded races instead, and `go=1` starts the race at once. The page
 itself reads what is to be on the board then: `t` on the `clock`, the `layer`, the token `cell` as
-lane and cell, the numbers of the lanes `shown`, and the chapter of the `tour` (static/moment.js).
+lane and cell, the numbers of the lanes `shown`, and the chapter of the `tour`
+(static/controls/moment.js).
 
 Nothing is stored on the server. Links are untrusted: a field that is out of range, or that looks
 like a misspelt one of ours, raises a SettingError that names it and what it accepts. Other fields,

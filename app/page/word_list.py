@@ -1,5 +1,5 @@
 """The words that the model knows, as a list to search and to take prompts from. The names go to the
-browser once, where static/word_list.js lays them out."""
+browser once, where static/form/word_list.js lays them out."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ MARKUP = f"""<div class="word-list">
 def word_list(vocabulary: Mapping[str, Any]) -> gr.HTML:
     return gr.HTML(
         html_template=MARKUP,
-        js_on_load=script("word_list.js"),
+        js_on_load=script("form/word_list.js"),
         apply_default_css=False,
         words=lists(vocabulary),
     )

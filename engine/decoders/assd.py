@@ -15,8 +15,8 @@ from engine.decoders.ngram import draft_ngrams
 from engine.decoders.shift import committed_lossless
 from engine.decoders.speculate import chain_acceptance, speculate
 from engine.decoders.window import WindowDecoder
-from engine.distributions import residual, sample
-from engine.randomness import Purpose
+from engine.numerics.distributions import residual, sample
+from engine.numerics.randomness import Purpose
 from engine.settings import SettingError, Settings, knob
 from engine.trace import Status
 

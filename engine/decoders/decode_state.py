@@ -14,7 +14,7 @@ from torch import Tensor
 
 from engine.decoders.base import Decoder
 from engine.models.base import Parents
-from engine.randomness import Noise, Purpose
+from engine.numerics.randomness import Noise, Purpose
 
 MAX_ROWS = 96  # of a window
 

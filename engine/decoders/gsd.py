@@ -13,8 +13,8 @@ from engine.decoders.decode_state import DecodeState, Diagnostics, Verification,
 from engine.decoders.jacobi_window import JacobiWindowDecoder, SpeculativeSettings
 from engine.decoders.shift import committed_by_residual, support_size
 from engine.decoders.speculate import acceptance_probability, speculate
-from engine.distributions import exact, gather, residual
-from engine.ranking import rank_keys, ranked_index
+from engine.numerics.distributions import exact, gather, residual
+from engine.numerics.ranking import rank_keys, ranked_index
 from engine.settings import knob
 from engine.trace.steps import TOP
 

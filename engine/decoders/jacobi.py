@@ -10,8 +10,8 @@ from engine.decoders.base import Badge
 from engine.decoders.decode_state import DecodeState, Verification, Window
 from engine.decoders.jacobi_window import JacobiWindowDecoder
 from engine.decoders.speculate import chain_status, count_leading, pad_end
-from engine.distributions import gather, sample
-from engine.randomness import Purpose
+from engine.numerics.distributions import gather, sample
+from engine.numerics.randomness import Purpose
 
 
 class Jacobi(JacobiWindowDecoder):

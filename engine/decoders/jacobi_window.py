@@ -16,8 +16,8 @@ from torch import Tensor
 
 from engine.decoders.decode_state import DecodeState, Window
 from engine.decoders.window import WindowDecoder
-from engine.distributions import sample
-from engine.randomness import Purpose
+from engine.numerics.distributions import sample
+from engine.numerics.randomness import Purpose
 from engine.settings import SettingError, Settings, knob
 
 FRESH = ("one-hot", "uniform")

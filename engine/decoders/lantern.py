@@ -15,9 +15,9 @@ from engine.decoders.jacobi_window import INIT_SCHEMES, JacobiWindowDecoder, Jac
 from engine.decoders.lantern_tree import DraftTree, Walk, draft_tree
 from engine.decoders.shift import support_size
 from engine.decoders.speculate import acceptance_probability, speculate
-from engine.distributions import exact, gather, logits_to_probs, one_hot, residual, sample
 from engine.models.base import Drafter
-from engine.randomness import Purpose
+from engine.numerics.distributions import exact, gather, logits_to_probs, one_hot, residual, sample
+from engine.numerics.randomness import Purpose
 from engine.settings import knob
 from engine.trace import Step
 from engine.trace.steps import TOP

@@ -14,7 +14,7 @@ from torch import Tensor
 
 from engine.decoders.decode_state import Diagnostics, Verification, Window
 from engine.decoders.speculate import pad_end
-from engine.distributions import exact, gather, one_hot, sample, total_variation
+from engine.numerics.distributions import exact, gather, one_hot, sample, total_variation
 from engine.trace import Status
 
 # From distributions p [rows, V] and drafts x [rows] to the members of each draft's neighbourhood,

@@ -13,9 +13,9 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from engine.decoders.decode_state import DecodeState
-from engine.distributions import sample
 from engine.infilling import MASKED
-from engine.randomness import Purpose
+from engine.numerics.distributions import sample
+from engine.numerics.randomness import Purpose
 
 NEIGHBOURS = ((0, -1), (-1, 0), (0, 1), (1, 0))  # rows and columns from a cell: left first
 

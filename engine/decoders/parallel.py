@@ -12,8 +12,8 @@ from torch import Tensor
 from engine.decoders.base import Badge
 from engine.decoders.decode_state import DecodeState, Verification, Window
 from engine.decoders.window import WindowDecoder
-from engine.distributions import exact, sample
-from engine.randomness import Purpose
+from engine.numerics.distributions import exact, sample
+from engine.numerics.randomness import Purpose
 from engine.settings import Settings, knob
 from engine.trace import Status
 

@@ -13,7 +13,7 @@ from torch import Tensor
 
 from engine.clock import to_host
 from engine.decoders.decode_state import DecodeState, Verification, Window
-from engine.distributions import gather, total_variation
+from engine.numerics.distributions import gather, total_variation
 from engine.trace.steps import (
     DTYPES,
     NONE,

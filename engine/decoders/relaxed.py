@@ -12,7 +12,7 @@ from engine.decoders.decode_state import DecodeState, Verification, Window
 from engine.decoders.jacobi_window import JacobiWindowDecoder, SpeculativeSettings
 from engine.decoders.shift import committed_by_residual
 from engine.decoders.speculate import acceptance_probability, speculate
-from engine.distributions import exact, gather, residual
+from engine.numerics.distributions import exact, gather, residual
 from engine.settings import knob
 
 NU = 0.7  # how fast Cool-SD's factor falls from one draft to the next

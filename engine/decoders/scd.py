@@ -12,8 +12,8 @@ from engine.decoders.decode_state import DecodeState, Verification, Window
 from engine.decoders.jacobi_window import JacobiWindowDecoder, SpeculativeSettings
 from engine.decoders.shift import committed_lossless
 from engine.decoders.speculate import chain_acceptance, keep_coupled, speculate
-from engine.distributions import residual
-from engine.randomness import Purpose
+from engine.numerics.distributions import residual
+from engine.numerics.randomness import Purpose
 from engine.settings import knob
 
 

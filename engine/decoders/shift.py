@@ -13,8 +13,8 @@ import torch
 from torch import Tensor
 
 from engine.decoders.speculate import acceptance_probability
-from engine.distributions import exact
 from engine.models.base import ImageModel
+from engine.numerics.distributions import exact
 from engine.settings import Sampling
 
 

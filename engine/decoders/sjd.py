@@ -9,7 +9,7 @@ from engine.decoders.decode_state import DecodeState, Verification, Window
 from engine.decoders.jacobi_window import JacobiWindowDecoder, SpeculativeSettings
 from engine.decoders.shift import committed_lossless
 from engine.decoders.speculate import chain_acceptance, speculate
-from engine.distributions import residual
+from engine.numerics.distributions import residual
 
 
 class SJD(JacobiWindowDecoder):

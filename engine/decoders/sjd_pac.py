@@ -21,8 +21,8 @@ from engine.decoders.speculate import (
 )
 from engine.decoders.tree import READINGS, Tree, children_on, side_nodes, side_on, tree
 from engine.decoders.window import WindowDecoder
-from engine.distributions import gather, normalise, residual, sample
-from engine.randomness import Purpose
+from engine.numerics.distributions import gather, normalise, residual, sample
+from engine.numerics.randomness import Purpose
 from engine.settings import SettingError, Settings, knob
 from engine.trace import Status
 

@@ -9,8 +9,8 @@ import torch
 from torch import Tensor
 
 from engine.decoders.decode_state import DecodeState, Verification, Window
-from engine.distributions import gather, residual, sample
-from engine.randomness import Purpose
+from engine.numerics.distributions import gather, residual, sample
+from engine.numerics.randomness import Purpose
 from engine.trace import Status
 
 

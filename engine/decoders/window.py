@@ -22,9 +22,9 @@ from engine.clock import StepClock, to_host
 from engine.decoders.base import Decoder
 from engine.decoders.decode_state import MAX_ROWS, DecodeState, Verification, Window
 from engine.decoders.recorder import StepRecorder, collect
-from engine.distributions import exact, logits_to_probs, total_variation
 from engine.graphs import Graphs
 from engine.models.base import Parents
+from engine.numerics.distributions import exact, logits_to_probs, total_variation
 from engine.trace import Step
 
 

@@ -15,7 +15,7 @@ from torch import Tensor
 
 from engine.graphs import Capture
 from engine.infilling import Infilling
-from engine.ranking import rank_keys, ranked_index
+from engine.numerics.ranking import rank_keys, ranked_index
 from engine.settings import Sampling, SettingError
 
 Parents = tuple[int, ...] | Tensor | None  # the row that each row of a window follows; a chain

@@ -17,8 +17,8 @@ import torch
 from torch import Tensor
 from transformers import PreTrainedModel
 
-from engine.cache import WindowCache, ancestors
 from engine.models.base import ImageModel, Parents
+from engine.models.cache import WindowCache, ancestors
 from engine.models.lean import LeanBody
 
 MAX_WINDOW = 128

@@ -11,9 +11,9 @@ import torch.nn.functional as F
 from torch import Tensor
 from transformers import PreTrainedModel
 
-from engine.cache import WindowCache
 from engine.models.base import Drafter
 from engine.models.body import BodyContext, BodyModel, additive_mask, guide, layout
+from engine.models.cache import WindowCache
 from engine.models.lean import LeanBody
 
 MAX_TREE = 160  # drafts, read in one step

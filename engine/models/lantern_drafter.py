@@ -26,8 +26,8 @@ from transformers import PretrainedConfig, PreTrainedModel
 from transformers.models.chameleon.modeling_chameleon import ChameleonDecoderLayer
 from transformers.models.llama.modeling_llama import LlamaDecoderLayer
 
-from engine.cache import WindowCache
 from engine.models.body import BodyContext, BodyModel
+from engine.models.cache import WindowCache
 from engine.models.card import ModelError
 from engine.models.eagle import EagleDrafter
 from engine.models.llamagen_weights import pairs_apart

@@ -13,8 +13,8 @@ from collections.abc import Generator, Sequence
 import torch
 
 from engine.decoders import DECODERS
-from engine.hardware import device_name
 from engine.infilling import Infilling
+from engine.measurements.hardware import device_name
 from engine.models.base import ImageModel
 from engine.models.card import ModelError
 from engine.models.device import classify

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from engine import __main__ as cli
-from engine import cli_race
+from engine.commands import race as cli_race
 from engine.decoders import DECODERS, DEFAULT
 from engine.decoders.sjd import SJD
 from engine.models.card import ModelError

@@ -4,9 +4,9 @@
 import { argv, stdin } from "node:process";
 import { json } from "node:stream/consumers";
 
-import * as layers from "../../static/layers.js";
-import { hashOf, hashesOf, laneAt, stepAt } from "../../static/replay.js";
-import { readRace } from "../../static/step_table.js";
+import * as layers from "../../static/trace/layers.js";
+import { hashOf, hashesOf, laneAt, stepAt } from "../../static/trace/replay.js";
+import { readRace } from "../../static/trace/step_table.js";
 
 const indices = (length) => [...Array(length).keys()];
 const drawn = (lane, k) => hashesOf(lane, laneAt(lane, k));

@@ -1,4 +1,4 @@
-"""The tests that are written in JavaScript: `node --test tests/static/*.test.js`."""
+"""The tests that are written in JavaScript: `node --test "tests/static/**/*.test.js"`."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from tests.static.node import HERE
 
 
 def test_the_modules_pass_their_tests() -> None:
-    files = sorted(HERE.glob("*.test.js"))
+    files = sorted(HERE.rglob("*.test.js"))
     assert len(files) > 5
     done = subprocess.run(
         ["node", "--test", *files],

@@ -43,7 +43,7 @@ def test_every_badge_has_a_colour_and_a_shape_of_its_own() -> None:
 
 
 def test_the_tour_names_decoders_that_there_are() -> None:
-    outline = json.loads((STATIC / "outline.json").read_text("utf-8"))
+    outline = json.loads((STATIC / "tour" / "outline.json").read_text("utf-8"))
     assert len(outline) == 10
     for chapter in outline:
         assert {*chapter["decoders"], *chapter["beside"]} <= set(DECODERS)
@@ -51,7 +51,9 @@ def test_the_tour_names_decoders_that_there_are() -> None:
 
 def test_results_know_the_embedded_models_layers() -> None:
     config = json.loads((STATIC.parent / "weights" / "target" / "config.json").read_text("utf-8"))
-    assert f"embedded: {config['num_hidden_layers']}," in (STATIC / "results.js").read_text("utf-8")
+    assert f"embedded: {config['num_hidden_layers']}," in (
+        STATIC / "panels" / "results.js"
+    ).read_text("utf-8")
 
 
 def test_swatches_are_cut_where_python_puts_them() -> None:
@@ -63,7 +65,7 @@ def test_hash_agrees_with_python() -> None:
     assert report("hash", tokens) == token_hash(tokens)
 
 
-@pytest.mark.parametrize("entry", ["page.js", "fill_in.js", "standalone.js"])
+@pytest.mark.parametrize("entry", ["page.js", "form/fill_in.js", "standalone.js"])
 def test_the_assembled_text_is_one_script_that_parses(entry) -> None:
     code = f"new Function('element', 'props', {json.dumps(script(entry))}); console.log('parsed')"
     done = subprocess.run(
@@ -73,6 +75,6 @@ def test_the_assembled_text_is_one_script_that_parses(entry) -> None:
 
 
 def test_the_templates_hold_nothing_that_gradio_would_evaluate() -> None:
-    for name in ("board.html", "fill_in.html", *STYLES):
+    for name in ("board/board.html", "form/fill_in.html", *STYLES):
         text = (STATIC / name).read_text("utf-8")
         assert not any(mark in text for mark in ("{{", "${", "`", "\\")), name

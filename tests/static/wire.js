@@ -3,8 +3,8 @@
 import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
 
-import { DID } from "../../static/explain.js";
-import { readRace } from "../../static/step_table.js";
+import { DID } from "../../static/trace/explain.js";
+import { readRace } from "../../static/trace/step_table.js";
 import dtypes from "./dtypes.json" with { type: "json" };
 
 const NONE = 65535;

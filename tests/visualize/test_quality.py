@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from engine.measurements.quality import Judge, Picture, Point, Quality
 from engine.models import load
-from engine.quality import Judge, Picture, Point, Quality
 from engine.race import Lane, Race
 from engine.race.request import parse_lane
 from engine.settings import Sampling

@@ -7,8 +7,8 @@ from torch import Tensor
 
 from engine.decoders.decode_state import DecodeState, Verification, Window
 from engine.decoders.window import WindowDecoder
-from engine.distributions import one_hot
-from engine.randomness import Purpose
+from engine.numerics.distributions import one_hot
+from engine.numerics.randomness import Purpose
 from tests.toy import Toy
 
 P, Q = torch.tensor([0.1, 0.2, 0.3, 0.4]), torch.tensor([0.4, 0.3, 0.2, 0.1])

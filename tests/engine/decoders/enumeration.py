@@ -15,7 +15,7 @@ from torch import Tensor
 from engine.decoders import assd, ngram, speculate
 from engine.decoders.decode_state import DecodeState, Verification
 from engine.decoders.window import WindowDecoder
-from engine.distributions import logits_to_probs
+from engine.numerics.distributions import logits_to_probs
 
 T = TypeVar("T")
 

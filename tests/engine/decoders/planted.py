@@ -19,8 +19,8 @@ from engine.decoders.scd import SCD
 from engine.decoders.sjd import SJD
 from engine.decoders.sjd_pac import SJDPAC, TreeWindow, Walk
 from engine.decoders.speculate import acceptance_probability, chain_acceptance, speculate
-from engine.distributions import residual, sample
-from engine.randomness import Purpose
+from engine.numerics.distributions import residual, sample
+from engine.numerics.randomness import Purpose
 from engine.trace import Status
 
 

@@ -8,7 +8,7 @@ from torch import Tensor
 from engine.decoders import assd, speculate
 from engine.decoders.assd import ASSD
 from engine.decoders.decode_state import DecodeState, Verification, Window
-from engine.distributions import residual
+from engine.numerics.distributions import residual
 from engine.trace import Status
 from tests.engine.decoders.enumeration import Choices
 

@@ -11,7 +11,7 @@ from scipy import stats
 from torch import Tensor
 
 from engine.decoders.window import WindowDecoder
-from engine.randomness import Purpose
+from engine.numerics.randomness import Purpose
 from engine.trace import Status
 from engine.trace.steps import NONE
 from tests.toy import Toy

@@ -18,8 +18,8 @@ from engine.decoders.lantern import Lantern, LanternSettings, bounded_neighbourh
 from engine.decoders.lantern_tree import DraftTree, Walk
 from engine.decoders.sjd import SJD
 from engine.decoders.window import WindowDecoder
-from engine.distributions import one_hot
-from engine.randomness import Noise
+from engine.numerics.distributions import one_hot
+from engine.numerics.randomness import Noise
 from tests.engine.decoders.driving import acceptances, committed_distribution
 from tests.engine.decoders.test_gsd import oracle
 from tests.toy import Toy

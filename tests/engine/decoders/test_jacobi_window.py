@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from engine.decoders.decode_state import DecodeState
 from engine.decoders.jacobi_window import INIT_SCHEMES, SpeculativeSettings, initial_tokens
 from engine.decoders.sjd import SJD
-from engine.distributions import one_hot
+from engine.numerics.distributions import one_hot
 from tests.engine.decoders.driving import FixedNoise
 from tests.toy import Toy
 

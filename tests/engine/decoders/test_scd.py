@@ -10,7 +10,7 @@ from engine.decoders.decode_state import DecodeState, Verification, Window
 from engine.decoders.jacobi_window import SpeculativeSettings
 from engine.decoders.scd import SCD, SCDSettings
 from engine.decoders.sjd import SJD
-from engine.distributions import sample
+from engine.numerics.distributions import sample
 from engine.trace import Status
 from tests.engine.decoders.driving import ACCEPT, REJECT, TOY, P, Q, near, verify_chain
 from tests.toy import Toy

@@ -18,7 +18,7 @@ from engine.decoders.relaxed import RelaxedSettings, RelaxedSJD
 from engine.decoders.sjd import SJD
 from engine.decoders.sjd_pac import SJDPAC, PACSettings
 from engine.decoders.window import WindowDecoder
-from engine.distributions import exact, one_hot, residual, total_variation
+from engine.numerics.distributions import exact, one_hot, residual, total_variation
 from engine.settings import Sampling
 from tests.engine.decoders.driving import P, Q, acceptances, committed_distribution, near
 from tests.toy import Toy

@@ -19,13 +19,13 @@ from transformers.models.chameleon.modeling_chameleon import ChameleonDecoderLay
 
 from engine.decoders.ar import VanillaAR
 from engine.decoders.lantern import Lantern, LanternSettings
-from engine.distributions import logits_to_probs
 from engine.models.body import BodyModel
 from engine.models.card import CARDS, ModelError
 from engine.models.chameleon import ChameleonModel
 from engine.models.eagle import EagleDrafter
 from engine.models.lantern_drafter import llamagen_drafter
 from engine.models.llamagen import LlamaGenModel
+from engine.numerics.distributions import logits_to_probs
 from engine.settings import Sampling
 from tests.engine.decoders.sampling import FALSE_ALARM, smallest_p_value
 from tests.engine.models import test_chameleon as anole

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor, nn
 from transformers import ChameleonModel, Emu3TextModel, LlamaConfig, LlamaModel
 
-from engine.cache import WindowCache, ancestors
+from engine.models.cache import WindowCache, ancestors
 from engine.models.embedded_networks import EmbeddedDrafter, EmbeddedTarget, target_config
 from engine.models.lean import LeanBody
 from engine.models.llamagen_weights import LlamaGenNetwork, Rope2D

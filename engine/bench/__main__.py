@@ -1,0 +1,196 @@
+"""The bench: every lane over several prompts and seeds, raced on one machine in one run, as
+figures.
+
+`python -m engine.bench` prints a card for people and, last, one line of JSON. Speed-ups are ratios
+within this run: the lanes take turns, so a slow moment of the machine falls on all of them.
+Intervals are 95% (Student's t over the races).
+
+`--infill` fills in parts of pictures instead: engine/bench/infill.py says what.
+
+`--model janus-pro-1b --random-weights` times a public model where its weights are not: passes cost
+what they cost, but how many a lane needs, and with it every speed-up, is a matter of the weights.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections import Counter
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+
+from engine.bench import infill as bench_infill
+from engine.commands.race import add_model_options, load_model
+from engine.decoders import DECODERS, DEFAULT
+from engine.measurements.hardware import device_name
+from engine.measurements.intervals import mean
+from engine.models.base import ImageModel
+from engine.models.card import ModelError
+from engine.race import Lane, Race
+from engine.race.request import lane_names, parse_lane
+from engine.settings import SettingError
+from engine.trace import LaneState, LaneStats
+
+PROMPTS = (
+    "red apple on sky clouds",
+    "cat on green grass",
+    "rocket on night stars at the top right",
+    "pineapple on yellow sand",
+    "penguin on white snow at the left",
+    "guitar on red",
+)
+
+
+def race(model: ImageModel, lanes: list[Lane], prompt: str, seed: int) -> list[LaneStats]:
+    """Runs one race to its end. Raises RuntimeError if a lane fails."""
+    stats = [LaneStats() for _ in lanes]
+    for frame in Race(model, lanes, prompt, seed):
+        if frame.state is LaneState.FAILED:
+            raise RuntimeError(f"{lanes[frame.lane].decoder} failed: {frame.error}")
+        if frame.step:
+            stats[frame.lane].add(frame.step)
+    return stats
+
+
+def figures(runs: Sequence[LaneStats], baseline: Sequence[LaneStats] | None) -> dict[str, Any]:
+    """One lane's figures over its races; `baseline` are vanilla AR's in the same races."""
+    steps = [len(run.lengths) for run in runs]
+
+    def per_step(part: str) -> dict[str, float]:
+        return mean(
+            [1e3 * getattr(run.seconds, part) / n for run, n in zip(runs, steps, strict=True)]
+        )
+
+    result: dict[str, Any] = {
+        "nfe": mean([run.nfe for run in runs]),
+        "step_compression": mean([run.step_compression for run in runs]),
+        "mean_acceptance_length": mean([run.mean_acceptance_length for run in runs]),
+        "acceptance_histogram": dict(
+            sorted(Counter(n for run in runs for n in run.lengths).items())
+        ),
+        "drafter_passes": mean([run.drafter_passes for run in runs]),
+        "seconds": mean([run.seconds.total for run in runs]),
+        "ms_per_pass": per_step("forward"),
+        "ms_per_step": {
+            part: per_step(part) for part in ("total", "forward", "verify", "cache", "draft")
+        },
+        "outside_forward": mean([1 - run.seconds.forward / run.seconds.total for run in runs]),
+    }
+    shifts = [run.shift for run in runs if run.shift is not None]
+    result["shift"] = mean(shifts) if shifts else None  # of lanes that test drafts
+    if baseline:
+        pairs = list(zip(baseline, runs, strict=True))
+        result["speed_up"] = mean([ar.seconds.total / run.seconds.total for ar, run in pairs])
+    return result
+
+
+def card(result: dict[str, Any]) -> str:
+    """The figures as a table in Markdown."""
+    rows = [
+        (
+            f"{result['model']}{' with random weights' * result['random_weights']}, "
+            f"{result['races']} races ({result['prompts']} prompts x {result['seeds']} seeds), "
+            f"{result['machine']}"
+        ),
+        "",
+        (
+            "| lane | passes | tokens / pass | seconds | speed-up over AR | ms / pass | outside"
+            " forward |"
+        ),
+        "| --- | --- | --- | --- | --- | --- | --- |",
+    ]
+    for name, f in result["lanes"].items():
+        speed_up = (
+            f"{f['speed_up']['mean']:.2f} ± {f['speed_up']['plus_minus']:.2f}"
+            if "speed_up" in f
+            else "-"
+        )
+        rows.append(
+            f"| {DECODERS[name.partition(':')[0]].title}{name[len(name.partition(':')[0]) :]} |"
+            f" {f['nfe']['mean']:.0f} | {f['step_compression']['mean']:.2f} ±"
+            f" {f['step_compression']['plus_minus']:.2f} | {f['seconds']['mean']:.2f} | {speed_up}"
+            f" | {f['ms_per_pass']['mean']:.1f} | {100 * f['outside_forward']['mean']:.0f}% |"
+        )
+    return "\n".join(rows)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        prog="python -m engine.bench", description=__doc__.splitlines()[0]
+    )
+    parser.add_argument(
+        "--lanes", help="comma-separated, by default those of a new race; knobs as in sjd:window=32"
+    )
+    parser.add_argument("--infill", action="store_true", help="fill in parts of pictures")
+    parser.add_argument(
+        "--prompts", type=int, default=len(PROMPTS), help="how many of the built-in prompts"
+    )
+    parser.add_argument("--seeds", type=int, default=2)
+    add_model_options(parser)
+    args = parser.parse_args()
+    if not 1 <= args.prompts <= len(PROMPTS) or args.seeds < 1:
+        parser.error(f"1 to {len(PROMPTS)} prompts, and at least one seed")
+    usual = bench_infill.LANES if args.infill else DEFAULT
+    names = [text.strip() for text in args.lanes.split(",")] if args.lanes else list(usual)
+    try:
+        lanes = [parse_lane(name) for name in names]
+        model = load_model(args)
+    except (SettingError, ModelError) as error:
+        parser.error(str(error))
+    if args.infill:
+        run_infill(model, names, lanes, args)
+        return
+    race(model, lanes, PROMPTS[0], 1000)  # warms caches and allocators up; not counted
+    runs: list[list[LaneStats]] = []
+    for prompt in PROMPTS[: args.prompts]:
+        for seed in range(args.seeds):
+            runs.append(race(model, lanes, prompt, seed))
+            print(f"{len(runs)}/{args.prompts * args.seeds} {prompt}, seed {seed}", file=sys.stderr)
+    by_lane = list(zip(*runs, strict=True))
+    ar = by_lane[names.index("ar")] if "ar" in names else None
+    result = {
+        "model": model.name,
+        "random_weights": args.random_weights,
+        "machine": device_name(model.device),
+        "torch": torch.__version__,
+        "races": len(runs),
+        "prompts": args.prompts,
+        "seeds": args.seeds,
+        "lanes": {
+            name: figures(lane_runs, ar) for name, lane_runs in zip(names, by_lane, strict=True)
+        },
+    }
+    print(card(result), end="\n\n")
+    print(json.dumps(result))
+
+
+def run_infill(
+    model: ImageModel, names: list[str], lanes: list[Lane], args: argparse.Namespace
+) -> None:
+    """Prints the figures of infillings, as a card and one line of JSON."""
+    runs = bench_infill.run(model, names, lanes, PROMPTS[: args.prompts], args.seeds)
+    result = {
+        "model": model.name,
+        "machine": device_name(model.device),
+        "torch": torch.__version__,
+        "races": args.prompts * args.seeds,
+        "lanes": names,
+        "figures": {
+            f"{kind} {share:.0%} {order} {name}": {
+                figure: mean([run[figure] for run in found]) for figure in found[0]
+            }
+            for (kind, share, order, name), found in runs.items()
+        },
+    }
+    titles = lane_names([lane.plain() for lane in lanes])
+    fills = len(bench_infill.MASKS) * args.prompts * args.seeds
+    heading = f"{model.name}, each figure of {fills} fills, {result['machine']}"
+    print(bench_infill.card(heading, runs, dict(zip(names, titles, strict=True))), end="\n\n")
+    print(json.dumps(result))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,95 @@
+"""The command `python -m engine infill`: fills in blanks of a text, or part of a traced picture."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from engine.commands.race import add_model_options, load_model, print_race
+from engine.infilling import ORDERS, Infilling, box_mask
+from engine.models.base import ImageModel
+from engine.models.card import ModelError
+from engine.race import Race
+from engine.race.request import Lane, parse_lane
+from engine.settings import Sampling, SettingError
+from engine.trace import Trace, TraceError
+
+
+def add_infill_command(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("trace", nargs="?", type=Path, help="a saved race, whose picture to change")
+    parser.add_argument("--lane", type=int, default=1, help="whose picture; counted from 1")
+    parser.add_argument("--box", default="4,4,8,8", help="top,left,height,width in tokens")
+    parser.add_argument("--prompt", help="another caption than the race's")
+    parser.add_argument("--order", choices=ORDERS, default=ORDERS[0])
+    parser.add_argument("--text", help="a text; [3] is a blank of three tokens")
+    parser.add_argument(
+        "--xlnet", default="xlnet/xlnet-base-cased", help="its model: a name on the hub or a folder"
+    )
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--lanes", default="ar,assd,assd:drafts=n-gram", help="as in `race`")
+    parser.add_argument("--out", type=Path, help="write the trace here")
+    add_model_options(parser)
+    parser.set_defaults(run=run_infill, parser=parser)
+
+
+def run_infill(args: argparse.Namespace) -> None:
+    """Prints each lane's text, if any, and the table. Exits with 1 if a lane failed, with 2 for
+    arguments that cannot be raced."""
+    parser: argparse.ArgumentParser = args.parser
+    if (args.text is None) == (args.trace is None):
+        parser.error("give a saved race, or a --text with blanks")
+    if args.out and not args.out.parent.is_dir():
+        parser.error(f"there is no folder {args.out.parent} to write the trace to")
+    try:
+        lanes = [parse_lane(text.strip()) for text in args.lanes.split(",")]
+        if args.text is None:
+            race = picture_race(args, lanes)
+            print_race(race, args.out)
+        else:
+            fill_text(args, lanes)
+    except (SettingError, ModelError, TraceError, OSError) as error:
+        parser.error(str(error))
+
+
+def picture_race(args: argparse.Namespace, lanes: list[Lane]) -> Race:
+    """The race that fills in a box of a traced lane's picture. Raises SettingError, TraceError."""
+    trace = Trace.loads(args.trace.read_bytes())
+    model: ImageModel = load_model(args)
+    codes = final_codes(trace, args.lane - 1)
+    try:
+        top, left, height, width = (int(number) for number in args.box.split(","))
+    except ValueError as error:
+        raise SettingError(f"--box is top,left,height,width, not {args.box!r:.40}") from error
+    mask = box_mask(trace.header.grid, top, left, height, width)
+    infilling = Infilling.of_mask(codes, mask, args.order)
+    prompt = args.prompt if args.prompt is not None else trace.header.prompt
+    return Race(model, lanes, prompt, args.seed, trace.header.sampling, infilling)
+
+
+def final_codes(trace: Trace, lane: int) -> list[int]:
+    """A lane's finished picture, in raster order. Raises SettingError where it has none."""
+    if not 0 <= lane < (lanes := len(trace.header.lanes)):
+        raise SettingError(f"The race has lanes 1 to {lanes}, not {lane + 1}.")
+    codes: list[int] = trace.tokens(lane).tolist()
+    if min(codes) < 0:
+        raise SettingError(f"Lane {lane + 1} did not finish its picture.")
+    return codes
+
+
+def fill_text(args: argparse.Namespace, lanes: list[Lane]) -> None:
+    """Loads XLNet and prints what each lane makes of the text. Raises OSError where there is no
+    model, SettingError."""
+    from transformers import AutoTokenizer, XLNetLMHeadModel  # takes seconds
+
+    from engine.models.xlnet import XLNetText, read_blanks
+
+    tokenizer = AutoTokenizer.from_pretrained(args.xlnet)
+    infilling = read_blanks(args.text, tokenizer)
+    network = XLNetLMHeadModel.from_pretrained(args.xlnet, use_safetensors=True).eval()
+    model = XLNetText(network, infilling)
+    sampling: Sampling = model.sampling
+    race = Race(model, lanes, args.text, args.seed, sampling, infilling)
+    trace = print_race(race, args.out)
+    for i, lane in enumerate(lanes):
+        codes = final_codes(trace, i)
+        print(f"\n{lane.decoder}: {tokenizer.decode(codes, skip_special_tokens=True)}")

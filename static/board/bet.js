@@ -1,0 +1,17 @@
+// A visitor's bet on a lane: what came of it, once its race is over.
+
+import { ordinal } from "../numbers.js";
+
+/**
+ * What came of the bet on the lane with this index; "" where there is none, or nothing yet.
+ * @param {Race} race @param {number | null} bet
+ */
+export function betInWords({ snapshot: { state, recorded }, lanes }, bet) {
+  const lane = bet === null ? null : lanes[bet];
+  if (!lane || recorded || !["finished", "stopped"].includes(state)) return "";
+  const { title, places } = lane;
+  if (places.passes === null || places.seconds === null)
+    return `You bet on ${title}: it did not finish.`;
+  const [passes, seconds] = [places.passes, places.seconds].map(ordinal);
+  return `You bet on ${title}: ${passes} by passes, ${seconds} by seconds.`;
+}

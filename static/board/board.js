@@ -1,0 +1,365 @@
+// The board: takes in snapshots, holds the one state that everything is drawn from, and moves it
+// through time.
+
+import { bindControls, sameInstant, watchable } from "../controls/controls.js";
+import { copyLink, isLinked, readMoment, writeMoment } from "../controls/moment.js";
+import { attribute, say, sized } from "../dom.js";
+import { drawCard, makeCards } from "../lanes/cards.js";
+import { drawLane } from "../lanes/draw.js";
+import { Picture, decodeImage } from "../lanes/picture.js";
+import { clockName, onClock } from "../numbers.js";
+import { drawFinish } from "../panels/finish.js";
+import { drawLegend, listPromises } from "../panels/legend.js";
+import { bindModelled } from "../panels/modelled_panel.js";
+import { outcomeOf } from "../panels/results.js";
+import { drawPeek, drawToken } from "../panels/token_panel.js";
+import { isPhone, lanesShown, mountStage } from "../stage/stage.js";
+import { mountTour } from "../tour/tour.js";
+import { layerOf, rangeOf, referenceOf } from "../trace/layers.js";
+import { fitCosts, modelLanes, presetsOf } from "../trace/modelled_clock.js";
+import { clockAt, laneAt, lengthOf, raceClock, stepAt } from "../trace/replay.js";
+import { continues, pictureRows, readRace } from "../trace/step_table.js";
+import { announceFinishes, announceToken } from "./announce.js";
+import { betInWords } from "./bet.js";
+
+const INTRODUCTION =
+  "Every lane decodes the same picture with the same model from the same seed, each by its own method, " +
+  "and is charged only for its own time.";
+const SLOWER = "Lanes take turns here, so the race is shown slower than its clocks.";
+const APART = {
+  racing: "Each lane runs on a device of its own, all at once.",
+  over: "Each lane ran on a device of its own, all at once.",
+};
+/** How a live race keeps time. @param {Snapshot} snapshot */
+const howLanesRun = ({ apart, state }) =>
+  state === "racing" ? (apart ? APART.racing : SLOWER) : apart ? APART.over : "";
+/** How much of a picture is filled in, and in which order. @param {Race} race */
+const fillingInWords = ({ snapshot: { infilling }, lanes: [lane] }) =>
+  infilling
+    ? `, ${lane.order.length} filled in${infilling.order === "raster" ? " row by row" : ""}`
+    : "";
+const LONGEST = 0.25; // seconds that a replay goes on in one frame, however long the page was busy
+
+/**
+ * Mounts the board in `root`. `watch(callback)` calls back with each snapshot; `stopped(callback)`
+ * when the visitor stops; and `tours`, if there is one, requests the recorded race of the
+ * tour, which then comes as a snapshot.
+ * @param {HTMLElement} root @returns {Board}
+ */
+export function mountBoard(root, watch, stopped, tours = undefined) {
+  const board = /** @type {HTMLElement} */ (root.querySelector(".board"));
+  const part = (name) => /** @type {any} */ (board.querySelector("." + name));
+  /** @type {State} */
+  const state = {
+    ...{ race: null, clock: "seconds", t: 0, playing: false, speed: 1, live: true },
+    ...{
+      layer: "picture",
+      hidden: new Set(),
+      cell: null,
+      stepping: null,
+      present: false,
+      front: 0,
+    },
+    costs: { preset: "fitted", pass: 0, row: 0, drafter: 0 },
+    ...{ against: null, bet: null },
+  };
+  const listeners = [];
+  const handle = {
+    ...{ state, go, onChange: (callback) => listeners.push(callback), tours },
+    pictureOf: (lane) => cards[lane].picture.canvas,
+  };
+  const controls = bindControls(board, handle);
+  const drawModelled = bindModelled(part("modelled-panel"), handle);
+  /** @type {Card[]} */
+  let cards = [];
+  let swatches = { text: "", image: null };
+  /** @type {Snapshot | null} */
+  let pending = null; // the newest snapshot that has not been taken in
+  let awaited = true; // the moment that the page's address may name
+  let began = false; // a race has begun since the last snapshot that was taken in
+  let taking = false;
+  let halted = false;
+  let waiting = false; // a recorded race waits until its lanes are in view
+  let scheduled = false; // a frame
+  let last = 0; // when the last frame of a replay was drawn
+
+  const over = () => ["finished", "stopped"].includes(state.race.snapshot.state);
+  const length = () => lengthOf(state.race, state.clock);
+  const onFrame = (act) =>
+    void (document.hidden ? setTimeout(act, 50) : requestAnimationFrame(act));
+
+  // Takes in the newest snapshot, once a frame at most; what is drawn has its pictures already.
+  async function take(value) {
+    if (!value) return;
+    pending = value;
+    if (value.seq === 0) began = true;
+    if (taking) return;
+    taking = true;
+    try {
+      while (pending) {
+        const next = pending;
+        pending = null;
+        await adopt(next);
+        await new Promise(onFrame);
+      }
+    } finally {
+      taking = false;
+    }
+  }
+
+  /** @param {Snapshot} value */
+  async function adopt(value) {
+    const previous = began ? null : state.race;
+    began = false;
+    const fresh = !previous || !continues(value, previous);
+    const pictures = value.lanes.map((_, i) => (fresh ? new Picture() : cards[i].picture));
+    await Promise.all(pictures.map((picture, i) => picture.take(pictureRows(value.lanes[i]))));
+    if (value.swatches !== swatches.text) {
+      const image = value.swatches ? await decodeImage(value.swatches) : null;
+      swatches = { text: value.swatches, image };
+    }
+    if (halted && !fresh && value.state !== "stopped") return;
+    const before = state.race?.snapshot;
+    state.race = readRace(value, previous);
+    remodel(state.costs);
+    if (fresh) begin(pictures);
+    else announceFinishes(part("live"), before, state.race, state.bet);
+    if (awaited && over() && isLinked(value.link, location.search)) {
+      awaited = false;
+      go(readMoment(location.search, state.race));
+    }
+    tour.begin();
+    refresh();
+  }
+
+  // A new race has begun. A recorded one plays by itself, unless the visitor likes things still.
+  function begin(pictures) {
+    const { snapshot } = state.race;
+    halted = false;
+    cards = makeCards(part("lanes"), part("lane-template"), snapshot.lanes, pictures);
+    controls.bindLanes(cards);
+    listPromises(part("promises"), snapshot.lanes);
+    delete part("finish").dataset.built;
+    const playing = snapshot.recorded && !matchMedia("(prefers-reduced-motion: reduce)").matches;
+    last = performance.now();
+    Object.assign(state, { t: 0, playing: false, live: !playing });
+    state.speed = snapshot.recorded ? watchable(lengthOf(state.race, "seconds")) : 1;
+    waiting = playing;
+    seen.unobserve(part("lanes"));
+    if (playing) seen.observe(part("lanes"));
+    Object.assign(state, { hidden: new Set(), cell: null, stepping: null, against: null });
+    for (const card of cards) resized.observe(card.canvas);
+    arrange();
+    const asleep = !snapshot.prompt || snapshot.recorded;
+    const low = part("lanes").getBoundingClientRect().bottom > innerHeight;
+    if (!asleep && low) board.scrollIntoView();
+  }
+
+  // Sets the modelled clock; a machine that has a name keeps its costs as the race shows them.
+  function remodel(costs) {
+    const presets = presetsOf(fitCosts(state.race.lanes));
+    const named = presets.find(({ name }) => name === costs.preset);
+    state.costs = { ...(named?.costs ?? costs), preset: costs.preset };
+    modelLanes(state.race.lanes, state.costs);
+  }
+
+  // The visitor stopped: no snapshot will come to say so.
+  function halt() {
+    const { race } = state;
+    if (!race || over() || !race.snapshot.prompt) return;
+    halted = true;
+    for (const lane of race.lanes) {
+      if (["racing", "waiting"].includes(lane.state)) lane.state = "stopped";
+    }
+    const lanes = race.snapshot.lanes.map((lane, i) => ({ ...lane, state: race.lanes[i].state }));
+    race.snapshot = { ...race.snapshot, state: "stopped", lanes };
+    part("live").textContent = "Race stopped.";
+    refresh();
+  }
+
+  /** @param {Change} change */
+  function go(change) {
+    const { lane, step, t, live, playing, clock, costs, ...plain } = change;
+    if (["step", "t", "live", "playing"].some((name) => name in change)) waiting = false;
+    if (!state.race)
+      return void Object.assign(state, plain, clock && { clock }, costs && { costs });
+    if (costs) {
+      const share = state.clock === "modelled" && length() ? state.t / length() : 0;
+      remodel(costs);
+      if (state.clock === "modelled") state.t = share * length();
+    }
+    if (clock && clock !== state.clock)
+      Object.assign(state, { t: sameInstant(state, clock), clock });
+    if (plain.hidden) plain.hidden = new Set(plain.hidden);
+    Object.assign(state, plain, plain.cell && { front: plain.cell.lane });
+    if (live) Object.assign(state, { live: true, playing: false });
+    if (step !== undefined) moveTo(clockAt(state.race.lanes[lane], state.clock, step));
+    if (t !== undefined) moveTo(t);
+    if (playing !== undefined) play(playing);
+    const arranges = ["hidden", "present", ...(isPhone(state) ? ["front", "cell"] : [])];
+    if (arranges.some((name) => name in plain)) arrange();
+    refresh();
+  }
+
+  function moveTo(t) {
+    state.t = Math.min(length(), Math.max(0, t));
+    state.live = state.t >= length();
+    if (state.live) state.playing = false;
+  }
+
+  function play(playing) {
+    if (playing && state.live && over()) Object.assign(state, { t: 0, live: false });
+    if (!playing && state.live && !over()) state.live = false; // the race goes on
+    state.playing = playing && !state.live;
+    last = performance.now();
+  }
+
+  function refresh() {
+    if (scheduled) return;
+    scheduled = true;
+    onFrame(frame);
+  }
+
+  function frame() {
+    scheduled = false;
+    if (!state.race) return;
+    if (state.playing) {
+      const now = performance.now();
+      moveTo(state.t + Math.min(LONGEST, (now - last) / 1000) * state.speed * pace());
+      last = now;
+    }
+    draw();
+    if (state.playing) refresh();
+  }
+
+  // By passes a replay takes as long as by seconds.
+  function pace() {
+    if (state.clock !== "passes") return 1;
+    return length() / Math.max(0.1, lengthOf(state.race, "seconds"));
+  }
+
+  function draw() {
+    const { race, clock } = state;
+    if (state.live) state.t = raceClock(race, clock);
+    const steps = race.lanes.map((lane) =>
+      state.live ? lane.count : stepAt(lane, clock, state.t),
+    );
+    const layer = layerOf(state.layer);
+    const colours = getComputedStyle(board);
+    const [ink, card, rule, signal] = ["ink", "card", "rule", "signal"].map((name) =>
+      colours.getPropertyValue(`--${name}`).trim(),
+    );
+    const range = rangeOf(race, layer);
+    const against = layer.kind === "differs" ? race.lanes[referenceOf(race, state.against)] : null;
+    const style = { layer, range, against, swatches: swatches.image, ink, card, rule, signal };
+    const cell = state.cell && state.cell.cell;
+    cards.forEach((one, i) => {
+      const lane = race.lanes[i];
+      const view = laneAt(lane, steps[i]);
+      drawCard(one, lane, view, clock, against);
+      if (one.root.hidden) return;
+      one.plane.update(lane, race.grid, one.side, style);
+      const selected = { ...style, cell, here: state.cell?.lane === i };
+      drawLane(one.canvas, one.plane, lane, view, race.grid, selected);
+    });
+    drawHead();
+    controls.drawControls(state.live ? state.t : length());
+    drawModelled();
+    drawLegend(part("legend"), layer, race, against);
+    drawFinish(part("finish"), state, cards, over());
+    drawToken(part("token"), state, steps);
+    if (state.cell?.pinned) {
+      const { lane, cell: at } = state.cell;
+      const view = laneAt(race.lanes[lane], steps[lane]);
+      announceToken(part("live"), race.lanes[lane], view, at, race.grid[1]);
+    }
+    drawPeek(part("peek"), state, steps);
+    for (const callback of listeners) callback(state);
+  }
+
+  function drawHead() {
+    const { race, clock, t, live, layer, playing, present, bet } = state;
+    const { speed, hidden, cell } = state;
+    const { seq, prompt, seed, model, sampling, machine, grid, recorded, note } = race.snapshot;
+    const lanes = lanesShown(state, isPhone(state));
+    const beside = present && !isPhone(state) && cell?.pinned && lanes.length <= 3;
+    const values = {
+      ...{ state: live ? race.snapshot.state : "replay", seq, done: Number(over() && live), layer },
+      ...{ recorded: Number(Boolean(recorded && prompt)) },
+      ...{ clock, t: Number(t.toFixed(6)), playing: Number(playing), present: Number(present) },
+      columns: beside ? 2 : 1,
+      shown: race.lanes.map((_, i) => i).filter((i) => !hidden.has(i)), // for exports
+    };
+    for (const [name, value] of Object.entries(values)) attribute(board, "data-" + name, value);
+    part("moment").hidden = !race.snapshot.link;
+    part("no-lanes").hidden = lanes.length > 0;
+    const seconds = live ? raceClock(race, "seconds") : sameInstant(state, "seconds");
+    attribute(board, "data-seconds", seconds); // for exports, which have no modelled clock
+    say(part("clock-value"), onClock(t, clock));
+    say(part("clock-unit"), clockName(clock) + (present && speed !== 1 ? `, ${speed}×` : ""));
+    say(part("prompt"), prompt || "Type a prompt, press Race.");
+    const size = `${grid.join(" × ")} tokens${fillingInWords(race)}`;
+    const facts = [
+      `seed ${seed}`,
+      `model ${model}`,
+      sampling,
+      machine,
+      size,
+      recorded && "recorded",
+    ];
+    say(part("meta"), prompt ? facts.filter(Boolean).join(" · ") : INTRODUCTION);
+    const how = live ? howLanesRun(race.snapshot) : "";
+    const ended = [outcomeOf(race), betInWords(race, bet), how].filter(Boolean).join(" ");
+    say(part("pace"), over() && live ? ended : how);
+    part("pace").classList.toggle("outcome", over());
+    say(part("note"), note);
+    part("note").hidden = !note;
+  }
+
+  function arrange() {
+    const shown = lanesShown(state, isPhone(state));
+    cards.forEach((card, i) => (card.root.hidden = !shown.includes(i)));
+    measure();
+  }
+
+  // How many pixels a cell has on each lane's canvas.
+  function measure() {
+    const [rows, columns] = state.race.grid;
+    const shown = Math.max(1, cards.filter((card) => !card.root.hidden).length);
+    part("lanes").style.setProperty("--columns", Math.max(3, shown));
+    part("lanes").dataset.crowded = Number(shown > 6);
+    part("lanes").dataset.long = 0;
+    const cut = ({ scrollWidth, clientWidth }) => scrollWidth > clientWidth;
+    part("lanes").dataset.long = Number(cards.some((card) => cut(card.part("title"))));
+    const ideas = part("lanes").style;
+    ideas.setProperty("--idea", "0px");
+    const tallest = Math.max(0, ...cards.map((card) => card.part("idea").offsetHeight));
+    ideas.setProperty("--idea", `${tallest}px`);
+    part("lanes").style.setProperty("--shape", `${columns} / ${rows}`);
+    for (const card of cards) {
+      const width = card.canvas.clientWidth * devicePixelRatio;
+      card.side = Math.max(4, Math.round(width / columns));
+      sized(card.canvas, card.side * columns, card.side * rows);
+    }
+  }
+
+  const resized = new ResizeObserver(() => {
+    arrange();
+    refresh();
+  });
+  const seen = new IntersectionObserver(
+    ([{ intersectionRatio, intersectionRect }]) => {
+      const visible = intersectionRatio >= 0.5 || intersectionRect.height >= innerHeight / 3;
+      if (waiting && visible) go({ playing: true });
+    },
+    // A third of the window can be any share of the lanes; it is called where a share is crossed.
+    { threshold: Array.from({ length: 101 }, (_, i) => i / 200) },
+  );
+  new MutationObserver(refresh).observe(document.body, { attributeFilter: ["class"] });
+  part("moment").addEventListener("click", () => copyLink(part("moment"), writeMoment(state)));
+  const tour = mountTour(root, handle);
+  mountStage(board, handle, tour);
+  stopped(halt);
+  watch(take);
+  return handle;
+}

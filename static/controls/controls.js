@@ -1,0 +1,259 @@
+// What a visitor does to the board: the transport, the choosers, and pointing at a lane.
+
+import { attribute, make } from "../dom.js";
+import { clockName, onClock } from "../numbers.js";
+import { LAYERS, referenceOf } from "../trace/layers.js";
+import { clockAt, clockOf, finishers, lengthOf, nextStep, stepAt } from "../trace/replay.js";
+import { bindKeys, toggleHelp } from "./keys.js";
+
+const CLOCKS = /** @type {Clock[]} */ (["seconds", "passes", "modelled"]);
+const SPEEDS = [0.05, 0.1, 0.25, 0.5, 1, 2, 4, 8];
+const FLAG = 16; // pixels, the width of a flag on the scrubber
+const SEEN = 8; // seconds that a recording is to last, about
+
+/** The speed at which a recording of so many seconds can be watched. @param {number} seconds */
+export function watchable(seconds) {
+  const off = (speed) => Math.abs(Math.log(seconds / speed / SEEN));
+  return SPEEDS.filter((speed) => speed <= 1).reduce((a, b) => (off(b) < off(a) ? b : a));
+}
+
+/**
+ * The instant that a step on (or back) leads to: of one lane, or of all lanes that are shown; by
+ * passes all move to the next.
+ * @param {State} state @param {boolean} back
+ */
+export function stepTarget({ race, clock, t, hidden, stepping }, back) {
+  if (stepping === null && clock === "passes") {
+    return back ? Math.max(0, Math.ceil(t) - 1) : Math.floor(t) + 1;
+  }
+  const shown = race.lanes.filter((_, i) => (stepping === null ? !hidden.has(i) : i === stepping));
+  return nextStep(shown.length ? shown : race.lanes, clock, t, back);
+}
+
+/**
+ * The instant of the next (or previous) finish; the start and the end of what there is stand for
+ * one.
+ * @param {State} state @param {boolean} back
+ */
+export function finishTarget({ race, clock, t }, back) {
+  const times = finishers(race.lanes, clock).map((i) => clockOf(race.lanes[i], clock));
+  if (back) return times.findLast((time) => time < t) ?? 0;
+  return times.find((time) => time > t) ?? lengthOf(race, clock);
+}
+
+/**
+ * The instant on another clock at which a lane has made as many steps: the lane pointed at, or else
+ * the slowest.
+ * @param {State} state @param {Clock} other
+ */
+export function sameInstant({ race, clock, t, cell }, other) {
+  const slower = (a, b) => (clockOf(b, clock) > clockOf(a, clock) ? b : a);
+  const lane = cell ? race.lanes[cell.lane] : race.lanes.reduce(slower);
+  return clockAt(lane, other, stepAt(lane, clock, t));
+}
+
+/**
+ * Wires the controls of the board to `go`. Returns what draws them as the state is.
+ * @param {HTMLElement} root @param {Board} board
+ */
+export function bindControls(root, board) {
+  const { state, go } = board;
+  const part = (name) => /** @type {any} */ (root.querySelector("." + name));
+  const step = (back) => {
+    const t = state.race && stepTarget(state, back);
+    if (t !== null) go({ t, playing: false });
+  };
+  const finish = (back) => state.race && go({ t: finishTarget(state, back), playing: false });
+  const moving = () => state.playing || (state.live && state.race?.snapshot.state === "racing");
+  const toggle = () => go({ playing: !moving() });
+  const layer = (by) => {
+    const at = LAYERS.findIndex((one) => one.name === state.layer);
+    go({ layer: LAYERS[(at + by + LAYERS.length) % LAYERS.length].name });
+  };
+  const clock = () => go({ clock: CLOCKS[(CLOCKS.indexOf(state.clock) + 1) % CLOCKS.length] });
+  const speed = (by) => go({ speed: SPEEDS[SPEEDS.indexOf(state.speed) + by] ?? state.speed });
+  const show = (i) => {
+    const hidden = new Set(state.hidden);
+    if (!hidden.delete(i)) hidden.add(i);
+    go({ hidden, front: i });
+  };
+  const only = (i) => {
+    const others = state.race.lanes.map((_, lane) => lane).filter((lane) => lane !== i);
+    const alone = !state.hidden.has(i) && state.hidden.size === others.length;
+    go({ hidden: new Set(alone ? [] : others), front: i });
+  };
+  // The page's buttons do it: what is raced, and whether it may, stands in its form.
+  const again = () => {
+    const { prompt, state: now } = state.race.snapshot;
+    const detail = prompt && ["waiting", "racing"].includes(now) ? "stop" : "race";
+    document.dispatchEvent(new CustomEvent("photo-finish-press", { detail }));
+  };
+  const stage = () => {
+    go({ present: !state.present });
+    if (state.present)
+      root.requestFullscreen?.().catch(() => {}); // else the page itself is the stage
+    else if (document.fullscreenElement) document.exitFullscreen();
+  };
+  const help = () => toggleHelp(root);
+  document.addEventListener("fullscreenchange", () => {
+    if (!document.fullscreenElement && state.present) go({ present: false });
+  });
+
+  for (const { name, title, words } of LAYERS) {
+    const onclick = () => go({ layer: name });
+    part("layers").append(
+      make("button", title, { type: "button", title: words, "data-layer": name, onclick }),
+    );
+  }
+  for (const button of part("clocks").children) {
+    button.addEventListener("click", () => go({ clock: button.dataset.clock }));
+  }
+  part("reference").addEventListener("change", () => {
+    go({ against: Number(part("reference").value) });
+  });
+  part("speed").append(...SPEEDS.map((speed) => new Option(`${speed}×`, String(speed))));
+  part("speed").addEventListener("change", () => go({ speed: Number(part("speed").value) }));
+  part("stepping").addEventListener("change", () => {
+    go({ stepping: part("stepping").value === "" ? null : Number(part("stepping").value) });
+  });
+  part("scrub").addEventListener("input", () => {
+    const { value, max } = part("scrub");
+    go(Number(value) < Number(max) ? { t: Number(value), playing: false } : { live: true });
+  });
+  const clicks = {
+    "previous-finish": () => finish(true),
+    "step-back": () => step(true),
+    play: toggle,
+    "step-on": () => step(false),
+    "next-finish": () => finish(false),
+    "live-button": () => go({ live: true }),
+    stage,
+    help,
+    token: (event) => event.target.closest(".token-close") && go({ cell: null }),
+  };
+  for (const [name, act] of Object.entries(clicks)) part(name).addEventListener("click", act);
+
+  const ideas = () => (root.dataset.ideas = root.dataset.ideas === "1" ? "0" : "1");
+  bindKeys(board, part("scrub"), {
+    ideas,
+    ...{ toggle, step, finish, layer, clock, speed, stage, help, again, show, only },
+  });
+
+  /** The lanes' own controls, once for every race. @param {Card[]} cards */
+  function bindLanes(cards) {
+    const { lanes } = state.race;
+    const buttons = lanes.map(({ title }, i) =>
+      make("button", i + 1, {
+        ...{ type: "button", title: `Show or hide ${title} (${i + 1})` },
+        ...{ "aria-label": `Show ${title}`, onclick: () => show(i) },
+      }),
+    );
+    part("shown").replaceChildren(...buttons);
+    const options = () => lanes.map((lane, i) => new Option(lane.title, String(i)));
+    part("stepping").replaceChildren(new Option("all", ""), ...options());
+    part("reference").replaceChildren(...options());
+    cards.forEach((card, i) => {
+      const end = () => go({ lane: i, step: lanes[i].count, playing: false });
+      card.part("number").addEventListener("click", () => show(i));
+      card.part("post").addEventListener("click", end);
+      bindCanvas(card.canvas, i, { state, go });
+    });
+  }
+
+  function drawControls(length) {
+    const { race, clock, t, hidden } = state;
+    const press = (button, pressed) => attribute(button, "aria-pressed", pressed);
+    for (const button of part("layers").children)
+      press(button, button.dataset.layer === state.layer);
+    part("against").hidden = state.layer !== "differs";
+    part("reference").value = referenceOf(race, state.against);
+    for (const button of part("clocks").children) press(button, button.dataset.clock === clock);
+    [...part("shown").children].forEach((button, i) => press(button, !hidden.has(i)));
+    press(part("stage"), state.present);
+    attribute(part("stage"), "aria-label", state.present ? "Leave the stage" : "Full screen");
+    const words = moving() ? "Pause" : state.live && length ? "Play again" : "Play";
+    attribute(part("play"), "aria-label", words);
+    attribute(part("play"), "data-moving", Number(moving()));
+    part("live-button").hidden = state.live || race.snapshot.state !== "racing";
+    const scrub = part("scrub");
+    if (scrub.max !== String(length || 1)) scrub.max = length || 1;
+    if (Number(scrub.value) !== t) scrub.value = t;
+    part("strip").style.setProperty("--share", length ? t / length : 0);
+    part("hairline").style.setProperty("--share", length ? t / length : 0);
+    attribute(scrub, "aria-valuetext", `${onClock(t, clock)} ${clockName(clock)}`);
+    const moves = ["previous-finish", "step-back", "play", "step-on", "next-finish", "scrub"];
+    for (const name of moves) part(name).disabled = !length;
+    part("speed").value = state.speed;
+    part("stepping").value = state.stepping ?? "";
+    drawFlags(part("flags"), race, clock, length);
+  }
+
+  return { bindLanes, drawControls };
+}
+
+/**
+ * Left ends of flags that cover none of the others: as near as can be to where they belong, in
+ * pixels, ascending.
+ * @param {number[]} ends @param {number} width of all
+ */
+export function sideBySide(ends, width) {
+  const places = [...ends];
+  for (let i = 1; i < places.length; i++) places[i] = Math.max(places[i], places[i - 1] + FLAG);
+  let most = width - FLAG;
+  for (let i = places.length - 1; i >= 0; i--, most -= FLAG) places[i] = Math.min(places[i], most);
+  return places;
+}
+
+// The flags of the lanes that have finished, over the scrubber; made again only when one has.
+function drawFlags(panel, race, clock, length) {
+  const done = finishers(race.lanes, clock);
+  const width = panel.clientWidth;
+  const key = [
+    clock,
+    length,
+    width,
+    ...done.flatMap((i) => [i, clockOf(race.lanes[i], clock)]),
+  ].join();
+  if (panel.dataset.key === key) return;
+  panel.dataset.key = key;
+  const shares = done.map((i) =>
+    length ? Math.min(1, clockOf(race.lanes[i], clock) / length) : 0,
+  );
+  const places = sideBySide(
+    shares.map((share) => share * width),
+    width,
+  );
+  const flags = done.map((i, k) => {
+    const nudge = `--nudge: ${(places[k] - shares[k] * width).toFixed(1)}px`;
+    return make("i.flag", { style: `left: ${100 * shares[k]}%; ${nudge}` }, make("b", i + 1));
+  });
+  panel.replaceChildren(...flags);
+}
+
+// Pointing previews a cell, a click pins it or lets it go, and the keyboard's focus selects.
+function bindCanvas(canvas, lane, { state, go }) {
+  const cellAt = (event) => {
+    const [rows, columns] = state.race.grid;
+    const box = canvas.getBoundingClientRect();
+    const at = (value, most) => Math.min(most - 1, Math.max(0, Math.floor(value * most)));
+    const row = at((event.clientY - box.top) / box.height, rows);
+    return row * columns + at((event.clientX - box.left) / box.width, columns);
+  };
+  const is = (cell) => state.cell?.lane === lane && state.cell.cell === cell;
+  canvas.addEventListener("pointermove", (event) => {
+    const cell = cellAt(event);
+    const free = event.pointerType !== "touch" && !state.cell?.pinned;
+    if (free && !is(cell)) go({ cell: { lane, cell, pinned: false } });
+  });
+  canvas.addEventListener("pointerleave", () => {
+    if (state.cell && !state.cell.pinned) go({ cell: null });
+  });
+  canvas.addEventListener("click", (event) => {
+    const cell = cellAt(event);
+    go({ cell: is(cell) && state.cell.pinned ? null : { lane, cell, pinned: true } });
+  });
+  canvas.addEventListener("focus", () => {
+    if (!canvas.matches(":focus-visible")) return;
+    go({ cell: { lane, cell: state.cell?.cell ?? 0, pinned: true } });
+  });
+}

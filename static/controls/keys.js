@@ -1,0 +1,140 @@
+// The keys of the board, which do what its controls do, and the help that lists them.
+
+import { make } from "../dom.js";
+
+const STORE = "photo-finish-keys"; // "off" in the browser's storage: letters, digits and signs rest
+
+export const MOVES = {
+  ArrowLeft: [0, -1],
+  ArrowRight: [0, 1],
+  ArrowUp: [-1, 0],
+  ArrowDown: [1, 0],
+};
+
+export function neighbour({ lane, cell }, [down, right], [rows, columns]) {
+  const row = Math.min(rows - 1, Math.max(0, Math.floor(cell / columns) + down));
+  const column = Math.min(columns - 1, Math.max(0, (cell % columns) + right));
+  return { lane, cell: row * columns + column, pinned: true };
+}
+
+// Whether a key belongs to what has the focus: a field, or a button that it would press. The
+// scrubber's arrows are ours.
+export function isTyped(event, scrub) {
+  const target =
+    event.target.closest?.("input, textarea, select, [contenteditable], dialog") ?? null;
+  if (target && target !== scrub) return true;
+  if (target === scrub && ["Home", "End", "PageUp", "PageDown"].includes(event.key)) return true;
+  const pressed = event.target.closest?.(
+    "button, a, summary, [role=tab], [role=option], [role=button]",
+  );
+  return Boolean(pressed) && [" ", "Enter"].includes(event.key);
+}
+
+// Whether letters, digits and signs are keys; who speaks to their machine may not want them.
+function charactersAct() {
+  try {
+    return localStorage.getItem(STORE) !== "off";
+  } catch {
+    return true; // storage is blocked
+  }
+}
+
+function setCharacters(on) {
+  try {
+    localStorage.setItem(STORE, on ? "on" : "off");
+  } catch {
+    // they stay on: there is nowhere to remember it
+  }
+}
+
+/** Whether a key is the browser's, a field's, or one of those that the visitor has turned off. */
+export function isResting(event) {
+  const character = event.key.length === 1 && event.key !== " ";
+  if (event.ctrlKey || event.altKey || event.metaKey) return true;
+  return event.defaultPrevented || (character && !charactersAct());
+}
+
+/**
+ * @param {Board} board @param {HTMLInputElement} scrub
+ * @param {Record<string, (...values: any[]) => void>} acts what the keys do, by name
+ */
+export function bindKeys({ state, go }, scrub, acts) {
+  const leave = () => state.present && acts.stage();
+  const keys = {
+    " ": acts.toggle,
+    ArrowLeft: () => acts.step(true),
+    ArrowRight: () => acts.step(false),
+    Home: () => go({ t: 0, playing: false }),
+    End: () => go({ live: true }),
+    c: acts.clock,
+    i: acts.ideas,
+    "-": () => acts.speed(-1),
+    "=": () => acts.speed(1),
+    "+": () => acts.speed(1),
+    l: () => acts.layer(1),
+    r: acts.again,
+    f: acts.stage,
+    q: leave,
+    "?": acts.help,
+    Escape: () => (state.cell ? go({ cell: null }) : leave()),
+  };
+  const shifted = {
+    ArrowLeft: () => acts.finish(true),
+    ArrowRight: () => acts.finish(false),
+    "+": keys["+"],
+    l: () => acts.layer(-1),
+    "?": acts.help,
+  };
+  document.addEventListener("keydown", (event) => {
+    if (isResting(event) || !state.race || isTyped(event, scrub)) return;
+    const name = event.key.length === 1 ? event.key.toLowerCase() : event.key;
+    if (name !== "?" && document.querySelector("dialog[open]")) return;
+    const move = MOVES[name];
+    const number = Number(/^(?:Digit|Numpad)(\d)$/.exec(event.code)?.[1]); // shifted, too
+    const focused = document.activeElement?.closest?.(".lane canvas");
+    let act = (event.shiftKey ? shifted : keys)[name];
+    if (move && !event.shiftKey && focused && state.cell) {
+      act = () => go({ cell: neighbour(state.cell, move, state.race.grid) });
+    } else if (number >= 1 && number <= state.race.lanes.length) {
+      act = () => (event.shiftKey ? acts.only : acts.show)(number - 1);
+    }
+    if (!act) return;
+    event.preventDefault();
+    act();
+  });
+}
+
+/** Opens the help, or closes it. A modal dialog keeps the focus, and gives it back. */
+export function toggleHelp(root) {
+  const open = root.querySelector("dialog.keys");
+  if (open) return open.close();
+  const dialog = root.querySelector(".keys-template").content.firstElementChild.cloneNode(true);
+  const letters = dialog.querySelector(".letters");
+  letters.checked = charactersAct();
+  letters.addEventListener("change", () => setCharacters(letters.checked));
+  dialog.querySelector(".shown-words").append(...shownWords(root));
+  dialog.addEventListener("click", ({ target, clientX: x, clientY: y }) => {
+    const { left, right, top, bottom } = dialog.getBoundingClientRect();
+    const outside = x < left || x > right || y < top || y > bottom;
+    if (target.closest(".keys-close") || (target === dialog && outside)) dialog.close();
+  });
+  dialog.addEventListener("close", () => dialog.remove());
+  dialog.addEventListener("keydown", (event) => {
+    event.stopPropagation(); // the board's keys rest meanwhile
+    if (event.key === "?") dialog.close();
+  });
+  root.append(dialog);
+  dialog.showModal();
+}
+
+// What the board says only to those who point at something, for all others.
+function shownWords(root) {
+  const pointed = ".layers [title], .lane .badge[title], .lane dl [title], .results th[title]";
+  const words = new Map();
+  for (const element of root.querySelectorAll(pointed)) {
+    words.set((element.querySelector("dt") ?? element).textContent, element.title);
+  }
+  return [...words].map(([name, text]) =>
+    make("tr", make("th", { scope: "row" }, name), make("td", text)),
+  );
+}

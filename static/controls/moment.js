@@ -1,0 +1,73 @@
+// A moment of a race as a link: the race's own query (which the page sends with it), and what of it
+// is on the board.
+
+import { LAYERS } from "../trace/layers.js";
+import { sameInstant } from "./controls.js";
+
+const MEASURED = ["seconds", "passes"];
+
+/**
+ * The query of a link to what is on the board. The modelled clock's instant is that of the seconds;
+ * a race that has to run again takes other seconds, but as many passes.
+ * @param {State} state
+ */
+export function writeMoment(state) {
+  const { race, clock, t, layer, cell, hidden } = state;
+  const { link } = race.snapshot;
+  const by = link.startsWith("?recorded=") && clock !== "passes" ? "seconds" : "passes";
+  const at = by === clock ? t : sameInstant(state, by);
+  const shown = race.lanes.map((_, i) => i + 1).filter((number) => !hidden.has(number - 1));
+  const fields = [
+    `clock=${by}`,
+    `t=${Number(at.toFixed(6))}`,
+    `layer=${layer}`,
+    cell?.pinned && `cell=${cell.lane + 1},${cell.cell}`,
+    hidden.size && `shown=${shown.join()}`,
+  ];
+  return [link, ...fields.filter(Boolean)].join("&");
+}
+
+/** Whether the address of a page is about this race. @param {string} link @param {string} query */
+export function isLinked(link, query) {
+  const here = new URLSearchParams(query);
+  const fields = [...new URLSearchParams(link)];
+  return fields.length > 0 && fields.every(([name, value]) => here.get(name) === value);
+}
+
+/**
+ * What a page's query says of the board; what cannot be is left out.
+ * @param {string} query @param {Race} race
+ * @returns {Change}
+ */
+export function readMoment(query, { lanes, cells }) {
+  const fields = new URLSearchParams(query);
+  const numbers = (name) => (fields.get(name) ?? "").split(",").map((text) => parseInt(text, 10));
+  const [clock, layer, t] = ["clock", "layer", "t"].map((name) => fields.get(name));
+  const [lane, cell] = numbers("cell");
+  const shown = numbers("shown").filter((number) => number >= 1 && number <= lanes.length);
+  const others = lanes.map((_, i) => i).filter((i) => !shown.includes(i + 1));
+  return {
+    ...(MEASURED.includes(clock) && { clock: /** @type {Clock} */ (clock) }),
+    ...(LAYERS.some(({ name }) => name === layer) && { layer }),
+    ...(shown.length && { hidden: new Set(others) }),
+    ...(lane >= 1 &&
+      lane <= lanes.length &&
+      cell >= 0 &&
+      cell < cells && { cell: { lane: lane - 1, cell, pinned: true } }),
+    ...(t && Number(t) >= 0 && { t: Number(t), playing: false }),
+  };
+}
+
+/**
+ * Copies a link, or else puts it up as the page's address.
+ * @param {HTMLElement} button says which
+ */
+export async function copyLink(button, query) {
+  const link = location.origin + location.pathname + query;
+  const yes = () => true;
+  const copied = await navigator.clipboard?.writeText(link).then(yes, () => false);
+  if (!copied) history.replaceState(null, "", link);
+  const words = button.querySelector("span");
+  words.textContent = copied ? "Copied" : "It is the page's address now";
+  setTimeout(() => (words.textContent = ""), 2000);
+}

@@ -1,0 +1,158 @@
+// The form's list of lanes. Gradio runs this text once, with `element`, `props` and `watch`; the
+// value is a list of texts such as "ar" and "gsd:G=50;d=0.3", and what is typed is checked when the
+// race starts.
+
+import { make } from "../dom.js";
+
+const decoders = props.decoders;
+const list = element.querySelector("ol");
+const more = element.querySelector(".lane-more");
+/** @type {ListedLane[] | null} while a picture is filled in: the lanes of whole ones */
+let whole = null;
+const SWITCH = { true: "on", false: "off" };
+/** @type {ListedLane[]} */
+let lanes = [];
+let fields = 0; // made so far: each has an id of its own
+
+/** @returns {ListedLane} */
+function parseLane(text) {
+  const [name, ...rest] = text.split(":");
+  const pairs = rest.join(":").split(";").filter(Boolean);
+  const knobs = Object.fromEntries(pairs.map((pair) => pair.split("=")));
+  return { decoder: decoders.find((decoder) => decoder.name === name), knobs };
+}
+
+const isDefault = (knob, text) =>
+  text === knob.default || (!knob.choices.length && text !== "" && Number(text) === +knob.default);
+
+/** @param {ListedLane} lane */
+function formatLane({ decoder, knobs }) {
+  const pairs = decoder.knobs
+    .filter((knob) => knob.name in knobs && !isDefault(knob, knobs[knob.name]))
+    .map(({ name }) => `${name}=${knobs[name]}`);
+  return pairs.length ? `${decoder.name}:${pairs.join(";")}` : decoder.name;
+}
+
+const save = () => void (props.value = lanes.map(formatLane));
+
+/** Another list of lanes; the focus goes to a lane's decoder, or to the buttons that add one. */
+function change(next, focus) {
+  lanes = next;
+  save();
+  show();
+  const row = list.children[focus];
+  (row ? row.querySelector("select") : more.querySelector("button")).focus();
+}
+
+function show() {
+  list.replaceChildren(...lanes.map(rowOf));
+  const full = lanes.length >= props.most;
+  const adders = offered().map((decoder) =>
+    make(
+      "button",
+      { type: "button", ariaLabel: `Add ${decoder.title}`, title: decoder.idea, disabled: full },
+      { onclick: () => change([...lanes, { decoder, knobs: {} }], lanes.length) },
+      `+ ${decoder.title}`,
+    ),
+  );
+  const words = full ? `A race has at most ${props.most} lanes.` : "Add a lane:";
+  more.replaceChildren(make("span", words), ...adders);
+}
+
+// Some decoders fill in pictures and draw no whole ones.
+const offered = () => decoders.filter(({ infills }) => whole || !infills);
+
+/** @param {ListedLane} lane */
+function rowOf(lane, i) {
+  const { decoder } = lane;
+  const marks = [];
+  const [before, after] = [lanes.slice(0, i), lanes.slice(i + 1)];
+  const listed = offered().includes(decoder) ? offered() : [...offered(), decoder];
+  const options = listed.map(({ name, title }) => make("option", { value: name }, title));
+  const choice = make("select", { ariaLabel: `Decoder of lane ${i + 1}` }, ...options);
+  choice.value = decoder.name;
+  choice.addEventListener("change", () =>
+    change([...before, parseLane(choice.value), ...after], i),
+  );
+  const copy = { ...lane, knobs: { ...lane.knobs } };
+  const duplicate = make("button", "Duplicate", {
+    ...{ type: "button", ariaLabel: `Duplicate lane ${i + 1}` },
+    ...{ disabled: lanes.length >= props.most },
+    onclick: () => change([...before, lane, copy, ...after], i + 1),
+  });
+  const remove = make("button", "Remove", {
+    ...{ type: "button", ariaLabel: `Remove lane ${i + 1}` },
+    onclick: () => change([...before, ...after], Math.min(i, lanes.length - 2)),
+  });
+  return make(
+    "li.lane-row",
+    { ariaLabel: `Lane ${i + 1}, ${decoder.title}` },
+    make("div.lane-what", make("b", i + 1), choice, make("p", decoder.idea)),
+    make("div.lane-knobs", ...decoder.knobs.map((knob) => fieldOf(lane, knob, marks))),
+    make("div.lane-acts", duplicate, remove),
+  );
+}
+
+/**
+ * Whether a knob does something in its lane as it is set.
+ * @param {ListedLane} lane @param {ListedKnob} knob
+ */
+function matters({ decoder, knobs }, { needs: [name, value] }) {
+  if (!name) return true;
+  const other = decoder.knobs.find((one) => one.name === name);
+  return (knobs[name] ?? other.default) === value && matters({ decoder, knobs }, other);
+}
+
+/** @param {ListedLane} lane @param {ListedKnob} knob @param {(() => void)[]} marks of its lane */
+function fieldOf(lane, knob, marks) {
+  const id = `lane-knob-${(fields += 1)}`;
+  const options = knob.choices.map((text) => make("option", { value: text }, SWITCH[text] ?? text));
+  const input = knob.choices.length
+    ? make("select", ...options)
+    : make("input", { type: "number", step: "any" });
+  input.id = id;
+  input.value = lane.knobs[knob.name] ?? knob.default;
+  input.setAttribute("aria-describedby", `${id}-info`);
+  const label = make("label", { htmlFor: id }, knob.name);
+  const info = make("small", { id: `${id}-info` });
+  const field = make("div.lane-knob", label, input, info);
+  const [other, value] = knob.needs;
+  const mark = () => {
+    const idle = matters(lane, knob) ? "" : `Only with ${other} = ${SWITCH[value] ?? value}. `;
+    field.dataset.changed = Number(!isDefault(knob, input.value));
+    field.dataset.idle = Number(idle !== "");
+    info.textContent = idle + knob.info;
+  };
+  marks.push(mark);
+  input.addEventListener("input", () => {
+    lane.knobs[knob.name] = input.value;
+    for (const each of marks) each();
+    save();
+  });
+  mark();
+  return field;
+}
+
+const read = () => {
+  lanes = props.value.map(parseLane);
+  show();
+};
+watch("value", read);
+document.addEventListener("photo-finish-lanes", (event) => {
+  lanes = /** @type {CustomEvent} */ (event).detail.map(parseLane);
+  save();
+  show();
+});
+document.addEventListener("photo-finish-filling", (event) => {
+  const filling = /** @type {CustomEvent} */ (event).detail;
+  if (filling === Boolean(whole)) return;
+  if (filling) {
+    whole = lanes.filter(({ decoder }) => !decoder.infills);
+    lanes = props.value.map(parseLane); // of another race, perhaps
+  } else {
+    [lanes, whole] = [whole, null];
+    save();
+  }
+  show();
+});
+read();

@@ -1,0 +1,50 @@
+// The words that the model knows. Gradio runs this text once, with `element` and `props`. A click
+// puts a word into the prompt, where it takes the place of a word of its kind.
+
+import { make } from "../dom.js";
+
+const JOINTS = { glyphs: "", grounds: " on ", places: " at the " }; // before a word of each kind
+/** @type {Record<string, string[]>} */
+const kinds = props.words;
+const search = element.querySelector("input");
+const field = () =>
+  /** @type {HTMLInputElement} */ (document.querySelector("#prompt :is(input, textarea)"));
+
+/** The longest of these words in a prompt, as it stands there; "" if there is none. */
+function wordIn(prompt, words) {
+  const found = words.filter((word) => ` ${prompt.toLowerCase()} `.includes(` ${word} `));
+  return found.reduce((best, word) => (word.length > best.length ? word : best), "");
+}
+
+function promptWith(prompt, kind, word) {
+  const old = wordIn(prompt, kinds[kind]);
+  if (old) {
+    const at = ` ${prompt.toLowerCase()} `.indexOf(` ${old} `);
+    return prompt.slice(0, at) + word + prompt.slice(at + old.length);
+  }
+  if (kind === "glyphs")
+    return `${word}${JOINTS.grounds}${wordIn(prompt, kinds.grounds) || kinds.grounds[0]}`;
+  return prompt.trim() + JOINTS[kind] + word;
+}
+
+function use(kind, word) {
+  const input = field();
+  input.value = promptWith(input.value, kind, word);
+  input.dispatchEvent(new Event("input", { bubbles: true }));
+}
+
+const groups = Object.entries(kinds).map(([kind, words]) => {
+  const buttons = words.map((word) =>
+    make("button", { type: "button", onclick: () => use(kind, word) }, word),
+  );
+  const title = make("h3", kind[0].toUpperCase() + kind.slice(1));
+  return { title, buttons, group: make("div.word-kind", title, ...buttons) };
+});
+element.querySelector(".word-kinds").append(...groups.map(({ group }) => group));
+search.addEventListener("input", () => {
+  const text = search.value.trim().toLowerCase();
+  for (const { buttons, group } of groups) {
+    for (const button of buttons) button.hidden = !button.textContent.includes(text);
+    group.hidden = buttons.every((button) => button.hidden);
+  }
+});

@@ -1,0 +1,128 @@
+// A lane's card: its name and badge, its canvas, its progress and its figures.
+
+import { attribute, make, say } from "../dom.js";
+import look from "../look.json" with { type: "json" };
+import { chance, countOf, inSeconds, onClock, ordinal } from "../numbers.js";
+import { boundOf } from "../panels/results.js";
+import { differing } from "../trace/layers.js";
+import { clockOf, hashesOf } from "../trace/replay.js";
+import { Plane } from "./draw.js";
+
+/** A badge's colour and shape, by the first of its words. @param {HTMLElement} element */
+export function dressBadge(element, badge) {
+  const [name] = badge.split(" ");
+  element.style.color = `var(--${look.badges[name].colour})`;
+  element.dataset.shape = look.badges[name].shape;
+}
+
+/**
+ * One card a lane; its parts are found once.
+ * @param {HTMLElement} container @param {HTMLTemplateElement} template @param {LaneFacts[]} lanes
+ * @param {Card["picture"][]} pictures
+ * @returns {Card[]}
+ */
+export function makeCards(container, template, lanes, pictures) {
+  container.replaceChildren();
+  return lanes.map((lane, i) => {
+    const root = /** @type {HTMLElement} */ (template.content.firstElementChild.cloneNode(true));
+    const parts = {};
+    const part = (name) => (parts[name] ??= root.querySelector("." + name));
+    root.dataset.lane = lane.decoder;
+    part("number").textContent = i + 1;
+    part("number").title = `Hide this lane (${i + 1})`;
+    part("number").setAttribute("aria-label", `Hide ${lane.title}`);
+    part("badge").textContent = lane.badge;
+    part("title").append(...lane.title.split(" ").flatMap((word) => [make("span", word), " "]));
+    part("title").title = `${lane.title}: ${lane.paper}`;
+    part("idea").append(`${lane.idea} `, ...paperOf(lane));
+    part("dot").style.background = look.decoders[lane.decoder].colour;
+    part("badge").title = lane.promise;
+    dressBadge(part("badge"), lane.badge);
+    part("fill").setAttribute(
+      "aria-label",
+      `Fill in: change a part of the picture of ${lane.title}`,
+    );
+    part("post").title = "Jump to this lane's finish";
+    part("post").setAttribute("aria-label", `Jump to the finish of ${lane.title}`);
+    container.append(root);
+    const [canvas, picture] = [root.querySelector("canvas"), pictures[i]];
+    return { root, part, canvas, picture, plane: new Plane(picture), side: 4 };
+  });
+}
+
+/**
+ * The figures of a lane's card at an instant.
+ * @param {Card} card @param {Lane} lane @param {View} view @param {Clock} clock
+ * @param {Lane | null} against the lane that it is compared with, in the layer that does so
+ */
+export function drawCard({ root, part, canvas }, lane, view, clock, against) {
+  const { state, k, n } = view;
+  const cells = lane.order.length;
+  if (Number(root.dataset.step) !== k || root.dataset.state !== state) {
+    const [hash, marks] = hashesOf(lane, view);
+    Object.assign(root.dataset, { state, step: k, n, hash, marks });
+  }
+  say(part("passes"), view.passes);
+  say(part("drafter"), draftsOf(lane, view));
+  const bound = boundOf(lane);
+  part("bound-row").hidden = !bound;
+  if (bound) {
+    say(part("bound"), countOf(bound, "pass", "passes"));
+    part("bound-row").style.setProperty("--share", view.passes / bound);
+  }
+  part("drafter-row").hidden = !draftsOf(lane, view);
+  say(part("modelled"), inSeconds(view.modelled));
+  part("modelled-row").hidden = clock !== "modelled";
+  say(part("seconds"), inSeconds(view.seconds));
+  say(part("compression"), view.passes ? view.compression.toFixed(2) : "–");
+  say(part("shift"), shiftWords(lane.badge, view.shift));
+  part("differs-row").hidden = !against;
+  if (against) say(part("differs"), differing(lane, view, against).join(" of "));
+  part("progress").firstElementChild.style.width = `${(100 * n) / cells}%`;
+  for (const name of ["seconds", "passes", "modelled"]) {
+    const place = state === "finished" && lane.places[name];
+    say(part("place-" + name), place ? ordinal(place) : "");
+    part("place-" + name).classList.toggle("first", place === 1);
+  }
+  say(part("stamp"), state === "finished" ? finishWords(lane, clock) : "");
+  part("post").disabled = lane.state !== "finished";
+  say(part("error"), lane.error ? `This lane failed: ${lane.error}` : "");
+  part("error").hidden = !lane.error;
+  const share = Math.floor((10 * n) / cells) * 10;
+  attribute(canvas, "aria-label", `${lane.title}: ${share}% of the picture, ${state}`);
+}
+
+// A link to the lane's paper, by its number on arXiv.
+function paperOf({ title, paper }) {
+  const [number] = paper.match(/\d{4}\.\d{5}/) ?? [];
+  const href = `https://arxiv.org/abs/${number}`;
+  const facts = { href, title: paper, target: "_blank", rel: "noopener" };
+  return number
+    ? [make("a.paper", "paper", { ...facts, "aria-label": `The paper of ${title}` })]
+    : [];
+}
+
+// What drafts in a lane that may have a drafter. Its first step has no drafts yet, so until the
+// second nobody can say.
+function draftsOf(lane, view) {
+  if (lane.drafter) return countOf(view.drafter, "pass", "passes");
+  return lane.decoder === "lantern" && lane.count > 1 ? "Jacobi" : "";
+}
+
+/**
+ * A lane's mean shift so far: "0.13", or "0 exact" where the rule is lossless and no test showed
+ * otherwise.
+ * @param {string} badge @param {number | null} shift
+ */
+export function shiftWords(badge, shift) {
+  return badge.startsWith("changed") || shift ? chance(shift) : "0 exact";
+}
+
+// What a photo finish notes at a lane: its place and its time. A modelled time has a row of its
+// own: here is no room for it and the word.
+function finishWords(lane, clock) {
+  const unit = clock === "seconds" ? "s" : "passes";
+  const measured = `${onClock(clockOf(lane, clock), clock)} ${unit}`;
+  const time = clock === "modelled" ? clock : measured;
+  return [lane.places[clock] && ordinal(lane.places[clock]), time].filter(Boolean).join("  ");
+}

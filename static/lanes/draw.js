@@ -1,0 +1,288 @@
+// Drawing one lane on its canvas. What is committed never changes, so each lane keeps a plane: all
+// its committed cells in the layer that is shown, at the canvas's own size. An instant is then a
+// part of the plane, the drafts, and the frontier.
+
+import { sized } from "../dom.js";
+import look from "../look.json" with { type: "json" };
+import { colourOf, countShare, layerValue } from "../trace/layers.js";
+import { laneAt } from "../trace/replay.js";
+import { noValue, pasteMark, pasteSwatch, toFill } from "./marks.js";
+
+// The cells [from, to) in raster order, as at most three rectangles [column, row, columns, rows].
+export function rectangles(from, to, columns) {
+  const out = [];
+  let cell = from;
+  while (cell < to) {
+    const [row, column] = [Math.floor(cell / columns), cell % columns];
+    const whole = column === 0 ? Math.floor((to - cell) / columns) : 0;
+    const width = whole ? columns : Math.min(columns - column, to - cell);
+    out.push([column, row, width, whole || 1]);
+    cell += whole ? whole * columns : width;
+  }
+  return out;
+}
+
+// The cells of a lane's sampled positions [from, to), as rectangles.
+const boxesOf = (lane, from, to, columns) =>
+  lane.isRaster
+    ? rectangles(from, to, columns)
+    : lane.order.slice(from, to).map((cell) => [cell % columns, Math.floor(cell / columns), 1, 1]);
+
+const cornerOf = (cell, columns, side) => [
+  (cell % columns) * side,
+  Math.floor(cell / columns) * side,
+];
+
+// The colours of a scale, 256 of them.
+const palettes = new Map();
+function paletteOf(scale) {
+  if (!palettes.has(scale)) {
+    palettes.set(
+      scale,
+      Array.from({ length: 256 }, (_, i) => colourOf(scale, i / 255)),
+    );
+  }
+  return palettes.get(scale);
+}
+
+/**
+ * The colour of a value on its layer's scale; null where there is none.
+ * @param {number | null} value @param {Style} style
+ */
+function colourFor(value, { layer, range }) {
+  if (value === null) return null;
+  const shares = {
+    count: () => countShare(value, range),
+    pass: () => (value - range[0]) / (range[1] - range[0]),
+  };
+  const share = shares[layer.kind]?.() ?? value / range[1];
+  return paletteOf(layer.scale)[Math.round(255 * Math.min(1, share))];
+}
+
+export class Plane {
+  canvas = document.createElement("canvas");
+  #small = document.createElement("canvas"); // one pixel a cell
+  #key = "";
+  #done = 0; // cells painted
+  /** @type {string[]} the rows of the picture as painted */
+  #rows = [];
+
+  /** @param {Card["picture"]} picture */
+  constructor(picture) {
+    this.picture = picture;
+  }
+
+  /**
+   * Brings the plane up to the lane's newest committed cell.
+   * @param {Lane} lane @param {Race["grid"]} grid @param {number} side @param {Style} style
+   */
+  update(lane, [rows, columns], side, style) {
+    const { layer, range, rule, card, swatches, against } = style;
+    const shown = [layer.name, range, side, rows, columns, rule, card, Boolean(swatches)];
+    // Later steps of the lane compared with say more of cells that are painted.
+    const key = [...shown, ...(against ? [against.title, against.count] : [])].join();
+    const context = sized(this.canvas, side * columns, side * rows).getContext("2d");
+    if (key !== this.#key) {
+      [this.#key, this.#done, this.#rows] = [key, 0, []];
+      context.clearRect(0, 0, this.canvas.width, this.canvas.height);
+    }
+    const view = laneAt(lane, lane.count);
+    const cells = lane.order.slice(this.#done, view.n);
+    if (layer.kind === "picture" && this.picture.rows.some(Boolean))
+      this.#paintPicture(context, rows);
+    else if (layer.kind === "picture") {
+      for (const cell of cells) {
+        const [x, y] = cornerOf(cell, columns, side);
+        pasteSwatch(context, lane.token(view.rowOf(cell)), x, y, side, style); // it has no picture
+      }
+    } else if (layer.kind === "status") {
+      for (const cell of cells) {
+        const [x, y] = cornerOf(cell, columns, side);
+        pasteMark(context, lane.status(view.rowOf(cell)), x, y, side);
+      }
+    } else if (cells.length) {
+      this.#paintColours(context, lane, view, cells, [rows, columns], side, style);
+      if (layer.name === "runs") this.#paintNotches(context, lane, columns, side, style);
+    }
+    this.#done = view.n;
+  }
+
+  #paintPicture(context, count) {
+    const source = this.picture.canvas;
+    context.imageSmoothingQuality = "high";
+    const [from, to] = [source.height / count, this.canvas.height / count];
+    this.picture.rows.forEach((text, row) => {
+      if (text === this.#rows[row]) return;
+      const box = [0, row * to, this.canvas.width, to];
+      context.drawImage(source, 0, row * from, source.width, from, ...box);
+      this.#rows[row] = text;
+    });
+  }
+
+  // One pixel a cell, scaled up; where a cell has no value a grey stroke shows through.
+  #paintColours(context, lane, view, cells, [rows, columns], side, style) {
+    context.fillStyle = noValue(context, side);
+    for (const box of boxesOf(lane, this.#done, view.n, columns)) {
+      context.fillRect(...box.map((length) => length * side));
+    }
+    const image = new ImageData(columns, rows);
+    for (const cell of cells) {
+      const value = layerValue(lane, view, cell, style.layer.name, style.against);
+      const colour = colourFor(value, style);
+      if (colour) image.data.set([...colour, 255], 4 * cell);
+    }
+    sized(this.#small, columns, rows).getContext("2d").putImageData(image, 0, 0);
+    context.imageSmoothingEnabled = false;
+    context.drawImage(this.#small, 0, 0, this.canvas.width, this.canvas.height);
+    context.imageSmoothingEnabled = true;
+  }
+
+  // A notch where each run begins: neighbours may be of one length.
+  #paintNotches(context, lane, columns, side, style) {
+    [context.fillStyle, context.globalAlpha] = [style.card, look.notch.opacity];
+    for (const { before } of lane.steps) {
+      const [x, y] = cornerOf(lane.order[before], columns, side);
+      if (before >= this.#done) context.fillRect(x, y, Math.max(1, look.notch.width * side), side);
+    }
+    context.globalAlpha = 1;
+  }
+}
+
+/**
+ * Draws a lane at an instant.
+ * @param {HTMLCanvasElement} canvas @param {Plane} plane @param {Lane} lane @param {View} view
+ * @param {[number, number]} grid @param {Style & Selected} style
+ */
+export function drawLane(canvas, plane, lane, view, [, columns], style) {
+  const context = canvas.getContext("2d");
+  const side = canvas.width / columns;
+  context.clearRect(0, 0, canvas.width, canvas.height);
+  if (lane.known.length) drawKnown(context, plane, lane, view, columns, side, style);
+  for (const [x, y, width, height] of boxesOf(lane, 0, view.n, columns)) {
+    const [left, top, across, down] = [x * side, y * side, width * side, height * side];
+    context.drawImage(plane.canvas, left, top, across, down, left, top, across, down);
+    if (style.layer.kind !== "picture")
+      drawFaintly(context, plane.picture, left, top, across, down);
+  }
+  for (const cell of lane.order.slice(view.n, view.n + view.window)) {
+    drawDraft(context, lane, view, cell, columns, side, style);
+  }
+  if (view.n && view.state !== "finished") drawFrontier(context, lane, view, columns, side, style);
+  if (lane.known.length && (view.state !== "finished" || style.layer.kind !== "picture"))
+    drawOutline(context, lane, columns, side, style);
+  if (style.cell !== null) drawSelected(context, columns, side, style);
+}
+
+// Of a picture to fill in, what is known: solid, in other layers faint; and where nothing is drawn
+// yet, hatched.
+function drawKnown(context, plane, lane, view, columns, side, style) {
+  lane.known.forEach((token, cell) => {
+    if (token < 0) return;
+    const [x, y] = cornerOf(cell, columns, side);
+    if (style.layer.kind !== "picture") drawFaintly(context, plane.picture, x, y, side, side);
+    else if (plane.picture.rows.some(Boolean))
+      context.drawImage(plane.canvas, x, y, side, side, x, y, side, side);
+    else pasteSwatch(context, token, x, y, side, style);
+  });
+  context.fillStyle = toFill(context, side);
+  for (const cell of lane.order.slice(view.n + view.window)) {
+    context.fillRect(...cornerOf(cell, columns, side), side, side);
+  }
+}
+
+// The line between what is known and what is filled in.
+function drawOutline(context, { known }, columns, side, style) {
+  context.beginPath();
+  const line = (x, y, across, down) => {
+    context.moveTo(x, y);
+    context.lineTo(x + across, y + down);
+  };
+  known.forEach((token, cell) => {
+    const [x, y] = cornerOf(cell, columns, side);
+    const differs = (other) => other !== undefined && token < 0 !== other < 0;
+    const right = (cell + 1) % columns ? known[cell + 1] : undefined;
+    if (differs(right)) line(x + side, y, 0, side);
+    if (differs(known[cell + columns])) line(x, y + side, side, 0);
+  });
+  context.lineCap = "square";
+  for (const [colour, width] of [
+    [style.card, 2],
+    [style.ink, 1],
+  ]) {
+    context.strokeStyle = colour;
+    context.lineWidth = Math.max(1, look.toFill.edge * side) * width;
+    context.stroke();
+  }
+  context.lineCap = "butt";
+}
+
+// The picture, faintly, over what a layer shows of a part of it: what stands where stays in sight.
+function drawFaintly(context, { canvas: source, rows }, left, top, across, down) {
+  if (!rows.some(Boolean)) return;
+  const scale = source.width / context.canvas.width;
+  context.globalAlpha = look.under.opacity;
+  const from = [left, top, across, down].map((length) => length * scale);
+  context.drawImage(source, ...from, left, top, across, down);
+  context.globalAlpha = 1;
+}
+
+// Of a draft, the swatch shows faintly, and of a number only a smaller square.
+function drawDraft(context, lane, view, cell, columns, side, style) {
+  const [x, y] = cornerOf(cell, columns, side);
+  if (style.layer.kind === "picture") {
+    context.globalAlpha = look.draft.opacity;
+    pasteSwatch(context, lane.token(view.rowOf(cell)), x, y, side, style);
+    context.globalAlpha = 1;
+    return;
+  }
+  const value = layerValue(lane, view, cell, style.layer.name, style.against);
+  const inset = look.draft.inset * side;
+  if (style.layer.kind === "status") {
+    const margin = Math.round(inset / 2);
+    return pasteMark(context, value, x + margin, y + margin, side - 2 * margin);
+  }
+  const colour = colourFor(value, style);
+  context.fillStyle = colour ? `rgb(${colour})` : noValue(context, side);
+  context.fillRect(x + inset, y + inset, side - 2 * inset, side - 2 * inset);
+}
+
+// Drafts have a thin dashed frame, and a line in the colour of the finish line stands at the
+// frontier.
+function drawFrontier(context, lane, view, columns, side, style) {
+  context.lineWidth = Math.max(1, look.draft.frame * side);
+  context.strokeStyle = style.ink;
+  context.setLineDash([look.draft.dash * side, look.draft.dash * side]);
+  for (const box of boxesOf(lane, view.n, view.n + view.window, columns)) {
+    context.strokeRect(...box.map((cells) => cells * side));
+  }
+  context.setLineDash([]);
+  if (!lane.isRaster) return; // cells of any order have no line between them
+  const [x, y] = cornerOf(view.n, columns, side);
+  context.strokeStyle = style.signal;
+  context.lineWidth = Math.max(2, look.frontier.width * side);
+  context.stroke(
+    new Path2D(`M0 ${y + side} L${x} ${y + side} L${x} ${y} L${context.canvas.width} ${y}`),
+  );
+}
+
+// The selected cell: a full frame in its own lane, corners in the others.
+function drawSelected(context, columns, side, style) {
+  const gap = Math.max(2, side / 10);
+  const [x, y] = cornerOf(style.cell, columns, side);
+  const size = side + 2 * gap;
+  // Inside the canvas, also around a cell at its edge.
+  const inside = (corner, length) => Math.min(length - size - gap, Math.max(gap, corner - gap));
+  const [left, top] = [inside(x, context.canvas.width), inside(y, context.canvas.height)];
+  context.setLineDash(style.here ? [] : [size / 2, size / 2]);
+  context.lineDashOffset = style.here ? 0 : size / 4;
+  for (const [colour, width] of [
+    [style.card, 4],
+    [style.ink, 2],
+  ]) {
+    context.strokeStyle = colour;
+    context.lineWidth = width * gap * 0.6;
+    context.strokeRect(left, top, size, size);
+  }
+  context.setLineDash([]);
+  context.lineDashOffset = 0;
+}

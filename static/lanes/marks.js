@@ -1,0 +1,95 @@
+// What stands in a single cell: the mark of a status, the swatch of a token, the stroke of no
+// value.
+
+import { sized } from "../dom.js";
+import look from "../look.json" with { type: "json" };
+import { STATUSES } from "../trace/layers.js";
+
+/**
+ * What a step did to a cell: a dark shape on a square in the status's colour, so that either is
+ * enough. The square's middle is (x, y), and r half of its side.
+ * @param {CanvasRenderingContext2D} context @param {number} status
+ */
+export function drawMark(context, status, x, y, r) {
+  const { ink, line, shapes } = look.marks;
+  const { fill, circle, lines } = /** @type {Shape} */ (shapes[STATUSES[status].shape]);
+  context.save();
+  context.translate(x, y);
+  context.scale(r, r);
+  context.fillStyle = STATUSES[status].colour;
+  context.fillRect(-1, -1, 2, 2);
+  context.fillStyle = context.strokeStyle = ink;
+  [context.lineWidth, context.lineCap] = [line, "round"];
+  context.beginPath();
+  if (circle) context.arc(0, 0, circle, 0, 2 * Math.PI);
+  for (const [start, ...rest] of lines ?? []) {
+    context.moveTo(start[0], start[1]);
+    for (const [toX, toY] of rest) context.lineTo(toX, toY);
+  }
+  if (fill) context.fill();
+  else context.stroke();
+  context.restore();
+}
+
+/** @type {Map<string, HTMLCanvasElement>} what was drawn once, by its name and size */
+const tiles = new Map();
+function tileOf(name, side, draw) {
+  const key = `${name},${side}`;
+  if (!tiles.has(key)) {
+    const tile = sized(document.createElement("canvas"), side, side);
+    draw(tile.getContext("2d"));
+    tiles.set(key, tile);
+  }
+  return tiles.get(key);
+}
+
+export function pasteMark(context, status, x, y, side) {
+  const size = Math.max(1, Math.round(side));
+  const tile = tileOf(status, size, (pen) => drawMark(pen, status, size / 2, size / 2, size / 2));
+  context.drawImage(tile, x, y, side, side);
+}
+
+// A pattern of one grey stroke a cell: there is no value here.
+export function noValue(context, side) {
+  const { colour, from, to, width } = look.noValue;
+  const tile = tileOf("no value", side, (pen) => {
+    pen.strokeStyle = colour;
+    pen.lineWidth = Math.max(1, width * side);
+    pen.moveTo(from[0] * side, from[1] * side);
+    pen.lineTo(to[0] * side, to[1] * side);
+    pen.stroke();
+  });
+  return context.createPattern(tile, "repeat");
+}
+
+// A pattern of lines that run on from cell to cell: here is something to be filled in.
+export function toFill(context, side) {
+  const { colour, width } = look.toFill;
+  const tile = tileOf("to fill", side, (pen) => {
+    pen.strokeStyle = colour;
+    pen.lineWidth = Math.max(1, width * side);
+    for (const at of [-0.5, 0, 0.5, 1, 1.5]) {
+      pen.moveTo((at - 0.5) * side, side);
+      pen.lineTo((at + 0.5) * side, 0);
+    }
+    pen.stroke();
+  });
+  return context.createPattern(tile, "repeat");
+}
+
+/** Where a token's swatch lies in the image of all: column and row. @param {number} token */
+export const swatchAt = (token) => [
+  token % look.swatches.columns,
+  Math.floor(token / look.swatches.columns),
+];
+
+/** @param {CanvasRenderingContext2D} context @param {Style} style */
+export function pasteSwatch(context, token, x, y, side, style) {
+  if (style.swatches) {
+    const [[column, row], size] = [swatchAt(token), look.swatches.side];
+    context.drawImage(style.swatches, column * size, row * size, size, size, x, y, side, side);
+  } else {
+    context.fillStyle = style.rule;
+    context.fillRect(x, y, side, side);
+  }
+}

@@ -1,0 +1,47 @@
+// The finish: the lanes in the order of each clock, and what results.js says of them.
+
+import { make, sized } from "../dom.js";
+import { onClock } from "../numbers.js";
+import { finishers } from "../trace/replay.js";
+import { tableOf, whySentence } from "./results.js";
+
+/**
+ * Shown once the race is over; rebuilt for each race and, on the modelled clock, whenever that
+ * changes.
+ * @param {HTMLElement} panel @param {State} state @param {Card[]} cards @param {boolean} over
+ */
+export function drawFinish(panel, { race, clock: shown }, cards, over) {
+  const { snapshot, lanes } = race;
+  panel.hidden = !over || !snapshot.results.length;
+  if (panel.hidden) return void delete panel.dataset.built;
+  const modelled = shown === "modelled";
+  const key = modelled ? lanes.map((lane) => lane.modelled).join() : "measured";
+  if (panel.dataset.built === key) return;
+  panel.dataset.built = key;
+  const where = snapshot.recorded ? "the machine named above" : "this device";
+  panel.querySelector(".seconds-where").textContent = `By seconds on ${where}`;
+  panel.querySelector(".modelled-order").toggleAttribute("hidden", !modelled);
+  for (const clock of /** @type {Clock[]} */ (["seconds", "passes", "modelled"])) {
+    const furthest = Math.max(...lanes.map((lane) => lane[clock])) || 1;
+    const rows = finishers(lanes, clock).map((i) => {
+      const lane = lanes[i];
+      const picture = sized(make("canvas"), 96, 96);
+      picture.getContext("2d").drawImage(cards[i].picture.canvas, 0, 0, 96, 96);
+      const runner = make(
+        "span.runner",
+        { style: `left: ${(100 * lane[clock]) / furthest}%` },
+        picture,
+      );
+      return make(
+        "li",
+        make("b.rank", lane.places[clock] ?? ""),
+        make("span.name", { title: lane.title }, lane.title),
+        make("span.track", runner),
+        make("span.value", onClock(lane[clock], clock) + (clock === "passes" ? "" : " s")),
+      );
+    });
+    panel.querySelector(".by-" + clock).replaceChildren(...rows);
+  }
+  panel.querySelector(".why").textContent = whySentence(race);
+  panel.querySelector(".results").replaceChildren(...tableOf(race));
+}

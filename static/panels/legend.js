@@ -1,0 +1,108 @@
+// The legend: what the colours, the shapes and the badges mean, in numbers and words.
+
+import { make } from "../dom.js";
+import { dressBadge } from "../lanes/cards.js";
+import { drawMark, noValue } from "../lanes/marks.js";
+import look from "../look.json" with { type: "json" };
+import { STATUSES, colourOf, countShare, rangeOf } from "../trace/layers.js";
+
+/**
+ * What the badges of a race promise, for the foot of the board.
+ * @param {HTMLElement} list @param {LaneFacts[]} lanes
+ */
+export function listPromises(list, lanes) {
+  const promises = new Map(lanes.map((lane) => [lane.badge, lane.promise]));
+  const badges = [...promises].map(([badge, promise]) => {
+    const word = make("span.badge", badge);
+    dressBadge(word, badge);
+    return make("li", word, make("span", promise));
+  });
+  list.replaceChildren(...badges);
+}
+
+/**
+ * Rebuilt only when it changes.
+ * @param {HTMLElement} panel @param {Layer} layer @param {Race} race
+ * @param {Lane | null} against the lane that others are compared with
+ */
+export function drawLegend(panel, layer, race, against) {
+  const range = rangeOf(race, layer);
+  const key = [layer.name, ...range, against?.title, Boolean(race.snapshot.infilling)].join();
+  if (panel.dataset.key === key) return;
+  panel.dataset.key = key;
+  const scales = {
+    ...{ status: statusLegend, share: shareLegend, count: countLegend, pass: passLegend },
+    differs: () => differsLegend(layer, against),
+  };
+  const scale = layer.kind === "picture" ? [] : [scales[layer.kind](layer, range)];
+  // The marks of the statuses say all that the layer's words do.
+  const text = race.snapshot.infilling ? (layer.filling ?? layer.words) : layer.words;
+  const words = layer.kind === "status" ? [] : [make("p.legend-words", text)];
+  panel.replaceChildren(...scale, ...words);
+}
+
+function differsLegend(layer, against) {
+  const words = [`the token of ${against.title}`, "another token"];
+  const boxes = words.map((word, share) =>
+    make(
+      "span.count",
+      make("i", { style: `background: rgb(${colourOf(layer.scale, share)})` }),
+      word,
+    ),
+  );
+  return make("div.scales.counts", ...boxes, ...noValueOf(layer));
+}
+
+function shareLegend(layer, [, most]) {
+  const background = `linear-gradient(to right, ${look.scales[layer.scale].join(",")})`;
+  const ticks = [0, 0.25, 0.5, 0.75, 1].map((share) => make("span", share * most));
+  if (most < 1) ticks.at(-1).append(" or more");
+  const bar = make("i.scale-bar", { style: `background: ${background}` });
+  return make(
+    "div.scales",
+    make("div.scale", bar, make("div.scale-ticks", ...ticks)),
+    ...noValueOf(layer),
+  );
+}
+
+function passLegend(layer, [low, high]) {
+  const background = `linear-gradient(to right, ${look.scales[layer.scale].join(",")})`;
+  const bar = make("i.scale-bar", { style: `background: ${background}` });
+  const ticks = make("div.scale-ticks", make("span", `pass ${low}`), make("span", `pass ${high}`));
+  return make("div.scales", make("div.scale", bar, ticks), ...noValueOf(layer));
+}
+
+// A box for each integer, or, where there are many, for some from the least to the greatest.
+function countLegend(layer, range) {
+  const counts = ticksOf(range).map((count) => {
+    const colour = colourOf(layer.scale, countShare(count, range));
+    return make("span.count", make("i", { style: `background: rgb(${colour})` }), count);
+  });
+  return make("div.scales.counts", ...counts, make("span.unit", layer.unit), ...noValueOf(layer));
+}
+
+// At most nine integers of a range, evenly spaced on its scale, both ends among them.
+export function ticksOf([low, high]) {
+  const many = Math.min(8, high - low);
+  const at = (i) => Math.round(low + (1 + high - low) ** (i / many) - 1);
+  const ticks = Array.from({ length: many + 1 }, (_, i) => (high - low <= 8 ? low + i : at(i)));
+  return [...new Set(ticks)];
+}
+
+function noValueOf(layer) {
+  if (!layer.noValue) return [];
+  const canvas = make("canvas", { width: 36, height: 36 });
+  const pen = canvas.getContext("2d");
+  pen.fillStyle = noValue(pen, 36);
+  pen.fillRect(0, 0, 36, 36);
+  return [make("span.count", canvas, layer.noValue)];
+}
+
+function statusLegend() {
+  const items = STATUSES.map(({ name, words }, status) => {
+    const canvas = make("canvas", { width: 40, height: 40 });
+    drawMark(canvas.getContext("2d"), status, 20, 20, 20);
+    return make("li", canvas, make("b", name), ` ${words}`);
+  });
+  return make("ul.legend-marks", ...items);
+}

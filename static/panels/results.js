@@ -1,0 +1,178 @@
+// What a finished race says in words and in a table: the verdict, why the clocks differ, the table
+// of results.
+
+import { make } from "../dom.js";
+import { countOf, inSeconds, percent } from "../numbers.js";
+
+const NOISE = 0.02; // of a lane's seconds: nearer lanes may change places in another run
+const TARGET_LAYERS = { embedded: 6, "LlamaGen-XL": 36 }; // a drafter is one such layer
+
+/** Mean rows of a lane's windows. @param {Lane} lane */
+export const rowsPerPass = ({ steps }) =>
+  steps.reduce((sum, step) => sum + step.rows, 0) / steps.length;
+/**
+ * The passes that a lane never makes more of, whatever is accepted: ASSD's, as many as there are
+ * tokens (Theorem 1); null where nothing is promised.
+ * @param {Lane} lane
+ */
+export const boundOf = (lane) => (lane.decoder === "assd" ? lane.order.length : null);
+/** Milliseconds that a lane's forward passes took, each. @param {Lane} lane */
+export const forwardMs = ({ split, passes }) => (1000 * split[0]) / passes;
+
+const titlesOf = (lanes) => lanes.map(({ title }) => title).join(" and ");
+/** The lanes that have least of something, to a share of it. */
+function least(lanes, of, noise = 0) {
+  const best = Math.min(...lanes.map(of));
+  return lanes.filter((lane) => of(lane) <= best * (1 + noise));
+}
+
+/**
+ * Who won, in a line: by passes, by seconds, and who drew vanilla AR's own picture in less time.
+ * "" before the finish.
+ * @param {Race} race
+ */
+export function outcomeOf({ snapshot: { results, recorded }, lanes }) {
+  const done = results.map((row) => lanes[row.lane]);
+  if (done.length < 2) return "";
+  const [fewest, fastest] = [least(done, (lane) => lane.passes), least(done, timeOf, NOISE)];
+  const ar = done.find(({ decoder }) => decoder === "ar");
+  const same = results
+    .filter((row) => lanes[row.lane].badge.startsWith("identical") && row.differs === null)
+    .map((row) => lanes[row.lane])
+    .filter((lane) => ar && lane.decoder !== "ar" && timeOf(lane) * (1 + NOISE) < timeOf(ar));
+  const time = inSeconds(Math.min(...fastest.map(timeOf)));
+  const tie = fastest.length > 1 ? "too near to call, " : "";
+  return [
+    `Fewest passes: ${titlesOf(fewest)}, ${fewest[0].passes}.`,
+    `Fastest${recorded ? "" : " here"}: ${titlesOf(fastest)}, ${tie}${time} s.`,
+    ...(same.length ? [`Same picture as ${ar.title}, faster: ${titlesOf(same)}.`] : []),
+  ].join(" ");
+}
+const timeOf = (lane) => lane.seconds;
+
+/**
+ * Why the clocks' orders differ, with the figures of this race where it has them.
+ * @param {Race} race
+ */
+export function whySentence({ snapshot: { results, model }, lanes }) {
+  const done = results.map((row) => lanes[row.lane]);
+  const ar = done.find(({ decoder }) => decoder === "ar");
+  const widest = [...done].sort((a, b) => rowsPerPass(b) - rowsPerPass(a))[0];
+  const rule =
+    "Fewer passes are not proportionally fewer seconds: a pass over more rows takes longer, on a CPU far more so than on " +
+    "a GPU, and a lane also verifies and drafts.";
+  const words = [rule];
+  if (ar && widest !== ar) {
+    const ratio = (forwardMs(widest) / forwardMs(ar)).toFixed(1);
+    words.push(
+      `Here a pass of ${widest.title}, over ${rowsPerPass(widest).toFixed(1)} rows on average, ` +
+        `took ${ratio} times as long as one of ${ar.title}, over a single row.`,
+    );
+  }
+  return [
+    ...words,
+    ...done.filter((lane) => lane.drafter).map((lane) => drafterWords(lane, model)),
+  ].join(" ");
+}
+
+// A drafter's share; the embedded model is so small that its drafter is large beside it.
+function drafterWords(lane, model) {
+  const { title, drafter, split } = lane;
+  const total = split.reduce((sum, part) => sum + part, 0);
+  const each = (split[3] / drafter / (split[0] / lane.passes)).toFixed(2);
+  const own =
+    `${title}'s small network took ${percent(split[3], total)} of its seconds: ${countOf(drafter, "pass", "passes")}, ` +
+    `each ${each} of one of the model's.`;
+  if (model !== "embedded") return own;
+  return (
+    `${own} It is one layer beside the ${TARGET_LAYERS.embedded} of this small model; beside LlamaGen-XL, ` +
+    `as in the paper, it is one beside ${TARGET_LAYERS["LlamaGen-XL"]}.`
+  );
+}
+
+const timesFaster = (value) => (value === null ? "–" : `${value.toFixed(2)}×`);
+function badgeOf(row, lane, { snapshot }) {
+  if (row.differs !== null) return `${lane.badge}, but from token ${row.differs} on`;
+  const ar = snapshot.results.some((other) => snapshot.lanes[other.lane].decoder === "ar");
+  const equal = ar && lane.decoder !== "ar" && lane.badge.startsWith("identical");
+  const cells = lane.order.length;
+  return lane.badge + (equal ? `: ${cells} of ${cells} tokens equal` : "");
+}
+function passesOf(row, lane) {
+  const drafter = row.drafter ? ` (+ ${row.drafter} by the small network)` : "";
+  const bound = boundOf(lane);
+  return row.passes + drafter + (bound ? ` (never over ${bound})` : "");
+}
+
+/**
+ * Heading, its explanation, and a lane's value.
+ * @param {Snapshot} snapshot
+ * @returns {[string, string, (row: Result, lane: Lane, race: Race) => string | number][]}
+ */
+function columnsOf({ recorded, results }) {
+  /** @type {[string, string, (row: Result, lane: Lane) => string][]} */
+  const steps = results.some((row) => row.length !== row.compression)
+    ? [["Tokens a step", "Mean acceptance length", (row) => row.length.toFixed(2)]]
+    : [];
+  return [
+    ["Lane", "", (_, lane) => lane.title],
+    ["Badge", "What the lane promises about its picture", badgeOf],
+    ["Passes", "Forward passes of the model; the papers' NFE", passesOf],
+    [
+      "Tokens a pass",
+      "Committed tokens per forward pass; the papers' step compression, and here also their mean acceptance length",
+      (row) => row.compression.toFixed(2),
+    ],
+    ...steps,
+    [
+      "Rows a pass",
+      "Rows of a window, on average: passes are not equal work",
+      (_, lane) => rowsPerPass(lane).toFixed(1),
+    ],
+    [
+      "Rows a token",
+      "Rows that the model read for each token that was committed: its work",
+      (row, lane) => (rowsPerPass(lane) / row.compression).toFixed(1),
+    ],
+    [
+      "Seconds",
+      recorded ? "On the machine named above" : "On this device",
+      (row) => inSeconds(row.seconds),
+    ],
+    [
+      "ms a pass",
+      "Everything the lane did, for each forward pass",
+      (row) => row.pass_ms.toFixed(1),
+    ],
+    [
+      "of it forward",
+      "The model's forward pass alone, in milliseconds",
+      (_, lane) => forwardMs(lane).toFixed(1),
+    ],
+    [
+      "Passes vs AR",
+      "How many times fewer passes than vanilla AR",
+      (row) => timesFaster(row.faster.passes),
+    ],
+    [
+      "Seconds vs AR",
+      "How many times as fast as vanilla AR, by seconds",
+      (row) => timesFaster(row.faster.seconds),
+    ],
+  ];
+}
+
+/** The rows of the table of results. @param {Race} race */
+export function tableOf(race) {
+  const columns = columnsOf(race.snapshot);
+  const head = columns.map(([name, title]) => make("th", name, { scope: "col", title }));
+  const rows = race.snapshot.results.map((row) => {
+    const [name, ...values] = columns.map(([, , text]) => text(row, race.lanes[row.lane], race));
+    return make(
+      "tr",
+      make("th", name, { scope: "row" }),
+      ...values.map((text) => make("td", text)),
+    );
+  });
+  return [make("tr", ...head), ...rows];
+}

@@ -1,0 +1,319 @@
+// The token panel: what every step did to one cell of one lane, and the two distributions that met
+// there.
+
+import { make } from "../dom.js";
+import { drawMark, swatchAt } from "../lanes/marks.js";
+import look from "../look.json" with { type: "json" };
+import { chance, dividing, isKnown } from "../numbers.js";
+import {
+  DID,
+  decisive,
+  experimentInWords,
+  isDecided,
+  lifeOf,
+  shiftInWords,
+  stepInWords,
+  WHY_KNOWN,
+  whyToken,
+} from "../trace/explain.js";
+import { STATUSES } from "../trace/layers.js";
+
+const atlas = { text: "", url: "" }; // the image of all swatches, and its address for styles
+
+// Takes the atlas in; the last one's memory is given back.
+function takeAtlas(text) {
+  if (atlas.text === text) return;
+  if (atlas.url) URL.revokeObjectURL(atlas.url);
+  const bytes = Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0));
+  const image = new Blob([bytes], { type: "image/webp" });
+  Object.assign(atlas, { text, url: text && URL.createObjectURL(image) });
+}
+
+// What a code looks like decoded alone, `side` pixels wide; an empty square where there is no
+// token.
+function swatchOf(token, codes, side, mark = "") {
+  const swatch = make("i.swatch", { style: `width: ${side}px; height: ${side}px` });
+  if (mark) swatch.classList.add(mark);
+  if (!isKnown(token)) swatch.classList.add("nothing");
+  else if (atlas.url) {
+    const [[column, row], across] = [swatchAt(token), look.swatches.columns];
+    swatch.style.backgroundImage = `url("${atlas.url}")`;
+    swatch.style.backgroundSize = `${across * side}px ${Math.ceil(codes / across) * side}px`;
+    swatch.style.backgroundPosition = `${-column * side}px ${-row * side}px`;
+  }
+  swatch.title = isKnown(token) ? `token ${token}` : "no token";
+  return swatch;
+}
+
+/**
+ * Shows the cell pinned in `state`, or hides the panel. steps[i]: how many steps of lane i are
+ * drawn. Of a race that is over the whole life is shown, with the drawn step marked; of one that
+ * runs, what has been drawn of it.
+ * @param {HTMLElement} panel @param {State} state @param {number[]} steps
+ */
+export function drawToken(panel, { race, cell: chosen }, steps) {
+  panel.hidden = !chosen?.pinned;
+  if (panel.hidden) return void delete panel.dataset.key;
+  const { lane: index, cell } = chosen;
+  const { prompt, seed, state, swatches, codes } = race.snapshot;
+  const lane = race.lanes[index];
+  const over = ["finished", "stopped"].includes(state);
+  const life = lifeOf(lane, cell, over ? lane.count : steps[index]);
+  const now = life.filter((row) => row.at < steps[index]).length - 1;
+  const key = [prompt, seed, index, cell, life.length, now, swatches.length].join("|");
+  if (panel.dataset.key === key) return;
+  panel.dataset.key = key;
+  const active = /** @type {HTMLElement} */ (document.activeElement);
+  const focused = panel.contains(active) ? active.dataset.row : undefined;
+  takeAtlas(swatches);
+  const view = { lane, cell, life, now, codes, columns: race.grid[1] };
+  panel.replaceChildren(headOf(view), bodyOf(view));
+  if (focused === undefined) return;
+  /** @type {HTMLElement} */ (panel.querySelector(`[data-row="${focused}"]`))?.focus();
+}
+
+/**
+ * The cell that is pointed at, in one line: where, its token, and what the last step drawn did.
+ * @param {HTMLElement} line @param {State} state @param {number[]} steps
+ */
+export function drawPeek(line, { race, cell: chosen }, steps) {
+  const shown = chosen && !chosen.pinned ? chosen : null;
+  const key = shown ? [shown.lane, shown.cell, steps[shown.lane]].join() : "";
+  if (line.dataset.key === key) return;
+  line.dataset.key = key;
+  const [pace] = line.children;
+  pace.toggleAttribute("hidden", Boolean(shown));
+  line.replaceChildren(pace);
+  if (!shown) return;
+  const { swatches, codes } = race.snapshot;
+  const lane = race.lanes[shown.lane];
+  const [life, columns] = [lifeOf(lane, shown.cell, steps[shown.lane]), race.grid[1]];
+  const row = life.at(-1);
+  takeAtlas(swatches);
+  const parts = row ? peekParts(lane, row, codes) : [make("span", unreached(lane, shown.cell))];
+  line.append(
+    make(
+      "div.pointed-at",
+      make("span.peek-where", whereOf(lane, shown.cell, columns)),
+      ...parts,
+      make("span.peek-hint", "Click for all of it."),
+    ),
+  );
+}
+
+const unreached = (lane, cell) =>
+  lane.knownToken(cell) === null
+    ? "Not reached yet at this instant."
+    : "Known from the start: no lane draws it.";
+
+const whereOf = (lane, cell, columns) =>
+  `${lane.title}, row ${Math.floor(cell / columns) + 1}, column ${(cell % columns) + 1}`;
+
+function peekParts(lane, row, codes) {
+  const mark = make("canvas", { width: 36, height: 36 });
+  drawMark(mark.getContext("2d"), row.status, 18, 18, 18);
+  return [
+    swatchOf(row.token, codes, 20, row.committed ? "final" : "draft"),
+    make("span", `token ${row.token}`),
+    make("span.life-status", mark, make("b", STATUSES[row.status].name)),
+    make("span", `pass ${row.pass}: ${stepInWords(lane.decoder, row)}`),
+  ];
+}
+
+function headOf({ lane, cell, life, now, codes, columns }) {
+  const known = lane.knownToken(cell);
+  const token = known ?? life.at(-1)?.token;
+  const title = make("h3", isKnown(token) ? `Why token ${token}?` : "Why this token?");
+  const where = make("p.token-where", whereOf(lane, cell, columns));
+  const words = known === null ? whyToken(lane.decoder, life) : WHY_KNOWN;
+  const later = `Not reached yet at this instant; what will happen: ${words[0].toLowerCase()}${words.slice(1)}`;
+  const why = make("p.token-why", life.length && now < 0 ? later : words);
+  const close = make("button.token-close", "×", { type: "button", "aria-label": "Close" });
+  return make(
+    "header.token-head",
+    swatchOf(token, codes, 48),
+    make("div", title, where),
+    why,
+    close,
+  );
+}
+
+// The life, what the rule considered beside the draft of the chosen row, and its distributions;
+// redrawn when another row is.
+function bodyOf(view) {
+  if (!view.life.length) return make("div.token-body");
+  const [considered, pair] = [make("div.token-considered"), make("div.token-pair")];
+  const rows = view.life.map((row, i) => lifeRow(view, row, i));
+  const choose = (chosen) => {
+    rows.forEach((row, i) => row.setAttribute("aria-pressed", String(i === chosen)));
+    considered.replaceChildren(...consideredOf(view, view.life[chosen]));
+    pair.replaceChildren(...distributionsOf(view, view.life[chosen]));
+  };
+  rows.forEach((row, i) => row.addEventListener("click", () => choose(i)));
+  const names = ["pass", "draft", "then", "status", "p", "q", "TV", "acceptance, number drawn"];
+  const head = make("p.life-row.life-names", ...names.map((name) => make("span", name)));
+  const group = { role: "group", "aria-label": "Every pass that touched this cell" };
+  choose(Math.max(0, view.now));
+  return make(
+    "div.token-body",
+    make("div.token-left", make("div.life", group, head, ...rows), considered),
+    pair,
+  );
+}
+
+function lifeRow({ lane, codes, now }, row, i) {
+  const mark = make("canvas", { width: 36, height: 36 });
+  drawMark(mark.getContext("2d"), row.status, 18, 18, 10);
+  const number = (name, value) => make("span.life-number", { "data-name": name }, chance(value));
+  return make(
+    i === now ? "button.life-row.now" : "button.life-row",
+    { type: "button", "data-row": i, title: i === now ? "The step that the board shows" : "" },
+    make("span.life-pass", row.pass),
+    make("span", swatchOf(row.draft, codes, 24, "draft")),
+    make("span", swatchOf(row.token, codes, 24, row.committed ? "final" : "draft")),
+    make("span.life-status", mark, make("b", STATUSES[row.status].name)),
+    ...[number("p", row.p), number("q", row.q), number("TV", row.tv)],
+    testOf(lane.decoder, row),
+  );
+}
+
+// The acceptance probability as a filled length, the uniform number as a tick on it, and both in
+// words.
+function testOf(decoder, row) {
+  const test = make("span.test");
+  const [uniform, acceptance] = decisive(row);
+  if (isKnown(acceptance)) {
+    const bar = make("i.test-bar", make("i.test-fill", { style: `width: ${100 * acceptance}%` }));
+    const tick = uniform < acceptance ? "i.test-tick" : "i.test-tick.over";
+    if (isKnown(uniform)) bar.append(make(tick, { style: `left: ${100 * uniform}%` }));
+    test.append(bar);
+  }
+  test.append(make("span.test-words", stepInWords(decoder, row)));
+  return test;
+}
+
+function consideredOf(view, row) {
+  const [candidates, shift] = [row.candidates.length, shiftInWords(row)];
+  return [
+    ...(isDecided(row) ? [experimentOf(row)] : []),
+    ...(candidates ? [candidatesOf(view, row)] : []),
+    ...(row.group ? [groupOf(view, row)] : []),
+    ...(shift ? [make("p.token-shift", shift)] : []),
+  ];
+}
+
+// The number that decided, to be dragged past the acceptance probability: the race stays as it was.
+function experimentOf(row) {
+  const [drawn, acceptance] = decisive(row);
+  const verdict = make("p.experiment-verdict", { role: "status" }, experimentInWords(row, drawn));
+  const number = make("input.experiment-number", {
+    ...{ type: "range", min: 0, max: 1, step: 0.001, value: drawn },
+    ...{ style: `--acceptance: ${acceptance}`, ariaLabel: "The number drawn" },
+  });
+  const figure = make(
+    "figure.experiment",
+    make("figcaption", "An experiment: drag the number that was drawn"),
+    number,
+    verdict,
+  );
+  const judge = (value) => {
+    figure.dataset.accepted = String(Number(value < acceptance));
+    number.setAttribute("aria-valuetext", experimentInWords(row, value));
+    verdict.textContent = experimentInWords(row, value);
+  };
+  number.addEventListener("input", () => judge(Number(number.value)));
+  judge(drawn);
+  return figure;
+}
+
+function distributionsOf(view, row) {
+  const q = `q: ${sourceOf(view.lane, row)}`;
+  return [
+    distributionOf(view, row, "p: the model's distribution", row.top, row.p, row.topDraft),
+    distributionOf(view, row, q, row.topDraft, row.q, row.top),
+  ];
+}
+
+// What q was, for a newcomer.
+function sourceOf(lane, { draft, topDraft }) {
+  if (draft === null || !topDraft.length) return "no draft";
+  const certain = topDraft.length === 1 && topDraft[0][0] === draft;
+  if (lane.decoder === "lantern" && lane.drafter) {
+    return certain ? "the drafter's choice, certain" : "the drafter's distribution";
+  }
+  return certain ? "a fresh guess, certain" : "the draft's distribution";
+}
+
+// The likeliest tokens as bars; a thin line on a bar is the same token's probability in the other
+// distribution, where known.
+function distributionOf({ codes }, row, title, top, share, other) {
+  const { draft, token, committed, status } = row;
+  const figure = make("figure.distribution", make("figcaption", title));
+  const bars = [...top];
+  if (isKnown(draft, share) && !bars.some(([id]) => id === draft)) bars.push([draft, share]);
+  const scale = Math.max(0, ...[...top, ...other].map(([, p]) => p)) || 1;
+  if (!bars.length) figure.append(make("p.bar-none", "Nothing recorded."));
+  bars.forEach(([id, p], i) => {
+    const bar = make("i.bar", make("i.bar-fill", { style: `width: ${(100 * p) / scale}%` }));
+    const elsewhere = other.find(([otherId]) => otherId === id);
+    if (elsewhere)
+      bar.append(make("i.bar-other", { style: `left: ${(100 * elsewhere[1]) / scale}%` }));
+    const kept = status === DID.DROPPED ? "dropped" : "kept";
+    const stays = committed ? ["token", "accepted"] : ["next", kept];
+    const words = id === token ? stays[Number(id === draft)] : id === draft ? "draft" : "";
+    const mark = id === token && committed ? "final" : id === draft ? "draft" : "";
+    const line = make(
+      "div.bar-row",
+      swatchOf(id, codes, 20, mark),
+      make("span.bar-id", id),
+      bar,
+      make("span.bar-share", chance(p)),
+      make("b.bar-mark", words),
+    );
+    line.classList.toggle("beyond", i >= top.length);
+    line.classList.toggle("marked", id === draft || id === token);
+    figure.append(line);
+  });
+  return figure;
+}
+
+// GSD's group or LANTERN's neighbourhood: its tokens, and the two masses.
+function groupOf({ lane, codes }, { group: { count, tokens, p, q }, draft }) {
+  const gsd = lane.decoder === "gsd";
+  const others = gsd ? `${count} tokens about as probable` : `it and the nearest ${count - 1}`;
+  const title = `The draft's ${gsd ? "group C" : "neighbourhood A"}: ${count === 1 ? "the draft alone" : others}`;
+  const swatches = tokens.map((token) =>
+    swatchOf(token, codes, 28, token === draft ? "draft" : ""),
+  );
+  if (count > tokens.length) swatches.push(make("span", `and ${count - tokens.length} more`));
+  const ratio = q > 0 ? `: ratio ${chance(p / q)}${p > q ? ", taken as 1" : ""}.` : ".";
+  const [ofP, ofQ] = dividing(p, q, p / q);
+  const masses = `${ofP} of p against ${ofQ} of q${gsd ? "" : " for it alone"}${ratio}`;
+  return make(
+    "figure.group",
+    make("figcaption", title),
+    make("div.group-swatches", ...swatches),
+    make("p", masses),
+  );
+}
+
+// The candidates of a tree, in the order in which they were tried.
+function candidatesOf({ lane, codes }, row) {
+  const { candidates } = row;
+  const title =
+    candidates.length === 1 ? "One candidate was tried" : "The candidates, in the order tried";
+  const rows = candidates.map((candidate, i) => {
+    const [p, q] = dividing(candidate.p, candidate.q, candidate.acceptance);
+    const accepted = row.status === DID.ACCEPTED && i === candidates.length - 1;
+    const status = accepted ? DID.ACCEPTED : DID.RESAMPLED;
+    return make(
+      accepted ? "div.candidate.accepted" : "div.candidate",
+      make("b", i + 1),
+      swatchOf(candidate.token, codes, 24, accepted ? "final" : "draft"),
+      make("span.bar-id", candidate.token),
+      make("span.candidate-numbers", `p ${p}, q ${q}`),
+      testOf(lane.decoder, { ...row, ...candidate, candidates: [], status }),
+    );
+  });
+  return make("figure.candidates", make("figcaption", title), ...rows);
+}

@@ -1,0 +1,84 @@
+// The stage: the board alone on the screen, for a talk; with a strip of controls that hides itself,
+// and taps and swipes for those who have no keys.
+
+import { stepTarget } from "../controls/controls.js";
+
+const SHOWN = 3000; // milliseconds for which the strip stays
+const SWIPE = [60, 800]; // at least so many pixels across, in so many milliseconds at most
+const OWN = "button, a, input, select, label, dialog, .strip"; // have clicks of their own
+const narrow = "(max-width: 700px)"; // a phone
+
+/** Whether the stage has room for one lane. @param {State} state */
+export const isPhone = ({ present }) => present && matchMedia(narrow).matches;
+
+/** The lanes on the screen. @param {State} state @param {boolean} phone */
+export function lanesShown({ race, hidden, front }, phone) {
+  const shown = race.lanes.map((_, i) => i).filter((i) => !hidden.has(i));
+  if (!phone || shown.length < 2) return shown;
+  return [shown.includes(front) ? front : shown[0]];
+}
+
+/** The lane after this one, or before it, of those that are not hidden. @param {State} state */
+export function nextLane(state, by) {
+  const [shown, [front]] = [lanesShown(state, false), lanesShown(state, true)];
+  return shown[(shown.indexOf(front) + by + shown.length) % shown.length];
+}
+
+/**
+ * Wires the strip, taps and swipes.
+ * @param {HTMLElement} root @param {Board} board @param {{ move(by: number): boolean }} tour
+ */
+export function mountStage(root, { state, go, onChange }, tour) {
+  const strip = /** @type {HTMLElement} */ (root.querySelector(".strip"));
+  let [timer, was, down] = [0, false, null];
+
+  function reveal() {
+    if (!state.present) return;
+    strip.dataset.shown = "1";
+    clearTimeout(timer);
+    timer = setTimeout(() => delete strip.dataset.shown, SHOWN);
+  }
+
+  // On or back: in the tour, else by a step.
+  function turn(by) {
+    if (!state.race || tour.move(by)) return;
+    const t = stepTarget(state, by < 0);
+    if (t !== null) go({ t, playing: false });
+  }
+
+  function tapped(event) {
+    if (!state.present || event.target.closest(OWN)) return;
+    const touring = event.pointerType === "touch" && root.dataset.tour;
+    if (event.target.closest("canvas") && !touring) return; // it chooses a token
+    const third = Math.floor((3 * event.clientX) / innerWidth);
+    if (third === 1) return;
+    event.stopPropagation();
+    turn(third - 1);
+  }
+
+  function swiped({ clientX, clientY, timeStamp, pointerId }) {
+    if (down?.pointerId !== pointerId) return;
+    const [across, along] = [clientX - down.clientX, clientY - down.clientY];
+    const quick = timeStamp - down.timeStamp < SWIPE[1];
+    down = null;
+    if (!quick || Math.abs(across) < Math.max(SWIPE[0], 2 * Math.abs(along))) return;
+    const by = across < 0 ? 1 : -1;
+    if (isPhone(state) && !root.dataset.tour) go({ front: nextLane(state, by), cell: null });
+    else turn(by);
+  }
+
+  root.addEventListener("pointermove", reveal);
+  root.addEventListener("pointerdown", (event) => {
+    reveal();
+    const one = event.pointerType === "touch" && event.isPrimary && state.present;
+    down = one && !(/** @type {Element} */ (event.target).closest(OWN)) ? event : null;
+  });
+  root.addEventListener("pointerup", swiped);
+  root.addEventListener("pointercancel", () => (down = null));
+  root.addEventListener("click", tapped, true);
+  onChange(({ present }) => {
+    if (present && !was) reveal();
+    was = present;
+  });
+  if (new URLSearchParams(location.search).get("present") === "1") go({ present: true });
+}

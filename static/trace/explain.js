@@ -1,0 +1,243 @@
+// Why a cell holds its token, in words, from its rows in one lane's step table.
+
+import { capital, chance, countOf, dividing, inTimes, isKnown, versus } from "../numbers.js";
+
+// engine.trace.Status
+export const DID = {
+  ACCEPTED: 0,
+  RESAMPLED: 1,
+  FRESH: 2,
+  FORCED: 3,
+  REFINED: 4,
+  REJECTED: 5,
+  DROPPED: 6,
+};
+const ROUNDING = 0.5 / 65534; // at most so much is a share on the wire off
+
+/**
+ * The rows of one cell over the first `until` steps of a lane, oldest first.
+ * @param {Lane} lane @returns {LifeRow[]}
+ */
+export function lifeOf(lane, cell, until) {
+  const life = [];
+  const rank = lane.rank[cell];
+  if (rank === undefined) return life; // known from the start
+  for (let at = 0; at < until; at++) {
+    const step = lane.steps[at];
+    if (step.before > rank) break; // committed: nothing touches it again
+    if (rank >= step.before + step.touched) continue;
+    const row = lane.row(step.first + rank - step.before);
+    life.push({
+      ...row,
+      pass: step.nfe,
+      at,
+      ahead: rank - step.before,
+      committed: rank < step.after,
+    });
+  }
+  return life;
+}
+
+// Whether p(x) / q(x) alone would have rejected a draft that was accepted, whatever the rounding on
+// the wire.
+export function neededGroup({ status, uniform, p, q }) {
+  const known = status === DID.ACCEPTED && isKnown(uniform, p, q);
+  return known && uniform * (q - ROUNDING) >= p + ROUNDING;
+}
+
+// Left untested by a decoder that then drafts anew (LANTERN's, behind a rejection).
+const isDropped = (row) => row.status === DID.DROPPED;
+
+// The uniform number and the acceptance probability that decided: those of the last candidate
+// tried, where there were several.
+export function decisive({ candidates, uniform, acceptance }) {
+  const last = candidates.length > 1 ? candidates.at(-1) : { uniform, acceptance };
+  return [last.uniform, last.acceptance];
+}
+
+export const WHY_KNOWN =
+  "It was known from the start: this race fills in the tokens around it. No lane draws it, and the model reads it " +
+  "before it draws any of the others.";
+
+/** Why a cell holds what it holds, in a sentence or two. @param {LifeRow[]} life */
+export function whyToken(decoder, life) {
+  if (!life.length) return "No step has reached this cell yet.";
+  const [before, last] = [life.slice(0, -1), life.at(-1)];
+  if (last.status === DID.FORCED) return "Fixed by the model's layout: no decoder samples it.";
+  if (last.status === DID.FRESH) return whyFresh(decoder, before, last);
+  if (!last.committed) return `Not committed yet: ${pastOf(life)}. ${whatNext(last)}`;
+  const past = pastOf(before, last);
+  if (decoder === "parallel")
+    return `${capital(past)}, from p as the rounds before had left it. It stayed untested: nobody checked whether it fits what was drawn in the same round.`;
+  if (last.candidates.length > 1) {
+    return capital(`${before.length ? `${past}; ` : ""}${whyCandidates(decoder, last)}`);
+  }
+  const accepted = last.status === DID.ACCEPTED;
+  const reason = whyVerified(decoder, last, accepted);
+  const joint = past.endsWith("drafted") || past.endsWith("anew") ? " and" : ",";
+  const outcome = `${joint} ${accepted ? "accepted" : "rejected"} at pass ${last.pass}`;
+  const sentence = capital(`${past}${outcome}${reason && `: ${reason}`}.`);
+  return sentence + (accepted ? aloneWords(last) : replacedWords(decoder, last));
+}
+
+// What came of the cell before `last`: where its draft came from, and how often it was refined.
+function pastOf(before, last = null) {
+  const drafts = before.filter((row) => row.draft !== null);
+  const dropped = drafts.filter(isDropped).length;
+  if (dropped) {
+    const many = dropped > 1;
+    const drafted = many ? `${dropped} earlier drafts were` : "an earlier draft was";
+    const why = `because one before ${many ? "them" : "it"} was rejected`;
+    return `${drafted} dropped untested, ${why}${last ? "; drafted anew" : ""}`;
+  }
+  if (!before.length)
+    return last.topDraft.length === 1 && last.q > 0.999 ? "a fresh guess" : "drafted";
+  const tested = drafts.filter((row) => isKnown(row.uniform));
+  const kept = tested.filter((row) => row.draft === row.token).length;
+  const [redrawn, refined] = [tested.length - kept, drafts.length - tested.length];
+  const events = Object.entries({ kept, redrawn, refined }).filter(([, n]) => n);
+  return [
+    `drafted at pass ${before[0].pass}`,
+    ...events.map(([what, n]) => `${what} ${inTimes(n)}`),
+  ].join(", ");
+}
+
+function whatNext(last) {
+  if (isDropped(last)) return "The next pass drafts it anew.";
+  return `After pass ${last.pass} the guess is token ${last.token}; a later pass will test it.`;
+}
+
+// Why a draft was accepted or not: the two masses compared, and the number drawn; "" where the row
+// does not say.
+function whyVerified(decoder, row, accepted) {
+  const { uniform, acceptance } = row;
+  const other = accepted ? "the same token" : `token ${row.token} instead`;
+  if (decoder === "fpi") return `the same noise, under the newer distribution, gave ${other}`;
+  if (decoder === "jacobi") {
+    const odds = `, and would repeat the draft with probability ${chance(acceptance)}`;
+    return `a second, independent draw gave ${other}${isKnown(acceptance) ? odds : ""}`;
+  }
+  const masses = massesOf(decoder, row);
+  if (!isKnown(uniform, acceptance)) return masses;
+  if (accepted && acceptance >= 1 - ROUNDING) {
+    return masses ? `${masses}, which is sure to pass` : "it was sure to pass";
+  }
+  const ratio = masses ? "their ratio" : "its chance to pass";
+  const test = `the number drawn was ${accepted ? "" : "not "}below ${ratio}, ${versus(uniform, acceptance)}`;
+  return masses ? `${masses}, and ${test}` : test;
+}
+
+function massesOf(decoder, { group, p, q, acceptance }) {
+  if (group && group.count > 1) {
+    const [ofP, ofQ] = dividing(group.p, group.q, acceptance);
+    if (decoder === "gsd")
+      return `its group of ${group.count} tokens held ${ofP} of p and ${ofQ} of q`;
+    const neighbours = countOf(group.count - 1, "neighbour");
+    return `with ${neighbours} it held ${ofP} of p, against ${ofQ} of q by itself`;
+  }
+  if (!isKnown(p, q)) return "";
+  const [ofP, ofQ] = dividing(p, q, acceptance);
+  return `p gave the draft ${ofP} and q ${ofQ}`;
+}
+
+// Several candidates of a tree tried: how that ended.
+function whyCandidates(decoder, { pass, candidates, status, token }) {
+  const [n, last] = [candidates.length, candidates.at(-1)];
+  const test = versus(last.uniform, last.acceptance);
+  if (status !== DID.ACCEPTED) {
+    const drawn = `Token ${token} was drawn from what they left of p.`;
+    return `at pass ${pass} all ${n} candidates were rejected, the last one with ${test}. ${drawn}`;
+  }
+  const rejected = n === 2 ? "the draft was" : `${n - 1} candidates were`;
+  const whom = decoder === "lantern" ? "it with its neighbours" : "it";
+  const [p, q] = dividing(last.p, last.q, last.acceptance);
+  const left = `what the others left of p gave ${whom} ${p} and q ${q}`;
+  const why = `${left}, and the number drawn was below their ratio, ${test}`;
+  return `at pass ${pass} ${rejected} rejected and candidate ${n} accepted: ${why}.`;
+}
+
+// What to add on an accepted draft: that it needed its group.
+function aloneWords(row) {
+  if (!row.group || !neededGroup(row)) return "";
+  return ` Alone, with ${chance(row.p)} of p and ${chance(row.q)} of q, it would have been rejected.`;
+}
+
+function replacedWords(decoder, { token }) {
+  if (decoder === "jacobi") return " That draw stays: it comes from the exact distribution.";
+  if (decoder === "fpi") return " That one stays: it is vanilla AR's own token.";
+  const moved = decoder === "lantern" ? ", its neighbours' mass counted with the draft's," : "";
+  return ` Token ${token} was drawn in its place, from what p${moved} has more of than q.`;
+}
+
+function whyFresh(decoder, before, { top, token, pass, ahead }) {
+  const share = top.find(([id]) => id === token);
+  const drawn = `from p${share ? `, which gave it ${chance(share[1])}` : ""}`;
+  if (decoder === "ar") {
+    return `Drawn at pass ${pass} ${drawn}. Vanilla AR has no drafts: each pass draws one token.`;
+  }
+  if (decoder === "parallel") {
+    return `Drawn at pass ${pass} ${drawn}, at once with others and untested: nobody checked whether they fit together.`;
+  }
+  if (before.some((row) => row.draft !== null && !isDropped(row))) {
+    const ended = "then a cell before it took another candidate, whose branch ended here";
+    return `${capital(pastOf(before))}; ${ended}, and pass ${pass} drew token ${token} ${drawn}.`;
+  }
+  if (decoder === "assd" && !ahead) {
+    return `Drawn at pass ${pass} ${drawn}. The first guess of a pass comes from exactly what the model says here, so it needs no test: it is final (Lemma 1).`;
+  }
+  const drafts = ahead === 1 ? "the draft before it was" : `all ${ahead} drafts before it were`;
+  const bonus = `${drafts} accepted, and the pass gave one token more`;
+  return `Drawn at pass ${pass} ${drawn}: ${ahead ? bonus : "that pass had no draft to test here"}.`;
+}
+
+/** Whether a number drawn decided what this step did to the cell. @param {LifeRow} row */
+export const isDecided = (row) => isKnown(...decisive(row));
+
+/** What another number drawn would have decided. @param {LifeRow} row @param {number} number */
+export function experimentInWords(row, number) {
+  const [drawn, acceptance] = decisive(row);
+  const [was, is] = [drawn, number].map((each) => each < acceptance);
+  const tested = [DID.ACCEPTED, DID.RESAMPLED].includes(row.status);
+  const verdict = (tested ? ["rejected", "accepted"] : ["redrawn", "kept"])[Number(is)];
+  const test = `${verdict}, ${versus(number, acceptance)}`;
+  if (number === drawn) return `The number drawn was ${chance(drawn)}: ${test}.`;
+  const draft = row.candidates.length > 1 ? row.candidates.at(-1).token : row.draft;
+  const other = is
+    ? `token ${draft} would have stayed`
+    : "another token would have taken its place";
+  return `Had the number been ${chance(number)}: ${test}; ${was === is ? "no change" : other}.`;
+}
+
+/** What a test's shift says; "" where no draft was tested. @param {LifeRow} row */
+export function shiftInWords({ shift }) {
+  if (!isKnown(shift)) return "";
+  if (shift === 0)
+    return "Shift 0: what this test commits has exactly the model's distribution p, whatever was drafted.";
+  return (
+    `Shift ${chance(shift)}: so far (TV) is the distribution of what this test commits from the model's p. ` +
+    "It is of this step alone, on this lane's own tokens, not of the whole picture."
+  );
+}
+
+/** What one step did to the cell, in a few words: "accepted, 0.31 < 0.74". @param {LifeRow} row */
+export function stepInWords(decoder, row) {
+  const { status, draft, token, candidates } = row;
+  if (status === DID.FORCED) return "fixed by the layout";
+  if (status === DID.FRESH) return "drawn from p, no draft";
+  if (draft === null) return "first drafted";
+  if (isDropped(row)) return "dropped untested";
+  if (decoder === "parallel") return "kept untested";
+  const [uniform, acceptance] = decisive(row);
+  const sure = acceptance >= 1 - ROUNDING && uniform < acceptance;
+  const known = isKnown(uniform, acceptance);
+  const test = !known ? "" : sure ? ", certain" : `, ${versus(uniform, acceptance)}`;
+  if (status === DID.REFINED || status === DID.REJECTED) {
+    return test ? (draft === token ? "kept" : "redrawn") + test : "refined";
+  }
+  const accepted = status === DID.ACCEPTED;
+  if (decoder === "jacobi" || decoder === "fpi")
+    return accepted ? "the same again" : `then ${token}`;
+  if (candidates.length > 1 && !accepted) return `${candidates.length} candidates rejected`;
+  if (candidates.length > 1) return `candidate ${candidates.length} accepted${test}`;
+  return (accepted ? "accepted" : "rejected") + test;
+}

@@ -1,0 +1,90 @@
+// What a lane can show of each of its tokens, and in which colours; visualize/layers.py says the
+// same for films.
+
+import look from "../look.json" with { type: "json" };
+
+/** @type {Layer[]} */
+export const LAYERS = look.layers;
+/** @param {string} name @returns {Layer} */
+export const layerOf = (name) => LAYERS.find((layer) => layer.name === name);
+
+// The engine's statuses, by their number.
+export const STATUSES = look.statuses;
+
+// The colour of a share on a scale, as [red, green, blue].
+export function colourOf(scale, share) {
+  const stops = look.scales[scale];
+  const at = Math.min(1, Math.max(0, share)) * (stops.length - 1);
+  const low = Math.min(Math.floor(at), stops.length - 2);
+  return [1, 3, 5].map((i) => {
+    const [a, b] = [stops[low], stops[low + 1]].map((stop) => parseInt(stop.slice(i, i + 2), 16));
+    return Math.round(a + (b - a) * (at - low));
+  });
+}
+
+/**
+ * The lane whose tokens the others' are compared with: the chosen one, else vanilla AR's, else the
+ * first.
+ * @param {Race} race @param {number | null} chosen @returns {number}
+ */
+export const referenceOf = ({ lanes }, chosen) =>
+  chosen ??
+  Math.max(
+    0,
+    lanes.findIndex(({ decoder }) => decoder === "ar"),
+  );
+
+/** The token that a lane has committed at a cell, at whatever instant; null if none. */
+export function committedToken(lane, cell) {
+  const rank = lane.rank[cell];
+  return rank < (lane.steps.at(-1)?.after ?? 0) ? lane.token(lane.committedBy[rank]) : null;
+}
+
+/**
+ * How many of a lane's committed cells hold another token than the reference lane's, and how many
+ * can be compared.
+ * @param {Lane} lane @param {View} view @param {Lane} against @returns {[number, number]}
+ */
+export function differing(lane, view, against) {
+  const values = lane.order
+    .slice(0, view.n)
+    .map((cell) => layerValue(lane, view, cell, "differs", against))
+    .filter((value) => value !== null);
+  return [values.reduce((sum, value) => sum + value, 0), values.length];
+}
+
+/**
+ * What a layer shows of a cell: a share from 0 to 1, a count, a status's number, or 1 where the
+ * token differs from that of the lane `against`; null where there is nothing to show.
+ * @param {Lane} lane @param {View} view @param {number} cell @param {string} layer
+ * @param {Lane | null} against
+ */
+export function layerValue(lane, view, cell, layer, against = null) {
+  const row = view.rowOf(cell);
+  if (row < 0 || layer === "picture") return null;
+  if (layer === "status") return lane.status(row);
+  const committed = lane.rank[cell] < view.n;
+  if (layer === "differs") {
+    const token = committed ? committedToken(against, cell) : null;
+    return token === null ? null : Number(lane.token(row) !== token);
+  }
+  if (layer === "waiting") return lane.waits[row] + (committed ? 0 : 1);
+  if (layer === "order") return committed ? lane.steps[lane.stepOf(row)].nfe : null;
+  if (layer === "runs") return committed ? lane.steps[lane.stepOf(row)].tokens : null;
+  return layer === "gain" ? lane.gain(row) : lane.share(row, /** @type {any} */ (layer));
+}
+
+/**
+ * The numbers [low, high] between which a layer lies in this race, its drafts included.
+ * @param {Race} race @param {Layer} layer @returns {[number, number]}
+ */
+export function rangeOf(race, { name, kind, least, most = 1 }) {
+  if (kind === "pass") return [1, Math.max(2, race.lanes[0].order.length)];
+  if (kind !== "count") return [0, most];
+  return [least, Math.max(least + 1, ...race.lanes.map((lane) => lane.most[name]))];
+}
+
+// Where a count stands on its scale, 0 to 1. By logarithms: most runs and waits are short, a few
+// are long.
+export const countShare = (value, [low, high]) =>
+  Math.log(1 + value - low) / Math.log(1 + high - low);

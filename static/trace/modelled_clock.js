@@ -1,0 +1,155 @@
+// Another machine's clock: what the same passes would cost there. A pass costs a + b x rows (a
+// whatever its window, b for each row of the window), and each of the drafter's passes d.
+
+import { percent } from "../numbers.js";
+import { finishers } from "./replay.js";
+
+/**
+ * Two machines by their peak figures (the roofline), in seconds: a reads what lies in memory once,
+ * b computes. For 1.3 billion weights of 2 bytes (Janus-Pro 1B) a row is 2 x 1.3 GFLOP, and
+ * guidance makes two. Laptop: 256 GB/s and 23 TFLOP/s. Large: 3.35 TB/s and 989 TFLOP/s, with 80 GB
+ * filled by the weights and the caches of 340 pictures (576 tokens of 24 layers, 2,048 wide,
+ * guidance twice: 0.23 GB each), on average half full; the pictures advance together, each with its
+ * own window.
+ */
+const MACHINES = {
+  laptop: { pass: 2.6 / 256, row: (2 * 2.6e9) / 23e12 },
+  large: { pass: (2.6 + 77.4 / 2) / 3350, row: (340 * 2 * 2.6e9) / 989e12 },
+};
+
+/**
+ * The costs that explain a race's measured steps best, in seconds: a and b by least squares, none
+ * negative, over all passes of all lanes (forward, verification and cache time against rows); d is
+ * the mean over the drafter's passes, 0 where it made none. `explained` is R squared, `error` the
+ * mean relative error of the lanes' seconds; both null where nothing can be said.
+ * @param {Lane[]} lanes @returns {Fit}
+ */
+export function fitCosts(lanes) {
+  const steps = lanes.flatMap((lane) => lane.steps);
+  const points = steps.map(({ rows, split: [forward, verify, cache] }) => ({
+    rows,
+    time: forward + verify + cache,
+  }));
+  const mean = (of) => points.reduce((sum, point) => sum + of(point), 0) / (points.length || 1);
+  const [rows, time] = [mean((point) => point.rows), mean((point) => point.time)];
+  const variance = mean((point) => (point.rows - rows) ** 2);
+  const covariance = mean((point) => (point.rows - rows) * (point.time - time));
+  let row = variance ? Math.max(0, covariance / variance) : 0;
+  if (time < row * rows) row = mean((point) => point.rows * point.time) / (variance + rows ** 2);
+  const pass = Math.max(0, time - row * rows);
+  const passes = steps.reduce((sum, step) => sum + step.drafter, 0);
+  const drafting = steps.reduce((sum, step) => sum + (step.drafter ? step.split[3] : 0), 0);
+  const costs = { pass, row, drafter: passes ? drafting / passes : 0 };
+  const spread = mean((point) => (point.time - time) ** 2);
+  const missed = mean((point) => (point.time - pass - row * point.rows) ** 2);
+  const measured = lanes.filter(({ steps: own }) => own.at(-1)?.seconds > 0);
+  const errors = measured.map((lane) => {
+    const { seconds } = lane.steps.at(-1);
+    return Math.abs(modelledSeconds(lane, costs).at(-1) - seconds) / seconds;
+  });
+  return {
+    ...{ costs, passes: points.length, windows: variance > 0 },
+    explained: spread ? 1 - missed / spread : null,
+    error: errors.length ? errors.reduce((sum, error) => sum + error, 0) / errors.length : null,
+  };
+}
+
+// A lane's clock after each of its steps, in whole microseconds as measured ones are.
+function modelledSeconds({ steps }, { pass, row, drafter }) {
+  let seconds = 0;
+  return steps.map((step) => {
+    seconds += pass + row * step.rows + drafter * step.drafter;
+    return Math.round(1e6 * seconds) / 1e6;
+  });
+}
+
+/**
+ * The machines to choose from, the fitted one first. The drafter's pass keeps its share of a on all
+ * of them.
+ * @param {Fit} fit @returns {Preset[]}
+ */
+export function presetsOf({ costs, passes, windows, explained, error }) {
+  const share = costs.pass ? costs.drafter / costs.pass : 0;
+  const machine = ({ pass, row }) => ({ pass, row, drafter: share * pass });
+  const good = [
+    explained !== null && `explains ${percent(explained, 1)} of how their times vary`,
+    error !== null && `gets the lanes' seconds right to ${percent(error, 1)} on average`,
+  ].filter(Boolean);
+  const fitted = `Fitted to the ${passes} passes of this race by least squares; it ${good.join(", and ")}.`;
+  const unknown = windows ? "" : " All of them had one size of window, so b is unknown.";
+  return [
+    {
+      ...{ name: "fitted", title: "This machine", costs },
+      words: good.length ? fitted + unknown : "Nothing has been measured yet.",
+    },
+    {
+      ...{ name: "laptop", title: "Laptop GPU", costs: machine(MACHINES.laptop) },
+      words:
+        "A model of 1.3 billion weights on 256 GB/s and 23 TFLOP/s, by peak figures: reading the weights takes " +
+        "10 ms, computing a row 0.23 ms. Rows cost little, and 45 of them as much as the pass.",
+    },
+    {
+      ...{ name: "large", title: "Large GPU, memory full", costs: machine(MACHINES.large) },
+      words:
+        "A model of 1.3 billion weights on 3.35 TB/s and 989 TFLOP/s, drawing at once the 340 pictures whose caches " +
+        "fill 80 GB, by peak figures: the memory is read once for all, in 12 ms, but a row is computed for every " +
+        "picture, in 1.8 ms.",
+    },
+    {
+      ...{ name: "free", title: "Rows cost nothing", costs: { ...costs, row: 0 } },
+      words:
+        "A pass costs the same whatever its window: the clock of the papers that count passes.",
+    },
+  ];
+}
+
+/**
+ * Sets the modelled clock of all lanes: after every step, at the end so far, and the places of
+ * those that have finished (none while a running lane could come in before).
+ * @param {Lane[]} lanes @param {Costs} costs
+ */
+export function modelLanes(lanes, costs) {
+  for (const lane of lanes) {
+    const seconds = modelledSeconds(lane, costs);
+    lane.steps.forEach((step, k) => (step.modelled = seconds[k]));
+    lane.modelled = seconds.at(-1) ?? 0;
+  }
+  const running = lanes.filter(({ state }) => state === "racing");
+  const done = finishers(lanes, "modelled").map((i) => lanes[i]);
+  for (const lane of lanes) {
+    const final = done.includes(lane) && running.every((one) => one.modelled >= lane.modelled);
+    const place = 1 + done.filter(({ modelled }) => modelled < lane.modelled).length;
+    lane.places = { ...lane.places, modelled: final ? place : null };
+  }
+}
+
+const times = (ratio) => `${ratio.toFixed(ratio < 10 ? 2 : 1)}×`;
+
+/**
+ * Who wins on the modelled clock, and which lanes lose to vanilla AR and why.
+ * @param {Lane[]} lanes
+ */
+export function verdictOf(lanes) {
+  const done = finishers(lanes, "modelled").map((i) => lanes[i]);
+  const ar = done.find(({ decoder }) => decoder === "ar");
+  if (!done.length || !(done[0].modelled > 0)) return "No lane has finished yet.";
+  if (!ar || done.length === 1) return `On this clock ${done[0].title} is fastest.`;
+  const speed = (lane) => `${lane.title} ${times(ar.modelled / lane.modelled)}`;
+  const losers = done.filter(({ modelled }) => modelled > ar.modelled);
+  const best =
+    done[0] === ar
+      ? `On this clock no lane beats ${ar.title}.`
+      : `On this clock ${done[0].title} is fastest: ${times(ar.modelled / done[0].modelled)} the speed of ${ar.title}.`;
+  if (!losers.length) return `${best} None is slower than ${ar.title}.`;
+  const worst = losers.at(-1);
+  const last = worst.steps.at(-1);
+  const rows = worst.steps.reduce((sum, step) => sum + step.rows, 0) / worst.count;
+  const compression = last.reached / last.passes;
+  const cost = worst.modelled / last.passes / (ar.modelled / ar.steps.at(-1).passes);
+  const window = `${Math.round(rows)} ${Math.round(rows) === 1 ? "row" : "rows"}`;
+  return (
+    `${best} Slower than ${ar.title}: ${losers.map(speed).join(", ")}. ${worst.title} commits ` +
+    `${compression.toFixed(2)} tokens a pass, but a pass, of ${window} on average` +
+    `${last.drafted ? " and with its drafts" : ""}, costs ${cost.toFixed(2)} of ${ar.title}'s.`
+  );
+}

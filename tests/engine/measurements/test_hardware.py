@@ -1,0 +1,23 @@
+"""The machine's name."""
+
+from __future__ import annotations
+
+import os
+
+import torch
+
+from engine.measurements.hardware import device_name
+
+
+def test_a_processor_is_named_with_its_cores_and_the_threads_in_use() -> None:
+    used = torch.get_num_threads()
+    try:
+        names = {}
+        for count in (1, 2):
+            torch.set_num_threads(count)
+            names[count] = device_name(torch.device("cpu"))
+    finally:
+        torch.set_num_threads(used)
+    cores = os.cpu_count()
+    assert f", {cores} core{'s' * (cores != 1)}, 1 thread, torch {torch.__version__}" in names[1]
+    assert ", 2 threads, " in names[2]

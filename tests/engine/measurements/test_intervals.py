@@ -1,0 +1,29 @@
+from __future__ import annotations
+
+import statistics
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.stats import binomtest
+
+from engine.measurements.intervals import mean, wilson
+
+
+def test_a_means_interval_is_students() -> None:
+    assert mean([3.0]) == {"mean": 3.0, "plus_minus": 0.0}
+    two = mean([1.0, 2.0])
+    assert two["plus_minus"] == pytest.approx(12.706 * statistics.stdev([1, 2]) / 2**0.5, abs=1e-3)
+    many = [float(i % 7) for i in range(40)]
+    assert mean(many)["plus_minus"] == pytest.approx(
+        1.96 * statistics.stdev(many) / 40**0.5, abs=1e-3
+    )
+
+
+@given(st.integers(1, 500), st.data())
+def test_wilson_agrees_with_scipy(trials: int, data: st.DataObject) -> None:
+    right = data.draw(st.integers(0, trials))
+    low, high = wilson(np.array([right]), np.array([trials]))
+    known = binomtest(right, trials).proportion_ci(0.95, "wilson")
+    assert (low[0], high[0]) == pytest.approx((known.low, known.high), abs=1e-6)

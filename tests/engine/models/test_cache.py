@@ -1,0 +1,116 @@
+"""The KV cache against a list of rows; and the attention mask of a tree."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from torch import Tensor
+
+from engine.models.cache import WindowCache, ancestors
+
+LAYERS, ROWS, HEADS, SLOTS, DIM = 2, 3, 2, 9, 4
+
+
+def cache() -> WindowCache:
+    return WindowCache(LAYERS, ROWS, HEADS, SLOTS, DIM, torch.float32, torch.device("cpu"))
+
+
+def fill(cache: WindowCache, marks: list[int]) -> tuple[Tensor, Tensor]:
+    """Writes a window whose row i holds the mark everywhere (values: its negative); returns what
+    the last layer sees."""
+    cache.open(len(marks))
+    k = torch.tensor(marks, dtype=torch.float32)[:, None].expand(ROWS, HEADS, len(marks), DIM)
+    for layer in range(LAYERS):
+        seen = cache.update(k + layer / 10, -(k + layer / 10), layer)
+    return seen
+
+
+def parents(size: int = 8) -> st.SearchStrategy[list[int]]:
+    """A tree: row i's parent is an earlier row."""
+    return st.integers(1, size).flatmap(
+        lambda n: st.tuples(st.just(0), *(st.integers(0, i - 1) for i in range(1, n))).map(list)
+    )
+
+
+def test_update_returns_all_up_to_the_windows_end() -> None:
+    held = cache()
+    fill(held, [1, 2])
+    held.keep([0, 1])
+    k, v = fill(held, [3, 4, 5])
+    assert k.shape == v.shape == (ROWS, HEADS, 5, DIM)
+    torch.testing.assert_close(k[0, 0, :, 0], torch.tensor([1, 2, 3, 4, 5]) + 0.1)
+    torch.testing.assert_close(v, -k)
+
+
+def test_what_is_not_kept_is_written_over() -> None:
+    held = cache()
+    fill(held, [1, 2, 3])
+    held.keep([0])
+    k, _ = fill(held, [8])
+    torch.testing.assert_close(k[2, 1, :, 3], torch.tensor([1, 8]) + 0.1)
+
+
+def test_a_full_cache_says_so_and_stays_as_it_was() -> None:
+    held = cache()
+    fill(held, list(range(7)))
+    held.keep(range(7))
+    with pytest.raises(IndexError, match="9 slots; 7 are in use and 3 more"):
+        held.open(3)
+    assert held.base == 7
+    fill(held, [1, 2])
+
+
+@pytest.mark.parametrize("base", [-1, 4])
+def test_rolling_back_goes_back_only(base: int) -> None:
+    held = cache()
+    fill(held, [1, 2, 3])
+    held.keep([0, 1, 2])
+    with pytest.raises(IndexError, match="cannot go back"):
+        held.roll_back(base)
+    held.roll_back(1)
+    k, _ = fill(held, [7])
+    torch.testing.assert_close(k[0, 0, :, 0], torch.tensor([1, 7]) + 0.1)
+
+
+@given(st.data())
+def test_any_windows_and_keeps_leave_the_kept_rows_in_every_layer(data: st.DataObject) -> None:
+    held, kept, mark = cache(), [], 0
+    while len(kept) < SLOTS:
+        marks = list(range(mark, mark + data.draw(st.integers(1, SLOTS - len(kept)))))
+        mark += len(marks)
+        k, v = fill(held, marks)
+        expected = torch.tensor([*kept, *marks]) + (LAYERS - 1) / 10
+        torch.testing.assert_close(k, expected[None, None, :, None].expand_as(k))
+        torch.testing.assert_close(v, -k)
+        rows = sorted(data.draw(st.sets(st.integers(0, len(marks) - 1), min_size=1)))
+        held.keep(rows)
+        kept += [marks[row] for row in rows]
+        assert held.base == len(kept)
+        if data.draw(st.booleans()):
+            kept = kept[: data.draw(st.integers(0, len(kept)))]
+            held.roll_back(len(kept))
+            if not kept:
+                break
+
+
+def test_a_chain_is_a_triangle() -> None:
+    assert torch.equal(ancestors(None, 4), torch.ones(4, 4, dtype=torch.bool).tril())
+
+
+@given(parents())
+def test_a_row_sees_itself_and_its_line_of_parents(tree: list[int]) -> None:
+    seen = ancestors(tree, len(tree))
+    for row in range(len(tree)):
+        line = {row}
+        while row:
+            row = tree[row]
+            line.add(row)
+        assert set(seen[max(line)].nonzero()[:, 0].tolist()) == line
+
+
+@given(st.integers(1, 9))
+def test_a_chain_may_be_named_as_a_tree(length: int) -> None:
+    chain = [max(0, i - 1) for i in range(length)]
+    assert torch.equal(ancestors(chain, length), ancestors(None, length))

@@ -1,0 +1,203 @@
+"""From logits to distributions, and operations on them."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from torch import Tensor
+
+from engine.numerics.distributions import (
+    gather,
+    logits_to_probs,
+    normalise,
+    one_hot,
+    residual,
+    sample,
+    total_variation,
+)
+from engine.settings import Sampling
+
+FREE = torch.tensor([False])
+
+
+def distributions(codes: int = 5) -> st.SearchStrategy[Tensor]:
+    """A distribution [1, codes], some of its entries zero."""
+    weights = st.lists(st.integers(0, 40), min_size=codes, max_size=codes).filter(any)
+    return weights.map(lambda w: torch.tensor([w], dtype=torch.float32) / sum(w))
+
+
+def probs(logits: list[float], **changes: float) -> Tensor:
+    return logits_to_probs(torch.tensor([logits]), Sampling(**{"top_k": 0, **changes}), FREE)[0]
+
+
+def test_softmax_with_temperature() -> None:
+    expected = torch.softmax(torch.tensor([0.5, 1.0, -1.0]) / 0.5, 0)
+    torch.testing.assert_close(probs([0.5, 1.0, -1.0], temperature=0.5), expected)
+
+
+def test_top_k_keeps_ties_so_that_the_support_can_exceed_k() -> None:
+    p = probs([3.0, 1.0, 1.0, 0.0], top_k=2)
+    assert (p > 0).tolist() == [True, True, True, False]
+    torch.testing.assert_close(p[:3], torch.softmax(torch.tensor([3.0, 1.0, 1.0]), 0))
+
+
+@pytest.mark.parametrize("k", [0, 4, 9])
+def test_top_k_of_nothing_or_everything_is_off(k: int) -> None:
+    assert (probs([3.0, 1.0, 1.0, 0.0], top_k=k) > 0).all()
+
+
+def test_top_p_keeps_the_likeliest_that_together_hold_it() -> None:
+    logits = torch.tensor([0.4, 0.3, 0.2, 0.1]).log().tolist()
+    torch.testing.assert_close(probs(logits, top_p=0.65), torch.tensor([4, 3, 0, 0]) / 7)
+    torch.testing.assert_close(probs(logits, top_p=0.75), torch.tensor([4, 3, 2, 0]) / 9)
+
+
+def test_top_p_always_keeps_the_likeliest() -> None:
+    assert probs([9.0, 0.0, 0.0], top_p=0.05).tolist() == [1.0, 0.0, 0.0]
+
+
+def test_top_p_counts_what_top_k_left() -> None:
+    logits = torch.tensor([0.4, 0.3, 0.2, 0.1]).log().tolist()
+    torch.testing.assert_close(probs(logits, top_k=2, top_p=0.5), torch.tensor([1.0, 0, 0, 0]))
+
+
+def test_a_forced_position_is_one_hot_on_index_0_whatever_the_logits() -> None:
+    p = logits_to_probs(
+        torch.randn(3, 4), Sampling(temperature=0.7), torch.tensor([False, True, False])
+    )
+    assert p[1].tolist() == [1, 0, 0, 0]
+    assert (p[0] > 0).all()
+
+
+def test_low_precision_logits_become_float32_distributions() -> None:
+    p = logits_to_probs(
+        torch.randn(2, 300).bfloat16(), Sampling(top_k=0), torch.tensor([False, False])
+    )
+    assert p.dtype == torch.float32
+    torch.testing.assert_close(p.sum(-1), torch.ones(2))
+
+
+@given(
+    st.lists(st.floats(-30, 30, width=32), min_size=2, max_size=12),
+    st.integers(0, 14),
+    st.floats(0.05, 1),
+    st.floats(0.1, 2),
+)
+def test_any_settings_give_a_distribution_whose_support_is_the_likeliest_tokens(
+    logits: list[float], top_k: int, top_p: float, temperature: float
+) -> None:
+    p = probs(logits, top_k=top_k, top_p=top_p, temperature=temperature)
+    assert (p >= 0).all()
+    assert p.sum().item() == pytest.approx(1, abs=1e-5)
+    assert (
+        p.argmax() == torch.tensor(logits).argmax() or p.max() == p[torch.tensor(logits).argmax()]
+    )
+    inside = torch.tensor(logits)[p > 0]
+    if 0 < top_k < len(logits):
+        assert inside.min() >= sorted(logits)[-top_k]
+
+
+def test_one_hot() -> None:
+    assert one_hot(torch.tensor([2, 0]), 3).tolist() == [[0, 0, 1], [1, 0, 0]]
+    assert one_hot(torch.tensor([], dtype=torch.long), 3).shape == (0, 3)
+
+
+def test_sample_inverts_the_cumulative_sum() -> None:
+    p = torch.tensor([0.25, 0.0, 0.5, 0.25]).expand(5, 4)
+    assert sample(
+        p, torch.tensor([0.1, 0.2499, 0.26, 0.74, 0.76], dtype=torch.float64)
+    ).tolist() == [0, 0, 2, 2, 3]
+
+
+@given(distributions(), st.floats(2**-53, 1 - 2**-53), st.sampled_from([1.0, 0.3, 1e-6, 7.0]))
+def test_sample_never_gives_a_token_of_probability_zero_and_needs_no_normalisation(
+    p: Tensor, u: float, scale: float
+) -> None:
+    token = sample(p * scale, torch.tensor([u], dtype=torch.float64))
+    assert p[0, token] > 0
+
+
+@given(distributions())
+def test_sample_gives_each_token_its_share_of_the_unit_interval(p: Tensor) -> None:
+    u = (torch.arange(4000).double() + 0.5) / 4000
+    share = torch.bincount(sample(p.expand(4000, -1), u), minlength=5) / 4000
+    torch.testing.assert_close(share, p[0], atol=2 / 4000, rtol=0)
+
+
+@pytest.mark.parametrize("codes", [1_024, 16_384, 65_536])
+def test_the_distribution_of_a_sample_is_p(codes: int) -> None:
+    """The implemented distribution, not an estimate: a token's share is the distance between the
+    uniforms at which samples become it and the next, here found to 2**-40 of the unit interval on
+    either side of where exact sums put it. A third of the tokens have no probability, others down
+    to 1e-9."""
+    logits = 2 * torch.randn(codes, generator=torch.Generator().manual_seed(codes))
+    logits[1::3] = -torch.inf
+    p = torch.softmax(logits, -1)
+    exact = p.double().cumsum(0)
+    share = (p.double() / exact[-1]).numpy()
+    tokens = np.arange(0, codes - 1, 23 if codes > 20_000 else 1)  # many are enough of the most
+    ends = (exact / exact[-1])[tokens]
+    below, above = (
+        torch.cat(
+            [sample(p.expand(len(part), -1), part + move) for part in ends.split(512)]
+        ).numpy()
+        for move in (-(2**-40), 2**-40)
+    )
+    # Just below the end of token i a sample is i or before it, just above behind it: each end is
+    # off by at most 2**-40, and so each share by twice that.
+    assert (below <= tokens).all()
+    assert (above > tokens).all()
+    assert 0.5 * codes * 2 * 2**-40 < 1e-7  # the total variation
+    # No token is out of reach, except those of no probability, which are never drawn.
+    middles = torch.from_numpy(share.cumsum() - share / 2)[tokens]
+    drawn = torch.cat([sample(p.expand(len(part), -1), part) for part in middles.split(512)])
+    possible = p[tokens] > 0
+    assert torch.equal(drawn[possible], torch.from_numpy(tokens)[possible])
+    assert (p[drawn] > 0).all()
+
+
+def test_normalise_keeps_little_in_proportion() -> None:
+    p = torch.tensor([[0.0, 2e-34, 3e-34, 5e-34], [0.0, 0.0, 0.0, 0.0]])
+    torch.testing.assert_close(
+        normalise(p), torch.tensor([[0.0, 0.2, 0.3, 0.5], [0.0, 0.0, 0.0, 0.0]])
+    )
+
+
+def test_residual_of_the_worked_example() -> None:
+    p, q = torch.tensor([[0.1, 0.2, 0.3, 0.4]]), torch.tensor([[0.4, 0.3, 0.2, 0.1]])
+    left = residual(p, q)
+    torch.testing.assert_close(left / left.sum(), torch.tensor([[0, 0, 0.25, 0.75]]))
+    left = residual(p, one_hot(torch.tensor([2]), 4))
+    torch.testing.assert_close(left / left.sum(), torch.tensor([[1 / 7, 2 / 7, 0, 4 / 7]]))
+
+
+def test_residual_of_equal_distributions_falls_back_to_p() -> None:
+    p = torch.tensor([[0.1, 0.2, 0.7]])
+    assert torch.equal(residual(p, p), p)
+
+
+@given(distributions(), distributions())
+def test_accepted_and_residual_mass_make_p(p: Tensor, q: Tensor) -> None:
+    left = residual(p, q)
+    alpha = torch.minimum(p, q).sum()
+    assert alpha.item() == pytest.approx(1 - total_variation(p, q).item(), abs=1e-6)
+    torch.testing.assert_close(
+        torch.minimum(p, q) + (1 - alpha) * left / left.sum(), p, atol=1e-6, rtol=0
+    )
+
+
+@given(distributions(), distributions())
+def test_total_variation_is_a_distance(p: Tensor, q: Tensor) -> None:
+    tv = total_variation(p, q).item()
+    assert -1e-6 <= tv <= 1 + 1e-6
+    assert tv == pytest.approx(total_variation(q, p).item())
+    assert total_variation(p, p).item() == 0
+
+
+def test_gather_picks_along_the_last_axis() -> None:
+    assert gather(
+        torch.tensor([[0.1, 0.9], [0.3, 0.7]]), torch.tensor([1, 0])
+    ).tolist() == pytest.approx([0.9, 0.3])

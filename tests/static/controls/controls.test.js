@@ -1,0 +1,116 @@
+// What a visitor's moves come to: steps, finishes, clocks, and a way over the cells.
+
+import assert from "node:assert/strict";
+import test from "node:test";
+
+import * as controls from "../../../static/controls/controls.js";
+import * as keys from "../../../static/controls/keys.js";
+import { DID } from "../../../static/trace/explain.js";
+import { clockOf } from "../../../static/trace/replay.js";
+import { Wire, raceOf } from "../wire.js";
+
+/** A lane that commits one cell a step, each after so many microseconds. */
+function lane(decoder, ...times) {
+  const wire = new Wire(decoder, "finished");
+  times.forEach((time, i) => {
+    wire.step(i + 1, 1, 1, { micros: [time, 0, 0, 0] }).cell(1, DID.FRESH);
+  });
+  return wire;
+}
+
+/** Two lanes: one at 40, 80, 120, 160 microseconds, and one at 70, 140. */
+function stateOf({ hidden = [], ...change } = {}) {
+  const race = raceOf(lane("ar", 40, 40, 40, 40), lane("sjd", 70, 70));
+  for (const one of race.lanes) {
+    Object.assign(one, { seconds: clockOf(one, "seconds"), passes: clockOf(one, "passes") });
+  }
+  const still = { race, clock: "seconds", t: 0, stepping: null, cell: null };
+  return { ...still, ...change, hidden: new Set(hidden) };
+}
+
+const walk = (back, times, change) =>
+  times.map((t) => controls.stepTarget({ ...stateOf(change), t }, back));
+
+test("a step goes to the next event of any lane", () => {
+  const times = [0, 0.00004, 0.00005, 0.00007, 0.00014, 0.00016];
+  assert.deepEqual(walk(false, times), [0.00004, 0.00007, 0.00007, 0.00008, 0.00016, null]);
+  assert.deepEqual(walk(true, times), [null, 0, 0.00004, 0.00004, 0.00012, 0.00014]);
+});
+
+test("hidden lanes are not stepped through", () => {
+  assert.deepEqual(walk(false, [0, 0.00007], { hidden: [0] }), [0.00007, 0.00014]);
+  assert.deepEqual(walk(false, [0], { hidden: [0, 1] }), [0.00004]); // there is still a race
+});
+
+test("a step of one lane goes to its own next step", () => {
+  assert.deepEqual(walk(false, [0, 0.0001], { stepping: 1 }), [0.00007, 0.00014]);
+  assert.deepEqual(walk(true, [0.0001], { stepping: 1 }), [0.00007]);
+  assert.deepEqual(walk(false, [1, 2], { stepping: 1, clock: "passes" }), [2, null]);
+});
+
+test("by passes all lanes go to the next pass", () => {
+  assert.deepEqual(walk(false, [0, 0.4, 1, 3], { clock: "passes" }), [1, 1, 2, 4]);
+  assert.deepEqual(walk(true, [0, 0.4, 1, 3], { clock: "passes" }), [0, 0, 0, 2]);
+});
+
+test("finishes are gone to one by one", () => {
+  const targets = (back) =>
+    [0, 0.00014, 0.00016].map((t) => controls.finishTarget({ ...stateOf(), t }, back));
+  assert.deepEqual(targets(false), [0.00014, 0.00016, 0.00016]);
+  assert.deepEqual(targets(true), [0, 0, 0.00014]);
+});
+
+test("the other clock shows the same instant of the lane in question", () => {
+  for (const [t, cell, passes] of [
+    [0, null, 0],
+    [0.0001, null, 2],
+    [0.0001, { lane: 1, cell: 0 }, 1],
+    [0.00016, null, 4],
+  ]) {
+    assert.equal(controls.sameInstant(stateOf({ t, cell }), "passes"), passes);
+  }
+});
+
+test("arrows stay on the grid", () => {
+  const moved = (cell) =>
+    Object.values(keys.MOVES).map((move) => keys.neighbour({ lane: 1, cell }, move, [2, 3]).cell);
+  // Left, right, up, down of the first cell, of one in the middle, and of the last.
+  assert.deepEqual(moved(0), [0, 1, 0, 3]);
+  assert.deepEqual(moved(4), [3, 5, 1, 4]);
+  assert.deepEqual(moved(5), [4, 5, 2, 5]);
+  const right = keys.neighbour({ lane: 1, cell: 0 }, [0, 1], [2, 3]);
+  assert.deepEqual(right, { lane: 1, cell: 1, pinned: true });
+});
+
+test("keys typed into a field are not the board's", () => {
+  const [scrub, field] = [{}, {}];
+  const inside = (name, found, key) => {
+    const closest = (selector) => (selector.includes(name) ? found : null);
+    return keys.isTyped({ key, target: { closest } }, scrub);
+  };
+  for (const name of ["input", "textarea", "select", "[contenteditable]"]) {
+    assert.equal(inside(name, field, "l"), true, name);
+  }
+  assert.deepEqual(
+    [" ", "Enter", "l"].map((key) => inside("button", field, key)),
+    [true, true, false],
+  );
+  assert.equal(inside("body", field, " "), false);
+  assert.deepEqual(
+    ["Home", "ArrowLeft", " "].map((key) => inside("input", scrub, key)),
+    [true, false, false],
+  );
+});
+
+test("a recording lasts about eight seconds, and never runs faster than it did", () => {
+  assert.deepEqual(
+    [0.5, 1.6, 2.3, 4, 9, 90].map(controls.watchable),
+    [0.05, 0.25, 0.25, 0.5, 1, 1],
+  );
+});
+
+test("flags stand side by side, near their places and inside the scrubber", () => {
+  assert.deepEqual(controls.sideBySide([0, 100, 200], 400), [0, 100, 200]);
+  assert.deepEqual(controls.sideBySide([100, 101, 103, 300], 400), [100, 116, 132, 300]);
+  assert.deepEqual(controls.sideBySide([390, 399, 400], 400), [352, 368, 384]);
+});

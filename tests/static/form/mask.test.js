@@ -1,0 +1,56 @@
+// Painting a mask, and what a screen reader says of it.
+
+import assert from "node:assert/strict";
+import test from "node:test";
+
+import { announceMask } from "../../../static/board/announce.js";
+import { boxBetween, painted, scattered, strokeBetween } from "../../../static/form/mask.js";
+import { range } from "../wire.js";
+
+const sorted = (cells) => [...cells].sort((a, b) => a - b);
+
+test("a box has the cells between any two of its corners", () => {
+  const box = [7, 8, 9, 12, 13, 14];
+  for (const corners of [
+    [7, 14],
+    [14, 7],
+    [9, 12],
+    [12, 9],
+  ])
+    assert.deepEqual(boxBetween(...corners, 5), box);
+  assert.deepEqual(boxBetween(3, 3, 5), [3]);
+});
+
+test("a stroke has no gaps, however fast it was drawn, and stays on the grid", () => {
+  assert.deepEqual(sorted(strokeBetween(0, 0, [4, 5])), [0, 1, 5, 6]);
+  assert.deepEqual(sorted(strokeBetween(0, 3, [4, 5])), [0, 1, 2, 3, 4, 5, 6, 7, 8, 9]);
+  assert.deepEqual(strokeBetween(19, 19, [4, 5]), [19]);
+  const diagonal = new Set(strokeBetween(0, 18, [4, 5]));
+  assert.ok([0, 6, 12, 18].every((cell) => diagonal.has(cell)));
+});
+
+test("what is scattered was known before, and each cell as likely", () => {
+  const mask = new Set([0, 1]);
+  const more = scattered(mask, 6, 2, () => 0);
+  assert.deepEqual(sorted(more), [0, 1, 2, 3]);
+  assert.deepEqual(sorted(scattered(mask, 6, 2, () => 0.999)), [0, 1, 4, 5]);
+  assert.deepEqual(sorted(scattered(mask, 6, 100)), range(6));
+  assert.deepEqual(sorted(mask), [0, 1]);
+});
+
+test("painting masks cells or takes the mask off", () => {
+  const mask = new Set([1, 2]);
+  assert.deepEqual(sorted(painted(mask, [2, 3], true)), [1, 2, 3]);
+  assert.deepEqual(sorted(painted(mask, [2, 3], false)), [1]);
+});
+
+test("what is chosen is said, and how much is masked", () => {
+  const region = { textContent: "" };
+  const said = (...cells) => {
+    announceMask(region, cells, new Set([0, 1]), 6, "2 of 36 tokens to fill in");
+    return region.textContent;
+  };
+  assert.equal(said(0), "Row 1, column 1: to be filled in. 2 of 36 tokens to fill in.");
+  assert.equal(said(8), "Row 2, column 3: known. 2 of 36 tokens to fill in.");
+  assert.match(said(0, 1, 6, 7), /^From row 1, column 1 to row 2, column 2: in part to be/);
+});

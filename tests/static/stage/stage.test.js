@@ -1,0 +1,48 @@
+// Moments as links, and the lanes on a stage.
+
+import assert from "node:assert/strict";
+import test from "node:test";
+
+import { isLinked, readMoment, writeMoment } from "../../../static/controls/moment.js";
+import { lanesShown, nextLane } from "../../../static/stage/stage.js";
+
+const lanes = ["ar", "sjd", "gsd"].map((decoder) => ({ decoder, count: 0, steps: [] }));
+const race = { lanes, cells: 16, snapshot: { link: "?recorded=duel" } };
+const still = { race, clock: "passes", t: 3, layer: "tv", cell: null, hidden: new Set() };
+
+test("a moment that is written is read again", () => {
+  const cell = { lane: 2, cell: 7, pinned: true };
+  const query = writeMoment({ ...still, cell, hidden: new Set([0]) });
+  assert.equal(query, "?recorded=duel&clock=passes&t=3&layer=tv&cell=3,7&shown=2,3");
+  assert.deepEqual(readMoment(query, race), {
+    ...{ clock: "passes", layer: "tv", hidden: new Set([0]), cell, t: 3, playing: false },
+  });
+});
+
+test("what cannot be is left out", () => {
+  for (const query of ["t=-1", "t=x", "clock=modelled", "layer=sound", "cell=4,0", "cell=1,16"]) {
+    assert.deepEqual(readMoment("?" + query, race), {}, query);
+  }
+  for (const query of ["cell=0,1", "cell=1", "shown=", "shown=9", "shown=x", ""]) {
+    assert.deepEqual(readMoment("?" + query, race), {}, query);
+  }
+});
+
+test("a page is about the race that its address names", () => {
+  assert.equal(isLinked("?recorded=duel", "?utm=1&recorded=duel&t=3"), true);
+  assert.equal(isLinked("?recorded=duel", "?recorded=tour&t=3"), false);
+  assert.equal(isLinked("?prompt=a&seed=1&go=1", "?go=1&seed=1&prompt=a"), true);
+  assert.equal(isLinked("?prompt=a&seed=1&go=1", "?go=1&seed=2&prompt=a"), false);
+  assert.equal(isLinked("", "?t=3"), false);
+});
+
+test("a phone's stage shows one lane, and goes round those that are not hidden", () => {
+  const state = { ...still, front: 1 };
+  assert.deepEqual(lanesShown(state, false), [0, 1, 2]);
+  assert.deepEqual(lanesShown(state, true), [1]);
+  assert.deepEqual([nextLane(state, 1), nextLane(state, -1)], [2, 0]);
+  const hidden = new Set([1]);
+  assert.deepEqual(lanesShown({ ...state, hidden }, true), [0]);
+  assert.deepEqual(nextLane({ ...state, hidden }, -1), 2);
+  assert.deepEqual(lanesShown({ ...state, hidden: new Set([0, 1, 2]) }, true), []);
+});

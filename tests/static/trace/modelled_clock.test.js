@@ -1,0 +1,185 @@
+// The modelled clock: the costs that explain a race, and the race on other costs.
+
+import assert from "node:assert/strict";
+import test from "node:test";
+
+import { placeOf, secondsAt } from "../../../static/panels/modelled_panel.js";
+import { DID } from "../../../static/trace/explain.js";
+import {
+  fitCosts,
+  modelLanes,
+  presetsOf,
+  verdictOf,
+} from "../../../static/trace/modelled_clock.js";
+import * as replay from "../../../static/trace/replay.js";
+import { Wire, near, raceOf } from "../wire.js";
+
+/** A lane of these passes: [rows, tokens, drafter's passes, microseconds by part]. */
+function lane(decoder, state, ...passes) {
+  const cells = passes.reduce((sum, [, tokens]) => sum + tokens, 0);
+  const wire = new Wire(decoder, state, [...Array(6).keys()]);
+  assert.ok(cells <= 6);
+  passes.forEach(([rows, tokens, drafter = 0, micros = [1000, 0, 0, 0]], i) => {
+    wire.step(i + 1, tokens, tokens, { rows, drafter, micros });
+    for (let n = 0; n < tokens; n++) wire.cell(1, DID.FRESH);
+  });
+  return wire;
+}
+
+const repeated = (n, pass) => Array(n).fill(pass);
+const ar = (state = "finished") => lane("ar", state, ...repeated(6, [1, 1]));
+const sjd = (state = "finished") => lane("sjd", state, ...repeated(3, [8, 2]));
+const pac = (state = "finished") => lane("sjd-pac", state, ...repeated(2, [24, 3]));
+const costs = (pass, row, drafter = 0) => ({ pass, row, drafter });
+
+/** A race on these costs. */
+function modelled(lanes, values) {
+  const race = raceOf(...lanes);
+  modelLanes(race.lanes, values);
+  return race.lanes;
+}
+
+test("the fit finds the costs that a race was made of", () => {
+  const at = (rows, drafter = 0) => [
+    ...[rows, 1, drafter],
+    [2000 + 300 * rows, 100, 40, 500 * drafter],
+  ];
+  const exact = raceOf(
+    lane("ar", "racing", at(1), at(1)),
+    lane("lantern", "racing", at(4, 3), at(16, 1)),
+  );
+  const fit = fitCosts(exact.lanes);
+  near(fit.costs, costs(0.00214, 0.0003, 0.0005), 1e-12);
+  assert.deepEqual([fit.passes, fit.windows], [4, true]);
+  near([fit.explained, fit.error], [1, 0], 1e-9);
+});
+
+test("the fit is that of least squares", () => {
+  const times = [
+    [1, 5000],
+    [4, 3000],
+    [9, 9000],
+    [16, 8000],
+    [16, 12000],
+  ];
+  const race = raceOf(
+    lane("sjd", "racing", ...times.map(([rows, t]) => [rows, 1, 0, [t, 0, 0, 0]])),
+  );
+  const missed = ({ pass, row }) =>
+    times.reduce((sum, [rows, t]) => sum + (t / 1e6 - pass - row * rows) ** 2, 0);
+  const { costs: found, explained } = fitCosts(race.lanes);
+  for (const [a, b] of [
+    [1e-5, 0],
+    [-1e-5, 0],
+    [0, 1e-6],
+    [0, -1e-6],
+  ]) {
+    assert.ok(missed({ pass: found.pass + a, row: found.row + b }) > missed(found));
+  }
+  const mean = times.reduce((sum, [, t]) => sum + t / 5e6, 0);
+  near(explained, 1 - missed(found) / missed({ pass: mean, row: 0 }), 1e-12);
+});
+
+test("no cost is negative", () => {
+  const of = (...pairs) =>
+    fitCosts(
+      raceOf(lane("sjd", "racing", ...pairs.map(([rows, t]) => [rows, 1, 0, [t, 0, 0, 0]]))).lanes,
+    ).costs;
+  near(of([1, 900], [9, 100]), costs(0.0005, 0), 1e-12);
+  near(of([1, 100], [2, 1000]), costs(0, 0.00042), 1e-12); // (100 + 2 x 1000) / (1 + 4)
+});
+
+test("a race of one window says that b is unknown, and one of no passes nothing", () => {
+  const fit = fitCosts(raceOf(ar()).lanes);
+  near(fit.costs, costs(0.001, 0), 1e-12);
+  assert.equal(fit.windows, false);
+  assert.match(presetsOf(fit)[0].words, /b is unknown/);
+  const none = fitCosts(raceOf(new Wire("ar", "waiting")).lanes);
+  assert.deepEqual([none.costs, none.explained, none.error], [costs(0, 0, 0), null, null]);
+});
+
+test("a step costs a, b for each row and d for each of the drafter's passes", () => {
+  const [one] = modelled(
+    [lane("lantern", "racing", [1, 1, 0], [4, 2, 3])],
+    costs(0.01, 0.002, 0.005),
+  );
+  near(
+    one.steps.map((step) => step.modelled),
+    [0.012, 0.045],
+    1e-12,
+  );
+  near(one.modelled, 0.045, 1e-12);
+  assert.deepEqual(
+    [0, 0.012, 0.02, 0.045].map((t) => replay.stepAt(one, "modelled", t)),
+    [0, 1, 1, 2],
+  );
+  near(replay.laneAt(one, 2).modelled, 0.045, 1e-12);
+});
+
+test("the cost of a row changes the order", () => {
+  const order = (row) => {
+    const lanes = modelled([ar(), sjd(), pac()], costs(0.01, row));
+    assert.deepEqual(
+      replay.finishers(lanes, "modelled"),
+      [1, 2, 3].map((place) => lanes.findIndex((one) => one.places.modelled === place)),
+    );
+    return replay.finishers(lanes, "modelled").map((i) => lanes[i].decoder);
+  };
+  assert.deepEqual(order(0), ["sjd-pac", "sjd", "ar"]);
+  assert.deepEqual(order(0.0006), ["sjd", "sjd-pac", "ar"]);
+  assert.deepEqual(order(0.01), ["ar", "sjd", "sjd-pac"]);
+});
+
+test("a lane has no place while another could come in before it", () => {
+  const places = (row) =>
+    modelled([ar("racing"), sjd()], costs(0.01, row)).map((one) => one.places.modelled);
+  assert.deepEqual(places(0), [null, 1]);
+  assert.deepEqual(places(0.01), [null, null]);
+});
+
+test("the verdict names the fastest, and who loses to vanilla AR and why", () => {
+  const verdict = (row) => verdictOf(modelled([ar(), sjd(), pac()], costs(0.01, row)));
+  assert.equal(
+    verdict(0),
+    "On this clock SJD-PAC is fastest: 3.00× the speed of AR. None is slower than AR.",
+  );
+  assert.equal(
+    verdict(0.0012), // 67.2, 58.8 and 77.6 ms
+    "On this clock SJD is fastest: 1.14× the speed of AR. Slower than AR: SJD-PAC 0.87×. SJD-PAC commits 3.00 " +
+      "tokens a pass, but a pass, of 24 rows on average, costs 3.46 of AR's.",
+  );
+  const none = "On this clock no lane beats AR. Slower than AR: SJD 0.44×, SJD-PAC ";
+  assert.ok(verdict(0.01).startsWith(none));
+  assert.equal(verdictOf(modelled([sjd()], costs(0.01, 0))), "On this clock SJD is fastest.");
+  assert.equal(verdictOf(modelled([ar("racing")], costs(0.01, 0))), "No lane has finished yet.");
+});
+
+test("the machines: the fitted one, two by their peak figures, and one whose rows are free", () => {
+  const fit = fitCosts(
+    raceOf(lane("lantern", "racing", [1, 1, 0, [4300, 0, 0, 0]], [4, 1, 2, [5200, 0, 0, 2000]]))
+      .lanes,
+  );
+  const presets = Object.fromEntries(presetsOf(fit).map((one) => [one.name, one.costs]));
+  near(presets.fitted, costs(0.004, 0.0003, 0.001), 1e-12);
+  near(presets.free, costs(0.004, 0, 0.001), 1e-12);
+  near(presets.laptop, costs(0.01016, 0.000226, 0.00254), 1e-5);
+  near(presets.large, costs(0.01233, 0.001788, 0.00308), 1e-5);
+});
+
+test("a slider's places are evenly spaced in the logarithm, and its first is nothing", () => {
+  const scale = { least: 1e-6, most: 0.1 };
+  assert.deepEqual(
+    [0, 1e-6, 0.1, 1].map((seconds) => placeOf(seconds, scale)),
+    [0, 1, 1000, 1000],
+  );
+  near(
+    [0, 1, 1000].map((place) => secondsAt(place, scale)),
+    [0, 1e-6, 0.1],
+    1e-12,
+  );
+  const step = (place) => secondsAt(place + 1, scale) / secondsAt(place, scale);
+  near(step(299), step(8), 1e-9);
+  for (const place of [0, 1, 2, 500, 999, 1000]) {
+    assert.equal(placeOf(secondsAt(place, scale), scale), place);
+  }
+});
