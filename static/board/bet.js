@@ -1,14 +1,15 @@
 // A visitor's bet on a lane: what came of it, once its race is over.
 
 import { ordinal } from "../numbers.js";
+import { isOver } from "../trace/replay.js";
 
 /**
  * What came of the bet on the lane with this index; "" where there is none, or nothing yet.
  * @param {Race} race @param {number | null} bet
  */
-export function betInWords({ snapshot: { state, recorded }, lanes }, bet) {
-  const lane = bet === null ? null : lanes[bet];
-  if (!lane || recorded || !["finished", "stopped"].includes(state)) return "";
+export function betInWords(race, bet) {
+  const lane = bet === null ? null : race.lanes[bet];
+  if (!lane || race.snapshot.recorded || !isOver(race)) return "";
   const { title, places } = lane;
   if (places.passes === null || places.seconds === null)
     return `You bet on ${title}: it did not finish.`;

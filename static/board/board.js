@@ -3,41 +3,23 @@
 
 import { bindControls, sameInstant, watchable } from "../controls/controls.js";
 import { copyLink, isLinked, readMoment, writeMoment } from "../controls/moment.js";
-import { attribute, say, sized } from "../dom.js";
+import { sized } from "../dom.js";
 import { drawCard, makeCards } from "../lanes/cards.js";
 import { drawLane } from "../lanes/draw.js";
 import { Picture, decodeImage } from "../lanes/picture.js";
-import { clockName, onClock } from "../numbers.js";
 import { drawFinish } from "../panels/finish.js";
 import { drawLegend, listPromises } from "../panels/legend.js";
 import { bindModelled } from "../panels/modelled_panel.js";
-import { outcomeOf } from "../panels/results.js";
 import { drawPeek, drawToken } from "../panels/token_panel.js";
 import { isPhone, lanesShown, mountStage } from "../stage/stage.js";
 import { mountTour } from "../tour/tour.js";
 import { layerOf, rangeOf, referenceOf } from "../trace/layers.js";
 import { fitCosts, modelLanes, presetsOf } from "../trace/modelled_clock.js";
-import { clockAt, laneAt, lengthOf, raceClock, stepAt } from "../trace/replay.js";
+import { clockAt, isOver, laneAt, lengthOf, raceClock, stepAt } from "../trace/replay.js";
 import { continues, pictureRows, readRace } from "../trace/step_table.js";
 import { announceFinishes, announceToken } from "./announce.js";
-import { betInWords } from "./bet.js";
+import { drawHead } from "./head.js";
 
-const INTRODUCTION =
-  "Every lane decodes the same picture with the same model from the same seed, each by its own method, " +
-  "and is charged only for its own time.";
-const SLOWER = "Lanes take turns here, so the race is shown slower than its clocks.";
-const APART = {
-  racing: "Each lane runs on a device of its own, all at once.",
-  over: "Each lane ran on a device of its own, all at once.",
-};
-/** How a live race keeps time. @param {Snapshot} snapshot */
-const howLanesRun = ({ apart, state }) =>
-  state === "racing" ? (apart ? APART.racing : SLOWER) : apart ? APART.over : "";
-/** How much of a picture is filled in, and in which order. @param {Race} race */
-const fillingInWords = ({ snapshot: { infilling }, lanes: [lane] }) =>
-  infilling
-    ? `, ${lane.order.length} filled in${infilling.order === "raster" ? " row by row" : ""}`
-    : "";
 const LONGEST = 0.25; // seconds that a replay goes on in one frame, however long the page was busy
 
 /**
@@ -83,7 +65,7 @@ export function mountBoard(root, watch, stopped, tours = undefined) {
   let scheduled = false; // a frame
   let last = 0; // when the last frame of a replay was drawn
 
-  const over = () => ["finished", "stopped"].includes(state.race.snapshot.state);
+  const over = () => isOver(state.race);
   const length = () => lengthOf(state.race, state.clock);
   const onFrame = (act) =>
     void (document.hidden ? setTimeout(act, 50) : requestAnimationFrame(act));
@@ -262,11 +244,11 @@ export function mountBoard(root, watch, stopped, tours = undefined) {
       const selected = { ...style, cell, here: state.cell?.lane === i };
       drawLane(one.canvas, one.plane, lane, view, race.grid, selected);
     });
-    drawHead();
+    drawHead(board, state);
     controls.drawControls(state.live ? state.t : length());
     drawModelled();
     drawLegend(part("legend"), layer, race, against);
-    drawFinish(part("finish"), state, cards, over());
+    drawFinish(part("finish"), state, cards);
     drawToken(part("token"), state, steps);
     if (state.cell?.pinned) {
       const { lane, cell: at } = state.cell;
@@ -275,45 +257,6 @@ export function mountBoard(root, watch, stopped, tours = undefined) {
     }
     drawPeek(part("peek"), state, steps);
     for (const callback of listeners) callback(state);
-  }
-
-  function drawHead() {
-    const { race, clock, t, live, layer, playing, present, bet } = state;
-    const { speed, hidden, cell } = state;
-    const { seq, prompt, seed, model, sampling, machine, grid, recorded, note } = race.snapshot;
-    const lanes = lanesShown(state, isPhone(state));
-    const beside = present && !isPhone(state) && cell?.pinned && lanes.length <= 3;
-    const values = {
-      ...{ state: live ? race.snapshot.state : "replay", seq, done: Number(over() && live), layer },
-      ...{ recorded: Number(Boolean(recorded && prompt)) },
-      ...{ clock, t: Number(t.toFixed(6)), playing: Number(playing), present: Number(present) },
-      columns: beside ? 2 : 1,
-      shown: race.lanes.map((_, i) => i).filter((i) => !hidden.has(i)), // for exports
-    };
-    for (const [name, value] of Object.entries(values)) attribute(board, "data-" + name, value);
-    part("moment").hidden = !race.snapshot.link;
-    part("no-lanes").hidden = lanes.length > 0;
-    const seconds = live ? raceClock(race, "seconds") : sameInstant(state, "seconds");
-    attribute(board, "data-seconds", seconds); // for exports, which have no modelled clock
-    say(part("clock-value"), onClock(t, clock));
-    say(part("clock-unit"), clockName(clock) + (present && speed !== 1 ? `, ${speed}×` : ""));
-    say(part("prompt"), prompt || "Type a prompt, press Race.");
-    const size = `${grid.join(" × ")} tokens${fillingInWords(race)}`;
-    const facts = [
-      `seed ${seed}`,
-      `model ${model}`,
-      sampling,
-      machine,
-      size,
-      recorded && "recorded",
-    ];
-    say(part("meta"), prompt ? facts.filter(Boolean).join(" · ") : INTRODUCTION);
-    const how = live ? howLanesRun(race.snapshot) : "";
-    const ended = [outcomeOf(race), betInWords(race, bet), how].filter(Boolean).join(" ");
-    say(part("pace"), over() && live ? ended : how);
-    part("pace").classList.toggle("outcome", over());
-    say(part("note"), note);
-    part("note").hidden = !note;
   }
 
   function arrange() {

@@ -1,6 +1,7 @@
 // "Fill in" on the board: a button on each finished picture, which hands it to the form.
 
 import { committedToken } from "../trace/layers.js";
+import { isOver } from "../trace/replay.js";
 
 /**
  * Shows the buttons (class `fill`) of the lanes whose pictures can be filled in here, and hands the
@@ -11,11 +12,10 @@ import { committedToken } from "../trace/layers.js";
  */
 export function mountFilling(root, { onChange, pictureOf, state }, fillable, began) {
   onChange(({ race }) => {
-    const { model, grid, codes, state: now } = race.snapshot;
-    const over = ["finished", "stopped"].includes(now);
+    const { model, grid, codes } = race.snapshot;
     const fits = String(fillable[model]) === String([...grid, codes]);
     for (const lane of /** @type {NodeListOf<HTMLElement>} */ (root.querySelectorAll(".lane"))) {
-      const shown = fits && over && lane.dataset.state === "finished";
+      const shown = fits && isOver(race) && lane.dataset.state === "finished";
       lane.querySelector(".fill").toggleAttribute("hidden", !shown);
     }
   });

@@ -3,9 +3,8 @@
 import { attribute, make, say } from "../dom.js";
 import look from "../look.json" with { type: "json" };
 import { chance, countOf, inSeconds, onClock, ordinal } from "../numbers.js";
-import { boundOf } from "../panels/results.js";
 import { differing } from "../trace/layers.js";
-import { clockOf, hashesOf } from "../trace/replay.js";
+import { boundOf, clockOf, hashesOf } from "../trace/replay.js";
 import { Plane } from "./draw.js";
 
 /** A badge's colour and shape, by the first of its words. @param {HTMLElement} element */

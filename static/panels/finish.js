@@ -2,17 +2,17 @@
 
 import { make, sized } from "../dom.js";
 import { onClock } from "../numbers.js";
-import { finishers } from "../trace/replay.js";
+import { finishers, isOver } from "../trace/replay.js";
 import { tableOf, whySentence } from "./results.js";
 
 /**
  * Shown once the race is over; rebuilt for each race and, on the modelled clock, whenever that
  * changes.
- * @param {HTMLElement} panel @param {State} state @param {Card[]} cards @param {boolean} over
+ * @param {HTMLElement} panel @param {State} state @param {Card[]} cards
  */
-export function drawFinish(panel, { race, clock: shown }, cards, over) {
+export function drawFinish(panel, { race, clock: shown }, cards) {
   const { snapshot, lanes } = race;
-  panel.hidden = !over || !snapshot.results.length;
+  panel.hidden = !isOver(race) || !snapshot.results.length;
   if (panel.hidden) return void delete panel.dataset.built;
   const modelled = shown === "modelled";
   const key = modelled ? lanes.map((lane) => lane.modelled).join() : "measured";

@@ -3,6 +3,7 @@
 
 import { make } from "../dom.js";
 import { countOf, inSeconds, percent } from "../numbers.js";
+import { boundOf } from "../trace/replay.js";
 
 const NOISE = 0.02; // of a lane's seconds: nearer lanes may change places in another run
 const TARGET_LAYERS = { embedded: 6, "LlamaGen-XL": 36 }; // a drafter is one such layer
@@ -10,12 +11,6 @@ const TARGET_LAYERS = { embedded: 6, "LlamaGen-XL": 36 }; // a drafter is one su
 /** Mean rows of a lane's windows. @param {Lane} lane */
 export const rowsPerPass = ({ steps }) =>
   steps.reduce((sum, step) => sum + step.rows, 0) / steps.length;
-/**
- * The passes that a lane never makes more of, whatever is accepted: ASSD's, as many as there are
- * tokens (Theorem 1); null where nothing is promised.
- * @param {Lane} lane
- */
-export const boundOf = (lane) => (lane.decoder === "assd" ? lane.order.length : null);
 /** Milliseconds that a lane's forward passes took, each. @param {Lane} lane */
 export const forwardMs = ({ split, passes }) => (1000 * split[0]) / passes;
 

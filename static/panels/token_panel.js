@@ -17,6 +17,7 @@ import {
   whyToken,
 } from "../trace/explain.js";
 import { STATUSES } from "../trace/layers.js";
+import { isOver } from "../trace/replay.js";
 
 const atlas = { text: "", url: "" }; // the image of all swatches, and its address for styles
 
@@ -55,10 +56,9 @@ export function drawToken(panel, { race, cell: chosen }, steps) {
   panel.hidden = !chosen?.pinned;
   if (panel.hidden) return void delete panel.dataset.key;
   const { lane: index, cell } = chosen;
-  const { prompt, seed, state, swatches, codes } = race.snapshot;
+  const { prompt, seed, swatches, codes } = race.snapshot;
   const lane = race.lanes[index];
-  const over = ["finished", "stopped"].includes(state);
-  const life = lifeOf(lane, cell, over ? lane.count : steps[index]);
+  const life = lifeOf(lane, cell, isOver(race) ? lane.count : steps[index]);
   const now = life.filter((row) => row.at < steps[index]).length - 1;
   const key = [prompt, seed, index, cell, life.length, now, swatches.length].join("|");
   if (panel.dataset.key === key) return;

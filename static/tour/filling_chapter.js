@@ -1,8 +1,8 @@
 // The tour's chapter on a race that fills in a part of a picture.
 
 import { countOf } from "../numbers.js";
-import { boundOf } from "../panels/results.js";
 import { DID } from "../trace/explain.js";
+import { boundOf } from "../trace/replay.js";
 
 export const FILLING = {
   title: "Fill in a part",

@@ -99,6 +99,16 @@ export function nextStep(lanes, clock, t, back = false) {
   return (back ? found < t : Number.isFinite(found)) ? found : null;
 }
 
+/** Whether no lane makes another step. @param {Race} race */
+export const isOver = ({ snapshot: { state } }) => ["finished", "stopped"].includes(state);
+
+/**
+ * The passes that a lane never makes more of, whatever is accepted: ASSD's, as many as there are
+ * tokens (Theorem 1); null where nothing is promised.
+ * @param {Lane} lane
+ */
+export const boundOf = (lane) => (lane.decoder === "assd" ? lane.order.length : null);
+
 /** The lanes that have finished, in the order of a clock, as indices. @param {LaneFacts[]} lanes */
 export function finishers(lanes, clock) {
   const done = lanes.map((_, i) => i).filter((i) => lanes[i].state === "finished");

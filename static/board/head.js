@@ -1,0 +1,69 @@
+// The board's head: what is raced, on which clock, and how it came out.
+
+import { sameInstant } from "../controls/controls.js";
+import { attribute, say } from "../dom.js";
+import { clockName, onClock } from "../numbers.js";
+import { outcomeOf } from "../panels/results.js";
+import { isPhone, lanesShown } from "../stage/stage.js";
+import { isOver, raceClock } from "../trace/replay.js";
+import { betInWords } from "./bet.js";
+
+const INTRODUCTION =
+  "Every lane decodes the same picture with the same model from the same seed, each by its own method, " +
+  "and is charged only for its own time.";
+const SLOWER = "Lanes take turns here, so the race is shown slower than its clocks.";
+const APART = {
+  racing: "Each lane runs on a device of its own, all at once.",
+  over: "Each lane ran on a device of its own, all at once.",
+};
+/** How a live race keeps time. @param {Snapshot} snapshot */
+const howLanesRun = ({ apart, state }) =>
+  state === "racing" ? (apart ? APART.racing : SLOWER) : apart ? APART.over : "";
+/** How much of a picture is filled in, and in which order. @param {Race} race */
+const fillingInWords = ({ snapshot: { infilling }, lanes: [lane] }) =>
+  infilling
+    ? `, ${lane.order.length} filled in${infilling.order === "raster" ? " row by row" : ""}`
+    : "";
+
+/**
+ * The race's facts and its outcome above the lanes, and the board's state as its attributes.
+ * @param {HTMLElement} board @param {State} state
+ */
+export function drawHead(board, state) {
+  const part = (name) => /** @type {any} */ (board.querySelector("." + name));
+  const { race, clock, t, live, layer, playing, present, bet } = state;
+  const { speed, hidden, cell } = state;
+  const { seq, prompt, seed, model, sampling, machine, grid, recorded, note } = race.snapshot;
+  const lanes = lanesShown(state, isPhone(state));
+  const beside = present && !isPhone(state) && cell?.pinned && lanes.length <= 3;
+  const values = {
+    seq,
+    layer,
+    clock,
+    state: live ? race.snapshot.state : "replay",
+    done: Number(isOver(race) && live),
+    recorded: Number(Boolean(recorded && prompt)),
+    t: Number(t.toFixed(6)),
+    playing: Number(playing),
+    present: Number(present),
+    columns: beside ? 2 : 1,
+    shown: race.lanes.map((_, i) => i).filter((i) => !hidden.has(i)), // for exports
+  };
+  for (const [name, value] of Object.entries(values)) attribute(board, "data-" + name, value);
+  part("moment").hidden = !race.snapshot.link;
+  part("no-lanes").hidden = lanes.length > 0;
+  const seconds = live ? raceClock(race, "seconds") : sameInstant(state, "seconds");
+  attribute(board, "data-seconds", seconds); // for exports, which have no modelled clock
+  say(part("clock-value"), onClock(t, clock));
+  say(part("clock-unit"), clockName(clock) + (present && speed !== 1 ? `, ${speed}×` : ""));
+  say(part("prompt"), prompt || "Type a prompt, press Race.");
+  const size = `${grid.join(" × ")} tokens${fillingInWords(race)}`;
+  const facts = [`seed ${seed}`, `model ${model}`, sampling, machine, size, recorded && "recorded"];
+  say(part("meta"), prompt ? facts.filter(Boolean).join(" · ") : INTRODUCTION);
+  const how = live ? howLanesRun(race.snapshot) : "";
+  const ended = [outcomeOf(race), betInWords(race, bet), how].filter(Boolean).join(" ");
+  say(part("pace"), isOver(race) && live ? ended : how);
+  part("pace").classList.toggle("outcome", isOver(race));
+  say(part("note"), note);
+  part("note").hidden = !note;
+}

@@ -1,0 +1,45 @@
+// A chapter of the tour, and what the page gives to it. Types alone.
+
+/**
+ * Requests, whose answers come as snapshots: a race of the tour, and the one before it. `filling`:
+ * whether the tour has a race that fills in a part, or that one is asked for; `within`: the tour
+ * goes on.
+ */
+interface Tours {
+  filling: boolean;
+  fetch(race: { filling: boolean; within: boolean }): void;
+  leave(): void;
+}
+
+/** What a chapter plays again, part after part; without parts there is nothing to replay. */
+interface Replay {
+  title: string;
+  frames: { words: string; view: Change }[];
+}
+interface Try {
+  title: string;
+  words: string;
+  needs?: string; // a selector: what must be on the page
+  act(): void;
+}
+
+/** What a chapter shows and says. */
+interface Scene {
+  layer?: string;
+  step?: number; // none: the race's end, with `costs` on the modelled clock
+  replay?: Replay; // of other things than the pass
+  costs?: State["costs"];
+  cell: number | null;
+  lines: string[];
+}
+interface Chapter {
+  number: number;
+  title: string;
+  lines: string[];
+  reference: string;
+  fourLanes: boolean; // whether the table of the four lanes stands below the lines
+  replay: Replay;
+  last: boolean; // it says what to try, and has no reference
+  view: Change;
+  elsewhere?: boolean; // about another recorded race; it has a number and a title alone
+}
