@@ -1,8 +1,8 @@
 // The tour's chapter on a race that fills in a part of a picture.
 
 import { countOf } from "../numbers.js";
-import { DID } from "../trace/explain.js";
 import { boundOf } from "../trace/replay.js";
+import { mostAccepted, racedIndex } from "./examples.js";
 
 export const FILLING = {
   title: "Fill in a part",
@@ -19,15 +19,10 @@ const passes = (lane) => countOf(lane.steps.at(-1).passes, "pass", "passes");
  * The pass of ASSD that accepted the most guesses.
  * @param {Lane} lane @param {Race} race @returns {Scene}
  */
-export function fillInAPart(lane, { lanes }) {
-  const accepted = lane.steps.map(({ first, touched }) => {
-    const rows = Array.from({ length: touched }, (_, i) => lane.row(first + i));
-    return rows.filter(({ status }) => status === DID.ACCEPTED);
-  });
-  const most = Math.max(...accepted.map((rows) => rows.length));
-  const at = accepted.findIndex((rows) => rows.length === most);
+export function fillInAPart(lane, race) {
+  const { at, here, cell } = mostAccepted(lane);
   const [n, bound] = [lane.order.length, boundOf(lane)];
-  const parallel = lanes.find(({ decoder, count }) => decoder === "parallel" && count > 0);
+  const parallel = race.lanes[racedIndex(race, "parallel")];
   const unchecked = parallel
     ? ` Parallel took ${passes(parallel)} and checked nothing: its picture is of another distribution.`
     : "";
@@ -35,10 +30,9 @@ export function fillInAPart(lane, { lanes }) {
     `Here ${countOf(n, "token")} of a finished picture are drawn again, and the model knows all the others. It can be asked for ` +
       "any place next, so it guesses several at once, each as if the other guesses were not there.",
     "A second pass then tests them in order, as SJD does: the first rejected one is redrawn and those behind it are dropped. So " +
-      `the distribution stays exactly vanilla AR's. Shown is pass ${lane.steps[at].nfe}, with ${most} accepted.`,
+      `the distribution stays exactly vanilla AR's. Shown is pass ${lane.steps[at].nfe}, with ${here.length} accepted.`,
     "The first guess needs no test, since nothing was guessed before it: either pass makes at least one token final, so that there " +
       `are never more passes than tokens, here ${bound}. It took ${passes(lane)}.${unchecked}`,
   ];
-  const cell = accepted[at].at(-1)?.cell ?? lane.order[lane.steps[at].after - 1];
   return { step: at + 1, cell, lines };
 }

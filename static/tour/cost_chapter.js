@@ -1,0 +1,21 @@
+// The chapter on what a pass costs, on the modelled clock.
+
+import { inMilliseconds } from "../numbers.js";
+import { fitCosts } from "../trace/modelled_clock.js";
+
+// The end of the race on another machine's clock, to be tried.
+export function whenItLoses(_, race) {
+  const { costs } = fitCosts(race.lanes);
+  const [a, b] = [costs.pass, costs.row].map((seconds) => `${inMilliseconds(seconds)} ms`);
+  const rows = Math.max(...race.lanes.flatMap(({ steps }) => steps.map((step) => step.rows)));
+  const ratio = ((costs.pass + rows * costs.row) / (costs.pass + costs.row)).toFixed(1);
+  const lines = [
+    "Speculation makes fewer passes, each over a wider window. It wins while a pass commits more tokens than it costs " +
+      "passes of vanilla AR, and loses where a pass that commits 4 tokens costs as much as 5 of those.",
+    `A pass costs a, whatever its window, and b for each row of it. This race's own passes say ${a} and ${b}: one of ` +
+      `${rows} rows costs ${ratio} times as much as one of a single row.`,
+    "The clock is now modelled: a large GPU that draws 340 pictures at once. Choose another machine, or move b, and the " +
+      "replay, the places and the finish follow.",
+  ];
+  return { cell: null, costs: { ...costs, preset: "large" }, lines };
+}

@@ -1,0 +1,68 @@
+// The chapters on rules that give up the model's distribution for longer acceptances.
+
+import { chance, countOf, dividing, versus } from "../numbers.js";
+import { DID, neededGroup } from "../trace/explain.js";
+import {
+  against,
+  best,
+  bestStep,
+  isInside,
+  isReadable,
+  lastCell,
+  rowsOf,
+  summary,
+} from "./examples.js";
+
+export function acceptAGroup(lane, race) {
+  const rule =
+    "GSD sorts the codes by p and groups the draft with those of much the same probability: it is " +
+    "accepted with probability min(1, p(C) / q(C)) for the whole group C.";
+  const masses = ({ count, p, q }, ratio) => {
+    const [ofP, ofQ] = dividing(p, q, ratio);
+    return `Its group of ${count} held ${ofP} of p and ${ofQ} of q`;
+  };
+  return relaxed(lane, race, rule, masses, "their group");
+}
+
+export function acceptANeighbour(lane, race) {
+  const rule =
+    `${lane.drafter ? "A small network drafts" : "The model drafts for itself"}. LANTERN lets a draft x borrow the ` +
+    "probability of the codes nearest to it, up to δ in all: it is accepted with probability min(1, p(A) / q(x)).";
+  const masses = ({ count, p }) =>
+    `With ${countOf(count - 1, "neighbour")} it held ${chance(p)} of p`;
+  return relaxed(lane, race, rule, masses, "a neighbour");
+}
+
+// A relaxed rule's chapter: the plainest acceptance that p(x) / q(x) alone would have rejected, and
+// how many there were.
+function relaxed(lane, race, rule, masses, whom) {
+  const accepted = rowsOf(lane).filter(({ status }) => status === DID.ACCEPTED);
+  const saved = accepted.filter((row) => row.group && neededGroup(row));
+  const { tests, shifts } = lane.steps.at(-1);
+  const price = tests
+    ? `: its shift, how far (TV) one test commits from the model's p, is ${chance(shifts / tests)} on average, where an exact rule's is 0`
+    : "";
+  const total =
+    `In all ${summary(lane)}${against(race, "sjd")}. ` +
+    `The price: the picture's distribution is no longer the model's own${price}.`;
+  if (!saved.length) {
+    const none = `No acceptance of this race is known to have needed ${whom}.`;
+    const at = bestStep(lane, (i) => lane.steps[i].tokens);
+    return { step: at + 1, cell: lastCell(lane, at), lines: [rule, none, total] };
+  }
+  const shown = best(saved, (row) => {
+    const plain = (isReadable(row) && row.group.count > 2 ? 2 : 0) + (isInside(row, race) ? 1 : 0);
+    return row.acceptance - row.p / row.q + plain;
+  });
+  const { at, cell, pass, draft, p, q, uniform, acceptance, group } = shown;
+  const odds = Math.min(1, p / q);
+  const [alone, together] = [odds, acceptance].map((ratio) => versus(uniform, ratio));
+  const [ofP, ofQ] = dividing(p, q, odds);
+  const lines = [
+    rule,
+    `At pass ${pass} token ${draft} had ${ofP} of p and ${ofQ} of q by itself: rejected, ` +
+      `${alone}. ${masses(group, acceptance)}: accepted, ${together}.`,
+    `${saved.length} of its ${countOf(accepted.length, "acceptance")} needed ${whom}. ${total}`,
+  ];
+  return { step: at + 1, cell, lines };
+}
