@@ -11,7 +11,8 @@ import numpy as np
 
 from engine.decoders import WHOLE
 from engine.trace import Seconds, Status, Step, StepTable
-from engine.trace.steps import DTYPES, NONE, ONE, TOP, Source, step_row
+from engine.trace.shares import NONE, ONE
+from engine.trace.steps import DTYPES, TOP, Source, step_row
 
 # As many decoders as a race has lanes; Relaxed SJD is SJD with another number.
 EIGHT = tuple(name for name in WHOLE if name != "sjd-relaxed")

@@ -1,22 +1,17 @@
 """Figures: what decided a race, drawn from its trace once it is over. Each has one sentence that
 says what to see.
-
-They lie on white and on dark pages alike: no background of their own, text in a grey that reads on
-both. A decoder keeps its colour, dash and symbol from figure to figure and from race to race.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import plotly.graph_objects as go
 
 from engine.trace import Seconds, Trace
 from visualize import sentences
-from visualize.look import LOOK
 from visualize.measures import (
     Acceptance,
     Distances,
@@ -34,17 +29,12 @@ from visualize.measures import (
     step_seconds,
     tv_by_distance,
 )
+from visualize.plots import DECODER_LOOKS, INK, blank_plot, hatched, lane_fill, lane_look, thinned
 
-HEIGHT = 340
-DECODER_LOOKS: dict[str, dict[str, str]] = LOOK["decoders"]
-INK, RULE = "#7b7f87", "rgba(128, 132, 140, 0.28)"
-# Dashes of lanes that share a decoder follow one another.
-DASHES = ("solid", *(look["dash"] for name, look in DECODER_LOOKS.items() if name != "ar"))
 HATCHES = ("", "/", "x", "-")  # of the parts of a step
 PARTS = {"forward": "forward pass", "verify": "verification", "cache": "cache", "draft": "drafter"}
 # acceptance lengths, together in a bar
 SPANS = ((1, 1), (2, 2), (3, 3), (4, 4), (5, 8), (9, 16), (17, 32), (33, 64), (65, 96))
-MOST_POINTS = 400  # of a line; more than its pixels would only make the page heavy
 FEWEST_PAIRS = 5  # a mean over fewer is noise
 
 
@@ -115,9 +105,9 @@ def _progress(lanes: Sequence[tuple[Runner, Progress]], clock: str, length: int)
         "tokens committed",
     )
     for lane, found in lanes:
-        x, y = _thinned(getattr(found, clock), found.tokens)
+        x, y = thinned(getattr(found, clock), found.tokens)
         shown = "%{x}" if clock == "passes" else "%{x:.2f}"
-        look = _look(lane)
+        look = lane_look(lane)
         # Only the last step is marked: there lines are distinct without colour.
         look["marker"] |= {"size": [0] * (len(x) - 1) + [9], "opacity": 1, "line": {"width": 0}}
         hover = f"{lane.name}<br>%{{y}} tokens after {shown} {clock}<extra></extra>"
@@ -136,10 +126,10 @@ def _rows(lanes: Sequence[tuple[Runner, Rows]]) -> go.Figure:
                 showlegend=False,
                 offsetgroup=unit,
                 hovertemplate=f"{lane.name}<br>%{{x:.1f}} rows {word}<extra></extra>",
-                marker=_fill(lane, hatch),
+                marker=lane_fill(lane, hatch),
             )
         name = f"rows {word}"
-        marker = _legend(hatch)
+        marker = hatched(hatch)
         options = {"offsetgroup": unit, "name": name, "marker": marker}
         plot.add_bar(x=[None], y=[lanes[0][0].name], orientation="h", **options)
     plot.update_layout(barmode="group", bargap=0.35, legend_traceorder="normal")
@@ -175,7 +165,7 @@ def _by_length(
             customdata=[found.steps[some].sum() for some in within],
             name=lane.name,
             hovertemplate=hover,
-            marker=_fill(lane, DECODER_LOOKS[lane.decoder]["hatch"]),
+            marker=lane_fill(lane, DECODER_LOOKS[lane.decoder]["hatch"]),
         )
     return (
         plot.update_layout(bargap=0.25, bargroupgap=0.05)
@@ -186,28 +176,23 @@ def _by_length(
 
 def _top1(lanes: Sequence[tuple[Runner, np.ndarray]]) -> go.Figure:
     plot = blank_plot("committed tokens, surest first", "top-1 probability")
-    for lane, values in lanes:
-        x, y = _thinned((np.arange(len(values)) + 0.5) / max(len(values), 1), values)
-        hover = (
-            f"{lane.name}<br>%{{x:.0%}} of its tokens had a top-1 of %{{y:.3f}} or"
-            " more<extra></extra>"
-        )
-        plot.add_scatter(x=x, y=y, mode="lines", hovertemplate=hover, **_look(lane))
-    return plot.update_xaxes(tickformat=".0%", range=[0, 1]).update_yaxes(range=[0, 1.02])
+    return _sorted(plot, lanes, "tokens had a top-1").update_yaxes(range=[0, 1.02])
 
 
 def _shift(lanes: Sequence[tuple[Runner, np.ndarray]]) -> go.Figure:
     plot = blank_plot(
         "tests of a draft, most shifted first", "shift: TV of what is committed and p"
     )
+    return _sorted(plot, lanes, "tests had a shift").update_yaxes(range=[-0.01, 1.02])
+
+
+def _sorted(plot: go.Figure, lanes: Sequence[tuple[Runner, np.ndarray]], words: str) -> go.Figure:
+    """Each lane's values, which are in descending order, against the share that is as large."""
     for lane, values in lanes:
-        x, y = _thinned((np.arange(len(values)) + 0.5) / len(values), values)
-        hover = (
-            f"{lane.name}<br>%{{x:.0%}} of its tests had a shift of %{{y:.3f}} or"
-            " more<extra></extra>"
-        )
-        plot.add_scatter(x=x, y=y, mode="lines", hovertemplate=hover, **_look(lane))
-    return plot.update_xaxes(tickformat=".0%", range=[0, 1]).update_yaxes(range=[-0.01, 1.02])
+        x, y = thinned((np.arange(len(values)) + 0.5) / max(len(values), 1), values)
+        hover = f"{lane.name}<br>%{{x:.0%}} of its {words} of %{{y:.3f}} or more<extra></extra>"
+        plot.add_scatter(x=x, y=y, mode="lines", hovertemplate=hover, **lane_look(lane))
+    return plot.update_xaxes(tickformat=".0%", range=[0, 1])
 
 
 def _acceptance(lanes: Sequence[tuple[Runner, Acceptance]]) -> go.Figure:
@@ -243,7 +228,7 @@ def _acceptance(lanes: Sequence[tuple[Runner, Acceptance]]) -> go.Figure:
             error_y=bars,
             hovertemplate=hover,
             customdata=np.stack([found.trials[some], low, high], -1),
-            **_look(lane),
+            **lane_look(lane),
         )
     return plot.update_xaxes(range=[-0.02, 1.02]).update_yaxes(range=[-0.02, 1.04])
 
@@ -263,12 +248,12 @@ def _time(lanes: Sequence[tuple[Runner, Seconds]]) -> go.Figure:
                 orientation="h",
                 showlegend=False,
                 hovertemplate=hover,
-                marker=_fill(lane, hatch),
+                marker=lane_fill(lane, hatch),
             )
         # the legend is about the parts, whatever the lanes' colours
         if any(seconds for _, _, seconds in spent):
             plot.add_bar(
-                x=[None], y=[lanes[0][0].name], orientation="h", name=word, marker=_legend(hatch)
+                x=[None], y=[lanes[0][0].name], orientation="h", name=word, marker=hatched(hatch)
             )
     plot.update_layout(barmode="stack", bargap=0.35, legend_traceorder="normal")
     return plot.update_yaxes(autorange="reversed", showgrid=False)
@@ -292,94 +277,6 @@ def _distance(lanes: Sequence[tuple[Runner, Distances]], stride: int) -> go.Figu
             customdata=found.pairs[enough],
             mode="lines+markers",
             hovertemplate=hover,
-            **_look(lane, 5),
+            **lane_look(lane, 5),
         )
     return plot.update_xaxes(dtick=max(stride, 1), tick0=0).update_yaxes(range=[0, 1.02])
-
-
-def _look(lane: Runner, size: int = 7) -> dict[str, Any]:
-    """Name, line and marker of a lane's traces, the same in every figure: its decoder's, and of
-    another lane of that decoder a lighter colour, another dash and an open symbol."""
-    look, colour = DECODER_LOOKS[lane.decoder], _colour(lane)
-    dash = DASHES[(DASHES.index(look["dash"]) + 3 * lane.repeat) % len(DASHES)]
-    symbol = look["symbol"] + "-open" * (lane.repeat % 2)
-    return {
-        "name": lane.name,
-        "line": {"color": colour, "dash": dash, "width": 2.2},
-        "marker": {"color": colour, "symbol": symbol, "size": size},
-    }
-
-
-def _colour(lane: Runner) -> str:
-    """Its decoder's, moved towards the text's grey for each earlier lane of that decoder: it reads
-    on either page."""
-    share = 0.4 * min(lane.repeat, 2)
-    parts = (
-        (int(one[i : i + 2], 16), int(INK[i : i + 2], 16))
-        for one in [DECODER_LOOKS[lane.decoder]["colour"]]
-        for i in (1, 3, 5)
-    )
-    return "#" + "".join(f"{round(x + share * (grey - x)):02x}" for x, grey in parts)
-
-
-def _fill(lane: Runner, hatch: str) -> dict[str, Any]:
-    """A bar's marker in a lane's colour."""
-    return _legend(hatch) | {"color": _colour(lane)}
-
-
-def _legend(hatch: str) -> dict[str, Any]:
-    """A bar's marker in no lane's colour."""
-    pattern = {
-        "shape": hatch,
-        "fillmode": "overlay",
-        "fgcolor": "white",
-        "fgopacity": 0.85,
-        "size": 6,
-        "solidity": 0.4,
-    }
-    return {"color": INK, "pattern": pattern}
-
-
-def blank_plot(x: str, y: str) -> go.Figure:
-    """An empty plot that suits either page."""
-    axis = {
-        "gridcolor": RULE,
-        "linecolor": RULE,
-        "zeroline": False,
-        "automargin": True,
-        "fixedrange": True,
-    }
-    return go.Figure(
-        layout={
-            "template": "none",
-            "height": HEIGHT,
-            "autosize": True,
-            "margin": {"l": 12, "r": 12, "t": 10, "b": 12},
-            "paper_bgcolor": "rgba(0, 0, 0, 0)",
-            "plot_bgcolor": "rgba(0, 0, 0, 0)",
-            "font": {
-                "color": INK,
-                "size": 13,
-                "family": "ui-sans-serif, system-ui, Helvetica Neue, Arial, sans-serif",
-            },
-            "xaxis": {**axis, "title": {"text": x, "font": {"size": 13}}},
-            "yaxis": {**axis, "title": {"text": y, "font": {"size": 13}}},
-            "legend": {
-                "orientation": "h",
-                "x": 0,
-                "y": 0,
-                "yref": "container",
-                "yanchor": "bottom",
-            },
-            "hovermode": "closest",
-            "showlegend": True,
-        }
-    )
-
-
-def _thinned(x: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """A line's points, evenly thinned to MOST_POINTS where there are more; its ends stay."""
-    if len(x) <= MOST_POINTS:
-        return x, y
-    points = np.linspace(0, len(x) - 1, MOST_POINTS).round().astype(int)
-    return x[points], y[points]

@@ -11,7 +11,7 @@ import numpy as np
 from PIL import ImageColor
 
 from engine.trace import Header, LaneState, Status, Trace
-from engine.trace.steps import share_values
+from engine.trace.shares import share_values
 from visualize.look import LOOK
 
 CLOCKS = ("seconds", "passes")

@@ -20,8 +20,9 @@ from engine.models.card import CARDS
 from engine.race.request import lane_names, parse_lane
 from engine.settings import Sampling
 from engine.trace import LaneStats, Trace
-from visualize.figures import DECODER_LOOKS, INK, Figure, blank_plot
+from visualize.figures import Figure
 from visualize.measures import runners
+from visualize.plots import DECODER_LOOKS, INK, blank_plot
 
 HEIGHT = 430
 BASELINE = "ar"

@@ -9,7 +9,7 @@ import numpy as np
 
 from engine.race.request import lane_names
 from engine.trace import Status, Trace
-from engine.trace.steps import share_values
+from engine.trace.shares import share_values
 
 COLUMNS = (
     "lane",

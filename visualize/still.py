@@ -11,24 +11,14 @@ from PIL import Image, ImageDraw
 from engine.decoders import DECODERS
 from engine.decoders.base import Badge, Decoder
 from engine.race.request import lane_names
-from engine.trace import LaneState, Status
+from engine.trace import LaneState
 from visualize.board import changed_sampling
-from visualize.cells import Cells, atlas, mark
-from visualize.layers import (
-    CLOCKS,
-    COUNTED,
-    COUNTS,
-    MARKS,
-    Instant,
-    LaneReplay,
-    Layer,
-    colours,
-    reference_lane,
-    shares,
-)
+from visualize.cells import Cells, atlas
+from visualize.layers import CLOCKS, COUNTED, Instant, LaneReplay, Layer
 from visualize.look import COLOURS, DARK, LOOK
 from visualize.recorded_race import RecordedRace
-from visualize.typeface import Typeface
+from visualize.still_legend import Legend
+from visualize.typeface import Scale
 
 BADGES = {badge: LOOK["badges"][badge.value.split()[0]] for badge in Badge}
 MARGIN, GAP, WIDTH, NARROW = 32, 20, 1344, 720  # pixels at scale 1
@@ -68,12 +58,9 @@ class Still:
     ) -> None:
         if clock not in CLOCKS:
             raise ValueError(f"The clock is {' or '.join(CLOCKS)}, not {clock!r}.")
-        self._header, self._clock, self._layer, self._scale = (
-            recording.trace.header,
-            clock,
-            layer,
-            scale,
-        )
+        self._header, self._clock, self._layer = recording.trace.header, clock, layer
+        self._scale = Scale(scale)
+        self._px, self._face = self._scale.px, self._scale.face
         self.palette = DARK if dark else COLOURS
         replays = [LaneReplay(recording.trace, i) for i in range(len(self._header.lanes))]
         shown = list(range(len(replays)) if lanes is None else lanes)
@@ -144,12 +131,6 @@ class Still:
         slide.paste(image, self.offset)
         return slide
 
-    def _px(self, length: float) -> int:
-        return round(length * self._scale)
-
-    def _face(self, size: int, bold: bool = False) -> Typeface:
-        return Typeface(self._px(size), bold)
-
     def _furniture(self) -> Image.Image:
         """All that does not move: the head, the lanes' names and badges, the legend."""
         header, left, right = self._header, self._px(MARGIN), self.board[0] - self._px(MARGIN)
@@ -178,7 +159,8 @@ class Still:
         )
         for spot in self._spots:
             self._name(image, spot)
-        self._legend(image)
+        legend = Legend(self._layer, header, self._names, self._most, self._scale, self.palette)
+        legend.draw(image, left, right, self.board[1] - self._px(FOOT))
         return image
 
     def _name(self, image: Image.Image, spot: _Spot) -> None:
@@ -281,77 +263,6 @@ class Still:
         if self._decoder(spot.lane).badge is not Badge.CHANGED_DISTRIBUTION and not shift:
             return "0 exact"
         return "–" if shift is None else f"{shift:.3f}"
-
-    def _legend(self, image: Image.Image) -> None:
-        left, right, top = (
-            self._px(MARGIN),
-            self.board[0] - self._px(MARGIN),
-            self.board[1] - self._px(FOOT),
-        )
-        face, low, high = self._face(14), top + self._px(20), top + self._px(46)
-        word = self._face(15, True)
-        word.draw(image, (right, high), "Photo Finish", self.palette["ink"], right=True)
-        width = right - left - word.length("Photo Finish") - self._px(40)
-        title = self._layer.look["title"]
-        if self._layer is Layer.DIFFERS:
-            title = title.replace("…", self._names[reference_lane(self._header)])
-        look = self._layer.look
-        filling = look.get("filling") if self._header.infilling else None
-        words = f"{title}. {filling or look['words']}"
-        for line, text in enumerate(face.wrap(words, width, 2)):
-            face.draw(image, (left, low + self._px(19) * line), text, self.palette["soft"])
-        if self._layer is Layer.STATUS:
-            self._marks(image, left, high, width)
-        elif self._layer is Layer.DIFFERS:
-            self._boxes(image, left, high)
-        elif self._layer is not Layer.PICTURE:
-            self._scale_bar(image, left, high)
-
-    def _marks(self, image: Image.Image, x: float, baseline: int, width: float) -> None:
-        face, side = self._face(14), self._px(20)
-        step = min(self._px(130), width / (len(MARKS) - 1))
-        forced = min(self._header.cells) < 0
-        for status in (status for status in MARKS if forced or status is not Status.FORCED):
-            image.paste(mark(status, side, side), (round(x), baseline - self._px(15)))
-            face.draw(
-                image,
-                (x + side + self._px(6), baseline),
-                face.fit(status.name.lower(), step - side - self._px(8)),
-                self.palette["ink"],
-            )
-            x += step
-
-    def _boxes(self, image: Image.Image, x: float, baseline: int) -> None:
-        """The two colours of a comparison."""
-        face, side, pen = self._face(14), self._px(14), ImageDraw.Draw(image)
-        for share, text in enumerate(("the same token", "another token")):
-            colour = tuple(colours(self._layer, np.array(float(share))).tolist())
-            left, top = round(x), baseline - self._px(12)
-            pen.rectangle((left, top, left + side - 1, top + side - 1), colour)
-            face.draw(image, (x + side + self._px(6), baseline), text, self.palette["ink"])
-            x += side + face.length(text) + self._px(30)
-
-    def _scale_bar(self, image: Image.Image, left: int, baseline: int) -> None:
-        """The scale, with its numbers."""
-        face, width, height = self._face(14), self._px(300), self._px(12)
-        bar = colours(self._layer, np.tile(np.linspace(0, 1, width), (height, 1)))
-        image.paste(Image.fromarray(bar), (left, baseline - height))
-        low = COUNTS.get(self._layer, 0)
-        end = self._layer.look.get("most", 1)
-        high = max(low + 1, self._most) if self._layer in COUNTS else end
-        middle = np.unique(np.geomspace(1, 1 + high - low, 5).round()) + low - 1
-        ticks = middle if self._layer in COUNTS else np.linspace(0, high, 5)
-        if self._layer is Layer.ORDER:
-            high = self._most
-            ticks = np.unique(np.linspace(1, high, 5).round())
-        for tick, share in zip(ticks, shares(self._layer, ticks, high), strict=True):
-            text = f"{tick:g} or more" if share == 1 and end < 1 else f"{tick:g}"
-            face.draw(
-                image,
-                (left + share * (width - face.length(text)), baseline + self._px(17)),
-                text,
-                self.palette["soft"],
-            )
 
 
 def _places(lanes: list[LaneReplay], i: int) -> dict[str, int]:

@@ -183,3 +183,16 @@ def _emoji(char: str, side: int) -> Image.Image | None:
     image = Image.new("RGBA", (round(box[2]), round(box[3])))
     ImageDraw.Draw(image).text((0, 0), char, font=font, embedded_color=True)
     return image.resize((side, side), Image.Resampling.LANCZOS)
+
+
+@dataclass(frozen=True, slots=True)
+class Scale:
+    """Lengths and typefaces of a drawing, `factor` times those that it is described in."""
+
+    factor: float
+
+    def px(self, length: float) -> int:
+        return round(length * self.factor)
+
+    def face(self, size: int, bold: bool = False) -> Typeface:
+        return Typeface(self.px(size), bold)

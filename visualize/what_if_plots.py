@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 import plotly.graph_objects as go
 
-from visualize.figures import blank_plot
+from visualize.plots import blank_plot
 from visualize.recorded_race import RecordedRace
 
 SIDE = 240  # pixels of the picture, and the height of a curve

@@ -10,8 +10,9 @@ from typing import Any
 import gradio as gr
 
 from app.page.form import PRIVATE, settings_of
-from app.page.handlers import NOT_OVER, Races, address
+from app.page.handlers import NOT_OVER, Races
 from app.page.status import updates
+from app.page.visitor import address, session_of
 from app.serving.api import RACE_QUEUE
 from engine.race import MAX_SEED
 from engine.trace import LaneState, Trace
@@ -61,7 +62,7 @@ def race_seeds(races: Races, client: gr.Request) -> Iterator[tuple[Any, Any, Any
     for seed in range(first, first + SEEDS):
         progress = f"<p role='status'>Race {len(traces) + 1} of {SEEDS}, from seed {seed}…</p>"
         yield gr.skip(), gr.skip(), progress + seeds_table(traces)
-        events = races.race(client.session_hash or "", address(client), values | {"seed": seed})
+        events = races.race(session_of(client), address(client), values | {"seed": seed})
         with contextlib.closing(updates(events)) as changes:
             for snapshot, text in changes:
                 yield snapshot, text, gr.skip()

@@ -6,9 +6,7 @@ from __future__ import annotations
 import contextlib
 import html
 import logging
-import os
 import random
-import threading
 import time
 from collections.abc import Mapping
 from pathlib import Path
@@ -20,6 +18,7 @@ import torch
 from app.page.form import form_values, read_form
 from app.page.link import request_of, write_link
 from app.page.prompt_hints import EXAMPLES, hint
+from app.page.visitor import session_of
 from app.serving import zerogpu
 from app.serving.fair_queue import FairQueue, QueueFullError, Ticket
 from app.serving.gpu_errors import BUG, DEVICE_LOST, MESSAGES, zerogpu_message
@@ -32,10 +31,10 @@ from app.serving.race_stream import (
     Recording,
     Snapshot,
     WorkerFailure,
-    build_trace,
     stream,
     waiting_snapshot,
 )
+from app.serving.running_race import RunningRace
 from app.serving.sessions import TOUR, Place, RecordedRaces, SessionStore, StoredRace, recorded_link
 from app.settings import AUTO, SETTINGS
 from engine.decoders import DEFAULT
@@ -47,8 +46,8 @@ from engine.models.device import classify
 from engine.race import Lane, Race, RaceRequest
 from engine.race.request import MAX_MESSAGE
 from engine.settings import SettingError
-from engine.trace import MAX_BYTES, Frame, TraceError
-from visualize.recorded_race import RecordedRace, record
+from engine.trace import MAX_BYTES, TraceError
+from visualize.recorded_race import RecordedRace
 
 STOP_SECONDS = 5.0  # for a stopped race to end the step in progress
 POLL_SECONDS = 0.25  # between looks at the queue, or at a model that is loading
@@ -73,7 +72,7 @@ class Races:
         self.default = RaceRequest(EXAMPLES[0], seed, lanes, card.sampling, card.name)
         self.default_values = form_values(self.default)
         self._queue = FairQueue(SETTINGS.queue_size, pool.at_once, report=pool.report_waiting)
-        self._running: dict[str, _RunningRace] = {}
+        self._running: dict[str, RunningRace] = {}
         self._sessions = SessionStore(SETTINGS.kept_races)
 
     def first_board(self) -> dict[str, Any]:
@@ -140,7 +139,7 @@ class Races:
                 yield Idle()
             _check_ticket(ticket)
             model = self._wait_for_model(request.model, POLL_SECONDS)
-        running = _RunningRace(ticket)
+        running = RunningRace(ticket)
         self._running[session] = running
         try:
             if ticket.device in (Device.ZEROGPU, Device.CLUSTER):
@@ -156,7 +155,7 @@ class Races:
                 self._store(session, running, *places)
             running.over.set()
 
-    def _run_here(self, model: ImageModel, request: RaceRequest, running: _RunningRace) -> Events:
+    def _run_here(self, model: ImageModel, request: RaceRequest, running: RunningRace) -> Events:
         race = Race.of(model, request)
         running.race, ticket = race, running.ticket
         note = hint(request.prompt, request.model)
@@ -182,7 +181,7 @@ class Races:
             elif Failure.OUT_OF_MEMORY in failures:
                 free_memory()
 
-    def _run_elsewhere(self, request: RaceRequest, running: _RunningRace) -> Events:
+    def _run_elsewhere(self, request: RaceRequest, running: RunningRace) -> Events:
         waiting = "Waiting for a racer…"
         if running.ticket.device is Device.ZEROGPU:
             waiting = (
@@ -209,12 +208,12 @@ class Races:
 
     def stop(self, client: gr.Request) -> None:
         """Ends this visitor's race after the step in progress."""
-        if running := self._running.get(client.session_hash or ""):
+        if running := self._running.get(session_of(client)):
             running.stop()
 
     def leave(self, client: gr.Request) -> None:
         """Ends the race of a visitor who has closed the page, and drops what is stored for them."""
-        session = client.session_hash or ""
+        session = session_of(client)
         if running := self._running.pop(session, None):
             running.left = True
             running.stop()
@@ -223,7 +222,7 @@ class Races:
 
     def finished(self, client: gr.Request) -> StoredRace | None:
         """The race on this visitor's board, once it is over."""
-        session = client.session_hash or ""
+        session = session_of(client)
         if running := self._running.get(session):
             running.over.wait(STOP_SECONDS)
         race = self._sessions.get(session, Place.BOARD)
@@ -233,7 +232,7 @@ class Races:
 
     def open_recorded(self, name: Any, client: gr.Request) -> dict[str, Any]:
         """Puts a recorded race on the board, or the last one of the visitor's own."""
-        own = self._sessions.get(client.session_hash or "", Place.OWN)
+        own = self._sessions.get(session_of(client), Place.OWN)
         if name == OWN and own:
             self._put_on_board(client, own)
             return own.replay()
@@ -244,7 +243,7 @@ class Races:
 
     def on_board(self, client: gr.Request) -> str | None:
         """Which of the `choices` is on the visitor's board."""
-        session = client.session_hash or ""
+        session = session_of(client)
         race = self._sessions.get(session, Place.BOARD)
         if race is None:
             return self.recorded.first
@@ -257,7 +256,7 @@ class Races:
     def choices(self, client: gr.Request) -> list[tuple[str, str]]:
         """What `open_recorded` can put on the visitor's board: titles and names."""
         recorded = [(title, name) for name, title in self.recorded.titles.items()]
-        if own := self._sessions.get(client.session_hash or "", Place.OWN):
+        if own := self._sessions.get(session_of(client), Place.OWN):
             return [(f"Your last race: {own.recording.trace.header.prompt}", OWN), *recorded]
         return recorded
 
@@ -268,12 +267,12 @@ class Races:
         part. What is there ends, and comes back unless the tour was `within` its races."""
         self.stop(client)
         if not within and (before := self.finished(client)):
-            self._sessions.put(client.session_hash or "", before, Place.BEFORE_TOUR)
+            self._sessions.put(session_of(client), before, Place.BEFORE_TOUR)
         return self.open_recorded(self.recorded.filling if filling else TOUR, client)
 
     def leave_tour(self, client: gr.Request) -> dict[str, Any]:
         """Puts back the race that was on the board when the tour began."""
-        before = self._sessions.get(client.session_hash or "", Place.BEFORE_TOUR)
+        before = self._sessions.get(session_of(client), Place.BEFORE_TOUR)
         if before is None:  # dropped since then, to make room
             return self.open_recorded(self.recorded.first, client)
         self._put_on_board(client, before)
@@ -297,12 +296,12 @@ class Races:
         return race.replay()
 
     def _put_on_board(self, client: gr.Request, race: StoredRace) -> None:
-        session = client.session_hash or ""
+        session = session_of(client)
         if running := self._running.pop(session, None):
             running.stop()
         self._sessions.put(session, race, Place.BOARD)
 
-    def _store(self, session: str, running: _RunningRace, *places: Place) -> None:
+    def _store(self, session: str, running: RunningRace, *places: Place) -> None:
         """Stores a race, also one that was stopped."""
         try:
             if session and (recording := running.finish()):
@@ -340,43 +339,10 @@ class Races:
         return waiting_snapshot(request, self.pool.card(request.model), note, machine)
 
 
-class _RunningRace:
-    """A race in progress, and its result so far: frames if it runs in this process, else the text
-    of its recording."""
-
-    def __init__(self, ticket: Ticket) -> None:
-        self.ticket, self.over = ticket, threading.Event()
-        self.stopped = self.left = False  # left: the visitor has closed the page
-        self.race: Race | None = None
-        self.frames: list[Frame] = []
-        self.recording = ""
-
-    def stop(self) -> None:
-        """Ends it after the step in progress; may be called from any thread."""
-        self.stopped = True
-        if self.race is not None:
-            self.race.stop()
-
-    def finish(self) -> RecordedRace | None:
-        """None for a race that did not begin, or that ZeroGPU's worker did not finish."""
-        if self.recording:
-            return RecordedRace.loads(self.recording)
-        if self.race is None or not self.frames:
-            return None
-        return record(build_trace(self.race, self.frames), self.race.model)
-
-
 def user_error(error: Exception) -> gr.Error:
     """An exception whose message is user-readable, for gradio, which renders it as HTML: a file may
     have contributed to the message."""
     return gr.Error(html.escape(str(error)[:MAX_MESSAGE], quote=False), print_exception=False)
-
-
-def address(client: gr.Request) -> str:
-    """The visitor's address; on a Space from its proxy's header."""
-    forwarded = client.headers.get("x-forwarded-for", "") if "SPACE_ID" in os.environ else ""
-    host = getattr(client, "client", None)
-    return forwarded.split(",")[0].strip()[:64] or (host.host if host else "")
 
 
 def _check_ticket(ticket: Ticket) -> None:

@@ -24,13 +24,14 @@ from app.page.form import (
     settings_of,
     unchecked,
 )
-from app.page.handlers import Races, address
+from app.page.handlers import Races
 from app.page.lane_list import lane_list
 from app.page.links import Links
 from app.page.model_choice import model_choice
 from app.page.prompt_hints import EXAMPLES, surprise, vocabulary
 from app.page.results_panel import results_panel
 from app.page.status import IDLE, status_line, updates
+from app.page.visitor import address, session_of
 from app.page.word_list import word_list
 from app.serving import zerogpu
 from app.serving.api import CONCURRENCY, RACE_QUEUE, Api
@@ -177,7 +178,7 @@ def build(pool: ModelPool, recorded: RecordedRaces | None = None) -> gr.Blocks:
 
         def race(request: gr.Request, *values: Any) -> Iterator[Any]:
             yield from updates(
-                races.race(request.session_hash or "", address(request), form.named(values))
+                races.race(session_of(request), address(request), form.named(values))
             )
 
         def settings_on_board(client: gr.Request) -> dict[str, Any]:

@@ -14,7 +14,8 @@ from typing import Any
 import gradio as gr
 
 from app.page.fill_in import fillable
-from app.page.handlers import Races, address
+from app.page.handlers import Races
+from app.page.visitor import address
 from app.serving.race_stream import Snapshot
 from app.settings import SETTINGS
 from visualize.layers import CLOCKS

@@ -14,20 +14,17 @@ from torch import Tensor
 from engine.clock import to_host
 from engine.decoders.decode_state import DecodeState, Verification, Window
 from engine.numerics.distributions import gather, total_variation
+from engine.trace.seconds import Seconds
+from engine.trace.shares import NONE, ONE, quantise, quantise_test
 from engine.trace.steps import (
     DTYPES,
-    NONE,
-    ONE,
     SHARES,
     SUPPORT,
     TOP,
-    Seconds,
     Source,
     Status,
     Step,
     StepTable,
-    quantise,
-    quantise_test,
     refs,
     step_row,
 )

@@ -15,8 +15,9 @@ from engine.trace.file import (
     TraceError,
     TraceLane,
 )
+from engine.trace.seconds import Seconds
 from engine.trace.stats import LaneStats
-from engine.trace.steps import Seconds, Status, Step, StepTable
+from engine.trace.steps import Status, Step, StepTable
 
 __all__ = [
     "MAX_BYTES",

@@ -15,7 +15,8 @@ from engine.decoders.lantern import LanternSettings, neighbourhood_acceptance
 from engine.models.base import nearest_codes
 from engine.settings import SettingError, Settings
 from engine.trace.file import Trace
-from engine.trace.steps import NONE, StepTable
+from engine.trace.shares import NONE
+from engine.trace.steps import StepTable
 
 BLOCK = 2**22  # entries of distributions [N, V] that are verified at once
 # Of all distributions; more is no picture's, but would keep a machine busy for minutes.

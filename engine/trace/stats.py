@@ -6,7 +6,9 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from engine.trace.steps import NONE, ONE, PARTS, Seconds, Step
+from engine.trace.seconds import PARTS, Seconds
+from engine.trace.shares import NONE, ONE
+from engine.trace.steps import Step
 
 
 @dataclass(slots=True)

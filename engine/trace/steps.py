@@ -5,7 +5,7 @@ the trace file stores their bytes, the board sends them, and JavaScript reads th
 that `layout` exports. Each size is a multiple of 3 bytes: base64 of a longer table then begins with
 that of a shorter one.
 
-A share is a number from 0 to 1 as u16: round(65534 x), or NONE. Lists of tokens end with NONE.
+Lists of tokens end with NONE.
 """
 
 from __future__ import annotations
@@ -19,11 +19,12 @@ from typing import Any
 
 import numpy as np
 
+from engine.trace.seconds import PARTS, Seconds
+from engine.trace.shares import NONE, ONE
+
 TOP = 8  # tokens kept of a distribution
 SUPPORT = 512  # tokens kept of the two distributions behind a rejection
-ONE, NONE = 2**16 - 2, 2**16 - 1  # the share of 1; what a u16 holds where there is no number
 _HAS_GROUP, _CANDIDATES_SHIFT = 4, 4
-PARTS = ("forward", "verify", "cache", "draft")  # of a step's time
 
 DTYPES = {
     # One of each step. Times are in microseconds; `rows` are those of the window, all that the
@@ -123,44 +124,6 @@ class Source(IntEnum):
     CERTAIN = 1  # all of q lies on the draft
     BEFORE = 2  # q is the p that this position had in the latest step that touched it
     OWN = 3  # in `distributions`
-
-
-@dataclass(frozen=True, slots=True)
-class Seconds:
-    """Where a step's time went, with the device synchronised at both ends. `draft` is a drafter's
-    own time."""
-
-    forward: float = 0.0
-    verify: float = 0.0
-    cache: float = 0.0
-    draft: float = 0.0
-
-    def __post_init__(self) -> None:
-        if min(self.forward, self.verify, self.cache, self.draft) < 0:
-            raise ValueError(f"time does not run backwards: {self}")
-
-    @property
-    def total(self) -> float:
-        return self.forward + self.verify + self.cache + self.draft
-
-
-def quantise(values: np.ndarray) -> np.ndarray:
-    """Numbers from 0 to 1 as shares u16; NaN becomes NONE."""
-    return np.where(np.isnan(values), NONE, np.rint(values.clip(0, 1) * ONE)).astype("<u2")
-
-
-def quantise_test(acceptance: np.ndarray, uniform: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Acceptance probabilities and uniform numbers as shares that compare as the numbers do: the
-    uniform number moves by one unit where rounding would change the outcome."""
-    accepted, a, u = uniform < acceptance, quantise(acceptance), quantise(uniform)
-    a = np.where(accepted, np.maximum(a, 1), a)
-    u = np.where(accepted, np.minimum(u, a - 1), u)
-    return a, np.where(uniform >= acceptance, np.maximum(u, a), u).astype("<u2")
-
-
-def share_values(shares: np.ndarray) -> np.ndarray:
-    """Shares as float64; NaN where there is none."""
-    return np.where(shares == NONE, np.nan, shares / ONE)
 
 
 @cache

@@ -9,7 +9,7 @@ from playwright.sync_api import Page, expect
 from plotly.colors import sequential
 
 from engine.race import Lane, Race
-from engine.trace.steps import share_values
+from engine.trace.shares import share_values
 from tests.browser.acts import (
     PROMPT,
     at,

@@ -12,7 +12,8 @@ from engine.race import Lane, Race
 from engine.race.request import parse_lane
 from engine.settings import Sampling
 from engine.trace import Frame, Header, LaneState, Seconds, Status, Step, StepTable, Trace
-from engine.trace.steps import DTYPES, NONE, Source, refs, step_row
+from engine.trace.shares import NONE
+from engine.trace.steps import DTYPES, Source, refs, step_row
 from tests.clocks import set_clocks
 from tests.infill_toy import NeighbourToy
 from tests.steps import Spot, build

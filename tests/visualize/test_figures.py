@@ -22,7 +22,7 @@ from engine.trace import Frame, Header, LaneState, Seconds, Status, Step, Trace
 from tests.steps import EIGHT, Spot, build, retimed
 from tests.stopped import run_until
 from tests.toy import Toy
-from visualize.figures import DECODER_LOOKS, HEIGHT, INK, MOST_POINTS, SPANS, Figure, figures
+from visualize.figures import SPANS, Figure, figures
 from visualize.measures import (
     Runner,
     acceptance,
@@ -34,6 +34,7 @@ from visualize.measures import (
     step_seconds,
     tv_by_distance,
 )
+from visualize.plots import DECODER_LOOKS, HEIGHT, INK, MOST_POINTS
 
 NAMES = [
     *("passes", "seconds", "rows", "lengths", "gain"),

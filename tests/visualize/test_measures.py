@@ -15,7 +15,7 @@ from engine.decoders.lantern import LanternSettings
 from engine.race import Lane, Race
 from engine.settings import Sampling
 from engine.trace import Frame, Header, LaneState, Seconds, Status, Step, StepTable, Trace
-from engine.trace.steps import quantise, share_values
+from engine.trace.shares import quantise, share_values
 from tests.steps import Candidate, Spot, Top, build, spots
 from tests.toy import Toy
 from visualize.measures import (

@@ -17,7 +17,7 @@ from engine.race import Lane, Race
 from engine.race.request import parse_lane
 from engine.settings import Sampling
 from engine.trace import LaneState, Trace
-from engine.trace.steps import NONE, share_values
+from engine.trace.shares import NONE, share_values
 from tests.stopped import run_until
 from tests.toy import Toy
 from visualize.measures import runners

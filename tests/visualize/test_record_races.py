@@ -15,7 +15,7 @@ from engine.models import load
 from engine.race import Lane, Race
 from engine.race.request import parse_lane
 from engine.trace import LaneState
-from engine.trace.steps import NONE
+from engine.trace.shares import NONE
 from tests.stopped import run_until
 from tests.toy import Toy
 from visualize import record_races as module

@@ -8,7 +8,7 @@ from PIL import ImageColor
 
 from engine.decoders.base import Badge
 from engine.trace import Frame, LaneState, Trace
-from engine.trace.steps import share_values
+from engine.trace.shares import share_values
 from tests.visualize.races import FIVE, toy_trace
 from visualize.layers import CLOCKS, Layer
 from visualize.look import LOOK

@@ -13,7 +13,7 @@ from torch import Tensor
 from engine.decoders.window import WindowDecoder
 from engine.numerics.randomness import Purpose
 from engine.trace import Status
-from engine.trace.steps import NONE
+from engine.trace.shares import NONE
 from tests.toy import Toy
 
 Joint = dict[tuple[int, ...], float]

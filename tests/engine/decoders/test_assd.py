@@ -19,7 +19,7 @@ from engine.decoders.window import WindowDecoder
 from engine.infilling import ORDERS, Infilling
 from engine.settings import SettingError
 from engine.trace import Status
-from engine.trace.steps import NONE
+from engine.trace.shares import NONE
 from tests.engine.decoders import planted_assd
 from tests.engine.decoders.enumeration import enumerated, exact_joint
 from tests.engine.decoders.sampling import FALSE_ALARM, QuickNoise, lossless

@@ -13,7 +13,7 @@ from engine.decoders.lantern import Lantern, LanternSettings, bounded_neighbourh
 from engine.decoders.lantern_tree import Walk, children_of, draft_tree
 from engine.decoders.sjd import SJD
 from engine.trace import Status, Step
-from engine.trace.steps import NONE
+from engine.trace.shares import NONE
 from tests.engine.decoders.driving import (
     ACCEPT,
     REJECT,

@@ -15,7 +15,8 @@ from engine.decoders.gsd import GSD, GSDSettings
 from engine.decoders.lantern import LanternSettings
 from engine.decoders.recorder import StepRecorder, find_sources
 from engine.trace import Status, Step
-from engine.trace.steps import NONE, ONE, TOP, Source
+from engine.trace.shares import NONE, ONE
+from engine.trace.steps import TOP, Source
 from tests.steps import Spot, every, share, spots
 from tests.toy import Toy
 

@@ -22,7 +22,8 @@ from engine.race import MAX_LANES, MAX_PROMPT, Lane, Race
 from engine.trace import MAX_BYTES, Frame, LaneState, Trace, TraceError
 from engine.trace.file import VERSION
 from engine.trace.packing import pack, pack_rows, unpack, unpack_rows
-from engine.trace.steps import DTYPES, NONE, Source
+from engine.trace.shares import NONE
+from engine.trace.steps import DTYPES, Source
 from tests.clocks import set_clocks
 from tests.stopped import run_until
 from tests.toy import Toy

@@ -1,0 +1,26 @@
+"""Seconds: where a step's time went; engine/clock.py says what is counted."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+PARTS = ("forward", "verify", "cache", "draft")  # of a step's time
+
+
+@dataclass(frozen=True, slots=True)
+class Seconds:
+    """Where a step's time went, with the device synchronised at both ends. `draft` is a drafter's
+    own time."""
+
+    forward: float = 0.0
+    verify: float = 0.0
+    cache: float = 0.0
+    draft: float = 0.0
+
+    def __post_init__(self) -> None:
+        if min(self.forward, self.verify, self.cache, self.draft) < 0:
+            raise ValueError(f"time does not run backwards: {self}")
+
+    @property
+    def total(self) -> float:
+        return self.forward + self.verify + self.cache + self.draft
