@@ -1,4 +1,20 @@
-"""StepClock: the seconds of a step by part, with one synchronisation of the device a step."""
+"""What a lane's clock counts, and StepClock, which takes the seconds of a step by part.
+
+A lane is charged for its own steps and for nothing else. `WindowDecoder.steps` reads the clock:
+
+* `draft`: proposing a window, where a drafter's network ran for it
+* `forward`: the target's pass over the window's rows, those of guidance among them; the first one
+  reads the prompt as well
+* `verify`: proposing without a drafter, sampling probabilities, the rule, bringing to the host how
+  many tokens are committed, and what the next step finds: its drafts, their q, its noise
+* `cache`: `ImageModel.keep`, which makes the committed rows permanent
+
+Not charged: opening the lane's context before its first step; recording a step and waiting for that
+copy; the part of a step in which a CUDA graph is captured (`Graphs.run`); and whatever happens
+between two steps: other lanes' turns, drawing, the page. The table holds whole microseconds a part
+(`step_row`), `LaneStats.clock` is their sum over the steps so far, and `Race` gives the next turn
+to the lane with the least.
+"""
 
 from __future__ import annotations
 

@@ -39,8 +39,7 @@ def capture_cuda(
 
 
 class Graphs:
-    """The captured parts of one lane, the newest of each part. Capturing is not charged to the
-    lane."""
+    """The captured parts of one lane, the newest of each part."""
 
     def __init__(self, capture: Capture, clock: StepClock) -> None:
         self._capture, self._clock = capture, clock

@@ -1,7 +1,4 @@
-"""StepRecorder: fills the step table from one device copy per step.
-
-Recording is instrumentation: its time is not charged to the lane.
-"""
+"""StepRecorder: fills the step table from one device copy per step."""
 
 from __future__ import annotations
 

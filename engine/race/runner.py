@@ -1,8 +1,7 @@
 """Race: runs a request's lanes by turns on the device, on an honest clock.
 
-Each lane is charged its own forward, verification, cache and drafter time alone, and the next to
-step is always the one whose clock is furthest behind: at every instant the frames show a true
-race, at whatever speed the machine manages. Rendering time is excluded from every lane's clock.
+The next lane to step is always the one whose clock is furthest behind: at every instant the frames
+show a true race, at whatever speed the machine manages. engine/clock.py says what a clock counts.
 """
 
 from __future__ import annotations
