@@ -221,35 +221,39 @@ class TinyLlamaGen(Tiny):
 def gpt(x: Tensor, valid: Tensor) -> Tensor:
     """Logits [P + n, V] of one row's inputs [P + n, D], of which `valid` [P] are no padding."""
     w, (length, width) = GPT, x.shape
-    dim = width // HEADS
 
     def norm(x: Tensor, key: str) -> Tensor:
         return x / (x.pow(2).mean(-1, keepdim=True) + 1e-5).sqrt() * w[key]
 
-    turns = torch.zeros(length, dim // 2, dtype=torch.complex64)
-    for i in range(length - SLOTS):
-        for pair in range(dim // 4):
-            speed = 10000.0 ** (-2 * pair / (dim // 2))
-            for axis, place in enumerate(divmod(i, SIDE)):
-                angle = place * speed
-                turns[SLOTS + i, axis * dim // 4 + pair] = complex(math.cos(angle), math.sin(angle))
     seen = torch.ones(length, length, dtype=torch.bool).tril()
     seen[:, :SLOTS] &= valid
     seen |= torch.eye(length, dtype=torch.bool)
+    for i in range(SIZES.gpt.num_hidden_layers):
+        layer = {key: w[f"layers.{i}.{key}.weight"] for key in LAYER}
+        qkv = norm(x, f"layers.{i}.attention_norm.weight") @ layer["attention.wqkv"].T
+        mixed = attention(*qkv.split(width, -1), seen, SLOTS)
+        x = x + mixed @ layer["attention.wo"].T
+        y = norm(x, f"layers.{i}.ffn_norm.weight")
+        y = F.silu(y @ layer["feed_forward.w1"].T) * (y @ layer["feed_forward.w3"].T)
+        x = x + y @ layer["feed_forward.w2"].T
+    return norm(x, "norm.weight") @ w["output.weight"].T
+
+
+def attention(q: Tensor, k: Tensor, v: Tensor, seen: Tensor, slots: int) -> Tensor:
+    """Of rows [T, D] of which the first `slots` are not of the picture: their queries and keys are
+    zero. The others are rotated by their row in the grid, then by their column."""
+    (length, width), dim = q.shape, q.shape[1] // HEADS
+    turns = torch.zeros(length, dim // 2, dtype=torch.complex64)
+    for i in range(length - slots):
+        for pair in range(dim // 4):
+            for axis, place in enumerate(divmod(i, SIDE)):
+                angle = place * 10000.0 ** (-2 * pair / (dim // 2))
+                turns[slots + i, axis * dim // 4 + pair] = complex(math.cos(angle), math.sin(angle))
 
     def rotated(x: Tensor) -> Tensor:
         pairs = torch.view_as_complex(x.reshape(length, HEADS, dim // 2, 2).contiguous())
         return torch.view_as_real(pairs * turns[:, None]).flatten(2)
 
-    for i in range(SIZES.gpt.num_hidden_layers):
-        layer = {key: w[f"layers.{i}.{key}.weight"] for key in LAYER}
-        qkv = norm(x, f"layers.{i}.attention_norm.weight") @ layer["attention.wqkv"].T
-        q, k, v = qkv.split(width, -1)
-        scores = torch.einsum("qhd,khd->hqk", rotated(q), rotated(k)) / dim**0.5
-        weights = scores.masked_fill(~seen, -torch.inf).softmax(-1)
-        mixed = torch.einsum("hqk,khd->qhd", weights, v.view(length, HEADS, dim))
-        x = x + mixed.reshape(length, width) @ layer["attention.wo"].T
-        y = norm(x, f"layers.{i}.ffn_norm.weight")
-        y = F.silu(y @ layer["feed_forward.w1"].T) * (y @ layer["feed_forward.w3"].T)
-        x = x + y @ layer["feed_forward.w2"].T
-    return norm(x, "norm.weight") @ w["output.weight"].T
+    scores = torch.einsum("qhd,khd->hqk", rotated(q), rotated(k)) / dim**0.5
+    weights = scores.masked_fill(~seen, -torch.inf).softmax(-1)
+    return torch.einsum("hqk,khd->qhd", weights, v.view(length, HEADS, dim)).reshape(length, width)

@@ -1,5 +1,5 @@
-"""What a family gives to the contract of `test_families.py` and `test_family_files.py`: a tiny model
-and its files; and transformers' own classes, or the published code written out, as its oracle."""
+"""What a family gives to the contract of `test_families.py` and `test_family_files.py`: a tiny model,
+its files, and transformers' own classes, or the published code written out, to compare it with."""
 
 from __future__ import annotations
 
