@@ -1,5 +1,6 @@
-"""What a family gives to the contract of `test_families.py` and `test_family_files.py`: a tiny model,
-its files, and transformers' own classes, or the published code written out, to compare it with."""
+"""What a family gives to the contract of `test_families.py` and `test_family_files.py`: a tiny
+model and its files, and what it must equal: transformers' classes, or the published code written
+out."""
 
 from __future__ import annotations
 
