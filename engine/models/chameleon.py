@@ -32,7 +32,7 @@ from engine.models.body import BodyModel, Prompt
 from engine.models.card import ModelCard, ModelError
 from engine.models.chameleon_vq import ChameleonDecoder
 from engine.models.lantern_drafter import anole_drafter
-from engine.models.weights import fit, read, read_tokenizer
+from engine.models.weights import fit, read, read_tokenizer, require_file
 from engine.settings import SettingError
 
 BOS, PAD, END_OF_TURN = "<s>", "<pad>", "<reserved08706>"
@@ -194,7 +194,7 @@ def bytes_tokenizer() -> Tokenizer:
 
 
 def _config(folder: Path) -> ChameleonConfig:
-    path = folder / "config.json"
+    path = require_file(folder / "config.json")
     try:
         settings = ChameleonConfig.from_pretrained(folder)
     except (OSError, ValueError, TypeError, StrictDataclassError) as error:

@@ -4,42 +4,30 @@ tokens than a toy's."""
 from __future__ import annotations
 
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
-import torch
 
 import app.serving.model_loader
 from app.page.handlers import Races
 from app.serving.model_loader import load_public
 from app.serving.model_pool import Availability
-from engine.models.emu3 import Emu3Model
-from engine.models.janus import JanusModel
 from tests.app.conftest import NONE_RECORDED, VISITOR, begun, toy_pool
-from tests.engine.models import test_emu3, test_janus
+from tests.engine.models.families import EMU3, JANUS, Tiny
 from tests.steps import EIGHT
 from tests.toy import Toy
 from visualize.board import replay
 from visualize.recorded_race import RecordedRace
 
-# fixtures: folders with tiny models of the library's classes
-emu3, janus = test_emu3.folder, test_janus.folder
-CPU = torch.device("cpu")
 
-
-@pytest.mark.parametrize(
-    ("family", "cls", "card"),
-    [("emu3", Emu3Model, test_emu3.CARD), ("janus", JanusModel, test_janus.CARD)],
-)
+@pytest.mark.parametrize("tiny", [EMU3, JANUS], ids=lambda tiny: tiny.card.name)
 def test_a_public_model_races_in_every_lane_and_its_recording_is_drawn_again(
-    request, monkeypatch, family, cls, card
+    monkeypatch: pytest.MonkeyPatch, tiny: Tiny
 ) -> None:
-    folder: Path = request.getfixturevalue(family)
-    card = replace(card, sampling=replace(card.sampling, top_k=0))
+    card = replace(tiny.card, sampling=replace(tiny.card.sampling, top_k=0))
     monkeypatch.setattr(
         app.serving.model_loader,
         "load",
-        lambda *_, progress, drafter, graphs: cls(card, {"model": folder}, CPU, torch.float32),
+        lambda *_, progress, drafter, graphs: tiny.load(tiny.folders, card=card),
     )
     pool = toy_pool(Toy(), public={card: Availability()}, load_public=load_public)
     races = Races(pool, NONE_RECORDED)

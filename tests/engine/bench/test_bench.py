@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
+import io
+import itertools
 import json
 import math
 import sys
 from typing import Any
+from unittest.mock import patch
 
 import pytest
 
@@ -18,6 +22,7 @@ from engine.infilling import MASKED, Infilling
 from engine.models import device, janus
 from engine.models.card import CARDS, GIB
 from engine.race import Lane
+from tests.engine.models.families import JANUS
 from tests.infill_toy import InfillToy
 from tests.toy import Toy
 
@@ -37,18 +42,25 @@ KEYS = {
 }
 
 
-@pytest.fixture
-def result(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> dict[str, Any]:
+def run_bench(*arguments: str) -> tuple[list[str], list[str]]:
+    """The lines that the command prints to stdout and to stderr."""
+    out, err = io.StringIO(), io.StringIO()
+    with (
+        patch.object(sys, "argv", ["bench", *arguments]),
+        contextlib.redirect_stdout(out),
+        contextlib.redirect_stderr(err),
+    ):
+        bench.main()
+    return out.getvalue().rstrip().splitlines(), err.getvalue().splitlines()
+
+
+@pytest.fixture(scope="module")
+def result() -> dict[str, Any]:
     """What a bench of two prompts and two seeds prints last, with the card before it under
     `card`."""
-    monkeypatch.setattr(cli_race, "load", lambda *args, **options: Toy((3, 4), 8))
-    monkeypatch.setattr(
-        sys, "argv", ["bench", "--lanes", ",".join(LANES), "--prompts", "2", "--seeds", "2"]
-    )
-    bench.main()
-    captured = capsys.readouterr()
-    assert captured.err.count("/4 ") == 4
-    lines = captured.out.rstrip().splitlines()
+    with patch.object(cli_race, "load", lambda *args, **options: Toy((3, 4), 8)):
+        lines, err = run_bench("--lanes", ",".join(LANES), "--prompts", "2", "--seeds", "2")
+    assert "".join(err).count("/4 ") == 4
     return json.loads(lines[-1]) | {"card": lines[:-1]}
 
 
@@ -104,14 +116,10 @@ def test_the_card_has_a_row_a_lane(result: dict[str, Any]) -> None:
     assert len({row.count("|") for row in rows}) == 1
 
 
-def test_without_vanilla_ar_there_is_no_speed_up(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.setattr(cli_race, "load", lambda *args, **options: Toy((2, 2), 4))
-    monkeypatch.setattr(sys, "argv", ["bench", "--lanes", "sjd", "--prompts", "1", "--seeds", "1"])
-    bench.main()
-    out = capsys.readouterr().out.rstrip().splitlines()
-    assert "speed_up" not in json.loads(out[-1])["lanes"]["sjd"]
+def test_without_vanilla_ar_there_is_no_speed_up() -> None:
+    with patch.object(cli_race, "load", lambda *args, **options: Toy((2, 2), 4)):
+        lines, _ = run_bench("--lanes", "sjd", "--prompts", "1", "--seeds", "1")
+    assert "speed_up" not in json.loads(lines[-1])["lanes"]["sjd"]
 
 
 @pytest.mark.parametrize(
@@ -121,14 +129,19 @@ def test_without_vanilla_ar_there_is_no_speed_up(
         (["--prompts", "0"], "1 to 6 prompts"),
         (["--prompts", "7"], "1 to 6 prompts"),
         (["--seeds", "0"], "at least one seed"),
+        (["--model", "emu3", "--random-weights"], "Emu3-Gen needs 4"),
+        (["--random-weights"], "comes with its own weights"),
+        (["--model", "jet"], "invalid choice: 'jet'"),
+        (["--device", "toaster"], "'toaster' is not a device"),
     ],
 )
-def test_bad_arguments_end_with_a_message(
+def test_bad_arguments_and_models_that_cannot_be_had_end_with_a_message(
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
     arguments: list[str],
     message: str,
 ) -> None:
+    monkeypatch.setattr(device, "main_memory", lambda: 4 * GIB)
     monkeypatch.setattr(sys, "argv", ["bench", *arguments])
     with pytest.raises(SystemExit) as caught:
         bench.main()
@@ -142,71 +155,32 @@ def test_a_lane_that_fails_ends_the_bench(monkeypatch: pytest.MonkeyPatch) -> No
         bench.race(Toy((2, 2), 4), [Lane("sjd")], "x", 0)
 
 
-def test_a_public_model_with_random_weights(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_public_model_with_random_weights(monkeypatch: pytest.MonkeyPatch) -> None:
     """The real way of `--model janus-pro-1b --random-weights`, on a body and a grid small enough
     for a test."""
-    monkeypatch.setitem(
-        CARDS, "janus-pro-1b", dataclasses.replace(CARDS["janus-pro-1b"], grid=(3, 3), length=9)
-    )
-    monkeypatch.setitem(janus.SIZES, "janus-pro-1b", (64, 96, 2, 2))
+    card = dataclasses.replace(CARDS["janus-pro-1b"], grid=(3, 3), length=9)
+    monkeypatch.setitem(CARDS, "janus-pro-1b", card)
+    monkeypatch.setattr(janus, "config", lambda card: JANUS.small)
     monkeypatch.setattr(device, "main_memory", lambda: 100 * GIB)
-    arguments = [
-        "--model",
-        "janus-pro-1b",
-        "--random-weights",
-        "--lanes",
-        "ar,sjd:window=4",
-        "--prompts",
-        "1",
-        "--seeds",
-        "1",
-    ]
-    monkeypatch.setattr(sys, "argv", ["bench", *arguments])
-    bench.main()
-    captured = capsys.readouterr()
-    lines = captured.out.rstrip().splitlines()
+    options = ["--lanes", "ar,sjd:window=4", "--prompts", "1", "--seeds", "1"]
+    lines, err = run_bench("--model", "janus-pro-1b", "--random-weights", *options)
     result = json.loads(lines[-1])
     assert (result["model"], result["random_weights"]) == ("janus-pro-1b", True)
     assert lines[0].startswith("janus-pro-1b with random weights, 1 races")
     assert result["lanes"]["ar"]["nfe"]["mean"] == 9
     assert 1 <= result["lanes"]["sjd:window=4"]["nfe"]["mean"] <= 9
-    assert captured.err.splitlines()[:2] == [
-        "Loading Janus-Pro 1B, 0%",
-        "Loading Janus-Pro 1B, 100%",
-    ]
-
-
-def test_a_model_that_cannot_be_had_ends_with_its_message(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.setattr(device, "main_memory", lambda: 4 * GIB)
-    for arguments, message in (
-        (["--model", "emu3", "--random-weights"], "Emu3-Gen needs 4"),
-        (["--random-weights"], "comes with its own weights"),
-        (["--model", "jet"], "invalid choice: 'jet'"),
-        (["--device", "toaster"], "'toaster' is not a device"),
-    ):
-        monkeypatch.setattr(sys, "argv", ["bench", *arguments])
-        with pytest.raises(SystemExit) as caught:
-            bench.main()
-        assert caught.value.code == 2
-        assert message in capsys.readouterr().err
+    assert err[:2] == ["Loading Janus-Pro 1B, 0%", "Loading Janus-Pro 1B, 100%"]
 
 
 # Infillings
 
 
 def test_the_infilling_bench_prints_every_lane_share_and_order(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(bench, "load_model", lambda args: InfillToy((2, 3), 2))
     lanes = "ar,assd:k=2,assd:drafts=n-gram"
-    arguments = ["--infill", "--prompts", "1", "--seeds", "2", "--lanes", lanes]
-    monkeypatch.setattr(sys, "argv", ["bench", *arguments])
-    bench.main()
-    lines = capsys.readouterr().out.rstrip().splitlines()
+    lines, _ = run_bench("--infill", "--prompts", "1", "--seeds", "2", "--lanes", lanes)
     result = json.loads(lines[-1])
     assert len(result["figures"]) == 2 * 4 * 2 * 3
     assert "each figure of 4 fills" in lines[0]
@@ -239,10 +213,9 @@ def test_more_lanes_than_a_race_has_are_raced_in_turns() -> None:
     assert all(len(found) == 1 for found in runs.values())
 
 
-@pytest.mark.parametrize("share", bench_infill.SHARES)
 @pytest.mark.parametrize("kind", bench_infill.MASKS)
-def test_masks_cover_about_their_share(kind: str, share: float) -> None:
-    for seed in range(5):
+def test_masks_cover_about_their_share(kind: str) -> None:
+    for share, seed in itertools.product(bench_infill.SHARES, range(5)):
         mask = bench_infill.draw_mask(kind, share, (16, 16), seed)
         assert abs(mask.mean() - share) < 0.05
         assert mask.shape == (256,)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import importlib
 import json
 import re
 
@@ -81,28 +80,8 @@ def test_the_embedded_card_says_what_the_embedded_model_is() -> None:
     card, model = CARDS["embedded"], EmbeddedModel()
     assert (model.grid, model.vocab_size, model.length) == (card.grid, card.codes, card.length)
     assert model.sampling == card.sampling
-    modules = (model.target, model.vq, model.drafter.network)
-    assert sum(p.numel() for module in modules for p in module.parameters()) == pytest.approx(
-        card.parameters, rel=0.02
-    )
     cache = model.start("red apple", 1.5).cache
     assert cache._k.numel() + cache._v.numel() == card.kv_values * 2 * cache.slots
-
-
-@pytest.mark.parametrize("name", ["janus-pro-1b", "janus-pro-7b", "emu3", "anole", "lumina-768"])
-def test_sizes_follow_from_the_familys_true_configuration(name: str) -> None:
-    card = CARDS[name]
-    config = importlib.import_module(f"engine.models.{card.family}").config(card)
-    text = config.get_text_config()
-    dim = getattr(text, "head_dim", None) or text.hidden_size // text.num_attention_heads
-    assert card.kv_values == 2 * text.num_hidden_layers * text.num_key_value_heads * dim
-    # q and o, k and v
-    layer = 2 * text.hidden_size * dim * (text.num_attention_heads + text.num_key_value_heads)
-    layer += 3 * text.hidden_size * text.intermediate_size
-    body = text.num_hidden_layers * layer + text.vocab_size * text.hidden_size
-    assert body < card.parameters < body + 300_000_000, (
-        "beside the body: a head over codes, and the pixels' decoder"
-    )
 
 
 def test_cards_cannot_be_changed() -> None:

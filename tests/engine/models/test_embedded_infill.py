@@ -3,7 +3,6 @@ questions against the network's own pass; races that fill in."""
 
 from __future__ import annotations
 
-import functools
 import shutil
 from pathlib import Path
 
@@ -17,78 +16,64 @@ from engine.decoders import DECODERS
 from engine.decoders.ar import VanillaAR
 from engine.decoders.assd import ASSD, ASSDSettings
 from engine.infilling import MASKED, Infilling
-from engine.models import load
-from engine.models.card import WEIGHTS
 from engine.models.embedded import EmbeddedModel
 from engine.models.embedded_infill import EmbeddedInfill, EmbeddedInfilling
 from engine.race import Lane, Race
 from engine.settings import Sampling, SettingError
 from engine.trace import LaneState, Trace
-from train.target import save_half
+from tests.engine.models.families import TINY
 
 PROMPT = "red apple on sky clouds"
-CODES = torch.randint(0, 1000, (256,), generator=torch.Generator().manual_seed(5)).tolist()
-BOX = [5 <= cell // 16 < 9 and 4 <= cell % 16 < 9 for cell in range(256)]
+TINY_EMBEDDED, SIDE = TINY["embedded"], 4
+CELLS = SIDE * SIDE
+CODES = torch.randint(0, 30, (CELLS,), generator=torch.Generator().manual_seed(5)).tolist()
+BOX = [1 <= cell // SIDE < 3 and cell % SIDE >= 1 for cell in range(CELLS)]
 
 
 @pytest.fixture(scope="module")
 def model(tmp_path_factory: pytest.TempPathFactory) -> EmbeddedModel:
     """With weights for infilling: the raster ones, and a `next` that is not zero."""
-    folder: Path = tmp_path_factory.mktemp("weights")
-    for part in ("vq", "target", "drafter", "captions"):
-        shutil.copytree(WEIGHTS / part, folder / part)
-    shutil.copy(WEIGHTS / "world.json", folder)
-    network = EmbeddedInfill.continued(EmbeddedModel(folder).target)
-    torch.manual_seed(1)
-    torch.nn.init.normal_(network.next.weight, std=0.3)
-    save_half(network, folder / "infill")
+    folder: Path = tmp_path_factory.mktemp("weights") / "weights"
+    shutil.copytree(TINY_EMBEDDED.folders["weights"], folder)
+    network = EmbeddedInfill.continued(TINY_EMBEDDED.target)
+    torch.nn.init.normal_(network.next.weight, generator=torch.Generator().manual_seed(1))
+    network.save_pretrained(folder / "infill")
     return EmbeddedModel(folder)
-
-
-@functools.cache
-def raster() -> EmbeddedModel:
-    return load("embedded")
 
 
 def infilling(mask: list[bool] = BOX, order: str = "spread") -> Infilling:
     return Infilling.of_mask(CODES, mask, order)
 
 
-def test_without_weights_it_offers_no_infilling(tmp_path: Path) -> None:
-    for part in ("vq", "target", "drafter", "captions"):
-        (tmp_path / part).symlink_to(WEIGHTS / part)
-    (tmp_path / "world.json").symlink_to(WEIGHTS / "world.json")
-    model = EmbeddedModel(tmp_path)
-    assert not model.fills_in
+def test_without_weights_it_offers_no_infilling() -> None:
+    assert not TINY_EMBEDDED.model.fills_in
     with pytest.raises(SettingError, match="cannot fill in"):
-        model.infill(infilling())
+        TINY_EMBEDDED.model.infill(infilling())
 
 
 @torch.inference_mode()
 def test_with_everything_masked_and_next_at_zero_it_is_the_raster_model() -> None:
-    network = EmbeddedInfill.continued(raster().target).eval()
+    raster = TINY_EMBEDDED.load(TINY_EMBEDDED.folders)
+    network = EmbeddedInfill.continued(raster.target).eval()
     assert not network.next.weight.any()
-    view = EmbeddedInfilling(raster(), network, Infilling((MASKED,) * 256, "raster"))
-    raster().infill_lean = raster().lean  # the raster network's own weights
-    try:
-        contexts = [each.start(PROMPT, 2.0) for each in (raster(), view)]
-        for tokens, kept in (([0, 7, 900, 3], 3), ([900, 5, 5], 1)):
-            rows = [
-                each.forward(ctx, torch.tensor(tokens))
-                for each, ctx in zip((raster(), view), contexts, strict=True)
-            ]
-            torch.testing.assert_close(rows[1], rows[0], atol=1e-4, rtol=1e-5)
-            for each, ctx in zip((raster(), view), contexts, strict=True):
-                each.keep(ctx, list(range(kept)))
-    finally:
-        del raster().infill_lean
+    view = EmbeddedInfilling(raster, network, Infilling((MASKED,) * CELLS, "raster"))
+    raster.infill_lean = raster.lean  # the raster network's own weights
+    contexts = [each.start(PROMPT, 2.0) for each in (raster, view)]
+    for tokens, kept in (([0, 7, 9, 3], 3), ([9, 5, 5], 1)):
+        rows = [
+            each.forward(ctx, torch.tensor(tokens))
+            for each, ctx in zip((raster, view), contexts, strict=True)
+        ]
+        torch.testing.assert_close(rows[1], rows[0], atol=1e-4, rtol=1e-5)
+        for each, ctx in zip((raster, view), contexts, strict=True):
+            each.keep(ctx, list(range(kept)))
 
 
 def whole_logits(model: EmbeddedModel, some: Infilling, filled: list[int]) -> torch.Tensor:
     """Logits [n + 1, V] of every masked cell after the first ones hold `filled` [n], by the
     network's own causal pass without a cache."""
     network, first = model.infill_network, 17
-    masked, known = some.cells((16, 16)), [i for i in range(256) if some.known[i] != MASKED]
+    masked, known = some.cells((SIDE, SIDE)), [i for i in range(CELLS) if some.known[i] != MASKED]
     cells = torch.tensor([*known, *masked[: len(filled)]])
     codes = torch.tensor([*(some.known[cell] for cell in known), *filled])
     asked = torch.tensor([MASKED] * (first - 1 + len(known)) + list(masked[: len(filled) + 1]))
@@ -104,12 +89,12 @@ def whole_logits(model: EmbeddedModel, some: Infilling, filled: list[int]) -> to
 
 @torch.inference_mode()
 @pytest.mark.parametrize("order", ["raster", "spread"])
-@pytest.mark.parametrize("mask", [BOX, [True] * 256, [cell == 0 for cell in range(256)]])
+@pytest.mark.parametrize("mask", [BOX, [True] * CELLS, [cell == 0 for cell in range(CELLS)]])
 def test_windows_equal_one_pass(model: EmbeddedModel, order: str, mask: list[bool]) -> None:
     some = infilling(mask, order)
     view = model.infill(some)
     count = min(8, view.length - 1)
-    filled = torch.arange(100, 100 + count).tolist()
+    filled = torch.arange(20, 20 + count).tolist()
     expected = whole_logits(model, some, filled)
     ctx, root, done = view.start(PROMPT, 2.0), 0, 0
     while done < count:
@@ -163,7 +148,7 @@ def test_every_lane_fills_in_and_the_trace_is_read_back(model: EmbeddedModel) ->
     assert sorted(finished) == list(range(6))
     trace = Trace.loads(race.trace(frames).dumps())
     assert trace.header.infilling == infilling()
-    assert trace.header.cells == infilling().cells((16, 16))
+    assert trace.header.cells == infilling().cells((SIDE, SIDE))
     for lane in range(6):
         committed = trace.table(lane).positions[trace.table(lane).committed]
         assert len(committed) == infilling().masked
@@ -175,11 +160,11 @@ def test_fixed_point_fills_in_what_vanilla_ar_does(model: EmbeddedModel) -> None
 
 
 @settings(max_examples=8, deadline=None)
-@given(st.sets(st.integers(0, 255), min_size=1, max_size=24), st.integers(2, 7))
+@given(st.sets(st.integers(0, CELLS - 1), min_size=1), st.integers(2, 7))
 def test_passes_never_exceed_cells(model: EmbeddedModel, cells: set[int], k: int) -> None:
-    mask = [cell in cells for cell in range(256)]
+    mask = [cell in cells for cell in range(CELLS)]
     view = model.infill(infilling(mask))
-    sampling = Sampling(guidance=1.0, top_k=64)
+    sampling = Sampling(guidance=1.0, top_k=8)
     with torch.inference_mode():
         steps = list(ASSD(view, ASSDSettings(k=k), sampling).steps(PROMPT, 1))
     assert len(steps) <= len(cells)
@@ -188,12 +173,12 @@ def test_passes_never_exceed_cells(model: EmbeddedModel, cells: set[int], k: int
 
 def test_pixels_and_neighbours_are_the_models(model: EmbeddedModel) -> None:
     view = model.infill(infilling())
-    codes = np.array(CODES).reshape(16, 16)
+    codes = np.array(CODES).reshape(SIDE, SIDE)
     assert np.array_equal(view.pixels(codes), model.pixels(codes))
     assert torch.equal(view.neighbours(5), model.neighbours(5))
 
 
 def test_an_infilling_that_does_not_fit_is_rejected(model: EmbeddedModel) -> None:
-    for known in ((MASKED,) * 255, (MASKED, model.vocab_size, *CODES[2:])):
-        with pytest.raises(SettingError, match="does not fit 16 x 16 cells of"):
+    for known in ((MASKED,) * (CELLS - 1), (MASKED, model.vocab_size, *CODES[2:])):
+        with pytest.raises(SettingError, match="does not fit 4 x 4 cells of"):
             model.infill(Infilling(known))

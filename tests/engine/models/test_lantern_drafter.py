@@ -4,17 +4,14 @@ passes against a whole recomputation that is written out here."""
 from __future__ import annotations
 
 import dataclasses
-import itertools
 import json
-from collections import Counter
 from pathlib import Path
 
 import pytest
 import torch
 import torch.nn.functional as F
 from safetensors.torch import save_file
-from torch import Tensor, nn
-from transformers import ChameleonForConditionalGeneration, LlamaConfig
+from torch import Tensor
 from transformers.models.chameleon.modeling_chameleon import ChameleonDecoderLayer
 
 from engine.decoders.ar import VanillaAR
@@ -27,23 +24,12 @@ from engine.models.lantern_drafter import llamagen_drafter
 from engine.models.llamagen import LlamaGenModel
 from engine.numerics.distributions import logits_to_probs
 from engine.settings import Sampling
-from tests.engine.decoders.sampling import FALSE_ALARM, smallest_p_value
-from tests.engine.models import test_chameleon as anole
-from tests.engine.models import test_llamagen as llamagen
+from tests.engine.models.families import ANOLE, LLAMAGEN, chameleon, llamagen
+from tests.engine.models.families.tiny import drawn
 
-CPU = torch.device("cpu")
 CODES = [3, 39, 0, 7, 7, 21, 14, 30, 2, 11]
-SIZES = {"llamagen-256": llamagen.SIZES.gpt, "anole": anole.tiny()}
+SIZES = {"llamagen-256": llamagen.SIZES.gpt, "anole": chameleon.config()}
 OWN_EPS = 1e-2  # unlike the target's, and large enough to matter
-
-
-def drawn(shapes: dict[str, tuple[int, ...]], seed: int = 4) -> dict[str, Tensor]:
-    generator = torch.Generator().manual_seed(seed)
-    return {
-        key: (0.3 if len(shape) > 1 else 0.2) * torch.randn(shape, generator=generator)
-        + ("norm" in key and key.endswith("weight"))
-        for key, shape in shapes.items()
-    }
 
 
 def shapes(name: str) -> dict[str, tuple[int, ...]]:
@@ -73,7 +59,7 @@ def shapes(name: str) -> dict[str, tuple[int, ...]]:
     return found
 
 
-STATES = {name: drawn(shapes(name)) for name in SIZES}
+STATES = {name: drawn(shapes(name), 4) for name in SIZES}
 
 
 def save(
@@ -90,33 +76,14 @@ def save(
     return folder
 
 
-@torch.no_grad()
-def randomise(network: nn.Module) -> None:
-    """Weights large enough that every slot of context matters."""
-    for name, parameter in network.named_parameters():
-        parameter.copy_(0.3 * torch.randn(parameter.shape))
-        if "norm" in name and name.endswith("weight"):
-            parameter += 1
-
-
 @pytest.fixture(scope="module")
 def models(tmp_path_factory: pytest.TempPathFactory) -> dict[str, BodyModel]:
-    root = tmp_path_factory.mktemp("models")
-    torch.manual_seed(1)
-    first = LlamaGenModel(llamagen.CARD, None, CPU, torch.float32, sizes=llamagen.SIZES)
-    randomise(first.network)
-    first.drafter = llamagen_drafter(first, save(root / "first", "llamagen-256"))
-    parts = {part: root / part for part in ("model", "vq", "text")}
-    for folder in parts.values():
-        folder.mkdir()
-    network = ChameleonForConditionalGeneration(anole.tiny()).requires_grad_(False)
-    randomise(network)
-    network.save_pretrained(parts["model"])
-    save_file(anole.taming_state(), parts["vq"] / "model.safetensors")
-    anole.save_tokenizer(parts["text"] / "tokenizer.json", anole.IDS)
-    parts["drafter"] = save(root / "drafter", "anole")
-    second = ChameleonModel(anole.card("anole"), parts, CPU, torch.float32)
-    return {"llamagen-256": first, "anole": second}
+    found = {}
+    for tiny in (LLAMAGEN, ANOLE):
+        name = tiny.card.name
+        drafter = save(tmp_path_factory.mktemp(name), name)
+        found[name] = tiny.load(tiny.folders | {"drafter": drafter})
+    return found
 
 
 # The drafters, written out: one guidance row at a time, no cache
@@ -129,30 +96,14 @@ def rms(x: Tensor, scale: Tensor) -> Tensor:
 def llamagen_row(model: LlamaGenModel, hidden: Tensor, codes: list[int]) -> Tensor:
     """The predicted state [D] behind the last of `codes`; `hidden` [P + n - 1, D] are the states
     of all slots but the last."""
-    w, (slots, heads) = STATES["llamagen-256"], (model.caption_slots, llamagen.HEADS)
+    w, slots = STATES["llamagen-256"], model.caption_slots
     table = w["embed_tokens.weight"]
     embedded = torch.cat([table[:1].expand(slots - 1, -1), table[torch.tensor(codes)]])
     x = torch.cat([embedded, hidden], -1) @ w["fc.weight"].T + w["fc.bias"]
-    length, dim = len(x), x.shape[1] // heads
-    turns = torch.zeros(length, dim // 2, dtype=torch.complex64)
-    for i in range(len(codes)):
-        cell = divmod(i, model.grid[1])
-        for pair in range(dim // 4):
-            for axis in (0, 1):
-                angle = torch.tensor(cell[axis] * 10000.0 ** (-2 * pair / (dim // 2)))
-                turns[slots - 1 + i, axis * (dim // 4) + pair] = torch.polar(
-                    torch.tensor(1.0), angle
-                )
-
-    def turned(name: str) -> Tensor:
-        pairs = (x @ w[f"layers.0.self_attn.{name}_proj.weight"].T).view(length, heads, -1, 2)
-        return torch.view_as_real(torch.view_as_complex(pairs) * turns[:, None]).flatten(2)
-
-    scores = torch.einsum("qhd,khd->hqk", turned("q"), turned("k")) / dim**0.5
-    seen = torch.ones(length, length, dtype=torch.bool).tril()
-    values = (x @ w["layers.0.self_attn.v_proj.weight"].T).view(length, heads, dim)
-    mixed = torch.einsum("hqk,khd->qhd", scores.masked_fill(~seen, -torch.inf).softmax(-1), values)
-    x = x + mixed.flatten(1) @ w["layers.0.self_attn.o_proj.weight"].T
+    q, k, v = (x @ w[f"layers.0.self_attn.{part}_proj.weight"].T for part in "qkv")
+    seen = torch.ones(len(x), len(x), dtype=torch.bool).tril()
+    mixed = llamagen.attention(q, k, v, seen, slots - 1)
+    x = x + mixed @ w["layers.0.self_attn.o_proj.weight"].T
     y = rms(x, w["layers.0.post_attention_layernorm.weight"])
     y = F.silu(y @ w["layers.0.mlp.gate_proj.weight"].T) * (y @ w["layers.0.mlp.up_proj.weight"].T)
     return (x + y @ w["layers.0.mlp.down_proj.weight"].T)[-1]
@@ -160,7 +111,7 @@ def llamagen_row(model: LlamaGenModel, hidden: Tensor, codes: list[int]) -> Tens
 
 def anole_row(model: ChameleonModel, hidden: Tensor, ids: list[int]) -> Tensor:
     """The same of Anole, without padding: `hidden` [n - 1, D], `ids` [n] with the prompt's."""
-    config = anole.tiny()
+    config = chameleon.config()
     config.rms_norm_eps = OWN_EPS
     config._attn_implementation = "eager"
     layer = ChameleonDecoderLayer(config, 0)
@@ -195,7 +146,7 @@ def recomputed(model: BodyModel, text: str, committed: list[int], drafts: list[i
             if model.name == "llamagen-256":
                 predicted = llamagen_row(model, hidden, known)
             else:
-                ids = anole.prompts("anole", text)[row] + [anole.IMAGE[code] for code in known]
+                ids = ANOLE.ids(text)[row] + [chameleon.IMAGE[code] for code in known]
                 predicted = anole_row(model, hidden, ids)
             hidden = torch.cat([hidden, predicted[None]])
             known.append(draft)
@@ -267,36 +218,6 @@ def test_with_a_delta_of_zero_greedy_decoding_gives_vanilla_ars_tokens(
     assert len(set(tokens)) > 2
 
 
-@torch.inference_mode()
-def test_with_a_delta_of_zero_the_models_distribution_stays(tmp_path: Path) -> None:
-    """The joint distribution of three positions, of which the drafter drafts the last two."""
-    torch.manual_seed(2)
-    gpt = LlamaConfig(**llamagen.SIZES.gpt.to_dict() | {"vocab_size": 3})
-    sizes = dataclasses.replace(llamagen.SIZES, gpt=gpt)
-    card = dataclasses.replace(llamagen.CARD, grid=(1, 3), codes=3, length=3)
-    model = LlamaGenModel(card, None, CPU, torch.float32, sizes=sizes)
-    randomise(model.network)
-    table = STATES["llamagen-256"]["embed_tokens.weight"][:3]
-    state = STATES["llamagen-256"] | {"embed_tokens.weight": table}
-    model.codebook = model.codebook[:3]
-    model.drafter = llamagen_drafter(model, save(tmp_path, "llamagen-256", state))
-    sampling = Sampling(guidance=2.0, top_k=0)
-    decoder = Lantern(model, LanternSettings(k=3, delta=0.0), sampling)
-    joint = {}
-    for codes in itertools.product(range(3), repeat=3):
-        logits = model.forward(model.start("a", 2.0), torch.tensor([0, *codes]))
-        p = logits_to_probs(logits[:3], sampling, None)
-        joint[codes] = float(p[range(3), codes].double().prod())
-    drafted: Counter[int] = Counter()
-    sequences: Counter[tuple[int, ...]] = Counter()
-    for seed in range(400):
-        steps = list(decoder.steps("a", seed))
-        drafted.update(len(step.committed) for step in steps if step.drafter_passes)
-        sequences[tuple(int(t) for step in steps for t in step.committed["token"])] += 1
-    assert min(drafted[1], drafted[2]) > 30, "drafts were rejected, and accepted"
-    assert smallest_p_value(sequences, joint) > FALSE_ALARM
-
-
 # The files
 
 
@@ -310,31 +231,10 @@ def test_safetensors_are_read_too(models: dict[str, BodyModel], tmp_path: Path) 
 
 
 @pytest.mark.parametrize(
-    ("missing", "words"),
-    [("config.json", r"config\.json is missing"), ("pytorch_model.bin", "is missing")],
-)
-def test_a_missing_file_is_named(
-    models: dict[str, BodyModel], tmp_path: Path, missing: str, words: str
-) -> None:
-    (save(tmp_path, "llamagen-256") / missing).unlink()
-    with pytest.raises(ModelError, match=words):
-        llamagen_drafter(models["llamagen-256"], tmp_path)
-
-
-@pytest.mark.parametrize(
     ("key", "value", "words"),
     [
         ("fc.bias", None, "'fc.bias' is missing"),
-        (
-            "fc.weight",
-            torch.zeros(32, 32),
-            r"'fc\.weight' has the shape \(32, 32\), not \(32, 64\)",
-        ),
-        (
-            "layers.0.self_attn.q_proj.weight",
-            torch.zeros(16, 32),
-            r"q_proj\.weight' has the shape \(16, 32\)",
-        ),
+        ("fc.weight", torch.zeros(32, 32), r"'fc\.weight' has the shape \(32, 32\), not \(32, 64"),
         ("layers.0.input_layernorm.weight", torch.zeros(32), "is unexpected"),
         ("layers.1.mlp.up_proj.weight", torch.zeros(48, 32), "is unexpected"),
     ],
@@ -348,14 +248,22 @@ def test_weights_that_do_not_fit_are_named(
         llamagen_drafter(models["llamagen-256"], tmp_path)
 
 
-def test_another_models_configuration_is_rejected(
+def test_files_that_are_missing_or_anothers_are_named(
     models: dict[str, BodyModel], tmp_path: Path
 ) -> None:
-    with pytest.raises(ModelError, match="its hidden_size is 4096, not 32"):
-        llamagen_drafter(models["llamagen-256"], save(tmp_path, "llamagen-256", hidden_size=4096))
-    (tmp_path / "config.json").write_text("[1]")
-    with pytest.raises(ModelError, match=r"config\.json is not a drafter's configuration: delete"):
-        llamagen_drafter(models["llamagen-256"], tmp_path)
+    folder = save(tmp_path, "llamagen-256", hidden_size=4096)
+    for file, content, words in (
+        ("config.json", None, "its hidden_size is 4096, not 32"),
+        ("config.json", "[1]", r"config\.json is not a drafter's configuration: delete"),
+        ("config.json", "", r"config\.json is missing"),
+        ("pytorch_model.bin", "", "is missing"),
+    ):
+        if content is not None:
+            (folder / file).write_text(content) if content else (folder / file).unlink()
+        with pytest.raises(ModelError, match=words):
+            llamagen_drafter(models["llamagen-256"], folder)
+        if content == "":
+            save(folder, "llamagen-256")
 
 
 # The cards

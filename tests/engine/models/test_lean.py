@@ -15,7 +15,8 @@ from engine.models.cache import WindowCache, ancestors
 from engine.models.embedded_networks import EmbeddedDrafter, EmbeddedTarget, target_config
 from engine.models.lean import LeanBody
 from engine.models.llamagen_weights import LlamaGenNetwork, Rope2D
-from tests.engine.models import test_chameleon, test_emu3, test_janus, test_llamagen
+from tests.engine.models.families import chameleon, emu3, janus, llamagen
+from tests.engine.models.families.tiny import randomise
 
 ROWS, PROMPT, PADDING = 2, 9, 4  # the second row of guidance is padded on the left
 PARENTS = [0, 0, 1, 1, 0, 4]
@@ -61,15 +62,6 @@ def drafter() -> Case:
     return Case(network, [network.layer], network.rotary, reference)
 
 
-def randomise(module: nn.Module) -> nn.Module:
-    """Weights large enough that every row of context matters, every bias and norm of its own."""
-    generator = torch.Generator().manual_seed(1)
-    for name, parameter in module.named_parameters():
-        scale, mean = (0.3, 1.0) if "norm" in name else (0.2, 0.0)
-        parameter.data = torch.randn(parameter.shape, generator=generator) * scale + mean
-    return module.eval().requires_grad_(False)
-
-
 def embedded() -> LlamaConfig:
     sizes = {"vocab_size": 11, "hidden_size": 32, "intermediate_size": 48, "num_hidden_layers": 2}
     return target_config(9, **sizes, caption_slots=3, image_tokens=16)
@@ -80,17 +72,10 @@ def llama(**changes: object) -> LlamaModel:
     return LlamaModel(LlamaConfig(**sizes, num_attention_heads=4, **changes))
 
 
-def llamagen() -> nn.Module:
-    module = LlamaGenNetwork(test_llamagen.copied(test_llamagen.SIZES.gpt)).model
-    module.rotary_emb = Rope2D((4, 4), module.config.head_dim, test_llamagen.SLOTS)
+def llamagen_body() -> nn.Module:
+    module = LlamaGenNetwork(LlamaConfig.from_dict(llamagen.SIZES.gpt.to_dict())).model
+    module.rotary_emb = Rope2D((4, 4), module.config.head_dim, llamagen.SLOTS)
     return module
-
-
-def chameleon(**changes: object) -> nn.Module:
-    settings = test_chameleon.tiny()
-    for name, value in changes.items():
-        setattr(settings, name, value)
-    return ChameleonModel(settings)
 
 
 CASES: dict[str, Callable[[], Case]] = {
@@ -99,15 +84,13 @@ CASES: dict[str, Callable[[], Case]] = {
     "llama, one key": lambda: body(llama(num_key_value_heads=1)),
     "llama, biases": lambda: body(llama(num_key_value_heads=2, attention_bias=True, mlp_bias=True)),
     "llama, wide heads": lambda: body(llama(head_dim=16)),
-    "janus": lambda: body(LlamaModel(test_janus.tiny_config().text_config)),
-    "emu3": lambda: body(
-        Emu3TextModel(test_emu3.tiny_config(test_emu3.tiny_tokenizer()).text_config)
-    ),
-    "llamagen": lambda: body(llamagen()),
-    "chameleon": lambda: body(chameleon()),
-    "chameleon, swin norm": lambda: body(chameleon(swin_norm=True)),
+    "janus": lambda: body(LlamaModel(janus.config().text_config)),
+    "emu3": lambda: body(Emu3TextModel(emu3.config().text_config)),
+    "llamagen": lambda: body(llamagen_body()),
+    "chameleon": lambda: body(ChameleonModel(chameleon.config())),
+    "chameleon, swin norm": lambda: body(ChameleonModel(chameleon.config(swin_norm=True))),
     "chameleon, swin norm, biases": lambda: body(
-        chameleon(swin_norm=True, attention_bias=True, mlp_bias=True)
+        ChameleonModel(chameleon.config(swin_norm=True, attention_bias=True, mlp_bias=True))
     ),
     "embedded": lambda: body(EmbeddedTarget(embedded()).model),
     "embedded's drafter": drafter,

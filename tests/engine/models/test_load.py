@@ -3,6 +3,7 @@ large."""
 
 from __future__ import annotations
 
+import shutil
 import sys
 import types
 from pathlib import Path
@@ -12,7 +13,6 @@ import pytest
 import torch
 from huggingface_hub import constants
 from huggingface_hub.file_download import repo_folder_name
-from transformers import JanusForConditionalGeneration
 
 from engine import models
 from engine.failures import Failure
@@ -24,7 +24,7 @@ from engine.models.progress import Phase, Progress
 from engine.race import Lane, Race
 from engine.trace import LaneState
 from engine.trace.file import MAX_NAME
-from tests.engine.models.test_janus import CARD, tiny_config, tiny_tokenizer
+from tests.engine.models.families import JANUS
 
 
 class Family:
@@ -218,22 +218,21 @@ def test_a_model_comes_out_of_the_hubs_cache_without_a_network(
     a race of two lanes."""
     monkeypatch.setattr(constants, "HF_HUB_OFFLINE", True)
     monkeypatch.setattr(constants, "HF_HUB_CACHE", str(tmp_path))
-    monkeypatch.setitem(CARDS, CARD.name, CARD)
-    (source,) = CARD.repos
+    monkeypatch.setitem(CARDS, JANUS.card.name, JANUS.card)
+    (source,) = JANUS.card.repos
     revision = "0" * 40 if source.revision == "main" else source.revision
     repository = tmp_path / repo_folder_name(repo_id=source.repo, repo_type="model")
     snapshot = repository / "snapshots" / revision
     (repository / "refs").mkdir(parents=True)
     (repository / "refs" / "main").write_text(revision)
-    words = tiny_tokenizer()
-    JanusForConditionalGeneration(tiny_config(len(words))).save_pretrained(snapshot)
-    words.save_pretrained(snapshot)
-    model = load(CARD.name)
+    shutil.copytree(JANUS.folders["model"], snapshot)
+    model = load(JANUS.card.name)
     frames = list(Race(model, [Lane("ar"), Lane("sjd")], "a cat", 7))
     assert [frame.state for frame in frames].count(LaneState.FINISHED) == 2
-    (snapshot / "model.safetensors").rename(tmp_path / "elsewhere")
+    for file in snapshot.glob("*.safetensors*"):
+        file.unlink()
     with pytest.raises(ModelError, match="no file of weights here, or only half of one: delete"):
-        load(CARD.name)
+        load(JANUS.card.name)
 
 
 def test_graphs_need_a_cuda_device() -> None:

@@ -1,0 +1,259 @@
+"""LlamaGen at a tiny size, in the layout of its published files, and its architecture written out:
+everything padded and masked, no cache, rope by complex numbers."""
+
+from __future__ import annotations
+
+import math
+from functools import cached_property
+from pathlib import Path
+
+import torch
+import torch.nn.functional as F
+from tokenizers import Tokenizer, models, pre_tokenizers, processors
+from torch import Tensor, nn
+from transformers import (
+    JanusVQVAEConfig,
+    LlamaConfig,
+    PretrainedConfig,
+    T5Config,
+    T5ForConditionalGeneration,
+)
+from transformers.models.t5.modeling_t5 import T5Stack
+
+from engine.models import llamagen
+from engine.models.card import ModelCard
+from engine.models.llamagen import LlamaGenModel
+from engine.models.llamagen_weights import LlamaGenNetwork, LlamaGenVQ, Sizes
+from engine.models.llamagen_weights import config as true_sizes
+from tests.engine.models.families import vqgan
+from tests.engine.models.families.tiny import CPU, Tiny, drawn, randomise, tiny_card
+
+SIDE, CODES, HEADS, SLOTS = 4, 40, 2, 7
+WORDS = ["<pad>", "</s>", "<unk>", "a", "red", "fox", "on", "snow", "."]
+SIZES = Sizes(
+    LlamaConfig(
+        vocab_size=CODES,
+        hidden_size=32,
+        intermediate_size=48,
+        num_hidden_layers=2,
+        num_attention_heads=HEADS,
+        rms_norm_eps=1e-5,
+        tie_word_embeddings=False,
+        bos_token_id=None,
+        eos_token_id=None,
+        caption_slots=SLOTS,
+        caption_width=24,
+    ),
+    JanusVQVAEConfig(
+        num_embeddings=CODES,
+        latent_channels=32,
+        base_channels=32,
+        channel_multiplier=(1, 2),
+        num_res_blocks=1,
+    ),
+    T5Config(
+        vocab_size=264,
+        d_model=24,
+        d_kv=8,
+        d_ff=40,
+        num_layers=2,
+        num_heads=3,
+        feed_forward_proj="gated-gelu",
+        use_cache=False,
+    ),
+)
+
+
+def copied(text: T5Config) -> T5Config:
+    """A copy of its own: T5's classes write into their configuration."""
+    return T5Config.from_dict(text.to_dict())
+
+
+def gpt_shapes(gpt: LlamaConfig) -> dict[str, tuple[int, ...]]:
+    """The layout of the published files."""
+    width, inner, codes = gpt.hidden_size, gpt.intermediate_size, gpt.vocab_size
+    shapes: dict[str, tuple[int, ...]] = {
+        "cls_embedding.uncond_embedding": (gpt.caption_slots, gpt.caption_width),
+        "cls_embedding.cap_proj.fc1.weight": (width, gpt.caption_width),
+        "cls_embedding.cap_proj.fc2.weight": (width, width),
+        "tok_embeddings.weight": (codes, width),
+    }
+    for i in range(gpt.num_hidden_layers):
+        shapes |= {
+            f"layers.{i}.attention.wqkv.weight": (3 * width, width),
+            f"layers.{i}.attention.wo.weight": (width, width),
+            f"layers.{i}.feed_forward.w1.weight": (inner, width),
+            f"layers.{i}.feed_forward.w3.weight": (inner, width),
+            f"layers.{i}.feed_forward.w2.weight": (width, inner),
+            f"layers.{i}.attention_norm.weight": (width,),
+            f"layers.{i}.ffn_norm.weight": (width,),
+        }
+    return shapes | {"norm.weight": (width,), "output.weight": (codes, width)}
+
+
+def vq_layers(vq: JanusVQVAEConfig) -> list[vqgan.Layer]:
+    levels = [vq.base_channels * multiple for multiple in vq.channel_multiplier][::-1]
+    return vqgan.decoder(
+        vqgan.LLAMAGEN, vq.embed_dim, vq.latent_channels, levels, vq.num_res_blocks
+    )
+
+
+def vq_shapes(vq: JanusVQVAEConfig) -> dict[str, tuple[int, ...]]:
+    """The decoder's side whole; of what is not loaded, a tensor of each kind."""
+    return vqgan.shapes(vq_layers(vq)) | {
+        "quantize.embedding.weight": (vq.num_embeddings, vq.embed_dim),
+        "quantize.codebook_used": (65536,),
+        "encoder.conv_in.bias": (vq.base_channels,),
+        "quant_conv.bias": (vq.embed_dim,),
+    }
+
+
+LAYER = ("attention.wqkv", "attention.wo", "feed_forward.w1", "feed_forward.w2", "feed_forward.w3")
+GPT, VQ = drawn(gpt_shapes(SIZES.gpt), 1), drawn(vq_shapes(SIZES.vq), 2)
+
+
+class TinyLlamaGen(Tiny):
+    card = tiny_card("llamagen-256", (SIDE, SIDE), CODES)
+    module = llamagen
+    # The padding takes a little room, nearly all, and none; the last one is cut.
+    prompts = ("A red fox  on Snow", "", "łoś 🦌 fox\t. .", "fox " * 50)
+    weights = {
+        "layers.1.feed_forward.w2.weight": "model.layers.1.mlp.down_proj.weight",
+        "layers.0.attention.wqkv.weight": "model.layers.0.self_attn.q_proj.weight",
+        "cls_embedding.uncond_embedding": "unconditional",
+        "decoder.mid.1.k.bias": "decoder.mid.attn_1.k.bias",
+        "encoder.block.0.layer.1.DenseReluDense.wo.weight": (
+            "block.0.layer.1.DenseReluDense.wo.weight"
+        ),
+    }
+    unused = (
+        "freqs_cis",
+        "encoder.conv_in",
+        "quant_conv.",
+        "quantize.codebook_used",
+        "decoder.block",
+        "decoder.final",
+    )
+    absent = ("vq.encoder", "vq.quant_conv", "text.lm_head")
+    files = (
+        "gpt/t2i_XL_stage1_256.pt",
+        "vq/vq_ds16_t2i.pt",
+        "text/tokenizer.json",
+        "text/model-00002-of-*.safetensors",
+    )
+
+    small = SIZES
+
+    @cached_property
+    def text(self) -> T5ForConditionalGeneration:
+        return randomise(T5ForConditionalGeneration(copied(SIZES.text)), 3)
+
+    def save(self, root: Path) -> dict[str, Path]:
+        folders = {part: root / part for part in ("gpt", "vq", "text")}
+        for folder in folders.values():
+            folder.mkdir()
+        gpt = {"model": GPT | {"freqs_cis": torch.zeros(3)}, "steps": 7}
+        torch.save(gpt, folders["gpt"] / "t2i_XL_stage1_256.pt")
+        torch.save({"model": VQ}, folders["vq"] / "vq_ds16_t2i.pt")
+        self.text.save_pretrained(folders["text"], max_shard_size="20KB")
+        words = {word: i for i, word in enumerate(WORDS)}
+        tokenizer = Tokenizer(models.WordLevel(words, unk_token="<unk>"))
+        tokenizer.pre_tokenizer = pre_tokenizers.Whitespace()
+        tokenizer.post_processor = processors.TemplateProcessing(
+            single="$A </s>", special_tokens=[("</s>", 1)]
+        )
+        tokenizer.save(str(folders["text"] / "tokenizer.json"))
+        return folders
+
+    def load(
+        self,
+        folders: dict[str, Path] | None,
+        dtype: torch.dtype = torch.float32,
+        card: ModelCard | None = None,
+    ) -> LlamaGenModel:
+        return LlamaGenModel(card or self.card, folders, CPU, dtype, sizes=folders and SIZES)
+
+    def true_networks(self, card: ModelCard) -> tuple[list[nn.Module], PretrainedConfig]:
+        sizes = true_sizes(card)
+        with torch.device("meta"):
+            networks = [LlamaGenNetwork(sizes.gpt), LlamaGenVQ(sizes.vq), T5Stack(sizes.text)]
+        return networks, sizes.gpt
+
+    @staticmethod
+    def ids(prompt: str) -> list[int]:
+        words = prompt.lower().replace(".", " . ").split()
+        known = [WORDS.index(word) if word in WORDS else 2 for word in words]
+        return [*known[: SLOTS - 1], 1]
+
+    def rows(self, prompt: str, guided: bool) -> tuple[Tensor, tuple[int, ...]]:
+        """T5 over ids padded on the right, rolled to the right, zero where there is padding; the
+        unconditional row is learned, and has the same padding."""
+        ids = self.ids(prompt)
+        padding = SLOTS - len(ids)
+        states = self.text.encoder(
+            torch.tensor([ids + [0] * padding]), attention_mask=torch.arange(SLOTS)[None] < len(ids)
+        ).last_hidden_state[0]
+        states = states.roll(padding, 0) * (torch.arange(SLOTS) >= padding)[:, None]
+        both = torch.stack([states, GPT["cls_embedding.uncond_embedding"]])[: 1 + guided]
+        hidden = F.gelu(both @ GPT["cls_embedding.cap_proj.fc1.weight"].T, approximate="tanh")
+        return hidden @ GPT["cls_embedding.cap_proj.fc2.weight"].T, (padding,) * len(both)
+
+    def embed(self, tokens: Tensor) -> Tensor:
+        return GPT["tok_embeddings.weight"][tokens]
+
+    @torch.inference_mode()
+    def logits(self, prompt: str, tokens: list[int], guidance: float) -> Tensor:
+        rows, start = self.rows(prompt, guidance != 1)
+        valid = torch.arange(SLOTS) >= start[0]
+        codes = self.embed(torch.tensor(tokens, dtype=torch.long))
+        logits = [gpt(torch.cat([row, codes]), valid)[SLOTS - 1 :] for row in rows]
+        return logits[0] if guidance == 1 else logits[1] + guidance * (logits[0] - logits[1])
+
+    def picture(self, codes: Tensor) -> Tensor:
+        return vqgan.decode(vq_layers(SIZES.vq), VQ, self.codebook[codes].permute(0, 3, 1, 2))
+
+    @property
+    def codebook(self) -> Tensor:
+        book = VQ["quantize.embedding.weight"]
+        return book / book.norm(dim=-1, keepdim=True)
+
+
+def gpt(x: Tensor, valid: Tensor) -> Tensor:
+    """Logits [P + n, V] of one row's inputs [P + n, D], of which `valid` [P] are no padding."""
+    w, (length, width) = GPT, x.shape
+
+    def norm(x: Tensor, key: str) -> Tensor:
+        return x / (x.pow(2).mean(-1, keepdim=True) + 1e-5).sqrt() * w[key]
+
+    seen = torch.ones(length, length, dtype=torch.bool).tril()
+    seen[:, :SLOTS] &= valid
+    seen |= torch.eye(length, dtype=torch.bool)
+    for i in range(SIZES.gpt.num_hidden_layers):
+        layer = {key: w[f"layers.{i}.{key}.weight"] for key in LAYER}
+        qkv = norm(x, f"layers.{i}.attention_norm.weight") @ layer["attention.wqkv"].T
+        mixed = attention(*qkv.split(width, -1), seen, SLOTS)
+        x = x + mixed @ layer["attention.wo"].T
+        y = norm(x, f"layers.{i}.ffn_norm.weight")
+        y = F.silu(y @ layer["feed_forward.w1"].T) * (y @ layer["feed_forward.w3"].T)
+        x = x + y @ layer["feed_forward.w2"].T
+    return norm(x, "norm.weight") @ w["output.weight"].T
+
+
+def attention(q: Tensor, k: Tensor, v: Tensor, seen: Tensor, slots: int) -> Tensor:
+    """Of rows [T, D] of which the first `slots` are not of the picture: their queries and keys are
+    zero. The others are rotated by their row in the grid, then by their column."""
+    (length, width), dim = q.shape, q.shape[1] // HEADS
+    turns = torch.zeros(length, dim // 2, dtype=torch.complex64)
+    for i in range(length - slots):
+        for pair in range(dim // 4):
+            for axis, place in enumerate(divmod(i, SIDE)):
+                angle = place * 10000.0 ** (-2 * pair / (dim // 2))
+                turns[slots + i, axis * dim // 4 + pair] = complex(math.cos(angle), math.sin(angle))
+
+    def rotated(x: Tensor) -> Tensor:
+        pairs = torch.view_as_complex(x.reshape(length, HEADS, dim // 2, 2).contiguous())
+        return torch.view_as_real(pairs * turns[:, None]).flatten(2)
+
+    scores = torch.einsum("qhd,khd->hqk", rotated(q), rotated(k)) / dim**0.5
+    weights = scores.masked_fill(~seen, -torch.inf).softmax(-1)
+    return torch.einsum("hqk,khd->qhd", weights, v.view(length, HEADS, dim)).reshape(length, width)
