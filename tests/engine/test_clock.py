@@ -57,12 +57,3 @@ def test_a_part_that_is_not_known_is_an_error() -> None:
     clock.wait()
     with pytest.raises(TypeError, match="lunch"):
         clock.seconds()
-
-
-def test_real_time_does_not_run_backwards() -> None:
-    clock = StepClock(torch.device("cpu"))
-    for part in ("forward", "verify", "cache") * 20:
-        clock.lap(part)
-    clock.wait()
-    spent = clock.seconds()
-    assert min(spent.forward, spent.verify, spent.cache) >= 0

@@ -3,6 +3,8 @@ moment and goes on."""
 
 from __future__ import annotations
 
+import json
+import shutil
 import sys
 from dataclasses import replace
 from itertools import islice
@@ -14,11 +16,11 @@ import torch
 
 from engine.decoders import DECODERS, WHOLE
 from engine.decoders.base import Badge
-from engine.measurements.quality import Judge, Picture, Quality
-from engine.models.card import WEIGHTS
+from engine.quality import Judge, Picture, Quality
 from engine.race.request import parse_lane
 from engine.settings import Sampling
-from tests.engine.measurements.test_quality import quality
+from tests.engine.models.families import TINY
+from tests.engine.test_quality import quality
 from tests.toy import Toy, _state
 from train import quality as command
 from train.quality import LANES, captions, draw, judge_of, log_p, measure, resume, run
@@ -93,13 +95,21 @@ def test_it_reports_each_caption(tmp_path: Path) -> None:
 
 
 def test_workers_measure_what_one_process_does(tmp_path: Path, monkeypatch, capsys) -> None:
-    file = tmp_path / "quality.json"
-    monkeypatch.setattr(command, "LANES", ("fpi", "gsd:G=50", "scd"))
-    monkeypatch.setattr(sys, "argv", ["quality", "--pictures=2", f"--out={file}", "--workers=2"])
+    """Of a tiny model, whose glyphs no judge knows."""
+    file, weights = tmp_path / "quality.json", tmp_path / "weights"
+    shutil.copytree(TINY["embedded"].folders["weights"], weights)
+    world = json.loads((weights / "world.json").read_text("utf-8"))
+    world["glyphs"] = world["glyphs"][1:]
+    (weights / "world.json").write_text(json.dumps(world), "utf-8")
+    monkeypatch.setattr(command, "LANES", ("fpi", "gsd:G=9", "scd"))
+    options = ["--pictures=2", f"--out={file}", "--workers=2", f"--weights={weights}"]
+    monkeypatch.setattr(sys, "argv", ["quality", *options])
     command.main()
-    assert "2/2 captions" in capsys.readouterr().out
+    captured = capsys.readouterr()
+    assert "2/2 captions" in captured.out
+    assert "no right glyph" in captured.err
     for point in Quality.load(file).points:  # of more calls than are ahead at once
-        assert point.pictures == tuple(command.picture(WEIGHTS, point.lane, i) for i in range(2))
+        assert point.pictures == tuple(command.picture(weights, point.lane, i) for i in range(2))
 
 
 # A picture

@@ -96,12 +96,13 @@ def test_weights_that_are_not_needed_are_not_loaded_and_may_be_absent(
         left.extend(key for key in state if key.startswith(tiny.unused))
         return {key: weight for key, weight in state.items() if not key.startswith(tiny.unused)}
 
+    whole, prompt = tiny.model, tiny.prompts[0]
     change_weights(monkeypatch, tiny, without)
-    model, prompt = tiny.load(tiny.folders), tiny.prompts[0]
+    model = tiny.load(tiny.folders)
     assert all(any(key.startswith(prefix) for key in left) for prefix in tiny.unused)
-    assert first_logits(model, prompt).equal(first_logits(tiny.model, prompt))
+    assert first_logits(model, prompt).equal(first_logits(whole, prompt))
     codes = np.arange(6).reshape(2, 3)
-    assert np.array_equal(model.pixels(codes), tiny.model.pixels(codes))
+    assert np.array_equal(model.pixels(codes), whole.pixels(codes))
     for path in tiny.absent:
         with pytest.raises(AttributeError):
             operator.attrgetter(path)(model)

@@ -14,10 +14,9 @@ from transformers import ChameleonConfig, ChameleonForConditionalGeneration, Pre
 
 from engine.models import chameleon, chameleon_vq
 from engine.models.card import CARDS, ModelCard
-from engine.models.chameleon import ChameleonModel
 from engine.models.chameleon import config as true_config
 from tests.engine.models.families import vqgan
-from tests.engine.models.families.tiny import CPU, Tiny, drawn, randomise, tiny_card
+from tests.engine.models.families.tiny import BODY, Tiny, drawn, randomise, tiny_card
 
 CODES = 32
 BEGIN, END_OF_TURN, END_OF_LINE = "<racm3:break>", "<reserved08706>", "<reserved08799>"
@@ -56,9 +55,7 @@ LAYERS = vqgan.decoder(vqgan.TAMING, code=8, latent=16, levels=[64, 128, 64], bl
 
 def config(**changes: object) -> ChameleonConfig:
     values = {
-        "hidden_size": 32,
-        "intermediate_size": 48,
-        "num_hidden_layers": 2,
+        **BODY,
         "num_attention_heads": 4,
         "num_key_value_heads": 2,
         "vocab_size": len(IDS),
@@ -135,14 +132,6 @@ class TinyChameleon(Tiny):
         save_file(vq_state(), folders["vq"] / "model.safetensors")
         tokenizer().save(str(folders["text"] / "tokenizer.json"))
         return folders
-
-    def load(
-        self,
-        folders: dict[str, Path] | None,
-        dtype: torch.dtype = torch.float32,
-        card: ModelCard | None = None,
-    ) -> ChameleonModel:
-        return ChameleonModel(card or self.card, folders, CPU, dtype)
 
     @property
     def small(self) -> ChameleonConfig:

@@ -20,7 +20,7 @@ from engine.models.embedded_networks import (
     VQConfig,
     target_config,
 )
-from tests.engine.models.families.tiny import Tiny, randomise, tiny_card
+from tests.engine.models.families.tiny import BODY, Tiny, randomise, tiny_card
 
 CODES, SIDE = 40, 4
 
@@ -36,9 +36,8 @@ class TinyEmbedded(Tiny):
     @cached_property
     def target(self) -> EmbeddedTarget:
         words = LlamaConfig.from_pretrained(WEIGHTS / "target").caption_vocab
-        sizes = {"vocab_size": CODES, "hidden_size": 32, "intermediate_size": 48}
-        sizes |= {"num_hidden_layers": 2, "image_tokens": SIDE**2}
-        return randomise(EmbeddedTarget(target_config(words, **sizes)), 1)
+        sizes = target_config(words, vocab_size=CODES, image_tokens=SIDE**2, **BODY)
+        return randomise(EmbeddedTarget(sizes), 1)
 
     @cached_property
     def vq(self) -> EmbeddedVQ:

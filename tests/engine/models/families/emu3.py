@@ -20,8 +20,8 @@ from transformers.models.emu3.image_processing_emu3 import Emu3ImageProcessor
 
 from engine.models import emu3
 from engine.models.card import ModelCard
-from engine.models.emu3 import NEGATIVE, POSITIVE, Emu3Model
-from tests.engine.models.families.tiny import CPU, Tiny, randomise, tiny_card
+from engine.models.emu3 import NEGATIVE, POSITIVE
+from tests.engine.models.families.tiny import BODY, Tiny, randomise, tiny_card
 
 CODES, HEIGHT, WIDTH = 48, 3, 4
 LENGTH = HEIGHT * (WIDTH + 1)
@@ -61,9 +61,7 @@ def config() -> Emu3Config:
     names = words.get_vocab()
     text = {
         "vocab_size": len(words),
-        "hidden_size": 32,
-        "intermediate_size": 48,
-        "num_hidden_layers": 2,
+        **BODY,
         "num_attention_heads": 4,
         "num_key_value_heads": 2,
         "max_position_embeddings": 600,
@@ -110,14 +108,6 @@ class TinyEmu3(Tiny):
         self.network.save_pretrained(root, max_shard_size="100KB")
         self.processor.save_pretrained(root)
         return {"model": root}
-
-    def load(
-        self,
-        folders: dict[str, Path] | None,
-        dtype: torch.dtype = torch.float32,
-        card: ModelCard | None = None,
-    ) -> Emu3Model:
-        return Emu3Model(card or self.card, folders, CPU, dtype)
 
     @property
     def small(self) -> Emu3Config:

@@ -27,10 +27,10 @@ from transformers.models.janus.image_processing_pil_janus import JanusImageProce
 
 from engine.models import janus
 from engine.models.card import ModelCard
-from engine.models.janus import BEGIN, IMAGE, PAD, JanusModel
-from tests.engine.models.families.tiny import CPU, Tiny, randomise, tiny_card
+from engine.models.janus import BEGIN, IMAGE, PAD
+from tests.engine.models.families.tiny import BODY, VQ, Tiny, randomise, tiny_card
 
-CODES, SIDE = 40, 4
+CODES, SIDE = VQ["num_embeddings"], 4
 END = "<｜end▁of▁sentence｜>"
 MARKS = (
     BEGIN,
@@ -42,19 +42,14 @@ MARKS = (
     "<|User|>",
     "<|Assistant|>",
 )
-BODY = "model.language_model.layers.1.mlp.up_proj.weight"
+UP = "model.language_model.layers.1.mlp.up_proj.weight"
 HEAD = "model.generation_head.vision_head.weight"
 PIXELS = "model.vqmodel.decoder.conv_out.bias"
 
 
 def config(words: int = 267) -> JanusConfig:
     text = LlamaConfig(
-        vocab_size=words,
-        hidden_size=32,
-        intermediate_size=48,
-        num_hidden_layers=2,
-        num_attention_heads=4,
-        max_position_embeddings=2000,
+        vocab_size=words, **BODY, num_attention_heads=4, max_position_embeddings=2000
     )
     vision = JanusVisionConfig(
         hidden_size=16,
@@ -65,15 +60,7 @@ def config(words: int = 267) -> JanusConfig:
         projection_dim=32,
         num_image_tokens=SIDE * SIDE,
     )
-    vq = JanusVQVAEConfig(
-        num_embeddings=CODES,
-        latent_channels=32,
-        base_channels=32,
-        channel_multiplier=[1, 2],
-        num_res_blocks=1,
-        projection_dim=32,
-        image_token_embed_dim=32,
-    )
+    vq = JanusVQVAEConfig(**VQ, projection_dim=32, image_token_embed_dim=32)
     return JanusConfig(
         text_config=text, vision_config=vision, vq_config=vq, tie_word_embeddings=False
     )
@@ -87,7 +74,7 @@ class TinyJanus(Tiny):
     card = tiny_card("janus-pro-1b", (SIDE, SIDE), CODES)
     module = janus
     guidance = 5.0
-    weights = {BODY: BODY, HEAD: HEAD, PIXELS: PIXELS}
+    weights = {UP: UP, HEAD: HEAD, PIXELS: PIXELS}
     unused = janus.UNUSED
     absent = (
         "network.lm_head",
@@ -145,14 +132,6 @@ class TinyJanus(Tiny):
         self.network.save_pretrained(root, max_shard_size="100KB")
         self.tokenizer.save_pretrained(root)
         return {"model": root}
-
-    def load(
-        self,
-        folders: dict[str, Path] | None,
-        dtype: torch.dtype = torch.float32,
-        card: ModelCard | None = None,
-    ) -> JanusModel:
-        return JanusModel(card or self.card, folders, CPU, dtype)
 
     @property
     def small(self) -> JanusConfig:

@@ -22,20 +22,17 @@ from transformers.models.t5.modeling_t5 import T5Stack
 
 from engine.models import llamagen
 from engine.models.card import ModelCard
-from engine.models.llamagen import LlamaGenModel
 from engine.models.llamagen_weights import LlamaGenNetwork, LlamaGenVQ, Sizes
 from engine.models.llamagen_weights import config as true_sizes
-from tests.engine.models.families import vqgan
-from tests.engine.models.families.tiny import CPU, Tiny, drawn, randomise, tiny_card
+from tests.engine.models.families import tiny, vqgan
+from tests.engine.models.families.tiny import BODY, Tiny, drawn, randomise, tiny_card
 
-SIDE, CODES, HEADS, SLOTS = 4, 40, 2, 7
+SIDE, CODES, HEADS, SLOTS = 4, tiny.VQ["num_embeddings"], 2, 7
 WORDS = ["<pad>", "</s>", "<unk>", "a", "red", "fox", "on", "snow", "."]
 SIZES = Sizes(
     LlamaConfig(
         vocab_size=CODES,
-        hidden_size=32,
-        intermediate_size=48,
-        num_hidden_layers=2,
+        **BODY,
         num_attention_heads=HEADS,
         rms_norm_eps=1e-5,
         tie_word_embeddings=False,
@@ -44,13 +41,7 @@ SIZES = Sizes(
         caption_slots=SLOTS,
         caption_width=24,
     ),
-    JanusVQVAEConfig(
-        num_embeddings=CODES,
-        latent_channels=32,
-        base_channels=32,
-        channel_multiplier=(1, 2),
-        num_res_blocks=1,
-    ),
+    JanusVQVAEConfig(**tiny.VQ),
     T5Config(
         vocab_size=264,
         d_model=24,
@@ -142,7 +133,7 @@ class TinyLlamaGen(Tiny):
         "text/model-00002-of-*.safetensors",
     )
 
-    small = SIZES
+    small, options = SIZES, {"sizes": SIZES}
 
     @cached_property
     def text(self) -> T5ForConditionalGeneration:
@@ -164,14 +155,6 @@ class TinyLlamaGen(Tiny):
         )
         tokenizer.save(str(folders["text"] / "tokenizer.json"))
         return folders
-
-    def load(
-        self,
-        folders: dict[str, Path] | None,
-        dtype: torch.dtype = torch.float32,
-        card: ModelCard | None = None,
-    ) -> LlamaGenModel:
-        return LlamaGenModel(card or self.card, folders, CPU, dtype, sizes=folders and SIZES)
 
     def true_networks(self, card: ModelCard) -> tuple[list[nn.Module], PretrainedConfig]:
         sizes = true_sizes(card)

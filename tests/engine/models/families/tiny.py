@@ -18,11 +18,20 @@ import torch
 from torch import Tensor, nn
 from transformers import PretrainedConfig
 
+from engine.models import FAMILIES
 from engine.models.body import BodyModel
 from engine.models.card import CARDS, ModelCard
 
 CPU = torch.device("cpu")
 Module = TypeVar("Module", bound=nn.Module)
+BODY = {"hidden_size": 32, "intermediate_size": 48, "num_hidden_layers": 2}  # of every family
+VQ = {
+    "num_embeddings": 40,
+    "latent_channels": 32,
+    "base_channels": 32,
+    "channel_multiplier": [1, 2],
+    "num_res_blocks": 1,
+}  # of those that are Janus'
 
 
 class Tiny(ABC):
@@ -38,6 +47,7 @@ class Tiny(ABC):
     weights: dict[str, str] = {}
     unused: tuple[str, ...] = ()  # how stored keys begin that text to image does not need
     absent: tuple[str, ...] = ()  # the model's attributes that it must not have
+    options: dict[str, object] = {}  # of its class
     small: object  # what the family's `config` returns, at a tiny size
     files: tuple[str, ...] = ()  # part/name of each file that it needs
     # How many tokens a prompt may have, and the error for more; 0 where it is cut.
@@ -57,7 +67,6 @@ class Tiny(ABC):
     def save(self, root: Path) -> dict[str, Path]:
         """Writes the files, weights in more than one shard; returns the folder of each part."""
 
-    @abstractmethod
     def load(
         self,
         folders: dict[str, Path] | None,
@@ -65,6 +74,8 @@ class Tiny(ABC):
         card: ModelCard | None = None,
     ) -> BodyModel:
         """The family's model; None: with random weights, `small` standing for the true sizes."""
+        kind = getattr(self.module, FAMILIES[self.card.family])
+        return kind(card or self.card, folders, CPU, dtype, **self.options)
 
     @abstractmethod
     def true_networks(self, card: ModelCard) -> tuple[list[nn.Module], PretrainedConfig]:
