@@ -16,11 +16,11 @@ import torch
 
 from engine.decoders import DECODERS, WHOLE
 from engine.decoders.base import Badge
-from engine.quality import Judge, Picture, Quality
+from engine.measurements.quality import Judge, Picture, Quality
 from engine.race.request import parse_lane
 from engine.settings import Sampling
+from tests.engine.measurements.test_quality import quality
 from tests.engine.models.families import TINY
-from tests.engine.test_quality import quality
 from tests.toy import Toy, _state
 from train import quality as command
 from train.quality import LANES, captions, draw, judge_of, log_p, measure, resume, run
