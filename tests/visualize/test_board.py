@@ -23,6 +23,7 @@ from tests.visualize.races import FIVE, frame, pixels, run, step, toy_race
 from visualize.board import NO_PICTURES, Board, changed_sampling, replay, token_hash
 from visualize.record_races import RACES
 from visualize.recorded_race import RecordedRace, record
+from visualize.recorded_race import pixels as decoded
 from visualize.swatches import sheet
 
 
@@ -225,36 +226,24 @@ def test_a_failed_lane_says_why_and_the_others_finish() -> None:
     assert [row["lane"] for row in snapshot["results"]] == [0]
 
 
-def photograph(side: int, patch: int):
-    """A `pixels` for tokens int [B, side, side] whose pictures compress much as photographs do (1/f
-    noise), each patch a little brighter or darker by its token and by its neighbours', as a
-    convolutional decoder makes them."""
-    random, size = np.random.default_rng(0), side * patch
-    frequency = np.hypot(np.fft.fftfreq(size)[:, None], np.fft.rfftfreq(size)[None])
-    frequency[0, 0] = np.inf
-    planes = [
-        np.fft.irfft2(np.fft.rfft2(random.normal(size=(size, size))) / frequency, (size, size))
-        for _ in range(3)
-    ]
-    noise = np.stack(planes, -1)
-    noise = (128 + noise * 45 / noise.std()).clip(30, 225).astype(np.uint8)
-
-    def draw(tokens: np.ndarray) -> np.ndarray:
-        shift = tokens % 23 - 11
-        shift = shift + (np.roll(shift, 1, -1) + np.roll(shift, -1, -1)) // 4
-        # modulo 256: darker comes out right
-        return noise + shift.astype(np.uint8).repeat(patch, 1).repeat(patch, 2)[..., None]
-
-    return draw
-
-
 @pytest.mark.parametrize(
     ("side", "patch", "times", "most"), [(16, 8, 1, 25_000), (48, 16, 2, 28_000)]
 )
 def test_five_lanes_travel_in_few_bytes_an_update(side, patch, times, most) -> None:
     """Five steps of each lane an update, with the rows of a race that ships; on the large grid it
     is raced twice, one picture after another, which fills the upper rows."""
-    trace = RecordedRace.loads((RACES / "apple.json").read_bytes()).trace
+    recording = RecordedRace.loads((RACES / "apple.json").read_bytes())
+    picture, trace = decoded(recording.pictures.lanes[0]), recording.trace
+    whole = np.tile(picture, (side * patch // 128, side * patch // 128, 1))
+
+    def photograph(tokens: np.ndarray) -> np.ndarray:
+        """Each patch a little brighter or darker by its token and by its neighbours', as a
+        convolutional decoder makes them; modulo 256, where darker comes out right."""
+        shift = tokens % 23 - 11
+        shift = shift + (np.roll(shift, 1, -1) + np.roll(shift, -1, -1)) // 4
+        light = shift.astype(np.uint8).repeat(patch, 1).repeat(patch, 2)
+        return (whole // 2 + 64) + light[..., None]
+
     names = [lane.decoder for lane in trace.header.lanes]
     shown = [names.index(name) for name in FIVE]
     plain = tuple(trace.header.lanes[i] for i in shown)
@@ -267,7 +256,7 @@ def test_five_lanes_travel_in_few_bytes_an_update(side, patch, times, most) -> N
         ]
         for lane in shown
     ]
-    board = Board(header, photograph(side, patch))
+    board = Board(header, photograph)
     last, sent = board.snapshot(), []
     for start in range(0, max(map(len, lanes)), 5):
         for i, steps in enumerate(lanes):

@@ -213,17 +213,17 @@ def test_decoders_differ_by_more_than_colour() -> None:
 
 
 def test_a_lane_looks_the_same_in_every_figure() -> None:
-    looks: dict[str, set[tuple]] = {}
+    colours: dict[str, set[str]] = {}
     for figure in drawn().values():
         for name, trace in lanes_of(figure).items():
-            looks.setdefault(name, set()).add(trace.marker.color)
+            colours.setdefault(name, set()).add(trace.marker.color)
             if trace.type == "scatter":
                 assert trace.line.color == trace.marker.color
     for name in ("rows", "time"):
         for lane, bars in bars_of(name).items():
-            looks[lane] |= {bar.marker.color for bar in bars}
-    assert all(len(found) == 1 for found in looks.values())
-    assert len(set.union(*looks.values())) == len(EIGHT)
+            colours[lane] |= {bar.marker.color for bar in bars}
+    assert all(len(found) == 1 for found in colours.values())
+    assert len(set.union(*colours.values())) == len(EIGHT)
 
 
 def looks(*texts: str) -> dict[str, tuple[str, str, str]]:
