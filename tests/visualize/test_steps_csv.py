@@ -25,14 +25,14 @@ def test_a_row_says_what_the_step_did() -> None:
     )
     last = (Spot(2, None, 1, Status.FRESH, 0.5), Spot(3, None, 7, Status.FORCED, 1.0))
     steps = [
-        build(4, 0, 2, first, Seconds(0.25, 0.125, 0.0625, 0.5), drafter_passes=3),
-        build(5, 2, 4, last, Seconds(1.0)),
+        build(7, 0, 2, first, Seconds(0.25, 0.125, 0.0625, 0.5), drafter_passes=3),
+        build(8, 2, 4, last, Seconds(1.0)),
     ]
     one, two = rows(trace_of({"ar": [], "sjd": steps}, length=4))
     written = {name: value for name, value in one.items() if value != "0"}
     assert tuple(one) == COLUMNS
     assert written == {
-        **{"lane": "2", "decoder": "sjd", "name": "SJD", "step": "1", "nfe": "4", "rows": "4"},
+        **{"lane": "2", "decoder": "sjd", "name": "SJD", "step": "1", "nfe": "7", "rows": "4"},
         **{"frontier_after": "2", "accepted": "1", "resampled": "1", "refined": "1"},
         **{"dropped": "1", "drafter_passes": "3"},
         **{"forward_seconds": "0.250000", "verify_seconds": "0.125000"},
