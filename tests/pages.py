@@ -1,8 +1,11 @@
-"""The parts of a page in Markdown, for tests that hold it to the code."""
+"""The parts of a page in Markdown and what a file imports, for tests that hold pages and lists to
+the code."""
 
 from __future__ import annotations
 
+import ast
 import re
+from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
@@ -34,3 +37,12 @@ def table(text: str, first: str) -> list[list[str]]:
     """The rows, without the heading row, of the one table whose first column is headed `first`."""
     (found,) = (rows for rows in tables(text) if rows[0][0] == first)
     return found[1:]
+
+
+def imports(file: Path) -> Iterator[str]:
+    """The modules that a file imports, in full; a relative import starts with dots."""
+    for node in ast.walk(ast.parse(file.read_text("utf-8"))):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            yield "." * node.level + (node.module or "")

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import ast
 import re
 import tomllib
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -20,7 +18,7 @@ from engine.models.card import CARDS, GIB, ModelCard
 from engine.models.device import required_bytes
 from engine.trace.file import FORMAT, VERSION, Header, LaneState
 from engine.trace.steps import DTYPES, SENT, Source, Status
-from tests.pages import ROOT, page, sections, table
+from tests.pages import ROOT, imports, page, sections, table
 
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "CHANGELOG.md"]
 PAGES += sorted((ROOT / "docs").glob("*.md"))
@@ -86,15 +84,6 @@ def test_adding_takes_ten_lines(what: str) -> None:
 
 
 # Architecture
-
-
-def imports(file: Path) -> Iterator[str]:
-    """The modules that a file imports, in full; a relative import starts with dots."""
-    for node in ast.walk(ast.parse(file.read_text("utf-8"))):
-        if isinstance(node, ast.Import):
-            yield from (alias.name for alias in node.names)
-        elif isinstance(node, ast.ImportFrom):
-            yield "." * node.level + (node.module or "")
 
 
 def imported(folder: str) -> dict[str, set[str]]:
@@ -238,33 +227,11 @@ def settings_row(name: str) -> list[str]:
 
 def bounds(field: FieldInfo) -> str:
     """The range of a number, in words; empty for anything else."""
-    limits = {type(each).__name__: each for each in field.metadata if is_bound(each)}
+    limits = {type(each): each for each in field.metadata if isinstance(each, Ge | Gt | Le)}
     if not limits:
         return ""
-    low = f"{limits['Ge'].ge:g}" if "Ge" in limits else f"above {limits['Gt'].gt:g}"
-    return f"{low} to {limits['Le'].le:g}"
-
-
-def is_bound(constraint: object) -> bool:
-    return isinstance(constraint, (Ge, Gt, Le))
-
-
-def test_hosting_has_every_setting_with_its_default_range_and_description() -> None:
-    rows = table(page("docs/hosting.md"), "setting")
-    assert rows == [settings_row(name) for name in AppSettings.model_fields]
-
-
-def test_hosting_has_every_model_with_its_licence() -> None:
-    rows = table(page("docs/hosting.md"), "model")
-    assert rows == [
-        [card.title, f"`{card.name}`", f"{card.grid[0]} × {card.grid[1]}", card.licence]
-        for card in CARDS.values()
-    ]
-
-
-def test_hosting_says_what_every_model_needs() -> None:
-    rows = table(page("docs/hosting.md"), "what it needs")
-    assert rows == [needs(card) for card in CARDS.values()]
+    low = f"{limits[Ge].ge:g}" if Ge in limits else f"above {limits[Gt].gt:g}"
+    return f"{low} to {limits[Le].le:g}"
 
 
 def needs(card: ModelCard) -> list[str]:
@@ -278,14 +245,34 @@ def needs(card: ModelCard) -> list[str]:
     return [card.title, download, f"{main / GIB:.1f} GiB", gpu, f"{(three - two) / GIB:.2f} GiB"]
 
 
-# Decoders
+@pytest.mark.parametrize(
+    ("name", "first", "rows"),
+    [
+        ("hosting", "setting", [settings_row(name) for name in AppSettings.model_fields]),
+        (
+            "hosting",
+            "model",
+            [
+                [card.title, f"`{card.name}`", f"{card.grid[0]} × {card.grid[1]}", card.licence]
+                for card in CARDS.values()
+            ],
+        ),
+        ("hosting", "what it needs", [needs(card) for card in CARDS.values()]),
+        (
+            "decoders",
+            "lane",
+            [
+                [decoder.title, f"`{name}`", decoder.badge.value, decoder.paper]
+                for name, decoder in DECODERS.items()
+            ],
+        ),
+    ],
+)
+def test_a_table_has_every_row_of_the_code(name: str, first: str, rows: list[list[str]]) -> None:
+    assert table(page(f"docs/{name}.md"), first) == rows
 
 
-def test_the_tables_of_decoders_have_every_lane_with_its_badge() -> None:
-    assert table(page("docs/decoders.md"), "lane") == [
-        [decoder.title, f"`{name}`", decoder.badge.value, decoder.paper]
-        for name, decoder in DECODERS.items()
-    ]
+def test_the_readmes_table_has_every_lane_with_its_badge() -> None:
     shown = [[row[0], row[2].strip("*")] for row in table(page("README.md"), "lane")]
     badges = {name: decoder.badge.value for name, decoder in DECODERS.items()}
     badges["ar"] = "the baseline"

@@ -6,16 +6,13 @@ health check is run.
 
 from __future__ import annotations
 
-import ast
 import importlib.metadata
 import json
 import re
 import subprocess
 import sys
 import tomllib
-from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, HTTPServer
-from pathlib import Path
 from threading import Thread
 from typing import Any
 
@@ -27,51 +24,32 @@ from packaging.utils import canonicalize_name
 from PIL import Image
 
 from engine.models.card import CARDS
+from tests.pages import ROOT, imports, page
 
-ROOT = Path(__file__).parent.parent
 COLOURS = {"red", "yellow", "green", "blue", "indigo", "purple", "pink", "gray"}
 ZERO_GPU = ("2.8.0", "2.9.1", "2.10.0", "2.11.0")  # the torch that ZeroGPU has
 # Spaces' configuration reference, and `license`, which the hub reads from every repository.
-KNOWN = {
-    "title",
-    "emoji",
-    "colorFrom",
-    "colorTo",
-    "sdk",
-    "python_version",
-    "sdk_version",
-    "suggested_hardware",
-    "app_file",
-    "app_port",
-    "base_path",
-    "fullWidth",
-    "header",
-    "short_description",
-    "models",
-    "datasets",
-    "tags",
-    "thumbnail",
-    "pinned",
-    "hf_oauth",
-    "hf_oauth_scopes",
-    "disable_embedding",
-    "startup_duration_timeout",
-    "custom_headers",
-    "preload_from_hub",
-    "license",
+NEEDED = {
+    *("title", "emoji", "colorFrom", "colorTo", "sdk", "sdk_version", "python_version"),
+    *("app_file", "short_description", "models", "thumbnail", "license"),
+}
+KNOWN = NEEDED | {
+    *("suggested_hardware", "app_port", "base_path", "fullWidth", "header", "datasets", "tags"),
+    *("pinned", "hf_oauth", "hf_oauth_scopes", "disable_embedding"),
+    *("startup_duration_timeout", "custom_headers", "preload_from_hub"),
 }
 CODE = ("app", "engine", "visualize")
 
 
 @pytest.fixture(scope="module")
 def front() -> dict[str, Any]:
-    opening, matter, _ = (ROOT / "README.md").read_text("utf-8").split("---\n", 2)
+    opening, matter, _ = page("README.md").split("---\n", 2)
     assert opening == "", "front matter begins the file"
     return yaml.safe_load(matter)
 
 
 def requirements(name: str = "requirements.txt") -> dict[str, Requirement]:
-    lines = [line.split(" #")[0].strip() for line in (ROOT / name).read_text("utf-8").splitlines()]
+    lines = [line.split(" #")[0].strip() for line in page(name).splitlines()]
     read = [Requirement(line) for line in lines if line and not line.startswith(("#", "-r "))]
     return {canonicalize_name(each.name): each for each in read}
 
@@ -83,21 +61,7 @@ def pins() -> dict[str, str]:
 
 
 def test_front_matter_has_what_a_space_needs_and_nothing_unknown(front) -> None:
-    needed = {
-        "title",
-        "emoji",
-        "colorFrom",
-        "colorTo",
-        "sdk",
-        "sdk_version",
-        "python_version",
-        "app_file",
-        "short_description",
-        "models",
-        "thumbnail",
-        "license",
-    }
-    assert needed <= front.keys() <= KNOWN
+    assert NEEDED <= front.keys() <= KNOWN
     assert front["sdk"] == "gradio"
     assert {front["colorFrom"], front["colorTo"]} <= COLOURS
     assert len(front["emoji"]) == 1
@@ -112,7 +76,7 @@ def test_space_runs_the_gradio_that_is_tested(front) -> None:
 
 
 def test_space_runs_a_python_that_is_supported(front) -> None:
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
+    project = tomllib.loads(page("pyproject.toml"))["project"]
     assert front["python_version"] in ("3.10.13", "3.12.12"), "ZeroGPU has no other"
     assert front["python_version"] in SpecifierSet(project["requires-python"])
     assert front["license"] == project["license"].lower()
@@ -172,18 +136,10 @@ def test_the_page_alone_needs_no_ray_and_a_cluster_has_the_version_that_is_teste
     assert not requirements().keys() & requirements("requirements-cluster.txt").keys()
 
 
-def imports(file: Path) -> Iterator[str]:
-    for node in ast.walk(ast.parse(file.read_text("utf-8"))):
-        if isinstance(node, ast.Import):
-            yield from (alias.name for alias in node.names)
-        elif isinstance(node, ast.ImportFrom) and node.level == 0:
-            yield node.module
-
-
 @pytest.fixture(scope="module")
 def docker() -> list[tuple[str, str]]:
     """The Dockerfile's instructions, in order."""
-    text = re.sub(r"\\\n\s*", "", (ROOT / "Dockerfile").read_text("utf-8"))
+    text = re.sub(r"\\\n\s*", "", page("Dockerfile"))
     return [
         (line.split(" ", 1)[0], line.split(" ", 1)[1])
         for line in text.splitlines()
@@ -195,11 +151,7 @@ def test_docker_copies_what_is_there_and_what_the_page_needs(docker) -> None:
     copied = {source for word, rest in docker if word == "COPY" for source in rest.split()[:-1]}
     assert all((ROOT / source).exists() for source in copied)
     assert {"app.py", *CODE, "static", "weights"} <= copied
-    allowed = {
-        line[1:]
-        for line in (ROOT / ".dockerignore").read_text("utf-8").splitlines()
-        if line.startswith("!")
-    }
+    allowed = {line[1:] for line in page(".dockerignore").splitlines() if line.startswith("!")}
     assert allowed == copied
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from pathlib import Path
 
 import pytest
 
@@ -52,46 +51,44 @@ def test_data_becomes_a_constant_once(modules) -> None:
     assert text.index("const look") < text.index("const a")
 
 
+A = "export const a = 1;\n"
+IMPORT = 'import { a } from "./a.js";\n'
+
+
 @pytest.mark.parametrize(
-    ("texts", "words"),
+    ("main", "others", "words"),
     [
+        (IMPORT, {"a": 'import { main } from "./main.js";\n'}, "main.js -> a.js -> main.js"),
+        (IMPORT, {}, "main.js -> a.js: the last does not exist"),
+        (f"{IMPORT}const x = a;\n", {"a": f"{A}let x = 2;\n"}, "both define x"),
+        (IMPORT.replace("a }", "b }"), {"a": "const b = 1;\n"}, "does not export"),
         (
-            {"main": 'import { a } from "./a.js";\n', "a": 'import { main } from "./main.js";\n'},
-            "main.js -> a.js -> main.js",
-        ),
-        (
-            {
-                "main": 'import { a } from "./a.js";\nconst x = a;\n',
-                "a": "export const a = 1;\nlet x = 2;\n",
-            },
-            "both define x",
-        ),
-        ({"main": 'import { b } from "./a.js";\n', "a": "const b = 1;\n"}, "does not export"),
-        ({"main": 'import { b } from "./a.js";\n'}, "main.js -> a.js: the last does not exist"),
-        (
-            {"main": 'import { a as b } from "./a.js";\n', "a": "export const a = 1;\n"},
-            "cannot be joined: import { a as b }",
-        ),
-        ({"main": 'import * as a from "./a.js";\n'}, "cannot be joined"),
-        ({"main": 'import a from "./a.js";\n'}, "cannot be joined"),
-        ({"main": 'import "./a.js";\n'}, "cannot be joined"),
-        ({"main": 'import { a } from "elsewhere";\n'}, "cannot be joined"),
-        ({"main": 'import { a } from "../a.js";\n'}, "main.js -> ../a.js: the last does not exist"),
-        ({"main": 'const a = await import("./a.js");\n'}, "cannot be joined"),
-        ({"main": "const a = import.meta.url;\n"}, "cannot be joined"),
-        ({"main": "export default 1;\n"}, "cannot be joined"),
-        ({"main": "const a = 1;\nexport { a };\n"}, "cannot be joined"),
-        ({"main": 'export * from "./a.js";\n'}, "cannot be joined"),
-        ({"main": "const [a, b] = [1, 2];\n"}, "cannot be joined"),
-        (
-            {"main": 'import data from "./look.json" with { type: "json" };\n', "look": "1"},
+            'import data from "./look.json" with { type: "json" };\n',
+            {"look": "1"},
             "after the file",
+        ),
+        *(
+            (f"{line};\n", {"a": A}, "main.js has a form that cannot be joined")
+            for line in (
+                'import { a as b } from "./a.js"',
+                'import * as a from "./a.js"',
+                'import a from "./a.js"',
+                'import "./a.js"',
+                'import { a } from "elsewhere"',
+                'import { a } from "../a.js"',
+                'const a = await import("./a.js")',
+                "const a = import.meta.url",
+                "export default 1",
+                "export { a }",
+                'export * from "./a.js"',
+                "const [a, b] = [1, 2]",
+            )
         ),
     ],
 )
-def test_what_cannot_be_joined_is_an_error_with_words(modules, texts, words) -> None:
+def test_what_cannot_be_joined_is_an_error_with_words(modules, main, others, words) -> None:
     with pytest.raises(ModuleError, match=re.escape(words)):
-        modules(**texts)
+        modules(main=main, **others)
 
 
 def test_nothing_of_the_board_is_left_out() -> None:
@@ -118,16 +115,8 @@ def test_every_colour_of_the_look_is_in_the_styles() -> None:
     for colours in LOOK["colours"].values():
         for name, colour in colours.items():
             assert f"--{name}: {colour};" in styles()
-    used = set(
-        re.findall(
-            r"var\(--(\w+)", "".join(Path(STATIC / name).read_text("utf-8") for name in STYLES)
-        )
-    )
-    assert (
-        set(LOOK["colours"]["light"])
-        == set(LOOK["colours"]["dark"])
-        <= used | {"identical", "changed"}
-    )
+    used = set(re.findall(r"var\(--(\w+)", styles())) | {"identical", "changed"}
+    assert set(LOOK["colours"]["light"]) == set(LOOK["colours"]["dark"]) <= used
 
 
 def test_only_one_module_knows_the_wire() -> None:

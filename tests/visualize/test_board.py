@@ -15,18 +15,21 @@ from PIL import Image
 from engine.models.card import CARDS
 from engine.race import Lane, Race
 from engine.race.request import parse_lane
-from engine.trace import Frame, Header, LaneState, Trace
+from engine.trace import Frame, Header, LaneState, Step, Trace
 from engine.trace.steps import DTYPES, SENT
+from tests.stopped import run_until
 from tests.toy import Toy
-from tests.visualize.races import frame, made_up, photograph, pixels, run, step, toy_race
+from tests.visualize.races import FIVE, frame, pixels, run, step, toy_race
 from visualize.board import NO_PICTURES, Board, changed_sampling, replay, token_hash
+from visualize.record_races import RACES
 from visualize.recorded_race import RecordedRace, record
+from visualize.recorded_race import pixels as decoded
 from visualize.swatches import sheet
 
 
 def snapshots(header: Header, frames: list[Frame], every: int = 5) -> list[dict[str, Any]]:
-    board, out = Board(header, pixels), []
-    out.append(board.snapshot())
+    board = Board(header, pixels)
+    out = [board.snapshot()]
     for i, move in enumerate(frames):
         board.fold(move)
         if i % every == 0:
@@ -34,9 +37,13 @@ def snapshots(header: Header, frames: list[Frame], every: int = 5) -> list[dict[
     return [*out, board.snapshot()]
 
 
-def small(*names: str, side: int = 2) -> Board:
-    race = Race(Toy((side, side), 16), [Lane(name) for name in names], "a prompt", 1)
-    return Board(race.header, pixels)
+def small(*names: str, frames: list[tuple[int, Step]] = ()) -> Board:
+    """A board of 2 x 2 tokens into which steps of lanes were folded."""
+    race = Race(Toy((2, 2), 16), [Lane(name) for name in names], "a prompt", 1)
+    board = Board(race.header, pixels)
+    for lane, made in frames:
+        board.fold(frame(lane, made, 4))
+    return board
 
 
 def picture(lane: dict[str, Any]) -> np.ndarray:
@@ -47,90 +54,86 @@ def picture(lane: dict[str, Any]) -> np.ndarray:
     return np.concatenate([np.asarray(file.convert("RGB")) for file in files])
 
 
+def rows(lane: dict[str, Any], name: str) -> np.ndarray:
+    return np.frombuffer(base64.b64decode(lane["table"][name]), DTYPES[name])
+
+
 @pytest.fixture(scope="module")
 def race() -> tuple[Header, list[Frame]]:
     return run()
 
 
-def test_columns_only_grow(race) -> None:
-    shots = snapshots(*race)
+@pytest.fixture(scope="module")
+def shots(race) -> list[dict[str, Any]]:
+    return snapshots(*race)
+
+
+def test_columns_only_grow(race, shots) -> None:
     for before, after in itertools.pairwise(shots):
         for old, new in zip(before["lanes"], after["lanes"], strict=True):
             assert all(new["table"][name].startswith(old["table"][name]) for name in SENT)
     header, frames = race
     for i, lane in enumerate(shots[-1]["lanes"]):
-        rows = Trace(header, tuple(frames)).table(i).arrays()
+        table = Trace(header, tuple(frames)).table(i).arrays()
         assert lane["table"] == {
-            name: base64.b64encode(rows[name].tobytes()).decode() for name in SENT
+            name: base64.b64encode(table[name].tobytes()).decode() for name in SENT
         }
-        assert lane["table"]["steps"]
-        assert lane["table"]["positions"]
+        assert len(rows(lane, "steps"))
+        assert len(rows(lane, "positions"))
         assert bool(lane["table"]["groups"]) == (lane["decoder"] in ("gsd", "lantern"))
         assert bool(lane["table"]["candidates"]) == (lane["decoder"] == "sjd-pac")
 
 
-def test_a_snapshot_names_the_race(race) -> None:
+def test_a_snapshot_names_the_race_and_a_lanes_figures(race, shots) -> None:
     header, frames = race
     shot = Board(header, pixels, b"image").snapshot()
-    assert (shot["seq"], shot["state"], shot["recorded"], shot["grid"], shot["codes"]) == (
-        0,
-        "waiting",
-        False,
-        [8, 8],
-        16,
-    )
-    assert (shot["prompt"], shot["seed"], shot["model"]) == ("a prompt", 7, "toy")
-    assert base64.b64decode(shot["swatches"]) == b"image"
-    shots = snapshots(header, frames)
+    expected = {
+        **{"seq": 0, "state": "waiting", "recorded": False, "grid": [8, 8], "codes": 16},
+        **{"prompt": "a prompt", "seed": 7, "model": "toy"},
+        "swatches": base64.b64encode(b"image").decode(),
+    }
+    assert {name: shot[name] for name in expected} == expected
     assert [shot["seq"] for shot in shots] == list(range(len(shots)))
     assert shots[-1]["state"] == "finished"
-    assert [lane["n"] for lane in shots[-1]["lanes"]] == [64] * 5
     for i, lane in enumerate(shots[-1]["lanes"]):
         steps = [f.step for f in frames if f.lane == i and f.step]
-        assert (
-            lane["passes"] == steps[-1].nfe == len(base64.b64decode(lane["table"]["steps"])) // 30
-        )
+        assert lane["n"] == 64
+        assert lane["passes"] == steps[-1].nfe == len(rows(lane, "steps"))
         assert lane["seconds"] == pytest.approx(sum(s.seconds.total for s in steps), abs=1e-3)
         assert lane["drafter"] == sum(s.drafter_passes for s in steps)
 
 
-def test_finished_pictures_travel_without_loss(race) -> None:
+def test_finished_pictures_travel_without_loss(race, shots) -> None:
     header, frames = race
-    for i, lane in enumerate(snapshots(header, frames)[-1]["lanes"]):
-        table = Trace(header, tuple(frames)).table(i)
-        tokens = table.positions["token"][table.committed].astype(int)
-        np.testing.assert_array_equal(picture(lane), pixels(tokens.reshape(1, *header.grid))[0])
+    for i, lane in enumerate(shots[-1]["lanes"]):
+        tokens = Trace(header, tuple(frames)).tokens(i).reshape(1, *header.grid)
+        np.testing.assert_array_equal(picture(lane), pixels(tokens)[0])
 
 
 @pytest.mark.parametrize(("forced", "end"), [(False, None), (True, None), (False, 40)])
 def test_a_recorded_race_is_what_was_seen_live(forced, end) -> None:
     running = toy_race(side=6, forced=forced)
-    frames = []
-    for i, move in enumerate(running):
-        frames.append(move)
-        if i == end:
-            running.stop()
+    trace = run_until(running, end)
     board = Board(running.header, running.model.pixels, sheet(running.model))
-    for move in frames:
+    for move in trace.frames:
         board.fold(move)
         board.snapshot()
     live = board.snapshot()
     assert live["state"] == ("finished" if end is None else "stopped")
-    recording = RecordedRace.loads(record(running.trace(frames), running.model).dumps())
-    again = replay(recording)
+    again = replay(RecordedRace.loads(record(trace, running.model).dumps()))
     assert again.pop("recorded")
     assert not live.pop("recorded")
     assert again | {"seq": live["seq"]} == live
 
 
-def test_a_race_without_pictures_says_so(race) -> None:
+def test_a_race_without_pictures_says_so(race, shots) -> None:
     header, frames = race
     shot = replay(RecordedRace(Trace(header, tuple(frames)), None))
     assert shot["note"] == NO_PICTURES
     assert shot["swatches"] == ""
     assert [lane["picture_rows"] for lane in shot["lanes"]] == [[""] * 8] * 5
     assert [lane["table"] for lane in shot["lanes"]] == [
-        lane["table"] for lane in snapshots(header, frames)[-1]["lanes"]
+        lane["table"] for lane in shots[-1]["lanes"]
     ]
 
 
@@ -149,72 +152,54 @@ def test_pictures_of_all_changed_lanes_are_decoded_in_one_call() -> None:
     assert calls == [(2, 2, 2)]
 
 
-def test_forced_positions_have_no_cell() -> None:
-    header, frames = run(("ar", "sjd"), side=4, forced=True)
-    shot = snapshots(header, frames)[-1]
-    assert len(header.cells) == 20
-    assert shot["cells"] == list(header.cells)
-    for lane in shot["lanes"]:
-        assert lane["n"] == 16
-        steps = np.frombuffer(base64.b64decode(lane["table"]["steps"]), DTYPES["steps"])
-        assert steps["committed"].sum() == 20
-
-
 @pytest.mark.parametrize("forced", [False, True])
 def test_cells_may_be_filled_in_any_order(forced) -> None:
-    """The same race with a header of another order: each picture holds each token at its cell."""
+    """The same race with a header of another order: each picture holds each token at its cell, and
+    forced positions have none."""
     header, frames = run(("ar", "sjd"), side=4, forced=forced)
     order = np.random.default_rng(1).permutation(16)
     cells = tuple(int(order[cell]) if cell >= 0 else -1 for cell in header.cells)
-    board = Board(replace(header, cells=cells), pixels)
-    for i, move in enumerate(frames):
-        board.fold(move)
-        if i % 3 == 0:
-            board.snapshot()
-    plain, shot = snapshots(header, frames)[-1], board.snapshot()
-    assert shot["cells"] == list(cells)
+    plain = snapshots(header, frames)[-1]
+    shot = snapshots(replace(header, cells=cells), frames, 3)[-1]
+    assert (plain["cells"], shot["cells"]) == (list(header.cells), list(cells))
     for old, new in zip(plain["lanes"], shot["lanes"], strict=True):
-        patches = picture(old).reshape(4, 8, 4, 8, 3).swapaxes(1, 2).reshape(16, 8, 8, 3)
-        moved = picture(new).reshape(4, 8, 4, 8, 3).swapaxes(1, 2).reshape(16, 8, 8, 3)
-        np.testing.assert_array_equal(moved[order], patches)
+        old_patches, new_patches = (
+            picture(lane).reshape(4, 8, 4, 8, 3).swapaxes(1, 2).reshape(16, 8, 8, 3)
+            for lane in (old, new)
+        )
+        np.testing.assert_array_equal(new_patches[order], old_patches)
         assert new["table"] == old["table"]
+        assert new["n"] == 16
+        assert rows(new, "steps")["committed"].sum() == len(cells) == (20 if forced else 16)
 
 
 def test_drafts_are_not_in_the_picture() -> None:
-    board = small("sjd")
-    board.fold(frame(0, step(0, 1, drafts=2), 4))
+    board = small("sjd", frames=[(0, step(0, 1, drafts=2))])
     lane = board.snapshot()["lanes"][0]
-    assert (lane["n"], len(base64.b64decode(lane["table"]["positions"]))) == (1, 3 * 57)
-    assert lane["picture_rows"][0]
-    assert lane["picture_rows"][1] == ""
+    assert (lane["n"], len(rows(lane, "positions"))) == (1, 3)
+    assert [bool(row) for row in lane["picture_rows"]] == [True, False]
     board.fold(Frame(0, LaneState.STOPPED))
     snapshot = board.snapshot()
     assert snapshot["state"] == "stopped"
     assert snapshot["lanes"][0]["picture_rows"][1] == ""
 
 
-def test_places_wait_for_lanes_that_could_still_come_in_before() -> None:
-    board = small("ar", "sjd")
-    board.fold(frame(0, step(0, 2, seconds=1.0, nfe=1), 4))
-    board.fold(frame(1, step(0, 4, seconds=3.0, nfe=1), 4))
+def test_places_wait_for_lanes_that_could_still_come_in_before_and_ties_share_one() -> None:
+    first = [(0, step(0, 2, seconds=1.0)), (1, step(0, 4, seconds=3.0))]
+    board = small("ar", "sjd", frames=first)
     assert board.snapshot()["lanes"][1]["places"] == {"seconds": None, "passes": 1}
     board.fold(frame(0, step(2, 4, seconds=1.0, nfe=2), 4))
-    lanes = board.snapshot()["lanes"]
-    assert lanes[0]["places"] == {"seconds": 1, "passes": 2}
-    assert lanes[1]["places"] == {"seconds": 2, "passes": 1}
-
-
-def test_ties_share_a_place() -> None:
-    board = small("ar", "sjd", "gsd")
-    for lane, seconds in ((0, 1.0), (1, 1.0), (2, 2.0)):
-        board.fold(frame(lane, step(0, 4, seconds=seconds), 4))
+    assert [lane["places"] for lane in board.snapshot()["lanes"]] == [
+        {"seconds": 1, "passes": 2},
+        {"seconds": 2, "passes": 1},
+    ]
+    lanes = [(lane, step(0, 4, seconds=seconds)) for lane, seconds in enumerate((1.0, 1.0, 2.0))]
+    board = small("ar", "sjd", "gsd", frames=lanes)
     assert [lane["places"]["seconds"] for lane in board.snapshot()["lanes"]] == [1, 1, 3]
 
 
 def test_results_compare_with_vanilla_ar_in_both_clocks() -> None:
-    board = small("ar", "sjd")
-    for i in range(4):
-        board.fold(frame(0, step(i, i + 1, seconds=1.0, nfe=i + 1), 4))
+    board = small("ar", "sjd", frames=[(0, step(i, i + 1, nfe=i + 1)) for i in range(4)])
     assert board.snapshot()["results"] == []
     for i in range(2):
         board.fold(frame(1, step(2 * i, 2 * i + 2, seconds=1.6, nfe=i + 1), 4))
@@ -224,22 +209,16 @@ def test_results_compare_with_vanilla_ar_in_both_clocks() -> None:
     assert ar["faster"] == {"seconds": 1.0, "passes": 1.0}
 
 
-def test_a_broken_promise_of_the_identical_image_is_reported() -> None:
-    for token, differs in ((3, None), (5, 2)):
-        board = small("ar", "fpi", "sjd")
-        board.fold(frame(0, step(0, 4), 4))
-        board.fold(frame(1, step(0, 2), 4))
-        board.fold(frame(1, step(2, 4, token=token, nfe=2), 4))
-        board.fold(frame(2, step(0, 4, token=9), 4))
-        found = {row["lane"]: row["differs"] for row in board.snapshot()["results"]}
-        assert found == {0: None, 1: differs, 2: None}, (
-            "only who promises vanilla AR's picture is held to it"
-        )
+@pytest.mark.parametrize(("token", "differs"), [(3, None), (5, 2)])
+def test_only_who_promises_vanilla_ars_picture_is_held_to_it(token, differs) -> None:
+    fpi = [(1, step(0, 2)), (1, step(2, 4, token=token, nfe=2))]
+    board = small("ar", "fpi", "sjd", frames=[(0, step(0, 4)), *fpi, (2, step(0, 4, token=9))])
+    found = {row["lane"]: row["differs"] for row in board.snapshot()["results"]}
+    assert found == {0: None, 1: differs, 2: None}
 
 
 def test_a_failed_lane_says_why_and_the_others_finish() -> None:
-    board = small("ar", "sjd")
-    board.fold(frame(0, step(0, 4), 4))
+    board = small("ar", "sjd", frames=[(0, step(0, 4))])
     board.fold(Frame(1, LaneState.FAILED, error="out of memory"))
     snapshot = board.snapshot()
     assert snapshot["state"] == "finished"
@@ -247,40 +226,55 @@ def test_a_failed_lane_says_why_and_the_others_finish() -> None:
     assert [row["lane"] for row in snapshot["results"]] == [0]
 
 
-@pytest.mark.parametrize(("side", "patch", "most"), [(16, 8, 25_000), (48, 16, 60_000)])
-def test_five_lanes_travel_in_few_bytes_an_update(side, patch, most) -> None:
-    """Five steps of each lane an update, at the papers' settings, with everything there is to know
-    of every position."""
-    header, lanes = made_up(side)
-    board = Board(header, photograph(side, patch))
+@pytest.mark.parametrize(
+    ("side", "patch", "times", "most"), [(16, 8, 1, 25_000), (48, 16, 2, 28_000)]
+)
+def test_five_lanes_travel_in_few_bytes_an_update(side, patch, times, most) -> None:
+    """Five steps of each lane an update, with the rows of a race that ships; on the large grid it
+    is raced twice, one picture after another, which fills the upper rows."""
+    recording = RecordedRace.loads((RACES / "apple.json").read_bytes())
+    picture, trace = decoded(recording.pictures.lanes[0]), recording.trace
+    whole = np.tile(picture, (side * patch // 128, side * patch // 128, 1))
+
+    def photograph(tokens: np.ndarray) -> np.ndarray:
+        """Each patch a little brighter or darker by its token and by its neighbours', as a
+        convolutional decoder makes them; modulo 256, where darker comes out right."""
+        shift = tokens % 23 - 11
+        shift = shift + (np.roll(shift, 1, -1) + np.roll(shift, -1, -1)) // 4
+        light = shift.astype(np.uint8).repeat(patch, 1).repeat(patch, 2)
+        return (whole // 2 + 64) + light[..., None]
+
+    names = [lane.decoder for lane in trace.header.lanes]
+    shown = [names.index(name) for name in FIVE]
+    plain = tuple(trace.header.lanes[i] for i in shown)
+    header = replace(trace.header, grid=(side, side), cells=tuple(range(side**2)), lanes=plain)
+    lanes = [
+        [
+            Step(replace(each.rows, start=each.before + 256 * i))
+            for i in range(times)
+            for each in trace.steps(lane)
+        ]
+        for lane in shown
+    ]
+    board = Board(header, photograph)
     last, sent = board.snapshot(), []
     for start in range(0, max(map(len, lanes)), 5):
         for i, steps in enumerate(lanes):
             for made in steps[start : start + 5]:
-                board.fold(frame(i, made, side * side))
+                board.fold(frame(i, made, side**2))
         now = board.snapshot()
         sent.append(len(json.dumps(diff(last, now), separators=(",", ":"))))
         last = now
-    together = min(map(len, lanes)) // 5
-    print(
-        f"{side} x {side}: {np.mean(sent) / 1000:.1f} kB an update,"
-        f" {np.mean(sent[:together]) / 1000:.1f} while all race, most {max(sent) / 1000:.0f},"
-        f" {len(json.dumps(last)) / 1e6:.2f} MB in all"
-    )
-    assert last["state"] == "finished"
+    assert [lane["n"] for lane in last["lanes"]] == [256 * times] * 5
     assert np.mean(sent) < most
 
 
 def test_token_hash_is_fnv_1a() -> None:
-    assert token_hash([]) == "811c9dc5"
-    assert token_hash([0x6F6F66, 0x726162]) == f"{_fnv(b'foo' + bytes(1) + b'bar' + bytes(1)):08x}"
-
-
-def _fnv(data: bytes) -> int:
     value = 2166136261
-    for byte in data:
+    for byte in b"foo\0bar\0":
         value = ((value ^ byte) * 16777619) % 2**32
-    return value
+    assert token_hash([]) == "811c9dc5"
+    assert token_hash([0x6F6F66, 0x726162]) == f"{value:08x}"
 
 
 def test_lanes_have_names_that_say_what_differs() -> None:

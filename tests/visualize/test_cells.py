@@ -1,16 +1,14 @@
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 from PIL import ImageColor
 
 from engine.trace import LaneState, Status
-from tests.visualize.races import toy_trace
+from tests.visualize.races import recorded
 from visualize.cells import DRAFT, INK, PAPER, RULE, SIGNAL, Cells, atlas, mark
 from visualize.layers import COUNTS, MARKS, SCALES, Instant, LaneReplay, Layer, colours, shares
-from visualize.recorded_race import RecordedRace, pixels, record
+from visualize.recorded_race import RecordedRace, pixels
 
 GRID, SIDE = 6, 192  # of a lane: 6 x 6 cells of 32 pixels
 MIDDLES = 16 + 32 * np.arange(GRID)
@@ -18,7 +16,7 @@ MIDDLES = 16 + 32 * np.arange(GRID)
 
 @pytest.fixture(scope="module")
 def recording() -> RecordedRace:
-    return record(*toy_trace(("ar", "sjd"), side=GRID))
+    return recorded(side=GRID)
 
 
 @pytest.fixture(scope="module")
@@ -26,16 +24,29 @@ def lane(recording) -> LaneReplay:
     return LaneReplay(recording.trace, 1)
 
 
+@pytest.fixture(scope="module")
+def now(lane) -> Instant:
+    return midway(lane)
+
+
 def drawn(
-    recording: RecordedRace, lane: LaneReplay, layer: Layer, now: Instant, *, bare: bool = False
+    recording: RecordedRace,
+    lane: LaneReplay,
+    layer: Layer,
+    now: Instant,
+    *,
+    under: bool | None = None,
+    codes: int = 16,
 ) -> np.ndarray:
+    """The second lane; by default its picture is `under` no layer but its own. With swatches
+    of so many codes."""
+    pictured = layer is Layer.PICTURE if under is None else under
     pictures = recording.pictures
-    swatches = None if bare else atlas(pictures.swatches, recording.trace.header.vocab_size)
-    most = lane.most(layer) if layer in COUNTS else 1
-    # Without the picture that shows faintly under the other layers, which has a test of its own.
-    picture = pictures.lanes[1] if layer is Layer.PICTURE and not bare else None
+    swatches = atlas(pictures.swatches, codes) if codes else None
+    most = lane.most(layer) if layer in (*COUNTS, Layer.ORDER) else 1
+    picture = pictures.lanes[1] if pictured else None
     cells = Cells(lane, recording.trace.header.grid, SIDE, layer, most, picture, swatches)
-    assert cells.blank is bare
+    assert cells.blank is (picture is None and swatches is None)
     return np.asarray(cells.draw(now)).astype(int)
 
 
@@ -52,6 +63,11 @@ def rgb(colour: str) -> np.ndarray:
     return np.array(ImageColor.getrgb(colour))
 
 
+def corners() -> list[tuple[int, int]]:
+    """The left upper pixel of each cell."""
+    return [(32 * (cell // GRID), 32 * (cell % GRID)) for cell in range(GRID * GRID)]
+
+
 def test_atlas_has_every_code_at_its_place(recording) -> None:
     sheet = pixels(recording.pictures.swatches)
     tiles = atlas(recording.pictures.swatches, 16)
@@ -60,134 +76,112 @@ def test_atlas_has_every_code_at_its_place(recording) -> None:
         np.testing.assert_array_equal(tiles[code], sheet[:8, 8 * code : 8 * code + 8])
 
 
-def test_picture_is_solid_where_committed_pale_where_drafted(recording, lane) -> None:
-    now = midway(lane)
-    image, final = (
-        drawn(recording, lane, Layer.PICTURE, now),
-        pixels(recording.pictures.lanes[1]).astype(int),
-    )
+def test_picture_is_solid_where_committed_pale_where_drafted(recording, lane, now) -> None:
+    image = drawn(recording, lane, Layer.PICTURE, now)
+    final = pixels(recording.pictures.lanes[1]).astype(int)
     tiles = atlas(recording.pictures.swatches, 16)
-    for cell in range(GRID * GRID):
-        middle = image[MIDDLES[cell // GRID], MIDDLES[cell % GRID]]
+    for cell, (y, x) in enumerate(corners()):
+        expected = rgb(PAPER)
         if cell < now.n:
-            expected = final[8 * (cell // GRID) + 4, 8 * (cell % GRID) + 4]
+            expected = final[y // 4 + 4, x // 4 + 4]
         elif cell < len(now.rows):
             swatch = tiles[lane.table.positions["token"][now.rows[cell]]][4, 4]
             expected = DRAFT["opacity"] * swatch + (1 - DRAFT["opacity"]) * rgb(PAPER)
-        else:
-            expected = rgb(PAPER)
-        assert np.abs(middle - expected).max() <= 3, cell
+        assert np.abs(image[y + 16, x + 16] - expected).max() <= 3, cell
 
 
-def test_without_a_picture_what_is_committed_is_grey(recording, lane) -> None:
-    now = midway(lane)
-    image = drawn(recording, lane, Layer.PICTURE, now, bare=True)
+@pytest.mark.parametrize("codes", [0, 1])
+def test_without_a_picture_or_a_swatch_what_is_committed_is_grey(
+    recording, lane, now, codes
+) -> None:
+    image = drawn(recording, lane, Layer.PICTURE, now, under=False, codes=codes)
     np.testing.assert_array_equal(image[16, 16], rgb(RULE))
     np.testing.assert_array_equal(image[-1, -1], rgb(PAPER))
 
 
 @pytest.mark.parametrize("layer", SCALES)
-def test_a_colour_says_the_number(recording, lane, layer) -> None:
-    now = midway(lane)
+def test_a_colour_says_the_number(recording, lane, now, layer) -> None:
     image, values = drawn(recording, lane, layer, now), lane.values(layer, now)
-    expected = colours(layer, shares(layer, values, lane.most(layer) if layer in COUNTS else 1))
+    most = lane.most(layer) if layer in (*COUNTS, Layer.ORDER) else 1
+    expected = colours(layer, shares(layer, values, most))
     inset = int(32 * DRAFT["inset"] / 2)  # outside the small square of a draft, inside the cell
-    for cell, value in enumerate(values):
-        y, x = MIDDLES[cell // GRID], MIDDLES[cell % GRID]
+    for cell, ((y, x), value) in enumerate(zip(corners(), values, strict=False)):
         if np.isnan(value):
-            assert np.abs(image[y - 6, x - 6] - rgb(PAPER)).max() == 0  # off the stroke
-            assert (image[y - 8 : y + 8, x - 8 : x + 8] != rgb(PAPER)).any()
+            assert np.abs(image[y + 10, x + 10] - rgb(PAPER)).max() == 0  # off the stroke
+            assert (image[y + 8 : y + 24, x + 8 : x + 24] != rgb(PAPER)).any()
         else:
-            np.testing.assert_array_equal(image[y, x], expected[cell])
-            corner = image[y - 16 + inset + 3, x - 16 + inset + 1]  # beside the notch of a run
-            assert (
-                corner == (expected[cell] if cell < now.n else rgb(PAPER))
-            ).all() or cell == now.n
+            np.testing.assert_array_equal(image[y + 16, x + 16], expected[cell])
+            corner = image[y + inset + 3, x + inset + 1]  # beside the notch of a run
+            colour = expected[cell] if cell < now.n else rgb(PAPER)
+            assert (corner == colour).all() or cell == now.n
 
 
-def test_a_notch_begins_each_run(recording, lane) -> None:
-    now = midway(lane)
+def test_a_notch_begins_each_run(recording, lane, now) -> None:
     image, values = drawn(recording, lane, Layer.RUNS, now), lane.values(Layer.RUNS, now)
     starts = set(lane.run_starts(now).tolist())
     assert 0 < len(starts) < now.n
-    for cell in range(now.n):
-        y, x = MIDDLES[cell // GRID], 32 * (cell % GRID)
-        assert (image[y, x + 1] != image[y, x + 6]).any() == (cell in starts), cell
+    for cell, (y, x) in enumerate(corners()[: now.n]):
+        assert (image[y + 16, x + 1] != image[y + 16, x + 6]).any() == (cell in starts), cell
     assert not np.isnan(values[: now.n]).any()
 
 
-def test_statuses_are_distinct_by_shape_and_by_colour(recording, lane) -> None:
-    now = midway(lane)
+def test_statuses_are_distinct_by_shape_and_by_colour(recording, lane, now) -> None:
     image = drawn(recording, lane, Layer.STATUS, now)
-    for cell, status in enumerate(lane.table.positions["status"][now.rows]):
-        y, x = 32 * (cell // GRID), 32 * (cell % GRID)
+    statuses = lane.table.positions["status"][now.rows]
+    for cell, ((y, x), status) in enumerate(zip(corners(), statuses, strict=False)):
         inset = 0 if cell < now.n else round(32 * DRAFT["inset"] / 2)
         side = 32 - 2 * inset
         sprite = np.asarray(mark(Status(int(status)), side, side)).astype(int)
-        y, x = y + inset, x + inset
-        np.testing.assert_array_equal(
-            image[y + 6 : y + side - 6, x + 6 : x + side - 6], sprite[6:-6, 6:-6]
+        inside = (
+            slice(y + inset + 6, y + inset + side - 6),
+            slice(x + inset + 6, x + inset + side - 6),
         )
+        np.testing.assert_array_equal(image[inside], sprite[6:-6, 6:-6])
     sprites = {status: np.asarray(mark(status, 32, 32)).astype(int) for status in Status}
-    dark = {status: (sprite.sum(-1) < 200).tobytes() for status, sprite in sprites.items()}
-    assert len(set(dark.values())) == len(Status)
+    assert len({(sprite.sum(-1) < 200).tobytes() for sprite in sprites.values()}) == len(Status)
     for status, sprite in sprites.items():
         np.testing.assert_array_equal(sprite[0, 0], rgb(MARKS[status][1]))
 
 
-def test_the_frontier_stands_until_the_finish(recording, lane) -> None:
-    now = midway(lane)
-    red = (drawn(recording, lane, Layer.STATUS, now) == rgb(SIGNAL)).all(-1)
+def test_the_frontier_and_drafts_stand_until_the_finish(recording, lane, now) -> None:
+    def of(colour: str, layer: Layer, instant: Instant) -> np.ndarray:
+        return (drawn(recording, lane, layer, instant) == rgb(colour)).all(-1)
+
+    red = of(SIGNAL, Layer.STATUS, now)
     row, column = divmod(now.n, GRID)
     assert red[max(0, 32 * row - 1) : 32 * row + 2, 32 * column + 8 : SIDE - 8].all(1).any()
     assert red.sum() > 100
+    assert of(INK, Layer.PICTURE, now).any()
     end = lane.at(len(lane.table))
     assert end.state is LaneState.FINISHED
-    assert not (drawn(recording, lane, Layer.STATUS, end) == rgb(SIGNAL)).all(-1).any()
-    drafts = (drawn(recording, lane, Layer.PICTURE, now) == rgb(INK)).all(-1)
-    assert drafts.any()
-    assert not (drawn(recording, lane, Layer.PICTURE, end) == rgb(INK)).all(-1).any()
+    assert not of(SIGNAL, Layer.STATUS, end).any()
+    assert not of(INK, Layer.PICTURE, end).any()
 
 
 @pytest.mark.parametrize("grid", [(1, 256), (256, 1), (48, 48), (4, 9)])
 @pytest.mark.parametrize("side", [5, 150])
-def test_any_grid_fits(recording, lane, grid, side) -> None:
+def test_any_grid_fits(lane, grid, side) -> None:
     for layer in Layer:
         image = Cells(lane, grid, side, layer, 5, None, None).draw(lane.at(len(lane.table) - 1))
         assert max(image.size) <= side
         assert min(image.size) >= 1
 
 
-def test_marks_can_be_any_size() -> None:
-    for status in Status:
-        for size in ((1, 1), (2, 3), (5, 4), (40, 41)):
-            assert mark(status, *size).size == size
-
-
-def test_a_code_without_a_swatch_is_grey(recording, lane) -> None:
-    """Where the sheet has fewer codes than the lane's tokens need."""
-    strange = replace(recording.pictures, lanes=(None, None))
-    cells = Cells(
-        lane, (GRID, GRID), SIDE, Layer.PICTURE, 1, strange.lanes[1], atlas(strange.swatches, 1)
-    )
-    assert cells.draw(lane.at(3)).getpixel((16, 16)) == tuple(rgb(RULE))
+@pytest.mark.parametrize("size", [(1, 1), (2, 3), (5, 4), (40, 41)])
+def test_marks_can_be_any_size(size) -> None:
+    assert {mark(status, *size).size for status in Status} == {size}
 
 
 def test_the_picture_shows_faintly_under_what_a_layer_says_of_committed_cells(
-    recording, lane
+    recording, lane, now
 ) -> None:
-    now, grid, pictures = midway(lane), recording.trace.header.grid, recording.pictures
-    swatches = atlas(pictures.swatches, recording.trace.header.vocab_size)
-    under = Cells(lane, grid, SIDE, Layer.TV, 1, pictures.lanes[1], swatches).draw(now)
-    over = drawn(recording, lane, Layer.TV, now)
-    picture = drawn(recording, lane, Layer.PICTURE, now)
-    difference = np.abs(np.asarray(under) - (0.75 * over + 0.25 * picture)).max(-1)
-    committed = np.zeros(GRID * GRID, bool)
-    committed[now.cells[: now.n]] = True
-    side = SIDE // GRID
-    mask = committed.reshape(GRID, GRID).repeat(side, 0).repeat(side, 1)
+    both = drawn(recording, lane, Layer.TV, now, under=True)
+    over, picture = (drawn(recording, lane, layer, now) for layer in (Layer.TV, Layer.PICTURE))
+    difference = np.abs(both - (0.75 * over + 0.25 * picture)).max(-1)
+    committed = np.isin(np.arange(GRID * GRID), now.cells[: now.n]).reshape(GRID, GRID)
+    mask = committed.repeat(32, 0).repeat(32, 1)
     inside = mask.copy()
-    inside[-side * 2 :] = False
+    inside[-64:] = False
     edge = np.abs(over - picture).max(-1) == 0  # frames and the frontier, drawn over both
     assert (difference[inside & ~edge] <= 2).mean() > 0.9
-    assert (np.asarray(under).astype(int)[~mask] == over[~mask]).all()
+    assert (both[~mask] == over[~mask]).all()

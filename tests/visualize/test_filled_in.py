@@ -6,12 +6,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from engine.trace import Trace
 from tests.static.node import report
 from tests.visualize.races import MASK, filled_trace, pixels
-from tests.visualize.test_cells import GRID, PAPER, SIDE, midway, rgb
+from tests.visualize.test_cells import PAPER, drawn, rgb
 from visualize.board import Board
-from visualize.cells import Cells, atlas
 from visualize.figures import figures
 from visualize.film import Kind, film, photo
 from visualize.layers import LaneReplay, Layer
@@ -29,111 +27,78 @@ def recording() -> RecordedRace:
     return record(*filled_trace(LANES))
 
 
-def drawn(recording: RecordedRace, lane: LaneReplay, layer: Layer, k: int) -> np.ndarray:
-    """Cells [36, 32, 32, 3] of the second lane after its k-th step."""
-    pictures, header = recording.pictures, recording.trace.header
-    swatches = atlas(pictures.swatches, header.vocab_size)
-    cells = Cells(lane, header.grid, SIDE, layer, lane.most(layer), pictures.lanes[1], swatches)
-    image = np.asarray(cells.draw(lane.at(k))).astype(int)
-    tiles = image.reshape(GRID, 32, GRID, 32, 3).swapaxes(1, 2)
-    return tiles.reshape(36, 32, 32, 3)
-
-
 @pytest.fixture(scope="module")
-def lane(recording) -> LaneReplay:
-    return LaneReplay(recording.trace, 1)
+def cells(recording):
+    """Draws the second lane after its k-th step: cells [36, 20, 20, 3] without their edges, which
+    the outline covers."""
+    lane = LaneReplay(recording.trace, 1)
+
+    def drawn_cells(layer: Layer, share: int) -> np.ndarray:
+        now = lane.at(share * len(lane.table))
+        image = drawn(recording, lane, layer, now, under=True)
+        tiles = image.reshape(6, 32, 6, 32, 3).swapaxes(1, 2).reshape(36, 32, 32, 3)
+        return tiles[:, 6:26, 6:26]
+
+    return drawn_cells
 
 
-def test_what_is_known_is_solid_from_the_start_and_the_rest_hatched(recording, lane) -> None:
-    start, end = (drawn(recording, lane, Layer.PICTURE, k) for k in (0, len(lane.table)))
-    inside = slice(6, 26)  # of a cell, without the outline's width
-    assert (start[KNOWN][:, inside, inside] == end[KNOWN][:, inside, inside]).all()
-    for tile in start[~KNOWN][:, inside, inside]:
-        paper = (tile == rgb(PAPER)).all(-1)
-        assert 0.5 < paper.mean() < 0.95
+def test_what_is_known_is_solid_from_the_start_and_the_rest_hatched(cells) -> None:
+    start, end = cells(Layer.PICTURE, 0), cells(Layer.PICTURE, 1)
+    assert (start[KNOWN] == end[KNOWN]).all()
+    paper = (start[~KNOWN] == rgb(PAPER)).all(-1).mean((1, 2))
+    assert ((paper > 0.5) & (paper < 0.95)).all()
     assert not (end[~KNOWN] == rgb(PAPER)).all(-1).any()
 
 
-def test_other_layers_colour_what_was_drawn_alone(recording, lane) -> None:
-    end = len(lane.table)
-    bare = np.asarray(
-        [drawn(recording, lane, layer, end)[KNOWN] for layer in (Layer.TOP1, Layer.STATUS)]
-    )
-    inside = bare[:, :, 6:26, 6:26]
-    assert (inside[0] == inside[1]).all()  # faint, whatever the layer
-    shown = drawn(recording, lane, Layer.ORDER, end)[~KNOWN]
-    assert len(np.unique(shown[:, 16, 16], axis=0)) > 3
+def test_other_layers_colour_what_was_drawn_alone(cells) -> None:
+    faint = cells(Layer.TOP1, 1), cells(Layer.STATUS, 1)
+    assert (faint[0][KNOWN] == faint[1][KNOWN]).all()
+    shown = cells(Layer.ORDER, 1)[~KNOWN]
+    assert len(np.unique(shown[:, 10, 10], axis=0)) > 3
 
 
-def test_the_order_is_the_pass_that_committed(recording, lane) -> None:
-    now = lane.at(len(lane.table))
+def test_the_order_is_the_pass_that_committed(recording) -> None:
+    lane = LaneReplay(recording.trace, 1)
     expected = np.repeat(lane.table.steps["nfe"], lane.table.steps["committed"])
-    assert lane.values(Layer.ORDER, now).tolist() == expected.tolist()
+    assert lane.values(Layer.ORDER, lane.at(len(lane.table))).tolist() == expected.tolist()
     assert lane.most(Layer.ORDER) == sum(MASK) >= expected.max()
-    middle = midway(lane)
-    assert np.isnan(lane.values(Layer.ORDER, middle)[middle.n :]).all()
 
 
-def test_runs_begin_at_the_cells_that_they_begin_at(recording, lane) -> None:
-    starts = lane.table.frontier[:-1]
-    cells = np.array(recording.trace.header.cells)
-    assert lane.run_starts(lane.at(len(lane.table))).tolist() == cells[starts].tolist()
-
-
-def test_the_page_says_the_same_of_every_layer(recording) -> None:
-    trace = recording.trace
-    board = Board(trace.header, pixels)
+def test_the_page_draws_the_same_live_and_replayed(recording) -> None:
+    board = Board(recording.trace.header, pixels)
     shots = [board.snapshot()]
-    for frame in trace.frames:
+    for frame in recording.trace.frames:
         board.fold(frame)
         shots.append(board.snapshot())
     live, replayed = report("replay", shots)
     assert live == replayed
-    shown = report("layers", shots[-1])
-    for i in range(len(LANES)):
-        lane = LaneReplay(trace, i)
-        for k in range(len(lane.table) + 1):
-            now = lane.at(k)
-            values = shown["lanes"][i][k]["values"]["order"]
-            expected = lane.values(Layer.ORDER, now)
-            assert [np.nan if x is None else x for x in values] == pytest.approx(
-                expected, nan_ok=True
-            )
-    assert shown["ranges"]["order"] == [1, sum(MASK)]
 
 
 @pytest.mark.parametrize("layer", list(Layer))
 def test_every_layer_is_photographed(recording, layer) -> None:
     for t in (0.0, 3.0):
-        assert photo(recording, "passes", t, layer, 1.0, [0, 1, 4], dark=True).startswith(
-            b"\x89PNG"
-        )
+        picture = photo(recording, "passes", t, layer, 1.0, [0, 1, 4], dark=True)
+        assert picture.startswith(b"\x89PNG")
 
 
-def test_it_is_taken_away_as_any_race_is(recording) -> None:
+def test_it_is_taken_away_and_described_as_any_race_is(recording) -> None:
+    trace = recording.trace
     assert RecordedRace.loads(recording.dumps()) == recording
     assert film(recording, Kind.WEBP, speed=16.0, lanes=[1])
     assert '"infilling"' in standalone(recording)
-    assert len(steps_csv(recording.trace).splitlines()) == 1 + sum(
-        len(recording.trace.table(i)) for i in range(len(LANES))
-    )
-
-
-def test_figures_are_of_the_tokens_that_were_filled_in(recording) -> None:
-    drawn = {figure.name: figure for figure in figures(recording.trace)}
-    assert f"its {sum(MASK)} tokens" in drawn["passes"].sentence
-
-
-def test_it_has_no_place_among_whole_pictures(recording) -> None:
-    assert rings(recording.trace) == []
-    words = about(stored(), recording.trace)
+    rows = sum(len(trace.table(i)) for i in range(len(LANES)))
+    assert len(steps_csv(trace).splitlines()) == 1 + rows
+    assert f"its {sum(MASK)} tokens" in figures(trace)[0].sentence
+    # It has no place among whole pictures.
+    assert rings(trace) == []
+    words = about(stored(), trace)
     assert "filled in a part" in words
     assert "Rings are" not in words
 
 
 def test_a_traces_picture_has_what_was_known(recording) -> None:
-    trace: Trace = recording.trace
+    known = np.array(recording.trace.header.infilling.known)[KNOWN]
     for i in range(len(LANES)):
-        tokens = trace.tokens(i)
-        assert (tokens[KNOWN] == np.array(trace.header.infilling.known)[KNOWN]).all()
+        tokens = recording.trace.tokens(i)
+        assert (tokens[KNOWN] == known).all()
         assert (tokens >= 0).all()

@@ -9,14 +9,14 @@ from PIL import Image
 
 from visualize.picture_rows import PictureRows, canvas, webp
 
-
-def picture(value: int, rows: int = 2) -> np.ndarray:
-    return np.full((8 * rows, 16, 3), value, np.uint8)
+NOISE = np.random.default_rng(1).integers(0, 256, (16, 32, 3), dtype=np.uint8)
 
 
-def shown(rows: PictureRows, committed: int) -> np.ndarray:
-    """The first cells of the grid."""
-    return np.arange(rows.grid[0] * rows.grid[1]) < committed
+def picture(value: int, right: int | None = None, rows: int = 1) -> np.ndarray:
+    """Rows of two tokens, of which those on the right may have another value."""
+    out = np.full((8 * rows, 16, 3), value, np.uint8)
+    out[-8:, 8:] = value if right is None else right
+    return out
 
 
 def read(text: str) -> np.ndarray:
@@ -24,109 +24,84 @@ def read(text: str) -> np.ndarray:
         return np.asarray(image.convert("RGB")).astype(int)
 
 
+class Rows:
+    """The files of one lane's rows, update by update."""
+
+    def __init__(self, *grid: int) -> None:
+        self.rows = PictureRows(grid)
+
+    def update(self, pixels: np.ndarray, committed: int, final: bool = False) -> list[str]:
+        """The files once the grid's first cells are committed."""
+        shown = np.arange(self.rows.grid[0] * self.rows.grid[1]) < committed
+        self.rows.update(pixels, shown, final)
+        return list(self.rows.files)
+
+
 def test_only_rows_with_committed_cells_travel() -> None:
-    rows = PictureRows((2, 2))
-    rows.update(picture(9), shown(rows, 0), final=True)
-    assert rows.files == ["", ""]
-    rows.update(picture(9), shown(rows, 2), final=False)
-    assert rows.files[0]
-    assert rows.files[1] == ""
+    rows = Rows(2, 2)
+    assert rows.update(picture(9, rows=2), 0, final=True) == ["", ""]
+    first, second = rows.update(picture(9, rows=2), 2)
+    assert first
+    assert second == ""
 
 
-def test_a_row_travels_again_when_more_of_it_is_committed() -> None:
-    rows = PictureRows((1, 2))
-    half = picture(100, 1)
-    half[:, 8:] = 200
-    rows.update(half, shown(rows, 1), final=False)
-    first = rows.files[0]
-    rows.update(half, shown(rows, 2), final=False)
-    assert rows.files[0] != first
+@pytest.mark.parametrize(
+    ("updates", "again"),
+    [
+        ([(picture(100, 200), 1), (picture(100, 200), 2)], True),  # more of it is committed
+        ([(picture(100), 2), (picture(103), 2)], False),  # nobody sees it
+        ([(picture(100), 2), (picture(100, 140), 2)], True),
+        ([(picture(100), 2), *((picture(100 + i), 2) for i in (2, 4, 6))], True),  # it adds up
+        ([(picture(100), 1), (picture(100, 200), 1)], False),  # what changed is not committed
+    ],
+)
+def test_a_row_travels_again_when_more_is_committed_or_it_changed_visibly(updates, again) -> None:
+    rows = Rows(1, 2)
+    first, *later = [rows.update(*update) for update in updates]
+    assert (later[-1] != first) is again
 
 
-def test_a_row_travels_again_when_it_changed_visibly_and_not_before() -> None:
-    rows = PictureRows((2, 2))
-    rows.update(picture(100), shown(rows, 4), final=False)
-    first = list(rows.files)
-    rows.update(picture(103), shown(rows, 4), final=False)
-    assert rows.files == first
-    changed = picture(100)
-    changed[8:, 8:] = 140
-    rows.update(changed, shown(rows, 4), final=False)
-    assert rows.files[0] == first[0]
-    assert rows.files[1] != first[1]
+def test_the_other_rows_stay() -> None:
+    rows = Rows(2, 2)
+    first = rows.update(picture(100, rows=2), 4)
+    changed = rows.update(picture(100, 140, rows=2), 4)
+    assert [a == b for a, b in zip(first, changed, strict=True)] == [True, False]
 
 
-def test_small_changes_add_up() -> None:
-    rows = PictureRows((1, 2))
-    rows.update(picture(100, 1), shown(rows, 2), final=False)
-    first = rows.files[0]
-    for value in (102, 104, 106):
-        rows.update(picture(value, 1), shown(rows, 2), final=False)
-    assert rows.files[0] != first
-
-
-def test_what_is_not_committed_neither_travels_nor_shows() -> None:
-    rows = PictureRows((1, 2))
-    rows.update(picture(100, 1), shown(rows, 1), final=False)
-    first = rows.files[0]
-    changed = picture(100, 1)
-    changed[:, 8:] = 200
-    rows.update(changed, shown(rows, 1), final=False)
-    assert rows.files[0] == first
-    rows.update(changed, shown(rows, 1), final=True)
-    np.testing.assert_array_equal(read(rows.files[0]), picture(100, 1))
-
-
-def test_final_rows_are_without_loss() -> None:
-    noise = np.random.default_rng(1).integers(0, 256, (16, 32, 3), dtype=np.uint8)
-    rows = PictureRows((2, 4))
-    rows.update(noise, shown(rows, 6), final=True)
-    np.testing.assert_array_equal(read(rows.files[0]), noise[:8])
-    np.testing.assert_array_equal(read(rows.files[1])[:, :16], noise[8:, :16])
-    np.testing.assert_array_equal(read(rows.files[1])[:, 16:], noise[8:, 15:16].repeat(16, 1))
+def test_final_rows_are_without_loss_and_show_committed_cells_alone() -> None:
+    """Any cells may be; the others repeat the last column before them, or the first behind."""
+    files = Rows(2, 4).update(NOISE, 6, final=True)
+    np.testing.assert_array_equal(read(files[0]), NOISE[:8])
+    np.testing.assert_array_equal(read(files[1])[:, :16], NOISE[8:, :16])
+    np.testing.assert_array_equal(read(files[1])[:, 16:], NOISE[8:, 15:16].repeat(16, 1))
+    rows = PictureRows((1, 4))
+    rows.update(NOISE[:8], np.array([False, True, False, True]), final=True)
+    found, filler = read(rows.files[0]), NOISE[:8, 15:16].repeat(8, 1)
+    expected = np.concatenate([filler, NOISE[:8, 8:16], filler, NOISE[:8, 24:]], 1)
+    np.testing.assert_array_equal(found, expected)
 
 
 def test_a_large_pictures_final_rows_are_good_and_not_huge() -> None:
     y, x = np.mgrid[:256, :512]
-    smooth = (
-        (128 + 60 * np.sin(x / 9) + 60 * np.cos(y / 7)).astype(np.uint8)[..., None].repeat(3, -1)
-    )
-    rows = PictureRows((2, 4))
-    rows.update(smooth, shown(rows, 8), final=False)
-    racing = [read(text) for text in rows.files]
-    rows.update(smooth, shown(rows, 8), final=True)
-    for row, before in enumerate(racing):
-        there = smooth[128 * row : 128 * (row + 1)].astype(int)
-        error = np.abs(read(rows.files[row]) - there).mean()
-        assert 0 < error < np.abs(before - there).mean()
-        assert len(rows.files[row]) < len(base64.b64encode(webp(there.astype(np.uint8), None)))
+    light = (128 + 60 * np.sin(x / 9) + 60 * np.cos(y / 7)).astype(np.uint8)
+    smooth = light[..., None].repeat(3, -1)
+    rows = Rows(2, 4)
+    racing, final = rows.update(smooth, 8), rows.update(smooth, 8, final=True)
+    for there, before, after in zip(smooth.reshape(2, 128, 512, 3), racing, final, strict=True):
+        error = np.abs(read(after) - there).mean()
+        assert 0 < error < np.abs(read(before) - there).mean()
+        assert len(after) < len(base64.b64encode(webp(there, None)))
 
 
-@pytest.mark.parametrize("quality", [None, 80])
-def test_a_picture_is_a_webp_file(quality) -> None:
-    with Image.open(io.BytesIO(webp(picture(50), quality)), formats=["WEBP"]) as image:
-        assert image.size == (16, 16)
-
-
-def test_any_cells_may_be_shown() -> None:
-    noise = np.random.default_rng(1).integers(0, 256, (8, 32, 3), dtype=np.uint8)
-    rows = PictureRows((1, 4))
-    rows.update(noise, np.array([False, True, False, True]), final=True)
-    found = read(rows.files[0])
-    np.testing.assert_array_equal(found[:, 8:16], noise[:, 8:16])
-    np.testing.assert_array_equal(found[:, 24:], noise[:, 24:])
-    np.testing.assert_array_equal(found[:, :8], noise[:, 15:16].repeat(8, 1))
-    np.testing.assert_array_equal(found[:, 16:24], noise[:, 15:16].repeat(8, 1))
-
-
-def filled(tokens: list[int], grid: tuple[int, int]) -> list[list[int]]:
-    """`canvas` with unknown cells behind these tokens."""
-    return canvas(np.array(tokens + [-1] * (grid[0] * grid[1] - len(tokens))), grid).tolist()
-
-
-def test_canvas_repeats_what_is_above() -> None:
-    assert filled([4, 5, 6, 7], (3, 3)) == [[4, 5, 6], [7, 5, 6], [7, 5, 6]]
-    assert filled([4], (2, 2)) == [[4, 4], [4, 4]]
-    assert filled([1, 2, 3, 4], (2, 2)) == [[1, 2], [3, 4]]
-    assert filled([-1, -1, 7, -1], (2, 2)) == [[7, 7], [7, 7]]
-    assert filled([-1, 5, -1, 9], (2, 2)) == [[5, 5], [5, 9]]
+@pytest.mark.parametrize(
+    ("tokens", "filled"),
+    [
+        ([4, 5, 6, 7, -1, -1, -1, -1, -1], [[4, 5, 6], [7, 5, 6], [7, 5, 6]]),
+        ([4, -1, -1, -1], [[4, 4], [4, 4]]),
+        ([1, 2, 3, 4], [[1, 2], [3, 4]]),
+        ([-1, -1, 7, -1], [[7, 7], [7, 7]]),
+        ([-1, 5, -1, 9], [[5, 5], [5, 9]]),
+    ],
+)
+def test_canvas_repeats_what_is_above(tokens, filled) -> None:
+    assert canvas(np.array(tokens), np.shape(filled)).tolist() == filled

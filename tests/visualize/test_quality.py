@@ -6,7 +6,6 @@ from __future__ import annotations
 import functools
 import re
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 import pytest
@@ -20,6 +19,7 @@ from engine.trace import LaneState, Trace
 from engine.trace.shares import NONE, share_values
 from tests.stopped import run_until
 from tests.toy import Toy
+from tests.visualize.races import headed
 from visualize.measures import runners
 from visualize.quality import (
     SWEEPS,
@@ -62,17 +62,10 @@ def pictures(lane: str, count: int) -> tuple[Picture, ...]:
 
 
 def measured(count: int = 10, judge: Judge | None = JUDGE) -> Quality:
-    trace = race()
+    header = race().header
     return Quality(
-        model=trace.header.model,
-        weights=trace.header.weights,
-        sampling=trace.header.sampling,
-        tokens=36,
-        captions="held out",
-        judge=judge,
-        commit="c0ffee",
-        machine="a machine",
-        date="2026-01-02",
+        *(header.model, header.weights, header.sampling, 36, "held out", judge),
+        *("c0ffee", "a machine", "2026-01-02"),
         points=tuple(Point(lane, pictures(lane, count)) for lane in LANES),
     )
 
@@ -90,39 +83,42 @@ def with_values(**columns: list[float]) -> Quality:
 # Intervals
 
 
-def test_glyphs_have_wilsons_interval() -> None:
-    quality = with_values(glyph=[True] * 8 + [False] * 2)
-    ar, sjd = right_glyphs(quality)
-    assert (sjd.value, sjd.low, sjd.high) == pytest.approx((0.8, 0.4902, 0.9433), abs=1e-4)
-    assert (ar.value, ar.low, ar.high) == pytest.approx((1.0, 0.7225, 1.0), abs=1e-4)
+def near(*values: float) -> object:
+    return pytest.approx(values, abs=1e-3)
 
 
-def test_log_p_is_compared_picture_by_picture() -> None:
-    quality = with_values(log_p=[36.0, 72.0, 108.0])  # 1, 2 and 3 nats a token above vanilla AR
-    found = log_p_changes(quality)[1]
-    half = 4.303 / 3**0.5  # Student's t, 2 degrees of freedom, standard deviation 1
-    assert (found.value, found.low, found.high) == pytest.approx((2, 2 - half, 2 + half), abs=1e-3)
-    # What captions share falls out: both lanes' pictures are less likely by as much.
-    shared = [
-        Point(point.lane, tuple(replace(p, log_p=p.log_p - 500 * i) for i, p in pairs))
+@pytest.mark.parametrize(
+    ("estimates", "columns", "point", "expected"),
+    [
+        # Wilson's
+        (right_glyphs, {"glyph": [True] * 8 + [False] * 2}, 1, near(0.8, 0.4902, 0.9433)),
+        (right_glyphs, {"glyph": [True] * 8 + [False] * 2}, 0, near(1.0, 0.7225, 1.0)),
+        # Student's t, 2 degrees of freedom, standard deviations 1 and 0.1: picture by picture 1, 2
+        # and 3 nats a token above vanilla AR
+        (log_p_changes, {"log_p": [36.0, 72.0, 108.0]}, 1, near(2, 2 - 2.4843, 2 + 2.4843)),
+        (shifts, {"shift": [0.1, 0.2, 0.3]}, 1, near(0.2, 0.2 - 0.24843, 0.2 + 0.24843)),
+        # vanilla AR next to itself, and the same pictures
+        *((log_p_changes, {"log_p": [0.0, 0.0]}, i, (0, 0, 0)) for i in (0, 1)),
+    ],
+)
+def test_an_estimate_has_its_interval(estimates, columns, point, expected) -> None:
+    found = estimates(with_values(**columns))[point]
+    assert (found.value, found.low, found.high) == expected
+
+
+def test_what_captions_share_falls_out_of_log_p_and_passes_are_means() -> None:
+    """Both lanes' pictures are less likely by as much."""
+    quality = with_values(log_p=[36.0, 72.0, 108.0], passes=[10, 20, 60])
+    shared = tuple(
+        Point(
+            point.lane,
+            tuple(replace(p, log_p=p.log_p - 500 * i) for i, p in enumerate(point.pictures)),
+        )
         for point in quality.points
-        for pairs in [list(enumerate(point.pictures))]
-    ]
-    again = log_p_changes(replace(quality, points=tuple(shared)))[1]
-    assert (again.value, again.low, again.high) == pytest.approx(
-        (found.value, found.low, found.high), abs=1e-3
     )
-
-
-def test_vanilla_ar_and_the_same_pictures_are_exactly_zero() -> None:
-    for found in log_p_changes(with_values(log_p=[0.0, 0.0])):
-        assert (found.value, found.low, found.high) == (0, 0, 0)
-
-
-def test_shift_and_passes_are_means_over_pictures() -> None:
-    found = shifts(with_values(shift=[0.1, 0.2, 0.3], passes=[10, 20, 60]))[1]
-    assert (found.value, found.passes) == (pytest.approx(0.2), 30)
-    assert found.high - found.value == pytest.approx(4.303 * 0.1 / 3**0.5, abs=1e-3)
+    one, two = (log_p_changes(each)[1] for each in (quality, replace(quality, points=shared)))
+    assert one.passes == two.passes == 30
+    assert (two.value, two.low, two.high) == pytest.approx((one.value, one.low, one.high), abs=1e-3)
 
 
 # The panels
@@ -139,7 +135,7 @@ def points(figure) -> dict[str, tuple[float, float]]:
     return found
 
 
-def test_every_point_is_in_every_panel() -> None:
+def test_every_point_is_in_every_panel_and_each_has_one_sentence_with_a_number() -> None:
     quality = measured()
     panels = quality_figures(quality, race())
     estimates = (shifts(quality), log_p_changes(quality), right_glyphs(quality))
@@ -152,6 +148,10 @@ def test_every_point_is_in_every_panel() -> None:
                 ends = np.array([row[1:] for row in trace.customdata], float)
                 assert trace.y - np.array(trace.error_y.arrayminus) == pytest.approx(ends[:, 0])
                 assert trace.y + np.array(trace.error_y.array) == pytest.approx(ends[:, 1])
+        assert re.fullmatch(r"[A-Z][^\n]*[^.\n]\.", panel.sentence)
+        assert re.search(r"\d", panel.sentence)
+        assert "nan" not in panel.sentence
+        assert not re.search(r"\.\s", panel.sentence), "one sentence"
 
 
 def test_a_sweep_is_a_line_labelled_where_it_is_most_relaxed() -> None:
@@ -170,32 +170,19 @@ def test_vanilla_ar_is_a_line_and_where_it_is_uncertain_a_band() -> None:
     assert (glyph[1].y0, glyph[1].y1) == (ar.low, ar.high)
 
 
-def test_without_a_judge_there_is_no_panel_of_glyphs() -> None:
-    quality = measured(judge=None)
-    assert [panel.name for panel in quality_figures(quality, race())][2:] == []
-    assert "No judge" in about(quality, race())
-    assert "No judge" not in about(measured(), race())
-
-
 def test_the_races_lanes_are_rings_where_their_value_is_known() -> None:
-    trace = race()
-    panels = quality_figures(measured(), trace)
-    drawn = [
-        (one.x[0], one.y[0], one.marker.symbol)
-        for one in panels[0].plot.data
-        if one.name == "this race"
-    ]
-    lanes = runners(trace)
-    shifts = [lane.table.positions["shift"] for lane in lanes]
-    means = [share_values(shift[shift != NONE]) for shift in shifts]
-    assert [passes for passes, _, _ in drawn] == [len(lane.table) for lane in lanes]
-    assert drawn[0][1] == len(means[0]) == 0, "vanilla AR tests nothing"
-    assert [shift for _, shift, _ in drawn[1:]] == pytest.approx([one.mean() for one in means[1:]])
-    assert {symbol for _, _, symbol in drawn} == {"circle-open"}
-    assert "this race" in panels[0].plot.layout.annotations[0].text
-    assert drawn[2][1] > 0, "GSD's shift"
-    assert max(value for _, value, _ in drawn[:2]) < 1e-4, "vanilla AR's and SJD's"
-    for panel in panels[1:]:
+    lanes = runners(race())
+    first, *others = quality_figures(measured(), race())
+    drawn = [one for one in first.plot.data if one.name == "this race"]
+    assert [ring.x[0] for ring in drawn] == [len(lane.table) for lane in lanes]
+    for ring, lane in zip(drawn, lanes, strict=True):
+        shift = lane.table.positions["shift"]
+        tested = share_values(shift[shift != NONE])
+        assert ring.y[0] == (pytest.approx(tested.mean()) if len(tested) else 0)
+        assert (ring.y[0] > 1e-4) is (lane.decoder == "gsd")
+        assert ring.marker.symbol == "circle-open"
+    assert "this race" in first.plot.layout.annotations[0].text
+    for panel in others:
         assert "this race" not in [one.name for one in panel.plot.data]
 
 
@@ -210,45 +197,50 @@ def test_a_lane_that_did_not_finish_has_no_ring() -> None:
 # What they say
 
 
-def test_it_says_how_many_pictures_of_which_model_where_and_when() -> None:
-    said = about(measured(), race())
-    for words in ("10 held-out captions", "7 settings", "toy", "01234567", "c0ffee", "a machine"):
-        assert words in said
-    assert "2026-01-02" in said
-    assert "the race" not in said.lower(), "it was over the same model"
+SAMPLING = Sampling(guidance=1.0, top_k=7)
 
 
-def test_it_says_whose_figures_they_are_where_another_model_raced() -> None:
-    quality = measured()
-    other = about(replace(quality, model="embedded"), race())
-    assert "figures of Embedded model; the race was over toy" in other
-    assert "other weights" in about(replace(quality, weights="0"), race())
-    assert "does not say which weights" in about(quality, with_header(weights=""))
-    assert "top-k 7" in about(quality, with_header(sampling=Sampling(guidance=1.0, top_k=7)))
+@pytest.mark.parametrize(
+    ("changes", "header", "words", "not_said"),
+    [
+        (
+            {},
+            {},
+            "10 held-out captions|7 settings|toy|01234567|c0ffee|a machine|2026-01-02",
+            "the race|No judge",
+        ),
+        ({"judge": None}, {}, "No judge", "the race"),
+        (
+            {"model": "embedded"},
+            {},
+            "figures of Embedded model; the race was over toy",
+            "weights of",
+        ),
+        ({"weights": "0"}, {}, "over other weights", "settings:"),
+        ({}, {"weights": ""}, "does not say which weights", "settings:"),
+        (
+            {},
+            {"sampling": SAMPLING},
+            "The race had other settings: guidance 1|top-k 7",
+            "weights of",
+        ),
+    ],
+)
+def test_it_says_whose_figures_they_are(changes, header, words, not_said) -> None:
+    said = about(replace(measured(), **changes), headed(race(), **header))
+    assert all(word in said for word in words.split("|"))
+    assert not any(word in said for word in not_said.split("|"))
 
 
-def with_header(**changes: Any) -> Trace:
-    trace = race()
-    return replace(trace, header=replace(trace.header, **changes))
-
-
-def test_each_panel_has_one_sentence_with_a_number() -> None:
-    for panel in quality_figures(measured(), race()):
-        assert re.fullmatch(r"[A-Z][^\n]*[^.\n]\.", panel.sentence)
-        assert re.search(r"\d", panel.sentence)
-        assert "nan" not in panel.sentence
-        assert not re.search(r"\.\s", panel.sentence), "one sentence"
+def test_without_a_judge_there_is_no_panel_of_glyphs() -> None:
+    assert len(quality_figures(measured(judge=None), race())) == 2
 
 
 def test_the_stored_measurement_has_every_point_as_often() -> None:
     quality = stored()
-    assert len(quality) > 0
     assert quality.weights == load("embedded").weights, "of the weights that ship"
-    assert quality.points[0].lane == "ar"
-    for point in quality.points:
-        parse_lane(point.lane)
-    assert {sweep.decoder for sweep in SWEEPS} < {
-        parse_lane(point.lane).decoder for point in quality.points
-    }
+    decoders = [parse_lane(point.lane).decoder for point in quality.points]
+    assert decoders[0] == "ar"
+    assert {sweep.decoder for sweep in SWEEPS} < set(decoders)
     for panel in quality_figures(quality, race()):
-        assert len(points(panel)) == len(quality.points)
+        assert len(points(panel)) == len(quality.points) > 0

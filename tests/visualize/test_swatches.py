@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from tests.toy import Toy
 from tests.visualize.races import pixels
 from visualize.swatches import BATCH, COLUMNS, SIDE, swatches
 
@@ -20,13 +19,8 @@ def sheet(data: bytes) -> np.ndarray:
 def test_each_code_stands_at_its_place(codes) -> None:
     # greys: WebP keeps them, where it halves the resolution of colours
     def shades(tokens: np.ndarray) -> np.ndarray:
-        return (
-            (tokens * 97 % 251)
-            .astype(np.uint8)
-            .repeat(SIDE, 1)
-            .repeat(SIDE, 2)[..., None]
-            .repeat(3, -1)
-        )
+        tiles = (tokens * 97 % 251).astype(np.uint8).repeat(SIDE, 1).repeat(SIDE, 2)
+        return tiles[..., None].repeat(3, -1)
 
     image = sheet(swatches(shades, codes))
     assert image.shape == (-(-codes // COLUMNS) * SIDE, COLUMNS * SIDE, 3)
@@ -59,8 +53,3 @@ def test_patches_of_another_size_are_scaled() -> None:
         return pixels(tokens).repeat(2, 1).repeat(2, 2)
 
     np.testing.assert_array_equal(sheet(swatches(large, 40)), sheet(swatches(pixels, 40)))
-
-
-def test_toy_swatches_are_its_shades() -> None:
-    image = sheet(swatches(Toy(codes=3).pixels, 3))
-    assert [int(image[4, 4 + 8 * code, 0]) // 100 for code in range(3)] == [0, 1, 2]

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from PIL import Image
 
@@ -62,7 +62,6 @@ def test_right_end() -> None:
 
 
 @given(ANY, st.integers(1, 400))
-@settings(deadline=None, max_examples=60)
 def test_what_is_fitted_fits(text, width) -> None:
     fitted = FACE.fit(text, width)
     assert fitted == text or fitted == "…" or FACE.length(fitted) <= width
@@ -72,12 +71,10 @@ def test_what_is_fitted_fits(text, width) -> None:
     drawn(fitted)
 
 
-@given(
-    st.text(st.sampled_from("ab W猫é\n\u202e"), max_size=120),
-    st.integers(40, 300),
-    st.integers(1, 3),
-)
-@settings(deadline=None, max_examples=60)
+WORDS = st.text(st.sampled_from("ab W猫é\n\u202e"), max_size=120)
+
+
+@given(WORDS, st.integers(40, 300), st.integers(1, 3))
 def test_lines_hold_the_text_in_order(text, width, count) -> None:
     lines = FACE.wrap(text, width, count)
     assert 1 <= len(lines) <= count
