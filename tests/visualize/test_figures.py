@@ -18,7 +18,7 @@ from tests.steps import EIGHT
 from tests.stopped import run_until
 from tests.toy import Toy
 from tests.visualize.races import headed, steps, trace_of
-from visualize.figures import DECODER_LOOKS, HEIGHT, INK, MOST_POINTS, SPANS, Figure, figures
+from visualize.figures import SPANS, Figure, figures
 from visualize.measures import (
     acceptance,
     acceptance_lengths,

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from engine.race import Race
 from engine.race.request import parse_lane
 from engine.trace import Frame, LaneState, Status, Step, Trace
-from engine.trace.steps import share_values
+from engine.trace.shares import share_values
 from tests.static.node import report
 from tests.steps import Spot, build
 from tests.toy import Toy

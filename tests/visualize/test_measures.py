@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from engine.race import Race
 from engine.race.request import parse_lane
 from engine.trace import Frame, LaneState, Seconds, Status, Step, StepTable, Trace
-from engine.trace.steps import quantise, share_values
+from engine.trace.shares import quantise, share_values
 from tests.steps import Candidate, Spot, build
 from tests.toy import Toy
 from tests.visualize.races import steps, trace_of

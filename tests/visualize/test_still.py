@@ -7,7 +7,7 @@ import pytest
 
 from engine.decoders.base import Badge
 from engine.trace import Frame, LaneState, Trace
-from engine.trace.steps import share_values
+from engine.trace.shares import share_values
 from tests.visualize.races import FIVE, prompted, recorded
 from visualize.layers import CLOCKS, Layer
 from visualize.look import LOOK
