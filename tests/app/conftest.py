@@ -141,7 +141,7 @@ def races(monkeypatch, model) -> Races:
     return Races(ready_pool(model), NONE_RECORDED)
 
 
-def wait_until(true: Callable[[], object], seconds: float = 60) -> None:
+def wait_until(true: Callable[[], object], seconds: float = 120) -> None:
     """Waits for something that a server does. Fails when it never does it."""
     deadline = time.monotonic() + seconds
     while not true():

@@ -6,11 +6,8 @@ import os
 import re
 import signal
 import threading
-import time
 import urllib.error
 import urllib.request
-from collections import Counter
-from collections.abc import Callable
 from dataclasses import replace
 from types import SimpleNamespace
 
@@ -24,20 +21,12 @@ from app.settings import SETTINGS
 from cluster.page import LOST
 from engine.trace import StepTable
 from engine.trace.steps import PARTS
-from tests.app.conftest import NONE_RECORDED, VISITOR, begin, begun, form
+from tests.app.conftest import NONE_RECORDED, VISITOR, begin, begun, form, wait_until
 from tests.cluster.conftest import Cluster
-from tests.cluster.toys import NEEDS, Ledger, pools
+from tests.cluster.toys import NEEDS, pools
 from visualize.recorded_race import RecordedRace
 
-PATIENCE = 120.0  # seconds for what takes one or two
 LANES = ("ar", "sjd", "gsd")
-
-
-def until(what: Callable[[], object]) -> None:
-    end = time.monotonic() + PATIENCE
-    while not what():
-        assert time.monotonic() < end
-        time.sleep(0.05)
 
 
 def finished(races: Races, visitor: object = VISITOR) -> RecordedRace:
@@ -109,13 +98,13 @@ def test_a_race_goes_where_its_model_is_loaded(cluster, races) -> None:
 @pytest.mark.parametrize("stop", ["closed", "stopped"])
 def test_a_race_that_ends_here_ends_there_within_two_steps(cluster, races, stop) -> None:
     events = begin(races, prompt="slow")
-    until(lambda: isinstance(next(events), Snapshot) and cluster.ledger.racing())
+    wait_until(lambda: isinstance(next(events), Snapshot) and cluster.ledger.racing())
     passes = cluster.ledger.total()["."]
     if stop == "stopped":
         races.stop(VISITOR)
         list(events)
     events.close()
-    until(lambda: not cluster.ledger.racing())
+    wait_until(lambda: not cluster.ledger.racing())
     assert cluster.ledger.total()["."] - passes <= 2
     assert list(begun(races))[-1]["state"] == "finished"
 
@@ -141,7 +130,7 @@ def test_fifty_visitors_at_once(cluster, races) -> None:
     visits = [threading.Thread(target=visit, args=(i,)) for i in range(50)]
     for thread in visits:
         thread.start()
-    until(lambda: len(ends) == 50 - SETTINGS.queue_size)
+    wait_until(lambda: len(ends) == 50 - SETTINGS.queue_size)
     assert all("more are not let in" in end for end in ends.values())
     rejected = set(ends)
     for holder in holders:
@@ -153,10 +142,10 @@ def test_fifty_visitors_at_once(cluster, races) -> None:
         stored = races.finished(SimpleNamespace(session_hash=str(i)))
         assert (stored is None) == (i in rejected)
         assert stored is None or stored.recording.trace.header.seed == i
-    until(lambda: not cluster.ledger.racing())
+    wait_until(lambda: not cluster.ledger.racing())
     now, held = cluster.ledger.total(), 2 * len(form()["lanes"])
     assert SETTINGS.queue_size <= now["+"] - opened["+"] <= SETTINGS.queue_size + held
-    until(lambda: set(threading.enumerate()) <= threads)
+    wait_until(lambda: set(threading.enumerate()) <= threads)
     assert cluster.actors() == before
 
 
@@ -179,7 +168,7 @@ def test_metrics_are_on_rays_own_endpoint(cluster, races) -> None:
             )
         )
 
-    until(shown)
+    wait_until(shown)
 
 
 # The last two, since they end replicas.
@@ -189,7 +178,7 @@ def test_a_racer_that_is_killed_ends_its_race_in_words_and_the_next_one_runs(
     cluster, races
 ) -> None:
     events = begin(races, prompt="slow")
-    until(lambda: isinstance(next(events), Snapshot) and cluster.ledger.racing())
+    wait_until(lambda: isinstance(next(events), Snapshot) and cluster.ledger.racing())
     (pid,) = cluster.ledger.racing()
     os.kill(pid, signal.SIGKILL)
     with pytest.raises(gr.Error, match=re.escape(LOST)):
@@ -213,12 +202,4 @@ def test_a_page_that_is_killed_comes_back(cluster) -> None:
         except (urllib.error.URLError, TimeoutError):
             return False
 
-    until(answers)
-
-
-def test_ledgers_add_up(tmp_path) -> None:
-    ledger = Ledger(tmp_path)
-    for letter in "++.":
-        ledger.write(letter)
-    assert ledger.racing() == [os.getpid()]
-    assert ledger.total() == Counter("++.")
+    wait_until(answers)
