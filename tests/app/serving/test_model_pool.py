@@ -214,9 +214,10 @@ def test_out_of_memory_in_a_picture_ends_the_race_with_a_message_and_the_next_ru
 
     own = Watched()
     races = over(named, own)
-    with monkeypatch.context() as patched, pytest.raises(gr.Error) as caught:
+    with monkeypatch.context() as patched:
         patched.setattr(own, "pixels", pixels)
-        list(begun(races, None))
+        with pytest.raises(gr.Error) as caught:
+            list(begun(races, None))
     assert caught.value.message == OUT_OF_MEMORY
     assert own.open == 0
     assert list(begun(races, None))[-1]["state"] == "finished"
