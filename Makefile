@@ -8,8 +8,9 @@ SUDO := $(shell [ "$$(id -u)" = 0 ] || echo sudo -n)
 # A worker a core of two; a file's tests stay on one worker, which makes their page or their model once. Files start
 # in the order of tests/conftest.py.
 PYTEST := $(BIN)/python -m pytest -q -n 2 --dist loadfile --no-loadscope-reorder
+STYLE := $(BIN)/ruff check . && $(BIN)/ruff format --check .
 
-.PHONY: help run cluster test quick lint style lint-js format tools clean
+.PHONY: help run cluster test quick lint lint-js format tools clean
 
 help:
 	@echo "make run      start the page on http://127.0.0.1:7860"
@@ -28,7 +29,8 @@ cluster: $(VENV)/.cluster
 	$(BIN)/python -m cluster $(ARGS)
 
 # Types take a minute of one core: they are checked beside the tests, and what is found is printed after them.
-test: tools style
+test: $(VENV)/.test tools
+	$(STYLE)
 	@$(BIN)/mypy >$(VENV)/types.txt 2>&1 & types=$$!; trap "kill $$types" INT TERM; \
 	$(PYTEST) --durations=15; tests=$$?; \
 	wait $$types; types=$$?; cat $(VENV)/types.txt; exit $$((tests | types))
@@ -36,12 +38,9 @@ test: tools style
 quick: $(VENV)/.test
 	$(PYTEST) --quick
 
-lint: style
+lint: $(VENV)/.test
+	$(STYLE)
 	$(BIN)/mypy
-
-style: $(VENV)/.test
-	$(BIN)/ruff check .
-	$(BIN)/ruff format --check .
 
 lint-js: node_modules
 	npm run --silent lint
