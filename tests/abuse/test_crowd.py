@@ -22,7 +22,7 @@ def held(model: Watched) -> Iterator[None]:
     goes_on, start = threading.Event(), model.start
 
     def waits(*arguments: object) -> ToyContext:
-        assert goes_on.wait(60)
+        assert goes_on.wait(300)
         return start(*arguments)
 
     with patch.object(model, "start", waits):

@@ -9,6 +9,7 @@ import threading
 import urllib.error
 import urllib.request
 from dataclasses import replace
+from pathlib import Path
 from types import SimpleNamespace
 
 import gradio as gr
@@ -29,8 +30,8 @@ from visualize.recorded_race import RecordedRace
 LANES = ("ar", "sjd", "gsd")
 
 
-def finished(races: Races, visitor: object = VISITOR) -> RecordedRace:
-    race = races.finished(visitor)
+def finished(races: Races) -> RecordedRace:
+    race = races.finished(VISITOR)
     assert race is not None
     return race.recording
 
@@ -56,29 +57,25 @@ def races(cluster: Cluster) -> Races:
     return cluster.races()
 
 
-@pytest.fixture
-def here(tmp_path) -> RecordedRace:
+def here(folder: Path, lanes: tuple[str, ...]) -> RecordedRace:
     """The race in this process."""
-    races = Races(pools(tmp_path)(), NONE_RECORDED)
-    list(begin(races, lanes=LANES))
+    races = Races(pools(folder)(), NONE_RECORDED)
+    list(begin(races, lanes=lanes))
     return finished(races)
 
 
-def test_a_race_on_the_cluster_is_the_race_in_the_process(races, here) -> None:
+def test_a_race_on_the_cluster_is_the_race_in_the_process(races, tmp_path) -> None:
     boards = list(begun(races, lanes=LANES))
-    assert facts(finished(races)) == facts(here)
+    assert facts(finished(races)) == facts(here(tmp_path, LANES))
     assert boards[-1]["state"] == "finished"
     assert not any(board["apart"] for board in boards)
 
 
 def test_lanes_on_racers_of_their_own_run_the_same_race(cluster, tmp_path) -> None:
-    own = Races(pools(tmp_path)(), NONE_RECORDED)
-    list(begin(own, lanes=LANES[:2]))
     races, before = cluster.races(apart=True), cluster.ledger.read()
     board = list(begun(races, lanes=LANES[:2], prompt="at once"))[-1]
-    assert facts(finished(races)) == facts(finished(own))
-    assert board["apart"]
-    assert board["state"] == "finished"
+    assert facts(finished(races)) == facts(here(tmp_path, LANES[:2]))
+    assert (board["apart"], board["state"]) == (True, "finished")
     raced = [pid for pid, now in cluster.ledger.read().items() if now != before.get(pid)]
     assert len(raced) == 2
 

@@ -125,11 +125,6 @@ def test_any_values_are_read_or_rejected_with_a_message(prompt, seed, names, fie
         assert isinstance(request, RaceRequest) or 10 < len(message) <= 400
 
 
-def test_a_request_comes_back_from_the_forms_values() -> None:
-    request = read(lanes=["ar", "gsd:G=4", "gsd"], knobs={"sampling.guidance": 3.0})
-    assert read_form(form_values(request), "other") == request
-
-
 def test_fields_that_are_not_named_are_not_updated() -> None:
     class Component:
         preprocess = None
