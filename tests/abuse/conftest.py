@@ -118,7 +118,7 @@ def open_site(model: Watched) -> Iterator[Site]:
         sessions = {"state_session_capacity": KEPT}
         demo.launch(**LAUNCH | sessions, prevent_thread_lock=True, quiet=True)
         try:
-            with httpx.Client(base_url=demo.local_url, timeout=60, limits=limits) as client:
+            with httpx.Client(base_url=demo.local_url, timeout=300, limits=limits) as client:
                 site = Site(demo.local_url, demo, model, client)
                 yield site
                 site.races()
