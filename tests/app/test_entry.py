@@ -55,6 +55,7 @@ def test_a_port_that_is_in_use_ends_the_start_with_words(monkeypatch) -> None:
     with socket.create_server(("127.0.0.1", 0)) as other:
         port = other.getsockname()[1]
         monkeypatch.setattr(http_server, "INITIAL_PORT_VALUE", port)
+        monkeypatch.setattr(gr.Blocks, "block_thread", gr.Blocks.close)  # if it were served
         with pytest.raises(SystemExit) as caught:
             serve(build(pool, NONE_RECORDED), pool)
     assert f"Photo Finish cannot start: 127.0.0.1 port {port} is in use" in caught.value.code

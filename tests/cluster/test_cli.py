@@ -16,9 +16,14 @@ from tests.pages import ROOT
 
 @pytest.fixture
 def start(monkeypatch):
-    def start(*arguments: str) -> None:
+    """Calls the command; returns what it would serve."""
+
+    def start(*arguments: str) -> list[object]:
+        served: list[object] = []
         monkeypatch.setattr(sys, "argv", ["cluster", *arguments])
+        monkeypatch.setattr(cli, "serve", lambda *options: served.append(options))
         cli.main()
+        return served
 
     return start
 
@@ -78,11 +83,8 @@ def test_a_cluster_is_sent_the_code_and_the_settings_and_no_secret(monkeypatch) 
         ),
     ],
 )
-def test_options_come_from_the_command_line(start, monkeypatch, arguments, options) -> None:
-    served: list[object] = []
-    monkeypatch.setattr(cli, "serve", lambda *given: served.append(given))
-    start("--port", "0", *arguments)
-    assert served == [(options, None, "127.0.0.1", 0)]
+def test_options_come_from_the_command_line(start, arguments, options) -> None:
+    assert start("--port", "0", *arguments) == [(options, None, "127.0.0.1", 0)]
 
 
 def test_rays_environment_keeps_a_cluster_of_this_machine_to_it() -> None:
