@@ -144,23 +144,18 @@ def test_stop_and_a_closed_page_give_the_gpu_back(races, spaces) -> None:
     assert gone(spaces)
 
 
-@pytest.mark.parametrize(
-    ("title", "message", "words"),
-    [
+def test_errors_of_zerogpu_are_reported_and_the_page_goes_on(races, spaces) -> None:
+    for title, message, words in (
         ("ZeroGPU quota exceeded", "You have exceeded your free ZeroGPU quota <a href=x>", QUOTA),
         ("ZeroGPU illegal duration", "larger than the maximum allowed", QUOTA),
         ("ZeroGPU client error", "No GPU was available", BUSY),
         ("ZeroGPU worker error", "GPU task aborted", DEVICE_LOST),
         ("ZeroGPU worker error", "OutOfMemoryError", OUT_OF_MEMORY),
-    ],
-)
-def test_an_error_of_zerogpu_is_reported_and_the_page_goes_on(
-    races, spaces, title, message, words
-) -> None:
-    spaces.error = gr.Error(message, title=title)
-    with pytest.raises(gr.Error) as caught:
-        list(begun(races))
-    assert caught.value.message == words
+    ):
+        spaces.error = gr.Error(message, title=title)
+        with pytest.raises(gr.Error) as caught:
+            list(begun(races))
+        assert caught.value.message == words
     spaces.error = None
     assert list(begun(races))[-1]["state"] == "finished"
 
