@@ -5,17 +5,17 @@ VENV := .venv
 BIN := $(VENV)/bin
 SUDO := $(shell [ "$$(id -u)" = 0 ] || echo sudo -n)
 
-# Not in `make quick`: tests that drive a browser, a running page or a cluster, sample whole pictures until a
-# distribution shows, build a model family's networks, train, or encode films.
-SLOW := abuse browser cluster train \
-	engine/bench engine/decoders/test_exact.py engine/decoders/test_changed.py engine/models
+# A worker a core of two; a file's tests stay on one worker, which makes their page or their model once. Files start
+# in the order of tests/conftest.py.
+PYTEST := $(BIN)/python -m pytest -q -n 2 --dist loadfile --no-loadscope-reorder
+STYLE := $(BIN)/ruff check . && $(BIN)/ruff format --check .
 
 .PHONY: help run cluster test quick lint lint-js format tools clean
 
 help:
 	@echo "make run      start the page on http://127.0.0.1:7860"
 	@echo "make cluster  start it with its races on a Ray cluster of this machine; ARGS=--help: the options"
-	@echo "make test     lint, then run every test"
+	@echo "make test     lint and run every test"
 	@echo "make quick    run the tests that take under a minute together"
 	@echo "make lint     check style, format and types"
 	@echo "make lint-js  check the board's JavaScript; needs npm"
@@ -28,15 +28,18 @@ run: $(VENV)/.run
 cluster: $(VENV)/.cluster
 	$(BIN)/python -m cluster $(ARGS)
 
-test: $(VENV)/.test tools lint
-	$(BIN)/python -m pytest -q -n 2 --dist loadfile --durations=15
+# Types take a minute of one core: they are checked beside the tests, and what is found is printed after them.
+test: $(VENV)/.test tools
+	$(STYLE)
+	@$(BIN)/mypy >$(VENV)/types.txt 2>&1 & types=$$!; trap "kill $$types" INT TERM; \
+	$(PYTEST) --durations=15; tests=$$?; \
+	wait $$types; types=$$?; cat $(VENV)/types.txt; exit $$((tests | types))
 
 quick: $(VENV)/.test
-	$(BIN)/python -m pytest -q -n 2 --dist loadfile $(SLOW:%=--ignore=tests/%)
+	$(PYTEST) --quick
 
 lint: $(VENV)/.test
-	$(BIN)/ruff check .
-	$(BIN)/ruff format --check .
+	$(STYLE)
 	$(BIN)/mypy
 
 lint-js: node_modules

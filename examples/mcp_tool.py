@@ -6,23 +6,24 @@ import sys
 
 from mcp import ClientSession
 from mcp.client.streamable_http import streamable_http_client
+from mcp.types import CallToolResult
 
 
-async def main(url: str, prompt: str) -> None:
+async def race(url: str, prompt: str) -> CallToolResult:
     async with (
         streamable_http_client(f"{url.rstrip('/')}/gradio_api/mcp") as (read, write, _),
         ClientSession(read, write) as session,
     ):
         await session.initialize()
         (tool,) = (await session.list_tools()).tools  # on a Space its name begins with the Space's
-        answer = await session.call_tool(
+        return await session.call_tool(
             tool.name, {"prompt": prompt, "seed": 7, "lanes": ["ar", "sjd", "gsd:G=50"]}
         )
-        if answer.isError:
-            sys.exit("\n".join(part.text for part in answer.content if part.type == "text"))
-        print(json.dumps(answer.structuredContent, indent=2))
 
 
 if len(sys.argv) != 3:
     sys.exit('usage: python examples/mcp_tool.py http://127.0.0.1:7860 "red apple on sky clouds"')
-asyncio.run(main(sys.argv[1], sys.argv[2]))
+answer = asyncio.run(race(sys.argv[1], sys.argv[2]))
+if answer.isError:
+    sys.exit("\n".join(part.text for part in answer.content if part.type == "text"))
+print(json.dumps(answer.structuredContent, indent=2))

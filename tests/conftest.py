@@ -1,30 +1,73 @@
-"""What every test relies on: one thread a worker, and examples that are the same on every run.
+"""What every test relies on: one thread a worker, examples that are the same on every run, and slow
+files first.
 
 No test may depend on how fast a lane or a machine is. To prove it, `TEST_CLOCK_SEED=1 make test`
 multiplies each lane's seconds by a factor from 1/8 to 8, drawn for the seed and the decoder, in the
 tests' processes and in the servers that they start; other seeds draw other factors. A test that
-needs to know how long steps take sets the clocks: `tests.clocks.set_clocks`. (The variable is not
+needs to know how long steps take sets the clocks: `tests.clocks.set_clocks`. (The variables are not
 called PHOTO_FINISH_..: the page rejects those that are none of its settings.)
+
+`TEST_EXAMPLES=500 make test` has hypothesis try 500 new examples a test.
 """
 
 from __future__ import annotations
 
 import os
+from pathlib import Path
 
+import pytest
 import torch
 from hypothesis import HealthCheck, settings
 
 from tests.clocks import scale_clocks
 
+HERE = Path(__file__).parent
+# What takes longest, longest first: it starts in this order and before all else, so that at the end
+# no worker waits for another. `--quick` leaves it out: tests that drive a browser, a running page
+# or a cluster, sample until a distribution shows, build a family's networks, train, or encode.
+SLOW = (
+    "engine/decoders/test_exact.py",
+    "browser",
+    "abuse",
+    "cluster",
+    "engine/models",
+    "engine/decoders/test_changed.py",
+    "engine/test_bench.py",
+    "train",
+)
+assert all((HERE / name).exists() for name in SLOW)
+
 torch.set_num_threads(1)  # pytest-xdist runs a worker a core; results do not depend on it
+examples = os.environ.get("TEST_EXAMPLES")
 settings.register_profile(
     "photo-finish",
     deadline=None,  # a shared machine is slow at times, which is no failure
-    derandomize=True,
-    max_examples=60,
+    derandomize=examples is None,
+    max_examples=int(examples or 20),
+    print_blob=True,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
 )
 settings.load_profile("photo-finish")
 
 if seed := os.environ.get("TEST_CLOCK_SEED"):
     scale_clocks(seed)
+
+
+def rank(path: Path) -> int:
+    """A place in SLOW; those that are not in it share the last."""
+    name = path.relative_to(HERE).as_posix()
+    return next((i for i, slow in enumerate(SLOW) if f"{name}/".startswith(f"{slow}/")), len(SLOW))
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--quick", action="store_true", help="without what is slow")
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    # None leaves the decision to pytest
+    return True if config.getoption("quick") and rank(collection_path) < len(SLOW) else None
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    items.sort(key=lambda item: rank(item.path))

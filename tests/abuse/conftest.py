@@ -6,8 +6,7 @@ from __future__ import annotations
 import gc
 import json
 import tempfile
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -17,10 +16,13 @@ import gradio as gr
 import httpx
 import pytest
 
+import app.page.handlers
 from app.page.layout import LAUNCH, build
+from app.settings import AppSettings
 from engine.trace import LaneState
-from tests.app.conftest import NONE_RECORDED, Watched, ready_pool
+from tests.app.conftest import NONE_RECORDED, Watched, ready_pool, wait_until
 
+KEPT = 8  # visitors whom the page remembers, so that few show what it would not forget
 PAGE_SIZE = 4096
 CHECKOUT = str(Path(__file__).parents[2])  # a message that names it leaks where the page lies
 
@@ -65,14 +67,9 @@ class Site:
         answer = self.post(values, name)
         if answer.status_code != 200:
             return "rejected", answer.text
-        lines = self.client.get(
-            f"/gradio_api/call/{name}/{answer.json()['event_id']}"
-        ).text.splitlines()
-        *_, last = [
-            i
-            for i, line in enumerate(lines)
-            if line.startswith("event: ") and line != "event: heartbeat"
-        ]
+        events = self.client.get(f"/gradio_api/call/{name}/{answer.json()['event_id']}").text
+        lines = events.replace("event: heartbeat", "").splitlines()
+        last = max(i for i, line in enumerate(lines) if line.startswith("event: "))
         return lines[last][7:], json.loads(lines[last + 1][6:])
 
     def rejection(self, values: list[Any], name: str = "board") -> str:
@@ -111,37 +108,29 @@ def words(data: Any) -> str:
 
 @contextmanager
 def open_site(model: Watched) -> Iterator[Site]:
+    """Afterwards it still races, whatever was done to it, and then nothing is left of any race."""
+    limits = httpx.Limits(max_connections=100)
     with tempfile.TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
         # its own: other pages on the machine clean the usual one
         patch.setenv("GRADIO_TEMP_DIR", folder)
-        yield from _served(model)
-
-
-def _served(model: Watched) -> Iterator[Site]:
-    demo = build(ready_pool(model), NONE_RECORDED)
-    demo.launch(**LAUNCH, prevent_thread_lock=True, quiet=True)
-    limits = httpx.Limits(max_connections=100)
-    try:
-        with httpx.Client(base_url=demo.local_url, timeout=60, limits=limits) as client:
-            yield Site(demo.local_url, demo, model, client)
-    finally:
-        demo.close()
+        patch.setattr(app.page.handlers, "SETTINGS", AppSettings(kept_races=KEPT))
+        demo = build(ready_pool(model), NONE_RECORDED)
+        sessions = {"state_session_capacity": KEPT}
+        demo.launch(**LAUNCH | sessions, prevent_thread_lock=True, quiet=True)
+        try:
+            with httpx.Client(base_url=demo.local_url, timeout=300, limits=limits) as client:
+                site = Site(demo.local_url, demo, model, client)
+                yield site
+                site.races()
+                wait_until(site.idle)
+        finally:
+            demo.close()
 
 
 @pytest.fixture(scope="module")
 def site() -> Iterator[Site]:
     with open_site(Watched()) as site:
         yield site
-
-
-def wait_until(true: Callable[[], bool], seconds: float = 20) -> float:
-    """Waits for something that the server does, and says how long it took. Fails when it never does
-    it."""
-    begun = time.monotonic()
-    while not true():
-        assert time.monotonic() - begun < seconds, "it did not happen"
-        time.sleep(0.02)
-    return time.monotonic() - begun
 
 
 def resident() -> float:

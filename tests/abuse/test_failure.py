@@ -9,8 +9,8 @@ import pytest
 import torch
 
 from engine.decoders.jacobi import Jacobi
-from tests.abuse.conftest import Site, open_site, wait_until, words
-from tests.app.conftest import Watched
+from tests.abuse.conftest import Site, open_site, words
+from tests.app.conftest import Watched, wait_until
 from tests.toy import ToyContext
 
 

@@ -9,7 +9,6 @@ import socket
 import threading
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 from urllib.parse import quote
 
 import httpx
@@ -58,32 +57,28 @@ def trap() -> Iterator[Trap]:
     trap.socket.close()
 
 
-def paths() -> list[str]:
-    plain = [f"/gradio_api/file={target}" for target in TARGETS]
-    climbing = [
-        "../" * 8 + "etc/passwd",
-        "..%2f" * 8 + "etc%2fpasswd",
-        "....//" * 8 + "etc/passwd",
-        "%2e%2e/" * 8 + "etc/passwd",
-    ]
-    places = ["file=", "file/", "stream/", "custom_component/x/client/component/"]
-    return [
-        *plain,
-        *(f"/gradio_api/{place}{way}" for place in places for way in climbing),
-        *(f"/static/{way}" for way in climbing),
-        *(f"/assets/{way}" for way in climbing),
-        *(f"/svelte/{way}" for way in climbing),
-        f"/gradio_api/file={quote('/etc/passwd', safe='')}",
-        "/gradio_api/file=/etc/passwd%00.png",
-        "/gradio_api/file=file:///etc/passwd",
-        "/gradio_api/file=//etc/passwd",
-        "/gradio_api/file=/proc/self/root/etc/passwd",
-        "/file=/etc/passwd",
-        "/file/etc/passwd",
-    ]
+CLIMBING = [
+    "../" * 8 + "etc/passwd",
+    "..%2f" * 8 + "etc%2fpasswd",
+    "....//" * 8 + "etc/passwd",
+    "%2e%2e/" * 8 + "etc/passwd",
+]
+PLACES = ["file=", "file/", "stream/", "custom_component/x/client/component/"]
+ROUTES = [f"/gradio_api/{place}" for place in PLACES] + ["/static/", "/assets/", "/svelte/"]
+PATHS = [
+    *(f"/gradio_api/file={target}" for target in TARGETS),
+    *(route + way for route in ROUTES for way in CLIMBING),
+    "/gradio_api/file=%2Fetc%2Fpasswd",
+    "/gradio_api/file=/etc/passwd%00.png",
+    "/gradio_api/file=file:///etc/passwd",
+    "/gradio_api/file=//etc/passwd",
+    "/gradio_api/file=/proc/self/root/etc/passwd",
+    "/file=/etc/passwd",
+    "/file/etc/passwd",
+]
 
 
-@pytest.mark.parametrize("path", paths())
+@pytest.mark.parametrize("path", PATHS)
 def test_no_path_leads_to_a_file(site: Site, path: str) -> None:
     answer = site.client.get(path)
     assert (
@@ -109,71 +104,45 @@ def test_server_calls_nowhere(site: Site, trap: Trap, method: str) -> None:
     assert trap.calls == 0
 
 
-def files(trap: Trap) -> list[dict[str, Any]]:
+def files(trap: Trap) -> list[object]:
     """What a client says of a file that it never uploaded."""
-    meta = {"_type": "gradio.FileData"}
-    said = [{"path": target, "meta": meta} for target in TARGETS]
-    said += [
-        {"path": trap.url, "url": trap.url, "meta": meta},
-        {"path": "x", "url": trap.url, "meta": meta},
-        {
-            "path": "/etc/passwd",
-            "url": trap.url,
-            "orig_name": "x.json",
-            "mime_type": "application/json",
-            "meta": meta,
-        },
-        {"path": "../" * 9 + "etc/passwd", "meta": meta},
-        {"path": "\0", "meta": meta},
+    passwd = {"path": "/etc/passwd", "orig_name": "x.json", "mime_type": "application/json"}
+    said = [
+        *({"path": target} for target in TARGETS),
+        *({"path": path, "url": trap.url} for path in (trap.url, "x")),
+        passwd | {"url": trap.url},
+        {"path": "../" * 9 + "etc/passwd"},
+        {"path": "\0"},
     ]
-    return said
+    said = [file | {"meta": {"_type": "gradio.FileData"}} for file in said]
+    return [value for file in said for value in (file, [file], {"a": file})]
 
 
 @pytest.mark.parametrize("name", ["board", "race", "open"])
 def test_a_file_that_was_not_uploaded_is_not_read(site: Site, trap: Trap, name: str) -> None:
-    for file in files(trap):
-        for value in (file, [file], {"a": file}):
-            values = {
-                "board": [value, *site.race_values()[1:]],
-                "race": [value, 7, ["ar"]],
-                "open": [value],
-            }[name]
-            event, data = site.call(values, name)
-            assert event in ("error", "rejected"), (file, data)
-            assert not any(secret.decode() in json.dumps(data) for secret in SECRETS)
-    for plain in ("/etc/passwd", trap.url, ["/etc/passwd"], 5, None):
-        if name == "open":
-            event, data = site.call([plain], name)
-            assert event in ("error", "rejected"), (plain, data)
-            assert not any(secret.decode() in json.dumps(data) for secret in SECRETS)
+    rest = {"board": site.race_values()[1:], "race": [7, ["ar"]], "open": []}[name]
+    plain = ["/etc/passwd", trap.url, ["/etc/passwd"], 5, None] if name == "open" else []
+    for value in files(trap) + plain:
+        event, data = site.call([value, *rest], name)
+        assert event in ("error", "rejected"), (value, data)
+        assert not any(secret.decode() in json.dumps(data) for secret in SECRETS)
     assert trap.calls == 0
 
 
 def test_component_server_runs_no_function_but_the_pages(site: Site) -> None:
     numbers = [each["id"] for each in site.client.get("/config").json()["components"]]
-    for name in (
-        "ls",
-        "__init__",
-        "__class__",
-        "get_config",
-        "move_resource_to_block_cache",
-        "preprocess",
-        "os.system",
-    ):
+    names = "ls __init__ __class__ get_config move_resource_to_block_cache preprocess os.system"
+    for name in names.split():
         for number in numbers[:: max(1, len(numbers) // 8)]:
-            body = {
-                "session_hash": "x",
-                "component_id": number,
-                "fn_name": name,
-                "data": ["/etc/passwd"],
-            }
+            body = {"session_hash": "x", "component_id": number, "fn_name": name}
+            body["data"] = ["/etc/passwd"]
             answer = site.client.post("/gradio_api/component_server", json=body)
             assert answer.status_code >= 400, (name, number, answer.text[:100])
             assert not any(secret in answer.content for secret in SECRETS)
 
 
 # Roots, drives, devices, nothing at all.
-NAMES = (
+NAMES = [
     "../../../../tmp/evil.py",
     "/etc/cron.d/evil",
     "..\\evil",
@@ -182,8 +151,7 @@ NAMES = (
     ".",
     "",
     "con",
-    "x;y",
-)
+]
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -224,45 +192,25 @@ def test_an_upload_beyond_the_limit_is_rejected_and_leaves_nothing(site: Site) -
 def test_nothing_of_the_makers_is_open(site: Site) -> None:
     """Monitoring, gradio's writing of code from prompts, its profiler, run history, its
     recorder."""
-    for path in (
-        "monitoring",
-        "monitoring/summary",
-        "gradio_api/vibe-code",
-        "gradio_api/profiling/traces",
-        "gradio_api/run-history/records",
-        "gradio_api/run-history/buckets",
-    ):
+    for path in ("monitoring", "monitoring/summary"):
         assert site.client.get(f"/{path}").status_code >= 400, path
+    for path in ("vibe-code", "profiling/traces", "run-history/records", "run-history/buckets"):
+        assert site.client.get(f"/gradio_api/{path}").status_code >= 400, path
     for path in ("vibe-edit", "undo-vibe-edit", "vibe-code", "run-history/connect"):
-        assert (
-            site.client.post(f"/gradio_api/{path}", json={"prompt": "x", "code": "x"}).status_code
-            >= 400
-        ), path
-    site.races()
+        answer = site.client.post(f"/gradio_api/{path}", json={"prompt": "x", "code": "x"})
+        assert answer.status_code >= 400, path
 
 
-# A deep and a wide file, a bomb, and files that are almost traces; the reader's own tests have
-# hundreds more.
+# Deep, wide, with markup, and of other kinds; the reader's own tests have hundreds more.
+HEADER = b'{"format": "photo-finish-trace", "version": 4, "header": '
 HOSTILE = (
-    b"",
-    b"\0" * 1000,
-    b"not json",
     b"[" * 100_000,
-    b'{"a":' * 50_000,
-    b"null",
-    b"[]",
     b'"' + b"x" * 2**20 + b'"',
-    b'{"format": "photo-finish-trace"}',
     b'{"format": "photo-finish-trace", "version": 1e999}',
-    (
-        b'{"format": "photo-finish-trace", "version": 4, "header": {"prompt": "<script>", "lanes":'
-        b' [{"decoder": "<img src=x>"}]}}'
-    ),
-    b'{"format": "photo-finish-trace", "version": 4, "header": {"grid": [1e9, 1e9], "lanes": []}}',
-    b"9" * 100_000,
+    HEADER + b'{"prompt": "<script>", "lanes": [{"decoder": "<img src=x>"}]}}',
+    HEADER + b'{"grid": [1e9, 1e9], "lanes": []}}',
     b"PK\x03\x04" + b"\0" * 100,
     b"\x80\x04cos\nsystem\n",
-    b"\xff\xfe\x00",
 )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.decoders import DECODERS
@@ -49,7 +49,6 @@ def test_no_knob_accepts_an_invalid_value(site: Site, wrong: object) -> None:
             assert knob in message, (knob, message)
 
 
-@settings(max_examples=40)
 @given(data=st.data())
 def test_any_field_may_hold_anything(site: Site, data: st.DataObject) -> None:
     fields = site.race_values(lanes=("ar",))
@@ -58,26 +57,15 @@ def test_any_field_may_hold_anything(site: Site, data: st.DataObject) -> None:
     assert event == "complete" or words(answer)
 
 
+# The form's own tests have the words for every other prompt, seed and list of lanes.
 @pytest.mark.parametrize("name", ["race", "board"])
 @pytest.mark.parametrize(
     ("place", "wrong", "message"),
     [
         (0, None, "prompt is empty"),
-        (0, 7, "prompt is empty"),
-        (0, ["x"], "prompt is empty"),
         (0, "x" * 10**6, "characters"),
-        (1, None, "whole number"),
-        (1, -1, "whole number"),
-        (1, 2**53, "whole number"),
-        (1, 0.5, "whole number"),
-        (1, True, "whole number"),
-        (1, "7", "whole number"),
-        (2, None, "list of decoders"),
-        (2, "ar", "list of decoders"),
-        (2, [None], "list of decoders"),
-        (2, [], "at least one"),
+        (1, 10**30, "whole number"),
         (2, ["ar"] * 10_000, "1 to 8 lanes"),
-        (2, ["__class__"], "no decoder called"),
         (2, ["../ar"], "no decoder called"),
         (2, ["x" * 10**6], "no decoder called"),
         (2, ["gsd:" + "x" * 10**6], "gsd has no knob"),
@@ -85,11 +73,12 @@ def test_any_field_may_hold_anything(site: Site, data: st.DataObject) -> None:
         (2, ["gsd:" + "G=4;" * 10**5], "GSD: G is given twice"),
         (2, ["gsd:<img src=x onerror=alert(1)>"], "gsd has no knob"),
     ],
+    ids=lambda value: repr(value)[:30],
 )
-def test_prompt_seed_and_lanes(
+def test_what_no_form_would_send_is_rejected_in_words(
     site: Site, name: str, place: int, wrong: object, message: str
 ) -> None:
-    values = (site.race_values() if name == "board" else ["red apple", 7, ["ar"]])[:]
+    values = site.race_values() if name == "board" else ["red apple", 7, ["ar"]]
     values[place] = wrong
     assert message in site.rejection(values, name)
 
@@ -137,7 +126,3 @@ def test_the_queue_cannot_be_bypassed(site: Site) -> None:
             answer = site.client.post(f"/gradio_api/{route}/{name}", json=body)
             assert answer.status_code >= 400, (route, name, answer.text[:200])
     assert site.model.passes == passes
-
-
-def test_page_races_after_all_this(site: Site) -> None:
-    site.races()

@@ -24,12 +24,14 @@ STRANGE = (
 )
 
 
-@pytest.mark.parametrize("prompt", [*INJECTIONS, *STRANGE], ids=ascii)
-@pytest.mark.parametrize("name", ["board", "race"])
-def test_a_prompt_comes_back_as_the_text_it_is(site: Site, prompt: str, name: str) -> None:
-    event, data = site.call(
-        site.race_values(prompt, lanes=("ar",)) if name == "board" else [prompt, 7, ["ar"]], name
-    )
+@pytest.mark.parametrize(
+    ("name", "prompt"),
+    [*(("board", text) for text in (*INJECTIONS, *STRANGE)), ("race", INJECTIONS[0])],
+    ids=ascii,
+)
+def test_a_prompt_comes_back_as_the_text_it_is(site: Site, name: str, prompt: str) -> None:
+    values = site.race_values(prompt, lanes=("sjd",)) if name == "board" else [prompt, 7, ["sjd"]]
+    event, data = site.call(values, name)
     assert event == "complete", data
     assert data[0]["prompt"] == prompt.encode("utf-8", "replace").decode()
     assert data[0]["lanes"][0]["state"] == "finished"

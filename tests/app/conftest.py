@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import time
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from types import SimpleNamespace
@@ -138,6 +139,14 @@ def model() -> Watched:
 def races(monkeypatch, model) -> Races:
     monkeypatch.setattr(app.serving.race_stream, "SETTINGS", AppSettings(updates=30))
     return Races(ready_pool(model), NONE_RECORDED)
+
+
+def wait_until(true: Callable[[], object], seconds: float = 120) -> None:
+    """Waits for something that a server does. Fails when it never does it."""
+    deadline = time.monotonic() + seconds
+    while not true():
+        assert time.monotonic() < deadline, "it did not happen"
+        time.sleep(0.02)
 
 
 def boards(events: Iterator[Event]) -> Iterator[dict[str, Any]]:

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import importlib
-import os
 import runpy
 import socket
-import subprocess
-import sys
 from pathlib import Path
 
 import gradio as gr
 import pytest
+from gradio import http_server
 
 import app.serving.model_loader
+from app.page.layout import build, serve
+from tests.app.conftest import NONE_RECORDED, toy_pool
+from tests.toy import Toy
 
 ROOT = Path(__file__).parent.parent.parent
 
@@ -49,17 +50,13 @@ def test_module_serves_the_page_before_it_loads_the_model(monkeypatch, loads) ->
     assert order == [False, "load", "wait"]
 
 
-def test_a_port_that_is_in_use_ends_the_start_with_words(loads) -> None:
+def test_a_port_that_is_in_use_ends_the_start_with_words(monkeypatch) -> None:
+    pool = toy_pool(Toy())
     with socket.create_server(("127.0.0.1", 0)) as other:
         port = other.getsockname()[1]
-        ended = subprocess.run(
-            [sys.executable, ROOT / "app.py"],
-            env={**os.environ, "GRADIO_SERVER_PORT": str(port)},
-            capture_output=True,
-            text=True,
-            timeout=300,
-        )
-    assert ended.returncode == 1
-    assert f"Photo Finish cannot start: 127.0.0.1 port {port} is in use" in ended.stderr
-    assert f"GRADIO_SERVER_PORT={port + 1 if port < 65535 else 7860}." in ended.stderr
-    assert "Traceback" not in ended.stderr
+        monkeypatch.setattr(http_server, "INITIAL_PORT_VALUE", port)
+        monkeypatch.setattr(gr.Blocks, "block_thread", gr.Blocks.close)  # if it were served
+        with pytest.raises(SystemExit) as caught:
+            serve(build(pool, NONE_RECORDED), pool)
+    assert f"Photo Finish cannot start: 127.0.0.1 port {port} is in use" in caught.value.code
+    assert f"GRADIO_SERVER_PORT={port + 1 if port < 65535 else 7860}." in caught.value.code

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import socket
-import subprocess
 import sys
 
 import pytest
@@ -15,20 +14,26 @@ from cluster.application import Options
 from tests.pages import ROOT
 
 
-def start(*arguments: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "cluster", *arguments]
-    return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=300)
+@pytest.fixture
+def start(monkeypatch):
+    """Calls the command; returns what it would serve."""
+
+    def start(*arguments: str) -> list[object]:
+        served: list[object] = []
+        monkeypatch.setattr(sys, "argv", ["cluster", *arguments])
+        monkeypatch.setattr(cli, "serve", lambda *options: served.append(options))
+        cli.main()
+        return served
+
+    return start
 
 
-def test_a_port_in_use_is_said_in_words() -> None:
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        port = taken.getsockname()[1]
-        ended = start("--port", str(port))
-    assert ended.returncode == 1
-    assert not ended.stdout
-    assert ended.stderr == (
+def test_a_port_in_use_is_said_in_words(start) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken, pytest.raises(SystemExit) as caught:
+        start("--port", str(port := taken.getsockname()[1]))
+    assert caught.value.code == (
         f"Photo Finish cannot start: 127.0.0.1 port {port} is in use, or not this machine's to"
-        " serve. End what uses it, or choose another: --port.\n"
+        " serve. End what uses it, or choose another: --port."
     )
 
 
@@ -40,10 +45,9 @@ def test_a_port_in_use_is_said_in_words() -> None:
         (("--gpus", "-1"), "gpus: Input should be greater than or equal to 0"),
     ],
 )
-def test_options_that_make_no_sense_are_said_in_words(monkeypatch, capsys, arguments, message):
-    monkeypatch.setattr(sys, "argv", ["cluster", "--port", "0", *arguments])
+def test_options_that_make_no_sense_are_said_in_words(start, capsys, arguments, message) -> None:
     with pytest.raises(SystemExit):
-        cli.main()
+        start("--port", "0", *arguments)
     assert capsys.readouterr().err.endswith(f"error: {message}\n")
 
 
@@ -69,18 +73,22 @@ def test_a_cluster_is_sent_the_code_and_the_settings_and_no_secret(monkeypatch) 
         assert left_out == "/.*" or left_out[1:] in {*os.listdir(ROOT), "node_modules"}
 
 
-def test_a_cluster_of_this_machine_listens_on_loopback_with_a_token(monkeypatch) -> None:
+@pytest.mark.parametrize(
+    ("arguments", "options"),
+    [
+        ([], Options()),
+        (
+            ["--racers", "2", "3", "--cpus", "2", "--gpus", "1", "--lanes-apart"],
+            Options(least=2, most=3, cpus=2, gpus=1, lanes_apart=True),
+        ),
+    ],
+)
+def test_options_come_from_the_command_line(start, arguments, options) -> None:
+    assert start("--port", "0", *arguments) == [(options, None, "127.0.0.1", 0)]
+
+
+def test_rays_environment_keeps_a_cluster_of_this_machine_to_it() -> None:
+    """The tests' own is started in it (conftest.py)."""
     assert cli.LOCAL["RAY_AUTH_MODE"] == "token"
     assert cli.LOCAL["RAY_USAGE_STATS_ENABLED"] == "0"
-    found = subprocess.run(
-        [sys.executable, "-c", "import ray; print(ray.util.get_node_ip_address())"],
-        env=os.environ | cli.LOCAL,
-        capture_output=True,
-        text=True,
-        timeout=300,
-    )
-    assert found.stdout.strip() == "127.0.0.1"
-
-
-def test_options_are_those_of_the_command_line() -> None:
-    assert Options() == Options(least=1, most=2, cpus=1, gpus=0, lanes_apart=False)
+    assert ray.util.get_node_ip_address() == "127.0.0.1"

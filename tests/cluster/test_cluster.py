@@ -6,12 +6,10 @@ import os
 import re
 import signal
 import threading
-import time
 import urllib.error
 import urllib.request
-from collections import Counter
-from collections.abc import Callable
 from dataclasses import replace
+from pathlib import Path
 from types import SimpleNamespace
 
 import gradio as gr
@@ -23,25 +21,17 @@ from app.serving.race_stream import Snapshot
 from app.settings import SETTINGS
 from cluster.page import LOST
 from engine.trace import StepTable
-from engine.trace.seconds import PARTS
-from tests.app.conftest import NONE_RECORDED, VISITOR, begin, begun, form
+from engine.trace.steps import PARTS
+from tests.app.conftest import NONE_RECORDED, VISITOR, begin, begun, form, wait_until
 from tests.cluster.conftest import Cluster
-from tests.cluster.toys import NEEDS, Ledger, pools
+from tests.cluster.toys import NEEDS, pools
 from visualize.recorded_race import RecordedRace
 
-PATIENCE = 120.0  # seconds for what takes one or two
 LANES = ("ar", "sjd", "gsd")
 
 
-def until(what: Callable[[], object]) -> None:
-    end = time.monotonic() + PATIENCE
-    while not what():
-        assert time.monotonic() < end
-        time.sleep(0.05)
-
-
-def finished(races: Races, visitor: object = VISITOR) -> RecordedRace:
-    race = races.finished(visitor)
+def finished(races: Races) -> RecordedRace:
+    race = races.finished(VISITOR)
     assert race is not None
     return race.recording
 
@@ -67,29 +57,25 @@ def races(cluster: Cluster) -> Races:
     return cluster.races()
 
 
-@pytest.fixture
-def here(tmp_path) -> RecordedRace:
+def here(folder: Path, lanes: tuple[str, ...]) -> RecordedRace:
     """The race in this process."""
-    races = Races(pools(tmp_path)(), NONE_RECORDED)
-    list(begin(races, lanes=LANES))
+    races = Races(pools(folder)(), NONE_RECORDED)
+    list(begin(races, lanes=lanes))
     return finished(races)
 
 
-def test_a_race_on_the_cluster_is_the_race_in_the_process(races, here) -> None:
+def test_a_race_on_the_cluster_is_the_race_in_the_process(races, tmp_path) -> None:
     boards = list(begun(races, lanes=LANES))
-    assert facts(finished(races)) == facts(here)
+    assert facts(finished(races)) == facts(here(tmp_path, LANES))
     assert boards[-1]["state"] == "finished"
     assert not any(board["apart"] for board in boards)
 
 
 def test_lanes_on_racers_of_their_own_run_the_same_race(cluster, tmp_path) -> None:
-    own = Races(pools(tmp_path)(), NONE_RECORDED)
-    list(begin(own, lanes=LANES[:2]))
     races, before = cluster.races(apart=True), cluster.ledger.read()
     board = list(begun(races, lanes=LANES[:2], prompt="at once"))[-1]
-    assert facts(finished(races)) == facts(finished(own))
-    assert board["apart"]
-    assert board["state"] == "finished"
+    assert facts(finished(races)) == facts(here(tmp_path, LANES[:2]))
+    assert (board["apart"], board["state"]) == (True, "finished")
     raced = [pid for pid, now in cluster.ledger.read().items() if now != before.get(pid)]
     assert len(raced) == 2
 
@@ -109,13 +95,13 @@ def test_a_race_goes_where_its_model_is_loaded(cluster, races) -> None:
 @pytest.mark.parametrize("stop", ["closed", "stopped"])
 def test_a_race_that_ends_here_ends_there_within_two_steps(cluster, races, stop) -> None:
     events = begin(races, prompt="slow")
-    until(lambda: isinstance(next(events), Snapshot) and cluster.ledger.racing())
+    wait_until(lambda: isinstance(next(events), Snapshot) and cluster.ledger.racing())
     passes = cluster.ledger.total()["."]
     if stop == "stopped":
         races.stop(VISITOR)
         list(events)
     events.close()
-    until(lambda: not cluster.ledger.racing())
+    wait_until(lambda: not cluster.ledger.racing())
     assert cluster.ledger.total()["."] - passes <= 2
     assert list(begun(races))[-1]["state"] == "finished"
 
@@ -141,7 +127,7 @@ def test_fifty_visitors_at_once(cluster, races) -> None:
     visits = [threading.Thread(target=visit, args=(i,)) for i in range(50)]
     for thread in visits:
         thread.start()
-    until(lambda: len(ends) == 50 - SETTINGS.queue_size)
+    wait_until(lambda: len(ends) == 50 - SETTINGS.queue_size)
     assert all("more are not let in" in end for end in ends.values())
     rejected = set(ends)
     for holder in holders:
@@ -153,10 +139,10 @@ def test_fifty_visitors_at_once(cluster, races) -> None:
         stored = races.finished(SimpleNamespace(session_hash=str(i)))
         assert (stored is None) == (i in rejected)
         assert stored is None or stored.recording.trace.header.seed == i
-    until(lambda: not cluster.ledger.racing())
+    wait_until(lambda: not cluster.ledger.racing())
     now, held = cluster.ledger.total(), 2 * len(form()["lanes"])
     assert SETTINGS.queue_size <= now["+"] - opened["+"] <= SETTINGS.queue_size + held
-    until(lambda: set(threading.enumerate()) <= threads)
+    wait_until(lambda: set(threading.enumerate()) <= threads)
     assert cluster.actors() == before
 
 
@@ -179,7 +165,7 @@ def test_metrics_are_on_rays_own_endpoint(cluster, races) -> None:
             )
         )
 
-    until(shown)
+    wait_until(shown)
 
 
 # The last two, since they end replicas.
@@ -189,7 +175,7 @@ def test_a_racer_that_is_killed_ends_its_race_in_words_and_the_next_one_runs(
     cluster, races
 ) -> None:
     events = begin(races, prompt="slow")
-    until(lambda: isinstance(next(events), Snapshot) and cluster.ledger.racing())
+    wait_until(lambda: isinstance(next(events), Snapshot) and cluster.ledger.racing())
     (pid,) = cluster.ledger.racing()
     os.kill(pid, signal.SIGKILL)
     with pytest.raises(gr.Error, match=re.escape(LOST)):
@@ -213,12 +199,4 @@ def test_a_page_that_is_killed_comes_back(cluster) -> None:
         except (urllib.error.URLError, TimeoutError):
             return False
 
-    until(answers)
-
-
-def test_ledgers_add_up(tmp_path) -> None:
-    ledger = Ledger(tmp_path)
-    for letter in "++.":
-        ledger.write(letter)
-    assert ledger.racing() == [os.getpid()]
-    assert ledger.total() == Counter("++.")
+    wait_until(answers)

@@ -6,6 +6,7 @@ import contextlib
 import itertools
 import threading
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -74,9 +75,9 @@ def until_threads_end() -> None:
             assert not thread.is_alive()
 
 
-def test_the_race_is_that_of_one_device(ledger) -> None:
+def test_the_race_is_that_of_one_device_in_the_order_of_the_lanes_clocks(ledger) -> None:
     race = request()
-    *_, last, recording = apart(race, lambda lane: Racing(Toy(ledger), lane))
+    *events, recording = apart(race, lambda lane: Racing(Toy(ledger), lane))
     (*_, alone) = Racing(Toy(ledger), race)
     one, several = (RecordedRace.loads(each.text) for each in (alone, recording))
     assert several.trace.header == one.trace.header
@@ -85,31 +86,23 @@ def test_the_race_is_that_of_one_device(ledger) -> None:
         ours, theirs = several.trace.table(i), one.trace.table(i)
         assert ours.positions.tobytes() == theirs.positions.tobytes()
         assert ours.steps["nfe"].tolist() == theirs.steps["nfe"].tolist()
-    assert last.board["state"] == "finished"
-    assert last.board["note"] == "a hint"
-    assert last.board["apart"]
-    assert not last.board["recorded"]
-    assert sorted(lane["places"]["passes"] for lane in last.board["lanes"])[0] == 1
 
-
-def test_its_frames_are_in_the_order_of_the_lanes_clocks(ledger) -> None:
-    *_, recording = apart(request(), lambda lane: Racing(Toy(ledger), lane))
     clocks, seen = [0.0] * len(LANES), []
-    for frame in RecordedRace.loads(recording.text).trace.frames:
+    for frame in several.trace.frames:
         if frame.step is not None:
             clocks[frame.lane] += frame.step.seconds.total
             seen.append(clocks[frame.lane])
     assert seen == sorted(seen)
     assert len(seen) > len(LANES)
 
-
-def test_boards_on_the_way_grow_and_have_every_lane(ledger) -> None:
-    events = list(apart(request(), lambda lane: Racing(Toy(ledger), lane)))
-    boards = [event.board for event in events if isinstance(event, Snapshot)]
-    assert [board["seq"] for board in boards] == list(range(1, len(boards) + 1))
-    titles = {tuple(lane["title"] for lane in board["lanes"]) for board in boards}
-    assert titles == {("Vanilla AR", "SJD", "GSD")}
-    assert all(board["state"] == "racing" and board["apart"] for board in boards[:-1])
+    *boards, last = [event.board for event in events if isinstance(event, Snapshot)]
+    assert [board["seq"] for board in (*boards, last)] == list(range(1, len(boards) + 2))
+    for board in (*boards, last):
+        assert [lane["title"] for lane in board["lanes"]] == ["Vanilla AR", "SJD", "GSD"]
+        assert board["apart"]
+    assert {board["state"] for board in boards} == {"racing"}
+    assert (last["state"], last["note"], last["recorded"]) == ("finished", "a hint", False)
+    assert sorted(lane["places"]["passes"] for lane in last["lanes"])[0] == 1
 
 
 def test_two_lanes_of_one_decoder_keep_their_names_and_places(ledger) -> None:
@@ -122,9 +115,7 @@ def test_a_lane_whose_racer_dies_ends_all(ledger) -> None:
 
     def start(lane: RaceRequest) -> Racing:
         die = ConnectionError("lost") if lane.lanes[0].decoder == "gsd" else None
-        prompt = "red apple" if die else "slow"
-        lane = RaceRequest(prompt, lane.seed, lane.lanes, lane.sampling, lane.model)
-        racings.append(Racing(Toy(ledger), lane, die))
+        racings.append(Racing(Toy(ledger), lane if die else replace(lane, prompt="slow"), die))
         return racings[-1]
 
     with pytest.raises(ConnectionError, match="lost"):
@@ -164,13 +155,10 @@ def test_a_race_can_be_closed_before_it_has_a_racer() -> None:
 
 
 def test_a_lane_that_fails_stays_in_the_race(ledger) -> None:
-    failed, fine = (Racing(Toy(ledger), request(name)) for name in LANES[:2])
-    (*_, text) = fine
-    good = RecordedRace.loads(text.text)
-    (*_, text) = failed
-    bad = RecordedRace.loads(text.text)
+    recordings = [[*Racing(Toy(ledger), request(name))][-1] for name in LANES[:2]]
+    bad, good = (RecordedRace.loads(recording.text) for recording in recordings)
     frames = (Frame(0, LaneState.RACING), Frame(0, LaneState.FAILED, error="no"))
-    bad = RecordedRace(type(bad.trace)(bad.trace.header, frames, bad.trace.codebook), None)
+    bad = RecordedRace(replace(bad.trace, frames=frames), None)
     whole = join(request(*LANES[:2]), [bad, good])
     states = {frame.lane: frame.state for frame in whole.trace.frames}
     assert states == {0: LaneState.FAILED, 1: LaneState.FINISHED}

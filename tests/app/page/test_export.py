@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import dataclasses
-import json
 
 import pytest
 from hypothesis import given
@@ -12,6 +11,7 @@ from app.page.export import KINDS, Instant, file_name, make_file
 from app.settings import AppSettings
 from engine.race import Lane, Race
 from engine.settings import SettingError
+from engine.trace import Seconds
 from tests.app.conftest import ANYTHING
 from tests.clocks import set_clocks
 from tests.steps import retimed
@@ -75,7 +75,7 @@ def test_each_kind_is_made(kind, start) -> None:
     assert not reports or reports[-1] == 1.0
 
 
-@pytest.mark.parametrize("layer", [layer.value for layer in Layer])
+@pytest.mark.parametrize("layer", Layer)
 def test_pictures_follow_the_board(layer, monkeypatch) -> None:
     asked: list[tuple[object, ...]] = []
 
@@ -85,11 +85,11 @@ def test_pictures_follow_the_board(layer, monkeypatch) -> None:
 
     monkeypatch.setattr(app.page.export, "photo", kept)
     monkeypatch.setattr(app.page.export, "film", kept)
-    instant = INSTANT | {"layer": layer, "lanes": [1], "dark": True}
+    instant = INSTANT | {"layer": layer.value, "lanes": [1], "dark": True}
     make_file(RECORDING, "PNG of this instant", None, instant, print)
     make_file(RECORDING, "MP4", 4.0, instant, print)
-    assert asked[0] == (3.0, Layer(layer), 2.0, (1,), ("dark", True))
-    shown = {"clock": "passes", "layer": Layer(layer), "lanes": (1,), "dark": True, "speed": 4.0}
+    assert asked[0] == (3.0, layer, 2.0, (1,), ("dark", True))
+    shown = {"clock": "passes", "layer": layer, "lanes": (1,), "dark": True, "speed": 4.0}
     assert shown.items() <= dict(asked[1]).items()
 
 
@@ -98,26 +98,28 @@ def test_a_trace_is_the_recording() -> None:
 
 
 @pytest.mark.parametrize(
-    ("kind", "speed", "instant", "words"),
+    ("kind", "speed", "changes", "words"),
     [
-        ("EXE", 1.0, INSTANT, "can be taken away as"),
-        (["MP4"], 1.0, INSTANT, "can be taken away as"),
-        ("MP4", 3.0, INSTANT, "speed is one of"),
-        ("MP4", "fast", INSTANT, "speed is one of"),
-        ("MP4", True, INSTANT, "speed is one of"),
-        ("MP4", [1.0], INSTANT, "speed is one of"),
+        *((kind, 1.0, {}, "can be taken away as") for kind in ("EXE", ["MP4"])),
+        *(("MP4", speed, {}, "speed is one of") for speed in (3.0, "fast", True, [1.0])),
         ("MP4", 1.0, None, "did not say what it shows"),
-        ("PNG of this instant", 1.0, INSTANT | {"t": -1}, "did not say"),
-        ("PNG of this instant", 1.0, INSTANT | {"t": float("inf")}, "did not say"),
-        ("PNG of this instant", 1.0, INSTANT | {"clock": "hours"}, "did not say"),
-        ("PNG of this instant", 1.0, INSTANT | {"layer": ["tv"]}, "did not say"),
-        ("PNG of this instant", 1.0, INSTANT | {"lanes": [2]}, "did not say"),
-        ("PNG of this instant", 1.0, INSTANT | {"lanes": 1}, "did not say"),
-        ("PNG of this instant", 1.0, INSTANT | {"dark": None}, "did not say"),
-        ("MP4", 1.0, INSTANT | {"lanes": []}, "Every lane is hidden"),
+        *(
+            ("PNG of this instant", 1.0, {field: value}, "did not say")
+            for field, value in (
+                ("t", -1),
+                ("t", float("inf")),
+                ("clock", "hours"),
+                ("layer", ["tv"]),
+                ("lanes", [2]),
+                ("lanes", 1),
+                ("dark", None),
+            )
+        ),
+        ("MP4", 1.0, {"lanes": []}, "Every lane is hidden"),
     ],
 )
-def test_invalid_choices_are_rejected_with_a_message(kind, speed, instant, words) -> None:
+def test_invalid_choices_are_rejected_with_a_message(kind, speed, changes, words) -> None:
+    instant = None if changes is None else INSTANT | changes
     with pytest.raises(SettingError, match=words):
         make_file(RECORDING, kind, speed, instant, lambda share: None)
 
@@ -125,13 +127,7 @@ def test_invalid_choices_are_rejected_with_a_message(kind, speed, instant, words
 @given(ANYTHING, ANYTHING, ANYTHING)
 def test_anything_a_browser_sends_is_an_instant_or_rejected_with_a_message(clock, t, layer) -> None:
     whole = {"clock": clock, "t": t, "layer": layer, "lanes": t, "dark": layer}
-    for value in (
-        whole,
-        INSTANT | {"t": t},
-        INSTANT | {"lanes": t},
-        INSTANT | {"lanes": [t]},
-        clock,
-    ):
+    for value in (whole, *(INSTANT | each for each in ({"t": t}, {"lanes": t}, {"lanes": [t]}))):
         try:
             read, message = Instant.read(value, 2), ""
         except SettingError as error:
@@ -146,16 +142,12 @@ def test_a_film_that_takes_too_long_is_given_up(monkeypatch) -> None:
 
 
 def test_a_film_that_would_last_for_hours_is_rejected_before_a_frame_is_drawn() -> None:
-    file = RECORDING.trace
-    long = [
-        frame
-        if frame.step is None
-        else dataclasses.replace(
-            frame, step=retimed(frame.step, dataclasses.replace(frame.step.seconds, forward=900.0))
-        )
-        for frame in file.frames
-    ]
-    recording = RecordedRace(dataclasses.replace(file, frames=tuple(long)), RECORDING.pictures)
+    trace, slow = RECORDING.trace, Seconds(forward=900.0)
+    frames = tuple(
+        dataclasses.replace(frame, step=retimed(frame.step, slow)) if frame.step else frame
+        for frame in trace.frames
+    )
+    recording = RecordedRace(dataclasses.replace(trace, frames=frames), RECORDING.pictures)
     reports: list[float] = []
     with pytest.raises(SettingError, match="would last"):
         make_file(recording, "MP4", 1.0, INSTANT, reports.append)
@@ -164,7 +156,3 @@ def test_a_film_that_would_last_for_hours_is_rejected_before_a_frame_is_drawn() 
 
 def test_kinds_have_endings_of_their_own() -> None:
     assert len(set(KINDS.values())) == len(KINDS)
-    assert (
-        json.loads(make_file(RECORDING, "Trace", 1.0, INSTANT, print))["format"]
-        == "photo-finish-trace"
-    )

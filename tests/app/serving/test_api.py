@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import json
-import subprocess
-import sys
+import runpy
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 from types import SimpleNamespace
 
 import httpx
@@ -22,9 +20,9 @@ from mcp.types import CallToolResult, Tool
 from app.page.layout import LAUNCH, build
 from app.serving.api import Api, table
 from engine.decoders import WHOLE
-from tests.app.conftest import NONE_RECORDED, Watched, toy_pool
+from tests.app.conftest import NONE_RECORDED, Watched, positional, toy_pool
+from tests.pages import ROOT
 
-EXAMPLES = Path(__file__).parents[3] / "examples"
 PROMPT = "red apple on sky clouds"
 CALLER = SimpleNamespace(session_hash="shared", headers={}, client=None)
 
@@ -42,9 +40,18 @@ def client(url) -> Client:
     return Client(url, verbose=False)
 
 
-def example(name: str, *arguments: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, str(EXAMPLES / name), *arguments]
-    return subprocess.run(command, capture_output=True, text=True, timeout=120)
+@pytest.fixture
+def example(monkeypatch):
+    """Runs an example as a program, on a thread of its own: a browser test before this one may have
+    left its event loop running on the main one."""
+
+    def run(name: str, *arguments: str) -> None:
+        path = ROOT / "examples" / name
+        monkeypatch.setattr("sys.argv", [str(path), *arguments])
+        with ThreadPoolExecutor(1) as thread:
+            thread.submit(runpy.run_path, str(path), run_name="__main__").result()
+
+    return run
 
 
 def tool(
@@ -60,41 +67,36 @@ def tool(
             await session.initialize()
             return (await session.list_tools()).tools, await session.call_tool("race", arguments)
 
-    # On a thread of its own: a browser test before this one may have left its event loop running on
-    # the main one.
-    with ThreadPoolExecutor(1) as thread:
+    with ThreadPoolExecutor(1) as thread:  # as an example
         return thread.submit(asyncio.run, call()).result()
 
 
-def test_client_example_runs(url) -> None:
-    ran = example("client.py", url, PROMPT)
-    assert ran.returncode == 0, ran.stderr
-    head, *rows = ran.stdout.splitlines()
+def test_client_example_runs(url, example, capsys) -> None:
+    example("client.py", url, PROMPT)
+    shown = capsys.readouterr()
+    head, *rows = shown.out.splitlines()
     assert head.split() == ["lane", "passes", "seconds", "tokens/pass"]
     assert [row[:12].strip() for row in rows] == ["Vanilla AR", "SJD", "GSD G=50"]
     assert rows[0].split()[-3] == "36"  # vanilla AR: a pass for each token of the 6 x 6 grid
-    assert "finished: " in ran.stderr
+    assert "finished: " in shown.err
 
 
-def test_mcp_example_runs(url) -> None:
-    ran = example("mcp_tool.py", url, PROMPT)
-    assert ran.returncode == 0, ran.stderr
-    assert [lane["tokens"] for lane in json.loads(ran.stdout)["lanes"]] == [36, 36, 36]
-
-
-@pytest.mark.parametrize("name", ["client.py", "mcp_tool.py"])
-def test_examples_say_how_they_are_used(name) -> None:
-    ran = example(name)
-    assert ran.returncode == 1
-    assert ran.stderr.startswith(f"usage: python examples/{name} http://")
-    assert "Traceback" not in ran.stderr
+def test_mcp_example_runs(url, example, capsys) -> None:
+    example("mcp_tool.py", url, PROMPT)
+    lanes = json.loads(capsys.readouterr().out)["lanes"]
+    assert [lane["tokens"] for lane in lanes] == [36, 36, 36]
 
 
 @pytest.mark.parametrize("name", ["client.py", "mcp_tool.py"])
-def test_examples_pass_on_what_the_page_says_against_a_race(url, name) -> None:
-    ran = example(name, url, "x" * 2000)
-    assert ran.returncode != 0
-    assert "2000 characters" in ran.stderr
+def test_examples_say_how_they_are_used(example, name) -> None:
+    with pytest.raises(SystemExit, match=f"usage: python examples/{name} http://"):
+        example(name)
+
+
+@pytest.mark.parametrize("name", ["client.py", "mcp_tool.py"])
+def test_examples_pass_on_what_the_page_says_against_a_race(url, example, name) -> None:
+    with pytest.raises((AppError, SystemExit), match="2000 characters"):
+        example(name, url, "x" * 2000)
 
 
 def test_summary_is_the_race_without_its_pictures(client) -> None:
@@ -114,6 +116,16 @@ def test_one_decoder_races_in_several_lanes_and_each_is_named_by_what_differs(cl
     assert rows[0]["passes"] != rows[3]["passes"]
 
 
+def test_client_sees_every_snapshot_of_the_board(client) -> None:
+    shots = [shot for shot, _ in client.submit(*positional(lanes=["sjd"]), api_name="/board")]
+    assert [shot["seq"] for shot in shots] == list(range(len(shots)))
+    assert shots[-1]["state"] == "finished"
+
+
+def test_nothing_but_the_race_is_public(url) -> None:
+    assert list(httpx.get(f"{url}gradio_api/info").json()["named_endpoints"]) == ["/race"]
+
+
 def test_tool_returns_what_the_client_gets(url, client) -> None:
     tools, answer = tool(url, prompt=PROMPT, seed=7, lanes=["ar", "sjd"])
     # not the board, which is megabytes of pictures
@@ -125,6 +137,8 @@ def test_tool_returns_what_the_client_gets(url, client) -> None:
     assert [lane["passes"] for lane in result["lanes"]] == [
         lane["passes"] for lane in same["lanes"]
     ]
+    names = tools[0].inputSchema["properties"]["lanes"]["description"].rpartition(": ")[2]
+    assert names.rstrip(".").split(", ") == list(WHOLE)
 
 
 @pytest.mark.parametrize("path", ["gradio_api/mcp", "gradio_api/mcp/"])
@@ -138,24 +152,9 @@ def test_mcp_answers_without_a_redirect(url, path) -> None:
     assert not tool(url, path, prompt=PROMPT, seed=7, lanes=["ar"])[1].isError
 
 
-def test_tool_names_every_decoder(url) -> None:
-    (described,), _ = tool(url, prompt=PROMPT, seed=7, lanes=["ar"])
-    names = described.inputSchema["properties"]["lanes"]["description"].rpartition(": ")[2]
-    assert names.rstrip(".").split(", ") == list(WHOLE)
-
-
-BAD = [
-    ({"prompt": ""}, "prompt is empty"),
-    ({"prompt": "x" * 1001}, "1001 characters"),
-    ({"seed": -1}, "whole number"),
-    ({"lanes": []}, "at least one lane"),
-    ({"lanes": ["ar"] * 9}, "1 to 8 lanes, not 9"),
-    ({"lanes": ["gsd:G=0"]}, "GSD: G is a whole number from 1 to 100, not 0"),
-    ({"lanes": ["../../etc/passwd"]}, "no decoder called"),
-]
-
-
-@pytest.mark.parametrize(("wrong", "words"), BAD)
+@pytest.mark.parametrize(
+    ("wrong", "words"), [({"prompt": ""}, "prompt is empty"), ({"seed": -1}, "whole number")]
+)
 def test_invalid_races_are_rejected_with_a_message(url, client, wrong, words) -> None:
     values = {"prompt": PROMPT, "seed": 7, "lanes": ["ar"]} | wrong
     with pytest.raises(AppError, match=words):

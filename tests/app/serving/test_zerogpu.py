@@ -127,40 +127,35 @@ def test_the_race_stops_itself_before_the_deadline_and_says_so(races, spaces, mo
     assert races.finished(VISITOR) is not None
 
 
-def test_stop_gives_the_gpu_back(races, spaces) -> None:
+def racing(races: Races) -> Iterator[object]:
+    """A race that is on."""
     race = begun(races)
     while next(race)["state"] != "racing":
         pass
+    return race
+
+
+def test_stop_and_a_closed_page_give_the_gpu_back(races, spaces) -> None:
+    race = racing(races)
     races.stop(VISITOR)
     assert not any(shot["state"] == "finished" for shot in race)
     assert gone(spaces)
-
-
-def test_a_closed_page_gives_the_gpu_back(races, spaces) -> None:
-    race = begun(races)
-    while next(race)["state"] != "racing":
-        pass
-    race.close()
+    racing(races).close()
     assert gone(spaces)
 
 
-@pytest.mark.parametrize(
-    ("title", "message", "words"),
-    [
+def test_errors_of_zerogpu_are_reported_and_the_page_goes_on(races, spaces) -> None:
+    for title, message, words in (
         ("ZeroGPU quota exceeded", "You have exceeded your free ZeroGPU quota <a href=x>", QUOTA),
         ("ZeroGPU illegal duration", "larger than the maximum allowed", QUOTA),
         ("ZeroGPU client error", "No GPU was available", BUSY),
         ("ZeroGPU worker error", "GPU task aborted", DEVICE_LOST),
         ("ZeroGPU worker error", "OutOfMemoryError", OUT_OF_MEMORY),
-    ],
-)
-def test_an_error_of_zerogpu_is_reported_and_the_page_goes_on(
-    races, spaces, title, message, words
-) -> None:
-    spaces.error = gr.Error(message, title=title)
-    with pytest.raises(gr.Error) as caught:
-        list(begun(races))
-    assert caught.value.message == words
+    ):
+        spaces.error = gr.Error(message, title=title)
+        with pytest.raises(gr.Error) as caught:
+            list(begun(races))
+        assert caught.value.message == words
     spaces.error = None
     assert list(begun(races))[-1]["state"] == "finished"
 
@@ -179,9 +174,7 @@ def test_a_killed_worker_is_reported_and_the_next_race_has_another(
 ) -> None:
     with monkeypatch.context() as patched:  # or the worker might be done before it is killed
         patched.setattr(app.serving.zerogpu, "load", lambda name, device, dtype, drafter: Endless())
-        race = begun(races)
-        while next(race)["state"] != "racing":
-            pass
+        race = racing(races)
     os.kill(spaces.workers[0].pid, signal.SIGKILL)
     with pytest.raises(gr.Error) as caught:
         list(race)
