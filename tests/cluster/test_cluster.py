@@ -21,7 +21,7 @@ from app.serving.race_stream import Snapshot
 from app.settings import SETTINGS
 from cluster.page import LOST
 from engine.trace import StepTable
-from engine.trace.steps import PARTS
+from engine.trace.seconds import PARTS
 from tests.app.conftest import NONE_RECORDED, VISITOR, begin, begun, form, wait_until
 from tests.cluster.conftest import Cluster
 from tests.cluster.toys import NEEDS, pools
