@@ -11,7 +11,7 @@ from __future__ import annotations
 import copy
 from collections import Counter, defaultdict
 from collections.abc import Hashable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 
 import pytest
 import torch
@@ -57,7 +57,8 @@ def _narrow_keys(values: Tensor, descending: bool = False) -> Tensor:
 class Node:
     state: DecodeState
     intervals: Intervals
-    chance: float = 0.0
+    chance: float
+    narrowed: set[int] = field(default_factory=set)  # numbers that the step before has read
 
 
 @dataclass
@@ -70,6 +71,7 @@ class Enumeration:
     runs: int = 0
 
     def count(self, chance: float, window: Window, v: Verification, state: DecodeState) -> None:
+        self.runs += 1
         count, path = len(state.path), state.path
         status = Status(int(v.status[count - 1]))
         leaves = [i for i, row in enumerate(path) if row != i]
@@ -95,51 +97,69 @@ def enumerated(decoder: WindowDecoder) -> Enumeration:
         while nodes:
             following: dict[Hashable, Node] = {}
             for node in nodes:
-                before = node.state
-                for choices, (window, v, state) in outcomes(
-                    lambda: take_step(decoder, before), node.intervals  # noqa: B023
-                ):
-                    found.runs += 1
-                    chance = node.chance * choices.weight
-                    found.count(chance, window, v, state)
-                    for number in choices.narrowed:
+                for after in _steps(decoder, node, found):
+                    for number in after.narrowed:
                         if first.setdefault(number, step) != step:
-                            again[number] = max(again.get(number, 0), before.frontier)
+                            again[number] = max(again.get(number, 0), node.state.frontier)
+                    state = after.state
                     if state.frontier == decoder.model.length:
                         ids = state.ids(state.tokens, torch.arange(len(state.tokens)))
-                        found.joint[tuple(ids.tolist())] += chance
+                        found.joint[tuple(ids.tolist())] += after.chance
                         continue
-                    kept = {
+                    after.intervals = {
                         number: interval
-                        for number, interval in choices.intervals.items()
+                        for number, interval in after.intervals.items()
                         if state.frontier <= known.get(number, -1)
                     }
-                    key = _frozen(vars(state)), tuple(sorted(kept.items()))
-                    following.setdefault(key, Node(state, kept)).chance += chance
+                    key = _frozen(vars(state)), tuple(sorted(after.intervals.items()))
+                    if key in following:
+                        following[key].chance += after.chance
+                    else:
+                        following[key] = after
             nodes, step = list(following.values()), step + 1
         if known == again:
             return found
 
 
-def take_step(
+def _steps(decoder: WindowDecoder, node: Node, found: Enumeration) -> Iterator[Node]:
+    """Every outcome of one turn of the window loop."""
+    model, n = decoder.model, node.state.frontier
+    for drafting, (state, proposal) in outcomes(
+        lambda: _proposed(decoder, node.state), node.intervals
+    ):
+        window, fed, positions = proposal
+        targets = positions if window.asks else None
+        logits = decoder._forward(state, fed, window.parents, targets)
+
+        def verified() -> tuple[DecodeState, Verification]:
+            twin = _copied(state)  # noqa: B023
+            v, outcome = decoder._verify(twin, window, logits, positions)  # noqa: B023
+            count, *path = outcome.tolist()
+            path = path[:count] or list(range(count))
+            model.keep(twin.ctx, path)
+            twin.commit(v, count, path)
+            # What is committed, or behind the image's end, is no draft.
+            left = slice(count, model.length - n)
+            twin.drafts = settled(torch.cat([twin.tokens[:1], v.tokens[left]]))
+            twin.q = torch.cat([torch.zeros_like(v.q[:1]), v.q[left]])
+            twin.carried.fill_(1)
+            return twin, v
+
+        for verifying, (after, v) in outcomes(verified, drafting.intervals):
+            chance = node.chance * drafting.weight * verifying.weight
+            found.count(chance, window, v, after)
+            narrowed = drafting.narrowed | verifying.narrowed
+            yield Node(after, verifying.intervals, chance, narrowed)
+
+
+def _proposed(
     decoder: WindowDecoder, before: DecodeState
-) -> tuple[Window, Verification, DecodeState]:
-    """One turn of the window loop, and the state it leaves."""
-    model, state = decoder.model, _copied(before)
-    room = model.length - state.frontier - 1
-    window, fed, positions = decoder._propose(state, room)
-    logits = decoder._forward(state, fed, window.parents, positions if window.asks else None)
-    v, outcome = decoder._verify(state, window, logits, positions)
-    count, *path = outcome.tolist()
-    path = path[:count] or list(range(count))
-    model.keep(state.ctx, path)
-    state.commit(v, count, path)
-    # What is committed, or behind the image's end, is no draft.
-    left = slice(count, count + model.length - state.frontier)
-    state.drafts = settled(torch.cat([state.tokens[:1], v.tokens[left]]))
-    state.q = torch.cat([torch.zeros_like(v.q[:1]), v.q[left]])
-    state.carried.fill_(1)
-    return window, v, state
+) -> tuple[DecodeState, tuple[Window, Tensor, Tensor]]:
+    state = _copied(before)
+    window, *fed = decoder._propose(state, decoder.model.length - state.frontier - 1)
+    for place in fields(window):
+        setattr(window, place.name, settled(getattr(window, place.name)))
+    return state, (window, *settled(fed))
 
 
 def _copied(state: DecodeState) -> DecodeState:

@@ -378,8 +378,9 @@ def _truncated(values: Any) -> Any:
 def _sampled(cumulative: Tensor, numbers: Tensor) -> Tensor:
     """The first of the cumulative sums [.., V] above each number [..]."""
     run = Choices.current
-    rows = (cumulative / cumulative[..., -1:]).expand(*numbers.shape, -1)
-    rows = rows.reshape(-1, rows.shape[-1]).tolist()
+    rows = (cumulative / cumulative[..., -1:]).nan_to_num(1.0).expand(*numbers.shape, -1)
+    rows = rows.reshape(-1, rows.shape[-1])
+    rows = rows[:, : max((rows < 1).sum(-1).tolist(), default=0) + 1].tolist()
 
     def column(row: list[float], u: float) -> int:
         inside = [0.0, *row[: row.index(1.0)], 1.0]
