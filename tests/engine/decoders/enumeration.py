@@ -78,6 +78,7 @@ class Enumeration:
         drafted = len(window.drafts) > 0
         facts = {
             status.name.lower(): True,
+            "forced": bool((state.forced_ids[state.frontier - count : state.frontier] >= 0).any()),
             "bonus": status is Status.FRESH and drafted,
             "off the spine": bool(leaves),
             f"left at depth {leaves[0]} for {len(leaves)}" if leaves else "on the spine": True,
