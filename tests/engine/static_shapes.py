@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import torch
 
-from engine.decoders import DECODERS
+from engine.decoders import DECODERS, WHOLE
 from engine.models.base import ImageModel
 from tests.engine.recorded_graph import capture
 
-SETTINGS = {
-    "ar": {},
+KNOBS = {
     "fpi": {"window": 5},
     "sjd": {"window": 6, "init": "vertical repeat"},
     "scd": {"window": 6},
@@ -17,6 +16,7 @@ SETTINGS = {
     "lantern": {"drafter": "jacobi", "window": 5},
     "sjd-pac": {"window": 16, "K": 2, "D": 3},
 }
+SETTINGS = {name: KNOBS.get(name, {}) for name in WHOLE}
 
 
 def static_differences(model: ImageModel, prompt: str) -> dict[str, tuple[list[int], list[int]]]:

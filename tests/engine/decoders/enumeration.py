@@ -83,7 +83,8 @@ class Enumeration:
             "off the spine": bool(leaves),
             f"left at depth {leaves[0]} for {len(leaves)}" if leaves else "on the spine": True,
             f"length {count}": True,
-            "end of image": drafted and state.frontier + len(v.tokens) - count >= state.model.length
+            "end of image": drafted
+            and state.frontier + len(v.tokens) - count >= state.model.length,
         }
         for name, true in facts.items():
             self.seen[name] += chance * true

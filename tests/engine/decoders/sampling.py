@@ -57,7 +57,9 @@ def _log_e_value(
 
 def lossless(decoder: WindowDecoder, count: int) -> bool:
     """Whether the test does not reject after `count` sequences."""
-    return smallest_p_value(sample(decoder, count), decoder.model.joint_distribution()) > FALSE_ALARM
+    return (
+        smallest_p_value(sample(decoder, count), decoder.model.joint_distribution()) > FALSE_ALARM
+    )
 
 
 def decodes_until_caught(decoder: WindowDecoder, most: int, batch: int = 250) -> int | None:

@@ -95,9 +95,7 @@ class SymbolicNoise:
         pass
 
     def uniform(self, purpose: Purpose, start: int, rows: int, draw: int, count: int) -> Tensor:
-        keys = [
-            [(purpose, start + row, draw, i) for i in range(count)] for row in range(rows)
-        ]
+        keys = [[(purpose, start + row, draw, i) for i in range(count)] for row in range(rows)]
         return _numbers(keys, (rows, count)).as_subclass(Numbers)
 
     def gumbel(self, start: int, count: int, codes: int) -> Tensor:
@@ -258,9 +256,7 @@ def _where(condition: Any, chosen: Any, other: Any) -> Any:
         return run.postpone(lambda: run.value(a) if run.value(c) else run.value(b))
 
     shape, columns = _columns(condition, chosen, other)
-    flags = isinstance(chosen, Flags) or (
-        isinstance(chosen, Tensor) and chosen.dtype == torch.bool
-    )
+    flags = isinstance(chosen, Flags) or (isinstance(chosen, Tensor) and chosen.dtype == torch.bool)
     return _postponed(Flags if flags else Codes, shape, [column(*codes) for codes in columns])
 
 
