@@ -4,7 +4,6 @@ enumerated."""
 from __future__ import annotations
 
 import itertools
-from collections import Counter
 from collections.abc import Sequence
 
 import torch
@@ -73,7 +72,7 @@ class InfillContext:
 
 
 class InfillingToy(Toy):
-    """The toy over the masked cells of one infilling; `seen` as in CountingToy."""
+    """The toy over the masked cells of one infilling."""
 
     def __init__(self, whole: InfillToy, infilling: Infilling) -> None:
         infilling.check(whole.grid, whole.vocab_size)
@@ -81,7 +80,6 @@ class InfillingToy(Toy):
         self.whole, self.infilling, self.drafter = whole, infilling, None
         self.forced_ids = torch.full((infilling.masked,), -1)
         self.order = self.cells
-        self.seen: Counter[str] = Counter()
 
     def start(self, prompt: str, guidance: float) -> InfillContext:
         return InfillContext()
@@ -123,9 +121,6 @@ class InfillingToy(Toy):
         return torch.stack([self.logits_of(path, target) for path, target in rows])
 
     def keep(self, ctx: InfillContext, rows: Sequence[int]) -> None:
-        leaves = [i for i, row in enumerate(rows) if row != i]
-        self.seen[f"length {len(rows)}"] += 1
-        self.seen["off the spine"] += bool(leaves)
         ctx.done += len(rows)
         if ctx.done == self.length:
             return  # nothing reads these rows

@@ -105,6 +105,12 @@ class Toy(ImageModel):
         shade = (tokens * 255 // max(1, self.vocab_size - 1)).astype(np.uint8)
         return np.repeat(np.repeat(shade, 8, -2), 8, -1)[..., None].repeat(3, -1)
 
+    def distribution(self, tokens: Sequence[int]) -> Tensor:
+        """p [V] behind these tokens, with the top-k of `sampling`."""
+        logits = self.logits[_state(tokens, self.vocab_size)]
+        least = logits.topk(self.sampling.top_k or self.vocab_size).values[-1]
+        return torch.softmax(logits.masked_fill(logits < least, -torch.inf), -1)
+
     def joint_distribution(self) -> dict[tuple[int, ...], float]:
         """Every whole sequence, forced ids included, with its exact probability."""
         probabilities = {}
@@ -115,10 +121,6 @@ class Toy(ImageModel):
                 sequence[i] = code
             chance = 1.0
             for i in free:
-                chance *= float(
-                    torch.softmax(self.logits[_state(sequence[:i], self.vocab_size)], -1)[
-                        sequence[i]
-                    ]
-                )
+                chance *= float(self.distribution(sequence[:i])[sequence[i]])
             probabilities[tuple(sequence)] = chance
         return probabilities

@@ -1,149 +1,187 @@
-"""Exact distributions of a decoder: every outcome of its random choices with its probability, in
-place of random numbers."""
+"""The exact joint distribution of what a decoder decodes: every outcome of its random numbers, in
+float64, step by step.
+
+What a step leaves is a node, all that later steps depend on: the decoder's state, and the intervals
+of those numbers that some run reads again in a later step. Runs that come to the same node go on as
+one.
+"""
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
-from typing import TypeVar
+import copy
+from collections import Counter, defaultdict
+from collections.abc import Hashable, Iterator
+from dataclasses import dataclass, field, fields
 
 import pytest
 import torch
 from torch import Tensor
 
-from engine.decoders import assd, ngram, speculate
-from engine.decoders.decode_state import DecodeState, Verification
+from engine.decoders import gsd
+from engine.decoders.decode_state import DecodeState, Verification, Window
 from engine.decoders.window import WindowDecoder
-from engine.numerics.distributions import logits_to_probs
+from engine.models import base
+from engine.numerics.ranking import rank_keys
+from engine.trace import Status
+from tests.engine.decoders.symbolic import Intervals, SymbolicNoise, outcomes, settled
 
-T = TypeVar("T")
-
-
-class Choices:
-    """The choices of one run: `script` says which option each of the first ones takes, later ones
-    take the first. Options of probability 0 are not taken."""
-
-    script: list[int] = []
-    taken: list[tuple[int, int]] = []  # option and number of options
-    weight = 1.0
-    acceptance = torch.zeros(0)
-
-    @classmethod
-    def choose(cls, chances: Sequence[float]) -> int:
-        options = [i for i, chance in enumerate(chances) if chance > 0]
-        place = len(cls.taken)
-        pick = cls.script[place] if place < len(cls.script) else 0
-        cls.taken.append((pick, len(options)))
-        cls.weight *= chances[options[pick]]
-        return options[pick]
-
-
-def sample(p: Tensor, u: Tensor) -> Tensor:
-    rows = p.double().reshape(-1, p.shape[-1])
-    tokens = [Choices.choose((row / row.sum()).tolist()) for row in rows]
-    return torch.tensor(tokens).view(p.shape[:-1])
-
-
-def count_leading(accepted: Tensor, room: Tensor) -> Tensor:
-    """Which draft is the first to be rejected."""
-    chances, reached = [], 1.0
-    for a in Choices.acceptance[: int(room)].double().tolist():
-        chances.append(reached * (1 - a))
-        reached *= a
-    return torch.tensor(Choices.choose([*chances, reached]))
-
-
-def outcomes(run: Callable[[], T]) -> Iterator[tuple[float, T]]:
-    """Every outcome of `run` with its probability."""
-    Choices.script = []
-    while True:
-        Choices.taken, Choices.weight = [], 1.0
-        result, weight, taken = run(), Choices.weight, Choices.taken
-        yield weight, result
-        while taken and taken[-1][0] == taken[-1][1] - 1:
-            taken.pop()
-        if not taken:
-            return
-        Choices.script = [pick for pick, _ in taken]
-        Choices.script[-1] += 1
+Joint = dict[tuple[int, ...], float]
+CLOSE = 1e-12
+# Of a state, what is the same throughout a decode, or follows from the committed tokens.
+_GIVEN = {"model", "ctx", "noise", "forced_ids", "_offsets", "_fixed", "_noise"}
 
 
 @pytest.fixture
-def enumerated(monkeypatch: pytest.MonkeyPatch) -> None:
-    """ASSD's random choices become those of `Choices`."""
-    real = assd.chain_acceptance
-
-    def chain_acceptance(window: object, p: Tensor) -> Tensor:
-        Choices.acceptance = real(window, p)
-        return Choices.acceptance
-
-    for module in (assd, ngram, speculate):
-        monkeypatch.setattr(module, "sample", sample)
-    monkeypatch.setattr(assd, "chain_acceptance", chain_acceptance)
-    monkeypatch.setattr(speculate, "count_leading", count_leading)
+def exactly(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Symbolic numbers, and float64 where the engine computes in float32."""
+    monkeypatch.setattr("engine.decoders.decode_state.Noise", SymbolicNoise)
+    monkeypatch.setattr(Tensor, "float", _widened)
+    for module in (gsd, base):
+        monkeypatch.setattr(module, "rank_keys", _narrow_keys)
+    torch.set_default_dtype(torch.float64)
+    with torch.inference_mode():
+        yield
+    torch.set_default_dtype(torch.float32)
 
 
-@dataclass(frozen=True)
+def _widened(values: Tensor) -> Tensor:
+    return values if values.dtype is torch.float32 else values.double()
+
+
+def _narrow_keys(values: Tensor, descending: bool = False) -> Tensor:
+    """A key is the bits of a float32."""
+    return rank_keys(values.to(torch.float32), descending)
+
+
+@dataclass
 class Node:
-    """Where a decoder stands after a step: all that its next step depends on."""
-
-    prefix: tuple[int, ...] = ()
-    drafts: tuple[int, ...] = ()
-    q: tuple[tuple[float, ...], ...] = ()
-    odd: bool = False  # number of steps so far
+    state: DecodeState
+    intervals: Intervals
+    chance: float
+    narrowed: set[int] = field(default_factory=set)  # numbers that the step before has read
 
 
-def exact_joint(decoder: WindowDecoder) -> dict[tuple[int, ...], float]:
-    """The distribution of what ASSD decodes. `enumerated` must be in use."""
-    joint: dict[tuple[int, ...], float] = defaultdict(float)
-    pending = {Node(): 1.0}
-    while pending:
-        node = min(pending, key=lambda node: len(node.prefix))
-        chance = pending.pop(node)
-        if len(node.prefix) == decoder.model.length:
-            joint[node.prefix] += chance
-            continue
-        for part, after in step_outcomes(decoder, node):
-            pending[after] = pending.get(after, 0.0) + chance * part
-    return joint
+@dataclass
+class Enumeration:
+    """`joint`: whole sequences; `seen`: of how many steps of a decode something is true, on
+    average."""
+
+    joint: Joint = field(default_factory=lambda: defaultdict(float))
+    seen: Counter[str] = field(default_factory=Counter)
+    runs: int = 0
+
+    def count(self, chance: float, window: Window, v: Verification, state: DecodeState) -> None:
+        self.runs += 1
+        count, path = len(state.path), state.path
+        status = Status(int(v.status[count - 1]))
+        leaves = [i for i, row in enumerate(path) if row != i]
+        drafted = len(window.drafts) > 0
+        facts = {
+            status.name.lower(): True,
+            "forced": bool((state.forced_ids[state.frontier - count : state.frontier] >= 0).any()),
+            "bonus": status is Status.FRESH and drafted,
+            "off the spine": bool(leaves),
+            f"left at depth {leaves[0]} for {len(leaves)}" if leaves else "on the spine": True,
+            f"length {count}": True,
+            "end of image": drafted
+            and state.frontier + len(v.tokens) - count >= state.model.length,
+        }
+        for name, true in facts.items():
+            self.seen[name] += chance * true
 
 
-def step_outcomes(decoder: WindowDecoder, node: Node) -> list[tuple[float, Node]]:
-    """Where one step can end, with its probability."""
-    state = state_at(decoder, node)
-    room = decoder.model.length - state.frontier - 1
-    found = []
-    for first, (window, fed, positions) in list(outcomes(lambda: decoder._propose(state, room))):
+def enumerated(decoder: WindowDecoder) -> Enumeration:
+    """`exactly` must be in use."""
+    again: dict[int, int] = {}  # by number read in several steps, the last frontier where it is
+    while True:
+        known, first, found = dict(again), dict[int, int](), Enumeration()
+        nodes, step = [Node(DecodeState(decoder, "", 0), {}, 1.0)], 0
+        while nodes:
+            following: dict[Hashable, Node] = {}
+            for node in nodes:
+                for after in _steps(decoder, node, found):
+                    for number in after.narrowed:
+                        if first.setdefault(number, step) != step:
+                            again[number] = max(again.get(number, 0), node.state.frontier)
+                    state = after.state
+                    if state.frontier == decoder.model.length:
+                        ids = state.ids(state.tokens, torch.arange(len(state.tokens)))
+                        found.joint[tuple(ids.tolist())] += after.chance
+                        continue
+                    after.intervals = {
+                        number: interval
+                        for number, interval in after.intervals.items()
+                        if state.frontier <= known.get(number, -1)
+                    }
+                    key = _frozen(vars(state)), tuple(sorted(after.intervals.items()))
+                    if key in following:
+                        following[key].chance += after.chance
+                    else:
+                        following[key] = after
+            nodes, step = list(following.values()), step + 1
+        if known == again:
+            return found
+
+
+def _steps(decoder: WindowDecoder, node: Node, found: Enumeration) -> Iterator[Node]:
+    """Every outcome of one turn of the window loop."""
+    model, n = decoder.model, node.state.frontier
+    for drafting, (state, proposal) in outcomes(
+        lambda: _proposed(decoder, node.state), node.intervals
+    ):
+        window, fed, positions = proposal
         targets = positions if window.asks else None
         logits = decoder._forward(state, fed, window.parents, targets)
-        p = logits_to_probs(logits, decoder.sampling, None)
-        for second, after in outcomes(lambda: decoder.verify(state, window, p)):  # noqa: B023
-            found.append((first * second, following(decoder, node, after)))
-    return found
+
+        def verified() -> tuple[DecodeState, Verification]:
+            twin = _copied(state)  # noqa: B023
+            v, outcome = decoder._verify(twin, window, logits, positions)  # noqa: B023
+            count, *path = outcome.tolist()
+            path = path[:count] or list(range(count))
+            model.keep(twin.ctx, path)
+            twin.commit(v, count, path)
+            # What is committed, or behind the image's end, is no draft.
+            left = slice(count, model.length - n)
+            twin.drafts = settled(torch.cat([twin.tokens[:1], v.tokens[left]]))
+            twin.q = torch.cat([torch.zeros_like(v.q[:1]), v.q[left]])
+            twin.carried.fill_(1)
+            return twin, v
+
+        for verifying, (after, v) in outcomes(verified, drafting.intervals):
+            chance = node.chance * drafting.weight * verifying.weight
+            found.count(chance, window, v, after)
+            narrowed = drafting.narrowed | verifying.narrowed
+            yield Node(after, verifying.intervals, chance, narrowed)
 
 
-def following(decoder: WindowDecoder, node: Node, after: Verification) -> Node:
-    count, fused = int(after.count), decoder.settings.fused
-    prefix = (*node.prefix, *after.tokens[:count].tolist())
-    # Behind a fused pass's new drafts come rows that mean nothing.
-    end = count + decoder.settings.k - 1
-    left = slice(count, end if after.keeps_drafts or fused else count)
-    if len(prefix) == decoder.model.length:
-        return Node(prefix)
-    q = tuple(map(tuple, after.q[left].tolist()))
-    return Node(prefix, tuple(after.tokens[left].tolist()), q, not node.odd)
+def _proposed(
+    decoder: WindowDecoder, before: DecodeState
+) -> tuple[DecodeState, tuple[Window, Tensor, Tensor]]:
+    state = _copied(before)
+    window, *fed = decoder._propose(state, decoder.model.length - state.frontier - 1)
+    for place in fields(window):
+        setattr(window, place.name, settled(getattr(window, place.name)))
+    return state, (window, *settled(fed))
 
 
-def state_at(decoder: WindowDecoder, node: Node) -> DecodeState:
-    """A decoder's state at a node."""
-    state, n = DecodeState(decoder, "", 0), len(node.prefix)
-    state.tokens[:n] = torch.tensor(node.prefix, dtype=torch.long)
-    state.frontier, state.step = n, int(node.odd) + 2 * (n > 0)
-    state.start.fill_(n)
-    state.room.fill_(decoder.model.length - 1 - n)
-    state.drafts = torch.tensor([0, *node.drafts])  # behind the last committed one
-    state.q = torch.cat([state.q[:1], torch.tensor(node.q).view(-1, decoder.model.vocab_size)])
-    if n:
-        state.ctx.kept, state.ctx.done = list(node.prefix[:-1]), n
-    return state
+def _copied(state: DecodeState) -> DecodeState:
+    twin = copy.copy(state)
+    for name, value in vars(state).items():
+        if name == "ctx" or isinstance(value, dict):
+            setattr(twin, name, copy.copy(value))
+        elif isinstance(value, Tensor) and name not in _GIVEN:
+            setattr(twin, name, value.clone())
+    return twin
+
+
+def _frozen(value: object) -> Hashable:
+    if isinstance(value, Tensor):
+        return value.shape, value.as_subclass(Tensor).numpy().tobytes()
+    if isinstance(value, dict):
+        return tuple((k, _frozen(each)) for k, each in value.items() if k not in _GIVEN)
+    return tuple(map(_frozen, value)) if isinstance(value, list) else value
+
+
+def distance(found: Joint, joint: Joint) -> float:
+    """The largest difference between the probabilities of a sequence."""
+    return max(abs(found.get(each, 0.0) - joint.get(each, 0.0)) for each in {*found, *joint})

@@ -143,6 +143,31 @@ class KeptByTheTestsNumber(SCD):
         return verification
 
 
+class CoupledByTheSameNumbers(SCD):
+    """The maximal coupling reads the same numbers in every pass."""
+
+    def verify(self, state: DecodeState, window: Window, p: Tensor) -> Verification:
+        fresh = state.noise.uniform
+
+        def uniform(purpose: Purpose, start: int, rows: int, draw: int, count: int) -> Tensor:
+            return fresh(purpose, start, rows, draw * (purpose != Purpose.COUPLING), count)
+
+        state.noise.uniform = uniform
+        verification = super().verify(state, window, p)
+        state.noise.uniform = fresh
+        return verification
+
+
+class KeptWithOldDistribution(SCD):
+    """A draft that the maximal coupling keeps is stored with its old q, one that it redraws with p."""
+
+    def verify(self, state: DecodeState, window: Window, p: Tensor) -> Verification:
+        verification = super().verify(state, window, p)
+        kept = verification.status[:-1] == Status.REFINED
+        verification.q = torch.cat([torch.where(kept[:, None], window.q, p[:-1]), p[-1:]])
+        return verification
+
+
 class StaleJacobi(Jacobi):
     """Commits one sample more than were computed on a final prefix."""
 

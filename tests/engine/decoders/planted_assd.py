@@ -10,7 +10,6 @@ from engine.decoders.assd import ASSD
 from engine.decoders.decode_state import DecodeState, Verification, Window
 from engine.numerics.distributions import residual
 from engine.trace import Status
-from tests.engine.decoders.enumeration import Choices
 
 
 class ResampledFromP(ASSD):
@@ -33,7 +32,6 @@ class TolerantAcceptance(ASSD):
         if window.asks:
             return super().verify(state, window, p)
         acceptance = (assd.chain_acceptance(window, p) + 0.1).clamp_max(1.0)
-        Choices.acceptance = acceptance
         verification = speculate.speculate(
             state, window, p, acceptance, lambda draft, p, q: residual(p, q), redraws=False
         )

@@ -21,47 +21,41 @@ from engine.settings import SettingError
 from engine.trace import Status
 from engine.trace.shares import NONE
 from tests.engine.decoders import planted_assd
-from tests.engine.decoders.enumeration import enumerated, exact_joint
-from tests.engine.decoders.sampling import FALSE_ALARM, QuickNoise, lossless
+from tests.engine.decoders.enumeration import CLOSE, distance, enumerated, exactly
 from tests.engine.decoders.test_exact import small
 from tests.infill_toy import InfillingToy, InfillToy, infilling, masks
 from tests.steps import Spot, spots
 from tests.toy import Toy
 
-exactly = pytest.mark.usefixtures(enumerated.__name__)
-TOY = InfillToy((2, 3), 2, seed=3)
-CLOSE = 2e-6  # rounding of float32 distributions
+exact = pytest.mark.usefixtures(exactly.__name__)
 MASKS = masks(6)
 HALF = (True, False, True, True, False, True)
 
 
-def filling(mask: tuple[bool, ...], order: str, toy: InfillToy = TOY) -> InfillingToy:
+def filling(mask: tuple[bool, ...], order: str, toy: InfillToy | None = None) -> InfillingToy:
+    toy = toy or InfillToy((2, 3), 2, seed=3)
     return toy.infill(infilling(mask, order, toy.vocab_size, seed=sum(mask)))
 
 
-def distance(decoder: ASSD) -> float:
-    """The largest difference between what it decodes and the model's joint distribution."""
-    found, joint = exact_joint(decoder), decoder.model.joint_distribution()
-    assert abs(sum(found.values()) - 1) < CLOSE
-    assert set(found) <= set(joint)
-    return max(abs(found.get(tokens, 0.0) - chance) for tokens, chance in joint.items())
+def off(decoder: ASSD) -> float:
+    """How far what it decodes is from the model's joint distribution."""
+    return distance(enumerated(decoder).joint, decoder.model.joint_distribution())
 
 
 # Theorem 2
 
 
-@exactly
+@exact
 @pytest.mark.parametrize(
     "settings",
     [ASSDSettings(k=3), ASSDSettings(drafts="n-gram", k=2), ASSDSettings(k=2, fused=True)],
 )
-@torch.inference_mode()
 def test_every_masks_joint_distribution_is_the_models(settings: ASSDSettings) -> None:
     for i, mask in enumerate(MASKS):
-        assert distance(ASSD(filling(mask, ORDERS[i % 2]), settings)) < CLOSE, mask
+        assert off(ASSD(filling(mask, ORDERS[i % 2]), settings)) < CLOSE, mask
 
 
-@exactly
+@exact
 @pytest.mark.parametrize("order", ORDERS)
 @pytest.mark.parametrize(
     ("drafts", "k", "fused"),
@@ -73,32 +67,29 @@ def test_every_masks_joint_distribution_is_the_models(settings: ASSDSettings) ->
         ("self", 3, True),
     ],
 )
-@torch.inference_mode()
 def test_the_joint_distribution_whatever_k_and_order(
     drafts: str, k: int, fused: bool, order: str
 ) -> None:
     settings = ASSDSettings(drafts=drafts, k=k, fused=fused)
-    assert distance(ASSD(filling(HALF, order), settings)) < CLOSE
+    assert off(ASSD(filling(HALF, order), settings)) < CLOSE
 
 
-@exactly
-@torch.inference_mode()
+@exact
 def test_the_joint_distribution_of_three_codes() -> None:
     toy = InfillToy((1, 3), 3, seed=5)
     for drafts in ("self", "n-gram"):
         model = filling((True,) * 3, "spread", toy)
-        assert distance(ASSD(model, ASSDSettings(drafts=drafts, k=3))) < CLOSE
+        assert off(ASSD(model, ASSDSettings(drafts=drafts, k=3))) < CLOSE
 
 
-@exactly
+@exact
 @pytest.mark.parametrize("bug", planted_assd.BUGS)
-@torch.inference_mode()
 def test_the_enumeration_catches_a_planted_bug(bug: type[ASSD]) -> None:
     drafts = "n-gram" if bug.__name__.startswith("NGram") else "self"
     settings = ASSDSettings(drafts=drafts, k=3, fused=bug.__name__.startswith("Fused"))
     mask = HALF if settings.fused else (True,) * 6
     wrong = bug(filling(mask, "spread"), settings)
-    assert distance(wrong) > 1e-3
+    assert off(wrong) > 1e-3
 
 
 def test_the_order_matters_to_the_toy() -> None:
@@ -243,18 +234,15 @@ def test_parallel_decoding_has_a_shift_where_a_draft_was_read() -> None:
 # Every other decoder on an infilling
 
 
+@exact
 @pytest.mark.parametrize(
     "name",
     [name for name, each in DECODERS.items() if each.badge is not Badge.CHANGED_DISTRIBUTION],
 )
-def test_a_lossless_decoder_samples_the_infillings_distribution(
-    name: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("engine.decoders.decode_state.Noise", QuickNoise)
-    QuickNoise.reset(11)
-    model = filling((True, False, False, True, False, True), "spread", InfillToy((2, 3), 3))
+def test_a_lossless_decoder_has_the_infillings_joint_distribution(name: str) -> None:
+    model = filling((True, False, False, True, False, True), "spread", InfillToy((2, 3), 2))
     settings = ASSDSettings(k=3) if name == "assd" else small(DECODERS[name])
-    assert lossless(DECODERS[name](model, settings), 300) > FALSE_ALARM
+    assert off(DECODERS[name](model, settings)) < CLOSE
 
 
 def test_every_decoder_finishes_every_initialisation() -> None:

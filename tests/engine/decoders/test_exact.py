@@ -1,8 +1,9 @@
-"""Joint distributions of whole sequences: every lossless decoder against enumeration, and planted
-bugs that the same statistic catches."""
+"""Joint distributions of whole sequences: every lossless decoder's, enumerated exactly, and planted
+bugs that the same enumeration finds."""
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
 
 import pytest
@@ -14,36 +15,20 @@ from engine.decoders.base import Badge, Decoder
 from engine.decoders.fpi import FixedPoint
 from engine.decoders.jacobi import Jacobi
 from engine.decoders.jacobi_window import INIT_SCHEMES, JacobiWindowSettings
-from engine.decoders.lantern import Lantern, LanternSettings
+from engine.decoders.lantern import Lantern
 from engine.decoders.scd import SCD
 from engine.decoders.sjd import SJD
 from engine.decoders.sjd_pac import SJDPAC
 from engine.decoders.tree import Tree
 from engine.decoders.window import WindowDecoder
-from engine.settings import SettingError, Settings, knobs
+from engine.settings import Sampling, SettingError, Settings, knobs
 from tests.engine.decoders import planted
-from tests.engine.decoders.sampling import (
-    FALSE_ALARM,
-    PLANTED,
-    CountingToy,
-    QuickNoise,
-    lossless,
-    sample,
-    smallest_p_value,
-)
+from tests.engine.decoders.enumeration import CLOSE, Enumeration, distance, enumerated, exactly
+from tests.engine.decoders.sampling import decodes_until_caught, lossless
 from tests.toy import Toy
 
 LOSSLESS = [name for name in WHOLE if DECODERS[name].badge is not Badge.CHANGED_DISTRIBUTION]
-
-
-@pytest.fixture
-def quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Cheap noise in place of the keyed one."""
-    monkeypatch.setattr("engine.decoders.decode_state.Noise", QuickNoise)
-    QuickNoise.reset(7)
-
-
-quickly = pytest.mark.usefixtures("quick")
+exact = pytest.mark.usefixtures(exactly.__name__)
 
 
 def small(decoder: type[Decoder]) -> Settings:
@@ -64,21 +49,33 @@ def small(decoder: type[Decoder]) -> Settings:
     raise AssertionError("no window is large enough")
 
 
-# Every lossless decoder in DECODERS, with its defaults
+def checked(decoder: WindowDecoder) -> Enumeration:
+    """What it decodes, which must be its model's distribution."""
+    found = enumerated(decoder)
+    assert distance(found.joint, decoder.model.joint_distribution()) < CLOSE
+    return found
 
 
+# Every lossless decoder in DECODERS
+
+
+@exact
+@pytest.mark.parametrize("forced", [False, True])
 @pytest.mark.parametrize("name", LOSSLESS)
-def test_a_lossless_decoder_samples_the_models_distribution_with_keyed_noise(name: str) -> None:
-    decoder = DECODERS[name](CountingToy((2, 2), 3), small(DECODERS[name]))
-    assert lossless(decoder, 1200) > FALSE_ALARM
+def test_a_lossless_decoder_has_the_models_joint_distribution(name: str, forced: bool) -> None:
+    model = Toy((2, 2), 2, forced=forced)
+    found = checked(DECODERS[name](model, small(DECODERS[name])))
+    assert forced == (found.seen["forced"] > 0)
 
 
-@quickly
+@pytest.mark.parametrize("forced", [False, True])
 @pytest.mark.parametrize("name", LOSSLESS)
-def test_a_lossless_decoder_samples_the_models_distribution_around_forced_tokens(name: str) -> None:
-    model = CountingToy((2, 2), 3, forced=True)
-    assert lossless(DECODERS[name](model, small(DECODERS[name])), 1500) > FALSE_ALARM
-    assert model.seen["forced"] > 1500
+def test_a_lossless_decoder_samples_the_models_distribution_with_keyed_noise(
+    name: str, forced: bool
+) -> None:
+    """Of four codes, with Gumbel noise too, whose choices the enumeration has of two alone."""
+    decoder = DECODERS[name](Toy((1, 3), 4, forced=forced), small(DECODERS[name]))
+    assert lossless(decoder, 300)
 
 
 # Each knob of each
@@ -95,14 +92,14 @@ def variants(name: str, **knobs: Sequence[object]) -> list:
 
 
 CHAINS = [
-    *variants("jacobi", window=[2, 3, 16], init=["random", "vertical sample", "random"]),
+    *variants("jacobi", window=[2, 16], init=["vertical sample", "random"]),
     *variants("sjd", window=[3] * 5, init=INIT_SCHEMES),
-    *variants("sjd", window=[2, 16], init=["random", "vertical repeat"]),
+    *variants("sjd", window=[2, 16], fresh=["one-hot", "uniform"]),
     *variants(
         "scd",
-        coupling=["gumbel"] * 3 + ["maximal"] * 3,
-        window=[2, 3, 32] * 2,
-        fresh=["one-hot", "uniform", "one-hot"] * 2,
+        coupling=["gumbel"] * 2 + ["maximal"] * 2,
+        window=[2, 32] * 2,
+        fresh=["one-hot", "uniform"] * 2,
     ),
     *variants("scd", coupling=["gumbel", "maximal"], window=[3] * 2, init=["vertical repeat"] * 2),
     *variants("gsd", window=[3, 3], G=[1, 1], order=["ascending", "descending"]),
@@ -116,52 +113,55 @@ CHAINS = [
     ),
     *variants("lantern", delta=[0.0], drafter=["jacobi"], window=[3], k=[3]),
     *variants("lantern", bound=["lambda"], lam=[1.0], depth=[2], k=[3]),
-    *variants(
-        "lantern",
-        drafts=["tree"] * 4,
-        delta=[0.0] * 4,
-        depth=[1, 2, 3, 2],
-        width=[2, 1, 2, 2],
-        nodes=[2, 2, 5, 60],
-        k=[3] * 4,
-    ),
     *variants("sjd-pac", PD=[False] * 3, AC=[True, False, True], window=[3, 3, 2]),
 ]
 
 
-@quickly
+@exact
 @pytest.mark.parametrize(("name", "settings"), CHAINS)
 def test_chains(name: str, settings: dict[str, object]) -> None:
-    model = CountingToy((2, 2), 3)
-    decoder = DECODERS[name](model, DECODERS[name].Settings(**settings))
-    assert lossless(decoder, 1500) > FALSE_ALARM
-    assert model.seen["bonus"] > 50
-    assert model.seen["resampled"] > 50
-    assert model.seen["end of image"] > 50
+    model = Toy((3, 1) if "init" in settings else (1, 3), 2)
+    seen = checked(DECODERS[name](model, DECODERS[name].Settings(**settings))).seen
     late = "depth" in settings  # a drafter drafts from the second step on
-    longest = min(
-        settings["depth"] + 1 if late else settings.get("window", 16), model.length - late
-    )
-    for length in range(1, longest + 1):
-        assert model.seen[f"length {length}"] > 5
+    longest = settings["depth"] + 1 if late else settings.get("window", 16)
+    lengths = range(1, min(longest, model.length - late) + 1)
+    reached = ["bonus", "resampled", "end of image", *(f"length {length}" for length in lengths)]
+    assert all(seen[each] > 0 for each in reached), seen
 
 
-TREES = [
-    (reading, K, D, AC)
-    for reading, K, D in [
-        ("full", 2, 3),
-        ("full", 3, 2),
-        ("full", 3, 3),
-        ("spine", 2, 2),
-        ("spine", 3, 3),
-        ("lanes", 2, 3),
-        ("lanes", 3, 2),
-        ("deep", 2, 2),
-        ("deep", 3, 1),
-        ("full", 8, 2),
-    ]
-    for AC in (True, False)
+KEPT = [
+    ("sjd", {"window": 4, "fresh": "uniform"}),
+    ("scd", {"window": 4, "coupling": "gumbel", "fresh": "uniform"}),
+    ("scd", {"window": 4, "coupling": "maximal", "fresh": "uniform"}),
+    ("sjd-pac", {"window": 4, "PD": False}),
 ]
+
+
+@exact
+@pytest.mark.parametrize(("name", "settings"), KEPT, ids=str)
+def test_drafts_that_several_passes_keep(name: str, settings: dict[str, object]) -> None:
+    """Four positions: the last draft is redrawn twice before it is verified."""
+    checked(DECODERS[name](Toy((1, 4), 2), DECODERS[name].Settings(**settings)))
+
+
+TOP_K = [
+    ("jacobi", {"window": 3}),
+    ("sjd", {"window": 3, "fresh": "uniform"}),
+    ("scd", {"window": 3, "coupling": "maximal", "fresh": "uniform"}),
+    ("gsd", {"window": 3, "G": 1, "fresh": "uniform"}),
+    ("lantern", {"delta": 0.0}),
+    ("lantern", {"delta": 0.0, "drafts": "tree", "depth": 2, "width": 2, "nodes": 4}),
+    ("sjd-pac", {"window": 3, "PD": False}),
+]
+
+
+@exact
+@pytest.mark.parametrize(("name", "settings"), TOP_K, ids=str)
+def test_two_of_three_codes_by_top_k(name: str, settings: dict[str, object]) -> None:
+    model = Toy((1, 3), 3)
+    model.sampling = Sampling(guidance=1.0, top_k=2)
+    found = checked(DECODERS[name](model, DECODERS[name].Settings(**settings)))
+    assert found.seen["resampled"] > 0
 
 
 def ways_off(layout: Tree) -> set[tuple[int, int]]:
@@ -176,189 +176,164 @@ def ways_off(layout: Tree) -> set[tuple[int, int]]:
     return ways
 
 
-@quickly
-@pytest.mark.parametrize(("reading", "K", "D", "AC"), TREES)
-def test_trees(reading: str, K: int, D: int, AC: bool) -> None:
-    model = CountingToy((2, 2), 4 if K == 3 else 3)  # K tokens in all would leave nothing to reject
+TREES = [
+    (3, "full", 2, 3, True),
+    (3, "deep", 2, 2, False),
+    (2, "lanes", 2, 3, True),
+    (2, "spine", 2, 2, True),
+    # More candidates than codes: the last ones do not exist.
+    *((2, reading, 3, 2, True) for reading in ("full", "spine", "lanes", "deep")),
+    (2, "deep", 3, 2, False),
+    (2, "full", 8, 2, True),
+]
+
+
+@exact
+@pytest.mark.parametrize(("codes", "reading", "K", "D", "AC"), TREES)
+def test_trees(codes: int, reading: str, K: int, D: int, AC: bool) -> None:
+    model = Toy((1, 3), codes)
     decoder = SJDPAC(model, SJDPAC.Settings(window=40, K=K, D=D, tree=reading, AC=AC))
-    assert lossless(decoder, 1800) > FALSE_ALARM
-    assert model.seen["end of image"] > 50
-    assert model.seen["rejected"] > 50
+    seen = checked(decoder).seen
+    assert seen["end of image"] > 0
+    assert seen["resampled"] > 0 or codes <= K
     ways = ways_off(decoder._tree(model.length - 1))
     assert ways
     for leaves, nodes in ways:
-        assert model.seen[f"left at depth {leaves} for {nodes}"] > 2, (leaves, nodes)
+        assert seen[f"left at depth {leaves} for {nodes}"] > 0, (leaves, nodes)
 
 
-@quickly
-@pytest.mark.parametrize(
-    ("reading", "K", "D"), [("full", 2, 3), ("spine", 2, 3), ("lanes", 3, 3), ("deep", 2, 2)]
-)
-def test_trees_around_forced_tokens(reading: str, K: int, D: int) -> None:
-    model = CountingToy((2, 2), 3, forced=True)
-    decoder = SJDPAC(model, SJDPAC.Settings(window=30, K=K, D=D, tree=reading))
-    assert lossless(decoder, 1500) > FALSE_ALARM
-    assert min(model.seen["forced"], model.seen["off the spine"], model.seen["end of image"]) > 100
+@exact
+def test_a_tree_window_of_which_all_is_accepted() -> None:
+    """A spine that ends well before the image."""
+    found = checked(SJDPAC(Toy((1, 4), 2), SJDPAC.Settings(window=4, K=2, D=2)))
+    assert found.seen["length 3"] > 0
 
 
-@quickly
-@pytest.mark.parametrize("window", [4, 5])
-def test_a_tree_window_of_which_all_is_accepted(window: int) -> None:
-    """Small windows, so that the spine often ends well before the image."""
-    model = CountingToy((1, 5), 3)
-    assert lossless(SJDPAC(model, SJDPAC.Settings(window=window, K=2, D=2)), 1500) > FALSE_ALARM
-    assert model.seen[f"length {window - 1}"] > 100
-
-
-@quickly
+@exact
 @pytest.mark.parametrize("forced", [False, True])
-def test_lanterns_trees_leave_every_path(forced: bool) -> None:
-    model = CountingToy((2, 2), 4, forced=forced)
-    tree = {"drafts": "tree", "depth": 2, "width": 2, "nodes": 6, "delta": 0.0}
-    assert lossless(Lantern(model, LanternSettings(**tree)), 1800) > FALSE_ALARM
-    for leaves, nodes in [(1, 1), (1, 2), (2, 1)]:
-        assert model.seen[f"left at depth {leaves} for {nodes}"] > 50 * (not forced or nodes == 1)
+@pytest.mark.parametrize(
+    ("depth", "width", "nodes"), [(1, 2, 2), (2, 1, 2), (2, 2, 6), (3, 2, 5), (2, 2, 60)]
+)
+def test_lanterns_trees(forced: bool, depth: int, width: int, nodes: int) -> None:
+    model = Toy((2, 2), 3, forced=forced)
+    tree = {"drafts": "tree", "depth": depth, "width": width, "nodes": nodes, "delta": 0.0}
+    seen = checked(Lantern(model, Lantern.Settings(**tree))).seen
+    assert min(seen["resampled"], seen["bonus"]) > 0
+    if (depth, width) == (2, 2) and not forced:
+        for leaves, many in [(1, 1), (1, 2), (2, 1)]:
+            assert seen[f"left at depth {leaves} for {many}"] > 0
 
 
 # Planted bugs
 
 
-def crafted(first: list[float], after_zero: list[float], after_others: list[float]) -> CountingToy:
+def crafted(first: list[float], after_zero: list[float], after_others: list[float]) -> Toy:
     """Three tokens: the distribution of the first, then by whether the token before is 0."""
     codes = len(first)
-    model = CountingToy((1, 3), codes)
+    model = Toy((1, 3), codes)
     p = torch.tensor(after_others).expand(codes + 1, codes + 1, codes).clone()
     p[:, 0], p[codes, codes] = torch.tensor(after_zero), torch.tensor(first)
     model.logits = p.clamp_min(1e-3).log()
     return model
 
 
-def contrasts() -> CountingToy:
-    """After an odd token a flat distribution, after an even one a sharp one."""
-    model = CountingToy((1, 3), 5)
-    model.logits = torch.zeros(6, 6, 5)
-    for token in range(0, 5, 2):
-        model.logits[:, token, (token + 1) % 5] = 5.0
-    return model
-
-
-def extreme() -> CountingToy:
+def extreme() -> Toy:
     """Where a 0 came before, less than 1e-30 is left beside the likeliest token; as logits with
     gaps of 7.6 are at temperature 0.1."""
-    model = crafted([0.02, 0.98, 0, 0], [1, 0, 0, 0], [0.02, 0.9, 0.04, 0.04])
-    model.logits[:, 0] = torch.tensor([1.0, 2e-36, 1e-33, 1e-33]).log()
+    model = crafted([0.02, 0.98, 0], [1, 0, 0], [0.02, 0.9, 0.08])
+    model.logits[:, 0] = torch.tensor([1.0, 2e-36, 1e-33]).log()
     return model
 
 
-def zero_then(p: Sequence[float]) -> Callable[[], CountingToy]:
-    """The first token is 0, the others all have distribution p."""
-    return lambda: crafted([1.0] + [0.0] * (len(p) - 1), list(p), list(p))
+def flat() -> Toy:
+    """Distributions that differ little from each other."""
+    model = Toy((1, 4), 2)
+    model.logits *= 0.25
+    return model
 
 
-def independent(p: Sequence[float]) -> Callable[[], CountingToy]:
-    """Every token has distribution p."""
-    return lambda: crafted(list(p), list(p), list(p))
+def zero_then() -> Toy:
+    return crafted([1.0, 0, 0], [0.6, 0.4, 0], [0.6, 0.4, 0])
 
 
-def depends_on_zero() -> CountingToy:
+def depends_on_zero() -> Toy:
     return crafted([1.0, 0, 0, 0], [0.5, 0, 0, 0.5], [0.26, 0.37, 0.37, 0])
 
 
+def pair() -> Toy:
+    return Toy((1, 3), 2)
+
+
+def three() -> Toy:
+    return Toy((1, 3), 3)
+
+
+WINDOW = {"window": 3}
+MAXIMAL = {"window": 3, "coupling": "maximal", "fresh": "uniform"}
+CHAIN = {"window": 3, "PD": False}
+TREE = {"window": 8, "K": 2, "D": 2}
+DEEP = {"window": 8, "K": 2, "D": 3}
 SMALL_TREE = {"drafts": "tree", "depth": 2, "width": 2, "nodes": 4, "k": 2, "delta": 0.0}
 BUGS = [
-    (planted.OldDraftDistribution, SJD, lambda: CountingToy((1, 4), 3), {"window": 4}),
-    (planted.ResampledFromP, SJD, lambda: CountingToy((1, 4), 3, seed=1), {"window": 4}),
-    (planted.BonusFromThePad, SJD, lambda: CountingToy((1, 4), 3), {"window": 3}),
-    (planted.RefreshedWithAcceptDraw, SJD, lambda: CountingToy((1, 4), 3, seed=1), {"window": 4}),
-    (
-        planted.ReplacedWithTheDraftsNoise,
-        SCD,
-        lambda: crafted([1.0, 0, 0, 0], [0, 0.75, 0, 0.25], [0.5, 0.5, 0, 0]),
-        {"window": 4},
-    ),
-    (planted.NoiseOfTheRow, SCD, lambda: CountingToy((1, 4), 3), {"window": 4}),
-    *(
-        (
-            planted.CoupledWithOldDistribution,
-            SCD,
-            lambda: CountingToy((1, 4), 3),
-            {"window": 4, "coupling": coupling},
-        )
-        for coupling in ("gumbel", "maximal")
-    ),
-    (
-        planted.UnkeptRedrawnFromP,
-        SCD,
-        zero_then((0.8, 0.2, 0)),
-        {"window": 4, "coupling": "maximal", "fresh": "uniform"},
-    ),
-    (
-        planted.KeptByTheTestsNumber,
-        SCD,
-        lambda: crafted([1.0, 0, 0, 0], [0.4, 0.4, 0.1, 0.1], [0.1, 0.1, 0.4, 0.4]),
-        {"window": 4, "coupling": "maximal", "fresh": "uniform"},
-    ),
-    (planted.StaleJacobi, Jacobi, lambda: CountingToy((1, 4), 3), {"window": 4}),
-    (planted.LongestPathWins, SJDPAC, contrasts, {"window": 10, "K": 2, "D": 3}),
-    (planted.CandidatesFromTheResidual, SJDPAC, depends_on_zero, {"window": 10, "K": 2, "D": 2}),
-    (
-        planted.SpineRedrawnAfterAllCandidates,
-        SJDPAC,
-        zero_then((0.6, 0.4, 0, 0)),
-        {"window": 12, "K": 2, "D": 3},
-    ),
-    (
-        planted.FullAcceptanceFromThePad,
-        SJDPAC,
-        lambda: CountingToy((1, 4), 3),
-        {"window": 3, "PD": False},
-    ),
-    (
-        planted.CandidatesWithReplacement,
-        SJDPAC,
-        independent((0.55, 0.45, 0)),
-        {"window": 10, "K": 2, "D": 2},
-    ),
-    (planted.CandidatesWithAFloor, SJDPAC, extreme, {"window": 16, "K": 3, "D": 3}),
-    (
-        planted.CandidatesVerifiedWithTheSpinesQ,
-        SJDPAC,
-        independent((0.55, 0.45, 0)),
-        {"window": 10, "K": 2, "D": 2},
-    ),
-    (
-        planted.ContinuedWithStaleDistribution,
-        SJDPAC,
-        lambda: CountingToy((1, 4), 3),
-        {"window": 6, "PD": False},
-    ),
-    (planted.ContinuedFromP, SJDPAC, zero_then((0.8, 0.2, 0)), {"window": 4, "PD": False}),
-    (planted.ChildrenOfARejectedNode, Lantern, lambda: CountingToy((1, 4), 3), SMALL_TREE),
-    (planted.RejectedChildKept, Lantern, lambda: CountingToy((1, 4), 3), SMALL_TREE),
-    (planted.NeighboursOfTheRejectedRemoved, Lantern, lambda: CountingToy((1, 4), 3), SMALL_TREE),
-    (planted.BonusFromTheRoot, Lantern, lambda: CountingToy((1, 4), 3), SMALL_TREE),
+    (planted.OldDraftDistribution, SJD, pair, WINDOW),
+    (planted.ResampledFromP, SJD, pair, WINDOW),
+    (planted.RefreshedWithAcceptDraw, SJD, pair, WINDOW),
+    (planted.BonusFromThePad, SJD, pair, {"window": 2}),
+    (planted.NoiseOfTheRow, SCD, pair, WINDOW),
+    (planted.CoupledWithOldDistribution, SCD, pair, WINDOW),
+    (planted.CoupledWithOldDistribution, SCD, pair, MAXIMAL),
+    (planted.KeptWithOldDistribution, SCD, pair, MAXIMAL),
+    (planted.UnkeptRedrawnFromP, SCD, pair, MAXIMAL),
+    (planted.KeptByTheTestsNumber, SCD, pair, MAXIMAL),
+    (planted.CoupledByTheSameNumbers, SCD, flat, MAXIMAL | {"window": 4}),
+    (planted.StaleJacobi, Jacobi, pair, WINDOW),
+    (planted.FullAcceptanceFromThePad, SJDPAC, pair, {"window": 2, "PD": False}),
+    (planted.ContinuedWithStaleDistribution, SJDPAC, pair, CHAIN),
+    (planted.ContinuedFromP, SJDPAC, pair, CHAIN),
+    (planted.LongestPathWins, SJDPAC, three, DEEP),
+    (planted.SpineRedrawnAfterAllCandidates, SJDPAC, zero_then, DEEP),
+    (planted.CandidatesFromTheResidual, SJDPAC, depends_on_zero, TREE),
+    (planted.CandidatesWithReplacement, SJDPAC, zero_then, TREE),
+    (planted.CandidatesVerifiedWithTheSpinesQ, SJDPAC, zero_then, TREE),
+    (planted.CandidatesWithAFloor, SJDPAC, extreme, TREE),
+    (planted.ChildrenOfARejectedNode, Lantern, three, SMALL_TREE),
+    (planted.RejectedChildKept, Lantern, three, SMALL_TREE),
+    (planted.NeighboursOfTheRejectedRemoved, Lantern, three, SMALL_TREE),
+    (planted.BonusFromTheRoot, Lantern, three, SMALL_TREE),
 ]
 
 
-@quickly
+@functools.cache
+def off(
+    decoder: type[WindowDecoder], toy: Callable[[], Toy], settings: tuple[tuple[str, object], ...]
+) -> float:
+    built = decoder(toy(), decoder.Settings(**dict(settings)))
+    return distance(enumerated(built).joint, built.model.joint_distribution())
+
+
+@exact
 @pytest.mark.parametrize(
     ("bug", "sound", "toy", "settings"), BUGS, ids=[bug[0].__name__ for bug in BUGS]
 )
-def test_a_planted_bug_is_caught_where_the_sound_decoder_passes(
+def test_a_planted_bug_is_found_where_the_sound_decoder_is_exact(
     bug: type[WindowDecoder],
     sound: type[WindowDecoder],
-    toy: Callable[[], CountingToy],
+    toy: Callable[[], Toy],
     settings: dict[str, object],
 ) -> None:
-    wrong, right = bug(toy(), bug.Settings(**settings)), sound(toy(), sound.Settings(**settings))
-    joint, sequences = wrong.model.joint_distribution(), sample(wrong, 0)
-    result, rounds = 1.0, 0
-    while result > PLANTED and rounds < 12:
-        sequences += sample(wrong, 1000, 1000 * rounds)
-        result, rounds = smallest_p_value(sequences, joint), rounds + 1
-    print(f"{bug.__name__}: p = {result:.2g} after {1000 * rounds} decodes")
-    assert result < PLANTED
-    assert lossless(right, 1000 * rounds, rounds=1) > FALSE_ALARM
+    knobs = tuple(settings.items())
+    assert off(bug, toy, knobs) > 1e-4
+    assert off(sound, toy, knobs) < CLOSE
+
+
+def test_a_planted_bug_of_the_gumbel_noise_is_found_by_sampling() -> None:
+    """Of two codes a residual has one, which any noise draws, and the noise of more codes is not
+    enumerated: it is as many numbers, and an argmax cuts a polytope out of them."""
+    settings = SCD.Settings(window=4)
+    toy = crafted([1.0, 0, 0, 0], [0, 0.75, 0, 0.25], [0.5, 0.5, 0, 0])
+    taken = decodes_until_caught(planted.ReplacedWithTheDraftsNoise(toy, settings), 6000)
+    assert taken is not None
+    assert lossless(SCD(toy, settings), taken)
 
 
 # Shared noise
@@ -367,15 +342,13 @@ def test_a_planted_bug_is_caught_where_the_sound_decoder_passes(
 @pytest.mark.parametrize("init", INIT_SCHEMES)
 @pytest.mark.parametrize("forced", [False, True])
 def test_fixed_point_is_vanilla_ar_token_for_token(init: str, forced: bool) -> None:
-    model = Toy((4, 4), 16, forced=forced)
+    model = Toy((3, 4), 16, forced=forced)
     ar = VanillaAR(model)
-    for seed in range(15):
+    for seed in range(4):
         expected = ar.generate("", seed)
         for window in (2, 5, 32):
-            assert (
-                FixedPoint(model, JacobiWindowSettings(window=window, init=init)).generate("", seed)
-                == expected
-            )
+            settings = JacobiWindowSettings(window=window, init=init)
+            assert FixedPoint(model, settings).generate("", seed) == expected
 
 
 @pytest.mark.parametrize(
@@ -383,7 +356,6 @@ def test_fixed_point_is_vanilla_ar_token_for_token(init: str, forced: bool) -> N
 )
 def test_a_decoder_that_says_identical_is_vanilla_ar_token_for_token(name: str) -> None:
     model = Toy((3, 4), 12)
-    for seed in range(40):
-        assert DECODERS[name](model, small(DECODERS[name])).generate("", seed) == VanillaAR(
-            model
-        ).generate("", seed)
+    for seed in range(20):
+        expected = VanillaAR(model).generate("", seed)
+        assert DECODERS[name](model, small(DECODERS[name])).generate("", seed) == expected

@@ -102,20 +102,6 @@ def test_maximal_coupling_leaves_what_is_committed_alone() -> None:
 
 
 @COUPLED
-@pytest.mark.parametrize("forced", [False, True])
-@pytest.mark.parametrize("window", [2, 5, 32])
-def test_static_shapes_give_the_same_tokens(coupling: str, forced: bool, window: int) -> None:
-    for seed in range(6):
-        tokens = []
-        for static in (False, True):
-            model = Toy((3, 4), 7, forced=forced)
-            model.static = static
-            decoder = SCD(model, SCDSettings(coupling=coupling, window=window))
-            tokens.append(decoder.generate("", seed))
-        assert tokens[0] == tokens[1]
-
-
-@COUPLED
 def test_coupled_drafts_take_fewer_passes_than_independent_ones(coupling: str) -> None:
     """On average over seeds, with the same window."""
     model = Toy((6, 6), 8)

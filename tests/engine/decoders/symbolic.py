@@ -1,0 +1,420 @@
+"""Random numbers of which only the choices that they made are known.
+
+A decoder compares a uniform number with a threshold, or inverts a cumulative sum at it; so what it
+does is a piecewise constant function of its numbers. Here a number is the interval that it lies in,
+at first (0, 1). A choice narrows the interval, and a later choice by the same number, wherever the
+decoder kept or read it again, is made within what is left. `Choices` takes one piece in each run.
+
+The tensors here stand for numbers (`Numbers`) and for what they chose (`Flags`, `Codes`). A choice
+is made when its outcome is read, not when the decoder compares: what is computed and then dropped,
+as the draws of rows behind a rejection are, needs no run of its own. An operation that is not known
+here reads all outcomes first.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Hashable, Iterator
+from itertools import pairwise
+from typing import Any, TypeVar
+
+import torch
+from torch import Tensor
+
+from engine.numerics.randomness import Purpose
+
+T = TypeVar("T")
+Intervals = dict[int, tuple[float, float]]
+
+FIRST = 2  # numbers have values from here on, of which none is a probability
+LATER = 1 << 40  # and so have outcomes that nothing has read
+NEGLIGIBLE = 1e-15  # the share of an interval that is rounding
+
+
+class Choices:
+    """The choices of one run: `script` says which option each of the first ones takes, later ones
+    take the first."""
+
+    current: Choices
+    numbers: dict[Hashable, int] = {}
+
+    def __init__(self, script: list[int], intervals: Intervals) -> None:
+        self.script, self.taken = script, list[tuple[int, int]]()  # option and number of options
+        self.intervals, self.narrowed = dict(intervals), set[int]()
+        self.weight = 1.0
+        self.later: list[Callable[[], int] | int] = []
+
+    def part(self, number: int, bounds: list[float]) -> int:
+        """Which of the intervals between bounds 0, .., 1 the number lies in."""
+        low, high = self.intervals.get(number, (0.0, 1.0))
+        parts = [(max(low, a), min(high, b)) for a, b in pairwise(bounds)]
+        size = (high - low) * NEGLIGIBLE
+        options = [i for i, (a, b) in enumerate(parts) if b - a > size]
+        if len(options) == 1:
+            return options[0]
+        place = len(self.taken)
+        pick = self.script[place] if place < len(self.script) else 0
+        self.taken.append((pick, len(options)))
+        a, b = self.intervals[number] = parts[options[pick]]
+        self.narrowed.add(number)
+        self.weight *= (b - a) / (high - low)
+        return options[pick]
+
+    def postpone(self, choice: Callable[[], int]) -> int:
+        self.later.append(choice)
+        return LATER + len(self.later) - 1
+
+    def value(self, outcome: int) -> int:
+        if outcome < LATER:
+            return outcome
+        found = self.later[outcome - LATER]
+        if callable(found):
+            found = self.later[outcome - LATER] = int(found())
+        return found
+
+
+def outcomes(run: Callable[[], T], intervals: Intervals) -> Iterator[tuple[Choices, T]]:
+    """Every outcome of `run`, which begins with numbers in these intervals."""
+    script: list[int] = []
+    while True:
+        Choices.current = choices = Choices(script, intervals)
+        yield choices, run()
+        taken = choices.taken
+        while taken and taken[-1][0] == taken[-1][1] - 1:
+            taken.pop()
+        if not taken:
+            return
+        script = [pick for pick, _ in taken]
+        script[-1] += 1
+
+
+class SymbolicNoise:
+    """Stands in for `Noise`: the same key gives the same number in every run and every step."""
+
+    def __init__(self, seed: int, device: torch.device) -> None:
+        pass
+
+    def uniform(self, purpose: Purpose, start: int, rows: int, draw: int, count: int) -> Tensor:
+        keys = [[(purpose, start + row, draw, i) for i in range(count)] for row in range(rows)]
+        return _numbers(keys, (rows, count)).as_subclass(Numbers)
+
+    def gumbel(self, start: int, count: int, codes: int) -> Tensor:
+        """Of two codes G_1 - G_0 is all that an argmax depends on: log p_0 + G_0 is the larger one
+        where u < p_0, and u, the difference's distribution function, is uniform."""
+        assert codes == 2, "the noise of more codes is no single number: sample the decoder"
+        keys = [[(Purpose.NOISE, start + row)] * 2 for row in range(count)]
+        return _numbers(keys, (count, 2)).as_subclass(Gumbel)
+
+
+def _numbers(keys: list[list[Hashable]], shape: tuple[int, ...]) -> Tensor:
+    numbers = Choices.numbers
+    values = [[FIRST + numbers.setdefault(key, len(numbers)) for key in row] for row in keys]
+    return torch.tensor(values, dtype=torch.float64).view(shape)
+
+
+class Symbolic(Tensor):
+    @classmethod
+    def __torch_function__(
+        cls, function: Callable, types: object, args: tuple = (), kwargs: dict | None = None
+    ) -> Any:
+        name, kwargs = function.__name__, kwargs or {}
+        with torch._C.DisableTorchFunctionSubclass():
+            if name in _RULES:
+                result = _RULES[name](*args, **kwargs)
+                if result is not NotImplemented:
+                    return result
+            if name in _MOVES:
+                return _moved(function, args, kwargs)
+            if name.startswith("new_") or name.endswith("_like"):
+                return function(_plain(args[0]), *args[1:], **kwargs)
+            return function(*settled(args), **settled(kwargs))
+
+
+class Numbers(Symbolic):
+    """Uniform numbers, float64."""
+
+
+class Gumbel(Symbolic):
+    """Gumbel noise [.., 2] of two codes: for both the number that chooses between them."""
+
+
+class Scores(Symbolic):
+    """log p + G [.., 2]: `numbers` [..] choose by p."""
+
+    numbers: Tensor
+
+
+class Affine(Symbolic):
+    """scale * u - shift, for numbers u."""
+
+    scale: Tensor
+    shift: Tensor
+
+
+class Flags(Symbolic):
+    """Booleans, int64, some from LATER on."""
+
+
+class Codes(Symbolic):
+    """Whole numbers, some from LATER on."""
+
+
+_MOVES = {
+    *("__getitem__", "__get__", "__len__", "size", "dim", "view", "reshape", "expand", "expand_as"),
+    *("clone", "cat", "stack", "split", "unbind", "flatten", "unsqueeze", "squeeze", "movedim"),
+    *("contiguous", "pad", "gather", "index_select", "roll", "flip"),
+}
+
+
+def _plain(value: Any) -> Any:
+    return value.as_subclass(Tensor) if isinstance(value, Symbolic) else value
+
+
+def settled(value: Any) -> Any:
+    """With every outcome chosen."""
+    if isinstance(value, (tuple, list)):
+        return type(value)(map(settled, value))
+    if isinstance(value, dict):
+        return {key: settled(each) for key, each in value.items()}
+    if not isinstance(value, Symbolic):
+        return value
+    if not isinstance(value, (Flags, Codes)):
+        raise TypeError("A random number is only compared with a threshold, or sampled with.")
+    codes = _plain(value)
+    found = [Choices.current.value(code) for code in codes.flatten().tolist()]
+    found = torch.tensor(found, dtype=torch.long).view(codes.shape)
+    return found.bool() if isinstance(value, Flags) else found
+
+
+def _wrap(kind: type[Symbolic], value: Any) -> Any:
+    if isinstance(value, (tuple, list)):
+        return type(value)(_wrap(kind, each) for each in value)
+    if not isinstance(value, Tensor):
+        return value
+    if kind in (Flags, Codes) and not (value >= LATER).any():
+        return value.bool() if kind is Flags else value
+    return value.as_subclass(kind)
+
+
+def _moved(function: Callable, args: tuple, kwargs: dict) -> Any:
+    """An operation that only moves values."""
+    data, *rest = args
+    parts = data if isinstance(data, (tuple, list)) else [data]
+    kinds = [type(part) for part in parts if isinstance(part, Symbolic)]
+    data = type(data)(map(_plain, data)) if isinstance(data, (tuple, list)) else _plain(data)
+    result = function(data, *settled(rest), **settled(kwargs))
+    return _wrap(kinds[0], result) if kinds else result
+
+
+def _columns(*operands: Any) -> tuple[torch.Size, list[tuple]]:
+    tensors = [torch.as_tensor(_plain(operand)) for operand in operands]
+    tensors = list(torch.broadcast_tensors(*tensors))
+    return tensors[0].shape, list(zip(*(t.flatten().tolist() for t in tensors), strict=True))
+
+
+def _postponed(kind: type[Symbolic], shape: torch.Size, codes: list[int]) -> Tensor:
+    return _wrap(kind, torch.tensor(codes, dtype=torch.long).view(shape))
+
+
+def _whole(*operands: Any) -> bool:
+    """Whether none of them has fractions."""
+    return not any(
+        isinstance(each, float) or (isinstance(each, Tensor) and each.is_floating_point())
+        for each in operands
+    )
+
+
+def _strictly(operation: Callable[..., int], kind: type[Symbolic]) -> Callable:
+    """An operation on whole numbers that needs both of them."""
+
+    def rule(*operands: Any) -> Any:
+        if not _whole(*operands):
+            return NotImplemented
+        run = Choices.current
+
+        def column(*codes: int) -> int:
+            if all(code < LATER for code in codes):
+                return int(operation(*codes))
+            return run.postpone(lambda: operation(*map(run.value, codes)))
+
+        shape, columns = _columns(*operands)
+        return _postponed(kind, shape, [column(*codes) for codes in columns])
+
+    return rule
+
+
+def _where(condition: Any, chosen: Any, other: Any) -> Any:
+    if not _whole(chosen, other):
+        kinds = [type(each) for each in (chosen, other) if isinstance(each, Symbolic)]
+        result = torch.where(settled(condition), _plain(chosen), _plain(other))
+        return _wrap(kinds[0], result) if kinds else result
+    run = Choices.current
+
+    def column(c: int, a: int, b: int) -> int:
+        if c < LATER:
+            return a if c else b
+        return run.postpone(lambda: run.value(a) if run.value(c) else run.value(b))
+
+    shape, columns = _columns(condition, chosen, other)
+    flags = isinstance(chosen, Flags) or (isinstance(chosen, Tensor) and chosen.dtype == torch.bool)
+    return _postponed(Flags if flags else Codes, shape, [column(*codes) for codes in columns])
+
+
+def _connective(ending: int) -> Callable:
+    """And (0) and or (1): the first operand equal to `ending` decides."""
+
+    def rule(left: Any, right: Any) -> Any:
+        run = Choices.current
+
+        def column(a: int, b: int) -> int:
+            if ending in (a, b):
+                return ending
+            if a < LATER:
+                return b
+            if b < LATER:
+                return a
+            return run.postpone(lambda: ending if run.value(a) == ending else run.value(b))
+
+        shape, columns = _columns(left, right)
+        return _postponed(Flags, shape, [column(*codes) for codes in columns])
+
+    return rule
+
+
+def _any(flags: Any, dim: int = 0, keepdim: bool = False) -> Any:
+    codes, run = _plain(flags).tolist(), Choices.current
+    found = run.postpone(lambda: int(any(run.value(code) for code in codes)))
+    return _postponed(Flags, torch.Size([1] if keepdim else []), [found])
+
+
+def _argmax(values: Any, dim: int = -1, keepdim: bool = False) -> Any:
+    """Of scores; or of flags, the first that is true."""
+    if isinstance(values, Scores):
+        return _sampled(_plain(values).exp().cumsum(-1), values.numbers)
+    codes, run = _plain(values).tolist(), Choices.current
+    first = run.postpone(lambda: next((i for i, c in enumerate(codes) if run.value(c)), 0))
+    return _postponed(Codes, torch.Size([1] if keepdim else []), [first])
+
+
+def _cumprod(flags: Any, dim: int) -> Any:
+    """What is behind the first zero is not read."""
+    out, product = list[int](), 1
+    for code in _plain(flags).tolist():
+        product = product and Choices.current.value(code)
+        out.append(product)
+    return torch.tensor(out, dtype=torch.long)
+
+
+def _below(numbers: Any, thresholds: Any) -> Any:
+    if not isinstance(numbers, Numbers):
+        return _strictly(operator.lt, Flags)(numbers, thresholds)
+    run = Choices.current
+
+    def column(u: float, a: float) -> int:
+        if u < FIRST:
+            return int(u < a)
+        if a <= 0 or a >= 1:
+            return int(a >= 1)
+        return run.postpone(lambda: 1 - run.part(int(u) - FIRST, [0.0, a, 1.0]))
+
+    shape, columns = _columns(numbers, thresholds)
+    return _postponed(Flags, shape, [column(*pair) for pair in columns])
+
+
+def _not_below(numbers: Any, thresholds: Any) -> Any:
+    if not isinstance(numbers, Numbers):
+        return _strictly(operator.ge, Flags)(numbers, thresholds)
+    return _RULES["bitwise_not"](_below(numbers, thresholds))
+
+
+def _times(numbers: Any, scale: Any) -> Any:
+    if not isinstance(numbers, Numbers):
+        return _strictly(operator.mul, Codes)(numbers, scale)
+    result = _plain(numbers).as_subclass(Affine)
+    result.scale, result.shift = torch.as_tensor(scale, dtype=torch.float64), torch.zeros(())
+    return result
+
+
+def _minus(values: Any, shift: Any) -> Any:
+    if not isinstance(values, Affine):
+        return _strictly(operator.sub, Codes)(values, shift)
+    result = _plain(values).clone().as_subclass(Affine)
+    result.scale, result.shift = values.scale, values.shift + shift
+    return result
+
+
+def _plus(left: Any, right: Any) -> Any:
+    noise = right if isinstance(right, Gumbel) else left
+    if not isinstance(noise, Gumbel):
+        return _strictly(operator.add, Codes)(left, right)
+    result = (left if noise is right else right).clone().as_subclass(Scores)
+    result.numbers = _plain(noise)[..., 0]
+    return result
+
+
+def _minimum(values: Any, bound: Any) -> Any:
+    """A target of `sample` is below its bound but for rounding."""
+    return values if isinstance(values, Affine) else _strictly(min, Codes)(values, bound)
+
+
+def _searchsorted(cumulative: Tensor, target: Any, *, right: bool) -> Any:
+    assert right
+    assert isinstance(target, Affine)
+    bounds = (cumulative + target.shift) / target.scale
+    return _wrap(Codes, _plain(_sampled(bounds, _plain(target)[..., 0]))[..., None])
+
+
+def _truncated(values: Any) -> Any:
+    if not isinstance(values, Affine):
+        return _plain(values).as_subclass(Codes) if isinstance(values, Flags) else values
+    codes = int(values.scale)
+    return _sampled(torch.arange(1, codes + 1).double() / codes, _plain(values))
+
+
+def _sampled(cumulative: Tensor, numbers: Tensor) -> Tensor:
+    """The first of the cumulative sums [.., V] above each number [..]."""
+    run = Choices.current
+    rows = (cumulative / cumulative[..., -1:]).nan_to_num(1.0).expand(*numbers.shape, -1)
+    rows = rows.reshape(-1, rows.shape[-1])
+    rows = rows[:, : max((rows < 1).sum(-1).tolist(), default=0) + 1].tolist()
+
+    def column(row: list[float], u: float) -> int:
+        inside = [0.0, *row[: row.index(1.0)], 1.0]
+        if sum(b > a for a, b in pairwise(inside)) < 2:
+            return next((i for i, (a, b) in enumerate(pairwise(inside)) if b > a), 0)
+        return run.postpone(lambda: run.part(int(u) - FIRST, inside))
+
+    values = numbers.flatten().tolist()
+    codes = [column(row, u) for row, u in zip(rows, values, strict=True)]
+    return _postponed(Codes, numbers.shape, codes)
+
+
+def _assign(place: Any, index: Any, value: Any) -> None:
+    if isinstance(place, Symbolic):
+        _plain(place)[settled(index)] = _plain(value)
+    else:
+        place[settled(index)] = settled(value)
+
+
+_RULES: dict[str, Callable] = {
+    "where": _where,
+    "any": _any,
+    "argmax": _argmax,
+    "cumprod": _cumprod,
+    "searchsorted": _searchsorted,
+    "minimum": _minimum,
+    "clamp_max": _minimum,
+    "__setitem__": _assign,
+    **dict.fromkeys(("int", "long"), _truncated),
+    **dict.fromkeys(("lt", "__lt__"), _below),
+    **dict.fromkeys(("ge", "__ge__"), _not_below),
+    **dict.fromkeys(("mul", "__mul__", "__rmul__"), _times),
+    **dict.fromkeys(("sub", "__sub__"), _minus),
+    **dict.fromkeys(("add", "__add__", "__radd__"), _plus),
+    **dict.fromkeys(("and", "__and__", "__rand__"), _connective(0)),
+    **dict.fromkeys(("or", "__or__", "__ror__"), _connective(1)),
+    **dict.fromkeys(("bitwise_not", "__invert__"), _strictly(lambda a: 1 - a, Flags)),
+    **dict.fromkeys(("eq", "__eq__"), _strictly(operator.eq, Flags)),
+    **dict.fromkeys(("le", "__le__"), _strictly(operator.le, Flags)),
+    **dict.fromkeys(("gt", "__gt__"), _strictly(operator.gt, Flags)),
+}
