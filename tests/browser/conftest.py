@@ -96,8 +96,8 @@ def served(
     pool = toy_pool(model, lambda: model if may_load is None or may_load.wait(60) else None)
     if may_load is None:
         pool.loader.wait(60)
-    folded = {} if figures else {"_draw_when_over": lambda *_: None}
-    with patch.multiple(results_panel, **folded):
+    draw = results_panel._draw_when_over if figures else lambda *_: None
+    with patch.object(results_panel, "_draw_when_over", draw):
         demo = build(pool, RecordedRaces(races_folder))
     demo.launch(**LAUNCH, prevent_thread_lock=True, quiet=True)
     try:
