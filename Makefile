@@ -10,12 +10,13 @@ SUDO := $(shell [ "$$(id -u)" = 0 ] || echo sudo -n)
 SLOW := abuse browser cluster train \
 	engine/test_bench.py engine/decoders/test_exact.py engine/decoders/test_changed.py engine/models
 
-.PHONY: help run cluster test quick lint lint-js format tools clean
+.PHONY: help run cluster test test-browsers quick lint lint-js format tools browsers clean
 
 help:
 	@echo "make run      start the page on http://127.0.0.1:7860"
 	@echo "make cluster  start it with its races on a Ray cluster of this machine; ARGS=--help: the options"
 	@echo "make test     lint, then run every test"
+	@echo "make test-browsers  the page in Firefox and in WebKit"
 	@echo "make quick    run the tests that take under a minute together"
 	@echo "make lint     check style, format and types"
 	@echo "make lint-js  check the board's JavaScript; needs npm"
@@ -30,6 +31,10 @@ cluster: $(VENV)/.cluster
 
 test: $(VENV)/.test tools lint
 	$(BIN)/python -m pytest -q -n 2 --dist loadfile --durations=15
+
+# Outside `make test`: the file is not called test_*.py.
+test-browsers: $(VENV)/.test browsers
+	$(BIN)/python -m pytest -q tests/browser/engines.py
 
 quick: $(VENV)/.test
 	$(BIN)/python -m pytest -q -n 2 --dist loadfile $(SLOW:%=--ignore=tests/%)
@@ -70,14 +75,21 @@ $(VENV)/.test: $(VENV)/.made requirements.txt requirements-cluster.txt requireme
 	@touch $@ $(VENV)/.run $(VENV)/.cluster
 
 # What the tests need that pip does not have: a browser, a JavaScript engine, the emoji font.
+tools: EMOJI := /usr/share/fonts/truetype/noto/NotoColorEmoji.ttf
 tools:
-	@missing=""; \
-	command -v chromium >/dev/null 2>&1 || missing="$$missing chromium"; \
-	command -v node >/dev/null 2>&1 || missing="$$missing nodejs"; \
-	[ -f /usr/share/fonts/truetype/noto/NotoColorEmoji.ttf ] || missing="$$missing fonts-noto-color-emoji"; \
-	[ -z "$$missing" ] || { echo "installing$$missing"; \
-	  { $(SUDO) apt-get update -qq && DEBIAN_FRONTEND=noninteractive $(SUDO) apt-get install -y -qq $$missing >/dev/null; } || \
-	  { echo "The tests need$$missing. On Debian or Ubuntu: apt-get install$$missing"; exit 1; }; }
+	@$(call install,$(call lacking,chromium,chromium) $(call lacking,node,nodejs) \
+		$(if $(wildcard $(EMOJI)),,fonts-noto-color-emoji))
+
+# Two more engines; WebKit's needs a display.
+browsers:
+	@$(call install,$(call lacking,firefox-esr,firefox-esr) \
+		$(call lacking,WebKitWebDriver,webkit2gtk-driver) $(call lacking,Xvfb,xvfb))
+
+# A package, unless there is its program.
+lacking = $(if $(shell command -v $(1) 2>/dev/null),,$(2))
+install = $(if $(strip $(1)),echo "installing $(strip $(1))"; \
+	{ $(SUDO) apt-get update -qq && DEBIAN_FRONTEND=noninteractive $(SUDO) apt-get install -y -qq $(1) >/dev/null; } || \
+	{ echo "The tests need $(strip $(1)). On Debian or Ubuntu: apt-get install $(strip $(1))"; exit 1; },:)
 
 clean:
 	rm -rf $(VENV) node_modules
