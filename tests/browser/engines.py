@@ -21,7 +21,7 @@ import httpx
 import pytest
 from websockets.sync.client import connect
 
-from tests.browser.conftest import answers, wait_until
+from tests.browser.servers import answers, wait_until
 from tests.browser.test_screens import INK_AND_GROUND
 
 WIDTH, HEIGHT = 1400, 1000

@@ -12,7 +12,7 @@ from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Page, expect
 
 from tests.browser.acts import PROMPT, finished, key, prompted, race, set_lanes, show_options
-from tests.browser.conftest import served
+from tests.browser.servers import served
 from tests.infill_toy import NeighbourToy
 
 RULES = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]
@@ -28,7 +28,7 @@ def url(filling_folder: Path) -> Iterator[str]:
 
 def idle(page: Page) -> None:
     prompted(page, "cactus on yellow sand")
-    expect(page.locator(".figure .js-plotly-plot").last).to_be_visible()
+    expect(page.locator("#decided .js-plotly-plot").first).to_be_visible(timeout=60_000)
 
 
 def options(page: Page) -> None:
@@ -38,7 +38,7 @@ def options(page: Page) -> None:
 def raced(page: Page) -> None:
     race(page)
     finished(page)
-    expect(page.locator("#decided .js-plotly-plot").first).to_be_visible()
+    expect(page.locator("#decided .js-plotly-plot").first).to_be_visible(timeout=60_000)
 
 
 def tour(page: Page) -> None:

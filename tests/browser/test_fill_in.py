@@ -10,7 +10,7 @@ from playwright.sync_api import Locator, Page, expect
 
 from tests.app.page.test_fill_in import CODES, MASK
 from tests.browser.acts import finished, key, prompted, race, set_lanes, show_options, wide
-from tests.browser.conftest import served
+from tests.browser.servers import served
 from tests.infill_toy import NeighbourToy
 
 LANES = ["Vanilla AR", "ASSD", "ASSD drafts=n-gram", "SJD", "SCD", "Parallel"]

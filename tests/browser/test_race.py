@@ -22,7 +22,7 @@ from tests.browser.acts import (
     state,
     unhurt,
 )
-from tests.browser.conftest import served, wait_until
+from tests.browser.servers import served, wait_until
 
 
 def test_the_page_opens_on_a_recorded_race_and_plays_it(recorded_url, open_page) -> None:

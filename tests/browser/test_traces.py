@@ -24,7 +24,7 @@ from tests.browser.acts import (
     show_options,
     unhurt,
 )
-from tests.browser.conftest import recorded, wait_until
+from tests.browser.servers import recorded, wait_until
 from visualize.recorded_race import RecordedRace
 
 DROP = """([text, name]) => {

@@ -13,7 +13,7 @@ from PIL import Image
 from playwright.sync_api import Page, expect
 
 from tests.browser.acts import by_passes, finished, hashes, key, prompted, race, running, state
-from tests.browser.conftest import wait_until
+from tests.browser.servers import wait_until
 from visualize.figures import Figure, figures
 from visualize.quality import about, quality_figures, stored
 from visualize.recorded_race import RecordedRace
