@@ -39,7 +39,7 @@ from visualize.standalone import standalone
 ROOT = Path(__file__).parent.parent.parent
 CLIPBOARD = ["clipboard-read", "clipboard-write"]
 # a shared machine may be slow; nothing waits longer than it must
-expect.set_options(timeout=20_000)
+expect.set_options(timeout=60_000)
 QUIET = [
     "--no-sandbox",
     "--disable-gpu",

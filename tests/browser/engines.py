@@ -25,6 +25,7 @@ from tests.browser.servers import answers, wait_until
 from tests.browser.test_screens import INK_AND_GROUND
 
 WIDTH, HEIGHT = 1400, 1000
+PATIENCE = 600  # seconds that an answer may take: without a GPU an engine draws by the processor
 CONTROL = "\ue009"
 
 
@@ -68,7 +69,7 @@ class Firefox:
     def _command(self, method: str, **params: Any) -> dict[str, Any]:
         number = next(self._numbers)
         self._connection.send(json.dumps({"id": number, "method": method, "params": params}))
-        while (answer := json.loads(self._connection.recv(120))).get("id") != number:
+        while (answer := json.loads(self._connection.recv(PATIENCE))).get("id") != number:
             pass  # an event
         assert answer["type"] == "success", answer
         return answer["result"]
@@ -107,7 +108,7 @@ class WebKit:
         self._post("/window/rect", width=WIDTH, height=HEIGHT)
 
     def _post(self, path: str, **body: Any) -> Any:
-        answer = httpx.post(f"{self._session}{path}", json=body, timeout=120)
+        answer = httpx.post(f"{self._session}{path}", json=body, timeout=PATIENCE)
         assert answer.status_code == 200, answer.text
         return answer.json()["value"]
 
@@ -121,7 +122,7 @@ class WebKit:
         self._post("/actions", actions=actions)
 
     def close(self) -> None:
-        httpx.delete(self._session, timeout=120)
+        httpx.delete(self._session, timeout=PATIENCE)
 
 
 @contextmanager
@@ -133,7 +134,8 @@ def webkit(folder: Path) -> Iterator[Engine]:
     display = (program("Xvfb"), "-displayfd", 1, "-screen", 0, screen, "-nolisten", "tcp")
     with started(*display, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as server:
         number = server.stdout.readline().strip()
-        env = {**os.environ, "DISPLAY": f":{number}", "HOME": str(folder)}
+        screen_only = {"DISPLAY": f":{number}", "WEBKIT_DISABLE_COMPOSITING_MODE": "1"}
+        env = {**os.environ, **screen_only, "HOME": str(folder)}
         with started(program("WebKitWebDriver"), f"--port={port}", env=env):
             wait_until(lambda: answers(f"{driver}/status"))
             with closing(WebKit(driver)) as engine:
@@ -147,10 +149,10 @@ def engine(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Engine]:
         yield engine
 
 
-def shows(engine: Engine, condition: str, seconds: float = 120) -> None:
+def shows(engine: Engine, condition: str) -> None:
     """Waits until a condition on `board`, the board's element, is true in the page."""
     test = f"String(((board) => Boolean(board && ({condition})))(document.querySelector('.board')))"
-    wait_until(lambda: engine.text(test) == "true", seconds)
+    wait_until(lambda: engine.text(test) == "true", PATIENCE)
 
 
 def click(engine: Engine, selector: str) -> None:
@@ -188,7 +190,7 @@ def test_the_page_replays_races_explains_a_token_and_is_dark(engine: Engine, rea
     click(engine, "#race")
     shows(engine, "board.querySelector('.prompt').textContent === 'octopus on blue water'")
     finished = "board.dataset.state === 'finished' && board.dataset.done === '1'"
-    shows(engine, f"!{recorded} && {finished}", 600)
+    shows(engine, f"!{recorded} && {finished}")
     shows(engine, "board.querySelectorAll('.lane[data-state=finished]').length === 2")
     pixels = "getContext('2d').getImageData(0, 0, 64, 64).data"
     shows(engine, f"new Set(board.querySelector('.lane canvas').{pixels}).size > 4")

@@ -28,7 +28,7 @@ def url(filling_folder: Path) -> Iterator[str]:
 
 def idle(page: Page) -> None:
     prompted(page, "cactus on yellow sand")
-    expect(page.locator("#decided .js-plotly-plot").first).to_be_visible(timeout=60_000)
+    expect(page.locator("#decided .js-plotly-plot").first).to_be_visible()
 
 
 def options(page: Page) -> None:
@@ -38,7 +38,7 @@ def options(page: Page) -> None:
 def raced(page: Page) -> None:
     race(page)
     finished(page)
-    expect(page.locator("#decided .js-plotly-plot").first).to_be_visible(timeout=60_000)
+    expect(page.locator("#decided .js-plotly-plot").first).to_be_visible()
 
 
 def tour(page: Page) -> None:
