@@ -75,21 +75,26 @@ $(VENV)/.test: $(VENV)/.made requirements.txt requirements-cluster.txt requireme
 	@touch $@ $(VENV)/.run $(VENV)/.cluster
 
 # What the tests need that pip does not have: a browser, a JavaScript engine, the emoji font.
-tools: EMOJI := /usr/share/fonts/truetype/noto/NotoColorEmoji.ttf
 tools:
-	@$(call install,$(call lacking,chromium,chromium) $(call lacking,node,nodejs) \
-		$(if $(wildcard $(EMOJI)),,fonts-noto-color-emoji))
+	@missing=""; \
+	command -v chromium >/dev/null 2>&1 || missing="$$missing chromium"; \
+	command -v node >/dev/null 2>&1 || missing="$$missing nodejs"; \
+	[ -f /usr/share/fonts/truetype/noto/NotoColorEmoji.ttf ] || missing="$$missing fonts-noto-color-emoji"; \
+	$(INSTALL)
 
 # Two more engines; WebKit's needs a display.
 browsers:
-	@$(call install,$(call lacking,firefox-esr,firefox-esr) \
-		$(call lacking,WebKitWebDriver,webkit2gtk-driver) $(call lacking,Xvfb,xvfb))
+	@missing=""; \
+	command -v firefox-esr >/dev/null 2>&1 || missing="$$missing firefox-esr"; \
+	command -v WebKitWebDriver >/dev/null 2>&1 || missing="$$missing webkit2gtk-driver"; \
+	command -v Xvfb >/dev/null 2>&1 || missing="$$missing xvfb"; \
+	$(INSTALL)
 
-# A package, unless there is its program.
-lacking = $(if $(shell command -v $(1) 2>/dev/null),,$(2))
-install = $(if $(strip $(1)),echo "installing $(strip $(1))"; \
-	{ $(SUDO) apt-get update -qq && DEBIAN_FRONTEND=noninteractive $(SUDO) apt-get install -y -qq $(1) >/dev/null; } || \
-	{ echo "The tests need $(strip $(1)). On Debian or Ubuntu: apt-get install $(strip $(1))"; exit 1; },:)
+define INSTALL
+[ -z "$$missing" ] || { echo "installing$$missing"; \
+	  { $(SUDO) apt-get update -qq && DEBIAN_FRONTEND=noninteractive $(SUDO) apt-get install -y -qq $$missing >/dev/null; } || \
+	  { echo "The tests need$$missing. On Debian or Ubuntu: apt-get install$$missing"; exit 1; }; }
+endef
 
 clean:
 	rm -rf $(VENV) node_modules

@@ -38,8 +38,8 @@ from visualize.standalone import standalone
 
 ROOT = Path(__file__).parent.parent.parent
 CLIPBOARD = ["clipboard-read", "clipboard-write"]
-# a shared machine may be slow; nothing waits longer than it must
-expect.set_options(timeout=60_000)
+PATIENCE = 60_000  # ms: a shared machine may be slow; nothing waits longer than it must
+expect.set_options(timeout=PATIENCE)
 QUIET = [
     "--no-sandbox",
     "--disable-gpu",
@@ -224,6 +224,7 @@ def open_page(browser: Browser, warm: BrowserContext) -> Iterator[Callable[..., 
         pages.append(page)
         for event, listener in listeners.items():
             page.on(event, listener)
+        page.set_default_timeout(PATIENCE)
         page.set_viewport_size({"width": width, "height": height})
         page.emulate_media(
             color_scheme="dark" if dark else "light",

@@ -105,7 +105,8 @@ def test_l_goes_through_the_layers_and_each_has_a_legend(page) -> None:
 
 # The colours in the middles of the 6 x 6 cells.
 MIDDLES = """canvas => {
-  const pen = new OffscreenCanvas(canvas.width, canvas.height).getContext("2d");
+  const pen = new OffscreenCanvas(canvas.width, canvas.height)
+    .getContext("2d", { willReadFrequently: true });
   pen.drawImage(canvas, 0, 0);
   const middle = (cell) => pen.getImageData(
     ((cell % 6) + 0.5) * canvas.width / 6, (Math.floor(cell / 6) + 0.5) * canvas.height / 6, 1, 1);
