@@ -10,12 +10,13 @@ SUDO := $(shell [ "$$(id -u)" = 0 ] || echo sudo -n)
 PYTEST := $(BIN)/python -m pytest -q -n 2 --dist loadfile --no-loadscope-reorder
 STYLE := $(BIN)/ruff check . && $(BIN)/ruff format --check .
 
-.PHONY: help run cluster test quick lint lint-js format tools clean
+.PHONY: help run cluster test test-browsers quick lint lint-js format tools browsers clean
 
 help:
 	@echo "make run      start the page on http://127.0.0.1:7860"
 	@echo "make cluster  start it with its races on a Ray cluster of this machine; ARGS=--help: the options"
-	@echo "make test     lint and run every test"
+	@echo "make test     lint, then run every test"
+	@echo "make test-browsers  the page in Firefox and in WebKit"
 	@echo "make quick    run the tests that take under a minute together"
 	@echo "make lint     check style, format and types"
 	@echo "make lint-js  check the board's JavaScript; needs npm"
@@ -34,6 +35,10 @@ test: $(VENV)/.test tools
 	@$(BIN)/mypy >$(VENV)/types.txt 2>&1 & types=$$!; trap "kill $$types" INT TERM; \
 	$(PYTEST) --durations=15; tests=$$?; \
 	wait $$types; types=$$?; cat $(VENV)/types.txt; exit $$((tests | types))
+
+# Outside `make test`: the file is not called test_*.py.
+test-browsers: $(VENV)/.test browsers
+	$(BIN)/python -m pytest -q tests/browser/engines.py
 
 quick: $(VENV)/.test
 	$(PYTEST) --quick
@@ -78,9 +83,21 @@ tools:
 	command -v chromium >/dev/null 2>&1 || missing="$$missing chromium"; \
 	command -v node >/dev/null 2>&1 || missing="$$missing nodejs"; \
 	[ -f /usr/share/fonts/truetype/noto/NotoColorEmoji.ttf ] || missing="$$missing fonts-noto-color-emoji"; \
-	[ -z "$$missing" ] || { echo "installing$$missing"; \
+	$(INSTALL)
+
+# Two more engines; WebKit's needs a display.
+browsers:
+	@missing=""; \
+	command -v firefox-esr >/dev/null 2>&1 || missing="$$missing firefox-esr"; \
+	command -v WebKitWebDriver >/dev/null 2>&1 || missing="$$missing webkit2gtk-driver"; \
+	command -v Xvfb >/dev/null 2>&1 || missing="$$missing xvfb"; \
+	$(INSTALL)
+
+define INSTALL
+[ -z "$$missing" ] || { echo "installing$$missing"; \
 	  { $(SUDO) apt-get update -qq && DEBIAN_FRONTEND=noninteractive $(SUDO) apt-get install -y -qq $$missing >/dev/null; } || \
 	  { echo "The tests need$$missing. On Debian or Ubuntu: apt-get install$$missing"; exit 1; }; }
+endef
 
 clean:
 	rm -rf $(VENV) node_modules

@@ -37,13 +37,19 @@ def set_lanes(page: Page, *names: str) -> None:
     expect(rows).to_have_count(len(names))
 
 
+def lanes_by_event(page: Page, *lanes: str) -> None:
+    """Lists lanes as the board does where it has some to try; `gsd:G=50` is one with a knob."""
+    event = "document.dispatchEvent(new CustomEvent('photo-finish-lanes', { detail: %s }))"
+    page.evaluate(event % list(lanes))
+
+
 def race(
     page: Page, prompt: str = PROMPT, seed: int = 7, lanes: tuple[str, ...] = ("ar", "sjd")
 ) -> None:
     """Fills in the form and presses Race."""
     page.locator("#prompt input, #prompt textarea").fill(prompt)
     page.locator("#seed input").fill(str(seed))
-    set_lanes(page, *lanes)
+    lanes_by_event(page, *lanes)
     page.locator("#race").click()
 
 
@@ -105,3 +111,25 @@ def unhurt(page: Page) -> None:
         ).count()
         == 0
     )
+
+
+def frames(page: Page, count: int = 3) -> None:
+    """Waits until the page has drawn so many frames: what was to follow at once has followed."""
+    page.evaluate(
+        "count => new Promise((done) => { const next = () =>"
+        " count-- ? requestAnimationFrame(next) : done(); next(); })",
+        count,
+    )
+
+
+def hold_timers(page: Page) -> None:
+    """From here on the page's timers wait for `run_timers`, however long they were set to."""
+    page.evaluate(
+        "window.timers = [], window.setTimeout = (act) => timers.push(act),"
+        " window.clearTimeout = () => {}"
+    )
+
+
+def run_timers(page: Page) -> None:
+    """Runs the timers that wait; those that they set wait for the next call."""
+    page.evaluate("timers.splice(0).forEach((act) => act())")

@@ -1,38 +1,45 @@
-"""The real page in Debian's Chromium: servers over toy models in this process, and `python app.py`
-in its own."""
+"""The real page in Debian's Chromium: servers over toy models in this process, `python app.py` in
+its own, and the board alone in a file. One browser and one page of it serve a worker's tests, one
+after the other."""
 
 from __future__ import annotations
 
-import math
 import os
 import shutil
 import socket
 import subprocess
 import sys
-import threading
-import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import closing, contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import closing
 from pathlib import Path
 from urllib.parse import urlsplit
 
-import httpx
 import pytest
-from playwright.sync_api import Browser, Page, expect, sync_playwright
+from playwright.sync_api import (
+    Browser,
+    BrowserContext,
+    ConsoleMessage,
+    Page,
+    expect,
+    sync_playwright,
+)
 
-from app.page.layout import LAUNCH, build
-from app.serving.sessions import RecordedRaces
-from engine.decoders.lantern import LanternSettings
-from engine.models.base import ImageModel
-from engine.race import Lane, Race
-from tests.app.conftest import Watched, toy_pool
+from engine.infilling import Infilling
+from engine.race import Race
+from engine.race.request import parse_lane
+from tests.app.conftest import Watched
+from tests.app.page.test_fill_in import CODES, MASK
+from tests.browser.acts import prompted
+from tests.browser.servers import TOURED, Held, answers, recorded, served, wait_until
 from tests.clocks import set_clocks
+from tests.infill_toy import NeighbourToy
 from visualize.recorded_race import RecordedRace, record
+from visualize.standalone import standalone
 
 ROOT = Path(__file__).parent.parent.parent
-TOURED = ("ar", "jacobi", "fpi", "sjd", "scd", "gsd", "lantern", "sjd-pac")
-# a shared machine may be slow; nothing waits longer than it must
-expect.set_options(timeout=20_000)
+CLIPBOARD = ["clipboard-read", "clipboard-write"]
+PATIENCE = 60_000  # ms: a shared machine may be slow; nothing waits longer than it must
+expect.set_options(timeout=PATIENCE)
 QUIET = [
     "--no-sandbox",
     "--disable-gpu",
@@ -42,58 +49,6 @@ QUIET = [
     "--disable-component-update",
     "--disable-sync",
 ]
-
-
-class Held(Watched):
-    """A toy whose race can be held in the middle: `hold` lets six more passes through, `release`
-    all."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self._open, self._limit = threading.Event(), math.inf
-
-    def hold(self) -> None:
-        self._open.clear()
-        self._limit = self.passes + 6
-
-    def release(self) -> None:
-        self._limit = math.inf
-        self._open.set()
-
-    def forward(self, *window):
-        if self.passes >= self._limit:
-            self._open.wait(60)
-        return super().forward(*window)
-
-
-@contextmanager
-def served(
-    model: ImageModel, races_folder: Path = Path("nowhere"), may_load: threading.Event | None = None
-) -> Iterator[str]:
-    """A page over a model that is ready, or will be when it may; with the recorded races of a
-    folder."""
-    pool = toy_pool(model, lambda: model if may_load is None or may_load.wait(60) else None)
-    if may_load is None:
-        pool.loader.wait(60)
-    demo = build(pool, RecordedRaces(races_folder))
-    demo.launch(**LAUNCH, prevent_thread_lock=True, quiet=True)
-    try:
-        yield demo.local_url
-    finally:
-        demo.close()
-
-
-def _lane(name: str) -> Lane:
-    """A toy has few codes: of its paper's share of them LANTERN would have no neighbour."""
-    return Lane(name, LanternSettings(k=8)) if name == "lantern" else Lane(name)
-
-
-@set_clocks()
-def recorded(prompt: str, lanes: Sequence[str]) -> RecordedRace:
-    """A race over a toy, run here and now; the clocks are set, so that it lasts as long on any
-    machine."""
-    race = Race(model := Watched(), [_lane(name) for name in lanes], prompt, 7)
-    return record(race.trace(list(race)), model)
 
 
 @pytest.fixture(scope="session")
@@ -107,53 +62,78 @@ def browser() -> Iterator[Browser]:
         chromium.close()
 
 
-@pytest.fixture(scope="module")
-def quick_model() -> Watched:
-    return Watched()
+@pytest.fixture(scope="session")
+def model() -> Held:
+    """Of the pages that are served to all tests."""
+    return Held()
 
 
-@pytest.fixture(scope="module")
-def quick(quick_model: Watched) -> Iterator[str]:
-    """A page whose races take a moment."""
-    with served(quick_model) as url:
+@pytest.fixture(scope="session")
+def quick(model: Held) -> Iterator[str]:
+    """A page whose races take a moment, and that opens on none."""
+    with served(model) as url:
+        yield url
+
+
+@pytest.fixture
+def held(quick: str, model: Held) -> Iterator[str]:
+    """A page whose next race is held in the middle."""
+    model.hold()
+    yield quick
+    model.release()
+
+
+@pytest.fixture(scope="session")
+def duel() -> RecordedRace:
+    return recorded("cactus on yellow sand", ("ar", "sjd"))
+
+
+@pytest.fixture(scope="session")
+def toured() -> RecordedRace:
+    """A race of many lanes, for the tour."""
+    return recorded("the tour", TOURED)
+
+
+@pytest.fixture(scope="session")
+def races_folder(
+    tmp_path_factory: pytest.TempPathFactory, duel: RecordedRace, toured: RecordedRace
+) -> Path:
+    folder = tmp_path_factory.mktemp("races")
+    for name, race in (("duel", duel), ("tour", toured)):
+        (folder / f"{name}.json").write_text(race.dumps())
+    return folder
+
+
+@pytest.fixture(scope="session")
+def filling_folder(tmp_path_factory: pytest.TempPathFactory, toured: RecordedRace) -> Path:
+    """The tour's race, one of whole pictures, and one that fills in a part, over a toy that can."""
+    folder, model = tmp_path_factory.mktemp("infillings"), NeighbourToy()
+    (folder / "tour.json").write_text(toured.dumps())
+    part = Infilling.of_mask(CODES, MASK)
+    for name, lanes, infilling in (
+        ("duel", ("ar", "sjd"), None),
+        ("part", ("ar", "assd", "parallel"), part),
+    ):
+        race = Race(
+            model, list(map(parse_lane, lanes)), "cactus on yellow sand", 7, infilling=infilling
+        )
+        with set_clocks():
+            text = record(race.trace(list(race)), race.model).dumps()
+        (folder / f"{name}.json").write_text(text)
+    return folder
+
+
+@pytest.fixture(scope="session")
+def recorded_url(races_folder: Path, model: Held) -> Iterator[str]:
+    """A page that opens on a recorded race."""
+    with served(model, races_folder) as url:
         yield url
 
 
 @pytest.fixture(scope="session")
-def races_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Recorded races over a toy: a duel, and one of many lanes for the tour."""
-    folder = tmp_path_factory.mktemp("races")
-    for name, prompt, lanes in (
-        ("duel", "cactus on yellow sand", ("ar", "sjd")),
-        ("tour", "the tour", TOURED),
-    ):
-        (folder / f"{name}.json").write_text(recorded(prompt, lanes).dumps())
-    return folder
-
-
-@pytest.fixture(scope="module")
-def recorded_url(races_folder: Path, quick_model: Watched) -> Iterator[str]:
-    """A page that opens on a recorded race."""
-    with served(quick_model, races_folder) as url:
-        yield url
-
-
-@pytest.fixture(scope="module")
-def held_model() -> Held:
-    return Held()
-
-
-@pytest.fixture
-def held(held_page: str, held_model: Held) -> Iterator[str]:
-    """A page whose next race is held in the middle."""
-    held_model.hold()
-    yield held_page
-    held_model.release()
-
-
-@pytest.fixture(scope="module")
-def held_page(held_model: Held) -> Iterator[str]:
-    with served(held_model) as url:
+def drawn_url(races_folder: Path) -> Iterator[str]:
+    """The same, with its figures."""
+    with served(Watched(), races_folder, figures=True) as url:
         yield url
 
 
@@ -166,7 +146,7 @@ def stops(monkeypatch: pytest.MonkeyPatch) -> list[Race]:
     return asked
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def real(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """`python app.py`, with the model that came with the repository."""
     start = ["app.py"]
@@ -195,45 +175,91 @@ def real(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         app.wait(30)
 
 
+@pytest.fixture(scope="session")
+def warm(browser: Browser) -> BrowserContext:
+    """What is opened again and again in it has been compiled."""
+    return browser.new_context(permissions=CLIPBOARD)
+
+
 @pytest.fixture
-def open_page(browser: Browser) -> Iterator[Callable[..., Page]]:
-    """Opens a page. Afterwards nothing may have gone wrong in its console, and no request have left
-    the machine."""
+def open_page(browser: Browser, warm: BrowserContext) -> Iterator[Callable[..., Page]]:
+    """Opens a page: the worker's own, or another beside it if the test has opened that; `fresh` is
+    in a context of its own, as a new visitor's, with touch. Afterwards nothing may have gone wrong
+    in their consoles, and nothing have been requested but of the servers and files opened."""
     complaints: list[str] = []
-    contexts = []
+    origins: list[str] = ["data:", "blob:"]
+    pages: list[Page] = []
 
-    def asked(url: str) -> None:
-        if urlsplit(url).scheme in ("http", "https") and urlsplit(url).hostname != "127.0.0.1":
-            complaints.append(f"asked for {url}")
+    def heard(message: ConsoleMessage) -> None:
+        alone = message.page is not None and message.page.url.startswith("file:")
+        if message.type == "error" or (alone and message.type == "warning"):
+            complaints.append(message.text)
 
-    def opened(url: str, width: int = 1400, height: int = 1000, query: str = "") -> Page:
-        contexts.append(browser.new_context(viewport={"width": width, "height": height}))
-        page = contexts[-1].new_page()
-        page.on(
-            "console", lambda message: message.type == "error" and complaints.append(message.text)
+    def requested(url: str) -> None:
+        if not url.startswith(tuple(origins)):
+            complaints.append(f"requested {url}")
+
+    listeners = {
+        "console": heard,
+        "pageerror": lambda error: complaints.append(str(error)),
+        "request": lambda request: requested(request.url),
+    }
+
+    def opened(
+        url: str,
+        width: int = 1400,
+        height: int = 1000,
+        query: str = "",
+        *,
+        dark: bool = False,
+        still: bool = False,
+        fresh: bool = False,
+    ) -> Page:
+        parts = urlsplit(url)
+        origins.append(url if parts.scheme == "file" else f"{parts.scheme}://{parts.netloc}/")
+        if fresh:
+            page = browser.new_context(permissions=CLIPBOARD, has_touch=True).new_page()
+        else:
+            page = warm.new_page() if pages or not warm.pages else warm.pages[0]
+        pages.append(page)
+        for event, listener in listeners.items():
+            page.on(event, listener)
+        page.set_default_timeout(PATIENCE)
+        page.set_viewport_size({"width": width, "height": height})
+        page.emulate_media(
+            color_scheme="dark" if dark else "light",
+            reduced_motion="reduce" if still else "no-preference",
         )
-        page.on("pageerror", lambda error: complaints.append(str(error)))
-        page.on("request", lambda request: asked(request.url))
         page.goto(url + query)
         page.wait_for_selector(".board .lane:not([hidden])")  # a link may hide the first
         return page
 
     yield opened
-    for context in contexts:
-        context.close()
+    for page in pages:
+        if page.is_closed():
+            continue
+        for event, listener in listeners.items():
+            page.remove_listener(event, listener)
+        if page.context is not warm:
+            page.context.close()
+        elif page is not warm.pages[0]:
+            page.close()
+        else:
+            page.evaluate("localStorage.clear(), sessionStorage.clear()")
+            page.mouse.move(0, 0)
+            page.goto("about:blank")
     assert not complaints
 
 
-def answers(url: str) -> bool:
-    try:
-        return httpx.get(url, timeout=5).status_code == 200
-    except httpx.TransportError:
-        return False
+@pytest.fixture
+def open_file(open_page: Callable[..., Page], tmp_path: Path) -> Callable[..., Page]:
+    """Opens the file of a race: the board alone, which needs no server."""
 
+    def opened(race: RecordedRace, *size: int, **options: object) -> Page:
+        file = tmp_path / "race.html"
+        file.write_text(standalone(race), "utf-8")
+        page = open_page(file.as_uri(), *size, **options)
+        prompted(page, race.trace.header.prompt)
+        return page
 
-def wait_until(true: Callable[[], bool], seconds: float = 20) -> None:
-    """Waits for something that the server does. Fails when it never does it."""
-    deadline = time.monotonic() + seconds
-    while not true():
-        assert time.monotonic() < deadline, "it did not happen"
-        time.sleep(0.05)
+    return opened

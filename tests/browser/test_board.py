@@ -1,5 +1,4 @@
-"""The board under a visitor's hands: time, layers, lanes and tokens, on live and on recorded races
-alike."""
+"""The board under a visitor's hands, in a file: time, layers, lanes, tokens, and help."""
 
 from __future__ import annotations
 
@@ -8,19 +7,8 @@ import pytest
 from playwright.sync_api import Page, expect
 from plotly.colors import sequential
 
-from engine.race import Lane, Race
-from engine.trace.shares import share_values
-from tests.browser.acts import (
-    PROMPT,
-    at,
-    by_passes,
-    finished,
-    hashes,
-    key,
-    prompted,
-    race,
-    show_options,
-)
+from engine.trace.steps import share_values
+from tests.browser.acts import at, by_passes, frames, hashes, key
 from visualize.layers import Layer
 from visualize.look import LOOK
 
@@ -31,26 +19,21 @@ PAUSE = """() => {
   document.body.dispatchEvent(new KeyboardEvent("keydown", { key: " ", bubbles: true }));
   return true;
 }"""
+# The words of the page that a newcomer need not know.
+WORDS = (
+    *("autoregressive", "token, code", "pass", "draft", "window", "committed", "frontier"),
+    *("acceptance", "rejected, resampled", "refined", "fresh", "forced", "lossless", "group"),
+    *("neighbourhood", "EAGLE", "top-1", "TV", "modelled", "shift"),
+)
 
 
 @pytest.fixture
-def page(recorded_url, open_page) -> Page:
-    """A page that shows a recorded race, at its start and standing still."""
-    page = open_page(recorded_url)
-    prompted(page, "cactus on yellow sand")
-    for _ in range(3):  # at most two finishes lie behind
-        page.locator(".previous-finish").click()
+def page(open_file, duel) -> Page:
+    """A race at its start, standing still."""
+    page = open_file(duel)
+    key(page, "Home")
     expect(page.locator(".board")).to_have_attribute("data-t", "0")
-    expect(page.locator(".board")).to_have_attribute("data-playing", "0")
     return page
-
-
-def test_the_page_opens_on_a_recorded_race_and_plays_it(recorded_url, open_page) -> None:
-    page = open_page(recorded_url)
-    prompted(page, "cactus on yellow sand")
-    expect(page.locator(".board .meta")).to_contain_text("recorded")
-    expect(page.locator(".board")).to_have_attribute("data-state", "finished", timeout=60_000)
-    expect(page.locator(".lane .place-seconds.first")).to_have_text("1st")
 
 
 def test_play_pause_and_speed(page) -> None:
@@ -61,7 +44,7 @@ def test_play_pause_and_speed(page) -> None:
     expect(page.locator(".board")).to_have_attribute("data-playing", "0")
     stands = at(page)
     assert stands > 0
-    page.wait_for_timeout(200)
+    frames(page)
     assert at(page) == stands
     page.locator(".speed").select_option("8")
     page.get_by_role("button", name="Play", exact=True).click()
@@ -80,7 +63,7 @@ def test_scrubbing_shows_every_instant_again_as_it_was(page) -> None:
     assert len({hashes[0] for hashes, _ in seen}) == 3
 
 
-def test_keys_step_and_jump_to_the_finishes(page) -> None:
+def test_keys_step_and_jump_to_the_finishes_and_hide_lanes(page) -> None:
     by_passes(page)
     key(page, "ArrowRight", "ArrowRight")
     expect(page.locator(".board")).to_have_attribute("data-t", "2")
@@ -93,9 +76,6 @@ def test_keys_step_and_jump_to_the_finishes(page) -> None:
     assert at(page) == 36
     key(page, "Shift+ArrowLeft", "Shift+ArrowLeft")
     expect(page.locator(".board")).to_have_attribute("data-t", "0")
-
-
-def test_a_lane_is_hidden_and_shown_by_its_number(page) -> None:
     key(page, "1")
     expect(page.locator(".lane[data-lane='ar']")).to_be_hidden()
     key(page, "1")
@@ -123,50 +103,29 @@ def test_l_goes_through_the_layers_and_each_has_a_legend(page) -> None:
     assert len(drawn) == len(Layer)
 
 
-def test_a_token_tells_its_life(page) -> None:
-    page.locator(".scrub").fill(page.locator(".scrub").get_attribute("max"))
-    page.locator(".lane[data-lane='sjd'] canvas").click(position={"x": 5, "y": 5})
-    panel = page.locator(".token")
-    expect(panel).to_be_visible()
-    first = panel.inner_text()
-    page.locator(".lane[data-lane='sjd'] canvas").focus()
-    page.keyboard.press("ArrowRight")
-    page.wait_for_function(
-        "before => document.querySelector('.token').innerText !== before", arg=first
+# The colours in the middles of the 6 x 6 cells.
+MIDDLES = """canvas => {
+  const pen = new OffscreenCanvas(canvas.width, canvas.height)
+    .getContext("2d", { willReadFrequently: true });
+  pen.drawImage(canvas, 0, 0);
+  const middle = (cell) => pen.getImageData(
+    ((cell % 6) + 0.5) * canvas.width / 6, (Math.floor(cell / 6) + 0.5) * canvas.height / 6, 1, 1);
+  return Array.from({ length: 36 }, (_, cell) => [...middle(cell).data].slice(0, 3));
+}"""
+
+
+def test_heat_map_has_the_scales_colours_and_a_faint_picture(page, duel) -> None:
+    key(page, "End")
+    canvas = ".lane[data-lane='ar'] canvas"
+    expect(page.locator(canvas)).to_have_attribute(
+        "aria-label", "Vanilla AR: 100% of the picture, finished"
     )
-    key(page, "Escape")
-    expect(panel).to_be_hidden()
-
-
-def test_a_live_race_is_scrubbed_like_a_recorded_one(quick, open_page) -> None:
-    page = open_page(quick)
-    race(page)
-    finished(page)
-    end = hashes(page)
-    by_passes(page)
-    expect(page.locator(".clock-value")).to_have_text("36")
-    page.locator(".scrub").fill("5")
-    expect(page.locator(".board")).to_have_attribute("data-state", "replay")
-    page.locator(".scrub").fill("36")
-    expect(page.locator(".board")).to_have_attribute("data-state", "finished")
-    assert hashes(page) == end
-
-
-MIDDLES = """canvas => [...Array(36).keys()].map(i => [...canvas.getContext('2d').getImageData(
-  (i % 6 + 0.5) * canvas.width / 6, (Math.floor(i / 6) + 0.5) * canvas.height / 6, 1, 1
-).data].slice(0, 3))"""
-
-
-def test_heat_map_has_the_scales_colours_and_a_faint_picture(quick, quick_model, open_page) -> None:
-    page = open_page(quick)
-    race(page, lanes=("ar",))
-    finished(page)
-    picture = np.array(page.eval_on_selector(".lane canvas", MIDDLES))
+    picture = np.array(page.eval_on_selector(canvas, MIDDLES))
     page.get_by_role("button", name="Top-1 p").click()
     expect(page.locator("#board .legend")).to_contain_text("0.25")
-    drawn = page.eval_on_selector(".lane canvas", MIDDLES)
-    steps = Race(quick_model, [Lane("ar")], PROMPT, 7, quick_model.sampling)
-    shares = [share_values(f.step.committed["top1"])[0] for f in steps if f.step]
+    drawn = page.eval_on_selector(canvas, MIDDLES)
+    steps = [frame.step for frame in duel.trace.frames if frame.lane == 0 and frame.step]
+    shares = [share_values(step.committed["top1"])[0] for step in steps]
     stops = [[int(stop[i : i + 2], 16) for i in (1, 3, 5)] for stop in sequential.Viridis]
     scale = np.array(
         [
@@ -180,7 +139,6 @@ def test_heat_map_has_the_scales_colours_and_a_faint_picture(quick, quick_model,
 
 
 def test_nothing_moves_while_the_pointer_goes_along_a_row(page) -> None:
-    page.keyboard.press("End")
     by_passes(page)
     page.locator(".scrub").fill("9")
     canvas, legend = page.locator(".lane canvas").nth(1), page.locator("#board .legend")
@@ -202,34 +160,27 @@ def test_nothing_moves_while_the_pointer_goes_along_a_row(page) -> None:
     assert legend.bounding_box()["y"] == top
 
 
-def test_keyboard_reaches_everything(quick, open_page) -> None:
-    page = open_page(quick)
-    page.locator("#prompt input, #prompt textarea").focus()
-    page.keyboard.press("Enter")
-    finished(page)
-    wanted = {
-        "New seed",
-        "Race",
-        "Stop",
-        "Lanes and options",
-        "Duplicate",
-        "Remove",
-        "+ Fixed point",
-        "Picture",
-        "Accepted runs",
-        "Seconds",
-        "Passes",
-        "Tour",
-        "Open a trace",
-        "Make",
-    }
-    page.locator("#export > button").click()
-    show_options(page)
-    seen = set()
-    for _ in range(200):
-        page.keyboard.press("Tab")
-        seen.add(page.evaluate("document.activeElement.textContent.trim()"))
-    assert wanted <= seen
+def test_what_became_of_a_token_is_told_and_said_as_the_arrows_move(page) -> None:
+    key(page, "End")
+    canvas, panel, live = (
+        page.locator(".lane canvas").first,
+        page.locator(".token"),
+        page.locator(".live"),
+    )
+    canvas.click(position={"x": 5, "y": 5})
+    expect(live).to_contain_text("Vanilla AR, row 1, column 1: token ")
+    expect(panel).to_be_visible()
+    told = panel.inner_text()
+    canvas.focus()
+    page.keyboard.press("ArrowRight")
+    expect(live).to_contain_text("row 1, column 2: token ")
+    expect(live).to_contain_text("fresh, final.")
+    expect(panel).not_to_have_text(told, use_inner_text=True)
+    page.keyboard.press("Escape")
+    expect(panel).to_be_hidden()
+    key(page, "Home")
+    canvas.click(position={"x": 5, "y": 5})
+    expect(live).to_contain_text("not reached yet")
 
 
 def test_the_modelled_clock_shows_when_speculation_loses(page) -> None:
@@ -263,11 +214,76 @@ def test_the_modelled_clock_shows_when_speculation_loses(page) -> None:
     expect(page.locator(".modelled-order")).to_be_hidden()
 
 
-def test_canvases_say_what_they_show(quick, open_page) -> None:
-    page = open_page(quick)
-    race(page)
-    finished(page)
-    expect(page.locator(".lane[data-lane='sjd'] canvas")).to_have_attribute(
-        "aria-label", "SJD: 100% of the picture, finished"
-    )
-    expect(page.locator(".live")).to_contain_text("The race is over.")
+def test_a_recording_begins_when_its_lanes_fill_a_third_of_the_window(open_file, duel) -> None:
+    page = open_file(duel, 390, 60)
+    board, lanes = page.locator(".board"), page.locator(".lanes")
+    # A third is 15% of the lanes: between 13% and 17% no round share is crossed.
+    height = lanes.bounding_box()["height"]
+    page.set_viewport_size({"width": 390, "height": round(0.45 * height)})
+    reach = """(lanes, visible) =>
+      scrollBy(0, lanes.getBoundingClientRect().top - innerHeight + visible)"""
+    lanes.evaluate(reach, 0.13 * height)
+    frames(page)
+    expect(board).to_have_attribute("data-playing", "0")
+    lanes.evaluate(reach, 0.17 * height)
+    expect(board).to_have_attribute("data-playing", "1")
+
+
+def test_help_keeps_the_focus_and_the_boards_keys_rest(page) -> None:
+    key(page, "?")
+    dialog = page.locator("dialog.keys")
+    expect(dialog).to_be_visible()
+    expect(dialog.locator("tr", has_text="Hide a lane")).to_be_visible()
+    for word in WORDS:
+        expect(dialog.locator("th", has_text=word).first).to_be_visible()
+    dialog.locator("caption").first.click()
+    expect(dialog).to_be_visible()
+    for pressed in ("Tab", "Tab", "l", "1"):
+        page.keyboard.press(pressed)
+        assert page.evaluate(
+            "document.activeElement.closest('dialog') !== null"
+            " || document.activeElement === document.body"
+        )
+    expect(page.locator(".board")).to_have_attribute("data-layer", "picture")
+    expect(page.locator(".lane[hidden]")).to_have_count(0)
+    page.keyboard.press("Escape")
+    expect(dialog).to_have_count(0)
+    page.locator(".help").click()
+    expect(dialog).to_be_visible()
+    page.mouse.click(5, 5)
+    expect(dialog).to_have_count(0)
+    key(page, "?", "?")
+    expect(dialog).to_have_count(0)
+
+
+def test_explanations_that_a_pointer_finds_stand_in_the_help(page) -> None:
+    key(page, "End", "?")
+    words = page.locator(".shown-words")
+    expect(words).to_contain_text("same distribution")
+    expect(words).to_contain_text("TV(p, q)")
+    pointed = page.locator(".layers [title], .lane .badge[title], .results th[title]")
+    titles = pointed.evaluate_all("all => all.map((one) => one.title)")
+    assert len(titles) > 10
+    said = words.inner_text()
+    assert [title for title in titles if title not in said] == []
+
+
+def test_letters_rest_when_they_are_turned_off_and_stay_so(open_file, duel) -> None:
+    page = open_file(duel, fresh=True)
+    board = page.locator(".board")
+    page.locator(".help").click()
+    page.get_by_label("Letters, digits and signs are keys").uncheck()
+    page.keyboard.press("Escape")
+    key(page, "l", "1", "c", "f", "?")
+    expect(page.locator("dialog.keys")).to_have_count(0)
+    page.reload()
+    page.wait_for_selector(".board .lane")
+    key(page, "l", "1", "c", "f", "Home")
+    for name, value in (("t", "0"), ("layer", "picture"), ("clock", "seconds"), ("present", "0")):
+        expect(board).to_have_attribute(f"data-{name}", value)
+    expect(page.locator(".lane:not([hidden])")).to_have_count(2)
+    page.locator(".help").click()
+    page.get_by_label("Letters, digits and signs are keys").check()
+    page.keyboard.press("Escape")
+    key(page, "l")
+    expect(board).not_to_have_attribute("data-layer", "picture")

@@ -2,58 +2,33 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from playwright.sync_api import Locator, Page, expect
 
-from engine.infilling import Infilling
-from engine.race import Race
-from engine.race.request import parse_lane
 from tests.app.page.test_fill_in import CODES, MASK
 from tests.browser.acts import finished, key, prompted, race, set_lanes, show_options, wide
-from tests.browser.conftest import served
-from tests.browser.test_axe import violations
-from tests.clocks import set_clocks
+from tests.browser.servers import served
 from tests.infill_toy import NeighbourToy
-from visualize.recorded_race import record
 
 LANES = ["Vanilla AR", "ASSD", "ASSD drafts=n-gram", "SJD", "SCD", "Parallel"]
 PROMPT = "cactus on yellow sand"
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A recorded race of whole pictures, and one that fills in a part."""
-    folder = tmp_path_factory.mktemp("infillings")
-    model = NeighbourToy()
-    part = Infilling.of_mask(CODES, MASK)
-    with set_clocks():
-        for name, lanes, infilling in (
-            ("duel", ("ar", "sjd"), None),
-            ("part", ("ar", "assd", "parallel"), part),
-        ):
-            one = Race(model, list(map(parse_lane, lanes)), PROMPT, 7, infilling=infilling)
-            (folder / f"{name}.json").write_text(record(one.trace(list(one)), one.model).dumps())
-    return folder
-
-
-@pytest.fixture(scope="module")
-def toured(folder: Path, races_folder: Path, tmp_path_factory) -> Iterator[str]:
-    """A page whose tour has a race that fills in a part."""
-    both = tmp_path_factory.mktemp("toured")
-    for file in (races_folder / "tour.json", *folder.glob("*.json")):
-        shutil.copy(file, both)
-    with served(NeighbourToy(), both) as address:
+def url(filling_folder: Path) -> Iterator[str]:
+    with served(NeighbourToy(), filling_folder) as address:
         yield address
 
 
-@pytest.fixture(scope="module")
-def url(folder: Path) -> Iterator[str]:
-    with served(NeighbourToy(), folder) as address:
-        yield address
+@pytest.fixture
+def part(url, open_page) -> Page:
+    """A page that shows a race of a part."""
+    page = open_page(url, query="?recorded=part")
+    expect(page.locator(".board .meta")).to_contain_text("9 filled in")
+    return page
 
 
 def fill_in(page: Page, lane: int = 0) -> Locator:
@@ -114,7 +89,7 @@ def test_a_part_of_a_recorded_picture_is_painted_and_raced(open_page, url) -> No
     expect(canvas).to_be_hidden()
 
 
-def test_keys_paint_and_a_screen_reader_hears_it(open_page, url) -> None:
+def test_keys_and_buttons_paint_and_a_screen_reader_hears_it(open_page, url) -> None:
     page = open_page(url)
     fill_in(page)
     live, board = page.locator(".fill-live"), page.locator(".board")
@@ -131,27 +106,20 @@ def test_keys_paint_and_a_screen_reader_hears_it(open_page, url) -> None:
     page.keyboard.press("Space")
     counted(page, 3)
     assert board.get_attribute("data-t") == before  # the board's own keys rested
-
-
-def test_scatter_invert_and_clear(open_page, url) -> None:
-    page = open_page(url)
-    fill_in(page)
+    page.get_by_role("button", name="Clear", exact=True).click()
     for act, masked in (("Scatter", 5), ("Scatter", 10), ("Invert", 26), ("Clear", 0)):
         page.get_by_role("button", name=act, exact=True).click()
         counted(page, masked)
 
 
-def test_a_finger_paints_and_the_page_fits_a_phone(browser, url) -> None:
-    context = browser.new_context(viewport={"width": 390, "height": 844}, has_touch=True)
-    page = context.new_page()
-    page.goto(url)
+def test_a_finger_paints_and_the_page_fits_a_phone(open_page, url) -> None:
+    page = open_page(url, 390, 844, fresh=True)  # which has touch
     canvas = fill_in(page)
     box = canvas.bounding_box()
     page.touchscreen.tap(box["x"] + box["width"] / 12, box["y"] + box["height"] / 12)
     counted(page, 1)
     assert canvas.evaluate("canvas => getComputedStyle(canvas).touchAction") == "none"
     assert wide(page) <= 0
-    context.close()
 
 
 def test_lanes_that_only_fill_in_are_offered_meanwhile(open_page, url) -> None:
@@ -174,22 +142,6 @@ def test_lanes_that_only_fill_in_are_offered_meanwhile(open_page, url) -> None:
     expect(page.locator(".board .meta")).not_to_contain_text("filled in")
 
 
-def test_a_race_of_a_part_is_replayed_with_what_was_known(open_page, url) -> None:
-    page = open_page(url, query="?recorded=part")
-    expect(page.locator(".board .meta")).to_contain_text("9 filled in")
-    key(page, "End")
-    expect(page.locator(".board .legend")).to_contain_text(
-        "Outside the outline: known from the start"
-    )
-    page.locator(".lane canvas").first.click(position={"x": 4, "y": 4})
-    token = page.locator(".token")
-    expect(token.locator("h3")).to_have_text(f"Why token {CODES[0]}?")
-    expect(token.locator(".token-why")).to_contain_text("It was known from the start")
-    expect(page.locator(".board .live")).to_contain_text("known from the start")
-    page.locator(".layers button", has_text="Order").click()
-    expect(page.locator(".board .legend")).to_contain_text("pass 9")
-
-
 def ink(page: Page, lane: int) -> list[list[int]]:
     """The colours in the middles of a lane's cells."""
     return (
@@ -207,22 +159,30 @@ def ink(page: Page, lane: int) -> list[list[int]]:
     )
 
 
-def test_known_tokens_are_drawn_at_every_instant(open_page, url) -> None:
-    page = open_page(url, query="?recorded=part")
-    expect(page.locator(".board .meta")).to_contain_text("9 filled in")
-    key(page, "End")
-    expect(page.locator(".board")).to_have_attribute("data-done", "1")
-    end = ink(page, 1)
+def test_a_race_of_a_part_is_replayed_with_what_was_known_drawn_at_every_instant(part) -> None:
+    page, board = part, part.locator(".board")
     key(page, "Home")
-    expect(page.locator(".board")).to_have_attribute("data-t", "0")
+    expect(board).to_have_attribute("data-t", "0")
     start = ink(page, 1)
+    key(page, "End")
+    expect(board).to_have_attribute("data-done", "1")
+    end = ink(page, 1)
     assert all(start[cell] == end[cell] for cell in range(36) if not MASK[cell])
     assert all(end[cell][3] == 255 for cell in range(36))
+    expect(page.locator(".board .legend")).to_contain_text(
+        "Outside the outline: known from the start"
+    )
+    page.locator(".lane canvas").first.click(position={"x": 4, "y": 4})
+    token = page.locator(".token")
+    expect(token.locator("h3")).to_have_text(f"Why token {CODES[0]}?")
+    expect(token.locator(".token-why")).to_contain_text("It was known from the start")
+    expect(page.locator(".board .live")).to_contain_text("known from the start")
+    page.locator(".layers button", has_text="Order").click()
+    expect(page.locator(".board .legend")).to_contain_text("pass 9")
 
 
-def test_a_link_brings_the_mask_back(open_page, url) -> None:
-    page = open_page(url, query="?recorded=part")
-    expect(page.locator(".board .meta")).to_contain_text("9 filled in")
+def test_a_link_brings_the_mask_back(open_page, part) -> None:
+    page = part
     for _ in range(2):  # also after it was left
         page.locator(".use-settings").click()
         expect(page.locator(".fill-count")).to_contain_text("9 of 36 tokens to fill in")
@@ -231,7 +191,6 @@ def test_a_link_brings_the_mask_back(open_page, url) -> None:
         expect(page.locator(".fill-in")).to_be_hidden()
     page.locator(".use-settings").click()
     expect(page.locator(".fill-in")).to_be_visible()
-    page.context.grant_permissions(["clipboard-read", "clipboard-write"])
     show_options(page)
     page.get_by_role("button", name="Copy link to these settings").click()
     field = page.locator("#link input, #link textarea")
@@ -250,24 +209,22 @@ def test_models_that_draw_whole_pictures_only_offer_nothing(open_page, recorded_
     expect(page.locator(".fill-in")).to_be_hidden()
 
 
-def test_a_file_of_a_part_opens_on_the_board(open_page, url, folder) -> None:
+def test_a_file_of_a_part_opens_on_the_board(open_page, url, filling_folder) -> None:
     page = open_page(url)
     show_options(page)
-    page.locator("#bring input[type=file]").set_input_files(folder / "part.json")
+    page.locator("#bring input[type=file]").set_input_files(filling_folder / "part.json")
     expect(page.locator(".board .meta")).to_contain_text("9 filled in")
     fill_in(page, 2)
     counted(page, 0)
 
 
-def test_a_link_opens_the_chapter_on_filling_in(open_page, toured) -> None:
-    page = open_page(toured, query="?tour=11")
+def test_the_tour_turns_to_the_race_that_fills_in_a_part_and_back(open_page, url) -> None:
+    page = open_page(url, query="?tour=11")  # a link opens it at the chapter
     expect(page.locator(".chapter-number")).to_have_text("11")
-    expect(page.locator(".chapter h3")).to_have_text("Fill in a part")
-
-
-def test_the_tour_turns_to_the_race_that_fills_in_a_part_and_back(open_page, toured) -> None:
-    page = open_page(toured)
     prompted(page, PROMPT)
+    page.locator(".chapter-leave").click()
+    expect(page.locator(".chapter")).to_have_count(0)
+    expect(page.locator(".board .meta")).not_to_contain_text("filled in")
     page.locator(".tour").click()
     prompted(page, "the tour")
     title, count = page.locator(".chapter-title"), page.locator(".chapter-count")
@@ -288,23 +245,3 @@ def test_the_tour_turns_to_the_race_that_fills_in_a_part_and_back(open_page, tou
     expect(page.locator(".chapter")).to_have_count(0)
     expect(page.locator(".board .meta")).not_to_contain_text("filled in")
     expect(page.locator("#recorded input")).to_have_value(PROMPT)
-
-
-def test_without_such_a_race_the_tour_has_no_such_chapter(open_page, recorded_url) -> None:
-    page = open_page(recorded_url)
-    page.locator(".tour").click()
-    expect(page.locator(".chapter-count")).to_have_text("1 of 11")
-
-
-@pytest.mark.parametrize("theme", ["light", "dark"])
-@pytest.mark.parametrize("size", [(1366, 768), (390, 844)], ids=["wide", "phone"])
-def test_axe_finds_nothing(open_page, url, size, theme) -> None:
-    page = open_page(url, *size, query=f"?__theme={theme}")
-    fill_in(page)
-    page.get_by_role("button", name="Scatter", exact=True).click()
-    assert violations(page) == []
-    page.locator(".fill-race").click()
-    finished(page)
-    page.locator(".lane canvas").nth(1).click()
-    expect(page.locator(".token")).to_be_visible()
-    assert violations(page) == []

@@ -19,12 +19,14 @@ from tests.browser.acts import (
 )
 
 # The first words on the button that copies a link; they are gone after two seconds.
-WORDS = """() => new Promise(resolve => {
+COPIED = """() => new Promise(resolve => {
   const button = document.querySelector(".moment");
   const read = () => resolve(button.textContent);
   new MutationObserver(read).observe(button, { childList: true, subtree: true });
   button.click();
 })"""
+TRACKING = "fbclid=abc&utm_source=mail&utm_medium=x&gclid=1"
+WAITS = "The form is filled in from your link: press Race."
 
 
 def knob(page: Page, lane: int, name: str) -> Locator:
@@ -72,12 +74,23 @@ def test_a_link_brings_every_field_back_and_waits(quick, open_page) -> None:
     expect(other.locator("#link input, #link textarea")).to_have_value(field.input_value())
 
 
-def test_a_link_that_says_go_starts_its_race(quick, open_page) -> None:
-    page = open_page(quick, query="?prompt=octopus&seed=5&lanes=sjd&go=1")
+def test_a_link_that_says_go_starts_its_race_and_no_notice_is_left(quick, open_page) -> None:
+    page = open_page(quick, query=f"?prompt=octopus&seed=5&lanes=sjd&go=1&{TRACKING}")
     prompted(page, "octopus")
     finished(page)
     expect(page.locator(".board .meta")).to_contain_text("seed 5 ")
     expect(page.locator(".lane")).to_have_count(1)
+    expect(page.locator("#notice")).to_be_hidden()
+
+
+def test_a_link_that_waits_says_so_until_its_race(recorded_url, open_page) -> None:
+    page = open_page(recorded_url, query=f"?prompt=octopus&seed=5&lanes=ar&{TRACKING}")
+    expect(page.locator("#prompt input, #prompt textarea")).to_have_value("octopus")
+    expect(page.locator("#notice")).to_have_text(WAITS)
+    page.locator("#race").click()
+    prompted(page, "octopus")
+    finished(page)
+    expect(page.locator("#notice")).to_be_hidden()
 
 
 def test_a_link_of_one_value_per_decoder_fills_the_lanes(quick, open_page) -> None:
@@ -85,6 +98,13 @@ def test_a_link_of_one_value_per_decoder_fills_the_lanes(quick, open_page) -> No
     show_options(page)
     expect(knob(page, 2, "d")).to_have_value("0.3")
     assert [knob(page, i, "G").input_value() for i in (1, 2)] == ["4", "50"]
+
+
+def test_an_address_without_a_race_says_nothing(quick, open_page) -> None:
+    page = open_page(quick, query=f"?{TRACKING}")
+    expect(page.locator("#prompt input, #prompt textarea")).to_have_value("red apple on sky clouds")
+    expect(page.locator("#status")).not_to_be_empty()
+    expect(page.locator("#notice")).to_be_hidden()
 
 
 @pytest.mark.parametrize(
@@ -106,22 +126,21 @@ def test_a_link_that_cannot_be_says_why_and_changes_nothing(quick, open_page, qu
 
 
 def test_links_are_shown_as_text_whatever_they_hold(quick, open_page) -> None:
+    page = open_page(quick)
     for text in INJECTIONS[::3]:
-        page = open_page(quick, query=f"?{quote(text, safe='')}=1&seed={quote(text, safe='')}")
+        page.goto(f"{quick}?{quote(text, safe='')}=1&seed={quote(text, safe='')}")
         expect(page.get_by_role("alert")).to_contain_text("This link cannot be used")
         unhurt(page)
-        page.close()
 
 
 def test_a_moment_is_copied_and_opened(recorded_url, open_page) -> None:
     page = open_page(recorded_url, query="?recorded=tour&utm_source=mail")
     prompted(page, "the tour")
-    page.context.grant_permissions(["clipboard-read", "clipboard-write"])
     by_passes(page)
     page.locator(".scrub").fill("5")
     key(page, "l", "1", "2")
     page.locator(".lane[data-lane='gsd'] canvas").click(position={"x": 5, "y": 5})
-    assert page.evaluate(WORDS) == "Copied"
+    assert page.evaluate(COPIED) == "Copied"
     link = urlsplit(page.evaluate("navigator.clipboard.readText()"))
     assert link.query == "recorded=tour&clock=passes&t=5&layer=top1&cell=6,0&shown=3,4,5,6,7,8"
     other = open_page(recorded_url, query="?" + link.query)
@@ -145,7 +164,7 @@ def test_a_moment_of_a_race_run_here_races_it_again(quick, open_page) -> None:
     by_passes(page)
     page.locator(".scrub").fill("3")
     page.evaluate("() => void (navigator.clipboard.writeText = () => Promise.reject())")
-    assert page.evaluate(WORDS) == "It is the page's address now"
+    assert page.evaluate(COPIED) == "It is the page's address now"
     assert dict(parse_qsl(urlsplit(page.url).query)) == {
         **{"prompt": "octopus", "seed": "5", "model": "toy", "lanes": "ar,sjd", "go": "1"},
         **{"clock": "passes", "t": "3", "layer": "tv"},
@@ -153,17 +172,9 @@ def test_a_moment_of_a_race_run_here_races_it_again(quick, open_page) -> None:
     other = open_page(page.url)
     expect(other.locator(".board")).to_have_attribute("data-t", "3")
     prompted(other, "octopus")
-    expect(other.locator(".figure").first).to_be_visible()
 
 
 def test_a_link_to_a_race_that_was_not_recorded_says_so(recorded_url, open_page) -> None:
     page = open_page(recorded_url, query="?recorded=nothing")
     expect(page.get_by_role("alert")).to_contain_text("no such recorded race")
     prompted(page, "cactus on yellow sand")
-
-
-def test_a_link_opens_the_tour_at_a_chapter(recorded_url, open_page) -> None:
-    page = open_page(recorded_url, query="?tour=3")
-    expect(page.locator(".chapter-number")).to_have_text("3")
-    page.locator(".chapter-leave").click()
-    expect(page.locator(".chapter")).to_have_count(0)

@@ -49,7 +49,7 @@ def public(name: str, report: Callable) -> Watched:
     return model
 
 
-def test_a_model_is_chosen_with_its_licence_and_its_sampling(open_page) -> None:
+def test_a_model_is_chosen_with_its_licence_and_one_that_is_off_says_why(open_page) -> None:
     with showroom(public) as url:
         page = open_page(url)
         choose(page, "Janus-Pro 1B")
@@ -72,12 +72,7 @@ def test_a_model_is_chosen_with_its_licence_and_its_sampling(open_page) -> None:
         expect(other.locator("#model-card")).to_contain_text("DeepSeek Model License")
         show_options(other)
         expect(sampling(other, "guidance")).to_have_value("5")
-        page.close(), other.close()
-
-
-def test_a_model_that_is_off_says_why_and_the_page_stays_usable(open_page) -> None:
-    with showroom(public) as url:
-        page = open_page(url)
+        other.close()
         choose(page, "Anole 7B (off: research only)")
         expect(page.locator("#model-card .off")).to_have_text(f"Off: {OFF}")
         race(page)

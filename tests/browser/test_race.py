@@ -7,12 +7,13 @@ import threading
 
 from playwright.sync_api import expect
 
-from app.serving.model_loader import load_embedded
-from engine.decoders import DECODERS
 from tests.app.conftest import Watched
 from tests.browser.acts import (
     INJECTIONS,
+    by_passes,
     finished,
+    hashes,
+    key,
     prompted,
     race,
     running,
@@ -21,25 +22,36 @@ from tests.browser.acts import (
     state,
     unhurt,
 )
-from tests.browser.conftest import served, wait_until
-from visualize.board import token_hash
+from tests.browser.servers import served, wait_until
 
 
-def test_race_draws_what_the_decoders_decode(real, open_page) -> None:
-    page = open_page(real)
-    race(page, lanes=("sjd", "sjd-pac"))
+def test_the_page_opens_on_a_recorded_race_and_plays_it(recorded_url, open_page) -> None:
+    page = open_page(recorded_url)
+    prompted(page, "cactus on yellow sand")
+    expect(page.locator(".board .meta")).to_contain_text("recorded")
+    expect(page.locator(".board")).to_have_attribute("data-playing", "1")
+    page.locator(".speed").select_option("8")
+    expect(page.locator(".board")).to_have_attribute("data-state", "finished")
+    expect(page.locator(".lane .place-seconds.first")).to_have_text("1st")
+
+
+def test_a_live_race_says_its_finish_and_is_scrubbed_like_a_recorded_one(quick, open_page) -> None:
+    page = open_page(quick)
+    page.locator("#prompt input, #prompt textarea").focus()
+    page.keyboard.press("Enter")
     finished(page)
-    model = load_embedded()
-    for name in ("sjd", "sjd-pac"):
-        tokens = DECODERS[name](model, None, model.sampling).generate("red apple on sky clouds", 7)
-        expect(page.locator(f".lane[data-lane='{name}']")).to_have_attribute(
-            "data-hash", token_hash(tokens)
-        )
-    expect(page.locator(".results tr")).to_have_count(3)
-    expect(page.locator(".by-seconds li .rank").first).to_have_text("1")
-    expect(page.locator(".why")).to_contain_text(
-        "Fewer passes are not proportionally fewer seconds"
+    expect(page.locator(".lane[data-lane='sjd'] canvas")).to_have_attribute(
+        "aria-label", "SJD: 100% of the picture, finished"
     )
+    expect(page.locator(".live")).to_contain_text("The race is over.")
+    end = hashes(page)
+    by_passes(page)
+    expect(page.locator(".clock-value")).to_have_text("36")
+    page.locator(".scrub").fill("5")
+    expect(page.locator(".board")).to_have_attribute("data-state", "replay")
+    page.locator(".scrub").fill("36")
+    expect(page.locator(".board")).to_have_attribute("data-state", "finished")
+    assert hashes(page) == end
 
 
 def test_one_decoder_races_twice_and_each_lane_says_what_differs(quick, open_page) -> None:
@@ -53,7 +65,6 @@ def test_one_decoder_races_twice_and_each_lane_says_what_differs(quick, open_pag
     expect(page.locator(".lane .title")).to_have_text(names)
     table = page.locator(".results th[scope='row']").all_inner_texts()
     assert sorted(table) == names
-    expect(page.locator(".figure .js-plotly-plot").first).to_contain_text("GSD G=50")
 
 
 def test_the_list_holds_one_to_eight_lanes(quick, open_page) -> None:
@@ -72,7 +83,7 @@ def test_the_list_holds_one_to_eight_lanes(quick, open_page) -> None:
     expect(page.get_by_text("Choose at least one lane")).to_be_visible()
 
 
-def test_a_race_leaves_the_processor_to_the_lanes(held, held_model, open_page) -> None:
+def test_a_race_leaves_the_processor_to_the_lanes(held, model, open_page) -> None:
     """Between two updates nothing moves, so nothing is drawn; no style sheet is written again, or
     all would be styled anew."""
     page = open_page(held)
@@ -91,78 +102,74 @@ def test_a_race_leaves_the_processor_to_the_lanes(held, held_model, open_page) -
       const changes = { childList: true, characterData: true };
       for (const sheet of document.querySelectorAll('style')) watch.observe(sheet, changes);
     }""")
-    held_model.release()
+    model.release()
     finished(page)
     assert page.evaluate("written") == 0
 
 
 def test_stop_ends_the_race_within_two_steps_and_the_next_one_runs(
-    held, held_model, stops, open_page
+    held, model, stops, open_page
 ) -> None:
     page = open_page(held)
     race(page)
     running(page)
-    before = held_model.passes
+    before = model.passes
     page.locator("#stop").click()
     wait_until(lambda: len(stops) > 0)
-    held_model.release()
+    model.release()
     state(page, "stopped")
-    wait_until(lambda: held_model.open == 0)
-    assert held_model.passes - before <= 6 + 2  # six were let through before the race was held
+    wait_until(lambda: model.open == 0)
+    assert model.passes - before <= 6 + 2  # six were let through before the race was held
     expect(page.locator(".lane[data-state='stopped']")).to_have_count(2)
     race(page)
     finished(page)
 
 
-def test_closed_tab_ends_the_race_within_two_steps(held, held_model, stops, open_page) -> None:
+def test_closed_tab_ends_the_race_within_two_steps(held, model, stops, open_page) -> None:
     page = open_page(held)
     race(page)
     running(page)
-    before = held_model.passes
+    before = model.passes
     page.close()
     wait_until(lambda: len(stops) > 0)
-    held_model.release()
-    wait_until(lambda: held_model.open == 0)
-    assert held_model.passes - before <= 6 + 2
+    model.release()
+    wait_until(lambda: model.open == 0)
+    assert model.passes - before <= 6 + 2
 
 
-def test_second_visitor_waits_sees_it_and_is_served(held, held_model, open_page) -> None:
+def test_second_visitor_waits_sees_it_and_is_served(held, model, open_page) -> None:
     first, second = open_page(held), open_page(held)
     race(first)
     running(first)
     race(second, lanes=("sjd",))
     expect(second.locator("#status")).to_contain_text("queue", timeout=20_000)
-    held_model.release()
+    model.release()
     finished(first)
     finished(second)
 
 
-def test_empty_prompt_gets_a_message_and_leaves_the_page_usable(quick, open_page) -> None:
+def test_an_empty_prompt_gets_a_message_and_prompts_are_shown_as_text_whatever_they_hold(
+    quick, open_page
+) -> None:
     page = open_page(quick)
-    race(page, prompt="")
+    race(page, prompt="", lanes=("sjd",))
     expect(page.get_by_text("the prompt is empty")).to_be_visible()
-    race(page)
-    finished(page)
-
-
-def test_prompts_are_shown_as_text_whatever_they_hold(quick, open_page) -> None:
-    page = open_page(quick)
     for seed, prompt in enumerate(INJECTIONS):
-        race(page, prompt=prompt, seed=seed, lanes=("sjd",))
+        page.locator("#prompt input, #prompt textarea").fill(prompt)
+        page.locator("#seed input").fill(str(seed))
+        page.locator("#race").click()
         prompted(page, prompt)
         expect(page.locator(".board .meta")).to_contain_text(f"seed {seed} ")
         finished(page)
     unhurt(page)
 
 
-def test_failed_lane_says_so_and_the_others_finish(
-    quick, quick_model, open_page, monkeypatch
-) -> None:
+def test_failed_lane_says_so_and_the_others_finish(quick, model, open_page, monkeypatch) -> None:
     class Broken:
         def extend(self, *_):
             raise RuntimeError("<b>no drafter today</b>")
 
-    monkeypatch.setattr(quick_model, "drafter", Broken())
+    monkeypatch.setattr(model, "drafter", Broken())
     page = open_page(quick)
     race(page, lanes=("sjd", "lantern"))
     finished(page)
@@ -201,8 +208,11 @@ def test_a_bet_is_judged_at_the_finish(quick, open_page) -> None:
     expect(bet).to_have_value("")
 
 
-def test_an_example_races_at_once(quick, open_page) -> None:
+def test_an_example_races_at_once_and_the_die_rolls_another_seed(quick, open_page) -> None:
     page = open_page(quick)
+    before = page.locator("#seed input").input_value()
+    page.locator("#roll").click()
+    expect(page.locator("#seed input")).not_to_have_value(before)
     page.locator("#ready").get_by_text("panda on green grass").click()
     prompted(page, "panda on green grass")
     finished(page)
@@ -221,57 +231,23 @@ def test_the_settings_of_a_recorded_race_come_into_the_form(recorded_url, open_p
     expect(page.locator(".use-settings")).to_be_hidden()
 
 
-def test_words_are_found_and_used_and_a_surprise_is_of_them(real, open_page) -> None:
-    page = open_page(real)
-    prompt = page.locator("#prompt :is(input, textarea)")
-    expect(prompt).to_have_value("red apple on sky clouds")
-    show_options(page)
-    page.locator("#words > button").click()
-    page.get_by_label("Find a word").fill("octo")
-    words = page.locator(".word-kind button:visible")
-    expect(words).to_have_text(["octopus"])
-    words.first.click()
-    expect(prompt).to_have_value("octopus on sky clouds")
-    page.get_by_label("Find a word").fill("top left")
-    words.first.click()
-    expect(prompt).to_have_value("octopus on sky clouds at the top left")
-    page.locator("#surprise").click()
-    expect(prompt).not_to_have_value("octopus on sky clouds at the top left")
-    expect(prompt).to_have_value(re.compile(" on "))
-
-
-def test_the_die_rolls_another_seed(quick, open_page) -> None:
-    page = open_page(quick)
-    before = page.locator("#seed input").input_value()
-    page.locator("#roll").click()
-    expect(page.locator("#seed input")).not_to_have_value(before)
-
-
-def test_a_race_before_the_model_is_there_says_so_and_goes_on(races_folder, open_page) -> None:
+def test_a_race_before_the_model_is_there_says_so_can_be_stopped_and_goes_on(
+    races_folder, open_page
+) -> None:
     may_load = threading.Event()
     with served(Watched(), races_folder, may_load) as url:
-        page = open_page(url)
+        page, note = open_page(url), "Loading the model…"
         prompted(page, "cactus on yellow sand")
-        expect(page.locator(".board")).to_have_attribute("data-state", "finished", timeout=60_000)
+        key(page, "End")
+        expect(page.locator(".board")).to_have_attribute("data-state", "finished")
         race(page, prompt="octopus")
-        expect(page.locator(".board .note")).to_have_text("Loading the model…")
-        prompted(page, "octopus")
+        expect(page.locator(".board .note")).to_have_text(note)
+        page.locator("#stop").click()
+        state(page, "stopped")
+        race(page, prompt="rocket")
+        prompted(page, "rocket")
+        expect(page.locator(".board .note")).to_have_text(note)
         may_load.set()
         finished(page)
         expect(page.locator(".board .note")).to_be_hidden()
-        page.close()
-
-
-def test_waiting_for_the_model_is_stopped(races_folder, open_page) -> None:
-    may_load = threading.Event()
-    with served(Watched(), races_folder, may_load) as url:
-        page = open_page(url)
-        race(page, prompt="octopus")
-        expect(page.locator(".board .note")).to_have_text("Loading the model…")
-        page.locator("#stop").click()
-        state(page, "stopped")
-        may_load.set()
-        race(page, prompt="rocket")
-        prompted(page, "rocket")
-        finished(page)
         page.close()

@@ -1,305 +1,189 @@
-"""On a stage: the board alone, the guided tour, the life of a token and the help."""
+"""The stage: the board alone, for any hand. The strip of controls, taps and swipes, every key, one
+lane at a time on a phone, and the life of a token. In files of their own, but for what a page has
+around its board."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.browser.acts import at, finished, key, prompted, wide
-from tests.browser.conftest import TOURED
+from tests.browser.acts import finished, hold_timers, key, prompted, run_timers, wide
 
-# The smallest type that is seen, in pixels, and the text that is set in it.
-SMALLEST = """() => {
-  const seen = [];
-  const walk = document.createTreeWalker(document.querySelector('.board'), NodeFilter.SHOW_TEXT);
-  while (walk.nextNode()) {
-    const text = walk.currentNode.data.trim(), element = walk.currentNode.parentElement;
-    const seenNow = element.checkVisibility({ visibilityProperty: true });
-    if (!text || element.closest('.live') || !seenNow) continue;
-    seen.push([parseFloat(getComputedStyle(element).fontSize), text]);
-  }
-  return seen.sort((a, b) => a[0] - b[0])[0];
-}"""
-# Parts that reach over the edge of the stage or of their lane, or whose lines are cut off by their
-# own; figures that reach into the next lane.
-PARTS = (
-    ".board, .board :is(.lanes, .lane, .stage-panel, .modelled-panel, .token, .legend, .chapter,"
-    " dl > div)"
-)
-OVER = f"""() => [...document.querySelectorAll('{PARTS}')]
-  .filter((part) => part.checkVisibility())
-  .filter((part) => {{
-    const box = part.getBoundingClientRect();
-    const cut = part.scrollHeight > part.clientHeight + 1;
-    const lane = part.closest(".lane")?.getBoundingClientRect() ?? {{ right: innerWidth }};
-    return cut || box.right > lane.right + 1 || box.bottom > innerHeight + 1;
-  }})
-  .map((part) => part.className)"""
-
-# Each part of a pass that is replayed, in words: they follow each other by the clock.
-PHASES = """() => {
-  const phase = document.querySelector(".chapter-phase");
-  window.phases = [];
-  const note = () => phases.push(phase.textContent);
-  new MutationObserver(note).observe(phase, { childList: true, subtree: true });
+# A swipe of so many pixels across the middle of the window.
+SWIPE = """(across) => {
+  const send = (name, x) => document.querySelector(".lanes").dispatchEvent(new PointerEvent(name, {
+    bubbles: true, pointerType: "touch", isPrimary: true, pointerId: 7, clientX: x, clientY: 400,
+  }));
+  send("pointerdown", 200);
+  send("pointerup", 200 + across);
 }"""
 
 
 @pytest.fixture
-def stage(recorded_url, open_page) -> Page:
-    page = open_page(recorded_url, 1920, 1080, "?present=1")
-    expect(page.locator("body")).to_have_class("present")
+def stage(open_file, toured) -> Callable[..., Page]:
+    """Opens a race of many lanes on the stage."""
+
+    def opened(width: int = 1280, height: int = 720) -> Page:
+        page = open_file(toured, width, height, "?present=1")
+        expect(page.locator("body")).to_have_class(re.compile("present"))
+        return page
+
+    return opened
+
+
+@pytest.fixture
+def duel_stage(open_file, duel) -> Page:
+    page = open_file(duel, 1280, 720, "?present=1")
+    expect(page.locator("body")).to_have_class(re.compile("present"))
     return page
 
 
-def chapter(page: Page, number: int, title: str) -> None:
-    expect(page.locator(".chapter-number")).to_have_text(str(number))
-    expect(page.locator(".chapter h3")).to_have_text(title)
+def shown(page: Page) -> list[str | None]:
+    lanes = page.locator(".lane:not([hidden])").all()
+    return [lane.get_attribute("data-lane") for lane in lanes]
 
 
-# The words of the page that a newcomer need not know.
-WORDS = (
-    *("autoregressive", "token, code", "pass", "draft", "window", "committed", "frontier"),
-    *("acceptance", "rejected, resampled", "refined", "fresh", "forced", "lossless", "group"),
-    *("neighbourhood", "EAGLE", "top-1", "TV", "modelled", "shift"),
-)
-TITLES = [
-    "One token at a time",
-    "Guess in parallel",
-    "The same noise",
-    "Guess with a distribution",
-    "Redraw with the same noise",
-    "Why image tokens are hard",
-    "Accept a group",
-    "Accept a neighbour",
-    "Do not stop at a rejection, and draft a tree",
-    "When does speculation lose?",
-    "Your turn",
-]
-LAST = len(TITLES)
-NO_LIFE = {3: ".chapter", 10: ".modelled-panel", LAST: ".chapter-tries"}  # which show no token
-
-
-def test_the_stage_leaves_the_board_alone_on_the_screen(stage) -> None:
-    for part in (".masthead", "#entry", "#race", "footer"):
-        for found in stage.locator(part).all():
-            assert not found.evaluate(
-                "element => element.checkVisibility({ visibilityProperty: true })"
-            ), part
-    expect(stage.locator(".board .strip")).to_have_css("opacity", "0")
-    expect(stage.locator(".board .strip")).to_have_css("pointer-events", "none")
-    expect(stage.locator(".clock-value")).to_be_visible()
-    expect(stage.locator(".stage-line")).to_contain_text("Picture · by seconds")
-    key(stage, "l")
-    expect(stage.locator(".stage-line")).to_contain_text("Top-1 p")
-    box = stage.locator(".board").bounding_box()
+def test_the_stage_comes_and_goes_and_leaves_the_board_alone(recorded_url, open_page) -> None:
+    page = open_page(recorded_url, 1920, 1080)
+    prompted(page, "cactus on yellow sand")
+    key(page, "f")
+    around = (".masthead", "#entry", "#prompt", "#race", "#lanes", "#decided", "#export", "footer")
+    for part in around:
+        for found in page.locator(part).all():
+            expect(found).to_be_hidden()
+    box = page.locator(".board").bounding_box()
     assert (box["x"], box["y"], box["width"], box["height"]) == (0, 0, 1920, 1080)
-
-
-@pytest.mark.parametrize(("width", "height", "least"), [(1920, 1080, 23.9), (1280, 720, 15.9)])
-@pytest.mark.parametrize("theme", ["light", "dark"])
-def test_the_stage_is_read_from_the_back_and_never_scrolls(
-    recorded_url, open_page, width, height, least, theme
-) -> None:
-    page = open_page(recorded_url, width, height, f"?present=1&__theme={theme}")
-    prompted(page, "cactus on yellow sand")
-    tops = {page.locator(".lane").nth(i).bounding_box()["y"] for i in range(2)}
-    assert len(tops) == 1
-    key(page, "PageDown")
-    for number, title in enumerate(TITLES, 1):
-        chapter(page, number, title)
-        expect(page.locator(NO_LIFE.get(number, ".token"))).to_be_visible()
-        page.wait_for_function(f"({OVER})().length === 0")
-        size, text = page.evaluate(SMALLEST)
-        assert size >= least, (number, text)
-        key(page, "PageDown")
-
-
-def test_the_tour_fetches_its_race_moves_the_board_and_gives_it_back(
-    recorded_url, open_page
-) -> None:
-    page = open_page(recorded_url, 1400, 1000)
-    prompted(page, "cactus on yellow sand")
-    page.locator(".tour").click()
-    prompted(page, "the tour")
-    expect(page.locator(".tour")).to_have_attribute("aria-pressed", "true")
-    expect(page.locator("#recorded input")).to_have_value("the tour")
-    shown = []
-    for number, title in enumerate(TITLES, 1):
-        chapter(page, number, title)
-        expect(page.locator(".board")).to_have_attribute(
-            "data-layer", "tv" if number == 6 else "picture"
-        )
-        expect(page.locator(".board")).to_have_attribute(
-            "data-clock", "modelled" if number == 10 else "passes"
-        )
-        shown.append(
-            [lane.get_attribute("data-lane") for lane in page.locator(".lane:not([hidden])").all()]
-        )
-        expect(page.locator(".chapter-text p").first).not_to_be_empty()
-        if number < LAST:
-            page.locator(".chapter-on").click()
-    assert shown == [
-        ["ar"],
-        ["ar", "jacobi"],
-        ["ar", "fpi"],
-        ["ar", "sjd"],
-        ["sjd", "scd"],
-        ["sjd"],
-        ["sjd", "gsd"],
-        ["sjd", "lantern"],
-        ["sjd", "sjd-pac"],
-        ["ar", "sjd", "scd", "sjd-pac"],
-        list(TOURED),
-    ]
-    expect(page.locator(".chapter-on")).to_be_disabled()
-    key(page, "p")
-    chapter(page, 10, TITLES[9])
-    key(page, "p")
-    chapter(page, 9, TITLES[8])
-    key(page, "n", "PageUp", "PageUp")
-    chapter(page, 8, TITLES[7])
-    key(page, "Escape")
-    expect(page.locator(".stage-panel")).to_be_hidden()
-    expect(page.locator(".lane[hidden]")).to_have_count(0)
-    expect(page.locator(".token")).to_be_hidden()
-    expect(page.locator(".board")).to_have_attribute("data-layer", "picture")
-    prompted(page, "cactus on yellow sand")  # the race that was there
-    expect(page.locator("#recorded input")).to_have_value("cactus on yellow sand")
-    page.locator(".tour").click()
-    chapter(page, 1, TITLES[0])
-    page.locator(".chapter-leave").click()
-    expect(page.locator(".stage-panel")).to_be_hidden()
-
-
-def test_a_pass_is_replayed_in_three_parts(recorded_url, open_page) -> None:
-    page = open_page(recorded_url, 1366, 768)
-    page.emulate_media(reduced_motion="reduce")  # each press shows the next part
-    page.locator(".tour").click()
-    prompted(page, "the tour")
-    key(page, "n", "n", "n")
-    chapter(page, 4, TITLES[3])
-    here, phase, board = at(page), page.locator(".chapter-phase"), page.locator(".board")
-    parts = (
-        ("Before pass ", -1, "picture"),
-        ("Its test: ", 0, "status"),
-        ("After: ", 0, "picture"),
-    )
-    for words, passes, layer in parts:
-        page.locator(".chapter-again").click()
-        expect(phase).to_contain_text(words)
-        expect(board).to_have_attribute("data-t", f"{here + passes:g}")
-        expect(board).to_have_attribute("data-layer", layer)
-    page.emulate_media(reduced_motion="no-preference")
-    page.evaluate(PHASES)
-    key(page, "t")
-    page.wait_for_function("phases.at(-1)?.startsWith('After: ')")
-    assert [words.split()[0] for words in page.evaluate("phases")] == ["Before", "Its", "After:"]
-    key(page, "n")
-    expect(phase).to_be_empty()
-
-
-def test_lanes_and_what_they_show_stand_side_by_side_in_the_page(recorded_url, open_page) -> None:
-    page = open_page(recorded_url, 1366, 768)
-    page.locator(".tour").click()
-    prompted(page, "the tour")
-    for number, title in enumerate(TITLES[:-1], 1):
-        chapter(page, number, title)
-        lanes, panel = (page.locator(part).bounding_box() for part in (".lanes", ".chapter"))
-        assert panel["x"] > lanes["x"] + lanes["width"]
-        key(page, "n")
-    chapter(page, LAST, TITLES[-1])
-    panel = page.locator(".chapter").bounding_box()
-    assert panel["width"] > 1200
-
-
-def test_the_tours_end_has_things_to_try(recorded_url, open_page) -> None:
-    page = open_page(recorded_url, 1366, 768)
-    prompted(page, "cactus on yellow sand")
-    page.locator(".tour").click()
-    prompted(page, "the tour")
-    key(page, *["n"] * (LAST - 1))
-    tries = page.locator(".chapter-tries button")
-    expect(tries).to_have_count(3)
-    tries.nth(1).click()
-    expect(page.locator(".board")).to_have_attribute("data-clock", "modelled")
-    chapter(page, LAST, TITLES[-1])
-    tries.nth(0).click()
-    prompted(page, "cactus on yellow sand")
-    expect(page.locator("#prompt :is(input, textarea)")).to_be_focused()
-    page.locator(".tour").click()
-    prompted(page, "the tour")
-    key(page, *["n"] * (LAST - 1))
-    tries.nth(2).click()
-    expect(page.locator(".lane")).to_have_count(2)
+    assert page.evaluate("getComputedStyle(document.body).overflow") == "hidden"
+    assert wide(page) <= 0
+    strip = page.locator(".board .strip")
+    expect(strip).to_have_css("opacity", "0")
+    expect(strip).to_have_css("pointer-events", "none")
+    expect(page.locator(".clock-value")).to_be_visible()
+    expect(page.locator(".stage-line")).to_contain_text("Picture · by seconds")
+    key(page, "l")
+    expect(page.locator(".stage-line")).to_contain_text("Top-1 p")
+    key(page, "r")  # a race, by the form that is out of sight
+    expect(page.locator(".board .meta")).not_to_contain_text("recorded")
+    prompted(page, "red apple on sky clouds")
     finished(page)
-    titles = page.locator(".lane .title").all_inner_texts()
-    assert all("GSD" in title for title in titles)
+    key(page, "f")
+    expect(page.locator("#race")).to_be_visible()
+    assert page.evaluate("getComputedStyle(document.body).overflow") != "hidden"
+
+
+def test_the_strip_hides_and_comes_with_the_pointer_or_the_focus(duel_stage) -> None:
+    page, strip = duel_stage, duel_stage.locator(".strip")
+    expect(strip).to_have_css("opacity", "0")
+    hold_timers(page)
+    page.mouse.move(300, 300)
+    page.mouse.move(310, 300)
+    expect(strip).to_have_css("opacity", "1")
+    run_timers(page)
+    expect(strip).to_have_css("opacity", "0")
+    strip.locator(".play").focus()
+    page.keyboard.press("Shift+Tab")  # the focus is seen where a key has moved it
+    expect(strip).to_have_css("opacity", "1")
+
+
+def test_the_strip_has_a_way_on_and_a_way_out(stage) -> None:
+    page = stage()
+    for name in (".play", ".scrub", ".layers", ".clocks", ".speed", ".tour", ".stage", ".help"):
+        expect(page.locator(f".strip {name}")).to_be_visible()
+    page.locator(".strip .tour").click(force=True)  # the pointer's way there brings the strip
+    expect(page.locator(".chapter-number")).to_have_text("1")
+    expect(page.locator(".tour-back")).to_be_disabled()
+    page.locator(".tour-on").click(force=True)
+    expect(page.locator(".chapter-number")).to_have_text("2")
+    page.locator(".tour-back").click(force=True)
+    expect(page.locator(".chapter-number")).to_have_text("1")
+    page.locator(".strip .stage").click(force=True)
+    expect(page.locator("body")).not_to_have_class(re.compile("present"))
+
+
+def test_taps_in_the_thirds_step_and_turn_the_tour_which_escape_leaves_first(stage) -> None:
+    page = stage()
+    key(page, "c", "Home")
+    for x, passes in ((1200, "1"), (1200, "2"), (640, "2"), (40, "1")):
+        page.mouse.click(x, 120)
+        expect(page.locator(".board")).to_have_attribute("data-t", passes)
+    number = page.locator(".chapter-number")
+    key(page, "PageDown")
+    expect(number).to_have_text("1")
+    page.mouse.click(1240, 300)
+    expect(number).to_have_text("2")
+    for across, chapter in ((-150, "3"), (150, "2")):
+        page.evaluate(SWIPE, across)
+        expect(number).to_have_text(chapter)
+    key(page, "Escape")
+    expect(page.locator(".chapter")).to_have_count(0)
+    expect(page.locator("body")).to_have_class(re.compile("present"))
+    key(page, "Escape")
+    expect(page.locator("body")).not_to_have_class(re.compile("present"))
     expect(page.locator(".stage-panel")).to_be_hidden()
 
 
-def test_escape_leaves_the_tour_first_and_the_stage_after_that(stage) -> None:
-    key(stage, "PageDown")
-    chapter(stage, 1, TITLES[0])
-    key(stage, "Escape")
-    expect(stage.locator(".chapter")).to_have_count(0)
-    expect(stage.locator("body")).to_have_class("present")
-    key(stage, "Escape")
-    expect(stage.locator("body")).not_to_have_class("present")
-    expect(stage.locator(".stage-panel")).to_be_hidden()
+def test_a_phone_shows_one_lane_and_swipes_to_the_next(open_file, duel) -> None:
+    page = open_file(duel, 390, 844, "?present=1")
+    seen = []
+    for across in (-150, -150, 150):
+        seen += shown(page)
+        page.evaluate(SWIPE, across)
+    assert [*seen, *shown(page)] == ["ar", "sjd", "ar", "sjd"]
+    page.locator(".strip .stage").click(force=True)
+    expect(page.locator(".lane:not([hidden])")).to_have_count(2)
 
 
-def test_letters_typed_into_a_field_are_no_keys_of_the_tour(recorded_url, open_page) -> None:
-    page = open_page(recorded_url)
-    page.locator(".tour").click()
-    chapter(page, 1, TITLES[0])
-    field = page.locator("#prompt input, #prompt textarea")
-    field.fill("")
-    field.press_sequentially("pen")
-    expect(field).to_have_value("pen")
-    chapter(page, 1, TITLES[0])
+def test_the_keys_of_a_talk(duel_stage) -> None:
+    page = duel_stage
+    board = page.locator(".board")
+    key(page, "c")
+    expect(board).to_have_attribute("data-clock", "passes")
+    key(page, "Home")
+    expect(board).to_have_attribute("data-t", "0")
+    key(page, "End")
+    expect(board).to_have_attribute("data-done", "1")
+    page.locator(".speed").select_option("1")
+    key(page, "-")
+    expect(page.locator(".clock-unit")).to_have_text("passes, 0.5×")
+    key(page, "=", "=")
+    expect(page.locator(".clock-unit")).to_have_text("passes, 2×")
+    for lanes in (["sjd"], ["ar", "sjd"]):
+        key(page, "Shift+Digit2")
+        assert shown(page) == lanes
+    key(page, "1", "2")
+    expect(page.locator(".no-lanes")).to_be_visible()
+    key(page, "2")
+    expect(page.locator(".no-lanes")).to_be_hidden()
+    key(page, "q")
+    expect(page.locator("body")).not_to_have_class(re.compile("present"))
 
 
-def test_help_keeps_the_focus_and_the_boards_keys_rest(recorded_url, open_page) -> None:
-    page = open_page(recorded_url)
-    prompted(page, "cactus on yellow sand")
-    key(page, "?")
-    dialog = page.locator("dialog.keys")
-    expect(dialog).to_be_visible()
-    expect(dialog.locator("tr", has_text="Hide a lane")).to_be_visible()
-    for word in WORDS:
-        expect(dialog.locator("th", has_text=word).first).to_be_visible()
-    dialog.locator("caption").first.click()
-    expect(dialog).to_be_visible()
-    for pressed in ("Tab", "Tab", "l", "1"):
-        page.keyboard.press(pressed)
-        assert page.evaluate(
-            "document.activeElement.closest('dialog') !== null"
-            " || document.activeElement === document.body"
-        )
-    expect(page.locator(".board")).to_have_attribute("data-layer", "picture")
-    expect(page.locator(".lane[hidden]")).to_have_count(0)
-    page.keyboard.press("Escape")
-    expect(dialog).to_have_count(0)
-    page.locator(".help").click()
-    expect(dialog).to_be_visible()
-    page.mouse.click(5, 5)
-    expect(dialog).to_have_count(0)
-    key(page, "?", "?")
-    expect(dialog).to_have_count(0)
+def test_a_pinned_token_stands_beside_its_lane(duel_stage) -> None:
+    page = duel_stage
+    key(page, "Shift+Digit2")
+    picture = page.locator(".lane[data-lane='sjd'] canvas")
+    alone = picture.bounding_box()
+    picture.click(position={"x": 100, "y": 100})
+    panel = page.locator(".token")
+    expect(panel).to_be_visible()
+    expect(page.locator(".board")).to_have_attribute("data-columns", "2")
+    page.wait_for_function(
+        "() => document.querySelector('.token').getBoundingClientRect().left"
+        " >= document.querySelector('.lane:not([hidden])').getBoundingClientRect().right"
+    )
+    assert picture.bounding_box()["width"] > 0.8 * alone["width"]
+    over = "rows => rows.filter((row) => row.scrollWidth > row.clientWidth + 1).length"
+    assert panel.locator(".life-row:visible").evaluate_all(over) == 0
 
 
 def test_token_panel_tells_a_life_and_shows_the_distributions_of_the_step_that_is_chosen(
-    recorded_url, open_page
+    open_file, duel
 ) -> None:
-    page = open_page(recorded_url, 1480, 1000)
-    page.locator(".tour").click()
-    prompted(page, "the tour")
-    key(page, "Escape")
-    prompted(page, "cactus on yellow sand")
-    key(page, *["Shift+ArrowRight"] * 5)
+    page = open_file(duel, 1480, 1000)
+    key(page, "End")
     page.locator(".lane[data-lane='sjd'] canvas").click(position={"x": 150, "y": 150})
     panel = page.locator(".token")
     expect(panel.locator(".token-where")).to_contain_text("SJD, row ")
@@ -322,33 +206,3 @@ def test_token_panel_tells_a_life_and_shows_the_distributions_of_the_step_that_i
     assert swatch.evaluate("element => getComputedStyle(element).backgroundImage").startswith("url")
     panel.locator(".token-close").click()
     expect(panel).to_be_hidden()
-
-
-@pytest.mark.parametrize("lane", ["gsd", "lantern", "sjd-pac"])
-def test_token_panel_shows_the_group_or_the_candidates(recorded_url, open_page, lane) -> None:
-    page = open_page(recorded_url, 1480, 1000)
-    page.locator(".tour").click()
-    prompted(page, "the tour")
-    number = {"gsd": 7, "lantern": 8, "sjd-pac": 9}[lane]
-    for _ in range(number - 1):
-        key(page, "n")
-    chapter(page, number, TITLES[number - 1])
-    who = page.locator(".token .candidate" if lane == "sjd-pac" else ".token .group .swatch")
-    expect(who.first).to_be_visible()
-
-
-def test_panel_and_tour_fit_a_phone(recorded_url, open_page) -> None:
-    page = open_page(recorded_url, 390, 844)
-    prompted(page, "cactus on yellow sand")
-    page.locator(".lane canvas").first.click(position={"x": 20, "y": 20})
-    expect(page.locator(".token")).to_be_visible()
-    assert wide(page) <= 0
-    box = page.locator(".token").bounding_box()
-    assert box["y"] + box["height"] <= 845
-    page.locator(".token-close").click()
-    page.locator(".tour").click()
-    chapter(page, 1, TITLES[0])
-    for number in range(2, LAST + 1):
-        page.locator(".chapter-on").click()
-        chapter(page, number, TITLES[number - 1])
-        assert wide(page) <= 0

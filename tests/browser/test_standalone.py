@@ -2,67 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import expect
 
-from tests.browser.acts import INJECTIONS, by_passes, hashes, key, prompted, wide
-from tests.browser.conftest import recorded
+from tests.browser.acts import INJECTIONS, by_passes, hashes, key, wide
 from visualize.board import token_hash
-from visualize.layers import LaneReplay, Layer
+from visualize.layers import LaneReplay
 from visualize.recorded_race import RecordedRace
 from visualize.standalone import standalone
-
-LANES = ("ar", "sjd", "gsd")
-
-
-@pytest.fixture(scope="module")
-def recording() -> RecordedRace:
-    return recorded("cactus on yellow sand", LANES)
-
-
-@pytest.fixture
-def open_file(browser: Browser, tmp_path: Path) -> Iterator[Callable[..., Page]]:
-    """Opens a recording's file. Afterwards nothing else was asked for, and nothing went wrong in
-    the console."""
-    asked: list[str] = []
-    complaints: list[str] = []
-    contexts = []
-    file = tmp_path / "race.html"
-
-    def opened(recording: RecordedRace, width: int = 1400, dark: bool = False) -> Page:
-        file.write_text(standalone(recording), "utf-8")
-        scheme = "dark" if dark else "light"
-        contexts.append(
-            browser.new_context(
-                viewport={"width": width, "height": 1000}, color_scheme=scheme, offline=True
-            )
-        )
-        page = contexts[-1].new_page()
-        page.on(
-            "console",
-            lambda message: (
-                message.type in ("error", "warning") and complaints.append(message.text)
-            ),
-        )
-        page.on("pageerror", lambda error: complaints.append(str(error)))
-        page.on(
-            "request",
-            lambda request: request.url.startswith(("data:", "blob:")) or asked.append(request.url),
-        )
-        page.goto(file.as_uri())
-        page.wait_for_selector(".board .lane")
-        return page
-
-    yield opened
-    for context in contexts:
-        context.close()
-    assert not complaints
-    assert set(asked) == {file.as_uri()}
-    assert len(asked) == len(contexts)
 
 
 def shown(lane: LaneReplay, k: int) -> list[int]:
@@ -70,16 +19,19 @@ def shown(lane: LaneReplay, k: int) -> list[int]:
     return lane.table.positions["token"][lane.at(k).rows].tolist()
 
 
-def test_it_plays_to_the_finish_that_was(open_file, recording) -> None:
-    page = open_file(recording)
-    prompted(page, "cactus on yellow sand")
-    expect(page.locator(".board")).to_have_attribute("data-state", "finished", timeout=60_000)
-    finals = [LaneReplay(recording.trace, i) for i in range(len(LANES))]
-    expected = [token_hash(shown(lane, len(lane.table))) for lane in finals]
-    page.wait_for_function(
-        "hash => document.querySelector('.lane').dataset.hash === hash", arg=expected[0]
-    )
-    assert hashes(page) == expected
+def hashes_at(race: RecordedRace, t: int) -> list[str]:
+    """Of every lane's tokens after so many passes."""
+    lanes = [LaneReplay(race.trace, i) for i in range(len(race.trace.header.lanes))]
+    return [token_hash(shown(lane, lane.step_at("passes", t))) for lane in lanes]
+
+
+def test_it_plays_to_the_finish_that_was(open_file, duel) -> None:
+    page = open_file(duel)
+    expect(page.locator(".board")).to_have_attribute("data-playing", "1")  # by itself
+    page.locator(".speed").select_option("8")
+    expect(page.locator(".board")).to_have_attribute("data-state", "finished")
+    expect(page.locator(".lane .place-seconds.first")).to_have_text("1st")
+    assert hashes(page) == hashes_at(duel, 36)
     expect(page.locator(".finish")).to_be_visible()
     painted = (
         "canvas => new Set(canvas.getContext('2d').getImageData(0, 0, canvas.width,"
@@ -88,40 +40,31 @@ def test_it_plays_to_the_finish_that_was(open_file, recording) -> None:
     assert page.locator(".lane canvas").first.evaluate(painted)
 
 
-def test_it_scrubs_to_any_step(open_file, recording) -> None:
-    page = open_file(recording)
+def test_it_scrubs_to_any_step_and_says_why(open_file, toured) -> None:
+    page = open_file(toured)
     by_passes(page)
     for t in (5, 2, 9):
         page.locator(".scrub").fill(str(t))
         expect(page.locator(".lane[data-lane='ar']")).to_have_attribute("data-step", str(t))
-        expected = []
-        for i in range(len(LANES)):
-            lane = LaneReplay(recording.trace, i)
-            expected.append(token_hash(shown(lane, lane.step_at("passes", t))))
-        assert hashes(page) == expected
+        assert hashes(page) == hashes_at(toured, t)
     key(page, "ArrowLeft")
-    page.wait_for_function("() => Number(document.querySelector('.board').dataset.t) < 9")
-
-
-def test_it_says_why(open_file, recording) -> None:
-    """The panel of a token, whose swatches are images made by the script."""
-    page = open_file(recording)
+    expect(page.locator(".board")).to_have_attribute("data-t", "8")
     key(page, "End")
     page.locator(".lane[data-lane='gsd'] canvas").click(position={"x": 40, "y": 12})
     expect(page.locator(".token")).to_contain_text("Why token")
-    page.wait_for_timeout(200)  # for an image that the policy would block
-
-
-@pytest.mark.parametrize("layer", Layer, ids=lambda layer: layer.value)
-def test_it_shows_every_layer(open_file, recording, layer) -> None:
-    page = open_file(recording)
-    page.locator(".layers button").nth(list(Layer).index(layer)).click()
-    expect(page.locator(".board")).to_have_attribute("data-layer", layer.value)
+    # swatches are images that the script makes: the policy lets them be
+    swatch = page.locator(".token .swatch").first
+    assert swatch.evaluate("""async (element) => {
+      const image = new Image();
+      image.src = getComputedStyle(element).backgroundImage.slice(5, -2);
+      await image.decode();
+      return image.width > 0;
+    }""")
 
 
 @pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
-def test_it_follows_the_system_and_fits_a_phone(open_file, recording, dark) -> None:
-    page = open_file(recording, width=390, dark=dark)
+def test_it_follows_the_system_and_fits_a_phone(open_file, duel, dark) -> None:
+    page = open_file(duel, 390, dark=dark)
     ground, ink = page.evaluate(
         "[document.body, document.querySelector('.prompt')].map((e, i) => getComputedStyle(e)[i ?"
         " 'color' : 'backgroundColor'])"
@@ -142,10 +85,9 @@ def test_it_follows_the_system_and_fits_a_phone(open_file, recording, dark) -> N
     "prompt",
     [*INJECTIONS, "</script><script>window.hit=1</script>", "--><b onclick=x>", "</title><b>b</b>"],
 )
-def test_what_a_visitor_wrote_is_plain_text(open_file, recording, prompt) -> None:
-    header = replace(recording.trace.header, prompt=prompt, machine=prompt)
-    page = open_file(replace(recording, trace=replace(recording.trace, header=header)))
-    prompted(page, prompt)
+def test_what_a_visitor_wrote_is_plain_text(open_file, duel, prompt) -> None:
+    header = replace(duel.trace.header, prompt=prompt, machine=prompt)
+    page = open_file(replace(duel, trace=replace(duel.trace, header=header)))
     assert page.title() == " ".join(f"{prompt} · Photo Finish".split())
     assert page.evaluate("window.hit") is None
     assert page.evaluate("document.querySelectorAll('script').length") == 2
@@ -157,10 +99,10 @@ def test_what_a_visitor_wrote_is_plain_text(open_file, recording, prompt) -> Non
     )
 
 
-def test_its_policy_stops_what_is_not_its_own(browser, recording, tmp_path) -> None:
+def test_its_policy_stops_what_is_not_its_own(browser, duel, tmp_path) -> None:
     file = tmp_path / "race.html"
-    file.write_text(standalone(recording), "utf-8")
-    page = browser.new_page()
+    file.write_text(standalone(duel), "utf-8")
+    page = browser.new_page()  # whose console may complain
     page.goto(file.as_uri())
     page.evaluate("""() => {
       window.stopped = [];

@@ -12,8 +12,8 @@ import pytest
 from PIL import Image
 from playwright.sync_api import Page, expect
 
-from tests.browser.acts import by_passes, finished, prompted, race, running, state
-from tests.browser.conftest import wait_until
+from tests.browser.acts import by_passes, finished, hashes, key, prompted, race, running, state
+from tests.browser.servers import wait_until
 from visualize.figures import Figure, figures
 from visualize.quality import about, quality_figures, stored
 from visualize.recorded_race import RecordedRace
@@ -43,37 +43,49 @@ def download(page: Page, kind: str) -> Path:
 
 
 @pytest.fixture
-def page(recorded_url, open_page) -> Page:
-    """A page whose visitor has unfolded everything."""
-    page = open_page(recorded_url)
-    prompted(page, "cactus on yellow sand")
-    for section in ("whatif", "export"):
+def opened(open_page):
+    """Opens a page, whose visitor unfolds a section."""
+
+    def unfolded(url: str, section: str) -> Page:
+        page = open_page(url)
+        prompted(page, "cactus on yellow sand")
         unfold(page, section)
-    return page
+        return page
+
+    return unfolded
+
+
+@pytest.fixture
+def page(opened, recorded_url) -> Page:
+    return opened(recorded_url, "export")
 
 
 def drawn(recording: RecordedRace) -> list[Figure]:
     return [*figures(recording.trace), *quality_figures(stored(), recording.trace)]
 
 
-def test_a_recorded_race_has_its_figures_each_with_its_sentence(page, races_folder) -> None:
-    recording = RecordedRace.loads((races_folder / "duel.json").read_text())
-    sentences = [figure.sentence for figure in drawn(recording)]
+def test_each_race_has_its_figures_each_with_its_sentence(drawn_url, open_page, duel) -> None:
+    page = open_page(drawn_url)
+    plots = page.locator(".figure .js-plotly-plot")
+    sentences = [figure.sentence for figure in drawn(duel)]
     expect(page.locator(".figure p")).to_have_text(sentences)
-    expect(page.locator(".figure .js-plotly-plot")).to_have_count(len(sentences))
-    expect(page.locator("#cost .about p")).to_have_text(about(stored(), recording.trace))
-
-
-def test_a_race_brings_figures_of_its_own_when_it_is_over(page) -> None:
-    expect(page.locator(".figure .js-plotly-plot").first).to_be_visible()
-    before = page.locator(".figure p").all_inner_texts()
-    race(page, prompt="octopus", lanes=("ar", "sjd", "gsd"))
+    expect(plots).to_have_count(len(sentences))
+    expect(page.locator("#cost .about p")).to_have_text(about(stored(), duel.trace))
+    plots.first.hover()  # of a figure's own bar the download alone is a stop
+    buttons = page.locator(".figure").first.locator(".modebar-btn:visible")
+    expect(buttons).to_have_count(1)
+    assert buttons.first.get_attribute("data-title").startswith("Download plot")
+    expect(page.locator("h1")).to_have_text("Photo Finish")
+    race(page, prompt="octopus", lanes=("ar", "gsd", "gsd:G=50"))
     finished(page)
-    expect(page.locator(".figure p")).not_to_have_text(before, timeout=60_000)
-    expect(page.locator(".figure .js-plotly-plot").first).to_contain_text("GSD")
+    expect(page.locator(".figure p")).not_to_have_text(sentences, timeout=60_000)
+    expect(plots.first).to_contain_text("GSD G=50")
 
 
-def test_what_if_answers_for_the_lane_the_rule_and_the_knobs(page) -> None:
+def test_what_if_answers_for_the_lane_the_rule_and_the_knobs_of_the_race_on_the_board(
+    opened, recorded_url
+) -> None:
+    page = opened(recorded_url, "whatif")
     answer = page.locator("#whatif-answer")
     expect(answer).to_contain_text(
         "drafts that SJD rejected first, GSD with G = 10, d = 0.5, delta = 0.15 would have accepted"
@@ -88,43 +100,37 @@ def test_what_if_answers_for_the_lane_the_rule_and_the_knobs(page) -> None:
     page.locator("#whatif").get_by_role("radio", name="LANTERN").check()
     expect(answer).to_contain_text("LANTERN with k = 1, delta = 0.1 would have accepted")
     expect(drawn).to_have_count(3)
+    for lane, words in (
+        ("ar", "No draft was rejected in this race"),
+        ("gsd", "GSD rejected first"),
+    ):
+        race(page, lanes=(lane,))
+        finished(page)
+        expect(answer).to_contain_text(words)
 
 
-def test_what_if_is_about_the_race_on_the_board(page) -> None:
-    expect(page.locator("#whatif-answer")).to_contain_text("SJD rejected first")
-    race(page, lanes=("ar",))
-    finished(page)
-    expect(page.locator("#whatif-answer")).to_contain_text("No draft was rejected in this race")
-    race(page, lanes=("gsd",))
-    finished(page)
-    expect(page.locator("#whatif-answer")).to_contain_text("GSD rejected first")
-
-
-def test_a_stopped_race_can_be_asked_about_and_taken_away(
-    held, held_model, stops, open_page
-) -> None:
+def test_a_stopped_race_can_be_taken_away(held, model, stops, open_page) -> None:
     page = open_page(held)
     unfold(page, "export")
     race(page, lanes=("ar", "sjd"))
     running(page)
     page.locator("#stop").click()
     wait_until(lambda: len(stops) > 0)
-    held_model.release()
+    model.release()
     state(page, "stopped")
     trace = RecordedRace.loads(download(page, "Trace").read_bytes()).trace
     assert {frame.state.value for frame in trace.frames[-2:]} == {"stopped"}
 
 
-def test_each_kind_of_file_is_what_it_says(page, races_folder) -> None:
-    recording = RecordedRace.loads((races_folder / "duel.json").read_text())
+def test_each_kind_of_file_is_what_it_says(page, duel) -> None:
     name = "photo-finish-cactus-on-yellow-sand-7"
     file = download(page, "Trace")
     assert file.name == f"{name}.json"
-    assert RecordedRace.loads(file.read_bytes()) == recording
+    assert RecordedRace.loads(file.read_bytes()) == duel
     file = download(page, "CSV of the steps")
     assert file.name == f"{name}.csv"
     rows = list(csv.DictReader(io.StringIO(file.read_text())))
-    assert len(rows) == sum(frame.step is not None for frame in recording.trace.frames)
+    assert len(rows) == sum(frame.step is not None for frame in duel.trace.frames)
     file = download(page, "PNG of this instant")
     with Image.open(file) as image:
         assert (file.name, image.format) == (f"{name}.png", "PNG")
@@ -157,11 +163,10 @@ def test_the_html_file_plays_without_a_server(page, open_page, tmp_path) -> None
     assert file.name == "photo-finish-cactus-on-yellow-sand-7.html"
     alone = open_page(file.as_uri())
     prompted(alone, "cactus on yellow sand")
-    expect(alone.locator(".board")).to_have_attribute("data-state", "finished", timeout=60_000)
-    page.evaluate("scrollTo(0, 0)")  # it begins when it is in view
-    expect(page.locator(".board")).to_have_attribute("data-state", "finished", timeout=60_000)
-    hashes = "lanes => lanes.map(lane => lane.dataset.hash)"
-    assert alone.eval_on_selector_all(".lane", hashes) == page.eval_on_selector_all(".lane", hashes)
+    for one in (alone, page):
+        key(one, "End")
+        expect(one.locator(".board")).to_have_attribute("data-state", "finished")
+    assert hashes(alone) == hashes(page)
 
 
 def test_five_seeds_are_raced_and_compared(quick, open_page) -> None:
@@ -176,17 +181,17 @@ def test_five_seeds_are_raced_and_compared(quick, open_page) -> None:
     expect(page.locator(".board .meta")).to_contain_text("seed 11")
 
 
-def test_stop_ends_the_five_seeds(held_model, held_page, open_page) -> None:
-    page = open_page(held_page)
-    held_model.release()
+def test_stop_ends_the_five_seeds(model, quick, open_page) -> None:
+    page = open_page(quick)
+    model.release()
     race(page)
     finished(page)
-    held_model.hold()
+    model.hold()
     page.locator("#five-seeds").click()
     expect(page.locator("#seeds-table")).to_have_text("Race 1 of 5, from seed 7…")
     running(page)
     page.locator("#stop").click()
-    held_model.release()
+    model.release()
     state(page, "stopped")
 
 

@@ -12,7 +12,15 @@ const indices = (length) => [...Array(length).keys()];
 const drawn = (lane, k) => hashesOf(lane, laneAt(lane, k));
 
 const reports = {
+  replays: (races) => races.map(reports.replay),
+
   hash: hashOf,
+
+  // Ends with an error where a script does not parse.
+  parse(scripts) {
+    for (const script of scripts) new Function("element", "props", script);
+    return "parsed";
+  },
 
   // The hashes of every lane after every one of its steps, from a wire received snapshot by
   // snapshot, and from the last alone.

@@ -1,9 +1,12 @@
-"""The tests that are written in JavaScript: `node --test "tests/static/**/*.test.js"`."""
+"""The tests that are written in JavaScript, in one process of node."""
 
 from __future__ import annotations
 
+import json
+import os
 import subprocess
 
+from engine.trace.steps import layout
 from tests.static.node import HERE
 
 
@@ -11,11 +14,14 @@ def test_the_modules_pass_their_tests() -> None:
     files = sorted(HERE.rglob("*.test.js"))
     assert len(files) > 5
     done = subprocess.run(
-        ["node", "--test", *files],
+        ["node", "--input-type=module"],
+        input="".join(f"import './{file.name}';\n" for file in files),
         cwd=HERE,
+        env={**os.environ, "DTYPES": json.dumps(layout())},
         capture_output=True,
         text=True,
         timeout=300,
         check=False,
     )
     assert done.returncode == 0, done.stdout + done.stderr
+    assert "# fail 0" in done.stdout

@@ -2,11 +2,12 @@
 
 import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
+import { env } from "node:process";
 
-import { DID } from "../../static/trace/explain.js";
-import { readRace } from "../../static/trace/step_table.js";
-import dtypes from "./dtypes.json" with { type: "json" };
+import { DID } from "../../static/explain.js";
+import { readRace } from "../../static/step_table.js";
 
+const dtypes = JSON.parse(env.DTYPES); // the engine's layout of the tables: test_node.py
 const NONE = 65535;
 const { ACCEPTED, RESAMPLED, FRESH, FORCED, REFINED, REJECTED } = DID;
 
@@ -68,7 +69,7 @@ export class Wire {
     return this.#add("steps", { ...counts, ...times });
   }
 
-  /** `shares` in the order of dtypes.json; those left out are none. `tops`: p's, and q's own. */
+  /** `shares` in the order of `dtypes`; those left out are none. `tops`: p's, and q's own. */
   cell(token, status, { draft = null, kind = 0, shares = [0.5], tops = [top()] } = {}) {
     const numbers = dtypes.shares.map((name, i) => [name, share(shares[i] ?? null)]);
     const [p, ...own] = tops;

@@ -1,0 +1,99 @@
+"""Pages that tests open: servers over toy models, in the tests' process, and races over a toy to
+play on them."""
+
+from __future__ import annotations
+
+import math
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from unittest.mock import patch
+
+import httpx
+
+from app.page import results_panel
+from app.page.layout import LAUNCH, build
+from app.serving.sessions import RecordedRaces
+from engine.decoders.lantern import LanternSettings
+from engine.models.base import ImageModel
+from engine.race import Lane, Race
+from tests.app.conftest import Watched, toy_pool
+from tests.clocks import set_clocks
+from visualize.recorded_race import RecordedRace, record
+
+TOURED = ("ar", "jacobi", "fpi", "sjd", "scd", "gsd", "lantern", "sjd-pac")
+
+
+class Held(Watched):
+    """A toy whose race can be held in the middle: `hold` lets six more passes through, `release`
+    all."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._open, self._limit = threading.Event(), math.inf
+
+    def hold(self) -> None:
+        self._open.clear()
+        self._limit = self.passes + 6
+
+    def release(self) -> None:
+        self._limit = math.inf
+        self._open.set()
+
+    def forward(self, *window):
+        if self.passes >= self._limit:
+            self._open.wait(60)
+        return super().forward(*window)
+
+
+@contextmanager
+def served(
+    model: ImageModel,
+    races_folder: Path = Path("nowhere"),
+    may_load: threading.Event | None = None,
+    *,
+    figures: bool = False,
+) -> Iterator[str]:
+    """A page over a model that is ready, or will be when it may; with the recorded races of a
+    folder. Plotly's figures take longer than all else on the page: most tests do without them."""
+    pool = toy_pool(model, lambda: model if may_load is None or may_load.wait(60) else None)
+    if may_load is None:
+        pool.loader.wait(60)
+    draw = results_panel._draw_when_over if figures else lambda *_: None
+    with patch.object(results_panel, "_draw_when_over", draw):
+        demo = build(pool, RecordedRaces(races_folder))
+    demo.launch(**LAUNCH, prevent_thread_lock=True, quiet=True)
+    try:
+        yield demo.local_url
+    finally:
+        demo.close()
+
+
+def _lane(name: str) -> Lane:
+    """A toy has few codes: of its paper's share of them LANTERN would have no neighbour."""
+    return Lane(name, LanternSettings(k=8)) if name == "lantern" else Lane(name)
+
+
+@set_clocks()
+def recorded(prompt: str, lanes: Sequence[str]) -> RecordedRace:
+    """A race over a toy, run here and now; the clocks are set, so that it lasts as long on any
+    machine."""
+    race = Race(model := Watched(), [_lane(name) for name in lanes], prompt, 7)
+    return record(race.trace(list(race)), model)
+
+
+def answers(url: str) -> bool:
+    try:
+        return httpx.get(url, timeout=5).status_code == 200
+    except httpx.TransportError:
+        return False
+
+
+def wait_until(true: Callable[[], bool], seconds: float = 20) -> None:
+    """Waits for something that the server does. Fails when it never does it."""
+    deadline = time.monotonic() + seconds
+    while not true():
+        assert time.monotonic() < deadline, "it did not happen"
+        time.sleep(0.05)

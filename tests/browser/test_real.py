@@ -1,0 +1,105 @@
+"""`python app.py`, with the model and the recorded races that ship: what it decodes, which words it
+knows, and that its first race fits the screens that it is met on."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from playwright.sync_api import Locator, Page, expect
+
+from app.serving.model_loader import load_embedded
+from engine.decoders import DECODERS
+from tests.browser.acts import finished, key, prompted, race, show_options
+from tests.browser.test_screens import BEYOND
+from visualize.board import token_hash
+
+PROMPT = "red apple on sky clouds"
+
+
+@pytest.fixture
+def opened(real, open_page):
+    """Opens the page, which shows the finish of its first race."""
+
+    def first(width: int = 1400, height: int = 1000, query: str = "") -> Page:
+        page = open_page(real, width, height, query)
+        prompted(page, PROMPT)
+        return page
+
+    return first
+
+
+def over(page: Page) -> None:
+    key(page, "End")
+    expect(page.locator(".board")).to_have_attribute("data-state", "finished")
+
+
+def test_race_draws_what_the_decoders_decode(opened) -> None:
+    page = opened()
+    race(page, lanes=("sjd", "sjd-pac"))
+    finished(page)
+    model = load_embedded()
+    for name in ("sjd", "sjd-pac"):
+        tokens = DECODERS[name](model, None, model.sampling).generate(PROMPT, 7)
+        expect(page.locator(f".lane[data-lane='{name}']")).to_have_attribute(
+            "data-hash", token_hash(tokens)
+        )
+    expect(page.locator(".results tr")).to_have_count(3)
+    expect(page.locator(".by-seconds li .rank").first).to_have_text("1")
+    expect(page.locator(".why")).to_contain_text(
+        "Fewer passes are not proportionally fewer seconds"
+    )
+
+
+def test_words_are_found_and_used_and_a_surprise_is_of_them(opened) -> None:
+    page = opened()
+    prompt = page.locator("#prompt :is(input, textarea)")
+    expect(prompt).to_have_value(PROMPT)
+    show_options(page)
+    page.locator("#words > button").click()
+    page.get_by_label("Find a word").fill("octo")
+    words = page.locator(".word-kind button:visible")
+    expect(words).to_have_text(["octopus"])
+    words.first.click()
+    expect(prompt).to_have_value("octopus on sky clouds")
+    page.get_by_label("Find a word").fill("top left")
+    words.first.click()
+    expect(prompt).to_have_value("octopus on sky clouds at the top left")
+    page.locator("#surprise").click()
+    expect(prompt).not_to_have_value("octopus on sky clouds at the top left")
+    expect(prompt).to_have_value(re.compile(" on "))
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_first_row_with_its_figures_is_on_a_laptops_screen(opened, theme) -> None:
+    page = opened(1366, 768, f"?__theme={theme}")
+    over(page)
+    tops = [box["y"] for box in map(Locator.bounding_box, page.locator(".lane").all())]
+    assert len(tops) >= 5
+    assert len(set(tops)) == 1  # one row
+    for part in page.locator(".lane .frame, .lane dl").all():
+        assert part.evaluate(BEYOND) <= 0
+    for stamp in page.locator(".lane .stamp").all():
+        stamp.evaluate("stamp => stamp.textContent = '2nd  12.345 s'")
+        assert stamp.evaluate("stamp => stamp.scrollWidth - stamp.clientWidth") <= 0
+    assert page.evaluate("scrollY") == 0
+
+
+def test_first_picture_is_on_a_phones_screen(opened) -> None:
+    page = opened(390, 844)
+    assert page.locator(".lane .frame").first.evaluate(BEYOND) <= 0
+    tops = [page.locator(f"#{name}").bounding_box()["y"] for name in ("prompt", "seed", "race")]
+    assert len(set(tops)) == 1
+    assert page.evaluate("scrollY") == 0
+    for button in page.locator("#entry button:visible").all():
+        assert button.evaluate("it => it.scrollWidth <= it.clientWidth"), button.inner_text()
+
+
+def test_prompt_and_all_controls_fit_a_tablet(opened) -> None:
+    page = opened(820, 1180)
+    for name in ("prompt", "seed", "race", "stop", "roll", "options", "surprise", "bet", "status"):
+        assert page.locator(f"#{name}").evaluate(BEYOND) <= 0
+    assert page.locator("#prompt input, #prompt textarea").bounding_box()["width"] > 300
+    over(page)
+    verdict = page.locator(".pace")
+    assert verdict.evaluate("line => line.scrollWidth - line.clientWidth") <= 0

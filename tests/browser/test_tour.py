@@ -1,0 +1,207 @@
+"""The guided tour: in files of their own, and on the page, where it fetches its race."""
+
+from __future__ import annotations
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from tests.browser.acts import at, finished, hold_timers, key, prompted, run_timers, wide
+from tests.browser.servers import TOURED
+
+# The smallest type that is seen, in pixels, and the text that is set in it.
+SMALLEST = """() => {
+  const seen = [];
+  const walk = document.createTreeWalker(document.querySelector('.board'), NodeFilter.SHOW_TEXT);
+  while (walk.nextNode()) {
+    const text = walk.currentNode.data.trim(), element = walk.currentNode.parentElement;
+    const seenNow = element.checkVisibility({ visibilityProperty: true });
+    if (!text || element.closest('.live') || !seenNow) continue;
+    seen.push([parseFloat(getComputedStyle(element).fontSize), text]);
+  }
+  return seen.sort((a, b) => a[0] - b[0])[0];
+}"""
+# Parts that reach over the edge of the stage or of their lane, or whose lines are cut off by their
+# own; figures that reach into the next lane.
+PARTS = (
+    ".board, .board :is(.lanes, .lane, .stage-panel, .modelled-panel, .token, .legend, .chapter,"
+    " dl > div)"
+)
+OVER = f"""() => [...document.querySelectorAll('{PARTS}')]
+  .filter((part) => part.checkVisibility())
+  .filter((part) => {{
+    const box = part.getBoundingClientRect();
+    const cut = part.scrollHeight > part.clientHeight + 1;
+    const lane = part.closest(".lane")?.getBoundingClientRect() ?? {{ right: innerWidth }};
+    return cut || box.right > lane.right + 1 || box.bottom > innerHeight + 1;
+  }})
+  .map((part) => part.className)"""
+CHAPTERS = {  # each with the lanes that it shows
+    "One token at a time": ["ar"],
+    "Guess in parallel": ["ar", "jacobi"],
+    "The same noise": ["ar", "fpi"],
+    "Guess with a distribution": ["ar", "sjd"],
+    "Redraw with the same noise": ["sjd", "scd"],
+    "Why image tokens are hard": ["sjd"],
+    "Accept a group": ["sjd", "gsd"],
+    "Accept a neighbour": ["sjd", "lantern"],
+    "Do not stop at a rejection, and draft a tree": ["sjd", "sjd-pac"],
+    "When does speculation lose?": ["ar", "sjd", "scd", "sjd-pac"],
+    "Your turn": list(TOURED),
+}
+TITLES = list(CHAPTERS)
+LAST = len(TITLES)
+NO_LIFE = {3: ".chapter", 10: ".modelled-panel", LAST: ".chapter-tries"}  # which show no token
+
+
+def chapter(page: Page, number: int) -> None:
+    expect(page.locator(".chapter-number")).to_have_text(str(number))
+    expect(page.locator(".chapter h3")).to_have_text(TITLES[number - 1])
+
+
+@pytest.mark.parametrize(
+    ("width", "height", "least", "theme"), [(1920, 1080, 23.9, "light"), (1280, 720, 15.9, "dark")]
+)
+def test_the_stage_is_read_from_the_back_and_never_scrolls(
+    recorded_url, open_page, width, height, least, theme
+) -> None:
+    page = open_page(recorded_url, width, height, f"?present=1&__theme={theme}")
+    prompted(page, "cactus on yellow sand")
+    tops = {page.locator(".lane").nth(i).bounding_box()["y"] for i in range(2)}
+    assert len(tops) == 1
+    key(page, "PageDown")
+    for number in range(1, LAST + 1):
+        chapter(page, number)
+        expect(page.locator(NO_LIFE.get(number, ".token"))).to_be_visible()
+        page.wait_for_function(f"({OVER})().length === 0")
+        size, text = page.evaluate(SMALLEST)
+        assert size >= least, (number, text)
+        key(page, "PageDown")
+
+
+def test_the_tour_fetches_its_race_moves_the_board_and_gives_it_back(
+    recorded_url, open_page
+) -> None:
+    page = open_page(recorded_url, 1366, 768)
+    prompted(page, "cactus on yellow sand")
+    page.locator(".tour").click()
+    prompted(page, "the tour")
+    expect(page.locator(".tour")).to_have_attribute("aria-pressed", "true")
+    expect(page.locator("#recorded input")).to_have_value("the tour")
+    expect(page.locator(".chapter-count")).to_have_text(f"1 of {LAST}")
+    field = page.locator("#prompt input, #prompt textarea")
+    field.fill("")
+    field.press_sequentially("pen")  # letters typed into a field are no keys of the tour
+    expect(field).to_have_value("pen")
+    for number, lanes in enumerate(CHAPTERS.values(), 1):
+        chapter(page, number)
+        expect(page.locator(".board")).to_have_attribute(
+            "data-layer", "tv" if number == 6 else "picture"
+        )
+        expect(page.locator(".board")).to_have_attribute(
+            "data-clock", "modelled" if number == 10 else "passes"
+        )
+        shown = page.locator(".lane:not([hidden])")
+        assert shown.evaluate_all("all => all.map((lane) => lane.dataset.lane)") == lanes
+        expect(page.locator(".chapter-text p").first).not_to_be_empty()
+        box, panel = (page.locator(part).bounding_box() for part in (".lanes", ".chapter"))
+        if number < LAST:  # side by side
+            assert panel["x"] > box["x"] + box["width"]
+            page.locator(".chapter-on").click()
+    assert panel["width"] > 1200
+    expect(page.locator(".chapter-on")).to_be_disabled()
+    key(page, "p")
+    chapter(page, 10)
+    key(page, "p")
+    chapter(page, 9)
+    key(page, "n", "PageUp", "PageUp")
+    chapter(page, 8)
+    key(page, "Escape")
+    expect(page.locator(".stage-panel")).to_be_hidden()
+    expect(page.locator(".lane[hidden]")).to_have_count(0)
+    expect(page.locator(".token")).to_be_hidden()
+    expect(page.locator(".board")).to_have_attribute("data-layer", "picture")
+    prompted(page, "cactus on yellow sand")  # the race that was there
+    expect(page.locator("#recorded input")).to_have_value("cactus on yellow sand")
+    page.locator(".tour").click()
+    chapter(page, 1)
+    page.locator(".chapter-leave").click()
+    expect(page.locator(".stage-panel")).to_be_hidden()
+
+
+def test_the_tours_end_has_things_to_try(recorded_url, open_page) -> None:
+    page = open_page(recorded_url, 1366, 768, "?tour=3")  # a link opens it at a chapter
+    prompted(page, "the tour")
+    chapter(page, 3)
+    key(page, *["n"] * (LAST - 3))
+    tries = page.locator(".chapter-tries button")
+    expect(tries).to_have_count(3)
+    tries.nth(1).click()
+    expect(page.locator(".board")).to_have_attribute("data-clock", "modelled")
+    chapter(page, LAST)
+    tries.nth(0).click()
+    prompted(page, "cactus on yellow sand")
+    expect(page.locator("#prompt :is(input, textarea)")).to_be_focused()
+    page.locator(".tour").click()
+    prompted(page, "the tour")
+    key(page, *["n"] * (LAST - 1))
+    tries.nth(2).click()
+    expect(page.locator(".lane")).to_have_count(2)
+    finished(page)
+    titles = page.locator(".lane .title").all_inner_texts()
+    assert all("GSD" in title for title in titles)
+    expect(page.locator(".stage-panel")).to_be_hidden()
+
+
+def test_a_pass_is_replayed_in_three_parts(open_file, toured) -> None:
+    page = open_file(toured, 1366, 768, still=True)  # each press shows the next part
+    page.locator(".tour").click()
+    chapter(page, 1)
+    key(page, "n", "n", "n")
+    chapter(page, 4)
+    here, phase, board = at(page), page.locator(".chapter-phase"), page.locator(".board")
+    parts = (
+        ("Before pass ", -1, "picture"),
+        ("Its test: ", 0, "status"),
+        ("After: ", 0, "picture"),
+    )
+
+    def shows(words: str, passes: int, layer: str) -> None:
+        expect(phase).to_contain_text(words)
+        expect(board).to_have_attribute("data-t", f"{here + passes:g}")
+        expect(board).to_have_attribute("data-layer", layer)
+
+    for part in parts:
+        page.locator(".chapter-again").click()
+        shows(*part)
+    page.emulate_media(reduced_motion="no-preference")  # they follow each other by the clock
+    hold_timers(page)
+    key(page, "t")
+    for part in parts:
+        shows(*part)
+        run_timers(page)
+    key(page, "n")
+    expect(phase).to_be_empty()
+
+
+def test_token_panel_shows_the_group_or_the_candidates(open_file, toured) -> None:
+    page = open_file(toured, 1480, 1000, "?tour=7")
+    for number, who in ((7, ".group .swatch"), (8, ".group .swatch"), (9, ".candidate")):
+        chapter(page, number)
+        expect(page.locator(f".token {who}").first).to_be_visible()
+        key(page, "n")
+
+
+def test_panel_and_tour_fit_a_phone(open_file, toured) -> None:
+    page = open_file(toured, 390, 844)
+    page.locator(".lane canvas").first.click(position={"x": 20, "y": 20})
+    expect(page.locator(".token")).to_be_visible()
+    assert wide(page) <= 0
+    box = page.locator(".token").bounding_box()
+    assert box["y"] + box["height"] <= 845
+    page.locator(".token-close").click()
+    page.locator(".tour").click()
+    chapter(page, 1)
+    for number in range(2, LAST + 1):
+        page.locator(".chapter-on").click()
+        chapter(page, number)
+        assert wide(page) <= 0
