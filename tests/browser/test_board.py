@@ -7,7 +7,7 @@ import pytest
 from playwright.sync_api import Page, expect
 from plotly.colors import sequential
 
-from engine.trace.steps import share_values
+from engine.trace.shares import share_values
 from tests.browser.acts import at, by_passes, frames, hashes, key
 from visualize.layers import Layer
 from visualize.look import LOOK

@@ -4,8 +4,8 @@ import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
 import { env } from "node:process";
 
-import { DID } from "../../static/explain.js";
-import { readRace } from "../../static/step_table.js";
+import { DID } from "../../static/trace/explain.js";
+import { readRace } from "../../static/trace/step_table.js";
 
 const dtypes = JSON.parse(env.DTYPES); // the engine's layout of the tables: test_node.py
 const NONE = 65535;
