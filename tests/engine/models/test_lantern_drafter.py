@@ -22,7 +22,6 @@ from engine.models.chameleon import ChameleonModel
 from engine.models.eagle import EagleDrafter
 from engine.models.lantern_drafter import llamagen_drafter
 from engine.models.llamagen import LlamaGenModel
-from engine.numerics.distributions import logits_to_probs
 from engine.settings import Sampling
 from tests.engine.models.families import ANOLE, LLAMAGEN, chameleon, llamagen
 from tests.engine.models.families.tiny import drawn
