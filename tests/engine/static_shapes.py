@@ -26,7 +26,7 @@ def static_differences(model: ImageModel, prompt: str) -> dict[str, tuple[list[i
         for name, settings in SETTINGS.items()
     }
     shrinking = {name: decoder.generate(prompt, 5) for name, decoder in decoders.items()}
-    model.static, model.capture = True, capture
+    model.static, model.capture = True, lambda: capture
     try:
         captured = {name: decoder.generate(prompt, 5) for name, decoder in decoders.items()}
     finally:

@@ -46,7 +46,7 @@ def steps(
 ) -> list[Step]:
     model = Toy(grid, 8, forced=forced)
     model.static = how != "shrinking"
-    model.capture = capture_toy if how == "captured" else None
+    model.capture = (lambda: capture_toy) if how == "captured" else None
     decoder = DECODERS[name](model, DECODERS[name].Settings(**settings))
     with torch.inference_mode():
         return list(decoder.steps("", seed))
