@@ -64,7 +64,7 @@ def load(
             raise ModelError(
                 "The embedded model comes with its own weights, in float32: it has no other ones."
             )
-        return _prepared(EmbeddedModel(device=str(torch_device)), graphs)
+        return _prepared(EmbeddedModel(device=str(torch_device)), torch_device, graphs)
     torch_dtype = resolve_dtype(torch_device, dtype)
     check(card, torch_device, torch_dtype)
     folders = None if random else _folders(card, folder, report)
@@ -81,20 +81,19 @@ def load(
     if random:
         model.weights = "random"
     elif folders and folder is None:
-        # A snapshot's folder is named by its commit, where the revision is a branch.
-        model.weights = ", ".join(f"{s.repo}@{folders[s.part].name[:12]}" for s in card.repos)
+        model.weights = ", ".join(f"{s.repo}@{s.commit(folders[s.part])[:12]}" for s in card.repos)
     report(Progress(Phase.LOADING, 1.0))
-    return _prepared(model, graphs)
+    return _prepared(model, torch_device, graphs)
 
 
-def _prepared(model: ImageModel, graphs: bool) -> ImageModel:
+def _prepared(model: ImageModel, device: torch.device, graphs: bool) -> ImageModel:
     """The model with static shapes where it is on a CUDA device: attention's kernels are chosen and
     set up anew for each new shape."""
-    if model.device.type == "cuda":
+    if device.type == "cuda":
         # cuDNN, which PyTorch prefers, takes tens of milliseconds for each.
         torch.backends.cuda.enable_cudnn_sdp(False)
         model.static = True
-        model.capture = partial(CudaCapture, model.device) if graphs else None
+        model.capture = partial(CudaCapture, device) if graphs else None
     return model
 
 
