@@ -12,4 +12,5 @@ class Failure(Enum):
     DEVICE_LOST = "device lost"
     REJECTED_SETTING = "rejected setting"
     MISSING_MODEL = "missing model"
+    OVERFLOW = "overflow"
     BUG = "bug"

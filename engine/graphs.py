@@ -18,45 +18,44 @@ from engine.clock import StepClock
 Capture = Callable[[Callable[[], Any]], tuple[Any, Callable[[], None]]]
 
 
-def capture_cuda(
-    device: torch.device, function: Callable[[], Any]
-) -> tuple[Any, Callable[[], None]]:
-    """Captures the operations of `function` on a CUDA device, and runs them once. What other
-    threads do on the device meanwhile goes on."""
-    with torch.cuda.device(device):
+class CudaCapture:
+    """Captures a lane's parts on a CUDA device, all on one stream and in one pool of memory. What
+    other threads do on the device meanwhile goes on; what a graph cannot hold raises at once."""
+
+    def __init__(self, device: torch.device) -> None:
+        self._device = device
+        self._stream = torch.cuda.Stream(device)  # type: ignore[no-untyped-call]
+        self._pool = torch.cuda.graph_pool_handle()
+
+    def __call__(self, function: Callable[[], Any]) -> tuple[Any, Callable[[], None]]:
+        """The place of the function's result, which holds nothing yet, and the graph's replay."""
         graph = torch.cuda.CUDAGraph()
-        stream = torch.cuda.Stream()  # type: ignore[no-untyped-call]
-        stream.wait_stream(torch.cuda.current_stream())
-        with torch.cuda.stream(stream):
-            graph.capture_begin(capture_error_mode="thread_local")
-            try:
-                result = function()
-            finally:
-                graph.capture_end()
-        torch.cuda.current_stream().wait_stream(stream)
-        graph.replay()
-    return result, graph.replay
+        with (
+            torch.cuda.device(self._device),
+            torch.cuda.graph(
+                graph, pool=self._pool, stream=self._stream, capture_error_mode="thread_local"
+            ),
+        ):
+            result = function()
+        return result, graph.replay
 
 
 class Graphs:
-    """The captured parts of one lane, the newest of each part."""
+    """The captured parts of one lane, the newest of each part. A pass is charged to the lane as its
+    replay; what it takes to capture it is not."""
 
     def __init__(self, capture: Capture, clock: StepClock) -> None:
         self._capture, self._clock = capture, clock
-        self._parts: dict[str, tuple[Hashable, Any, Callable[[], None] | None]] = {}
+        self._parts: dict[str, tuple[Hashable, Any, Callable[[], None]]] = {}
 
     def run(self, part: str, key: Hashable, function: Callable[[], Any]) -> Any:
-        """The result of `function`. With the key of the part's last run it is captured, from then
-        on replayed: `key` stands for everything in it that is not on the device."""
-        last, result, replay = self._parts.get(part, (None, None, None))
-        if part not in self._parts or last != key:
-            # The first run is not captured: libraries set themselves up in it.
-            self._parts[part] = key, None, None
-            return function()
-        if replay is None:
-            result, replay = self._capture(function)
-            self._parts[part] = key, result, replay
+        """The result of `function`, which is captured where `key` is not that of the part's last
+        run, and replayed: `key` stands for everything in it that is not on the device. Running it
+        twice must do what running it once does."""
+        if part not in self._parts or self._parts[part][0] != key:
+            function()  # libraries set themselves up, which no graph can hold
+            self._parts[part] = key, *self._capture(function)
             self._clock.skip()
-        else:
-            replay()
+        _, result, replay = self._parts[part]
+        replay()
         return result

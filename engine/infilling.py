@@ -76,19 +76,18 @@ def spread_order(grid: tuple[int, int]) -> tuple[int, ...]:
     height, width = grid
     points = 4 * height * width
     while True:
-        across = (_radical_inverse(points, 2) * width).astype(int)
-        cells = across + width * (_radical_inverse(points, 3) * height).astype(int)
+        cells = _van_der_corput(points, 2, width) + width * _van_der_corput(points, 3, height)
         found, first = np.unique(cells, return_index=True)
         if len(found) == height * width:
             return tuple(cells[np.sort(first)].tolist())
         points *= 2
 
 
-def _radical_inverse(count: int, base: int) -> np.ndarray:
-    """The van der Corput sequence 1 .. count: the digits of each number mirrored at the point."""
-    left, place, value = np.arange(1, count + 1), 1.0, np.zeros(count)
+def _van_der_corput(count: int, base: int, cells: int) -> np.ndarray:
+    """In which of so many equal parts of [0, 1) the van der Corput sequence 1 .. count lies: the
+    digits of each number mirrored at the point. In integers: a point on a border, as k / 9 is in
+    base 3, would be rounded to either side."""
+    left, mirrored, scale = np.arange(1, count + 1), np.zeros(count, np.int64), 1
     while left.any():
-        place /= base
-        value += place * (left % base)
-        left //= base
-    return value
+        mirrored, left, scale = mirrored * base + left % base, left // base, scale * base
+    return mirrored * cells // scale

@@ -42,6 +42,8 @@ NO_PICTURES = (
 )
 Pixels = Callable[[np.ndarray], np.ndarray]
 
+NO_MEMORY = "Pictures wait: no memory is left on the device to decode them. The race goes on."
+
 
 class Board:
     """The state of the board. `fold` takes a frame in; `snapshot` decodes the pictures that
@@ -107,9 +109,13 @@ class Board:
     def _draw(self) -> None:
         lanes = [lane for lane in self._lanes if lane.changed and (lane.tokens >= 0).any()]
         if lanes and self._pixels is not None:
-            pictures = self._pixels(
-                np.stack([canvas(lane.tokens, self.header.grid) for lane in lanes])
-            )
+            try:
+                pictures = self._pixels(
+                    np.stack([canvas(lane.tokens, self.header.grid) for lane in lanes])
+                )
+            except MemoryError:  # the race needs no pictures, and the next ones may fit
+                self.note = NO_MEMORY
+                return
             for lane, picture in zip(lanes, pictures, strict=True):
                 lane.show(picture, final=lane.state not in (LaneState.WAITING, LaneState.RACING))
 

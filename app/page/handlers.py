@@ -20,6 +20,7 @@ from app.page.link import request_of, write_link
 from app.page.prompt_hints import EXAMPLES, hint
 from app.page.visitor import session_of
 from app.serving import zerogpu
+from app.serving.device_thread import on_device_thread
 from app.serving.fair_queue import FairQueue, QueueFullError, Ticket
 from app.serving.gpu_errors import BUG, DEVICE_LOST, MESSAGES, zerogpu_message
 from app.serving.model_loader import free_memory
@@ -159,7 +160,9 @@ class Races:
         race = Race.of(model, request)
         running.race, ticket = race, running.ticket
         note = hint(request.prompt, request.model)
-        events = stream(race, running.frames, note, SETTINGS.race_seconds)
+        events = on_device_thread(
+            model.device, stream(race, running.frames, note, SETTINGS.race_seconds)
+        )
         failures: set[Failure | None] = set()
         try:
             with contextlib.closing(events):

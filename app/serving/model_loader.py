@@ -4,28 +4,28 @@ from __future__ import annotations
 
 import contextlib
 import gc
+import itertools
 import logging
 import os
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from concurrent.futures import Future
 from typing import Any
 
 import numpy as np
 import torch
 
+from app.serving.device_thread import device_thread
 from app.settings import SETTINGS
-from engine.decoders import DEFAULT
+from engine.decoders import WHOLE
 from engine.models import load
 from engine.models.base import ImageModel
 from engine.models.card import CARDS, ModelCard
 from engine.models.device import resolve_device
 from engine.models.progress import Phase, Progress, Report
-from engine.race import Lane, Race
+from engine.race import MAX_LANES, Lane, Race
 from visualize.board import Board
 from visualize.swatches import sheet
-
-WARM_UP_LANES = ("ar", "sjd")  # of a public model: one-token passes and windows
 
 log = logging.getLogger(__name__)
 
@@ -84,7 +84,7 @@ def load_public(name: str, report: Report) -> ImageModel:
         name, SETTINGS.device, SETTINGS.dtype, progress=report, drafter=drafter, graphs=graphs
     )
     report(Progress(Phase.WARMING, 1.0))
-    return warm_up(model, WARM_UP_LANES)
+    return warm_up(model)
 
 
 def download_public(name: str, report: Report) -> ModelCard:
@@ -101,18 +101,23 @@ def load_embedded() -> ImageModel:
     # Two threads are the most that such a small model gains from. One waits for any other process
     # on its core, and the other waits for it, so one core is left to the page and the browser.
     torch.set_num_threads(max(1, min(2, (os.cpu_count() or 2) - 1)))
-    return warm_up(load("embedded"), DEFAULT)
+    return warm_up(load("embedded"))
 
 
-def warm_up(model: ImageModel, lanes: Sequence[str]) -> ImageModel:
-    """Runs a few steps of each lane and decodes up to that many pictures at a time, which takes
-    longer the first time."""
-    for count in range(1, len(lanes) + 1):
+def warm_up(model: ImageModel) -> ImageModel:
+    """Runs a few steps of every lane, and decodes pictures, on the thread that will race: the first
+    time takes longer."""
+    return device_thread(model.device).submit(_warm_up, model).result()
+
+
+def _warm_up(model: ImageModel) -> ImageModel:
+    for count in range(1, MAX_LANES + 1):
         model.pixels(np.zeros((count, *model.grid), int))
-    race = Race(model, [Lane(name) for name in lanes], "warm", 0)
-    board = Board(race.header, model.pixels, sheet(model))
-    with contextlib.closing(iter(race)) as moves:
-        for _, frame in zip(range(4 * len(lanes)), moves, strict=False):
-            board.fold(frame)
-    board.snapshot()
+    for name in WHOLE:
+        race = Race(model, [Lane(name)], "warm", 0)
+        board = Board(race.header, model.pixels, sheet(model))
+        with contextlib.closing(iter(race)) as moves:
+            for frame in itertools.islice(moves, 4):
+                board.fold(frame)
+        board.snapshot()
     return model

@@ -15,7 +15,7 @@ from engine.decoders.ngram import draft_ngrams
 from engine.decoders.shift import committed_lossless
 from engine.decoders.speculate import chain_acceptance, speculate
 from engine.decoders.window import WindowDecoder
-from engine.numerics.distributions import residual, sample
+from engine.numerics.distributions import sample
 from engine.numerics.randomness import Purpose
 from engine.settings import SettingError, Settings, knob
 from engine.trace import Status
@@ -100,9 +100,7 @@ class ASSD(WindowDecoder):
         if window.asks:
             return commit_first(state, p)
         acceptance = chain_acceptance(window, p)
-        verification = speculate(
-            state, window, p, acceptance, lambda draft, p, q: residual(p, q), redraws=False
-        )
+        verification = speculate(state, window, p, acceptance, redraws=False)
         k = self.settings.k
         if self.settings.drafts == "self" and len(window.drafts) == k - 1:
             verification.count = verification.count.clamp_max(k - 1)
@@ -174,9 +172,7 @@ def verify_and_draft(state: DecodeState, window: Window, p: Tensor) -> Verificat
     length = len(window.q) + 1
     chain = Window(window.drafts[: length - 1], window.q)
     acceptance = chain_acceptance(chain, p)
-    v = speculate(
-        state, chain, p[:length], acceptance, lambda draft, p, q: residual(p, q), redraws=False
-    )
+    v = speculate(state, chain, p[:length], acceptance, redraws=False)
     count = len(window.drafts) - (length - 1)
     if not count:
         return v

@@ -6,7 +6,7 @@ Shapes: H drafts, N nodes of a tree, V codes.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import torch
@@ -105,7 +105,8 @@ class DecodeState:
         self.recent_p: Tensor | None = None
         self.drafter_passes = 0
         self._fixed: dict[str, Tensor] = {}
-        self._noise: dict[Hashable, tuple[Tensor, Callable[[], Tensor]]] = {}
+        # With static shapes: this step's numbers by what they were drawn for.
+        self._noise: dict[tuple[Purpose, int, int], Tensor] = {}
         self._offsets = torch.arange(model.length + MAX_ROWS, device=device)
 
     def offsets(self, count: int) -> Tensor:
@@ -118,27 +119,25 @@ class DecodeState:
 
     def uniform(self, purpose: Purpose, rows: int, count: int) -> Tensor:
         """[rows, count] uniforms of the next `rows` positions from the frontier."""
-
-        def draw() -> Tensor:
-            return self.noise.uniform(purpose, self.frontier, rows, self.step, count)
-
-        return self._drawn((purpose, rows, count), draw)
+        return self._drawn(purpose, rows, count)
 
     def gumbel(self, rows: int) -> Tensor:
         """[rows, V] Gumbel noise of the next `rows` positions, the same in every step."""
+        return self._drawn(Purpose.NOISE, rows, self.model.vocab_size)
 
-        def draw() -> Tensor:
-            return self.noise.gumbel(self.frontier, rows, self.model.vocab_size)
-
-        return self._drawn(rows, draw)
-
-    def _drawn(self, key: Hashable, draw: Callable[[], Tensor]) -> Tensor:
+    def _drawn(self, purpose: Purpose, rows: int, count: int) -> Tensor:
         """This step's numbers; with static shapes in the same place in every step."""
         if not self.model.static:
-            return draw()
+            return self._draw(purpose, rows, count)
+        key = purpose, rows, count
         if key not in self._noise:
-            self._noise[key] = draw().clone(), draw
-        return self._noise[key][0]
+            self._noise[key] = self._draw(*key).clone()
+        return self._noise[key]
+
+    def _draw(self, purpose: Purpose, rows: int, count: int) -> Tensor:
+        if purpose is Purpose.NOISE:
+            return self.noise.gumbel(self.frontier, rows, count)
+        return self.noise.uniform(purpose, self.frontier, rows, self.step, count)
 
     def fixed(self, name: str, values: Tensor) -> Tensor:
         """The values; with static shapes in the same place in every step."""
@@ -182,5 +181,5 @@ class DecodeState:
         self.carried.fill_(count)
         self.start.fill_(self.frontier)
         self.room.fill_(self.model.length - 1 - self.frontier)
-        for place, draw in self._noise.values():
-            place.copy_(draw())
+        for key, place in self._noise.items():
+            place.copy_(self._draw(*key))

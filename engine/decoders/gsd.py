@@ -13,7 +13,7 @@ from engine.decoders.decode_state import DecodeState, Diagnostics, Verification,
 from engine.decoders.jacobi_window import JacobiWindowDecoder, SpeculativeSettings
 from engine.decoders.shift import committed_by_residual, support_size
 from engine.decoders.speculate import acceptance_probability, speculate
-from engine.numerics.distributions import exact, gather, residual
+from engine.numerics.distributions import exact, gather
 from engine.numerics.ranking import rank_keys, ranked_index
 from engine.settings import knob
 from engine.trace.steps import TOP
@@ -83,7 +83,7 @@ class GSD(JacobiWindowDecoder):
         acceptance = group_acceptance(
             p[:-1], window.q, window.drafts, self.model.codebook, self.settings
         )
-        verification = speculate(state, window, p, acceptance, lambda draft, p, q: residual(p, q))
+        verification = speculate(state, window, p, acceptance)
         verification.diagnostics = lambda: group_diagnostics(
             p[:-1], window.q, window.drafts, self.model.codebook, self.settings
         )

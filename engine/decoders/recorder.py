@@ -10,6 +10,8 @@ from torch import Tensor
 
 from engine.clock import to_host
 from engine.decoders.decode_state import DecodeState, Verification, Window
+from engine.failures import Failure
+from engine.models.card import ModelError
 from engine.numerics.distributions import gather, total_variation
 from engine.trace.seconds import Seconds
 from engine.trace.shares import NONE, ONE, quantise, quantise_test
@@ -62,6 +64,13 @@ class StepRecorder:
         if not self._keeps_drafts:
             size = max(count, int((read["whole"][0, :size] >= 0).sum()))
         draft, token, status = read["whole"][:, :size]
+        unknown = np.flatnonzero(np.isnan(read["shares"][SHARES.index("top1"), :count]))
+        if len(unknown):
+            raise ModelError(
+                f"The model's probabilities at position {self._start + unknown[0]} are not numbers:"
+                " something in it overflows. Load it in bfloat16 or float32.",
+                Failure.OVERFLOW,
+            )
         rows = np.zeros(size, DTYPES["positions"])
         draft = np.where(draft < 0, NONE, draft)
         rows["draft"], rows["token"], rows["status"] = draft, token, status

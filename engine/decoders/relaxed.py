@@ -12,7 +12,7 @@ from engine.decoders.decode_state import DecodeState, Verification, Window
 from engine.decoders.jacobi_window import JacobiWindowDecoder, SpeculativeSettings
 from engine.decoders.shift import committed_by_residual
 from engine.decoders.speculate import acceptance_probability, speculate
-from engine.numerics.distributions import exact, gather, residual
+from engine.numerics.distributions import exact, gather
 from engine.settings import knob
 
 NU = 0.7  # how fast Cool-SD's factor falls from one draft to the next
@@ -54,7 +54,7 @@ class RelaxedSJD(JacobiWindowDecoder):
         x = window.drafts
         raised = self._raised(gather(p[:-1], x), state.offsets(len(x)))
         acceptance = acceptance_probability(raised, gather(window.q, x))
-        return speculate(state, window, p, acceptance, lambda draft, p, q: residual(p, q))
+        return speculate(state, window, p, acceptance)
 
     def committed(self, p: Tensor, q: Tensor) -> Tensor:
         p, q = exact(p), exact(q)

@@ -12,7 +12,6 @@ from engine.decoders.decode_state import DecodeState, Verification, Window
 from engine.decoders.jacobi_window import JacobiWindowDecoder, SpeculativeSettings
 from engine.decoders.shift import committed_lossless
 from engine.decoders.speculate import chain_acceptance, keep_coupled, speculate
-from engine.numerics.distributions import residual
 from engine.numerics.randomness import Purpose
 from engine.settings import knob
 
@@ -44,7 +43,7 @@ class SCD(JacobiWindowDecoder):
     Lossless, because which passes redraw position i, from which distributions, and which one
     verifies it depends on tokens and numbers of earlier positions alone, and G_i and the coupling's
     numbers are used at position i only: given all earlier positions the draft is a sample of its q,
-    however it is coupled with those before it, and SJD's test and residual, both on fresh numbers,
+    however it is coupled with those before it, and SJD's test and both on fresh numbers,
     commit a sample of p. So G_i may serve all drafts of a position, and the bonus, since no draft
     of its position was tested; never the replacement of a rejected draft, which was G_i's choice.
     """
@@ -60,14 +59,7 @@ class SCD(JacobiWindowDecoder):
         maximal, samples = self.settings.coupling == "maximal", None
         if not maximal:
             samples = (p.log() + state.gumbel(len(p))).argmax(-1)
-        verification = speculate(
-            state,
-            window,
-            p,
-            chain_acceptance(window, p),
-            lambda draft, p, q: residual(p, q),
-            samples=samples,
-        )
+        verification = speculate(state, window, p, chain_acceptance(window, p), samples=samples)
         if not maximal:
             return verification
         u = state.uniform(Purpose.COUPLING, len(p), 2)

@@ -9,7 +9,6 @@ from engine.decoders.decode_state import DecodeState, Verification, Window
 from engine.decoders.jacobi_window import JacobiWindowDecoder, SpeculativeSettings
 from engine.decoders.shift import committed_lossless
 from engine.decoders.speculate import chain_acceptance, speculate
-from engine.numerics.distributions import residual
 
 
 class SJD(JacobiWindowDecoder):
@@ -30,7 +29,7 @@ class SJD(JacobiWindowDecoder):
 
     def verify(self, state: DecodeState, window: Window, p: Tensor) -> Verification:
         acceptance = chain_acceptance(window, p)
-        return speculate(state, window, p, acceptance, lambda draft, p, q: residual(p, q))
+        return speculate(state, window, p, acceptance)
 
     def committed(self, p: Tensor, q: Tensor) -> Tensor:
         return committed_lossless(p, q)

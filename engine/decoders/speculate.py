@@ -38,12 +38,17 @@ def chain_status(first: Tensor, rows: int, drafts: Tensor) -> Tensor:
     return torch.where(i == first, end, status)
 
 
+def lossless(draft: Tensor, p: Tensor, q: Tensor) -> Tensor:
+    """What replaces a rejected draft so that p is kept (SJD, Eq. 2)."""
+    return residual(p, q)
+
+
 def speculate(
     state: DecodeState,
     window: Window,
     p: Tensor,
     acceptance: Tensor,
-    replacement: Callable[[Tensor, Tensor, Tensor], Tensor],
+    replacement: Callable[[Tensor, Tensor, Tensor], Tensor] = lossless,
     *,
     samples: Tensor | None = None,
     redraws: bool = True,
@@ -51,7 +56,7 @@ def speculate(
     """Accepts drafts in order, draft i with probability `acceptance[i]` (SJD, Eq. 1).
 
     The first rejected one is resampled from `replacement(draft, p, q)`, of shapes [1], [1, V],
-    [1, V] to [1, V], not normalised (Eq. 2); if none is, the row behind them gives a bonus token.
+    [1, V] to [1, V], not normalised; if none is, the row behind them gives a bonus token.
     Drafts behind are redrawn from p, which becomes their q (Eq. 3), or dropped. `samples` of p
     [H + 1] are what they are redrawn as, and the bonus; fresh ones by default.
     """

@@ -59,7 +59,7 @@ class WindowDecoder(Decoder):
         model = self.model
         state, recorder = DecodeState(self, prompt, seed), StepRecorder(model.length)
         clock = StepClock(model.device)
-        graphs = Graphs(model.capture, clock) if model.capture and self.capturable else None
+        graphs = Graphs(model.capture(), clock) if model.capture and self.capturable else None
 
         def run(part: str, key: Hashable, function: Callable[..., Any], *inputs: Any) -> Any:
             bound = partial(function, state, *inputs)

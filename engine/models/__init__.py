@@ -9,7 +9,7 @@ from pathlib import Path
 import torch
 
 from engine.failures import Failure
-from engine.graphs import capture_cuda
+from engine.graphs import CudaCapture
 from engine.models.base import ImageModel
 from engine.models.card import CARDS, ModelCard, ModelError
 from engine.models.device import check, resolve_device, resolve_dtype
@@ -64,7 +64,7 @@ def load(
             raise ModelError(
                 "The embedded model comes with its own weights, in float32: it has no other ones."
             )
-        return EmbeddedModel(device=str(torch_device))
+        return _prepared(EmbeddedModel(device=str(torch_device)), torch_device, graphs)
     torch_dtype = resolve_dtype(torch_device, dtype)
     check(card, torch_device, torch_dtype)
     folders = None if random else _folders(card, folder, report)
@@ -78,13 +78,22 @@ def load(
             " model.",
             Failure.OUT_OF_MEMORY,
         ) from error
-    if graphs:
-        model.static, model.capture = True, partial(capture_cuda, torch_device)
     if random:
         model.weights = "random"
-    elif folder is None:
-        model.weights = ", ".join(f"{s.repo}@{s.revision[:12]}" for s in card.repos)
+    elif folders and folder is None:
+        model.weights = ", ".join(f"{s.repo}@{s.commit(folders[s.part])[:12]}" for s in card.repos)
     report(Progress(Phase.LOADING, 1.0))
+    return _prepared(model, torch_device, graphs)
+
+
+def _prepared(model: ImageModel, device: torch.device, graphs: bool) -> ImageModel:
+    """The model with static shapes where it is on a CUDA device: attention's kernels are chosen and
+    set up anew for each new shape."""
+    if device.type == "cuda":
+        # cuDNN, which PyTorch prefers, takes tens of milliseconds for each.
+        torch.backends.cuda.enable_cudnn_sdp(False)
+        model.static = True
+        model.capture = partial(CudaCapture, device) if graphs else None
     return model
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import itertools
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cached_property
 from typing import Any, Protocol
 
@@ -67,7 +67,8 @@ class ImageModel(ABC):
     # Whether windows keep their width to the image's end and the cache is read in buckets, so that
     # the operations of a step are those of the one before it: what a CUDA graph needs.
     static: bool = False
-    capture: Capture | None = None  # captures parts of a step as graphs; needs static shapes
+    # Makes what captures the parts of a lane's steps as graphs; needs static shapes.
+    capture: Callable[[], Capture] | None = None
     infilling: Infilling | None = None  # of a model that `infill` returned
     swatches: bytes | None = None  # picture of every code, once drawn: `visualize.swatches`
     _neighbours: Tensor | None = None

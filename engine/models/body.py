@@ -86,6 +86,8 @@ class BodyModel(ImageModel):
 
     body: PreTrainedModel
     dtype: torch.dtype
+    # Pictures that `pixels` decodes together; a card's working memory is for one.
+    together: int = 1
 
     @cached_property
     def lean(self) -> LeanBody:
@@ -111,10 +113,12 @@ class BodyModel(ImageModel):
     @torch.inference_mode()
     def pixels(self, tokens: np.ndarray) -> np.ndarray:
         codes = torch.as_tensor(np.asarray(tokens), dtype=torch.long, device=self.device)
-        drawn = self.decode(codes if codes.dim() == 3 else codes[None])
-        pictures = (
-            ((drawn.clamp(-1, 1) + 1) * 127.5).round().byte().permute(0, 2, 3, 1).cpu().numpy()
-        )
+        some = torch.split(codes if codes.dim() == 3 else codes[None], self.together)
+        try:
+            drawn = [((self.decode(c).clamp(-1, 1) + 1) * 127.5).round().byte().cpu() for c in some]
+        except torch.OutOfMemoryError as error:
+            raise MemoryError(f"no memory is left on {self.device} for a picture") from error
+        pictures = torch.cat(drawn).permute(0, 2, 3, 1).numpy()
         return pictures if codes.dim() == 3 else pictures[0]
 
     def embed_rows(self, tokens: Tensor, positions: Tensor, targets: Tensor | None) -> Tensor:

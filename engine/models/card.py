@@ -25,6 +25,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import re
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -54,6 +55,11 @@ class Source:
     repo: str
     revision: str
     files: tuple[str, ...]
+
+    def commit(self, folder: Path) -> str:
+        """The commit of the files in a folder of the hub's cache, which is named by it; the
+        revision, where they are in another one."""
+        return folder.name if re.fullmatch("[0-9a-f]{40}", folder.name) else self.revision
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,7 @@ from engine.models.card import CARDS, GIB, ModelCard, ModelError
 from engine.settings import SettingError
 
 DTYPES = {"bfloat16": torch.bfloat16, "float16": torch.float16, "float32": torch.float32}
-LANES = 2  # lanes that must fit; more lanes need more memory
+LANES = 2  # that must fit beside the weights; a race asks for its own number
 _PROMPT = 256  # positions of a prompt; longer ones are rare
 _CUDA_MEMORY_ALLOCATION = 2  # cudaErrorMemoryAllocation
 _CGROUP = Path("/sys/fs/cgroup")
@@ -63,19 +63,38 @@ def resolve_dtype(device: torch.device, wanted: str | torch.dtype | None = None)
     return torch.float16
 
 
-def required_bytes(card: ModelCard, dtype: torch.dtype, lanes: int = LANES) -> int:
-    """Bytes that a race of `lanes` lanes takes: weights, a KV cache of two guidance rows for each
-    lane, and working memory."""
+def race_bytes(card: ModelCard, dtype: torch.dtype, lanes: int) -> int:
+    """Bytes that a race takes beside the weights: a KV cache of two guidance rows for each lane,
+    and working memory, of a pass or of the decoding of one picture."""
     positions = card.length + _PROMPT + MAX_WINDOW
-    return (
-        card.parameters + lanes * 2 * positions * card.kv_values
-    ) * dtype.itemsize + card.working
+    return lanes * 2 * positions * card.kv_values * dtype.itemsize + card.working
+
+
+def required_bytes(card: ModelCard, dtype: torch.dtype, lanes: int = LANES) -> int:
+    """Bytes that a model and a race of `lanes` lanes take."""
+    return card.parameters * dtype.itemsize + race_bytes(card, dtype, lanes)
+
+
+def check_lanes(card: ModelCard, device: torch.device, dtype: torch.dtype, lanes: int) -> None:
+    """Raises SettingError, naming how many fit, if a race of so many lanes does not fit beside the
+    loaded model."""
+    free = available(device)
+    if free is None or race_bytes(card, dtype, lanes) <= free:
+        return
+    fit = [count for count in range(1, lanes) if race_bytes(card, dtype, count) <= free]
+    raise SettingError(
+        f"{lanes} lanes of {card.title} need {_gib(race_bytes(card, dtype, lanes))} on {device},"
+        f" and {_gib(free)} are free: {f'race {max(fit)} at most' if fit else 'free some'}."
+    )
 
 
 def available(device: torch.device) -> int | None:
     """Bytes free on the device, or None where that is unknown (ZeroGPU attaches its GPUs later)."""
     if device.type == "cuda":
-        return None if zero_gpu() else torch.cuda.mem_get_info(device)[0]
+        if zero_gpu():
+            return None
+        pooled = torch.cuda.memory_reserved(device) - torch.cuda.memory_allocated(device)
+        return torch.cuda.mem_get_info(device)[0] + pooled
     return main_memory()
 
 

@@ -27,7 +27,7 @@ from engine.settings import Sampling
 class EmbeddedModel(BodyModel):
     """16 x 16 codes of 8 x 8 pixels, from captions like "red apple on sky clouds"."""
 
-    name = "embedded"
+    name, together = "embedded", 8
 
     def __init__(self, weights: Path = WEIGHTS, device: str = "cpu") -> None:
         """Raises FileNotFoundError, naming the folder, where the weights are not."""

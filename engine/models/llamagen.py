@@ -4,7 +4,8 @@ al. 2024, arXiv:2406.06525).
 The first 120 slots are the caption: flan-t5-xl's hidden states of its tokens, padded on the left.
 The row of the last slot predicts code 0. The unconditional row has learned states instead, and the
 same padding. Weights: the authors' `t2i_XL_stage1_256.pt`, `t2i_XL_stage2_512.pt` and
-`vq_ds16_t2i.pt`; no EAGLE drafter for them is published in a form that fits here.
+`vq_ds16_t2i.pt`; of stage 2, LANTERN's authors have published an EAGLE drafter
+(`engine/models/lantern_drafter.py`).
 """
 
 from __future__ import annotations

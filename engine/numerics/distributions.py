@@ -63,7 +63,8 @@ def sample(p: Tensor, u: Tensor) -> Tensor:
     block = _invert(until, target)
     inside = blocks.gather(-2, block[..., None].expand(*block.shape, _BLOCK))[..., 0, :]
     before = until.gather(-1, block) - mass.gather(-1, block)
-    token = _invert(inside.cumsum(-1, dtype=torch.float64), target - before)
+    # Rounding can put the target before its block, where a token of probability 0 may stand.
+    token = _invert(inside.cumsum(-1, dtype=torch.float64), (target - before).clamp_min(0))
     return (block * _BLOCK + token)[..., 0].clamp_max(codes - 1)
 
 

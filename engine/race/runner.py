@@ -15,8 +15,9 @@ from engine.decoders import DECODERS
 from engine.infilling import Infilling
 from engine.measurements.hardware import device_name
 from engine.models.base import ImageModel
-from engine.models.card import ModelError
-from engine.models.device import classify
+from engine.models.body import BodyModel
+from engine.models.card import CARDS, ModelError
+from engine.models.device import check_lanes, classify
 from engine.race.request import Lane, RaceRequest
 from engine.settings import Sampling, SettingError
 from engine.trace import MAX_ERROR, Frame, Header, LaneState, LaneStats, Step, Trace
@@ -39,9 +40,11 @@ class Race:
         infilling: Infilling | None = None,
     ) -> None:
         """`sampling` is by default the model's own. Raises SettingError as RaceRequest and
-        `model.infill` do."""
+        `model.infill` do, and where the lanes do not fit on the device."""
         sampling = model.sampling if sampling is None else sampling
         self.request = RaceRequest(prompt, seed, tuple(lanes), sampling, model.name, infilling)
+        if isinstance(model, BodyModel) and (card := CARDS.get(model.name)):
+            check_lanes(card, model.device, model.dtype, len(self.lanes))
         self.model, self._stopped = model.infill(infilling) if infilling else model, False
 
     @staticmethod

@@ -11,7 +11,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any
@@ -22,12 +22,13 @@ from engine.failures import Failure
 from engine.infilling import MASKED, Infilling
 from engine.settings import Sampling, SettingError
 from engine.trace.packing import PackingError, pack, pack_table, unpack, unpack_table
+from engine.trace.reduce import DROP, Dropped
 from engine.trace.steps import Step, StepTable
 
 FORMAT, VERSION = "photo-finish-trace", 4
 MAX_BYTES = 32 * 2**20
-# touched by all steps of all lanes; five lanes over 90 x 90 tokens touch some 170,000
-MAX_POSITIONS = 250_000
+# touched by all steps of all lanes; seven lanes over 90 x 90 tokens touch some 390,000
+MAX_POSITIONS = 800_000
 MAX_SIDE, MAX_VOCAB = 256, 2**16 - 1  # codes fit 16 bits, with one number to spare
 MAX_PROMPT = 1000
 MAX_SEED = 2**53 - 1  # the largest whole number that JavaScript keeps
@@ -96,7 +97,7 @@ class Header:
     position, -1 of one that the model's layout forces, which has none. `machine` names the device
     the seconds were measured on; `weights` are `ImageModel.weights`. Of an infilling, `cells` are
     the masked ones alone, in the order in which they were filled in; the others hold what was
-    known."""
+    known. `dropped` is the detail that the file of a long race leaves out."""
 
     prompt: str
     seed: int
@@ -109,6 +110,7 @@ class Header:
     machine: str
     infilling: Infilling | None = None
     weights: str = ""
+    dropped: tuple[Dropped, ...] = ()
 
     @property
     def stride(self) -> int:
@@ -188,13 +190,30 @@ class Trace:
         return tokens
 
     def dumps(self) -> str:
-        """The file's text."""
+        """The file's text, which `loads` takes however long the race was: what it would be too long
+        with is left out, as `header.dropped` then says."""
+        tables = [self.table(i) for i in range(len(self.header.lanes))]
+        dropped: tuple[Dropped, ...] = ()
+        for further in (*DROP, None):
+            text = self._dumps(tables, dropped)
+            if further is None or (
+                len(text) <= MAX_BYTES and sum(len(t.positions) for t in tables) <= MAX_POSITIONS
+            ):
+                break
+            tables, dropped = [DROP[further](table) for table in tables], (*dropped, further)
+        return text
+
+    def _dumps(self, tables: Sequence[StepTable], dropped: tuple[Dropped, ...]) -> str:
+        header = dataclasses.asdict(self.header)
+        del header["dropped"]
+        if dropped := tuple(dict.fromkeys((*self.header.dropped, *dropped))):
+            header["dropped"] = [detail.value for detail in dropped]
         file = {
             "format": FORMAT,
             "version": VERSION,
-            "header": dataclasses.asdict(self.header),
+            "header": header,
             "order": [[f.lane, f.state.value, f.step is not None, f.error] for f in self.frames],
-            "lanes": [pack_table(self.table(i)) for i in range(len(self.header.lanes))],
+            "lanes": [pack_table(table) for table in tables],
         }
         return json.dumps(file | {"codebook": pack(self.codebook)})
 
@@ -264,7 +283,8 @@ def _header(head: dict[str, Any]) -> Header:
             infilling = Infilling(tuple(infilling["known"][: MAX_SIDE**2 + 1]), infilling["order"])
         except (SettingError, TypeError) as error:
             raise TraceError(f"The infilling cannot be: {str(error)[:200]}") from error
-    names = [f.name for f in dataclasses.fields(Header) if f.name not in ("infilling", "weights")]
+    optional = ("infilling", "weights", "dropped")
+    names = [f.name for f in dataclasses.fields(Header) if f.name not in optional]
     rest = {name: head[name] for name in names}
     height, width = (int(side) for side in rest["grid"])
     cells = tuple(int(cell) for cell in rest["cells"])
@@ -277,6 +297,7 @@ def _header(head: dict[str, Any]) -> Header:
             "sampling": sampling,
             "infilling": infilling,
             "weights": weights,
+            "dropped": tuple(map(Dropped, head.get("dropped", ())[: len(Dropped)])),
         }
     )
 

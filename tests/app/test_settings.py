@@ -41,7 +41,7 @@ def test_graphs_are_for_a_cuda_device_alone(monkeypatch) -> None:
     monkeypatch.setenv("PHOTO_FINISH_GRAPHS", "on")
     asked = {}
     monkeypatch.setattr(model_loader, "load", lambda *args, **options: asked.update(options))
-    monkeypatch.setattr(model_loader, "warm_up", lambda model, lanes: model)
+    monkeypatch.setattr(model_loader, "warm_up", lambda model: model)
     for device in ("cpu", "cuda"):
         monkeypatch.setattr(model_loader, "SETTINGS", AppSettings())
         monkeypatch.setattr(
@@ -58,7 +58,7 @@ def test_a_public_model_is_loaded_with_the_drafter_that_is_switched_on(
     asked, fetched = {}, []
     monkeypatch.setattr(model_loader, "SETTINGS", AppSettings(drafters=drafters))
     monkeypatch.setattr(model_loader, "load", lambda *args, **options: asked.update(options))
-    monkeypatch.setattr(model_loader, "warm_up", lambda model, lanes: model)
+    monkeypatch.setattr(model_loader, "warm_up", lambda model: model)
     monkeypatch.setattr("engine.models.hub.fetch_all", lambda card, report: fetched.append(card))
     model_loader.load_public("anole", lambda progress: None)
     assert asked["drafter"] == bool(drafters)

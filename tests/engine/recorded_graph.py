@@ -41,7 +41,7 @@ class Recorder(TorchDispatchMode):
 
 
 def capture(function: Callable[[], Any]) -> tuple[Any, Callable[[], None]]:
-    """As `engine.graphs.capture_cuda` does it."""
+    """As `engine.graphs.CudaCapture` does it, but that the result holds something already."""
     with Recorder() as recorder:
         result = function()
     return result, recorder.replay

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Callable
 
 import pytest
@@ -32,7 +31,7 @@ class Counted:
         return result, counted
 
 
-def test_a_part_is_run_then_captured_then_replayed_on_what_is_there_now() -> None:
+def test_a_part_is_run_and_captured_once_and_replayed_on_what_is_there_now() -> None:
     counted = Counted()
     graphs = Graphs(counted, StepClock(torch.device("cpu")))
     state, calls = torch.zeros(3), []
@@ -46,7 +45,7 @@ def test_a_part_is_run_then_captured_then_replayed_on_what_is_there_now() -> Non
         state.fill_(i)
         results.append(graphs.run("part", 7, part).tolist())
     assert results == [[2.0 * i] * 3 for i in range(5)]
-    assert (len(calls), counted.captures, counted.replays) == (2, 1, 3)
+    assert (len(calls), counted.captures, counted.replays) == (2, 1, 5)
 
 
 def test_another_key_is_another_graph_and_only_the_newest_is_kept() -> None:
@@ -57,7 +56,7 @@ def test_another_key_is_another_graph_and_only_the_newest_is_kept() -> None:
         state.add_(1)
         found = graphs.run("forward", key, lambda key=key: state + key)
         assert found.item() == state.item() + key
-    assert (counted.captures, counted.replays) == (2, 1)
+    assert (counted.captures, counted.replays) == (3, 6)
 
 
 def test_a_later_part_reads_what_an_earlier_one_wrote() -> None:
@@ -70,29 +69,32 @@ def test_a_later_part_reads_what_an_earlier_one_wrote() -> None:
         assert second.item() == 10 * (i + 1)
 
 
-def test_a_capture_is_not_charged(monkeypatch: pytest.MonkeyPatch) -> None:
-    now = itertools.count()
-    monkeypatch.setattr("engine.clock.time.perf_counter", lambda: float(next(now)))
+def test_every_pass_is_charged_as_one_replay(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A clock that ticks when a pass is computed, and much longer when one is captured."""
+    now = [0.0]
+    monkeypatch.setattr("engine.clock.time.perf_counter", lambda: now[0])
     clock = StepClock(torch.device("cpu"))
 
+    def computed() -> Tensor:
+        now[0] += 1
+        return torch.zeros(1)
+
     def slow(function: Callable[[], Tensor]) -> tuple[Tensor, Callable[[], None]]:
-        for _ in range(1000):
-            next(now)
-        return capture(function)
+        now[0] += 1000
+        return function(), function
 
     graphs = Graphs(slow, clock)
-    for _ in range(3):
+    for key in (256, 256, 512, 512, 512, 256):
         clock.skip()
-        graphs.run("part", 0, lambda: torch.zeros(1))
+        graphs.run("forward", key, computed)
         clock.lap("forward")
-    clock.wait()
-    assert clock.seconds() == Seconds(forward=3)
+        clock.wait()
+        assert clock.seconds() == Seconds(forward=1)
 
 
 def test_what_fails_fails_again_and_is_not_kept() -> None:
     graphs = Graphs(capture, StepClock(torch.device("cpu")))
     state = torch.ones(1)
-    graphs.run("part", 0, lambda: state + 1)
 
     def waits() -> Tensor:
         return torch.full((1,), state.item())

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -131,3 +132,21 @@ def test_a_damaged_infilling_is_rejected(change: dict[str, object]) -> None:
     data["header"] |= change
     with pytest.raises(TraceError):
         Trace.loads(json.dumps(data))
+
+
+@pytest.mark.parametrize("grid", [(9, 9), (18, 24), (27, 20), (16, 16)])
+def test_spread_order_is_haltons_in_exact_fractions(grid: tuple[int, int]) -> None:
+    def mirrored(n: int, base: int) -> Fraction:
+        value, place = Fraction(0), Fraction(1, base)
+        while n:
+            n, digit = divmod(n, base)
+            value, place = value + digit * place, place / base
+        return value
+
+    height, width = grid
+    cells = dict.fromkeys(
+        int(mirrored(n, 3) * height) * width + int(mirrored(n, 2) * width)
+        for n in range(1, 6 * height * width)
+    )
+    order = spread_order(grid)
+    assert tuple(cells)[: len(order)] == order[: len(cells)]

@@ -20,7 +20,7 @@ from engine.trace.steps import DTYPES, SENT
 from tests.stopped import run_until
 from tests.toy import Toy
 from tests.visualize.races import FIVE, frame, pixels, run, step, toy_race
-from visualize.board import NO_PICTURES, Board, changed_sampling, replay, token_hash
+from visualize.board import NO_MEMORY, NO_PICTURES, Board, changed_sampling, replay, token_hash
 from visualize.record_races import RACES
 from visualize.recorded_race import RecordedRace, record
 from visualize.recorded_race import pixels as decoded
@@ -295,3 +295,23 @@ def test_sampling_is_said_where_it_is_not_the_models_own() -> None:
     other = replace(own.sampling, guidance=3.0, top_k=100)
     assert changed_sampling(replace(own, sampling=other)) == "guidance 3, top-k 100"
     assert changed_sampling(replace(header, model="unknown")) == ""
+
+
+def test_pictures_that_do_not_fit_leave_the_race_alone() -> None:
+    left = [2]
+
+    def scarce(tokens: np.ndarray) -> np.ndarray:
+        left[0] -= 1
+        if not left[0]:
+            raise MemoryError
+        return pixels(tokens)
+
+    race = Race(Toy((2, 2), 16), [Lane("ar"), Lane("sjd")], "a prompt", 1)
+    board, notes = Board(race.header, scarce), []
+    for move in race:
+        board.fold(move)
+        notes.append(board.snapshot()["note"])
+    assert notes.count(NO_MEMORY) == len(notes) - notes.index(NO_MEMORY) > 1
+    last = board.snapshot()
+    assert [lane["state"] for lane in last["lanes"]] == ["finished"] * 2
+    assert all(any(lane["picture_rows"]) for lane in last["lanes"])

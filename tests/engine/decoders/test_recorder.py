@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import torch
 from torch import Tensor
 
 from engine.decoders import DECODERS, WHOLE
@@ -14,7 +15,9 @@ from engine.decoders.decode_state import Window
 from engine.decoders.gsd import GSD, GSDSettings
 from engine.decoders.lantern import LanternSettings
 from engine.decoders.recorder import StepRecorder, find_sources
-from engine.trace import Status, Step
+from engine.failures import Failure
+from engine.race import Lane, Race
+from engine.trace import LaneState, Status, Step
 from engine.trace.shares import NONE, ONE
 from engine.trace.steps import TOP, Source
 from tests.steps import Spot, every, share, spots
@@ -308,3 +311,15 @@ def test_q_is_that_of_before_only_if_it_is_the_same_to_the_last_bit(
     latest = np.array([likeliest((7, 500), (5, 250))])
     found = find_sources(np.array([draft]), np.array([likeliest(*q)]), latest)
     assert found.tolist() == [source]
+
+
+def test_probabilities_that_are_not_numbers_end_the_lane_in_words() -> None:
+    model = Toy((2, 2), 3)
+    model.logits[model.logits.shape[0] - 1, 0] = torch.nan  # after a single token, 0
+    model.logits[-1, -1] = torch.tensor([90.0, 0, 0])
+    frames = list(Race(model, [Lane("ar"), Lane("sjd")], "a prompt", 1))
+    failed = [frame for frame in frames if frame.state is LaneState.FAILED]
+    assert {frame.lane for frame in failed} == {0, 1}
+    for frame in failed:
+        assert frame.error.startswith("The model's probabilities at position 1 are not numbers")
+        assert frame.failure is Failure.OVERFLOW

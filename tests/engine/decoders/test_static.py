@@ -63,7 +63,7 @@ def steps(
     name: str, settings: dict[str, object], model: Toy, seed: int, how: str = "shrinking"
 ) -> list[Step]:
     model.static = how != "shrinking"
-    model.capture = capture_toy if how == "captured" else None
+    model.capture = (lambda: capture_toy) if how == "captured" else None
     decoder = DECODERS[name](model, DECODERS[name].Settings(**settings))
     with torch.inference_mode():
         return list(decoder.steps("", seed))

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import gc
+import weakref
+
 import pytest
 import torch
 from torch import Tensor
@@ -102,3 +105,26 @@ def test_a_forced_position_never_stops_a_chain(decoder: type[WindowDecoder]) -> 
     p = torch.stack([point_mass(0, 4)] * 2)
     verification = verify_chain(decoder(TOY), p, point_mass(0, 4), [0], verify=[[1 - 2**-24] * 3])
     assert verification.count == 2
+
+
+@pytest.mark.parametrize("static", [False, True])
+def test_a_lane_that_has_ended_leaves_nothing_to_the_collector(
+    monkeypatch: pytest.MonkeyPatch, static: bool
+) -> None:
+    states = []
+
+    class Kept(DecodeState):
+        def __init__(self, *args: object) -> None:
+            super().__init__(*args)
+            states.append(weakref.ref(self))
+
+    monkeypatch.setattr("engine.decoders.window.DecodeState", Kept)
+    model = Toy((2, 3), 4)
+    model.static = static
+    gc.disable()
+    try:
+        for decoder in (SJD, FixedPoint):
+            decoder(model).generate("", 0)
+    finally:
+        gc.enable()
+    assert [state() for state in states] == [None, None]

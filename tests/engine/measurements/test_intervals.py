@@ -6,19 +6,20 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy.stats import binomtest
+from scipy.stats import binomtest, t
 
-from engine.measurements.intervals import mean, wilson
+from engine.measurements.intervals import mean, student, wilson
 
 
 def test_a_means_interval_is_students() -> None:
     assert mean([3.0]) == {"mean": 3.0, "plus_minus": 0.0}
     two = mean([1.0, 2.0])
     assert two["plus_minus"] == pytest.approx(12.706 * statistics.stdev([1, 2]) / 2**0.5, abs=1e-3)
-    many = [float(i % 7) for i in range(40)]
-    assert mean(many)["plus_minus"] == pytest.approx(
-        1.96 * statistics.stdev(many) / 40**0.5, abs=1e-3
-    )
+
+
+@pytest.mark.parametrize("freedom", [1, 2, 15, 16, 20, 40, 500])
+def test_students_points_are_scipys(freedom: int) -> None:
+    assert student(freedom) == pytest.approx(t.ppf(0.975, freedom), abs=6e-4)
 
 
 @given(st.integers(1, 500), st.data())

@@ -241,3 +241,22 @@ def test_a_library_error_is_a_lost_device_if_the_device_no_longer_responds(
     monkeypatch.setattr(torch.cuda, "synchronize", synchronize)
     error = RuntimeError("CUBLAS_STATUS_EXECUTION_FAILED")
     assert place.classify(error, torch.device("cuda")) is Failure[failure]
+
+
+@pytest.mark.parametrize(("free", "most"), [(8, None), (3, 5), (1.5, 1), (0.5, 0)])
+def test_a_race_has_the_lanes_that_fit_beside_the_model(
+    machine: Machine, monkeypatch: pytest.MonkeyPatch, free: float, most: int | None
+) -> None:
+    """Janus-Pro 1B: 1 GiB of working memory, 0.35 GiB a lane."""
+    card, dtype = CARDS["janus-pro-1b"], torch.bfloat16
+    machine.has(gpus=1, gpu=free)
+    for name in ("memory_reserved", "memory_allocated"):
+        monkeypatch.setattr(torch.cuda, name, lambda device: 0)
+    if most is None:
+        place.check_lanes(card, CUDA, dtype, 8)
+        return
+    if most:
+        place.check_lanes(card, CUDA, dtype, most)
+    words = f"race {most} at most" if most else "free some"
+    with pytest.raises(SettingError, match=f"7 lanes of Janus-Pro 1B need 3.* GiB .*{words}"):
+        place.check_lanes(card, CUDA, dtype, 7)

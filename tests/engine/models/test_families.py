@@ -142,5 +142,5 @@ def test_static_shapes_and_captured_steps_change_nothing(
     sampling = Sampling(guidance=2.0, top_k=8)
     expected = decoder(tiny, name, sampling).generate(tiny.prompts[0], 5)
     monkeypatch.setattr(tiny.model, "static", True)
-    monkeypatch.setattr(tiny.model, "capture", capture)
+    monkeypatch.setattr(tiny.model, "capture", lambda: capture)
     assert decoder(tiny, name, sampling).generate(tiny.prompts[0], 5) == expected

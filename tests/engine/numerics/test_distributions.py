@@ -198,3 +198,12 @@ def test_gather_picks_along_the_last_axis() -> None:
     assert gather(
         torch.tensor([[0.1, 0.9], [0.3, 0.7]]), torch.tensor([1, 0])
     ).tolist() == pytest.approx([0.9, 0.3])
+
+
+def test_a_token_of_probability_0_is_not_drawn_where_rounding_ends_before_its_block() -> None:
+    """Its block's sum is rounded so that this number falls short of it by a rounding error."""
+    p = torch.softmax(torch.randn(512, generator=torch.Generator().manual_seed(0)), 0)
+    p[384] = 0
+    mass = p.view(-1, 128).sum(-1, dtype=torch.float64).cumsum(0)
+    for u in torch.linspace(-4, 4, 9, dtype=torch.float64) * 2**-53 + mass[2] / mass[3]:
+        assert sample(p[None], u[None]).item() != 384

@@ -22,6 +22,7 @@ from engine.race import MAX_LANES, MAX_PROMPT, Lane, Race
 from engine.trace import MAX_BYTES, Frame, LaneState, Trace, TraceError
 from engine.trace.file import VERSION
 from engine.trace.packing import pack, pack_rows, unpack, unpack_rows
+from engine.trace.reduce import Dropped
 from engine.trace.shares import NONE
 from engine.trace.steps import DTYPES, Source
 from tests.clocks import set_clocks
@@ -425,3 +426,34 @@ def test_any_damage_to_the_text_is_read_or_rejected(draw: st.DataObject) -> None
 @given(st.one_of(st.binary(max_size=60), st.text(max_size=60)))
 def test_any_text_at_all_is_read_or_rejected(text: str | bytes) -> None:
     survives(text)
+
+
+LONG = Race(Toy((4, 4), 5), [Lane("sjd"), Lane("sjd-pac"), Lane("gsd")], "a prompt", 3)
+
+
+@pytest.mark.parametrize(
+    ("shorter", "positions", "dropped"),
+    [
+        (0, 10**6, ()),
+        (1, 10**6, (Dropped.REJECTIONS,)),
+        (0, 60, (Dropped.REJECTIONS, Dropped.DRAFTS)),
+    ],
+)
+def test_a_race_too_long_for_a_file_leaves_out_detail_and_says_so(
+    monkeypatch: pytest.MonkeyPatch, shorter: int, positions: int, dropped: tuple[Dropped, ...]
+) -> None:
+    whole = LONG.trace(list(LONG))
+    monkeypatch.setattr("engine.trace.file.MAX_BYTES", len(whole.dumps()) - shorter)
+    monkeypatch.setattr("engine.trace.file.MAX_POSITIONS", positions)
+    read = Trace.loads(whole.dumps())
+    assert read.header.dropped == dropped
+    assert Trace.loads(read.dumps()).header.dropped == dropped, "also when it is written again"
+    for lane in range(3):
+        before, after = whole.table(lane), read.table(lane)
+        assert (read.tokens(lane) == whole.tokens(lane)).all()
+        assert len(after) == len(before)
+        assert len(after.rejections) == (0 if dropped else len(before.rejections))
+        assert after.committed.all() == (Dropped.DRAFTS in dropped)
+        for share in ("p", "tv", "acceptance"):
+            kept, all_ = (table.positions[share][table.committed] for table in (after, before))
+            assert (kept == all_).all()

@@ -1,0 +1,45 @@
+"""Traces of long races with less detail: what a file may leave out so that its reader takes it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from enum import Enum
+
+import numpy as np
+
+from engine.trace.steps import Source, StepTable
+
+
+class Dropped(Enum):
+    """What a file leaves out, in the order in which it does."""
+
+    REJECTIONS = "rejections"  # the distributions behind rejected drafts: `rejections`
+    DRAFTS = "drafts"  # the rows of positions that a step did not commit
+
+
+def without_rejections(table: StepTable) -> StepTable:
+    """The table with no row in `rejections`."""
+    steps = table.steps.copy()
+    steps["rejected"] = 0
+    return replace(table, steps=steps, rejections=table.rejections[:0])
+
+
+def without_drafts(table: StepTable) -> StepTable:
+    """The table with the rows of committed positions alone. None of them has an earlier one then,
+    in which its draft's distribution could stand."""
+    keep, steps = table.committed, table.steps.copy()
+    steps["positions"] = steps["committed"]
+    positions = table.positions[keep].copy()
+    positions["refs"] &= np.where(table.source[keep] == Source.BEFORE, ~np.uint8(3), 0xFF)
+    own = table.source == Source.OWN
+    return replace(
+        table,
+        steps=steps,
+        positions=positions,
+        distributions=table.distributions[keep[own]],
+        groups=table.groups[keep[table.has_group]],
+        candidates=table.candidates[np.repeat(keep, table.candidate_counts)],
+    )
+
+
+DROP = {Dropped.REJECTIONS: without_rejections, Dropped.DRAFTS: without_drafts}
