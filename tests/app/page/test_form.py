@@ -92,7 +92,7 @@ def test_whole_seeds_are_whole_however_they_are_sent() -> None:
         ("lanes", ["gsd:G=4;G=5"], "GSD: G is given twice"),
         *(("model", wrong, "name of a model") for wrong in (5, ["emu3"], True, [])),
     ],
-    ids=repr,
+    ids=lambda value: repr(value)[:30],
 )
 def test_what_cannot_be_raced_is_rejected_with_a_message(field, wrong, words) -> None:
     with pytest.raises(SettingError, match=words):
