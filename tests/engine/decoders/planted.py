@@ -159,7 +159,7 @@ class CoupledByTheSameNumbers(SCD):
 
 
 class KeptWithOldDistribution(SCD):
-    """A draft that the maximal coupling keeps is stored with its old q, one that it redraws with p."""
+    """A draft that the maximal coupling keeps is stored with its old q."""
 
     def verify(self, state: DecodeState, window: Window, p: Tensor) -> Verification:
         verification = super().verify(state, window, p)

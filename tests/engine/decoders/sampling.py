@@ -26,8 +26,8 @@ def sample(decoder: WindowDecoder, count: int, start: int = 0) -> Counter[Sequen
 
 
 def smallest_p_value(sequences: Counter[Sequence], joint: Joint) -> float:
-    """1 / e, e the mean of e-values of the joint distribution and of the marginals of every position
-    and of every two neighbouring ones. 0 if an impossible sequence came up.
+    """1 / e, e the mean of e-values of the joint distribution and of the marginals of every
+    position and of every two neighbouring ones. 0 if an impossible sequence came up.
 
     Where sequences come from the joint distribution, e is a martingale of mean 1: the chance that
     the result ever falls below a, after however many sequences, is at most a (Ville)."""
