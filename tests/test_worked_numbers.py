@@ -59,11 +59,11 @@ def sjd() -> dict[str, Tensor]:
     return {
         "acceptance of each draft": acceptances(decoder, P, Q),
         "α": torch.tensor(alpha(decoder, P, Q)),
-        "committed after a rejection": replacement_distribution(decoder, P, Q, 0, 40),
-        "distribution of what is committed": committed_distribution(decoder, P, Q, 40),
+        "committed after a rejection": replacement_distribution(decoder, P, Q, 0),
+        "distribution of what is committed": committed_distribution(decoder, P, Q),
         "fresh token 2: acceptance": acceptances(decoder, P, fresh)[2],
         "fresh token 2: committed after its rejection": replacement_distribution(
-            decoder, P, fresh, 2, 70
+            decoder, P, fresh, 2
         ),
     }
 
@@ -77,8 +77,8 @@ def scd() -> dict[str, Tensor]:
     assert found[0].equal(found[1])
     return {
         "acceptance of each draft": found[0],
-        "committed after a rejection": replacement_distribution(gumbel, P, Q, 0, 40),
-        "distribution of what is committed": committed_distribution(maximal, P, Q, 40),
+        "committed after a rejection": replacement_distribution(gumbel, P, Q, 0),
+        "distribution of what is committed": committed_distribution(maximal, P, Q),
         "gumbel: probability of an unchanged draft": torch.tensor(gumbel_overlap(P, Q)),
         "gumbel: its lower bound": (1 - distance) / (1 + distance),
         "maximal: acceptance behind a rejection": kept,
@@ -97,9 +97,7 @@ def relaxed_sjd() -> dict[str, Tensor]:
         ("add e = 0.05", decoder(relax="add", e=0.05)),
     ):
         found[f"{label}: acceptance of each draft"] = acceptances(rule, P, Q)
-        found[f"{label}: distribution of what is committed"] = committed_distribution(
-            rule, P, Q, 40
-        )
+        found[f"{label}: distribution of what is committed"] = committed_distribution(rule, P, Q)
     even = torch.tensor([0.1, 0.9, 0, 0]), torch.tensor([1.0, 0, 0, 0])
     accepted = verify_chain(decoder(relax="anneal", k=4.0), *even, [0] * 4).acceptance[:4]
     return found | {"anneal k = 4: factor of the first four drafts": accepted / 0.1}
@@ -118,7 +116,7 @@ def gsd() -> dict[str, Tensor]:
         if G != 3:
             found[f"G = {G} {order}: α"] = torch.tensor(alpha(rule, P, Q))
     found["G = 2 ascending: distribution of what is committed"] = committed_distribution(
-        decoder(2), P, Q, 40
+        decoder(2), P, Q
     )
     found["G = 2 ascending, fresh token 2: acceptance"] = acceptances(
         decoder(2), P, point_mass(2, 4)
@@ -145,11 +143,11 @@ def lantern() -> dict[str, Tensor]:
         "λ = 2: mass of A": mass(bound="lambda", lam=2.0),
         "δ = 0.25: acceptance": acceptances(quarter, TARGET, DRAFT)[1],
         "δ = 0.25: committed after a rejection": replacement_distribution(
-            quarter, TARGET, DRAFT, 1, 70
+            quarter, TARGET, DRAFT, 1
         ),
         "δ = 0.25, one-hot draft: acceptance": acceptances(quarter, TARGET, certain)[1],
         "δ = 0.25, one-hot draft: committed after a rejection": replacement_distribution(
-            quarter, TARGET, certain, 1, 110
+            quarter, TARGET, certain, 1
         ),
     }
 
@@ -212,7 +210,7 @@ def assd() -> dict[str, Tensor]:
         passes.append(len(list(some.steps("", 1))))
     return {
         "acceptance": acceptances(decoder, p, q),
-        "committed after a rejection": replacement_distribution(decoder, p, q, 0, 100),
+        "committed after a rejection": replacement_distribution(decoder, p, q, 0),
         "passes for 1, 2, 3, 4 cells, k = 2": torch.tensor(passes),
     }
 

@@ -7,8 +7,10 @@ from torch import Tensor
 
 from engine.decoders.decode_state import DecodeState, Verification, Window
 from engine.decoders.window import WindowDecoder
-from engine.numerics.distributions import one_hot
-from engine.numerics.randomness import Purpose
+from engine.distributions import one_hot
+from engine.randomness import Purpose
+from engine.trace import Status
+from tests.engine.decoders.symbolic import SymbolicNoise, outcomes, settled
 from tests.toy import Toy
 
 P, Q = torch.tensor([0.1, 0.2, 0.3, 0.4]), torch.tensor([0.4, 0.3, 0.2, 0.1])
@@ -51,36 +53,36 @@ def acceptances(decoder: WindowDecoder, p: Tensor, q: Tensor) -> Tensor:
     return verify_chain(decoder, p, q, list(range(len(p)))).acceptance[:-1]
 
 
-def replacement_distribution(
-    decoder: WindowDecoder, p: Tensor, q: Tensor, x: int, grid: int
-) -> Tensor:
-    """[V]: the distribution of the token committed in place of a rejected draft x, the residual's
-    uniform integrated on a grid.
+def first_tokens(decoder: WindowDecoder, p: Tensor, q: Tensor, x: int) -> tuple[Tensor, Tensor]:
+    """[V] each: the probabilities of what is committed at the first position in place of a rejected
+    draft x, and of all that is; every outcome of the verification's numbers."""
+    replaced, committed = torch.zeros(2, len(p), dtype=torch.float64)
 
-    All uniforms of a row but the first take each value of the grid together: a rule may use any one
-    of them for this draw."""
-    counts = torch.zeros(len(p), dtype=torch.float64)
-    for i in range(grid):
-        u = [REJECT] + [(i + 0.5) / grid] * 9
-        verification = verify_chain(decoder, p, q, [x], verify=[u])
-        assert int(verification.count) == 1
-        counts[verification.tokens[0]] += 1
-    return counts / grid
+    def run() -> Verification:
+        state = DecodeState(decoder, "", 0)
+        state.noise = SymbolicNoise(0, p.device)
+        state.room.fill_(1)
+        return decoder.verify(state, Window(torch.tensor([x]), q[None]), p.expand(2, -1))
+
+    for choices, verification in outcomes(run, {}):
+        token = int(settled(verification.tokens[:1]))
+        rejected = int(settled(verification.status[:1])) == Status.RESAMPLED
+        committed[token] += choices.weight
+        replaced[token] += choices.weight * rejected
+    return replaced, committed
 
 
-def committed_distribution(decoder: WindowDecoder, p: Tensor, q: Tensor, grid: int = 200) -> Tensor:
+def replacement_distribution(decoder: WindowDecoder, p: Tensor, q: Tensor, x: int) -> Tensor:
+    """[V]: the distribution of the token committed in place of a rejected draft x."""
+    replaced, _ = first_tokens(decoder, p, q, x)
+    return replaced / replaced.sum()
+
+
+def committed_distribution(decoder: WindowDecoder, p: Tensor, q: Tensor) -> Tensor:
     """[V]: the distribution of what one verification commits at the first position, the draft drawn
     from q."""
-    total = torch.zeros(len(p), dtype=torch.float64)
-    for x, (chance, acceptance) in enumerate(
-        zip(q.tolist(), acceptances(decoder, p, q).tolist(), strict=True)
-    ):
-        if chance > 0:
-            total[x] += chance * acceptance
-            if acceptance < 1:
-                rejected = chance * (1 - acceptance)
-                total += rejected * replacement_distribution(decoder, p, q, x, grid)
-    return total
+    drafts = [x for x in range(len(p)) if q[x] > 0]
+    return sum(float(q[x]) * first_tokens(decoder, p, q, x)[1] for x in drafts)
 
 
 def point_mass(token: int, codes: int) -> Tensor:

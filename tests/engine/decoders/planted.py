@@ -159,7 +159,7 @@ class CoupledByTheSameNumbers(SCD):
 
 
 class KeptWithOldDistribution(SCD):
-    """A draft that the maximal coupling keeps has its old q stored, one that it redraws p."""
+    """A draft that the maximal coupling keeps is stored with its old q."""
 
     def verify(self, state: DecodeState, window: Window, p: Tensor) -> Verification:
         verification = super().verify(state, window, p)

@@ -3,24 +3,21 @@ their own a and R."""
 
 from __future__ import annotations
 
-from collections import Counter
-
 import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy import stats
 from torch import Tensor
 
-from engine.decoders.decode_state import DecodeState, Window
+from engine.decoders.decode_state import DecodeState
 from engine.decoders.gsd import GSD, GSDSettings, group, group_acceptance
 from engine.decoders.lantern import Lantern, LanternSettings, bounded_neighbourhood
 from engine.decoders.lantern_tree import DraftTree, Walk
 from engine.decoders.sjd import SJD
 from engine.decoders.window import WindowDecoder
-from engine.numerics.distributions import one_hot
-from engine.numerics.randomness import Noise
+from engine.distributions import one_hot
 from tests.engine.decoders.driving import acceptances, committed_distribution
+from tests.engine.decoders.symbolic import SymbolicNoise, outcomes, settled
 from tests.engine.decoders.test_gsd import oracle
 from tests.toy import Toy
 
@@ -89,51 +86,18 @@ def lantern_distribution(p: Tensor, q: Tensor, s: LanternSettings) -> list[float
 CASES = [(GSD, GSDSettings(**s), gsd_distribution) for s in GSDS] + [
     (Lantern, LanternSettings(**s), lantern_distribution) for s in LANTERNS
 ]
-every_case = pytest.mark.parametrize(("kind", "knobs", "expected"), CASES)
 
 
-@every_case
+@pytest.mark.parametrize(("kind", "knobs", "expected"), CASES)
 @pytest.mark.parametrize("seed", [0, 1])
 def test_one_verification_commits_by_the_changed_distribution(
     kind: type[WindowDecoder], knobs: object, expected: object, seed: int
 ) -> None:
-    """Every draft, its acceptance and its replacement, integrated on a grid."""
+    """Every draft, and every outcome of its verification."""
     p, q = pair(seed)
-    committed = committed_distribution(kind(TOY, knobs), p, q, 150)
+    committed = committed_distribution(kind(TOY, knobs), p, q)
     torch.testing.assert_close(
-        committed, torch.tensor(expected(p, q, knobs), dtype=torch.float64), atol=2 / 150, rtol=0
-    )
-    assert committed.sum().item() == pytest.approx(1, abs=1e-6)
-
-
-@pytest.mark.parametrize(("kind", "knobs", "expected"), [CASES[0], CASES[len(GSDS) + 1]])
-def test_the_keyed_noise_commits_by_the_changed_distribution_too(
-    kind: type[WindowDecoder], knobs: object, expected: object
-) -> None:
-    p, q = pair(2)
-    decoder, counts = kind(TOY, knobs), Counter()
-    committed = expected(p, q, knobs)
-    assert max(abs(committed[v] - float(p[v])) for v in range(CODES)) > 0.02, (
-        "a case where the distribution does change"
-    )
-    state = DecodeState(decoder, "", 0)
-    generator = torch.Generator().manual_seed(5)
-    for seed in range(2500):
-        state.noise = Noise(seed, TOY.device)
-        draft = torch.multinomial(q, 1, generator=generator)
-        counts[
-            int(
-                decoder.verify(state, Window(draft, q[None]), p.expand(2, -1).contiguous()).tokens[
-                    0
-                ]
-            )
-        ] += 1
-    total = sum(committed)
-    assert (
-        stats.chisquare(
-            [counts[v] for v in range(CODES)], [2500 * chance / total for chance in committed]
-        ).pvalue
-        > 1e-6
+        committed, torch.tensor(expected(p, q, knobs), dtype=torch.float64), atol=1e-6, rtol=0
     )
 
 
@@ -155,9 +119,8 @@ def tree_distribution(p: Tensor, s: LanternSettings) -> list[float]:
 
 @pytest.mark.parametrize("knobs", [LANTERNS[0], *LANTERNS[2:4], {"k": 6, "delta": 0.0}])
 def test_a_tree_commits_by_the_changed_distribution(knobs: dict[str, float]) -> None:
-    """Acceptance of each draft and what all rejections leave; then with the keyed noise."""
+    """Acceptance of each draft and what all rejections leave; then every outcome."""
     decoder = Lantern(TOY, LanternSettings(**knobs))
-    state, counts = DecodeState(decoder, "", 0), Counter()
     tokens = torch.tensor(TREE)
     tree = DraftTree(
         tokens[:1],
@@ -177,13 +140,16 @@ def test_a_tree_commits_by_the_changed_distribution(knobs: dict[str, float]) -> 
         reached *= 1 - a
     torch.testing.assert_close((committed + reached * walk.left[0]).tolist(), expected)
     assert walk.left[1:].equal(p.expand(3, -1)), "leaves keep their p"
-    for seed in range(1500):
-        state.noise = Noise(seed, TOY.device)
-        counts[int(decoder.verify(state, tree, p.expand(4, -1)).tokens[0])] += 1
-    due = [1500 * each / sum(expected) for each in expected if each > 0]
-    seen = [counts[v] for v in range(CODES) if expected[v] > 0]
-    assert sum(seen) == 1500
-    assert stats.chisquare(seen, due).pvalue > 1e-6
+    found = torch.zeros(CODES, dtype=torch.float64)
+
+    def run() -> int:
+        state = DecodeState(decoder, "", 0)
+        state.noise = SymbolicNoise(0, p.device)
+        return int(settled(decoder.verify(state, tree, p.expand(4, -1)).tokens[:1]))
+
+    for choices, token in outcomes(run, {}):
+        found[token] += choices.weight
+    torch.testing.assert_close(found.float(), torch.tensor(expected))
 
 
 @given(

@@ -46,7 +46,7 @@ def test_gsd_accepts_by_the_mass_of_a_group(
 
 
 def test_gsd_changes_the_distribution_as_worked_out() -> None:
-    near(committed_distribution(gsd(2), P, Q, 40), [0.1, 0.12857, 0.31786, 0.45357], 1e-5)
+    near(committed_distribution(gsd(2), P, Q), [0.1, 0.12857, 0.31786, 0.45357], 1e-5)
 
 
 def test_gsd_of_a_certain_draft() -> None:
@@ -54,7 +54,7 @@ def test_gsd_of_a_certain_draft() -> None:
 
 
 def test_gsd_rejects_as_sjd_does() -> None:
-    near(replacement_distribution(gsd(4), P, Q, 0, 40), [0, 0, 0.25, 0.75])
+    near(replacement_distribution(gsd(4), P, Q, 0), [0, 0, 0.25, 0.75])
 
 
 def test_gsd_leaves_out_tokens_of_another_probability_or_look() -> None:

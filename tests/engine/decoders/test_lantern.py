@@ -106,7 +106,7 @@ def test_the_neighbourhood_is_the_nearest_codes_within_the_bound(
 
 def test_a_rejected_draft_is_resampled_from_what_the_neighbourhood_leaves() -> None:
     near(
-        replacement_distribution(lantern(delta=0.25), TARGET, DRAFT, 1, 70),
+        replacement_distribution(lantern(delta=0.25), TARGET, DRAFT, 1),
         [0.25 / 0.35, 0, 0, 0.05 / 0.35, 0.05 / 0.35],
     )
 
@@ -117,7 +117,7 @@ def test_lantern_with_a_certain_draft() -> None:
     certain = point_mass(1, 5)
     assert acceptances(lantern(delta=0.25), TARGET, certain)[1].item() == pytest.approx(0.45)
     near(
-        replacement_distribution(lantern(delta=0.25), TARGET, certain, 1, 110),
+        replacement_distribution(lantern(delta=0.25), TARGET, certain, 1),
         [0.5455, 0, 0, 0.2727, 0.1818],
     )
 

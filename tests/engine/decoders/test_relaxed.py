@@ -38,8 +38,8 @@ def test_it_accepts_by_its_rule_and_replaces_as_sjd_does(
 ) -> None:
     decoder = RelaxedSJD(TOY, RelaxedSettings(**knobs))
     near(acceptances(decoder, P, Q), accepted)
-    near(replacement_distribution(decoder, P, Q, 0, 40), [0, 0, 0.25, 0.75])
-    near(committed_distribution(decoder, P, Q, 40), committed)
+    near(replacement_distribution(decoder, P, Q, 0), [0, 0, 0.25, 0.75])
+    near(committed_distribution(decoder, P, Q), committed)
 
 
 @pytest.mark.parametrize("forced", [False, True])
