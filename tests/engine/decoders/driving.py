@@ -7,8 +7,8 @@ from torch import Tensor
 
 from engine.decoders.decode_state import DecodeState, Verification, Window
 from engine.decoders.window import WindowDecoder
-from engine.distributions import one_hot
-from engine.randomness import Purpose
+from engine.numerics.distributions import one_hot
+from engine.numerics.randomness import Purpose
 from engine.trace import Status
 from tests.engine.decoders.symbolic import SymbolicNoise, outcomes, settled
 from tests.toy import Toy

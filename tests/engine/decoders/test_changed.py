@@ -15,7 +15,7 @@ from engine.decoders.lantern import Lantern, LanternSettings, bounded_neighbourh
 from engine.decoders.lantern_tree import DraftTree, Walk
 from engine.decoders.sjd import SJD
 from engine.decoders.window import WindowDecoder
-from engine.distributions import one_hot
+from engine.numerics.distributions import one_hot
 from tests.engine.decoders.driving import acceptances, committed_distribution
 from tests.engine.decoders.symbolic import SymbolicNoise, outcomes, settled
 from tests.engine.decoders.test_gsd import oracle
