@@ -152,7 +152,7 @@ def test_the_cards_sizes_are_the_networks(name: str) -> None:
     (tiny, *_) = (tiny for tiny in TINY.values() if tiny.card.family == card.family)
     networks, body = tiny.true_networks(card)
     count = sum(weight.numel() for network in networks for weight in network.parameters())
-    assert count == pytest.approx(card.parameters, rel=0.02, abs=1e7)
+    assert abs(count - card.parameters) < (10_000_000 if card.repos else 200_000)
     heads = body.num_key_value_heads or body.num_attention_heads
     dim = getattr(body, "head_dim", None) or body.hidden_size // body.num_attention_heads
     assert card.kv_values == 2 * body.num_hidden_layers * heads * dim
