@@ -12,7 +12,7 @@ import torch
 from torch import Tensor, nn
 from transformers import ChameleonModel, LlamaConfig, LlamaModel
 
-from engine.cache import WindowCache, ancestors
+from engine.models.cache import WindowCache, ancestors
 from engine.models.embedded_networks import EmbeddedDrafter, target_config
 from engine.models.lean import LeanBody
 from tests.engine.models.families import chameleon
