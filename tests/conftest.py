@@ -32,7 +32,7 @@ SLOW = (
     "cluster",
     "engine/models",
     "engine/decoders/test_changed.py",
-    "engine/test_bench.py",
+    "engine/bench",
     "train",
 )
 assert all((HERE / name).exists() for name in SLOW)
