@@ -38,7 +38,7 @@ from visualize.standalone import standalone
 
 ROOT = Path(__file__).parent.parent.parent
 CLIPBOARD = ["clipboard-read", "clipboard-write"]
-PATIENCE = 60_000  # ms: a shared machine may be slow; nothing waits longer than it must
+PATIENCE = 120_000  # ms: a shared machine may be slow; nothing waits longer than it must
 expect.set_options(timeout=PATIENCE)
 QUIET = [
     "--no-sandbox",
