@@ -19,10 +19,9 @@ class ResampledFromP(ASSD):
         if window.asks:
             return super().verify(state, window, p)
         acceptance = assd.chain_acceptance(window, p)
-        verification = speculate.speculate(
+        return speculate.speculate(
             state, window, p, acceptance, lambda draft, p, q: p, redraws=False
         )
-        return verification
 
 
 class TolerantAcceptance(ASSD):
@@ -32,10 +31,9 @@ class TolerantAcceptance(ASSD):
         if window.asks:
             return super().verify(state, window, p)
         acceptance = (assd.chain_acceptance(window, p) + 0.1).clamp_max(1.0)
-        verification = speculate.speculate(
+        return speculate.speculate(
             state, window, p, acceptance, lambda draft, p, q: residual(p, q), redraws=False
         )
-        return verification
 
 
 class UniformQ(ASSD):
@@ -43,8 +41,7 @@ class UniformQ(ASSD):
 
     def propose(self, state: DecodeState, room: int) -> Window:
         window = super().propose(state, room)
-        if not window.asks:
-            window.q = torch.full_like(window.q, 1 / window.q.shape[-1])
+        window.q = torch.full_like(window.q, 1 / window.q.shape[-1])
         return window
 
 
@@ -81,15 +78,6 @@ class RejectedKept(ASSD):
         return verification
 
 
-class NGramUniformQ(ASSD):
-    """N-gram drafts are verified as if drawn from a uniform distribution."""
-
-    def propose(self, state: DecodeState, room: int) -> Window:
-        window = super().propose(state, room)
-        window.q = torch.full_like(window.q, 1 / window.q.shape[-1])
-        return window
-
-
 class FusedAskedOfTheWholeChain(ASSD):
     """The next drafts are drawn from the answers of the last row, accepted or not, and verified
     with those of the row where the chain ended."""
@@ -104,23 +92,15 @@ class FusedAskedOfTheWholeChain(ASSD):
         return verification
 
 
-class FusedUniformQ(ASSD):
-    """Drafts are verified as if drawn from a uniform distribution."""
-
-    def propose(self, state: DecodeState, room: int) -> Window:
-        window = super().propose(state, room)
-        window.q = torch.full_like(window.q, 1 / window.q.shape[-1])
-        return window
-
-
+SELF, NGRAMS, FUSED = {"k": 3}, {"k": 3, "drafts": "n-gram"}, {"k": 3, "fused": True}
 BUGS = (
-    FusedAskedOfTheWholeChain,
-    FusedUniformQ,
-    ResampledFromP,
-    TolerantAcceptance,
-    UniformQ,
-    NextRowsQ,
-    BonusFromQ,
-    RejectedKept,
-    NGramUniformQ,
+    (FusedAskedOfTheWholeChain, FUSED),
+    (UniformQ, FUSED),
+    (UniformQ, NGRAMS),
+    (UniformQ, SELF),
+    (ResampledFromP, SELF),
+    (TolerantAcceptance, SELF),
+    (NextRowsQ, SELF),
+    (BonusFromQ, SELF),
+    (RejectedKept, SELF),
 )
