@@ -9,6 +9,7 @@ from engine.decoders import assd, speculate
 from engine.decoders.assd import ASSD
 from engine.decoders.decode_state import DecodeState, Verification, Window
 from engine.distributions import residual
+from engine.randomness import Purpose
 from engine.trace import Status
 
 
@@ -63,7 +64,8 @@ class BonusFromQ(ASSD):
         verification = super().verify(state, window, p)
         full = not window.asks and int(verification.count) == count
         if full and int(state.room) >= count and verification.status[count - 1] == Status.ACCEPTED:
-            verification.tokens[count] = speculate.sample(window.q[-1:], p[:1, 0])[0]
+            u = state.uniform(Purpose.FRESH, 1, 1)[:, 0]
+            verification.tokens[count] = speculate.sample(window.q[-1:], u)[0]
             verification.count = verification.count + 1
         return verification
 
@@ -87,7 +89,7 @@ class FusedAskedOfTheWholeChain(ASSD):
         count = int(verification.count)
         ahead = len(window.drafts) - len(window.q)
         if ahead:
-            last = assd.sample(p[-ahead:], p[:ahead, 0])
+            last = assd.sample(p[-ahead:], state.uniform(Purpose.FRESH, ahead, 1)[:, 0])
             verification.tokens[count : count + ahead] = last
         return verification
 
