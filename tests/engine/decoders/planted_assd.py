@@ -8,7 +8,8 @@ from torch import Tensor
 from engine.decoders import assd, speculate
 from engine.decoders.assd import ASSD
 from engine.decoders.decode_state import DecodeState, Verification, Window
-from engine.numerics.distributions import residual
+from engine.distributions import residual
+from engine.randomness import Purpose
 from engine.trace import Status
 
 
@@ -19,10 +20,9 @@ class ResampledFromP(ASSD):
         if window.asks:
             return super().verify(state, window, p)
         acceptance = assd.chain_acceptance(window, p)
-        verification = speculate.speculate(
+        return speculate.speculate(
             state, window, p, acceptance, lambda draft, p, q: p, redraws=False
         )
-        return verification
 
 
 class TolerantAcceptance(ASSD):
@@ -32,10 +32,9 @@ class TolerantAcceptance(ASSD):
         if window.asks:
             return super().verify(state, window, p)
         acceptance = (assd.chain_acceptance(window, p) + 0.1).clamp_max(1.0)
-        verification = speculate.speculate(
+        return speculate.speculate(
             state, window, p, acceptance, lambda draft, p, q: residual(p, q), redraws=False
         )
-        return verification
 
 
 class UniformQ(ASSD):
@@ -43,8 +42,7 @@ class UniformQ(ASSD):
 
     def propose(self, state: DecodeState, room: int) -> Window:
         window = super().propose(state, room)
-        if not window.asks:
-            window.q = torch.full_like(window.q, 1 / window.q.shape[-1])
+        window.q = torch.full_like(window.q, 1 / window.q.shape[-1])
         return window
 
 
@@ -66,7 +64,8 @@ class BonusFromQ(ASSD):
         verification = super().verify(state, window, p)
         full = not window.asks and int(verification.count) == count
         if full and int(state.room) >= count and verification.status[count - 1] == Status.ACCEPTED:
-            verification.tokens[count] = speculate.sample(window.q[-1:], p[:1, 0])[0]
+            u = state.uniform(Purpose.FRESH, 1, 1)[:, 0]
+            verification.tokens[count] = speculate.sample(window.q[-1:], u)[0]
             verification.count = verification.count + 1
         return verification
 
@@ -81,15 +80,6 @@ class RejectedKept(ASSD):
         return verification
 
 
-class NGramUniformQ(ASSD):
-    """N-gram drafts are verified as if drawn from a uniform distribution."""
-
-    def propose(self, state: DecodeState, room: int) -> Window:
-        window = super().propose(state, room)
-        window.q = torch.full_like(window.q, 1 / window.q.shape[-1])
-        return window
-
-
 class FusedAskedOfTheWholeChain(ASSD):
     """The next drafts are drawn from the answers of the last row, accepted or not, and verified
     with those of the row where the chain ended."""
@@ -99,28 +89,20 @@ class FusedAskedOfTheWholeChain(ASSD):
         count = int(verification.count)
         ahead = len(window.drafts) - len(window.q)
         if ahead:
-            last = assd.sample(p[-ahead:], p[:ahead, 0])
+            last = assd.sample(p[-ahead:], state.uniform(Purpose.FRESH, ahead, 1)[:, 0])
             verification.tokens[count : count + ahead] = last
         return verification
 
 
-class FusedUniformQ(ASSD):
-    """Drafts are verified as if drawn from a uniform distribution."""
-
-    def propose(self, state: DecodeState, room: int) -> Window:
-        window = super().propose(state, room)
-        window.q = torch.full_like(window.q, 1 / window.q.shape[-1])
-        return window
-
-
+SELF, NGRAMS, FUSED = {"k": 3}, {"k": 3, "drafts": "n-gram"}, {"k": 3, "fused": True}
 BUGS = (
-    FusedAskedOfTheWholeChain,
-    FusedUniformQ,
-    ResampledFromP,
-    TolerantAcceptance,
-    UniformQ,
-    NextRowsQ,
-    BonusFromQ,
-    RejectedKept,
-    NGramUniformQ,
+    (FusedAskedOfTheWholeChain, FUSED),
+    (UniformQ, FUSED),
+    (UniformQ, NGRAMS),
+    (UniformQ, SELF),
+    (ResampledFromP, SELF),
+    (TolerantAcceptance, SELF),
+    (NextRowsQ, SELF),
+    (BonusFromQ, SELF),
+    (RejectedKept, SELF),
 )
