@@ -14,7 +14,7 @@ from torch import Tensor
 
 from engine.models.embedded_networks import EmbeddedDrafter, EmbeddedTarget
 from train.captions import CAPTION, load
-from train.loop import DEVICE, stage_parser, train
+from train.loop import DEVICE, autocast, stage_parser, train
 from train.target import examples, inputs, load_target, save_half
 from train.tokenizer import load_vq
 
@@ -40,7 +40,7 @@ def rows(drafter: EmbeddedDrafter, target: EmbeddedTarget, embedded: Tensor) -> 
     """Drafted and true hidden states, drafted and true logits of the rows that predict image tokens
     1..255. The first image token is never drafted: its row needs a hidden state of the target's
     prefill."""
-    with torch.autocast(DEVICE.type, torch.bfloat16):
+    with autocast():
         with torch.no_grad():
             hidden = target.model(inputs_embeds=embedded, use_cache=False).last_hidden_state
             target_logits = target.lm_head(hidden[:, CAPTION + 1 :]).float()

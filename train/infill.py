@@ -24,7 +24,7 @@ from engine.infilling import MASKED, spread_order
 from engine.models.embedded_infill import EmbeddedInfill
 from engine.models.embedded_networks import EmbeddedVQ
 from train.captions import CAPTION, load
-from train.loop import DEVICE, stage_parser, train
+from train.loop import DEVICE, autocast, stage_parser, train
 from train.target import (
     BATCH,
     GLYPH_WEIGHT,
@@ -120,7 +120,7 @@ def token_loss(
     own = torch.cat([captions, first + order[:, :-1]], 1)
     queries = own.clone()
     queries[:, CAPTION:] = torch.where(masked, CAPTION + order, own[:, CAPTION:])
-    with torch.autocast(DEVICE.type, torch.bfloat16):
+    with autocast():
         rows = network.embed_codes(codes[:, :-1], order[:, :-1])
         caption = network.embed_caption(some.captions)
         inputs = torch.cat([caption, rows], 1) + F.pad(

@@ -12,6 +12,7 @@ from engine.distributions import logits_to_probs
 from engine.models.body import guide
 from engine.models.embedded_networks import EmbeddedTarget, EmbeddedVQ
 from engine.settings import Sampling
+from train.loop import autocast
 
 
 def guided_probs(conditional: Tensor, unconditional: Tensor, sampling: Sampling) -> Tensor:
@@ -31,7 +32,7 @@ def draw_codes(target: EmbeddedTarget, captions: Tensor, sampling: Sampling, see
     slots = torch.arange(first, device=captions.device)[None]
     codes = []
     for position in range(target.config.image_tokens):
-        with torch.autocast(captions.device.type, torch.bfloat16):
+        with autocast():
             out = target.model(
                 inputs_embeds=embedded, position_ids=slots, past_key_values=cache, use_cache=True
             )

@@ -26,7 +26,7 @@ from transformers import PreTrainedModel
 from engine.models.embedded_networks import EmbeddedTarget, EmbeddedVQ, target_config
 from train.captions import CAPTION, load, save_world, wording
 from train.glyphs import SIDE
-from train.loop import DEVICE, stage_parser, train
+from train.loop import DEVICE, autocast, stage_parser, train
 from train.scenes import COLOURS, PLACES, SIZE, Words, render, scene, vocabulary
 from train.tokenizer import load_vq
 
@@ -67,7 +67,7 @@ def encoded(
     pixels = (
         torch.from_numpy(np.stack([pixels for _, pixels in scenes])).to(DEVICE).permute(0, 3, 1, 2)
     )
-    with torch.autocast(DEVICE.type, torch.bfloat16):
+    with autocast():
         codes = vq.encode(pixels.float() / 127.5 - 1).flatten(1)
     glyph = torch.stack([box(what.place) for what, _ in scenes])
     dropped = torch.tensor([not text for text in texts])
@@ -104,7 +104,7 @@ def inputs(target: EmbeddedTarget, some: Examples) -> Tensor:
 
 def token_loss(target: EmbeddedTarget, some: Examples) -> Tensor:
     """Cross-entropy of every image token, nats [B, 256]."""
-    with torch.autocast(DEVICE.type, torch.bfloat16):
+    with autocast():
         hidden = target.model(
             inputs_embeds=inputs(target, some), use_cache=False
         ).last_hidden_state[:, CAPTION:]
