@@ -28,7 +28,7 @@ from engine.models.embedded_networks import EmbeddedVQ, Residual, VQConfig
 from engine.models.embedded_scene import Layout, Scene
 from train.glyphs import PEOPLE, SIDE
 from train.loop import DEVICE, autocast, stage_parser, train
-from train.scenes import COLOURS, PATCH, render, scene, vocabulary
+from train.scenes import PATCH, render, scene, vocabulary
 
 BATCH, DECAY, REVIVE_EVERY = 8, 0.99, 50
 LOG = 0.05  # weight of the log squared error
@@ -70,12 +70,12 @@ def psnr(vq: EmbeddedVQ, shown: list[tuple[Scene, np.ndarray]]) -> list[tuple[st
 
 def shares_by_error(vq: EmbeddedVQ) -> np.ndarray:
     """The shares in which things are drawn for training, [things], in proportion to the root mean
-    square error of each on three plain grounds, within half and three times their mean."""
-    rng, error = np.random.default_rng(0), []
-    for name in vocabulary()[0]:
-        shown = [Scene(Layout.ONE, (name,), ground) for ground in list(COLOURS)[::4]]
-        values = psnr(vq, [(what, render(what, rng)) for what in shown])
-        error.append(np.mean([10 ** (-value / 20) for _, value in values]))
+    square error of each on grey, within half and three times their mean."""
+    names = vocabulary()[0]
+    fours = [tuple(np.take(names, range(i, i + 4), mode="wrap")) for i in range(0, len(names), 4)]
+    shown = [Scene(Layout.FOUR, four, "grey") for four in fours]
+    values = dict(psnr(vq, [(what, render(what, np.random.default_rng(0))) for what in shown]))
+    error = [10 ** (-values[name] / 20) for name in names]
     shares = np.clip(np.array(error) / np.mean(error), 0.5, 3)
     return shares / shares.sum()
 
@@ -170,7 +170,7 @@ def main() -> None:
     def save() -> None:
         weights = {k: v.half() for k, v in vq.state_dict().items() if k not in ("mass", "unused")}
         vq.save_pretrained(args.weights, state_dict=weights)
-        values = psnr(vq, [scene(1, index, held=True) for index in range(96)])
+        values = psnr(vq, [scene(1, index, held=True) for index in range(48)])
         people = [value for name, value in values if name in PEOPLE]
         mean = np.mean([value for _, value in values])
         print(f"\nunseen scenes' things: {mean:.2f} dB, people {np.mean(people):.2f}")
