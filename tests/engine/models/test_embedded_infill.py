@@ -24,7 +24,7 @@ from engine.models.embedded_infill import EmbeddedInfill, EmbeddedInfilling
 from engine.race import Lane, Race
 from engine.settings import Sampling, SettingError
 from engine.trace import LaneState, Trace
-from train.target import save_half
+from train.warm import save_half
 
 PROMPT = "red apple on sky clouds"
 CODES = torch.randint(0, 1000, (256,), generator=torch.Generator().manual_seed(5)).tolist()
