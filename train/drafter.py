@@ -17,8 +17,8 @@ from engine.models.embedded_networks import EmbeddedDrafter, EmbeddedTarget
 from train.captions import CAPTION, load
 from train.loop import DEVICE, autocast, stage_parser, train
 from train.target import examples, inputs, load_target
-from train.warm import adapt, save_half
 from train.tokenizer import load_vq
+from train.warm import adapt, save_half
 
 FEATURES = 0.2  # weight of the smooth L1
 

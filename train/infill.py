@@ -25,15 +25,7 @@ from engine.models.embedded_infill import EmbeddedInfill
 from engine.models.embedded_networks import EmbeddedVQ
 from train.captions import CAPTION, load
 from train.loop import DEVICE, autocast, stage_parser, train
-from train.target import (
-    BATCH,
-    GRID,
-    THING_WEIGHT,
-    Examples,
-    examples,
-    load_target,
-    optimizers,
-)
+from train.target import BATCH, GRID, THING_WEIGHT, Examples, examples, load_target, optimizers
 from train.tokenizer import load_vq
 from train.warm import adapt, save_half
 

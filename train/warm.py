@@ -50,8 +50,8 @@ def resized_slots(slots: Tensor, caption_slots: int, side: int) -> Tensor:
 
 
 def carried(embeddings: Tensor, old: Tokenizer, new: Tokenizer) -> Tensor:
-    """Caption embeddings [old vocabulary, D] for `new`'s: a token's own where `old` has it, else the
-    mean of those of its words that `old` has as one token, else noise of the embeddings' spread."""
+    """Caption embeddings [old vocabulary, D] for `new`'s: a token's own where `old` has it, else
+    the mean of those of its words that `old` has as one token, else noise of their spread."""
     shape = new.get_vocab_size(), embeddings.shape[1]
     noise = torch.randn(shape, generator=torch.Generator().manual_seed(0))
     found = noise.to(embeddings) * embeddings.std()
@@ -66,9 +66,9 @@ def carried(embeddings: Tensor, old: Tokenizer, new: Tokenizer) -> Tensor:
 
 
 @torch.no_grad()
-def adapted[Network: EmbeddedTarget](
-    saved: Network, old: Tokenizer, new: Tokenizer, side: int
-) -> Network:
+def adapted(
+    saved: EmbeddedTarget, old: Tokenizer, new: Tokenizer, side: int = SIDE
+) -> EmbeddedTarget:
     """A target or an infilling one for captions of another tokenizer and a canvas of side x
     side."""
     config = LlamaConfig.from_dict(
@@ -85,9 +85,9 @@ def adapted[Network: EmbeddedTarget](
     return network
 
 
-def adapt(weights: Path, side: int = SIDE) -> None:
+def adapt(weights: Path) -> None:
     """Brings the saved target, infilling weights and captions' tokenizer in `weights` to today's
-    names and to a canvas of side x side. Nothing changes where they are of that form."""
+    names and canvas. Nothing changes where they are of that form."""
     file = weights / "captions/tokenizer.json"
     old = Tokenizer.from_file(str(file))
     new = old if knows_names(old) else build()
@@ -96,8 +96,8 @@ def adapt(weights: Path, side: int = SIDE) -> None:
     for part, kind in kinds.items():
         if (weights / part / "config.json").exists():
             network = kind.from_pretrained(weights / part, dtype=torch.float32)
-            if new is not old or network.config.image_tokens != side * side:
-                found[part] = adapted(network, old, new, side)
+            if new is not old or network.config.image_tokens != SIDE * SIDE:
+                found[part] = adapted(network, old, new)
     for part, network in found.items():
         for stale in (weights / part).glob("model*"):
             stale.unlink()

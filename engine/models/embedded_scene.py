@@ -1,5 +1,5 @@
-"""Scenes of the embedded model: up to four things in one of five layouts on a ground, and the caption
-that the model is given for one."""
+"""Scenes of the embedded model: up to four things in one of five layouts on a ground, and the
+caption that the model is given for one."""
 
 from __future__ import annotations
 
