@@ -140,11 +140,13 @@ def shares_by_nats(target: EmbeddedTarget, vq: EmbeddedVQ, tokenizer: Tokenizer)
         for shift in (0, 2)
         for first in range(shift, len(names) + shift, 4)
     ]
-    shown = [Scene(Layout.FOUR, four, plain[i % len(plain)]) for i, four in enumerate(fours)]
-    shown = [what for what in shown if not held_out(what)]
+    rng, shown = np.random.default_rng(0), []
+    for four in fours:
+        scenes = [Scene(Layout.FOUR, four, ground) for ground in rng.permutation(plain).tolist()]
+        shown.append(next(what for what in scenes if not held_out(what)))
     for first in tqdm(range(0, len(shown), BATCH), desc="nats of things", mininterval=5):
         some = shown[first : first + BATCH]
-        pictures = [(what, render(what, np.random.default_rng(0))) for what in some]
+        pictures = [(what, render(what, rng)) for what in some]
         loss = token_loss(target, encoded(vq, tokenizer, [what.caption for what in some], pictures))
         for what, row in zip(some, loss.cpu(), strict=True):
             for name, square in zip(what.things, boxes(what), strict=True):

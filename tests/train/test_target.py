@@ -35,7 +35,7 @@ def test_things_are_drawn_by_their_nats_within_bounds(monkeypatch: pytest.Monkey
 
     monkeypatch.setattr(stage, "vocabulary", lambda: (tuple(nats), (), ()))
     monkeypatch.setattr(stage, "token_loss", token_loss)
-    monkeypatch.setattr(stage, "held_out", lambda what: False)
+    monkeypatch.setattr(stage, "held_out", lambda what: what.ground != "red")
     expected = np.array([0.5, 0.5, 0.58, 3.0])
     np.testing.assert_allclose(
         shares_by_nats(None, VQ, tokenizer), expected / expected.sum(), rtol=1e-6
