@@ -98,7 +98,7 @@ def free_cells(what: Scene) -> np.ndarray:
     for (rows, columns), thing in zip(windows(what), what.things, strict=True):
         inked = opacity[vocabulary()[0].index(thing)] > INK
         ink[1:-1, 1:-1][rows, columns] = inked
-    near = np.lib.stride_tricks.sliding_window_view(ink, (3, 3)).any((2, 3))
+    near = np.asarray(np.lib.stride_tricks.sliding_window_view(ink, (3, 3)).any((2, 3)))
     return ~(near[:-1, :-1] | near[:-1, 1:] | near[1:, :-1])
 
 
