@@ -13,8 +13,8 @@ To go on from saved weights, in a copy of their folder, W:
     python -m train.evaluate --weights W
     python -m train.evaluate_infill --weights W
 
-Without `--warm` a stage begins from nothing. The target reads the tokenizer's codes, the drafter and
-the infilling weights continue from the target.
+Without `--warm` a stage begins from nothing, infilling from the target. The target reads the
+tokenizer's codes, the drafter the target's states.
 """
 
 import os
