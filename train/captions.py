@@ -1,14 +1,16 @@
 """Captions: the wordings of a scene, and their tokenizer, which encodes any other text too.
 
-The tokenizer is a byte-level BPE trained on captions, in which every name of a glyph, ground or
-place is one token: an embedding per glyph is learnt in far fewer steps than a conjunction of words.
-Some training captions shorten a name to its last word ("apple", "clouds"), so that the model learns
-plain words too.
+The tokenizer is a byte-level BPE in which every name of a thing, ground or place and every layout's
+word is one token: an embedding per name is learnt in far fewer steps than a conjunction of words.
+Most training captions are canonical, as the page's reader writes them; the others say the same in
+words that people use, without the layout's.
 """
 
 from __future__ import annotations
 
+import itertools
 import json
+import re
 from pathlib import Path
 
 import numpy as np
@@ -23,12 +25,24 @@ from tokenizers import (
     trainers,
 )
 
-from train.scenes import Words, vocabulary, words
+from engine.models.embedded_scene import Layout, Scene
+from train.glyphs import names as headings
+from train.scenes import random_scene, vocabulary
 
 CAPTION = 16
 PAD, PAD_TEXT = 0, "<pad>"
-WORDS = 600  # entries of the byte-pair vocabulary; the names come on top
+WORDS = 800  # entries of the byte-pair vocabulary; the names come on top
+CANONICAL = 5 / 6  # of the training captions
 TOKENIZER, WORLD = Path("weights/captions/tokenizer.json"), Path("weights/world.json")
+
+NUMBERS = {2: "two", 3: "three", 4: "four"}
+BESIDE, ABOVE = ("and", "and", "next to", "beside"), ("above", "above", "over", "on top of")
+
+
+def single_tokens() -> list[str]:
+    """What is one token each: layouts' words, names, and the last word of each name."""
+    names = {part for kind in vocabulary() for name in kind for part in (name, name.split()[-1])}
+    return sorted(names | {layout.value for layout in Layout})
 
 
 def shorten(name: str, rng: np.random.Generator, names: tuple[str, ...]) -> str:
@@ -37,25 +51,61 @@ def shorten(name: str, rng: np.random.Generator, names: tuple[str, ...]) -> str:
     return last if rng.random() < 1 / 8 and last not in names else name
 
 
-def wording(what: Words, rng: np.random.Generator) -> str:
-    """A random caption of a scene. Without a place the glyph is at the centre; one time in sixteen
-    the ground is left out."""
-    glyphs, grounds, _ = vocabulary()
-    glyph, ground = shorten(what.glyph, rng, glyphs), shorten(what.ground, rng, grounds)
-    article = ("", "", "a ", "the ")[rng.integers(4)]
-    text = f"{'an ' if article == 'a ' and glyph[0] in 'aeiou' else article}{glyph}"
+def plural(name: str) -> str:
+    """An English plural of a name's last word; some are wrong, as people's are."""
+    for singular, several in (("woman", "women"), ("man", "men"), ("person", "people")):
+        if name.split()[-1] == singular:
+            return name.removesuffix(singular) + several
+    if name.endswith("s") and name[-2] not in "su":
+        return name
+    if name.endswith(("s", "x", "ch", "sh")):
+        return name + "es"
+    consonant = name.endswith("y") and name[-2] not in "aeiou"
+    return name[:-1] + "ies" if consonant else name + "s"
+
+
+def phrase(*parts: str) -> str:
+    """Words in a row, "a" before a vowel as "an"."""
+    return re.sub(r"\ba (?=[aeiou])", "an ", " ".join(part for part in parts if part))
+
+
+def spoken_things(what: Scene, rng: np.random.Generator) -> str:
+    """Things in reading order, equal ones side by side by their number: "two cats and a dog"."""
+    names, article = vocabulary()[0], ("", "", "a", "the")[rng.integers(4)]
+    if what.layout is Layout.STACK:
+        above, below = (phrase(article, shorten(name, rng, names)) for name in what.things)
+        return phrase(above, ABOVE[rng.integers(len(ABOVE))], below)
+    said = []
+    for name, equal in itertools.groupby(what.things):
+        count, short = len(list(equal)), shorten(name, rng, names)
+        said.append(f"{NUMBERS[count]} {plural(short)}" if count > 1 else phrase(article, short))
+    if what.layout is Layout.PAIR and len(said) == 2:
+        return phrase(said[0], BESIDE[rng.integers(len(BESIDE))], said[1])
+    return " and ".join(filter(None, (", ".join(said[:-1]), said[-1])))
+
+
+def spoken(what: Scene, rng: np.random.Generator) -> str:
+    """A caption as people word it. Without a place a thing alone is at the centre; one time in
+    sixteen the ground is left out."""
+    text = spoken_things(what, rng)
     if rng.random() > 1 / 16:
-        text += (" on ", " on ", " on a ", " on the ", " ")[rng.integers(5)] + ground
+        on = ("on", "on", "on a", "on the", "in the", "")[rng.integers(6)]
+        text = phrase(text, on, shorten(what.ground, rng, vocabulary()[1]))
     if what.place != "centre":
         text += (" at the ", " at the ", " at ", " in the ", " ")[rng.integers(5)] + what.place
-    elif rng.random() < 1 / 16:
+    elif what.layout is Layout.ONE and rng.random() < 1 / 16:
         text += (" at the ", " in the ", " ")[rng.integers(3)] + "centre"
     return text
 
 
-def build(captions: int = 60_000, seed: int = 0) -> Tokenizer:
-    """Trains the tokenizer on `captions` wordings. It always gives exactly CAPTION ids, padded on
-    the left."""
+def wording(what: Scene, rng: np.random.Generator) -> str:
+    """A random training caption of a scene."""
+    return what.caption if rng.random() < CANONICAL else spoken(what, rng)
+
+
+def build(captions: int = 12_000, seed: int = 0) -> Tokenizer:
+    """Trains the tokenizer on the names and `captions` spoken ones. It always gives exactly CAPTION
+    ids, padded on the left."""
     rng = np.random.default_rng((seed, 1))
     tokenizer = Tokenizer(models.BPE())
     tokenizer.normalizer = normalizers.Sequence(
@@ -75,10 +125,8 @@ def build(captions: int = 60_000, seed: int = 0) -> Tokenizer:
         initial_alphabet=sorted(pre_tokenizers.ByteLevel.alphabet()),
         show_progress=False,
     )
-    names = sorted(
-        {part for kind in vocabulary() for name in kind for part in (name, name.split()[-1])}
-    )
-    texts = (wording(words(rng, held_out=False), rng) for _ in range(captions))
+    names = single_tokens()
+    texts = (spoken(random_scene(rng, held=False), rng) for _ in range(captions))
     tokenizer.train_from_iterator([*names, *texts], trainer)
     tokenizer.add_tokens(
         [AddedToken(name, single_word=True, lstrip=True, normalized=True) for name in names]
@@ -86,6 +134,14 @@ def build(captions: int = 60_000, seed: int = 0) -> Tokenizer:
     tokenizer.enable_padding(direction="left", pad_id=PAD, pad_token=PAD_TEXT, length=CAPTION)
     tokenizer.enable_truncation(CAPTION)
     return tokenizer
+
+
+def knows_names(tokenizer: Tokenizer) -> bool:
+    """Whether every name and every layout's word is one token."""
+    return all(
+        sum(i != PAD for i in encoding.ids) == 1
+        for encoding in tokenizer.encode_batch(single_tokens())
+    )
 
 
 def load(file: Path = TOKENIZER) -> Tokenizer:
@@ -97,9 +153,13 @@ def load(file: Path = TOKENIZER) -> Tokenizer:
 
 
 def save_world(file: Path = WORLD) -> None:
-    """The names the model knows, for the page's hints, beside what else `file` holds."""
+    """The names the model knows, for the page's hints, beside what else `file` holds; "groups" has
+    those of the things by their headings."""
     glyphs, grounds, places = vocabulary()
+    groups: dict[str, list[str]] = {}
+    for name, heading in headings().items():
+        groups.setdefault(heading, []).append(name)
     world = json.loads(file.read_text()) if file.exists() else {}
-    world |= {"glyphs": glyphs, "grounds": grounds, "places": places}
+    world |= {"glyphs": glyphs, "grounds": grounds, "places": places, "groups": groups}
     file.parent.mkdir(parents=True, exist_ok=True)
     file.write_text(json.dumps(world, indent=1, ensure_ascii=False) + "\n")

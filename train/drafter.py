@@ -1,4 +1,5 @@
-"""Stage 3: the EAGLE drafter of the frozen target. `python -m train.drafter --minutes 10`
+"""Stage 3: the EAGLE drafter of the frozen target. `python -m train.drafter --minutes 10`, `--warm`
+to begin from the saved one
 
 Loss: cross-entropy of the drafter's distribution to the target's, both through the target's own
 head, plus a smooth L1 between the hidden states (EAGLE, arXiv 2401.15077, weights the two 0.1 to 1;
@@ -14,9 +15,10 @@ from torch import Tensor
 
 from engine.models.embedded_networks import EmbeddedDrafter, EmbeddedTarget
 from train.captions import CAPTION, load
-from train.loop import DEVICE, stage_parser, train
-from train.target import examples, inputs, load_target, save_half
+from train.loop import DEVICE, autocast, stage_parser, train
+from train.target import examples, inputs, load_target
 from train.tokenizer import load_vq
+from train.warm import adapt, save_half
 
 FEATURES = 0.2  # weight of the smooth L1
 
@@ -38,9 +40,9 @@ def overlap(draft_logits: Tensor, target_logits: Tensor) -> Tensor:
 
 def rows(drafter: EmbeddedDrafter, target: EmbeddedTarget, embedded: Tensor) -> tuple[Tensor, ...]:
     """Drafted and true hidden states, drafted and true logits of the rows that predict image tokens
-    1..255. The first image token is never drafted: its row needs a hidden state of the target's
+    1..399. The first image token is never drafted: its row needs a hidden state of the target's
     prefill."""
-    with torch.autocast(DEVICE.type, torch.bfloat16):
+    with autocast():
         with torch.no_grad():
             hidden = target.model(inputs_embeds=embedded, use_cache=False).last_hidden_state
             target_logits = target.lm_head(hidden[:, CAPTION + 1 :]).float()
@@ -52,11 +54,16 @@ def rows(drafter: EmbeddedDrafter, target: EmbeddedTarget, embedded: Tensor) -> 
 def main() -> None:
     args = stage_parser(__doc__, minutes=10, warm=True).parse_args()
     torch.manual_seed(args.seed)
+    if args.warm:
+        adapt(args.weights)
     tokenizer, vq = load(args.weights / "captions/tokenizer.json"), load_vq(args.weights / "vq")
     target = load_target(args.weights / "target").requires_grad_(False)
     folder = args.weights / "drafter"
     if args.warm:
-        drafter = EmbeddedDrafter.from_pretrained(folder, dtype=torch.float32).to(DEVICE)
+        # Its own config may be of another canvas or vocabulary, which no part of it depends on.
+        drafter = EmbeddedDrafter.from_pretrained(
+            folder, config=target.config, dtype=torch.float32
+        ).to(DEVICE)
     else:
         drafter = EmbeddedDrafter(target.config).to(DEVICE)
         with torch.no_grad():
@@ -74,7 +81,7 @@ def main() -> None:
     def save() -> None:
         save_half(drafter, folder)
         with torch.no_grad():
-            some = examples(vq, tokenizer, 1, 0, held_out=True)
+            some = examples(vq, tokenizer, 1, 0, held=True)
             _, _, logits, target_logits = rows(drafter, target, inputs(target, some))
             print(
                 "\nheld out: overlap of draft and target distributions"

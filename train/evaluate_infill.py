@@ -1,8 +1,8 @@
 """Stage 6: evaluation of infilling. `python -m train.evaluate_infill`
 
 Writes `weights/infill/evaluation.json`, and `samples.png` beside it: held-out pictures, the same
-with their glyph's square masked, and what is filled in, for the picture's own caption and for
-another glyph's. weights/README.md explains each figure.
+with a thing's square masked, and what is filled in, for the picture's own caption and for that of
+another thing there. weights/README.md explains each figure.
 """
 
 from __future__ import annotations
@@ -19,24 +19,17 @@ from tqdm import tqdm
 from engine.decoders.ar import VanillaAR
 from engine.infilling import ORDERS, Infilling
 from engine.models.embedded import EmbeddedModel
+from engine.models.embedded_scene import Scene
 from train.captions import load
-from train.evaluate import scores, sheet
+from train.evaluate import share, sheet
 from train.infill import SHARES, held_out_nats
-from train.judge import GroundJudge
+from train.judge import nearest
 from train.loop import DEVICE
-from train.scenes import Words, scene
-from train.target import GRID, box
-from train.tokenizer import load_vq
+from train.scenes import PATCH, scene
+from train.target import GRID, boxes
+from train.tokenizer import load_vq, to_pixels
 
 TEST = 9  # stream of scenes
-PATCH = 8
-
-
-def encode(model: EmbeddedModel, pixels: np.ndarray) -> list[int]:
-    """The codes of a picture, uint8 [128, 128, 3], in raster order."""
-    seen = torch.from_numpy(pixels).to(model.device).permute(2, 0, 1)[None].float() / 127.5 - 1
-    codes: list[int] = model.vq.encode(seen).flatten().tolist()
-    return codes
 
 
 def fill(model: EmbeddedModel, infilling: Infilling, caption: str, seed: int) -> list[int]:
@@ -48,15 +41,41 @@ def fill(model: EmbeddedModel, infilling: Infilling, caption: str, seed: int) ->
 
 
 @torch.inference_mode()
-def fill_glyphs(
-    model: EmbeddedModel, pictures: list[list[int]], labels: list[Words], order: str
+def fill_things(
+    model: EmbeddedModel,
+    pictures: list[list[int]],
+    labels: list[Scene],
+    squares: list[int],
+    order: str,
 ) -> np.ndarray:
-    """Pictures [N, 128, 128, 3] whose glyph's square is filled in anew, each to its label."""
+    """Pictures [N, 160, 160, 3] of which a thing's square is filled in anew, each to its label."""
     found = []
-    for seed, (codes, what) in enumerate(zip(tqdm(pictures), labels, strict=True)):
-        infilling = Infilling.of_mask(codes, box(what.place).tolist(), order)
-        found.append(fill(model, infilling, what.caption(), seed))
+    for seed, (codes, what, square) in enumerate(zip(tqdm(pictures), labels, squares, strict=True)):
+        infilling = Infilling.of_mask(codes, boxes(what)[square].tolist(), order)
+        found.append(fill(model, infilling, what.caption, seed))
     return model.pixels(np.array(found).reshape(-1, GRID, GRID))
+
+
+def filled_scores(
+    images: np.ndarray, labels: list[Scene], squares: list[int]
+) -> dict[str, dict[str, float]]:
+    """Shares of pictures whose square filled in holds the right thing, of 100 and of all."""
+    rng, pairs = np.random.default_rng(0), list(zip(labels, squares, strict=True))
+    return {
+        name: share(
+            [
+                nearest(picture, what, rng, candidates)[square] == what.things[square]
+                for picture, (what, square) in zip(images, pairs, strict=True)
+            ]
+        )
+        for name, candidates in (("glyph_of_100", 100), ("glyph_of_all", None))
+    }
+
+
+def other_thing(what: Scene, square: int, thing: str) -> Scene:
+    """The same scene with another thing in a square."""
+    things = (*what.things[:square], thing, *what.things[square + 1 :])
+    return dataclasses.replace(what, things=things)
 
 
 def main() -> None:
@@ -66,7 +85,7 @@ def main() -> None:
     parser.add_argument("--captions", type=int, default=100)
     parser.add_argument("--weights", type=Path, default=Path("weights"))
     args = parser.parse_args()
-    model, judge = EmbeddedModel(args.weights, str(DEVICE)), GroundJudge.learn()
+    model = EmbeddedModel(args.weights, str(DEVICE))
     tokenizer, vq = load(args.weights / "captions/tokenizer.json"), load_vq(args.weights / "vq")
     nats = {
         order: {
@@ -77,32 +96,32 @@ def main() -> None:
         }
         for order in ORDERS
     }
-    scenes = [scene(TEST, i, held_out=True) for i in range(args.captions)]
-    labels, real = [what for what, _ in scenes], [pixels for _, pixels in scenes]
+    scenes = [scene(TEST, i, held=True) for i in range(args.captions)]
+    labels, real = [what for what, _ in scenes], np.stack([pixels for _, pixels in scenes])
+    squares = [i % len(what.things) for i, what in enumerate(labels)]
     with torch.inference_mode():
-        codes = [encode(model, pixels) for pixels in real]
-    shown = {order: fill_glyphs(model, codes, labels, order) for order in ORDERS}
-    # Another glyph at the same place: does the caption win over what is known?
-    glyphs = [what.glyph for what in labels]
-    others = [
-        dataclasses.replace(what, glyph=glyph)
-        for what, glyph in zip(labels, glyphs[1:] + glyphs[:1], strict=True)
-    ]
-    changed = fill_glyphs(model, codes, others, ORDERS[0])
+        codes = [vq.encode(to_pixels([pixels])).flatten().tolist() for pixels in real]
+    shown = {order: fill_things(model, codes, labels, squares, order) for order in ORDERS}
+    # Another thing in the same square: does the caption win over what is known?
+    things = [what.things[square] for what, square in zip(labels, squares, strict=True)]
+    others = list(map(other_thing, labels, squares, things[1:] + things[:1]))
+    changed = fill_things(model, codes, others, squares, ORDERS[0])
     figures = {
         "captions": args.captions,
         "held_out_nats_per_masked_cell": nats,
-        "glyph_filled_in": {order: scores(judge, shown[order], labels) for order in ORDERS},
-        "another_glyph_filled_in": scores(judge, changed, others),
-        "control_real": scores(judge, np.stack(real), labels),
+        "glyph_filled_in": {
+            order: filled_scores(shown[order], labels, squares) for order in ORDERS
+        },
+        "another_glyph_filled_in": filled_scores(changed, others, squares),
+        "control_real": filled_scores(real, labels, squares),
     }
     folder = args.weights / "infill"
     (folder / "evaluation.json").write_text(json.dumps(figures, indent=1) + "\n")
-    masked = np.stack(real)
-    for picture, what in zip(masked, labels, strict=True):
-        cells = box(what.place).reshape(GRID, GRID).numpy()
+    masked = real.copy()
+    for picture, what, square in zip(masked, labels, squares, strict=True):
+        cells = boxes(what)[square].view(GRID, GRID).numpy()
         picture[cells.repeat(PATCH, 0).repeat(PATCH, 1)] = 127
-    rows = np.stack([np.stack(real), masked, shown[ORDERS[0]], changed], 1)[:12]
+    rows = np.stack([real, masked, shown[ORDERS[0]], changed], 1)[:12]
     sheet(rows.reshape(-1, *rows.shape[2:]), 8).save(folder / "samples.png", optimize=True)
     print(json.dumps(figures, indent=1))
 

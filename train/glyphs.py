@@ -2,8 +2,8 @@
 
 A glyph is drawn once from the Noto Color Emoji font (Debian package `fonts-noto-color-emoji`, SIL
 OFL), cropped and scaled to fit a square of `SIDE` pixels. The list is hand-picked: well-known
-things with a distinct shape; no flags, signs, smileys and people, which are too alike at this size,
-and one of each set of look-alikes.
+things and people with a distinct shape; hardly any flags, signs and smileys, which are too alike at
+this size, and one of each set of look-alikes.
 """
 
 from __future__ import annotations
@@ -18,7 +18,21 @@ from PIL import Image, ImageDraw, ImageFont
 FONT = Path("/usr/share/fonts/truetype/noto/NotoColorEmoji.ttf")
 SIDE = 80
 
-NAMES = Path(__file__).with_name("glyphs.txt")  # one a line; lines with # are headings
+NAMES = Path(__file__).with_name("glyphs.txt")  # one a line under headings with #
+
+
+def names() -> dict[str, str]:
+    """The name of each wanted glyph and the heading that it stands under."""
+    found, heading = dict[str, str](), ""
+    for line in NAMES.read_text("utf-8").splitlines():
+        if line.startswith("#"):
+            heading = line.removeprefix("# ")
+        elif line:
+            found[line] = heading
+    return found
+
+
+PEOPLE = frozenset(name for name, heading in names().items() if heading == "people")
 
 
 @functools.cache
@@ -63,7 +77,7 @@ def glyphs() -> dict[str, np.ndarray]:
     of their names.
 
     Raises ValueError where the font or the `emoji` package lacks one."""
-    wanted = {line for line in NAMES.read_text("utf-8").splitlines() if line and line[0] != "#"}
+    wanted = names()
     found: dict[str, np.ndarray] = {}
     for text, data in emoji.EMOJI_DATA.items():
         name = data["en"].strip(":").replace("_", " ").lower().replace("’", "'")
@@ -73,6 +87,6 @@ def glyphs() -> dict[str, np.ndarray]:
             and (glyph := draw(text)) is not None
         ):
             found[name] = glyph
-    if missing := sorted(wanted - found.keys()):
+    if missing := sorted(wanted.keys() - found.keys()):
         raise ValueError(f"no glyph for: {', '.join(missing)}")
     return dict(sorted(found.items()))

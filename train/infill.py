@@ -7,7 +7,7 @@ boxes, strokes, halves and scattered cells. Small ones come first, and the share
 grows to the whole picture (the masking-rate warm-up of App. E.3).
 
 A longer `--minutes` continues from the checkpoint; `--warm` starts from `weights/infill` where that
-is gone.
+is gone, adapted as the target is (train/warm.py).
 """
 
 from __future__ import annotations
@@ -24,18 +24,10 @@ from engine.infilling import MASKED, spread_order
 from engine.models.embedded_infill import EmbeddedInfill
 from engine.models.embedded_networks import EmbeddedVQ
 from train.captions import CAPTION, load
-from train.loop import DEVICE, stage_parser, train
-from train.target import (
-    BATCH,
-    GLYPH_WEIGHT,
-    GRID,
-    Examples,
-    examples,
-    load_target,
-    optimizers,
-    save_half,
-)
+from train.loop import DEVICE, autocast, stage_parser, train
+from train.target import BATCH, GRID, THING_WEIGHT, Examples, examples, load_target, optimizers
 from train.tokenizer import load_vq
+from train.warm import adapt, save_half
 
 LOWEST, FIRST_HIGHEST, WARMUP = 0.02, 0.15, 1500  # shares masked; steps until all of it may be
 SHARES = (0.05, 0.25, 0.5, 0.75, 0.95, 1.0)  # masked, of the held-out figures
@@ -76,7 +68,7 @@ PAINTERS: tuple[Callable[[np.random.Generator], np.ndarray], ...] = (box, stroke
 
 
 def paint(rng: np.random.Generator, share: float) -> np.ndarray:
-    """A mask of about `share` of the cells, one at least, bool [256]: one kind of painting again
+    """A mask of about `share` of the cells, one at least, bool [400]: one kind of painting again
     and again, the cells of the last one only as far as they are needed."""
     wanted = max(1, round(share * GRID * GRID))
     painter, turns = PAINTERS[rng.integers(len(PAINTERS))], rng.integers(4)
@@ -97,8 +89,8 @@ def shares(rng: np.random.Generator, step: int, count: int) -> np.ndarray:
 
 
 def sequences(masks: Tensor, spread: Tensor) -> Tensor:
-    """The cells [B, 256] of each scene as they follow one another: known ones in raster order, then
-    those of bool `masks` [B, 256], in spread order where `spread` [B], else in raster order."""
+    """The cells [B, 400] of each scene as they follow one another: known ones in raster order, then
+    those of bool `masks` [B, 400], in spread order where `spread` [B], else in raster order."""
     cells = masks.shape[1]
     order = torch.tensor(spread_order((GRID, GRID)), device=masks.device)
     rank = torch.stack([torch.arange(cells, device=masks.device), order.argsort()])
@@ -109,7 +101,7 @@ def sequences(masks: Tensor, spread: Tensor) -> Tensor:
 def token_loss(
     network: EmbeddedInfill, some: Examples, masks: Tensor, spread: Tensor
 ) -> tuple[Tensor, Tensor]:
-    """Cross-entropy of every masked cell, nats [N], and its place in the flattened codes [B, 256]:
+    """Cross-entropy of every masked cell, nats [N], and its place in the flattened codes [B, 400]:
     scene after scene, each in its own order. The embedded view's rows, all at once."""
     order = sequences(masks, spread)
     masked = masks.gather(1, order)
@@ -120,7 +112,7 @@ def token_loss(
     own = torch.cat([captions, first + order[:, :-1]], 1)
     queries = own.clone()
     queries[:, CAPTION:] = torch.where(masked, CAPTION + order, own[:, CAPTION:])
-    with torch.autocast(DEVICE.type, torch.bfloat16):
+    with autocast():
         rows = network.embed_codes(codes[:, :-1], order[:, :-1])
         caption = network.embed_caption(some.captions)
         inputs = torch.cat([caption, rows], 1) + F.pad(
@@ -148,7 +140,7 @@ def held_out_nats(
     joint log-likelihood."""
     total, count = 0.0, 0
     for step in range(batches):
-        some = examples(vq, tokenizer, seed, step, held_out=True)
+        some = examples(vq, tokenizer, seed, step, held=True)
         rng = np.random.default_rng((seed, step, 3))
         masks = np.stack([paint(rng, share) for _ in range(BATCH)])
         spread = torch.full((BATCH,), order == "spread", device=DEVICE)
@@ -160,6 +152,8 @@ def held_out_nats(
 def main() -> None:
     args = stage_parser(__doc__, minutes=85, warm=True).parse_args()
     torch.manual_seed(args.seed)
+    if args.warm:
+        adapt(args.weights)
     tokenizer, vq = load(args.weights / "captions/tokenizer.json"), load_vq(args.weights / "vq")
     folder = args.weights / "infill"
     if args.warm:
@@ -177,8 +171,8 @@ def main() -> None:
         masks = torch.from_numpy(np.stack([paint(rng, share) for share in drawn])).to(DEVICE)
         spread = torch.from_numpy(rng.random(BATCH) < 1 / 2).to(DEVICE)
         nats, places = token_loss(network, some, masks, spread)
-        weighted = some.glyph & ~some.dropped[:, None]
-        weight = 1 + (GLYPH_WEIGHT - 1) * weighted.flatten()[places]
+        weighted = some.things & ~some.dropped[:, None]
+        weight = 1 + (THING_WEIGHT - 1) * weighted.flatten()[places]
         return (nats * weight).sum() / weight.sum(), {"nats": nats.mean().item()}
 
     def save() -> None:

@@ -1,5 +1,6 @@
-"""Judges: which of many glyphs an image shows, and which ground. Both compare pixels averaged over
-4 x 4 squares, so that neither the tokenizer's blur nor a texture's grain decides.
+"""Judges of a picture: which thing stands in each square, what the ground is, and whether something
+stands where the layout has nothing. All compare pixels averaged over 4 x 4 squares, so that neither
+the tokenizer's blur nor a texture's grain decides.
 """
 
 from __future__ import annotations
@@ -9,10 +10,16 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from engine.models.embedded_scene import Scene
 from train.glyphs import SIDE, glyphs
-from train.scenes import PLACES, SIZE, Words, render, vocabulary
+from train.scenes import GROUNDS, PATCH, SIZE, vocabulary
 
 POOL = 4
+CELLS, ACROSS, TOKEN = SIZE // POOL, SIDE // POOL, PATCH // POOL  # of picture, thing and token
+INK = 0.02  # a cell's opacity from which it is a thing's
+NOISE = 0.03  # spread of a cell's colour that the tokenizer adds, in 0..1
+BLOCK = ACROSS // 2  # squares' places are multiples of half a thing
+LEAST, MARGIN = 4.0, 1.3  # limits of blocks: at least, and over those of real pictures
 
 
 def pool(picture: np.ndarray) -> np.ndarray:
@@ -23,94 +30,134 @@ def pool(picture: np.ndarray) -> np.ndarray:
     )
 
 
-def outside(place: str) -> np.ndarray:
-    """The pooled cells outside the glyph's square: bool [32, 32]."""
-    top, left = (edge // POOL for edge in PLACES[place])
-    free = np.ones((SIZE // POOL,) * 2, bool)
-    free[top : top + SIDE // POOL, left : left + SIDE // POOL] = False
-    return free
+def windows(what: Scene) -> list[tuple[slice, slice]]:
+    """The cells of each thing's square."""
+    return [
+        (slice(top, top + ACROSS), slice(left, left + ACROSS))
+        for top, left in (np.array(square) * TOKEN for square in what.squares)
+    ]
 
 
 @functools.cache
-def small_glyph(name: str) -> np.ndarray:
-    """A glyph's cells, premultiplied RGBA [20, 20, 4]."""
-    return pool(glyphs()[name])
+def small_glyphs() -> np.ndarray:
+    """The cells of all things, premultiplied RGBA [things, 20, 20, 4]."""
+    return np.stack([pool(glyph) for glyph in glyphs().values()])
 
 
-def glyph_distances(picture: np.ndarray, place: str, names: list[str]) -> np.ndarray:
-    """Distance of the picture, uint8 [128, 128, 3], to each named glyph at `place`.
+@functools.cache
+def fits() -> tuple[np.ndarray, np.ndarray]:
+    """Of all things: their colours [things, 400, 3], and an orthonormal basis [things, 3, 400] of
+    grounds behind them, constant, rising down and rising to the right. What fills its square leaves
+    next to no ground."""
+    colours = small_glyphs()[..., :3].reshape(-1, ACROSS * ACROSS, 3)
+    across, down = np.meshgrid(*(np.linspace(-1, 1, ACROSS, dtype=np.float32),) * 2)
+    planes = np.stack([np.ones_like(down), down, across]).reshape(3, -1)
+    behind = (1 - small_glyphs()[..., 3].reshape(len(colours), 1, -1)) * planes
+    gram = behind @ behind.swapaxes(1, 2) + 0.5 * np.eye(3, dtype=np.float32)
+    return colours, np.linalg.inv(np.linalg.cholesky(gram)) @ behind
 
-    The glyph is composited over an estimate of the picture's own ground: the mean colour of each
-    row outside the square. The distance is the root mean square difference over the square, 20 x 20
-    cells, colours in 0..1.
-    """
-    cells, free = pool(picture / np.float32(255)), outside(place)
-    ground = (cells * free[..., None]).sum(1) / free.sum(1)[:, None]
-    top, left = (edge // POOL for edge in PLACES[place])
-    side = SIDE // POOL
-    shown = cells[top : top + side, left : left + side]
-    ground = ground[top : top + side, None]
-    every = np.stack([small_glyph(name) for name in names])
-    composited = every[..., :3] + (1 - every[..., 3:]) * ground
-    return np.sqrt(np.square(composited - shown).mean((1, 2, 3)))
+
+def distances(picture: np.ndarray, what: Scene) -> np.ndarray:
+    """Root mean square difference, colours in 0..1, of each of the picture's squares to each thing
+    over the ground that fits it best there: [squares, things]. `picture`: uint8 [160, 160, 3]."""
+    cells, (colours, basis) = pool(picture / np.float32(255)), fits()
+    found = []
+    for window in windows(what):
+        rest = cells[window].reshape(-1, 3) - colours
+        square = np.square(rest).sum((1, 2)) - np.square(basis @ rest).sum((1, 2))
+        found.append(np.sqrt(square.clip(0) / rest[0].size))
+    return np.stack(found)
+
+
+def nearest(
+    picture: np.ndarray, what: Scene, rng: np.random.Generator, candidates: int | None = None
+) -> list[str]:
+    """The nearest thing to each square: of all, or of so many `candidates`, the right one and
+    others drawn at random."""
+    names = np.array(vocabulary()[0])
+    found = []
+    for row, thing in zip(distances(picture, what), what.things, strict=True):
+        among = np.arange(len(names))
+        if candidates is not None:
+            others = rng.choice(among[names != thing], candidates - 1, replace=False)
+            among = np.append(others, among[names == thing])
+        found.append(str(names[among[row[among].argmin()]]))
+    return found
 
 
 def is_nearest(
-    picture: np.ndarray, what: Words, rng: np.random.Generator, candidates: int = 100
+    picture: np.ndarray, what: Scene, rng: np.random.Generator, candidates: int | None = None
 ) -> bool:
-    """Whether the right glyph is the nearest of `candidates`: itself and others drawn at random."""
-    others = [name for name in vocabulary()[0] if name != what.glyph]
-    names = [what.glyph, *rng.choice(others, candidates - 1, replace=False)]
-    return int(glyph_distances(picture, what.place, names).argmin()) == 0
+    """Whether each square's nearest thing is the right one."""
+    return nearest(picture, what, rng, candidates) == list(what.things)
 
 
-def ground_features(picture: np.ndarray, place: str) -> np.ndarray:
-    """44 features of the ground outside the glyph's square: mean colour of eight bands of rows, the
-    10th, 50th and 90th percentile of each colour, its spread within rows and within columns, and
-    mean differences at distances 1 and 4, across and down."""
-    cells, free = pool(picture / np.float32(255)), outside(place)
-    bands = [cells[r : r + 4][free[r : r + 4]].mean(0) for r in range(0, 32, 4)]
-    percentiles = np.percentile(cells[free], (10, 50, 90), axis=0)
-    spreads = []
-    for axis in (1, 0):
-        count = np.maximum(free.sum(axis, keepdims=True), 1)[..., None]
-        mean = (cells * free[..., None]).sum(axis, keepdims=True) / count
-        spreads.append(np.square(cells - mean)[free].mean(0) ** 0.5)
-    steps = []
-    for shift in (1, 4):
-        across = free[:, shift:] & free[:, :-shift], np.abs(cells[:, shift:] - cells[:, :-shift])
-        down = free[shift:] & free[:-shift], np.abs(cells[shift:] - cells[:-shift])
-        steps += [move[both].mean() for both, move in (across, down)]
-    return np.concatenate(
-        [*bands, *percentiles, *spreads, steps, [np.ptp(np.stack(bands), 0).mean()]]
-    )
+def free_cells(what: Scene) -> np.ndarray:
+    """The cells whose `features` have no ink of things, nor a cell beside them: bool [39, 39]."""
+    ink, opacity = np.zeros((CELLS + 2, CELLS + 2), bool), small_glyphs()[..., 3]
+    for (rows, columns), thing in zip(windows(what), what.things, strict=True):
+        inked = opacity[vocabulary()[0].index(thing)] > INK
+        ink[1:-1, 1:-1][rows, columns] = inked
+    near = np.asarray(np.lib.stride_tricks.sliding_window_view(ink, (3, 3)).any((2, 3)))
+    return ~(near[:-1, :-1] | near[:-1, 1:] | near[1:, :-1])
+
+
+def features(cells: np.ndarray) -> np.ndarray:
+    """Each cell's colour, and its differences to the next one right and below: [39, 39, 9]."""
+    here = cells[:-1, :-1]
+    return np.concatenate([here, cells[:-1, 1:] - here, cells[1:, :-1] - here], -1)
+
+
+def blocks(values: np.ndarray, free: np.ndarray) -> np.ndarray:
+    """Means of values [.., 39, 39] over the free cells of each block: [.., 4, 4]."""
+    edges = np.arange(0, CELLS, BLOCK)
+
+    def sums(x: np.ndarray) -> np.ndarray:
+        return np.add.reduceat(np.add.reduceat(x, edges, -2), edges, -1)
+
+    return sums(values * free) / np.maximum(sums(free.astype(np.float32)), 1)
 
 
 @dataclass(frozen=True, slots=True)
 class GroundJudge:
-    """Nearest-centroid classifier, each feature in units of its spread within grounds."""
+    """Each ground's cells as a normal distribution: `means` [grounds, 39, 9] by row, `precisions`
+    [grounds, 9, 9]; and `limits` [grounds], how far from it a block with nothing on it may be."""
 
-    centroids: np.ndarray
-    spread: np.ndarray
+    means: np.ndarray
+    precisions: np.ndarray
+    limits: np.ndarray
 
     @classmethod
     def learn(cls, scenes: int = 60, seed: int = 11) -> GroundJudge:
-        """From `scenes` real scenes of each ground, with random glyphs and places."""
-        names, grounds, places = vocabulary()
-        rng = np.random.default_rng(seed)
-        rows = []
-        for ground in grounds:
-            for _ in range(scenes):
-                what = Words(
-                    names[rng.integers(len(names))], ground, places[rng.integers(len(places))]
-                )
-                rows.append(ground_features(render(what, rng), what.place))
-        features = np.stack(rows).reshape(len(grounds), scenes, -1)
-        return cls(features.mean(1), features.std(1).mean(0) + 0.01)
+        """From `scenes` real pictures of each ground."""
+        rng, whole = np.random.default_rng(seed), np.ones((CELLS - 1, CELLS - 1), bool)
+        means, precisions, limits = [], [], []
+        for ground in GROUNDS.values():
+            found = np.stack([features(pool(ground(rng))) for _ in range(scenes)])
+            mean = found.mean((0, 2))[:, None]
+            spread = (found - mean).reshape(-1, 9)
+            precision = np.linalg.inv(spread.T @ spread / len(spread) + NOISE**2 * np.eye(9))
+            far = np.einsum("...c,cd,...d->...", found - mean, precision, found - mean)
+            means.append(mean[:, 0])
+            precisions.append(precision)
+            limits.append(MARGIN * max(LEAST, blocks(far, whole).max()))
+        return cls(np.stack(means), np.stack(precisions), np.stack(limits))
 
-    def ground(self, picture: np.ndarray, place: str) -> str:
-        """The predicted ground of a picture, uint8 [128, 128, 3]."""
-        distances = np.square((ground_features(picture, place) - self.centroids) / self.spread).sum(
-            1
-        )
-        return vocabulary()[1][int(distances.argmin())]
+    def far(self, picture: np.ndarray) -> np.ndarray:
+        """Squared Mahalanobis distance of each cell to each ground: [grounds, 39, 39]."""
+        off = features(pool(picture / np.float32(255))) - self.means[:, :, None]
+        shape = off.shape[:-1]
+        off = off.reshape(len(off), -1, 9)
+        return ((off @ self.precisions) * off).sum(-1).reshape(shape)
+
+    def read(self, picture: np.ndarray, what: Scene) -> tuple[str, bool]:
+        """The likeliest ground by the cells free of the things of `what`, "" where there are none,
+        and whether nothing but that ground is outside their squares."""
+        free, far = free_cells(what), self.far(picture)
+        if not free.any():
+            return "", True
+        index = int((np.linalg.slogdet(self.precisions)[1] - far[:, free].mean(1)).argmax())
+        for window in windows(what):
+            free[window] = False
+        strange = blocks(far[index], free) > self.limits[index]
+        return vocabulary()[1][index], not strange.any()

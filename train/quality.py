@@ -35,14 +35,15 @@ from engine.measurements.quality import Judge, Picture, Point, Quality
 from engine.models.base import ImageModel
 from engine.models.card import WEIGHTS
 from engine.models.embedded import EmbeddedModel
-from engine.numerics.distributions import gather, logits_to_probs
+from engine.models.embedded_scene import Scene
+from engine.quality import Judge, Picture, Point, Quality
 from engine.race.request import parse_lane
 from engine.settings import Sampling
 from engine.trace import LaneStats
 from train.evaluate import TEST
 from train.glyphs import SIDE
 from train.judge import is_nearest
-from train.scenes import Words, scene, vocabulary
+from train.scenes import scene, vocabulary
 
 LANES = (
     "ar",
@@ -62,12 +63,12 @@ LANES = (
 CANDIDATES = 100
 
 
-def captions(world: dict[str, list[str]]) -> Iterator[Words]:
-    """`train.evaluate`'s held-out captions in their order, without glyphs that the model does not
+def captions(world: dict[str, list[str]]) -> Iterator[Scene]:
+    """Held-out captions of all kinds in their order, without things that the model does not
     know."""
     for index in itertools.count():
-        what, _ = scene(TEST, index, held_out=True)
-        if what.glyph in world["glyphs"]:
+        what, _ = scene(TEST, index, held=True)
+        if set(what.things) <= set(world["glyphs"]):
             yield what
 
 
@@ -108,10 +109,10 @@ def log_p(
     return float(gather(scaled, codes).sum()), int(cut.sum())
 
 
-def measure(model: ImageModel, lane: str, what: Words, index: int, judge: Judge | None) -> Picture:
+def measure(model: ImageModel, lane: str, what: Scene, index: int, judge: Judge | None) -> Picture:
     """Picture number `index` of a lane. The judge's other candidates are the same for all lanes."""
-    tokens, passes, shift = draw(model, lane, what.caption(), index)
-    nats, cut = log_p(model, what.caption(), tokens, model.sampling)
+    tokens, passes, shift = draw(model, lane, what.caption, index)
+    nats, cut = log_p(model, what.caption, tokens, model.sampling)
     glyph = None
     if judge:
         pixels = model.pixels(tokens[np.array(model.cells) >= 0].reshape(model.grid))
@@ -127,13 +128,13 @@ class Measurement:
         torch.set_num_threads(1)  # more gain such a small model little; lanes are spread
         self.model = EmbeddedModel(weights)
         self.judge = judge_of(self.model.world)
-        self._words: list[Words] = []
+        self._scenes: list[Scene] = []
         self._further = captions(self.model.world)
 
     def picture(self, lane: str, index: int) -> Picture:
         """Picture number `index` of a lane."""
-        self._words += itertools.islice(self._further, max(0, index + 1 - len(self._words)))
-        return measure(self.model, lane, self._words[index], index, self.judge)
+        self._scenes += itertools.islice(self._further, max(0, index + 1 - len(self._scenes)))
+        return measure(self.model, lane, self._scenes[index], index, self.judge)
 
 
 measurement = functools.cache(Measurement)  # of each process

@@ -6,11 +6,12 @@ from __future__ import annotations
 import numpy as np
 import torch
 from torch import Tensor
-from transformers import DynamicCache
 
+from engine.cache import WindowCache
+from engine.distributions import logits_to_probs
 from engine.models.body import guide
 from engine.models.embedded_networks import EmbeddedTarget, EmbeddedVQ
-from engine.numerics.distributions import logits_to_probs
+from engine.models.lean import LeanBody
 from engine.settings import Sampling
 
 
@@ -23,34 +24,43 @@ def guided_probs(conditional: Tensor, unconditional: Tensor, sampling: Sampling)
 
 @torch.inference_mode()
 def draw_codes(target: EmbeddedTarget, captions: Tensor, sampling: Sampling, seed: int) -> Tensor:
-    """One sample for each caption [B, P], in bfloat16: codes [B, 256]."""
-    noise = torch.Generator(captions.device).manual_seed(seed)
+    """One sample for each caption [B, P]: codes [B, image tokens]. The target's matrices become
+    views of fused ones, as in the engine."""
+    body, device = target.model, captions.device
+    lean = LeanBody(body.layers, body.norm, body.rotary_emb)
+    noise = torch.Generator(device).manual_seed(seed)
     count, first = captions.shape[0], captions.shape[1] + 1
-    cache = DynamicCache(config=target.config)
-    embedded = target.embed_caption(torch.cat([captions, torch.zeros_like(captions)]))
-    slots = torch.arange(first, device=captions.device)[None]
+    length = target.config.image_tokens
+    cache = WindowCache(
+        len(lean.layers),
+        2 * count,
+        lean.kv_heads,
+        first + length,
+        lean.head_dim,
+        target.dtype,
+        device,
+    )
+    rows = target.embed_caption(torch.cat([captions, torch.zeros_like(captions)]))
+    slots = torch.arange(first, device=device)
+    mask = torch.full((1, 1, first, first), -torch.inf, device=device).triu(1)
+    hides: Tensor | None = mask.expand(2 * count, -1, -1, -1)
     codes = []
-    for position in range(target.config.image_tokens):
-        with torch.autocast(captions.device.type, torch.bfloat16):
-            out = target.model(
-                inputs_embeds=embedded, position_ids=slots, past_key_values=cache, use_cache=True
-            )
-            logits = target.lm_head(out.last_hidden_state[:, -1])
-        conditional, unconditional = logits.float().split(count)
-        codes.append(
-            torch.multinomial(
-                guided_probs(conditional, unconditional, sampling), 1, generator=noise
-            )
-        )
-        embedded = target.embed_codes(
-            codes[-1].repeat(2, 1), torch.tensor([position], device=captions.device)
-        )
-        slots = torch.tensor([[first + position]], device=captions.device)
+    for position in range(length):
+        cache.open(len(slots))
+        hidden = lean(rows, hides, slots.expand(2 * count, -1), cache)
+        cache.keep(range(len(slots)))
+        conditional, unconditional = target.lm_head(hidden[:, -1]).split(count)
+        p = guided_probs(conditional, unconditional, sampling)
+        codes.append(torch.multinomial(p, 1, generator=noise))
+        place = torch.tensor([position], device=device)
+        rows, hides = target.embed_codes(codes[-1].repeat(2, 1), place), None
+        slots = place + first
     return torch.cat(codes, 1)
 
 
 @torch.inference_mode()
 def pictures(vq: EmbeddedVQ, codes: Tensor) -> np.ndarray:
-    """Codes [B, 256] to pixels, uint8 [B, 128, 128, 3]."""
-    drawn = torch.cat([vq.decode(some.unflatten(1, (16, 16))) for some in codes.split(16)])
+    """Codes [B, n * n] to pixels, uint8 [B, 8n, 8n, 3]."""
+    side = int(codes.shape[1] ** 0.5)
+    drawn = torch.cat([vq.decode(some.unflatten(1, (side, side))) for some in codes.split(16)])
     return ((drawn.clamp(-1, 1) + 1) * 127.5).round().byte().permute(0, 2, 3, 1).cpu().numpy()

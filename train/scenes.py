@@ -1,5 +1,4 @@
-"""Scenes: a glyph at one of nine places on a ground, with a caption; 128 x 128 pixels, rendered on
-the fly.
+"""Scenes: one to four glyphs on a ground, with a caption; 160 x 160 pixels, rendered on the fly.
 
 Glyphs have one size and move by whole tokens (8 pixels), so that a glyph has the same codes in
 every place: in a trial nothing mattered more for a small model. A scene is a pure function of
@@ -14,19 +13,24 @@ import argparse
 import functools
 import zlib
 from collections.abc import Callable
-from dataclasses import dataclass
 
 import numpy as np
 from PIL import Image
 
+from engine.models.embedded_scene import PLACES, Layout, Scene
+from engine.models.embedded_scene import SIDE as TOKENS
 from train.glyphs import SIDE, glyphs
 
-SIZE = 128
-PLACES = {  # (top, left) of the glyph's square, in pixels
-    f"{vertical} {horizontal}".strip() or "centre": (top, left)
-    for top, vertical in ((0, "top"), (24, ""), (48, "bottom"))
-    for left, horizontal in ((0, "left"), (24, ""), (48, "right"))
+PATCH = 8  # pixels a token
+SIZE = PATCH * TOKENS
+SHARES = {  # of the layouts
+    Layout.ONE: 0.32,
+    Layout.PAIR: 0.24,
+    Layout.STACK: 0.14,
+    Layout.THREE: 0.13,
+    Layout.FOUR: 0.17,
 }
+EQUAL = 0.25  # of the scenes of several things have some thing more than once
 
 COLOURS = {
     "red": (222, 56, 50),
@@ -115,7 +119,7 @@ def _stars(rng: np.random.Generator) -> np.ndarray:
         (14, 18, 52),
         (44, 40, 96),
     ).copy()
-    for row, column in rng.integers(0, SIZE // 8, (26, 2)) * 8 + 3:
+    for row, column in rng.integers(0, TOKENS, (TOKENS * TOKENS // 10, 2)) * PATCH + 3:
         sky[row : row + 2, column : column + 2] = _colour((250, 246, 214))
     return sky
 
@@ -145,59 +149,73 @@ GROUNDS: dict[str, Ground] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Words:
-    """What a scene shows: its label."""
-
-    glyph: str
-    ground: str
-    place: str
-
-    def caption(self) -> str:
-        where = "" if self.place == "centre" else f" at the {self.place}"
-        return f"{self.glyph} on {self.ground}{where}"
-
-    @property
-    def held_out(self) -> bool:
-        """One triple in sixteen is never trained on."""
-        return zlib.crc32(self.caption().encode()) % 16 == 0
+def held_out(what: Scene) -> bool:
+    """One caption in sixteen is never trained on, in any wording."""
+    return zlib.crc32(what.caption.encode()) % 16 == 0
 
 
 @functools.cache
 def vocabulary() -> tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]:
+    """Names of things, grounds and places."""
     return tuple(glyphs()), tuple(GROUNDS), tuple(PLACES)
 
 
-def words(rng: np.random.Generator, *, held_out: bool, shares: np.ndarray | None = None) -> Words:
-    """A random triple, of glyphs drawn by their `shares` (alike if None); half of all glyphs are at
-    the centre, which a caption without a place means."""
-    names, grounds, places = vocabulary()
+def random_things(
+    rng: np.random.Generator, count: int, shares: np.ndarray | None
+) -> tuple[str, ...]:
+    """So many names, drawn by their `shares` (alike if None); now and then some are the same."""
+    names = vocabulary()[0]
+    picks = rng.choice(len(names), count, p=shares)
+    if count > 1 and rng.random() < EQUAL:
+        several = rng.integers(2, count + 1)
+        picks[rng.permutation(count)[:several]] = picks[0]
+    return tuple(names[pick] for pick in picks)
+
+
+def random_scene(
+    rng: np.random.Generator,
+    *,
+    held: bool,
+    shares: np.ndarray | None = None,
+    layout: Layout | None = None,
+) -> Scene:
+    """A random scene, held out or not, of things drawn by their `shares`, of `layout` or of any;
+    half of all things alone are at the centre."""
+    _, grounds, places = vocabulary()
+    layouts = list(SHARES)
     while True:
-        place = "centre" if rng.random() < 0.5 else places[rng.integers(len(places))]
-        glyph = rng.integers(len(names)) if shares is None else rng.choice(len(names), p=shares)
-        picked = Words(names[glyph], grounds[rng.integers(len(grounds))], place)
-        if picked.held_out == held_out:
+        kind = layout or layouts[rng.choice(len(layouts), p=list(SHARES.values()))]
+        central = kind is not Layout.ONE or rng.random() < 0.5
+        place = "centre" if central else places[rng.integers(len(places))]
+        things = random_things(rng, len(kind.squares), shares)
+        picked = Scene(kind, things, grounds[rng.integers(len(grounds))], place)
+        if held_out(picked) == held:
             return picked
 
 
-def render(what: Words, rng: np.random.Generator) -> np.ndarray:
+def render(what: Scene, rng: np.random.Generator) -> np.ndarray:
     """The scene as uint8 [SIZE, SIZE, 3]; `rng` draws the ground's noise."""
     picture = GROUNDS[what.ground](rng).astype(np.float32, copy=True)
-    top, left = PLACES[what.place]
-    glyph = glyphs()[what.glyph]
-    window = picture[top : top + SIDE, left : left + SIDE]
-    window *= 1 - glyph[..., 3:]
-    window += glyph[..., :3]
+    for name, (row, column) in zip(what.things, what.squares, strict=True):
+        top, left = row * PATCH, column * PATCH
+        window = picture[top : top + SIDE, left : left + SIDE]
+        window *= 1 - glyphs()[name][..., 3:]
+        window += glyphs()[name][..., :3]
     return (picture * 255 + 0.5).clip(0, 255).astype(np.uint8)
 
 
 def scene(
-    seed: int, index: int, *, held_out: bool = False, shares: np.ndarray | None = None
-) -> tuple[Words, np.ndarray]:
-    """Scene number `index` of stream `seed`: its label and its pixels uint8 [SIZE, SIZE, 3].
-    `shares` are those of the glyphs."""
-    rng = np.random.default_rng((seed, index, held_out))
-    what = words(rng, held_out=held_out, shares=shares)
+    seed: int,
+    index: int,
+    *,
+    held: bool = False,
+    shares: np.ndarray | None = None,
+    layout: Layout | None = None,
+) -> tuple[Scene, np.ndarray]:
+    """Scene number `index` of stream `seed`: what it shows and its pixels uint8 [SIZE, SIZE, 3].
+    `shares` and `layout` as in `random_scene`."""
+    rng = np.random.default_rng((seed, index, held))
+    what = random_scene(rng, held=held, shares=shares, layout=layout)
     return what, render(what, rng)
 
 
@@ -212,7 +230,7 @@ def main() -> None:
     for i in range(args.rows * args.columns):
         what, pixels = scene(args.seed, i)
         sheet.paste(Image.fromarray(pixels), (i % args.columns * SIZE, i // args.columns * SIZE))
-        print(what.caption())
+        print(what.caption)
     sheet.save(args.out)
     print(
         f"{len(vocabulary()[0])} glyphs, {len(GROUNDS)} grounds, {len(PLACES)} places -> {args.out}"

@@ -1,13 +1,14 @@
 """Stage 2: the target, a small Llama over image codes. `python -m train.target --minutes 85`
 
-Cross-entropy over the 256 image tokens. Tokens under the glyph count three times, because most of a
+Cross-entropy over the 400 image tokens. Tokens of things count three times, because most of a
 textured ground is unpredictable noise; the weight depends on caption and position alone, so the
 optimum at each is still the true distribution. Where the caption is dropped (one scene in ten, for
 guidance) all tokens count alike, for the same reason.
 
 A longer `--minutes` continues from the checkpoint; `--warm` starts from the saved weights where
 that is gone, at a third of the rates: at the full ones the loss climbs back at once (docs/log.md).
-It draws hard glyphs more often.
+It draws hard things more often. Saved weights of another canvas or of other names are first adapted
+(train/warm.py), the captions' tokenizer with them.
 """
 
 from __future__ import annotations
@@ -21,36 +22,36 @@ import torch.nn.functional as F
 from tokenizers import Tokenizer
 from torch import Tensor
 from tqdm import tqdm
-from transformers import PreTrainedModel
 
 from engine.models.embedded_networks import EmbeddedTarget, EmbeddedVQ, target_config
+from engine.models.embedded_scene import SIDE as GRID
+from engine.models.embedded_scene import THING, Layout, Scene
 from train.captions import CAPTION, load, save_world, wording
-from train.glyphs import SIDE
-from train.loop import DEVICE, stage_parser, train
-from train.scenes import COLOURS, PLACES, SIZE, Words, render, scene, vocabulary
-from train.tokenizer import load_vq
+from train.loop import DEVICE, autocast, stage_parser, train
+from train.scenes import COLOURS, held_out, render, scene, vocabulary
+from train.tokenizer import load_vq, to_pixels
+from train.warm import adapt, save_half
 
-BATCH, DROPOUT, GLYPH_WEIGHT = 16, 0.1, 3.0
-PATCH, GRID = 8, SIZE // 8
+BATCH, DROPOUT, THING_WEIGHT = 16, 0.1, 3.0
 
 
 @dataclass(frozen=True, slots=True)
 class Examples:
-    """Captions [B, CAPTION], codes [B, 256], the tokens under the glyph's square, bool [B, 256],
-    and the dropped captions, bool [B]."""
+    """Captions [B, CAPTION], codes [B, 400], the tokens in things' squares, bool [B, 400], and the
+    dropped captions, bool [B]."""
 
     captions: Tensor
     codes: Tensor
-    glyph: Tensor
+    things: Tensor
     dropped: Tensor
 
 
-def box(place: str) -> Tensor:
-    """The tokens in the glyph's square, in raster order: bool [256]."""
-    top, left = (edge // PATCH for edge in PLACES[place])
-    inside = torch.zeros(GRID, GRID, dtype=torch.bool)
-    inside[top : top + SIDE // PATCH, left : left + SIDE // PATCH] = True
-    return inside.flatten()
+def boxes(what: Scene) -> Tensor:
+    """The tokens in each thing's square, in raster order: bool [things, 400]."""
+    inside = torch.zeros(len(what.things), GRID, GRID, dtype=torch.bool)
+    for square, (top, left) in zip(inside, what.squares, strict=True):
+        square[top : top + THING, left : left + THING] = True
+    return inside.flatten(1)
 
 
 def load_target(folder: Path) -> EmbeddedTarget:
@@ -60,18 +61,15 @@ def load_target(folder: Path) -> EmbeddedTarget:
 
 @torch.no_grad()
 def encoded(
-    vq: EmbeddedVQ, tokenizer: Tokenizer, texts: list[str], scenes: list[tuple[Words, np.ndarray]]
+    vq: EmbeddedVQ, tokenizer: Tokenizer, texts: list[str], scenes: list[tuple[Scene, np.ndarray]]
 ) -> Examples:
     """Scenes under the captions `texts`, of which the empty ones are the dropped."""
     ids = torch.tensor([encoding.ids for encoding in tokenizer.encode_batch(texts)])
-    pixels = (
-        torch.from_numpy(np.stack([pixels for _, pixels in scenes])).to(DEVICE).permute(0, 3, 1, 2)
-    )
-    with torch.autocast(DEVICE.type, torch.bfloat16):
-        codes = vq.encode(pixels.float() / 127.5 - 1).flatten(1)
-    glyph = torch.stack([box(what.place) for what, _ in scenes])
+    with autocast():
+        codes = vq.encode(to_pixels([pixels for _, pixels in scenes])).flatten(1)
+    things = torch.stack([boxes(what).any(0) for what, _ in scenes])
     dropped = torch.tensor([not text for text in texts])
-    return Examples(ids.to(DEVICE), codes, glyph.to(DEVICE), dropped.to(DEVICE))
+    return Examples(ids.to(DEVICE), codes, things.to(DEVICE), dropped.to(DEVICE))
 
 
 def examples(
@@ -80,22 +78,22 @@ def examples(
     seed: int,
     step: int,
     *,
-    held_out: bool = False,
+    held: bool = False,
     shares: np.ndarray | None = None,
 ) -> Examples:
-    """Batch number `step` of stream `seed`, its glyphs drawn by `shares` (alike if None). Held-out
+    """Batch number `step` of stream `seed`, its things drawn by `shares` (alike if None). Held-out
     ones have canonical captions, none dropped."""
     indices = range(step * BATCH, (step + 1) * BATCH)
-    scenes = [scene(seed, index, held_out=held_out, shares=shares) for index in indices]
+    scenes = [scene(seed, index, held=held, shares=shares) for index in indices]
     rng = np.random.default_rng((seed, step, 2))
-    texts = [what.caption() if held_out else wording(what, rng) for what, _ in scenes]
-    dropped = rng.random(BATCH) < (0 if held_out else DROPOUT)
+    texts = [what.caption if held else wording(what, rng) for what, _ in scenes]
+    dropped = rng.random(BATCH) < (0 if held else DROPOUT)
     texts = ["" if drop else text for text, drop in zip(texts, dropped, strict=True)]
     return encoded(vq, tokenizer, texts, scenes)
 
 
 def inputs(target: EmbeddedTarget, some: Examples) -> Tensor:
-    """The inputs of all slots but the last, whose row predicts nothing: [B, CAPTION + 256, D]."""
+    """The inputs of all slots but the last, whose row predicts nothing: [B, CAPTION + 400, D]."""
     positions = torch.arange(some.codes.shape[1] - 1, device=some.codes.device)
     return torch.cat(
         [target.embed_caption(some.captions), target.embed_codes(some.codes[:, :-1], positions)], 1
@@ -103,8 +101,8 @@ def inputs(target: EmbeddedTarget, some: Examples) -> Tensor:
 
 
 def token_loss(target: EmbeddedTarget, some: Examples) -> Tensor:
-    """Cross-entropy of every image token, nats [B, 256]."""
-    with torch.autocast(DEVICE.type, torch.bfloat16):
+    """Cross-entropy of every image token, nats [B, 400]."""
+    with autocast():
         hidden = target.model(
             inputs_embeds=inputs(target, some), use_cache=False
         ).last_hidden_state[:, CAPTION:]
@@ -118,30 +116,43 @@ def token_loss(target: EmbeddedTarget, some: Examples) -> Tensor:
 def held_out_nats(
     target: EmbeddedTarget, vq: EmbeddedVQ, tokenizer: Tokenizer, *, batches: int = 6, seed: int = 1
 ) -> tuple[list[float], list[float]]:
-    """Each batch's mean nats per token on triples never trained on, in the glyph's square and
-    outside it."""
-    glyph, ground = list[float](), list[float]()
+    """Each batch's mean nats per token on scenes never trained on, in things' squares and outside
+    them."""
+    things, ground = list[float](), list[float]()
     for step in range(batches):
-        some = examples(vq, tokenizer, seed, step, held_out=True)
+        some = examples(vq, tokenizer, seed, step, held=True)
         nats = token_loss(target, some)
-        glyph.append(nats[some.glyph].mean().item())
-        ground.append(nats[~some.glyph].mean().item())
-    return glyph, ground
+        things.append(nats[some.things].mean().item())
+        ground.append(nats[~some.things].mean().item())
+    return things, ground
 
 
 @torch.no_grad()
 def shares_by_nats(target: EmbeddedTarget, vq: EmbeddedVQ, tokenizer: Tokenizer) -> np.ndarray:
-    """The shares in which glyphs are drawn for training, [glyphs], in proportion to the nats of
-    each, at the centre of the plain grounds (others' noise shows through thin glyphs), within half
-    and three times their mean: what is hard is seen more often. Shares change no distribution
-    to learn where the caption names the glyph whole."""
-    nats, rng = [], np.random.default_rng(0)
-    for name in tqdm(vocabulary()[0], desc="nats of glyphs", mininterval=5):
-        shown = [Words(name, ground, "centre") for ground in COLOURS]
-        scenes = [(what, render(what, rng)) for what in shown if not what.held_out]
-        some = encoded(vq, tokenizer, [what.caption() for what, _ in scenes], scenes)
-        nats.append(token_loss(target, some)[some.glyph].mean().item())
-    shares = np.clip(np.array(nats) / np.mean(nats), 0.5, 3)
+    """The shares in which things are drawn for training, [things], in proportion to the nats of
+    each on two plain grounds (others' noise shows through thin glyphs), four things a scene, within
+    half and three times their mean: what is hard is seen more often. Shares change no distribution
+    to learn where the caption names the thing whole."""
+    names, plain = vocabulary()[0], list(COLOURS)
+    nats: dict[str, list[float]] = {name: [] for name in names}
+    fours = [
+        tuple(np.take(names, range(first, first + 4), mode="wrap").tolist())
+        for shift in (0, 2)
+        for first in range(shift, len(names) + shift, 4)
+    ]
+    rng, shown = np.random.default_rng(0), []
+    for four in fours:
+        scenes = [Scene(Layout.FOUR, four, ground) for ground in rng.permutation(plain).tolist()]
+        shown.append(next(what for what in scenes if not held_out(what)))
+    for first in tqdm(range(0, len(shown), BATCH), desc="nats of things", mininterval=5):
+        some = shown[first : first + BATCH]
+        pictures = [(what, render(what, rng)) for what in some]
+        loss = token_loss(target, encoded(vq, tokenizer, [what.caption for what in some], pictures))
+        for what, row in zip(some, loss.cpu(), strict=True):
+            for name, square in zip(what.things, boxes(what), strict=True):
+                nats[name].append(row[square].mean().item())
+    found = np.array([np.mean(nats[name]) for name in names])
+    shares = np.clip(found / found.mean(), 0.5, 3)
     return shares / shares.sum()
 
 
@@ -167,7 +178,7 @@ def optimizers(target: EmbeddedTarget, share: float = 1.0) -> list[torch.optim.O
 @torch.no_grad()
 def place_slots(target: EmbeddedTarget) -> None:
     """Initialises each image slot's embedding as a row's plus a column's, of the token that the
-    slot predicts, so that a glyph learnt at one place generalises to the others from the first
+    slot predicts, so that a thing learnt at one place generalises to the others from the first
     step."""
     first = target.config.caption_slots
     axes = torch.randn(2, GRID, target.config.hidden_size, device=target.slots.weight.device) * 0.05
@@ -175,26 +186,20 @@ def place_slots(target: EmbeddedTarget) -> None:
     target.slots.weight[first : first + GRID * GRID] = together
 
 
-def save_half(network: PreTrainedModel, folder: Path) -> None:
-    """Writes float16 safetensors, each under 10 MB."""
-    network.save_pretrained(
-        folder,
-        state_dict={k: v.half() for k, v in network.state_dict().items()},
-        max_shard_size="9MB",
-    )
-
-
 def main() -> None:
     args = stage_parser(__doc__, minutes=85, warm=True).parse_args()
     torch.manual_seed(args.seed)
+    folder = args.weights / "target"
+    if args.warm:
+        adapt(args.weights)
     tokenizer = load(args.weights / "captions/tokenizer.json")
     save_world(args.weights / "world.json")
     vq = load_vq(args.weights / "vq")
-    folder = args.weights / "target"
     if args.warm:
         target = load_target(folder)
     else:
-        target = EmbeddedTarget(target_config(tokenizer.get_vocab_size())).to(DEVICE)
+        config = target_config(tokenizer.get_vocab_size(), image_tokens=GRID * GRID)
+        target = EmbeddedTarget(config).to(DEVICE)
         place_slots(target)
 
     shares = shares_by_nats(target, vq, tokenizer) if args.warm else None
@@ -208,17 +213,17 @@ def main() -> None:
     def loss_of(step: int, fallen: float) -> tuple[Tensor, dict[str, float]]:
         some = examples(vq, tokenizer, args.seed, step, shares=shares)
         nats = token_loss(target, some)
-        weight = 1 + (GLYPH_WEIGHT - 1) * (some.glyph & ~some.dropped[:, None])
+        weight = 1 + (THING_WEIGHT - 1) * (some.things & ~some.dropped[:, None])
         figures = {
-            "glyph": nats[some.glyph].mean().item(),
-            "ground": nats[~some.glyph].mean().item(),
+            "things": nats[some.things].mean().item(),
+            "ground": nats[~some.things].mean().item(),
         }
         return (nats * weight).sum() / weight.sum(), figures
 
     def save() -> None:
         save_half(target, folder)
-        glyph, ground = map(np.mean, held_out_nats(target, vq, tokenizer))
-        print(f"\nheld out: glyph {glyph:.3f}, ground {ground:.3f} nats per token")
+        things, ground = map(np.mean, held_out_nats(target, vq, tokenizer))
+        print(f"\nheld out: things {things:.3f}, ground {ground:.3f} nats per token")
 
     train("target", target, optimizers(target, 0.35 if args.warm else 1.0), loss_of, save, args)
 

@@ -1,5 +1,8 @@
 """Stage 1: the VQ-VAE. `python -m train.tokenizer --minutes 40 --fall 10`, then `--decoder
---minutes 60 --fall 15`
+--minutes 60 --fall 15`; `--warm` begins from the saved weights
+
+Half of the scenes have four things: the more things a scene shows, the more of them are learnt.
+With saved weights, things are drawn in proportion to their errors.
 
 Loss: L1, L1 of the horizontal and vertical differences, and the mean over scenes of log squared
 error (as in PSNR: an error on a plain ground weighs more than one in a texture, as it does to the
@@ -22,18 +25,27 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from engine.models.embedded_networks import EmbeddedVQ, Residual, VQConfig
-from train.loop import DEVICE, stage_parser, train
-from train.scenes import scene
+from engine.models.embedded_scene import Layout, Scene
+from train.glyphs import PEOPLE, SIDE
+from train.loop import DEVICE, autocast, stage_parser, train
+from train.scenes import PATCH, render, scene, vocabulary
 
-BATCH, DECAY, REVIVE_EVERY = 16, 0.99, 50
+BATCH, DECAY, REVIVE_EVERY = 8, 0.99, 50
 LOG = 0.05  # weight of the log squared error
 
 
-def batch(seed: int, step: int, *, size: int = BATCH, held_out: bool = False) -> Tensor:
-    """Pixels [size, 3, 128, 128] in -1..1 of scenes step * size and following."""
-    pixels = np.stack([scene(seed, step * size + i, held_out=held_out)[1] for i in range(size)])
-    picture = torch.from_numpy(pixels).to(DEVICE).permute(0, 3, 1, 2).float() / 127.5 - 1
-    return picture.contiguous(memory_format=torch.channels_last)
+def to_pixels(pictures: list[np.ndarray]) -> Tensor:
+    """Pictures uint8 [SIZE, SIZE, 3] as pixels [B, 3, SIZE, SIZE] in -1..1."""
+    pixels = torch.from_numpy(np.stack(pictures)).to(DEVICE).permute(0, 3, 1, 2).float()
+    return (pixels / 127.5 - 1).contiguous(memory_format=torch.channels_last)
+
+
+def batch(seed: int, step: int, shares: np.ndarray | None) -> Tensor:
+    """Pixels [BATCH, 3, SIZE, SIZE] of training scenes step * BATCH and following, every other one
+    of four things, which are drawn by their `shares` (alike if None)."""
+    layouts = (Layout.FOUR, None)
+    indices = range(step * BATCH, (step + 1) * BATCH)
+    return to_pixels([scene(seed, i, shares=shares, layout=layouts[i % 2])[1] for i in indices])
 
 
 def differences(x: Tensor) -> tuple[Tensor, Tensor]:
@@ -41,16 +53,31 @@ def differences(x: Tensor) -> tuple[Tensor, Tensor]:
 
 
 @torch.no_grad()
-def psnr(vq: EmbeddedVQ, *, scenes: int = 96, seed: int = 1) -> tuple[list[float], int]:
-    """Each unseen scene's PSNR in dB, and how many codes they used."""
-    values, used = list[float](), set[int]()
-    for step in range(scenes // BATCH):
-        pixels = batch(seed, step, held_out=True)
-        codes = vq.encode(pixels)
-        used.update(codes.unique().tolist())
-        error = ((vq.decode(codes).float().clamp(-1, 1) - pixels) / 2).square().mean((1, 2, 3))
-        values += (-10 * error.log10()).tolist()
-    return values, len(used)
+def psnr(vq: EmbeddedVQ, shown: list[tuple[Scene, np.ndarray]]) -> list[tuple[str, float]]:
+    """The name and PSNR in dB of each thing's square in scenes."""
+    found = []
+    for first in range(0, len(shown), BATCH):
+        some = shown[first : first + BATCH]
+        pixels = to_pixels([picture for _, picture in some])
+        error = (vq.decode(vq.encode(pixels)).float().clamp(-1, 1) - pixels).square().mean(1) / 4
+        for (what, _), square_error in zip(some, error, strict=True):
+            for name, (row, column) in zip(what.things, what.squares, strict=True):
+                top, left = row * PATCH, column * PATCH
+                square = square_error[top : top + SIDE, left : left + SIDE]
+                found.append((name, -10 * square.mean().log10().item()))
+    return found
+
+
+def shares_by_error(vq: EmbeddedVQ) -> np.ndarray:
+    """The shares in which things are drawn for training, [things], in proportion to the root mean
+    square error of each on grey, within half and three times their mean."""
+    names = vocabulary()[0]
+    fours = [tuple(np.take(names, range(i, i + 4), mode="wrap")) for i in range(0, len(names), 4)]
+    shown = [Scene(Layout.FOUR, four, "grey") for four in fours]
+    values = dict(psnr(vq, [(what, render(what, np.random.default_rng(0))) for what in shown]))
+    error = [10 ** (-values[name] / 20) for name in names]
+    shares = np.clip(np.array(error) / np.mean(error), 0.5, 3)
+    return shares / shares.sum()
 
 
 def load_vq(folder: Path) -> EmbeddedVQ:
@@ -102,13 +129,15 @@ def update_codebook(vq: EmbeddedVQ, features: Tensor, chosen: Tensor, *, revive:
 
 
 def main() -> None:
-    parser = stage_parser(__doc__, minutes=40, weights="weights/vq")
+    parser = stage_parser(__doc__, minutes=40, weights="weights/vq", warm=True)
     parser.add_argument(
         "--decoder", action="store_true", help="the decoder alone, of the saved weights"
     )
     args = parser.parse_args()
     torch.manual_seed(args.seed)
-    vq = grown(load_vq(args.weights)) if args.decoder else EmbeddedVQ(VQConfig()).to(DEVICE)
+    warm = args.warm or args.decoder
+    vq = grown(load_vq(args.weights)) if warm else EmbeddedVQ(VQConfig()).to(DEVICE)
+    shares = shares_by_error(vq) if warm else None
     vq = vq.to(memory_format=torch.channels_last).requires_grad_(True)
     codes = vq.config.codes
     vq.codebook.requires_grad_(False)
@@ -117,8 +146,8 @@ def main() -> None:
     vq.register_buffer("unused", torch.zeros(codes, device=DEVICE))
 
     def loss_of(step: int, fallen: float) -> tuple[Tensor, dict[str, float]]:
-        pixels = batch(args.seed + args.decoder, step)
-        with torch.set_grad_enabled(not args.decoder), torch.autocast(DEVICE.type, torch.bfloat16):
+        pixels = batch(args.seed + args.decoder, step, shares)
+        with torch.set_grad_enabled(not args.decoder), autocast():
             raw = vq.encoder(pixels)
         features = F.normalize(raw.float(), dim=1)
         flat = features.detach().movedim(1, -1).reshape(-1, vq.config.code_dim)
@@ -126,7 +155,7 @@ def main() -> None:
         with torch.no_grad():
             chosen = (flat @ book.T).argmax(-1)
         quantised = book[chosen].view(*features.movedim(1, -1).shape).movedim(-1, 1)
-        with torch.autocast(DEVICE.type, torch.bfloat16):
+        with autocast():
             drawn = vq.decoder(features + (quantised - features).detach())
         error = drawn.float() - pixels
         edges = sum(d.abs().mean() for d in differences(error))
@@ -141,11 +170,14 @@ def main() -> None:
     def save() -> None:
         weights = {k: v.half() for k, v in vq.state_dict().items() if k not in ("mass", "unused")}
         vq.save_pretrained(args.weights, state_dict=weights)
-        values, used = psnr(vq)
-        print(f"\nunseen scenes: {np.mean(values):.2f} dB, {used} codes used")
+        values = psnr(vq, [scene(1, index, held=True) for index in range(48)])
+        people = [value for name, value in values if name in PEOPLE]
+        mean = np.mean([value for _, value in values])
+        print(f"\nunseen scenes' things: {mean:.2f} dB, people {np.mean(people):.2f}")
 
     learnt = [p for p in vq.parameters() if p.requires_grad]
-    optimizer = torch.optim.AdamW(learnt, lr=1e-3, weight_decay=0.01, betas=(0.9, 0.98))
+    rate = 5e-4 if args.warm else 1e-3
+    optimizer = torch.optim.AdamW(learnt, lr=rate, weight_decay=0.01, betas=(0.9, 0.98))
     name = "decoder" if args.decoder else "tokenizer"
     train(name, vq, [optimizer], loss_of, save, args)
 

@@ -7,8 +7,10 @@ import numpy as np
 import pytest
 from tokenizers import Tokenizer
 
-from train.captions import CAPTION, PAD, build, save_world, wording
-from train.scenes import Words, vocabulary, words
+from engine.models.embedded_scene import Layout, Scene
+from train.captions import CANONICAL, CAPTION, PAD, build, knows_names, save_world, spoken, wording
+from train.glyphs import PEOPLE
+from train.scenes import held_out, random_scene, vocabulary
 
 
 @pytest.fixture(scope="module")
@@ -43,32 +45,84 @@ def test_hostile_text(tokenizer: Tokenizer, text: str) -> None:
     assert max(encoded) < tokenizer.get_vocab_size()
 
 
-def test_every_name_is_one_token_of_its_own(tokenizer: Tokenizer) -> None:
-    names = [name for kind in vocabulary() for name in kind]
+def test_every_name_and_layout_is_one_token_of_its_own(tokenizer: Tokenizer) -> None:
+    names = [name for kind in vocabulary() for name in kind] + [kind.value for kind in Layout]
     encoded = [ids(tokenizer, name) for name in names]
     assert all(len(one) == 1 for one in encoded)
     assert len({one[0] for one in encoded}) == len(set(names))
     assert ids(tokenizer, "category") != ids(tokenizer, "cat")
+    assert knows_names(tokenizer)
+    assert not knows_names(Tokenizer.from_str(tokenizer.to_str().replace("astronaut", "astro")))
+
+
+def test_a_canonical_caption_is_its_names(tokenizer: Tokenizer) -> None:
+    """A token each, whichever names follow one another, "on" and "at the" between them."""
+    names, rng = vocabulary()[0], np.random.default_rng(1)
+    on = ids(tokenizer, "on")
+    # Names that others begin with, before every other.
+    short = [name for name in names if any(other.startswith(name + " ") for other in names)]
+    pairs = [(one, other) for one in short for other in names]
+    scenes = [Scene(Layout.PAIR, pair, "blue") for pair in pairs]
+    scenes += [random_scene(rng, held=False) for _ in range(300)]
+    for what in scenes:
+        found = ids(tokenizer, what.caption)
+        named = (what.layout.value, *what.things)
+        said = [i for name in named for i in ids(tokenizer, name)]
+        where = [] if what.place == "centre" else ids(tokenizer, f"at the {what.place}")
+        assert found == [*said, *on, *ids(tokenizer, what.ground), *where]
+        assert len(found) < CAPTION
 
 
 def test_case_and_punctuation_do_not_matter(tokenizer: Tokenizer) -> None:
     assert ids(tokenizer, "Hot Dog, Sky Clouds!") == ids(tokenizer, "hot dog sky clouds")
 
 
-def test_wordings_fit_and_hold_out_what_is_held_out() -> None:
-    """Training only ever words triples that are not held out; canonical captions say all three."""
+def test_training_words_most_scenes_canonically_and_none_held_out() -> None:
     rng = np.random.default_rng(5)
-    seen = set()
+    canonical = 0
     for _ in range(500):
-        what = words(rng, held_out=False)
-        assert not what.held_out
-        assert len(wording(what, rng).split()) < CAPTION
-        seen.add(wording(what, rng).split()[0])
-    assert {"a", "the"} <= seen
-    assert Words("hot dog", "red", "top").caption() == "hot dog on red at the top"
+        what = random_scene(rng, held=False)
+        assert not held_out(what)
+        canonical += wording(what, rng) == what.caption
+    assert abs(canonical / 500 - CANONICAL) < 0.06
+
+
+@pytest.mark.parametrize(
+    ("layout", "things", "said"),
+    [
+        (Layout.ONE, "apple", {"an apple on blue", "the apple on a blue", "apple blue", "apple"}),
+        (Layout.PAIR, "cat dog", {"a cat and a dog on blue", "the cat next to the dog on blue"}),
+        (Layout.PAIR, "cat cat", {"two cats on blue", "two cats on the blue"}),
+        (Layout.STACK, "cat dog", {"a cat above a dog on blue", "cat on top of dog on blue"}),
+        (Layout.STACK, "cat cat", {"cat above cat on blue"}),
+        (Layout.THREE, "cat cat dog", {"two cats and a dog on blue"}),
+        (Layout.THREE, "cat dog cat", {"a cat, a dog and a cat on blue"}),
+        (Layout.FOUR, "cherry cherry cherry cherry", {"four cherries on blue"}),
+        (Layout.FOUR, "cat dog dog bus", {"the cat, two dogs and the bus on blue"}),
+        (Layout.FOUR, "cat bus bus bus", {"a cat and three buses on blue"}),
+    ],
+)
+def test_people_say_it_so(layout: Layout, things: str, said: set[str]) -> None:
+    what, rng = Scene(layout, tuple(things.split()), "blue"), np.random.default_rng(0)
+    found = {spoken(what, rng) for _ in range(1500)}
+    assert said <= found
+    assert not any(
+        layout.value in one.split() for one in found if layout.value in ("pair", "stack")
+    )
+
+
+def test_spoken_captions_fit(tokenizer: Tokenizer) -> None:
+    tokenizer = Tokenizer.from_str(tokenizer.to_str())
+    tokenizer.no_truncation()
+    rng = np.random.default_rng(2)
+    texts = [spoken(random_scene(rng, held=False), rng) for _ in range(500)]
+    assert np.mean([len(ids(tokenizer, text)) <= CAPTION for text in texts]) > 0.98
 
 
 def test_world_names_everything(tmp_path) -> None:
     save_world(tmp_path / "world.json")
     world = json.loads((tmp_path / "world.json").read_text())
     assert (*map(tuple, (world[kind] for kind in ("glyphs", "grounds", "places"))),) == vocabulary()
+    assert set(world["groups"]["people"]) == PEOPLE
+    grouped = [name for names in world["groups"].values() for name in names]
+    assert sorted(grouped) == world["glyphs"]

@@ -21,15 +21,15 @@ from train.target import token_loss as raster_loss
 @pytest.fixture
 def target() -> EmbeddedTarget:
     torch.manual_seed(0)
-    return EmbeddedTarget(target_config(50, **SMALL)).eval()
+    return EmbeddedTarget(target_config(50, **SMALL, image_tokens=400)).eval()
 
 
 def some(count: int = 3) -> Examples:
     generator = torch.Generator().manual_seed(1)
     return Examples(
         torch.randint(0, 50, (count, 16), generator=generator),
-        torch.randint(0, 1024, (count, 256), generator=generator),
-        torch.zeros(count, 256, dtype=torch.bool),
+        torch.randint(0, 1024, (count, 400), generator=generator),
+        torch.zeros(count, 400, dtype=torch.bool),
         torch.zeros(count, dtype=torch.bool),
     )
 
@@ -37,15 +37,15 @@ def some(count: int = 3) -> Examples:
 @given(st.integers(0, 10**6), st.floats(0.001, 1.0))
 def test_masks_have_the_share_that_they_should(seed: int, share: float) -> None:
     mask = paint(np.random.default_rng(seed), share)
-    assert mask.shape == (256,)
-    assert mask.sum() == max(1, round(share * 256))
+    assert mask.shape == (400,)
+    assert mask.sum() == max(1, round(share * 400))
 
 
 @pytest.mark.parametrize("painter", PAINTERS)
 def test_each_kind_of_painting_covers_something(painter) -> None:
     rng = np.random.default_rng(0)
     covered = np.stack([painter(rng) for _ in range(50)])
-    assert covered.shape == (50, 16, 16)
+    assert covered.shape == (50, 20, 20)
     assert covered.any((1, 2)).mean() > 0.9
 
 
@@ -67,19 +67,19 @@ def test_sequences_are_known_cells_then_the_masked_in_the_infillings_order() -> 
     for spread, name in ((False, "raster"), (True, "spread")):
         orders = sequences(masks, torch.full((3,), spread))
         for order, mask in zip(orders.tolist(), masks.tolist(), strict=True):
-            known = [cell for cell in range(256) if not mask[cell]]
-            masked = Infilling.of_mask([0] * 256, mask, name).cells((16, 16))
+            known = [cell for cell in range(400) if not mask[cell]]
+            masked = Infilling.of_mask([0] * 400, mask, name).cells((20, 20))
             assert order == [*known, *masked]
-    assert tuple(sequences(masks[2:], torch.tensor([True]))[0].tolist()) == spread_order((16, 16))
+    assert tuple(sequences(masks[2:], torch.tensor([True]))[0].tolist()) == spread_order((20, 20))
 
 
 @torch.no_grad()
 def test_with_everything_masked_it_is_the_targets_loss(target: EmbeddedTarget) -> None:
     network = EmbeddedInfill.continued(target).eval()
-    masks = torch.ones(3, 256, dtype=torch.bool)
+    masks = torch.ones(3, 400, dtype=torch.bool)
     nats, places = token_loss(network, some(), masks, torch.zeros(3, dtype=torch.bool))
-    assert torch.equal(places, torch.arange(768))
-    torch.testing.assert_close(nats.view(3, 256), raster_loss(target, some()))
+    assert torch.equal(places, torch.arange(1200))
+    torch.testing.assert_close(nats.view(3, 400), raster_loss(target, some()))
 
 
 @torch.no_grad()
@@ -91,7 +91,7 @@ def test_the_loss_is_that_of_masked_cells_given_what_comes_before(target: Embedd
         torch.nn.init.normal_(table.weight)
     for matrix in (p for p in network.model.layers.parameters() if p.ndim == 2):
         torch.nn.init.normal_(matrix, std=0.3)
-    masks = torch.zeros(1, 256, dtype=torch.bool)
+    masks = torch.zeros(1, 400, dtype=torch.bool)
     masks[0, [3, 40, 200]] = True
     spread = torch.tensor([False])
 
@@ -107,7 +107,7 @@ def test_the_loss_is_that_of_masked_cells_given_what_comes_before(target: Embedd
         after = loss(**{cell: 5})
         assert torch.equal(after[:same], before[:same])
         assert (after[same:] != before[same:]).all()
-    assert not torch.equal(loss(cell255=5), before)  # known, and behind them in raster order
+    assert not torch.equal(loss(cell399=5), before)  # known, and behind them in raster order
 
 
 def test_it_learns(target: EmbeddedTarget) -> None:

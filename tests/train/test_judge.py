@@ -1,28 +1,66 @@
-"""The judges recognise real scenes, and are right only by chance on pictures of something else."""
+"""The judges recognise real scenes of every kind, are right only by chance on pictures of something
+else, and see what stands where nothing should."""
+
+from __future__ import annotations
 
 import numpy as np
-import torch
+import pytest
 
-from engine.settings import Sampling
-from train.judge import GroundJudge, is_nearest
-from train.sample import guided_probs
-from train.scenes import scene
+from engine.models.embedded_scene import Layout, Scene
+from train.evaluate import KINDS, scores
+from train.judge import GroundJudge, nearest
+from train.scenes import render, vocabulary
 
 
-def test_judges_know_real_scenes_and_nothing_else() -> None:
-    scenes = [scene(21, i, held_out=True) for i in range(60)]
+@pytest.fixture(scope="module")
+def judge() -> GroundJudge:
+    return GroundJudge.learn(scenes=12)
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_judges_know_real_scenes_and_nothing_else(judge: GroundJudge, name: str) -> None:
+    kind = KINDS[name]
+    scenes = kind.scenes(24)
+    labels, real = [what for what, _ in scenes], np.stack([pixels for _, pixels in scenes])
+    found = scores(judge, real, labels, equal=kind.equal)
+    assert set(found) == {"glyph_of_100", "glyph_of_all", "nothing_else", "right", "ground"}
+    assert all(figure["share"] >= 23 / 24 for figure in found.values())
+    other = scores(judge, np.roll(real, 1, 0), labels, equal=kind.equal)
+    assert other["glyph_of_100"]["share"] <= 0.1
+    assert other["right"]["share"] <= 0.05
+    assert other["ground"]["share"] <= 0.2
+
+
+def test_each_square_has_its_own_verdict() -> None:
+    what = Scene(Layout.FOUR, ("cat", "dog", "banana", "rocket"), "green grass")
+    shown = Scene(Layout.FOUR, ("cat", "rocket", "banana", "dog"), "green grass")
     rng = np.random.default_rng(0)
-    judge = GroundJudge.learn(scenes=20)
-    assert np.mean([is_nearest(picture, what, rng) for what, picture in scenes]) >= 0.97
-    assert (
-        np.mean([judge.ground(picture, what.place) == what.ground for what, picture in scenes])
-        >= 0.95
-    )
-    shuffled = [(what, scenes[i - 1][1]) for i, (what, _) in enumerate(scenes)]
-    assert np.mean([is_nearest(picture, what, rng) for what, picture in shuffled]) <= 0.1
+    assert nearest(render(shown, rng), what, rng) == ["cat", "rocket", "banana", "dog"]
 
 
-def test_guided_probs_guide_then_keep_the_likeliest() -> None:
-    conditional, unconditional = torch.tensor([[2.0, 1.0, 0.0]]), torch.tensor([[0.0, 1.0, 0.0]])
-    p = guided_probs(conditional, unconditional, Sampling(guidance=2.0, top_k=2, temperature=2.0))
-    torch.testing.assert_close(p, torch.tensor([[4.0, 1.0, -torch.inf]]).div(2).softmax(-1))
+def test_with_equal_things_their_numbers_count(judge: GroundJudge) -> None:
+    rng, what = np.random.default_rng(0), Scene(Layout.THREE, ("cat", "cat", "dog"), "red")
+    swapped = Scene(Layout.THREE, ("dog", "cat", "cat"), "red")
+    fewer = Scene(Layout.THREE, ("dog", "cat", "dog"), "red")
+    for shown, right in ((what, 1), (swapped, 1), (fewer, 0)):
+        found = scores(judge, render(shown, rng)[None], [what], equal=True)
+        assert found["right"]["share"] == right
+    assert scores(judge, render(swapped, rng)[None], [what])["right"]["share"] == 0
+
+
+@pytest.mark.parametrize("ground", vocabulary()[1])
+def test_a_thing_too_many_is_seen(judge: GroundJudge, ground: str) -> None:
+    """A fourth thing beside a thing at a place that layouts have, and a pair where one is asked."""
+    rng = np.random.default_rng(3)
+    for shown, asked in (
+        (Scene(Layout.FOUR, ("cat",) * 4, ground), Scene(Layout.ONE, ("cat",), ground, "top left")),
+        (Scene(Layout.PAIR, ("cat", "dog"), ground), Scene(Layout.ONE, ("cat",), ground, "left")),
+    ):
+        picture = render(shown, rng)
+        assert judge.read(picture, shown) == (ground, True)
+        assert judge.read(picture, asked)[1] is False
+
+
+def test_where_no_ground_shows_none_is_judged(judge: GroundJudge) -> None:
+    what = Scene(Layout.FOUR, ("newspaper",) * 4, "red")
+    assert judge.read(render(what, np.random.default_rng(0)), what) == ("", True)

@@ -105,7 +105,7 @@ def test_drafter_window_equals_one_shot(target: EmbeddedTarget, drafter: Embedde
 def test_weights_survive_the_disk(
     target: EmbeddedTarget, drafter: EmbeddedDrafter, tmp_path
 ) -> None:
-    from train.target import save_half
+    from train.warm import save_half
 
     x = embedded(target, 30)
     slots = torch.arange(x.shape[1])[None]

@@ -16,7 +16,9 @@ import torch
 
 from engine.decoders import DECODERS, WHOLE
 from engine.decoders.base import Badge
-from engine.measurements.quality import Judge, Picture, Quality
+from engine.models.card import WEIGHTS
+from engine.models.embedded_scene import Layout, Scene
+from engine.quality import Judge, Picture, Quality
 from engine.race.request import parse_lane
 from engine.settings import Sampling
 from tests.engine.measurements.test_quality import quality
@@ -24,10 +26,9 @@ from tests.engine.models.families import TINY
 from tests.toy import Toy, _state
 from train import quality as command
 from train.quality import LANES, captions, draw, judge_of, log_p, measure, resume, run
-from train.scenes import Words
 
 POINTS, CAPTIONS = ("ar", "sjd", "gsd:G=3"), 4
-APPLE = Words("red apple", "blue", "top left")
+APPLE = Scene(Layout.ONE, ("red apple",), "blue", "top left")
 JUDGE = Judge(100, 306, 80)
 
 
@@ -176,14 +177,14 @@ def test_tokens_beyond_top_k_are_counted_and_keep_their_log_p() -> None:
 def test_the_judge_sees_the_finished_picture_and_its_caption(monkeypatch) -> None:
     model, seen = toy(forced=True), []
 
-    def stub(pixels: np.ndarray, what: Words, rng: np.random.Generator, candidates: int) -> bool:
+    def stub(pixels: np.ndarray, what: Scene, rng: np.random.Generator, candidates: int) -> bool:
         seen.append((pixels, what, rng.integers(1 << 30), candidates))
         return len(seen) > 1
 
     monkeypatch.setattr(command, "is_nearest", stub)
     found = [measure(model, lane, APPLE, 3, JUDGE) for lane in ("ar", "sjd")]
     assert [one.glyph for one in found] == [False, True]
-    tokens, passes, _ = draw(model, "ar", APPLE.caption(), 3)
+    tokens, passes, _ = draw(model, "ar", APPLE.caption, 3)
     grid = tokens[np.array(model.cells) >= 0].reshape(4, 4)
     assert np.array_equal(seen[0][0], model.pixels(grid))
     assert [entry[1:] for entry in seen] == [(APPLE, seen[0][2], 100)] * 2, "the same candidates"
@@ -203,15 +204,15 @@ def test_the_judge_goes_with_weights_of_its_own_glyphs_alone(monkeypatch) -> Non
 
 
 def test_captions_are_the_held_out_ones_that_the_model_knows(monkeypatch) -> None:
-    names = ("apple", "cat", "dog")
+    shown = [("apple", "dog"), ("apple", "cat"), ("dog", "dog")]
 
-    def scene(stream: int, index: int, *, held_out: bool) -> tuple[Words, None]:
-        assert (stream, held_out) == (command.TEST, True)
-        return Words(names[index % 3], "blue", "centre"), None
+    def scene(stream: int, index: int, *, held: bool) -> tuple[Scene, None]:
+        assert (stream, held) == (command.TEST, True)
+        return Scene(Layout.PAIR, shown[index % 3], "blue"), None
 
     monkeypatch.setattr(command, "scene", scene)
     found = islice(captions({"glyphs": ["apple", "dog"]}), 4)
-    assert [what.glyph for what in found] == ["apple", "dog", "apple", "dog"]
+    assert [what.things for what in found] == [shown[0], shown[2]] * 2
 
 
 def test_the_points_are_vanilla_ar_then_every_decoder() -> None:

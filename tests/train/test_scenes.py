@@ -1,4 +1,4 @@
-"""Scenes are pure functions of (seed, index), hold out what they say, and put the glyph where the
+"""Scenes are pure functions of (seed, index), hold out what they say, and put things where the
 caption says."""
 
 import itertools
@@ -6,9 +6,10 @@ import itertools
 import numpy as np
 import pytest
 
-from train.glyphs import SIDE, glyphs
-from train.scenes import GROUNDS, PLACES, SIZE, Words, render, scene, vocabulary, words
-from train.target import GRID, box
+from engine.models.embedded_scene import PLACES, Layout, Scene
+from train.glyphs import PEOPLE, SIDE, glyphs
+from train.scenes import EQUAL, GROUNDS, SIZE, held_out, random_scene, render, scene, vocabulary
+from train.target import GRID, boxes
 
 
 def test_scene_is_a_function_of_seed_and_index() -> None:
@@ -22,29 +23,40 @@ def test_scene_is_a_function_of_seed_and_index() -> None:
     assert not np.array_equal(scene(3, 0)[1], scene(4, 0)[1])
 
 
-@pytest.mark.parametrize("held_out", [False, True])
-def test_words_are_held_out_as_asked(held_out: bool) -> None:
+@pytest.mark.parametrize("held", [False, True])
+def test_scenes_are_held_out_as_asked(held: bool) -> None:
     rng = np.random.default_rng(0)
-    assert all(words(rng, held_out=held_out).held_out == held_out for _ in range(300))
+    assert all(held_out(random_scene(rng, held=held)) == held for _ in range(300))
 
 
-def test_glyphs_are_drawn_by_their_shares() -> None:
-    names = vocabulary()[0]
+def test_things_are_drawn_by_their_shares() -> None:
+    names, rng = vocabulary()[0], np.random.default_rng(0)
     shares = np.zeros(len(names))
     shares[[3, 5]] = 0.25, 0.75
-    drawn = [scene(0, index, shares=shares)[0].glyph for index in range(400)]
+    scenes = [random_scene(rng, held=False, shares=shares, layout=Layout.ONE) for _ in range(400)]
+    drawn = [what.things[0] for what in scenes]
     assert set(drawn) == {names[3], names[5]}
     assert abs(drawn.count(names[5]) / 400 - 0.75) < 0.06
 
 
-def test_one_triple_in_sixteen_is_held_out() -> None:
-    names, grounds, places = vocabulary()
-    triples = [Words(*triple) for triple in itertools.product(names[::7], grounds, places)]
-    assert 0.05 < np.mean([triple.held_out for triple in triples]) < 0.075
+def test_some_scenes_have_equal_things() -> None:
+    rng = np.random.default_rng(0)
+    for layout in (Layout.PAIR, Layout.FOUR):
+        drawn = [random_scene(rng, held=False, layout=layout) for _ in range(400)]
+        equal = np.mean([len(set(what.things)) < len(what.things) for what in drawn])
+        assert abs(equal - EQUAL) < 0.07
+
+
+def test_one_caption_in_sixteen_is_held_out() -> None:
+    names, grounds, _ = vocabulary()
+    triples = itertools.product(names[::7], names[3::7], grounds[::3])
+    pairs = [Scene(Layout.PAIR, (one, other), ground) for one, other, ground in triples]
+    assert 0.05 < np.mean([held_out(what) for what in pairs]) < 0.075
 
 
 def test_every_glyph_has_ink_inside_its_square() -> None:
-    assert len(glyphs()) >= 300
+    assert len(glyphs()) >= 360
+    assert glyphs().keys() >= PEOPLE
     for glyph in glyphs().values():
         assert glyph.shape == (SIDE, SIDE, 4)
         assert glyph.min() >= 0
@@ -53,16 +65,26 @@ def test_every_glyph_has_ink_inside_its_square() -> None:
 
 
 @pytest.mark.parametrize("place", PLACES)
-def test_glyph_stands_at_its_place(place: str) -> None:
-    """Two glyphs on one ground differ only inside the square that the training weights call the
-    glyph's."""
-    one, other = (
-        render(Words(glyph, "red", place), np.random.default_rng(0))
-        for glyph in ("red apple", "dog")
-    )
-    changed = (one != other).any(-1).reshape(GRID, 8, GRID, 8).any((1, 3)).flatten()
-    assert changed.any()
-    assert not (changed & ~box(place).numpy()).any()
+def test_a_thing_stands_at_its_place(place: str) -> None:
+    assert_differ_in(Scene(Layout.ONE, ("dog",), "red", place), 0)
+
+
+@pytest.mark.parametrize("layout", set(Layout) - {Layout.ONE})
+def test_things_stand_in_their_squares(layout: Layout) -> None:
+    things = ("dog", "cat", "banana", "rocket")[: len(layout.squares)]
+    for square in range(len(things)):
+        assert_differ_in(Scene(layout, things, "red"), square)
+
+
+def assert_differ_in(what: Scene, square: int) -> None:
+    """With another thing in it, the picture changes only inside the square that the training
+    weights call that thing's."""
+    things = (*what.things[:square], "red apple", *what.things[square + 1 :])
+    other = Scene(what.layout, things, what.ground, what.place)
+    one, two = (render(some, np.random.default_rng(0)) for some in (what, other))
+    changed = (one != two).any(-1).reshape(GRID, 8, GRID, 8).any((1, 3)).flatten()
+    assert changed.sum() > 20
+    assert not (changed & ~boxes(what)[square].numpy()).any()
 
 
 @pytest.mark.parametrize("ground", GROUNDS)

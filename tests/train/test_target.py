@@ -1,4 +1,4 @@
-"""The target's stage: which glyphs it draws most."""
+"""The target's stage: what it trains on."""
 
 from __future__ import annotations
 
@@ -11,33 +11,47 @@ from torch import Tensor
 
 from train import target as stage
 from train.captions import load
+from train.scenes import scene
 from train.target import Examples, examples, shares_by_nats
 
-VQ = SimpleNamespace(encode=lambda pixels: torch.zeros(len(pixels), 16, 16, dtype=torch.int64))
+VQ = SimpleNamespace(encode=lambda pixels: torch.zeros(len(pixels), 20, 20, dtype=torch.int64))
 
 
-def test_glyphs_are_drawn_by_their_nats_within_bounds(monkeypatch: pytest.MonkeyPatch) -> None:
-    tokenizer = load()
+def test_things_are_drawn_by_their_nats_within_bounds(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Those in the square of each, wherever it stands."""
+    tokenizer, counted = load(), []
     nats = {"banana": 0.1, "cat": 1.0, "dog": 2.9, "rocket": 16.0}  # their mean is 5
     known = {tokenizer.encode(name).ids[-1]: value for name, value in nats.items()}
 
     def token_loss(target: object, some: Examples) -> Tensor:
         assert not some.dropped.any()
-        assert 8 <= len(some.captions) <= 12  # the plain grounds, but for those held out
-        each = [next(known[i] for i in row if i in known) for row in some.captions.tolist()]
-        return torch.tensor(each)[:, None] * torch.where(some.glyph, 1.0, 100.0)
+        assert some.things.all()
+        rows = []
+        for caption in some.captions.tolist():
+            four = torch.tensor([known[i] for i in caption if i in known]).view(2, 2)
+            rows.append(four.repeat_interleave(10, 0).repeat_interleave(10, 1).flatten())
+        counted.extend(rows)
+        return torch.stack(rows)
 
     monkeypatch.setattr(stage, "vocabulary", lambda: (tuple(nats), (), ()))
     monkeypatch.setattr(stage, "token_loss", token_loss)
+    monkeypatch.setattr(stage, "held_out", lambda what: what.ground != "red")
     expected = np.array([0.5, 0.5, 0.58, 3.0])
     np.testing.assert_allclose(
         shares_by_nats(None, VQ, tokenizer), expected / expected.sum(), rtol=1e-6
     )
+    assert len(counted) == 2, "in two squares each"
 
 
 def test_a_dropped_caption_is_empty() -> None:
     some = examples(VQ, load(), 0, 3)
     assert (some.dropped == (some.captions == 0).all(1)).all()
-    rates = [examples(VQ, load(), 0, step).dropped.float().mean() for step in range(60)]
+    rates = [examples(VQ, load(), 0, step).dropped.float().mean() for step in range(30)]
     assert 0.03 < np.mean(rates) < 0.2
-    assert not examples(VQ, load(), 0, 3, held_out=True).dropped.any()
+    assert not examples(VQ, load(), 0, 3, held=True).dropped.any()
+
+
+def test_things_are_where_the_scene_has_them() -> None:
+    shown = [scene(0, index)[0] for index in range(16)]
+    counts = examples(VQ, load(), 0, 0).things.sum(1)
+    assert counts.tolist() == [100 * len(what.things) for what in shown]

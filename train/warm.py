@@ -1,0 +1,107 @@
+"""Adapts saved weights to another canvas or other names, for the stages' `--warm`.
+
+Each slot's embedding is that of the image token which the slot predicts, so the table is
+interpolated as a picture of the canvas is. Embeddings of caption tokens are carried over by the
+tokens' texts.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import torch
+import torch.nn.functional as F
+from tokenizers import Tokenizer
+from torch import Tensor
+from transformers import LlamaConfig, PreTrainedModel
+
+from engine.models.embedded_infill import EmbeddedInfill
+from engine.models.embedded_networks import EmbeddedTarget
+from engine.models.embedded_scene import SIDE
+from train.captions import PAD, build, knows_names
+
+
+def save_half(network: PreTrainedModel, folder: Path) -> None:
+    """Writes float16 safetensors, each under 10 MB."""
+    network.save_pretrained(
+        folder,
+        state_dict={k: v.half() for k, v in network.state_dict().items()},
+        max_shard_size="9MB",
+    )
+
+
+def resized(table: Tensor, side: int) -> Tensor:
+    """Rows [n * n, D] of a canvas's tokens in raster order, for a canvas of side x side: bilinear,
+    corner tokens keep theirs."""
+    old = int(len(table) ** 0.5)
+    if old == side:
+        return table
+    grid = table.float().T.unflatten(1, (old, old))[None]
+    found = F.interpolate(grid, size=(side, side), mode="bilinear", align_corners=True)
+    return found[0].flatten(1).T.to(table.dtype)
+
+
+def resized_slots(slots: Tensor, caption_slots: int, side: int) -> Tensor:
+    """A target's slot table for a canvas of side x side. The begin-of-image slot predicts image
+    token 0, and the last slot of all predicts nothing."""
+    image = resized(slots[caption_slots:-1], side)
+    return torch.cat([slots[:caption_slots], image, slots[-1:]])
+
+
+def carried(embeddings: Tensor, old: Tokenizer, new: Tokenizer) -> Tensor:
+    """Caption embeddings [old vocabulary, D] for `new`'s: a token's own where `old` has it, else
+    the mean of those of its words that `old` has as one token, else noise of their spread."""
+    shape = new.get_vocab_size(), embeddings.shape[1]
+    noise = torch.randn(shape, generator=torch.Generator().manual_seed(0))
+    found = noise.to(embeddings) * embeddings.std()
+    had = old.get_vocab()
+    for token, index in new.get_vocab().items():
+        words = [[i for i in old.encode(word).ids if i != PAD] for word in token.split()]
+        if token in had:
+            found[index] = embeddings[had[token]]
+        elif known := [ids[0] for ids in words if len(ids) == 1]:
+            found[index] = embeddings[known].mean(0)
+    return found
+
+
+@torch.no_grad()
+def adapted(
+    saved: EmbeddedTarget, old: Tokenizer, new: Tokenizer, side: int = SIDE
+) -> EmbeddedTarget:
+    """A target or an infilling one for captions of another tokenizer and a canvas of side x
+    side."""
+    config = LlamaConfig.from_dict(
+        saved.config.to_dict()
+        | {"caption_vocab": new.get_vocab_size(), "image_tokens": side * side}
+    )
+    state = saved.state_dict()
+    state["captions.weight"] = carried(state["captions.weight"], old, new)
+    state["slots.weight"] = resized_slots(state["slots.weight"], config.caption_slots, side)
+    if "next.weight" in state:
+        state["next.weight"] = resized(state["next.weight"], side)
+    network = type(saved)(config)
+    network.load_state_dict(state)
+    return network
+
+
+def adapt(weights: Path) -> None:
+    """Brings the saved target, infilling weights and captions' tokenizer in `weights` to today's
+    names and canvas. Nothing changes where they are of that form."""
+    file = weights / "captions/tokenizer.json"
+    old = Tokenizer.from_file(str(file))
+    new = old if knows_names(old) else build()
+    kinds: dict[str, type[EmbeddedTarget]] = {"target": EmbeddedTarget, "infill": EmbeddedInfill}
+    found = {}
+    for part, kind in kinds.items():
+        if (weights / part / "config.json").exists():
+            network = kind.from_pretrained(weights / part, dtype=torch.float32)
+            if new is not old or network.config.image_tokens != SIDE * SIDE:
+                found[part] = adapted(network, old, new)
+    for part, network in found.items():
+        for stale in (weights / part).glob("model*"):
+            stale.unlink()
+        save_half(network, weights / part)
+    if new is not old:
+        new.save(str(file.with_suffix(".tmp")))
+        os.replace(file.with_suffix(".tmp"), file)
