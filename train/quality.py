@@ -36,7 +36,6 @@ from engine.models.base import ImageModel
 from engine.models.card import WEIGHTS
 from engine.models.embedded import EmbeddedModel
 from engine.models.embedded_scene import Scene
-from engine.quality import Judge, Picture, Point, Quality
 from engine.race.request import parse_lane
 from engine.settings import Sampling
 from engine.trace import LaneStats

@@ -7,11 +7,11 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from engine.cache import WindowCache
-from engine.distributions import logits_to_probs
 from engine.models.body import guide
+from engine.models.cache import WindowCache
 from engine.models.embedded_networks import EmbeddedTarget, EmbeddedVQ
 from engine.models.lean import LeanBody
+from engine.numerics.distributions import logits_to_probs
 from engine.settings import Sampling
 
 
