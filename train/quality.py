@@ -36,6 +36,7 @@ from engine.models.base import ImageModel
 from engine.models.card import WEIGHTS
 from engine.models.embedded import EmbeddedModel
 from engine.models.embedded_scene import Scene
+from engine.numerics.distributions import gather, logits_to_probs
 from engine.race.request import parse_lane
 from engine.settings import Sampling
 from engine.trace import LaneStats

@@ -17,7 +17,6 @@ import torch
 from engine.decoders import DECODERS, WHOLE
 from engine.decoders.base import Badge
 from engine.measurements.quality import Judge, Picture, Quality
-from engine.models.card import WEIGHTS
 from engine.models.embedded_scene import Layout, Scene
 from engine.race.request import parse_lane
 from engine.settings import Sampling

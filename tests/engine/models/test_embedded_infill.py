@@ -21,7 +21,7 @@ from engine.models.embedded_infill import EmbeddedInfill, EmbeddedInfilling
 from engine.race import Lane, Race
 from engine.settings import Sampling, SettingError
 from engine.trace import LaneState, Trace
-from train.warm import save_half
+from tests.engine.models.families import TINY
 
 PROMPT = "red apple on sky clouds"
 TINY_EMBEDDED, SIDE = TINY["embedded"], 4
