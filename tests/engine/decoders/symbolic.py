@@ -357,6 +357,11 @@ def _minimum(values: Any, bound: Any) -> Any:
     return values if isinstance(values, Affine) else _strictly(min, Codes)(values, bound)
 
 
+def _clamp_min(values: Any, bound: Any) -> Any:
+    """A target of `sample` within its block is not negative but for rounding."""
+    return values if isinstance(values, Affine) else NotImplemented
+
+
 def _searchsorted(cumulative: Tensor, target: Any, *, right: bool) -> Any:
     assert right
     assert isinstance(target, Affine)
@@ -404,6 +409,7 @@ _RULES: dict[str, Callable] = {
     "searchsorted": _searchsorted,
     "minimum": _minimum,
     "clamp_max": _minimum,
+    "clamp_min": _clamp_min,
     "__setitem__": _assign,
     **dict.fromkeys(("int", "long"), _truncated),
     **dict.fromkeys(("lt", "__lt__"), _below),
