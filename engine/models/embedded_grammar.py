@@ -9,7 +9,8 @@ ABOVE = (  # "A above B"
     " uber, ueber, auf, oberhalb, reitet, reitet auf, sur, dessus, au dessus de, au dessus d,"
     " au dessus du, sobre, encima de, encima del, por encima de, arriba de, sopra, sul, sulla, sullo,"
     " su, su un, su una, acima de, acima do, acima da, em cima de, em cima do, em cima da, над, на,"
-    " 骑, 骑着, 上面, 上方, 之上, 上, 위, 위에, 위의, di atas, ustunde, uzerinde, فوق, على, روی"
+    " 骑, 骑着, 上面, 上方, 之上, 上, 위, 위에, 위의, di atas, ustunde, uzerinde, فوق, على, روی, の下の,"
+    " の下に, のしたの, のしたに, の下で, 下的"
 )
 BELOW = (  # "A below B"
     "below, under, beneath, underneath, unter, unterhalb, unten, sous, au dessous de, en dessous de,"
@@ -17,7 +18,6 @@ BELOW = (  # "A below B"
     " debaixo de, под, 下面, 下方, 之下, 下, 上的, の上の, の上に, のうえの, のうえに, の上で, 아래, 밑에,"
     " di bawah, altinda, تحت, زیر, ridden by"
 )
-ABOVE_CJK = "の下の, の下に, のしたの, のしたに, の下で, 下的"  # what is named first is above
 RIGHT = (  # "A to the right of B"
     "right of, to the right of, on the right of, on the right side of, rechts von, a droite de,"
     " a la derecha de, a destra di, a direita de"
@@ -44,9 +44,9 @@ GLUE = (  # says nothing of what is drawn
     " side by side, the side of, corner, part, half, all, each, every, other, another, own, who is,"
     " that is, which is, sitting, sits, sat, standing, stands, lying, lies, laying, lays, resting,"
     " placed, perched, positioned, located, slice of, piece of, bunch of, pile of, group of, not, no"
-    " text, where, when, what, how, if, but, up, down, out, s, t, d, l, x, m, ll, ve, re, lived in,"
+    " text, where, when, what, how, if, but, up, down, out, s, t, d, l, x, m, ll, teh, ve, re, lived in,"
     " der, die, das, den, dem, des, ein, eine, einer, eines, einem, einen, ist, sind, von, vom, zum, zur,"
-    " es, ich, mein, meine, bitte, zeichne, mir, bild, bild von, le, la, les, un, une, du, de, des, est,"
+    " es, ich, mein, meine, mio, mia, mes, bitte, zeichne, mir, bild, bild von, le, la, les, un, une, du, de, des, est,"
     " sont, qui, il, elle, mon, ma, mes, photo de, image de, el, los, las, lo, unos, unas, del, al, que,"
     " esta, mi, su, una foto de, il, lo, gli, i, uno, una, di, del, della, dello, dei, che, da, per, os,"
     " as, um, uma, do, dos, das, meu, minha, foto, imagen, imagem, das, это, я, мой, моя, нарисуй, 的, の,"
@@ -72,20 +72,27 @@ COUNTS = {
     100: "hundred, hundreds of",
     1000: "thousand, thousands of",
 }
-COUNTERS = "只隻個个匹头頭条條朵辆輛本杯位名座棵颗羽台枚つ人冊張张把块塊"
+COUNTERS = "只隻個个匹头頭条條朵辆輛本杯位名座棵颗羽台枚つ冊張张把块塊"
 PLACES = {  # of the model: what else it is called
-    "top": "at the top, on top, upper, upper part, oben, en haut, arriba, in alto, no topo, top side",
+    "top": "upper, upper part, oben, en haut, arriba, in alto, no topo, top side",
     "bottom": "lower, lower part, en bas, abajo, in basso",
     "left": "left side, left hand side, left corner, links, a gauche, gauche, izquierda, sinistra,"
     " a sinistra, a la izquierda, esquerda, 左边",
     "right": "right side, right hand side, right corner, rechts, a droite, droite, derecha, a destra,"
     " a la derecha, direita, 右边",
-    "centre": "center, middle, in the middle, mitte, milieu, centro, in der mitte, au milieu",
+    "centre": "center, middle, mitte, milieu, centro",
     "top left": "upper left, left top, top left hand, oben links",
     "top right": "upper right, right top, top right hand, oben rechts",
     "bottom left": "lower left, left bottom, unten links",
     "bottom right": "lower right, right bottom, unten rechts",
 }
+ELSEWHERE = frozenset(  # words of no English prompt: names in other languages may be inflected
+    "un une le les des du et avec sur sous dans deux trois quatre cinq mon ma mes au aux der das ein eine"
+    " einen einem einer und mit auf uber unter zwei drei vier funf mein meine im zwischen el los las una"
+    " uno unos y con sobre bajo dos tres cuatro cinco mi il gli lo due tre quattro cinque su sulla sul"
+    " sotto mio mia della del nel um uma os com em na dois duas meu minha bir iki uc ve seekor dua tiga"
+    " dan di".split()
+)
 BACKDROP = "background, backdrop, bg, backround, wall, sheet, hintergrund, fond, fondo, sfondo, fundo"
 ACTIVITIES = {  # what a person does: the thing that shows one doing it
     "person running": "running, jogging, runs, jogs, sprinting, rennt, court, corriendo",

@@ -9,7 +9,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from engine.models.embedded_grammar import KINDS, PAIRS, PEOPLE, WEARING, WORN
-from engine.models.embedded_names import Kind, Names, Word, fold, phrase
+from engine.models.embedded_names import Kind, Names, fold, phrase
+from engine.models.embedded_prompt import Word, read_words
 from engine.models.embedded_scene import Layout, Scene
 from engine.models.embedded_words import SCENERY
 
@@ -84,7 +85,7 @@ class SceneReader:
     def read(self, prompt: str) -> Reading:
         """At most four things; of several grounds the first. What the prompt does not name is
         chosen by its checksum: the ground among those that the things stand out from."""
-        words = self._names.read(prompt)
+        words = read_words(self._names, prompt)
         _find_colours(words)
         _find_activities(words)
         _find_kinds(words)
