@@ -36,7 +36,7 @@ class Kind(Enum):
 
 Meaning = tuple[Kind, str | int]
 
-LANGUAGES = "de fr es it pt zh ja ru ko tr ar fa id".split()
+LANGUAGES = ["de", "fr", "es", "it", "pt", "zh", "ja", "ru", "ko", "tr", "ar", "fa", "id"]
 CJK = "\u3005-\u3007\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff"
 _MARKS = "\u0300-\u036f\u0591-\u05c7\u0610-\u061a\u064b-\u0670\u0900-\u0dff\u0e00-\u0eff"
 TOKEN = re.compile(
@@ -50,7 +50,7 @@ _LETTERS = str.maketrans(
 _FACE = re.compile(
     r"^(?:rosto|cara|tete|faccina|visage|морда|голова) (?:d[ei] )?|の顔$| 얼굴$| gesicht$"
 )
-_PARTICLES = "에서 에게 하고 이랑 와 과 이 가 은 는 을 를 의 에 도 랑 들 로".split()
+_PARTICLES = re.compile("(?:에서|에게|하고|이랑|[와과이가은는을를의에도랑들로])$")
 
 
 def fold(text: str) -> str:
@@ -103,9 +103,7 @@ class Names:
         self.longest_cjk = max(len(key) for key in self._meanings if re.match(f"[{CJK}]", key))
         self._near = _by_letter(near)
         self._near_elsewhere = _by_letter(
-            key
-            for key, (kind, _) in self._meanings.items()
-            if kind in (Kind.THING, Kind.GROUND)
+            key for key, (kind, _) in self._meanings.items() if kind in (Kind.THING, Kind.GROUND)
         )
 
     def _add(self, keys: Iterable[str], kind: Kind, value: str | int = "") -> None:
@@ -128,7 +126,7 @@ class Names:
             (grammar.BACKDROP, Kind.BACKDROP),
         ):
             self._add(_phrases(words), kind)
-        self._add(grammar.OTHERS, Kind.UNKNOWN)
+        self._add(grammar.OTHERS.split(), Kind.UNKNOWN)
 
     def _add_languages(self, things: frozenset[str]) -> None:
         """The names that the `emoji` package has, then their nouns alone."""
@@ -184,7 +182,8 @@ class Names:
             return None
         names = self._near_elsewhere.get((key[0], key.count(" ")), [])
         for name, *_ in process.extract(key, names, scorer=OSA.distance, score_cutoff=1):
-            if len(key) > 7 or not key.isascii() or name.startswith(key[: len(name) - 1]):
+            ending = name in (key[:-1], key[:-1] + name[-1]) or key == name[:-1]
+            if len(key) > 7 or not key.isascii() or ending:
                 return self._meanings[name]
         return None
 
@@ -213,7 +212,7 @@ def _stems(word: str) -> Iterator[str]:
         if word.endswith("ves"):
             yield from (word[:-3] + "f", word[:-3] + "fe")
     if "가" <= word[-1] <= "힣":
-        yield from (word.removesuffix(end) for end in _PARTICLES if word.endswith(end))
+        yield _PARTICLES.sub("", word)
     for prefix in ("وال", "ال", "و"):
         if word.startswith(prefix) and len(word) > len(prefix) + 1:
             yield word.removeprefix(prefix)

@@ -13,6 +13,7 @@ from engine.models.embedded_grammar import COUNTERS, ELSEWHERE
 from engine.models.embedded_names import TOKEN, Kind, Names, english, fold
 
 _JOINED = re.compile(r"[\s'’_-]*")  # between words of one name
+_ELSEWHERE = frozenset(ELSEWHERE.split())
 _MISSPELT = 3  # words, the longest name that is looked for misspelt
 
 
@@ -35,7 +36,7 @@ class Word:
 def read_words(names: Names, prompt: str) -> list[Word]:
     """All words in the prompt's order, the longest names first."""
     text = unicodedata.normalize("NFC", prompt)
-    elsewhere = not ELSEWHERE.isdisjoint(fold(text).split())
+    elsewhere = not _ELSEWHERE.isdisjoint(fold(text).split())
     found: list[Word] = []
     at = 0
     for match in emoji.emoji_list(text):
@@ -49,9 +50,13 @@ def _read_emoji(names: Names, text: str) -> Word:
     """A thing of the model's, or the last one that the emoji's English name names."""
     if name := names.emoji.get(text):
         return Word(text, Kind.THING, name, gap=True)
-    words = _read_plain(names, english(text).split(" with ")[0], elsewhere=False)
-    things = [word.value for word in words if word.kind is Kind.THING and word.sure]
-    return Word(text, Kind.THING, things[-1], gap=True) if things else Word(text, Kind.UNKNOWN)
+    name = english(text).split(" with ")[0]
+    for part in (name.replace(" face", ""), name):  # "cat face" is a cat
+        words = _read_plain(names, part, elsewhere=False)
+        things = [word.name for word in words if word.kind is Kind.THING and word.sure]
+        if things:
+            return Word(text, Kind.THING, things[-1], gap=True)
+    return Word(text, Kind.UNKNOWN)
 
 
 def _read_plain(names: Names, text: str, elsewhere: bool) -> list[Word]:
@@ -80,9 +85,7 @@ def _read_plain(names: Names, text: str, elsewhere: bool) -> list[Word]:
     return found
 
 
-def _longest(
-    names: Names, words: list[str], elsewhere: bool
-) -> tuple[Kind, str | int, int, bool]:
+def _longest(names: Names, words: list[str], elsewhere: bool) -> tuple[Kind, str | int, int, bool]:
     """What the words begin with, how many of them that takes and whether it is spelt so."""
     for used in range(len(words), 0, -1):
         key = " ".join(words[:used])

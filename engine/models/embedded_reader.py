@@ -1,4 +1,4 @@
-"""Reads a prompt as a scene of the embedded model, and says how it was read and what is left out."""
+"""Reads a prompt as a scene of the embedded model, and says how and what is left out."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import math
 import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import Any
 
 from engine.models.embedded_grammar import KINDS, PAIRS, PEOPLE, WEARING, WORN
@@ -23,6 +24,7 @@ _LAYOUTS = {2: Layout.PAIR, 3: Layout.THREE, 4: Layout.FOUR}
 _RELATIONS = (Kind.ABOVE, Kind.BELOW, Kind.RIGHT)
 _JOINS = (*_RELATIONS, Kind.LINK)
 _NAMED = (Kind.THING, Kind.GROUND, Kind.PLACE)
+_KINDS = frozenset(KINDS.split())
 _LEFT = (Kind.UNKNOWN, Kind.COLOUR)
 
 
@@ -80,7 +82,9 @@ class SceneReader:
         self._names = Names(world)
         self._things: Sequence[str] = world["glyphs"]
         self._grounds: Sequence[str] = world["grounds"]
-        self._lab = {name: _oklab(world["colours"][name]) for name in (*self._things, *self._grounds)}
+        self._lab = {
+            name: oklab(world["colours"][name]) for name in (*self._things, *self._grounds)
+        }
 
     def read(self, prompt: str) -> Reading:
         """At most four things; of several grounds the first. What the prompt does not name is
@@ -90,7 +94,9 @@ class SceneReader:
         _find_activities(words)
         _find_kinds(words)
         groups = _count(words)
-        left: dict[float, str] = {i: word.text for i, word in enumerate(words) if word.kind in _LEFT}
+        left: dict[float, str] = {
+            i: word.text for i, word in enumerate(words) if word.kind in _LEFT
+        }
         grounds = [i for i, word in enumerate(words) if word.kind is Kind.GROUND]
         places = [i for i, word in enumerate(words) if word.kind is Kind.PLACE]
         number = zlib.crc32(phrase(prompt).encode("utf-8", "replace"))
@@ -178,12 +184,12 @@ def _find_activities(words: list[Word]) -> None:
 
 def _find_kinds(words: list[Word]) -> None:
     """Leaves out nouns that say what kind of thing the next one is."""
-    for i, (word, behind) in enumerate(zip(words, words[1:], strict=False)):
+    for i, (word, behind) in enumerate(pairwise(words)):
         if (
             word.kind is behind.kind is Kind.THING
             and not behind.gap
             and word.value != behind.value
-            and fold(word.text) in KINDS
+            and fold(word.text) in _KINDS
             and not (word.name in PEOPLE and behind.name in PEOPLE)
         ):
             words[i] = replace(word, kind=Kind.UNKNOWN)
@@ -223,7 +229,7 @@ def _count(words: list[Word]) -> list[Group]:
 def _relation(words: list[Word], groups: list[Group]) -> tuple[Kind, int]:
     """How things are placed that are not side by side, and the index of the last group before the
     word that says so."""
-    for i, (group, behind) in enumerate(zip(groups, groups[1:], strict=False)):
+    for i, (group, behind) in enumerate(pairwise(groups)):
         for at in range(group.at + 1, behind.at):
             word = words[at]
             if fold(word.text) in WEARING and behind.name in WORN:
@@ -240,9 +246,7 @@ def _reaches(words: list[Word], at: int, thing: int) -> bool:
     """Whether a relation's object is this thing, not an unknown word or a ground before it."""
     unknown = False
     for word in words[at + 1 : thing]:
-        if word.kind not in (Kind.GLUE, Kind.COUNT, *_LEFT) or (
-            unknown and word.kind is Kind.GLUE
-        ):
+        if word.kind not in (Kind.GLUE, Kind.COUNT, *_LEFT) or (unknown and word.kind is Kind.GLUE):
             return False
         unknown = unknown or word.kind is Kind.UNKNOWN
     return True
@@ -286,7 +290,7 @@ def _arrange(groups: list[Group], relation: Kind, at: int) -> tuple[Layout, tupl
     return Layout.STACK if stacked else _LAYOUTS[len(things)], things
 
 
-def _oklab(rgb: Sequence[float]) -> tuple[float, float, float]:
+def oklab(rgb: Sequence[float]) -> tuple[float, float, float]:
     """Oklab of an sRGB colour of 0 to 255 (Ottosson 2020)."""
     parts = [part / 255 for part in rgb]
     red, green, blue = (p / 12.92 if p <= 0.04045 else ((p + 0.055) / 1.055) ** 2.4 for p in parts)

@@ -21,8 +21,8 @@ THINGS = {  # name: what else it is called, in English; elsewhere
     "bear": "grizzly, brown bear; orso, urso, くま, 곰, медведь, 熊",
     "beer mug": "beer, ale, pint, stein; bier, biere, cerveza, birra, cerveja, пиво, ビール, 맥주",
     "bicycle": "bike, cycle; rad, velo, bici, bicicletta, 单车, 脚踏车, じてんしゃ",
-    "bird": "sparrow, robin, songbird, birdie; oiseau, 小鸟, とり, 새, kus, burung",
-    "birthday cake": "cake; torte, gateau, tarta, torta, bolo, 蛋糕, ケーキ, 케이크, торт, pasta, kue",
+    "bird": "sparrow, robin, songbird, birdie, crow, raven, stork, heron, seagull; oiseau, 小鸟, とり, 새, kus, burung",
+    "birthday cake": "cake; torte, gateau, tarta, torta, bolo, 蛋糕, ケーキ, 케이크, торт, kue",
     "books": "pile of books, stack of books; bucher",
     "bouquet": "bunch of flowers, bouquet of flowers",
     "boy": "kid, child, son, lad, schoolboy, children, kids; ein kind, enfant, nino,"
@@ -33,7 +33,7 @@ THINGS = {  # name: what else it is called, in English; elsewhere
     "butterfly": "moth; schmetterling, papillon, mariposa, 蝶",
     "camel": "dromedary; kamel, chameau, camello",
     "camera": "photo camera; kamera, appareil photo, camara",
-    "candy": "sweet, sweets, bonbon, chocolate bar",
+    "candy": "sweets, bonbon, chocolate bar",
     "castle": "palace, fortress, fort; burg, schloss, chateau, castillo, 城堡, 城, お城, 성, замок",
     "cat": "kitty, kitten, feline, tabby, pussycat, kitties; gata, chatte, gatta, gatito, kater,"
     " kaetzchen, katzchen, chaton, micio, 小猫, 子猫, кот, котенок, котик, kucing, قط, قطة, گربه",
@@ -216,7 +216,8 @@ THINGS = {  # name: what else it is called, in English; elsewhere
     "ship": "cruise ship, steamship, ferry, titanic, cruise liner",
     "skier": "ski",
     "skull": "skeleton, skulls",
-    "smiling face with smiling eyes": "smiley, smiley face, smiling face, happy face, emoji, smile",
+    "smiling face with smiling eyes": "smiley, smiley face, face, smiling face, happy face, emoji,"
+    " smile",
     "smiling face with sunglasses": "cool face",
     "snake": "cobra, python, viper; serpent",
     "snow-capped mountain": "mountain, mount everest, everest, alps, peak; berg, montagne,"
@@ -226,7 +227,7 @@ THINGS = {  # name: what else it is called, in English; elsewhere
     " 球, ボール, 공",
     "socks": "sock",
     "soft ice cream": "ice cream cone, ice cream cornet, soft serve",
-    "spaghetti": "noodles, noodle; pasta",
+    "spaghetti": "pasta, noodles, noodle",
     "speedboat": "motorboat",
     "spiral shell": "shell, seashell, conch",
     "star": ";etoile, stern, estrella, stella, estrela, 星, ほし, 별, звезда, yildiz, bintang",
@@ -258,7 +259,7 @@ THINGS = {  # name: what else it is called, in English; elsewhere
     "watch": "wristwatch, wrist watch",
     "water wave": "wave, waves, tsunami",
     "whale": "orca, killer whale",
-    "wine glass": "wine, glass of wine, red wine; wein, vin, vino, vinho",
+    "wine glass": "wine, glass, glass of wine, red wine; wein, vin, vino, vinho",
     "wolf": "wolves, werewolf, husky",
     "woman": "lady, female, women, wife, mother, mom, mum, mommy, gal, businesswoman, mona lisa;"
     " frau, dame, femme, mujer, donna, mulher, signora, senora, 女人, 女, おんな, 여자, женщина,"
@@ -289,7 +290,7 @@ GROUNDS = {  # the first meaning of a phrase stands
     " fluss, mer, eau, lac, riviere, mar, agua, rio, lago, oceano, mare, acqua, fiume, 海, 大海,"
     " 水, 水中, 海洋, 湖, 河, うみ, 바다, 물, море, вода, воде, озеро, deniz, laut, بحر",
     "yellow sand": "sand, beach, desert, dune, dunes, shore, sahara, seaside; strand, wuste,"
-    " plage, sable, desierto, playa, arena, spiaggia, sabbia, deserto, praia, areia, 沙滩, 海滩,"
+    " plage, sable, desierto, playa, spiaggia, sabbia, deserto, praia, areia, 沙滩, 海滩,"
     " 沙漠, 砂浜, 浜辺, 砂漠, 해변, 사막, пляж, пляже, песок, пустыня, kumsal, plaj, pantai, شاطئ",
     "brown earth": "soil, dirt, mud, ground, brown ground; boden, suelo, suolo, 泥土, 地面",
     "white snow": "snow, snowy, ice, winter, arctic, antarctica, north pole, glace neige; schnee,"
@@ -322,7 +323,7 @@ GROUNDS = {  # the first meaning of a phrase stands
     "sky blue": "light blue, cyan; hellblau",
 }
 COLOURS = frozenset(  # grounds only behind "on" or before "background"; else how a thing looks
-    "black white red blue green yellow pink purple orange brown grey".split() + ["sky blue"]
+    "black, "white red blue green yellow pink purple orange brown grey"]
 )
 SCENERY = {  # a ground: the thing that it is drawn with where a prompt names that ground alone
     "sky clouds": "airplane",
