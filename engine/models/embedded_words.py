@@ -216,8 +216,7 @@ THINGS = {  # name: what else it is called, in English; elsewhere
     "ship": "cruise ship, steamship, ferry, titanic, cruise liner",
     "skier": "ski",
     "skull": "skeleton, skulls",
-    "smiling face with smiling eyes": "smiley, smiley face, face, smiling face, happy face, emoji,"
-    " smile",
+    "smiling face with smiling eyes": "smiley, smiley face, face, smiling face, happy face, emoji, smile",
     "smiling face with sunglasses": "cool face",
     "snake": "cobra, python, viper; serpent",
     "snow-capped mountain": "mountain, mount everest, everest, alps, peak; berg, montagne,"
@@ -322,9 +321,10 @@ GROUNDS = {  # the first meaning of a phrase stands
     "brown": "beige, tan; braun, braune, marron, brun, marrone, marrom",
     "sky blue": "light blue, cyan; hellblau",
 }
-COLOURS = frozenset(  # grounds only behind "on" or before "background"; else how a thing looks
-    "black, "white red blue green yellow pink purple orange brown grey"]
-)
+COLOURS = {  # grounds only behind "on" or before "background"; else how a thing looks
+    *("black", "white", "red", "blue", "green", "yellow", "pink", "purple", "orange", "brown"),
+    *("grey", "sky blue"),
+}
 SCENERY = {  # a ground: the thing that it is drawn with where a prompt names that ground alone
     "sky clouds": "airplane",
     "night stars": "crescent moon",
