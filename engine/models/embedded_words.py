@@ -21,12 +21,13 @@ THINGS = {  # name: what else it is called, in English; elsewhere
     "bear": "grizzly, brown bear; orso, urso, くま, 곰, медведь, 熊",
     "beer mug": "beer, ale, pint, stein; bier, biere, cerveza, birra, cerveja, пиво, ビール, 맥주",
     "bicycle": "bike, cycle; rad, velo, bici, bicicletta, 单车, 脚踏车, じてんしゃ",
-    "bird": "sparrow, robin, songbird, birdie, crow, raven, stork, heron, seagull; oiseau, 小鸟, とり, 새, kus, burung",
+    "bird": "sparrow, robin, songbird, birdie, crow, raven, stork, heron, seagull; oiseau, 小鸟,"
+    " とり, 새, kus, burung",
     "birthday cake": "cake; torte, gateau, tarta, torta, bolo, 蛋糕, ケーキ, 케이크, торт, kue",
     "books": "pile of books, stack of books; bucher",
     "bouquet": "bunch of flowers, bouquet of flowers",
-    "boy": "kid, child, son, lad, schoolboy, children, kids; ein kind, enfant, nino,"
-    " ragazzo, bambino, menino, crianca, 小孩, 孩子, 男の子, 子供, 아이, ребенок, cocuk, anak",
+    "boy": "kid, child, son, lad, schoolboy, children, kids; ein kind, enfant, nino, ragazzo,"
+    " bambino, menino, crianca, 小孩, 孩子, 男の子, 子供, 아이, ребенок, cocuk, anak",
     "bread": "loaf, toast; brot, pain, pane, pao, хлеб, パン, ekmek, roti",
     "bullseye": "target, dartboard, dart",
     "bus": "coach, school bus; autobus",
@@ -34,7 +35,8 @@ THINGS = {  # name: what else it is called, in English; elsewhere
     "camel": "dromedary; kamel, chameau, camello",
     "camera": "photo camera; kamera, appareil photo, camara",
     "candy": "sweets, bonbon, chocolate bar",
-    "castle": "palace, fortress, fort; burg, schloss, chateau, castillo, 城堡, 城, お城, 성, замок",
+    "castle": "palace, fortress, fort; burg, schloss, chateau, castillo, 城堡, 城, お城, 성,"
+    " замок",
     "cat": "kitty, kitten, feline, tabby, pussycat, kitties; gata, chatte, gatta, gatito, kater,"
     " kaetzchen, katzchen, chaton, micio, 小猫, 子猫, кот, котенок, котик, kucing, قط, قطة, گربه",
     "cheese wedge": "cheese; kase, kaese, fromage, queso, formaggio, queijo, チーズ, 치즈",
@@ -99,8 +101,8 @@ THINGS = {  # name: what else it is called, in English; elsewhere
     "gear": "cog, cogwheel",
     "gem stone": "diamond, gem, jewel, ruby, crystal; diamant, 钻石",
     "ghost": "spirit, phantom, spook; geist",
-    "girl": "daughter, schoolgirl, lass; madchen, maedchen, fille, chica, ragazza,"
-    " bambina, menina, garota, 女孩子, 女の子, 소녀, девочка, девушка, kiz",
+    "girl": "daughter, schoolgirl, lass; madchen, maedchen, fille, chica, ragazza, bambina,"
+    " menina, garota, 女孩子, 女の子, 소녀, девочка, девушка, kiz",
     "glass of milk": "milk; milch, lait, leche, leite, 牛奶, 牛乳",
     "globe showing europe-africa": "earth, globe, world, planet earth; erde, welt, terre, monde,"
     " tierra, mundo, terra, mondo, 地球, 世界, земля, dunya, bumi",
@@ -118,10 +120,10 @@ THINGS = {  # name: what else it is called, in English; elsewhere
     "hippopotamus": "hippo",
     "honey pot": "honey, jar of honey",
     "honeybee": "bee, bumblebee, wasp, hornet",
-    "horse": "pony, stallion; mare, pferd, cheval, caballo, cavallo, cavalo, うま, лошадь, конь",
-    "hot beverage": "coffee, tea, cup of coffee, cup of tea, cup, mug, teacup, espresso, cappuccino,"
-    " latte, hot chocolate, cocoa; kaffee, tee, the vert, cafe, caffe, te, cha, 咖啡, コーヒー,"
-    " 커피, кофе, чай, kahve, kopi, tasse, tasse de cafe, taza, xicara",
+    "horse": "pony, stallion; pferd, cheval, caballo, cavallo, cavalo, うま, лошадь, конь",
+    "hot beverage": "coffee, tea, cup of coffee, cup of tea, cup, mug, teacup, espresso,"
+    " cappuccino, latte, hot chocolate, cocoa; kaffee, tee, the vert, cafe, caffe, te, cha, 咖啡,"
+    " コーヒー, 커피, кофе, чай, kahve, kopi, tasse, tasse de cafe, taza, xicara",
     "hot pepper": "chili, chilli, chile, pepper, red pepper; paprika",
     "hourglass done": "hourglass, sand timer",
     "house": "home, building, mansion, villa, cottage; haus, maison, casa, 屋子, 房屋, いえ, 家,"
@@ -141,13 +143,14 @@ THINGS = {  # name: what else it is called, in English; elsewhere
     "locked": "lock, padlock",
     "locomotive": "train, steam train, steam engine, steam locomotive, railway; zug, tren, treno,"
     " trem, 火车, 列車, 電車, でんしゃ, 기차, поезд, kereta",
-    "mage": "wizard, witch, sorcerer, sorceress, magician, warlock, merlin, gandalf, harry potter;"
-    " zauberer, hexe, sorcier, sorciere, magicien, brujo, bruja, strega, bruxa, 魔女, 巫师",
+    "mage": "wizard, witch, sorcerer, sorceress, magician, warlock, merlin, gandalf, harry"
+    " potter; zauberer, hexe, sorcier, sorciere, magicien, brujo, bruja, strega, bruxa, 魔女,"
+    " 巫师",
     "magic wand": "wand",
     "magnifying glass tilted left": "magnifying glass, magnifier; loupe",
     "man": "guy, gentleman, dude, male, men, person, human, people, husband, father, dad, daddy,"
-    " businessman; mann, mensch, homme, hombre, uomo, homem, signore, senor, persona, persone, 人,"
-    " 男人, 男, おとこ, 남자, 사람, мужчина, человек, adam, pria, orang, رجل, مرد",
+    " businessman; mann, mensch, homme, hombre, uomo, homem, signore, senor, persona, persone,"
+    " 人, 男人, 男, おとこ, 남자, 사람, мужчина, человек, adam, pria, orang, رجل, مرد",
     "meat on bone": "drumstick, chicken leg",
     "mermaid": "merman, siren",
     "microphone": "mic",
@@ -206,7 +209,7 @@ THINGS = {  # name: what else it is called, in English; elsewhere
     "rocket": "spacecraft, space shuttle, missile",
     "rooster": "cock, cockerel",
     "running shoe": "shoe, sneaker, trainer; boot, schuh, chaussure, zapato, scarpa, sapato",
-    "sailboat": "boat, yacht, sailing boat; boot, bateau, barco, barca, 小船, ふね, 배, лодка,"
+    "sailboat": "boat, yacht, sailing boat; ein boot, das boot, bateau, barco, barca, 小船, ふね, 배, лодка,"
     " tekne, perahu",
     "santa claus": "santa, father christmas, saint nicholas, st nick",
     "sauropod": "dinosaur, dino, diplodocus, brontosaurus; dinosaurier, dinosaure, dinosaurio,"
@@ -216,7 +219,8 @@ THINGS = {  # name: what else it is called, in English; elsewhere
     "ship": "cruise ship, steamship, ferry, titanic, cruise liner",
     "skier": "ski",
     "skull": "skeleton, skulls",
-    "smiling face with smiling eyes": "smiley, smiley face, face, smiling face, happy face, emoji, smile",
+    "smiling face with smiling eyes": "smiley, smiley face, face, smiling face, happy face,"
+    " emoji, smile",
     "smiling face with sunglasses": "cool face",
     "snake": "cobra, python, viper; serpent",
     "snow-capped mountain": "mountain, mount everest, everest, alps, peak; berg, montagne,"
@@ -232,13 +236,14 @@ THINGS = {  # name: what else it is called, in English; elsewhere
     "star": ";etoile, stern, estrella, stella, estrela, 星, ほし, 별, звезда, yildiz, bintang",
     "steaming bowl": "ramen, soup, bowl of soup, bowl, noodle soup; suppe, soupe, sopa, zuppa",
     "sun": "sunshine; sonne, soleil, sol, sole, たいよう, 해, солнце, gunes, matahari, شمس",
-    "sunflower": "flower, daisy; blume, fleur, flor, fiore, 花, 花朵, 꽃, цветок, cicek, bunga, زهرة",
+    "sunflower": "flower, daisy; blume, fleur, flor, fiore, 花, 花朵, 꽃, цветок, cicek, bunga,"
+    " زهرة",
     "sunglasses": "glasses, shades, eyeglasses, spectacles, goggles",
     "superhero": "superman, batman, spiderman, spider man, hero, superwoman, wonder woman, iron"
     " man",
     "t-rex": "trex, tyrannosaurus, tyrannosaurus rex, godzilla",
     "t-shirt": "shirt, tshirt; tee",
-    "tangerine": "orange, mandarin, clementine; apfelsine, naranja, arancia, laranja, オレンジ,"
+    "tangerine": "mandarin, clementine; apfelsine, naranja, arancia, laranja, オレンジ,"
     " 橙子, апельсин",
     "taxi": "cab",
     "teapot": "kettle",
@@ -270,9 +275,9 @@ THINGS = {  # name: what else it is called, in English; elsewhere
 }
 
 GROUNDS = {  # the first meaning of a phrase stands
-    "sky clouds": "sky, blue sky, cloudy sky, in the clouds, above the clouds, over the clouds, on"
-    " clouds, on a cloud, on the clouds, on cloud nine, through the clouds; himmel, ciel, cielo,"
-    " ceu, 天空, 空, そら, 하늘, небо, небе, gokyuzu, langit, سماء",
+    "sky clouds": "sky, blue sky, cloudy sky, in the clouds, above the clouds, over the clouds,"
+    " on clouds, on a cloud, on the clouds, on cloud nine, through the clouds; himmel, ciel,"
+    " cielo, ceu, 天空, 空, そら, 하늘, небо, небе, gokyuzu, langit, سماء",
     "night stars": "night, night sky, starry sky, starry night, stars at night, space, outer"
     " space, galaxy, universe, cosmos, milky way, midnight, under the stars, among the stars, in"
     " the stars; sternenhimmel, nacht, weltraum, weltall, nuit, espace, noche, espacio, notte,"
@@ -281,16 +286,16 @@ GROUNDS = {  # the first meaning of a phrase stands
     "green grass": "grass, meadow, lawn, field, garden, park, forest, woods, jungle, pasture,"
     " farm, prairie, hill, hills, backyard, grassland, green field, green meadow; wiese, gras,"
     " rasen, wald, garten, feld, herbe, foret, jardin, champ, gazon, pelouse, hierba, cesped,"
-    " prado, bosque, campo, pasto, erba, prato, bosco, foresta, giardino, grama, floresta, jardim,"
-    " relva, 草地, 草原, 草坪, 森林, 花园, 草, 公園, 公园, 森, 잔디, 숲, трава, траве, лес, лесу,"
-    " поле, cimen, orman, rumput, hutan",
+    " prado, bosque, campo, pasto, erba, prato, bosco, foresta, giardino, grama, floresta,"
+    " jardim, relva, 草地, 草原, 草坪, 森林, 花园, 草, 公園, 公园, 森, 잔디, 숲, трава, траве,"
+    " лес, лесу, поле, cimen, orman, rumput, hutan",
     "blue water": "water, sea, ocean, lake, river, pond, pool, swimming pool, underwater, under"
     " water, under the sea, under the ocean, under the water, blue sea, blue ocean; meer, wasser,"
     " fluss, mer, eau, lac, riviere, mar, agua, rio, lago, oceano, mare, acqua, fiume, 海, 大海,"
     " 水, 水中, 海洋, 湖, 河, うみ, 바다, 물, море, вода, воде, озеро, deniz, laut, بحر",
     "yellow sand": "sand, beach, desert, dune, dunes, shore, sahara, seaside; strand, wuste,"
-    " plage, sable, desierto, playa, spiaggia, sabbia, deserto, praia, areia, 沙滩, 海滩,"
-    " 沙漠, 砂浜, 浜辺, 砂漠, 해변, 사막, пляж, пляже, песок, пустыня, kumsal, plaj, pantai, شاطئ",
+    " plage, sable, desierto, playa, spiaggia, sabbia, deserto, praia, areia, 沙滩, 海滩, 沙漠,"
+    " 砂浜, 浜辺, 砂漠, 해변, 사막, пляж, пляже, песок, пустыня, kumsal, plaj, pantai, شاطئ",
     "brown earth": "soil, dirt, mud, ground, brown ground; boden, suelo, suolo, 泥土, 地面",
     "white snow": "snow, snowy, ice, winter, arctic, antarctica, north pole, glace neige; schnee,"
     " eis, neige, hiver, nieve, hielo, invierno, neve, ghiaccio, inverno, gelo, 雪, 雪地, 雪中,"
@@ -300,19 +305,20 @@ GROUNDS = {  # the first meaning of a phrase stands
     " sonnenuntergang, coucher de soleil, atardecer, puesta de sol, tramonto, por do sol, 日落,"
     " 夕陽, 夕日, 夕焼け, 일몰, закат",
     "storm clouds": "storm, rain, rainy, thunderstorm, stormy, stormy sky, dark clouds; regen,"
-    " sturm, pluie, orage, lluvia, tormenta, pioggia, tempesta, chuva, tempestade, 雨, 暴风雨, 비,"
-    " дождь",
+    " sturm, pluie, orage, lluvia, tormenta, pioggia, tempesta, chuva, tempestade, 雨, 暴风雨,"
+    " 비, дождь",
     "yellow stripes": "stripes, striped background",
     "grey gradient": "fog, mist, foggy; nebel, brouillard",
     "grey": "gray, street, road, asphalt, pavement, silver; grau, gris, grigio, cinza, 灰色",
-    "black": "dark, darkness; schwarz, noir, noire, negro, negra, nero, nera, preto, preta, 黑色, 黒",
+    "black": "dark, darkness; schwarz, noir, noire, negro, negra, nero, nera, preto, preta, 黑色,"
+    " 黒",
     "white": ";weiss, weisse, blanc, blanche, blanco, blanca, bianco, bianca, branco, branca,"
     " 白色, 白",
     "red": "crimson, scarlet; rot, rote, roter, rotes, roten, rouge, rouges, rojo, roja, rojas,"
     " rosso, rossa, rosse, vermelho, vermelha, vermelhas, 红色, 赤い, 赤, 红, красный, kirmizi,"
     " merah",
-    "blue": "turquoise, teal, navy, dark blue; blau, blaue, blauer, bleu, bleue, azul, 蓝色, 青い,"
-    " синий",
+    "blue": "turquoise, teal, navy, dark blue; blau, blaue, blauer, bleu, bleue, azul, 蓝色,"
+    " 青い, синий",
     "green": "lime green, dark green; grun, grune, gruner, vert, verte, verde, 绿色, 緑",
     "yellow": "gold, golden; gelb, gelbe, jaune, amarillo, amarilla, giallo, gialla, amarelo,"
     " amarela, 黄色, 黄",
