@@ -50,6 +50,7 @@ _LETTERS = str.maketrans(
 _FACE = re.compile(
     r"^(?:rosto|cara|tete|faccina|visage|морда|голова) (?:d[ei] )?|の顔$| 얼굴$| gesicht$"
 )
+_PLURALS = re.compile(r"s\b")
 _PARTICLES = re.compile("(?:에서|에게|하고|이랑|[와과이가은는을를의에도랑들로])$")
 
 
@@ -92,6 +93,8 @@ class Names:
             self._add(_phrases(grammar.PLACES.get(name, "")), Kind.PLACE, name)
         for name, kind in drawn.items():
             self._add(_phrases(words[name][0]), kind, name)
+        for key, meaning in list(self._meanings.items()):
+            self._add([key.replace(" ", "")], *meaning)  # "teddybear"
         near = [key for key, (kind, _) in self._meanings.items() if kind is not Kind.PLACE]
         for name, activities in grammar.ACTIVITIES.items():
             self._add(_phrases(activities) if name in drawn else (), Kind.ACTIVITY, name)
@@ -158,7 +161,7 @@ class Names:
 
     def form(self, key: str) -> Meaning | None:
         """The meaning of a phrase in the plural, with a Korean particle or an Arabic article."""
-        for form in (*_stems(key), re.sub(r"s\b", "", key)):
+        for form in _stems(key):
             found = self._meanings.get(form)
             if found and found[0] in (Kind.THING, Kind.GROUND, Kind.COLOUR):
                 return found
@@ -178,7 +181,7 @@ class Names:
                 continue
             if distance == 1 or len(key) > 7 or (len(key) > 5 and set(key) == set(name)):
                 return self._meanings[name]
-        if not (elsewhere or not key.isascii()) or len(key) < 5:
+        if not elsewhere and key.isascii():
             return None
         names = self._near_elsewhere.get((key[0], key.count(" ")), [])
         for name, *_ in process.extract(key, names, scorer=OSA.distance, score_cutoff=1):
@@ -202,7 +205,9 @@ def _by_letter(keys: Iterable[str]) -> dict[tuple[str, int], list[str]]:
 
 
 def _stems(word: str) -> Iterator[str]:
-    """What a word may be a form of."""
+    """What a word may be a form of; of several words each may be a plural."""
+    if "s " in word:
+        yield _PLURALS.sub("", word)
     if word.endswith("s") and len(word) > 3:
         yield word[:-1]
         if word.endswith(("ses", "xes", "zes", "ches", "shes", "oes")):
@@ -213,6 +218,6 @@ def _stems(word: str) -> Iterator[str]:
             yield from (word[:-3] + "f", word[:-3] + "fe")
     if "가" <= word[-1] <= "힣":
         yield _PARTICLES.sub("", word)
-    for prefix in ("وال", "ال", "و"):
+    for prefix in ("وال", "ال", "و") if word[0] in "وا" else ():
         if word.startswith(prefix) and len(word) > len(prefix) + 1:
             yield word.removeprefix(prefix)

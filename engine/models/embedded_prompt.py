@@ -38,11 +38,14 @@ def read_words(names: Names, prompt: str) -> list[Word]:
     text = unicodedata.normalize("NFC", prompt)
     elsewhere = not _ELSEWHERE.isdisjoint(fold(text).split())
     found: list[Word] = []
+    known: dict[str, Word] = {}
     at = 0
     for match in emoji.emoji_list(text):
         found += _read_plain(names, text[at : match["match_start"]], elsewhere)
         at = match["match_end"]
-        found.append(_read_emoji(names, match["emoji"]))
+        if match["emoji"] not in known:
+            known[match["emoji"]] = _read_emoji(names, match["emoji"])
+        found.append(known[match["emoji"]])
     return [*found, *_read_plain(names, text[at:], elsewhere)]
 
 

@@ -16,6 +16,7 @@ from engine.models.embedded_scene import Layout, Scene
 from engine.models.embedded_words import SCENERY
 
 MOST = 4  # things in a scene
+REACH = 12  # words between those that belong together
 CONTRAST = 0.25  # in Oklab, of a ground that the things stand out from
 CHOICES = 6  # at least so many grounds to choose from
 COLOUR_THINGS = {"orange": "tangerine", "rosa": "rose"}  # things, unless before one or behind "on"
@@ -185,22 +186,23 @@ def _find_activities(words: list[Word]) -> None:
 def _find_kinds(words: list[Word]) -> None:
     """Leaves out nouns that say what kind of thing the next one is."""
     for i, (word, behind) in enumerate(pairwise(words)):
-        if (
-            word.kind is behind.kind is Kind.THING
-            and not behind.gap
-            and word.value != behind.value
-            and fold(word.text) in _KINDS
-            and not (word.name in PEOPLE and behind.name in PEOPLE)
-        ):
+        of = behind.text == "of" and i + 2 < len(words)
+        behind = words[i + 2] if of else behind
+        if not word.kind is behind.kind is Kind.THING or behind.gap or word.text == behind.text:
+            continue
+        if word.value == behind.value:  # "city skyline", "bowl of ramen"
+            words[i] = replace(word, kind=Kind.GLUE)
+        elif not of and fold(word.text) in _KINDS and not {word.name, behind.name} <= PEOPLE:
             words[i] = replace(word, kind=Kind.UNKNOWN)
 
 
 def _back(words: list[Word], at: int) -> int:
     """The index of the word before `at` that says something, or -1."""
     at -= 1
-    while at >= 0 and words[at].kind is Kind.GLUE:
+    first = max(0, at - REACH)
+    while at >= first and words[at].kind is Kind.GLUE:
         at -= 1
-    return at
+    return at if at >= first else -1
 
 
 def _count(words: list[Word]) -> list[Group]:
@@ -210,8 +212,8 @@ def _count(words: list[Word]) -> list[Group]:
     for i, word in enumerate(words):
         if word.kind is not Kind.COUNT:
             continue
-        at = i + 1
-        while at < len(words) and words[at].kind in (Kind.GLUE, *_LEFT) and not words[at].gap:
+        at, end = i + 1, min(len(words), i + REACH)
+        while at < end and words[at].kind in (Kind.GLUE, *_LEFT) and not words[at].gap:
             at += 1
         if at not in groups or words[at].gap:
             at = _back(words, i)

@@ -35,8 +35,7 @@ THINGS = {  # name: what else it is called, in English; elsewhere
     "camel": "dromedary; kamel, chameau, camello",
     "camera": "photo camera; kamera, appareil photo, camara",
     "candy": "sweets, bonbon, chocolate bar",
-    "castle": "palace, fortress, fort; burg, schloss, chateau, castillo, 城堡, 城, お城, 성,"
-    " замок",
+    "castle": "palace, fortress, fort; burg, schloss, chateau, castillo, 城堡, 城, お城, 성, замок",
     "cat": "kitty, kitten, feline, tabby, pussycat, kitties; gata, chatte, gatta, gatito, kater,"
     " kaetzchen, katzchen, chaton, micio, 小猫, 子猫, кот, котенок, котик, kucing, قط, قطة, گربه",
     "cheese wedge": "cheese; kase, kaese, fromage, queso, formaggio, queijo, チーズ, 치즈",
@@ -209,8 +208,8 @@ THINGS = {  # name: what else it is called, in English; elsewhere
     "rocket": "spacecraft, space shuttle, missile",
     "rooster": "cock, cockerel",
     "running shoe": "shoe, sneaker, trainer; boot, schuh, chaussure, zapato, scarpa, sapato",
-    "sailboat": "boat, yacht, sailing boat; ein boot, das boot, bateau, barco, barca, 小船, ふね, 배, лодка,"
-    " tekne, perahu",
+    "sailboat": "boat, yacht, sailing boat; ein boot, das boot, bateau, barco, barca, 小船, ふね,"
+    " 배, лодка, tekne, perahu",
     "santa claus": "santa, father christmas, saint nicholas, st nick",
     "sauropod": "dinosaur, dino, diplodocus, brontosaurus; dinosaurier, dinosaure, dinosaurio,"
     " 恐龙, 恐竜, 공룡, динозавр",
@@ -242,9 +241,9 @@ THINGS = {  # name: what else it is called, in English; elsewhere
     "superhero": "superman, batman, spiderman, spider man, hero, superwoman, wonder woman, iron"
     " man",
     "t-rex": "trex, tyrannosaurus, tyrannosaurus rex, godzilla",
-    "t-shirt": "shirt, tshirt; tee",
-    "tangerine": "mandarin, clementine; apfelsine, naranja, arancia, laranja, オレンジ,"
-    " 橙子, апельсин",
+    "t-shirt": "shirt, tshirt",
+    "tangerine": "mandarin, clementine; apfelsine, naranja, arancia, laranja, オレンジ, 橙子,"
+    " апельсин",
     "taxi": "cab",
     "teapot": "kettle",
     "teddy bear": "teddy, plush bear, stuffed bear, toy bear",
@@ -278,11 +277,11 @@ GROUNDS = {  # the first meaning of a phrase stands
     "sky clouds": "sky, blue sky, cloudy sky, in the clouds, above the clouds, over the clouds,"
     " on clouds, on a cloud, on the clouds, on cloud nine, through the clouds; himmel, ciel,"
     " cielo, ceu, 天空, 空, そら, 하늘, небо, небе, gokyuzu, langit, سماء",
-    "night stars": "night, night sky, starry sky, starry night, stars at night, space, outer"
-    " space, galaxy, universe, cosmos, milky way, midnight, under the stars, among the stars, in"
-    " the stars; sternenhimmel, nacht, weltraum, weltall, nuit, espace, noche, espacio, notte,"
-    " spazio, noite, espaco, 夜, 夜晚, 太空, 宇宙, 星空, 夜空, 밤, 우주, ночь, ночью, космос,"
-    " gece, malam",
+    "night stars": "night, in the dark, night sky, starry sky, starry night, stars at night,"
+    " space, outer space, galaxy, universe, cosmos, milky way, midnight, under the stars, among"
+    " the stars, in the stars; sternenhimmel, nacht, weltraum, weltall, nuit, espace, noche,"
+    " espacio, notte, spazio, noite, espaco, 夜, 夜晚, 太空, 宇宙, 星空, 夜空, 밤, 우주, ночь,"
+    " ночью, космос, gece, malam",
     "green grass": "grass, meadow, lawn, field, garden, park, forest, woods, jungle, pasture,"
     " farm, prairie, hill, hills, backyard, grassland, green field, green meadow; wiese, gras,"
     " rasen, wald, garten, feld, herbe, foret, jardin, champ, gazon, pelouse, hierba, cesped,"
