@@ -31,10 +31,6 @@ NAMES = Names(WORLD)
 EXPECTED = 0.95  # of the prompts that strangers type
 
 
-def caption(prompt: str) -> str:
-    return READER.read(prompt).scene.caption
-
-
 def listed() -> list[tuple[str, str, list[str]]]:
     """Prompts with the caption and the words left out that each should have."""
     lines = Path(__file__).with_name("prompts.txt").read_text("utf-8").splitlines()
@@ -73,6 +69,21 @@ def test_a_canonical_caption_is_read_as_it_stands() -> None:
         assert READER.read(f"a {thing} above a {other} on {ground}") == Reading(stack)
         four = Scene(Layout.FOUR, (thing, other, thing, other), ground)
         assert READER.read(four.caption.partition(": ")[2]) == Reading(four)
+
+
+@pytest.mark.parametrize(
+    ("prompt", "expected"),
+    [
+        ("a cat below a dog on red", "stack: dog, cat on red"),
+        ("a cat to the right of a dog on red", "pair: dog, cat on red"),
+        ("two mice under a cat on red", "three: cat, mouse, mouse on red"),
+        ("eine Katze unter einem Hund auf rot", "stack: dog, cat on red"),
+        ("dog on the right, cat on the left on red", "pair: cat, dog on red"),
+        ("a cat on a wooden table with a dog on red", "pair: cat, dog on red"),
+    ],
+)
+def test_relations(prompt: str, expected: str) -> None:
+    assert READER.read(prompt).scene.caption == expected
 
 
 @pytest.mark.parametrize(
