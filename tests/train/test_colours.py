@@ -1,0 +1,18 @@
+"""Mean colours of things are those of their own pixels, of grounds those of what is drawn."""
+
+from train.colours import mean_colours
+from train.scenes import COLOURS, vocabulary
+
+
+def test_mean_colours() -> None:
+    found = mean_colours()
+    things, grounds, _ = vocabulary()
+    assert set(found) == {*things, *grounds}
+    assert all(0 <= part <= 255 for colour in found.values() for part in colour)
+    for name, colour in COLOURS.items():
+        assert found[name] == list(colour)
+    red, green, blue = found["red heart"]  # red without the ground that shows around it
+    assert red > 180
+    assert max(green, blue) < 80
+    red, green, blue = found["green grass"]
+    assert green > max(red, blue) + 20

@@ -1,0 +1,18 @@
+"""Mean colours of things and grounds, by which an unnamed ground is chosen (world.json)."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from train.glyphs import glyphs
+from train.scenes import GROUNDS
+
+
+def mean_colours() -> dict[str, list[int]]:
+    """The mean [red, green, blue], 0 to 255, of every thing, of its own pixels, and of every
+    ground."""
+    rng = np.random.default_rng(0)
+    found = {name: ground(rng).mean((0, 1)) for name, ground in GROUNDS.items()}
+    for name, glyph in glyphs().items():  # premultiplied
+        found[name] = glyph[..., :3].sum((0, 1)) / glyph[..., 3].sum()
+    return {name: [round(float(part) * 255) for part in colour] for name, colour in found.items()}
