@@ -26,6 +26,7 @@ from tokenizers import (
 )
 
 from engine.models.embedded_scene import Layout, Scene
+from train.colours import mean_colours
 from train.glyphs import names as headings
 from train.scenes import random_scene, vocabulary
 
@@ -161,5 +162,6 @@ def save_world(file: Path = WORLD) -> None:
         groups.setdefault(heading, []).append(name)
     world = json.loads(file.read_text()) if file.exists() else {}
     world |= {"glyphs": glyphs, "grounds": grounds, "places": places, "groups": groups}
+    world |= {"layouts": [layout.value for layout in Layout], "colours": mean_colours()}
     file.parent.mkdir(parents=True, exist_ok=True)
     file.write_text(json.dumps(world, indent=1, ensure_ascii=False) + "\n")

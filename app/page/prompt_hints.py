@@ -10,10 +10,9 @@ from random import Random
 from typing import Any
 
 from engine.models.card import WEIGHTS
-from engine.models.embedded_captions import Caption, CaptionReader, Kind, words
+from engine.models.embedded_reader import SceneReader, describe
 
-# words that say nothing of what is drawn
-FILLERS = frozenset(["a", "an", "and", "at", "in", "of", "on", "the", "with", "to", "is"])
+KINDS = ("glyphs", "grounds", "places")  # the lists of names in world.json
 PLACED = 0.3  # of the surprises have a place
 EXAMPLES = (
     "red apple on sky clouds",
@@ -35,34 +34,28 @@ def hint(prompt: str, model: str) -> str:
     """A note on what the model draws where that is not what the prompt says, or nothing."""
     if not (reader := _reader(model)):
         return ""
-    caption = reader.read(prompt)
-    if _content(prompt) == _content(str(caption)):
-        return ""
-    if not caption.named:
+    reading = reader.read(prompt)
+    if not reading.named:
         return (
-            f"The prompt names nothing that this model can draw, so it draws “{caption}”. What it"
-            " knows is listed under Lanes and options."
+            "The prompt names nothing that this model can draw, so it draws"
+            f" “{describe(reading.scene)}”. What it knows is listed under Lanes and options."
         )
-    return f"This model draws one thing that it knows: it reads the prompt as “{caption}”."
+    return f"This model {reading}." if str(reading) else ""
 
 
 def lists(vocabulary: Mapping[str, Any]) -> dict[str, list[str]]:
     """The names that a prompt can have, by kind."""
-    return {kind: names for kind, names in vocabulary.items() if isinstance(names, list)}
+    return {kind: vocabulary[kind] for kind in KINDS if kind in vocabulary}
 
 
 def surprise(vocabulary: Mapping[str, Any], random: Random) -> str:
     """A prompt of names that the model knows: a glyph on a ground, at times at a place. Needs a
     vocabulary with all three."""
-    glyph, ground, place = (random.choice(vocabulary[kind.value]) for kind in Kind)
-    return str(Caption(glyph, ground, place if random.random() < PLACED else ""))
+    glyph, ground, place = (random.choice(vocabulary[kind]) for kind in KINDS)
+    return f"{glyph} on {ground}" + (f" at the {place}" if random.random() < PLACED else "")
 
 
 @functools.cache
-def _reader(model: str) -> CaptionReader | None:
+def _reader(model: str) -> SceneReader | None:
     found = vocabulary(model)
-    return CaptionReader(found) if found else None
-
-
-def _content(text: str) -> list[str]:
-    return sorted(word for word in words(text) if word not in FILLERS)
+    return SceneReader(found) if found else None

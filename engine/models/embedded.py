@@ -17,9 +17,9 @@ from engine.models.base import ImageModel
 from engine.models.body import BodyModel, Prompt
 from engine.models.card import WEIGHTS
 from engine.models.eagle import EagleDrafter
-from engine.models.embedded_captions import CaptionReader
 from engine.models.embedded_infill import EmbeddedInfill, EmbeddedInfilling
 from engine.models.embedded_networks import EmbeddedDrafter, EmbeddedTarget, EmbeddedVQ
+from engine.models.embedded_reader import SceneReader
 from engine.models.lean import LeanBody
 from engine.settings import Sampling
 
@@ -48,7 +48,7 @@ class EmbeddedModel(BodyModel):
         self.vq = self.vq.to(self.device, memory_format=torch.channels_last).eval()
         self.tokenizer = Tokenizer.from_file(str(weights / "captions" / "tokenizer.json"))
         self.world = json.loads((weights / "world.json").read_text())
-        self.reader = CaptionReader(self.world)
+        self.reader = SceneReader(self.world)
         self.sampling = Sampling(**self.world.get("sampling", {}))  # chosen by train.evaluate
         side = int(self.target.config.image_tokens**0.5)
         self.grid, self.vocab_size = (side, side), self.vq.config.codes
@@ -91,7 +91,7 @@ class EmbeddedModel(BodyModel):
     def caption_ids(self, text: str, guided: bool) -> Tensor:
         """The tokens [R, P] of the caption that the prompt is read as, and if guided a second row
         of padding: the target was trained with that where the caption is dropped."""
-        caption = str(self.reader.read(text))
+        caption = self.reader.caption(self.reader.read(text).scene)
         ids = torch.tensor([self.tokenizer.encode(caption).ids], device=self.device)
         return torch.cat([ids, torch.zeros_like(ids)]) if guided else ids
 

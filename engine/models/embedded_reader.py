@@ -76,20 +76,27 @@ def describe(scene: Scene) -> str:
 
 class SceneReader:
     """Reads prompts as scenes of the names in `world`: world.json, or lists by its keys and
-    "colours", the mean colour of each thing and ground."""
+    "colours", the mean colour of each thing and ground. Weights of a world without "layouts" draw
+    one thing, and their captions name no layout."""
 
     def __init__(self, world: Mapping[str, Any]) -> None:
         """Raises KeyError where a list is missing."""
         self._names = Names(world)
+        self._most = MOST if "layouts" in world else 1
         self._things: Sequence[str] = world["glyphs"]
         self._grounds: Sequence[str] = world["grounds"]
         self._lab = {
             name: oklab(world["colours"][name]) for name in (*self._things, *self._grounds)
         }
 
+    def caption(self, scene: Scene) -> str:
+        """The canonical caption of a scene, as these weights were trained on it."""
+        return scene.caption if self._most > 1 else scene.caption.partition(": ")[2]
+
     def read(self, prompt: str) -> Reading:
-        """At most four things; of several grounds the first. What the prompt does not name is
-        chosen by its checksum: the ground among those that the things stand out from."""
+        """The first things, as many as the weights draw; of several grounds the first. What the
+        prompt does not name is chosen by its checksum: the ground among those that the things
+        stand out from."""
         words = read_words(self._names, prompt)
         _find_colours(words)
         _find_activities(words)
@@ -105,15 +112,16 @@ class SceneReader:
         sure = all(word.sure for word in words if word.kind in _NAMED)
         ground = words[grounds[0]].name if grounds else ""
         if not groups:
-            sure = sure and ground in SCENERY
-            thing = SCENERY.get(ground) or self._things[number % len(self._things)]
+            thing = SCENERY.get(ground, "")
+            if thing not in self._things:
+                thing, sure = self._things[number % len(self._things)], False
             groups = [Group(-1, thing)]
         relation, at = Kind.LINK, 0
         if len(groups) > 1:
             relation, at = _relation(words, groups)
             if (sides := _sides(words, places, groups)) is not None:
                 relation, places = sides, []
-        left |= {group.at + 0.5: text for group, text in _trim(groups, words)}
+        left |= {group.at + 0.5: text for group, text in _trim(groups, words, self._most)}
         layout, things = _arrange(groups, relation, at)
         place = words[places.pop(0)].name if places and layout is Layout.ONE else "centre"
         left |= {i: words[i].text for i in (*grounds[1:], *places)}
@@ -266,11 +274,11 @@ def _sides(words: list[Word], places: list[int], groups: list[Group]) -> Kind | 
     }.get((words[places[0]].name, words[places[1]].name))
 
 
-def _trim(groups: list[Group], words: list[Word]) -> list[tuple[Group, str]]:
+def _trim(groups: list[Group], words: list[Word], most: int) -> list[tuple[Group, str]]:
     """Takes what is too much from the largest count, then the last things; returns what."""
-    dropped = [(group, words[group.at].text) for group in groups[MOST:]]
-    del groups[MOST:]
-    much = sum(group.count for group in groups) - MOST
+    dropped = [(group, words[group.at].text) for group in groups[most:]]
+    del groups[most:]
+    much = sum(group.count for group in groups) - most
     while much > 0:
         largest = max(groups, key=lambda group: group.count)
         others = max((group.count for group in groups if group is not largest), default=0)

@@ -18,6 +18,7 @@ THINGS = {  # name: what else it is called, in English; elsewhere
     " 小汽车, 車, くるま, 차, машина, araba, mobil, سيارة, ماشین",
     "baby": "infant, newborn, toddler",
     "backpack": "rucksack, schoolbag, school bag; mochila, sac a dos",
+    "balloon": "hot air balloon, air balloon; heissluftballon",
     "bear": "grizzly, brown bear; orso, urso, くま, 곰, медведь, 熊",
     "beer mug": "beer, ale, pint, stein; bier, biere, cerveza, birra, cerveja, пиво, ビール, 맥주",
     "bicycle": "bike, cycle; rad, velo, bici, bicicletta, 单车, 脚踏车, じてんしゃ",

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 from random import Random
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -14,20 +15,37 @@ def test_hint_is_for_every_text(text) -> None:
     assert hint(text, "emu3") == ""
 
 
-def test_hint_says_what_is_drawn_where_the_prompt_says_something_else() -> None:
-    for prompt in ("a Red Apple on the sky clouds", "an octopus", "on green grass, an owl"):
-        assert hint(prompt, "embedded") == ""
-    assert "reads the prompt as “octopus on green grass”" in hint(
-        "an octopus playing the xylophone on green grass", "embedded"
-    )
-    assert "reads the prompt as “red apple on sky clouds”" in hint("apple on sky", "embedded")
-    for prompt in ("xylophone", "¿?"):
-        assert "names nothing that this model can draw, so it draws “" in hint(prompt, "embedded")
+@pytest.mark.parametrize(
+    ("prompt", "note"),
+    [
+        ("a Red Apple on the sky clouds", ""),
+        ("an octopus", ""),  # on a ground that it stands out from
+        ("on green grass, an owl", ""),
+        ("apple on sky", ""),
+        ("un chat noir sur la neige", "This model reads: cat on white snow; not drawn: noir."),
+        ("a guitarr on red", "This model reads: guitar on red."),
+        (
+            "an octopus playing the xylophone on green grass",
+            "This model reads: octopus on green grass; not drawn: playing, xylophone.",
+        ),
+        ("two cats on red", "This model reads: cat on red; not drawn: 1 more."),
+        ("a cat above a dog on red", "This model reads: cat on red; not drawn: dog."),
+    ],
+)
+def test_hint_says_what_is_drawn_where_the_prompt_says_something_else(
+    prompt: str, note: str
+) -> None:
+    assert hint(prompt, "embedded") == note
+
+
+@pytest.mark.parametrize("prompt", ["xylophone", "¿?"])
+def test_a_prompt_that_names_nothing_is_said_to(prompt: str) -> None:
+    assert "names nothing that this model can draw, so it draws “" in hint(prompt, "embedded")
 
 
 def test_the_lists_are_those_of_names() -> None:
     names = {"glyphs": ["red apple", "octopus"], "grounds": ["sky clouds"]}
-    assert lists(names | {"sampling": {"top_k": 1}, "version": 1}) == names
+    assert lists(names | {"sampling": {"top_k": 1}, "colours": {"red": [255, 0, 0]}}) == names
     assert lists({}) == {}
 
 

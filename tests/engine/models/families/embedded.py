@@ -30,7 +30,7 @@ class TinyEmbedded(Tiny):
 
     card = tiny_card("embedded", (SIDE, SIDE), CODES)
     module = embedded
-    prompts = ("cat", "red apple on sky clouds at the top left", "rocket on night stars")
+    prompts = ("cat on red", "red apple on sky clouds at the top left", "rocket on night stars")
     side = 8
 
     @cached_property
