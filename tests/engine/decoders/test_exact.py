@@ -183,7 +183,6 @@ TREES = [
     (2, "spine", 2, 2, True),
     # More candidates than codes: the last ones do not exist.
     *((2, reading, 3, 2, True) for reading in ("full", "spine", "lanes")),
-    (2, "deep", 2, 2, True),
     (2, "full", 8, 2, True),
 ]
 
