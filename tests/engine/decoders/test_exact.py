@@ -182,8 +182,7 @@ TREES = [
     (2, "lanes", 2, 3, True),
     (2, "spine", 2, 2, True),
     # More candidates than codes: the last ones do not exist.
-    *((2, reading, 3, 2, True) for reading in ("full", "spine", "lanes", "deep")),
-    (2, "deep", 3, 2, False),
+    *((2, reading, 3, 2, True) for reading in ("full", "spine", "lanes")),
     (2, "full", 8, 2, True),
 ]
 
