@@ -10,17 +10,16 @@ import os
 import socket
 import threading
 from pathlib import Path
-from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from pydantic import ValidationError
 
-if TYPE_CHECKING:
-    from cluster.application import Options
+from cluster.options import Options
 
 ROOT = Path(__file__).parent.parent
-# what no replica needs of the folder that a remote cluster is sent
-LEFT_OUT = ["/.*", "/node_modules", "/docs", "/tests", "/train"]
+# What no replica needs of the folder that a remote cluster is sent, as gitignore has it; but Ray
+# takes "/.*" for the folder itself.
+LEFT_OUT = ["/.?*", "/node_modules", "/docs", "/examples", "/tests", "/train"]
 # Of a cluster that is started here. Ray reads them when it is imported.
 LOCAL = {
     "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0",  # on Linux, too: it listens on loopback alone
@@ -32,19 +31,20 @@ LOCAL = {
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m cluster", description=__doc__)
     parser.add_argument("--address", help="of a running cluster, as ray.init takes it")
-    parser.add_argument("--racers", type=int, nargs=2, default=(1, 2), metavar=("LEAST", "MOST"))
-    parser.add_argument("--cpus", type=float, default=1, help="of each racer")
-    parser.add_argument("--gpus", type=float, default=0, help="of each racer, or the share of one")
+    parser.add_argument(
+        "--racers",
+        type=int,
+        nargs=2,
+        default=(1, 2),
+        metavar=("LEAST", "MOST"),
+        help="so many at least, also while nobody races, and so many at most",
+    )
+    parser.add_argument("--cpus", type=float, default=1, help="CPU cores of each racer")
+    parser.add_argument("--gpus", type=float, default=0, help="GPUs of each racer, whole ones")
     parser.add_argument("--lanes-apart", action="store_true", help="a lane a racer")
     parser.add_argument("--host", default="127.0.0.1", help="to serve on; of a cluster, its nodes'")
-    parser.add_argument("--port", type=int, default=7860)
+    parser.add_argument("--port", type=int, default=7860, help="to serve on")
     args = parser.parse_args()
-    if not args.address:
-        _check_port(args.host, args.port)
-        for name, value in LOCAL.items():
-            os.environ.setdefault(name, value)
-    from cluster.application import Options  # imports ray
-
     least, most = args.racers
     try:
         options = Options(
@@ -53,6 +53,16 @@ def main() -> None:
     except ValidationError as error:
         lines = [f"{'.'.join(map(str, each['loc']))}: {each['msg']}" for each in error.errors()]
         parser.error("; ".join(lines).removeprefix(": ").removeprefix("Value error, "))
+    if not args.address:
+        cores = os.cpu_count() or 1
+        if least * args.cpus > cores:
+            parser.error(
+                f"{least} racers of {args.cpus:g} cores need {least * args.cpus:g}, and this"
+                f" machine has {cores}"
+            )
+        _check_port(args.host, args.port)
+        for name, value in LOCAL.items():
+            os.environ.setdefault(name, value)
     with contextlib.suppress(KeyboardInterrupt):
         serve(options, args.address, args.host, args.port)
 

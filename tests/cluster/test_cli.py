@@ -8,9 +8,10 @@ import sys
 
 import pytest
 import ray
+from ray._private.runtime_env.packaging import _get_excludes
 
 from cluster import __main__ as cli
-from cluster.application import Options
+from cluster.options import Options
 from tests.pages import ROOT
 
 
@@ -43,9 +44,18 @@ def test_a_port_in_use_is_said_in_words(start) -> None:
         (("--racers", "3", "2"), "at least 3 racers and at most 2"),
         (("--racers", "0", "2"), "least: Input should be greater than or equal to 1"),
         (("--gpus", "-1"), "gpus: Input should be greater than or equal to 0"),
+        (
+            ("--gpus", "0.5"),
+            "gpus: Input should be a valid integer, got a number with a fractional part",
+        ),
+        (("--cpus", "3"), "1 racers of 3 cores need 3, and this machine has 2"),
+        (("--racers", "3", "3"), "3 racers of 1 cores need 3, and this machine has 2"),
     ],
 )
-def test_options_that_make_no_sense_are_said_in_words(start, capsys, arguments, message) -> None:
+def test_options_that_make_no_sense_are_said_in_words(
+    start, capsys, monkeypatch, arguments, message
+) -> None:
+    monkeypatch.setattr("os.cpu_count", lambda: 2)
     with pytest.raises(SystemExit):
         start("--port", "0", *arguments)
     assert capsys.readouterr().err.endswith(f"error: {message}\n")
@@ -69,8 +79,15 @@ def test_a_cluster_is_sent_the_code_and_the_settings_and_no_secret(monkeypatch) 
     assert environment["working_dir"] == str(ROOT)
     assert environment["env_vars"]["PHOTO_FINISH_QUEUE_SIZE"] == "60"
     assert "secret" not in str(environment)
-    for left_out in environment["excludes"]:
-        assert left_out == "/.*" or left_out[1:] in {*os.listdir(ROOT), "node_modules"}
+
+
+def test_a_cluster_is_sent_what_a_race_needs_and_nothing_else() -> None:
+    """By Ray's own reading of the patterns."""
+    left_out = _get_excludes(ROOT, cli.LEFT_OUT)
+    sent = {name for name in os.listdir(ROOT) if not left_out(ROOT / name)}
+    assert not left_out(ROOT), "all of it would be left out"
+    assert sent >= {"app", "app.py", "cluster", "engine", "static", "visualize", "weights"}
+    assert not sent & {".git", ".venv", "docs", "examples", "node_modules", "tests", "train"}
 
 
 @pytest.mark.parametrize(
@@ -78,8 +95,8 @@ def test_a_cluster_is_sent_the_code_and_the_settings_and_no_secret(monkeypatch) 
     [
         ([], Options()),
         (
-            ["--racers", "2", "3", "--cpus", "2", "--gpus", "1", "--lanes-apart"],
-            Options(least=2, most=3, cpus=2, gpus=1, lanes_apart=True),
+            ["--racers", "1", "3", "--cpus", "0.5", "--gpus", "1", "--lanes-apart"],
+            Options(least=1, most=3, cpus=0.5, gpus=1, lanes_apart=True),
         ),
     ],
 )

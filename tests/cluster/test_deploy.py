@@ -12,7 +12,7 @@ from ray.autoscaler._private.util import prepare_config, validate_config
 from ray.serve.schema import ServeDeploySchema
 
 from app import settings
-from cluster.application import Options
+from cluster.options import Options
 from tests.pages import ROOT, page
 
 FOLDER = ROOT / "deploy"
