@@ -157,20 +157,17 @@ class Races:
             running.over.set()
 
     def _run_here(self, model: ImageModel, request: RaceRequest, running: RunningRace) -> Events:
-        race = Race.of(model, request)
-        running.race, ticket = race, running.ticket
+        running.race = race = Race.of(model, request)
         note = hint(request.prompt, request.model)
-        events = on_device_thread(
-            model.device, stream(race, running.frames, note, SETTINGS.race_seconds)
-        )
+        events = stream(race, running.frames, note, SETTINGS.race_seconds)
         failures: set[Failure | None] = set()
         try:
-            with contextlib.closing(events):
+            with contextlib.closing(on_device_thread(model.device, events)) as events:
                 for event in events:
-                    if ticket.cancelled:
+                    if running.ticket.cancelled:
                         race.stop()
                     if isinstance(event, Snapshot):
-                        note = ticket.cancelled or event.board["note"]
+                        note = running.ticket.cancelled or event.board["note"]
                         yield Snapshot(event.board | {"note": note})
             failures = {frame.failure for frame in running.frames}
         except Exception as error:

@@ -91,5 +91,5 @@ def test_the_cluster_file_is_one_that_ray_takes() -> None:
 def test_the_cluster_files_own_command_is_one_of_ours() -> None:
     text = (FOLDER / "ray-cluster.yaml").read_text("utf-8")
     options = re.search(r"-m cluster (.+?)'", text)[1]
-    known = set(re.findall(r'add_argument\("(--[\w-]+)"', page("cluster/__main__.py")))
+    known = set(re.findall(r'add_argument\(\s*"(--[\w-]+)"', page("cluster/__main__.py")))
     assert set(re.findall(r"--[\w-]+", options)) < known
