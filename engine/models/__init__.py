@@ -78,6 +78,7 @@ def load(
             " model.",
             Failure.OUT_OF_MEMORY,
         ) from error
+    model.card = card
     if random:
         model.weights = "random"
     elif folders and folder is None:

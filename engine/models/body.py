@@ -19,6 +19,7 @@ from transformers import PreTrainedModel
 
 from engine.models.base import ImageModel, Parents
 from engine.models.cache import WindowCache, ancestors
+from engine.models.card import ModelCard
 from engine.models.lean import LeanBody
 
 MAX_WINDOW = 128
@@ -86,6 +87,7 @@ class BodyModel(ImageModel):
 
     body: PreTrainedModel
     dtype: torch.dtype
+    card: ModelCard | None = None  # of a public model at its true size
     # Pictures that `pixels` decodes together; a card's working memory is for one.
     together: int = 1
 

@@ -16,7 +16,7 @@ from engine.infilling import Infilling
 from engine.measurements.hardware import device_name
 from engine.models.base import ImageModel
 from engine.models.body import BodyModel
-from engine.models.card import CARDS, ModelError
+from engine.models.card import ModelError
 from engine.models.device import check_lanes, classify
 from engine.race.request import Lane, RaceRequest
 from engine.settings import Sampling, SettingError
@@ -43,8 +43,8 @@ class Race:
         `model.infill` do, and where the lanes do not fit on the device."""
         sampling = model.sampling if sampling is None else sampling
         self.request = RaceRequest(prompt, seed, tuple(lanes), sampling, model.name, infilling)
-        if isinstance(model, BodyModel) and (card := CARDS.get(model.name)):
-            check_lanes(card, model.device, model.dtype, len(self.lanes))
+        if isinstance(model, BodyModel) and model.card:
+            check_lanes(model.card, model.device, model.dtype, len(self.lanes))
         self.model, self._stopped = model.infill(infilling) if infilling else model, False
 
     @staticmethod

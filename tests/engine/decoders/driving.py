@@ -53,6 +53,13 @@ def acceptances(decoder: WindowDecoder, p: Tensor, q: Tensor) -> Tensor:
     return verify_chain(decoder, p, q, list(range(len(p)))).acceptance[:-1]
 
 
+class TestedNoise(SymbolicNoise):
+    """Of a position with a draft, whose test and replacement no Gumbel noise decides."""
+
+    def gumbel(self, start: int, count: int, codes: int) -> Tensor:
+        return torch.zeros(count, codes)
+
+
 def first_tokens(decoder: WindowDecoder, p: Tensor, q: Tensor, x: int) -> tuple[Tensor, Tensor]:
     """[V] each: the probabilities of what is committed at the first position in place of a rejected
     draft x, and of all that is; every outcome of the verification's numbers."""
@@ -60,7 +67,7 @@ def first_tokens(decoder: WindowDecoder, p: Tensor, q: Tensor, x: int) -> tuple[
 
     def run() -> Verification:
         state = DecodeState(decoder, "", 0)
-        state.noise = SymbolicNoise(0, p.device)
+        state.noise = TestedNoise(0, p.device)
         state.room.fill_(1)
         return decoder.verify(state, Window(torch.tensor([x]), q[None]), p.expand(2, -1))
 
