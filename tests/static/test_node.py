@@ -15,7 +15,7 @@ def test_the_modules_pass_their_tests() -> None:
     assert len(files) > 5
     done = subprocess.run(
         ["node", "--input-type=module"],
-        input="".join(f"import './{file.name}';\n" for file in files),
+        input="".join(f"import './{file.relative_to(HERE)}';\n" for file in files),
         cwd=HERE,
         env={**os.environ, "DTYPES": json.dumps(layout())},
         capture_output=True,

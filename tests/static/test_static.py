@@ -64,7 +64,7 @@ def test_hash_agrees_with_python() -> None:
 
 
 def test_the_assembled_texts_are_scripts_that_parse() -> None:
-    entries = ("page.js", "fill_in.js", "standalone.js")
+    entries = ("page.js", "form/fill_in.js", "standalone.js")
     assert report("parse", [script(entry) for entry in entries]) == "parsed"
 
 
