@@ -10,7 +10,7 @@ from random import Random
 from typing import Any
 
 from engine.models.card import WEIGHTS
-from engine.models.embedded_reader import SceneReader, describe
+from engine.models.embedded_reader import describe, reader_of
 
 KINDS = ("glyphs", "grounds", "places")  # the lists of names in world.json
 PLACED = 0.3  # of the surprises have a place
@@ -32,9 +32,9 @@ def vocabulary(model: str) -> dict[str, Any]:
 
 def hint(prompt: str, model: str) -> str:
     """A note on what the model draws where that is not what the prompt says, or nothing."""
-    if not (reader := _reader(model)):
+    if not vocabulary(model):
         return ""
-    reading = reader.read(prompt)
+    reading = reader_of(WEIGHTS).read(prompt)
     if not reading.named:
         return (
             "The prompt names nothing that this model can draw, so it draws"
@@ -53,9 +53,3 @@ def surprise(vocabulary: Mapping[str, Any], random: Random) -> str:
     vocabulary with all three."""
     glyph, ground, place = (random.choice(vocabulary[kind]) for kind in KINDS)
     return f"{glyph} on {ground}" + (f" at the {place}" if random.random() < PLACED else "")
-
-
-@functools.cache
-def _reader(model: str) -> SceneReader | None:
-    found = vocabulary(model)
-    return SceneReader(found) if found else None

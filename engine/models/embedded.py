@@ -19,7 +19,7 @@ from engine.models.card import WEIGHTS
 from engine.models.eagle import EagleDrafter
 from engine.models.embedded_infill import EmbeddedInfill, EmbeddedInfilling
 from engine.models.embedded_networks import EmbeddedDrafter, EmbeddedTarget, EmbeddedVQ
-from engine.models.embedded_reader import SceneReader
+from engine.models.embedded_reader import reader_of
 from engine.models.lean import LeanBody
 from engine.settings import Sampling
 
@@ -48,7 +48,7 @@ class EmbeddedModel(BodyModel):
         self.vq = self.vq.to(self.device, memory_format=torch.channels_last).eval()
         self.tokenizer = Tokenizer.from_file(str(weights / "captions" / "tokenizer.json"))
         self.world = json.loads((weights / "world.json").read_text())
-        self.reader = SceneReader(self.world)
+        self.reader = reader_of(weights)
         self.sampling = Sampling(**self.world.get("sampling", {}))  # chosen by train.evaluate
         side = int(self.target.config.image_tokens**0.5)
         self.grid, self.vocab_size = (side, side), self.vq.config.codes

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import functools
+import json
 import math
 import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
+from pathlib import Path
 from typing import Any
 
 from engine.models.embedded_grammar import KINDS, PAIRS, PEOPLE, WEARING, WORN
@@ -137,6 +140,12 @@ class SceneReader:
         order = sorted(self._grounds, key=lambda ground: -far[ground])
         enough = sum(distance >= CONTRAST for distance in far.values())
         return order[number % max(enough, min(CHOICES, len(order)))]
+
+
+@functools.cache
+def reader_of(weights: Path) -> SceneReader:
+    """The reader of a folder of weights, built once: it takes a second."""
+    return SceneReader(json.loads((weights / "world.json").read_text("utf-8")))
 
 
 def _find_colours(words: list[Word]) -> None:

@@ -196,7 +196,7 @@ def test_lanes_that_only_compare_are_left_out(lane: int) -> None:
 
 
 def behind(at: int, status: Status, tv: float | None, token: int, **facts: Any) -> Spot:
-    """A draft whose q was a distribution that is told apart by this token."""
+    """A draft whose q was a distribution of its own, with this token."""
     return spot(at, status, tv, top_draft=((token, 0.5),), **facts)
 
 
