@@ -96,7 +96,7 @@ class Racer:
         frames: list[Frame] = []
         try:
             model = yield from self._load(request)
-            race = Race.of(model, request)
+            race = Race(model, request)
             note = hint(request.prompt, request.model)
             yield from stream(race, frames, note, SETTINGS.race_seconds)
             trace = build_trace(race, frames)

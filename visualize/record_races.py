@@ -18,7 +18,7 @@ from engine.decoders.ar import VanillaAR
 from engine.infilling import Infilling, box_mask
 from engine.models import load
 from engine.models.base import ImageModel
-from engine.race import Race
+from engine.race import Race, RaceRequest
 from engine.race.request import parse_lane
 from visualize.assets import STATIC
 from visualize.recorded_race import RecordedRace, record
@@ -73,8 +73,8 @@ def run_and_record(spec: RaceSpec, model: ImageModel) -> RecordedRace:
     if spec.part:
         codes = VanillaAR(model).generate(spec.part.prompt, spec.part.seed)
         infilling = Infilling.of_mask(codes, box_mask(model.grid, *spec.part.box))
-    lanes = [parse_lane(lane) for lane in spec.lanes]
-    race = Race(model, lanes, spec.prompt, spec.seed, infilling=infilling)
+    lanes, sampling = tuple(map(parse_lane, spec.lanes)), model.sampling
+    race = Race(model, RaceRequest(spec.prompt, spec.seed, lanes, sampling, model.name, infilling))
     return record(race.trace(list(race)), model)
 
 

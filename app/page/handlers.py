@@ -157,7 +157,7 @@ class Races:
             running.over.set()
 
     def _run_here(self, model: ImageModel, request: RaceRequest, running: RunningRace) -> Events:
-        running.race = race = Race.of(model, request)
+        running.race = race = Race(model, request)
         note = hint(request.prompt, request.model)
         events = stream(race, running.frames, note, SETTINGS.race_seconds)
         failures: set[Failure | None] = set()

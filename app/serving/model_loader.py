@@ -23,7 +23,7 @@ from engine.models.base import ImageModel
 from engine.models.card import CARDS, ModelCard
 from engine.models.device import resolve_device
 from engine.models.progress import Phase, Progress, Report
-from engine.race import MAX_LANES, Lane, Race
+from engine.race import MAX_LANES, Lane, Race, RaceRequest
 from visualize.board import Board
 from visualize.swatches import sheet
 
@@ -114,7 +114,7 @@ def _warm_up(model: ImageModel) -> ImageModel:
     for count in range(1, MAX_LANES + 1):
         model.pixels(np.zeros((count, *model.grid), int))
     for name in WHOLE:
-        race = Race(model, [Lane(name)], "warm", 0)
+        race = Race(model, RaceRequest("warm", 0, (Lane(name),), model.sampling, model.name))
         board = Board(race.header, model.pixels, sheet(model))
         with contextlib.closing(iter(race)) as moves:
             for frame in itertools.islice(moves, 4):

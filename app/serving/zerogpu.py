@@ -82,7 +82,7 @@ def run_race(request: RaceRequest) -> WorkerEvents:
                 request.model, "cuda", SETTINGS.dtype, drafter=request.model in SETTINGS.drafters
             )
         model = _loaded[request.model]
-        race = Race.of(model, request)
+        race = Race(model, request)
         frames: list[Frame] = []
         note = f"Stopped: ZeroGPU lends its GPU for {seconds:g} seconds, which are nearly over."
         yield from stream(race, frames, "", deadline - time.monotonic(), note)

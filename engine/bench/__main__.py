@@ -29,7 +29,7 @@ from engine.measurements.hardware import device_name
 from engine.measurements.intervals import mean
 from engine.models.base import ImageModel
 from engine.models.card import ModelError
-from engine.race import Lane, Race
+from engine.race import Lane, Race, RaceRequest
 from engine.race.request import lane_names, parse_lane
 from engine.settings import SettingError
 from engine.trace import LaneState, LaneStats
@@ -47,7 +47,8 @@ PROMPTS = (
 def race(model: ImageModel, lanes: list[Lane], prompt: str, seed: int) -> list[LaneStats]:
     """Runs one race to its end. Raises RuntimeError if a lane fails."""
     stats = [LaneStats() for _ in lanes]
-    for frame in Race(model, lanes, prompt, seed):
+    request = RaceRequest(prompt, seed, tuple(lanes), model.sampling, model.name)
+    for frame in Race(model, request):
         if frame.state is LaneState.FAILED:
             raise RuntimeError(f"{lanes[frame.lane].decoder} failed: {frame.error}")
         if frame.step:

@@ -21,7 +21,7 @@ from engine.measurements.intervals import mean
 from engine.measurements.likelihood import teacher_forced
 from engine.models.base import ImageModel
 from engine.numerics.distributions import gather
-from engine.race import MAX_LANES, Lane, Race
+from engine.race import MAX_LANES, Lane, Race, RaceRequest
 from engine.settings import Sampling
 from engine.trace import LaneState, LaneStats
 
@@ -74,7 +74,8 @@ def fill(
     model: ImageModel, lanes: Sequence[Lane], prompt: str, seed: int, infilling: Infilling
 ) -> list[dict[str, float]]:
     """Figures of each lane in one race. Raises RuntimeError if a lane fails."""
-    race = Race(model, lanes, prompt, seed, infilling=infilling)
+    request = RaceRequest(prompt, seed, tuple(lanes), model.sampling, model.name, infilling)
+    race = Race(model, request)
     stats = [LaneStats() for _ in lanes]
     tokens: list[list[int]] = [[] for _ in lanes]
     for frame in race:
@@ -90,7 +91,7 @@ def fill(
             "passes_per_cell": lane.nfe / len(filled),
             "seconds": lane.seconds.total,
             "entropy": entropy(filled),
-            "log_likelihood_per_cell": log_likelihood(race.model, prompt, race.sampling, filled)
+            "log_likelihood_per_cell": log_likelihood(race.model, prompt, model.sampling, filled)
             / len(filled),
         }
         for lane, filled in zip(stats, tokens, strict=True)

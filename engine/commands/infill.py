@@ -9,9 +9,9 @@ from engine.commands.race import add_model_options, load_model, print_race
 from engine.infilling import ORDERS, Infilling, box_mask
 from engine.models.base import ImageModel
 from engine.models.card import ModelError
-from engine.race import Race
+from engine.race import Race, RaceRequest
 from engine.race.request import Lane, parse_lane
-from engine.settings import Sampling, SettingError
+from engine.settings import SettingError
 from engine.trace import Trace, TraceError
 
 
@@ -41,7 +41,7 @@ def run_infill(args: argparse.Namespace) -> None:
     if args.out and not args.out.parent.is_dir():
         parser.error(f"there is no folder {args.out.parent} to write the trace to")
     try:
-        lanes = [parse_lane(text.strip()) for text in args.lanes.split(",")]
+        lanes = tuple(parse_lane(text.strip()) for text in args.lanes.split(","))
         if args.text is None:
             race = picture_race(args, lanes)
             print_race(race, args.out)
@@ -51,7 +51,7 @@ def run_infill(args: argparse.Namespace) -> None:
         parser.error(str(error))
 
 
-def picture_race(args: argparse.Namespace, lanes: list[Lane]) -> Race:
+def picture_race(args: argparse.Namespace, lanes: tuple[Lane, ...]) -> Race:
     """The race that fills in a box of a traced lane's picture. Raises SettingError, TraceError."""
     trace = Trace.loads(args.trace.read_bytes())
     model: ImageModel = load_model(args)
@@ -63,7 +63,8 @@ def picture_race(args: argparse.Namespace, lanes: list[Lane]) -> Race:
     mask = box_mask(trace.header.grid, top, left, height, width)
     infilling = Infilling.of_mask(codes, mask, args.order)
     prompt = args.prompt if args.prompt is not None else trace.header.prompt
-    return Race(model, lanes, prompt, args.seed, trace.header.sampling, infilling)
+    sampling = trace.header.sampling
+    return Race(model, RaceRequest(prompt, args.seed, lanes, sampling, model.name, infilling))
 
 
 def final_codes(trace: Trace, lane: int) -> list[int]:
@@ -76,7 +77,7 @@ def final_codes(trace: Trace, lane: int) -> list[int]:
     return codes
 
 
-def fill_text(args: argparse.Namespace, lanes: list[Lane]) -> None:
+def fill_text(args: argparse.Namespace, lanes: tuple[Lane, ...]) -> None:
     """Loads XLNet and prints what each lane makes of the text. Raises OSError where there is no
     model, SettingError."""
     from transformers import AutoTokenizer, XLNetLMHeadModel  # takes seconds
@@ -87,9 +88,8 @@ def fill_text(args: argparse.Namespace, lanes: list[Lane]) -> None:
     infilling = read_blanks(args.text, tokenizer)
     network = XLNetLMHeadModel.from_pretrained(args.xlnet, use_safetensors=True).eval()
     model = XLNetText(network, infilling)
-    sampling: Sampling = model.sampling
-    race = Race(model, lanes, args.text, args.seed, sampling, infilling)
-    trace = print_race(race, args.out)
+    request = RaceRequest(args.text, args.seed, lanes, model.sampling, model.name, infilling)
+    trace = print_race(Race(model, request), args.out)
     for i, lane in enumerate(lanes):
         codes = final_codes(trace, i)
         print(f"\n{lane.decoder}: {tokenizer.decode(codes, skip_special_tokens=True)}")

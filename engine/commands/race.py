@@ -93,7 +93,7 @@ def run_race(args: argparse.Namespace) -> None:
         lanes = tuple(parse_lane(text.strip()) for text in args.lanes.split(","))
         sampling = CARDS[args.model].sampling
         request = RaceRequest(args.prompt, args.seed, lanes, sampling, args.model)
-        race = Race.of(load_model(args), request)
+        race = Race(load_model(args), request)
     except (SettingError, ModelError) as error:
         parser.error(str(error))
     print_race(race, args.out)
@@ -102,7 +102,7 @@ def run_race(args: argparse.Namespace) -> None:
 def print_race(race: Race, out: Path | None) -> Trace:
     """Runs a race; prints the stats every second, the final ones and the path `out` that its trace
     was written to. Exits with 1 if a lane failed."""
-    request, names = race.request, lane_names([lane.plain() for lane in race.lanes])
+    request, names = race.request, lane_names([lane.plain() for lane in race.request.lanes])
     frames: list[Frame] = []
     stats = [LaneStats() for _ in names]
     states = [LaneState.WAITING for _ in names]

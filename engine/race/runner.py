@@ -12,14 +12,13 @@ from collections.abc import Generator, Sequence
 import torch
 
 from engine.decoders import DECODERS
-from engine.infilling import Infilling
 from engine.measurements.hardware import device_name
 from engine.models.base import ImageModel
 from engine.models.body import BodyModel
 from engine.models.card import ModelError
 from engine.models.device import check_lanes, classify
-from engine.race.request import Lane, RaceRequest
-from engine.settings import Sampling, SettingError
+from engine.race.request import RaceRequest
+from engine.settings import SettingError
 from engine.trace import MAX_ERROR, Frame, Header, LaneState, LaneStats, Step, Trace
 
 log = logging.getLogger(__name__)
@@ -30,61 +29,29 @@ class Race:
     it at once. Either way the caches are freed. A lane that raises has failed, and the others go
     on."""
 
-    def __init__(
-        self,
-        model: ImageModel,
-        lanes: Sequence[Lane],
-        prompt: str,
-        seed: int,
-        sampling: Sampling | None = None,
-        infilling: Infilling | None = None,
-    ) -> None:
-        """`sampling` is by default the model's own. Raises SettingError as RaceRequest and
-        `model.infill` do, and where the lanes do not fit on the device."""
-        sampling = model.sampling if sampling is None else sampling
-        self.request = RaceRequest(prompt, seed, tuple(lanes), sampling, model.name, infilling)
+    def __init__(self, model: ImageModel, request: RaceRequest) -> None:
+        """`model` is the one that `request` names. Raises SettingError as `model.infill` does, and
+        where the lanes do not fit on the device."""
         if isinstance(model, BodyModel) and model.card:
-            check_lanes(model.card, model.device, model.dtype, len(self.lanes))
-        self.model, self._stopped = model.infill(infilling) if infilling else model, False
-
-    @staticmethod
-    def of(model: ImageModel, request: RaceRequest) -> Race:
-        """The race that `request` asks for, over the model that it names."""
-        return Race(
-            model, request.lanes, request.prompt, request.seed, request.sampling, request.infilling
-        )
-
-    @property
-    def prompt(self) -> str:
-        return self.request.prompt
-
-    @property
-    def seed(self) -> int:
-        return self.request.seed
-
-    @property
-    def lanes(self) -> tuple[Lane, ...]:
-        return self.request.lanes
-
-    @property
-    def sampling(self) -> Sampling:
-        return self.request.sampling
+            check_lanes(model.card, model.device, model.dtype, len(request.lanes))
+        self.request, self._stopped = request, False
+        self.model = model.infill(request.infilling) if request.infilling else model
 
     @property
     def header(self) -> Header:
         """The header of its trace."""
-        model = self.model
+        model, request = self.model, self.request
         return Header(
-            self.prompt,
-            self.seed,
+            request.prompt,
+            request.seed,
             model.name,
             model.grid,
             model.vocab_size,
             model.cells,
-            self.sampling,
-            tuple(lane.plain() for lane in self.lanes),
+            request.sampling,
+            tuple(lane.plain() for lane in request.lanes),
             device_name(model.device),
-            self.request.infilling,
+            request.infilling,
             model.weights,
         )
 
@@ -98,12 +65,13 @@ class Race:
         self._stopped = True
 
     def __iter__(self) -> Generator[Frame, None, None]:
-        stats = [LaneStats() for _ in self.lanes]
+        request = self.request
+        stats = [LaneStats() for _ in request.lanes]
         running: dict[int, Generator[Step, None, None]] = {}
         try:
-            for i, lane in enumerate(self.lanes):
-                decoder = DECODERS[lane.decoder](self.model, lane.settings, self.sampling)
-                running[i] = decoder.steps(self.prompt, self.seed)
+            for i, lane in enumerate(request.lanes):
+                decoder = DECODERS[lane.decoder](self.model, lane.settings, request.sampling)
+                running[i] = decoder.steps(request.prompt, request.seed)
                 yield Frame(i, LaneState.RACING)
             while running and not self._stopped:
                 i = min(running, key=lambda lane: stats[lane].clock)
@@ -113,7 +81,7 @@ class Race:
                     with torch.inference_mode():
                         step = next(running[i])
                 except Exception as error:  # one lane's failure is that lane's alone
-                    log.exception("lane %s failed", self.lanes[i].decoder)
+                    log.exception("lane %s failed", request.lanes[i].decoder)
                     running.pop(i)
                     yield self._failed(i, error)
                     continue

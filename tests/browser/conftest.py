@@ -33,6 +33,7 @@ from tests.browser.acts import prompted
 from tests.browser.servers import TOURED, Held, answers, recorded, served, wait_until
 from tests.clocks import set_clocks
 from tests.infill_toy import NeighbourToy
+from tests.races import race_of
 from visualize.recorded_race import RecordedRace, record
 from visualize.standalone import standalone
 
@@ -114,7 +115,7 @@ def filling_folder(tmp_path_factory: pytest.TempPathFactory, toured: RecordedRac
         ("duel", ("ar", "sjd"), None),
         ("part", ("ar", "assd", "parallel"), part),
     ):
-        race = Race(
+        race = race_of(
             model, list(map(parse_lane, lanes)), "cactus on yellow sand", 7, infilling=infilling
         )
         with set_clocks():

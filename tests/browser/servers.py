@@ -18,9 +18,10 @@ from app.page.layout import LAUNCH, build
 from app.serving.sessions import RecordedRaces
 from engine.decoders.lantern import LanternSettings
 from engine.models.base import ImageModel
-from engine.race import Lane, Race
+from engine.race import Lane
 from tests.app.conftest import Watched, toy_pool
 from tests.clocks import set_clocks
+from tests.races import race_of
 from visualize.recorded_race import RecordedRace, record
 
 TOURED = ("ar", "jacobi", "fpi", "sjd", "scd", "gsd", "lantern", "sjd-pac")
@@ -80,7 +81,7 @@ def _lane(name: str) -> Lane:
 def recorded(prompt: str, lanes: Sequence[str]) -> RecordedRace:
     """A race over a toy, run here and now; the clocks are set, so that it lasts as long on any
     machine."""
-    race = Race(model := Watched(), [_lane(name) for name in lanes], prompt, 7)
+    race = race_of(model := Watched(), [_lane(name) for name in lanes], prompt, 7)
     return record(race.trace(list(race)), model)
 
 

@@ -40,7 +40,7 @@ class Racing:
         self.cancelled = threading.Event()
 
     def __iter__(self) -> Iterator[Event]:
-        race, frames = Race.of(self._model, self._request), []
+        race, frames = Race(self._model, self._request), []
         with contextlib.closing(stream(race, frames, "a hint", float("inf"))) as events:
             for event in events:
                 yield event

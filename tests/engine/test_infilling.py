@@ -16,6 +16,7 @@ from engine.race import Lane, Race, RaceRequest
 from engine.settings import Sampling, SettingError
 from engine.trace import Trace, TraceError
 from tests.infill_toy import InfillToy
+from tests.races import race_of
 from tests.toy import Toy
 
 HALF = Infilling((0, MASKED, MASKED, 1, MASKED, 0))
@@ -76,7 +77,7 @@ def test_what_is_no_infilling_is_rejected(known: object, order: str, message: st
 
 
 def race(name: str = "assd", infilling: Infilling | None = HALF) -> Race:
-    return Race(InfillToy((2, 3), 2), [Lane(name)], "a prompt", 1, infilling=infilling)
+    return race_of(InfillToy((2, 3), 2), [Lane(name)], "a prompt", 1, infilling=infilling)
 
 
 def test_a_race_is_over_the_masked_cells() -> None:
@@ -96,7 +97,7 @@ def test_lanes_that_fill_in_need_something_masked() -> None:
 
 def test_a_model_that_draws_whole_pictures_only_says_so() -> None:
     with pytest.raises(SettingError, match="cannot fill in"):
-        Race(Toy((2, 3), 2), [Lane("ar")], "a prompt", 1, infilling=HALF)
+        race_of(Toy((2, 3), 2), [Lane("ar")], "a prompt", 1, infilling=HALF)
 
 
 def test_a_trace_from_before_there_were_infillings_is_read() -> None:

@@ -17,6 +17,7 @@ from engine.models.card import ModelError
 from engine.race import Lane, Race
 from engine.trace import Frame, LaneState, Trace
 from tests.infill_toy import InfillToy
+from tests.races import race_of
 from tests.toy import Toy
 
 Main = Callable[..., None]
@@ -172,7 +173,7 @@ def test_a_box_of_a_saved_races_picture_is_filled_in(
 ) -> None:
     toy = InfillToy((2, 3), 2)
     monkeypatch.setattr(cli_race, "load", lambda *args, **options: toy)
-    race = Race(toy, [Lane("ar")], "red apple", 1)
+    race = race_of(toy, [Lane("ar")], "red apple", 1)
     saved, out = tmp_path / "race.json", tmp_path / "filled.json"
     saved.write_text(race.trace(list(race)).dumps())
 

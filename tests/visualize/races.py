@@ -17,6 +17,7 @@ from engine.settings import Sampling
 from engine.trace import Frame, Header, LaneState, Seconds, Status, Step, Trace
 from tests.clocks import set_clocks
 from tests.infill_toy import NeighbourToy
+from tests.races import race_of
 from tests.steps import Spot, build
 from tests.toy import Toy
 from visualize.recorded_race import RecordedRace, record
@@ -27,7 +28,7 @@ MASK = tuple(2 <= cell // 6 < 5 and 1 <= cell % 6 < 5 for cell in range(36))  # 
 
 def toy_race(names: Sequence[str] = FIVE, *, side: int = 8, forced: bool = False) -> Race:
     model = Toy((side, side), 16, forced=forced)
-    return Race(model, [Lane(name) for name in names], "a prompt", 7, model.sampling)
+    return race_of(model, [Lane(name) for name in names], "a prompt", 7, model.sampling)
 
 
 @functools.cache
@@ -58,7 +59,7 @@ def filled_trace(names: Sequence[str] = ("ar", "assd"), **milliseconds: float) -
     """A race that fills in a part of 6 x 6 tokens, and the toy."""
     infilling = Infilling.of_mask([5 * cell % 16 for cell in range(36)], MASK)
     lanes = [parse_lane(name) for name in names]
-    race = Race(NeighbourToy(), lanes, "a prompt", 7, infilling=infilling)
+    race = race_of(NeighbourToy(), lanes, "a prompt", 7, infilling=infilling)
     with set_clocks(**milliseconds):
         return race.trace(list(race)), race.model
 

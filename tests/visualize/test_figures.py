@@ -11,9 +11,10 @@ import numpy as np
 import pytest
 
 from engine.decoders import DECODERS
-from engine.race import Lane, Race
+from engine.race import Lane
 from engine.race.request import parse_lane
 from engine.trace import LaneState, Trace
+from tests.races import race_of
 from tests.steps import EIGHT
 from tests.stopped import run_until
 from tests.toy import Toy
@@ -43,7 +44,7 @@ PAGES = ("#ffffff", "#16181d")
 def raced(stop: int | None = None, side: int = 8) -> Trace:
     """A race of every decoder on a toy, stopped after so many frames."""
     model = Toy((side, side), 16, forced=True)
-    race = Race(model, [Lane(name) for name in EIGHT], "<script>alert(1)</script> a prompt", 3)
+    race = race_of(model, [Lane(name) for name in EIGHT], "<script>alert(1)</script> a prompt", 3)
     return run_until(race, stop)
 
 
@@ -229,7 +230,7 @@ def test_a_lane_looks_the_same_in_every_figure() -> None:
 
 def looks(*texts: str) -> dict[str, tuple[str, str, str]]:
     lanes = [parse_lane(text) for text in texts]
-    trace = Race(Toy((2, 2), 16), lanes, "a prompt", 3)
+    trace = race_of(Toy((2, 2), 16), lanes, "a prompt", 3)
     plot = figures(trace.trace(list(trace)))[NAMES.index("passes")].plot
     return {line.name: (line.line.color, line.line.dash, line.marker.symbol) for line in plot.data}
 

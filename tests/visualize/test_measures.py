@@ -11,10 +11,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.race import Race
 from engine.race.request import parse_lane
 from engine.trace import Frame, LaneState, Seconds, Status, Step, StepTable, Trace
 from engine.trace.shares import quantise, share_values
+from tests.races import race_of
 from tests.steps import Candidate, Spot, build
 from tests.toy import Toy
 from tests.visualize.races import steps, trace_of
@@ -57,7 +57,7 @@ def single(*spots: Spot) -> StepTable:
 
 @functools.cache
 def raced(seed: int) -> Trace:
-    race = Race(Toy((8, 8), 16), [parse_lane(lane) for lane in LANES], "a prompt", seed)
+    race = race_of(Toy((8, 8), 16), [parse_lane(lane) for lane in LANES], "a prompt", seed)
     return race.trace(list(race))
 
 

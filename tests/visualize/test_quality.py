@@ -12,11 +12,12 @@ import pytest
 
 from engine.measurements.quality import Judge, Picture, Point, Quality
 from engine.models import load
-from engine.race import Lane, Race
+from engine.race import Lane
 from engine.race.request import parse_lane
 from engine.settings import Sampling
 from engine.trace import LaneState, Trace
 from engine.trace.shares import NONE, share_values
+from tests.races import race_of
 from tests.stopped import run_until
 from tests.toy import Toy
 from tests.visualize.races import headed
@@ -41,7 +42,7 @@ JUDGE = Judge(100, 306, 96)
 def race(stop: int | None = None) -> Trace:
     model = Toy((6, 6), 16)
     model.weights = "0123456789abcdef"
-    running = Race(model, [Lane(name) for name in RACED], "a prompt", 3)
+    running = race_of(model, [Lane(name) for name in RACED], "a prompt", 3)
     return run_until(running, stop)
 
 

@@ -12,10 +12,11 @@ from engine.decoders import DECODERS, DEFAULT, WHOLE
 from engine.decoders.base import Badge
 from engine.infilling import MASKED, box_mask
 from engine.models import load
-from engine.race import Lane, Race
+from engine.race import Lane
 from engine.race.request import parse_lane
 from engine.trace import LaneState
 from engine.trace.shares import NONE
+from tests.races import race_of
 from tests.stopped import run_until
 from tests.toy import Toy
 from visualize import record_races as module
@@ -81,7 +82,7 @@ def test_the_weights_still_draw_what_ships() -> None:
     spec = SPECS[0]
     shipped = RecordedRace.loads((RACES / f"{spec.slug}.json").read_bytes()).trace
     model = load("embedded")
-    race = Race(model, [Lane("ar")], spec.prompt, spec.seed)
+    race = race_of(model, [Lane("ar")], spec.prompt, spec.seed)
     frames = run_until(race, 25).frames
     tokens = [t for frame in frames if frame.step for t in frame.step.committed["token"]]
     assert len(tokens) >= 20

@@ -182,7 +182,7 @@ def test_a_stopped_infilling_is_kept_with_what_was_known(races) -> None:
     stored = races._sessions.get(VISITOR.session_hash, Place.BOARD)
     tokens = stored.recording.trace.tokens(0)
     assert (tokens[~np.array(MASK)] >= 0).all()
-    assert isinstance(Race.of(NeighbourToy(), request_of(stored.recording.trace.header)), Race)
+    assert isinstance(Race(NeighbourToy(), request_of(stored.recording.trace.header)), Race)
 
 
 def test_a_recorded_infilling_is_named_is_not_what_opens_and_is_the_tours(races, tmp_path) -> None:

@@ -48,7 +48,7 @@ def test_defaults_are_read_as_each_decoders_own() -> None:
 
 def test_the_settings_of_a_recorded_race_are_those_it_was_raced_with() -> None:
     request = read(prompt="x", seed=9, lanes=["gsd:G=4", "ar"], knobs={"sampling.top_k": 9})
-    race = Race.of(Toy((2, 2), 16), request)
+    race = Race(Toy((2, 2), 16), request)
     found = settings_of(race.trace(list(race)).header)
     values = form_values(request)
     assert found == {name: values[name] for name in found}

@@ -12,11 +12,12 @@ from app.page.what_if import RULES, SLIDERS, SPANS, answer, lane_choices, plots
 from engine.decoders import DECODERS
 from engine.decoders.gsd import GSDSettings
 from engine.decoders.lantern import LanternSettings
-from engine.race import Lane, Race
+from engine.race import Lane
 from engine.settings import SettingError
 from engine.trace import Trace
 from engine.trace.rejudge import rejudge
 from tests.app.conftest import ANYTHING
+from tests.races import race_of
 from tests.toy import Toy
 from visualize.recorded_race import RecordedRace
 
@@ -24,7 +25,7 @@ KNOBS = dict(zip(SLIDERS, [10, 0.5, 0.15, 62, 0.1], strict=True))
 
 
 def raced(*names: str) -> Trace:
-    race = Race(Toy((6, 6), 16), [Lane(name) for name in names], "x", 7)
+    race = race_of(Toy((6, 6), 16), [Lane(name) for name in names], "x", 7)
     return race.trace(list(race))
 
 
@@ -54,7 +55,7 @@ def test_each_rule_has_its_own_knobs() -> None:
 
 def test_rejections_of_a_tree_of_drafts_are_judged_again() -> None:
     settings = LanternSettings(drafts="tree", depth=2, nodes=4, width=2, k=5)
-    race = Race(Toy((6, 6), 16), [Lane("lantern", settings)], "x", 7)
+    race = race_of(Toy((6, 6), 16), [Lane("lantern", settings)], "x", 7)
     trace = race.trace(list(race))
     rejected = len(trace.table(0).rejections)
     assert rejected > 3

@@ -16,10 +16,11 @@ from engine.decoders.gsd import GSD, GSDSettings
 from engine.decoders.lantern import LanternSettings
 from engine.decoders.recorder import StepRecorder, find_sources
 from engine.failures import Failure
-from engine.race import Lane, Race
+from engine.race import Lane
 from engine.trace import LaneState, Status, Step
 from engine.trace.shares import NONE, ONE
 from engine.trace.steps import TOP, Source
+from tests.races import race_of
 from tests.steps import Spot, every, share, spots
 from tests.toy import Toy
 
@@ -317,7 +318,7 @@ def test_probabilities_that_are_not_numbers_end_the_lane_in_words() -> None:
     model = Toy((2, 2), 3)
     model.logits[model.logits.shape[0] - 1, 0] = torch.nan  # after a single token, 0
     model.logits[-1, -1] = torch.tensor([90.0, 0, 0])
-    frames = list(Race(model, [Lane("ar"), Lane("sjd")], "a prompt", 1))
+    frames = list(race_of(model, [Lane("ar"), Lane("sjd")], "a prompt", 1))
     failed = [frame for frame in frames if frame.state is LaneState.FAILED]
     assert {frame.lane for frame in failed} == {0, 1}
     for frame in failed:

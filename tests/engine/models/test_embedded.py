@@ -20,9 +20,10 @@ from engine.decoders.fpi import FixedPoint
 from engine.decoders.jacobi_window import JacobiWindowSettings
 from engine.models import load
 from engine.models.embedded import EmbeddedModel
-from engine.race import Lane, Race
+from engine.race import Lane
 from engine.trace import LaneState, LaneStats, Seconds, Step
 from tests.engine.models.families import TINY
+from tests.races import race_of
 from tests.steps import retimed
 
 PROMPT = "red apple on sky clouds"
@@ -66,7 +67,7 @@ def _timeless(steps: list[Step]) -> list[Step]:
 
 def test_every_lane_finishes_twice_the_same() -> None:
     lanes = [Lane(name) for name in DEFAULT]
-    races = [list(Race(TINY_EMBEDDED.model, lanes, PROMPT, 3)) for _ in range(2)]
+    races = [list(race_of(TINY_EMBEDDED.model, lanes, PROMPT, 3)) for _ in range(2)]
     for lane in range(len(lanes)):
         steps = [
             [frame.step for frame in frames if frame.lane == lane and frame.step]

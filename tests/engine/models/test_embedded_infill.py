@@ -18,10 +18,11 @@ from engine.decoders.assd import ASSD, ASSDSettings
 from engine.infilling import MASKED, Infilling
 from engine.models.embedded import EmbeddedModel
 from engine.models.embedded_infill import EmbeddedInfill, EmbeddedInfilling
-from engine.race import Lane, Race
+from engine.race import Lane
 from engine.settings import Sampling, SettingError
 from engine.trace import LaneState, Trace
 from tests.engine.models.families import TINY
+from tests.races import race_of
 
 PROMPT = "red apple on sky clouds"
 TINY_EMBEDDED, SIDE = TINY["embedded"], 4
@@ -142,7 +143,7 @@ def test_known_cells_after_the_mask_are_read(model: EmbeddedModel) -> None:
 def test_every_lane_fills_in_and_the_trace_is_read_back(model: EmbeddedModel) -> None:
     lanes = [Lane(name) for name in ("sjd", "lantern", "sjd-pac", "assd", "parallel")]
     lanes.append(Lane("assd", ASSDSettings(drafts="n-gram")))
-    race = Race(model, lanes, PROMPT, 3, infilling=infilling())
+    race = race_of(model, lanes, PROMPT, 3, infilling=infilling())
     frames = list(race)
     finished = [frame.lane for frame in frames if frame.state is LaneState.FINISHED]
     assert sorted(finished) == list(range(6))

@@ -21,10 +21,11 @@ from engine.models.base import ImageModel
 from engine.models.card import CARDS, GIB, ModelCard, ModelError, Source
 from engine.models.embedded import EmbeddedModel
 from engine.models.progress import Phase, Progress
-from engine.race import Lane, Race
+from engine.race import Lane
 from engine.trace import LaneState
 from engine.trace.file import MAX_NAME
 from tests.engine.models.families import JANUS
+from tests.races import race_of
 
 
 class Family:
@@ -227,7 +228,7 @@ def test_a_model_comes_out_of_the_hubs_cache_without_a_network(
     (repository / "refs" / "main").write_text(revision)
     shutil.copytree(JANUS.folders["model"], snapshot)
     model = load(JANUS.card.name)
-    frames = list(Race(model, [Lane("ar"), Lane("sjd")], "a cat", 7))
+    frames = list(race_of(model, [Lane("ar"), Lane("sjd")], "a cat", 7))
     assert [frame.state for frame in frames].count(LaneState.FINISHED) == 2
     for file in snapshot.glob("*.safetensors*"):
         file.unlink()

@@ -13,9 +13,10 @@ from engine.decoders import DECODERS, WHOLE
 from engine.decoders.jacobi_window import SpeculativeSettings
 from engine.decoders.sjd import SJD
 from engine.models.card import ModelError
-from engine.race import MAX_LANES, MAX_PROMPT, MAX_SEED, Lane, Race
+from engine.race import MAX_LANES, MAX_PROMPT, MAX_SEED, Lane
 from engine.settings import SettingError
 from engine.trace import Frame, LaneState, LaneStats, Seconds, Step
+from tests.races import race_of
 from tests.steps import EIGHT, every, retimed
 from tests.toy import Toy, ToyContext
 
@@ -52,7 +53,7 @@ def timeless(step: Step) -> Step:
 @pytest.mark.parametrize("forced", [False, True])
 def test_every_lane_finishes_with_every_position_committed_once(forced: bool) -> None:
     model = Counted(forced=forced)
-    frames = list(Race(model, ALL, "a prompt", 7))
+    frames = list(race_of(model, ALL, "a prompt", 7))
     for lane, entry in enumerate(ALL):
         mine = [frame for frame in frames if frame.lane == lane]
         assert mine[0] == Frame(lane, LaneState.RACING)
@@ -75,7 +76,7 @@ def test_every_lane_finishes_with_every_position_committed_once(forced: bool) ->
 
 def test_the_lane_furthest_behind_steps_next() -> None:
     """Read from the frames alone: the next lane has the least seconds of those still running."""
-    frames = list(Race(Counted((4, 6)), ALL, "a prompt", 3))
+    frames = list(race_of(Counted((4, 6)), ALL, "a prompt", 3))
     clocks, running = [LaneStats() for _ in ALL], set(range(len(ALL)))
     moves = 0
     for frame in frames[len(ALL) :]:
@@ -90,7 +91,7 @@ def test_the_lane_furthest_behind_steps_next() -> None:
 
 @pytest.mark.usefixtures("_slow_sjd")
 def test_a_slow_lane_waits_while_the_others_catch_up() -> None:
-    frames = list(Race(Counted(), [Lane("ar"), Lane("sjd")], "a prompt", 3))
+    frames = list(race_of(Counted(), [Lane("ar"), Lane("sjd")], "a prompt", 3))
     order = [frame.lane for frame in frames[2:]]
     assert order[:2] == [0, 1]
     assert order[2:14] == [0] * 11 + [1]  # sjd's first step took an hour
@@ -109,7 +110,7 @@ def _slow_sjd(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_vanilla_ar_takes_one_pass_a_token() -> None:
     standing = LaneStats()
-    for frame in Race(Counted(), [Lane("ar")], "a prompt", 1):
+    for frame in race_of(Counted(), [Lane("ar")], "a prompt", 1):
         if frame.step:
             standing.add(frame.step)
     assert standing.nfe == 12
@@ -123,7 +124,7 @@ def test_the_same_seed_gives_the_same_trace_twice_and_another_seed_another(name:
     def run(seed: int) -> list[Step]:
         return [
             timeless(step)
-            for step in steps(list(Race(Counted((4, 4), 16), [Lane(name)], "a prompt", seed)), 0)
+            for step in steps(list(race_of(Counted((4, 4), 16), [Lane(name)], "a prompt", seed)), 0)
         ]
 
     assert run(5) == run(5)
@@ -131,9 +132,9 @@ def test_the_same_seed_gives_the_same_trace_twice_and_another_seed_another(name:
 
 
 def test_a_lanes_steps_do_not_depend_on_the_other_lanes() -> None:
-    together = list(Race(Counted(), ALL, "a prompt", 5))
+    together = list(race_of(Counted(), ALL, "a prompt", 5))
     for lane, entry in enumerate(ALL):
-        alone = list(Race(Counted(), [entry], "a prompt", 5))
+        alone = list(race_of(Counted(), [entry], "a prompt", 5))
         assert [timeless(s) for s in steps(together, lane)] == [
             timeless(s) for s in steps(alone, 0)
         ]
@@ -154,7 +155,7 @@ def _failing_sjd(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.usefixtures("_failing_sjd")
 def test_one_lanes_failure_is_its_own() -> None:
     model = Counted()
-    frames = list(Race(model, [Lane("ar"), Lane("sjd"), Lane("jacobi")], "a prompt", 4))
+    frames = list(race_of(model, [Lane("ar"), Lane("sjd"), Lane("jacobi")], "a prompt", 4))
     last = {frame.lane: frame for frame in frames}
     assert last[1].state is LaneState.FAILED
     assert last[1].error == "RuntimeError: a bolt came loose"
@@ -177,14 +178,14 @@ def test_a_model_that_cannot_start_fails_the_lane_and_not_the_race(
         def start(self, prompt: str, guidance: float) -> ToyContext:
             raise error
 
-    frames = list(Race(Broken(), [Lane("ar")], "a prompt", 4))
+    frames = list(race_of(Broken(), [Lane("ar")], "a prompt", 4))
     assert [frame.state for frame in frames] == [LaneState.RACING, LaneState.FAILED]
     assert frames[-1].error == words
 
 
 def test_stop_ends_the_race_after_the_step_in_progress() -> None:
     model = Counted()
-    race = Race(model, ALL, "a prompt", 4)
+    race = race_of(model, ALL, "a prompt", 4)
     frames = []
     for frame in race:
         frames.append(frame)
@@ -197,7 +198,7 @@ def test_stop_ends_the_race_after_the_step_in_progress() -> None:
 
 def test_stop_from_another_thread_and_before_the_first_frame() -> None:
     model = Counted()
-    race = Race(model, ALL, "a prompt", 4)
+    race = race_of(model, ALL, "a prompt", 4)
     thread = threading.Thread(target=race.stop)
     thread.start()
     thread.join()
@@ -208,7 +209,7 @@ def test_stop_from_another_thread_and_before_the_first_frame() -> None:
 @pytest.mark.parametrize("after", [0, 1, 3, len(ALL), len(ALL) + 1, len(ALL) + 7])
 def test_a_race_that_is_left_gives_its_contexts_back(after: int) -> None:
     model = Counted()
-    frames = iter(Race(model, ALL, "a prompt", 4))
+    frames = iter(race_of(model, ALL, "a prompt", 4))
     for _ in range(after):
         next(frames)
     frames.close()
@@ -246,7 +247,7 @@ def test_the_tidy_end_of_a_decoder_that_is_left() -> None:
 )
 def test_what_cannot_be_raced_is_rejected_with_a_message(changes: dict, message: str) -> None:
     with pytest.raises(SettingError, match=message):
-        Race(Counted(), **{"lanes": [Lane("ar")], "prompt": "a prompt", "seed": 1, **changes})
+        race_of(Counted(), **{"lanes": [Lane("ar")], "prompt": "a prompt", "seed": 1, **changes})
 
 
 def test_the_ends_of_what_can_be_raced() -> None:
@@ -256,7 +257,7 @@ def test_the_ends_of_what_can_be_raced() -> None:
         {"seed": MAX_SEED},
         {"seed": 0},
     ):
-        race = Race(
+        race = race_of(
             Counted((1, 2)), **{"lanes": [Lane("ar")], "prompt": "a prompt", "seed": 1, **changes}
         )
         assert {frame.state for frame in race} == {LaneState.RACING, LaneState.FINISHED}
@@ -274,4 +275,4 @@ def test_a_lane_is_of_a_known_decoder_with_its_own_settings() -> None:
 
 @given(st.integers(0, 2**53 - 1), st.text(min_size=1, max_size=50).filter(str.strip))
 def test_any_seed_and_prompt_race(seed: int, prompt: str) -> None:
-    assert len(list(Race(Counted((1, 2)), [Lane("sjd")], prompt, seed))) >= 2
+    assert len(list(race_of(Counted((1, 2)), [Lane("sjd")], prompt, seed))) >= 2

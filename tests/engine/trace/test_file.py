@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 
 from engine.decoders import DECODERS, WHOLE
 from engine.decoders.sjd import SJD
-from engine.race import MAX_LANES, MAX_PROMPT, Lane, Race
+from engine.race import MAX_LANES, MAX_PROMPT, Lane
 from engine.trace import MAX_BYTES, Frame, LaneState, Trace, TraceError
 from engine.trace.file import VERSION
 from engine.trace.packing import pack, pack_rows, unpack, unpack_rows
@@ -26,6 +26,7 @@ from engine.trace.reduce import Dropped
 from engine.trace.shares import NONE
 from engine.trace.steps import DTYPES, Source
 from tests.clocks import set_clocks
+from tests.races import race_of
 from tests.stopped import run_until
 from tests.toy import Toy
 
@@ -58,7 +59,7 @@ HOSTILE = st.one_of(
 @set_clocks()
 def raced(names: list[str], *, forced: bool = False, stop: int | None = None) -> Trace:
     model = Toy((2, 3), 6, forced=forced)
-    race = Race(model, [Lane(name) for name in names], "a prompt, “quoted” 🍎", 3)
+    race = race_of(model, [Lane(name) for name in names], "a prompt, “quoted” 🍎", 3)
     return run_until(race, stop)
 
 
@@ -102,7 +103,7 @@ def test_a_failed_lane_is_read_back_with_its_error(monkeypatch: pytest.MonkeyPat
 def test_a_trace_says_which_weights_it_is_over_if_it_can() -> None:
     model = Toy((2, 3), 6)
     model.weights = "c0ffee"
-    header = Race(model, [Lane("ar")], "a prompt", 3).header
+    header = race_of(model, [Lane("ar")], "a prompt", 3).header
     assert header.weights == "c0ffee"
     trace = Trace(header, ())
     assert Trace.loads(trace.dumps()) == trace
@@ -428,7 +429,7 @@ def test_any_text_at_all_is_read_or_rejected(text: str | bytes) -> None:
     survives(text)
 
 
-LONG = Race(Toy((4, 4), 5), [Lane("sjd"), Lane("sjd-pac"), Lane("gsd")], "a prompt", 3)
+LONG = race_of(Toy((4, 4), 5), [Lane("sjd"), Lane("sjd-pac"), Lane("gsd")], "a prompt", 3)
 
 
 @pytest.mark.parametrize(

@@ -14,10 +14,11 @@ from engine.decoders import DECODERS
 from engine.decoders.gsd import GSDSettings
 from engine.decoders.lantern import LanternSettings
 from engine.decoders.sjd import SJD
-from engine.race import Lane, Race
+from engine.race import Lane
 from engine.settings import Sampling, SettingError, Settings
 from engine.trace import Frame, Header, LaneState, Status, Trace
 from engine.trace.rejudge import Tally, rejudge
+from tests.races import race_of
 from tests.steps import Rejection, Spot, build
 from tests.toy import Toy
 
@@ -73,7 +74,7 @@ def raced() -> Trace:
         Lane("sjd-pac"),
         Lane("jacobi"),
     ]
-    race = Race(model, lanes, "a prompt", 5)
+    race = race_of(model, lanes, "a prompt", 5)
     return race.trace(list(race))
 
 

@@ -153,9 +153,10 @@ def test_the_layout_says_where_each_field_is() -> None:
 
 
 def test_the_trace_is_read_without_torch_a_model_or_a_race(tmp_path) -> None:
-    from engine.race import Lane, Race
+    from engine.race import Lane
+    from tests.races import race_of
 
-    race = Race(Toy((2, 3), 6), [Lane("sjd"), Lane("gsd")], "a prompt", 3)
+    race = race_of(Toy((2, 3), 6), [Lane("sjd"), Lane("gsd")], "a prompt", 3)
     file = tmp_path / "race.json"
     file.write_text(race.trace(list(race)).dumps())
     code = (
