@@ -13,12 +13,12 @@ import plotly.graph_objects as go
 
 from app.page.form import KNOBS, QUIET, Fields
 from app.page.handlers import NOT_OVER, Races
+from app.page.rejudge import rejudge
 from engine.decoders import DECODERS
 from engine.decoders.lantern import LanternSettings
 from engine.race.request import build_settings
 from engine.settings import SettingError, Settings
 from engine.trace import Trace
-from engine.trace.rejudge import rejudge
 from visualize.measures import runners
 from visualize.recorded_race import RecordedRace
 from visualize.what_if_plots import count_plot, marked_picture

@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from app.page.form import KNOBS as FORM_KNOBS
+from app.page.rejudge import rejudge
 from app.page.what_if import RULES, SLIDERS, SPANS, answer, lane_choices, plots
 from engine.decoders import DECODERS
 from engine.decoders.gsd import GSDSettings
@@ -15,7 +16,6 @@ from engine.decoders.lantern import LanternSettings
 from engine.race import Lane
 from engine.settings import SettingError
 from engine.trace import Trace
-from engine.trace.rejudge import rejudge
 from tests.app.conftest import ANYTHING
 from tests.races import race_of
 from tests.toy import Toy

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from app.page.rejudge import Tally, rejudge
 from engine.decoders import DECODERS
 from engine.decoders.gsd import GSDSettings
 from engine.decoders.lantern import LanternSettings
@@ -17,7 +18,6 @@ from engine.decoders.sjd import SJD
 from engine.race import Lane
 from engine.settings import Sampling, SettingError, Settings
 from engine.trace import Frame, Header, LaneState, Status, Trace
-from engine.trace.rejudge import Tally, rejudge
 from tests.races import race_of
 from tests.steps import Rejection, Spot, build
 from tests.toy import Toy
@@ -208,7 +208,7 @@ def test_many_rejections_of_a_large_vocabulary_are_judged_as_one_by_one(
             ("lantern", LanternSettings(k=62, delta=0.4)),
         )
     ]
-    monkeypatch.setattr("engine.trace.rejudge.BLOCK", 3 * 20)
+    monkeypatch.setattr("app.page.rejudge.BLOCK", 3 * 20)
     assert whole == [
         rejudge(raced(), lane("sjd"), rule, settings)
         for rule, settings in (
@@ -279,7 +279,7 @@ def test_a_trace_beyond_any_picture_is_rejected_before_it_costs_anything(
             "gsd",
             GSDSettings(),
         )
-    monkeypatch.setattr("engine.trace.rejudge.MAX_ENTRIES", 2 * 5)
+    monkeypatch.setattr("app.page.rejudge.MAX_ENTRIES", 2 * 5)
     rejudge(rejected(*[rejection(P, Q, 1, 0.5)] * 2), 0, "gsd", GSDSettings())
     with pytest.raises(SettingError, match="too large"):
         rejudge(rejected(*[rejection(P, Q, 1, 0.5)] * 3), 0, "gsd", GSDSettings())
