@@ -100,14 +100,14 @@ class InfillingToy(Toy):
         self,
         ctx: InfillContext,
         tokens: Tensor,
-        parents: Sequence[int] | Tensor | None = None,
+        parents: Sequence[int] | None = None,
         targets: Tensor | None = None,
     ) -> Tensor:
         window = tokens.tolist()
         root: list[int] = [] if ctx.kept is None else [*ctx.kept, window[0]]
         ctx.paths = [root]
         for row in range(1, len(window)):
-            parent = row - 1 if parents is None else int(parents[row])
+            parent = row - 1 if parents is None else parents[row]
             if parent == row:
                 assert window[row] == window[0], "it stands in the root's place"
                 ctx.paths.append(root)

@@ -86,13 +86,13 @@ class Toy(ImageModel):
         return ToyContext()
 
     def forward(
-        self, ctx: ToyContext, tokens: Tensor, parents: Sequence[int] | Tensor | None = None
+        self, ctx: ToyContext, tokens: Tensor, parents: Sequence[int] | None = None
     ) -> Tensor:
         window = tokens.tolist()
         ctx.paths = [[] if ctx.kept is None else [*ctx.kept, window[0]]]
         for row in range(1, len(window)):
             ctx.paths.append(
-                [*ctx.paths[row - 1 if parents is None else int(parents[row])], window[row]]
+                [*ctx.paths[row - 1 if parents is None else parents[row]], window[row]]
             )
         return torch.stack([self.logits[_state(path, self.vocab_size)] for path in ctx.paths])
 

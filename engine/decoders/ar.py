@@ -22,7 +22,7 @@ class VanillaAR(WindowDecoder):
     paper = "the baseline of all five papers"
     badge = Badge.IDENTICAL
 
-    def propose(self, state: DecodeState, room: int) -> Window:
+    def propose(self, state: DecodeState) -> Window:
         return Window(state.drafts[:0], state.q[:0])
 
     def verify(self, state: DecodeState, window: Window, p: Tensor) -> Verification:

@@ -10,11 +10,11 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from engine.decoders.base import Badge
-from engine.decoders.decode_state import MAX_ROWS, DecodeState, Verification, Window
+from engine.decoders.decode_state import DecodeState, Verification, Window
 from engine.decoders.ngram import draft_ngrams
-from engine.decoders.shift import committed_lossless
 from engine.decoders.speculate import chain_acceptance, speculate
 from engine.decoders.window import WindowDecoder
+from engine.models.base import MAX_ROWS
 from engine.numerics.distributions import sample
 from engine.numerics.randomness import Purpose
 from engine.settings import SettingError, Settings, knob
@@ -33,7 +33,10 @@ class ASSDSettings(Settings):
         choices=DRAFTS,
     )
     k: int = knob(
-        5, "Cells guessed at once; with the model's own guesses, 2 gains nothing.", low=2, high=95
+        5,
+        "Cells guessed at once; with the model's own guesses, 2 gains nothing.",
+        low=2,
+        high=MAX_ROWS - 1,
     )
     fused: bool = knob(
         False, "Guess on in the pass that checks: half the passes, with k times as many rows."
@@ -83,10 +86,10 @@ class ASSD(WindowDecoder):
     def capturable(self) -> bool:
         return False  # two kinds of steps
 
-    def propose(self, state: DecodeState, room: int) -> Window:
+    def propose(self, state: DecodeState) -> Window:
         if self.settings.drafts == "n-gram":
-            return Window(*draft_ngrams(state, min(self.settings.k, room)))
-        count = min(self.settings.k - 1, room)
+            return Window(*draft_ngrams(state, min(self.settings.k, state.draft_limit)))
+        count = min(self.settings.k - 1, state.draft_limit)
         if self.settings.fused:
             return chain_asking_ahead(state, count)
         if not drafting(state):
@@ -97,7 +100,7 @@ class ASSD(WindowDecoder):
     def verify(self, state: DecodeState, window: Window, p: Tensor) -> Verification:
         if self.settings.fused:
             return verify_and_draft(state, window, p)
-        if window.asks:
+        if self.settings.drafts == "self" and drafting(state):
             return commit_first(state, p)
         acceptance = chain_acceptance(window, p)
         verification = speculate(state, window, p, acceptance, redraws=False)
@@ -105,9 +108,6 @@ class ASSD(WindowDecoder):
         if self.settings.drafts == "self" and len(window.drafts) == k - 1:
             verification.count = verification.count.clamp_max(k - 1)
         return verification
-
-    def committed(self, p: Tensor, q: Tensor) -> Tensor:
-        return committed_lossless(p, q)
 
 
 def drafting(state: DecodeState) -> bool:
@@ -120,7 +120,7 @@ def ask_ahead(state: DecodeState, count: int) -> Window:
     """The root and `count` copies of it, which ask for the positions after the next one."""
     root = state.tokens[(state.start - 1).clamp_min(0).view(1)]
     q = state.q.new_zeros(count, state.q.shape[-1])  # nothing is drafted yet
-    return Window(root.expand(count), q, parents=tuple(range(count + 1)), asks=True)
+    return Window(root.expand(count), q, parents=tuple(range(count + 1)))
 
 
 def commit_first(state: DecodeState, p: Tensor) -> Verification:
@@ -162,7 +162,6 @@ def chain_asking_ahead(state: DecodeState, count: int) -> Window:
         nodes=torch.cat([drafts, chain.repeat_interleave(count)]),
         depths=torch.cat([rows[1 : last + 1], behind.view(-1)]),
         parents=tuple(parents),
-        asks=True,
     )
 
 

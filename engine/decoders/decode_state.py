@@ -13,20 +13,17 @@ import torch
 from torch import Tensor
 
 from engine.decoders.base import Decoder
-from engine.models.base import Parents
+from engine.models.base import MAX_ROWS, Parents
 from engine.numerics.randomness import Noise, Purpose
-
-MAX_ROWS = 96  # of a window
 
 
 @dataclass(slots=True)
 class Window:
     """Drafts [H] for positions n, n + 1, .. and the distributions q [H, V] they were drawn from.
 
-    In a tree they are one of its paths, -1 behind its end, and the rows behind the root are its
-    `nodes` [N], tokens at `depths` [N] below the root; `parents` are the rows that its 1 + N rows
-    follow. `asks`: in an infilling, rows ask for the position that the loop pairs them with,
-    whatever they follow.
+    In a tree they are one of its paths, or none, and the rows behind the root are its `nodes` [N],
+    tokens at `depths` [N] below the root; `parents` are the rows that its 1 + N rows follow. In an
+    infilling a node gives the distribution at its depth, whatever it follows.
     """
 
     drafts: Tensor
@@ -34,7 +31,6 @@ class Window:
     nodes: Tensor | None = None
     depths: Tensor | None = None
     parents: Parents = None
-    asks: bool = False
 
 
 @dataclass(slots=True)
@@ -44,9 +40,8 @@ class Diagnostics:
     groups [H, 3 + up to TOP]: of each draft's group (GSD) or neighbourhood (LANTERN) how many
     tokens, the two masses (under p and q) whose ratio is the acceptance probability, and the
     nearest tokens, the draft first, -1 for none. candidates [levels, K, 6]: token, p, q, acceptance
-    probability, uniform, and 1 where it was tried. q [H, V]: what the verified drafts were drawn
-    from, where a path of a tree has other drafts than the window. shift [H]: of the tests on that
-    path, where `WindowDecoder.shift` is not that of a node with several drafts.
+    probability, uniform, and 1 where it was tried. Where the window has no drafts of its own: q
+    [H, V], what those on the path were drawn from, and shift [H], of their nodes' tests.
     """
 
     groups: Tensor | None = None
@@ -108,6 +103,12 @@ class DecodeState:
         # With static shapes: this step's numbers by what they were drawn for.
         self._noise: dict[tuple[Purpose, int, int], Tensor] = {}
         self._offsets = torch.arange(model.length + MAX_ROWS, device=device)
+
+    @property
+    def draft_limit(self) -> int:
+        """How many drafts a window may have: those before the image's end; with static shapes it
+        keeps its width, and those behind the end are never accepted."""
+        return MAX_ROWS if self.model.static else self.model.length - self.frontier - 1
 
     def offsets(self, count: int) -> Tensor:
         """0 .. count - 1."""

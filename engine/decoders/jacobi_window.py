@@ -16,6 +16,7 @@ from torch import Tensor
 
 from engine.decoders.decode_state import DecodeState, Window
 from engine.decoders.window import WindowDecoder
+from engine.models.base import MAX_ROWS
 from engine.numerics.distributions import sample
 from engine.numerics.randomness import Purpose
 from engine.settings import SettingError, Settings, knob
@@ -28,6 +29,25 @@ INIT_SCHEMES = (
     "vertical repeat",
     "vertical sample",
 )
+
+
+def window_knob(rows: int, needs: tuple[str, str] | None = None) -> Any:
+    return knob(
+        rows,
+        "Rows of one forward pass: the last committed token and the drafts after it.",
+        low=2,
+        high=MAX_ROWS,
+        needs=needs,
+    )
+
+
+def init_knob(needs: tuple[str, str] | None = None) -> Any:
+    return knob(
+        "random",
+        "What a new draft starts from: chance, or the token to its left or above.",
+        choices=INIT_SCHEMES,
+        needs=needs,
+    )
 
 
 def fresh_knob(default: str) -> Any:
@@ -44,17 +64,8 @@ def fresh_knob(default: str) -> Any:
 class JacobiWindowSettings(Settings):
     """L = 16 in all of SJD's published test scripts; `random` is their choice for Lumina-mGPT."""
 
-    window: int = knob(
-        16,
-        "Rows of one forward pass: the last committed token and the drafts after it.",
-        low=2,
-        high=96,
-    )
-    init: str = knob(
-        "random",
-        "What a new draft starts from: chance, or the token to its left or above.",
-        choices=INIT_SCHEMES,
-    )
+    window: int = window_knob(16)
+    init: str = init_knob()
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,8 +89,8 @@ class JacobiWindowDecoder(WindowDecoder):
     Settings = JacobiWindowSettings
     settings: JacobiWindowSettings
 
-    def propose(self, state: DecodeState, room: int) -> Window:
-        count = min(self.settings.window - 1, room)
+    def propose(self, state: DecodeState) -> Window:
+        count = min(self.settings.window - 1, state.draft_limit)
         if self.settings.init.endswith("sample") and state.recent_p is None:
             size = self.model.stride + self.settings.window
             state.recent_p = torch.ones(size, self.model.vocab_size, device=self.model.device)

@@ -10,12 +10,17 @@ import torch
 from torch import Tensor
 
 from engine.decoders.base import Badge
-from engine.decoders.decode_state import MAX_ROWS, DecodeState, Diagnostics, Verification, Window
-from engine.decoders.jacobi_window import INIT_SCHEMES, JacobiWindowDecoder, JacobiWindowSettings
+from engine.decoders.decode_state import DecodeState, Diagnostics, Verification, Window
+from engine.decoders.jacobi_window import (
+    JacobiWindowDecoder,
+    JacobiWindowSettings,
+    init_knob,
+    window_knob,
+)
 from engine.decoders.lantern_tree import DraftTree, Walk, draft_tree
 from engine.decoders.shift import support_size
 from engine.decoders.speculate import acceptance_probability, speculate
-from engine.models.base import Drafter
+from engine.models.base import MAX_ROWS, Drafter
 from engine.numerics.distributions import exact, gather, logits_to_probs, one_hot, residual, sample
 from engine.numerics.randomness import Purpose
 from engine.settings import knob
@@ -35,19 +40,8 @@ class LanternSettings(JacobiWindowSettings):
     accepted less often than a sampled chain. LANTERN++ bounds the added mass by (lambda - 1) p(x)
     instead."""
 
-    window: int = knob(
-        16,
-        "Rows of one forward pass: the last committed token and the drafts after it.",
-        low=2,
-        high=96,
-        needs=("drafter", "jacobi"),
-    )
-    init: str = knob(
-        "random",
-        "What a new draft starts from: chance, or the token to its left or above.",
-        choices=INIT_SCHEMES,
-        needs=("drafter", "jacobi"),
-    )
+    window: int = window_knob(16, needs=("drafter", "jacobi"))
+    init: str = init_knob(needs=("drafter", "jacobi"))
     drafter: str = knob(
         "eagle",
         "What drafts: a small EAGLE network, or the model's own Jacobi guesses, as where there is"
@@ -152,12 +146,12 @@ class Lantern(JacobiWindowDecoder):
         self._neighbours()  # of the model alone, so computed before the first step's clock starts
         yield from super().steps(prompt, seed)
 
-    def propose(self, state: DecodeState, room: int) -> Window:
+    def propose(self, state: DecodeState) -> Window:
         eagle = self.eagle
         if eagle is None:
-            return super().propose(state, room)
+            return super().propose(state)
         left = self.model.length - state.frontier - 1  # its cache ends with the image
-        depth = min(self.settings.depth, room, left) if state.path else 0
+        depth = min(self.settings.depth, left) if state.path else 0
         if not depth:
             return Window(state.drafts[:0], state.q[:0])
         start = state.frontier - len(state.path)
@@ -209,10 +203,9 @@ class Lantern(JacobiWindowDecoder):
         return verification
 
     def _verify_tree(self, state: DecodeState, tree: DraftTree, p: Tensor) -> Verification:
-        walk = Walk(tree, p, self._neighbourhood)
-        levels, K = len(tree.drafts), tree.children.shape[1]
-        u = state.uniform(Purpose.VERIFY, levels + 1, K + 1)
-        for level in range(levels):
+        walk, K = Walk(tree, p, self._neighbourhood), min(self.settings.width, *p.shape)
+        u = state.uniform(Purpose.VERIFY, self.settings.depth + 1, K + 1)
+        for level in range(self.settings.depth):
             walk.descend(u[level, :K])
         verification = walk.finish(u[:, K])
         verification.diagnostics = lambda: walk.diagnostics(self._groups)

@@ -1,6 +1,9 @@
 """EAGLE-2's tree of drafts (Li et al., EMNLP 2024, arXiv 2406.16858) and LANTERN's rule on it (Jang
 et al., ICLR 2025, App. B, Alg. 1: a chain there).
 
+The host knows the tree, and walks it: one wait for the device to draft it, and one a level to
+verify it, in place of the trials of all nodes.
+
 Shapes: N nodes of a tree, K children of a node at most, V codes.
 """
 
@@ -10,6 +13,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor
 
 from engine.decoders.decode_state import Diagnostics, Verification, Window
@@ -24,10 +28,11 @@ Neighbourhood = Callable[[Tensor, Tensor], tuple[Tensor, Tensor]]
 
 @dataclass(slots=True, kw_only=True)
 class DraftTree(Window):
-    """A tree with its nodes in order of depth; `drafts` follow the first child of each. children
-    [1 + N, K]: the rows below each row, the drafter's likeliest first, -1 for none."""
+    """A tree with its nodes in order of depth and no path of `drafts`. children[row]: the rows
+    below each of the 1 + N rows, the drafter's likeliest first."""
 
-    children: Tensor
+    nodes: Tensor
+    children: tuple[tuple[int, ...], ...]
 
 
 def draft_tree(
@@ -66,34 +71,46 @@ def draft_tree(
     # Stable, so that a child as likely as its parent comes after it.
     order = torch.cat(chances).sort(descending=True, stable=True).indices
     kept = order[:count].sort().values
-    rows = torch.arange(len(kept) + 1, device=first.device)
-    row_of = kept.new_zeros(1 + len(order)).scatter_(0, kept + 1, rows[1:])
-    above = torch.cat([rows[:1], row_of[torch.cat(parents)[kept]]])
-    children = children_of(above, width)
-    nodes = torch.cat(tokens)[kept]
-    row, drafts = rows[:1], []
-    for _ in range(depth):
-        row = torch.where(row >= 0, children[row, 0], -1)
-        drafts.append(torch.where(row > 0, nodes[(row - 1).clamp_min(0)], -1))
-    spine = torch.cat(drafts)
+    candidates, above = torch.stack([kept + 1, torch.cat(parents)[kept]]).tolist()
+    row_of = {candidate: row for row, candidate in enumerate([0, *candidates])}
+    followed = (0, *(row_of[parent] for parent in above))
     return DraftTree(
-        spine,
-        one_hot(spine.clamp_min(0), first.shape[-1]),
-        nodes,
-        torch.cat(depths)[kept],
-        above,
-        children=children,
+        token[:0],
+        first[:0],
+        nodes=torch.cat(tokens)[kept],
+        depths=torch.cat(depths)[kept],
+        parents=followed,
+        children=children_of(followed),
     )
 
 
-def children_of(parents: Tensor, width: int) -> Tensor:
-    """The rows [rows, K] below each row, in their order, -1 for none; K is `width`, or fewer where
-    there are fewer rows."""
-    count = len(parents)
-    rows = torch.arange(count, device=parents.device)
-    below = (parents == rows[:, None]) & (rows > 0)
-    first = torch.where(below, rows, count).topk(min(width, count), largest=False).values
-    return torch.where(first < count, first, -1)
+def children_of(parents: tuple[int, ...]) -> tuple[tuple[int, ...], ...]:
+    """The rows below each row, in their order."""
+    below: list[list[int]] = [[] for _ in parents]
+    for row, parent in enumerate(parents[1:], 1):
+        below[parent].append(row)
+    return tuple(map(tuple, below))
+
+
+@dataclass(frozen=True, slots=True)
+class Level:
+    """A node of the path and the trials of its children in order: their tokens [K], what the
+    rejections of those before each leave of the node's p, `targets` [K, V], the `mass` [K] of each
+    with its neighbourhood in that, and what the rejection of all leaves, `left` [V]; the numbers
+    u [K], how many were tried, and the child that the path goes on with."""
+
+    tokens: Tensor
+    targets: Tensor
+    mass: Tensor
+    left: Tensor
+    u: Tensor
+    tried: int
+    child: int
+
+    @property
+    def acceptance(self) -> Tensor:
+        """The probability [K] that each is accepted where those before it were rejected."""
+        return self.mass.clamp_max(1)
 
 
 class Walk:
@@ -101,108 +118,99 @@ class Walk:
     is left of its p; a draft is certain, q(x) = 1. Child x is accepted with probability p(x) and
     its neighbourhood's mass, and the first accepted one is the next node. At a rejection, R(p', q)
     is p without x and its neighbourhood. Where no child is accepted, a sample of what is left ends
-    the step; after a leaf, one of p.
+    the step; after a leaf, one of p. Behind its end the walk goes on through first children, for
+    the record alone."""
 
-    The trials of all nodes are computed together, and every level of the walk, whether or not an
-    earlier one ended it: nothing waits for the device. Numbers of shape [1], since indexing by a
-    tensor without a dimension would copy it to the host. Behind its end the walk goes on through
-    first children, for the record alone.
-    """
-
-    def __init__(self, window: DraftTree, p: Tensor, neighbourhood: Neighbourhood) -> None:
+    def __init__(self, tree: DraftTree, p: Tensor, neighbourhood: Neighbourhood) -> None:
         """p [1 + N, V]."""
-        assert window.nodes is not None
-        self.p, self.left, self.children = p, p, window.children
-        below = window.children
-        self.token = torch.where(
-            below >= 0, window.nodes[(below - 1).clamp_min(0)], -1
-        )  # [1 + N, K]
-        self.targets, masses = [], []
-        for tokens in self.token.unbind(1):
-            exists, x = tokens >= 0, tokens.clamp_min(0)
-            members, added = neighbourhood(self.left, x)
-            self.targets.append(self.left)
-            masses.append((gather(self.left, x) + added) * exists)
-            rest = self.rejected(self.left, x, members)
-            total = rest.sum(-1, keepdim=True, dtype=torch.float64).to(p.dtype)
-            self.left = torch.where(exists[:, None] & (total > 0), rest / total, self.left)
-        self.mass = torch.stack(masses, 1)
-        self.acceptance = self.mass.clamp_max(1)
-        self.row = torch.zeros_like(below[:1, 0])
-        self.alive = torch.ones_like(self.row, dtype=torch.bool)
-        self.accepted = torch.zeros_like(self.row)
-        self.path, self.uniforms = [self.row], list[Tensor]()
-        self.shown, self.tested = list[Tensor](), list[Tensor]()
-
-    def rejected(self, p: Tensor, x: Tensor, members: Tensor) -> Tensor:
-        """What the rejection of drafts x [rows] leaves of p [rows, V], not normalised."""
-        return p.masked_fill(members, 0).scatter(-1, x[:, None], 0)
+        self.tree, self.p, self.neighbourhood = tree, p, neighbourhood
+        self.path = [0]  # rows
+        self.accepted, self.alive = 0, True
+        self.levels: list[Level] = []
 
     def descend(self, u: Tensor) -> None:
-        """One level; u [K]."""
-        passed = u < self.acceptance[self.row][0]
-        self.tested.append(self.alive)
-        self.alive = self.alive & passed.any(0, keepdim=True)
-        first = torch.where(self.alive, passed.int().argmax(0, keepdim=True), 0)
-        below = self.children[self.row, first]
-        self.row = torch.where(below >= 0, below, self.row)
-        self.accepted = self.accepted + self.alive
-        self.path.append(self.row)
-        self.shown.append(first)
-        self.uniforms.append(u)
+        """One level, where there is one below; u [K]."""
+        row = self.path[-1]
+        below = self.tree.children[row]
+        if not below:
+            return
+        left, targets, masses = self.p[row : row + 1], list[Tensor](), list[Tensor]()
+        tokens = [self.tree.nodes[child - 1 : child] for child in below]
+        for x in tokens:
+            members, added = self.neighbourhood(left, x)
+            targets.append(left)
+            masses.append(gather(left, x) + added)
+            rest = self.rejected(left, x, members)
+            total = rest.sum(-1, keepdim=True, dtype=torch.float64).to(rest.dtype)
+            left = torch.where(total > 0, rest / total, left)
+        mass, u = torch.cat(masses), u[: len(below)]
+        passed = (u < mass.clamp_max(1)).tolist() if self.alive else []
+        self.alive = any(passed)
+        child = passed.index(True) if self.alive else 0
+        tried = child + 1 if self.alive else len(passed)
+        level = Level(torch.cat(tokens), torch.cat(targets), mass, left[0], u, tried, child)
+        self.levels.append(level)
+        self.path.append(below[child])
+        self.accepted += self.alive
+
+    def rejected(self, p: Tensor, x: Tensor, members: Tensor) -> Tensor:
+        """What the rejection of draft x [1] leaves of p [1, V], not normalised."""
+        return p.masked_fill(members, 0).scatter(-1, x[:, None], 0)
+
+    def left(self) -> Tensor:
+        """What the step's last token is a sample of [V]."""
+        end = self.accepted
+        return self.levels[end].left if end < len(self.levels) else self.p[self.path[end]]
 
     def finish(self, u: Tensor) -> Verification:
         """After all levels; u [levels + 1] samples the last token."""
-        self.rows, self.child = torch.cat(self.path), torch.cat(self.shown)
-        at = self.rows[:-1], self.child
-        self.drafts = self.token[at]
-        levels, end = len(self.shown), self.accepted
-        i = torch.arange(levels + 1, device=end.device)
-        last = self.rows[end]
-        drafts = pad_end(self.drafts, -1)
-        ended = torch.where(drafts[end] >= 0, int(Status.RESAMPLED), int(Status.FRESH))
+        rows, end = torch.tensor(self.path, device=self.p.device), self.accepted
+        i = torch.arange(len(rows), device=rows.device)
+        drafts, p = pad_end(self.tree.nodes[rows[1:] - 1], -1), self.p[rows]
         status = torch.where(i < end, int(Status.ACCEPTED), int(Status.DROPPED))
-        tested = torch.cat(self.tested) & (self.drafts >= 0)
-        uniform = torch.stack(self.uniforms).gather(1, self.child[:, None])[:, 0]
-        acceptance = torch.where(self.drafts >= 0, self.acceptance[at], torch.nan)
-        p = self.p[self.rows]
+        status[end] = int(Status.RESAMPLED if end < len(self.levels) else Status.FRESH)
+        acceptance = torch.stack([level.acceptance[level.child] for level in self.levels])
+        uniform = torch.stack([level.u[level.child] for level in self.levels])
         return Verification(
-            count=end[0] + 1,
-            tokens=torch.where(i == end, sample(self.left[last], u[end]), drafts.clamp_min(0)),
+            count=torch.full_like(rows[0], end + 1),
+            tokens=torch.where(
+                i == end, sample(self.left()[None], u[end : end + 1]), drafts.clamp_min(0)
+            ),
             q=p,
-            status=torch.where(i == end, ended, status),
+            status=status,
             drafts=drafts,
             p=p,
             acceptance=pad_end(acceptance, torch.nan),
-            uniform=pad_end(torch.where(tested, uniform, torch.nan), torch.nan),
-            path=self.rows,
+            uniform=pad_end(torch.where(i[:-1] <= end, uniform, torch.nan), torch.nan),
+            path=rows,
             keeps_drafts=False,
         )
 
     def diagnostics(self, groups: Callable[[Tensor, Tensor, Tensor], Tensor]) -> Diagnostics:
         """The candidates tried at each level, and the groups, by `groups(p, q, drafts)`, of the
         drafts shown: p [H, V] is what earlier rejections left."""
-        rows, token = self.rows[:-1], self.token[self.rows[:-1]]
-        i = torch.arange(len(rows), device=rows.device)
-        k = torch.arange(token.shape[1], device=rows.device)
-        untried = (k > self.child[:, None]) & (i < self.accepted)[:, None]
-        tried = torch.cat(self.tested)[:, None] & (token >= 0) & ~untried
-        u = torch.stack(self.uniforms)
-        columns = [token, self.mass[rows], torch.ones_like(u), self.acceptance[rows], u, tried]
-        p = torch.stack([target[rows] for target in self.targets], 1)[i, self.child]
-        drafts = self.drafts.clamp_min(0)
+        candidates, most = list[Tensor](), max(len(level.u) for level in self.levels)
+        for level in self.levels:
+            tried = torch.arange(len(level.u), device=level.u.device) < level.tried
+            q = torch.ones_like(level.u)
+            columns = [level.tokens, level.mass, q, level.acceptance, level.u, tried]
+            rows = torch.stack([column.double() for column in columns], -1)
+            candidates.append(F.pad(rows, (0, 0, 0, most - len(level.u))))
+        p = torch.stack([level.targets[level.child] for level in self.levels])
+        drafts = torch.stack([level.tokens[level.child] for level in self.levels])
         q = one_hot(drafts, p.shape[-1])
-        candidates = torch.stack([column.double() for column in columns], -1)
-        return Diagnostics(groups(p, q, drafts), candidates, q, self.shift())
+        return Diagnostics(groups(p, q, drafts), torch.stack(candidates), q, self.shift())
 
     def shift(self) -> Tensor:
         """TV(p', p) [levels], float64, of the nodes of the path. Given the drafts x_1, x_2, .. of a
         node and their acceptance probabilities a_k, it commits x_k with probability
         a_k prod_{j < k} (1 - a_j), and else a sample of what they left of p: p' is the sum."""
-        rows = self.rows[:-1]
-        acceptance = self.acceptance[rows].double()
-        rejected = (1 - acceptance).cumprod(-1)
-        reached = torch.cat([torch.ones_like(rejected[:, :1]), rejected[:, :-1]], -1)
-        committed = rejected[:, -1:] * exact(self.left[rows])
-        committed.scatter_add_(-1, self.token[rows].clamp_min(0), reached * acceptance)
-        return total_variation(committed, exact(self.p[rows]))
+        shifts = []
+        for row, level in zip(self.path, self.levels, strict=False):
+            acceptance = level.acceptance.double()
+            rejected = (1 - acceptance).cumprod(-1)
+            reached = torch.cat([torch.ones_like(rejected[:1]), rejected[:-1]])
+            committed = rejected[-1] * exact(level.left)
+            committed.scatter_add_(-1, level.tokens, reached * acceptance)
+            shifts.append(total_variation(committed, exact(self.p[row])))
+        return torch.stack(shifts)

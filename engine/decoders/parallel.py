@@ -50,7 +50,7 @@ class Parallel(WindowDecoder):
     def capturable(self) -> bool:
         return False  # each step has another width
 
-    def propose(self, state: DecodeState, room: int) -> Window:
+    def propose(self, state: DecodeState) -> Window:
         ends = rounds(self.model.length, self.settings.T)
         sampled, end = ends[state.step], ends[state.step + 1]
         unread, beside = sampled - state.frontier, end - sampled - 1
@@ -67,7 +67,6 @@ class Parallel(WindowDecoder):
             nodes=torch.cat([drafts, last]),
             depths=state.offsets(unread + 1 + beside)[1:],
             parents=tuple(parents),
-            asks=True,
         )
 
     def verify(self, state: DecodeState, window: Window, p: Tensor) -> Verification:

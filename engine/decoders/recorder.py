@@ -46,8 +46,8 @@ class StepRecorder:
     ) -> None:
         """Starts the step's one copy from the device."""
         self._start = state.frontier
-        room = state.model.length - state.frontier - 1
-        self._rows = min(room, len(window.drafts)) + 1  # before the image's end
+        # before the image's end
+        self._rows = min(state.model.length - state.frontier, len(verification.tokens))
         self._window_rows = 1 + len(window.drafts if window.nodes is None else window.nodes)
         self._keeps_drafts = verification.keeps_drafts
         self._shapes = {name: part.shape for name, part in record.items() if name != "flat"}

@@ -9,8 +9,7 @@ from torch import Tensor
 
 from engine.decoders.base import Badge
 from engine.decoders.decode_state import DecodeState, Verification, Window
-from engine.decoders.jacobi_window import JacobiWindowDecoder, SpeculativeSettings
-from engine.decoders.shift import committed_lossless
+from engine.decoders.jacobi_window import JacobiWindowDecoder, SpeculativeSettings, window_knob
 from engine.decoders.speculate import chain_acceptance, keep_coupled, speculate
 from engine.numerics.randomness import Purpose
 from engine.settings import knob
@@ -20,12 +19,7 @@ from engine.settings import knob
 class SCDSettings(SpeculativeSettings):
     """L = 32: SJD gains nothing beyond L = 16, SCD up to 64."""
 
-    window: int = knob(
-        32,
-        "Rows of one forward pass: the last committed token and the drafts after it.",
-        low=2,
-        high=96,
-    )
+    window: int = window_knob(32)
     coupling: str = knob(
         "gumbel",
         "What keeps a redrawn guess the same: one noise for all passes, or keeping what fits.",
@@ -64,6 +58,3 @@ class SCD(JacobiWindowDecoder):
             return verification
         u = state.uniform(Purpose.COUPLING, len(p), 2)
         return keep_coupled(state, window, p, verification, u)
-
-    def committed(self, p: Tensor, q: Tensor) -> Tensor:
-        return committed_lossless(p, q)

@@ -12,9 +12,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from engine.decoders.speculate import acceptance_probability
 from engine.models.base import ImageModel
-from engine.numerics.distributions import exact
 from engine.settings import Sampling
 
 
@@ -42,9 +40,3 @@ def committed_by_residual(p: Tensor, q: Tensor, acceptance: Tensor) -> Tensor:
     total = left.sum(-1, keepdim=True)
     residual = torch.where(total > 0, left / total, p)
     return accepted + (1 - accepted.sum(-1, keepdim=True)) * residual
-
-
-def committed_lossless(p: Tensor, q: Tensor) -> Tensor:
-    """p' [H, V] of SJD's rule: p, to rounding."""
-    p, q = exact(p), exact(q)
-    return committed_by_residual(p, q, acceptance_probability(p, q))

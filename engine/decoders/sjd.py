@@ -7,7 +7,6 @@ from torch import Tensor
 from engine.decoders.base import Badge
 from engine.decoders.decode_state import DecodeState, Verification, Window
 from engine.decoders.jacobi_window import JacobiWindowDecoder, SpeculativeSettings
-from engine.decoders.shift import committed_lossless
 from engine.decoders.speculate import chain_acceptance, speculate
 
 
@@ -30,6 +29,3 @@ class SJD(JacobiWindowDecoder):
     def verify(self, state: DecodeState, window: Window, p: Tensor) -> Verification:
         acceptance = chain_acceptance(window, p)
         return speculate(state, window, p, acceptance)
-
-    def committed(self, p: Tensor, q: Tensor) -> Tensor:
-        return committed_lossless(p, q)

@@ -11,7 +11,6 @@ from torch import Tensor
 from engine.decoders.base import Badge
 from engine.decoders.decode_state import DecodeState, Diagnostics, Verification, Window
 from engine.decoders.jacobi_window import fill_up, fresh_knob, initial_tokens
-from engine.decoders.shift import committed_lossless
 from engine.decoders.speculate import (
     acceptance_probability,
     chain_acceptance,
@@ -21,6 +20,7 @@ from engine.decoders.speculate import (
 )
 from engine.decoders.tree import READINGS, Tree, children_on, side_nodes, side_on, tree
 from engine.decoders.window import WindowDecoder
+from engine.models.base import MAX_ROWS
 from engine.numerics.distributions import gather, normalise, residual, sample
 from engine.numerics.randomness import Purpose
 from engine.settings import SettingError, Settings, knob
@@ -31,7 +31,7 @@ from engine.trace import Status
 class PACSettings(Settings):
     """L = 64, K = 4, D = 3 are the paper's (Sec. 5.1)."""
 
-    window: int = knob(64, "Rows of one forward pass, the tree's included.", low=2, high=96)
+    window: int = knob(64, "Rows of one forward pass, the tree's included.", low=2, high=MAX_ROWS)
     K: int = knob(4, "Candidates for each of the first positions.", low=1, high=8)
     D: int = knob(3, "Levels of the tree of candidates.", low=1, high=5)
     AC: bool = knob(
@@ -91,8 +91,8 @@ class SJDPAC(WindowDecoder):
         s = self.settings
         return tree(s.window, room, s.K if s.PD else 1, s.D, s.tree)
 
-    def propose(self, state: DecodeState, room: int) -> Window:
-        layout = self._tree(room)
+    def propose(self, state: DecodeState) -> Window:
+        layout = self._tree(state.draft_limit)
         drafts, q, there = state.kept_drafts(layout.spine)
         new = initial_tokens(state, drafts, there, "random")
         drafts, q = fill_up(drafts, q, there, new, self.settings.fresh)
@@ -126,10 +126,6 @@ class SJDPAC(WindowDecoder):
         verification = walk.finish(window, u[:, 0], u[:, K])
         verification.diagnostics = walk.diagnostics
         return self._continue(state, window, p, verification, u[:, K + 1 :])
-
-    def committed(self, p: Tensor, q: Tensor) -> Tensor:
-        """Of the first candidate alone; that of a whole node is p by Theorem 2."""
-        return committed_lossless(p, q)
 
     def _continue(
         self, state: DecodeState, window: Window, p: Tensor, verification: Verification, u: Tensor

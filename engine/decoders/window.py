@@ -19,11 +19,10 @@ import torch
 from torch import Tensor
 
 from engine.clock import StepClock, to_host
-from engine.decoders.base import Decoder
-from engine.decoders.decode_state import MAX_ROWS, DecodeState, Verification, Window
+from engine.decoders.base import Badge, Decoder
+from engine.decoders.decode_state import DecodeState, Verification, Window
 from engine.decoders.recorder import StepRecorder, collect
 from engine.graphs import Graphs
-from engine.models.base import Parents
 from engine.numerics.distributions import exact, logits_to_probs, total_variation
 from engine.trace import Step
 
@@ -37,8 +36,8 @@ class WindowDecoder(Decoder):
         return True
 
     @abstractmethod
-    def propose(self, state: DecodeState, room: int) -> Window:
-        """The next window, of at most `room` drafts (none is allowed)."""
+    def propose(self, state: DecodeState) -> Window:
+        """The next window, of at most `state.draft_limit` drafts (none is allowed)."""
 
     @abstractmethod
     def verify(self, state: DecodeState, window: Window, p: Tensor) -> Verification:
@@ -47,12 +46,14 @@ class WindowDecoder(Decoder):
 
     def committed(self, p: Tensor, q: Tensor) -> Tensor:
         """p' [H, V] in float64: the distribution of the token that a test of the window's drafts
-        commits, for p and q [H, V], each draft a sample of its q. Here p: what is committed is a
-        sample of it, whatever the draft."""
-        return exact(p)
+        commits, for p and q [H, V], each draft a sample of its q; p unless the badge says that it
+        changes."""
+        raise NotImplementedError
 
     def shift(self, p: Tensor, q: Tensor) -> Tensor:
-        """TV(p', p) [H], float64, 0 to rounding for a lossless rule; p and q [H, V]."""
+        """TV(p', p) [H], float64, for p and q [H, V]: 0 where the badge promises it."""
+        if self.badge is not Badge.CHANGED_DISTRIBUTION:
+            return torch.zeros(len(q), dtype=torch.float64, device=q.device)
         return total_variation(self.committed(p, q), exact(p))
 
     def steps(self, prompt: str, seed: int) -> Generator[Step, None, None]:
@@ -70,12 +71,10 @@ class WindowDecoder(Decoder):
             while state.frontier < model.length:
                 clock.skip()
                 state.drafter_passes = 0
-                room = MAX_ROWS if model.static else model.length - state.frontier - 1
-                window, fed, positions = run("propose", room, self._propose, room)
+                window, fed, positions = run("propose", None, self._propose)
                 clock.lap("draft" if state.drafter_passes else "verify")
                 attended = model.attended(state.ctx, len(fed))
-                targets = positions if window.asks else None
-                logits = run("forward", attended, self._forward, fed, window.parents, targets)
+                logits = run("forward", attended, self._forward, window, fed, positions)
                 clock.lap("forward")
                 verification, outcome = run(
                     "verify", len(fed), self._verify, window, logits, positions
@@ -96,17 +95,17 @@ class WindowDecoder(Decoder):
         finally:
             state.ctx.close()
 
-    def _propose(self, state: DecodeState, room: int) -> tuple[Window, Tensor, Tensor]:
+    def _propose(self, state: DecodeState) -> tuple[Window, Tensor, Tensor]:
         """The next window; token ids of all its rows, root first, and the position whose
         distribution each row gives."""
-        window = self.propose(state, room)
+        window = self.propose(state)
         return window, *self._feed(state, window)
 
     def _forward(
-        self, state: DecodeState, fed: Tensor, parents: Parents, targets: Tensor | None = None
+        self, state: DecodeState, window: Window, fed: Tensor, positions: Tensor
     ) -> Tensor:
-        asked = () if targets is None else (targets,)
-        return state.fixed("logits", self.model.forward(state.ctx, fed, parents, *asked))
+        targets = (positions,) if self.model.infilling else ()
+        return state.fixed("logits", self.model.forward(state.ctx, fed, window.parents, *targets))
 
     def _verify(
         self, state: DecodeState, window: Window, logits: Tensor, positions: Tensor

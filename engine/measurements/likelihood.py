@@ -5,8 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from engine.decoders.decode_state import MAX_ROWS
-from engine.models.base import ImageModel
+from engine.models.base import MAX_ROWS, ImageModel
 
 
 @torch.inference_mode()

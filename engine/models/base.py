@@ -18,7 +18,8 @@ from engine.infilling import Infilling
 from engine.numerics.ranking import rank_keys, ranked_index
 from engine.settings import Sampling, SettingError
 
-Parents = tuple[int, ...] | Tensor | None  # the row that each row of a window follows; a chain
+Parents = tuple[int, ...] | None  # the row that each row of a window follows; a chain
+MAX_ROWS = 96  # of a window
 BLOCK = 256  # codes whose distances to all others are held at once
 
 
@@ -133,10 +134,9 @@ class ImageModel(ABC):
     ) -> Tensor:
         """One forward pass over a window, tokens [L] on the device: row 0 the root, the last
         committed token (in the first window: the prompt's last token, whatever id stands there),
-        then the drafts. `parents[i]` is the row that row i follows, for trees; None is a chain.
-        Where a tensor [L], they are known on the device alone; a row that is its own parent stands
-        in the root's place. `targets` [L] are the sequence positions that rows other than the root
-        ask for, in a model that `infill` returned.
+        then the drafts. `parents[i]` is the row that row i follows, for trees (one that is its
+        own parent stands in the root's place); None is a chain. `targets` [L] are the sequence
+        positions that rows ask for, in a model that `infill` returned.
         Returns logits [L, V], float32, guidance mixed in, image codes only: row i's are those of
         its target, by default the position after it."""
 

@@ -17,12 +17,11 @@ import torch
 from torch import Tensor
 from transformers import PreTrainedModel
 
-from engine.models.base import ImageModel, Parents
+from engine.models.base import MAX_ROWS, ImageModel, Parents
 from engine.models.cache import WindowCache, ancestors
 from engine.models.card import ModelCard
 from engine.models.lean import LeanBody
 
-MAX_WINDOW = 128
 BUCKET = 256  # slots: with static shapes, bodies attend to a multiple of so many
 
 
@@ -52,7 +51,7 @@ class BodyContext:
         self.start = torch.tensor(prompt.start, device=device)
         # What padding adds to the attention mask of every row, [R, 1, 1, slots]. A drafter's trees
         # reach further than the cache.
-        slots = torch.arange(cache.slots + MAX_WINDOW, device=device)
+        slots = torch.arange(cache.slots + MAX_ROWS, device=device)
         padding = slots < self.start[:, None, None, None]
         least = torch.finfo(prompt.embeddings.dtype).min
         self.padding = padding.to(prompt.embeddings.dtype) * least
@@ -141,7 +140,7 @@ class BodyModel(ImageModel):
     def start(self, prompt: str, guidance: float) -> BodyContext:
         rows = self.prompt(prompt, guidance != 1.0)
         count, length = rows.embeddings.shape[:2]
-        lean, slots = self.lean, length + self.length + MAX_WINDOW
+        lean, slots = self.lean, length + self.length + MAX_ROWS
         cache = WindowCache(
             len(lean.layers),
             count,
@@ -205,20 +204,11 @@ class BodyModel(ImageModel):
         ctx.cache.keep([*range(before), *(before + row for row in rows)])
 
 
+@functools.lru_cache(maxsize=256)
 def layout(
     parents: Parents, length: int, device: torch.device, dtype: torch.dtype
 ) -> tuple[Tensor, Tensor]:
     """How far below the root each of a window's rows is, [L], and their additive mask [L, L]."""
-    if not isinstance(parents, Tensor):
-        return _known_layout(parents, length, device, dtype)
-    seen = ancestors(parents, length)
-    return seen.sum(1) - 1, additive_mask(seen, dtype)
-
-
-@functools.lru_cache(maxsize=256)
-def _known_layout(
-    parents: tuple[int, ...] | None, length: int, device: torch.device, dtype: torch.dtype
-) -> tuple[Tensor, Tensor]:
     seen = ancestors(parents, length)
     return (seen.sum(1) - 1).to(device), additive_mask(seen, dtype).to(device)
 

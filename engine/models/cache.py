@@ -93,14 +93,9 @@ class WindowCache:
         self.start.fill_(base)
 
 
-def ancestors(parents: Sequence[int] | Tensor | None, length: int) -> Tensor:
+def ancestors(parents: Sequence[int] | None, length: int) -> Tensor:
     """The tree attention mask, bool [L, L]: row i attends to row j if j is i or an ancestor of i.
-    `parents` None is a chain; those of a tensor [L] are followed on its device."""
-    if isinstance(parents, Tensor):
-        seen = torch.eye(length, dtype=torch.bool, device=parents.device)
-        for _ in range((length - 1).bit_length()):  # each time ancestors twice as far away
-            seen, parents = seen | seen[parents], parents[parents]
-        return seen
+    `parents` None is a chain."""
     if parents is None:
         return torch.ones(length, length, dtype=torch.bool).tril()
     seen = torch.eye(length, dtype=torch.bool)

@@ -9,7 +9,7 @@ from pathlib import Path
 import torch
 
 from engine.failures import Failure
-from engine.models.body import MAX_WINDOW
+from engine.models.base import MAX_ROWS
 from engine.models.card import CARDS, GIB, ModelCard, ModelError
 from engine.settings import SettingError
 
@@ -66,7 +66,7 @@ def resolve_dtype(device: torch.device, wanted: str | torch.dtype | None = None)
 def race_bytes(card: ModelCard, dtype: torch.dtype, lanes: int) -> int:
     """Bytes that a race takes beside the weights: a KV cache of two guidance rows for each lane,
     and working memory, of a pass or of the decoding of one picture."""
-    positions = card.length + _PROMPT + MAX_WINDOW
+    positions = card.length + _PROMPT + MAX_ROWS
     return lanes * 2 * positions * card.kv_values * dtype.itemsize + card.working
 
 

@@ -146,7 +146,7 @@ class EmbeddedInfilling(BodyModel):
 
     def _asked(self, positions: Tensor, targets: Tensor | None) -> Tensor:
         """The cells [L] that rows at positions [L] ask for; any, where there is none left."""
-        asked = positions + 1 if targets is None else torch.cat([positions[:1] + 1, targets[1:]])
+        asked = positions + 1 if targets is None else targets
         return self._masked[asked.clamp_max(self.length - 1)]
 
     def position_ids(self, slots: Tensor, start: Tensor) -> Tensor:

@@ -78,13 +78,13 @@ class XLNetText(ImageModel):
         targets: Tensor | None = None,
     ) -> Tensor:
         """Raises ValueError for a tree: a text holds one token at a position."""
-        if parents is not None and targets is None:
+        if parents not in (None, tuple(range(len(tokens)))):
             raise ValueError("A text is verified in chains, not in trees.")
         ctx.window = tokens.tolist() if ctx.started else tokens.tolist()[1:]
         committed = len(ctx.tokens) + ctx.started
         visible = self.length
         filled = [*ctx.tokens, *ctx.window]
-        if targets is not None:  # copies of the root, which ask for what is not committed
+        if parents is not None:  # copies of the root, which ask for what is not committed
             visible, filled = committed, filled[:committed]
         asked = self._order[committed : committed + len(tokens)]
         ids = self._known.clamp_min(0)

@@ -75,7 +75,7 @@ class Enumeration:
         count, path = len(state.path), state.path
         status = Status(int(v.status[count - 1]))
         leaves = [i for i, row in enumerate(path) if row != i]
-        drafted = len(window.drafts) > 0
+        drafted = len(window.nodes if window.nodes is not None else window.drafts) > 0
         facts = {
             status.name.lower(): True,
             "forced": bool((state.forced_ids[state.frontier - count : state.frontier] >= 0).any()),
@@ -130,8 +130,7 @@ def _steps(decoder: WindowDecoder, node: Node, found: Enumeration) -> Iterator[N
         lambda: _proposed(decoder, node.state), node.intervals
     ):
         window, fed, positions = proposal
-        targets = positions if window.asks else None
-        logits = decoder._forward(state, fed, window.parents, targets)
+        logits = decoder._forward(state, window, fed, positions)
 
         def verified() -> tuple[DecodeState, Verification]:
             twin = _copied(state)  # noqa: B023
@@ -158,7 +157,7 @@ def _proposed(
     decoder: WindowDecoder, before: DecodeState
 ) -> tuple[DecodeState, tuple[Window, Tensor, Tensor]]:
     state = _copied(before)
-    window, *fed = decoder._propose(state, decoder.model.length - state.frontier - 1)
+    window, *fed = decoder._propose(state)
     for place in fields(window):
         setattr(window, place.name, settled(getattr(window, place.name)))
     return state, (window, *settled(fed))

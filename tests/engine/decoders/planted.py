@@ -238,8 +238,8 @@ class CandidatesFromTheResidual(SJDPAC):
     """Candidates are drawn from what continuation resampled from, R(p, Q), but verified as drawn
     from p (defect 2)."""
 
-    def propose(self, state: DecodeState, room: int) -> Window:
-        window = super().propose(state, room)
+    def propose(self, state: DecodeState) -> Window:
+        window = super().propose(state)
         residuals = getattr(state, "residuals", None)
         if isinstance(window, TreeWindow) and residuals is not None:
             levels = min(window.layout.branching, len(residuals))
@@ -277,8 +277,8 @@ def _redraw(
 class CandidatesWithReplacement(SJDPAC):
     """Candidates are drawn with replacement but verified as drawn without (defect 5)."""
 
-    def propose(self, state: DecodeState, room: int) -> Window:
-        window = super().propose(state, room)
+    def propose(self, state: DecodeState) -> Window:
+        window = super().propose(state)
         if isinstance(window, TreeWindow):
             _redraw(self, state, window, window.q[: window.layout.branching], replace=True)
         return window
@@ -341,8 +341,8 @@ class ContinuedFromP(SJDPAC):
 class CandidatesVerifiedWithTheSpinesQ(SJDPAC):
     """Every candidate is verified with Q itself, as if none had been drawn before it."""
 
-    def propose(self, state: DecodeState, room: int) -> Window:
-        window = super().propose(state, room)
+    def propose(self, state: DecodeState) -> Window:
+        window = super().propose(state)
         if isinstance(window, TreeWindow):
             window.candidate_q = (
                 window.q[: window.layout.branching, None].expand_as(window.candidate_q).clone()
@@ -354,8 +354,8 @@ class CandidatesWithAFloor(SJDPAC):
     """What is left of Q beside the earlier candidates is divided by 1e-30 where it is less: the
     candidates are verified with a q that does not sum to one."""
 
-    def propose(self, state: DecodeState, room: int) -> Window:
-        window = super().propose(state, room)
+    def propose(self, state: DecodeState) -> Window:
+        window = super().propose(state)
         if isinstance(window, TreeWindow):
             q = window.candidate_q.clone()
             left = window.q[: window.layout.branching]
@@ -376,9 +376,10 @@ class ChildrenOfARejectedNode(Lantern):
 
 class UnendingWalk(lantern.Walk):
     def descend(self, u: Tensor) -> None:
+        levels = len(self.levels)
         super().descend(u)
-        moved = self.path[-1] != self.path[-2]
-        self.accepted = self.accepted + (moved & ~self.alive)
+        moved = len(self.levels) > levels
+        self.accepted += moved and not self.alive
         self.alive = moved
 
 
@@ -418,6 +419,5 @@ class BonusFromTheRoot(Lantern):
 
 
 class RootWalk(lantern.Walk):
-    def finish(self, u: Tensor) -> Verification:
-        self.left = self.left[:1].expand_as(self.left)
-        return super().finish(u)
+    def left(self) -> Tensor:
+        return self.levels[0].left

@@ -17,7 +17,7 @@ class ResampledFromP(ASSD):
     """A rejected draft is resampled from p."""
 
     def verify(self, state: DecodeState, window: Window, p: Tensor) -> Verification:
-        if window.asks:
+        if window.parents is not None:
             return super().verify(state, window, p)
         acceptance = assd.chain_acceptance(window, p)
         return speculate.speculate(
@@ -29,7 +29,7 @@ class TolerantAcceptance(ASSD):
     """Accepts with min(1, p / q + 0.1) (App. F.4)."""
 
     def verify(self, state: DecodeState, window: Window, p: Tensor) -> Verification:
-        if window.asks:
+        if window.parents is not None:
             return super().verify(state, window, p)
         acceptance = (assd.chain_acceptance(window, p) + 0.1).clamp_max(1.0)
         return speculate.speculate(
@@ -40,8 +40,8 @@ class TolerantAcceptance(ASSD):
 class UniformQ(ASSD):
     """Drafts are verified as if drawn from a uniform distribution."""
 
-    def propose(self, state: DecodeState, room: int) -> Window:
-        window = super().propose(state, room)
+    def propose(self, state: DecodeState) -> Window:
+        window = super().propose(state)
         window.q = torch.full_like(window.q, 1 / window.q.shape[-1])
         return window
 
@@ -49,9 +49,9 @@ class UniformQ(ASSD):
 class NextRowsQ(ASSD):
     """Each draft is verified with the q of the one behind it."""
 
-    def propose(self, state: DecodeState, room: int) -> Window:
-        window = super().propose(state, room)
-        if not window.asks:
+    def propose(self, state: DecodeState) -> Window:
+        window = super().propose(state)
+        if window.parents is None:
             window.q = window.q.roll(-1, 0)
         return window
 
@@ -62,7 +62,7 @@ class BonusFromQ(ASSD):
     def verify(self, state: DecodeState, window: Window, p: Tensor) -> Verification:
         count = len(window.drafts)
         verification = super().verify(state, window, p)
-        full = not window.asks and int(verification.count) == count
+        full = window.parents is None and int(verification.count) == count
         if full and int(state.room) >= count and verification.status[count - 1] == Status.ACCEPTED:
             u = state.uniform(Purpose.FRESH, 1, 1)[:, 0]
             verification.tokens[count] = speculate.sample(window.q[-1:], u)[0]
@@ -75,7 +75,7 @@ class RejectedKept(ASSD):
 
     def verify(self, state: DecodeState, window: Window, p: Tensor) -> Verification:
         verification = super().verify(state, window, p)
-        if not window.asks:
+        if window.parents is None:
             verification.tokens[: len(window.drafts)] = window.drafts
         return verification
 

@@ -15,7 +15,6 @@ from engine.decoders.lantern import Lantern, LanternSettings, bounded_neighbourh
 from engine.decoders.lantern_tree import DraftTree, Walk
 from engine.decoders.sjd import SJD
 from engine.decoders.window import WindowDecoder
-from engine.numerics.distributions import one_hot
 from tests.engine.decoders.driving import acceptances, committed_distribution
 from tests.engine.decoders.symbolic import SymbolicNoise, outcomes, settled
 from tests.engine.decoders.test_gsd import oracle
@@ -122,24 +121,20 @@ def test_a_tree_commits_by_the_changed_distribution(knobs: dict[str, float]) -> 
     """Acceptance of each draft and what all rejections leave; then every outcome."""
     decoder = Lantern(TOY, LanternSettings(**knobs))
     tokens = torch.tensor(TREE)
-    tree = DraftTree(
-        tokens[:1],
-        one_hot(tokens[:1], CODES),
-        tokens,
-        torch.ones_like(tokens),
-        torch.zeros(4, dtype=torch.long),
-        children=torch.tensor([[1, 2, 3], [-1] * 3, [-1] * 3, [-1] * 3]),
-    )
     p, _ = pair(2)
+    tree = DraftTree(tokens[:0], p[None][:0], nodes=tokens, children=((1, 2, 3), (), (), ()))
     expected = tree_distribution(p, decoder.settings)
     assert sum(expected) == pytest.approx(1, abs=1e-5)
     walk = Walk(tree, p.expand(4, -1), decoder._neighbourhood)
+    walk.descend(torch.ones(3))
     committed, reached = torch.zeros(CODES), 1.0
-    for x, a in zip(TREE, walk.acceptance[0].tolist(), strict=True):
+    for x, a in zip(TREE, walk.levels[0].acceptance.tolist(), strict=True):
         committed[x] += reached * a
         reached *= 1 - a
-    torch.testing.assert_close((committed + reached * walk.left[0]).tolist(), expected)
-    assert walk.left[1:].equal(p.expand(3, -1)), "leaves keep their p"
+    torch.testing.assert_close((committed + reached * walk.left()).tolist(), expected)
+    walk = Walk(tree, p.expand(4, -1), decoder._neighbourhood)
+    walk.descend(torch.zeros(3))
+    assert walk.left().equal(p), "leaves keep their p"
     found = torch.zeros(CODES, dtype=torch.float64)
 
     def run() -> int:

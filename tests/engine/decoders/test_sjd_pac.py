@@ -122,7 +122,7 @@ def verify_tree(u: list[float], K: int = 2, D: int = 3, reading: str = "full") -
     decoder = SJDPAC(TOY, PACSettings(window=16, K=K, D=D, tree=reading))
     state = DecodeState(decoder, "", 0)
     state.noise = FixedNoise(verify=[[*u, 0.5, 0.5, 0.5]], candidate=[[0.5, 0.9]])
-    window = decoder.propose(state, TOY.length - 1)
+    window = decoder.propose(state)
     assert isinstance(window, TreeWindow)
     return decoder.verify(state, window, P.expand(1 + len(window.nodes), -1).contiguous())
 
@@ -207,7 +207,7 @@ def test_a_draft_behind_the_walks_end_is_recorded_with_its_own_acceptance(AC: bo
     decoder = SJDPAC(TOY, PACSettings(window=16, K=2, D=4, AC=AC))
     state = DecodeState(decoder, "", 0)
     state.noise = FixedNoise(verify=[[REJECT] * 8])
-    window = decoder.propose(state, TOY.length - 1)
+    window = decoder.propose(state)
     p = torch.softmax(
         torch.randn(len(window.parents), 4, generator=torch.Generator().manual_seed(1)), -1
     )

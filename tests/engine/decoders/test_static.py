@@ -114,9 +114,13 @@ class DrafterWithoutValues:
     def next(self, ctx: object, token: Tensor) -> Tensor:
         return torch.empty(64, device="meta")
 
-    def expand(self, ctx: object, tokens: Tensor, parents: Tensor) -> Tensor:
-        assert parents.shape == tokens.shape
-        return torch.empty(len(tokens), 64, device="meta")
+
+# LANTERN's tree is known to the host, which waits for it and walks it.
+WITHOUT_WAITS = [
+    (name, settings)
+    for name, settings in CASES
+    if name in WHOLE and settings.get("drafts") != "tree"
+]
 
 
 @pytest.fixture
@@ -141,7 +145,7 @@ def copies(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 
 @pytest.mark.parametrize("forced", [False, True])
-@pytest.mark.parametrize(("name", "settings"), [case for case in CASES if case[0] in WHOLE])
+@pytest.mark.parametrize(("name", "settings"), WITHOUT_WAITS)
 def test_nothing_is_copied_between_host_and_device_within_a_step(
     copies: list[str], name: str, settings: dict[str, object], forced: bool
 ) -> None:
@@ -150,8 +154,8 @@ def test_nothing_is_copied_between_host_and_device_within_a_step(
         state = DecodeState(decoder, "", 0)
         for count in (1, 3):  # the first window, and one with drafts kept
             copies.clear()
-            window, fed, positions = decoder._propose(state, 96)
-            logits = decoder._forward(state, fed, window.parents)
+            window, fed, positions = decoder._propose(state)
+            logits = decoder._forward(state, window, fed, positions)
             verification, outcome = decoder._verify(state, window, logits, positions)
             record = collect(state, window, verification, decoder.shift)
             for tensor in (fed, logits, verification.tokens, outcome, record["flat"]):
@@ -171,7 +175,7 @@ def test_reading_a_value_on_the_host_is_noticed() -> None:
     with torch.inference_mode():
         decoder = Reads(WithoutValues(forced=False))
         state = DecodeState(decoder, "", 0)
-        window, fed, positions = decoder._propose(state, 96)
-        logits = decoder._forward(state, fed, window.parents)
+        window, fed, positions = decoder._propose(state)
+        logits = decoder._forward(state, window, fed, positions)
         with pytest.raises(RuntimeError, match=r"item\(\) cannot be called on meta tensors"):
             decoder._verify(state, window, logits, positions)

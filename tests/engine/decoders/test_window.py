@@ -28,8 +28,8 @@ class KeepsWindows(SJD):
         self.windows: list[Window] = []
         self.p: list[Tensor] = []
 
-    def propose(self, state: DecodeState, room: int) -> Window:
-        self.windows.append(super().propose(state, room))
+    def propose(self, state: DecodeState) -> Window:
+        self.windows.append(super().propose(state))
         return self.windows[-1]
 
     def verify(self, state: DecodeState, window: Window, p: Tensor) -> Verification:
@@ -92,7 +92,7 @@ def test_forced_tokens_take_their_place_in_the_window() -> None:
     state = DecodeState(decoder, "", 0)
     state.frontier = 3
     state.start.fill_(3)
-    window = decoder.propose(state, toy.length - 4)
+    window = decoder.propose(state)
     fed, positions = decoder._feed(state, window)
     assert positions.tolist() == [3, 4, 5, 6, 7, 8]
     assert state.forced(positions).tolist() == [False, True, False, False, False, False]

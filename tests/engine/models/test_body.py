@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 from torch import Tensor
 from transformers import LlamaConfig, LlamaModel
 
-from engine.models.body import MAX_WINDOW, BodyModel, Prompt, guide
+from engine.models.base import MAX_ROWS
+from engine.models.body import BodyModel, Prompt, guide
 from engine.models.eagle import EagleDrafter
 from engine.models.embedded_networks import EmbeddedDrafter, EmbeddedTarget, target_config
 from engine.settings import Sampling
@@ -211,7 +212,7 @@ def test_lanes_do_not_disturb_one_another() -> None:
 def test_a_window_beyond_the_cache_is_rejected_and_the_context_goes_on() -> None:
     sequence = started("plain", 1.0)
     with pytest.raises(IndexError, match="slots"):
-        model("plain").forward(sequence.ctx, torch.zeros(LENGTH + MAX_WINDOW + 2, dtype=torch.long))
+        model("plain").forward(sequence.ctx, torch.zeros(LENGTH + MAX_ROWS + 2, dtype=torch.long))
     sequence.window([1, 2])
 
 
@@ -221,9 +222,9 @@ def test_the_largest_window_fits_at_the_last_position() -> None:
         model("plain").forward(sequence.ctx, torch.tensor([(sequence.tokens or [0])[-1]]))
         sequence.keep([0], [], token % CODES)
     logits = model("plain").forward(
-        sequence.ctx, torch.zeros(MAX_WINDOW, dtype=torch.long), (0,) * MAX_WINDOW
+        sequence.ctx, torch.zeros(MAX_ROWS, dtype=torch.long), (0,) * MAX_ROWS
     )
-    assert logits.shape == (MAX_WINDOW, CODES)
+    assert logits.shape == (MAX_ROWS, CODES)
 
 
 def test_close_lets_go_of_the_cache() -> None:
@@ -333,19 +334,6 @@ def test_the_drafter_reads_a_tree_as_each_of_its_paths(guidance: float) -> None:
         drafted(sequence, [0, 1], [7, 8]), drafted(other, [0, 1], [7, 8]), strict=True
     ):
         torch.testing.assert_close(ours, theirs, atol=0, rtol=0)
-
-
-@every_model
-def test_parents_on_the_device_give_the_same_logits(name: str) -> None:
-    tree, tokens = (0, 0, 0, 1, 2, 3, 3), torch.tensor([0, 1, 2, 3, 4, 5, 6])
-    logits = []
-    for parents in (tree, torch.tensor(tree)):
-        ctx = model(name).start("", 2.0)
-        logits.append(model(name).forward(ctx, tokens, parents))
-        model(name).keep(ctx, [0, 2, 4])
-        logits.append(model(name).forward(ctx, tokens, parents))
-    assert logits[0].equal(logits[2])
-    assert logits[1].equal(logits[3])
 
 
 def test_the_drafter_follows_a_path_off_the_spine() -> None:

@@ -11,7 +11,7 @@ import torch
 
 from engine.failures import Failure
 from engine.models import device as place
-from engine.models.body import MAX_WINDOW
+from engine.models.base import MAX_ROWS
 from engine.models.card import CARDS, GIB, ModelError
 from engine.settings import SettingError
 
@@ -122,7 +122,7 @@ def test_memory_is_weights_and_caches_and_working_room() -> None:
     card = dataclasses.replace(
         CARDS["janus-pro-1b"], parameters=1000, kv_values=10, length=100, working=7
     )
-    positions = 100 + 256 + MAX_WINDOW
+    positions = 100 + 256 + MAX_ROWS
     assert place.required_bytes(card, torch.float16, 1) == 2 * (1000 + 2 * positions * 10) + 7
     assert place.required_bytes(card, torch.float32, 3) == 4 * (1000 + 3 * 2 * positions * 10) + 7
 
