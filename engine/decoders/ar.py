@@ -26,15 +26,21 @@ class VanillaAR(WindowDecoder):
         return Window(state.drafts[:0], state.q[:0])
 
     def verify(self, state: DecodeState, window: Window, p: Tensor) -> Verification:
-        y = (p.log() + state.gumbel(len(p))).argmax(-1)
-        unknown = torch.full_like(p[:, 0], torch.nan)
-        return Verification(
-            count=torch.ones_like(state.start),
-            tokens=y,
-            q=p,
-            status=torch.full_like(y, int(Status.FRESH)),
-            drafts=torch.full_like(y, -1),
-            p=p,
-            acceptance=unknown,
-            uniform=unknown,
-        )
+        return commit_first(state, p, (p.log() + state.gumbel(len(p))).argmax(-1))
+
+
+def commit_first(state: DecodeState, p: Tensor, tokens: Tensor) -> Verification:
+    """Commits the first of `tokens`, each a sample of its row of p [rows, V]; nothing was drafted
+    for their positions, and the others are drafts now."""
+    status = torch.where(state.offsets(len(p)) == 0, int(Status.FRESH), int(Status.REFINED))
+    unknown = torch.full_like(p[:, 0], torch.nan)
+    return Verification(
+        count=torch.ones_like(state.n),
+        tokens=tokens,
+        q=p,
+        status=status,
+        drafts=torch.full_like(status, -1),
+        p=p,
+        acceptance=unknown,
+        uniform=unknown,
+    )

@@ -9,6 +9,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from engine.decoders.ar import commit_first
 from engine.decoders.base import Badge
 from engine.decoders.decode_state import DecodeState, Verification, Window
 from engine.decoders.ngram import draft_ngrams
@@ -93,15 +94,18 @@ class ASSD(WindowDecoder):
         if self.settings.fused:
             return chain_asking_ahead(state, count)
         if not drafting(state):
-            drafts, q, _ = state.kept_drafts(count)
+            drafts, q, _ = state.drafts_left(count)
             return Window(drafts, q)
-        return ask_ahead(state, count)
+        # Copies of the root ask for the positions after the next one; nothing is drafted yet.
+        q = state.q.new_zeros(count, self.model.vocab_size)
+        return Window(state.root.expand(count), q, parents=tuple(range(count + 1)))
 
     def verify(self, state: DecodeState, window: Window, p: Tensor) -> Verification:
         if self.settings.fused:
             return verify_and_draft(state, window, p)
         if self.settings.drafts == "self" and drafting(state):
-            return commit_first(state, p)
+            # Independent samples, each of what the prefix says of its position.
+            return commit_first(state, p, sample(p, state.uniform(Purpose.DRAFT, len(p), 1)[:, 0]))
         acceptance = chain_acceptance(window, p)
         verification = speculate(state, window, p, acceptance, redraws=False)
         k = self.settings.k
@@ -116,39 +120,13 @@ def drafting(state: DecodeState) -> bool:
     return state.step % 2 == 0
 
 
-def ask_ahead(state: DecodeState, count: int) -> Window:
-    """The root and `count` copies of it, which ask for the positions after the next one."""
-    root = state.tokens[(state.start - 1).clamp_min(0).view(1)]
-    q = state.q.new_zeros(count, state.q.shape[-1])  # nothing is drafted yet
-    return Window(root.expand(count), q, parents=tuple(range(count + 1)))
-
-
-def commit_first(state: DecodeState, p: Tensor) -> Verification:
-    """Independent samples of p [H + 1, V], each of what the prefix says of its position: the first
-    is committed, the others are drafts."""
-    u = state.uniform(Purpose.DRAFT, len(p), 1)[:, 0]
-    status = torch.where(state.offsets(len(p)) == 0, int(Status.FRESH), int(Status.REFINED))
-    unknown = torch.full_like(p[:, 0], torch.nan)
-    return Verification(
-        count=torch.ones_like(state.start),
-        tokens=sample(p, u),
-        q=p,
-        status=status,
-        drafts=torch.full_like(status, -1),
-        p=p,
-        acceptance=unknown,
-        uniform=unknown,
-    )
-
-
 def chain_asking_ahead(state: DecodeState, count: int) -> Window:
     """The chain of the drafts there are, up to `count`, and of each of its rows `count` copies that
     ask for the positions behind its own."""
-    drafts, q, _ = state.kept_drafts(count if state.step else 0)
+    drafts, q, _ = state.drafts_left(count if state.step else 0)
     if not count:
         return Window(drafts, q)
-    root = state.tokens[(state.start - 1).clamp_min(0).view(1)]
-    chain = torch.cat([root, drafts])
+    chain = torch.cat([state.root, drafts])
     rows = state.offsets(len(chain))
     behind = rows[:, None] + state.offsets(count + 1)[1:]  # depths of the positions asked for
     last = len(chain) - 1

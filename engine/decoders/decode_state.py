@@ -68,15 +68,15 @@ class Verification:
     acceptance: Tensor  # probability that the rule accepts this very draft; NaN: not verified
     uniform: Tensor  # the number drawn against it; NaN: the rule did not come to it
     path: Tensor | None = None
-    keeps_drafts: bool = True  # whether uncommitted drafts stay for the next window
+    redraws: bool = True  # whether positions behind the committed ones keep or get a draft
     diagnostics: Callable[[], Diagnostics] = Diagnostics  # called while no lane is charged
 
 
 class DecodeState:
     """One image while it is decoded: the model's context, the frontier, the drafts, the noise.
 
-    `frontier` and `step` are the host's; decoders work with `start`, `room` and `carried`, the same
-    facts on the device, so that no operation of theirs depends on a number of the host.
+    `frontier` and `step` are the host's; decoders work with `n` (the frontier), `room` and `count`
+    on the device, so that no operation of theirs depends on a number of the host.
     """
 
     def __init__(self, decoder: Decoder, prompt: str, seed: int) -> None:
@@ -86,13 +86,13 @@ class DecodeState:
         self.noise = Noise(seed, device)
         self.step = 0
         self.frontier = 0
-        self.start = torch.zeros((), dtype=torch.long, device=device)  # the frontier
-        self.room = torch.full_like(self.start, model.length - 1)  # drafts before the image's end
+        self.n = torch.zeros((), dtype=torch.long, device=device)
+        self.room = torch.full_like(self.n, model.length - 1)  # drafts before the image's end
         self.tokens = torch.zeros(model.length, dtype=torch.long, device=device)
         # What the last verification left: tokens [N], their q [N, V], and how many are committed.
         self.drafts = torch.zeros(1, dtype=torch.long, device=device)
         self.q = torch.zeros(1, model.vocab_size, device=device)
-        self.carried = torch.ones_like(self.start)
+        self.count = torch.ones_like(self.n)
         self.forced_ids = model.forced_ids.to(device)
         self.path: list[int] = []  # the window rows that the last step kept
         # Position n's newest p is row n % len(recent_p); None unless an initialisation draws from
@@ -110,13 +110,18 @@ class DecodeState:
         keeps its width, and those behind the end are never accepted."""
         return MAX_ROWS if self.model.static else self.model.length - self.frontier - 1
 
+    @property
+    def root(self) -> Tensor:
+        """The last committed token [1]; in the first window any."""
+        return self.tokens[(self.n - 1).clamp_min(0).view(1)]
+
     def offsets(self, count: int) -> Tensor:
         """0 .. count - 1."""
         return self._offsets[:count]
 
     def positions(self, count: int) -> Tensor:
         """The next `count` positions from the frontier, none behind the image's end."""
-        return (self._offsets[:count] + self.start).clamp_max(self.model.length - 1)
+        return (self._offsets[:count] + self.n).clamp_max(self.model.length - 1)
 
     def uniform(self, purpose: Purpose, rows: int, count: int) -> Tensor:
         """[rows, count] uniforms of the next `rows` positions from the frontier."""
@@ -160,10 +165,10 @@ class DecodeState:
         ids = self.forced_ids[positions]
         return torch.where(ids >= 0, ids, tokens)
 
-    def kept_drafts(self, count: int) -> tuple[Tensor, Tensor, Tensor]:
+    def drafts_left(self, count: int) -> tuple[Tensor, Tensor, Tensor]:
         """The first `count` drafts that the last step left, [count], their q [count, V], and which
         of them there are: the others mean nothing."""
-        rows = self._offsets[:count] + self.carried
+        rows = self._offsets[:count] + self.count
         last = len(self.drafts) - 1
         there = rows <= last
         rows = rows.clamp_max(last)
@@ -179,8 +184,8 @@ class DecodeState:
         self.q, self.path = self.fixed("q", verification.q), path
         self.frontier += count
         self.step += 1
-        self.carried.fill_(count)
-        self.start.fill_(self.frontier)
+        self.count.fill_(count)
+        self.n.fill_(self.frontier)
         self.room.fill_(self.model.length - 1 - self.frontier)
         for key, place in self._noise.items():
             place.copy_(self._draw(*key))

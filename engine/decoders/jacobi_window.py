@@ -97,7 +97,7 @@ class JacobiWindowDecoder(WindowDecoder):
         fresh = "one-hot"
         if isinstance(self.settings, SpeculativeSettings):
             fresh = self.settings.fresh
-        drafts, q, there = state.kept_drafts(count)
+        drafts, q, there = state.drafts_left(count)
         new = initial_tokens(state, drafts, there, self.settings.init)
         return Window(*fill_up(drafts, q, there, new, fresh))
 
@@ -128,7 +128,7 @@ def initial_tokens(state: DecodeState, drafts: Tensor, there: Tensor, scheme: st
     u = state.uniform(Purpose.FRESH, len(drafts), 1)[:, 0]
     tokens = (u * state.model.vocab_size).long()
     if scheme != "random" and len(drafts):
-        known, stride = state.start + there.sum(), state.model.stride
+        known, stride = state.n + there.sum(), state.model.stride
         if scheme.startswith("horizontal"):
             source = torch.where(positions % stride == 0, -1, known - 1)
         else:
@@ -139,8 +139,8 @@ def initial_tokens(state: DecodeState, drafts: Tensor, there: Tensor, scheme: st
         if forced is not None:
             exists = exists & ~forced
         if scheme.endswith("repeat"):
-            behind = (source - state.start).clamp(0, len(drafts) - 1)
-            copied = torch.where(source < state.start, state.tokens[source], drafts[behind])
+            behind = (source - state.n).clamp(0, len(drafts) - 1)
+            copied = torch.where(source < state.n, state.tokens[source], drafts[behind])
         else:
             assert state.recent_p is not None, "`propose` allocates it"
             copied = sample(state.recent_p[source % len(state.recent_p)], u)

@@ -27,7 +27,7 @@ from engine.settings import knob
 from engine.trace import Step
 from engine.trace.steps import TOP
 
-BLOCK = 128  # drafts whose neighbourhoods are held at once
+DRAFTS_AT_ONCE = 128  # drafts whose neighbourhoods are held at once
 PAPER_K, PAPER_CODES = 1000, 16384  # the k of its main results (Table 3), LlamaGen's codes
 
 
@@ -221,8 +221,8 @@ class Lantern(JacobiWindowDecoder):
         left = (wide - draft).clamp_min(0)
         committed, weights = torch.zeros_like(wide), torch.zeros_like(wide)
         most, beyond = support_size(q, self.model, self.sampling)
-        for x in torch.split(q.topk(most).indices, BLOCK, 1):
-            nearest = self._nearest(x)  # [H, BLOCK, k - 1]
+        for x in torch.split(q.topk(most).indices, DRAFTS_AT_ONCE, 1):
+            nearest = self._nearest(x)  # [H, DRAFTS_AT_ONCE, k - 1]
 
             def near(values: Tensor, codes: Tensor = nearest) -> Tensor:
                 return values.gather(-1, codes.flatten(1)).view(codes.shape)

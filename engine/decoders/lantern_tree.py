@@ -183,7 +183,7 @@ class Walk:
             acceptance=pad_end(acceptance, torch.nan),
             uniform=pad_end(torch.where(i[:-1] <= end, uniform, torch.nan), torch.nan),
             path=rows,
-            keeps_drafts=False,
+            redraws=False,
         )
 
     def diagnostics(self, groups: Callable[[Tensor, Tensor, Tensor], Tensor]) -> Diagnostics:

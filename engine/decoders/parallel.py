@@ -54,10 +54,9 @@ class Parallel(WindowDecoder):
         ends = rounds(self.model.length, self.settings.T)
         sampled, end = ends[state.step], ends[state.step + 1]
         unread, beside = sampled - state.frontier, end - sampled - 1
-        drafts, q, _ = state.kept_drafts(unread)
-        root = state.tokens[(state.start - 1).clamp_min(0).view(1)]
+        drafts, q, _ = state.drafts_left(unread)
         # Beside the chain's last row, copies of it ask for the positions behind its own.
-        last = torch.cat([root, drafts])[-1:].expand(beside)
+        last = torch.cat([state.root, drafts])[-1:].expand(beside)
         chain = range(unread + 1)
         copies = range(unread + 1, unread + 1 + beside)
         parents = [max(0, row - 1) for row in chain] + [unread - 1 if unread else r for r in copies]

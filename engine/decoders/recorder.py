@@ -49,7 +49,7 @@ class StepRecorder:
         # before the image's end
         self._rows = min(state.model.length - state.frontier, len(verification.tokens))
         self._window_rows = 1 + len(window.drafts if window.nodes is None else window.nodes)
-        self._keeps_drafts = verification.keeps_drafts
+        self._redraws = verification.redraws
         self._shapes = {name: part.shape for name, part in record.items() if name != "flat"}
         self._copy = to_host(record["flat"])
 
@@ -61,7 +61,7 @@ class StepRecorder:
             read[name] = flat[begin:end].reshape(shape)
         self._read, count = read, int(read["count"])
         size = self._rows
-        if not self._keeps_drafts:
+        if not self._redraws:
             size = max(count, int((read["whole"][0, :size] >= 0).sum()))
         draft, token, status = read["whole"][:, :size]
         unknown = np.flatnonzero(np.isnan(read["shares"][SHARES.index("top1"), :count]))

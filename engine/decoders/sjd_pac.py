@@ -93,7 +93,7 @@ class SJDPAC(WindowDecoder):
 
     def propose(self, state: DecodeState) -> Window:
         layout = self._tree(state.draft_limit)
-        drafts, q, there = state.kept_drafts(layout.spine)
+        drafts, q, there = state.drafts_left(layout.spine)
         new = initial_tokens(state, drafts, there, "random")
         drafts, q = fill_up(drafts, q, there, new, self.settings.fresh)
         if not layout.side:

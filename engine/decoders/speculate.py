@@ -90,7 +90,7 @@ def speculate(
         p,
         pad_end(acceptance, torch.nan),
         torch.where(tested, u[:, 0], torch.nan),
-        keeps_drafts=redraws,
+        redraws=redraws,
     )
 
 

@@ -121,12 +121,11 @@ class WindowDecoder(Decoder):
 
     def _feed(self, state: DecodeState, window: Window) -> tuple[Tensor, Tensor]:
         """Token ids of all rows, root first, and the position whose distribution each row gives."""
-        root = state.tokens[(state.start - 1).clamp_min(0).view(1)]
         if window.nodes is None or window.depths is None:
             positions = state.positions(len(window.drafts) + 1)
-            tokens = torch.cat([root, window.drafts])
+            tokens = torch.cat([state.root, window.drafts])
         else:
-            below = (state.start + window.depths).clamp_max(self.model.length - 1)
+            below = (state.n + window.depths).clamp_max(self.model.length - 1)
             positions = torch.cat([state.positions(1), below])
-            tokens = torch.cat([root, window.nodes])
+            tokens = torch.cat([state.root, window.nodes])
         return state.ids(tokens, (positions - 1).clamp_min(0)), positions

@@ -20,7 +20,7 @@ from engine.settings import Sampling, SettingError
 
 Parents = tuple[int, ...] | None  # the row that each row of a window follows; a chain
 MAX_ROWS = 96  # of a window
-BLOCK = 256  # codes whose distances to all others are held at once
+CODES_AT_ONCE = 256  # codes whose distances to all others are held at once
 
 
 class Context(Protocol):
@@ -97,17 +97,12 @@ class ImageModel(ABC):
         """Sequence positions from one row of the grid to the next; all, where they are not rows."""
         return self.length if self.infilling else self.length // self.grid[0]
 
-    def forced(self, position: int) -> int | None:
-        """The token forced at this position, or None where the model is free."""
-        token = int(self.forced_ids[position])
-        return token if token >= 0 else None
-
     def neighbours(self, k: int) -> Tensor:
         """`nearest_codes` of every code, int32 [V, k - 1]. The widest table computed is kept."""
         table = self._neighbours
         if table is None or table.shape[1] < k - 1:
             codebook = self.codebook.float()
-            blocks = torch.split(torch.arange(len(codebook), device=codebook.device), BLOCK)
+            blocks = torch.split(torch.arange(len(codebook), device=codebook.device), CODES_AT_ONCE)
             table = torch.cat([nearest_codes(codebook, block, k).int() for block in blocks])
             self._neighbours = table
         return table[:, : k - 1]

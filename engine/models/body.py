@@ -164,7 +164,7 @@ class BodyModel(ImageModel):
         ctx.cache.open(before + length)
         depths, tree = layout(parents, length, self.device, self.dtype)
         # Rows behind the image's end are of no use, but a table has no entry for them.
-        slots = (ctx.cache.start + before + depths).clamp_max(ctx.length - 1 + self.length)
+        slots = (ctx.cache.first + before + depths).clamp_max(ctx.length - 1 + self.length)
         embedded = self.embed_rows(tokens, slots - ctx.length, targets).expand(ctx.rows, -1, -1)
         if not ctx.cache.base:
             # The first window's root is the prompt's last token, whatever stands for it.

@@ -14,7 +14,7 @@ from torch import Tensor
 
 class WindowCache:
     """Keys and values [layers, R, H, slots, D]; slots 0 .. base - 1 are permanent, then comes the
-    window. `start` is the base on the device, [], for code whose shapes and numbers must not change
+    window. `first` is the base on the device, [], for code whose shapes and numbers must not change
     from step to step."""
 
     def __init__(
@@ -37,7 +37,7 @@ class WindowCache:
         self._slots = torch.arange(slots, device=device)
         self.slots, self.bucket = slots, bucket
         self.base = 0
-        self.start = torch.zeros((), dtype=torch.long, device=device)
+        self.first = torch.zeros((), dtype=torch.long, device=device)
         self.window = self._slots[:0]  # slots of the window's rows
         self.end = 0  # how many slots bodies attend to
 
@@ -48,7 +48,7 @@ class WindowCache:
                 f"the cache has {self.slots} slots; {self.base} are in use and {window} more were"
                 " asked for"
             )
-        self.window = self._slots[:window] + self.start
+        self.window = self._slots[:window] + self.first
         self.end = self.reach(window)
         k, v = self._k[:, :, :, : self.end], self._v[:, :, :, : self.end]
         self._attended = list(zip(k.unbind(0), v.unbind(0), strict=True))
@@ -70,7 +70,7 @@ class WindowCache:
     def hidden(self, before: int) -> Tensor:
         """Which of the slots [end] come after the permanent ones and `before` rows of the window,
         bool."""
-        return self._slots[: self.end] >= self.start + before
+        return self._slots[: self.end] >= self.first + before
 
     def keep(self, rows: Sequence[int]) -> None:
         """Makes these rows of the window permanent, in this order, and discards the others. Each
@@ -90,7 +90,7 @@ class WindowCache:
 
     def _set_base(self, base: int) -> None:
         self.base = base
-        self.start.fill_(base)
+        self.first.fill_(base)
 
 
 def ancestors(parents: Sequence[int] | None, length: int) -> Tensor:

@@ -24,7 +24,7 @@ from transformers.models.emu3.modeling_emu3 import Emu3ImageVocabularyMapping
 
 from engine.models.body import BodyModel, Prompt
 from engine.models.card import ModelCard, ModelError
-from engine.models.weights import fit, read, require_file
+from engine.models.weights import fit, randomise, read, require_file
 
 # From image_generation.py of baaivision/Emu3, where the second is the unconditional row's text.
 POSITIVE = " masterpiece, film grained, best quality."
@@ -104,7 +104,7 @@ class Emu3Model(BodyModel):
         rotary = type(network.body.rotary_emb)(config=self.config.text_config)
         network.body.rotary_emb = rotary.to(device)
         if folder is None:
-            _randomise(network)
+            randomise(network)
         else:
             fit(network, _visual_rows(read(folder), ids[:-1], self.config), _key)
         self.body, self.output, self.vq = network.body, network.output, network.vq
@@ -275,14 +275,3 @@ def _key(stored: str) -> str | None:
             name = part + stored.removeprefix(prefix)
             return None if name.startswith(_NOT_NEEDED) else name
     return stored
-
-
-def _randomise(network: nn.Module) -> None:
-    """Weights of a scale that neither vanishes nor overflows; a pass takes the same time with
-    any."""
-    generator = torch.Generator(next(network.parameters()).device).manual_seed(0)
-    for name, values in network.state_dict().items():
-        if values.dim() > 1:
-            values.normal_(0, 0.02, generator=generator)
-        else:
-            values.fill_(name.endswith(("weight", "running_var")))

@@ -27,7 +27,7 @@ from transformers.models.llama.modeling_llama import LlamaRotaryEmbedding
 
 from engine.models.body import BodyModel, Prompt
 from engine.models.card import ModelCard, ModelError
-from engine.models.weights import fit, read, read_tokenizer, require_file
+from engine.models.weights import fit, randomise, read, read_tokenizer, require_file
 
 BEGIN, IMAGE, PAD = "<｜begin▁of▁sentence｜>", "<begin_of_image>", "<｜▁pad▁｜>"
 TEMPLATE = "<|User|>: {}\n\n<|Assistant|>:" + IMAGE
@@ -83,7 +83,7 @@ class JanusModel(BodyModel):
         # Loaded on the CPU and moved at the end: on ZeroGPU the device is there only later.
         network = _empty(settings, device if folders is None else torch.device("cpu"), dtype)
         if folders is None:
-            _randomise(network)
+            randomise(network)
         else:
             fit(network, read(folders["model"]), drop=UNUSED)
         # normalised, as the VQ decoder sees it
@@ -183,14 +183,3 @@ def _empty(
     # Convolutions on a CPU are fastest in channels-last layout.
     network.model.vqmodel.to(memory_format=torch.channels_last)
     return network.eval().requires_grad_(False)
-
-
-def _randomise(network: JanusForConditionalGeneration) -> None:
-    """The same weights on every start: normal with deviation 0.02, norms 1, biases 0."""
-    device = network.model.vqmodel.quantize.embedding.weight.device
-    generator = torch.Generator(device).manual_seed(0)
-    for name, weight in network.named_parameters():
-        if weight.dim() > 1:
-            weight.normal_(0, 0.02, generator=generator)
-        else:
-            weight.fill_(0 if name.endswith("bias") else 1)

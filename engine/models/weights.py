@@ -148,3 +148,14 @@ def fit(
 
 def _first_line(error: Exception) -> str:
     return str(error).strip().split("\n")[0][:120] or type(error).__name__
+
+
+def randomise(network: nn.Module) -> None:
+    """The same weights on every start, of a scale that neither vanishes nor overflows: normal with
+    deviation 0.02, scales 1, all else 0. A pass takes the same time with any."""
+    generator = torch.Generator(next(network.parameters()).device).manual_seed(0)
+    for name, values in network.state_dict().items():
+        if values.dim() > 1:
+            values.normal_(0, 0.02, generator=generator)
+        else:
+            values.fill_(name.endswith(("weight", "running_var")))

@@ -60,9 +60,3 @@ class LaneStats:
     def shift(self) -> float | None:
         """Mean shift of the tests that committed a token; None where there was none."""
         return self.shifts / (ONE * self.tests) if self.tests else None
-
-    @property
-    def acceptance_histogram(self) -> dict[int, int]:
-        """Acceptance length to the number of steps that had it (AIPerf's name)."""
-        lengths, counts = np.unique(np.array(self.lengths, int), return_counts=True)
-        return dict(zip(lengths.tolist(), counts.tolist(), strict=True))

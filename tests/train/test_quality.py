@@ -140,7 +140,7 @@ def by_hand(model: Toy, tokens: np.ndarray, temperature: float) -> float:
     """Log p of a toy's picture, token by token."""
     total = 0.0
     for i, token in enumerate(tokens.tolist()):
-        if model.forced(i) is None:
+        if model.forced_ids[i] < 0:
             logits = model.logits[_state(tokens.tolist()[:i], model.vocab_size)]
             total += float(torch.log_softmax(logits.double() / temperature, -1)[token])
     return total

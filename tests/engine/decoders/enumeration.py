@@ -143,7 +143,7 @@ def _steps(decoder: WindowDecoder, node: Node, found: Enumeration) -> Iterator[N
             left = slice(count, model.length - n)
             twin.drafts = settled(torch.cat([twin.tokens[:1], v.tokens[left]]))
             twin.q = torch.cat([torch.zeros_like(v.q[:1]), v.q[left]])
-            twin.carried.fill_(1)
+            twin.count.fill_(1)
             return twin, v
 
         for verifying, (after, v) in outcomes(verified, drafting.intervals):

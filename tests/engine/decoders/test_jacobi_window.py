@@ -26,7 +26,7 @@ def state_after(
     state = DecodeState(SJD(model, SpeculativeSettings(window=6, init=scheme)), "", 0)
     state.tokens[: len(committed)] = torch.tensor(committed, dtype=torch.long)
     state.frontier = len(committed)
-    state.start.fill_(state.frontier)
+    state.n.fill_(state.frontier)
     state.recent_p = one_hot(torch.arange(state.model.stride + 6) % CODES, CODES)
     state.noise = FixedNoise()
     return state

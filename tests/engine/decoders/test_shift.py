@@ -173,7 +173,7 @@ def test_neighbourhoods_held_in_blocks_are_the_same(
     p, q = pairs(9)
     decoder = Lantern(TOY, LanternSettings(k=8, delta=0.3))
     expected = decoder.committed(p, q)
-    monkeypatch.setattr("engine.decoders.lantern.BLOCK", block)
+    monkeypatch.setattr("engine.decoders.lantern.DRAFTS_AT_ONCE", block)
     torch.testing.assert_close(decoder.committed(p, q), expected)
 
 

@@ -91,7 +91,7 @@ def test_forced_tokens_take_their_place_in_the_window() -> None:
     decoder = SJD(toy, SpeculativeSettings(window=6))
     state = DecodeState(decoder, "", 0)
     state.frontier = 3
-    state.start.fill_(3)
+    state.n.fill_(3)
     window = decoder.propose(state)
     fed, positions = decoder._feed(state, window)
     assert positions.tolist() == [3, 4, 5, 6, 7, 8]

@@ -48,7 +48,6 @@ def test_what_decoders_read_of_a_model(tiny: Tiny) -> None:
     assert (model.name, model.grid, model.vocab_size) == (card.name, card.grid, card.codes)
     assert (model.length, model.stride) == (card.length, card.length // card.grid[0])
     assert model.forced_ids.tolist() == tiny.forced_ids
-    assert [model.forced(i) for i in range(2)] == [None, None]
     assert (model.drafter is None) == bool(card.repos)
     assert (model.sampling == card.sampling) or card.name == "embedded"
     torch.testing.assert_close(model.codebook, tiny.codebook)

@@ -29,7 +29,7 @@ def sorted_table(book: Tensor) -> Tensor:
 def test_the_table_is_that_of_a_stable_sort_in_blocks_of_any_size(
     monkeypatch: pytest.MonkeyPatch, block: int, k: int
 ) -> None:
-    monkeypatch.setattr(engine.models.base, "BLOCK", block)
+    monkeypatch.setattr(engine.models.base, "CODES_AT_ONCE", block)
     model = Toy((2, 2), 130)
     model.codebook = codebook(130)
     table = model.neighbours(k)
