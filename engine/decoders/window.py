@@ -99,7 +99,13 @@ class WindowDecoder(Decoder):
         """The next window; token ids of all its rows, root first, and the position whose
         distribution each row gives."""
         window = self.propose(state)
-        return window, *self._feed(state, window)
+        if window.nodes is None or window.depths is None:
+            tokens, positions = window.drafts, state.positions(len(window.drafts) + 1)
+        else:
+            below = (state.n + window.depths).clamp_max(self.model.length - 1)
+            tokens, positions = window.nodes, torch.cat([state.positions(1), below])
+        ids = state.ids(torch.cat([state.root, tokens]), (positions - 1).clamp_min(0))
+        return window, ids, positions
 
     def _forward(
         self, state: DecodeState, window: Window, fed: Tensor, positions: Tensor
@@ -118,14 +124,3 @@ class WindowDecoder(Decoder):
         if verification.path is None:
             return verification, count
         return verification, torch.cat([count, verification.path])
-
-    def _feed(self, state: DecodeState, window: Window) -> tuple[Tensor, Tensor]:
-        """Token ids of all rows, root first, and the position whose distribution each row gives."""
-        if window.nodes is None or window.depths is None:
-            positions = state.positions(len(window.drafts) + 1)
-            tokens = torch.cat([state.root, window.drafts])
-        else:
-            below = (state.n + window.depths).clamp_max(self.model.length - 1)
-            positions = torch.cat([state.positions(1), below])
-            tokens = torch.cat([state.root, window.nodes])
-        return state.ids(tokens, (positions - 1).clamp_min(0)), positions

@@ -92,8 +92,7 @@ def test_forced_tokens_take_their_place_in_the_window() -> None:
     state = DecodeState(decoder, "", 0)
     state.frontier = 3
     state.n.fill_(3)
-    window = decoder.propose(state)
-    fed, positions = decoder._feed(state, window)
+    window, fed, positions = decoder._propose(state)
     assert positions.tolist() == [3, 4, 5, 6, 7, 8]
     assert state.forced(positions).tolist() == [False, True, False, False, False, False]
     assert fed[2] == 9  # the draft at position 4 is the end of line itself
