@@ -14,6 +14,7 @@ from typing import Any
 import gradio as gr
 from gradio import http_server
 
+from app.page.board import Board
 from app.page.fill_in import fill_in, fillable
 from app.page.form import (
     PRIVATE,
@@ -316,8 +317,8 @@ def _sources(races: Races) -> tuple[gr.Dropdown, gr.UploadButton, gr.Button, gr.
     return unchecked(chosen), file, copy, link
 
 
-def _board(races: Races) -> gr.HTML:
-    board = gr.HTML(
+def _board(races: Races) -> Board:
+    return Board(
         races.first_board(),
         html_template=markup(),
         js_on_load=script("page.js"),
@@ -327,8 +328,3 @@ def _board(races: Races) -> gr.HTML:
         filling=races.recorded.filling is not None,
         fillable=fillable(races.pool),
     )
-    # gr.HTML describes its value as text
-    described: Any = board
-    described.api_info = lambda: {"type": "object", "description": "a snapshot of the board"}
-    described.example_payload = described.example_value = lambda: {"seq": 0, "lanes": []}
-    return board
