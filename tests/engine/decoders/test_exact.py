@@ -227,12 +227,13 @@ def test_lanterns_trees(forced: bool, depth: int, width: int, nodes: int) -> Non
 
 
 def crafted(first: list[float], after_zero: list[float], after_others: list[float]) -> Toy:
-    """Three tokens: the distribution of the first, then by whether the token before is 0."""
+    """Three tokens: the distribution of the first, then by whether the token before is 0. What has
+    probability 0 needs no run of its own."""
     codes = len(first)
     model = Toy((1, 3), codes)
     p = torch.tensor(after_others).expand(codes + 1, codes + 1, codes).clone()
     p[:, 0], p[codes, codes] = torch.tensor(after_zero), torch.tensor(first)
-    model.logits = p.clamp_min(1e-3).log()
+    model.logits = p.clamp_min(1e-30).log()
     return model
 
 
@@ -253,6 +254,10 @@ def flat() -> Toy:
 
 def zero_then() -> Toy:
     return crafted([1.0, 0, 0], [0.6, 0.4, 0], [0.6, 0.4, 0])
+
+
+def zero_or_one() -> Toy:
+    return crafted([0.5, 0.5, 0], [0.2, 0.3, 0.5], [0.6, 0.4, 0])
 
 
 def depends_on_zero() -> Toy:
@@ -289,7 +294,7 @@ BUGS = [
     (planted.FullAcceptanceFromThePad, SJDPAC, pair, {"window": 2, "PD": False}),
     (planted.ContinuedWithStaleDistribution, SJDPAC, pair, CHAIN),
     (planted.ContinuedFromP, SJDPAC, pair, CHAIN),
-    (planted.LongestPathWins, SJDPAC, three, DEEP),
+    (planted.LongestPathWins, SJDPAC, zero_or_one, DEEP),
     (planted.SpineRedrawnAfterAllCandidates, SJDPAC, zero_then, DEEP),
     (planted.CandidatesFromTheResidual, SJDPAC, depends_on_zero, TREE),
     (planted.CandidatesWithReplacement, SJDPAC, three, TREE),
@@ -332,7 +337,7 @@ def test_a_planted_bug_of_the_gumbel_noise_is_found_by_sampling() -> None:
     toy = crafted([1.0, 0, 0, 0], [0, 0.75, 0, 0.25], [0.5, 0.5, 0, 0])
     taken = decodes_until_caught(planted.ReplacedWithTheDraftsNoise(toy, settings), 6000)
     assert taken is not None
-    assert lossless(SCD(toy, settings), taken)
+    assert lossless(SCD(toy, settings), 500)
 
 
 # Shared noise
