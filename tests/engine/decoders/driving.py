@@ -35,12 +35,19 @@ class FixedNoise:
         return torch.zeros(count, codes)
 
 
+def verifying(decoder: WindowDecoder) -> DecodeState:
+    """The state in step 1: ASSD's step 0 drafts, and verifies nothing."""
+    state = DecodeState(decoder, "", 0)
+    state.step = 1
+    return state
+
+
 def verify_chain(
     decoder: WindowDecoder, p: Tensor, q: Tensor, drafts: list[int], **rows: list[list[float]]
 ) -> Verification:
     """The verification of a chain of drafts [H]; p [H + 1, V] and q [H, V], or one each for all
     positions; `rows` as in FixedNoise."""
-    state = DecodeState(decoder, "", 0)
+    state = verifying(decoder)
     state.noise = FixedNoise(**rows)
     state.room.fill_(len(drafts))
     p, q = p.expand(len(drafts) + 1, -1), q.expand(len(drafts), -1)
@@ -66,7 +73,7 @@ def first_tokens(decoder: WindowDecoder, p: Tensor, q: Tensor, x: int) -> tuple[
     replaced, committed = torch.zeros(2, len(p), dtype=torch.float64)
 
     def run() -> Verification:
-        state = DecodeState(decoder, "", 0)
+        state = verifying(decoder)
         state.noise = TestedNoise(0, p.device)
         state.room.fill_(1)
         return decoder.verify(state, Window(torch.tensor([x]), q[None]), p.expand(2, -1))
