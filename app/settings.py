@@ -123,7 +123,10 @@ class AppSettings(BaseSettings):
     )
     updates: float = Field(10.0, gt=0, le=30, description="of the board, a second, at most")
     kept_races: int = Field(
-        32, ge=1, le=1000, description="visitors whose last race is at hand, in memory"
+        32,
+        ge=1,
+        le=1000,
+        description="visitors whose races are kept in memory, up to 256 MB of each",
     )
     make_seconds: float = Field(
         120.0, gt=0, le=3600, description="seconds that making a file to take away may take"

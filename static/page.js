@@ -2,29 +2,53 @@
 // `watch`: the board's value is a snapshot, and what else the page has stands outside it.
 
 import { mountBoard } from "./board/board.js";
+import { addressOf } from "./controls/moment.js";
 import { mountFilling } from "./form/filling.js";
+import { isOn, isOver } from "./trace/replay.js";
+
+// What is about the race on the board, or about the next one: it rests while one is on.
+const RESTING = "#bet, #decided, #five-seeds, #seeds-table, #cost, #whatif, #export";
+
+let shown = props.value.id; // the race that was last sent
+let told = ""; // the race that the page knows to be over
+let bets = false; // Race was pressed, and the bet is on what comes
+const show = (race) => trigger("show", { race });
+const onBoard = () => ({ race: board.state.race.snapshot.id });
 
 const board = mountBoard(
   element,
   (callback) => {
     watch("value", () => {
-      if (props.value?.seq === 0) document.dispatchEvent(new Event("photo-finish-start"));
-      callback(props.value);
+      const { value } = props;
+      if (value.id !== shown) changeTo(value);
+      callback(value);
     });
     callback(props.value);
   },
-  (callback) => document.addEventListener("photo-finish-stop", callback),
-  props.touring
-    ? {
-        filling: props.filling,
-        fetch: (race) => trigger("tour", race),
-        leave: () => trigger("leave"),
-      }
-    : undefined,
+  props.tour && { race: props.tour, filling: props.filling, show },
 );
 
-document.addEventListener("photo-finish-bet", (event) => {
-  board.go({ bet: /** @type {CustomEvent} */ (event).detail });
+// Another race is on the board: the page's address says so, that it may be left and opened again.
+function changeTo(snapshot) {
+  shown = snapshot.id;
+  const here = new URLSearchParams(location.search);
+  if (![here.get("race"), here.get("recorded")].includes(shown))
+    history.replaceState(history.state, "", addressOf(snapshot, location.search));
+  const lane = /** @type {HTMLSelectElement} */ (document.querySelector("#bet select"))?.value;
+  board.go({ bet: bets && lane ? { race: shown, lane: Number(lane) } : null });
+  bets = false;
+  document.dispatchEvent(new Event("photo-finish-start"));
+}
+document.addEventListener("photo-finish-asked", () => (bets = true));
+
+board.onChange(({ race }) => {
+  const on = isOn(race);
+  document.body.classList.toggle("racing", on);
+  for (const part of /** @type {NodeListOf<HTMLElement>} */ (document.querySelectorAll(RESTING)))
+    part.inert = on;
+  if (!isOver(race) || race.snapshot.id === told) return;
+  told = race.snapshot.id;
+  trigger("over", onBoard());
 });
 
 document.addEventListener("photo-finish-press", (event) => {
@@ -35,7 +59,7 @@ document.addEventListener("photo-finish-press", (event) => {
 const useSettings = /** @type {HTMLButtonElement} */ (element.querySelector(".use-settings"));
 useSettings.hidden = false;
 useSettings.addEventListener("click", () => {
-  trigger("use");
+  trigger("use", onBoard());
   document.querySelector("#entry")?.scrollIntoView({ block: "nearest" });
 });
 
@@ -64,7 +88,7 @@ function openTrace(files) {
   input.dispatchEvent(new Event("change", { bubbles: true }));
 }
 
-mountFilling(element, board, props.fillable, () => trigger("fill"));
+mountFilling(element, board, props.fillable, () => trigger("fill", onBoard()));
 document.addEventListener("photo-finish-swatches", (event) => {
   const { swatches, infilling } = board.state.race.snapshot;
   const picture = infilling && { known: infilling.known, canvas: board.pictureOf(0) };

@@ -8,5 +8,4 @@ const followSystem = () => document.body.classList.toggle("dark", dark.matches);
 dark.addEventListener("change", followSystem);
 followSystem();
 const recorded = JSON.parse(document.getElementById("race").textContent);
-const ignore = () => {}; // nothing stops a race that is over
-mountBoard(document.getElementById("board"), (callback) => callback(recorded), ignore);
+mountBoard(document.getElementById("board"), (callback) => callback(recorded));

@@ -7,7 +7,7 @@ from typing import Any
 
 import gradio as gr
 
-EVENTS = {"use", "fill", "tour", "leave"}
+EVENTS = {"use", "fill", "show", "over"}
 
 
 class Board(gr.HTML):
@@ -24,6 +24,6 @@ class Board(gr.HTML):
         return {"type": "object", "description": "a snapshot of the board"}
 
     def example_payload(self) -> Any:
-        return {"seq": 0, "lanes": []}
+        return {"id": "", "lanes": []}
 
     example_value = example_payload

@@ -14,7 +14,8 @@ from typing import Any
 import gradio as gr
 
 from app.page.form import PRIVATE, QUIET, unchecked
-from app.page.handlers import NOT_OVER, Races, user_error
+from app.page.handlers import Races, user_error
+from app.page.visitor import session_of
 from app.settings import SETTINGS
 from engine.settings import SettingError
 from visualize.film import FilmError, Kind, film, photo
@@ -32,13 +33,14 @@ KINDS = {
     "Standalone HTML": ".html",
     "PNG of this instant": ".png",
 } | {name: f".{name.lower()}" for name in FILMS}
-# The state of the board, as the last input.
-INSTANT_JS = """(kind, speed) => {
-  const { clock, t, seconds, layer, shown } = document.querySelector("#board .board").dataset;
+# The race on the board, and the board's state as the last input.
+INSTANT_JS = """(_, kind, speed) => {
+  const { race, clock, t, seconds, layer, shown } =
+    document.querySelector("#board .board").dataset;
   const [by, at] = clock === "modelled" ? ["seconds", seconds] : [clock, t]; // what is measured
   const lanes = shown ? shown.split(",").map(Number) : [];
   const dark = document.body.classList.contains("dark");
-  return [kind, speed, { clock: by, t: Number(at), layer, lanes, dark }];
+  return [race, kind, speed, { clock: by, t: Number(at), layer, lanes, dark }];
 }"""
 FOLLOWS = (
     "A PNG and a film show what the board shows: its lanes, its layer and its clock, light or dark"
@@ -125,7 +127,7 @@ def make_file(
         raise SettingError(str(error)) from error
 
 
-def export_section(races: Races) -> None:
+def export_section(races: Races, on_board: gr.Textbox) -> None:
     gr.HTML(f"<p>{FOLLOWS}</p>", apply_default_css=False)
     with gr.Row(elem_id="making"):
         kinds = list(KINDS)
@@ -140,14 +142,17 @@ def export_section(races: Races) -> None:
     )
     instant = gr.JSON(visible=False)
     bar = gr.Progress()  # gradio finds it as the default of an argument
-    inputs = [unchecked(component) for component in (kind, speed, instant)]
+    inputs = [on_board, *(unchecked(component) for component in (kind, speed, instant))]
 
     def write_file(
-        kind: Any, speed: Any, instant: Any, request: gr.Request, progress: gr.Progress = bar
+        race_id: Any,
+        kind: Any,
+        speed: Any,
+        instant: Any,
+        request: gr.Request,
+        progress: gr.Progress = bar,
     ) -> Iterator[Any]:
-        race = races.finished(request)
-        if race is None:
-            raise gr.Error(NOT_OVER, print_exception=False)
+        race = races.kept(race_id, session_of(request))
 
         def report(fraction: float) -> None:
             progress(fraction, desc="Making it")

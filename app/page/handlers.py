@@ -1,4 +1,4 @@
-"""Races: what happens when a visitor starts a race, stops it, opens a recorded one, or closes the
+"""Races: what happens when a visitor asks for a race, stops it, comes back to one, or closes the
 page."""
 
 from __future__ import annotations
@@ -7,59 +7,53 @@ import contextlib
 import html
 import logging
 import random
-import time
+import threading
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import gradio as gr
-import torch
 
 from app.page.form import form_values, read_form
 from app.page.link import request_of, write_link
-from app.page.prompt_hints import EXAMPLES, hint
-from app.page.visitor import session_of
-from app.serving import zerogpu
-from app.serving.device_thread import on_device_thread
-from app.serving.fair_queue import FairQueue, QueueFullError, Ticket
-from app.serving.gpu_errors import BUG, DEVICE_LOST, MESSAGES, zerogpu_message
-from app.serving.model_loader import free_memory
-from app.serving.model_pool import Device, ModelPool
-from app.serving.race_stream import (
-    Events,
-    Idle,
-    QueueUpdate,
-    Recording,
-    Snapshot,
-    WorkerFailure,
-    stream,
-    waiting_snapshot,
-)
-from app.serving.running_race import RunningRace
-from app.serving.sessions import TOUR, Place, RecordedRaces, SessionStore, StoredRace, recorded_link
+from app.page.prompt_hints import EXAMPLES
+from app.serving.fair_queue import FairQueue, QueueFullError
+from app.serving.live_race import Boards, LiveRace
+from app.serving.model_pool import ModelPool
+from app.serving.race_runner import RaceRunner
+from app.serving.race_table import MAX_BYTES, RaceTable, StoredRace, new_id
+from app.serving.recorded_races import RecordedRaces
 from app.settings import AUTO, SETTINGS
 from engine.decoders import DEFAULT
-from engine.failures import Failure
-from engine.measurements.hardware import device_name
-from engine.models.base import ImageModel
-from engine.models.card import ModelError
-from engine.models.device import classify
-from engine.race import Lane, Race, RaceRequest
+from engine.race import Lane, RaceRequest
 from engine.race.request import MAX_MESSAGE
 from engine.settings import SettingError
-from engine.trace import MAX_BYTES, TraceError
+from engine.trace import MAX_BYTES as MAX_FILE_BYTES
+from engine.trace import TraceError
 from visualize.recorded_race import RecordedRace
 
-STOP_SECONDS = 5.0  # for a stopped race to end the step in progress
-POLL_SECONDS = 0.25  # between looks at the queue, or at a model that is loading
+REPLACE_SECONDS = 1.0  # at most, for the view before to end
 NOT_OVER = "The race on the board is not over yet."
-OWN = "own"  # the name, among the recorded races, of the visitor's last one
+NOT_KEPT = (
+    "This race is no longer kept here, or it never began. Reload the page to have its settings in"
+    " the form, and race again."
+)
 
 log = logging.getLogger(__name__)
 
 
+@dataclass(eq=False)
+class _View:
+    """A page's look at a race in progress. Another one `replaced` it, then it has `ended`."""
+
+    live: LiveRace
+    replaced: bool = False
+    ended: threading.Event = field(default_factory=threading.Event)
+
+
 class Races:
-    """The page's races, live and recorded. Races on one device wait for each other."""
+    """The page's races, live and recorded."""
 
     def __init__(self, pool: ModelPool, recorded: RecordedRaces) -> None:
         self.pool, self.recorded = pool, recorded
@@ -72,15 +66,16 @@ class Races:
         seed = random.randrange(2**31)
         self.default = RaceRequest(EXAMPLES[0], seed, lanes, card.sampling, card.name)
         self.default_values = form_values(self.default)
+        self._table = RaceTable(SETTINGS.kept_races)
         self._queue = FairQueue(SETTINGS.queue_size, pool.at_once, report=pool.report_waiting)
-        self._running: dict[str, RunningRace] = {}
-        self._sessions = SessionStore(SETTINGS.kept_races)
+        self._runner = RaceRunner(pool, self._queue, self._table)
+        self._views: dict[str, _View] = {}  # by session
 
     def first_board(self) -> dict[str, Any]:
         """The board when the page opens: a recorded race, or waiting lanes."""
         if self.recorded.first is not None:
             return self.recorded.replay(self.recorded.first)
-        return self._waiting(self.default, "").board | {"prompt": ""}
+        return self._runner.waiting(self.default, "") | {"id": "", "link": "", "prompt": ""}
 
     def read(self, values: Mapping[str, Any]) -> RaceRequest:
         """The request of the form's values. Raises SettingError if it cannot be run here."""
@@ -97,254 +92,135 @@ class Races:
             raise SettingError(f"{card.title} draws whole pictures only: it cannot fill in a part.")
         infilling.check(card.grid, card.codes)
 
-    def race(self, session: str, address: str, values: Mapping[str, Any]) -> Events:
-        """Runs the race of the form's values. A session has one race at a time, and its last one is
-        stored; an empty session has any number. Raises gr.Error."""
+    def race(self, session: str, address: str, values: Mapping[str, Any]) -> Boards:
+        """Runs the race of the form's values. A session has one race at a time; an empty one, of a
+        program, has any number, and each ends when it is closed. Raises gr.Error."""
         try:
             request = self.read(values)
             device = self.pool.device(request.model)
             ticket = self._queue.join(session or object(), address, device)
         except (SettingError, QueueFullError) as error:
             raise user_error(error) from error
+        link = write_link(request, self.pool.card(request.model).sampling)
+        live = LiveRace(new_id(), request, link, ticket, self._runner.waiting(request, ""))
+        if session:
+            self._table.put(session, live)
+        self._runner.start(live)
         try:
-            yield from self._wait_in_queue(ticket)
-            link = {"link": write_link(request, self.pool.card(request.model).sampling, go=True)}
-            with contextlib.closing(self._run(session, request, ticket)) as events:
-                for event in events:
-                    yield Snapshot(event.board | link) if isinstance(event, Snapshot) else event
-        except gr.Error:
-            raise
-        except Exception as error:
-            log.exception("a race failed")
-            raise gr.Error(BUG, print_exception=False) from error
+            yield from self._watch(session, live)
         finally:
-            self._queue.leave(ticket)
+            if not session:
+                live.stop()
 
-    def _wait_in_queue(self, ticket: Ticket) -> Events:
-        waited = False
-        while ahead := self._queue.ahead(ticket):
-            # Repeated, although nothing may have changed: gradio closes a race at a yield.
-            yield QueueUpdate(ahead, self._queue.estimate(ticket.device, ahead))
-            waited = True
-            time.sleep(POLL_SECONDS)
-        _check_ticket(ticket)
-        if waited:
-            yield QueueUpdate(0)
+    def find(self, race_id: Any, session: str) -> LiveRace | StoredRace | None:
+        """A recorded race by its name, or one that is kept by its id."""
+        if race_id in self.recorded:
+            return self.recorded.race(race_id)
+        return self._table.get(race_id, session)
 
-    def _run(self, session: str, request: RaceRequest, ticket: Ticket) -> Events:
-        model, note = self._wait_for_model(request.model, 0), None
-        while model is None:
-            if (now := self.pool.note(request.model)) != note:
-                yield self._waiting(request, note := now)
-            else:
-                yield Idle()
-            _check_ticket(ticket)
-            model = self._wait_for_model(request.model, POLL_SECONDS)
-        running = RunningRace(ticket)
-        self._running[session] = running
-        try:
-            if ticket.device in (Device.ZEROGPU, Device.CLUSTER):
-                yield from self._run_elsewhere(request, running)
-            else:
-                yield from self._run_here(model, request, running)
-        finally:
-            places = [Place.OWN]
-            if self._running.get(session) is running:
-                del self._running[session]
-                places.append(Place.BOARD)
-            if not running.left:
-                self._store(session, running, *places)
-            running.over.set()
-
-    def _run_here(self, model: ImageModel, request: RaceRequest, running: RunningRace) -> Events:
-        running.race = race = Race(model, request)
-        note = hint(request.prompt, request.model)
-        events = stream(race, running.frames, note, SETTINGS.race_seconds)
-        failures: set[Failure | None] = set()
-        try:
-            with contextlib.closing(on_device_thread(model.device, events)) as events:
-                for event in events:
-                    if running.ticket.cancelled:
-                        race.stop()
-                    if isinstance(event, Snapshot):
-                        note = running.ticket.cancelled or event.board["note"]
-                        yield Snapshot(event.board | {"note": note})
-            failures = {frame.failure for frame in running.frames}
-        except Exception as error:
-            log.exception("a race failed")
-            failure = classify(error, model.device)
-            failures = {failure}
-            raise gr.Error(MESSAGES.get(failure, BUG), print_exception=False) from error
-        finally:
-            if Failure.DEVICE_LOST in failures:
-                self.pool.lose_gpu(DEVICE_LOST)
-            elif Failure.OUT_OF_MEMORY in failures:
-                free_memory()
-
-    def _run_elsewhere(self, request: RaceRequest, running: RunningRace) -> Events:
-        waiting = "Waiting for a racer…"
-        if running.ticket.device is Device.ZEROGPU:
-            waiting = (
-                f"Waiting for ZeroGPU to lend a GPU for {zerogpu.duration(request):g} seconds…"
-            )
-        yield self._waiting(request, waiting)
-        message = ""
-        try:
-            with contextlib.closing(self.pool.run(request)) as events:
-                for event in events:
-                    if isinstance(event, WorkerFailure):
-                        message = event.message or MESSAGES.get(event.failure, BUG)
-                    elif isinstance(event, Recording):
-                        running.recording = event.text
-                    elif isinstance(event, Snapshot):
-                        yield event
-                    if running.stopped or running.ticket.cancelled:
-                        break
-        except gr.Error as error:
-            log.warning("ZeroGPU: %s: %s", getattr(error, "title", ""), error.message)
-            raise gr.Error(zerogpu_message(error), print_exception=False) from error
-        if message:
-            raise gr.Error(html.escape(message, quote=False), print_exception=False)
-
-    def stop(self, client: gr.Request) -> None:
-        """Ends this visitor's race after the step in progress."""
-        if running := self._running.get(session_of(client)):
-            running.stop()
-
-    def leave(self, client: gr.Request) -> None:
-        """Ends the race of a visitor who has closed the page, and drops what is stored for them."""
-        session = session_of(client)
-        if running := self._running.pop(session, None):
-            running.left = True
-            running.stop()
-        self._queue.drop(session)
-        self._sessions.drop(session)
-
-    def finished(self, client: gr.Request) -> StoredRace | None:
-        """The race on this visitor's board, once it is over."""
-        session = session_of(client)
-        if running := self._running.get(session):
-            running.over.wait(STOP_SECONDS)
-        race = self._sessions.get(session, Place.BOARD)
-        if race is None and self.recorded.first is not None:
-            return self.recorded.race(self.recorded.first)
+    def kept(self, race_id: Any, session: str) -> StoredRace:
+        """A race that is over. Raises gr.Error, as `show` does."""
+        race = self.find(race_id, session)
+        if race is None:
+            raise gr.Error(NOT_KEPT, print_exception=False)
+        if isinstance(race, LiveRace):
+            raise gr.Error(NOT_OVER, print_exception=False)
         return race
 
-    def open_recorded(self, name: Any, client: gr.Request) -> dict[str, Any]:
-        """Puts a recorded race on the board, or the last one of the visitor's own."""
-        own = self._sessions.get(session_of(client), Place.OWN)
-        if name == OWN and own:
-            self._put_on_board(client, own)
-            return own.replay()
-        if name not in self.recorded:
-            raise gr.Error("There is no such recorded race.", print_exception=False)
-        self._put_on_board(client, self.recorded.race(name))
-        return self.recorded.replay(name)
-
-    def on_board(self, client: gr.Request) -> str | None:
-        """Which of the `choices` is on the visitor's board."""
-        session = session_of(client)
-        race = self._sessions.get(session, Place.BOARD)
+    def show(self, race_id: Any, session: str) -> Boards:
+        """Puts a race on the board: its recording, or what there is of it and all that follows."""
+        race = self.find(race_id, session)
         if race is None:
-            return self.recorded.first
-        if race is self._sessions.get(session, Place.OWN):
-            return OWN
-        return next(
-            (name for name in self.recorded.titles if race.link == recorded_link(name)), None
-        )
+            raise gr.Error(NOT_KEPT, print_exception=False)
+        if isinstance(race, LiveRace):
+            yield from self._watch(session, race)
+            return
+        self._replace(session, None)
+        yield self.recorded.replay(race.id) if race.id in self.recorded else race.replay()
 
-    def choices(self, client: gr.Request) -> list[tuple[str, str]]:
-        """What `open_recorded` can put on the visitor's board: titles and names."""
-        recorded = [(title, name) for name, title in self.recorded.titles.items()]
-        if own := self._sessions.get(session_of(client), Place.OWN):
-            return [(f"Your last race: {own.recording.trace.header.prompt}", OWN), *recorded]
-        return recorded
-
-    def open_tour(
-        self, client: gr.Request, *, filling: bool = False, within: bool = False
-    ) -> dict[str, Any]:
-        """Puts the race of the guided tour on the board, or with `filling` its race that fills in a
-        part. What is there ends, and comes back unless the tour was `within` its races."""
-        self.stop(client)
-        if not within and (before := self.finished(client)):
-            self._sessions.put(session_of(client), before, Place.BEFORE_TOUR)
-        return self.open_recorded(self.recorded.filling if filling else TOUR, client)
-
-    def leave_tour(self, client: gr.Request) -> dict[str, Any]:
-        """Puts back the race that was on the board when the tour began."""
-        before = self._sessions.get(session_of(client), Place.BEFORE_TOUR)
-        if before is None:  # dropped since then, to make room
-            return self.open_recorded(self.recorded.first, client)
-        self._put_on_board(client, before)
-        return before.replay()
-
-    def open_file(self, path: Any, client: gr.Request) -> dict[str, Any]:
+    def open_file(self, path: Any, session: str) -> dict[str, Any]:
         """Puts the race of a visitor's file on the board. A bad file leaves the board as it was."""
         try:
             file = Path(path)
-            if file.stat().st_size > MAX_BYTES:
+            if file.stat().st_size > MAX_FILE_BYTES:
                 raise TraceError(
-                    f"The file is larger than {MAX_BYTES // 2**20} MB, which a trace may have at"
-                    " most."
+                    f"The file is larger than {MAX_FILE_BYTES // 2**20} MB, which a trace may have"
+                    " at most."
                 )
             recording = RecordedRace.loads(file.read_bytes())
+            race = StoredRace(new_id(), recording, self._link(recording))
+            if race.bytes > MAX_BYTES:
+                raise TraceError(
+                    f"The race takes {race.bytes / 2**20:.0f} MB of memory; this page keeps"
+                    f" {MAX_BYTES // 2**20} of each visitor."
+                )
         except TraceError as error:
             raise user_error(error) from error
         except (TypeError, ValueError, OSError) as error:
             raise gr.Error("There is no file to open.", print_exception=False) from error
-        self._put_on_board(client, race := StoredRace.of(recording, self._link(recording)))
+        self._table.put(session, race)
+        self._replace(session, None)
         return race.replay()
 
-    def _put_on_board(self, client: gr.Request, race: StoredRace) -> None:
-        session = session_of(client)
-        if running := self._running.pop(session, None):
-            running.stop()
-        self._sessions.put(session, race, Place.BOARD)
+    def stop(self, race_id: Any, session: str) -> None:
+        if isinstance(race := self.find(race_id, session), LiveRace):
+            race.stop()
 
-    def _store(self, session: str, running: RunningRace, *places: Place) -> None:
-        """Stores a race, also one that was stopped."""
+    def leave(self, session: str) -> None:
+        """The visitor's page is gone: its races are kept for a while, for when it comes back."""
+        self._table.leave(session)
+
+    def choices(self, session: str) -> list[tuple[str, str]]:
+        """The races that a visitor can choose from: titles and ids."""
+        recorded = [(title, name) for name, title in self.recorded.titles.items()]
+        if own := self._table.last(session):
+            return [(f"Your last race: {own.recording.trace.header.prompt}", own.id), *recorded]
+        return recorded
+
+    def _watch(self, session: str, live: LiveRace) -> Boards:
+        """The boards of a race, until it ends or something else is on the visitor's board."""
+        view = self._replace(session, _View(live))
         try:
-            if session and (recording := running.finish()):
-                race = StoredRace.of(recording, self._link(recording), raced_here=True)
-                self._sessions.put(session, race, *places)
-        # Its pictures cannot be drawn after a CUDA error; or it is too long for a file.
-        except (RuntimeError, TraceError):
-            log.exception("a race could not be stored")
+            with contextlib.closing(live.watch()) as boards:
+                for board in boards:
+                    if view.replaced:
+                        return
+                    yield board
+        finally:
+            view.ended.set()
+            if self._views.get(session) is view:
+                del self._views[session]
+
+    def _replace(self, session: str, view: _View | None) -> Any:
+        """Makes way on a visitor's board. A race that gives way to another one is stopped, and
+        shows nothing from then on."""
+        before = self._views.pop(session, None)
+        if view is not None and session:
+            self._views[session] = view
+        if before is not None:
+            before.replaced = True
+            if view is None or before.live is not view.live:
+                before.live.stop()
+            before.ended.wait(REPLACE_SECONDS)
+        return view
 
     def _link(self, recording: RecordedRace) -> str:
-        """The link that races it again; empty where this page cannot."""
+        """The query of its settings; empty where this page cannot race it."""
         card = self.pool.find(recording.trace.header.model)
         if card is None:
             return ""
         try:
-            return write_link(request_of(recording.trace.header), card.sampling, go=True)
+            return write_link(request_of(recording.trace.header), card.sampling)
         except SettingError:
             return ""
 
-    def _wait_for_model(self, name: str, seconds: float) -> Any:
-        card = self.pool.require(name)
-        try:
-            return self.pool.wait(name, seconds)
-        except ModelError as error:
-            text = f"{card.title}: {error} The embedded model can race meanwhile."
-            raise gr.Error(html.escape(text, quote=False), print_exception=False) from error
-        except Exception as error:
-            raise gr.Error(
-                "The model could not be loaded. Recorded races still play.", print_exception=False
-            ) from error
 
-    def _waiting(self, request: RaceRequest, note: str) -> Snapshot:
-        on_cpu = self.pool.device(request.model) is Device.CPU
-        machine = device_name(torch.device("cpu")) if on_cpu else ""
-        return waiting_snapshot(request, self.pool.card(request.model), note, machine)
+def board_update(board: dict[str, Any] | None) -> Any:
+    """The board's value, for gradio."""
+    return gr.skip() if board is None else board
 
 
 def user_error(error: Exception) -> gr.Error:
     """An exception whose message is user-readable, for gradio, which renders it as HTML: a file may
     have contributed to the message."""
     return gr.Error(html.escape(str(error)[:MAX_MESSAGE], quote=False), print_exception=False)
-
-
-def _check_ticket(ticket: Ticket) -> None:
-    if ticket.cancelled:
-        raise gr.Error(ticket.cancelled, print_exception=False)

@@ -17,6 +17,7 @@ from gradio import http_server
 from app.page.board import Board
 from app.page.fill_in import fill_in, fillable
 from app.page.form import (
+    ON_BOARD_JS,
     PRIVATE,
     QUIET,
     SAMPLING_KNOBS,
@@ -25,27 +26,29 @@ from app.page.form import (
     settings_of,
     unchecked,
 )
-from app.page.handlers import Races
+from app.page.handlers import Races, board_update
 from app.page.lane_list import lane_list
 from app.page.links import Links
 from app.page.model_choice import model_choice
 from app.page.prompt_hints import EXAMPLES, surprise, vocabulary
 from app.page.results_panel import results_panel
-from app.page.status import IDLE, status_line, updates
 from app.page.visitor import address, session_of
 from app.page.word_list import word_list
 from app.serving import zerogpu
 from app.serving.api import CONCURRENCY, RACE_QUEUE, Api
 from app.serving.mcp_server import McpBlocks
 from app.serving.model_pool import Device, ModelPool
-from app.serving.sessions import TOUR, RecordedRaces
+from app.serving.recorded_races import RecordedRaces
 from engine.models.card import ModelError
 from visualize.assets import markup, script, styles
 
 log = logging.getLogger(__name__)
 
 STATIC = Path(__file__).parents[2] / "static"
-STOP_JS = "() => { document.dispatchEvent(new Event('photo-finish-stop')); return []; }"
+ASKED_JS = """(...values) => {
+  document.dispatchEvent(new Event("photo-finish-asked"));
+  return values;
+}"""
 RACE_JS = "() => { document.querySelector('#race').click(); return []; }"
 ROLL_JS = "() => Math.floor(Math.random() * 2 ** 31)"
 LINK_JS = """async (query) => {
@@ -169,7 +172,6 @@ def build(pool: ModelPool, recorded: RecordedRaces | None = None) -> gr.Blocks:
             gr.HTML(
                 BET, js_on_load=script("form/bet_form.js"), apply_default_css=False, elem_id="bet"
             )
-            status = gr.HTML(status_line(IDLE), apply_default_css=False, elem_id="status")
         infilling = fill_in(pool)
         with gr.Column(elem_id="settings"):
             chosen, file, copy, link = _sources(races)
@@ -177,18 +179,27 @@ def build(pool: ModelPool, recorded: RecordedRaces | None = None) -> gr.Blocks:
         notice = gr.HTML(elem_id="notice", apply_default_css=False)
         board = _board(races)
 
-        def race(request: gr.Request, *values: Any) -> Iterator[Any]:
-            yield from updates(
-                races.race(session_of(request), address(request), form.named(values))
-            )
+        # a place for the id of the race on the board, which its own script knows
+        on_board = unchecked(gr.Textbox(visible=False))
 
-        def settings_on_board(client: gr.Request) -> dict[str, Any]:
-            """The form as it was for the race on the board; its model stays where the page has no
-            other of that name, and a picture that cannot be filled in here is left out."""
-            shown = races.finished(client)
-            if shown is None:
-                return {}
-            header = shown.recording.trace.header
+        def race(request: gr.Request, *values: Any) -> Iterator[Any]:
+            session, named = session_of(request), form.named(values)
+            yield from map(board_update, races.race(session, address(request), named))
+
+        def show(race_id: Any, request: gr.Request) -> Iterator[Any]:
+            yield from map(board_update, races.show(race_id, session_of(request)))
+
+        def stop_race(race_id: Any, request: gr.Request) -> None:
+            races.stop(race_id, session_of(request))
+
+        def open_file(path: Any, request: gr.Request) -> dict[str, Any]:
+            return races.open_file(path, session_of(request))
+
+        def settings(event: gr.EventData, request: gr.Request) -> dict[str, Any]:
+            """The form as it was for a race; its model stays where the page has no other of that
+            name, and a picture that cannot be filled in here is left out. Raises gr.Error."""
+            race = races.kept(getattr(event, "race", ""), session_of(request))
+            header = race.recording.trace.header
             card = races.pool.find(header.model)
             known = card is not None and races.pool.availability(card.name).available
             model = {"model": header.model} if known else {}
@@ -197,56 +208,48 @@ def build(pool: ModelPool, recorded: RecordedRaces | None = None) -> gr.Blocks:
 
         uses = itertools.count(1)
 
-        def use(client: gr.Request) -> list[Any]:
-            values = settings_on_board(client)
+        def use(event: gr.EventData, request: gr.Request) -> list[Any]:
+            values = settings(event, request)
             if values.get("infilling"):  # the browser hears of a value only if it is another
                 values["infilling"] |= {"use": next(uses)}
             return form.updates(values)
 
-        def fill(client: gr.Request) -> list[Any]:
+        def fill(event: gr.EventData, request: gr.Request) -> list[Any]:
             """What a picture on the board was drawn from; the browser fills in the rest."""
-            values, own = settings_on_board(client), {"seed", "lanes", "infilling"}
+            values, own = settings(event, request), {"seed", "lanes", "infilling"}
             return form.updates({name: values[name] for name in values.keys() - own})
 
-        def tour(client: gr.Request, event: gr.EventData) -> dict[str, Any]:
-            asked = event._data if isinstance(event._data, dict) else {}
-            flags = {name: asked.get(name) is True for name in ("filling", "within")}
-            return races.open_tour(client, **flags)
+        def show_asked(event: gr.EventData, request: gr.Request) -> Iterator[Any]:
+            yield from show(getattr(event, "race", ""), request)
 
         board.use(use, None, form.components, **QUIET)
         board.fill(fill, None, form.components, **QUIET)
         links, autostart, query = Links(races, form), gr.State(0), gr.Textbox(visible=False)
         starts = [go.click, prompt.submit, autostart.change]
-        progress: dict[str, Any] = {"show_progress": "full", "show_progress_on": [status]}
-        options = {"api_name": "board", "api_visibility": "undocumented", **RACE_QUEUE, **progress}
-        running = gr.on(starts, race, form.components, [board, status], **options)
+        races_on = RACE_QUEUE | {"show_progress": "hidden"}
+        options = races_on | {"api_name": "board", "api_visibility": "undocumented"}
+        gr.on(starts, race, form.components, board, js=ASKED_JS, **options)
         Api(races).mount()
-        ends_race = {"cancels": [running], **PRIVATE}
-        stopped = stop.click(races.stop, None, None, queue=False, js=STOP_JS, **ends_race)
-        opens = {**progress, **ends_race}
-        opened = [
-            # not `input`, which is also leaving the field
-            chosen.select(races.open_recorded, chosen, board, api_name="recorded", **opens),
-            file.upload(races.open_file, file, board, api_name="open", **opens),
-        ]
-        if TOUR in races.recorded:
-            opened.append(board.tour(tour, None, board, **opens))
-            opened.append(board.leave(races.leave_tour, None, board, **opens))
+        stop.click(stop_race, on_board, None, queue=False, js=ON_BOARD_JS, **PRIVATE)
+        opens = PRIVATE | races_on
+        # not `input`, which is also leaving the field
+        chosen.select(show, chosen, board, api_name="recorded", **opens)
+        file.upload(open_file, file, board, api_name="open", **QUIET)
+        # another one ends the one before: while a race is on, that has no end of its own
+        board.show(show_asked, None, board, trigger_mode="multiple", **opens)
         # None of the recorded races is on the board then.
         # What the notice said of a link or of the page's model has been read.
         begins = [*starts, file.upload]
         gr.on(begins, None, None, [chosen, notice], js="() => [null, '']", **PRIVATE)
         copied = copy.click(links.copy, form.components, [query, link, notice], **PRIVATE)
         copied.success(None, query, [link, notice], js=LINK_JS, **PRIVATE)
-        linked = demo.load(links.open, None, [notice, autostart, board, *form.components], **QUIET)
-        over = [running, stopped, *opened, linked]
-        five_seeds = results_panel(races, chosen, over, board, status)
-        others = [*starts, stop.click, chosen.select, file.upload]
-        if TOUR in races.recorded:
-            others += [board.tour, board.leave]
-        for event in others:
-            event(None, cancels=[five_seeds], **PRIVATE)
-        demo.unload(races.leave)
+        demo.load(links.open, None, [notice, autostart, board, *form.components], **opens)
+        results_panel(races, chosen, board, on_board)
+
+        def leave(request: gr.Request) -> None:
+            races.leave(session_of(request))
+
+        demo.unload(leave)
     demo.max_threads = LAUNCH["max_threads"]  # for a page that is mounted, not launched
     # Of all events; FairQueue bounds the races. Nothing can be called outside the queue.
     return demo.queue(max_size=CONCURRENCY + 40, api_open=False)
@@ -324,7 +327,7 @@ def _board(races: Races) -> Board:
         js_on_load=script("page.js"),
         apply_default_css=False,
         elem_id="board",
-        touring=TOUR in races.recorded,
-        filling=races.recorded.filling is not None,
+        tour=races.recorded.tour,
+        filling=races.recorded.filling,
         fillable=fillable(races.pool),
     )

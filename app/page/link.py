@@ -4,12 +4,13 @@ from their defaults: `?prompt=red+apple&seed=7&model=embedded&lanes=ar,gsd:G=50;
 `known` is the picture to fill in, two bytes a token in base64url, FFFF where it is to be filled in,
 and `order` the order of those tokens.
 
-`recorded=<name>` is one of the recorded races instead, and `go=1` starts the race at once. The page
-itself reads what is to be on the board then: `t` on the `clock`, the `layer`, the token `cell` as
-lane and cell, the numbers of the lanes `shown`, and the chapter of the `tour`
+`race=<id>` is a race that was asked for here: it comes back while it is kept, and else its fields
+do. `recorded=<name>` is one of the recorded races instead, and `go=1` starts the race at once. The
+page itself reads what is to be on the board then: `t` on the `clock`, the `layer`, the token `cell`
+as lane and cell, the numbers of the lanes `shown`, and the chapter of the `tour`
 (static/controls/moment.js).
 
-Nothing is stored on the server. Links are untrusted: a field that is out of range, or that looks
+Links are untrusted: a field that is out of range, or that looks
 like a misspelt one of ours, raises a SettingError that names it and what it accepts. Other fields,
 such as those that mail programs and social networks add to follow a link, are not read.
 """
@@ -45,7 +46,7 @@ from engine.trace import Header
 # Other fields of the page's address: the page's own, and those of gradio and Spaces.
 OTHER_FIELDS = frozenset(
     [
-        *("go", "recorded", "t", "clock", "layer", "cell", "shown", "tour", "present"),
+        *("go", "race", "recorded", "t", "clock", "layer", "cell", "shown", "tour", "present"),
         *("view", "logs", "deep_link", "footer", "header"),
     ]
 )

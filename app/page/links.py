@@ -4,14 +4,19 @@ from __future__ import annotations
 
 import html
 import itertools
+from collections.abc import Iterator
 from typing import Any
 
 import gradio as gr
 
 from app.page.form import Fields, form_values
-from app.page.handlers import Races, user_error
+from app.page.handlers import Races, board_update, user_error
 from app.page.link import read_link, starts_at_once, write_link
+from app.page.visitor import session_of
 from engine.settings import SettingError
+
+WAITS = "The form is filled in from your link: press Race."
+GONE = "This race is no longer kept here. Its settings are in the form: press Race."
 
 
 class Links:
@@ -30,30 +35,38 @@ class Links:
         sampling = self._races.pool.card(request.model).sampling
         return write_link(request, sampling), gr.update(visible=True), ""
 
-    def open(self, request: gr.Request) -> list[Any]:
+    def open(self, request: gr.Request) -> Iterator[list[Any]]:
         """Updates of the notice, of a number that changes if the race starts at once, of the board
-        and of the form's fields, from the page's address."""
-        query = request.query_params.multi_items()
+        and of the form's fields, from the page's address; of a race in progress until it ends."""
+        query, session = request.query_params.multi_items(), session_of(request)
         models = {card.name: card.sampling for card in self._races.pool.cards}
-        notice, start, board = _notice(self._races.model_note, "status"), gr.skip(), gr.skip()
+        notice, starts = _notice(self._races.model_note, "status"), False
         values: dict[str, Any] = {}
+        race_id = request.query_params.get("recorded") or request.query_params.get("race")
+        kept = self._races.find(race_id, session)
         try:
-            if recorded := request.query_params.get("recorded"):
-                if recorded not in self._races.recorded:
-                    raise SettingError("There is no such recorded race.")
-                board = self._races.open_recorded(recorded, request)
+            if kept is None and "recorded" in request.query_params:
+                raise SettingError("There is no such recorded race.")
             linked = read_link(query, models, self._races.default)
             if linked is not None:
                 self._races.require(linked)
                 values = form_values(linked)
-                if starts_at_once(query):
-                    start = next(self._starts)
-                else:
-                    notice += _notice("The form is filled in from your link: press Race.", "status")
+            if kept is None and linked is not None:
+                starts = starts_at_once(query)
+                if not starts:
+                    notice += _notice(GONE if race_id else WAITS, "status")
+            elif kept is None and race_id:
+                raise SettingError("Its race is no longer kept here.")
         except SettingError as error:
             text = f"This link cannot be used: {error} The form keeps its own values."
             notice += _notice(text, "alert")
-        return [notice, start, board, *self._form.updates(values)]
+        yield [notice, gr.skip(), gr.skip(), *self._form.updates(values)]
+        rest = self._form.updates({})
+        if starts:  # once the form is filled in: gradio says first that the number is another
+            yield [gr.skip(), next(self._starts), gr.skip(), *rest]
+        if kept is not None:
+            for board in self._races.show(race_id, session):
+                yield [gr.skip(), gr.skip(), board_update(board), *rest]
 
 
 def _notice(text: str, role: str) -> str:

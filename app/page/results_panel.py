@@ -3,7 +3,6 @@ accepted, and files to take away."""
 
 from __future__ import annotations
 
-import functools
 import html
 from collections.abc import Callable
 from typing import Any
@@ -13,62 +12,56 @@ import gradio as gr
 from app.page.export import export_section
 from app.page.five_seeds import five_seeds_section
 from app.page.form import QUIET
-from app.page.handlers import NOT_OVER, Races
+from app.page.handlers import Races
+from app.page.visitor import session_of
 from app.page.what_if import lane_choices, what_if_section
-from app.serving.sessions import StoredRace
-from visualize.figures import Figure, figures
+from app.serving.race_table import StoredRace
+from visualize.figures import Figure
 from visualize.quality import about, quality_figures, stored
 
 
 def results_panel(
-    races: Races, recorded: gr.Dropdown, race_over: list[Any], board: gr.HTML, status: gr.HTML
-) -> Any:
-    """Each event of `race_over` leaves a finished race on the board; the visitor's own is then one
-    of the `recorded`, too, which say what is on the board. Returns the event that races from five
-    seeds."""
-    number = gr.State(0)  # of that race; 0: none
+    races: Races, recorded: gr.Dropdown, board: gr.HTML, on_board: gr.Textbox
+) -> None:
+    """`recorded` are the races to choose from, of which it chooses the one that is over."""
+    shown = gr.State("")  # the id of the race that all of it is about
     with gr.Accordion("What decided it", open=True, elem_id="decided"):
-        _draw_when_over(races, number, _figures)
+        _draw_when_over(races, shown, _figures)
     with gr.Accordion("Five seeds", open=True, elem_id="five"):
-        five_seeds = five_seeds_section(races, board, status)
+        five_seeds_section(races, board, on_board)
     with gr.Accordion("What speed costs", open=True, elem_id="cost"):
-        _draw_when_over(races, number, _cost)
+        _draw_when_over(races, shown, _cost)
     with gr.Accordion("What if", open=False, elem_id="whatif") as section:
-        lane = what_if_section(races, number, section)
+        lane = what_if_section(races, shown, section)
     with gr.Accordion("Take away", open=False, elem_id="export"):
-        export_section(races)
+        export_section(races, on_board)
 
-    def update(request: gr.Request) -> list[Any]:
-        race = races.finished(request)
-        choices = lane_choices(race.recording.trace) if race else []
-        first = choices[0][1] if choices else None
+    def update(event: gr.EventData, request: gr.Request) -> list[Any]:
+        race_id, session = getattr(event, "race", ""), session_of(request)
+        race, titles = races.find(race_id, session), races.choices(session)
+        lanes = lane_choices(race.recording.trace) if isinstance(race, StoredRace) else []
+        first = lanes[0][1] if lanes else None
+        known = race_id if race_id in [name for _, name in titles] else None
         return [
-            race.number if race else 0,
-            gr.update(choices=choices, value=first),
-            gr.update(choices=races.choices(request), value=races.on_board(request)),
+            race_id,
+            gr.update(choices=lanes, value=first),
+            gr.update(choices=titles, value=known),
         ]
 
-    for event in (*race_over, five_seeds):
-        event.then(update, None, [number, lane, recorded], **QUIET)
-    return five_seeds
+    board.over(update, None, [shown, lane, recorded], **QUIET)
 
 
-def _draw_when_over(races: Races, number: gr.State, draw: Callable[[StoredRace], None]) -> None:
-    @gr.render(inputs=[number], triggers=[number.change], show_progress="hidden")
-    def show(_: int, request: gr.Request) -> None:
-        if race := races.finished(request):
-            draw(race)
-        else:
-            gr.HTML(f"<p>{NOT_OVER}</p>", apply_default_css=False)
+def _draw_when_over(races: Races, shown: gr.State, draw: Callable[[StoredRace], None]) -> None:
+    @gr.render(inputs=[shown], triggers=[shown.change], show_progress="hidden")
+    def show(race_id: Any, request: gr.Request) -> None:
+        try:
+            draw(races.kept(race_id, session_of(request)))
+        except gr.Error as error:
+            gr.HTML(f"<p>{error.message}</p>", apply_default_css=False)
 
 
 def _figures(race: StoredRace) -> None:
-    _show(_decided(race))
-
-
-@functools.lru_cache(maxsize=4)
-def _decided(race: StoredRace) -> list[Figure]:
-    return figures(race.recording.trace)
+    _show(race.figures)
 
 
 def _cost(race: StoredRace) -> None:

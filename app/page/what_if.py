@@ -14,6 +14,7 @@ import plotly.graph_objects as go
 from app.page.form import KNOBS, QUIET, Fields
 from app.page.handlers import NOT_OVER, Races
 from app.page.rejudge import rejudge
+from app.page.visitor import session_of
 from engine.decoders import DECODERS
 from engine.decoders.lantern import LanternSettings
 from engine.race.request import build_settings
@@ -119,9 +120,9 @@ def _values(field: str) -> list[float]:
     return [float(value) for value in values]
 
 
-def what_if_section(races: Races, number: gr.State, section: gr.Accordion) -> gr.Dropdown:
-    """Lays the section out and returns its choice of a lane, which is to be updated before `number`
-    of the race on the board changes. What is drawn waits until the visitor unfolds `section`."""
+def what_if_section(races: Races, shown: gr.State, section: gr.Accordion) -> gr.Dropdown:
+    """Lays the section out and returns its choice of a lane, which is to be updated before the id
+    of the race that is `shown` changes. What is drawn waits until the visitor unfolds `section`."""
     gr.HTML(
         "<p>Each step's first rejection is on record with both distributions behind it. Choose a"
         " lane, and a rule that judges again.</p>",
@@ -142,16 +143,15 @@ def what_if_section(races: Races, number: gr.State, section: gr.Accordion) -> gr
             for _ in range(1 + CURVES)
         ]
 
-    def ask(request: gr.Request, shown: bool, *values: Any) -> list[Any]:
-        race, text, drawn = races.finished(request), NOT_OVER, list[go.Figure]()
-        if race is not None:
-            named = fields.named(values)
-            chosen = (named["lane"], named["rule"], named)
-            try:
-                text = answer(race.recording.trace, *chosen)
-                drawn = plots(race.recording, *chosen) if shown else []
-            except SettingError as error:
-                text = str(error)
+    def ask(request: gr.Request, race_id: Any, draws: bool, *values: Any) -> list[Any]:
+        named, drawn = fields.named(values), list[go.Figure]()
+        chosen = (named["lane"], named["rule"], named)
+        try:
+            recording = races.kept(race_id, session_of(request)).recording
+            text = answer(recording.trace, *chosen)
+            drawn = plots(recording, *chosen) if draws else []
+        except (SettingError, gr.Error) as error:
+            text = str(getattr(error, "message", error))
         updates = [gr.update(value=plot, visible=True) for plot in drawn]
         updates += [gr.update(visible=False)] * (len(drawings) - len(drawn))
         return [PARAGRAPH.format(html.escape(text)), *updates]
@@ -162,8 +162,8 @@ def what_if_section(races: Races, number: gr.State, section: gr.Accordion) -> gr
     rule.change(show_sliders, rule, list(sliders.values()), **QUIET)
     moves = [event for each in sliders.values() for event in (each.release, each.change)]
     section.expand(lambda: True, None, unfolded, **QUIET)
-    triggers = [number.change, lane.input, rule.change, unfolded.change, *moves]
-    inputs, outputs = [unfolded, *fields.components], [reply, *drawings]
+    triggers = [shown.change, lane.input, rule.change, unfolded.change, *moves]
+    inputs, outputs = [shown, unfolded, *fields.components], [reply, *drawings]
     gr.on(triggers, ask, inputs, outputs, trigger_mode="always_last", **QUIET)
     return lane
 

@@ -16,7 +16,6 @@ import gradio as gr
 from app.page.fill_in import fillable
 from app.page.handlers import Races
 from app.page.visitor import address
-from app.serving.race_stream import Snapshot
 from app.settings import SETTINGS
 from visualize.layers import CLOCKS
 
@@ -90,10 +89,10 @@ class Api:
         values = self._races.default_values | values
         result: dict[str, Any] = {"state": "waiting", "lanes": []}
         # No session: each has one race at a time, and all MCP clients share one.
-        with contextlib.closing(self._races.race("", address(request), values)) as events:
-            for event in events:
-                if isinstance(event, Snapshot):
-                    result = table(event.board)
+        with contextlib.closing(self._races.race("", address(request), values)) as boards:
+            for board in boards:
+                if board is not None:
+                    result = table(board)
                 yield result
 
 

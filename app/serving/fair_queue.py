@@ -107,11 +107,6 @@ class FairQueue:
                 if ticket.racing:
                     self._seconds[ticket.device].append(self._clock() - ticket.started)
 
-    def drop(self, visitor: Hashable) -> None:
-        """Cancels the race of a visitor who has closed the page."""
-        with self._lock:
-            self._cancel_all(visitor, "The page was closed.")
-
     def _order(self, waiting: list[Ticket], racing: list[Ticket]) -> list[Ticket]:
         rounds = Counter(ticket.address for ticket in racing)
         keys = {}

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import contextlib
 import logging
-import math
 import time
 from collections.abc import Generator, Sequence
 from dataclasses import dataclass, replace
@@ -30,29 +29,6 @@ log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
-class QueueUpdate:
-    """So many races come first; none: the wait is over. `seconds`: the estimate of the wait, None
-    while no race has ended from which to tell."""
-
-    ahead: int
-    seconds: float | None = None
-
-    @property
-    def text(self) -> str:
-        if not self.ahead:
-            return ""
-        races = "race comes" if self.ahead == 1 else "races come"
-        text = f"In the queue: {self.ahead} {races} before yours."
-        if self.seconds is None:
-            return text
-        if self.seconds <= 90:
-            wait = f"{max(10, 10 * math.ceil(self.seconds / 10))} seconds"
-        else:
-            wait = f"{math.ceil(self.seconds / 60)} minutes"
-        return f"{text} If they take as long as the last ones, yours starts within {wait}."
-
-
-@dataclass(frozen=True, slots=True)
 class Snapshot:
     """What the board shows now (`visualize.board.Board.snapshot`)."""
 
@@ -61,11 +37,7 @@ class Snapshot:
 
 @dataclass(frozen=True, slots=True)
 class Idle:
-    """Nothing new to show. Yielded often: between two events a race can be closed."""
-
-
-Event = QueueUpdate | Snapshot | Idle
-Events = Generator[Event, None, None]
+    """Nothing new to show. Yielded often: between two events a race can be ended."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,6 +116,16 @@ def waiting_snapshot(request: RaceRequest, card: ModelCard, note: str, machine: 
     board = Board(header, lambda tokens: np.zeros((*tokens.shape, 3), np.uint8))
     board.note = note
     return Snapshot(board.snapshot())
+
+
+def stopped_board(board: dict[str, Any], note: str) -> dict[str, Any]:
+    """The board of a race that ended without one of its own: every lane where it was."""
+    going = (LaneState.WAITING.value, LaneState.RACING.value)
+    stopped = LaneState.STOPPED.value
+    lanes = [
+        lane | {"state": stopped} if lane["state"] in going else lane for lane in board["lanes"]
+    ]
+    return board | {"state": stopped, "note": note, "lanes": lanes}
 
 
 def build_trace(race: Race, frames: Sequence[Frame]) -> Trace:

@@ -1,15 +1,21 @@
-// What a screen reader says of the board: finishes, and the token that has been chosen.
+// What a screen reader says of the board: the start, finishes, and the token that has been chosen.
 
 import { say } from "../dom.js";
-import { inSeconds } from "../numbers.js";
+import { countOf, inSeconds } from "../numbers.js";
+import { stoppedWords } from "../panels/results.js";
+import { isOver } from "../trace/replay.js";
 import { STATUSES } from "../trace/layers.js";
 import { betInWords } from "./bet.js";
+
+/** Says that a race has begun. @param {HTMLElement} region @param {Snapshot} snapshot */
+export function announceStart(region, { prompt, lanes }) {
+  region.textContent = `The race begins: ${prompt}, ${countOf(lanes.length, "lane", "lanes")}.`;
+}
 
 /**
  * Says which lanes have ended since another snapshot of the same race, and at its end what came of
  * the bet.
- * @param {HTMLElement} region @param {Snapshot} before @param {Race} race
- * @param {number | null} bet
+ * @param {HTMLElement} region @param {Snapshot} before @param {Race} race @param {Bet | null} bet
  */
 export function announceFinishes(region, before, race, bet) {
   const now = race.snapshot;
@@ -19,8 +25,11 @@ export function announceFinishes(region, before, race, bet) {
     const { title, passes, seconds } = lane;
     return `${title} ${lane.state} after ${passes} passes, ${inSeconds(seconds)} seconds.`;
   });
-  if (now.state === "finished" && before.state !== "finished")
-    news.push("The race is over.", betInWords(race, bet));
+  if (isOver(race) && now.state !== before.state)
+    news.push(
+      now.state === "finished" ? "The race is over." : stoppedWords(race),
+      betInWords(race, bet),
+    );
   if (news.length) region.textContent = news.join(" ");
 }
 

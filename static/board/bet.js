@@ -4,12 +4,12 @@ import { ordinal } from "../numbers.js";
 import { isOver } from "../trace/replay.js";
 
 /**
- * What came of the bet on the lane with this index; "" where there is none, or nothing yet.
- * @param {Race} race @param {number | null} bet
+ * What came of the bet on a race; "" where there is none on it, or nothing yet.
+ * @param {Race} race @param {Bet | null} bet
  */
 export function betInWords(race, bet) {
-  const lane = bet === null ? null : race.lanes[bet];
-  if (!lane || race.snapshot.recorded || !isOver(race)) return "";
+  const lane = bet && bet.race === race.snapshot.id ? race.lanes[bet.lane] : null;
+  if (!lane || !isOver(race)) return "";
   const { title, places } = lane;
   if (places.passes === null || places.seconds === null)
     return `You bet on ${title}: it did not finish.`;

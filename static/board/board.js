@@ -15,21 +15,20 @@ import { isPhone, lanesShown, mountStage } from "../stage/stage.js";
 import { mountTour } from "../tour/tour.js";
 import { layerOf, rangeOf, referenceOf } from "../trace/layers.js";
 import { fitCosts, modelLanes, presetsOf } from "../trace/modelled_clock.js";
-import { clockAt, isOver, laneAt, lengthOf, raceClock, stepAt } from "../trace/replay.js";
+import { clockAt, isOn, isOver, laneAt, lengthOf, raceClock, stepAt } from "../trace/replay.js";
 import { continues, pictureRows, readRace } from "../trace/step_table.js";
-import { announceFinishes, announceToken } from "./announce.js";
+import { announceFinishes, announceStart, announceToken } from "./announce.js";
 import { drawHead } from "./head.js";
 
 const LONGEST = 0.25; // seconds that a replay goes on in one frame, however long the page was busy
-const SHORTEST = 0.03; // and at least: thirty frames a second look smooth, for half the work of sixty
+const SHORTEST = 0.03; // and at least: thirty frames a second look smooth, for half the work
 
 /**
- * Mounts the board in `root`. `watch(callback)` calls back with each snapshot; `stopped(callback)`
- * when the visitor stops; and `tours`, if there is one, requests the recorded race of the
- * tour, which then comes as a snapshot.
- * @param {HTMLElement} root @returns {Board}
+ * Mounts the board in `root`. `watch(callback)` calls back with each snapshot; `tours`, if there is
+ * one, asks for the races of the tour, which then come as snapshots.
+ * @param {HTMLElement} root @param {Tours} tours @returns {Board}
  */
-export function mountBoard(root, watch, stopped, tours = undefined) {
+export function mountBoard(root, watch, tours = undefined) {
   const board = /** @type {HTMLElement} */ (root.querySelector(".board"));
   const part = (name) => /** @type {any} */ (board.querySelector("." + name));
   /** @type {State} */
@@ -58,10 +57,8 @@ export function mountBoard(root, watch, stopped, tours = undefined) {
   let swatches = { text: "", image: null };
   /** @type {Snapshot | null} */
   let pending = null; // the newest snapshot that has not been taken in
-  let awaited = true; // the moment that the page's address may name
-  let began = false; // a race has begun since the last snapshot that was taken in
+  let moment = location.search; // which may be in the address that the page was opened at
   let taking = false;
-  let halted = false;
   let waiting = false; // a recorded race waits until its lanes are in view
   let scheduled = false; // a frame
   let last = 0; // when the last frame of a replay was drawn
@@ -75,7 +72,6 @@ export function mountBoard(root, watch, stopped, tours = undefined) {
   async function take(value) {
     if (!value) return;
     pending = value;
-    if (value.seq === 0) began = true;
     if (taking) return;
     taking = true;
     try {
@@ -92,8 +88,7 @@ export function mountBoard(root, watch, stopped, tours = undefined) {
 
   /** @param {Snapshot} value */
   async function adopt(value) {
-    const previous = began ? null : state.race;
-    began = false;
+    const previous = state.race;
     const fresh = !previous || !continues(value, previous);
     const pictures = value.lanes.map((_, i) => (fresh ? new Picture() : cards[i].picture));
     await Promise.all(pictures.map((picture, i) => picture.take(pictureRows(value.lanes[i]))));
@@ -101,15 +96,16 @@ export function mountBoard(root, watch, stopped, tours = undefined) {
       const image = value.swatches ? await decodeImage(value.swatches) : null;
       swatches = { text: value.swatches, image };
     }
-    if (halted && !fresh && value.state !== "stopped") return;
-    const before = state.race?.snapshot;
+    const before = previous?.snapshot;
     state.race = readRace(value, previous);
     remodel(state.costs);
     if (fresh) begin(pictures);
-    else announceFinishes(part("live"), before, state.race, state.bet);
-    if (awaited && over() && isLinked(value.link, location.search)) {
-      awaited = false;
-      go(readMoment(location.search, state.race));
+    if (before && before.id === value.id)
+      announceFinishes(part("live"), before, state.race, state.bet);
+    else if (isOn(state.race)) announceStart(part("live"), value);
+    if (moment && over() && isLinked(value.link, moment)) {
+      go(readMoment(moment, state.race));
+      moment = "";
     }
     tour.begin();
     refresh();
@@ -118,7 +114,6 @@ export function mountBoard(root, watch, stopped, tours = undefined) {
   // A new race has begun. A recorded one plays by itself, unless the visitor likes things still.
   function begin(pictures) {
     const { snapshot } = state.race;
-    halted = false;
     cards = makeCards(part("lanes"), part("lane-template"), snapshot.lanes, pictures);
     controls.bindLanes(cards);
     listPromises(part("promises"), snapshot.lanes);
@@ -133,9 +128,8 @@ export function mountBoard(root, watch, stopped, tours = undefined) {
     Object.assign(state, { hidden: new Set(), cell: null, stepping: null, against: null });
     for (const card of cards) resized.observe(card.canvas);
     arrange();
-    const asleep = !snapshot.prompt || snapshot.recorded;
     const low = part("lanes").getBoundingClientRect().bottom > innerHeight;
-    if (!asleep && low) board.scrollIntoView();
+    if (isOn(state.race) && low) board.scrollIntoView();
   }
 
   // Sets the modelled clock; a machine that has a name keeps its costs as the race shows them.
@@ -144,20 +138,6 @@ export function mountBoard(root, watch, stopped, tours = undefined) {
     const named = presets.find(({ name }) => name === costs.preset);
     state.costs = { ...(named?.costs ?? costs), preset: costs.preset };
     modelLanes(state.race.lanes, state.costs);
-  }
-
-  // The visitor stopped: no snapshot will come to say so.
-  function halt() {
-    const { race } = state;
-    if (!race || over() || !race.snapshot.prompt) return;
-    halted = true;
-    for (const lane of race.lanes) {
-      if (["racing", "waiting"].includes(lane.state)) lane.state = "stopped";
-    }
-    const lanes = race.snapshot.lanes.map((lane, i) => ({ ...lane, state: race.lanes[i].state }));
-    race.snapshot = { ...race.snapshot, state: "stopped", lanes };
-    part("live").textContent = "Race stopped.";
-    refresh();
   }
 
   /** @param {Change} change */
@@ -304,7 +284,6 @@ export function mountBoard(root, watch, stopped, tours = undefined) {
   part("moment").addEventListener("click", () => copyLink(part("moment"), writeMoment(state)));
   const tour = mountTour(root, handle);
   mountStage(board, handle, tour);
-  stopped(halt);
   watch(take);
   return handle;
 }

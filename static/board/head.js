@@ -3,7 +3,7 @@
 import { sameInstant } from "../controls/controls.js";
 import { attribute, say } from "../dom.js";
 import { clockName, onClock } from "../numbers.js";
-import { outcomeOf } from "../panels/results.js";
+import { outcomeOf, stoppedWords } from "../panels/results.js";
 import { isPhone, lanesShown } from "../stage/stage.js";
 import { isOver, raceClock } from "../trace/replay.js";
 import { betInWords } from "./bet.js";
@@ -33,10 +33,11 @@ export function drawHead(board, state) {
   const part = (name) => /** @type {any} */ (board.querySelector("." + name));
   const { race, clock, t, live, layer, playing, present, bet } = state;
   const { speed, hidden, cell } = state;
-  const { seq, prompt, seed, model, sampling, machine, grid, recorded, note } = race.snapshot;
+  const { id, seq, prompt, seed, model, sampling, machine, grid, recorded, note } = race.snapshot;
   const lanes = lanesShown(state, isPhone(state));
   const beside = present && !isPhone(state) && cell?.pinned && lanes.length <= 3;
   const values = {
+    race: id ?? "",
     seq,
     layer,
     clock,
@@ -61,7 +62,8 @@ export function drawHead(board, state) {
   const facts = [`seed ${seed}`, `model ${model}`, sampling, machine, size, recorded && "recorded"];
   say(part("meta"), prompt ? facts.filter(Boolean).join(" · ") : INTRODUCTION);
   const how = live ? howLanesRun(race.snapshot) : "";
-  const ended = [outcomeOf(race), betInWords(race, bet), how].filter(Boolean).join(" ");
+  const stopped = race.snapshot.state === "stopped" ? stoppedWords(race) : "";
+  const ended = [stopped, outcomeOf(race), betInWords(race, bet), how].filter(Boolean).join(" ");
   say(part("pace"), isOver(race) && live ? ended : how);
   part("pace").classList.toggle("outcome", isOver(race));
   say(part("note"), note);

@@ -36,6 +36,11 @@ interface Chosen {
   cell: number;
   pinned: boolean;
 }
+/** On a lane of one race, placed before it began. */
+interface Bet {
+  race: string;
+  lane: number;
+}
 interface State {
   race: Race | null;
   clock: Clock;
@@ -48,7 +53,7 @@ interface State {
   hidden: Set<number>;
   cell: Chosen | null;
   against: number | null; // the lane to compare with; null for the usual one
-  bet: number | null; // the lane that the visitor bet on
+  bet: Bet | null; // the visitor's
   stepping: number | null; // the lane that steps, null for all
   present: boolean; // on the stage
   front: number; // the lane that a phone's stage shows

@@ -3,7 +3,7 @@
 import { attribute, make } from "../dom.js";
 import { clockName, onClock } from "../numbers.js";
 import { LAYERS, referenceOf } from "../trace/layers.js";
-import { clockAt, clockOf, finishers, lengthOf, nextStep, stepAt } from "../trace/replay.js";
+import { clockAt, clockOf, finishers, isOn, lengthOf, nextStep, stepAt } from "../trace/replay.js";
 import { bindKeys, toggleHelp } from "./keys.js";
 
 const CLOCKS = /** @type {Clock[]} */ (["seconds", "passes", "modelled"]);
@@ -84,8 +84,7 @@ export function bindControls(root, board) {
   };
   // The page's buttons do it: what is raced, and whether it may, stands in its form.
   const again = () => {
-    const { prompt, state: now } = state.race.snapshot;
-    const detail = prompt && ["waiting", "racing"].includes(now) ? "stop" : "race";
+    const detail = isOn(state.race) ? "stop" : "race";
     document.dispatchEvent(new CustomEvent("photo-finish-press", { detail }));
   };
   const stage = () => {

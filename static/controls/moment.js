@@ -1,20 +1,37 @@
-// A moment of a race as a link: the race's own query (which the page sends with it), and what of it
-// is on the board.
+// A race, and a moment of it, as a link: its settings' query (which the page sends with it), its
+// id, and what of it is on the board.
 
 import { LAYERS } from "../trace/layers.js";
 import { sameInstant } from "./controls.js";
 
 const MEASURED = ["seconds", "passes"];
+const LASTING = /^(present|view|logs|deep_link|header|footer|__.*)$/; // fields of no race
+
+/** @param {Snapshot} snapshot */
+const isRecorded = ({ link }) => link.startsWith("?recorded=");
+/** @param {Snapshot} snapshot */
+const withId = ({ link, id }) => `${link ? `${link}&` : "?"}race=${id}`;
+
+/**
+ * The query of the page while a race is on the board: it brings the race back, or its settings.
+ * @param {Snapshot} snapshot @param {string} query of the page before
+ */
+export function addressOf(snapshot, query) {
+  const lasting = [...new URLSearchParams(query)].filter(([name]) => LASTING.test(name));
+  const rest = new URLSearchParams(lasting).toString();
+  return (isRecorded(snapshot) ? snapshot.link : withId(snapshot)) + (rest && `&${rest}`);
+}
 
 /**
  * The query of a link to what is on the board. The modelled clock's instant is that of the seconds;
- * a race that has to run again takes other seconds, but as many passes.
+ * a race that is no longer kept runs again, in other seconds, but in as many passes.
  * @param {State} state
  */
 export function writeMoment(state) {
   const { race, clock, t, layer, cell, hidden } = state;
-  const { link } = race.snapshot;
-  const by = link.startsWith("?recorded=") && clock !== "passes" ? "seconds" : "passes";
+  const recorded = isRecorded(race.snapshot);
+  const link = recorded ? race.snapshot.link : `${withId(race.snapshot)}&go=1`;
+  const by = recorded && clock !== "passes" ? "seconds" : "passes";
   const at = by === clock ? t : sameInstant(state, by);
   const shown = race.lanes.map((_, i) => i + 1).filter((number) => !hidden.has(number - 1));
   const fields = [

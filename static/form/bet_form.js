@@ -1,5 +1,5 @@
 // The choice of a lane to bet on, beside Race. Gradio runs this text once, with `element`. The
-// board hears of the bet by an event; nothing of it is sent or stored.
+// board reads it when a race is asked for; nothing of it is sent or stored.
 
 const select = element.querySelector("select");
 const lanesOf = () =>
@@ -22,14 +22,7 @@ function offer() {
     ...lanes.map((text, i) => new Option(text, String(i))),
   );
   select.value = String(lanes.indexOf(chosen)).replace("-1", "");
-  bet();
-}
-
-function bet() {
-  const detail = select.value === "" ? null : Number(select.value);
-  document.dispatchEvent(new CustomEvent("photo-finish-bet", { detail }));
 }
 
 for (const name of ["focus", "pointerdown"]) select.addEventListener(name, offer);
-select.addEventListener("change", bet);
-document.addEventListener("photo-finish-start", offer);
+document.addEventListener("photo-finish-asked", offer);

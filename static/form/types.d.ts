@@ -35,8 +35,8 @@ interface Canvas {
 declare const element: HTMLElement;
 declare const props: {
   value: any;
-  touring: boolean;
-  filling: boolean; // the tour has a race that fills in a part
+  tour: string | null; // the recorded race of the tour
+  filling: string | null; // and the one that fills in a part
   decoders: ListedDecoder[];
   most: number;
   words: Record<string, string[]>;

@@ -3,7 +3,7 @@
 
 import { make } from "../dom.js";
 import { countOf, inSeconds, percent } from "../numbers.js";
-import { boundOf } from "../trace/replay.js";
+import { boundOf, lengthOf } from "../trace/replay.js";
 
 const NOISE = 0.02; // of a lane's seconds: nearer lanes may change places in another run
 const TARGET_LAYERS = { embedded: 6, "LlamaGen-XL": 36 }; // a drafter is one such layer
@@ -44,6 +44,12 @@ export function outcomeOf({ snapshot: { results, recorded }, lanes }) {
   ].join(" ");
 }
 const timeOf = (lane) => lane.seconds;
+
+/** When a race was stopped, in words. @param {Race} race */
+export const stoppedWords = (race) =>
+  lengthOf(race, "seconds")
+    ? `Stopped at ${inSeconds(lengthOf(race, "seconds"))} s.`
+    : "Stopped before it began.";
 
 /**
  * Why the clocks' orders differ, with the figures of this race where it has them.

@@ -4,6 +4,7 @@ import { isResting } from "../controls/keys.js";
 import { make, say } from "../dom.js";
 import { clockName } from "../numbers.js";
 import { layerOf } from "../trace/layers.js";
+import { isOn } from "../trace/replay.js";
 import { tourOf } from "./chapters.js";
 import outline from "./outline.json" with { type: "json" };
 
@@ -12,8 +13,7 @@ const BEYOND = ["gsd", "gsd:G=50"]; // lanes to try: the paper's group, and one 
 const TOUR_LANES = 5; // a visitor's own race of so many decoders is toured as it is
 const KEYS = { PageDown: "on", n: "on", PageUp: "back", p: "back", Escape: "leave", t: "replay" };
 
-const raceKey = ({ snapshot: { prompt, seed, model, lanes, cells } }) =>
-  String([prompt, seed, model, lanes.map((lane) => lane.title), cells]);
+const idOf = ({ snapshot }) => snapshot.id;
 
 // Whether to tour this race, and not the recorded one.
 function isTour(race) {
@@ -31,42 +31,47 @@ function isTour(race) {
 export function mountTour(root, board) {
   const frame = /** @type {HTMLElement} */ (root.querySelector(".board"));
   const panel = /** @type {HTMLElement} */ (root.querySelector(".stage-panel"));
-  const [button, template] = [root.querySelector(".tour"), root.querySelector(".chapter-template")];
+  const button = /** @type {HTMLButtonElement} */ (root.querySelector(".tour"));
+  const template = root.querySelector(".chapter-template");
   const moves = { "tour-back": -1, "tour-on": 1 };
   const help = /** @type {HTMLTemplateElement} */ (root.querySelector(".keys-template"));
   const fourLanes = help.content.querySelector(".four-lanes");
-  let tour = null; // {chapters, missing, at, phase, race, before, fetched}
+  let tour = null; // {chapters, missing, at, phase, race, before}
   let first = 1; // the chapter that the tour opens at
-  let awaited = null; // {race, then}: what to do when another race than this is on the board
+  let awaited = null; // {race, from, then}: what to do when this race is on the board after that
 
   function start() {
     if (tour) return leave();
-    if (awaited) return;
     const { race, layer, clock, costs, hidden, cell, t, playing } = board.state;
-    const before = { layer, clock, costs, hidden: new Set(hidden), cell, t, playing };
-    if (!race || !board.tours || isTour(race)) return open(before, false);
-    awaited = { race: raceKey(race), then: () => open({ ...before, race: raceKey(race) }, true) };
+    if (!race || isOn(race)) return;
+    const instant = { layer, clock, costs, hidden: new Set(hidden), cell, t, playing };
+    const before = { race: idOf(race), instant };
+    if (!board.tours || isTour(race)) return open(before);
+    fetch(board.tours.race, () => open(before));
+  }
+
+  // Should it fail, whatever asked for it can ask again.
+  function fetch(race, then) {
+    awaited = { race, from: idOf(board.state.race), then };
     draw();
-    board.tours.fetch({ filling: false, within: false });
+    board.tours.show(race);
   }
 
   // Turns to a chapter of another recorded race.
   function follow({ number }) {
-    const [{ before, fetched }, race] = [tour, raceKey(board.state.race)];
-    const own = fetched ? before : { ...before, race };
+    const { before } = tour;
     tour = null;
     first = number;
-    awaited = { race, then: () => open(own, true) };
-    draw();
-    board.tours.fetch({ filling: !board.state.race.snapshot.infilling, within: fetched });
+    const { infilling } = board.state.race.snapshot;
+    fetch(infilling ? board.tours.race : board.tours.filling, () => open(before));
   }
 
-  function open(before, fetched) {
+  function open(before) {
     const { race } = board.state;
     const elsewhere = Boolean(board.tours?.filling && race?.snapshot.recorded);
     const found = race ? tourOf(race, elsewhere) : { chapters: [] };
     if (!found.chapters.length) return void draw();
-    tour = { ...found, at: 0, phase: -1, race: raceKey(race), before, fetched };
+    tour = { ...found, at: 0, phase: -1, race: idOf(race), before };
     const at = found.chapters.findIndex(({ number }) => number === first);
     first = 1; // which the next line may set again, on its way to another race
     show(Math.max(0, at));
@@ -125,7 +130,7 @@ export function mountTour(root, board) {
       words: "Paint over some of it, change the prompt if you like, and race.",
       needs: ".lane:not([hidden]) .fill:not([hidden])",
       act: () => {
-        const { layer, clock } = tour.before;
+        const { layer, clock } = tour.before.instant;
         tour = null;
         board.go({ layer, clock, present: false });
         /** @type {HTMLElement} */ (root.querySelector(".lane:not([hidden]) .fill")).click();
@@ -146,7 +151,7 @@ export function mountTour(root, board) {
       words: "Groups of 50 tokens beside the paper's 10: fewer passes, and a larger shift?",
       needs: "#race",
       act: () => {
-        const { layer, clock } = tour.before;
+        const { layer, clock } = tour.before.instant;
         tour = null;
         board.go({ layer, clock });
         document.dispatchEvent(new CustomEvent("photo-finish-lanes", { detail: BEYOND }));
@@ -157,14 +162,12 @@ export function mountTour(root, board) {
 
   // Puts back the race, the instant and the layer that were there before.
   function leave() {
-    const { race, fetched, before } = tour;
-    const { race: own, ...instant } = before;
-    const putBack = () => own === raceKey(board.state.race) && board.go(instant);
+    const { race, instant } = tour.before;
+    const elsewhere = race !== tour.race;
     tour = null;
-    if (fetched) awaited = { race, then: putBack };
-    draw();
-    board.go(fetched ? { ...instant, hidden: new Set(), cell: null, playing: false } : instant);
-    if (fetched) board.tours.leave();
+    board.go(elsewhere ? { ...instant, hidden: new Set(), cell: null, playing: false } : instant);
+    if (elsewhere) fetch(race, () => board.go(instant));
+    else draw();
   }
 
   function draw() {
@@ -186,7 +189,7 @@ export function mountTour(root, board) {
     }
     const keys = "touch or move the pointer for the controls · PageDown begins the tour · ? helps";
     const line = `${layerOf(layer).title} · by ${clockName(clock)} · ${keys}`;
-    const words = awaited ? "Fetching the race." : line;
+    const words = awaited ? "Fetching the race. Should it not come, ask for it again." : line;
     if (panel.dataset.shown === words) return;
     panel.dataset.shown = words;
     panel.replaceChildren(make("p.stage-line", words));
@@ -212,12 +215,14 @@ export function mountTour(root, board) {
   }
 
   board.onChange(({ race }) => {
-    if (awaited && raceKey(race) !== awaited.race) {
+    if (awaited && awaited.race === idOf(race)) {
       const { then } = awaited;
       awaited = null;
       return then();
     }
-    if (tour && raceKey(race) !== tour.race) tour = null; // another race has other chapters
+    if (awaited && idOf(race) !== awaited.from) awaited = null; // something else has come
+    if (tour && idOf(race) !== tour.race) tour = null; // another race has other chapters
+    button.disabled = isOn(race);
     draw();
   });
   button.addEventListener("click", start);

@@ -1,14 +1,10 @@
 // A chapter of the tour, and what the page gives to it. Types alone.
 
-/**
- * Requests, whose answers come as snapshots: a race of the tour, and the one before it. `filling`:
- * whether the tour has a race that fills in a part, or that one is asked for; `within`: the tour
- * goes on.
- */
+/** The recorded races of the tour, by id, and how to ask for a race, which then comes as a snapshot. */
 interface Tours {
-  filling: boolean;
-  fetch(race: { filling: boolean; within: boolean }): void;
-  leave(): void;
+  race: string;
+  filling: string | null; // which fills in a part; null where there is none
+  show(race: string): void;
 }
 
 /** What a chapter plays again, part after part; without parts there is nothing to replay. */

@@ -102,6 +102,9 @@ export function nextStep(lanes, clock, t, back = false) {
 /** Whether no lane makes another step. @param {Race} race */
 export const isOver = ({ snapshot: { state } }) => ["finished", "stopped"].includes(state);
 
+/** Whether a race has been asked for and is not over. @param {Race} race */
+export const isOn = (race) => Boolean(race.snapshot.prompt) && !isOver(race);
+
 /**
  * The passes that a lane never makes more of, whatever is accepted: ASSD's, as many as there are
  * tokens (Theorem 1); null where nothing is promised.

@@ -44,6 +44,7 @@ interface Result {
 }
 
 interface Snapshot {
+  id?: string; // of the race, by which the page and the server call it; none in a standalone file
   seq: number;
   state: LaneState;
   note: string;
@@ -62,7 +63,7 @@ interface Snapshot {
   swatches: string; // base64 of an image
   lanes: WireLane[];
   results: Result[];
-  link?: string; // the query that brings this race back; none in a standalone file
+  link?: string; // the query with its settings; none in a standalone file
 }
 
 /** A picture to fill in: each cell's token, -1 where it is to be drawn, and in which order. */

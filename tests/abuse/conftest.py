@@ -6,6 +6,7 @@ from __future__ import annotations
 import gc
 import json
 import tempfile
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -89,6 +90,7 @@ class Site:
         queue = self.demo._queue
         return not (
             self.model.open
+            or any(thread.name.startswith("race ") for thread in threading.enumerate())
             or self.demo.app.iterators
             or len(queue)
             or any(filter(None, queue.active_jobs))

@@ -15,10 +15,11 @@ from hypothesis import strategies as st
 import app.serving.race_stream
 from app.page.form import SAMPLING_KNOBS
 from app.page.handlers import Races
+from app.serving.live_race import Boards
 from app.serving.model_loader import ModelLoader
 from app.serving.model_pool import Availability, ModelPool
-from app.serving.race_stream import Event, Snapshot
-from app.serving.sessions import RecordedRaces
+from app.serving.race_table import StoredRace
+from app.serving.recorded_races import RecordedRaces
 from app.settings import AppSettings
 from engine.models.card import ModelCard
 from tests.toy import Toy, ToyContext
@@ -149,20 +150,18 @@ def wait_until(true: Callable[[], object], seconds: float = 120) -> None:
         time.sleep(0.02)
 
 
-def boards(events: Iterator[Event]) -> Iterator[dict[str, Any]]:
-    """The snapshots among a race's events, without waiting for others between them. Closing it
-    closes the race."""
-    with contextlib.closing(events):
-        for event in events:
-            if isinstance(event, Snapshot):
-                yield event.board
-
-
-def begin(races: Races, visitor: object = VISITOR, **values: object) -> Iterator[Event]:
-    """A race's events."""
+def begin(races: Races, visitor: object = VISITOR, **values: object) -> Boards:
+    """What a race shows: boards, and None where there is nothing new."""
     return races.race(visitor.session_hash or "", "", form(**values))
 
 
 def begun(races: Races, visitor: object = VISITOR, **values: object) -> Iterator[dict[str, Any]]:
-    """A race's snapshots."""
-    return boards(begin(races, visitor, **values))
+    """A race's boards. Closing it is closing the page."""
+    with contextlib.closing(begin(races, visitor, **values)) as boards:
+        yield from filter(None, boards)
+
+
+def raced(races: Races, visitor: object = VISITOR, **values: object) -> StoredRace:
+    """A race from its start to its end, as it is kept."""
+    last = list(begun(races, visitor, **values))[-1]
+    return races.kept(last["id"], visitor.session_hash)

@@ -15,7 +15,7 @@ import httpx
 
 from app.page import results_panel
 from app.page.layout import LAUNCH, build
-from app.serving.sessions import RecordedRaces
+from app.serving.recorded_races import RecordedRaces
 from engine.decoders.lantern import LanternSettings
 from engine.models.base import ImageModel
 from engine.race import Lane

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import threading
+from urllib.parse import parse_qsl, urlsplit
 
 from playwright.sync_api import expect
 
@@ -125,27 +126,100 @@ def test_stop_ends_the_race_within_two_steps_and_the_next_one_runs(
     finished(page)
 
 
-def test_closed_tab_ends_the_race_within_two_steps(held, model, stops, open_page) -> None:
-    page = open_page(held)
-    race(page)
+def test_a_race_comes_back_as_far_as_it_is_after_a_reload_and_by_back(
+    held, model, open_page
+) -> None:
+    page = open_page(held, query="?__theme=dark")
+    board, stop, go = (page.locator(part) for part in (".board", "#stop", "#race"))
+    race(page, prompt="octopus", lanes=("ar", "gsd:G=50"))
     running(page)
-    before = model.passes
-    page.close()
-    wait_until(lambda: len(stops) > 0)
+    race_id = board.get_attribute("data-race")
+    here = dict(parse_qsl(urlsplit(page.url).query))
+    assert here["race"] == race_id
+    assert (here["prompt"], here["__theme"]) == ("octopus", "dark")
+    assert "go" not in here
+    page.reload()
+    prompted(page, "octopus")
+    expect(board).to_have_attribute("data-race", race_id)
+    running(page)
+    expect(page.locator("#prompt :is(input, textarea)")).to_have_value("octopus")
+    expect(page.locator("#seed input")).to_have_value("7")
+    expect(stop).to_be_visible()
+    expect(go).to_be_hidden()
     model.release()
-    wait_until(lambda: model.open == 0)
-    assert model.passes - before <= 6 + 2
+    finished(page)
+    expect(go).to_be_visible()
+    end = hashes(page)
+    page.goto("about:blank")
+    page.go_back()
+    prompted(page, "octopus")
+    expect(board).to_have_attribute("data-race", race_id)
+    state(page, "finished")
+    assert hashes(page) == end
+    expect(page.locator("#recorded input")).to_have_value("Your last race: octopus")
 
 
-def test_second_visitor_waits_sees_it_and_is_served(held, model, open_page) -> None:
+def test_a_race_in_the_queue_empties_the_board_and_stop_clears_the_line(
+    held, model, open_page
+) -> None:
     first, second = open_page(held), open_page(held)
+    model.release()
+    race(second, prompt="octopus")
+    finished(second)
+    model.hold()
     race(first)
     running(first)
-    race(second, lanes=("sjd",))
-    expect(second.locator("#status")).to_contain_text("queue", timeout=20_000)
+    race(second, prompt="rocket", lanes=("sjd",))
+    note, pace = second.locator(".board .note"), second.locator(".pace")
+    prompted(second, "rocket")
+    expect(note).to_have_text(re.compile("In the queue: 1 race comes before yours"))
+    assert hashes(second, "state") == ["waiting"]
+    second.locator("#stop").click()
+    state(second, "stopped")
+    expect(note).to_be_hidden()
+    expect(pace).to_have_text("Stopped before it began.")
+    race(second, prompt="rocket", lanes=("sjd",))
+    expect(note).to_be_visible()
     model.release()
     finished(first)
     finished(second)
+    expect(note).to_be_hidden()
+
+
+def test_what_is_about_another_race_rests_while_one_is_on(held, model, stops, open_page) -> None:
+    page = open_page(held)
+    page.locator("#export > button").click()
+    race(page)
+    running(page)
+    for part in ("#bet", "#export", "#whatif", "#decided", "#five-seeds"):
+        expect(page.locator(part)).to_have_js_property("inert", True)
+    expect(page.locator(".tour")).to_be_disabled()
+    for width in (1366, 820, 390, 360):
+        page.set_viewport_size({"width": width, "height": 740})
+        for y in (0, 700):
+            page.evaluate(f"scrollTo(0, {y})")
+            expect(page.locator("#stop")).to_be_in_viewport(ratio=1)
+    page.locator("#stop").click()
+    wait_until(lambda: len(stops) > 0)
+    model.release()
+    state(page, "stopped")
+    expect(page.locator(".pace")).to_have_text(re.compile(r"Stopped at \d+\.\d+ s\."))
+    expect(page.locator(".live")).to_contain_text("Stopped at")
+    expect(page.locator("#export")).to_have_js_property("inert", False)
+    expect(page.locator(".tour")).to_be_enabled()
+
+
+def test_a_race_that_is_not_kept_any_more_leaves_its_settings_and_says_so(quick, open_page) -> None:
+    page = open_page(quick, query="?race=gone&prompt=octopus&seed=5&lanes=ar&model=toy")
+    expect(page.locator("#notice")).to_contain_text("no longer kept here. Its settings are in the")
+    expect(page.locator("#prompt :is(input, textarea)")).to_have_value("octopus")
+    page.locator("#race").click()
+    prompted(page, "octopus")
+    finished(page)
+    page.locator("#export > button").click()
+    page.locator(".board").evaluate("(board) => (board.dataset.race = 'gone')")
+    page.locator("#make").click()
+    expect(page.locator(".toast-body")).to_contain_text("no longer kept")
 
 
 def test_an_empty_prompt_gets_a_message_and_prompts_are_shown_as_text_whatever_they_hold(

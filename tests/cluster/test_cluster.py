@@ -17,23 +17,16 @@ import pytest
 import ray
 
 from app.page.handlers import Races
-from app.serving.race_stream import Snapshot
 from app.settings import SETTINGS
 from cluster.page import LOST
 from engine.trace import StepTable
 from engine.trace.seconds import PARTS
-from tests.app.conftest import NONE_RECORDED, VISITOR, begin, begun, form, wait_until
+from tests.app.conftest import NONE_RECORDED, VISITOR, begin, begun, form, raced, wait_until
 from tests.cluster.conftest import Cluster
 from tests.cluster.toys import NEEDS, pools
 from visualize.recorded_race import RecordedRace
 
 LANES = ("ar", "sjd", "gsd")
-
-
-def finished(races: Races) -> RecordedRace:
-    race = races.finished(VISITOR)
-    assert race is not None
-    return race.recording
 
 
 def facts(race: RecordedRace) -> object:
@@ -59,14 +52,13 @@ def races(cluster: Cluster) -> Races:
 
 def here(folder: Path, lanes: tuple[str, ...]) -> RecordedRace:
     """The race in this process."""
-    races = Races(pools(folder)(), NONE_RECORDED)
-    list(begin(races, lanes=lanes))
-    return finished(races)
+    return raced(Races(pools(folder)(), NONE_RECORDED), lanes=lanes).recording
 
 
 def test_a_race_on_the_cluster_is_the_race_in_the_process(races, tmp_path) -> None:
     boards = list(begun(races, lanes=LANES))
-    assert facts(finished(races)) == facts(here(tmp_path, LANES))
+    kept = races.kept(boards[-1]["id"], VISITOR.session_hash).recording
+    assert facts(kept) == facts(here(tmp_path, LANES))
     assert boards[-1]["state"] == "finished"
     assert not any(board["apart"] for board in boards)
 
@@ -74,7 +66,8 @@ def test_a_race_on_the_cluster_is_the_race_in_the_process(races, tmp_path) -> No
 def test_lanes_on_racers_of_their_own_run_the_same_race(cluster, tmp_path) -> None:
     races, before = cluster.races(apart=True), cluster.ledger.read()
     board = list(begun(races, lanes=LANES[:2], prompt="at once"))[-1]
-    assert facts(finished(races)) == facts(here(tmp_path, LANES[:2]))
+    kept = races.kept(board["id"], VISITOR.session_hash).recording
+    assert facts(kept) == facts(here(tmp_path, LANES[:2]))
     assert (board["apart"], board["state"]) == (True, "finished")
     raced = [pid for pid, now in cluster.ledger.read().items() if now != before.get(pid)]
     assert len(raced) == 2
@@ -94,13 +87,15 @@ def test_a_race_goes_where_its_model_is_loaded(cluster, races) -> None:
 
 @pytest.mark.parametrize("stop", ["closed", "stopped"])
 def test_a_race_that_ends_here_ends_there_within_two_steps(cluster, races, stop) -> None:
-    events = begin(races, prompt="slow")
-    wait_until(lambda: isinstance(next(events), Snapshot) and cluster.ledger.racing())
+    visitor = VISITOR if stop == "stopped" else SimpleNamespace(session_hash="")  # a program
+    boards = begin(races, visitor, prompt="slow")
+    race_id = next(boards)["id"]
+    wait_until(lambda: [next(boards), cluster.ledger.racing()][1])
     passes = cluster.ledger.total()["."]
     if stop == "stopped":
-        races.stop(VISITOR)
-        list(events)
-    events.close()
+        races.stop(race_id, VISITOR.session_hash)
+        list(boards)
+    boards.close()
     wait_until(lambda: not cluster.ledger.racing())
     assert cluster.ledger.total()["."] - passes <= 2
     assert list(begun(races))[-1]["state"] == "finished"
@@ -111,16 +106,19 @@ def test_fifty_visitors_at_once(cluster, races) -> None:
     list(begin(races))  # what is started once is there
     before, threads = cluster.actors(), set(threading.enumerate())
     holders = [begin(races, SimpleNamespace(session_hash=f"h{i}"), prompt="slow") for i in (1, 2)]
-    for holder in holders:
-        next(holder)
+    held = [next(holder)["id"] for holder in holders]
+    watching = [threading.Thread(target=list, args=(holder,)) for holder in holders]
+    for thread in watching:
+        thread.start()
+    wait_until(lambda: len(cluster.ledger.racing()) == 2)
     opened = cluster.ledger.total()
-    ends: dict[int, str] = {}
+    ends, ids = dict[int, str](), dict[int, str]()
 
     def visit(i: int) -> None:
         values = form(seed=i, lanes=("ar",))
         try:
-            events = list(races.race(str(i), f"10.0.0.{i}", values))
-            ends[i] = next(e.board["state"] for e in events[::-1] if isinstance(e, Snapshot))
+            last = list(filter(None, races.race(str(i), f"10.0.0.{i}", values)))[-1]
+            ends[i], ids[i] = last["state"], last["id"]
         except gr.Error as error:
             ends[i] = error.message
 
@@ -130,18 +128,18 @@ def test_fifty_visitors_at_once(cluster, races) -> None:
     wait_until(lambda: len(ends) == 50 - SETTINGS.queue_size)
     assert all("more are not let in" in end for end in ends.values())
     rejected = set(ends)
-    for holder in holders:
-        holder.close()
-    for thread in visits:
+    for race_id in held:
+        races.stop(race_id, "")
+    for thread in (*watching, *visits):
         thread.join()
     assert {i for i in ends if ends[i] == "finished"} == set(range(50)) - rejected
     for i in range(50):
-        stored = races.finished(SimpleNamespace(session_hash=str(i)))
+        stored = races.find(ids.get(i), str(i))
         assert (stored is None) == (i in rejected)
         assert stored is None or stored.recording.trace.header.seed == i
     wait_until(lambda: not cluster.ledger.racing())
-    now, held = cluster.ledger.total(), 2 * len(form()["lanes"])
-    assert SETTINGS.queue_size <= now["+"] - opened["+"] <= SETTINGS.queue_size + held
+    now, begun_before = cluster.ledger.total(), 2 * len(form()["lanes"])
+    assert SETTINGS.queue_size <= now["+"] - opened["+"] <= SETTINGS.queue_size + begun_before
     wait_until(lambda: set(threading.enumerate()) <= threads)
     assert cluster.actors() == before
 
@@ -175,7 +173,7 @@ def test_a_racer_that_is_killed_ends_its_race_in_words_and_the_next_one_runs(
     cluster, races
 ) -> None:
     events = begin(races, prompt="slow")
-    wait_until(lambda: isinstance(next(events), Snapshot) and cluster.ledger.racing())
+    wait_until(lambda: [next(events), cluster.ledger.racing()][1])
     (pid,) = cluster.ledger.racing()
     os.kill(pid, signal.SIGKILL)
     with pytest.raises(gr.Error, match=re.escape(LOST)):

@@ -100,7 +100,15 @@ export class Wire {
 
 export function snapshot(lanes, facts = {}) {
   return {
-    ...{ seq: 1, recorded: false, prompt: "a prompt", seed: 7, model: "toy", machine: "here" },
+    ...{
+      id: "a",
+      seq: 1,
+      recorded: false,
+      prompt: "a prompt",
+      seed: 7,
+      model: "toy",
+      machine: "here",
+    },
     ...{ codes: 16, grid: [2, 3], cells: lanes[0].cells, dtypes },
     ...{ lanes: lanes.map((lane) => lane.lane()), ...facts },
   };

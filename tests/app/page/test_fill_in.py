@@ -20,18 +20,28 @@ from app.page.link import read_link, request_of, write_link
 from app.serving import zerogpu
 from app.serving.api import Api
 from app.serving.race_stream import waiting_snapshot
-from app.serving.sessions import Place, RecordedRaces
+from app.serving.recorded_races import RecordedRaces
 from engine.infilling import MASKED, Infilling
 from engine.models import load
 from engine.models.card import CARDS
 from engine.race import Lane, Race, RaceRequest
 from engine.race.request import parse_lane
 from engine.settings import Sampling, SettingError
-from tests.app.conftest import ANYTHING, NONE_RECORDED, VISITOR, Watched, begun, form, ready_pool
+from tests.app.conftest import (
+    ANYTHING,
+    NONE_RECORDED,
+    VISITOR,
+    Watched,
+    begun,
+    form,
+    raced,
+    ready_pool,
+)
 from tests.app.page.test_link import DEFAULT, MODELS, OWN, fields
 from tests.infill_toy import NeighbourToy
 from visualize.recorded_race import RecordedRace
 
+SESSION = VISITOR.session_hash
 CODES = [(7 * cell) % 16 for cell in range(36)]
 MASK = [14 <= cell < 23 for cell in range(36)]
 PART = Infilling.of_mask(CODES, MASK)
@@ -54,7 +64,7 @@ def test_every_lane_fills_in_the_masked_tokens_and_no_other(races) -> None:
     assert last["infilling"] == {"known": PART.known, "order": "spread"}
     assert [lane["n"] for lane in last["lanes"]] == [9] * len(LANES)
     assert sorted(last["cells"]) == [cell for cell in range(36) if MASK[cell]]
-    trace = races.finished(VISITOR).recording.trace
+    trace = races.kept(last["id"], SESSION).recording.trace
     for i in range(len(LANES)):
         tokens = trace.tokens(i)
         assert (tokens >= 0).all()
@@ -64,14 +74,14 @@ def test_every_lane_fills_in_the_masked_tokens_and_no_other(races) -> None:
 
 def test_a_recorded_infilling_comes_back_from_its_file(races, tmp_path) -> None:
     last = board(races, lanes=["ar", "assd"])
-    recording = races.finished(VISITOR).recording
+    recording = races.kept(last["id"], SESSION).recording
     assert RecordedRace.loads(recording.dumps()) == recording
     header = recording.trace.header
     assert settings_of(header)["infilling"] == infilling_value(PART)
     assert request_of(header).infilling == PART
     file = tmp_path / "race.json"
     file.write_text(recording.dumps())
-    opened = races.open_file(file, VISITOR)
+    opened = races.open_file(file, SESSION)
     for name in ("cells", "infilling", "link", "prompt"):
         assert opened[name] == last[name], name
     assert [lane["table"] for lane in opened["lanes"]] == [lane["table"] for lane in last["lanes"]]
@@ -174,29 +184,24 @@ def test_the_board_before_the_model_is_there_has_the_mask(races) -> None:
 
 def test_a_stopped_infilling_is_kept_with_what_was_known(races) -> None:
     race = begun(races, infilling=infilling_value(PART))
-    first, second = next(race), next(race)
+    first, _, second = next(race), next(race), next(race)
     assert first["infilling"] == second["infilling"]
     assert all(second["lanes"][0]["picture_rows"]), "what is known is drawn"
-    races.stop(VISITOR)
+    races.stop(first["id"], SESSION)
     list(race)
-    stored = races._sessions.get(VISITOR.session_hash, Place.BOARD)
+    stored = races.kept(first["id"], SESSION)
     tokens = stored.recording.trace.tokens(0)
     assert (tokens[~np.array(MASK)] >= 0).all()
     assert isinstance(Race(NeighbourToy(), request_of(stored.recording.trace.header)), Race)
 
 
 def test_a_recorded_infilling_is_named_is_not_what_opens_and_is_the_tours(races, tmp_path) -> None:
-    board(races, lanes=["ar", "assd"])
-    part = races.finished(VISITOR).recording.dumps()
-    list(begun(races, prompt="octopus"))
-    whole = races.finished(VISITOR).recording.dumps()
+    part = raced(races, lanes=["ar", "assd"], infilling=infilling_value(PART)).recording.dumps()
+    whole = raced(races, prompt="octopus").recording.dumps()
     for name, text in (("a", part), ("b", whole), ("tour", whole)):
         (tmp_path / f"{name}.json").write_text(text)
     recorded = RecordedRaces(tmp_path)
     assert (recorded.first, recorded.filling) == ("b", "a")
     assert recorded.titles["a"] == "red apple, a part filled in"
-    toured = Races(races.pool, recorded)
-    toured.open_recorded("b", VISITOR)
-    assert toured.open_tour(VISITOR)["infilling"] is None
-    assert toured.open_tour(VISITOR, filling=True, within=True)["infilling"]
-    assert toured.leave_tour(VISITOR)["link"] == "?recorded=b"
+    assert recorded.tour == "tour"
+    assert Races(races.pool, recorded).first_board()["infilling"] is None

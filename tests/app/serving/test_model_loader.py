@@ -9,9 +9,8 @@ import pytest
 
 from app.page.handlers import Races
 from app.serving.model_loader import ModelLoader, load_embedded
-from app.serving.race_stream import Snapshot
 from engine.models.card import CARDS
-from tests.app.conftest import NONE_RECORDED, Watched, begin, begun, boards, toy_pool
+from tests.app.conftest import NONE_RECORDED, VISITOR, Watched, begun, toy_pool, wait_until
 from tests.toy import Toy
 
 
@@ -29,26 +28,26 @@ class Slow(Watched):
 
 def test_a_race_waits_for_the_model_says_so_and_goes_on() -> None:
     slow = Slow()
-    race = begin(Races(toy_pool(slow, slow.load), NONE_RECORDED))
-    first = next(race)
-    assert isinstance(first, Snapshot)
-    assert (first.board["state"], first.board["note"]) == ("waiting", "Loading the model…")
-    assert first.board["prompt"] == "red apple"
-    next(race)
+    race = begun(Races(toy_pool(slow, slow.load), NONE_RECORDED))
+    waits = next(board for board in race if board["note"])
+    assert (waits["state"], waits["note"]) == ("waiting", "Loading the model…")
+    assert waits["prompt"] == "red apple"
     slow.may_load.set()
-    last = list(boards(race))[-1]
+    last = list(race)[-1]
     assert (last["state"], last["note"]) == ("finished", "")
 
 
 def test_waiting_for_the_model_can_be_given_up() -> None:
     slow = Slow()
     races = Races(toy_pool(slow, slow.load), NONE_RECORDED)
-    race = begin(races)
-    next(race), next(race)
-    race.close()
+    race = begun(races)
+    waits = next(board for board in race if board["note"])
+    races.stop(waits["id"], VISITOR.session_hash)
+    last = list(race)[-1]
+    assert (last["state"], last["note"]) == ("stopped", "")
     slow.may_load.set()
-    races.pool.loader.wait(60)
-    assert slow.open == 0
+    wait_until(lambda: races.pool.loader.done)
+    assert slow.passes == 0
     assert list(begun(races))[-1]["state"] == "finished"
 
 

@@ -20,14 +20,15 @@ from app.page.form import Fields
 from app.page.handlers import Races
 from app.page.links import Links
 from app.page.model_choice import describe
+from app.serving import live_race
 from app.serving.gpu_errors import DEVICE_LOST, OUT_OF_MEMORY
 from app.serving.model_pool import Availability, Device, check_availability, public_models
-from app.serving.race_stream import QueueUpdate
+from app.serving.race_runner import queue_note
 from app.settings import AppSettings
 from engine.models.card import CARDS, ModelCard, ModelError
 from engine.models.device import required_bytes
 from engine.models.progress import Phase, Progress
-from tests.app.conftest import NONE_RECORDED, VISITOR, Watched, begin, boards, toy_pool
+from tests.app.conftest import NONE_RECORDED, VISITOR, Watched, toy_pool, wait_until
 from tests.app.conftest import begun as begun_on
 from tests.toy import Toy
 
@@ -119,11 +120,11 @@ def test_a_model_that_cannot_be_loaded_is_reported_and_the_embedded_one_races_on
 def test_the_own_model_races_while_a_public_one_is_loaded_for_another() -> None:
     goes_on = threading.Event()
     races = over(lambda name, report: goes_on.wait(60) and named(name))
-    waits = begin(races, OTHER, model=JANUS)
-    next(waits), next(waits)
+    waits = begun(races, visitor=OTHER)
+    assert "Loading" in next(board["note"] for board in waits if board["note"])
     assert list(begun(races, None))[-1]["state"] == "finished"
     goes_on.set()
-    assert list(boards(waits))[-1]["state"] == "finished"
+    assert list(waits)[-1]["state"] == "finished"
 
 
 def test_a_loading_that_was_left_goes_on_and_the_next_model_waits_for_it() -> None:
@@ -135,11 +136,12 @@ def test_a_loading_that_was_left_goes_on_and_the_next_model_waits_for_it() -> No
         return named(name)
 
     races = over(load)
-    left = begin(races, model=JANUS)
-    next(left), next(left)
-    left.close()
+    left = begun(races)
+    waits = next(board for board in left if board["note"])
+    races.stop(waits["id"], VISITOR.session_hash)
+    list(left)
     other = begun(races, LLAMAGEN)
-    assert "Waiting for another model" in next(other)["note"]
+    next(board for board in other if "Waiting for another model" in board["note"])
     goes_on.set()
     assert list(other)[-1]["model"] == LLAMAGEN
     assert loads == [JANUS, LLAMAGEN]
@@ -283,7 +285,8 @@ def test_the_hosts_model_that_cannot_race_is_named_in_the_log_and_on_the_page(
         " The page opens with toy instead."
     )
     assert f"PHOTO_FINISH_MODEL=anole: {words}" in caplog.text
-    notice = Links(races, Fields({})).open(SimpleNamespace(query_params=QueryParams("fbclid=1")))[0]
+    client = SimpleNamespace(query_params=QueryParams("fbclid=1"), session_hash="")
+    ((notice, *_),) = Links(races, Fields({})).open(client)
     assert notice == f'<p class="notice" role="status">{html.escape(words)}</p>'
 
 
@@ -341,32 +344,31 @@ def test_a_second_race_of_a_visitor_takes_the_place_of_the_first() -> None:
     first = begun(races, None)
     while next(first)["state"] != "racing":
         pass
-    second = begin(races)
-    assert next(second) == QueueUpdate(1)
-    assert QueueUpdate(1).text == "In the queue: 1 race comes before yours."
+    second = [board for board in begun(races) if board]
+    assert list(first) == [], "the board is the second's"
+    assert second[-1]["state"] == "finished"
+
+
+def test_the_place_in_the_queue_is_said_in_words() -> None:
+    assert queue_note(1, None) == "In the queue: 1 race comes before yours."
     for seconds, wait in ((0.2, "10 seconds"), (34.0, "40 seconds"), (130.0, "3 minutes")):
-        assert QueueUpdate(3, seconds).text == (
+        assert queue_note(3, seconds) == (
             "In the queue: 3 races come before yours. If they take as long as the last ones, yours"
             f" starts within {wait}."
         )
-    last = list(first)[-1]
-    assert (last["state"], last["note"]) == (
-        "stopped",
-        "Your later race has taken this one's place.",
-    )
-    assert next(second) == QueueUpdate(0)
-    assert QueueUpdate(0).text == ""
-    assert list(boards(second))[-1]["state"] == "finished"
 
 
-def test_a_place_in_the_queue_is_given_up_with_the_page() -> None:
-    races = over(named)
-    first = begun(races, None)
-    next(first)
-    waits = begin(races, OTHER)
-    assert next(waits) == QueueUpdate(1)
-    races.leave(OTHER)
-    with pytest.raises(gr.Error, match="page was closed"):
-        list(waits)
-    first.close()
-    assert "lanes" in next(begun(races, None))
+def test_a_race_that_is_not_watched_gives_its_place_in_the_queue_up(monkeypatch) -> None:
+    goes_on = threading.Event()
+    races = over(lambda name, report: goes_on.wait(60) and named(name))
+    first, second, boards = begun(races), begun(races, LLAMAGEN, OTHER), []
+    boards.append(next(first))
+    watching = threading.Thread(target=lambda: boards.extend(first))
+    watching.start()
+    waits = next(board for board in second if "queue" in board["note"])
+    second.close()
+    monkeypatch.setattr(live_race, "UNWATCHED_SECONDS", 2.0)
+    wait_until(lambda: races.find(waits["id"], "") is None)
+    goes_on.set()
+    watching.join()
+    assert boards[-1]["state"] == "finished"

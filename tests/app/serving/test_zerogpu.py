@@ -15,6 +15,7 @@ import gradio as gr
 import pytest
 import torch
 
+import app.serving.live_race
 import app.serving.race_stream
 from app.page.handlers import Races
 from app.page.model_choice import describe
@@ -26,7 +27,7 @@ from app.settings import AppSettings
 from engine.decoders import DEFAULT
 from engine.models.card import CARDS, ModelError
 from engine.race import Lane, RaceRequest
-from tests.app.conftest import NONE_RECORDED, VISITOR, Watched, toy_pool
+from tests.app.conftest import NONE_RECORDED, VISITOR, Watched, toy_pool, wait_until
 from tests.app.conftest import begun as begun_on
 from tests.app.serving.fake_spaces import Spaces
 from tests.toy import Toy
@@ -82,7 +83,7 @@ def test_a_race_is_one_call_and_its_recording_comes_back(races, spaces) -> None:
     assert shots[-1]["state"] == "finished"
     assert [lane["n"] for lane in shots[-1]["lanes"]] == [36, 36]
     assert len(spaces.workers) == 1
-    kept = races.finished(VISITOR).recording
+    kept = races.kept(shots[-1]["id"], VISITOR.session_hash).recording
     assert (kept.trace.header.prompt, kept.pictures is not None) == ("red apple", True)
     assert gone(spaces)
 
@@ -124,24 +125,26 @@ def test_the_race_stops_itself_before_the_deadline_and_says_so(races, spaces, mo
     last = list(begun(races))[-1]
     assert last["state"] == "stopped"
     assert f"lends its GPU for {spaces.durations[0]:g} seconds" in last["note"]
-    assert races.finished(VISITOR) is not None
+    assert races.kept(last["id"], VISITOR.session_hash)
 
 
-def racing(races: Races) -> Iterator[object]:
-    """A race that is on."""
+def racing(races: Races) -> tuple[Iterator[object], str]:
+    """A race that is on, and its id."""
     race = begun(races)
-    while next(race)["state"] != "racing":
+    while (board := next(race))["state"] != "racing":
         pass
-    return race
+    return race, board["id"]
 
 
-def test_stop_and_a_closed_page_give_the_gpu_back(races, spaces) -> None:
-    race = racing(races)
-    races.stop(VISITOR)
+def test_stop_and_a_closed_page_give_the_gpu_back(races, spaces, monkeypatch) -> None:
+    race, race_id = racing(races)
+    races.stop(race_id, VISITOR.session_hash)
     assert not any(shot["state"] == "finished" for shot in race)
     assert gone(spaces)
-    racing(races).close()
-    assert gone(spaces)
+    race, _ = racing(races)
+    monkeypatch.setattr(app.serving.live_race, "UNWATCHED_SECONDS", 0.0)
+    race.close()
+    wait_until(lambda: gone(spaces))
 
 
 def test_errors_of_zerogpu_are_reported_and_the_page_goes_on(races, spaces) -> None:
@@ -174,7 +177,7 @@ def test_a_killed_worker_is_reported_and_the_next_race_has_another(
 ) -> None:
     with monkeypatch.context() as patched:  # or the worker might be done before it is killed
         patched.setattr(app.serving.zerogpu, "load", lambda name, device, dtype, drafter: Endless())
-        race = racing(races)
+        race, _ = racing(races)
     os.kill(spaces.workers[0].pid, signal.SIGKILL)
     with pytest.raises(gr.Error) as caught:
         list(race)

@@ -3,11 +3,12 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 
-import { isLinked, readMoment, writeMoment } from "../../../static/controls/moment.js";
+import { addressOf, isLinked, readMoment, writeMoment } from "../../../static/controls/moment.js";
 import { lanesShown, nextLane } from "../../../static/stage/stage.js";
 
 const lanes = ["ar", "sjd", "gsd"].map((decoder) => ({ decoder, count: 0, steps: [] }));
-const race = { lanes, cells: 16, snapshot: { link: "?recorded=duel" } };
+const race = { lanes, cells: 16, snapshot: { id: "duel", link: "?recorded=duel" } };
+const live = { id: "x1-_", link: "?prompt=a&seed=1" };
 const still = { race, clock: "passes", t: 3, layer: "tv", cell: null, hidden: new Set() };
 
 test("a moment that is written is read again", () => {
@@ -31,9 +32,21 @@ test("what cannot be is left out", () => {
 test("a page is about the race that its address names", () => {
   assert.equal(isLinked("?recorded=duel", "?utm=1&recorded=duel&t=3"), true);
   assert.equal(isLinked("?recorded=duel", "?recorded=tour&t=3"), false);
-  assert.equal(isLinked("?prompt=a&seed=1&go=1", "?go=1&seed=1&prompt=a"), true);
-  assert.equal(isLinked("?prompt=a&seed=1&go=1", "?go=1&seed=2&prompt=a"), false);
+  assert.equal(isLinked("?prompt=a&seed=1", "?go=1&seed=1&prompt=a"), true);
+  assert.equal(isLinked("?prompt=a&seed=1", "?go=1&seed=2&prompt=a"), false);
   assert.equal(isLinked("", "?t=3"), false);
+});
+
+test("the page's address names the race on the board, and never starts one", () => {
+  const before = "?prompt=b&go=1&t=3&utm=1&present=1&__theme=dark";
+  assert.equal(addressOf(live, before), "?prompt=a&seed=1&race=x1-_&present=1&__theme=dark");
+  assert.equal(addressOf(race.snapshot, "?race=x1-_&prompt=a"), "?recorded=duel");
+  assert.equal(addressOf({ ...live, link: "" }, ""), "?race=x1-_");
+});
+
+test("a moment of a race that was run here is found again by its id, or by its passes", () => {
+  const query = writeMoment({ ...still, race: { ...race, snapshot: live } });
+  assert.equal(query, "?prompt=a&seed=1&race=x1-_&go=1&clock=passes&t=3&layer=tv");
 });
 
 test("a phone's stage shows one lane, and goes round those that are not hidden", () => {
