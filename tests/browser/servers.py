@@ -15,11 +15,12 @@ import httpx
 
 from app.page import results_panel
 from app.page.layout import LAUNCH, build
+from app.serving.model_pool import ModelPool
 from app.serving.recorded_races import RecordedRaces
 from engine.decoders.lantern import LanternSettings
 from engine.models.base import ImageModel
 from engine.race import Lane
-from tests.app.conftest import Watched, toy_pool
+from tests.app.conftest import NONE_RECORDED, Watched, toy_pool
 from tests.clocks import set_clocks
 from tests.races import race_of
 from visualize.recorded_race import RecordedRace, record
@@ -58,13 +59,22 @@ def served(
     figures: bool = False,
 ) -> Iterator[str]:
     """A page over a model that is ready, or will be when it may; with the recorded races of a
-    folder. Plotly's figures take longer than all else on the page: most tests do without them."""
+    folder."""
     pool = toy_pool(model, lambda: model if may_load is None or may_load.wait(60) else None)
     if may_load is None:
         pool.loader.wait(60)
+    with served_pool(pool, RecordedRaces(races_folder), figures=figures) as url:
+        yield url
+
+
+@contextmanager
+def served_pool(
+    pool: ModelPool, races: RecordedRaces = NONE_RECORDED, *, figures: bool = False
+) -> Iterator[str]:
+    """Plotly's figures take longer than all else on the page: most tests do without them."""
     draw = results_panel._draw_when_over if figures else lambda *_: None
     with patch.object(results_panel, "_draw_when_over", draw):
-        demo = build(pool, RecordedRaces(races_folder))
+        demo = build(pool, races)
     demo.launch(**LAUNCH, prevent_thread_lock=True, quiet=True)
     try:
         yield demo.local_url

@@ -10,12 +10,12 @@ from contextlib import contextmanager
 
 from playwright.sync_api import Page, expect
 
-from app.page.layout import LAUNCH, build
 from app.serving.model_pool import Availability
 from engine.models.card import CARDS, ModelError
 from engine.models.progress import Phase, Progress
-from tests.app.conftest import NONE_RECORDED, Watched, toy_pool
+from tests.app.conftest import Watched, toy_pool
 from tests.browser.acts import finished, prompted, race, show_options, unhurt
+from tests.browser.servers import served_pool
 
 JANUS, ANOLE = "janus-pro-1b", "anole"
 OFF = "it is for <img src=x onerror=window.hit=1> only."
@@ -25,12 +25,8 @@ OFF = "it is for <img src=x onerror=window.hit=1> only."
 def showroom(load: Callable) -> Iterator[str]:
     """A page with its own model and two public ones: one that `load` reads, one that is off."""
     models = {CARDS[JANUS]: Availability(), CARDS[ANOLE]: Availability(OFF, "research only")}
-    demo = build(toy_pool(Watched(), None, models, load), NONE_RECORDED)
-    demo.launch(**LAUNCH, prevent_thread_lock=True, quiet=True)
-    try:
-        yield demo.local_url
-    finally:
-        demo.close()
+    with served_pool(toy_pool(Watched(), None, models, load)) as url:
+        yield url
 
 
 def choose(page: Page, title: str) -> None:
