@@ -14,7 +14,7 @@ export default [
   js.configs.recommended,
   { files: ["static/**/*.js"], languageOptions: { globals: globals.browser }, rules },
   {
-    files: ["static/page.js", "static/form/*.js"], // gradio's
+    files: ["static/form/*.js"], // gradio's
     languageOptions: {
       globals: { element: "readonly", props: "readonly", trigger: "readonly", watch: "readonly" },
     },

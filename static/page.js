@@ -1,5 +1,5 @@
-// Joins the board to the page. Gradio runs this text once, with `element`, `props`, `trigger` and
-// `watch`: the board's value is a snapshot, and what else the page has stands outside it.
+// Joins the board to the page: the board's value is a snapshot, and what else the page has stands
+// outside it.
 
 import { mountBoard } from "./board/board.js";
 import { addressOf } from "./controls/moment.js";
@@ -9,88 +9,102 @@ import { isOn, isOver } from "./trace/replay.js";
 // What is about the race on the board, or about the next one: it rests while one is on.
 const RESTING = "#bet, #decided, #five-seeds, #seeds-table, #cost, #whatif, #export";
 
-let shown = props.value.id; // the race that was last sent
-let told = ""; // the race that the page knows to be over
-let bets = false; // Race was pressed, and the bet is on what comes
-const show = (race) => trigger("show", { race });
-const onBoard = () => ({ race: board.state.race.snapshot.id });
+/** With what gradio gives a script of its; `root` is the server's address. */
+export function mountPage(element, props, trigger, watch, root) {
+  let shown = ""; // the race that is on the board
+  let told = ""; // the race that the page knows to be over
+  let bets = false; // Race was pressed, and the bet is on what comes
+  const show = (race) => trigger("show", { race });
+  const onBoard = () => ({ race: board.state.race.snapshot.id });
 
-const board = mountBoard(
-  element,
-  (callback) => {
-    watch("value", () => {
-      const { value } = props;
-      if (value.id !== shown) changeTo(value);
-      callback(value);
-    });
-    callback(props.value);
-  },
-  props.tour && { race: props.tour, filling: props.filling, show },
-);
+  const board = mountBoard(
+    element,
+    (callback) => {
+      watch("value", () => {
+        const { value } = props;
+        if (value.id !== shown) changeTo(value);
+        callback(value);
+      });
+      callback(props.value);
+      if (props.opening) openWith(callback);
+    },
+    props.tour && { race: props.tour, filling: props.filling, show },
+  );
 
-// Another race is on the board: the page's address says so, that it may be left and opened again.
-function changeTo(snapshot) {
-  shown = snapshot.id;
-  const here = new URLSearchParams(location.search);
-  if (![here.get("race"), here.get("recorded")].includes(shown))
-    history.replaceState(history.state, "", addressOf(snapshot, location.search));
-  const lane = /** @type {HTMLSelectElement} */ (document.querySelector("#bet select"))?.value;
-  board.go({ bet: bets && lane ? { race: shown, lane: Number(lane) } : null });
-  bets = false;
-  document.dispatchEvent(new Event("photo-finish-start"));
+  // The page opens with a recorded race, unless another one was faster.
+  async function openWith(callback) {
+    const race = await (await fetch(root + props.opening)).json();
+    if (shown !== "") return;
+    shown = race.id;
+    callback(race);
+  }
+
+  // Another race is on the board: the page's address says so, that it may be left and opened again.
+  function changeTo(snapshot) {
+    shown = snapshot.id;
+    const here = new URLSearchParams(location.search);
+    if (![here.get("race"), here.get("recorded")].includes(shown))
+      history.replaceState(history.state, "", addressOf(snapshot, location.search));
+    const lane = /** @type {HTMLSelectElement} */ (document.querySelector("#bet select"))?.value;
+    board.go({ bet: bets && lane ? { race: shown, lane: Number(lane) } : null });
+    bets = false;
+    document.dispatchEvent(new Event("photo-finish-start"));
+  }
+  document.addEventListener("photo-finish-asked", () => (bets = true));
+
+  board.onChange(({ race }) => {
+    const on = isOn(race);
+    document.body.classList.toggle("racing", on);
+    for (const part of /** @type {NodeListOf<HTMLElement>} */ (document.querySelectorAll(RESTING)))
+      part.inert = on;
+    if (!isOver(race) || race.snapshot.id === told) return;
+    told = race.snapshot.id;
+    trigger("over");
+  });
+
+  document.addEventListener("photo-finish-press", (event) => {
+    document.getElementById(/** @type {CustomEvent} */ (event).detail)?.click();
+  });
+
+  // A race that was not raced from this form can be: with its prompt, seed, lanes and sampling.
+  const useSettings = /** @type {HTMLButtonElement} */ (element.querySelector(".use-settings"));
+  useSettings.hidden = false;
+  useSettings.addEventListener("click", () => {
+    trigger("use", onBoard());
+    document.querySelector("#entry")?.scrollIntoView({ block: "nearest" });
+  });
+
+  // A file dropped onto the board is handed to the page's own "Open a trace".
+  element.addEventListener("dragover", (event) => {
+    if (!event.dataTransfer.types.includes("Files")) return;
+    event.preventDefault();
+    element.classList.add("dropping");
+  });
+  for (const name of ["dragleave", "drop"]) {
+    element.addEventListener(name, () => element.classList.remove("dropping"));
+  }
+  element.addEventListener("drop", (event) => {
+    if (!event.dataTransfer.files.length) return;
+    event.preventDefault(); // or the browser leaves the page for the file
+    const one = new DataTransfer();
+    one.items.add(event.dataTransfer.files[0]);
+    openTrace(one.files);
+  });
+
+  // The board may be on the page before the button is.
+  function openTrace(files) {
+    const input = /** @type {HTMLInputElement} */ (
+      document.querySelector("#bring input[type=file]")
+    );
+    if (!input) return void setTimeout(openTrace, 100, files);
+    input.files = files;
+    input.dispatchEvent(new Event("change", { bubbles: true }));
+  }
+
+  mountFilling(element, board, props.fillable, () => trigger("fill", onBoard()));
+  document.addEventListener("photo-finish-swatches", (event) => {
+    const { swatches, infilling } = board.state.race.snapshot;
+    const picture = infilling && { known: infilling.known, canvas: board.pictureOf(0) };
+    /** @type {CustomEvent} */ (event).detail(swatches, picture);
+  });
 }
-document.addEventListener("photo-finish-asked", () => (bets = true));
-
-board.onChange(({ race }) => {
-  const on = isOn(race);
-  document.body.classList.toggle("racing", on);
-  for (const part of /** @type {NodeListOf<HTMLElement>} */ (document.querySelectorAll(RESTING)))
-    part.inert = on;
-  if (!isOver(race) || race.snapshot.id === told) return;
-  told = race.snapshot.id;
-  trigger("over", onBoard());
-});
-
-document.addEventListener("photo-finish-press", (event) => {
-  document.getElementById(/** @type {CustomEvent} */ (event).detail)?.click();
-});
-
-// A race that was not raced from this form can be: with its prompt, seed, lanes and sampling.
-const useSettings = /** @type {HTMLButtonElement} */ (element.querySelector(".use-settings"));
-useSettings.hidden = false;
-useSettings.addEventListener("click", () => {
-  trigger("use", onBoard());
-  document.querySelector("#entry")?.scrollIntoView({ block: "nearest" });
-});
-
-// A file dropped onto the board is handed to the page's own "Open a trace".
-element.addEventListener("dragover", (event) => {
-  if (!event.dataTransfer.types.includes("Files")) return;
-  event.preventDefault();
-  element.classList.add("dropping");
-});
-for (const name of ["dragleave", "drop"]) {
-  element.addEventListener(name, () => element.classList.remove("dropping"));
-}
-element.addEventListener("drop", (event) => {
-  if (!event.dataTransfer.files.length) return;
-  event.preventDefault(); // or the browser leaves the page for the file
-  const one = new DataTransfer();
-  one.items.add(event.dataTransfer.files[0]);
-  openTrace(one.files);
-});
-
-// The board may be on the page before the button is.
-function openTrace(files) {
-  const input = /** @type {HTMLInputElement} */ (document.querySelector("#bring input[type=file]"));
-  if (!input) return void setTimeout(openTrace, 100, files);
-  input.files = files;
-  input.dispatchEvent(new Event("change", { bubbles: true }));
-}
-
-mountFilling(element, board, props.fillable, () => trigger("fill", onBoard()));
-document.addEventListener("photo-finish-swatches", (event) => {
-  const { swatches, infilling } = board.state.race.snapshot;
-  const picture = infilling && { known: infilling.known, canvas: board.pictureOf(0) };
-  /** @type {CustomEvent} */ (event).detail(swatches, picture);
-});

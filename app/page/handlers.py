@@ -71,10 +71,8 @@ class Races:
         self._runner = RaceRunner(pool, self._queue, self._table)
         self._views: dict[str, _View] = {}  # by session
 
-    def first_board(self) -> dict[str, Any]:
-        """The board when the page opens: a recorded race, or waiting lanes."""
-        if self.recorded.first is not None:
-            return self.recorded.replay(self.recorded.first)
+    def waiting_board(self) -> dict[str, Any]:
+        """The board of a page that has nothing to show yet."""
         return self._runner.waiting(self.default, "") | {"id": "", "link": "", "prompt": ""}
 
     def read(self, values: Mapping[str, Any]) -> RaceRequest:

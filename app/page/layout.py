@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import html
 import itertools
+import json
 import logging
 import os
 from collections.abc import Iterator
@@ -14,7 +15,6 @@ from typing import Any
 import gradio as gr
 from gradio import http_server
 
-from app.page.board import Board
 from app.page.fill_in import fill_in, fillable
 from app.page.form import (
     ON_BOARD_JS,
@@ -36,8 +36,8 @@ from app.page.visitor import address, session_of
 from app.page.word_list import word_list
 from app.serving import zerogpu
 from app.serving.api import CONCURRENCY, RACE_QUEUE, Api
-from app.serving.mcp_server import McpBlocks
 from app.serving.model_pool import Device, ModelPool
+from app.serving.page_blocks import PageBlocks, PageFile
 from app.serving.recorded_races import RecordedRaces
 from engine.models.card import ModelError
 from visualize.assets import markup, script, styles
@@ -49,6 +49,15 @@ ASKED_JS = """(...values) => {
   document.dispatchEvent(new Event("photo-finish-asked"));
   return values;
 }"""
+# Gradio asks a gr.HTML for a dozen attributes that it does not have, at every update of the page,
+# and looks for each in this text: in 40 ms, were it the whole script. Its events are quoted.
+BOARD_JS = """
+const root = window.gradio_config?.root ?? "";
+import(root + props.script).then(({ mountPage }) => {
+  mountPage(element, props, trigger, watch, root); // "use" "fill" "show" "over"
+});
+"""
+EXPORT_JS = "export { mountPage };\n"
 RACE_JS = "() => { document.querySelector('#race').click(); return []; }"
 ROLL_JS = "() => Math.floor(Math.random() * 2 ** 31)"
 LINK_JS = """async (query) => {
@@ -152,8 +161,17 @@ def serve(demo: gr.Blocks, pool: ModelPool) -> None:
 def build(pool: ModelPool, recorded: RecordedRaces | None = None) -> gr.Blocks:
     """The page. Nothing needs to be loaded yet; `recorded` are by default the races that ship."""
     races = Races(pool, RecordedRaces() if recorded is None else recorded)
-    with McpBlocks(
-        title="Photo Finish", analytics_enabled=False, delete_cache=(3600, 3600), fill_width=True
+    board_script = PageFile("page.js", script("page.js") + EXPORT_JS, "text/javascript")
+    first = races.recorded.first
+    opening = first and PageFile(
+        "race.json", json.dumps(races.recorded.replay(first)), "application/json"
+    )
+    with PageBlocks(
+        files=[board_script, *filter(None, [opening])],
+        title="Photo Finish",
+        analytics_enabled=False,
+        delete_cache=(3600, 3600),
+        fill_width=True,
     ) as demo:
         space = os.environ.get("SPACE_ID", "")
         sources = LINKS.format(space=html.escape(space)) if space else ""
@@ -177,7 +195,7 @@ def build(pool: ModelPool, recorded: RecordedRaces | None = None) -> gr.Blocks:
             chosen, file, copy, link = _sources(races)
             form = _settings(races, prompt, seed, infilling)
         notice = gr.HTML(elem_id="notice", apply_default_css=False)
-        board = _board(races)
+        board = _board(races, board_script, opening)
 
         # a place for the id of the race on the board, which its own script knows
         on_board = unchecked(gr.Textbox(visible=False))
@@ -320,13 +338,15 @@ def _sources(races: Races) -> tuple[gr.Dropdown, gr.UploadButton, gr.Button, gr.
     return unchecked(chosen), file, copy, link
 
 
-def _board(races: Races) -> Board:
-    return Board(
-        races.first_board(),
+def _board(races: Races, board_script: PageFile, opening: PageFile | None) -> gr.HTML:
+    return gr.HTML(
+        races.waiting_board(),
         html_template=markup(),
-        js_on_load=script("page.js"),
+        js_on_load=BOARD_JS,
         apply_default_css=False,
         elem_id="board",
+        script=board_script.path,
+        opening=opening.path if opening else None,
         tour=races.recorded.tour,
         filling=races.recorded.filling,
         fillable=fillable(races.pool),

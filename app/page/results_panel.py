@@ -11,7 +11,7 @@ import gradio as gr
 
 from app.page.export import export_section
 from app.page.five_seeds import five_seeds_section
-from app.page.form import QUIET
+from app.page.form import ON_BOARD_JS, QUIET
 from app.page.handlers import Races
 from app.page.visitor import session_of
 from app.page.what_if import lane_choices, what_if_section
@@ -36,8 +36,8 @@ def results_panel(
     with gr.Accordion("Take away", open=False, elem_id="export"):
         export_section(races, on_board)
 
-    def update(event: gr.EventData, request: gr.Request) -> list[Any]:
-        race_id, session = getattr(event, "race", ""), session_of(request)
+    def update(race_id: Any, request: gr.Request) -> list[Any]:
+        session = session_of(request)
         race, titles = races.find(race_id, session), races.choices(session)
         lanes = lane_choices(race.recording.trace) if isinstance(race, StoredRace) else []
         first = lanes[0][1] if lanes else None
@@ -48,7 +48,9 @@ def results_panel(
             gr.update(choices=titles, value=known),
         ]
 
-    board.over(update, None, [shown, lane, recorded], **QUIET)
+    # where one race gives way to another at once, the last counts
+    told = {"js": ON_BOARD_JS, "trigger_mode": "always_last"}
+    board.over(update, on_board, [shown, lane, recorded], **told, **QUIET)
 
 
 def _draw_when_over(races: Races, shown: gr.State, draw: Callable[[StoredRace], None]) -> None:

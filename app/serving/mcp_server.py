@@ -1,36 +1,16 @@
-"""The page's MCP server: gradio's, with answers in JSON, and also at its path without the last
-slash."""
+"""What makes gradio's MCP server answer in JSON, and at its path without the last slash, too."""
 
 from __future__ import annotations
 
-import contextlib
 import json
-from collections.abc import AsyncIterator
 from typing import Any
 
-import gradio as gr
 from gradio.mcp import GradioMCPServer
 
 PATH = "/gradio_api/mcp"
 
 
-class McpBlocks(gr.Blocks):
-    """gr.Blocks with this MCP server, once launched with mcp_server=True."""
-
-    def launch(self, *args: Any, **options: Any) -> Any:
-        # Gradio writes into this dict: each launch needs one of its own. The triple is what
-        # starlette.middleware.Middleware unpacks to.
-        extensions = {"middleware": [(_McpPath, (), {})], "lifespan": self._lifespan}
-        return super().launch(*args, **options, app_kwargs=extensions)
-
-    @contextlib.asynccontextmanager
-    async def _lifespan(self, app: Any) -> AsyncIterator[None]:
-        if self.mcp_server_obj is not None:
-            _answer_in_json(self.mcp_server_obj)
-        yield
-
-
-def _answer_in_json(server: GradioMCPServer) -> None:
+def answer_in_json(server: GradioMCPServer) -> None:
     """Makes a server whose tools each return one JSON object send it as text and as structured
     content. Gradio itself sends Python's repr of it."""
     types: Any = server.types
@@ -52,7 +32,7 @@ def _answer_in_json(server: GradioMCPServer) -> None:
     handlers[types.CallToolRequest] = call
 
 
-class _McpPath:
+class McpPath:
     """ASGI middleware: PATH is served itself, where Starlette redirects to PATH with a slash. Some
     clients know an MCP address by its ending in /mcp, and not every one follows a redirect."""
 

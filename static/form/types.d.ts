@@ -30,13 +30,11 @@ interface Canvas {
   picture: HTMLCanvasElement;
 }
 
-// What gradio gives to page.js, lane_list.js and fill_in.js; the value is the first's snapshot, the
-// second's lanes or the third's Infilling.
+// What gradio gives to lane_list.js and fill_in.js; the value is the first's lanes or the second's
+// Infilling.
 declare const element: HTMLElement;
 declare const props: {
   value: any;
-  tour: string | null; // the recorded race of the tour
-  filling: string | null; // and the one that fills in a part
   decoders: ListedDecoder[];
   most: number;
   words: Record<string, string[]>;

@@ -204,4 +204,4 @@ def test_a_recorded_infilling_is_named_is_not_what_opens_and_is_the_tours(races,
     assert (recorded.first, recorded.filling) == ("b", "a")
     assert recorded.titles["a"] == "red apple, a part filled in"
     assert recorded.tour == "tour"
-    assert Races(races.pool, recorded).first_board()["infilling"] is None
+    assert recorded.replay("b")["infilling"] is None

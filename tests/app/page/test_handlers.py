@@ -194,7 +194,7 @@ def test_race_over_its_time_is_stopped_and_says_so(races, monkeypatch) -> None:
 
 
 def test_ready_board_shows_the_default_lanes(races) -> None:
-    idle = races.first_board()
+    idle = races.waiting_board()
     assert (idle["state"], idle["id"]) == ("waiting", "")
     assert [lane["decoder"] for lane in idle["lanes"]] == list(DEFAULT)
 

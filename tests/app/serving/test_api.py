@@ -183,7 +183,7 @@ def test_calls_in_one_session_do_not_end_each_other(client) -> None:
 
 
 def test_table_of_a_race_that_waits_has_no_results(races) -> None:
-    rows = table(races.first_board())["lanes"]
+    rows = table(races.waiting_board())["lanes"]
     assert {(row["state"], row["place_by_passes"], row["faster_by_seconds"]) for row in rows} == {
         ("waiting", None, None)
     }

@@ -26,7 +26,7 @@ def test_recorded_races_are_put_on_the_board_without_a_model(folder) -> None:
         raise AssertionError("no model is needed")
 
     races = Races(toy_pool(Toy(), never), RecordedRaces(folder))
-    assert (races.first_board()["prompt"], races.first_board()["id"]) == ("red apple", "race")
+    assert races.recorded.first == "race"
     assert races.kept("race", "").recording.trace.header.prompt == "red apple"
     (shown,) = races.show("tour", "visitor")
     assert (shown["recorded"], shown["link"]) == (True, "?recorded=tour")
