@@ -134,7 +134,7 @@ FOCUSED = """() => {
   return { seen, name: one.outerHTML.slice(0, 120), text: one.textContent.trim() };
 }"""
 REACHED = {
-    *("New seed", "Race", "Stop", "Lanes and options", "Duplicate", "Remove", "+ Fixed point"),
+    *("New seed", "Race", "Lanes and options", "Duplicate", "Remove", "+ Fixed point"),
     *("Picture", "Accepted runs", "Seconds", "Passes", "Tour", "Open a trace", "Make"),
 }
 

@@ -98,11 +98,9 @@ def test_loading_is_on_the_board_and_a_failure_is_reported(open_page) -> None:
             "Downloading Janus-Pro 1B, 43% (1.8 of 4.2 GB)"
         )
         goes_on.set()
-        expect(
-            page.get_by_text(
-                "The disk is full: free some room. The embedded model can race meanwhile."
-            )
-        ).to_be_visible()
+        expect(page.locator(".board .note")).to_have_text(
+            "Janus-Pro 1B: The disk is full: free some room. The embedded model can race meanwhile."
+        )
         choose(page, "toy")
         race(page, prompt="octopus")
         prompted(page, "octopus")
