@@ -25,12 +25,12 @@ def results_panel(
 ) -> None:
     """`recorded` are the races to choose from, of which it chooses the one that is over."""
     shown = gr.State("")  # the id of the race that all of it is about
-    with gr.Accordion("What decided it", open=True, elem_id="decided"):
-        _draw_when_over(races, shown, _figures)
+    with gr.Accordion("What decided it", open=False, elem_id="decided") as decided:
+        _draw_unfolded(races, shown, decided, _figures)
     with gr.Accordion("Five seeds", open=True, elem_id="five"):
         five_seeds_section(races, board, on_board)
-    with gr.Accordion("What speed costs", open=True, elem_id="cost"):
-        _draw_when_over(races, shown, _cost)
+    with gr.Accordion("What speed costs", open=False, elem_id="cost") as cost:
+        _draw_unfolded(races, shown, cost, _cost)
     with gr.Accordion("What if", open=False, elem_id="whatif") as section:
         lane = what_if_section(races, shown, section)
     with gr.Accordion("Take away", open=False, elem_id="export"):
@@ -53,9 +53,20 @@ def results_panel(
     board.over(update, on_board, [shown, lane, recorded], **told, **QUIET)
 
 
-def _draw_when_over(races: Races, shown: gr.State, draw: Callable[[StoredRace], None]) -> None:
-    @gr.render(inputs=[shown], triggers=[shown.change], show_progress="hidden")
-    def show(race_id: Any, request: gr.Request) -> None:
+def _draw_unfolded(
+    races: Races, shown: gr.State, section: gr.Accordion, draw: Callable[[StoredRace], None]
+) -> None:
+    """Draws what a section says of the race that is `shown`, once and while it is unfolded: charts
+    are a megabyte of script, and stay in the page's memory until they are taken down."""
+    unfolded = gr.State(False)
+    section.expand(lambda: True, None, unfolded, **QUIET)
+    section.collapse(lambda: False, None, unfolded, **QUIET)
+    triggers = [shown.change, unfolded.change]
+
+    @gr.render(inputs=[shown, unfolded], triggers=triggers, show_progress="hidden")
+    def show(race_id: Any, open: bool, request: gr.Request) -> None:
+        if not open:
+            return
         try:
             draw(races.kept(race_id, session_of(request)))
         except gr.Error as error:

@@ -41,13 +41,21 @@ const cellInWords = (cell, columns) =>
  * @param {HTMLElement} region @param {Lane} lane @param {View} view @param {number} columns
  */
 export function announceToken(region, lane, view, cell, columns) {
+  const text = tokenInWords(lane, view, cell, columns);
+  if (region.dataset.token === text) return; // what has been said since stays
+  region.dataset.token = text;
+  say(region, text);
+}
+
+/** @param {Lane} lane @param {View} view */
+function tokenInWords(lane, view, cell, columns) {
   const row = view.rowOf(cell);
   const place = `${lane.title}, ${cellInWords(cell, columns)}`;
   const known = lane.knownToken(cell);
-  if (known !== null) return say(region, `${place}: token ${known}, known from the start.`);
-  if (row < 0) return say(region, `${place}: not reached yet.`);
+  if (known !== null) return `${place}: token ${known}, known from the start.`;
+  if (row < 0) return `${place}: not reached yet.`;
   const fixed = lane.rank[cell] < view.n ? "final" : "a draft";
-  say(region, `${place}: token ${lane.token(row)}, ${STATUSES[lane.status(row)].name}, ${fixed}.`);
+  return `${place}: token ${lane.token(row)}, ${STATUSES[lane.status(row)].name}, ${fixed}.`;
 }
 
 /**

@@ -23,6 +23,9 @@ import { drawHead } from "./head.js";
 const LONGEST = 0.25; // seconds that a replay goes on in one frame, however long the page was busy
 const SHORTEST = 0.03; // and at least: thirty frames a second look smooth, for half the work
 
+// In a Space's iframe the window can be as tall as the page.
+const windowHeight = () => Math.min(innerHeight, screen.height);
+
 /**
  * Mounts the board in `root`. `watch(callback)` calls back with each snapshot; `tours`, if there is
  * one, asks for the races of the tour, which then come as snapshots.
@@ -61,6 +64,7 @@ export function mountBoard(root, watch, tours = undefined) {
   let taking = false;
   let waiting = false; // a recorded race waits until its lanes are in view
   let scheduled = false; // a frame
+  let uncovered = null; // the pinned cell whose picture has been brought into view
   let last = 0; // when the last frame of a replay was drawn
 
   const over = () => isOver(state.race);
@@ -126,9 +130,10 @@ export function mountBoard(root, watch, tours = undefined) {
     seen.unobserve(part("lanes"));
     if (playing) seen.observe(part("lanes"));
     Object.assign(state, { hidden: new Set(), cell: null, stepping: null, against: null });
+    resized.disconnect();
     for (const card of cards) resized.observe(card.canvas);
     arrange();
-    const low = part("lanes").getBoundingClientRect().bottom > innerHeight;
+    const low = part("lanes").getBoundingClientRect().bottom > windowHeight();
     if (isOn(state.race) && low) board.scrollIntoView();
   }
 
@@ -232,6 +237,7 @@ export function mountBoard(root, watch, tours = undefined) {
     drawLegend(part("legend"), layer, race, against);
     drawFinish(part("finish"), state, cards);
     drawToken(part("token"), state, steps);
+    uncover();
     if (state.cell?.pinned) {
       const { lane, cell: at } = state.cell;
       const view = laneAt(race.lanes[lane], steps[lane]);
@@ -239,6 +245,17 @@ export function mountBoard(root, watch, tours = undefined) {
     }
     drawPeek(part("peek"), state, steps);
     for (const callback of listeners) callback(state);
+  }
+
+  // Of a cell that has just been pinned, the picture is scrolled out from under the panel.
+  function uncover() {
+    const pinned = state.cell?.pinned ? state.cell : null;
+    if (pinned === uncovered) return;
+    uncovered = pinned;
+    if (!pinned) return;
+    const { canvas } = cards[pinned.lane];
+    canvas.style.scrollMarginBottom = `${part("token").offsetHeight + 8}px`;
+    canvas.scrollIntoView({ block: "nearest" });
   }
 
   function arrange() {
@@ -273,11 +290,12 @@ export function mountBoard(root, watch, tours = undefined) {
     refresh();
   });
   const seen = new IntersectionObserver(
-    ([{ intersectionRatio, intersectionRect }]) => {
-      const visible = intersectionRatio >= 0.5 || intersectionRect.height >= innerHeight / 3;
+    (entries) => {
+      const { intersectionRatio, intersectionRect } = entries.at(-1); // the newest
+      const visible = intersectionRatio >= 0.5 || intersectionRect.height >= windowHeight() / 4;
       if (waiting && visible) go({ playing: true });
     },
-    // A third of the window can be any share of the lanes; it is called where a share is crossed.
+    // A quarter of the window can be any share of the lanes; it is called where a share is crossed.
     { threshold: Array.from({ length: 101 }, (_, i) => i / 200) },
   );
   new MutationObserver(refresh).observe(document.body, { attributeFilter: ["class"] });

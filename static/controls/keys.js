@@ -4,6 +4,8 @@ import { make } from "../dom.js";
 
 const STORE = "photo-finish-keys"; // "off" in the browser's storage: letters, digits and signs rest
 
+const SCROLLING = /^(Arrow|Page|Home|End)|^ $/;
+
 export const MOVES = {
   ArrowLeft: [0, -1],
   ArrowRight: [0, 1],
@@ -17,13 +19,14 @@ export function neighbour({ lane, cell }, [down, right], [rows, columns]) {
   return { lane, cell: row * columns + column, pinned: true };
 }
 
-// Whether a key belongs to what has the focus: a field, or a button that it would press. The
-// scrubber's arrows are ours.
+// Whether a key belongs to what has the focus: a field, a table that it scrolls, or a button that
+// it would press. The scrubber's arrows are ours.
 export function isTyped(event, scrub) {
   const target =
     event.target.closest?.("input, textarea, select, [contenteditable], dialog") ?? null;
   if (target && target !== scrub) return true;
   if (target === scrub && ["Home", "End", "PageUp", "PageDown"].includes(event.key)) return true;
+  if (event.target.closest?.(".scroll") && SCROLLING.test(event.key)) return true;
   const pressed = event.target.closest?.(
     "button, a, summary, [role=tab], [role=option], [role=button]",
   );

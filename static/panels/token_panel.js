@@ -64,12 +64,13 @@ export function drawToken(panel, { race, cell: chosen }, steps) {
   if (panel.dataset.key === key) return;
   panel.dataset.key = key;
   const active = /** @type {HTMLElement} */ (document.activeElement);
-  const focused = panel.contains(active) ? active.dataset.row : undefined;
+  const { row } = active.dataset;
+  const again = row === undefined ? `.${active.classList[0]}` : `[data-row="${row}"]`;
+  const focused = panel.contains(active);
   takeAtlas(swatches);
   const view = { lane, cell, life, now, codes, columns: race.grid[1] };
   panel.replaceChildren(headOf(view), bodyOf(view));
-  if (focused === undefined) return;
-  /** @type {HTMLElement} */ (panel.querySelector(`[data-row="${focused}"]`))?.focus();
+  if (focused) /** @type {HTMLElement} */ (panel.querySelector(again))?.focus();
 }
 
 /**

@@ -234,8 +234,10 @@ export function mountTour(root, board) {
   let opens = new URLSearchParams(location.search).get("tour");
   if (opens) first = Number(opens);
   function begin() {
-    if (opens) start();
+    const race = idOf(board.state.race);
+    if (!opens || (board.tours && !race)) return; // what the page opens with is to come
     opens = null;
+    start();
   }
   return { move, begin };
 }

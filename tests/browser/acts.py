@@ -70,6 +70,11 @@ def running(page: Page) -> None:
     expect(page.locator(".lane .passes").first).not_to_have_text("0", timeout=20_000)
 
 
+def unfold(page: Page, section: str) -> None:
+    """Unfolds a section below the board, or folds it."""
+    page.locator(f"#{section} > button").click()
+
+
 def prompted(page: Page, text: str) -> None:
     """Waits until a race with this prompt is on the board."""
     expect(page.locator(".board .prompt")).to_have_text(text, use_inner_text=True)

@@ -134,13 +134,6 @@ def recorded_url(races_folder: Path, model: Held) -> Iterator[str]:
         yield url
 
 
-@pytest.fixture(scope="session")
-def drawn_url(races_folder: Path) -> Iterator[str]:
-    """The same, with its figures."""
-    with served(Watched(), races_folder, figures=True) as url:
-        yield url
-
-
 @pytest.fixture
 def stops(monkeypatch: pytest.MonkeyPatch) -> list[LiveRace]:
     """The races that were asked to stop."""

@@ -9,11 +9,9 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from unittest.mock import patch
 
 import httpx
 
-from app.page import results_panel
 from app.page.layout import LAUNCH, build
 from app.serving.model_pool import ModelPool
 from app.serving.recorded_races import RecordedRaces
@@ -52,29 +50,20 @@ class Held(Watched):
 
 @contextmanager
 def served(
-    model: ImageModel,
-    races_folder: Path = Path("nowhere"),
-    may_load: threading.Event | None = None,
-    *,
-    figures: bool = False,
+    model: ImageModel, races_folder: Path = Path("nowhere"), may_load: threading.Event | None = None
 ) -> Iterator[str]:
     """A page over a model that is ready, or will be when it may; with the recorded races of a
     folder."""
     pool = toy_pool(model, lambda: model if may_load is None or may_load.wait(60) else None)
     if may_load is None:
         pool.loader.wait(60)
-    with served_pool(pool, RecordedRaces(races_folder), figures=figures) as url:
+    with served_pool(pool, RecordedRaces(races_folder)) as url:
         yield url
 
 
 @contextmanager
-def served_pool(
-    pool: ModelPool, races: RecordedRaces = NONE_RECORDED, *, figures: bool = False
-) -> Iterator[str]:
-    """Plotly's figures take longer than all else on the page: most tests do without them."""
-    draw = results_panel._draw_when_over if figures else lambda *_: None
-    with patch.object(results_panel, "_draw_when_over", draw):
-        demo = build(pool, races)
+def served_pool(pool: ModelPool, races: RecordedRaces = NONE_RECORDED) -> Iterator[str]:
+    demo = build(pool, races)
     demo.launch(**LAUNCH, prevent_thread_lock=True, quiet=True)
     try:
         yield demo.local_url

@@ -11,7 +11,16 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Page, expect
 
-from tests.browser.acts import PROMPT, finished, key, prompted, race, set_lanes, show_options
+from tests.browser.acts import (
+    PROMPT,
+    finished,
+    key,
+    prompted,
+    race,
+    set_lanes,
+    show_options,
+    unfold,
+)
 from tests.browser.servers import served
 from tests.infill_toy import NeighbourToy
 
@@ -22,12 +31,13 @@ WIDE, PHONE = (1366, 768), (390, 844)
 @pytest.fixture(scope="module")
 def url(filling_folder: Path) -> Iterator[str]:
     """A page with all that there can be: recorded races, figures, parts to fill in."""
-    with served(NeighbourToy(), filling_folder, figures=True) as address:
+    with served(NeighbourToy(), filling_folder) as address:
         yield address
 
 
 def idle(page: Page) -> None:
     prompted(page, "cactus on yellow sand")
+    unfold(page, "decided")
     expect(page.locator("#decided .js-plotly-plot").first).to_be_visible()
 
 

@@ -87,8 +87,10 @@ def test_first_row_with_its_figures_is_on_a_laptops_screen(opened, theme) -> Non
     assert page.evaluate("scrollY") == 0
 
 
-def test_first_picture_is_on_a_phones_screen(opened) -> None:
-    page = opened(390, 844)
+@pytest.mark.parametrize("size", [(390, 844), (360, 740)])
+def test_first_picture_is_on_a_phones_screen_and_plays(opened, size) -> None:
+    page = opened(*size)
+    expect(page.locator(".board")).to_have_attribute("data-playing", "1")
     assert page.locator(".lane .frame").first.evaluate(BEYOND) <= 0
     tops = [page.locator(f"#{name}").bounding_box()["y"] for name in ("prompt", "seed", "race")]
     assert len(set(tops)) == 1

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from playwright.sync_api import expect
 
-from tests.browser.acts import finished, prompted, race, running, show_options, wide
+from tests.browser.acts import finished, prompted, race, running, show_options, unfold, wide
 
 INK_AND_GROUND = """element => {
   const sum = colour => colour.match(/[0-9.]+/g).slice(0, 3).reduce((a, b) => a + Number(b), 0);
@@ -22,10 +22,11 @@ BEYOND = """part => {
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])
-def test_text_stands_out_in_both_themes(drawn_url, open_page, theme) -> None:
-    page = open_page(drawn_url, query=f"?__theme={theme}")
+def test_text_stands_out_in_both_themes(recorded_url, open_page, theme) -> None:
+    page = open_page(recorded_url, query=f"?__theme={theme}")
     prompted(page, "cactus on yellow sand")
-    page.locator("#whatif > button").click()
+    for section in ("decided", "whatif"):
+        unfold(page, section)
     for part in (".board", ".masthead p", ".figure p", "#whatif-answer p"):
         ink, ground = page.locator(part).first.evaluate(INK_AND_GROUND)
         assert abs(ink - ground) > 300, part
@@ -44,14 +45,14 @@ def test_race_folds_the_options_and_stays_on_the_screen(held, model, open_page) 
     finished(page)
 
 
-def test_phone_shows_all_without_sideways_scrolling(drawn_url, open_page) -> None:
-    page = open_page(drawn_url, width=390, height=844)
+def test_phone_shows_all_without_sideways_scrolling(recorded_url, open_page) -> None:
+    page = open_page(recorded_url, width=390, height=844)
     prompted(page, "cactus on yellow sand")
     assert wide(page) <= 0
     show_options(page)
     assert wide(page) <= 0
-    for section in ("whatif", "export"):
-        page.locator(f"#{section} > button").click()
+    for section in ("decided", "whatif", "export"):
+        unfold(page, section)
     expect(page.locator(".figure .js-plotly-plot").first).to_be_visible()
     page.locator("#copy").click()
     expect(page.locator("#link")).to_be_visible()

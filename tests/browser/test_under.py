@@ -12,15 +12,21 @@ import pytest
 from PIL import Image
 from playwright.sync_api import Page, expect
 
-from tests.browser.acts import by_passes, finished, hashes, key, prompted, race, running, state
+from tests.browser.acts import (
+    by_passes,
+    finished,
+    hashes,
+    key,
+    prompted,
+    race,
+    running,
+    state,
+    unfold,
+)
 from tests.browser.servers import wait_until
 from visualize.figures import Figure, figures
 from visualize.quality import about, quality_figures, stored
 from visualize.recorded_race import RecordedRace
-
-
-def unfold(page: Page, section: str) -> None:
-    page.locator(f"#{section} > button").click()
 
 
 def choose(page: Page, field: str, option: str) -> None:
@@ -64,8 +70,12 @@ def drawn(recording: RecordedRace) -> list[Figure]:
     return [*figures(recording.trace), *quality_figures(stored(), recording.trace)]
 
 
-def test_each_race_has_its_figures_each_with_its_sentence(drawn_url, open_page, duel) -> None:
-    page = open_page(drawn_url)
+def test_each_race_has_its_figures_each_with_its_sentence(recorded_url, open_page, duel) -> None:
+    page = open_page(recorded_url)
+    prompted(page, "cactus on yellow sand")
+    expect(page.locator(".js-plotly-plot")).to_have_count(0)  # until they are asked for
+    unfold(page, "decided")
+    unfold(page, "cost")
     plots = page.locator(".figure .js-plotly-plot")
     sentences = [figure.sentence for figure in drawn(duel)]
     expect(page.locator(".figure p")).to_have_text(sentences)
@@ -80,6 +90,9 @@ def test_each_race_has_its_figures_each_with_its_sentence(drawn_url, open_page, 
     finished(page)
     expect(page.locator(".figure p")).not_to_have_text(sentences, timeout=60_000)
     expect(plots.first).to_contain_text("GSD G=50")
+    unfold(page, "cost")
+    unfold(page, "decided")
+    expect(plots).to_have_count(0)
 
 
 def test_what_if_answers_for_the_lane_the_rule_and_the_knobs_of_the_race_on_the_board(
