@@ -27,7 +27,6 @@ from playwright.sync_api import (
 from app.serving.live_race import LiveRace
 from engine.infilling import Infilling
 from engine.race.request import parse_lane
-from tests.app.conftest import Watched
 from tests.app.page.test_fill_in import CODES, MASK
 from tests.browser.acts import prompted
 from tests.browser.servers import TOURED, Held, answers, recorded, served, wait_until

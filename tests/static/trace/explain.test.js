@@ -324,7 +324,7 @@ test("rounding on the wire never makes a draft needy", () => {
 test("a cell that was known has no life, and says so aloud", () => {
   const [lane] = filledIn().lanes;
   assert.deepEqual(lifeOf(lane, 1, lane.count), []);
-  const region = { textContent: "" };
+  const region = { textContent: "", dataset: {} };
   announceToken(region, lane, laneAt(lane, lane.count), 1, 3);
   assert.equal(region.textContent, "ASSD, row 1, column 2: token 11, known from the start.");
 });
