@@ -62,6 +62,16 @@ export function mountPage(element, props, trigger, watch, root) {
     trigger("over");
   });
 
+  // Plotly listens to the window on behalf of each chart, also of one that gradio has taken down,
+  // which would stay in memory.
+  new MutationObserver((changes) => {
+    for (const node of changes.flatMap(({ removedNodes }) => [...removedNodes])) {
+      if (!(node instanceof Element) || node.isConnected) continue;
+      for (const chart of [node, ...node.querySelectorAll(".js-plotly-plot")])
+        removeEventListener("resize", /** @type {any} */ (chart)._responsiveChartHandler);
+    }
+  }).observe(document.body, { childList: true, subtree: true });
+
   document.addEventListener("photo-finish-press", (event) => {
     document.getElementById(/** @type {CustomEvent} */ (event).detail)?.click();
   });

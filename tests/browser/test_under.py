@@ -66,6 +66,16 @@ def page(opened, recorded_url) -> Page:
     return opened(recorded_url, "export")
 
 
+def nodes(page: Page) -> int:
+    """The nodes in the page's memory."""
+    browser = page.context.new_cdp_session(page)
+    browser.send("Performance.enable")
+    for _ in range(3):
+        browser.send("HeapProfiler.collectGarbage")
+    metrics = browser.send("Performance.getMetrics")["metrics"]
+    return next(int(each["value"]) for each in metrics if each["name"] == "Nodes")
+
+
 def drawn(recording: RecordedRace) -> list[Figure]:
     return [*figures(recording.trace), *quality_figures(stored(), recording.trace)]
 
@@ -86,10 +96,12 @@ def test_each_race_has_its_figures_each_with_its_sentence(recorded_url, open_pag
     expect(buttons).to_have_count(1)
     assert buttons.first.get_attribute("data-title").startswith("Download plot")
     expect(page.locator("h1")).to_have_text("Photo Finish")
+    before = nodes(page)
     race(page, prompt="octopus", lanes=("ar", "gsd", "gsd:G=50"))
     finished(page)
     expect(page.locator(".figure p")).not_to_have_text(sentences, timeout=60_000)
     expect(plots.first).to_contain_text("GSD G=50")
+    assert nodes(page) < before + 2000, "the charts before have gone, each with some 360"
     unfold(page, "cost")
     unfold(page, "decided")
     expect(plots).to_have_count(0)
