@@ -86,7 +86,7 @@ class SJDPAC(WindowDecoder):
     badge = Badge.SAME_DISTRIBUTION
     Settings = PACSettings
     settings: PACSettings
-    # The least seconds of the grid in docs/log.md: there a row costs a tenth of a pass.
+    # The latter has the least seconds of the grid in docs/log.md.
     presets = {"As in the paper": PACSettings(), "For a CPU": PACSettings(window=32, K=3, D=2)}
 
     def _tree(self, room: int) -> Tree:
