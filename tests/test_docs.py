@@ -234,14 +234,14 @@ def bounds(field: FieldInfo) -> str:
 
 
 def needs(card: ModelCard) -> list[str]:
-    """Download, main memory, GPU memory for two lanes, and for each lane more: public models in 16
-    bits on a GPU, the embedded one in 32 on the CPU."""
+    """Download, main memory, and GPU memory for 1, 2, 5, 7 and 8 lanes: public models in 16 bits on
+    a GPU, the embedded one in 32 on the CPU."""
     dtype = torch.bfloat16 if card.repos else torch.float32
-    two, three = (required_bytes(card, dtype, lanes) for lanes in (2, 3))
-    download = f"{card.download / 1e9:.1f} GB" if card.repos else "none"
-    main = card.parameters * dtype.itemsize if card.repos else two
-    gpu = f"{two / GIB:.1f} GiB" if card.repos else "none"
-    return [card.title, download, f"{main / GIB:.1f} GiB", gpu, f"{(three - two) / GIB:.2f} GiB"]
+    lanes = [f"{required_bytes(card, dtype, count) / GIB:.1f} GiB" for count in (1, 2, 5, 7, 8)]
+    if not card.repos:
+        return [card.title, "none", lanes[-1], *["none"] * len(lanes)]
+    main = f"{card.parameters * dtype.itemsize / GIB:.1f} GiB"
+    return [card.title, f"{card.download / 1e9:.1f} GB", main, *lanes]
 
 
 @pytest.mark.parametrize(

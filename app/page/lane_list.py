@@ -8,8 +8,8 @@ from typing import Any
 import gradio as gr
 
 from engine.decoders import DECODERS
-from engine.race import MAX_LANES
-from engine.race.request import format_value
+from engine.race import MAX_LANES, Lane
+from engine.race.request import format_lane, format_value
 from engine.settings import Knob, knobs
 from visualize.assets import script
 
@@ -40,7 +40,8 @@ def _decoder(name: str) -> dict[str, Any]:
     decoder = DECODERS[name]
     fields = [_knob(*each) for each in knobs(decoder.Settings)]
     facts = {"name": name, "title": decoder.title, "idea": decoder.idea, "knobs": fields}
-    return facts | {"infills": decoder.infills}
+    presets = {title: format_lane(Lane(name, s).plain()) for title, s in decoder.presets.items()}
+    return facts | {"infills": decoder.infills, "presets": presets}
 
 
 def _knob(name: str, knob: Knob, default: Any) -> dict[str, Any]:

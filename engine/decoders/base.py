@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Generator
+from collections.abc import Generator, Mapping
 from dataclasses import dataclass
 from enum import Enum
 from typing import ClassVar
@@ -40,6 +40,7 @@ class Decoder(ABC):
     default: ClassVar[bool] = True  # whether it races when no lanes are named
     infills: ClassVar[bool] = False  # whether it races on infillings alone, asking for any cell
     Settings: ClassVar[type[AnySettings]] = NoSettings
+    presets: ClassVar[Mapping[str, AnySettings]] = {}  # settings to choose from, by their title
 
     def __init__(
         self,

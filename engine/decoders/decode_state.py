@@ -89,6 +89,7 @@ class DecodeState:
         self.n = torch.zeros((), dtype=torch.long, device=device)
         self.room = torch.full_like(self.n, model.length - 1)  # drafts before the image's end
         self.tokens = torch.zeros(model.length, dtype=torch.long, device=device)
+        self.root = self.tokens[:1]  # the last committed token; in the first window any
         # What the last verification left: tokens [N], their q [N, V], and how many are committed.
         self.drafts = torch.zeros(1, dtype=torch.long, device=device)
         self.q = torch.zeros(1, model.vocab_size, device=device)
@@ -109,11 +110,6 @@ class DecodeState:
         """How many drafts a window may have: those before the image's end; with static shapes it
         keeps its width, and those behind the end are never accepted."""
         return MAX_ROWS if self.model.static else self.model.length - self.frontier - 1
-
-    @property
-    def root(self) -> Tensor:
-        """The last committed token [1]; in the first window any."""
-        return self.tokens[(self.n - 1).clamp_min(0).view(1)]
 
     def offsets(self, count: int) -> Tensor:
         """0 .. count - 1."""
@@ -159,10 +155,11 @@ class DecodeState:
         return self.forced_ids[positions] >= 0 if self.model.has_forced else None
 
     def ids(self, tokens: Tensor, positions: Tensor) -> Tensor:
-        """The model's ids of tokens at positions: forced ids where the layout forces one."""
+        """The model's ids of tokens at positions, -1 that of the first root: forced ids where the
+        layout forces one."""
         if not self.model.has_forced:
             return tokens
-        ids = self.forced_ids[positions]
+        ids = self.forced_ids[positions.clamp_min(0)]
         return torch.where(ids >= 0, ids, tokens)
 
     def drafts_left(self, count: int) -> tuple[Tensor, Tensor, Tensor]:
@@ -183,6 +180,7 @@ class DecodeState:
         self.drafts = self.fixed("drafts", verification.tokens)
         self.q, self.path = self.fixed("q", verification.q), path
         self.frontier += count
+        self.root = self.fixed("root", self.tokens[self.frontier - 1 : self.frontier])
         self.step += 1
         self.count.fill_(count)
         self.n.fill_(self.frontier)

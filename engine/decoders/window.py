@@ -104,8 +104,7 @@ class WindowDecoder(Decoder):
         else:
             below = (state.n + window.depths).clamp_max(self.model.length - 1)
             tokens, positions = window.nodes, torch.cat([state.positions(1), below])
-        ids = state.ids(torch.cat([state.root, tokens]), (positions - 1).clamp_min(0))
-        return window, ids, positions
+        return window, state.ids(torch.cat([state.root, tokens]), positions - 1), positions
 
     def _forward(
         self, state: DecodeState, window: Window, fed: Tensor, positions: Tensor

@@ -31,7 +31,9 @@ def logits_to_probs(logits: Tensor, sampling: Sampling, forced: Tensor | None) -
         # A token stays if those likelier than it do not yet hold top_p; the likeliest always stays.
         outside = ranked.cumsum(-1) - ranked >= sampling.top_p
         p = p.masked_fill(outside.scatter(-1, order, outside), 0)
-        p = p / p.sum(-1, keepdim=True)
+    # A float32 softmax is off by up to 1e-6 in total, and a p and a q that meet in a test by that
+    # much from each other.
+    p = p / p.sum(-1, keepdim=True, dtype=torch.float64).float()
     if forced is None:
         return p
     return torch.where(

@@ -194,14 +194,12 @@ class Trace:
         with is left out, as `header.dropped` then says."""
         tables = [self.table(i) for i in range(len(self.header.lanes))]
         dropped: tuple[Dropped, ...] = ()
-        for further in (*DROP, None):
-            text = self._dumps(tables, dropped)
-            if further is None or (
-                len(text) <= MAX_BYTES and sum(len(t.positions) for t in tables) <= MAX_POSITIONS
-            ):
-                break
+        for further in DROP:
+            few = sum(len(table.positions) for table in tables) <= MAX_POSITIONS
+            if few and len(text := self._dumps(tables, dropped)) <= MAX_BYTES:
+                return text
             tables, dropped = [DROP[further](table) for table in tables], (*dropped, further)
-        return text
+        return self._dumps(tables, dropped)
 
     def _dumps(self, tables: Sequence[StepTable], dropped: tuple[Dropped, ...]) -> str:
         header = dataclasses.asdict(self.header)

@@ -80,6 +80,13 @@ function rowOf(lane, i) {
     ...{ disabled: lanes.length >= props.most },
     onclick: () => change([...before, lane, copy, ...after], i + 1),
   });
+  const presets = Object.entries(decoder.presets).map(([title, text]) =>
+    make("button", title, {
+      ...{ type: "button", ariaLabel: `${title}, lane ${i + 1}` },
+      onclick: () => change([...before, parseLane(text), ...after], i),
+    }),
+  );
+  const chosen = presets.length ? [make("div.lane-acts", ...presets)] : [];
   const remove = make("button", "Remove", {
     ...{ type: "button", ariaLabel: `Remove lane ${i + 1}` },
     onclick: () => change([...before, ...after], Math.min(i, lanes.length - 2)),
@@ -87,7 +94,7 @@ function rowOf(lane, i) {
   return make(
     "li.lane-row",
     { ariaLabel: `Lane ${i + 1}, ${decoder.title}` },
-    make("div.lane-what", make("b", i + 1), choice, make("p", decoder.idea)),
+    make("div.lane-what", make("b", i + 1), choice, make("p", decoder.idea), ...chosen),
     make("div.lane-knobs", ...decoder.knobs.map((knob) => fieldOf(lane, knob, marks))),
     make("div.lane-acts", duplicate, remove),
   );

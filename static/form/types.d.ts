@@ -15,6 +15,7 @@ interface ListedDecoder {
   title: string;
   idea: string;
   knobs: ListedKnob[];
+  presets: Record<string, string>; // lanes, by the title of their settings
 }
 
 /** A lane of the form; knobs that are not named have their defaults. */

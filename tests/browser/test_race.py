@@ -8,6 +8,7 @@ from urllib.parse import parse_qsl, urlsplit
 
 from playwright.sync_api import expect
 
+from engine.decoders.sjd_pac import SJDPAC
 from tests.app.conftest import Watched
 from tests.browser.acts import (
     INJECTIONS,
@@ -79,6 +80,11 @@ def test_the_list_holds_one_to_eight_lanes(quick, open_page) -> None:
     page.get_by_label("Decoder of lane 8").select_option("ar")
     expect(page.locator(".lane-row").nth(7)).to_contain_text("One token at a time")
     expect(page.get_by_label("Decoder of lane 8")).to_be_focused()
+    page.get_by_label("Decoder of lane 8").select_option("sjd-pac")
+    window = page.locator(".lane-row").nth(7).get_by_label("window", exact=True)
+    for title, settings in SJDPAC.presets.items():
+        page.get_by_role("button", name=f"{title}, lane 8").click()
+        expect(window).to_have_value(str(settings.window))
     set_lanes(page)
     page.locator("#race").click()
     expect(page.get_by_text("Choose at least one lane")).to_be_visible()

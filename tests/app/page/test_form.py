@@ -8,7 +8,7 @@ from app.page.form import KNOBS, Fields, form_values, read_form, settings_of
 from app.page.lane_list import lane_list
 from engine.decoders import DECODERS, WHOLE
 from engine.race import Race, RaceRequest
-from engine.race.request import GROUPS, SAMPLING, format_value
+from engine.race.request import GROUPS, SAMPLING, format_value, parse_lane
 from engine.settings import SettingError, knobs
 from tests.app.conftest import ANYTHING, FIELDS, form
 from tests.toy import Toy
@@ -28,6 +28,8 @@ def test_every_decoders_knobs_are_on_the_form() -> None:
         ]
         found = [(knob["name"], knob["default"], knob["choices"]) for knob in each["knobs"]]
         assert [knob[:2] for knob in found] == [knob[:2] for knob in expected]
+        presets = {title: parse_lane(text).settings for title, text in each["presets"].items()}
+        assert presets == DECODERS[each["name"]].presets
         assert [bool(knob[2]) for knob in found] == [bool(knob[2]) for knob in expected]
 
 

@@ -21,10 +21,10 @@ from engine.decoders.sjd import SJD
 from engine.race import MAX_LANES, MAX_PROMPT, Lane
 from engine.trace import MAX_BYTES, Frame, LaneState, Trace, TraceError
 from engine.trace.file import VERSION
-from engine.trace.packing import pack, pack_rows, unpack, unpack_rows
+from engine.trace.packing import pack, pack_rows, pack_table, unpack, unpack_rows
 from engine.trace.reduce import Dropped
 from engine.trace.shares import NONE
-from engine.trace.steps import DTYPES, Source
+from engine.trace.steps import DTYPES, Source, StepTable
 from tests.clocks import set_clocks
 from tests.races import race_of
 from tests.stopped import run_until
@@ -433,20 +433,29 @@ LONG = race_of(Toy((4, 4), 5), [Lane("sjd"), Lane("sjd-pac"), Lane("gsd")], "a p
 
 
 @pytest.mark.parametrize(
-    ("shorter", "positions", "dropped"),
+    ("shorter", "positions", "packings", "dropped"),
     [
-        (0, 10**6, ()),
-        (1, 10**6, (Dropped.REJECTIONS,)),
-        (0, 60, (Dropped.REJECTIONS, Dropped.DRAFTS)),
+        (0, 10**6, 1, ()),
+        (1, 10**6, 2, (Dropped.REJECTIONS,)),
+        (0, 60, 1, (Dropped.REJECTIONS, Dropped.DRAFTS)),
     ],
 )
 def test_a_race_too_long_for_a_file_leaves_out_detail_and_says_so(
-    monkeypatch: pytest.MonkeyPatch, shorter: int, positions: int, dropped: tuple[Dropped, ...]
+    monkeypatch: pytest.MonkeyPatch,
+    shorter: int,
+    positions: int,
+    packings: int,
+    dropped: tuple[Dropped, ...],
 ) -> None:
     whole = LONG.trace(list(LONG))
     monkeypatch.setattr("engine.trace.file.MAX_BYTES", len(whole.dumps()) - shorter)
     monkeypatch.setattr("engine.trace.file.MAX_POSITIONS", positions)
+    packed: list[StepTable] = []
+    monkeypatch.setattr(
+        "engine.trace.file.pack_table", lambda table: (packed.append(table), pack_table(table))[1]
+    )
     read = Trace.loads(whole.dumps())
+    assert len(packed) == packings * 3, "positions are counted before a table is packed"
     assert read.header.dropped == dropped
     assert Trace.loads(read.dumps()).header.dropped == dropped, "also when it is written again"
     for lane in range(3):
