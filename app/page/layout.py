@@ -163,11 +163,13 @@ def build(pool: ModelPool, recorded: RecordedRaces | None = None) -> gr.Blocks:
     races = Races(pool, RecordedRaces() if recorded is None else recorded)
     board_script = PageFile("page.js", script("page.js") + EXPORT_JS, "text/javascript")
     first = races.recorded.first
-    opening = first and PageFile(
-        "race.json", json.dumps(races.recorded.replay(first)), "application/json"
+    opening = (
+        PageFile("race.json", json.dumps(races.recorded.replay(first)), "application/json")
+        if first
+        else None
     )
     with PageBlocks(
-        files=[board_script, *filter(None, [opening])],
+        files=[board_script] if opening is None else [board_script, opening],
         title="Photo Finish",
         analytics_enabled=False,
         delete_cache=(3600, 3600),

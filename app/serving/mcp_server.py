@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import logging
+from pathlib import Path
 from typing import Any
 
 from gradio.mcp import GradioMCPServer
@@ -12,7 +14,10 @@ PATH = "/gradio_api/mcp"
 
 def answer_in_json(server: GradioMCPServer) -> None:
     """Makes a server whose tools each return one JSON object send it as text and as structured
-    content. Gradio itself sends Python's repr of it."""
+    content. Gradio itself sends Python's repr of it. What the library cannot read it logs, and with
+    it what a visitor typed: that is turned off, since its answer says the same."""
+    logging.getLogger("mcp").setLevel(logging.CRITICAL)
+    logging.getLogger().addFilter(_is_not_mcps)  # of which a part logs to the root logger
     types: Any = server.types
 
     def to_text(data: list[Any], root_url: str) -> list[Any]:
@@ -30,6 +35,10 @@ def answer_in_json(server: GradioMCPServer) -> None:
         return answer
 
     handlers[types.CallToolRequest] = call
+
+
+def _is_not_mcps(record: logging.LogRecord) -> bool:
+    return "mcp" not in Path(record.pathname).parts
 
 
 class McpPath:

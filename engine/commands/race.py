@@ -9,7 +9,7 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from engine.decoders import DECODERS
+from engine.decoders import DECODERS, WHOLE
 from engine.models import load
 from engine.models.base import ImageModel
 from engine.models.card import CARDS, ModelError
@@ -26,11 +26,12 @@ _UPDATE_SECONDS = 1
 
 def add_race_command(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("prompt")
-    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--seed", type=int, default=0, help="by default %(default)s")
     parser.add_argument(
         "--lanes",
         default=",".join(name for name, d in DECODERS.items() if d.default),
-        help="comma-separated, up to eight; knobs as in sjd:window=32;init=horizontal repeat",
+        help=f"comma-separated, up to eight of {', '.join(WHOLE)}; knobs as in"
+        " sjd:window=32;init=horizontal repeat; by default %(default)s",
     )
     parser.add_argument("--out", type=Path, help="write the trace here")
     add_model_options(parser)

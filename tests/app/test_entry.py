@@ -50,6 +50,17 @@ def test_module_serves_the_page_before_it_loads_the_model(monkeypatch, loads) ->
     assert order == [False, "load", "wait"]
 
 
+@pytest.mark.parametrize("port", ["abc", "", "-1", "65536"])
+def test_a_port_that_is_none_ends_the_start_with_words(monkeypatch, port) -> None:
+    monkeypatch.setenv("GRADIO_SERVER_PORT", port)
+    with pytest.raises(SystemExit) as caught:
+        runpy.run_path(str(ROOT / "app" / "__init__.py"))
+    assert caught.value.code == (
+        f"Photo Finish cannot start: GRADIO_SERVER_PORT={port!r} is no port, a number from 0 to"
+        " 65535."
+    )
+
+
 def test_a_port_that_is_in_use_ends_the_start_with_words(monkeypatch) -> None:
     pool = toy_pool(Toy())
     with socket.create_server(("127.0.0.1", 0)) as other:
