@@ -43,12 +43,16 @@ def _is_not_mcps(record: logging.LogRecord) -> bool:
 
 class McpPath:
     """ASGI middleware: PATH is served itself, where Starlette redirects to PATH with a slash. Some
-    clients know an MCP address by its ending in /mcp, and not every one follows a redirect."""
+    clients know an MCP address by its ending in /mcp, and not every one follows a redirect. Gradio
+    calls the page again with a call's headers: the visitor's address is put into them."""
 
     def __init__(self, app: Any) -> None:
         self._app = app
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
-        if scope["type"] == "http" and scope["path"].endswith(PATH):
-            scope = {**scope, "path": scope["path"] + "/"}
+        if scope["type"] == "http" and scope["path"].removesuffix("/").endswith(PATH):
+            rest = [each for each in scope["headers"] if each[0] != b"x-forwarded-for"]
+            caller = [(b"x-forwarded-for", scope["client"][0].encode())] if scope["client"] else []
+            path = scope["path"].removesuffix("/") + "/"
+            scope = {**scope, "path": path, "headers": [*rest, *caller]}
         await self._app(scope, receive, send)
