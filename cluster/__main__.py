@@ -7,6 +7,7 @@ import argparse
 import contextlib
 import logging
 import os
+import signal
 import socket
 import threading
 from pathlib import Path
@@ -74,6 +75,7 @@ def serve(options: Options, address: str | None, host: str, port: int) -> None:
 
     from cluster.application import application
 
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # ends the cluster, as Ctrl-C does
     logging.getLogger("ray.serve").setLevel(logging.WARNING)
     connect(address)
     try:

@@ -15,17 +15,28 @@ from starlette.responses import JSONResponse
 WRONG_VALUE = "A value is not of the kind that this call takes."
 
 
-def check_number(call: BlockFunction, values: list[Any]) -> None:
-    """Raises gr.Error where values are missing, or more are sent to a public call than it takes."""
-    public = call.api_visibility == "public"
-    if len(values) < len(call.inputs) or (public and len(values) > len(call.inputs)):
-        words = f"This call takes {len(call.inputs)} values, not {len(values)}."
-        raise gr.Error(_takes(call) if public else words, print_exception=False)
+def complete(call: BlockFunction, values: list[Any]) -> list[Any]:
+    """The values of a call, and the defaults of those that it leaves out. Raises gr.Error where
+    others are missing, or more are sent to a public call than it takes."""
+    if call.api_visibility != "public":
+        if len(values) < len(call.inputs):
+            words = f"This call takes {len(call.inputs)} values, not {len(values)}."
+            raise gr.Error(words, print_exception=False)
+        return values
+    defaults = [(given, default) for _, given, default, _ in _fields(call)][len(values) :]
+    if len(values) > len(call.inputs) or not all(given for given, _ in defaults):
+        raise gr.Error(_takes(call), print_exception=False)
+    return [*values, *(default for _, default in defaults)]
+
+
+def _fields(call: BlockFunction) -> list[tuple[str, bool, Any, Any]]:
+    """Name, whether there is a default, the default, and the type."""
+    return get_function_params(call.fn)  # type: ignore[arg-type]
 
 
 def _takes(call: BlockFunction) -> str:
-    names = [name for name, *_ in get_function_params(call.fn)]  # type: ignore[arg-type]
-    return f"/{call.api_name} takes {', '.join(names)}, in this order or by name."
+    names = [f"{name}{' (optional)' * given}" for name, given, *_ in _fields(call)]
+    return f"/{call.api_name} takes {', '.join(names)}: in this order, or by name."
 
 
 class CallErrors:

@@ -12,10 +12,11 @@ from gradio.mcp import GradioMCPServer
 PATH = "/gradio_api/mcp"
 
 
-def answer_in_json(server: GradioMCPServer) -> None:
-    """Makes a server whose tools each return one JSON object send it as text and as structured
-    content. Gradio itself sends Python's repr of it. What the library cannot read it logs, and with
-    it what a visitor typed: that is turned off, since its answer says the same."""
+def answer_in_json(server: GradioMCPServer, schema: dict[str, Any]) -> None:
+    """Makes a server whose tools each return one JSON object of a schema send it as text and as
+    structured content, and reject fields that a tool does not take. Gradio itself sends Python's
+    repr of it. What the library cannot read it logs, and with it what a visitor typed: that is
+    turned off, since its answer says the same."""
     logging.getLogger("mcp").setLevel(logging.CRITICAL)
     logging.getLogger().addFilter(_is_not_mcps)  # of which a part logs to the root logger
     types: Any = server.types
@@ -35,6 +36,16 @@ def answer_in_json(server: GradioMCPServer) -> None:
         return answer
 
     handlers[types.CallToolRequest] = call
+    list_tools = handlers[types.ListToolsRequest]
+
+    async def list_with_schemas(request: Any) -> Any:
+        answer = await list_tools(request)
+        for tool in answer.root.tools:
+            tool.inputSchema["additionalProperties"] = False
+            tool.outputSchema = schema
+        return answer
+
+    handlers[types.ListToolsRequest] = list_with_schemas
 
 
 def _is_not_mcps(record: logging.LogRecord) -> bool:

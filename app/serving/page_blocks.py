@@ -19,7 +19,8 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from app.serving.call_errors import WRONG_VALUE, CallErrors, check_number
+from app.serving.api_result import RaceResult
+from app.serving.call_errors import WRONG_VALUE, CallErrors, complete
 from app.serving.mcp_server import McpPath, answer_in_json
 from app.serving.request_guard import FAILED, RequestGuard, without_message
 
@@ -73,12 +74,12 @@ class PageBlocks(gr.Blocks):
     def launch(self, *args: Any, **options: Any) -> Any:
         return super().launch(*args, **options, app_kwargs=self.extensions())
 
-    def validate_inputs(self, block_fn: BlockFunction, inputs: list[Any]) -> None:
-        check_number(block_fn, inputs)
-
-    async def preprocess_data(self, *args: Any, **options: Any) -> Any:
+    async def preprocess_data(
+        self, block_fn: BlockFunction, inputs: list[Any], *args: Any, **options: Any
+    ) -> Any:
+        values = complete(block_fn, inputs)
         try:
-            return await super().preprocess_data(*args, **options)
+            return await super().preprocess_data(block_fn, values, *args, **options)
         except gr.Error:
             raise
         except Exception:
@@ -98,5 +99,5 @@ class PageBlocks(gr.Blocks):
     @contextlib.asynccontextmanager
     async def _lifespan(self, app: Any) -> AsyncIterator[None]:
         if self.mcp_server_obj is not None:
-            answer_in_json(self.mcp_server_obj)
+            answer_in_json(self.mcp_server_obj, RaceResult.model_json_schema())
         yield

@@ -91,7 +91,8 @@ def run_race(args: argparse.Namespace) -> None:
         parser.error(f"there is no folder {args.out.parent} to write the trace to")
     try:
         # checked before the model is loaded, which may take minutes
-        lanes = tuple(parse_lane(text.strip()) for text in args.lanes.split(","))
+        texts = args.lanes.split(",")
+        lanes = tuple(parse_lane(text.strip(), offered=WHOLE) for text in texts)
         sampling = CARDS[args.model].sampling
         request = RaceRequest(args.prompt, args.seed, lanes, sampling, args.model)
         race = Race(load_model(args), request)

@@ -14,7 +14,7 @@ from app.serving.request_guard import MAX_BODY
 from tests.abuse.conftest import Site, wait_until
 
 TYPED = "a prompt that somebody typed"
-TAKES = "/race takes prompt, seed, lanes"
+TAKES = "/race takes prompt, seed, lanes, model (optional), guidance (optional)"
 
 
 def post(site: Site, path: str, body: Any) -> httpx.Response:
@@ -62,7 +62,10 @@ def test_a_malformed_call_is_answered_with_a_sentence(site: Site, path, body, wo
     assert words in answer.json()["error"]
 
 
-@pytest.mark.parametrize("values", [[], [TYPED], [TYPED, 7, ["ar"], "more"]])
+MORE = [TYPED, 7, ["ar"], *[None] * 5, False, False, "more"]
+
+
+@pytest.mark.parametrize("values", [[], [TYPED], MORE])
 def test_a_call_with_missing_or_further_values_says_what_it_takes(site: Site, values) -> None:
     assert site.rejection(values, "race").startswith(TAKES)
 
@@ -72,6 +75,7 @@ OF_MCP = [
     mcp(name=TYPED, arguments={}),
     mcp(name="race", arguments=TYPED),
     mcp(name="race", arguments={"prompt": TYPED}),
+    mcp(name="race", arguments=NAMED | {"colour": TYPED}),
     mcp(name="race", arguments=NAMED | {"lanes": [TYPED]}),
     {"x": TYPED},
     TYPED,

@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import importlib
+import os
 import runpy
+import signal
 import socket
+import subprocess
+import sys
 from pathlib import Path
 
 import gradio as gr
@@ -35,6 +39,39 @@ def test_app_py_makes_the_page_without_a_model_and_is_short(loads) -> None:
 
 def test_the_package_wins_over_the_script() -> None:
     assert importlib.import_module("app").__file__ == str(ROOT / "app" / "__init__.py")
+
+
+# app.py as the first process of a container, over a page that only waits
+CONTAINER = """
+import runpy, signal, sys, types
+for name in ("app.page.layout", "app.serving.model_pool"):
+    sys.modules[name] = types.ModuleType(name)
+sys.modules["app.serving.model_pool"].default_pool = lambda: None
+sys.modules["app.page.layout"].build = lambda pool: None
+def serve(demo, pool):
+    print("serving", flush=True)
+    while True:
+        signal.pause()
+sys.modules["app.page.layout"].serve = serve
+runpy.run_path("app.py", run_name="__main__")
+"""
+UNSHARE = ["unshare", "--user", "--map-root-user", "--pid", "--fork", "--kill-child"]
+
+
+@pytest.mark.skipif(
+    subprocess.run([*UNSHARE, "true"], capture_output=True, check=False).returncode != 0,
+    reason="this machine lets nobody make a process namespace",
+)
+def test_the_first_process_of_a_container_ends_at_sigterm() -> None:
+    command = [*UNSHARE, sys.executable, "-c", CONTAINER]
+    with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True) as outer:
+        try:
+            assert outer.stdout.readline() == "serving\n"
+            inner = Path(f"/proc/{outer.pid}/task/{outer.pid}/children").read_text()
+            os.kill(int(inner), signal.SIGTERM)
+            assert outer.wait(60) == 128 + signal.SIGTERM
+        finally:
+            outer.kill()
 
 
 def test_module_serves_the_page_before_it_loads_the_model(monkeypatch, loads) -> None:

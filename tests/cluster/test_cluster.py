@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import signal
@@ -13,6 +14,7 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import gradio as gr
+import httpx
 import pytest
 import ray
 
@@ -24,6 +26,7 @@ from engine.trace.seconds import PARTS
 from tests.app.conftest import NONE_RECORDED, VISITOR, begin, begun, form, raced, wait_until
 from tests.cluster.conftest import Cluster
 from tests.cluster.toys import NEEDS, pools
+from tests.mcp_client import tool
 from visualize.recorded_race import RecordedRace
 
 LANES = ("ar", "sjd", "gsd")
@@ -164,6 +167,21 @@ def test_metrics_are_on_rays_own_endpoint(cluster, races) -> None:
         )
 
     wait_until(shown)
+
+
+def test_the_page_has_all_that_a_page_without_a_cluster_has(cluster) -> None:
+    """MCP in JSON without a redirect, its board's script, and limits."""
+    arguments = {"prompt": "red apple", "seed": 7, "lanes": ["ar", "sjd"]}
+    tools, answer = tool(f"{cluster.url}/", **arguments)
+    assert [each.name for each in tools] == ["race"]
+    assert [lane["state"] for lane in answer.structuredContent["lanes"]] == ["finished"] * 2
+    assert json.loads(answer.content[0].text) == answer.structuredContent
+    with httpx.Client(base_url=cluster.url) as client:
+        page = client.get("/")
+        assert page.headers["x-content-type-options"] == "nosniff"
+        (path,) = set(re.findall(r"/files/[0-9a-f]{16}/page\.js", page.text))
+        assert client.get(path).text.endswith("export { mountPage };\n")
+        assert client.post("/gradio_api/call/race", content=b"x" * 2**26).status_code == 413
 
 
 # The last two, since they end replicas.
