@@ -117,6 +117,7 @@ def connect(address: str | None) -> None:
     }
     environment: dict[str, object] = {"env_vars": settings}
     if not address:
+        _keep_token_private()
         ray.init(include_dashboard=False, log_to_driver=False, logging_level=logging.ERROR)
         return
     environment |= {"working_dir": str(ROOT), "excludes": LEFT_OUT}
@@ -130,6 +131,13 @@ def connect(address: str | None) -> None:
             f"Photo Finish cannot start: no Ray cluster answers at {address}. `ray status` on its"
             f" head says whether it runs; its version of Ray must be {ray.__version__}."
         ) from error
+
+
+def _keep_token_private() -> None:
+    """Of the token that Ray writes, and of all its other files: it leaves them readable to all."""
+    os.umask(0o077)
+    with contextlib.suppress(FileNotFoundError):
+        (Path.home() / ".ray" / "auth_token").chmod(0o600)
 
 
 def _check_port(host: str, port: int) -> None:

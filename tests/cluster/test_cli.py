@@ -90,6 +90,23 @@ def test_a_cluster_is_sent_what_a_race_needs_and_nothing_else() -> None:
     assert not sent & {".git", ".venv", "docs", "examples", "node_modules", "tests", "train"}
 
 
+@pytest.mark.parametrize("before", [True, False])
+def test_the_token_of_a_cluster_of_this_machine_is_its_users_alone(
+    monkeypatch, tmp_path, before
+) -> None:
+    token, usual = tmp_path / ".ray" / "auth_token", os.umask(0o022)
+    token.parent.mkdir()
+    if before:
+        token.write_text("readable to all")
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setattr(ray, "init", lambda **_: token.write_text("secret"))
+    try:
+        cli.connect(None)
+    finally:
+        os.umask(usual)
+    assert token.stat().st_mode & 0o777 == 0o600
+
+
 @pytest.mark.parametrize(
     ("arguments", "options"),
     [

@@ -9,6 +9,7 @@ import signal
 import threading
 import urllib.error
 import urllib.request
+from collections import Counter
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -16,7 +17,9 @@ from types import SimpleNamespace
 import gradio as gr
 import httpx
 import pytest
-import ray
+import ray  # which brings psutil
+
+import psutil  # isort: skip
 
 from app.page.handlers import Races
 from app.settings import SETTINGS
@@ -182,6 +185,21 @@ def test_the_page_has_all_that_a_page_without_a_cluster_has(cluster) -> None:
         (path,) = set(re.findall(r"/files/[0-9a-f]{16}/page\.js", page.text))
         assert client.get(path).text.endswith("export { mountPage };\n")
         assert client.post("/gradio_api/call/race", content=b"x" * 2**26).status_code == 413
+
+
+def test_nothing_but_a_replicas_own_port_listens_beyond_this_machine(cluster) -> None:
+    """Ray binds that one, guarded by its token, to every address, and has no setting for it."""
+    of_ray = [process.pid for process in psutil.Process().children(recursive=True)]
+    beyond = Counter(
+        each.pid
+        for each in psutil.net_connections("tcp")
+        if each.pid in of_ray
+        and each.status == psutil.CONN_LISTEN
+        and each.laddr.ip.removeprefix("::ffff:") not in ("127.0.0.1", "::1")
+    )
+    replicas = {pid for pid in of_ray if "ServeReplica" in "".join(psutil.Process(pid).cmdline())}
+    assert set(beyond) == replicas
+    assert set(beyond.values()) == {1}
 
 
 # The last two, since they end replicas.
