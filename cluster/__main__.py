@@ -98,7 +98,9 @@ def serve(options: Options, address: str | None, host: str, port: int) -> None:
             )
             threading.Event().wait()
         except RuntimeError as error:
-            raise SystemExit(f"Photo Finish cannot start: {error}") from error
+            started = serve.status().applications["default"].deployments
+            why = [f"{name}: {each.message}" for name, each in started.items() if each.message]
+            raise SystemExit("\n".join([f"Photo Finish cannot start: {error}", *why])) from error
         finally:
             serve.shutdown()
     finally:
