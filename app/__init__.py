@@ -1,1 +1,17 @@
 """The page: what is on it (`page`), what serves it (`serving`), and its settings."""
+
+import os
+
+# Whose X-Forwarded-For the server believes; it takes the last address there that is none of these.
+# A Space's proxies have private addresses, and append to what a visitor may have forged.
+if "SPACE_ID" in os.environ:
+    private = "127.0.0.1,10.0.0.0/8,172.16.0.0/12,192.168.0.0/16,100.64.0.0/10,fc00::/7"
+    os.environ.setdefault("FORWARDED_ALLOW_IPS", private)
+
+# gradio reads it when it is imported, and ends in a traceback where it is no number
+_port = os.environ.get("GRADIO_SERVER_PORT", "7860")
+if not (_port.isdecimal() and int(_port) < 2**16):
+    raise SystemExit(
+        f"Photo Finish cannot start: GRADIO_SERVER_PORT={_port!r:.40} is no port, a number from 0"
+        " to 65535."
+    )

@@ -13,6 +13,7 @@ from huggingface_hub import constants
 from pydantic import AfterValidator, BeforeValidator, Field, ValidationError
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
+from engine.models import hub
 from engine.models.card import CARDS, ModelError
 from engine.models.device import DTYPES, resolve_device
 
@@ -68,6 +69,13 @@ def _read_folder(value: Any) -> Any:
     return folder
 
 
+def _read_weights(value: Any) -> Any:
+    folder = _read_folder(value)
+    if folder is not None and not folder.exists():
+        raise ValueError("there is no such folder")
+    return folder
+
+
 ModelName = Annotated[str, AfterValidator(_check_model)]
 ModelNames = Annotated[tuple[ModelName, ...], NoDecode, BeforeValidator(_split_names)]
 DraftedName = Annotated[str, AfterValidator(_check_drafter)]
@@ -108,6 +116,11 @@ class AppSettings(BaseSettings):
     cache: Annotated[Path | None, BeforeValidator(_read_folder)] = Field(
         None,
         description="folder for downloaded weights; empty: the hub's own, `~/.cache/huggingface`",
+    )
+    weights: Annotated[Path | None, BeforeValidator(_read_weights)] = Field(
+        None,
+        description="folder of weights that are here already: the files of a repository in its"
+        " folder `owner/name`, under the hub's names; what is not there is downloaded",
     )
     queue_size: int = Field(
         20, ge=1, le=200, description="races that may wait; further ones are rejected"
@@ -163,3 +176,4 @@ SETTINGS = read()
 # the hub's client reads its environment once, and gradio may have imported it already
 if SETTINGS.cache is not None:
     constants.HF_HUB_CACHE = str(SETTINGS.cache)
+hub.folder_of_weights = SETTINGS.weights

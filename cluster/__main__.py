@@ -7,6 +7,7 @@ import argparse
 import contextlib
 import logging
 import os
+import signal
 import socket
 import threading
 from pathlib import Path
@@ -74,6 +75,7 @@ def serve(options: Options, address: str | None, host: str, port: int) -> None:
 
     from cluster.application import application
 
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # ends the cluster, as Ctrl-C does
     logging.getLogger("ray.serve").setLevel(logging.WARNING)
     connect(address)
     try:
@@ -96,7 +98,9 @@ def serve(options: Options, address: str | None, host: str, port: int) -> None:
             )
             threading.Event().wait()
         except RuntimeError as error:
-            raise SystemExit(f"Photo Finish cannot start: {error}") from error
+            started = serve.status().applications["default"].deployments
+            why = [f"{name}: {each.message}" for name, each in started.items() if each.message]
+            raise SystemExit("\n".join([f"Photo Finish cannot start: {error}", *why])) from error
         finally:
             serve.shutdown()
     finally:
@@ -115,6 +119,7 @@ def connect(address: str | None) -> None:
     }
     environment: dict[str, object] = {"env_vars": settings}
     if not address:
+        _keep_token_private()
         ray.init(include_dashboard=False, log_to_driver=False, logging_level=logging.ERROR)
         return
     environment |= {"working_dir": str(ROOT), "excludes": LEFT_OUT}
@@ -128,6 +133,13 @@ def connect(address: str | None) -> None:
             f"Photo Finish cannot start: no Ray cluster answers at {address}. `ray status` on its"
             f" head says whether it runs; its version of Ray must be {ray.__version__}."
         ) from error
+
+
+def _keep_token_private() -> None:
+    """Of the token that Ray writes, and of all its other files: it leaves them readable to all."""
+    os.umask(0o077)
+    with contextlib.suppress(FileNotFoundError):
+        (Path.home() / ".ray" / "auth_token").chmod(0o600)
 
 
 def _check_port(host: str, port: int) -> None:

@@ -117,10 +117,15 @@ class Page:
         self._pool = ClusterPool(racer, await racer.models.remote(), racers, apart)
 
     def __serve_build_asgi_app__(self) -> FastAPI:
-        demo = build(self._pool)
-        demo.state_session_capacity = LAUNCH["state_session_capacity"]
-        options = {name: LAUNCH[name] for name in MOUNTED}
-        return gr.mount_gradio_app(FastAPI(), demo, path="", **options)
+        return mount(self._pool)
+
+
+def mount(pool: ModelPool) -> FastAPI:
+    """The page as an ASGI app, with all that it has where it is launched."""
+    demo = build(pool)
+    demo.state_session_capacity = LAUNCH["state_session_capacity"]
+    options = {name: LAUNCH[name] for name in MOUNTED}
+    return gr.mount_gradio_app(FastAPI(), demo, path="", app_kwargs=demo.extensions(), **options)
 
 
 def deployment() -> serve.Deployment:

@@ -15,7 +15,9 @@ async def race(url: str, prompt: str) -> CallToolResult:
         ClientSession(read, write) as session,
     ):
         await session.initialize()
-        (tool,) = (await session.list_tools()).tools  # on a Space its name begins with the Space's
+        tools = (await session.list_tools()).tools
+        # on a Space a tool's name begins with the Space's
+        tool = next(tool for tool in tools if tool.name.endswith("race"))
         return await session.call_tool(
             tool.name, {"prompt": prompt, "seed": 7, "lanes": ["ar", "sjd", "gsd:G=50"]}
         )

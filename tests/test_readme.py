@@ -127,7 +127,7 @@ def test_requirements_are_what_the_code_imports() -> None:
         for name in third
         if not {canonicalize_name(home) for home in homes[name]} & requirements().keys()
     }
-    assert missing <= {"pydantic"}, "gradio and pydantic-settings bring it, and gradio says which"
+    assert missing <= {"fastapi", "pydantic", "starlette"}, "gradio brings them, and says which"
 
 
 def test_the_page_alone_needs_no_ray_and_a_cluster_has_the_version_that_is_tested() -> None:

@@ -24,7 +24,7 @@ class Estimate:
     @staticmethod
     def of(values: Sequence[float]) -> Estimate:
         found = mean(list(values))
-        return Estimate(found["mean"], found["plus_minus"] if len(values) > 1 else None)
+        return Estimate(found["mean"], found.get("plus_minus"))
 
 
 @dataclass(frozen=True, slots=True)

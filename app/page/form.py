@@ -8,6 +8,7 @@ from typing import Any
 
 import gradio as gr
 
+from engine.decoders import DECODERS, WHOLE
 from engine.infilling import MASKED, ORDERS, Infilling
 from engine.race import MAX_LANES, RaceRequest
 from engine.race.request import GROUPS, SAMPLING, build_settings, format_lane, parse_lane
@@ -78,13 +79,15 @@ def read_form(values: Mapping[str, Any], default_model: str) -> RaceRequest:
         seed = int(seed)
     sampling = {each.name: values[field] for field, each in SAMPLING_KNOBS.items()}
     infilling = values["infilling"]
+    whole = infilling in (None, "")
+    offered = WHOLE if whole else tuple(DECODERS)
     return RaceRequest(
         prompt=prompt,
         seed=seed,
         sampling=build_settings(SAMPLING, sampling),
-        lanes=tuple(parse_lane(text) for text in texts),
+        lanes=tuple(parse_lane(text, offered=offered) for text in texts),
         model=default_model if model in (None, "") else model,
-        infilling=None if infilling in (None, "") else read_infilling(infilling),
+        infilling=None if whole else read_infilling(infilling),
     )
 
 

@@ -90,9 +90,9 @@ class Races:
             raise SettingError(f"{card.title} draws whole pictures only: it cannot fill in a part.")
         infilling.check(card.grid, card.codes)
 
-    def race(self, session: str, address: str, values: Mapping[str, Any]) -> Boards:
-        """Runs the race of the form's values. A session has one race at a time; an empty one, of a
-        program, has any number, and each ends when it is closed. Raises gr.Error."""
+    def start(self, session: str, address: str, values: Mapping[str, Any]) -> LiveRace:
+        """Starts the race of the form's values. A session has one race at a time; an empty one, of
+        a program, has any number, and none is kept. Raises gr.Error."""
         try:
             request = self.read(values)
             device = self.pool.device(request.model)
@@ -104,6 +104,12 @@ class Races:
         if session:
             self._table.put(session, live)
         self._runner.start(live)
+        return live
+
+    def race(self, session: str, address: str, values: Mapping[str, Any]) -> Boards:
+        """Starts a race and shows it. One without a session ends when it is closed. Raises
+        gr.Error."""
+        live = self.start(session, address, values)
         try:
             yield from self._watch(session, live)
         finally:

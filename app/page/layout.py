@@ -158,16 +158,18 @@ def serve(demo: gr.Blocks, pool: ModelPool) -> None:
     demo.block_thread()
 
 
-def build(pool: ModelPool, recorded: RecordedRaces | None = None) -> gr.Blocks:
+def build(pool: ModelPool, recorded: RecordedRaces | None = None) -> PageBlocks:
     """The page. Nothing needs to be loaded yet; `recorded` are by default the races that ship."""
     races = Races(pool, RecordedRaces() if recorded is None else recorded)
     board_script = PageFile("page.js", script("page.js") + EXPORT_JS, "text/javascript")
     first = races.recorded.first
-    opening = first and PageFile(
-        "race.json", json.dumps(races.recorded.replay(first)), "application/json"
+    opening = (
+        PageFile("race.json", json.dumps(races.recorded.replay(first)), "application/json")
+        if first
+        else None
     )
     with PageBlocks(
-        files=[board_script, *filter(None, [opening])],
+        files=[board_script] if opening is None else [board_script, opening],
         title="Photo Finish",
         analytics_enabled=False,
         delete_cache=(3600, 3600),
@@ -270,7 +272,8 @@ def build(pool: ModelPool, recorded: RecordedRaces | None = None) -> gr.Blocks:
         demo.unload(leave)
     demo.max_threads = LAUNCH["max_threads"]  # for a page that is mounted, not launched
     # Of all events; FairQueue bounds the races. Nothing can be called outside the queue.
-    return demo.queue(max_size=CONCURRENCY + 40, api_open=False)
+    demo.queue(max_size=CONCURRENCY + 40, api_open=False)
+    return demo
 
 
 def _entry(races: Races) -> tuple[gr.Textbox, gr.Number, gr.Button, gr.Button]:

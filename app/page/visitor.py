@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-
 import gradio as gr
 
 
@@ -13,7 +11,6 @@ def session_of(client: gr.Request) -> str:
 
 
 def address(client: gr.Request) -> str:
-    """The visitor's address; on a Space from its proxy's header."""
-    forwarded = client.headers.get("x-forwarded-for", "") if "SPACE_ID" in os.environ else ""
+    """The visitor's address, behind the proxies that FORWARDED_ALLOW_IPS names."""
     host = getattr(client, "client", None)
-    return forwarded.split(",")[0].strip()[:64] or (host.host if host else "")
+    return host.host[:64] if host else ""

@@ -1,37 +1,40 @@
-"""The race for programs: three plain values in, the table of results out.
+"""The race for programs: plain values in, the table of results out (`api_result`).
 
 `gradio_client` calls it by `api_name="/race"`, an MCP client as the tool `race`, which answers in
-JSON. It is a race like the page's own, in the same queue and under the same checks and limits, with
-the model's sampling. `fill_in` is a race of an infilling, where a model of the page fills in.
+JSON. It is a race like the page's own, in the same queue and under the same checks and limits.
+`fill_in` is a race of an infilling, where a model of the page fills in.
 """
 
 from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any
 
 import gradio as gr
 
 from app.page.fill_in import fillable
+from app.page.form import SAMPLING_KNOBS, sampling_values
 from app.page.handlers import Races
 from app.page.visitor import address
+from app.serving.api_result import table, with_recording
 from app.settings import SETTINGS
-from visualize.layers import CLOCKS
 
 # races that gradio runs at a time, waiting included: FairQueue decides which of them runs
 CONCURRENCY = SETTINGS.queue_size + 8
 # gradio's queue for the page's races and these
 RACE_QUEUE: dict[str, Any] = {"concurrency_limit": CONCURRENCY, "concurrency_id": "race"}
-# columns of the table, and the fields of a snapshot's lane that they show
-COLUMNS = {name: name for name in ("decoder", "title", "badge", "state", "error")} | {
-    "tokens": "n",
-    "passes": "passes",
-    "drafter_passes": "drafter",
-    "seconds": "seconds",
-    "tokens_per_pass": "compression",
-    "shift": "shift",
-}
+
+
+@dataclass(frozen=True)
+class Sampled:
+    """What a call says of sampling; None: as the model has it."""
+
+    guidance: float | None
+    temperature: float | None
+    top_k: int | None
+    top_p: float | None
 
 
 class Api:
@@ -46,19 +49,42 @@ class Api:
         if fillable(self._races.pool):
             gr.api(self.fill_in, api_name="fill_in", **RACE_QUEUE)
 
-    def race(self, prompt: str, seed: int, lanes: list[str], request: gr.Request) -> Iterator[dict]:
+    def race(
+        self,
+        prompt: str,
+        seed: int,
+        lanes: list[str],
+        request: gr.Request,
+        model: str | None = None,
+        guidance: float | None = None,
+        temperature: float | None = None,
+        top_k: int | None = None,
+        top_p: float | None = None,
+        pictures: bool = False,
+        trace: bool = False,
+    ) -> Iterator[dict]:
         """Races decoders of one autoregressive image model against each other and returns the table
-        of results. A lane is a decoder's name, or name and knobs: "gsd:G=50;d=0.3".
+        of results, with each picture's codes. A lane is a decoder's name, or name and knobs:
+        "gsd:G=50;d=0.3".
 
         Parameters:
             prompt: What the picture should show, in English, at most 1000 characters.
             seed: A whole number from 0 to 9007199254740991; the same seed runs the same race.
             lanes: 1 to 8 of these: ar, jacobi, fpi, sjd, scd, sjd-relaxed, gsd, lantern, sjd-pac.
+            model: The model's name, by default the one that the page opens with.
+            guidance: Classifier-free guidance, 1 to 20, by default the model's.
+            temperature: From 0.1 to 2, by default the model's.
+            top_k: Only the k likeliest tokens can be drawn, 0 to 65536, where 0 allows all.
+            top_p: Only the likeliest tokens that hold this share can be drawn, 0.05 to 1.
+            pictures: Whether the result has each lane's picture, as a PNG file in base64.
+            trace: Whether the result has the race as a file's text, which the page opens.
         Returns: The state, and each lane's forward passes, seconds, speed-up over vanilla AR and
             shift: how far, on average, one test of a draft commits from the model's own
             distribution (TV, 0 to 1); 0 for a lossless decoder, null where no draft was tested.
         """
-        yield from self._run({"prompt": prompt, "seed": seed, "lanes": lanes}, request)
+        values = {"prompt": prompt, "seed": seed, "lanes": lanes, "model": model}
+        sampling = Sampled(guidance, temperature, top_k, top_p)
+        yield from self._run(values, sampling, pictures, trace, request)
 
     def fill_in(
         self,
@@ -68,6 +94,13 @@ class Api:
         known: list[int],
         order: str,
         request: gr.Request,
+        model: str | None = None,
+        guidance: float | None = None,
+        temperature: float | None = None,
+        top_k: int | None = None,
+        top_p: float | None = None,
+        pictures: bool = False,
+        trace: bool = False,
     ) -> Iterator[dict]:
         """Races decoders that fill in a part of a picture, and returns the table of results, as
         `race` does.
@@ -78,35 +111,42 @@ class Api:
             lanes: 1 to 8 of those of `race`, assd and parallel.
             known: The picture's codes, row by row, and -1 where it is to be filled in.
             order: The order in which it is filled in: spread or raster.
+            model: As in `race`; so are those that follow.
         """
-        values = {"prompt": prompt, "seed": seed, "lanes": lanes}
         infilling = {"known": known, "order": order}
-        yield from self._run(values | {"infilling": infilling}, request)
+        values = {"prompt": prompt, "seed": seed, "lanes": lanes, "model": model}
+        values["infilling"] = infilling
+        sampling = Sampled(guidance, temperature, top_k, top_p)
+        yield from self._run(values, sampling, pictures, trace, request)
 
-    def _run(self, values: dict[str, Any], request: gr.Request) -> Iterator[dict]:
+    def _run(
+        self,
+        values: dict[str, Any],
+        sampling: Sampled,
+        pictures: bool,
+        trace: bool,
+        request: gr.Request,
+    ) -> Iterator[dict]:
         # A generator, although only the last value counts: gradio closes it when the client
         # disconnects, and with it the race.
-        values = self._races.default_values | values
-        result: dict[str, Any] = {"state": "waiting", "lanes": []}
+        values = self._races.default_values | self._sampling(values["model"], sampling) | values
         # No session: each has one race at a time, and all MCP clients share one.
-        with contextlib.closing(self._races.race("", address(request), values)) as boards:
-            for board in boards:
-                if board is not None:
-                    result = table(board)
-                yield result
+        live = self._races.start("", address(request), values)
+        try:
+            with contextlib.closing(live.watch()) as boards:
+                for board in boards:
+                    if board is not None:
+                        result = table(board)
+                    yield result
+        finally:
+            live.stop()
+        if live.recording is not None:
+            yield with_recording(result, live.recording, pictures, trace)
 
-
-def table(snapshot: dict[str, Any]) -> dict[str, Any]:
-    """A snapshot of the board without its pictures and tokens. Places and speed-ups are None until
-    they are known."""
-    rows = [
-        {name: lane[field] for name, field in COLUMNS.items()}
-        | {f"place_by_{clock}": lane["places"][clock] for clock in CLOCKS}
-        | {f"faster_by_{clock}": None for clock in CLOCKS}
-        for lane in snapshot["lanes"]
-    ]
-    for result in snapshot["results"]:
-        faster = {f"faster_by_{clock}": result["faster"][clock] for clock in CLOCKS}
-        rows[result["lane"]] |= faster
-    fields = ("state", "note", "prompt", "seed", "model", "machine")
-    return {field: snapshot[field] for field in fields} | {"lanes": rows}
+    def _sampling(self, model: Any, sampling: Sampled) -> dict[str, Any]:
+        """The form's values: the model's own, but for those that are sent."""
+        card = self._races.pool.find(model or self._races.default.model)
+        own = sampling_values(card.sampling) if card else {}
+        sent = {each.name: field for field, each in SAMPLING_KNOBS.items()}
+        asked = {sent[name]: value for name, value in vars(sampling).items() if value is not None}
+        return own | asked

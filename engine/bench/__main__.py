@@ -26,7 +26,7 @@ from engine.bench import infill as bench_infill
 from engine.commands.race import add_model_options, load_model
 from engine.decoders import DECODERS, DEFAULT
 from engine.measurements.hardware import device_name
-from engine.measurements.intervals import mean
+from engine.measurements.intervals import mean, mean_text
 from engine.models.base import ImageModel
 from engine.models.card import ModelError
 from engine.race import Lane, Race, RaceRequest
@@ -104,16 +104,12 @@ def card(result: dict[str, Any]) -> str:
         "| --- | --- | --- | --- | --- | --- | --- |",
     ]
     for name, f in result["lanes"].items():
-        speed_up = (
-            f"{f['speed_up']['mean']:.2f} ± {f['speed_up']['plus_minus']:.2f}"
-            if "speed_up" in f
-            else "-"
-        )
+        speed_up = mean_text(f["speed_up"]) if "speed_up" in f else "-"
         rows.append(
             f"| {DECODERS[name.partition(':')[0]].title}{name[len(name.partition(':')[0]) :]} |"
-            f" {f['nfe']['mean']:.0f} | {f['step_compression']['mean']:.2f} ±"
-            f" {f['step_compression']['plus_minus']:.2f} | {f['seconds']['mean']:.2f} | {speed_up}"
-            f" | {f['ms_per_pass']['mean']:.1f} | {100 * f['outside_forward']['mean']:.0f}% |"
+            f" {f['nfe']['mean']:.0f} | {mean_text(f['step_compression'])} |"
+            f" {f['seconds']['mean']:.2f} | {speed_up} | {f['ms_per_pass']['mean']:.1f} |"
+            f" {100 * f['outside_forward']['mean']:.0f}% |"
         )
     return "\n".join(rows)
 

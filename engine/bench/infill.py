@@ -17,7 +17,7 @@ import torch
 
 from engine.decoders.ar import VanillaAR
 from engine.infilling import ORDERS, Infilling, box_mask
-from engine.measurements.intervals import mean
+from engine.measurements.intervals import mean, mean_text
 from engine.measurements.likelihood import teacher_forced
 from engine.models.base import ImageModel
 from engine.numerics.distributions import gather
@@ -133,7 +133,7 @@ def card(heading: str, runs: Runs, titles: dict[str, str]) -> str:
 
     def cell(name: str, share: float, order: str, what: str) -> str:
         f = mean([fill[what] for kind in MASKS for fill in runs[kind, share, order, name]])
-        return f"{f['mean']:.2f}" + f" ± {f['plus_minus']:.2f}" * (what != "seconds")
+        return f"{f['mean']:.2f}" if what == "seconds" else mean_text(f)
 
     def table(title: str, columns: dict[str, tuple[float, str, str]]) -> list[str]:
         rows = [f"| {title} | {' | '.join(columns)} |", f"| --- |{' --- |' * len(columns)}"]

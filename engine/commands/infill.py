@@ -25,8 +25,12 @@ def add_infill_command(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--xlnet", default="xlnet/xlnet-base-cased", help="its model: a name on the hub or a folder"
     )
-    parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--lanes", default="ar,assd,assd:drafts=n-gram", help="as in `race`")
+    parser.add_argument("--seed", type=int, default=0, help="by default %(default)s")
+    parser.add_argument(
+        "--lanes",
+        default="ar,assd,assd:drafts=n-gram",
+        help="as in `race`, and assd and parallel; by default %(default)s",
+    )
     parser.add_argument("--out", type=Path, help="write the trace here")
     add_model_options(parser)
     parser.set_defaults(run=run_infill, parser=parser)
@@ -60,6 +64,9 @@ def picture_race(args: argparse.Namespace, lanes: tuple[Lane, ...]) -> Race:
         top, left, height, width = (int(number) for number in args.box.split(","))
     except ValueError as error:
         raise SettingError(f"--box is top,left,height,width, not {args.box!r:.40}") from error
+    rows, columns = trace.header.grid
+    if not (0 <= top < top + height <= rows and 0 <= left < left + width <= columns):
+        raise SettingError(f"--box {args.box:.40} does not lie within {rows} x {columns} tokens.")
     mask = box_mask(trace.header.grid, top, left, height, width)
     infilling = Infilling.of_mask(codes, mask, args.order)
     prompt = args.prompt if args.prompt is not None else trace.header.prompt
@@ -69,7 +76,8 @@ def picture_race(args: argparse.Namespace, lanes: tuple[Lane, ...]) -> Race:
 
 def final_codes(trace: Trace, lane: int) -> list[int]:
     """A lane's finished picture, in raster order. Raises SettingError where it has none."""
-    if not 0 <= lane < (lanes := len(trace.header.lanes)):
+    lanes = len(trace.header.lanes)
+    if not 0 <= lane < lanes:
         raise SettingError(f"The race has lanes 1 to {lanes}, not {lane + 1}.")
     codes: list[int] = trace.tokens(lane).tolist()
     if min(codes) < 0:

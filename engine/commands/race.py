@@ -9,7 +9,7 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from engine.decoders import DECODERS
+from engine.decoders import DECODERS, WHOLE
 from engine.models import load
 from engine.models.base import ImageModel
 from engine.models.card import CARDS, ModelError
@@ -26,11 +26,12 @@ _UPDATE_SECONDS = 1
 
 def add_race_command(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("prompt")
-    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--seed", type=int, default=0, help="by default %(default)s")
     parser.add_argument(
         "--lanes",
         default=",".join(name for name, d in DECODERS.items() if d.default),
-        help="comma-separated, up to eight; knobs as in sjd:window=32;init=horizontal repeat",
+        help=f"comma-separated, up to eight of {', '.join(WHOLE)}; knobs as in"
+        " sjd:window=32;init=horizontal repeat; by default %(default)s",
     )
     parser.add_argument("--out", type=Path, help="write the trace here")
     add_model_options(parser)
@@ -90,7 +91,8 @@ def run_race(args: argparse.Namespace) -> None:
         parser.error(f"there is no folder {args.out.parent} to write the trace to")
     try:
         # checked before the model is loaded, which may take minutes
-        lanes = tuple(parse_lane(text.strip()) for text in args.lanes.split(","))
+        texts = args.lanes.split(",")
+        lanes = tuple(parse_lane(text.strip(), offered=WHOLE) for text in texts)
         sampling = CARDS[args.model].sampling
         request = RaceRequest(args.prompt, args.seed, lanes, sampling, args.model)
         race = Race(load_model(args), request)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import statistics
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
@@ -44,12 +44,18 @@ def student(freedom: int) -> float:
 
 
 def mean(values: Sequence[float]) -> dict[str, float]:
-    """Mean and the half-width of its interval (0 for a single value)."""
-    n = len(values)
-    spread = 0.0
+    """Mean and the half-width of its interval, which a single value does not have."""
+    n, found = len(values), {"mean": round(statistics.fmean(values), 4)}
     if n > 1:
         spread = student(n - 1) * statistics.stdev(values) / math.sqrt(n)
-    return {"mean": round(statistics.fmean(values), 4), "plus_minus": round(spread, 4)}
+        found["plus_minus"] = round(spread, 4)
+    return found
+
+
+def mean_text(estimate: Mapping[str, float]) -> str:
+    """What `mean` found, as text."""
+    known = f" ± {estimate['plus_minus']:.2f}" if "plus_minus" in estimate else ""
+    return f"{estimate['mean']:.2f}{known}"
 
 
 def wilson(right: np.ndarray, trials: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

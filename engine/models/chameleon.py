@@ -199,11 +199,11 @@ def _config(folder: Path) -> ChameleonConfig:
         settings = ChameleonConfig.from_pretrained(folder)
     except (OSError, ValueError, TypeError, StrictDataclassError) as error:
         raise ModelError(
-            f"{path} cannot be read: delete {folder}, and the next start downloads it again."
+            f"{path.name} cannot be read: delete its folder, and the next start downloads it again."
         ) from error
     if not settings.vocabulary_map:
         raise ModelError(
-            f"{path} has no vocabulary_map, so its image tokens are not known: this is not"
+            f"{path.name} has no vocabulary_map, so its image tokens are not known: this is not"
             " Chameleon's."
         )
     return settings

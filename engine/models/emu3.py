@@ -209,7 +209,7 @@ def _read_config(folder: Path) -> Emu3Config:
         return Emu3Config.from_pretrained(folder, local_files_only=True)
     except (OSError, ValueError, TypeError, AttributeError, StrictDataclassError) as error:
         raise ModelError(
-            f"{path} is not the configuration of an Emu3 model: delete it, and the next start"
+            f"{path.name} is not the configuration of an Emu3 model: delete it, and the next start"
             " downloads it again."
         ) from error
 
@@ -220,13 +220,13 @@ def _read_tokenizer(folder: Path) -> PreTrainedTokenizerBase:
         tokenizer = AutoTokenizer.from_pretrained(folder, local_files_only=True)
     except Exception as error:  # of many classes, KeyError among them
         raise ModelError(
-            f"The tokenizer in {folder} cannot be read: delete the folder, and the next start"
+            "The tokenizer of Emu3 cannot be read: delete its folder, and the next start"
             " downloads it again."
         ) from error
     for mark in MARKS:
         if not isinstance(getattr(tokenizer, mark, None), str):
             raise ModelError(
-                f"The tokenizer in {folder} has no {mark}: a file is missing, or another model's."
+                f"The tokenizer of Emu3 has no {mark}: a file is missing, or another model's."
                 " Delete the folder, and the next start downloads it again."
             )
     return tokenizer

@@ -20,6 +20,8 @@ from engine.models.progress import Phase, Progress, Report
 from engine.models.weights import shards
 
 HUB_SECONDS = 10.0  # for the hub to answer
+# of weights that a host has: with the files of a repository in its folder owner/name
+folder_of_weights: Path | None = None
 _ENDINGS = (".safetensors", ".pt", ".bin")
 _OFFLINE = "This machine may not ask the hub (HF_HUB_OFFLINE is set)"
 
@@ -37,9 +39,12 @@ def fetch_all(card: ModelCard, report: Report = lambda progress: None) -> dict[s
 
 
 def fetch(source: Source, report: Report = lambda progress: None) -> Path:
-    """The folder with the source's files, after downloading those that are missing. Raises
-    ModelError."""
+    """The folder with the source's files: a given one, or the hub's cache, after downloading those
+    that are missing. Raises ModelError."""
     report(Progress(Phase.LOOKING_UP, 0.0))
+    if (here := given(source)) is not None:
+        complete(source, here)
+        return here
     try:
         folder = Path(
             snapshot_download(
@@ -58,10 +63,19 @@ def fetch(source: Source, report: Report = lambda progress: None) -> Path:
     return folder
 
 
+def given(source: Source) -> Path | None:
+    """The source's folder in the folder of weights, where there is one."""
+    folder = folder_of_weights and folder_of_weights / source.repo
+    return folder if folder and folder.is_dir() else None
+
+
 def require(card: ModelCard) -> None:
     """Raises ModelError where a model's files are neither on this machine nor on a hub that answers
     within seconds; downloads nothing."""
     for source in card.repos:
+        if (folder := given(source)) is not None:
+            complete(source, folder)
+            continue
         try:
             here = snapshot_download(
                 source.repo,
@@ -113,7 +127,7 @@ def explain(source: Source, error: Exception) -> str:
     ):
         return (
             f"{source.repo} is not on this machine, or not all of it. {_OFFLINE}: unset it, or"
-            f" bring the files into {constants.HF_HUB_CACHE} with `hf download {source.repo}`."
+            f" bring the files into the hub's cache with `hf download {source.repo}`."
         )
     if isinstance(error, errors.LocalEntryNotFoundError):
         return (
@@ -124,12 +138,12 @@ def explain(source: Source, error: Exception) -> str:
         return _http_error(source, error)
     if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
         return (
-            f"The disk is full: {source.repo} did not fit into {constants.HF_HUB_CACHE}. Free some"
+            f"The disk is full: {source.repo} did not fit into the hub's cache. Free some"
             " room, or set HF_HOME to a folder on a larger disk; the download goes on where it"
             " broke off."
         )
     if isinstance(error, PermissionError):
-        return f"{constants.HF_HUB_CACHE} cannot be written to: set HF_HOME to a folder that can."
+        return "The hub's cache cannot be written to: set HF_HOME to a folder that can."
     return (
         f"{source.repo} could not be downloaded ({type(error).__name__}): check the connection, and"
         " try again."
@@ -154,7 +168,9 @@ def _http_error(source: Source, error: errors.HfHubHTTPError) -> str:
 def complete(source: Source, folder: Path) -> None:
     """Raises ModelError if weight files are missing in `folder`: the hub's client does not notice
     in a cache that another program filled."""
-    again = f"delete {folder}, and the next start downloads it again"
+    again = "delete its folder, and the next start downloads it again"
+    if folder == given(source):
+        again = "bring it into the folder of weights"
     for index in sorted(folder.glob("*.safetensors.index.json")):
         for shard in shards(index):
             if not (folder / shard).is_file():

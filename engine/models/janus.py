@@ -145,13 +145,13 @@ def _read_config(folder: Path) -> JanusConfig:
         stored = json.loads(path.read_text())
         if stored["model_type"] != "janus":
             raise ModelError(
-                f"{path} is of a model of type {stored['model_type']!r}, not janus: it is not this"
-                " model's file."
+                f"{path.name} is of a model of type {stored['model_type']!r}, not janus: it is"
+                " not this model's file."
             )
         return JanusConfig.from_dict(stored)
     except (ValueError, KeyError, TypeError, AttributeError, StrictDataclassError) as error:
         raise ModelError(
-            f"{path} is not a configuration: delete it, and the next start downloads it again."
+            f"{path.name} is not a configuration: delete it, and the next start downloads it again."
         ) from error
 
 

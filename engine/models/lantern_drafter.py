@@ -141,12 +141,12 @@ def _config(model: BodyModel, folder: Path) -> PretrainedConfig:
         stored = json.loads(path.read_text("utf-8"))
         own = {name: stored[name] for name in (*_SHARED, *_OWN)}
     except (ValueError, LookupError, TypeError) as error:
-        raise ModelError(f"{path} is not a drafter's configuration: {AGAIN}.") from error
+        raise ModelError(f"{path.name} is not a drafter's configuration: {AGAIN}.") from error
     config = copy.deepcopy(model.body.config)
     for name in _SHARED:
         if own[name] != getattr(config, name):
             raise ModelError(
-                f"{path} is of another model's drafter: its {name} is {own[name]!r:.20}, not"
+                f"{path.name} is of another model's drafter: its {name} is {own[name]!r:.20}, not"
                 f" {getattr(config, name)}."
             )
     for name in _OWN:

@@ -26,7 +26,7 @@ def require_file(path: Path) -> Path:
     """The path of a file. Raises ModelError where it is missing."""
     if not path.is_file():
         raise ModelError(
-            f"{path} is missing: delete {path.parent}, and the next start downloads it again."
+            f"{path.name} is missing: delete its folder, and the next start downloads it again."
         )
     return path
 
@@ -50,7 +50,7 @@ def read(path: Path) -> dict[str, Tensor]:
             )
     except (SafetensorError, pickle.UnpicklingError, RuntimeError, EOFError, ValueError) as error:
         raise ModelError(
-            f"{path} cannot be read as weights ({_first_line(error)}): {AGAIN}."
+            f"{path.name} cannot be read as weights ({_first_line(error)}): {AGAIN}."
         ) from error
     for name in _WRAPPERS:
         if isinstance(stored, dict) and isinstance(stored.get(name), dict):
@@ -62,7 +62,8 @@ def read(path: Path) -> dict[str, Tensor]:
         and all(isinstance(value, Tensor) for value in stored.values())
     ):
         raise ModelError(
-            f"{path} holds something else than a table of tensors: it is not this model's file."
+            f"{path.name} holds something else than a table of tensors: it is not this"
+            " model's file."
         )
     return dict(stored)
 
@@ -74,7 +75,7 @@ def shards(index: Path) -> list[str]:
         names = sorted(set(json.loads(index.read_text("utf-8"))["weight_map"].values()))
         beside = all(Path(name).name == name for name in names)
     except (ValueError, LookupError, TypeError, AttributeError) as error:
-        raise ModelError(f"{index} is not an index of weights: {AGAIN}.") from error
+        raise ModelError(f"{index.name} is not an index of weights: {AGAIN}.") from error
     if not beside:
         raise ModelError(f"{index} names files outside its folder: it is not this model's file.")
     return names
@@ -88,7 +89,7 @@ def read_tokenizer(folder: Path) -> Tokenizer:
     try:
         tokenizer = Tokenizer.from_file(str(path))
     except Exception as error:  # the library raises nothing narrower
-        raise ModelError(f"{path} is not a tokenizer: {AGAIN}.") from error
+        raise ModelError(f"{path.name} is not a tokenizer: {AGAIN}.") from error
     tokenizer.no_truncation()
     tokenizer.no_padding()
     return tokenizer

@@ -113,11 +113,14 @@ def format_value(value: Any) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
-def parse_lane(text: str, others: Mapping[str, str] | None = None) -> Lane:
+def parse_lane(
+    text: str, others: Mapping[str, str] | None = None, offered: Sequence[str] = tuple(DECODERS)
+) -> Lane:
     """A lane from "sjd" or "sjd:window=32;init=horizontal repeat". `others` are texts of knobs that
-    hold where this one says nothing. Raises SettingError."""
+    hold where this one says nothing. Raises SettingError, of an unknown decoder with the names of
+    those that are `offered`."""
     name, _, rest = text.partition(":")
-    defaults = {knob: default for knob, _, default in knobs(_decoder(name).Settings)}
+    defaults = {knob: default for knob, _, default in knobs(_decoder(name, offered).Settings)}
     values: dict[str, Any] = {}
     pairs = [pair.partition("=")[::2] for pair in rest.split(";") if pair]
     for knob, value in pairs:
@@ -156,9 +159,9 @@ def _changed_knobs(lane: TraceLane) -> dict[str, Any]:
     return {knob: value for knob, value in lane.settings.items() if value != defaults[knob]}
 
 
-def _decoder(name: str) -> type[Decoder]:
+def _decoder(name: str, offered: Sequence[str] = tuple(DECODERS)) -> type[Decoder]:
     if name not in DECODERS:
         raise SettingError(
-            f"There is no decoder called {name[:40]!r}; there are {', '.join(DECODERS)}."
+            f"There is no decoder called {name[:40]!r}; there are {', '.join(offered)}."
         )
     return DECODERS[name]

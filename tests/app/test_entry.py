@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import importlib
+import os
 import runpy
+import signal
 import socket
+import subprocess
+import sys
 from pathlib import Path
 
 import gradio as gr
@@ -37,6 +41,39 @@ def test_the_package_wins_over_the_script() -> None:
     assert importlib.import_module("app").__file__ == str(ROOT / "app" / "__init__.py")
 
 
+# app.py as the first process of a container, over a page that only waits
+CONTAINER = """
+import runpy, signal, sys, types
+for name in ("app.page.layout", "app.serving.model_pool"):
+    sys.modules[name] = types.ModuleType(name)
+sys.modules["app.serving.model_pool"].default_pool = lambda: None
+sys.modules["app.page.layout"].build = lambda pool: None
+def serve(demo, pool):
+    print("serving", flush=True)
+    while True:
+        signal.pause()
+sys.modules["app.page.layout"].serve = serve
+runpy.run_path("app.py", run_name="__main__")
+"""
+UNSHARE = ["unshare", "--user", "--map-root-user", "--pid", "--fork", "--kill-child"]
+
+
+@pytest.mark.skipif(
+    subprocess.run([*UNSHARE, "true"], capture_output=True, check=False).returncode != 0,
+    reason="this machine lets nobody make a process namespace",
+)
+def test_the_first_process_of_a_container_ends_at_sigterm() -> None:
+    command = [*UNSHARE, sys.executable, "-c", CONTAINER]
+    with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True) as outer:
+        try:
+            assert outer.stdout.readline() == "serving\n"
+            inner = Path(f"/proc/{outer.pid}/task/{outer.pid}/children").read_text()
+            os.kill(int(inner), signal.SIGTERM)
+            assert outer.wait(60) == 128 + signal.SIGTERM
+        finally:
+            outer.kill()
+
+
 def test_module_serves_the_page_before_it_loads_the_model(monkeypatch, loads) -> None:
     order = []
     monkeypatch.setattr(
@@ -48,6 +85,17 @@ def test_module_serves_the_page_before_it_loads_the_model(monkeypatch, loads) ->
     monkeypatch.setattr(gr.Blocks, "block_thread", lambda demo: order.append("wait"))
     runpy.run_module("app", run_name="__main__")
     assert order == [False, "load", "wait"]
+
+
+@pytest.mark.parametrize("port", ["abc", "", "-1", "65536"])
+def test_a_port_that_is_none_ends_the_start_with_words(monkeypatch, port) -> None:
+    monkeypatch.setenv("GRADIO_SERVER_PORT", port)
+    with pytest.raises(SystemExit) as caught:
+        runpy.run_path(str(ROOT / "app" / "__init__.py"))
+    assert caught.value.code == (
+        f"Photo Finish cannot start: GRADIO_SERVER_PORT={port!r} is no port, a number from 0 to"
+        " 65535."
+    )
 
 
 def test_a_port_that_is_in_use_ends_the_start_with_words(monkeypatch) -> None:

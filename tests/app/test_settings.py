@@ -22,6 +22,14 @@ def test_environment_sets_what_it_names(monkeypatch) -> None:
     assert settings.cache == Path("~/weights").expanduser()
 
 
+def test_a_folder_of_weights_has_to_be_there(monkeypatch, tmp_path) -> None:
+    monkeypatch.setenv("PHOTO_FINISH_WEIGHTS", str(tmp_path))
+    assert read().weights == tmp_path
+    monkeypatch.setenv("PHOTO_FINISH_WEIGHTS", str(tmp_path / "none"))
+    with pytest.raises(SystemExit, match=r"PHOTO_FINISH_WEIGHTS=.*: there is no such folder\."):
+        read()
+
+
 def test_research_models_are_off_unless_switched_on(monkeypatch) -> None:
     assert {name for name, card in CARDS.items() if card.research_only}.isdisjoint(
         AppSettings().models

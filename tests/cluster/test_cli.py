@@ -5,9 +5,11 @@ from __future__ import annotations
 import os
 import socket
 import sys
+from types import SimpleNamespace
 
 import pytest
 import ray
+import ray.serve
 from ray._private.runtime_env.packaging import _get_excludes
 
 from cluster import __main__ as cli
@@ -88,6 +90,44 @@ def test_a_cluster_is_sent_what_a_race_needs_and_nothing_else() -> None:
     assert not left_out(ROOT), "all of it would be left out"
     assert sent >= {"app", "app.py", "cluster", "engine", "static", "visualize", "weights"}
     assert not sent & {".git", ".venv", "docs", "examples", "node_modules", "tests", "train"}
+
+
+def test_why_a_deployment_failed_is_said(monkeypatch) -> None:
+    def run(application: object) -> None:
+        raise RuntimeError("Failed to update the deployments ['page'].")
+
+    page = SimpleNamespace(message="No module named 'cluster'")
+    deployments = {"page": page, "racer": SimpleNamespace(message="")}
+    status = SimpleNamespace(applications={"default": SimpleNamespace(deployments=deployments)})
+    monkeypatch.setattr(cli, "connect", lambda address: None)
+    monkeypatch.setattr(cli.signal, "signal", lambda *_: None)
+    for name, does in {"start": lambda **_: None, "run": run, "status": lambda: status}.items():
+        monkeypatch.setattr(ray.serve, name, does)
+    monkeypatch.setattr(ray.serve, "shutdown", lambda: None)
+    monkeypatch.setattr(ray, "shutdown", lambda: None)
+    with pytest.raises(SystemExit) as caught:
+        cli.serve(Options(), "auto", "127.0.0.1", 1)
+    assert caught.value.code == (
+        "Photo Finish cannot start: Failed to update the deployments ['page'].\n"
+        "page: No module named 'cluster'"
+    )
+
+
+@pytest.mark.parametrize("before", [True, False])
+def test_the_token_of_a_cluster_of_this_machine_is_its_users_alone(
+    monkeypatch, tmp_path, before
+) -> None:
+    token, usual = tmp_path / ".ray" / "auth_token", os.umask(0o022)
+    token.parent.mkdir()
+    if before:
+        token.write_text("readable to all")
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setattr(ray, "init", lambda **_: token.write_text("secret"))
+    try:
+        cli.connect(None)
+    finally:
+        os.umask(usual)
+    assert token.stat().st_mode & 0o777 == 0o600
 
 
 @pytest.mark.parametrize(

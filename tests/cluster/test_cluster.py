@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import signal
 import threading
 import urllib.error
 import urllib.request
+from collections import Counter
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 
 import gradio as gr
+import httpx
 import pytest
-import ray
+import ray  # which brings psutil
+
+import psutil  # isort: skip
 
 from app.page.handlers import Races
 from app.settings import SETTINGS
@@ -24,6 +29,7 @@ from engine.trace.seconds import PARTS
 from tests.app.conftest import NONE_RECORDED, VISITOR, begin, begun, form, raced, wait_until
 from tests.cluster.conftest import Cluster
 from tests.cluster.toys import NEEDS, pools
+from tests.mcp_client import tool
 from visualize.recorded_race import RecordedRace
 
 LANES = ("ar", "sjd", "gsd")
@@ -164,6 +170,36 @@ def test_metrics_are_on_rays_own_endpoint(cluster, races) -> None:
         )
 
     wait_until(shown)
+
+
+def test_the_page_has_all_that_a_page_without_a_cluster_has(cluster) -> None:
+    """MCP in JSON without a redirect, its board's script, and limits."""
+    arguments = {"prompt": "red apple", "seed": 7, "lanes": ["ar", "sjd"]}
+    tools, answer = tool(f"{cluster.url}/", **arguments)
+    assert [each.name for each in tools] == ["race"]
+    assert [lane["state"] for lane in answer.structuredContent["lanes"]] == ["finished"] * 2
+    assert json.loads(answer.content[0].text) == answer.structuredContent
+    with httpx.Client(base_url=cluster.url) as client:
+        page = client.get("/")
+        assert page.headers["x-content-type-options"] == "nosniff"
+        (path,) = set(re.findall(r"/files/[0-9a-f]{16}/page\.js", page.text))
+        assert client.get(path).text.endswith("export { mountPage };\n")
+        assert client.post("/gradio_api/call/race", content=b"x" * 2**26).status_code == 413
+
+
+def test_nothing_but_a_replicas_own_port_listens_beyond_this_machine(cluster) -> None:
+    """Ray binds that one, guarded by its token, to every address, and has no setting for it."""
+    of_ray = [process.pid for process in psutil.Process().children(recursive=True)]
+    beyond = Counter(
+        each.pid
+        for each in psutil.net_connections("tcp")
+        if each.pid in of_ray
+        and each.status == psutil.CONN_LISTEN
+        and each.laddr.ip.removeprefix("::ffff:") not in ("127.0.0.1", "::1")
+    )
+    replicas = {pid for pid in of_ray if "ServeReplica" in "".join(psutil.Process(pid).cmdline())}
+    assert set(beyond) == replicas
+    assert set(beyond.values()) == {1}
 
 
 # The last two, since they end replicas.

@@ -11,7 +11,7 @@ import pytest
 
 from engine import __main__ as cli
 from engine.commands import race as cli_race
-from engine.decoders import DECODERS, DEFAULT
+from engine.decoders import DECODERS, DEFAULT, WHOLE
 from engine.decoders.sjd import SJD
 from engine.models.card import ModelError
 from engine.race import Lane, Race
@@ -106,6 +106,16 @@ def test_bad_arguments_end_with_a_message(
     assert message in capsys.readouterr().err
 
 
+def test_the_help_names_the_lanes_and_the_defaults(
+    main: Main, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit):
+        main("--help")
+    shown = " ".join(capsys.readouterr().out.split())
+    assert f"up to eight of {', '.join(WHOLE)}; knobs" in shown
+    assert "--seed SEED by default 0 " in shown
+
+
 def test_a_failed_lane_is_reported_and_the_exit_status_is_1(
     main: Main, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -192,10 +202,20 @@ def test_a_box_of_a_saved_races_picture_is_filled_in(
     saved.write_text(out.read_text())
     call("--box", "1,1,1,1", "--lane", "2")
     assert "1/1" in capsys.readouterr().out
-    for wrong in (("--lane", "9"), ("--box", "a"), ("--box", "9,9,1,1")):
+    outside = "does not lie within 2 x 3 tokens."
+    for option, value, words in (
+        ("--lane", "9", "The race has lanes 1 to 3, not 9."),
+        ("--lane", "0", "The race has lanes 1 to 3, not 0."),
+        ("--box", "a", "--box is top,left,height,width, not 'a'"),
+        ("--box", "9,9,1,1", outside),
+        ("--box", "1,1,200,2", outside),
+        ("--box", "0,0,0,2", outside),
+        ("--box", "-1,0,2,2", outside),
+    ):
         with pytest.raises(SystemExit) as ended:
-            call(*wrong)
+            call(f"{option}={value}")
         assert ended.value.code == 2
+        assert words in capsys.readouterr().err
 
 
 def race_frames(path: Path) -> list[Frame]:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-import asyncio
+import base64
+import dataclasses
+import io
 import json
+import re
 import runpy
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -13,14 +16,16 @@ import httpx
 import pytest
 from gradio_client import Client
 from gradio_client.exceptions import AppError
-from mcp import ClientSession
-from mcp.client.streamable_http import streamable_http_client
-from mcp.types import CallToolResult, Tool
+from PIL import Image
 
 from app.page.layout import LAUNCH, build
-from app.serving.api import Api, table
+from app.serving.api import Api
+from app.serving.api_result import RaceResult, table
 from engine.decoders import WHOLE
-from tests.app.conftest import NONE_RECORDED, Watched, positional, toy_pool
+from engine.trace import Trace
+from tests.app.conftest import NONE_RECORDED, positional, toy_pool
+from tests.infill_toy import NeighbourToy
+from tests.mcp_client import tool
 from tests.pages import ROOT
 
 PROMPT = "red apple on sky clouds"
@@ -29,7 +34,7 @@ CALLER = SimpleNamespace(session_hash="shared", headers={}, client=None)
 
 @pytest.fixture(scope="module")
 def url() -> Iterator[str]:
-    demo = build(toy_pool(Watched()), NONE_RECORDED)
+    demo = build(toy_pool(NeighbourToy()), NONE_RECORDED)
     demo.launch(**LAUNCH, prevent_thread_lock=True, quiet=True)
     yield demo.local_url
     demo.close()
@@ -52,23 +57,6 @@ def example(monkeypatch):
             thread.submit(runpy.run_path, str(path), run_name="__main__").result()
 
     return run
-
-
-def tool(
-    url: str, path: str = "gradio_api/mcp", **arguments: object
-) -> tuple[list[Tool], CallToolResult]:
-    """The page's tools, and the answer of the one called race."""
-
-    async def call() -> tuple[list[Tool], CallToolResult]:
-        async with (
-            streamable_http_client(f"{url}{path}") as (read, write, _),
-            ClientSession(read, write) as session,
-        ):
-            await session.initialize()
-            return (await session.list_tools()).tools, await session.call_tool("race", arguments)
-
-    with ThreadPoolExecutor(1) as thread:  # as an example
-        return thread.submit(asyncio.run, call()).result()
 
 
 def test_client_example_runs(url, example, capsys) -> None:
@@ -109,6 +97,48 @@ def test_summary_is_the_race_without_its_pictures(client) -> None:
     assert (sjd["place_by_passes"], ar["place_by_passes"]) == (1, 2)
 
 
+def test_a_result_has_what_is_asked_for_and_feeds_the_next_call(client) -> None:
+    race = client.predict(PROMPT, 7, ["ar", "sjd"], pictures=True, trace=True, api_name="/race")
+    RaceResult.model_validate(race)
+    trace = Trace.loads(race["trace"])
+    (rows, columns), sampling = race["grid"], trace.header.sampling
+    for i, lane in enumerate(race["lanes"]):
+        assert lane["codes"] == trace.tokens(i).tolist()
+        picture = Image.open(io.BytesIO(base64.b64decode(lane["picture"])))
+        assert picture.format == "PNG"
+        assert picture.width * rows == picture.height * columns
+    assert sampling == NeighbourToy().sampling
+    known = [-1 if cell % 6 < 2 else code for cell, code in enumerate(race["lanes"][0]["codes"])]
+    filled = client.predict(PROMPT, 8, ["ar", "assd"], known, "raster", api_name="/fill_in")
+    RaceResult.model_validate(filled)
+    for lane in filled["lanes"]:
+        kept = zip(known, lane["codes"], strict=True)
+        assert all(code >= 0 if before == -1 else code == before for before, code in kept)
+    assert (filled["trace"], filled["lanes"][0]["picture"]) == (None, None)
+
+
+def test_sampling_is_the_models_but_for_what_is_sent(client) -> None:
+    sent = {"guidance": 3.5, "temperature": 0.5, "top_k": 3, "top_p": 0.5}
+    for some in ({}, {"top_k": 3}, sent):
+        race = client.predict(PROMPT, 7, ["ar"], trace=True, **some, api_name="/race")
+        used = Trace.loads(race["trace"]).header.sampling
+        assert used == dataclasses.replace(NeighbourToy().sampling, **some)
+
+
+@pytest.mark.parametrize(
+    ("values", "words"),
+    [
+        ({"lanes": ["warp"]}, f"'warp'; there are {', '.join(WHOLE)}."),
+        ({"model": "warp"}, "model can be toy on this page"),
+        ({"guidance": 99}, "guidance is a number from 1 to 20"),
+        ({"top_k": "many"}, "top_k"),
+    ],
+)
+def test_errors_offer_what_the_call_takes(client, values, words) -> None:
+    with pytest.raises(AppError, match=re.escape(words)):
+        client.predict(**{"prompt": PROMPT, "seed": 7, "lanes": ["ar"]} | values, api_name="/race")
+
+
 def test_one_decoder_races_in_several_lanes_and_each_is_named_by_what_differs(client) -> None:
     lanes = ["gsd", "gsd:G=50;d=0.3", "ar", "gsd:G=1"]
     rows = client.predict(PROMPT, 7, lanes, api_name="/race")["lanes"]
@@ -122,17 +152,20 @@ def test_client_sees_every_snapshot_of_the_board(client) -> None:
     assert shots[-1]["state"] == "finished"
 
 
-def test_nothing_but_the_race_is_public(url) -> None:
-    assert list(httpx.get(f"{url}gradio_api/info").json()["named_endpoints"]) == ["/race"]
+def test_nothing_but_races_is_public(url) -> None:
+    info = httpx.get(f"{url}gradio_api/info").json()
+    assert list(info["named_endpoints"]) == ["/race", "/fill_in"]
 
 
 def test_tool_returns_what_the_client_gets(url, client) -> None:
     tools, answer = tool(url, prompt=PROMPT, seed=7, lanes=["ar", "sjd"])
     # not the board, which is megabytes of pictures
-    assert [each.name for each in tools] == ["race"]
+    assert [each.name for each in tools] == ["race", "fill_in"]
     assert not answer.isError
     result = json.loads(answer.content[0].text)
     assert answer.structuredContent == result
+    assert tools[0].outputSchema == RaceResult.model_json_schema()
+    RaceResult.model_validate(result)
     same = client.predict(PROMPT, 7, ["ar", "sjd"], api_name="/race")
     assert [lane["passes"] for lane in result["lanes"]] == [
         lane["passes"] for lane in same["lanes"]

@@ -8,11 +8,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import binomtest, t
 
-from engine.measurements.intervals import mean, student, wilson
+from engine.measurements.intervals import mean, mean_text, student, wilson
 
 
 def test_a_means_interval_is_students() -> None:
-    assert mean([3.0]) == {"mean": 3.0, "plus_minus": 0.0}
+    assert mean([3.0]) == {"mean": 3.0}
+    assert [mean_text(mean(values)) for values in ([3], [3, 3])] == ["3.00", "3.00 ± 0.00"]
     two = mean([1.0, 2.0])
     assert two["plus_minus"] == pytest.approx(12.706 * statistics.stdev([1, 2]) / 2**0.5, abs=1e-3)
 

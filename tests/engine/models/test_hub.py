@@ -408,3 +408,41 @@ def test_a_model_is_to_be_had_where_its_files_are_here_or_the_hub_answers(
     monkeypatch.setattr(HfApi, "model_info", lambda self, repo, **options: asked.append(repo))
     hub.require(away)
     assert asked == ["someone/else"]
+
+
+@pytest.fixture
+def weights(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
+    """The source's folder in a folder of weights, without any file; the hub is not asked."""
+    monkeypatch.setattr(hub, "folder_of_weights", tmp_path)
+    monkeypatch.setattr(hub, "snapshot_download", None)
+    monkeypatch.setattr(hub, "HfApi", None)
+    folder = tmp_path / "someone" / "painter"
+    folder.mkdir(parents=True)
+    return folder
+
+
+def test_weights_that_a_host_has_are_read_where_they_are(weights: Path) -> None:
+    for name in ("config.json", "model.safetensors"):
+        (weights / name).touch()
+    assert hub.fetch(SOURCE) == weights
+    hub.require(dataclasses.replace(CARDS["janus-pro-1b"], repos=(SOURCE,)))
+
+
+def test_a_file_that_is_missing_there_is_named_without_the_folder(weights: Path) -> None:
+    index = {"weight_map": {"key": "model-00001-of-00001.safetensors"}}
+    (weights / "model.safetensors.index.json").write_text(json.dumps(index))
+    with pytest.raises(ModelError) as caught:
+        hub.fetch(SOURCE)
+    assert str(caught.value) == (
+        "someone/painter is only half downloaded, model-00001-of-00001.safetensors is missing:"
+        " bring it into the folder of weights."
+    )
+
+
+def test_what_is_not_among_them_comes_from_the_hub(
+    weights: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    elsewhere = dataclasses.replace(SOURCE, repo="someone/else")
+    (tmp_path / "model.safetensors").touch()
+    monkeypatch.setattr(hub, "snapshot_download", lambda repo, **options: str(tmp_path))
+    assert hub.fetch(elsewhere) == tmp_path

@@ -8,6 +8,7 @@ import functools
 import json
 import os
 import pickle
+import re
 from dataclasses import replace
 from typing import Any
 
@@ -20,7 +21,7 @@ from engine.decoders import DECODERS, WHOLE
 from engine.decoders.sjd import SJD
 from engine.race import MAX_LANES, MAX_PROMPT, Lane
 from engine.trace import MAX_BYTES, Frame, LaneState, Trace, TraceError
-from engine.trace.file import VERSION
+from engine.trace.file import MAX_VALUES, VERSION
 from engine.trace.packing import pack, pack_rows, pack_table, unpack, unpack_rows
 from engine.trace.reduce import Dropped
 from engine.trace.shares import NONE
@@ -230,6 +231,7 @@ DAMAGED = [
         "numbers or texts",
     ),
     (lambda: changed(("header", "sampling", "temperature"), 0), "temperature"),
+    (lambda: changed(("header", "sampling"), {"colour": 1}), "not what it should be"),
     (lambda: changed(("header", "cells"), [-1] * 10), "layout"),
     (lambda: changed(("header", "cells"), [0, 1, 2, -1, 3, 4, 4, -1]), "layout"),
     (lambda: changed(("header", "cells"), [0, 1, 2, -1, 3, 4, 6, -1]), "layout"),
@@ -310,6 +312,23 @@ def test_a_damaged_trace_is_rejected_in_words(damage: Any, message: str) -> None
     with pytest.raises(TraceError, match=message) as caught:
         read(damage())
     assert len(str(caught.value)) < 400
+    assert not re.search(r"Error|object|argument|NoneType|unpack", str(caught.value))
+
+
+@pytest.mark.parametrize("name", ["header", "lanes", "order", "codebook"])
+def test_what_a_trace_lacks_is_named(name: str) -> None:
+    lacking = {key: value for key, value in data().items() if key != name}
+    with pytest.raises(TraceError, match=f"it has no '{name}'"):
+        read(lacking)
+
+
+@pytest.mark.parametrize("value", [b"[]", b"{}", b"[[[]]]", b'""'])
+def test_a_file_of_millions_of_empty_values_is_rejected_unparsed(
+    value: bytes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("json.loads", None)
+    with pytest.raises(TraceError, match="more values than a trace has"):
+        Trace.loads(b"[" + b",".join([value] * (MAX_VALUES + 1)) + b"]")
 
 
 @pytest.mark.parametrize(

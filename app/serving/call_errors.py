@@ -1,0 +1,67 @@
+"""What is said of a call that is not as it should be: sentences, of which none repeats a value."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import gradio as gr
+from fastapi.exceptions import RequestValidationError
+from gradio.block_function import BlockFunction
+from gradio.route_utils import FnIndexInferError
+from gradio.utils import get_function_params
+from starlette.requests import Request
+from starlette.responses import JSONResponse
+
+WRONG_VALUE = "A value is not of the kind that this call takes."
+
+
+def complete(call: BlockFunction, values: list[Any]) -> list[Any]:
+    """The values of a call, and the defaults of those that it leaves out. Raises gr.Error where
+    others are missing, or more are sent to a public call than it takes."""
+    if call.api_visibility != "public":
+        if len(values) < len(call.inputs):
+            words = f"This call takes {len(call.inputs)} values, not {len(values)}."
+            raise gr.Error(words, print_exception=False)
+        return values
+    defaults = [(given, default) for _, given, default, _ in _fields(call)][len(values) :]
+    if len(values) > len(call.inputs) or not all(given for given, _ in defaults):
+        raise gr.Error(_takes(call), print_exception=False)
+    return [*values, *(default for _, default in defaults)]
+
+
+def _fields(call: BlockFunction) -> list[tuple[str, bool, Any, Any]]:
+    """Name, whether there is a default, the default, and the type."""
+    return get_function_params(call.fn)  # type: ignore[arg-type]
+
+
+def _takes(call: BlockFunction) -> str:
+    names = [f"{name}{' (optional)' * given}" for name, given, *_ in _fields(call)]
+    return f"/{call.api_name} takes {', '.join(names)}: in this order, or by name."
+
+
+class CallErrors:
+    """Handlers of FastAPI for calls by a wrong name, with wrong fields, or without any."""
+
+    def __init__(self, blocks: gr.Blocks) -> None:
+        self._blocks = blocks
+
+    def handlers(self) -> dict[Any, Any]:
+        of_call = dict.fromkeys((TypeError, KeyError, FnIndexInferError), self._reject_call)
+        return {**of_call, RequestValidationError: _reject_body}
+
+    async def _reject_call(self, request: Request, error: Exception) -> JSONResponse:
+        """Gradio raises these where it looks a call up, and where it puts fields in order."""
+        name = request.path_params.get("api_name")
+        if name is None:
+            raise error
+        public = [c for c in self._blocks.fns.values() if c.api_visibility == "public"]
+        for call in public:
+            if call.api_name == name:
+                return JSONResponse({"error": _takes(call)}, 422)
+        names = ", ".join(f"/{call.api_name}" for call in public)
+        return JSONResponse({"error": f"There is no call of this name; there are {names}."}, 404)
+
+
+async def _reject_body(_: Request, error: RequestValidationError) -> JSONResponse:
+    wrong = {f"{'.'.join(map(str, e['loc']))}: {e['msg']}" for e in error.errors()}
+    return JSONResponse({"error": f"{'; '.join(sorted(wrong))}."[:1000]}, 422)

@@ -1,0 +1,97 @@
+"""Requests that are not as they should be: too large, malformed, with wrong fields."""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Iterator
+from typing import Any
+
+import httpx
+import pytest
+
+from app.serving.request_guard import MAX_BODY
+from tests.abuse.conftest import Site, wait_until
+
+TYPED = "a prompt that somebody typed"
+TAKES = "/race takes prompt, seed, lanes, model (optional), guidance (optional)"
+
+
+def post(site: Site, path: str, body: Any) -> httpx.Response:
+    headers = {"content-type": "application/json", "accept": "application/json, text/event-stream"}
+    content = body if isinstance(body, str) else json.dumps(body)
+    return site.client.post(f"/gradio_api/{path}", content=content, headers=headers)
+
+
+def mcp(method: str = "tools/call", **params: Any) -> dict[str, Any]:
+    return {"jsonrpc": "2.0", "id": 1, "method": method, "params": params}
+
+
+def chunks() -> Iterator[bytes]:
+    """More than a request may have, without a declared length."""
+    yield b'--x\r\ncontent-disposition: form-data; name="files"; filename="a"\r\n\r\n'
+    for _ in range(MAX_BODY // 2**20 + 1):
+        yield b"x" * 2**20
+
+
+@pytest.mark.parametrize("path", ["call/race", "call/v2/race", "queue/join", "upload", "mcp/"])
+def test_a_body_of_no_declared_length_has_a_limit(site: Site, path: str) -> None:
+    kind = "multipart/form-data; boundary=x" if path == "upload" else "application/json"
+    headers = {"content-type": kind, "accept": "application/json, text/event-stream"}
+    answer = site.client.post(f"/gradio_api/{path}", content=chunks(), headers=headers)
+    assert answer.status_code == 413
+
+
+NAMED = {"prompt": TYPED, "seed": 7, "lanes": ["ar"]}
+MALFORMED = [
+    ("call/race", {}, "data: Field required"),
+    ("call/race", {"data": TYPED}, "data: Input should be a valid list"),
+    ("call/race", f'["{TYPED}', "JSON decode error"),
+    (f"call/{TYPED}", {"data": [TYPED]}, "there are /race"),
+    ("call/v2/race", {"prompt": TYPED}, TAKES),
+    ("call/v2/race", NAMED | {"colour": TYPED}, TAKES),
+    (f"call/v2/{TYPED}", {"prompt": TYPED}, "there are /race"),
+    ("queue/join", {"data": [TYPED], "fn_index": TYPED, "session_hash": "x"}, "a valid integer"),
+]
+
+
+@pytest.mark.parametrize(("path", "body", "words"), MALFORMED)
+def test_a_malformed_call_is_answered_with_a_sentence(site: Site, path, body, words) -> None:
+    answer = post(site, path, body)
+    assert answer.status_code in (404, 422)
+    assert words in answer.json()["error"]
+
+
+MORE = [TYPED, 7, ["ar"], *[None] * 5, False, False, "more"]
+
+
+@pytest.mark.parametrize("values", [[], [TYPED], MORE])
+def test_a_call_with_missing_or_further_values_says_what_it_takes(site: Site, values) -> None:
+    assert site.rejection(values, "race").startswith(TAKES)
+
+
+OF_MCP = [
+    mcp(TYPED),
+    mcp(name=TYPED, arguments={}),
+    mcp(name="race", arguments=TYPED),
+    mcp(name="race", arguments={"prompt": TYPED}),
+    mcp(name="race", arguments=NAMED | {"colour": TYPED}),
+    mcp(name="race", arguments=NAMED | {"lanes": [TYPED]}),
+    {"x": TYPED},
+    TYPED,
+]
+
+
+def test_no_log_has_what_was_typed(site: Site, capfd, caplog) -> None:
+    caplog.set_level(logging.INFO)
+    for path, body, _ in MALFORMED:
+        post(site, path, body)
+    for body in OF_MCP:
+        post(site, "mcp/", body)
+    file = {"path": TYPED, "meta": {"_type": "gradio.FileData"}}
+    for name, values in (("race", [TYPED]), ("open", [file]), ("open", [TYPED])):
+        site.call(values, name)
+    post(site, "component_server", {"data": [TYPED], "component_id": -1, "fn_name": TYPED})
+    wait_until(site.idle)
+    shown = capfd.readouterr()
+    assert TYPED not in caplog.text + shown.out + shown.err
