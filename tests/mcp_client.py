@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import asyncio
-from concurrent.futures import ThreadPoolExecutor
-
 from mcp import ClientSession
 from mcp.client.streamable_http import streamable_http_client
 from mcp.types import CallToolResult, Tool
+
+from tests.coroutines import run
 
 
 def tool(
@@ -23,6 +22,4 @@ def tool(
             await session.initialize()
             return (await session.list_tools()).tools, await session.call_tool("race", arguments)
 
-    # on a thread of its own: a browser test before may have left its event loop on this one
-    with ThreadPoolExecutor(1) as thread:
-        return thread.submit(asyncio.run, call()).result()
+    return run(call())

@@ -28,9 +28,9 @@ from app.page.form import (
 )
 from app.page.handlers import Races, board_update
 from app.page.lane_list import lane_list
-from app.page.links import Links
+from app.page.links import Links, notice_of
 from app.page.model_choice import model_choice
-from app.page.prompt_hints import EXAMPLES, surprise, vocabulary
+from app.page.prompt_hints import EXAMPLES, surprise, typed_hint, vocabulary
 from app.page.results_panel import results_panel
 from app.page.visitor import address, session_of
 from app.page.word_list import word_list
@@ -188,10 +188,13 @@ def build(pool: ModelPool, recorded: RecordedRaces | None = None) -> PageBlocks:
             words = vocabulary(races.pool.own.name)
             if words:
                 any_prompt = gr.Button("Surprise me", size="sm", scale=0, elem_id="surprise")
-                any_prompt.click(lambda: surprise(words, Random()), None, prompt, **QUIET)
+                drawn = any_prompt.click(lambda: surprise(words, Random()), None, prompt, **QUIET)
+                drawn.then(None, None, None, js=RACE_JS, **PRIVATE)
             gr.HTML(
                 BET, js_on_load=script("form/bet_form.js"), apply_default_css=False, elem_id="bet"
             )
+        # how the model reads the prompt, while it is typed
+        reading = gr.HTML(elem_id="reading", apply_default_css=False)
         infilling = fill_in(pool)
         with gr.Column(elem_id="settings"):
             chosen, file, copy, link = _sources(races)
@@ -201,6 +204,9 @@ def build(pool: ModelPool, recorded: RecordedRaces | None = None) -> PageBlocks:
 
         # a place for the id of the race on the board, which its own script knows
         on_board = unchecked(gr.Textbox(visible=False))
+
+        def read(*values: Any) -> str:
+            return notice_of(typed_hint(form.named(values)), "status")
 
         def race(request: gr.Request, *values: Any) -> Iterator[Any]:
             session, named = session_of(request), form.named(values)
@@ -260,7 +266,8 @@ def build(pool: ModelPool, recorded: RecordedRaces | None = None) -> PageBlocks:
         # None of the recorded races is on the board then.
         # What the notice said of a link or of the page's model has been read.
         begins = [*starts, file.upload]
-        gr.on(begins, None, None, [chosen, notice], js="() => [null, '']", **PRIVATE)
+        gr.on(begins, None, None, [chosen, notice, reading], js="() => [null, '', '']", **PRIVATE)
+        prompt.input(read, form.components, reading, trigger_mode="always_last", **QUIET)
         copied = copy.click(links.copy, form.components, [query, link, notice], **PRIVATE)
         copied.success(None, query, [link, notice], js=LINK_JS, **PRIVATE)
         demo.load(links.open, None, [notice, autostart, board, *form.components], **opens)

@@ -40,7 +40,7 @@ class Links:
         and of the form's fields, from the page's address; of a race in progress until it ends."""
         query, session = request.query_params.multi_items(), session_of(request)
         models = {card.name: card.sampling for card in self._races.pool.cards}
-        notice, starts = _notice(self._races.model_note, "status"), False
+        notice, starts = notice_of(self._races.model_note, "status"), False
         values: dict[str, Any] = {}
         race_id = request.query_params.get("recorded") or request.query_params.get("race")
         kept = self._races.find(race_id, session)
@@ -54,12 +54,12 @@ class Links:
             if kept is None and linked is not None:
                 starts = starts_at_once(query)
                 if not starts:
-                    notice += _notice(GONE if race_id else WAITS, "status")
+                    notice += notice_of(GONE if race_id else WAITS, "status")
             elif kept is None and race_id:
                 raise SettingError("Its race is no longer kept here.")
         except SettingError as error:
             text = f"This link cannot be used: {error} The form keeps its own values."
-            notice += _notice(text, "alert")
+            notice += notice_of(text, "alert")
         yield [notice, gr.skip(), gr.skip(), *self._form.updates(values)]
         rest = self._form.updates({})
         if starts:  # once the form is filled in: gradio says first that the number is another
@@ -69,5 +69,6 @@ class Links:
                 yield [gr.skip(), gr.skip(), board_update(board), *rest]
 
 
-def _notice(text: str, role: str) -> str:
+def notice_of(text: str, role: str) -> str:
+    """A paragraph that the page shows, and a screen reader says."""
     return f'<p class="notice" role="{role}">{html.escape(text)}</p>' if text else ""

@@ -11,6 +11,7 @@ from typing import Any
 
 from engine.models.card import WEIGHTS
 from engine.models.embedded_reader import describe, reader_of
+from engine.race import MAX_PROMPT
 
 KINDS = ("glyphs", "grounds", "places")  # the lists of names in world.json
 PLACED = 0.3  # of the surprises have a place
@@ -41,6 +42,14 @@ def hint(prompt: str, model: str) -> str:
             f" “{describe(reading.scene)}”. What it knows is listed under Lanes and options."
         )
     return f"This model {reading}." if str(reading) else ""
+
+
+def typed_hint(form: Mapping[str, Any]) -> str:
+    """The hint of a form's fields, while somebody types; nothing while they cannot race."""
+    prompt, model = form["prompt"], form["model"]
+    if not isinstance(prompt, str) or not prompt.strip() or len(prompt) > MAX_PROMPT:
+        return ""
+    return hint(prompt, model) if isinstance(model, str) else ""
 
 
 def lists(vocabulary: Mapping[str, Any]) -> dict[str, list[str]]:

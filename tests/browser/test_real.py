@@ -65,9 +65,16 @@ def test_words_are_found_and_used_and_a_surprise_is_of_them(opened) -> None:
     page.get_by_label("Find a word").fill("top left")
     words.first.click()
     expect(prompt).to_have_value("octopus on sky clouds at the top left")
+    prompt.fill("octopus on sky clouds playing the xylophone")
+    reading = page.locator("#reading")
+    expect(reading).to_have_text(re.compile(r"octopus on sky clouds; not drawn: .*xylophone"))
+    prompt.fill("octopus on sky clouds")
+    expect(reading).to_have_text("")
     page.locator("#surprise").click()
-    expect(prompt).not_to_have_value("octopus on sky clouds at the top left")
+    expect(prompt).not_to_have_value("octopus on sky clouds")
     expect(prompt).to_have_value(re.compile(" on "))
+    page.locator("#stop").click()
+    expect(page.locator(".board")).to_have_attribute("data-state", "stopped")
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import runpy
 from pathlib import Path
 from typing import Any
@@ -14,6 +13,7 @@ from starlette.requests import Request
 
 from app.page.visitor import address
 from app.serving.mcp_server import PATH, McpPath
+from tests.coroutines import run
 
 APP = Path(__file__).parents[3] / "app" / "__init__.py"
 VISITOR, FORGED = "203.0.113.9", "198.51.100.1"
@@ -29,7 +29,7 @@ def address_of(app: Any, peer: str, forwarded: str, path: str = "/") -> str:
         seen.append(address(gr.Request(Request(scope))))
         seen.append(Request(scope).headers.get("x-forwarded-for", ""))
 
-    asyncio.run(app(page)(scope, None, None))
+    run(app(page)(scope, None, None))
     return seen[1] if path == PATH else seen[0]
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import logging
 from collections.abc import AsyncIterator
 
@@ -14,6 +13,7 @@ from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 
 from app.serving.request_guard import FAILED, HEADERS, MAX_BODY, RequestGuard
+from tests.coroutines import run
 
 CHUNK = 2**20
 
@@ -46,7 +46,7 @@ def post(path: str, body: object, headers: dict[str, str] | None = None) -> http
         async with httpx.AsyncClient(transport=transport, base_url="http://page") as client:
             return await client.post(path, content=body, headers=headers)
 
-    return asyncio.run(send())
+    return run(send())
 
 
 def test_a_body_of_the_largest_trace_is_read_and_every_answer_has_the_headers() -> None:

@@ -122,7 +122,7 @@ def test_another_models_tokenizer_is_rejected(tmp_path: Path) -> None:
     with pytest.raises(ModelError, match="has no boi_token"):
         EMU3.load(folders)
     (folders["model"] / "tokenizer_config.json").unlink()
-    with pytest.raises(ModelError, match=r"The tokenizer in .* has no b"):
+    with pytest.raises(ModelError, match=r"The tokenizer of .* has no b"):
         EMU3.load(folders)
 
 
