@@ -267,7 +267,7 @@ def build(pool: ModelPool, recorded: RecordedRaces | None = None) -> PageBlocks:
         # What the notice said of a link or of the page's model has been read.
         begins = [*starts, file.upload]
         gr.on(begins, None, None, [chosen, notice, reading], js="() => [null, '', '']", **PRIVATE)
-        prompt.input(read, form.components, reading, trigger_mode="always_last", **QUIET)
+        prompt.change(read, form.components, reading, trigger_mode="always_last", **QUIET)
         copied = copy.click(links.copy, form.components, [query, link, notice], **PRIVATE)
         copied.success(None, query, [link, notice], js=LINK_JS, **PRIVATE)
         demo.load(links.open, None, [notice, autostart, board, *form.components], **opens)
