@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import html
 import itertools
-import json
 import logging
 import os
 from collections.abc import Iterator
@@ -15,6 +14,7 @@ from typing import Any
 import gradio as gr
 from gradio import http_server
 
+from app.page.board import board_of, opening_file, script_file
 from app.page.fill_in import fill_in, fillable
 from app.page.form import (
     ON_BOARD_JS,
@@ -37,10 +37,10 @@ from app.page.word_list import word_list
 from app.serving import zerogpu
 from app.serving.api import CONCURRENCY, RACE_QUEUE, Api
 from app.serving.model_pool import Device, ModelPool
-from app.serving.page_blocks import PageBlocks, PageFile
+from app.serving.page_blocks import PageBlocks
 from app.serving.recorded_races import RecordedRaces
 from engine.models.card import ModelError
-from visualize.assets import markup, script, styles
+from visualize.assets import script, styles
 
 log = logging.getLogger(__name__)
 
@@ -49,15 +49,6 @@ ASKED_JS = """(...values) => {
   document.dispatchEvent(new Event("photo-finish-asked"));
   return values;
 }"""
-# Gradio asks a gr.HTML for a dozen attributes that it does not have, at every update of the page,
-# and looks for each in this text: in 40 ms, were it the whole script. Its events are quoted.
-BOARD_JS = """
-const root = window.gradio_config?.root ?? "";
-import(root + props.script).then(({ mountPage }) => {
-  mountPage(element, props, trigger, watch, root); // "use" "fill" "show" "over"
-});
-"""
-EXPORT_JS = "export { mountPage };\n"
 RACE_JS = "() => { document.querySelector('#race').click(); return []; }"
 ROLL_JS = "() => Math.floor(Math.random() * 2 ** 31)"
 LINK_JS = """async (query) => {
@@ -161,15 +152,9 @@ def serve(demo: gr.Blocks, pool: ModelPool) -> None:
 def build(pool: ModelPool, recorded: RecordedRaces | None = None) -> PageBlocks:
     """The page. Nothing needs to be loaded yet; `recorded` are by default the races that ship."""
     races = Races(pool, RecordedRaces() if recorded is None else recorded)
-    board_script = PageFile("page.js", script("page.js") + EXPORT_JS, "text/javascript")
-    first = races.recorded.first
-    opening = (
-        PageFile("race.json", json.dumps(races.recorded.replay(first)), "application/json")
-        if first
-        else None
-    )
+    board_script, opening = script_file(), opening_file(races)
     with PageBlocks(
-        files=[board_script] if opening is None else [board_script, opening],
+        files=[board_script, *filter(None, [opening])],
         title="Photo Finish",
         analytics_enabled=False,
         delete_cache=(3600, 3600),
@@ -200,7 +185,7 @@ def build(pool: ModelPool, recorded: RecordedRaces | None = None) -> PageBlocks:
             chosen, file, copy, link = _sources(races)
             form = _settings(races, prompt, seed, infilling)
         notice = gr.HTML(elem_id="notice", apply_default_css=False)
-        board = _board(races, board_script, opening)
+        board = board_of(races, board_script, opening)
 
         # a place for the id of the race on the board, which its own script knows
         on_board = unchecked(gr.Textbox(visible=False))
@@ -346,18 +331,3 @@ def _sources(races: Races) -> tuple[gr.Dropdown, gr.UploadButton, gr.Button, gr.
             label="A link to these settings", visible=False, max_lines=1, elem_id="link", **plain
         )
     return unchecked(chosen), file, copy, link
-
-
-def _board(races: Races, board_script: PageFile, opening: PageFile | None) -> gr.HTML:
-    return gr.HTML(
-        races.waiting_board(),
-        html_template=markup(),
-        js_on_load=BOARD_JS,
-        apply_default_css=False,
-        elem_id="board",
-        script=board_script.path,
-        opening=opening.path if opening else None,
-        tour=races.recorded.tour,
-        filling=races.recorded.filling,
-        fillable=fillable(races.pool),
-    )
