@@ -63,7 +63,12 @@ def _draw_unfolded(
     section.collapse(lambda: False, None, unfolded, **QUIET)
     triggers = [shown.change, unfolded.change]
 
-    @gr.render(inputs=[shown, unfolded], triggers=triggers, show_progress="hidden")
+    @gr.render(
+        inputs=[shown, unfolded],
+        triggers=triggers,
+        trigger_mode="multiple",  # gradio loses a drawing that is asked for during another one
+        show_progress="hidden",
+    )
     def show(race_id: Any, open: bool, request: gr.Request) -> None:
         if not open:
             return
