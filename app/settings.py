@@ -103,10 +103,14 @@ class AppSettings(BaseSettings):
         " only: `llamagen-256`, `llamagen-512`, `anole`, with commas between them",
     )
     device: Annotated[str, AfterValidator(_check_device)] = Field(
-        "auto", description="`auto`, `cpu`, `cuda`, or `cuda:0` and so on"
+        "auto",
+        description="`auto`, `cpu` (public models too, at minutes a picture), `cuda`, or `cuda:0`"
+        " and so on",
     )
     dtype: Annotated[str, AfterValidator(_check_dtype)] = Field(
-        "auto", description="`auto`, `bfloat16`, `float16` or `float32`, for public models"
+        "auto",
+        description="`auto`, `bfloat16`, `float16` or `float32`, for public models; `auto` is the"
+        " fast one here",
     )
     graphs: bool = Field(
         False,
@@ -126,7 +130,8 @@ class AppSettings(BaseSettings):
         20, ge=1, le=200, description="races that may wait; further ones are rejected"
     )
     race_seconds: float = Field(
-        180.0, gt=0, le=3600, description="seconds after which a race is stopped"
+        180.0, gt=0, le=3600, description="seconds after which a race is stopped; a public model's on a CPU has as"
+        " long as its passes need"
     )
     gpu_seconds: float = Field(
         60.0,

@@ -24,6 +24,7 @@ from app.serving.race_stream import (
     Recording,
     WorkerFailure,
     build_trace,
+    race_seconds,
     stream,
     waiting_snapshot,
 )
@@ -98,7 +99,7 @@ class Racer:
             model = yield from self._load(request)
             race = Race(model, request)
             note = hint(request.prompt, request.model)
-            yield from stream(race, frames, note, SETTINGS.race_seconds)
+            yield from stream(race, frames, note, race_seconds(race))
             trace = build_trace(race, frames)
             self._count(trace)
             failures = {frame.failure for frame in frames}

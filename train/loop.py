@@ -8,7 +8,6 @@ run can continue after it.
 from __future__ import annotations
 
 import argparse
-import functools
 import os
 import signal
 import time
@@ -19,20 +18,15 @@ import torch
 from torch import nn
 from tqdm import tqdm
 
+from engine.models.device import cpu_has_bfloat16
+
 DEVICE = torch.device("cuda" if torch.cuda.is_available() else "cpu")
-
-
-@functools.cache
-def has_bfloat16() -> bool:
-    """Whether the device multiplies in bfloat16. A processor that does not (AVX2 alone) takes 28
-    times as long in it as in float32."""
-    found = torch.cpu.get_capabilities()
-    return DEVICE.type == "cuda" or any(found.get(name) for name in ("avx512_bf16", "amx_bf16"))
 
 
 def autocast() -> torch.autocast:
     """Matrix products in bfloat16 where that is faster."""
-    return torch.autocast(DEVICE.type, torch.bfloat16, enabled=has_bfloat16())
+    fast = DEVICE.type == "cuda" or cpu_has_bfloat16()
+    return torch.autocast(DEVICE.type, torch.bfloat16, enabled=fast)
 
 
 def stage_parser(

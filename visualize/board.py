@@ -49,12 +49,17 @@ class Board:
     """The state of the board. `fold` takes a frame in; `snapshot` decodes the pictures that
     changed, all in one call of `pixels` (int [B, h, w] to uint8 [B, H, W, 3]; None for a recorded
     race), and says what to draw. `swatches` is the image file of visualize.swatches, for the
-    drafts."""
+    drafts; `live`, whether pictures of lanes that race are decoded too, where otherwise swatches
+    stand in for them."""
 
     def __init__(
-        self, header: Header, pixels: Pixels | None, swatches: bytes | None = None
+        self,
+        header: Header,
+        pixels: Pixels | None,
+        swatches: bytes | None = None,
+        live: bool = True,
     ) -> None:
-        self.header, self.note = header, ""
+        self.header, self.note, self._live = header, "", live
         self._pixels, self._seq = pixels, 0
         self._swatches = base64.b64encode(swatches or b"").decode()
         self._cells, cells = list(header.cells), np.array(header.cells)
@@ -107,7 +112,11 @@ class Board:
         return LaneState.STOPPED if LaneState.STOPPED in states else LaneState.FINISHED
 
     def _draw(self) -> None:
-        lanes = [lane for lane in self._lanes if lane.changed and (lane.tokens >= 0).any()]
+        lanes = [
+            lane
+            for lane in self._lanes
+            if lane.changed and (lane.tokens >= 0).any() and (self._live or lane.is_over)
+        ]
         if lanes and self._pixels is not None:
             try:
                 pictures = self._pixels(
@@ -117,7 +126,7 @@ class Board:
                 self.note = NO_MEMORY
                 return
             for lane, picture in zip(lanes, pictures, strict=True):
-                lane.show(picture, final=lane.state not in (LaneState.WAITING, LaneState.RACING))
+                lane.show(picture, final=lane.is_over)
 
     def _places(self, lane: _BoardLane) -> dict[str, int | None]:
         """A finished lane's place in either clock, or None while a lane that still races could come
@@ -174,7 +183,7 @@ class _BoardLane:
         self.state, self.error = frame.state, frame.error or ""
         # Where a lane begins, what is known is drawn, if anything is; where it ends, the picture
         # without drafts is decoded and sent once more.
-        if self._known or frame.state not in (LaneState.WAITING, LaneState.RACING):
+        if self._known or self.is_over:
             self.changed = True
         if frame.state in (LaneState.STOPPED, LaneState.FAILED):
             self.tokens[~self._committed] = -1
@@ -190,6 +199,10 @@ class _BoardLane:
         # Drafts too: a convolutional decoder sees a few tokens around each.
         self.tokens[~self._committed] = -1
         self.tokens[cells[free]] = step.positions["token"][free]
+
+    @property
+    def is_over(self) -> bool:
+        return self.state not in (LaneState.WAITING, LaneState.RACING)
 
     def clock(self, name: str) -> float:
         return self._stats.clock if name == "seconds" else self._stats.nfe

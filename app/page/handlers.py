@@ -25,7 +25,6 @@ from app.serving.race_runner import RaceRunner
 from app.serving.race_table import MAX_BYTES, RaceTable, StoredRace, new_id
 from app.serving.recorded_races import RecordedRaces
 from app.settings import AUTO, SETTINGS
-from engine.decoders import DEFAULT
 from engine.race import Lane, RaceRequest
 from engine.race.request import MAX_MESSAGE
 from engine.settings import SettingError
@@ -57,8 +56,8 @@ class Races:
 
     def __init__(self, pool: ModelPool, recorded: RecordedRaces) -> None:
         self.pool, self.recorded = pool, recorded
-        lanes = tuple(Lane(name) for name in DEFAULT)
         card, why = pool.opening
+        lanes = tuple(Lane(name) for name in pool.lanes(card.name))
         # why the page does not open with the model that the settings name; empty if it does
         self.model_note = "" if SETTINGS.model == AUTO else why
         if why:

@@ -306,11 +306,16 @@ def _settings(races: Races, prompt: gr.Textbox, seed: gr.Number, infilling: gr.H
     first = {"prompt": prompt, "seed": seed, "lanes": lanes}
     form = Fields({**first, **sampling, "model": model, "infilling": infilling})
 
-    def update_sampling(name: Any) -> list[Any]:
-        card = races.pool.find(name)
-        return form.updates(sampling_values(card.sampling) if card else {})
+    def update(name: Any, texts: Any) -> list[Any]:
+        """A model's own sampling, and its own lanes where none were chosen."""
+        pool = races.pool
+        if (card := pool.find(name)) is None:
+            return form.updates({})
+        usual = [list(pool.lanes(each.name)) for each in pool.cards]
+        chosen = {"lanes": list(pool.lanes(card.name))} if texts in usual else {}
+        return form.updates(sampling_values(card.sampling) | chosen)
 
-    model.input(update_sampling, model, form.components, **QUIET)
+    model.input(update, [model, lanes], form.components, **QUIET)
     return form
 
 

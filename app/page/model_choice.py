@@ -11,6 +11,8 @@ from app.page.form import QUIET
 from app.serving import zerogpu
 from app.serving.model_pool import Device, ModelPool
 from engine.decoders import DEFAULT
+from engine.models.card import ModelCard, ModelError
+from engine.models.hub import at_hand
 
 
 def model_choice(pool: ModelPool, default: str) -> gr.Dropdown:
@@ -60,19 +62,28 @@ def describe(pool: ModelPool, name: Any) -> str:
             " GPU time: two minutes without an account, five with a free one."
         )
     download = (
-        f" Its first race downloads about {card.download / 1e9:.1f} GB." if card.repos else ""
+        "" if _at_hand(card) else f" Its first race downloads about {card.download / 1e9:.1f} GB."
     )
     weights = (
         f" {_link(f'https://huggingface.co/{card.repos[0].repo}', 'Model card')}"
         if card.repos
         else ""
     )
+    slow = f"<p>{html.escape(here.note)}</p>" if here.note else ""
     return (
-        f"{off}<p>{card.grid[0]} × {card.grid[1]} tokens of {card.codes:,} codes,"
+        f"{off}{slow}<p>{card.grid[0]} × {card.grid[1]} tokens of {card.codes:,} codes,"
         f" {parameters:.1f} {unit} parameters.{download}{cost} Licence: {html.escape(card.licence)}"
         f" ({_link(card.licence_url, 'text')}).{weights}</p>"
         f"<p>Sampling as in {html.escape(card.source)}.</p>"
     )
+
+
+def _at_hand(card: ModelCard) -> bool:
+    """Whether a model's files are on this machine; what is missing is for its first race to say."""
+    try:
+        return all(map(at_hand, card.repos))
+    except ModelError:
+        return False
 
 
 def _link(url: str, text: str) -> str:

@@ -6,7 +6,6 @@ import contextlib
 import gc
 import itertools
 import logging
-import os
 import threading
 from collections.abc import Callable
 from concurrent.futures import Future
@@ -26,6 +25,8 @@ from engine.models.progress import Phase, Progress, Report
 from engine.race import MAX_LANES, Lane, Race, RaceRequest
 from visualize.board import Board
 from visualize.swatches import sheet
+
+_CORES = torch.get_num_threads()  # as torch counts them, which it does before any is set
 
 log = logging.getLogger(__name__)
 
@@ -98,10 +99,15 @@ def download_public(name: str, report: Report) -> ModelCard:
 
 def load_embedded() -> ImageModel:
     """The model that ships with the repository, always on the CPU: it is small enough."""
-    # Two threads are the most that such a small model gains from. One waits for any other process
-    # on its core, and the other waits for it, so one core is left to the page and the browser.
-    torch.set_num_threads(max(1, min(2, (os.cpu_count() or 2) - 1)))
     return warm_up(load("embedded"))
+
+
+def use_threads(model: ImageModel) -> None:
+    """Sets how many threads this one computes with. Two are the most that the embedded model gains
+    from, a public one gains from all. One waits for any other process on its core, and the others
+    wait for it, so one core is left to the page and the browser where a model can do without."""
+    most, least = (_CORES, 2) if model.slow_pixels else (2, 1)
+    torch.set_num_threads(min(_CORES, most, max(least, _CORES - 1)))
 
 
 def warm_up(model: ImageModel) -> ImageModel:
@@ -111,11 +117,13 @@ def warm_up(model: ImageModel) -> ImageModel:
 
 
 def _warm_up(model: ImageModel) -> ImageModel:
-    for count in range(1, MAX_LANES + 1):
+    use_threads(model)
+    slow = model.slow_pixels  # then every pass and picture takes seconds
+    for count in range(1, 1 if slow else MAX_LANES + 1):
         model.pixels(np.zeros((count, *model.grid), int))
-    for name in WHOLE:
+    for name in ("ar",) if slow else WHOLE:
         race = Race(model, RaceRequest("warm", 0, (Lane(name),), model.sampling, model.name))
-        board = Board(race.header, model.pixels, sheet(model))
+        board = Board(race.header, model.pixels, sheet(model), live=not slow)
         with contextlib.closing(iter(race)) as moves:
             for frame in itertools.islice(moves, 4):
                 board.fold(frame)

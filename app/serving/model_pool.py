@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import logging
+import os
 import threading
 from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass
@@ -15,6 +16,7 @@ from enum import Enum
 from functools import cached_property
 from typing import Any
 
+import torch
 from huggingface_hub import constants
 
 from app.serving import zerogpu
@@ -25,16 +27,20 @@ from app.serving.model_loader import (
     load_embedded,
     load_public,
 )
-from app.serving.race_stream import WorkerEvents
-from app.settings import AUTO, SETTINGS, AppSettings
+from app.serving.race_stream import SLOW_SECONDS, WorkerEvents, duration_words
+from app.settings import AUTO, PREFIX, SETTINGS, AppSettings
+from engine.decoders import DECODERS, DEFAULT
+from engine.measurements.passes import lane_seconds
 from engine.models.card import CARDS, ModelCard, ModelError
 from engine.models.device import check, resolve_device, resolve_dtype, zero_gpu
 from engine.models.progress import Progress, Report
-from engine.race import RaceRequest
+from engine.race import Lane, RaceRequest
 from engine.settings import SettingError
 
 # What the page opens with by itself: the best models that are free to use, the best one first.
 BEST = ("janus-pro-7b", "janus-pro-1b")
+# What races on a public model on a CPU unless other lanes are chosen, vanilla AR first.
+SLOW_LANES = ("ar", "scd")
 # Loads a public model by name. On ZeroGPU it only downloads the files: workers load them.
 Load = Callable[[str, Report], Any]
 
@@ -53,10 +59,11 @@ class Device(Enum):
 @dataclass(frozen=True, slots=True)
 class Availability:
     """Whether a model can race on this machine; if not, the reason as a sentence, and in two or
-    three words."""
+    three words. `note`: what else there is to know before one races on it, as sentences."""
 
     reason: str = ""
     short_reason: str = ""
+    note: str = ""
 
     @property
     def available(self) -> bool:
@@ -126,8 +133,12 @@ class ModelPool:
                 f"{card.title}, which the host chose for this page, cannot race here: {here.reason}"
                 f" The page opens with {self.own.title} instead."
             )
+        best = list(filter(None, map(self.find, BEST)))
         why = ""
-        for card in filter(None, map(self.find, BEST)):
+        if any(self.is_slow(card.name) for card in best):
+            slow = [card.title for card in self.cards if self.is_slow(card.name)]
+            return self.own, f"{', '.join(slow)} can race here too, at minutes a picture."
+        for card in best:
             why = self.availability(card.name).reason or _missing(card)
             if not why:
                 return card, f"The page opens with {card.title}, the best model that can race here."
@@ -141,9 +152,18 @@ class ModelPool:
     def report_waiting(self, races: int) -> None:
         """Called with the number of races that wait when one has come or gone; for metrics."""
 
+    def is_slow(self, name: str) -> bool:
+        """Whether it is a public model that can race here, but takes minutes, on a CPU."""
+        here = self.availability(name).available
+        return here and name != self.own.name and self.device(name) is Device.CPU
+
+    def lanes(self, name: str) -> tuple[str, ...]:
+        """The lanes that race on a model unless others are chosen."""
+        return SLOW_LANES if self.is_slow(name) else DEFAULT
+
     def device(self, name: str) -> Device:
         """The device whose queue a race of this model joins."""
-        if name == self.own.name or SETTINGS.device == "cpu":
+        if name == self.own.name or resolve_device(SETTINGS.device).type == "cpu":
             return Device.CPU
         return Device.ZEROGPU if zero_gpu() else Device.GPU
 
@@ -230,15 +250,48 @@ def check_availability(card: ModelCard, settings: AppSettings) -> Availability:
     if card.name in settings.drafters:
         card = card.with_drafter()
     device = resolve_device(settings.device)
-    if device.type == "cpu" and settings.device != "cpu":
-        return Availability("it needs a GPU, and there is none here.", "no GPU here")
+    on_cpu, dtype = device.type == "cpu", resolve_dtype(device, settings.dtype)
+    if on_cpu and settings.device != "cpu" and (reason := _needs_gpu(card)):
+        return Availability(reason, "no GPU here")
     try:
-        check(card, device, resolve_dtype(device, settings.dtype))
+        check(card, device, dtype)
     except ModelError as error:
         return Availability(str(error), "not enough memory")
     if constants.is_offline_mode() and (missing := _missing(card)):
         return Availability(missing, "offline")
-    return Availability()
+    return _slow(card, dtype) if on_cpu else Availability()
+
+
+def _needs_gpu(card: ModelCard) -> str:
+    """Why a model cannot race on the processor unless the settings say so, in sentences; empty
+    where its weights are on this machine, and this is no Space, whose visitors share two cores."""
+    from engine.models.hub import at_hand
+
+    if "SPACE_ID" in os.environ:
+        return "it needs a GPU, and this Space has none."
+    try:
+        if all(map(at_hand, card.repos)):
+            return ""
+    except ModelError as error:
+        return str(error)
+    return (
+        "it needs a GPU, and there is none here. On the processor a picture takes minutes: start"
+        f" the page with {PREFIX}DEVICE=cpu to race it all the same. Its first race downloads"
+        f" {card.download / 1e9:.1f} GB."
+    )
+
+
+def _slow(card: ModelCard, dtype: torch.dtype) -> Availability:
+    """Of a model on the processor: what its lanes take, from the time of a pass here."""
+    plain, other = (lane_seconds(card, dtype, Lane(name)) for name in SLOW_LANES)
+    if plain > SLOW_SECONDS:
+        return Availability("a picture takes hours on this machine's processor.", "too slow here")
+    names = [DECODERS[name].title for name in SLOW_LANES]
+    return Availability(
+        note=f"It races on this machine's processor: a picture takes {names[0]} about"
+        f" {duration_words(plain)} and {names[1]} at most {duration_words(other)}, less the more"
+        " of its guesses are right."
+    )
 
 
 def _missing(card: ModelCard) -> str:

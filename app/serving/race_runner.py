@@ -7,7 +7,6 @@ import contextlib
 import contextvars
 import html
 import logging
-import math
 import threading
 from typing import Any
 
@@ -27,11 +26,12 @@ from app.serving.race_stream import (
     Snapshot,
     WorkerFailure,
     build_trace,
+    duration_words,
+    race_seconds,
     stream,
     waiting_snapshot,
 )
 from app.serving.race_table import RaceTable, StoredRace
-from app.settings import SETTINGS
 from engine.failures import Failure
 from engine.measurements.hardware import device_name
 from engine.models.base import ImageModel
@@ -130,7 +130,7 @@ class RaceRunner:
         failures = set[Failure | None]()
         note = hint(live.request.prompt, live.request.model)
         try:
-            with contextlib.closing(stream(race, frames, note, SETTINGS.race_seconds)) as events:
+            with contextlib.closing(stream(race, frames, note, race_seconds(race))) as events:
                 for event in events:
                     if live.ends:
                         race.stop()
@@ -180,10 +180,7 @@ def queue_note(ahead: int, seconds: float | None) -> str:
     text = f"In the queue: {ahead} {races} before yours."
     if seconds is None:
         return text
-    if seconds <= 90:
-        wait = f"{max(10, 10 * math.ceil(seconds / 10))} seconds"
-    else:
-        wait = f"{math.ceil(seconds / 60)} minutes"
+    wait = duration_words(seconds)
     return f"{text} If they take as long as the last ones, yours starts within {wait}."
 
 

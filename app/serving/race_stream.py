@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import contextlib
 import logging
+import math
 import time
 from collections.abc import Generator, Sequence
 from dataclasses import dataclass, replace
@@ -13,8 +14,11 @@ from typing import Any
 import numpy as np
 
 from app.serving.gpu_errors import MESSAGES
+from app.serving.model_loader import use_threads
 from app.settings import SETTINGS
 from engine.failures import Failure
+from engine.measurements.passes import lane_seconds
+from engine.models.body import BodyModel
 from engine.models.card import ModelCard
 from engine.race import Race, RaceRequest
 from engine.trace import Frame, Header, LaneState, Trace
@@ -23,6 +27,11 @@ from visualize.swatches import sheet
 
 # Of the wall clock, at most: lanes are not charged for drawing, but it delays the race.
 DRAWING_SHARE = 0.4
+SLOW = (
+    "On this machine's processor a picture takes minutes. A lane shows the colour of each token"
+    " until it is done, and its picture then."
+)
+SLOW_SECONDS = 3600.0  # at most, for a race on a public model on a CPU
 RACE_LIMIT = "Stopped: a race may take {:g} seconds on this page."
 
 log = logging.getLogger(__name__)
@@ -59,14 +68,32 @@ class WorkerFailure:
 WorkerEvents = Generator[Snapshot | Idle | Recording | WorkerFailure, None, None]
 
 
+def duration_words(seconds: float) -> str:
+    """Seconds rounded up: "40 seconds", "3 minutes"."""
+    if seconds <= 90:
+        return f"{max(10, 10 * math.ceil(seconds / 10))} seconds"
+    return f"{math.ceil(seconds / 60)} minutes"
+
+
+def race_seconds(race: Race) -> float:
+    """Seconds after which a race is stopped: the settings', or twice what every pass of a public
+    model's lanes is estimated to take on a CPU."""
+    model = race.model
+    if not (isinstance(model, BodyModel) and model.card and model.slow_pixels):
+        return SETTINGS.race_seconds
+    estimates = [lane_seconds(model.card, model.dtype, lane) for lane in race.request.lanes]
+    return max(SETTINGS.race_seconds, min(SLOW_SECONDS, 2 * sum(estimates)))
+
+
 def stream(
     race: Race, frames: list[Frame], note: str, seconds: float, late: str = ""
 ) -> Generator[Snapshot | Idle, None, None]:
     """Yields a snapshot at once, then as often as DRAWING_SHARE and the settings allow, and Idle
     after every other step. Appends to `frames`. After `seconds` the race is stopped and the board's
     note says `late`, by default that this page allows no more."""
-    board = Board(race.header, race.model.pixels, sheet(race.model))
-    board.note = note
+    use_threads(model := race.model)
+    board = Board(race.header, model.pixels, sheet(model), live=not model.slow_pixels)
+    board.note = note or (SLOW if model.slow_pixels else "")
     started, drawing, updates = time.monotonic(), 0.0, 0
     due = started
     yield Snapshot(board.snapshot())

@@ -78,7 +78,7 @@ def load(
             " model.",
             Failure.OUT_OF_MEMORY,
         ) from error
-    model.card = card
+    model.card, model.slow_pixels = card, torch_device.type == "cpu"
     if random:
         model.weights = "random"
     elif folders and folder is None:

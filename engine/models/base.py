@@ -70,6 +70,9 @@ class ImageModel(ABC):
     static: bool = False
     # Makes what captures the parts of a lane's steps as graphs; needs static shapes.
     capture: Callable[[], Capture] | None = None
+    # Whether decoding a picture takes seconds, as a public model's does on a CPU: a board then
+    # decodes those that are finished alone.
+    slow_pixels: bool = False
     infilling: Infilling | None = None  # of a model that `infill` returned
     swatches: bytes | None = None  # picture of every code, once drawn: `visualize.swatches`
     _neighbours: Tensor | None = None

@@ -73,6 +73,7 @@ class DrafterCard:
 @dataclass(frozen=True, slots=True)
 class ModelCard:
     """A model. `length` counts the sequence positions of one image, forced ones included;
+    `layers` the parameters of the transformer's layers, nearly all that a pass multiplies with;
     `kv_values` the KV-cache elements of one position of one guidance row; `working` the bytes taken
     by activations and the image decoder; `download` those of its files on the hub, to a tenth of a
     gigabyte. `drafter` is loaded on request only; `fills_in` as in ImageModel."""
@@ -85,6 +86,7 @@ class ModelCard:
     codes: int
     length: int
     parameters: int
+    layers: int
     kv_values: int
     working: int
     sampling: Sampling
@@ -153,7 +155,9 @@ _LLAMAGEN_SOURCE = (
 )
 
 
-def _janus(size: str, parameters: int, layers: int, width: int, download: int) -> ModelCard:
+def _janus(
+    size: str, parameters: int, layers: int, depth: int, width: int, download: int
+) -> ModelCard:
     return ModelCard(
         name=f"janus-pro-{size.lower()}",
         title=f"Janus-Pro {size}",
@@ -163,7 +167,8 @@ def _janus(size: str, parameters: int, layers: int, width: int, download: int) -
         codes=16384,
         length=576,
         parameters=parameters,
-        kv_values=2 * layers * width,
+        layers=layers,
+        kv_values=2 * depth * width,
         working=GIB,
         sampling=Sampling(guidance=5.0, temperature=1.0, top_k=0, top_p=1.0),
         source=_JANUS_SOURCE,
@@ -189,6 +194,7 @@ def _llamagen(side: int, file: str, drafter: str) -> ModelCard:
         codes=16384,
         length=side * side,
         parameters=2_040_000_000,
+        layers=730_000_000,
         kv_values=2 * 36 * 1280,
         # The text encoder stays in float32 where the body is float16, in which it overflows.
         working=3 * GIB,
@@ -214,6 +220,7 @@ CARDS: dict[str, ModelCard] = {
             codes=1024,
             length=256,
             parameters=10_700_000,
+            layers=4_700_000,
             kv_values=2 * 6 * 256,
             working=GIB // 4,
             sampling=Sampling(guidance=1.5, temperature=1.0, top_k=256, top_p=1.0),
@@ -222,8 +229,8 @@ CARDS: dict[str, ModelCard] = {
             licence_url="https://www.apache.org/licenses/LICENSE-2.0",
             fills_in=(WEIGHTS / "infill" / "config.json").exists(),
         ),
-        _janus("1B", 1_530_000_000, 24, 2048, 4_200 * _MB),
-        _janus("7B", 6_630_000_000, 30, 4096, 14_800 * _MB),
+        _janus("1B", 1_530_000_000, 1_230_000_000, 24, 2048, 4_200 * _MB),
+        _janus("7B", 6_630_000_000, 6_070_000_000, 30, 4096, 14_800 * _MB),
         _llamagen(16, "t2i_XL_stage1_256.pt", "jadohu/llamagen_drafter"),
         _llamagen(32, "t2i_XL_stage2_512.pt", "jadohu/llamagen2_drafter"),
         ModelCard(
@@ -235,6 +242,7 @@ CARDS: dict[str, ModelCard] = {
             codes=32768,
             length=90 * 91,
             parameters=8_030_000_000,
+            layers=6_980_000_000,
             kv_values=2 * 32 * 8 * 128,
             working=5 * GIB,
             sampling=Sampling(guidance=3.0, temperature=1.0, top_k=2048, top_p=1.0),
@@ -259,6 +267,7 @@ CARDS: dict[str, ModelCard] = {
             codes=8192,
             length=1024,
             parameters=6_820_000_000,
+            layers=6_480_000_000,
             kv_values=2 * 32 * 4096,
             working=GIB,
             sampling=Sampling(guidance=3.0, temperature=0.7, top_k=0, top_p=0.9),
@@ -292,6 +301,7 @@ CARDS: dict[str, ModelCard] = {
             codes=8192,
             length=48 * 49,
             parameters=6_820_000_000,
+            layers=6_480_000_000,
             kv_values=2 * 32 * 4096,
             working=2 * GIB,
             sampling=Sampling(guidance=4.0, temperature=1.0, top_k=2000, top_p=1.0),

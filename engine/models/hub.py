@@ -69,26 +69,35 @@ def given(source: Source) -> Path | None:
     return folder if folder and folder.is_dir() else None
 
 
+def at_hand(source: Source) -> bool:
+    """Whether a source's files are on this machine. Raises ModelError where the folder of weights
+    has only some of them."""
+    if (folder := given(source)) is not None:
+        complete(source, folder)
+        return True
+    try:
+        here = snapshot_download(
+            source.repo,
+            revision=source.revision,
+            allow_patterns=list(source.files),
+            local_files_only=True,
+        )
+        complete(source, Path(here))
+    except Exception:  # of the client's many, or of `complete`
+        return False
+    return True
+
+
 def require(card: ModelCard) -> None:
     """Raises ModelError where a model's files are neither on this machine nor on a hub that answers
     within seconds; downloads nothing."""
     for source in card.repos:
-        if (folder := given(source)) is not None:
-            complete(source, folder)
+        if at_hand(source):
             continue
         try:
-            here = snapshot_download(
-                source.repo,
-                revision=source.revision,
-                allow_patterns=list(source.files),
-                local_files_only=True,
-            )
-            complete(source, Path(here))
-        except Exception:
-            try:
-                HfApi().model_info(source.repo, revision=source.revision, timeout=HUB_SECONDS)
-            except Exception as error:
-                raise ModelError(explain(source, error)) from error
+            HfApi().model_info(source.repo, revision=source.revision, timeout=HUB_SECONDS)
+        except Exception as error:
+            raise ModelError(explain(source, error)) from error
 
 
 def explain(source: Source, error: Exception) -> str:

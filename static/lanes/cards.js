@@ -77,13 +77,13 @@ export function drawCard({ root, part, canvas }, lane, view, clock, against) {
   say(part("shift"), shiftWords(lane.badge, view.shift));
   part("differs-row").hidden = !against;
   if (against) say(part("differs"), differing(lane, view, against).join(" of "));
-  part("progress").firstElementChild.style.width = `${(100 * n) / cells}%`;
+  part("progress").style.setProperty("--share", n / cells);
   for (const name of ["seconds", "passes", "modelled"]) {
     const place = state === "finished" && lane.places[name];
     say(part("place-" + name), place ? ordinal(place) : "");
     part("place-" + name).classList.toggle("first", place === 1);
   }
-  say(part("stamp"), state === "finished" ? finishWords(lane, clock) : "");
+  say(part("stamp"), state === "finished" ? finishWords(lane, clock) : n ? `${n} of ${cells}` : "");
   part("post").disabled = lane.state !== "finished";
   say(part("error"), lane.error ? `This lane failed: ${lane.error}` : "");
   part("error").hidden = !lane.error;

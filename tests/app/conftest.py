@@ -104,6 +104,7 @@ def toy_card(model: Toy) -> ModelCard:
         codes=model.vocab_size,
         length=model.length,
         parameters=1,
+        layers=1,
         kv_values=1,
         working=1,
         sampling=model.sampling,

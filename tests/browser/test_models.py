@@ -8,14 +8,16 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
+import torch
 from playwright.sync_api import Page, expect
 
 from app.serving.model_pool import Availability
+from engine.decoders import DEFAULT
 from engine.models.card import CARDS, ModelError
 from engine.models.progress import Phase, Progress
 from tests.app.conftest import Watched, toy_pool
 from tests.browser.acts import finished, prompted, race, show_options, unhurt
-from tests.browser.servers import served_pool
+from tests.browser.servers import Held, served_pool
 
 JANUS, ANOLE = "janus-pro-1b", "anole"
 OFF = "it is for <img src=x onerror=window.hit=1> only."
@@ -79,6 +81,37 @@ def test_a_model_is_chosen_with_its_licence_and_one_that_is_off_says_why(open_pa
         finished(page)
         expect(page.locator(".lane[data-lane='lantern'] .drafter")).to_contain_text("passes")
         unhurt(page)
+        page.close()
+
+
+def test_on_a_processor_a_public_model_races_two_lanes_and_counts_tokens(
+    open_page, monkeypatch
+) -> None:
+    """Colours while it races, and pictures at the end."""
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    model = Held()
+    model.name, model.slow_pixels = JANUS, True
+    model.hold()
+    note = "A picture takes Vanilla AR about 4 minutes."
+    pool = toy_pool(Watched(), None, {CARDS[JANUS]: Availability(note=note)}, lambda *_: model)
+    with served_pool(pool) as url:
+        page = open_page(url)
+        show_options(page)
+        decoders = page.locator(".lane-row")
+        expect(decoders).to_have_count(len(DEFAULT))
+        choose(page, "Janus-Pro 1B")
+        expect(page.locator("#model-card")).to_contain_text(note)
+        expect(decoders).to_have_count(2)
+        page.locator("#race").click()
+        expect(page.locator(".board .note")).to_contain_text("a picture takes minutes")
+        stamp = page.locator(".lane[data-lane='ar'] .stamp")
+        expect(stamp).to_have_text(re.compile(r"^[1-9]\d* of 36$"))
+        model.release()
+        finished(page)
+        expect(stamp).to_contain_text(" s")
+        page.locator("#options button").click()
+        choose(page, "toy")
+        expect(decoders).to_have_count(len(DEFAULT))
         page.close()
 
 

@@ -47,6 +47,17 @@ def small(*names: str, frames: list[tuple[int, Step]] = ()) -> Board:
     return board
 
 
+def test_where_decoding_takes_seconds_a_lane_has_its_picture_at_its_end() -> None:
+    race = toy_race(["ar", "sjd"])
+    board = Board(race.header, pixels, live=False)
+    for move in race:
+        board.fold(move)
+        lanes = board.snapshot()["lanes"]
+        for lane in lanes:
+            assert any(lane["picture_rows"]) == (lane["state"] == "finished")
+    assert {lane["state"] for lane in lanes} == {"finished"}
+
+
 def picture(lane: dict[str, Any]) -> np.ndarray:
     """A lane's picture rows, one under the other."""
     files = [

@@ -7,7 +7,7 @@ import pytest
 from PIL import Image
 
 from tests.visualize.races import pixels
-from visualize.swatches import BATCH, COLUMNS, SIDE, swatches
+from visualize.swatches import BATCH, COLUMNS, SIDE, fitted, swatches
 
 
 def sheet(data: bytes) -> np.ndarray:
@@ -53,3 +53,19 @@ def test_patches_of_another_size_are_scaled() -> None:
         return pixels(tokens).repeat(2, 1).repeat(2, 2)
 
     np.testing.assert_array_equal(sheet(swatches(large, 40)), sheet(swatches(pixels, 40)))
+
+
+def test_colours_that_are_linear_in_the_codebook_are_fitted_from_two_pictures() -> None:
+    codebook = np.random.default_rng(1).uniform(size=(5 * COLUMNS, 4))
+    greys = 40 + codebook @ [10.0, 60.0, 30.0, 80.0]
+    decoded = []
+
+    def pixels(tokens: np.ndarray) -> np.ndarray:
+        decoded.append(tokens)
+        return greys[tokens].repeat(4, 1).repeat(4, 2)[..., None].repeat(3, -1).astype(np.uint8)
+
+    image = sheet(fitted(pixels, codebook, (8, 8)))
+    assert [tokens.shape for tokens in decoded] == [(2, 8, 8)]
+    for code, grey in enumerate(greys):
+        y, x = (at * SIDE + SIDE // 2 for at in divmod(code, COLUMNS))
+        assert np.abs(image[y, x] - grey).max() <= 12

@@ -187,7 +187,7 @@ def test_programs_leave_nothing_behind_and_end_with_their_call(held, slow) -> No
 
 
 def test_race_over_its_time_is_stopped_and_says_so(races, monkeypatch) -> None:
-    monkeypatch.setattr(app.serving.race_runner, "SETTINGS", AppSettings(race_seconds=1e-9))
+    monkeypatch.setattr(app.serving.race_stream, "SETTINGS", AppSettings(race_seconds=1e-9))
     last = list(begun(races))[-1]
     assert last["state"] == "stopped"
     assert "may take 1e-09 seconds" in last["note"]

@@ -8,9 +8,12 @@ from dataclasses import replace
 import pytest
 
 import app.serving.model_loader
+import app.serving.race_runner
 from app.page.handlers import Races
 from app.serving.model_loader import load_public
 from app.serving.model_pool import Availability
+from app.serving.race_stream import SLOW, stream
+from engine.models.body import BodyModel
 from tests.app.conftest import NONE_RECORDED, VISITOR, begun, toy_pool
 from tests.engine.models.families import EMU3, JANUS, Tiny
 from tests.steps import EIGHT
@@ -24,14 +27,26 @@ def test_a_public_model_races_in_every_lane_and_its_recording_is_drawn_again(
     monkeypatch: pytest.MonkeyPatch, tiny: Tiny
 ) -> None:
     card = replace(tiny.card, sampling=replace(tiny.card.sampling, top_k=0))
+
+    def load(*_, **options: object) -> BodyModel:
+        model = tiny.load(tiny.folders, card=card)
+        model.card, model.slow_pixels = card, True  # as on a CPU
+        return model
+
+    monkeypatch.setattr(app.serving.model_loader, "load", load)
+    monkeypatch.setattr("app.serving.race_stream.lane_seconds", lambda *lane: 50.0)
+    limits = []
     monkeypatch.setattr(
-        app.serving.model_loader,
-        "load",
-        lambda *_, progress, drafter, graphs: tiny.load(tiny.folders, card=card),
+        app.serving.race_runner, "stream", lambda *race: limits.append(race[-1]) or stream(*race)
     )
     pool = toy_pool(Toy(), public={card: Availability()}, load_public=load_public)
     races = Races(pool, NONE_RECORDED)
-    last = list(begun(races, prompt="a cat", lanes=list(EIGHT), model=card.name))[-1]
+    boards = list(begun(races, prompt="a cat", lanes=list(EIGHT), model=card.name))
+    assert limits == [2 * 50.0 * len(EIGHT)], "twice what every pass of its lanes may take"
+    for lane in (lane for board in boards for lane in board["lanes"]):
+        assert lane["state"] == "finished" or not any(lane["picture_rows"])
+    assert {board["note"] for board in boards if board["state"] == "racing"} == {SLOW}
+    last = boards[-1]
     assert [lane["error"] for lane in last["lanes"]] == [""] * len(EIGHT)
     assert {lane["state"] for lane in last["lanes"]} == {"finished"}
     assert {lane["n"] for lane in last["lanes"]} == {card.grid[0] * card.grid[1]}

@@ -6,8 +6,10 @@ import threading
 
 import gradio as gr
 import pytest
+import torch
 
 from app.page.handlers import Races
+from app.serving import model_loader
 from app.serving.model_loader import ModelLoader, load_embedded
 from engine.models.card import CARDS
 from tests.app.conftest import NONE_RECORDED, VISITOR, Watched, begun, toy_pool, wait_until
@@ -24,6 +26,17 @@ class Slow(Watched):
     def load(self) -> Toy:
         assert self.may_load.wait(60)
         return self
+
+
+@pytest.mark.parametrize(("cores", "own", "public"), [(1, 1, 1), (2, 1, 2), (4, 2, 3), (16, 2, 15)])
+def test_a_public_model_computes_on_all_cores_but_one(monkeypatch, cores, own, public) -> None:
+    threads = []
+    monkeypatch.setattr(model_loader, "_CORES", cores)
+    monkeypatch.setattr(torch, "set_num_threads", threads.append)
+    model = Toy()
+    for model.slow_pixels in (False, True):
+        model_loader.use_threads(model)
+    assert threads == [own, public]
 
 
 def test_a_race_waits_for_the_model_says_so_and_goes_on() -> None:

@@ -25,8 +25,9 @@ from app.serving.gpu_errors import DEVICE_LOST, OUT_OF_MEMORY
 from app.serving.model_pool import Availability, Device, check_availability, public_models
 from app.serving.race_runner import queue_note
 from app.settings import AppSettings
+from engine.decoders import DEFAULT
 from engine.models.card import CARDS, ModelCard, ModelError
-from engine.models.device import required_bytes
+from engine.models.device import required_bytes, resolve_dtype
 from engine.models.progress import Phase, Progress
 from tests.app.conftest import NONE_RECORDED, VISITOR, Watched, toy_pool, wait_until
 from tests.app.conftest import begun as begun_on
@@ -45,6 +46,15 @@ def over(load, own: Toy | None = None) -> Races:
 
 def begun(races: Races, model: str | None = JANUS, visitor: object = VISITOR, **values: object):
     return begun_on(races, visitor, model=model, **values)
+
+
+@pytest.fixture
+def gpu(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A machine with one, as far as the pool looks."""
+    monkeypatch.setattr(
+        "app.serving.model_pool.resolve_device",
+        lambda name: torch.device("cuda" if name == "auto" else name),
+    )
 
 
 def named(name: str, report=None) -> Watched:
@@ -117,7 +127,7 @@ def test_a_model_that_cannot_be_loaded_is_reported_and_the_embedded_one_races_on
     assert list(begun(races, None))[-1]["state"] == "finished"
 
 
-def test_the_own_model_races_while_a_public_one_is_loaded_for_another() -> None:
+def test_the_own_model_races_while_a_public_one_is_loaded_for_another(gpu) -> None:
     goes_on = threading.Event()
     races = over(lambda name, report: goes_on.wait(60) and named(name))
     waits = begun(races, visitor=OTHER)
@@ -230,13 +240,66 @@ def reasons(**settings: object) -> dict[str, str]:
     return {card.name: here.short_reason for card, here in found.items()}
 
 
-def test_on_a_cpu_public_models_are_off_with_the_reason(monkeypatch) -> None:
+def test_on_a_cpu_public_models_without_weights_are_off_with_the_reason(monkeypatch) -> None:
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    monkeypatch.setattr(constants, "HF_HUB_CACHE", "/nowhere")
     assert set(reasons().values()) == {"no GPU here", "research only"}
     assert set(reasons(models="all").values()) == {"no GPU here"}
     only = reasons(models="emu3")
     expected = {"emu3": "no GPU here", JANUS: "not switched on", "anole": "research only"}
     assert expected.items() <= only.items()
+
+
+@pytest.mark.parametrize(
+    ("environment", "free", "hours", "short", "words"),
+    [
+        ({}, 2.0, 0.1, "", "a picture takes Vanilla AR about 6 minutes and SCD at most 12 minutes"),
+        ({"SPACE_ID": "a/b"}, 2.0, 0.1, "no GPU here", "it needs a GPU, and this Space has none."),
+        ({}, 0.5, 0.1, "not enough memory", "Janus-Pro 1B needs"),
+        ({}, 2.0, 1.1, "too slow here", "a picture takes hours on this machine's processor."),
+    ],
+)
+def test_on_a_cpu_a_public_model_races_where_its_weights_are_and_fit(
+    monkeypatch, tmp_path, environment, free, hours, short, words
+) -> None:
+    """`free` memory as a multiple of what it needs; `hours` that vanilla AR takes."""
+    card = CARDS[JANUS]
+    folder = tmp_path / card.repos[0].repo
+    folder.mkdir(parents=True)
+    (folder / "model.safetensors").write_bytes(b"")
+    monkeypatch.setattr("engine.models.hub.folder_of_weights", tmp_path)
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    monkeypatch.setattr(
+        "app.serving.model_pool.lane_seconds",
+        lambda card, dtype, lane: 3600 * hours * (1 if lane.decoder == "ar" else 2),
+    )
+    need = required_bytes(card, resolve_dtype(torch.device("cpu")))
+    monkeypatch.setattr("engine.models.device.available", lambda device: free * need)
+    for name, value in environment.items():
+        monkeypatch.setenv(name, value)
+    here = check_availability(card, AppSettings())
+    assert here.short_reason == short
+    assert words in here.reason + here.note
+    chosen(monkeypatch, "auto")
+    pool = toy_pool(Toy(), None, {card: here}, named)
+    assert pool.opening[0].name == "toy", "never by default"
+    assert pool.lanes("toy") == DEFAULT
+    assert pool.lanes(JANUS) == (DEFAULT if short else ("ar", "scd"))
+    if not short:
+        assert pool.opening[1] == "Janus-Pro 1B can race here too, at minutes a picture."
+        assert here.note in html.unescape(describe(pool, JANUS))
+        assert "downloads" not in describe(pool, JANUS)
+
+
+def test_a_model_of_which_the_folder_of_weights_has_a_part_says_what_is_missing(
+    monkeypatch, tmp_path
+) -> None:
+    card = CARDS[JANUS]
+    (tmp_path / card.repos[0].repo).mkdir(parents=True)
+    monkeypatch.setattr("engine.models.hub.folder_of_weights", tmp_path)
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    here = check_availability(card, AppSettings())
+    assert "bring it into the folder of weights" in here.reason
 
 
 def test_on_zerogpu_all_that_are_switched_on_may_race(monkeypatch) -> None:
@@ -303,7 +366,7 @@ def test_the_hosts_model_is_loaded_when_the_page_starts(monkeypatch) -> None:
 
 
 def test_by_itself_the_page_opens_with_the_best_model_that_fits_and_is_to_be_had(
-    monkeypatch,
+    monkeypatch, gpu
 ) -> None:
     chosen(monkeypatch, "auto")
     missing = {}
@@ -332,7 +395,7 @@ def test_by_itself_the_page_opens_with_the_best_model_that_fits_and_is_to_be_had
     assert opening({}) == ("toy", "")
 
 
-def test_every_device_has_its_own_queue(monkeypatch) -> None:
+def test_every_device_has_its_own_queue(monkeypatch, gpu) -> None:
     pool = over(named).pool
     assert (pool.device("toy"), pool.device(JANUS)) == (Device.CPU, Device.GPU)
     monkeypatch.setattr(app.serving.model_pool, "SETTINGS", AppSettings(device="cpu"))

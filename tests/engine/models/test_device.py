@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import re
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -42,6 +43,11 @@ class Machine:
         )
         self.patch.setattr(place, "main_memory", lambda: None if main is None else int(main * GIB))
 
+    def multiplies_bfloat16(self, does: bool) -> None:
+        """Whether its processor has instructions for it."""
+        self.patch.setattr(torch.cpu, "get_capabilities", lambda: {"amx_bf16": does})
+        place.cpu_has_bfloat16.cache_clear()
+
     def is_zero_gpu(self) -> None:
         """torch.cuda must not be used there: it would start CUDA before the card is
         lent."""
@@ -51,8 +57,9 @@ class Machine:
 
 
 @pytest.fixture
-def machine(monkeypatch: pytest.MonkeyPatch) -> Machine:
-    return Machine(monkeypatch)
+def machine(monkeypatch: pytest.MonkeyPatch) -> Iterator[Machine]:
+    yield Machine(monkeypatch)
+    place.cpu_has_bfloat16.cache_clear()
 
 
 def test_auto_is_a_gpu_where_there_is_one(machine: Machine) -> None:
@@ -97,7 +104,10 @@ def test_numbers_follow_the_gpu(
 ) -> None:
     machine.has(gpus=1, capability=capability)
     assert place.resolve_dtype(CUDA) is place.resolve_dtype(CUDA, "auto") is dtype
+    machine.multiplies_bfloat16(False)
     assert place.resolve_dtype(CPU) is torch.float32
+    machine.multiplies_bfloat16(True)
+    assert place.resolve_dtype(CPU) is torch.bfloat16
     assert (
         place.resolve_dtype(CPU, "bfloat16")
         is place.resolve_dtype(CUDA, torch.bfloat16)
@@ -156,18 +166,20 @@ def test_public_models_on_known_cards(
 
 def test_the_answer_names_what_would_fit_instead(machine: Machine) -> None:
     machine.has(main=20)
+    machine.multiplies_bfloat16(False)
     with pytest.raises(ModelError) as caught:
         place.check(CARDS["janus-pro-7b"], CPU, torch.float32)
     assert str(caught.value).startswith("Janus-Pro 7B needs 29.")
-    assert "GiB on cpu in float32, and 20.0 GiB are free. In bfloat16 it would fit: 15." in str(
-        caught.value
-    )
+    assert "GiB on cpu in float32, and 20.0 GiB are free. What fits" in str(caught.value)
     assert str(caught.value).endswith(
         "What fits: Embedded model, Janus-Pro 1B, LlamaGen XL 256 px, LlamaGen XL 512 px."
     )
     assert "Anole" not in str(caught.value), (
         "a model that the host may not have switched on is not recommended"
     )
+    machine.multiplies_bfloat16(True)
+    with pytest.raises(ModelError, match=r"In bfloat16 it would fit: 15\.\d GiB\. What fits"):
+        place.check(CARDS["janus-pro-7b"], CPU, torch.float32)
     machine.has(main=0.1)
     with pytest.raises(ModelError, match="No other model fits either"):
         place.check(CARDS["janus-pro-7b"], CPU, torch.float32)

@@ -106,6 +106,7 @@ def test_a_public_models_parts_are_fetched_and_handed_over(
         torch.device("cpu"),
         torch.bfloat16,
     )
+    assert model.slow_pixels, "on a CPU"
     assert model.weights.count("@") == len(CARDS[name].repos)
     assert f"{CARDS[name].repos[0].repo}@" in model.weights
     assert len(model.weights) <= MAX_NAME
