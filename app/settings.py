@@ -130,8 +130,11 @@ class AppSettings(BaseSettings):
         20, ge=1, le=200, description="races that may wait; further ones are rejected"
     )
     race_seconds: float = Field(
-        180.0, gt=0, le=3600, description="seconds after which a race is stopped; a public model's on a CPU has as"
-        " long as its passes need"
+        180.0,
+        gt=0,
+        le=3600,
+        description="seconds after which a race is stopped; a public model's on a CPU has as long as"
+        " its passes need",
     )
     gpu_seconds: float = Field(
         60.0,
