@@ -133,8 +133,8 @@ class AppSettings(BaseSettings):
         180.0,
         gt=0,
         le=3600,
-        description="seconds after which a race is stopped; a public model's on a CPU has as long as"
-        " its passes need",
+        description="seconds after which a race is stopped; a public model's on a CPU has as long"
+        " as its passes need",
     )
     gpu_seconds: float = Field(
         60.0,
