@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-import gradio as gr
+from typing import TYPE_CHECKING
 
 from engine.failures import Failure
+
+if TYPE_CHECKING:  # a racer of a cluster has no page, and starts without gradio in half the time
+    import gradio as gr
 
 OUT_OF_MEMORY = "The GPU ran out of memory. Race fewer lanes, or choose a smaller model."
 DEVICE_LOST = (

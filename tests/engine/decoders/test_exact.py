@@ -68,14 +68,11 @@ def test_a_lossless_decoder_has_the_models_joint_distribution(name: str, forced:
     assert forced == (found.seen["forced"] > 0)
 
 
-@pytest.mark.parametrize("forced", [False, True])
 @pytest.mark.parametrize("name", LOSSLESS)
-def test_a_lossless_decoder_samples_the_models_distribution_with_keyed_noise(
-    name: str, forced: bool
-) -> None:
+def test_a_lossless_decoder_samples_the_models_distribution_with_keyed_noise(name: str) -> None:
     """Of four codes, with Gumbel noise too, whose choices the enumeration has of two alone."""
-    decoder = DECODERS[name](Toy((1, 3), 4, forced=forced), small(DECODERS[name]))
-    assert lossless(decoder, 300)
+    decoder = DECODERS[name](Toy((1, 3), 4, forced=True), small(DECODERS[name]))
+    assert lossless(decoder, 250)
 
 
 # Each knob of each
@@ -268,6 +265,10 @@ def pair() -> Toy:
     return Toy((1, 3), 2)
 
 
+def two_of_three() -> Toy:
+    return Toy((1, 2), 3)
+
+
 def three() -> Toy:
     return Toy((1, 3), 3)
 
@@ -297,8 +298,8 @@ BUGS = [
     (planted.LongestPathWins, SJDPAC, zero_or_one, DEEP),
     (planted.SpineRedrawnAfterAllCandidates, SJDPAC, zero_then, DEEP),
     (planted.CandidatesFromTheResidual, SJDPAC, depends_on_zero, TREE),
-    (planted.CandidatesWithReplacement, SJDPAC, three, TREE),
-    (planted.CandidatesVerifiedWithTheSpinesQ, SJDPAC, three, TREE),
+    (planted.CandidatesWithReplacement, SJDPAC, two_of_three, TREE),
+    (planted.CandidatesVerifiedWithTheSpinesQ, SJDPAC, two_of_three, TREE),
     (planted.CandidatesWithAFloor, SJDPAC, extreme, TREE),
     (planted.ChildrenOfARejectedNode, Lantern, three, SMALL_TREE),
     (planted.RejectedChildKept, Lantern, three, SMALL_TREE),
@@ -337,7 +338,7 @@ def test_a_planted_bug_of_the_gumbel_noise_is_found_by_sampling() -> None:
     toy = crafted([1.0, 0, 0, 0], [0, 0.75, 0, 0.25], [0.5, 0.5, 0, 0])
     taken = decodes_until_caught(planted.ReplacedWithTheDraftsNoise(toy, settings), 6000)
     assert taken is not None
-    assert lossless(SCD(toy, settings), 500)
+    assert lossless(SCD(toy, settings), 250)
 
 
 # Shared noise
