@@ -59,9 +59,7 @@ def model_of(name: str, grid: tuple[int, int], forced: bool) -> Toy:
     return NeighbourToy(grid, 8).infill(infilling(mask, "spread", 8))
 
 
-def steps(
-    name: str, settings: dict[str, object], model: Toy, how: str = "shrinking"
-) -> list[Step]:
+def steps(name: str, settings: dict[str, object], model: Toy, how: str = "shrinking") -> list[Step]:
     model.static = how != "shrinking"
     model.capture = (lambda: capture_toy) if how == "captured" else None
     decoder = DECODERS[name](model, DECODERS[name].Settings(**settings))
