@@ -51,9 +51,19 @@ ASKED_JS = """(...values) => {
 }"""
 RACE_JS = "() => { document.querySelector('#race').click(); return []; }"
 ROLL_JS = "() => Math.floor(Math.random() * 2 ** 31)"
+# Safari lets a page write to the clipboard while a click is handled: the text follows.
+COPY_JS = """(...values) => {
+  const copy = document.querySelector("#copy");
+  const text = new Promise((resolve) => (copy.resolve = resolve));
+  const written = () => navigator.clipboard.write([new ClipboardItem({ "text/plain": text })]);
+  copy.written = Promise.resolve().then(written).then(() => true, () => false);
+  return values;
+}"""
 LINK_JS = """async (query) => {
   const link = location.origin + location.pathname + query;
-  const copied = await navigator.clipboard?.writeText(link).then(() => true, () => false);
+  const copy = document.querySelector("#copy");
+  copy.resolve(new Blob([link], { type: "text/plain" }));
+  const copied = await copy.written;
   const words = copied ? "Copied." : "Copy it from the field: the browser does not let this page.";
   return [link, `<p class="notice" role="status">${words}</p>`];
 }"""
@@ -95,6 +105,7 @@ document.addEventListener("photo-finish-start", () => show(false));
 """
 BET = "<label>Bet on <select><option value=''>no lane</option></select></label>"
 LAUNCH: dict[str, Any] = {
+    "i18n": gr.I18n(en={"common.complete": "Done"}),  # gradio says it and has no word for it
     "max_threads": CONCURRENCY + 40,  # a waiting race holds a thread
     # the theme's own greys have too little contrast for text
     "theme": gr.themes.Base(
@@ -253,7 +264,8 @@ def build(pool: ModelPool, recorded: RecordedRaces | None = None) -> PageBlocks:
         begins = [*starts, file.upload]
         gr.on(begins, None, None, [chosen, notice, reading], js="() => [null, '', '']", **PRIVATE)
         prompt.change(read, form.components, reading, trigger_mode="always_last", **QUIET)
-        copied = copy.click(links.copy, form.components, [query, link, notice], **PRIVATE)
+        shown = [query, link, notice]
+        copied = copy.click(links.copy, form.components, shown, js=COPY_JS, **PRIVATE)
         copied.success(None, query, [link, notice], js=LINK_JS, **PRIVATE)
         demo.load(links.open, None, [notice, autostart, board, *form.components], **opens)
         results_panel(races, chosen, board, on_board)

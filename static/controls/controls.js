@@ -104,6 +104,7 @@ export function bindControls(root, board) {
       make("button", title, { type: "button", title: words, "data-layer": name, onclick }),
     );
   }
+  for (const bar of ["layers", "shown", "clocks"]) bindBar(part(bar));
   for (const button of part("clocks").children) {
     button.addEventListener("click", () => go({ clock: button.dataset.clock }));
   }
@@ -148,6 +149,7 @@ export function bindControls(root, board) {
       }),
     );
     part("shown").replaceChildren(...buttons);
+    stopAt(part("shown"), buttons[0]);
     const options = () => lanes.map((lane, i) => new Option(lane.title, String(i)));
     part("stepping").replaceChildren(new Option("all", ""), ...options());
     part("reference").replaceChildren(...options());
@@ -227,6 +229,28 @@ function drawFlags(panel, race, clock, length) {
     return make("i.flag", { style: `left: ${100 * shares[k]}%; ${nudge}` }, make("b", i + 1));
   });
   panel.replaceChildren(...flags);
+}
+
+// A row of buttons is one stop of the Tab key, and arrows move within it (WAI-ARIA's toolbar). A
+// click takes no focus: arrows stay those of the board.
+function bindBar(bar) {
+  stopAt(bar, bar.firstElementChild);
+  bar.addEventListener("mousedown", (event) => {
+    event.preventDefault();
+    /** @type {HTMLElement} */ (document.activeElement).blur();
+  });
+  bar.addEventListener("focusin", ({ target }) => stopAt(bar, target));
+  bar.addEventListener("keydown", (event) => {
+    const move = { ArrowLeft: -1, ArrowRight: 1 }[event.key];
+    if (!move || event.shiftKey) return;
+    const buttons = [...bar.children];
+    buttons.at((buttons.indexOf(event.target) + move) % buttons.length).focus();
+    event.preventDefault();
+  });
+}
+
+function stopAt(bar, stop) {
+  for (const button of bar.children) button.tabIndex = button === stop ? 0 : -1;
 }
 
 // Pointing previews a cell, a click pins it or lets it go, and the keyboard's focus selects.

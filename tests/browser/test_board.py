@@ -230,6 +230,25 @@ def test_a_recording_begins_when_its_lanes_fill_a_quarter_of_the_window(open_fil
     expect(board).to_have_attribute("data-playing", "1")
 
 
+def test_a_row_of_buttons_is_one_stop_and_arrows_move_within_it(page) -> None:
+    key(page, "Home")
+    focused = page.locator(".layers :focus")
+    page.locator(".layers button").first.focus()
+    for pressed, name in (("ArrowRight", "Top-1 p"), ("ArrowLeft", "Picture")):
+        page.keyboard.press(pressed)
+        expect(focused).to_have_text(name)
+    page.keyboard.press("ArrowLeft")
+    page.keyboard.press("Enter")
+    expect(page.locator(".board")).to_have_attribute("data-layer", "order")
+    expect(page.locator(".layers [tabindex='0']")).to_have_text("Order")
+    page.keyboard.press("Tab")
+    expect(focused).to_have_count(0)
+    expect(page.locator(".board")).to_have_attribute("data-t", "0")
+    page.locator(".layers button").first.click()  # who clicks has the board's arrows
+    page.keyboard.press("ArrowRight")
+    expect(page.locator(".board")).not_to_have_attribute("data-t", "0")
+
+
 def test_help_keeps_the_focus_and_the_boards_keys_rest(page) -> None:
     key(page, "?")
     dialog = page.locator("dialog.keys")

@@ -46,13 +46,39 @@ def fill(page: Page) -> None:
     page.get_by_role("button", name="Remove lane 5").click()
 
 
+# What the field of the link held when the page asked to write to the clipboard: Safari allows it
+# while a click is handled, but not after the server's answer.
+SPIED = """() => {
+  const write = navigator.clipboard.write.bind(navigator.clipboard);
+  navigator.clipboard.write = (items) => {
+    window.linkThen = document.querySelector("#link :is(input, textarea)")?.value ?? "";
+    return write(items);
+  };
+}"""
+
+# What gradio has a screen reader say.
+HEARD = """() => {
+  window.heard = [];
+  new MutationObserver(() => {
+    for (const { textContent } of document.querySelectorAll(".sr-only[role=status]"))
+      if (textContent.trim()) window.heard.push(textContent.trim());
+  }).observe(document.body, { subtree: true, childList: true, characterData: true });
+}"""
+
+
 def test_a_link_brings_every_field_back_and_waits(quick, open_page) -> None:
     page = open_page(quick)
+    page.evaluate(SPIED)
+    page.evaluate(HEARD)
     fill(page)
     page.locator("#copy").click()
     field = page.locator("#link input, #link textarea")
     expect(field).not_to_have_value("")
     link = urlsplit(field.input_value())
+    expect(page.get_by_text("Copied.")).to_be_visible()
+    assert page.evaluate("navigator.clipboard.readText()") == field.input_value()
+    assert page.evaluate("window.linkThen") == ""
+    page.wait_for_function("window.heard.at(-1) === 'Done'")
     assert dict(parse_qsl(link.query)) == {
         "prompt": "a & b = ü + 😀",
         "seed": "123",

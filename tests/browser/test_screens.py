@@ -2,17 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import pytest
 from playwright.sync_api import expect
 
 from tests.browser.acts import finished, prompted, race, running, show_options, unfold, wide
 
+# The relative luminances of an element's text and of what is behind it (WCAG 2).
 INK_AND_GROUND = """element => {
-  const sum = colour => colour.match(/[0-9.]+/g).slice(0, 3).reduce((a, b) => a + Number(b), 0);
+  const luminance = (colour) => colour.match(/[0-9.]+/g).slice(0, 3).reduce((sum, value, i) => {
+    const part = value / 255;
+    const linear = part <= 0.04045 ? part / 12.92 : ((part + 0.055) / 1.055) ** 2.4;
+    return sum + [0.2126, 0.7152, 0.0722][i] * linear;
+  }, 0);
   let ground = element;
   const clear = (part) => getComputedStyle(part).backgroundColor === "rgba(0, 0, 0, 0)";
   while (clear(ground)) ground = ground.parentElement;
-  return [sum(getComputedStyle(element).color), sum(getComputedStyle(ground).backgroundColor)];
+  const style = getComputedStyle(element);
+  const ink = element instanceof SVGElement ? style.fill : style.color;
+  return [luminance(ink), luminance(getComputedStyle(ground).backgroundColor)];
 }"""
 # By how many pixels a part of the board reaches over the window's edge.
 BEYOND = """part => {
@@ -21,16 +30,22 @@ BEYOND = """part => {
 }"""
 
 
+def assert_legible(ink_and_ground: Sequence[float], theme: str, part: str) -> None:
+    """By WCAG's contrast of small text."""
+    ink, ground = ink_and_ground
+    high, low = max(ink, ground), min(ink, ground)
+    assert (high + 0.05) / (low + 0.05) >= 4.5, part
+    assert (ink > ground) == (theme == "dark"), part
+
+
 @pytest.mark.parametrize("theme", ["light", "dark"])
 def test_text_stands_out_in_both_themes(recorded_url, open_page, theme) -> None:
     page = open_page(recorded_url, query=f"?__theme={theme}")
     prompted(page, "cactus on yellow sand")
     for section in ("decided", "whatif"):
         unfold(page, section)
-    for part in (".board", ".masthead p", ".figure p", "#whatif-answer p"):
-        ink, ground = page.locator(part).first.evaluate(INK_AND_GROUND)
-        assert abs(ink - ground) > 300, part
-        assert (ink > ground) == (theme == "dark"), part
+    for part in (".board", ".masthead p", ".figure p", ".figure .xtick text", "#whatif-answer p"):
+        assert_legible(page.locator(part).first.evaluate(INK_AND_GROUND), theme, part)
 
 
 def test_race_folds_the_options_and_stays_on_the_screen(held, model, open_page) -> None:
