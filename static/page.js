@@ -4,6 +4,7 @@
 import { mountBoard } from "./board/board.js";
 import { addressOf } from "./controls/moment.js";
 import { mountFilling } from "./form/filling.js";
+import { mountSaving, saveButtons } from "./panels/save.js";
 import { isOn, isOver } from "./trace/replay.js";
 
 // What is about the race on the board, or about the next one: it rests while one is on.
@@ -65,12 +66,24 @@ export function mountPage(element, props, trigger, watch, root) {
   // Plotly listens to the window on behalf of each chart, also of one that gradio has taken down,
   // which would stay in memory.
   new MutationObserver((changes) => {
+    for (const { target } of changes) offerFiles(target);
     for (const node of changes.flatMap(({ removedNodes }) => [...removedNodes])) {
       if (!(node instanceof Element) || node.isConnected) continue;
       for (const chart of [node, ...node.querySelectorAll(".js-plotly-plot")])
         removeEventListener("resize", /** @type {any} */ (chart)._responsiveChartHandler);
     }
   }).observe(document.body, { childList: true, subtree: true });
+
+  // A chart can be saved, once plotly has drawn it.
+  function offerFiles(node) {
+    const chart = node instanceof Element && node.closest(".js-plotly-plot");
+    if (!chart || chart.nextElementSibling?.matches(".save")) return;
+    const { title } = /** @type {any} */ (chart)._fullLayout?.xaxis ?? {};
+    const heading = chart.closest(".figure")?.querySelector("h3")?.textContent;
+    const name = (heading ?? title?.text ?? "").toLowerCase().replace(/[^a-z0-9]+/g, "-");
+    chart.after(saveButtons(name.replace(/^-|-$/g, "") || "picture"));
+  }
+  mountSaving(document);
 
   document.addEventListener("photo-finish-press", (event) => {
     document.getElementById(/** @type {CustomEvent} */ (event).detail)?.click();

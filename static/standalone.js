@@ -2,10 +2,12 @@
 // system is.
 
 import { mountBoard } from "./board/board.js";
+import { mountSaving } from "./panels/save.js";
 
 const dark = matchMedia("(prefers-color-scheme: dark)");
 const followSystem = () => document.body.classList.toggle("dark", dark.matches);
 dark.addEventListener("change", followSystem);
 followSystem();
 const recorded = JSON.parse(document.getElementById("race").textContent);
+mountSaving(document);
 mountBoard(document.getElementById("board"), (callback) => callback(recorded));

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import plotly.graph_objects as go
@@ -14,12 +15,14 @@ from engine.trace import Seconds, Trace
 from visualize import sentences
 from visualize.measures import (
     Acceptance,
+    Depths,
     Distances,
     Lengths,
     Progress,
     Rows,
     Runner,
     acceptance,
+    acceptance_by_depth,
     acceptance_lengths,
     progress,
     rows_read,
@@ -29,7 +32,7 @@ from visualize.measures import (
     step_seconds,
     tv_by_distance,
 )
-from visualize.plots import DECODER_LOOKS, INK, blank_plot, hatched, lane_fill, lane_look, thinned
+from visualize.plots import INK, blank_plot, hatched, lane_fill, lane_hatch, lane_look, thinned
 
 HATCHES = ("", "/", "x", "-")  # of the parts of a step
 PARTS = {"forward": "forward pass", "verify": "verification", "cache": "cache", "draft": "drafter"}
@@ -61,6 +64,7 @@ def figures(trace: Trace) -> list[Figure]:
     lengths = [(lane, acceptance_lengths(lane.table)) for lane in lanes]
     top1 = [(lane, sorted_top1(lane.table)) for lane in lanes]
     tested = [(lane, found) for lane in lanes if (found := acceptance(lane.table))]
+    deep = [(lane, depths) for lane in lanes if (depths := acceptance_by_depth(lane.table))]
     shifts = [(lane, sorted_shifts(lane.table)) for lane in lanes]
     shifts = [(lane, values) for lane, values in shifts if len(values)]
     parts = [(lane, step_seconds(lane.table)) for lane in lanes]
@@ -88,6 +92,7 @@ def figures(trace: Trace) -> list[Figure]:
             sentences.acceptance(tested),
             _acceptance(tested),
         ),
+        Figure("depth", "Acceptance by the draft's depth", sentences.depth(deep), _depth(deep)),
         Figure("shift", "What a test shifts", sentences.shift(shifts), _shift(shifts)),
         Figure("time", "Where a step's time went", sentences.time(parts), _time(parts)),
         Figure(
@@ -123,6 +128,7 @@ def _rows(lanes: Sequence[tuple[Runner, Rows]]) -> go.Figure:
                 x=[getattr(found, unit)],
                 y=[lane.name],
                 orientation="h",
+                name=f"rows {word}",
                 showlegend=False,
                 offsetgroup=unit,
                 hovertemplate=f"{lane.name}<br>%{{x:.1f}} rows {word}<extra></extra>",
@@ -165,7 +171,7 @@ def _by_length(
             customdata=[found.steps[some].sum() for some in within],
             name=lane.name,
             hovertemplate=hover,
-            marker=lane_fill(lane, DECODER_LOOKS[lane.decoder]["hatch"]),
+            marker=lane_fill(lane, lane_hatch(lane)),
         )
     return (
         plot.update_layout(bargap=0.25, bargroupgap=0.05)
@@ -207,30 +213,48 @@ def _acceptance(lanes: Sequence[tuple[Runner, Acceptance]]) -> go.Figure:
     )
     for lane, found in lanes:
         some = found.trials > 0
-        y, low, high = found.share[some], found.low[some], found.high[some]
-        hover = (
-            f"{lane.name}<br>%{{y:.1%}} of %{{customdata[0]}} drafts accepted (95%:"
-            " %{customdata[1]:.1%} to %{customdata[2]:.1%})<br>where 1 − TV says"
-            " %{x:.1%}<extra></extra>"
-        )
-        bars = {
+        words = "where 1 − TV says %{x:.1%}"
+        _add_shares(plot, lane, found, some, found.promise[some], words, mode="markers")
+    return plot.update_xaxes(range=[-0.02, 1.02]).update_yaxes(range=[-0.02, 1.04])
+
+
+def _depth(lanes: Sequence[tuple[Runner, Depths]]) -> go.Figure:
+    plot = blank_plot("depth of the draft, 1 the first of its window", "share accepted")
+    for lane, found in lanes:
+        some = found.trials >= FEWEST_PAIRS
+        words = "of depth %{x}, all before them accepted"
+        _add_shares(plot, lane, found, some, found.depth[some], words, mode="lines+markers")
+    return plot.update_yaxes(range=[-0.02, 1.04], tickformat=".0%")
+
+
+def _add_shares(
+    plot: go.Figure,
+    lane: Runner,
+    found: Acceptance | Depths,
+    some: np.ndarray,
+    x: np.ndarray,
+    words: str,
+    **options: Any,
+) -> None:
+    """A lane's shares of accepted drafts, of the bins that are `some`, with their intervals."""
+    y, low, high = found.share[some], found.low[some], found.high[some]
+    plot.add_scatter(
+        x=x,
+        y=y,
+        error_y={
             "type": "data",
             "symmetric": False,
             "array": high - y,
             "arrayminus": y - low,
             "width": 3,
             "thickness": 1,
-        }
-        plot.add_scatter(
-            x=found.promise[some],
-            y=y,
-            mode="markers",
-            error_y=bars,
-            hovertemplate=hover,
-            customdata=np.stack([found.trials[some], low, high], -1),
-            **lane_look(lane),
-        )
-    return plot.update_xaxes(range=[-0.02, 1.02]).update_yaxes(range=[-0.02, 1.04])
+        },
+        hovertemplate=f"{lane.name}<br>%{{y:.1%}} of %{{customdata[0]}} drafts accepted (95%:"
+        f" %{{customdata[1]:.1%}} to %{{customdata[2]:.1%}})<br>{words}<extra></extra>",
+        customdata=np.stack([found.trials[some], low, high], -1),
+        **options,
+        **lane_look(lane),
+    )
 
 
 def _time(lanes: Sequence[tuple[Runner, Seconds]]) -> go.Figure:
@@ -246,6 +270,7 @@ def _time(lanes: Sequence[tuple[Runner, Seconds]]) -> go.Figure:
                 x=[1000 * seconds],
                 y=[lane.name],
                 orientation="h",
+                name=word,
                 showlegend=False,
                 hovertemplate=hover,
                 marker=lane_fill(lane, hatch),

@@ -188,6 +188,37 @@ def acceptance(table: StepTable) -> Acceptance | None:
     )
 
 
+@dataclass(frozen=True, slots=True)
+class Depths:
+    """Tested drafts by their depth [K], 1 for the first behind the frontier, ascending: trials [K],
+    the share accepted [K], and its 95% Wilson interval [K]."""
+
+    depth: np.ndarray
+    trials: np.ndarray
+    share: np.ndarray
+    low: np.ndarray
+    high: np.ndarray
+
+
+def acceptance_by_depth(table: StepTable) -> Depths | None:
+    """Acceptance of a step's first draft, of its second where the first was accepted, and so on:
+    EAGLE's n-alpha, with n accepted drafts before the one that is tested, here depth n + 1.
+
+    Trials are those of `acceptance`; forced positions are no depth of their own. None where nothing
+    was tested."""
+    tested = _tested(table)
+    if not tested.any():
+        return None
+    free = np.cumsum(table.positions["status"] != Status.FORCED)
+    before = np.concatenate([[0], free])[table.first[:-1]]
+    depth = (free - before[table.step])[tested]
+    trials = np.bincount(depth)
+    some = np.flatnonzero(trials)
+    accepted = np.bincount(depth, _first_passed(table)[tested])[some]
+    low, high = wilson(accepted, trials[some].astype(float))
+    return Depths(some, trials[some], accepted / trials[some], low, high)
+
+
 def _tested(table: StepTable) -> np.ndarray:
     rows = table.positions
     decided = np.isin(rows["status"], (Status.ACCEPTED, Status.RESAMPLED))

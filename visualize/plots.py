@@ -19,6 +19,7 @@ DECODER_LOOKS: dict[str, dict[str, str]] = LOOK["decoders"]
 INK, RULE = "#7b7f87", "rgba(128, 132, 140, 0.28)"
 # Dashes of lanes that share a decoder follow one another.
 DASHES = ("solid", *(look["dash"] for name, look in DECODER_LOOKS.items() if name != "ar"))
+HATCHES = tuple(dict.fromkeys(look["hatch"] for look in DECODER_LOOKS.values()))
 MOST_POINTS = 400  # of a line; more than its pixels would only make the page heavy
 
 
@@ -45,6 +46,13 @@ def lane_colour(lane: Runner) -> str:
         for i in (1, 3, 5)
     )
     return "#" + "".join(f"{round(x + share * (grey - x)):02x}" for x, grey in parts)
+
+
+def lane_hatch(lane: Runner) -> str:
+    """A bar's pattern where its place does not say whose it is: its decoder's, and of another lane
+    of that decoder another."""
+    first = HATCHES.index(DECODER_LOOKS[lane.decoder]["hatch"])
+    return HATCHES[(first + 3 * lane.repeat) % len(HATCHES)]
 
 
 def lane_fill(lane: Runner, hatch: str) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from engine.trace import Seconds
-from visualize.measures import Acceptance, Distances, Lengths, Progress, Rows, Runner
+from visualize.measures import Acceptance, Depths, Distances, Lengths, Progress, Rows, Runner
 
 HALF = 0.5
 FLAT = 0.05  # a distribution whose likeliest token is no likelier than this is flat (GSD Sec. 3.1)
@@ -134,6 +134,23 @@ def acceptance(lanes: Sequence[tuple[Runner, Acceptance]]) -> str:
         )
         said.append(f"{lane.name}, relaxed, lies {where}: {_shares(found)}")
     return "; ".join(said) + "."
+
+
+def depth(lanes: Sequence[tuple[Runner, Depths]]) -> str:
+    """Of acceptance by the draft's depth (EAGLE's n-alpha)."""
+    known = [(lane, found) for lane, found in lanes if found.trials[0] >= FEWEST]
+    if not known:
+        return f"Too few drafts were tested to compare depths: it takes {FEWEST} in a lane."
+    lane, found = max(known, key=lambda entry: (entry[1].trials >= FEWEST).sum())
+    last = int(np.flatnonzero(found.trials >= FEWEST)[-1])
+    said = f"{lane.name} accepted {found.share[0]:.0%} of its first drafts"
+    if last == 0:
+        return f"{said}, and seldom got to test another (papers call this 0-α)."
+    number = found.depth[last]
+    return (
+        f"{said} and {found.share[last]:.0%} of those at depth {number}, where all before them in"
+        f" the window had been accepted (papers call these 0-α and {number - 1}-α)."
+    )
 
 
 def shift(lanes: Sequence[tuple[Runner, np.ndarray]]) -> str:

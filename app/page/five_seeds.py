@@ -24,6 +24,11 @@ ABOUT = (
     " another, and compares them seed by seed.</p>"
 )
 COLUMNS = ("Lane", "Passes", "Seconds", "Speed-up", "Rank by passes", "By seconds")
+# as static/panels/save.js makes them
+SAVE = (
+    '<p class="save" data-name="five-seeds"><button type="button" data-save="svg">SVG</button>'
+    '<button type="button" data-save="csv">CSV</button></p>'
+)
 NOTE = (
     "“{prompt}”, from {seeds}: mean ± half its 95% interval. Speed-up: vanilla AR's seconds divided"
     " by the lane's. A dash in place of a rank: these seeds leave open which of two neighbours is"
@@ -82,7 +87,7 @@ def seeds_table(traces: Sequence[Trace]) -> str:
         for lane in over_seeds(traces)
     )
     return (
-        f'<div class="scrolled"><table class="seeds"><tr>{head}</tr>{rows}</table></div>'
+        f'<div class="scrolled"><table class="seeds"><tr>{head}</tr>{rows}</table></div>{SAVE}'
         f"<p>{NOTE.format(prompt=html.escape(first.prompt), seeds=seeds)}</p>"
     )
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from engine.commands.race import add_model_options, load_model, print_race
+from engine.commands.race import add_model_options, add_out_option, load_model, print_race
 from engine.infilling import ORDERS, Infilling, box_mask
 from engine.models.base import ImageModel
 from engine.models.card import ModelError
@@ -31,7 +31,7 @@ def add_infill_command(parser: argparse.ArgumentParser) -> None:
         default="ar,assd,assd:drafts=n-gram",
         help="as in `race`, and assd and parallel; by default %(default)s",
     )
-    parser.add_argument("--out", type=Path, help="write the trace here")
+    add_out_option(parser)
     add_model_options(parser)
     parser.set_defaults(run=run_infill, parser=parser)
 
@@ -48,7 +48,7 @@ def run_infill(args: argparse.Namespace) -> None:
         lanes = tuple(parse_lane(text.strip()) for text in args.lanes.split(","))
         if args.text is None:
             race = picture_race(args, lanes)
-            print_race(race, args.out)
+            print_race(race, args.out, args.dumps)
         else:
             fill_text(args, lanes)
     except (SettingError, ModelError, TraceError, OSError) as error:
@@ -97,7 +97,8 @@ def fill_text(args: argparse.Namespace, lanes: tuple[Lane, ...]) -> None:
     network = XLNetLMHeadModel.from_pretrained(args.xlnet, use_safetensors=True).eval()
     model = XLNetText(network, infilling)
     request = RaceRequest(args.text, args.seed, lanes, model.sampling, model.name, infilling)
-    trace = print_race(Race(model, request), args.out)
+    race = Race(model, request)
+    trace = print_race(race, args.out, lambda trace, _: trace.dumps())  # a text has no pictures
     for i, lane in enumerate(lanes):
         codes = final_codes(trace, i)
         print(f"\n{lane.decoder}: {tokenizer.decode(codes, skip_special_tokens=True)}")

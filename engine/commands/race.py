@@ -6,8 +6,10 @@ from __future__ import annotations
 import argparse
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
+
+import torch
 
 from engine.decoders import DECODERS, WHOLE
 from engine.models import load
@@ -33,9 +35,20 @@ def add_race_command(parser: argparse.ArgumentParser) -> None:
         help=f"comma-separated, up to eight of {', '.join(WHOLE)}; knobs as in"
         " sjd:window=32;init=horizontal repeat; by default %(default)s",
     )
-    parser.add_argument("--out", type=Path, help="write the trace here")
+    add_out_option(parser)
     add_model_options(parser)
     parser.set_defaults(run=run_race, parser=parser)
+
+
+def add_out_option(parser: argparse.ArgumentParser) -> None:
+    """Adds `--out`, and `dumps`, which makes the file's text of a trace and its model."""
+    parser.add_argument(
+        "--out",
+        type=Path,
+        help="write the trace here; without pictures by `python -m engine`, with them by"
+        " `python -m visualize`",
+    )
+    parser.set_defaults(dumps=lambda trace, model: trace.dumps())
 
 
 def add_model_options(parser: argparse.ArgumentParser) -> None:
@@ -62,11 +75,21 @@ def add_model_options(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--device", default="cpu", help="cpu, cuda, cuda:0 .. or auto")
     parser.add_argument("--dtype", choices=["auto", *DTYPES], default="auto")
+    parser.add_argument(
+        "--threads",
+        type=int,
+        help="of the processor, by default one for each core; the page races the embedded model on"
+        " 1 of two cores and 2 of more",
+    )
 
 
 def load_model(args: argparse.Namespace) -> ImageModel:
-    """Loads the model, with progress on stderr. Raises ModelError."""
+    """Loads the model, with progress on stderr. Raises ModelError, SettingError."""
     printed = ""
+    if args.threads is not None:
+        if args.threads < 1:
+            raise SettingError(f"--threads is 1 or more, not {args.threads}.")
+        torch.set_num_threads(args.threads)
 
     def print_progress(progress: Progress) -> None:
         nonlocal printed
@@ -98,12 +121,12 @@ def run_race(args: argparse.Namespace) -> None:
         race = Race(load_model(args), request)
     except (SettingError, ModelError) as error:
         parser.error(str(error))
-    print_race(race, args.out)
+    print_race(race, args.out, args.dumps)
 
 
-def print_race(race: Race, out: Path | None) -> Trace:
-    """Runs a race; prints the stats every second, the final ones and the path `out` that its trace
-    was written to. Exits with 1 if a lane failed."""
+def print_race(race: Race, out: Path | None, dumps: Callable[[Trace, ImageModel], str]) -> Trace:
+    """Runs a race; prints the stats every second, the final ones and the path `out` that the text
+    which `dumps` makes of its trace was written to. Exits with 1 if a lane failed."""
     request, names = race.request, lane_names([lane.plain() for lane in race.request.lanes])
     frames: list[Frame] = []
     stats = [LaneStats() for _ in names]
@@ -126,7 +149,7 @@ def print_race(race: Race, out: Path | None) -> Trace:
     trace = race.trace(frames)
     print(f"\n{request.prompt!r}, seed {request.seed}, on {trace.header.machine}")
     if out:
-        out.write_text(trace.dumps())
+        out.write_text(dumps(trace, race.model))
         print(f"trace: {out}")
     if LaneState.FAILED in states:
         sys.exit(1)

@@ -4,6 +4,7 @@ import { make, sized } from "../dom.js";
 import { onClock } from "../numbers.js";
 import { finishers, isOver } from "../trace/replay.js";
 import { tableOf, whySentence } from "./results.js";
+import { saveButtons } from "./save.js";
 
 /**
  * Shown once the race is over; rebuilt for each race and, on the modelled clock, whenever that
@@ -44,4 +45,6 @@ export function drawFinish(panel, { race, clock: shown }, cards) {
   }
   panel.querySelector(".why").textContent = whySentence(race);
   panel.querySelector(".results").replaceChildren(...tableOf(race));
+  panel.querySelector(".save")?.remove();
+  panel.querySelector(".scroll").after(saveButtons("results"));
 }

@@ -5,7 +5,9 @@ from __future__ import annotations
 
 import csv
 import io
+import re
 from pathlib import Path
+from xml.etree import ElementTree
 
 import av
 import pytest
@@ -25,8 +27,11 @@ from tests.browser.acts import (
 )
 from tests.browser.servers import wait_until
 from visualize.figures import Figure, figures
+from visualize.measures import runners
 from visualize.quality import about, quality_figures, stored
 from visualize.recorded_race import RecordedRace
+
+SVG = "{http://www.w3.org/2000/svg}"
 
 
 def choose(page: Page, field: str, option: str) -> None:
@@ -108,6 +113,51 @@ def test_each_race_has_its_figures_each_with_its_sentence(recorded_url, open_pag
     expect(page.locator(".figure p")).not_to_have_text(sentences)
     expect(plots.first).to_contain_text("GSD G=50")
     assert nodes(page) < before + 2000, "the charts before have gone, each with some 360"
+
+
+def saved(page: Page, within: str, kind: str) -> Path:
+    """What a part's button saves, under the name that it suggests."""
+    with page.expect_download() as event:
+        page.locator(within).get_by_role("button", name=kind, exact=True).click()
+    path = Path(event.value.path())
+    return path.rename(path.with_name(event.value.suggested_filename))
+
+
+def test_figures_and_tables_are_saved_for_a_paper(opened, recorded_url, duel) -> None:
+    page = opened(recorded_url, "decided")
+    for figure in figures(duel.trace):
+        within = f".figure:has(#figure-{figure.name})"
+        expect(page.locator(within).get_by_role("button", name="CSV")).to_be_visible()
+        if figure.name not in ("acceptance", "time"):
+            continue
+        rows = list(csv.reader(saved(page, within, "CSV").read_text().splitlines()))
+        traces = [trace for trace in figure.plot.data if trace.x[0] is not None]
+        expected = [(t.name, x, y) for t in traces for x, y in zip(t.x, t.y, strict=True)]
+        assert [row[0] for row in rows[1:]] == [name for name, *_ in expected]
+        for column in (1, 2):
+            values = [each[column] for each in expected]
+            texts = [row[column] for row in rows[1:]]
+            assert [type(value)(text) for value, text in zip(values, texts, strict=True)] == values
+        assert rows[0][3:] == (["low", "high"] if figure.name == "acceptance" else [])
+        svg = saved(page, within, "SVG")
+        assert svg.name.startswith("photo-finish-")
+        drawn = ElementTree.parse(svg).getroot()
+        texts = {"".join(text.itertext()) for text in drawn.iter(f"{SVG}text")}
+        assert {lane.name for lane in runners(duel.trace)} & texts
+        assert len(list(drawn.iter(f"{SVG}path"))) > 5
+        patterns = {f"url(#{pattern.get('id')})" for pattern in drawn.iter(f"{SVG}pattern")}
+        used = set(re.findall(r"fill: (url\(.+?\))", svg.read_text()))
+        assert used <= patterns
+        assert bool(used) == (figure.name == "time")
+    rows = list(csv.DictReader(saved(page, ".finish", "CSV").read_text().splitlines()))
+    assert {row["Lane"] for row in rows} == {lane.name for lane in runners(duel.trace)}
+    passes = {str(lane.table.steps["nfe"][-1]) for lane in runners(duel.trace)}
+    assert {row["Passes"] for row in rows} == passes
+    drawn = ElementTree.parse(saved(page, ".finish", "SVG")).getroot()
+    shown = page.locator(".results th, .results td").all_text_contents()
+    assert [text.text for text in drawn.iter(f"{SVG}text")] == " ".join(shown).split()
+    unfold(page, "whatif")
+    expect(page.locator("#whatif-plots").get_by_role("button", name="CSV")).to_have_count(4)
 
 
 def test_what_if_answers_for_the_lane_the_rule_and_the_knobs_of_the_race_on_the_board(
@@ -205,6 +255,9 @@ def test_five_seeds_are_raced_and_compared(quick, open_page) -> None:
     table = page.locator("#seeds-table")
     expect(table).to_contain_text("from seeds 7 to 11: mean", timeout=120_000)
     expect(table.locator("tr th[scope=row]")).to_have_text(["Vanilla AR", "SJD"])
+    rows = list(csv.DictReader(saved(page, "#seeds-table", "CSV").read_text().splitlines()))
+    assert [row["Lane"] for row in rows] == ["Vanilla AR", "SJD"]
+    assert all(float(row["Seconds"]) > 0 and float(row["Seconds ±"]) > 0 for row in rows)
     finished(page)
     expect(page.locator(".board .meta")).to_contain_text("seed 11")
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
 
 from engine import __main__ as cli
 from engine.commands import race as cli_race
@@ -73,6 +74,14 @@ def test_the_written_trace_is_that_race(
     assert f"trace: {out}" in capsys.readouterr().out
 
 
+def test_a_race_has_the_threads_that_are_asked_for(main: Main, capsys, monkeypatch) -> None:
+    threads = []
+    monkeypatch.setattr(torch, "set_num_threads", threads.append)
+    main("x", "--lanes", "ar", "--threads", "1")
+    main("x", "--lanes", "ar")
+    assert threads == [1]
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -94,6 +103,7 @@ def test_the_written_trace_is_that_race(
         (["x", "--seed", "-1"], "The seed is a whole number"),
         (["x", "--model", "jet"], "invalid choice: 'jet'"),
         (["x", "--dtype", "int4"], "invalid choice: 'int4'"),
+        (["x", "--threads", "0"], "--threads is 1 or more, not 0."),
         (["x", "--out", "/no/such/folder/race.json"], "there is no folder /no/such/folder"),
     ],
 )

@@ -22,6 +22,7 @@ from tests.visualize.races import headed, steps, trace_of
 from visualize.figures import SPANS, Figure, figures
 from visualize.measures import (
     acceptance,
+    acceptance_by_depth,
     acceptance_lengths,
     progress,
     rows_read,
@@ -35,7 +36,7 @@ from visualize.plots import DECODER_LOOKS, HEIGHT, INK, MOST_POINTS
 
 NAMES = [
     *("passes", "seconds", "rows", "lengths", "gain"),
-    *("top1", "acceptance", "shift", "time", "distance"),
+    *("top1", "acceptance", "depth", "shift", "time", "distance"),
 ]
 PAGES = ("#ffffff", "#16181d")
 
@@ -99,6 +100,9 @@ def points(name: str, runner) -> tuple[np.ndarray, np.ndarray]:
     if name == "acceptance":
         found = acceptance(table)
         return found.promise[found.trials > 0], found.share[found.trials > 0]
+    if name == "depth":
+        found = acceptance_by_depth(table)
+        return found.depth[found.trials >= 5], found.share[found.trials >= 5]
     if name == "distance":
         found = tv_by_distance(table)
         return found.distance[found.pairs >= 5], found.tv[found.pairs >= 5]
@@ -110,7 +114,12 @@ def points(name: str, runner) -> tuple[np.ndarray, np.ndarray]:
     ("name", "lanes"),
     [
         *(("passes", ALL), ("seconds", ALL), ("top1", ALL)),
-        *(("shift", DRAFTED), ("acceptance", TESTED), ("distance", TESTED - {"SCD", "LANTERN"})),
+        *(
+            ("shift", DRAFTED),
+            ("acceptance", TESTED),
+            ("depth", TESTED),
+            ("distance", TESTED - {"SCD", "LANTERN"}),
+        ),
     ],
 )
 def test_a_lanes_line_or_points_are_its_measure(name: str, lanes: set[str]) -> None:
@@ -241,6 +250,14 @@ def test_a_decoder_looks_the_same_in_every_race_and_its_lanes_differ() -> None:
     for mine, other in zip(two["GSD"], two["GSD G=4"], strict=True):
         assert mine != other
     assert list(looks("sjd", "sjd")) == ["SJD (1)", "SJD (2)"]
+
+
+def test_two_lanes_of_a_decoder_have_bars_of_another_pattern() -> None:
+    """Side by side over lengths, without a name beside them."""
+    lanes = [parse_lane(text) for text in ("gsd", "gsd:G=4", "gsd:G=9", "gsd:G=2")]
+    race = race_of(Toy((8, 8), 16), lanes, "a prompt", 3)
+    plot = figures(race.trace(list(race)))[NAMES.index("lengths")].plot
+    assert len({bar.marker.pattern.shape for bar in plot.data}) == len(lanes)
 
 
 def test_plots_have_no_ground_of_their_own_and_fit_a_phone() -> None:

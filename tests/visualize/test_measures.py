@@ -20,6 +20,7 @@ from tests.toy import Toy
 from tests.visualize.races import steps, trace_of
 from visualize.measures import (
     acceptance,
+    acceptance_by_depth,
     acceptance_lengths,
     progress,
     runners,
@@ -113,6 +114,34 @@ def test_top1_is_that_of_the_committed_positions_but_the_forced() -> None:
     last = build(2, 3, 4, (spot(3, Status.FRESH, top1=0.4),))
     assert sorted_top1(table(first, last)).tolist() == near(0.7, 0.4, 0.2)
     assert sorted_top1(single(spot(0, Status.FORCED))).tolist() == []
+
+
+# Acceptance by depth
+
+
+def test_a_depth_counts_the_drafts_before_it_in_its_step_and_no_forced_position() -> None:
+    accepted, resampled, refined = Status.ACCEPTED, Status.RESAMPLED, Status.REFINED
+    first = build(
+        1,
+        0,
+        4,
+        (
+            spot(0, accepted, 0.5),
+            spot(1, Status.FORCED),
+            spot(2, accepted, 0.5),
+            spot(3, resampled, 0.5),
+            spot(4, refined),
+        ),
+    )
+    second = build(2, 4, 5, (spot(4, resampled, 0.5), spot(5, refined)))
+    third = build(3, 5, 8, (spot(5, accepted, 0.5), spot(6, accepted, 0.5), spot(7, Status.FRESH)))
+    found = acceptance_by_depth(table(first, second, third))
+    assert found.depth.tolist() == [1, 2, 3]
+    assert found.trials.tolist() == [3, 2, 1]
+    assert found.share.tolist() == pytest.approx([2 / 3, 1, 0])
+    assert (found.low <= found.share).all()
+    assert (found.share <= found.high).all()
+    assert acceptance_by_depth(single(spot(0, Status.FRESH))) is None
 
 
 # Acceptance against 1 - TV
