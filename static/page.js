@@ -13,7 +13,7 @@ const RESTING = "#bet, #decided, #five-seeds, #seeds-table, #cost, #whatif, #exp
 /** With what gradio gives a script of its; `root` is the server's address. */
 export function mountPage(element, props, trigger, watch, root) {
   let shown = ""; // the race that is on the board
-  let told = ""; // the race that the page knows to be over
+  let over = ""; // the race that the page knows to be over
   let bets = false; // Race was pressed, and the bet is on what comes
   const show = (race) => trigger("show", { race });
   const onBoard = () => ({ race: board.state.race.snapshot.id });
@@ -58,8 +58,8 @@ export function mountPage(element, props, trigger, watch, root) {
     document.body.classList.toggle("racing", on);
     for (const part of /** @type {NodeListOf<HTMLElement>} */ (document.querySelectorAll(RESTING)))
       part.inert = on;
-    if (!isOver(race) || race.snapshot.id === told) return;
-    told = race.snapshot.id;
+    if (!isOver(race) || race.snapshot.id === over) return;
+    over = race.snapshot.id;
     trigger("over");
   });
 

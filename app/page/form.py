@@ -40,6 +40,14 @@ ON_BOARD_JS = """(_, ...values) =>
   [document.querySelector("#board .board").dataset.race, ...values]"""
 
 
+def unfolding(section: gr.Accordion) -> gr.State:
+    """Whether a section is unfolded; it is folded at first."""
+    unfolded = gr.State(False)
+    section.expand(lambda: True, None, unfolded, **QUIET)
+    section.collapse(lambda: False, None, unfolded, **QUIET)
+    return unfolded
+
+
 def unchecked(component: Any) -> Any:
     """Makes a component pass its value on as it was sent: gradio's own checks fail on wrong types
     without a message."""

@@ -11,7 +11,7 @@ import gradio as gr
 
 from app.page.export import export_section
 from app.page.five_seeds import five_seeds_section
-from app.page.form import ON_BOARD_JS, QUIET
+from app.page.form import ON_BOARD_JS, QUIET, unfolding
 from app.page.handlers import Races
 from app.page.visitor import session_of
 from app.page.what_if import lane_choices, what_if_section
@@ -49,8 +49,8 @@ def results_panel(
         ]
 
     # where one race gives way to another at once, the last counts
-    told = {"js": ON_BOARD_JS, "trigger_mode": "always_last"}
-    board.over(update, on_board, [shown, lane, recorded], **told, **QUIET)
+    last = {"js": ON_BOARD_JS, "trigger_mode": "always_last"}
+    board.over(update, on_board, [shown, lane, recorded], **last, **QUIET)
 
 
 def _draw_unfolded(
@@ -58,9 +58,7 @@ def _draw_unfolded(
 ) -> None:
     """Draws what a section says of the race that is `shown`, once and while it is unfolded: charts
     are a megabyte of script, and stay in the page's memory until they are taken down."""
-    unfolded = gr.State(False)
-    section.expand(lambda: True, None, unfolded, **QUIET)
-    section.collapse(lambda: False, None, unfolded, **QUIET)
+    unfolded = unfolding(section)
     triggers = [shown.change, unfolded.change]
 
     @gr.render(

@@ -11,7 +11,7 @@ import gradio as gr
 import numpy as np
 import plotly.graph_objects as go
 
-from app.page.form import KNOBS, QUIET, Fields
+from app.page.form import KNOBS, QUIET, Fields, unfolding
 from app.page.handlers import NOT_OVER, Races
 from app.page.rejudge import rejudge
 from app.page.visitor import session_of
@@ -136,7 +136,6 @@ def what_if_section(races: Races, shown: gr.State, section: gr.Accordion) -> gr.
         sliders = {field: _slider(field, visible=SLIDERS[field] == "gsd") for field in SLIDERS}
     fields = Fields({"lane": lane, "rule": rule, **sliders})
     reply = gr.HTML(PARAGRAPH.format(NOT_OVER), elem_id="whatif-answer", apply_default_css=False)
-    unfolded = gr.State(False)
     with gr.Row(elem_id="whatif-plots"):
         drawings = [
             gr.Plot(show_label=False, container=False, visible=False, min_width=220)
@@ -161,7 +160,7 @@ def what_if_section(races: Races, shown: gr.State, section: gr.Accordion) -> gr.
 
     rule.change(show_sliders, rule, list(sliders.values()), **QUIET)
     moves = [event for each in sliders.values() for event in (each.release, each.change)]
-    section.expand(lambda: True, None, unfolded, **QUIET)
+    unfolded = unfolding(section)
     triggers = [shown.change, lane.input, rule.change, unfolded.change, *moves]
     inputs, outputs = [shown, unfolded, *fields.components], [reply, *drawings]
     gr.on(triggers, ask, inputs, outputs, trigger_mode="always_last", **QUIET)

@@ -102,17 +102,14 @@ def test_each_race_has_its_figures_each_with_its_sentence(recorded_url, open_pag
     assert buttons.first.get_attribute("data-title").startswith("Download plot")
     expect(page.locator("h1")).to_have_text("Photo Finish")
     before = nodes(page)
-    for section in ("decided", "cost"):
-        unfold(page, section)
-    expect(plots).to_have_count(0)
     race(page, prompt="octopus", lanes=("ar", "gsd", "gsd:G=50"))
     finished(page)
-    for section in ("decided", "cost"):
-        unfold(page, section)
-    expect(plots).to_have_count(len(sentences))
     expect(page.locator(".figure p")).not_to_have_text(sentences)
     expect(plots.first).to_contain_text("GSD G=50")
     assert nodes(page) < before + 2000, "the charts before have gone, each with some 360"
+    for section in ("decided", "cost"):
+        unfold(page, section)
+    expect(plots).to_have_count(0)
 
 
 def saved(page: Page, within: str, kind: str) -> Path:
