@@ -8,26 +8,26 @@ import contextlib
 import heapq
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
-from typing import Any
 
-from app.serving.race_stream import Recording, Snapshot, WorkerEvents, WorkerFailure
+from app.serving.race_stream import Recording, WorkerEvents, WorkerFailure
 from cluster.streams import Stream, merge
 from engine.race import RaceRequest
 from engine.trace import Frame, LaneState, Trace
-from visualize.board import CLOCKS, replay
+from visualize.board import replay
 from visualize.recorded_race import Pictures, RecordedRace
+from visualize.snapshot import CLOCKS, Snapshot
 
 # of a board, what every lane's racer knows and the page does not
 _SHARED = ("machine", "grid", "cells", "dtypes", "codes", "swatches")
 
 
 def race_apart(
-    request: RaceRequest, waiting: dict[str, Any], start: Callable[[RaceRequest], Stream]
+    request: RaceRequest, waiting: Snapshot, start: Callable[[RaceRequest], Stream]
 ) -> WorkerEvents:
     """The race's stream, of the races of its lanes, which `start` starts; `waiting` is its board
     before it begins. One lane's WorkerFailure ends them all. Closed, it cancels every one."""
     lanes = [replace(request, lanes=(lane,)) for lane in request.lanes]
-    boards: list[dict[str, Any] | None] = [None] * len(lanes)
+    boards: list[Snapshot | None] = [None] * len(lanes)
     recordings: list[RecordedRace | None] = [None] * len(lanes)
     seq = 0
     with contextlib.closing(merge([start(lane) for lane in lanes])) as events:
@@ -35,36 +35,36 @@ def race_apart(
             if isinstance(event, Recording):
                 recordings[i] = RecordedRace.loads(event.text)
             elif isinstance(event, Snapshot):
-                boards[i], seq = event.board, seq + 1
-                yield Snapshot(_board(waiting, boards, seq))
+                boards[i], seq = event, seq + 1
+                yield _board(waiting, boards, seq)
             else:
                 yield event
                 if isinstance(event, WorkerFailure):
                     return
     whole = join(request, [found for found in recordings if found is not None])
     last = {"seq": seq + 1, "recorded": False, "apart": True, "note": _note(boards)}
-    yield Snapshot(replay(whole) | last)
+    yield replay(whole).model_copy(update=last)
     yield Recording(whole.dumps())
 
 
-def _board(
-    waiting: dict[str, Any], boards: Sequence[dict[str, Any] | None], seq: int
-) -> dict[str, Any]:
+def _board(waiting: Snapshot, boards: Sequence[Snapshot | None], seq: int) -> Snapshot:
     """The board of the race, from those of its lanes so far. Places come with the finish."""
     known = next(board for board in boards if board is not None)
-    lanes = [
+    places = dict.fromkeys(CLOCKS)
+    lanes = tuple(
         before
         if board is None
-        else board["lanes"][0] | {"title": before["title"], "places": dict.fromkeys(CLOCKS)}
-        for before, board in zip(waiting["lanes"], boards, strict=True)
-    ]
-    state = {"seq": seq, "state": "racing", "lanes": lanes, "apart": True, "note": _note(boards)}
-    return waiting | {name: known[name] for name in _SHARED} | state
+        else board.lanes[0].model_copy(update={"title": before.title, "places": places})
+        for before, board in zip(waiting.lanes, boards, strict=True)
+    )
+    shared = {name: getattr(known, name) for name in _SHARED}
+    now = {"seq": seq, "state": LaneState.RACING, "lanes": lanes, "note": _note(boards)}
+    return waiting.model_copy(update=shared | now | {"apart": True})
 
 
-def _note(boards: Sequence[dict[str, Any] | None]) -> str:
+def _note(boards: Sequence[Snapshot | None]) -> str:
     """What the lanes' boards say; what several say, once."""
-    notes = dict.fromkeys(board["note"] for board in boards if board is not None)
+    notes = dict.fromkeys(board.note for board in boards if board is not None)
     return " ".join(filter(None, notes))
 
 

@@ -94,7 +94,7 @@ class ClusterPool(ModelPool):
     def _events(self, request: RaceRequest) -> WorkerEvents:
         if self._apart and 1 < len(request.lanes) <= self._racers:
             waiting = waiting_snapshot(request, self.card(request.model), "", "")
-            yield from race_apart(request, waiting.board, self._start)
+            yield from race_apart(request, waiting, self._start)
         else:
             yield from (event for _, event in merge([self._start(request, request.model)]))
 

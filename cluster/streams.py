@@ -9,7 +9,8 @@ from collections.abc import Generator, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from app.serving.race_stream import Idle, Recording, Snapshot, WorkerFailure
+from app.serving.race_stream import Idle, Recording, WorkerFailure
+from visualize.snapshot import Snapshot
 
 IDLE_SECONDS = 0.25  # without an event
 

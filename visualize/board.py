@@ -1,16 +1,14 @@
 """Board: folds a race's frames into the snapshot that the page draws, live or from a recording.
 
-A snapshot is a plain dict made to travel: what happened stands in step tables that only grow
-(base64 of the rows of engine/trace/steps.py), so that two snapshots differ by their tails, and the
-pictures in one file a row of tokens, of which few change at a time.
+A snapshot is made to travel: what happened stands in step tables that only grow (base64 of the
+rows of engine/trace/steps.py), so that two snapshots differ by their tails, and the pictures in one
+file a row of tokens, of which few change at a time.
 """
 
 from __future__ import annotations
 
 import base64
-import dataclasses
 from collections.abc import Callable, Sequence
-from typing import Any
 
 import numpy as np
 
@@ -23,6 +21,7 @@ from engine.trace import Frame, Header, LaneState, LaneStats, Step
 from engine.trace.steps import SENT, layout
 from visualize.picture_rows import PictureRows, canvas
 from visualize.recorded_race import RecordedRace, pixels
+from visualize.snapshot import CLOCKS, LaneSnapshot, MeasuredClock, Result, Snapshot
 
 PROMISES = {
     Badge.IDENTICAL: "Token for token the picture that vanilla AR draws from this seed.",
@@ -35,7 +34,6 @@ PROMISES = {
         " speed."
     ),
 }
-CLOCKS = ("seconds", "passes")
 NO_PICTURES = (
     "This file holds a race without its pictures. What happened to each token is there to see, in"
     " every other layer."
@@ -62,7 +60,7 @@ class Board:
         self.header, self.note, self._live = header, "", live
         self._pixels, self._seq = pixels, 0
         self._swatches = base64.b64encode(swatches or b"").decode()
-        self._cells, cells = list(header.cells), np.array(header.cells)
+        cells = np.array(header.cells)
         self._lanes = [
             _BoardLane(lane.decoder, name, header.grid, cells, header.infilling)
             for lane, name in zip(header.lanes, lane_names(header.lanes), strict=True)
@@ -77,31 +75,31 @@ class Board:
             if picture is not None:
                 lane.show(picture, final=True)
 
-    def snapshot(self) -> dict[str, Any]:
+    def snapshot(self) -> Snapshot:
         """What the page draws now. Numbers count grid cells; seconds are the lane's own."""
         self._draw()
         header, seq = self.header, self._seq
         self._seq += 1
-        return {
-            "seq": seq,
-            "state": self._state().value,
-            "note": self.note,
-            "recorded": self._pixels is None,
-            "apart": False,  # each lane on a device of its own, all at once
-            "prompt": header.prompt,
-            "seed": header.seed,
-            "model": header.model,
-            "sampling": changed_sampling(header),
-            "machine": header.machine,
-            "grid": list(header.grid),
-            "cells": self._cells,
-            "infilling": header.infilling and dataclasses.asdict(header.infilling),
-            "dtypes": layout(),
-            "codes": header.vocab_size,
-            "swatches": self._swatches,
-            "lanes": [lane.snapshot() | {"places": self._places(lane)} for lane in self._lanes],
-            "results": self._results(),
-        }
+        return Snapshot(
+            seq=seq,
+            state=self._state(),
+            note=self.note,
+            recorded=self._pixels is None,
+            apart=False,
+            prompt=header.prompt,
+            seed=header.seed,
+            model=header.model,
+            sampling=changed_sampling(header),
+            machine=header.machine,
+            grid=header.grid,
+            cells=header.cells,
+            infilling=header.infilling,
+            dtypes=layout(),
+            codes=header.vocab_size,
+            swatches=self._swatches,
+            lanes=tuple(lane.snapshot(self._places(lane)) for lane in self._lanes),
+            results=self._results(),
+        )
 
     def _state(self) -> LaneState:
         states = {lane.state for lane in self._lanes}
@@ -128,13 +126,13 @@ class Board:
             for lane, picture in zip(lanes, pictures, strict=True):
                 lane.show(picture, final=lane.is_over)
 
-    def _places(self, lane: _BoardLane) -> dict[str, int | None]:
+    def _places(self, lane: _BoardLane) -> dict[MeasuredClock, int | None]:
         """A finished lane's place in either clock, or None while a lane that still races could come
         in before it."""
         others = {
             state: [other for other in self._lanes if other.state is state] for state in LaneState
         }
-        places: dict[str, int | None] = dict.fromkeys(CLOCKS)
+        places: dict[MeasuredClock, int | None] = dict.fromkeys(CLOCKS)
         if lane.state is LaneState.FINISHED:
             for clock in CLOCKS:
                 mine = lane.clock(clock)
@@ -144,17 +142,17 @@ class Board:
                     )
         return places
 
-    def _results(self) -> list[dict[str, Any]]:
+    def _results(self) -> tuple[Result, ...]:
         """The table at the end: finished lanes, fastest first. Speed-ups are over the vanilla AR
         lane of this race."""
         if self._state() not in (LaneState.FINISHED, LaneState.STOPPED):
-            return []
+            return ()
         done = sorted(
             (x for x in self._lanes if x.state is LaneState.FINISHED),
             key=lambda x: x.clock("seconds"),
         )
         ar = next((lane for lane in done if lane.decoder == "ar"), None)
-        return [{"lane": self._lanes.index(lane)} | lane.result(ar) for lane in done]
+        return tuple(lane.result(self._lanes.index(lane), ar) for lane in done)
 
 
 class _BoardLane:
@@ -204,59 +202,64 @@ class _BoardLane:
     def is_over(self) -> bool:
         return self.state not in (LaneState.WAITING, LaneState.RACING)
 
-    def clock(self, name: str) -> float:
+    def clock(self, name: MeasuredClock) -> float:
         return self._stats.clock if name == "seconds" else self._stats.nfe
 
     def show(self, picture: np.ndarray, final: bool) -> None:
         self._picture.update(picture, self._committed, final)
         self.changed = False
 
-    def snapshot(self) -> dict[str, Any]:
+    def snapshot(self, places: dict[MeasuredClock, int | None]) -> LaneSnapshot:
         decoder, stats = DECODERS[self.decoder], self._stats
         seconds = stats.seconds
         for name in SENT if self._pending else ():
             rows = b"".join(getattr(step.rows, name).tobytes() for step in self._pending)
             self._table[name] += base64.b64encode(rows).decode()
         self._pending.clear()
-        return {
-            "decoder": self.decoder,
-            "title": self.name,
-            "idea": decoder.idea,
-            "paper": decoder.paper,
-            "badge": decoder.badge.value,
-            "promise": PROMISES[decoder.badge],
-            "state": self.state.value,
-            "error": self.error,
-            "n": int(self._committed.sum()) - self._known,
-            "passes": stats.nfe,
-            "drafter": stats.drafter_passes,
-            "seconds": round(stats.clock, 4),
-            "compression": round(stats.step_compression, 3),
-            "shift": stats.shift and round(stats.shift, 5),
-            "split": [
-                round(x, 4) for x in (seconds.forward, seconds.verify, seconds.cache, seconds.draft)
-            ],
-            "table": dict(self._table),
-            "picture_rows": list(self._picture.files),
-        }
+        return LaneSnapshot(
+            decoder=self.decoder,
+            title=self.name,
+            idea=decoder.idea,
+            paper=decoder.paper,
+            badge=decoder.badge,
+            promise=PROMISES[decoder.badge],
+            state=self.state,
+            error=self.error,
+            n=int(self._committed.sum()) - self._known,
+            passes=stats.nfe,
+            drafter=stats.drafter_passes,
+            seconds=round(stats.clock, 4),
+            compression=round(stats.step_compression, 3),
+            shift=stats.shift and round(stats.shift, 5),
+            split=(
+                round(seconds.forward, 4),
+                round(seconds.verify, 4),
+                round(seconds.cache, 4),
+                round(seconds.draft, 4),
+            ),
+            table=dict(self._table),
+            picture_rows=tuple(self._picture.files),
+            places=places,
+        )
 
-    def result(self, ar: _BoardLane | None) -> dict[str, Any]:
-        """A row of the table; a speed-up is None where no vanilla AR lane has finished. `differs`
-        is the first cell at which a picture that promises to be vanilla AR's is not: in low
-        precision a near tie can fall the other way."""
+    def result(self, number: int, ar: _BoardLane | None) -> Result:
+        """The row of lane `number`; a speed-up is None where no vanilla AR lane has finished.
+        `differs` is the first cell at which a picture that promises to be vanilla AR's is not: in
+        low precision a near tie can fall the other way."""
         differs: list[int] = []
         if ar is not None and DECODERS[self.decoder].badge is Badge.IDENTICAL:
             differs = np.flatnonzero(self.tokens != ar.tokens).tolist()
         stats, total = self._stats, self._stats.clock
-        return {
-            "compression": round(stats.step_compression, 3),
-            "length": round(stats.mean_acceptance_length, 3),
-            "passes": stats.nfe,
-            "drafter": stats.drafter_passes,
-            "seconds": round(total, 4),
-            "pass_ms": round(1000 * total / stats.nfe, 2),
-            "differs": differs[0] if differs else None,
-            "faster": {
+        return Result(
+            lane=number,
+            compression=round(stats.step_compression, 3),
+            length=round(stats.mean_acceptance_length, 3),
+            passes=stats.nfe,
+            drafter=stats.drafter_passes,
+            seconds=round(total, 4),
+            pass_ms=round(1000 * total / stats.nfe, 2),
+            differs=differs[0] if differs else None,
+            faster={
                 clock: (
                     ar and round(ar.clock(clock) / self.clock(clock), 3)
                     if self.clock(clock)
@@ -264,10 +267,10 @@ class _BoardLane:
                 )
                 for clock in CLOCKS
             },
-        }
+        )
 
 
-def replay(recording: RecordedRace) -> dict[str, Any]:
+def replay(recording: RecordedRace) -> Snapshot:
     """A whole recorded race as one snapshot, drawn without its model."""
     trace, pictures = recording.trace, recording.pictures
     board = Board(trace.header, None, pictures.swatches if pictures else None)

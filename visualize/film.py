@@ -22,8 +22,9 @@ from PIL import Image, ImageColor
 
 from engine.models import load
 from engine.models.card import ModelError
-from visualize.layers import CLOCKS, Layer
+from visualize.layers import Layer
 from visualize.recorded_race import RecordedRace, record
+from visualize.snapshot import CLOCKS
 from visualize.still import Still
 
 HOLD = 3.0  # seconds that the finish stays

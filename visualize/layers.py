@@ -14,8 +14,6 @@ from engine.trace import Header, LaneState, Status, Trace
 from engine.trace.shares import share_values
 from visualize.look import LOOK
 
-CLOCKS = ("seconds", "passes")
-
 
 class Layer(Enum):
     """What a lane can show of each of its tokens; look.json says how."""

@@ -38,7 +38,7 @@ def standalone(recording: RecordedRace) -> str:
         "img-src data: blob:; base-uri 'none'"
     )
     # In JSON a < is only ever part of a text, where it may be written so: nothing ends the element.
-    race = json.dumps(replay(recording)).replace("<", "\\u003c")
+    race = json.dumps(replay(recording).wire()).replace("<", "\\u003c")
     # Half of a surrogate pair is no text.
     prompt = recording.trace.header.prompt.encode("utf-8", "replace").decode()
     title = html.escape(f"{prompt} · Photo Finish")

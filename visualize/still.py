@@ -14,9 +14,10 @@ from engine.race.request import lane_names
 from engine.trace import LaneState
 from visualize.board import changed_sampling
 from visualize.cells import Cells, atlas
-from visualize.layers import CLOCKS, COUNTED, Instant, LaneReplay, Layer
+from visualize.layers import COUNTED, Instant, LaneReplay, Layer
 from visualize.look import COLOURS, DARK, LOOK
 from visualize.recorded_race import RecordedRace
+from visualize.snapshot import CLOCKS
 from visualize.still_legend import Legend
 from visualize.typeface import Scale
 
@@ -82,7 +83,7 @@ class Still:
         across_slide = max(self.board[0], _even(round(high * 16 / 9)))
         self.size = (across_slide, max(high, _even(round(across_slide * 9 / 16))))
         self.offset = ((self.size[0] - self.board[0]) // 2, (self.size[1] - high) // 2)
-        self.length = {
+        self.length: dict[str, float] = {
             name: max(float(lane.clock(name)[-1]) for lane in replays) for name in CLOCKS
         }
         self._most = max(lane.most(layer) for lane in replays) if layer in COUNTED else 1

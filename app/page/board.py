@@ -31,12 +31,13 @@ def opening_file(races: Races) -> PageFile | None:
     first = races.recorded.first
     if first is None:
         return None
-    return PageFile("race.json", json.dumps(races.recorded.replay(first)), "application/json")
+    race = json.dumps(races.recorded.replay(first).wire())
+    return PageFile("race.json", race, "application/json")
 
 
 def board_of(races: Races, script: PageFile, opening: PageFile | None) -> gr.HTML:
     return gr.HTML(
-        races.waiting_board(),
+        races.waiting_board().wire(),
         html_template=markup(),
         js_on_load=MOUNT_JS,
         apply_default_css=False,

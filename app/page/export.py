@@ -19,8 +19,9 @@ from app.page.visitor import session_of
 from app.settings import SETTINGS
 from engine.settings import SettingError
 from visualize.film import FilmError, Kind, film, photo
-from visualize.layers import CLOCKS, Layer
+from visualize.layers import Layer
 from visualize.recorded_race import RecordedRace
+from visualize.snapshot import CLOCKS
 from visualize.standalone import standalone
 from visualize.steps_csv import steps_csv
 

@@ -16,9 +16,9 @@ from app.serving.api import RACE_QUEUE
 from engine.race import MAX_SEED
 from engine.trace import LaneState, Trace
 from visualize.seeds import Estimate, over_seeds
+from visualize.snapshot import Snapshot
 
 SEEDS = 5
-FINISHED = LaneState.FINISHED.value
 ABOUT = (
     "<p>One seed is a coin toss. This races the lanes on the board from five seeds, one race after"
     " another, and compares them seed by seed.</p>"
@@ -57,17 +57,18 @@ def race_seeds(races: Races, race_id: Any, client: gr.Request) -> Iterator[tuple
     for seed in range(first, first + SEEDS):
         progress = f"<p role='status'>Race {len(traces) + 1} of {SEEDS}, from seed {seed}…</p>"
         yield gr.skip(), progress + seeds_table(traces)
-        last: dict[str, Any] = {}
+        last: Snapshot | None = None
         events = races.race(session, address(client), values | {"seed": seed})
         with contextlib.closing(events) as boards:
             for board in boards:
                 last = board or last
+                finished = last is not None and last.state is LaneState.FINISHED
                 # the finish of the last alone: the next race would pay for what is drawn of others
-                if last["state"] != FINISHED or seed == first + SEEDS - 1:
+                if not finished or seed == first + SEEDS - 1:
                     yield board_update(board), gr.skip()
-        if last["state"] != FINISHED:
+        if last is None or last.state is not LaneState.FINISHED:
             break
-        traces.append(races.kept(last["id"], session).recording.trace)
+        traces.append(races.kept(last.id, session).recording.trace)
     yield gr.skip(), seeds_table(traces)
 
 

@@ -31,6 +31,7 @@ from engine.settings import SettingError
 from engine.trace import MAX_BYTES as MAX_FILE_BYTES
 from engine.trace import TraceError
 from visualize.recorded_race import RecordedRace
+from visualize.snapshot import Snapshot
 
 REPLACE_SECONDS = 1.0  # at most, for the view before to end
 NOT_OVER = "The race on the board is not over yet."
@@ -70,9 +71,10 @@ class Races:
         self._runner = RaceRunner(pool, self._queue, self._table)
         self._views: dict[str, _View] = {}  # by session
 
-    def waiting_board(self) -> dict[str, Any]:
+    def waiting_board(self) -> Snapshot:
         """The board of a page that has nothing to show yet."""
-        return self._runner.waiting(self.default, "") | {"id": "", "link": "", "prompt": ""}
+        nameless = {"id": "", "link": "", "prompt": ""}
+        return self._runner.waiting(self.default, "").model_copy(update=nameless)
 
     def read(self, values: Mapping[str, Any]) -> RaceRequest:
         """The request of the form's values. Raises SettingError if it cannot be run here."""
@@ -141,7 +143,7 @@ class Races:
         self._replace(session, None)
         yield self.recorded.replay(race.id) if race.id in self.recorded else race.replay()
 
-    def open_file(self, path: Any, session: str) -> dict[str, Any]:
+    def open_file(self, path: Any, session: str) -> Snapshot:
         """Puts the race of a visitor's file on the board. A bad file leaves the board as it was."""
         try:
             file = Path(path)
@@ -218,9 +220,9 @@ class Races:
             return ""
 
 
-def board_update(board: dict[str, Any] | None) -> Any:
+def board_update(board: Snapshot | None) -> Any:
     """The board's value, for gradio."""
-    return gr.skip() if board is None else board
+    return gr.skip() if board is None else board.wire()
 
 
 def user_error(error: Exception) -> gr.Error:

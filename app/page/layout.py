@@ -215,7 +215,7 @@ def build(pool: ModelPool, recorded: RecordedRaces | None = None) -> PageBlocks:
             races.stop(race_id, session_of(request))
 
         def open_file(path: Any, request: gr.Request) -> dict[str, Any]:
-            return races.open_file(path, session_of(request))
+            return board_update(races.open_file(path, session_of(request)))
 
         def settings(event: gr.EventData, request: gr.Request) -> dict[str, Any]:
             """The form as it was for a race; its model stays where the page has no other of that

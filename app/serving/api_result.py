@@ -10,8 +10,8 @@ from typing import Any
 from PIL import Image
 from pydantic import BaseModel, ConfigDict, Field
 
-from visualize.layers import CLOCKS
 from visualize.recorded_race import RecordedRace, pixels
+from visualize.snapshot import CLOCKS, Snapshot
 
 # fields of a lane, and those of a snapshot's lane that they show
 _SHOWN = {name: name for name in ("decoder", "title", "badge", "state", "error")} | {
@@ -74,9 +74,10 @@ class RaceResult(BaseModel):
     )
 
 
-def table(snapshot: dict[str, Any]) -> dict[str, Any]:
+def table(board: Snapshot) -> dict[str, Any]:
     """A RaceResult of a snapshot of the board. Places and speed-ups are None until they are
     known."""
+    snapshot = board.wire()
     rows = [
         {name: lane[field] for name, field in _SHOWN.items()}
         | {f"place_by_{clock}": lane["places"][clock] for clock in CLOCKS}

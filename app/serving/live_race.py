@@ -6,7 +6,6 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Generator
-from typing import Any
 
 import gradio as gr
 
@@ -15,28 +14,29 @@ from app.serving.race_stream import stopped_board
 from engine.race import RaceRequest
 from engine.trace import LaneState
 from visualize.recorded_race import RecordedRace
+from visualize.snapshot import Snapshot
 
 WATCH_SECONDS = 0.25  # between two looks of a page at a race that has nothing new
 PASS_ON_SECONDS = 0.5  # at most, for a page to pass a board on
 UNWATCHED_SECONDS = 20.0  # after which a race that no page looks at is stopped
 UNWATCHED = "Stopped: its page was gone."
-OVER = (LaneState.FINISHED.value, LaneState.STOPPED.value)
-# snapshots of the board (visualize.board.Board.snapshot); None: nothing new
-Boards = Generator[dict[str, Any] | None, None, None]
+OVER = (LaneState.FINISHED, LaneState.STOPPED)
+Boards = Generator[Snapshot | None, None, None]  # None: nothing new
 
 
 class LiveRace:
     """What its thread shows, and the pages that watch. `link` is the query with its settings."""
 
     def __init__(
-        self, race_id: str, request: RaceRequest, link: str, ticket: Ticket, board: dict[str, Any]
+        self, race_id: str, request: RaceRequest, link: str, ticket: Ticket, board: Snapshot
     ) -> None:
         """`board` is what there is to see before it begins."""
         self.id, self.request, self.link, self.ticket = race_id, request, link, ticket
         self.recording: RecordedRace | None = None
         self.stopped = threading.Event()  # by its visitor
         self._turn = threading.Condition()
-        self._board, self._last = self._named(board, 0), dict[str, Any]()
+        self._board = self._named(board, 0)
+        self._last: Snapshot | None = None
         self._shown, self._passed_on = 1, 0  # boards
         self._watchers, self._seen = 0, time.monotonic()
         self._over = False
@@ -62,11 +62,11 @@ class LiveRace:
         with self._turn:
             self._turn.wait_for(lambda: self._passed_on > 0, PASS_ON_SECONDS)
 
-    def show(self, board: dict[str, Any]) -> None:
+    def show(self, board: Snapshot) -> None:
         """Shows a snapshot and waits until a page has passed it on: that takes a processor, and
         happens between two steps, in no lane's seconds. The last one is shown by `end`, when the
         race can be asked for."""
-        if board["state"] in OVER:
+        if board.state in OVER:
             self._last = board
             return
         with self._turn:
@@ -101,7 +101,7 @@ class LiveRace:
         if self._error is not None:
             raise self._error
 
-    def _wait(self, number: int) -> tuple[dict[str, Any], int, bool]:
+    def _wait(self, number: int) -> tuple[Snapshot, int, bool]:
         """The newest board, its number, and whether it is the last, once there is a newer one than
         `number`, which has been passed on, or WATCH_SECONDS are over."""
         with self._turn:
@@ -110,10 +110,10 @@ class LiveRace:
             self._turn.wait_for(lambda: self._shown > number or self._over, WATCH_SECONDS)
             return self._board, self._shown, self._over
 
-    def _named(self, board: dict[str, Any], seq: int) -> dict[str, Any]:
-        return board | {"id": self.id, "link": self.link, "seq": seq}
+    def _named(self, board: Snapshot, seq: int) -> Snapshot:
+        return board.model_copy(update={"id": self.id, "link": self.link, "seq": seq})
 
-    def _show(self, board: dict[str, Any]) -> None:
+    def _show(self, board: Snapshot) -> None:
         self._board = self._named(board, self._shown)
         self._shown += 1
         self._turn.notify_all()

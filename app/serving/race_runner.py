@@ -23,7 +23,6 @@ from app.serving.model_loader import free_memory
 from app.serving.model_pool import Device, ModelPool
 from app.serving.race_stream import (
     Recording,
-    Snapshot,
     WorkerFailure,
     build_trace,
     duration_words,
@@ -41,6 +40,7 @@ from engine.race import Race, RaceRequest
 from engine.settings import SettingError
 from engine.trace import Frame, TraceError
 from visualize.recorded_race import RecordedRace, record
+from visualize.snapshot import Snapshot
 
 POLL_SECONDS = 0.25  # between looks at the queue, or at a model that is loading
 
@@ -60,11 +60,11 @@ class RaceRunner:
             target=context.run, args=(self._run, live), name=f"race {live.id}", daemon=True
         ).start()
 
-    def waiting(self, request: RaceRequest, note: str) -> dict[str, Any]:
+    def waiting(self, request: RaceRequest, note: str) -> Snapshot:
         """The board before a race begins."""
         on_cpu = self._pool.device(request.model) is Device.CPU
         machine = device_name(torch.device("cpu")) if on_cpu else ""
-        return waiting_snapshot(request, self._pool.card(request.model), note, machine).board
+        return waiting_snapshot(request, self._pool.card(request.model), note, machine)
 
     def _run(self, live: LiveRace) -> None:
         error = None
@@ -135,7 +135,7 @@ class RaceRunner:
                     if live.ends:
                         race.stop()
                     if isinstance(event, Snapshot):
-                        live.show(event.board | {"note": live.reason or event.board["note"]})
+                        live.show(event.model_copy(update={"note": live.reason or event.note}))
             failures = {frame.failure for frame in frames}
         except Exception as error:
             log.exception("a race failed")
@@ -163,7 +163,7 @@ class RaceRunner:
                     elif isinstance(event, Recording):
                         live.recording = RecordedRace.loads(event.text)
                     elif isinstance(event, Snapshot):
-                        live.show(event.board)
+                        live.show(event)
                     if live.ends:
                         break
         except gr.Error as error:

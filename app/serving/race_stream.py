@@ -9,7 +9,6 @@ import math
 import time
 from collections.abc import Generator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 
@@ -23,6 +22,7 @@ from engine.models.card import ModelCard
 from engine.race import Race, RaceRequest
 from engine.trace import Frame, Header, LaneState, Trace
 from visualize.board import Board
+from visualize.snapshot import Snapshot
 from visualize.swatches import sheet
 
 # Of the wall clock, at most: lanes are not charged for drawing, but it delays the race.
@@ -35,13 +35,6 @@ SLOW_SECONDS = 3600.0  # at most, for a race on a public model on a CPU
 RACE_LIMIT = "Stopped: a race may take {:g} seconds on this page."
 
 log = logging.getLogger(__name__)
-
-
-@dataclass(frozen=True, slots=True)
-class Snapshot:
-    """What the board shows now (`visualize.board.Board.snapshot`)."""
-
-    board: dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +89,7 @@ def stream(
     board.note = note or (SLOW if model.slow_pixels else "")
     started, drawing, updates = time.monotonic(), 0.0, 0
     due = started
-    yield Snapshot(board.snapshot())
+    yield board.snapshot()
     try:
         with contextlib.closing(iter(race)) as moves:
             for frame in moves:
@@ -111,11 +104,11 @@ def stream(
                 if frame.step is None or begin < due:
                     yield Idle()
                     continue
-                yield Snapshot(board.snapshot())
+                yield board.snapshot()
                 spent = time.monotonic() - begin
                 due = begin + max(1 / SETTINGS.updates, spent / DRAWING_SHARE)
                 drawing, updates = drawing + spent, updates + 1
-        yield Snapshot(board.snapshot())
+        yield board.snapshot()
     finally:
         wall = time.monotonic() - started
         share = 100 * drawing / max(wall, 1e-9)
@@ -142,17 +135,16 @@ def waiting_snapshot(request: RaceRequest, card: ModelCard, note: str, machine: 
     )
     board = Board(header, lambda tokens: np.zeros((*tokens.shape, 3), np.uint8))
     board.note = note
-    return Snapshot(board.snapshot())
+    return board.snapshot()
 
 
-def stopped_board(board: dict[str, Any], note: str) -> dict[str, Any]:
+def stopped_board(board: Snapshot, note: str) -> Snapshot:
     """The board of a race that ended without one of its own: every lane where it was."""
-    going = (LaneState.WAITING.value, LaneState.RACING.value)
-    stopped = LaneState.STOPPED.value
-    lanes = [
-        lane | {"state": stopped} if lane["state"] in going else lane for lane in board["lanes"]
-    ]
-    return board | {"state": stopped, "note": note, "lanes": lanes}
+    going, stopped = (LaneState.WAITING, LaneState.RACING), {"state": LaneState.STOPPED}
+    lanes = tuple(
+        lane.model_copy(update=stopped) if lane.state in going else lane for lane in board.lanes
+    )
+    return board.model_copy(update=stopped | {"note": note, "lanes": lanes})
 
 
 def build_trace(race: Race, frames: Sequence[Frame]) -> Trace:

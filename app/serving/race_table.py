@@ -15,6 +15,7 @@ from app.serving.live_race import LiveRace
 from visualize.board import replay
 from visualize.figures import Figure, figures
 from visualize.recorded_race import RecordedRace
+from visualize.snapshot import Snapshot
 
 MAX_BYTES = 256 * 2**20  # of one visitor's races, rejected distributions and all
 STEP_BYTES = 2048  # of a step's Python objects, beside its rows
@@ -48,10 +49,10 @@ class StoredRace:
     def figures(self) -> list[Figure]:
         return figures(self.recording.trace)
 
-    def replay(self) -> dict[str, Any]:
+    def replay(self) -> Snapshot:
         """The whole race as one snapshot."""
         own = {"id": self.id, "link": self.link, "recorded": not self.raced_here}
-        return replay(self.recording) | own
+        return replay(self.recording).model_copy(update=own)
 
 
 @dataclass(slots=True)

@@ -5,10 +5,10 @@ from __future__ import annotations
 import functools
 import json
 from pathlib import Path
-from typing import Any
 
 from app.serving.race_table import StoredRace
 from visualize.recorded_race import RecordedRace
+from visualize.snapshot import Snapshot
 
 FOLDER = Path(__file__).parents[2] / "static" / "races"
 TOUR = "tour"  # the race of the guided tour
@@ -39,5 +39,5 @@ class RecordedRaces:
     def _race(self, name: str) -> StoredRace:
         return StoredRace(name, RecordedRace.loads(self._texts[name]), f"?recorded={name}")
 
-    def _replay(self, name: str) -> dict[str, Any]:
+    def _replay(self, name: str) -> Snapshot:
         return self.race(name).replay()

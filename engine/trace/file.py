@@ -13,7 +13,7 @@ import json
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from enum import Enum
+from enum import StrEnum
 from typing import Any
 
 import numpy as np
@@ -44,7 +44,7 @@ class TraceError(ValueError):
     """A file that is no trace, or a damaged one; the message is fit to be shown to a visitor."""
 
 
-class LaneState(Enum):
+class LaneState(StrEnum):
     WAITING = "waiting"
     RACING = "racing"
     FINISHED = "finished"

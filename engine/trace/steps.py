@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 from functools import cache, cached_property
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -126,19 +126,47 @@ class Source(IntEnum):
     OWN = 3  # in `distributions`
 
 
+NumberType = Literal["Uint8", "Uint16", "Uint32", "Float32"]  # as a DataView names them
+_NUMBER_TYPES: dict[str, NumberType] = {
+    "|u1": "Uint8",
+    "<u2": "Uint16",
+    "<u4": "Uint32",
+    "<f4": "Float32",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Dtype:
+    """The layout of a table's rows, in bytes: of each field its type, its offset and how many
+    numbers it holds."""
+
+    size: int
+    fields: dict[str, tuple[NumberType, int, int]]
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """Sizes and offsets of the rows that are sent, for JavaScript. `none` stands for no token and
+    no share, `one` for a share of 1; `shares` are the fields that hold one."""
+
+    none: int
+    one: int
+    shares: tuple[str, ...]
+    tables: dict[str, Dtype]
+
+
 @cache
-def layout() -> dict[str, Any]:
-    """Sizes and offsets of the rows that are sent, for JavaScript: {"none", "one", "shares": names,
-    "tables": {table: {"size", "fields": {name: [type, offset, count]}}}}."""
+def layout() -> Layout:
+    """The layout of the tables above."""
     tables = {}
     for table in SENT:
-        dtype, found = DTYPES[table], {}
-        for name, (kind, offset, *_) in (dtype.fields or {}).items():
-            base = kind.base
-            type_ = f"{'Float' if base.kind == 'f' else 'Uint'}{8 * base.itemsize}"
-            found[name] = [type_, offset, kind.itemsize // base.itemsize]
-        tables[table] = {"size": dtype.itemsize, "fields": found}
-    return {"none": NONE, "one": ONE, "shares": list(SHARES), "tables": tables}
+        dtype = DTYPES[table]
+        fields = {
+            name: (_NUMBER_TYPES[kind.base.str], offset, kind.itemsize // kind.base.itemsize)
+            for name, (kind, offset, *_) in (dtype.fields or {}).items()
+        }
+        tables[table] = Dtype(dtype.itemsize, fields)
+    return Layout(NONE, ONE, SHARES, tables)
 
 
 @dataclass(frozen=True, eq=False)

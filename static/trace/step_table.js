@@ -84,12 +84,12 @@ export class StepTable {
     return this.known[cell] >= 0 ? this.known[cell] : null;
   }
 
-  /** Whether a lane of a snapshot goes on where this one stands. @param {WireLane} wire */
+  /** Whether a lane of a snapshot goes on where this one stands. @param {LaneSnapshot} wire */
   precedes({ table }) {
     return Object.entries(this.tables).every(([name, rows]) => table[name].startsWith(rows.text));
   }
 
-  /** @param {WireLane} wire */
+  /** @param {LaneSnapshot} wire */
   take({ table, ...facts }) {
     Object.assign(this, facts);
     for (const [name, text] of Object.entries(table)) this.tables[name].text = text;
@@ -283,6 +283,6 @@ export function continues(snapshot, { snapshot: before, lanes }) {
 
 /**
  * A lane's picture: for each row of tokens a base64 WebP file, "" while none is committed.
- * @param {WireLane} wire
+ * @param {LaneSnapshot} wire
  */
 export const pictureRows = (wire) => wire.picture_rows;

@@ -1,82 +1,10 @@
-// What Python sends (visualize/board.py), and what the step table gives. Types alone.
+// What the step table gives; what Python sends is in snapshot.d.ts. Types alone.
 
-type MeasuredClock = "seconds" | "passes";
+type MeasuredClock = keyof Result["faster"];
 type Clock = MeasuredClock | "modelled";
-type LaneState = "waiting" | "racing" | "finished" | "stopped" | "failed";
 
-/** What a snapshot says of a lane besides its step table. */
-interface LaneFacts {
-  decoder: string;
-  title: string;
-  idea: string;
-  paper: string;
-  badge: string;
-  promise: string;
-  state: LaneState;
-  error: string;
-  n: number; // committed cells
-  passes: number;
-  drafter: number; // the drafter's passes
-  seconds: number;
-  compression: number; // tokens a pass
-  shift: number | null;
-  split: [number, number, number, number]; // seconds of forward, verification, cache, drafter
-  places: Record<MeasuredClock, number | null>;
-}
-
-/** A lane as it is sent; only step_table.js knows what its columns hold. */
-interface WireLane extends LaneFacts {
-  table: Record<string, string>;
-  picture_rows: string[];
-}
-
-/** A row of the table at the end. */
-interface Result {
-  lane: number;
-  compression: number;
-  length: number; // mean acceptance length
-  passes: number;
-  drafter: number;
-  seconds: number;
-  pass_ms: number; // all that the lane did, forward passes and all
-  differs: number | null;
-  faster: Record<MeasuredClock, number | null>;
-}
-
-interface Snapshot {
-  id?: string; // of the race, by which the page and the server call it; none in a standalone file
-  seq: number;
-  state: LaneState;
-  note: string;
-  recorded: boolean;
-  apart: boolean; // each lane on a device of its own, all at once
-  sampling: string; // what of it is not the model's own
-  prompt: string;
-  seed: number;
-  model: string;
-  machine: string;
-  grid: [number, number];
-  cells: number[]; // of every sequence position, -1 where one is forced
-  infilling: Infilling | null; // of a whole picture none; else the cells are the masked ones
-  dtypes: { none: number; one: number; shares: string[]; tables: Record<string, Dtype> };
-  codes: number; // in the codebook
-  swatches: string; // base64 of an image
-  lanes: WireLane[];
-  results: Result[];
-  link?: string; // the query with its settings; none in a standalone file
-}
-
-/** A picture to fill in: each cell's token, -1 where it is to be drawn, and in which order. */
-interface Infilling {
-  known: number[];
-  order: string;
-}
-
-/** The layout of a table's rows: of each field its type, its offset and how many numbers it holds. */
-interface Dtype {
-  size: number;
-  fields: Record<string, [type: string, offset: number, count: number]>;
-}
+/** What a snapshot says of a lane besides its step table and its picture. */
+type LaneFacts = Omit<LaneSnapshot, "table" | "picture_rows">;
 
 /** One step of a lane. Cells and tokens are counted; `first` is the step's first row. */
 interface Step {

@@ -165,4 +165,4 @@ def begun(races: Races, visitor: object = VISITOR, **values: object) -> Iterator
 def raced(races: Races, visitor: object = VISITOR, **values: object) -> StoredRace:
     """A race from its start to its end, as it is kept."""
     last = list(begun(races, visitor, **values))[-1]
-    return races.kept(last["id"], visitor.session_hash)
+    return races.kept(last.id, visitor.session_hash)

@@ -63,18 +63,18 @@ def here(folder: Path, lanes: tuple[str, ...]) -> RecordedRace:
 
 def test_a_race_on_the_cluster_is_the_race_in_the_process(races, tmp_path) -> None:
     boards = list(begun(races, lanes=LANES))
-    kept = races.kept(boards[-1]["id"], VISITOR.session_hash).recording
+    kept = races.kept(boards[-1].id, VISITOR.session_hash).recording
     assert facts(kept) == facts(here(tmp_path, LANES))
-    assert boards[-1]["state"] == "finished"
-    assert not any(board["apart"] for board in boards)
+    assert boards[-1].state == "finished"
+    assert not any(board.apart for board in boards)
 
 
 def test_lanes_on_racers_of_their_own_run_the_same_race(cluster, tmp_path) -> None:
     races, before = cluster.races(apart=True), cluster.ledger.read()
     board = list(begun(races, lanes=LANES[:2], prompt="at once"))[-1]
-    kept = races.kept(board["id"], VISITOR.session_hash).recording
+    kept = races.kept(board.id, VISITOR.session_hash).recording
     assert facts(kept) == facts(here(tmp_path, LANES[:2]))
-    assert (board["apart"], board["state"]) == (True, "finished")
+    assert (board.apart, board.state) == (True, "finished")
     raced = [pid for pid, now in cluster.ledger.read().items() if now != before.get(pid)]
     assert len(raced) == 2
 
@@ -87,7 +87,7 @@ def test_a_model_that_does_not_fit_is_rejected_before_anything_is_loaded(cluster
 
 def test_a_race_goes_where_its_model_is_loaded(cluster, races) -> None:
     for seed in range(6):
-        assert list(begun(races, seed=seed, model="other"))[-1]["state"] == "finished"
+        assert list(begun(races, seed=seed, model="other"))[-1].state == "finished"
     assert cluster.ledger.total()["o"] == 1
 
 
@@ -95,7 +95,7 @@ def test_a_race_goes_where_its_model_is_loaded(cluster, races) -> None:
 def test_a_race_that_ends_here_ends_there_within_two_steps(cluster, races, stop) -> None:
     visitor = VISITOR if stop == "stopped" else SimpleNamespace(session_hash="")  # a program
     boards = begin(races, visitor, prompt="slow")
-    race_id = next(boards)["id"]
+    race_id = next(boards).id
     wait_until(lambda: [next(boards), cluster.ledger.racing()][1])
     passes = cluster.ledger.total()["."]
     if stop == "stopped":
@@ -104,7 +104,7 @@ def test_a_race_that_ends_here_ends_there_within_two_steps(cluster, races, stop)
     boards.close()
     wait_until(lambda: not cluster.ledger.racing())
     assert cluster.ledger.total()["."] - passes <= 2
-    assert list(begun(races))[-1]["state"] == "finished"
+    assert list(begun(races))[-1].state == "finished"
 
 
 def test_fifty_visitors_at_once(cluster, races) -> None:
@@ -112,7 +112,7 @@ def test_fifty_visitors_at_once(cluster, races) -> None:
     list(begin(races))  # what is started once is there
     before, threads = cluster.actors(), set(threading.enumerate())
     holders = [begin(races, SimpleNamespace(session_hash=f"h{i}"), prompt="slow") for i in (1, 2)]
-    held = [next(holder)["id"] for holder in holders]
+    held = [next(holder).id for holder in holders]
     watching = [threading.Thread(target=list, args=(holder,)) for holder in holders]
     for thread in watching:
         thread.start()
@@ -124,7 +124,7 @@ def test_fifty_visitors_at_once(cluster, races) -> None:
         values = form(seed=i, lanes=("ar",))
         try:
             last = list(filter(None, races.race(str(i), f"10.0.0.{i}", values)))[-1]
-            ends[i], ids[i] = last["state"], last["id"]
+            ends[i], ids[i] = last.state, last.id
         except gr.Error as error:
             ends[i] = error.message
 
@@ -215,7 +215,7 @@ def test_a_racer_that_is_killed_ends_its_race_in_words_and_the_next_one_runs(
     with pytest.raises(gr.Error, match=re.escape(LOST)):
         list(events)
     (cluster.ledger.folder / str(pid)).unlink()
-    assert list(begun(races))[-1]["state"] == "finished"
+    assert list(begun(races))[-1].state == "finished"
 
 
 def test_a_page_that_is_killed_comes_back(cluster) -> None:

@@ -65,7 +65,7 @@ def request(*lanes: str, prompt: str = "red apple") -> RaceRequest:
 
 
 def apart(race: RaceRequest, start: Callable[[RaceRequest], Stream]) -> Iterator[Event]:
-    return race_apart(race, waiting_snapshot(race, card("toy"), "", "").board, start)
+    return race_apart(race, waiting_snapshot(race, card("toy"), "", ""), start)
 
 
 def until_threads_end() -> None:
@@ -95,19 +95,19 @@ def test_the_race_is_that_of_one_device_in_the_order_of_the_lanes_clocks(ledger)
     assert seen == sorted(seen)
     assert len(seen) > len(LANES)
 
-    *boards, last = [event.board for event in events if isinstance(event, Snapshot)]
-    assert [board["seq"] for board in (*boards, last)] == list(range(1, len(boards) + 2))
+    *boards, last = [event for event in events if isinstance(event, Snapshot)]
+    assert [board.seq for board in (*boards, last)] == list(range(1, len(boards) + 2))
     for board in (*boards, last):
-        assert [lane["title"] for lane in board["lanes"]] == ["Vanilla AR", "SJD", "GSD"]
-        assert board["apart"]
-    assert {board["state"] for board in boards} == {"racing"}
-    assert (last["state"], last["note"], last["recorded"]) == ("finished", "a hint", False)
-    assert sorted(lane["places"]["passes"] for lane in last["lanes"])[0] == 1
+        assert [lane.title for lane in board.lanes] == ["Vanilla AR", "SJD", "GSD"]
+        assert board.apart
+    assert {board.state for board in boards} == {"racing"}
+    assert (last.state, last.note, last.recorded) == ("finished", "a hint", False)
+    assert sorted(lane.places["passes"] for lane in last.lanes)[0] == 1
 
 
 def test_two_lanes_of_one_decoder_keep_their_names_and_places(ledger) -> None:
     *_, last, _ = apart(request("sjd", "sjd"), lambda lane: Racing(Toy(ledger), lane))
-    assert [lane["title"] for lane in last.board["lanes"]] == ["SJD (1)", "SJD (2)"]
+    assert [lane.title for lane in last.lanes] == ["SJD (1)", "SJD (2)"]
 
 
 def test_a_lane_whose_racer_dies_ends_all(ledger) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import subprocess
+from dataclasses import asdict
 
 from engine.trace.steps import layout
 from tests.static.node import HERE
@@ -17,7 +18,7 @@ def test_the_modules_pass_their_tests() -> None:
         ["node", "--input-type=module"],
         input="".join(f"import './{file.relative_to(HERE)}';\n" for file in files),
         cwd=HERE,
-        env={**os.environ, "DTYPES": json.dumps(layout())},
+        env={**os.environ, "DTYPES": json.dumps(asdict(layout()))},
         capture_output=True,
         text=True,
         timeout=300,

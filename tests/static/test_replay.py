@@ -12,9 +12,10 @@ from engine.trace import Frame, Header
 from tests.static.node import report
 from tests.visualize.races import pixels, run
 from visualize.board import Board, token_hash
+from visualize.snapshot import Snapshot
 
 
-def snapshots(header: Header, frames: list[Frame], every: int) -> list[dict[str, Any]]:
+def snapshots(header: Header, frames: list[Frame], every: int) -> list[Snapshot]:
     board = Board(header, pixels)
     shots = [board.snapshot()]
     for i, frame in enumerate(frames):
@@ -51,7 +52,7 @@ def test_replay_equals_live_at_every_step() -> None:
         cells = tuple(order[cell] if cell >= 0 else -1 for cell in header.cells)
         races += [(header, frames, 1), (header, frames, 7)]
         races.append((replace(header, cells=cells), frames, 7))
-    said = report("replays", [snapshots(*race) for race in races])
+    said = report("replays", [[shot.wire() for shot in snapshots(*race)] for race in races])
     for (header, frames, _), (live, replayed) in zip(races, said, strict=True):
         assert live == replayed
         assert live == [left(header, frames, i) for i in range(len(header.lanes))]

@@ -5,7 +5,6 @@ import io
 import itertools
 import json
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 import pytest
@@ -25,10 +24,11 @@ from visualize.board import NO_MEMORY, NO_PICTURES, Board, changed_sampling, rep
 from visualize.record_races import RACES
 from visualize.recorded_race import RecordedRace, record
 from visualize.recorded_race import pixels as decoded
+from visualize.snapshot import LaneSnapshot, Snapshot
 from visualize.swatches import sheet
 
 
-def snapshots(header: Header, frames: list[Frame], every: int = 5) -> list[dict[str, Any]]:
+def snapshots(header: Header, frames: list[Frame], every: int = 5) -> list[Snapshot]:
     board = Board(header, pixels)
     out = [board.snapshot()]
     for i, move in enumerate(frames):
@@ -52,22 +52,20 @@ def test_where_decoding_takes_seconds_a_lane_has_its_picture_at_its_end() -> Non
     board = Board(race.header, pixels, live=False)
     for move in race:
         board.fold(move)
-        lanes = board.snapshot()["lanes"]
+        lanes = board.snapshot().lanes
         for lane in lanes:
-            assert any(lane["picture_rows"]) == (lane["state"] == "finished")
-    assert {lane["state"] for lane in lanes} == {"finished"}
+            assert any(lane.picture_rows) == (lane.state == "finished")
+    assert {lane.state for lane in lanes} == {"finished"}
 
 
-def picture(lane: dict[str, Any]) -> np.ndarray:
+def picture(lane: LaneSnapshot) -> np.ndarray:
     """A lane's picture rows, one under the other."""
-    files = [
-        Image.open(io.BytesIO(base64.b64decode(text))) for text in lane["picture_rows"] if text
-    ]
+    files = [Image.open(io.BytesIO(base64.b64decode(text))) for text in lane.picture_rows if text]
     return np.concatenate([np.asarray(file.convert("RGB")) for file in files])
 
 
-def rows(lane: dict[str, Any], name: str) -> np.ndarray:
-    return np.frombuffer(base64.b64decode(lane["table"][name]), DTYPES[name])
+def rows(lane: LaneSnapshot, name: str) -> np.ndarray:
+    return np.frombuffer(base64.b64decode(lane.table[name]), DTYPES[name])
 
 
 @pytest.fixture(scope="module")
@@ -76,24 +74,24 @@ def race() -> tuple[Header, list[Frame]]:
 
 
 @pytest.fixture(scope="module")
-def shots(race) -> list[dict[str, Any]]:
+def shots(race) -> list[Snapshot]:
     return snapshots(*race)
 
 
 def test_columns_only_grow(race, shots) -> None:
     for before, after in itertools.pairwise(shots):
-        for old, new in zip(before["lanes"], after["lanes"], strict=True):
-            assert all(new["table"][name].startswith(old["table"][name]) for name in SENT)
+        for old, new in zip(before.lanes, after.lanes, strict=True):
+            assert all(new.table[name].startswith(old.table[name]) for name in SENT)
     header, frames = race
-    for i, lane in enumerate(shots[-1]["lanes"]):
+    for i, lane in enumerate(shots[-1].lanes):
         table = Trace(header, tuple(frames)).table(i).arrays()
-        assert lane["table"] == {
+        assert lane.table == {
             name: base64.b64encode(table[name].tobytes()).decode() for name in SENT
         }
         assert len(rows(lane, "steps"))
         assert len(rows(lane, "positions"))
-        assert bool(lane["table"]["groups"]) == (lane["decoder"] in ("gsd", "lantern"))
-        assert bool(lane["table"]["candidates"]) == (lane["decoder"] == "sjd-pac")
+        assert bool(lane.table["groups"]) == (lane.decoder in ("gsd", "lantern"))
+        assert bool(lane.table["candidates"]) == (lane.decoder == "sjd-pac")
 
 
 def test_a_snapshot_names_the_race_and_a_lanes_figures(race, shots) -> None:
@@ -104,20 +102,20 @@ def test_a_snapshot_names_the_race_and_a_lanes_figures(race, shots) -> None:
         **{"prompt": "a prompt", "seed": 7, "model": "toy"},
         "swatches": base64.b64encode(b"image").decode(),
     }
-    assert {name: shot[name] for name in expected} == expected
-    assert [shot["seq"] for shot in shots] == list(range(len(shots)))
-    assert shots[-1]["state"] == "finished"
-    for i, lane in enumerate(shots[-1]["lanes"]):
+    assert {name: shot.wire()[name] for name in expected} == expected
+    assert [shot.seq for shot in shots] == list(range(len(shots)))
+    assert shots[-1].state == "finished"
+    for i, lane in enumerate(shots[-1].lanes):
         steps = [f.step for f in frames if f.lane == i and f.step]
-        assert lane["n"] == 64
-        assert lane["passes"] == steps[-1].nfe == len(rows(lane, "steps"))
-        assert lane["seconds"] == pytest.approx(sum(s.seconds.total for s in steps), abs=1e-3)
-        assert lane["drafter"] == sum(s.drafter_passes for s in steps)
+        assert lane.n == 64
+        assert lane.passes == steps[-1].nfe == len(rows(lane, "steps"))
+        assert lane.seconds == pytest.approx(sum(s.seconds.total for s in steps), abs=1e-3)
+        assert lane.drafter == sum(s.drafter_passes for s in steps)
 
 
 def test_finished_pictures_travel_without_loss(race, shots) -> None:
     header, frames = race
-    for i, lane in enumerate(shots[-1]["lanes"]):
+    for i, lane in enumerate(shots[-1].lanes):
         tokens = Trace(header, tuple(frames)).tokens(i).reshape(1, *header.grid)
         np.testing.assert_array_equal(picture(lane), pixels(tokens)[0])
 
@@ -131,22 +129,19 @@ def test_a_recorded_race_is_what_was_seen_live(forced, end) -> None:
         board.fold(move)
         board.snapshot()
     live = board.snapshot()
-    assert live["state"] == ("finished" if end is None else "stopped")
+    assert live.state == ("finished" if end is None else "stopped")
     again = replay(RecordedRace.loads(record(trace, running.model).dumps()))
-    assert again.pop("recorded")
-    assert not live.pop("recorded")
-    assert again | {"seq": live["seq"]} == live
+    assert (again.recorded, live.recorded) == (True, False)
+    assert again.model_copy(update={"seq": live.seq, "recorded": False}) == live
 
 
 def test_a_race_without_pictures_says_so(race, shots) -> None:
     header, frames = race
     shot = replay(RecordedRace(Trace(header, tuple(frames)), None))
-    assert shot["note"] == NO_PICTURES
-    assert shot["swatches"] == ""
-    assert [lane["picture_rows"] for lane in shot["lanes"]] == [[""] * 8] * 5
-    assert [lane["table"] for lane in shot["lanes"]] == [
-        lane["table"] for lane in shots[-1]["lanes"]
-    ]
+    assert shot.note == NO_PICTURES
+    assert shot.swatches == ""
+    assert [lane.picture_rows for lane in shot.lanes] == [("",) * 8] * 5
+    assert [lane.table for lane in shot.lanes] == [lane.table for lane in shots[-1].lanes]
 
 
 def test_pictures_of_all_changed_lanes_are_decoded_in_one_call() -> None:
@@ -173,59 +168,59 @@ def test_cells_may_be_filled_in_any_order(forced) -> None:
     cells = tuple(int(order[cell]) if cell >= 0 else -1 for cell in header.cells)
     plain = snapshots(header, frames)[-1]
     shot = snapshots(replace(header, cells=cells), frames, 3)[-1]
-    assert (plain["cells"], shot["cells"]) == (list(header.cells), list(cells))
-    for old, new in zip(plain["lanes"], shot["lanes"], strict=True):
+    assert (plain.cells, shot.cells) == (header.cells, cells)
+    for old, new in zip(plain.lanes, shot.lanes, strict=True):
         old_patches, new_patches = (
             picture(lane).reshape(4, 8, 4, 8, 3).swapaxes(1, 2).reshape(16, 8, 8, 3)
             for lane in (old, new)
         )
         np.testing.assert_array_equal(new_patches[order], old_patches)
-        assert new["table"] == old["table"]
-        assert new["n"] == 16
+        assert new.table == old.table
+        assert new.n == 16
         assert rows(new, "steps")["committed"].sum() == len(cells) == (20 if forced else 16)
 
 
 def test_drafts_are_not_in_the_picture() -> None:
     board = small("sjd", frames=[(0, step(0, 1, drafts=2))])
-    lane = board.snapshot()["lanes"][0]
-    assert (lane["n"], len(rows(lane, "positions"))) == (1, 3)
-    assert [bool(row) for row in lane["picture_rows"]] == [True, False]
+    lane = board.snapshot().lanes[0]
+    assert (lane.n, len(rows(lane, "positions"))) == (1, 3)
+    assert [bool(row) for row in lane.picture_rows] == [True, False]
     board.fold(Frame(0, LaneState.STOPPED))
     snapshot = board.snapshot()
-    assert snapshot["state"] == "stopped"
-    assert snapshot["lanes"][0]["picture_rows"][1] == ""
+    assert snapshot.state == "stopped"
+    assert snapshot.lanes[0].picture_rows[1] == ""
 
 
 def test_places_wait_for_lanes_that_could_still_come_in_before_and_ties_share_one() -> None:
     first = [(0, step(0, 2, seconds=1.0)), (1, step(0, 4, seconds=3.0))]
     board = small("ar", "sjd", frames=first)
-    assert board.snapshot()["lanes"][1]["places"] == {"seconds": None, "passes": 1}
+    assert board.snapshot().lanes[1].places == {"seconds": None, "passes": 1}
     board.fold(frame(0, step(2, 4, seconds=1.0, nfe=2), 4))
-    assert [lane["places"] for lane in board.snapshot()["lanes"]] == [
+    assert [lane.places for lane in board.snapshot().lanes] == [
         {"seconds": 1, "passes": 2},
         {"seconds": 2, "passes": 1},
     ]
     lanes = [(lane, step(0, 4, seconds=seconds)) for lane, seconds in enumerate((1.0, 1.0, 2.0))]
     board = small("ar", "sjd", "gsd", frames=lanes)
-    assert [lane["places"]["seconds"] for lane in board.snapshot()["lanes"]] == [1, 1, 3]
+    assert [lane.places["seconds"] for lane in board.snapshot().lanes] == [1, 1, 3]
 
 
 def test_results_compare_with_vanilla_ar_in_both_clocks() -> None:
     board = small("ar", "sjd", frames=[(0, step(i, i + 1, nfe=i + 1)) for i in range(4)])
-    assert board.snapshot()["results"] == []
+    assert board.snapshot().results == ()
     for i in range(2):
         board.fold(frame(1, step(2 * i, 2 * i + 2, seconds=1.6, nfe=i + 1), 4))
-    sjd, ar = board.snapshot()["results"]
-    assert (sjd["lane"], sjd["compression"], sjd["length"], sjd["passes"]) == (1, 2.0, 2.0, 2)
-    assert sjd["faster"] == {"seconds": 1.25, "passes": 2.0}
-    assert ar["faster"] == {"seconds": 1.0, "passes": 1.0}
+    sjd, ar = board.snapshot().results
+    assert (sjd.lane, sjd.compression, sjd.length, sjd.passes) == (1, 2.0, 2.0, 2)
+    assert sjd.faster == {"seconds": 1.25, "passes": 2.0}
+    assert ar.faster == {"seconds": 1.0, "passes": 1.0}
 
 
 @pytest.mark.parametrize(("token", "differs"), [(3, None), (5, 2)])
 def test_only_who_promises_vanilla_ars_picture_is_held_to_it(token, differs) -> None:
     fpi = [(1, step(0, 2)), (1, step(2, 4, token=token, nfe=2))]
     board = small("ar", "fpi", "sjd", frames=[(0, step(0, 4)), *fpi, (2, step(0, 4, token=9))])
-    found = {row["lane"]: row["differs"] for row in board.snapshot()["results"]}
+    found = {row.lane: row.differs for row in board.snapshot().results}
     assert found == {0: None, 1: differs, 2: None}
 
 
@@ -233,9 +228,9 @@ def test_a_failed_lane_says_why_and_the_others_finish() -> None:
     board = small("ar", "sjd", frames=[(0, step(0, 4))])
     board.fold(Frame(1, LaneState.FAILED, error="out of memory"))
     snapshot = board.snapshot()
-    assert snapshot["state"] == "finished"
-    assert snapshot["lanes"][1]["error"] == "out of memory"
-    assert [row["lane"] for row in snapshot["results"]] == [0]
+    assert snapshot.state == "finished"
+    assert snapshot.lanes[1].error == "out of memory"
+    assert [row.lane for row in snapshot.results] == [0]
 
 
 @pytest.mark.parametrize(
@@ -275,9 +270,9 @@ def test_five_lanes_travel_in_few_bytes_an_update(side, patch, times, most) -> N
             for made in steps[start : start + 5]:
                 board.fold(frame(i, made, side**2))
         now = board.snapshot()
-        sent.append(len(json.dumps(diff(last, now), separators=(",", ":"))))
+        sent.append(len(json.dumps(diff(last.wire(), now.wire()), separators=(",", ":"))))
         last = now
-    assert [lane["n"] for lane in last["lanes"]] == [256 * times] * 5
+    assert [lane.n for lane in last.lanes] == [256 * times] * 5
     assert np.mean(sent) < most
 
 
@@ -296,7 +291,7 @@ def test_lanes_have_names_that_say_what_differs() -> None:
     live = Board(race.header, model.pixels)
     replayed = replay(record(race.trace(list(race)), model))
     for shot in (live.snapshot(), replayed):
-        titles = [lane["title"] for lane in shot["lanes"]]
+        titles = [lane.title for lane in shot.lanes]
         assert titles == ["GSD", "GSD G=50", "Vanilla AR (3)", "Vanilla AR (4)"]
 
 
@@ -322,8 +317,8 @@ def test_pictures_that_do_not_fit_leave_the_race_alone() -> None:
     board, notes = Board(race.header, scarce), []
     for move in race:
         board.fold(move)
-        notes.append(board.snapshot()["note"])
+        notes.append(board.snapshot().note)
     assert notes.count(NO_MEMORY) == len(notes) - notes.index(NO_MEMORY) > 1
     last = board.snapshot()
-    assert [lane["state"] for lane in last["lanes"]] == ["finished"] * 2
-    assert all(any(lane["picture_rows"]) for lane in last["lanes"])
+    assert [lane.state for lane in last.lanes] == ["finished"] * 2
+    assert all(any(lane.picture_rows) for lane in last.lanes)

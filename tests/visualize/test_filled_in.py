@@ -70,7 +70,7 @@ def test_the_page_draws_the_same_live_and_replayed(recording) -> None:
     for frame in recording.trace.frames:
         board.fold(frame)
         shots.append(board.snapshot())
-    live, replayed = report("replay", shots)
+    live, replayed = report("replay", [shot.wire() for shot in shots])
     assert live == replayed
 
 

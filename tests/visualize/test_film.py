@@ -16,8 +16,9 @@ from tests.steps import retimed
 from tests.visualize.races import recorded, toy_trace
 from visualize import film as films
 from visualize.film import _FORMATS, HOLD, FilmError, Kind, film, main, photo
-from visualize.layers import CLOCKS, Layer
+from visualize.layers import Layer
 from visualize.recorded_race import RecordedRace
+from visualize.snapshot import CLOCKS
 from visualize.still import Still
 
 

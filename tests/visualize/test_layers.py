@@ -19,17 +19,9 @@ from tests.steps import Spot, build
 from tests.toy import Toy
 from tests.visualize.races import FIVE, filled_trace, run, step, trace_of
 from visualize.board import replay
-from visualize.layers import (
-    CLOCKS,
-    COUNTS,
-    SCALES,
-    LaneReplay,
-    Layer,
-    colours,
-    reference_lane,
-    shares,
-)
+from visualize.layers import COUNTS, SCALES, LaneReplay, Layer, colours, reference_lane, shares
 from visualize.recorded_race import RecordedRace
+from visualize.snapshot import CLOCKS
 
 NAN = np.nan
 
@@ -55,7 +47,7 @@ def lane_of(*steps: Step, state: LaneState = LaneState.RACING) -> LaneReplay:
 
 
 def test_the_page_says_the_same(trace) -> None:
-    said = report("layers", replay(RecordedRace(trace, None)))
+    said = report("layers", replay(RecordedRace(trace, None)).wire())
     lanes = [LaneReplay(trace, i) for i in range(len(trace.header.lanes))]
     for layer, low in COUNTS.items():
         most = max(low + 1, *(lane.most(layer) for lane in lanes))

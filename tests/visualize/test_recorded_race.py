@@ -113,11 +113,11 @@ def test_a_lane_that_committed_nothing_has_no_picture() -> None:
     recording = record(replace(TRACE, frames=frames), MODEL)
     assert [lane is None for lane in recording.pictures.lanes] == [False, True, False]
     shot = replay(RecordedRace.loads(recording.dumps()))
-    assert shot["lanes"][1]["picture_rows"] == [""] * 4
-    assert shot["lanes"][1]["error"] == "out of memory"
+    assert shot.lanes[1].picture_rows == ("",) * 4
+    assert shot.lanes[1].error == "out of memory"
     nothing = record(replace(TRACE, frames=()), MODEL)
     assert nothing.pictures.lanes == (None, None, None)
-    assert replay(RecordedRace.loads(nothing.dumps()))["state"] == "waiting"
+    assert replay(RecordedRace.loads(nothing.dumps())).state == "waiting"
 
 
 def test_only_the_model_that_raced_draws_its_pictures() -> None:
@@ -202,7 +202,7 @@ def test_pictures_fit_their_grid_and_memory(grid, count, size, fits) -> None:
     text = json.dumps(text | {"pictures": pictures})
     if fits:
         assert base(RecordedRace.loads(text).pictures.lanes[0]) == first
-        assert len(replay(RecordedRace.loads(text))["lanes"][0]["picture_rows"]) == grid[0]
+        assert len(replay(RecordedRace.loads(text)).lanes[0].picture_rows) == grid[0]
     else:
         assert f"{size[0]} x {size[1]} pixels" in rejected(text)
 
@@ -271,7 +271,7 @@ def test_what_no_decoder_makes_or_is_raced_here_is_rejected_in_words(trace, word
     if words:
         assert words in rejected(trace.dumps())
     else:
-        assert replay(RecordedRace.loads(trace.dumps()))["recorded"]
+        assert replay(RecordedRace.loads(trace.dumps())).recorded
 
 
 @pytest.mark.parametrize(

@@ -52,7 +52,7 @@ def text() -> str:
 def test_it_holds_the_race_and_the_board_light_or_dark() -> None:
     parts = Parts(text())
     race, code = parts.texts("script")
-    assert json.loads(race) == json.loads(json.dumps(replay(recorded())))
+    assert json.loads(race) == replay(recorded()).wire()
     assert script("standalone.js") in code
     assert styles() in text()
     assert "prefers-color-scheme: dark" in text()

@@ -9,9 +9,10 @@ from engine.decoders.base import Badge
 from engine.trace import Frame, LaneState, Trace
 from engine.trace.shares import share_values
 from tests.visualize.races import FIVE, prompted, recorded
-from visualize.layers import CLOCKS, Layer
+from visualize.layers import Layer
 from visualize.look import LOOK
 from visualize.recorded_race import RecordedRace
+from visualize.snapshot import CLOCKS
 from visualize.still import BADGES, HEAD, MARGIN, TOP, Still
 from visualize.typeface import Typeface
 

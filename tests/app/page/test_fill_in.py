@@ -60,11 +60,11 @@ def board(races: Races, **values: object) -> dict[str, Any]:
 
 def test_every_lane_fills_in_the_masked_tokens_and_no_other(races) -> None:
     last = board(races, lanes=list(LANES))
-    assert last["state"] == "finished"
-    assert last["infilling"] == {"known": PART.known, "order": "spread"}
-    assert [lane["n"] for lane in last["lanes"]] == [9] * len(LANES)
-    assert sorted(last["cells"]) == [cell for cell in range(36) if MASK[cell]]
-    trace = races.kept(last["id"], SESSION).recording.trace
+    assert last.state == "finished"
+    assert last.infilling == PART
+    assert [lane.n for lane in last.lanes] == [9] * len(LANES)
+    assert sorted(last.cells) == [cell for cell in range(36) if MASK[cell]]
+    trace = races.kept(last.id, SESSION).recording.trace
     for i in range(len(LANES)):
         tokens = trace.tokens(i)
         assert (tokens >= 0).all()
@@ -74,7 +74,7 @@ def test_every_lane_fills_in_the_masked_tokens_and_no_other(races) -> None:
 
 def test_a_recorded_infilling_comes_back_from_its_file(races, tmp_path) -> None:
     last = board(races, lanes=["ar", "assd"])
-    recording = races.kept(last["id"], SESSION).recording
+    recording = races.kept(last.id, SESSION).recording
     assert RecordedRace.loads(recording.dumps()) == recording
     header = recording.trace.header
     assert settings_of(header)["infilling"] == infilling_value(PART)
@@ -84,8 +84,8 @@ def test_a_recorded_infilling_comes_back_from_its_file(races, tmp_path) -> None:
     opened = races.open_file(file, SESSION)
     for name in ("cells", "infilling", "link", "prompt"):
         assert opened[name] == last[name], name
-    assert [lane["table"] for lane in opened["lanes"]] == [lane["table"] for lane in last["lanes"]]
-    assert all(all(lane["picture_rows"]) for lane in opened["lanes"])
+    assert [lane.table for lane in opened.lanes] == [lane.table for lane in last.lanes]
+    assert all(all(lane.picture_rows) for lane in opened.lanes)
 
 
 KNOWN = st.lists(st.integers(MASKED, 1023), min_size=1, max_size=40).filter(
@@ -177,19 +177,19 @@ def test_the_plain_request_carries_it_and_a_gpu_is_lent_for_less() -> None:
 
 def test_the_board_before_the_model_is_there_has_the_mask(races) -> None:
     request = RaceRequest("red apple", 7, (Lane("assd"),), Sampling(), "toy", PART)
-    shown = waiting_snapshot(request, races.pool.own, "", "").board
-    assert shown["cells"] == list(PART.cells((6, 6)))
-    assert shown["infilling"]["known"] == PART.known
+    shown = waiting_snapshot(request, races.pool.own, "", "")
+    assert shown.cells == PART.cells((6, 6))
+    assert shown.infilling.known == PART.known
 
 
 def test_a_stopped_infilling_is_kept_with_what_was_known(races) -> None:
     race = begun(races, infilling=infilling_value(PART))
     first, _, second = next(race), next(race), next(race)
-    assert first["infilling"] == second["infilling"]
-    assert all(second["lanes"][0]["picture_rows"]), "what is known is drawn"
-    races.stop(first["id"], SESSION)
+    assert first.infilling == second.infilling
+    assert all(second.lanes[0].picture_rows), "what is known is drawn"
+    races.stop(first.id, SESSION)
     list(race)
-    stored = races.kept(first["id"], SESSION)
+    stored = races.kept(first.id, SESSION)
     tokens = stored.recording.trace.tokens(0)
     assert (tokens[~np.array(MASK)] >= 0).all()
     assert isinstance(Race(NeighbourToy(), request_of(stored.recording.trace.header)), Race)
@@ -204,4 +204,4 @@ def test_a_recorded_infilling_is_named_is_not_what_opens_and_is_the_tours(races,
     assert (recorded.first, recorded.filling) == ("b", "a")
     assert recorded.titles["a"] == "red apple, a part filled in"
     assert recorded.tour == "tour"
-    assert recorded.replay("b")["infilling"] is None
+    assert recorded.replay("b").infilling is None

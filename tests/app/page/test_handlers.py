@@ -55,21 +55,21 @@ def held(slow) -> Any:
 
 def racing(boards: Any) -> dict[str, Any]:
     """The first board of a race that has begun."""
-    return next(board for board in boards if board["state"] == "racing")
+    return next(board for board in boards if board.state == "racing")
 
 
 def test_a_race_has_its_id_before_its_first_step_and_a_link_to_its_settings(races, model) -> None:
     race = begun(races)
     first = next(race)
-    assert (first["state"], first["prompt"]) == ("waiting", "red apple")
-    assert first["link"].startswith("?prompt=red+apple&seed=7&")
-    assert "go=" not in first["link"]
+    assert (first.state, first.prompt) == ("waiting", "red apple")
+    assert first.link.startswith("?prompt=red+apple&seed=7&")
+    assert "go=" not in first.link
     boards = [first, *race]
-    assert {(board["id"], board["link"]) for board in boards} == {(first["id"], first["link"])}
-    assert boards[-1]["state"] == "finished"
-    assert [lane["n"] for lane in boards[-1]["lanes"]] == [36, 36]
+    assert {(board.id, board.link) for board in boards} == {(first.id, first.link)}
+    assert boards[-1].state == "finished"
+    assert [lane.n for lane in boards[-1].lanes] == [36, 36]
     assert model.open == 0
-    assert next(begun(races))["id"] != first["id"]
+    assert next(begun(races)).id != first.id
 
 
 def test_a_race_that_is_over_can_be_asked_for_at_once(races, caplog) -> None:
@@ -77,7 +77,7 @@ def test_a_race_that_is_over_can_be_asked_for_at_once(races, caplog) -> None:
     race = raced(races)
     assert race.recording.trace.frames[-1].state.value == "finished"
     (shown,) = races.show(race.id, SESSION)
-    assert (shown["id"], shown["recorded"], shown["state"]) == (race.id, False, "finished")
+    assert (shown.id, shown.recorded, shown.state) == (race.id, False, "finished")
     assert "race closed" in caplog.text
 
 
@@ -102,41 +102,41 @@ def test_what_is_not_over_or_not_kept_is_said_in_words(held, slow) -> None:
 
 def test_a_page_that_comes_back_finds_its_race_going_on(held, slow) -> None:
     before = begun(held)
-    race_id = racing(before)["id"]
+    race_id = racing(before).id
     before.close()
     held.leave(SESSION)
     after = held.show(race_id, RELOADED.session_hash)
-    assert (board := next(after))["id"] == race_id
-    assert board["state"] == "racing"
+    assert (board := next(after)).id == race_id
+    assert board.state == "racing"
     slow.goes_on.set()
-    assert list(filter(None, after))[-1]["state"] == "finished"
+    assert list(filter(None, after))[-1].state == "finished"
     assert held.choices(RELOADED.session_hash)[0] == ("Your last race: red apple", race_id)
     assert held.choices(SESSION) == []
 
 
 def test_a_race_that_no_page_looks_at_is_stopped_and_kept(held, slow, monkeypatch) -> None:
     race = begun(held)
-    race_id = racing(race)["id"]
+    race_id = racing(race).id
     race.close()
     monkeypatch.setattr(app.serving.live_race, "UNWATCHED_SECONDS", 0.0)
     before = slow.passes
     slow.goes_on.set()
     wait_until(lambda: slow.open == 0)
     assert slow.passes - before <= 2
-    assert list(filter(None, held.show(race_id, SESSION)))[-1]["state"] == "stopped"
+    assert list(filter(None, held.show(race_id, SESSION)))[-1].state == "stopped"
     assert held.kept(race_id, SESSION).raced_here
 
 
 def test_stop_ends_the_race_with_that_id_within_two_steps(held, slow) -> None:
     race = begun(held)
-    race_id = racing(race)["id"]
+    race_id = racing(race).id
     held.stop("another", SESSION)
     before = slow.passes
     held.stop(race_id, SESSION)
     slow.goes_on.set()
     last = list(race)[-1]
     assert slow.passes - before <= 2
-    assert (last["state"], slow.open) == ("stopped", 0)
+    assert (last.state, slow.open) == ("stopped", 0)
     recording = held.kept(race_id, SESSION).recording
     assert {f.lane: f.state.value for f in recording.trace.frames} == {0: "stopped", 1: "stopped"}
     assert RecordedRace.loads(recording.dumps()).trace == recording.trace
@@ -147,27 +147,27 @@ def test_a_race_that_is_stopped_in_the_queue_says_nothing_of_the_queue(held, slo
     first = begun(held)
     racing(first)
     second = begun(held, RELOADED)
-    waits = next(board for board in second if board["note"])
-    assert waits["note"] == "In the queue: 1 race comes before yours."
-    held.stop(waits["id"], RELOADED.session_hash)
+    waits = next(board for board in second if board.note)
+    assert waits.note == "In the queue: 1 race comes before yours."
+    held.stop(waits.id, RELOADED.session_hash)
     last = list(second)[-1]
-    assert (last["state"], last["note"]) == ("stopped", "")
+    assert (last.state, last.note) == ("stopped", "")
     with pytest.raises(gr.Error, match="never began"):
-        held.kept(last["id"], RELOADED.session_hash)
+        held.kept(last.id, RELOADED.session_hash)
     slow.goes_on.set()
-    assert list(first)[-1]["state"] == "finished"
+    assert list(first)[-1].state == "finished"
 
 
 def test_another_race_on_the_board_stops_the_one_that_was_there(held, slow) -> None:
     first = begun(held, prompt="octopus")
-    race_id = racing(first)["id"]
+    race_id = racing(first).id
     slow.goes_on.set()
     second = begin(held, prompt="rocket")
     closing = threading.Thread(target=lambda: list(first))
     closing.start()
     boards = list(filter(None, second))
     closing.join()
-    assert {board["prompt"] for board in boards} == {"rocket"}
+    assert {board.prompt for board in boards} == {"rocket"}
     assert held.kept(race_id, SESSION).recording.trace.frames[-1].state.value in (
         "stopped",
         "finished",
@@ -177,7 +177,7 @@ def test_another_race_on_the_board_stops_the_one_that_was_there(held, slow) -> N
 def test_programs_leave_nothing_behind_and_end_with_their_call(held, slow) -> None:
     nobody = SimpleNamespace(session_hash=None)
     race = begun(held, nobody)
-    race_id = racing(race)["id"]
+    race_id = racing(race).id
     race.close()
     before = slow.passes
     slow.goes_on.set()
@@ -189,14 +189,14 @@ def test_programs_leave_nothing_behind_and_end_with_their_call(held, slow) -> No
 def test_race_over_its_time_is_stopped_and_says_so(races, monkeypatch) -> None:
     monkeypatch.setattr(app.serving.race_stream, "SETTINGS", AppSettings(race_seconds=1e-9))
     last = list(begun(races))[-1]
-    assert last["state"] == "stopped"
-    assert "may take 1e-09 seconds" in last["note"]
+    assert last.state == "stopped"
+    assert "may take 1e-09 seconds" in last.note
 
 
 def test_ready_board_shows_the_default_lanes(races) -> None:
     idle = races.waiting_board()
-    assert (idle["state"], idle["id"]) == ("waiting", "")
-    assert [lane["decoder"] for lane in idle["lanes"]] == list(DEFAULT)
+    assert (idle.state, idle.id) == ("waiting", "")
+    assert [lane.decoder for lane in idle.lanes] == list(DEFAULT)
 
 
 @pytest.fixture
@@ -209,10 +209,10 @@ def file(races, tmp_path) -> Path:
 
 def test_a_files_race_has_an_id_as_any_other(races, file) -> None:
     shown = races.open_file(str(file), SESSION)
-    assert (shown["recorded"], shown["state"], shown["prompt"]) == (True, "finished", "red apple")
-    kept = races.kept(shown["id"], SESSION)
+    assert (shown.recorded, shown.state, shown.prompt) == (True, "finished", "red apple")
+    kept = races.kept(shown.id, SESSION)
     assert kept.recording == RecordedRace.loads(file.read_text())
-    assert kept.link == shown["link"] != ""
+    assert kept.link == shown.link != ""
 
 
 def test_the_visitors_last_race_stays_at_hand(file) -> None:
@@ -224,7 +224,7 @@ def test_the_visitors_last_race_stays_at_hand(file) -> None:
     assert races.choices(SESSION) == [("Your last race: my own", own.id), *recorded]
     assert races.choices("another") == recorded
     (shown,) = races.show(own.id, SESSION)
-    assert (shown["prompt"], shown["recorded"]) == ("my own", False)
+    assert (shown.prompt, shown.recorded) == ("my own", False)
 
 
 @pytest.mark.parametrize(
@@ -261,6 +261,6 @@ def test_no_file_is_no_trouble(races, path) -> None:
 def test_a_race_too_large_to_keep_is_shown_and_not_kept(races, monkeypatch) -> None:
     monkeypatch.setattr(race_table, "MAX_BYTES", 1000)
     last = list(begun(races))[-1]
-    assert last["state"] == "finished"
+    assert last.state == "finished"
     with pytest.raises(gr.Error, match="no longer kept"):
-        races.kept(last["id"], SESSION)
+        races.kept(last.id, SESSION)

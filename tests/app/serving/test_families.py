@@ -43,15 +43,13 @@ def test_a_public_model_races_in_every_lane_and_its_recording_is_drawn_again(
     races = Races(pool, NONE_RECORDED)
     boards = list(begun(races, prompt="a cat", lanes=list(EIGHT), model=card.name))
     assert limits == [2 * 50.0 * len(EIGHT)], "twice what every pass of its lanes may take"
-    for lane in (lane for board in boards for lane in board["lanes"]):
-        assert lane["state"] == "finished" or not any(lane["picture_rows"])
-    assert {board["note"] for board in boards if board["state"] == "racing"} == {SLOW}
+    for lane in (lane for board in boards for lane in board.lanes):
+        assert lane.state == "finished" or not any(lane.picture_rows)
+    assert {board.note for board in boards if board.state == "racing"} == {SLOW}
     last = boards[-1]
-    assert [lane["error"] for lane in last["lanes"]] == [""] * len(EIGHT)
-    assert {lane["state"] for lane in last["lanes"]} == {"finished"}
-    assert {lane["n"] for lane in last["lanes"]} == {card.grid[0] * card.grid[1]}
-    again = replay(
-        RecordedRace.loads(races.kept(last["id"], VISITOR.session_hash).recording.dumps())
-    )
-    assert [lane["table"] for lane in again["lanes"]] == [lane["table"] for lane in last["lanes"]]
-    assert [lane["drafter"] for lane in again["lanes"]] == [0] * len(EIGHT)
+    assert [lane.error for lane in last.lanes] == [""] * len(EIGHT)
+    assert {lane.state for lane in last.lanes} == {"finished"}
+    assert {lane.n for lane in last.lanes} == {card.grid[0] * card.grid[1]}
+    again = replay(RecordedRace.loads(races.kept(last.id, VISITOR.session_hash).recording.dumps()))
+    assert [lane.table for lane in again.lanes] == [lane.table for lane in last.lanes]
+    assert [lane.drafter for lane in again.lanes] == [0] * len(EIGHT)

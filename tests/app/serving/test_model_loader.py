@@ -42,26 +42,26 @@ def test_a_public_model_computes_on_all_cores_but_one(monkeypatch, cores, own, p
 def test_a_race_waits_for_the_model_says_so_and_goes_on() -> None:
     slow = Slow()
     race = begun(Races(toy_pool(slow, slow.load), NONE_RECORDED))
-    waits = next(board for board in race if board["note"])
-    assert (waits["state"], waits["note"]) == ("waiting", "Loading the model…")
-    assert waits["prompt"] == "red apple"
+    waits = next(board for board in race if board.note)
+    assert (waits.state, waits.note) == ("waiting", "Loading the model…")
+    assert waits.prompt == "red apple"
     slow.may_load.set()
     last = list(race)[-1]
-    assert (last["state"], last["note"]) == ("finished", "")
+    assert (last.state, last.note) == ("finished", "")
 
 
 def test_waiting_for_the_model_can_be_given_up() -> None:
     slow = Slow()
     races = Races(toy_pool(slow, slow.load), NONE_RECORDED)
     race = begun(races)
-    waits = next(board for board in race if board["note"])
-    races.stop(waits["id"], VISITOR.session_hash)
+    waits = next(board for board in race if board.note)
+    races.stop(waits.id, VISITOR.session_hash)
     last = list(race)[-1]
-    assert (last["state"], last["note"]) == ("stopped", "")
+    assert (last.state, last.note) == ("stopped", "")
     slow.may_load.set()
     wait_until(lambda: races.pool.loader.done)
     assert slow.passes == 0
-    assert list(begun(races))[-1]["state"] == "finished"
+    assert list(begun(races))[-1].state == "finished"
 
 
 def test_a_model_that_cannot_be_loaded_is_reported_without_details(caplog) -> None:

@@ -73,11 +73,11 @@ def test_a_race_on_a_public_model_loads_it_with_progress_on_the_board() -> None:
 
     race, notes = begun(over(load)), []
     while "43%" not in "".join(notes):
-        notes.append(next(race)["note"])
+        notes.append(next(race).note)
     assert notes[-1] == "Downloading Janus-Pro 1B, 43% (1.8 of 4.2 GB)"
     goes_on.set()
     last = list(race)[-1]
-    assert (last["state"], last["model"], last["note"]) == ("finished", JANUS, "")
+    assert (last.state, last.model, last.note) == ("finished", JANUS, "")
 
 
 def test_progress_is_a_line_of_text() -> None:
@@ -103,7 +103,7 @@ def test_a_model_stays_warm_until_another_is_needed_and_is_freed_first() -> None
 
     races = over(load)
     for name in (JANUS, JANUS, None, JANUS, LLAMAGEN, JANUS):
-        assert list(begun(races, name, lanes=("ar", "sjd", "lantern")))[-1]["state"] == "finished"
+        assert list(begun(races, name, lanes=("ar", "sjd", "lantern")))[-1].state == "finished"
     assert loads == [JANUS, LLAMAGEN, JANUS]
     assert alive == [[], [], []], "at no load is another public model in memory"
 
@@ -124,17 +124,17 @@ def test_a_model_that_cannot_be_loaded_is_reported_and_the_embedded_one_races_on
         )
         assert "embedded model can race" in caught.value.message
     assert tries == [JANUS, JANUS], "the next race tries again"
-    assert list(begun(races, None))[-1]["state"] == "finished"
+    assert list(begun(races, None))[-1].state == "finished"
 
 
 def test_the_own_model_races_while_a_public_one_is_loaded_for_another(gpu) -> None:
     goes_on = threading.Event()
     races = over(lambda name, report: goes_on.wait(60) and named(name))
     waits = begun(races, visitor=OTHER)
-    assert "Loading" in next(board["note"] for board in waits if board["note"])
-    assert list(begun(races, None))[-1]["state"] == "finished"
+    assert "Loading" in next(board.note for board in waits if board.note)
+    assert list(begun(races, None))[-1].state == "finished"
     goes_on.set()
-    assert list(waits)[-1]["state"] == "finished"
+    assert list(waits)[-1].state == "finished"
 
 
 def test_a_loading_that_was_left_goes_on_and_the_next_model_waits_for_it() -> None:
@@ -147,13 +147,13 @@ def test_a_loading_that_was_left_goes_on_and_the_next_model_waits_for_it() -> No
 
     races = over(load)
     left = begun(races)
-    waits = next(board for board in left if board["note"])
-    races.stop(waits["id"], VISITOR.session_hash)
+    waits = next(board for board in left if board.note)
+    races.stop(waits.id, VISITOR.session_hash)
     list(left)
     other = begun(races, LLAMAGEN)
-    next(board for board in other if "Waiting for another model" in board["note"])
+    next(board for board in other if "Waiting for another model" in board.note)
     goes_on.set()
-    assert list(other)[-1]["model"] == LLAMAGEN
+    assert list(other)[-1].model == LLAMAGEN
     assert loads == [JANUS, LLAMAGEN]
 
 
@@ -201,21 +201,21 @@ class Failing(Watched):
 def test_a_lane_without_memory_says_so_and_the_others_finish() -> None:
     error = torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 20.00 MiB. GPU 0 ...")
     races = over(lambda name, report: Failing(error))
-    lanes = list(begun(races))[-1]["lanes"]
-    assert [lane["state"] for lane in lanes] == ["finished", "failed"]
-    assert lanes[1]["error"] == OUT_OF_MEMORY
+    lanes = list(begun(races))[-1].lanes
+    assert [lane.state for lane in lanes] == ["finished", "failed"]
+    assert lanes[1].error == OUT_OF_MEMORY
     assert races.pool.availability(JANUS).available
 
 
 def test_a_lost_gpu_turns_public_models_off_and_the_page_goes_on() -> None:
     error = torch.AcceleratorError("CUDA error: device-side assert triggered")
     races = over(lambda name, report: Failing(error))
-    assert list(begun(races))[-1]["lanes"][1]["error"] == DEVICE_LOST
+    assert list(begun(races))[-1].lanes[1].error == DEVICE_LOST
     reasons = [races.pool.availability(card.name).short_reason for card in races.pool.cards]
     assert reasons == ["", "GPU lost", "GPU lost", "research only"]
     with pytest.raises(gr.Error, match="The GPU was lost"):
         next(begun(races))
-    assert list(begun(races, None))[-1]["state"] == "finished"
+    assert list(begun(races, None))[-1].state == "finished"
 
 
 def test_out_of_memory_in_a_picture_ends_the_race_with_a_message_and_the_next_runs(
@@ -232,7 +232,7 @@ def test_out_of_memory_in_a_picture_ends_the_race_with_a_message_and_the_next_ru
             list(begun(races, None))
     assert caught.value.message == OUT_OF_MEMORY
     assert own.open == 0
-    assert list(begun(races, None))[-1]["state"] == "finished"
+    assert list(begun(races, None))[-1].state == "finished"
 
 
 def reasons(**settings: object) -> dict[str, str]:
@@ -405,11 +405,11 @@ def test_every_device_has_its_own_queue(monkeypatch, gpu) -> None:
 def test_a_second_race_of_a_visitor_takes_the_place_of_the_first() -> None:
     races = over(named)
     first = begun(races, None)
-    while next(first)["state"] != "racing":
+    while next(first).state != "racing":
         pass
     second = [board for board in begun(races) if board]
     assert list(first) == [], "the board is the second's"
-    assert second[-1]["state"] == "finished"
+    assert second[-1].state == "finished"
 
 
 def test_the_place_in_the_queue_is_said_in_words() -> None:
@@ -428,10 +428,10 @@ def test_a_race_that_is_not_watched_gives_its_place_in_the_queue_up(monkeypatch)
     boards.append(next(first))
     watching = threading.Thread(target=lambda: boards.extend(first))
     watching.start()
-    waits = next(board for board in second if "queue" in board["note"])
+    waits = next(board for board in second if "queue" in board.note)
     second.close()
     monkeypatch.setattr(live_race, "UNWATCHED_SECONDS", 2.0)
-    wait_until(lambda: races.find(waits["id"], "") is None)
+    wait_until(lambda: races.find(waits.id, "") is None)
     goes_on.set()
     watching.join()
-    assert boards[-1]["state"] == "finished"
+    assert boards[-1].state == "finished"

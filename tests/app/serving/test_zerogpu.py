@@ -22,7 +22,7 @@ from app.page.model_choice import describe
 from app.serving import zerogpu
 from app.serving.gpu_errors import BUSY, DEVICE_LOST, OUT_OF_MEMORY, QUOTA
 from app.serving.model_pool import Availability
-from app.serving.race_stream import Idle, Recording, Snapshot
+from app.serving.race_stream import Idle, Recording
 from app.settings import AppSettings
 from engine.decoders import DEFAULT
 from engine.models.card import CARDS, ModelError
@@ -31,6 +31,7 @@ from tests.app.conftest import NONE_RECORDED, VISITOR, Watched, toy_pool, wait_u
 from tests.app.conftest import begun as begun_on
 from tests.app.serving.fake_spaces import Spaces
 from tests.toy import Toy
+from visualize.snapshot import Snapshot
 
 NAME = "janus-pro-1b"
 
@@ -79,18 +80,19 @@ def plain(value: object) -> bool:
 
 def test_a_race_is_one_call_and_its_recording_comes_back(races, spaces) -> None:
     shots = list(begun(races))
-    assert [shot["seq"] for shot in shots[-3:]] == sorted(shot["seq"] for shot in shots[-3:])
-    assert shots[-1]["state"] == "finished"
-    assert [lane["n"] for lane in shots[-1]["lanes"]] == [36, 36]
+    assert [shot.seq for shot in shots[-3:]] == sorted(shot.seq for shot in shots[-3:])
+    assert shots[-1].state == "finished"
+    assert [lane.n for lane in shots[-1].lanes] == [36, 36]
     assert len(spaces.workers) == 1
-    kept = races.kept(shots[-1]["id"], VISITOR.session_hash).recording
+    kept = races.kept(shots[-1].id, VISITOR.session_hash).recording
     assert (kept.trace.header.prompt, kept.pictures is not None) == ("red apple", True)
     assert gone(spaces)
 
 
 def test_only_plain_data_crosses(spaces) -> None:
     events = list(zerogpu.run_race(request("ar", "gsd", "lantern", "sjd-pac")))
-    assert all(plain(dataclasses.astuple(event)) for event in events)
+    for event in events:
+        assert plain(event.wire() if isinstance(event, Snapshot) else dataclasses.astuple(event))
     assert {type(event) for event in events} == {Snapshot, Idle, Recording}
     assert json.loads(events[-1].text)["format"] == "photo-finish-trace"
 
@@ -114,32 +116,32 @@ def test_the_model_that_the_page_opens_with_is_on_the_gpu_when_a_race_begins(
     assert zerogpu.duration(request("ar")) < before
     monkeypatch.setattr(zerogpu, "load", None)  # no worker reads it again
     shots = list(begun(races))
-    assert shots[-1]["state"] == "finished"
+    assert shots[-1].state == "finished"
     lent = f"lend a GPU for {spaces.durations[0]:g} seconds"
-    assert any(lent in (shot["note"] or "") for shot in shots)
+    assert any(lent in (shot.note or "") for shot in shots)
     assert f"takes up to {zerogpu.cost(NAME, DEFAULT):g} seconds" in describe(races.pool, NAME)
 
 
 def test_the_race_stops_itself_before_the_deadline_and_says_so(races, spaces, monkeypatch) -> None:
     monkeypatch.setattr(zerogpu, "MARGIN_SECONDS", 1e6)
     last = list(begun(races))[-1]
-    assert last["state"] == "stopped"
-    assert f"lends its GPU for {spaces.durations[0]:g} seconds" in last["note"]
-    assert races.kept(last["id"], VISITOR.session_hash)
+    assert last.state == "stopped"
+    assert f"lends its GPU for {spaces.durations[0]:g} seconds" in last.note
+    assert races.kept(last.id, VISITOR.session_hash)
 
 
 def racing(races: Races) -> tuple[Iterator[object], str]:
     """A race that is on, and its id."""
     race = begun(races)
-    while (board := next(race))["state"] != "racing":
+    while (board := next(race)).state != "racing":
         pass
-    return race, board["id"]
+    return race, board.id
 
 
 def test_stop_and_a_closed_page_give_the_gpu_back(races, spaces, monkeypatch) -> None:
     race, race_id = racing(races)
     races.stop(race_id, VISITOR.session_hash)
-    assert not any(shot["state"] == "finished" for shot in race)
+    assert not any(shot.state == "finished" for shot in race)
     assert gone(spaces)
     race, _ = racing(races)
     monkeypatch.setattr(app.serving.live_race, "UNWATCHED_SECONDS", 0.0)
@@ -160,7 +162,7 @@ def test_errors_of_zerogpu_are_reported_and_the_page_goes_on(races, spaces) -> N
             list(begun(races))
         assert caught.value.message == words
     spaces.error = None
-    assert list(begun(races))[-1]["state"] == "finished"
+    assert list(begun(races))[-1].state == "finished"
 
 
 class Endless(Watched):
@@ -182,7 +184,7 @@ def test_a_killed_worker_is_reported_and_the_next_race_has_another(
     with pytest.raises(gr.Error) as caught:
         list(race)
     assert caught.value.message == DEVICE_LOST
-    assert list(begun(races))[-1]["state"] == "finished"
+    assert list(begun(races))[-1].state == "finished"
 
 
 @pytest.mark.parametrize(

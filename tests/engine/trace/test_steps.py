@@ -139,12 +139,12 @@ def test_a_touched_token_travels_in_76_bytes() -> None:
 
 
 def test_the_layout_says_where_each_field_is() -> None:
-    tables = layout()["tables"]
+    tables = layout().tables
     assert tuple(tables) == SENT
     for name, table in tables.items():
         rows = np.zeros(2, DTYPES[name])
-        raw = rows.view("u1").reshape(2, table["size"])
-        for field, (kind, offset, count) in table["fields"].items():
+        raw = rows.view("u1").reshape(2, table.size)
+        for field, (kind, offset, count) in table.fields.items():
             width = int(kind.removeprefix("Uint").removeprefix("Float")) // 8
             rows[field][1] = np.full(count, 7).reshape(rows[field][1].shape)
             expected = np.full(count, 7, rows[field].dtype).tobytes()

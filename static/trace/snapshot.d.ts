@@ -1,0 +1,82 @@
+// Written by `python -m visualize.snapshot_types` from visualize/snapshot.py.
+
+/** What a decoder promises about the picture, next to vanilla AR's. */
+type Badge = "identical image" | "same distribution" | "changed distribution";
+
+interface Dtype {
+  size: number;
+  fields: Record<string, ["Uint8" | "Uint16" | "Uint32" | "Float32", number, number]>;
+}
+
+interface Infilling {
+  known: number[];
+  order?: string;
+}
+
+/** A lane: its figures so far, its step table and its picture. */
+interface LaneSnapshot {
+  decoder: string;
+  title: string;
+  idea: string;
+  paper: string;
+  badge: Badge;
+  promise: string;
+  state: LaneState;
+  error: string;
+  n: number; // committed cells
+  passes: number;
+  drafter: number; // the drafter's passes
+  seconds: number;
+  compression: number; // tokens a pass
+  shift: number | null;
+  split: [number, number, number, number]; // seconds of forward, verification, cache, drafter
+  table: Record<string, string>; // base64 of each table's rows, which only grows
+  picture_rows: string[]; // of each row of tokens a WebP file in base64, "" while none is committed
+  places: Record<"seconds" | "passes", number | null>; // 1 is first; null until known
+}
+
+type LaneState = "waiting" | "racing" | "finished" | "stopped" | "failed";
+
+interface Layout {
+  none: number;
+  one: number;
+  shares: string[];
+  tables: Record<string, Dtype>;
+}
+
+/** A row of the table at the end. */
+interface Result {
+  lane: number;
+  compression: number;
+  length: number; // mean acceptance length
+  passes: number;
+  drafter: number;
+  seconds: number;
+  pass_ms: number; // all that the lane did, forward passes and all
+  differs: number | null; // first cell at which a picture is not vanilla AR's
+  faster: Record<"seconds" | "passes", number | null>; // than this race's vanilla AR
+}
+
+/** A race at an instant. `id` and `link` are given to it by the page's server; a standalone file has none. */
+interface Snapshot {
+  seq: number;
+  state: LaneState;
+  note: string;
+  recorded: boolean;
+  apart: boolean; // each lane on a device of its own, all at once
+  prompt: string;
+  seed: number;
+  model: string;
+  sampling: string; // what of it is not the model's own
+  machine: string;
+  grid: [number, number]; // rows and columns of tokens
+  cells: number[]; // of every position, -1 where one is forced
+  infilling: Infilling | null; // null for a whole picture
+  dtypes: Layout;
+  codes: number; // in the codebook
+  swatches: string; // base64 of an image
+  lanes: LaneSnapshot[];
+  results: Result[];
+  id?: string; // of the race, by which page and server call it
+  link?: string; // the query with its settings
+}
