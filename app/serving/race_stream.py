@@ -26,7 +26,7 @@ from visualize.snapshot import Snapshot
 from visualize.swatches import sheet
 
 # Of the wall clock, at most: lanes are not charged for drawing, but it delays the race.
-DRAWING_SHARE = 0.4
+DRAWING_SHARE = 0.25
 SLOW = (
     "On this machine's processor a picture takes minutes. A lane shows the colour of each token"
     " until it is done, and its picture then."
