@@ -15,29 +15,46 @@ export function mountPage(element, props, trigger, watch, root) {
   let shown = ""; // the race that is on the board
   let over = ""; // the race that the page knows to be over
   let bets = false; // Race was pressed, and the bet is on what comes
-  const show = (race) => trigger("show", { race });
+  let display; // shows a snapshot
   const onBoard = () => ({ race: board.state.race.snapshot.id });
 
   const board = mountBoard(
     element,
     (callback) => {
-      watch("value", () => {
-        const { value } = props;
-        if (value.id !== shown) changeTo(value);
-        callback(value);
-      });
+      display = (snapshot) => {
+        if (snapshot.id !== shown) changeTo(snapshot);
+        callback(snapshot);
+      };
+      watch("value", () => display(props.value));
       callback(props.value);
-      if (props.opening) openWith(callback);
+      openWith(callback);
     },
     props.tour && { race: props.tour, filling: props.filling, show },
   );
 
-  // The page opens with a recorded race, unless another one was faster.
+  // Of a recorded race, which the browser keeps.
+  async function fetchRace(name) {
+    const answer = await fetch(root + props.recorded[name]);
+    if (!answer.ok) throw new Error(`${name}: ${answer.status}`);
+    return answer.json();
+  }
+
+  // The page opens with a recorded race, unless another one was faster. The others come after it,
+  // so that the tour needs no network.
   async function openWith(callback) {
-    const race = await (await fetch(root + props.opening)).json();
-    if (shown !== "") return;
-    shown = race.id;
-    callback(race);
+    const { opening, recorded } = props;
+    const race = opening && (await fetchRace(opening));
+    if (race && shown === "") {
+      shown = race.id;
+      callback(race);
+    }
+    for (const name in recorded) if (name !== opening) await fetchRace(name).catch(() => {});
+  }
+
+  // Where a recorded race does not come, whoever asked for it can ask again.
+  function show(race) {
+    if (race in props.recorded) fetchRace(race).then(display, () => {});
+    else trigger("show", { race });
   }
 
   // Another race is on the board: the page's address says so, that it may be left and opened again.

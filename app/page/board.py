@@ -26,16 +26,20 @@ def script_file() -> PageFile:
     return PageFile("page.js", script("page.js") + "export { mountPage };\n", "text/javascript")
 
 
-def opening_file(races: Races) -> PageFile | None:
-    """The recorded race that the page opens with, if there is one."""
-    first = races.recorded.first
-    if first is None:
-        return None
-    race = json.dumps(races.recorded.replay(first).wire())
-    return PageFile("race.json", race, "application/json")
+def race_files(races: Races) -> dict[str, PageFile]:
+    """By name, the recorded races that a page needs without asking for them: the one that it opens
+    with, and those of the tour."""
+    recorded = races.recorded
+    names = dict.fromkeys(filter(None, (recorded.first, recorded.tour, recorded.filling)))
+    return {
+        name: PageFile(
+            f"{name}.json", json.dumps(recorded.replay(name).wire()), "application/json"
+        )
+        for name in names
+    }
 
 
-def board_of(races: Races, script: PageFile, opening: PageFile | None) -> gr.HTML:
+def board_of(races: Races, script: PageFile, recorded: dict[str, PageFile]) -> gr.HTML:
     return gr.HTML(
         races.waiting_board().wire(),
         html_template=markup(),
@@ -43,7 +47,8 @@ def board_of(races: Races, script: PageFile, opening: PageFile | None) -> gr.HTM
         apply_default_css=False,
         elem_id="board",
         script=script.path,
-        opening=opening.path if opening else None,
+        recorded={name: file.path for name, file in recorded.items()},
+        opening=races.recorded.first,
         tour=races.recorded.tour,
         filling=races.recorded.filling,
         fillable=fillable(races.pool),

@@ -14,7 +14,7 @@ from typing import Any
 import gradio as gr
 from gradio import http_server
 
-from app.page.board import board_of, opening_file, script_file
+from app.page.board import board_of, race_files, script_file
 from app.page.fill_in import fill_in, fillable
 from app.page.form import (
     ON_BOARD_JS,
@@ -163,9 +163,9 @@ def serve(demo: gr.Blocks, pool: ModelPool) -> None:
 def build(pool: ModelPool, recorded: RecordedRaces | None = None) -> PageBlocks:
     """The page. Nothing needs to be loaded yet; `recorded` are by default the races that ship."""
     races = Races(pool, RecordedRaces() if recorded is None else recorded)
-    board_script, opening = script_file(), opening_file(races)
+    board_script, shipped = script_file(), race_files(races)
     with PageBlocks(
-        files=[board_script, *filter(None, [opening])],
+        files=[board_script, *shipped.values()],
         title="Photo Finish",
         analytics_enabled=False,
         delete_cache=(3600, 3600),
@@ -196,7 +196,7 @@ def build(pool: ModelPool, recorded: RecordedRaces | None = None) -> PageBlocks:
             chosen, file, copy, link = _sources(races)
             form = _settings(races, prompt, seed, infilling)
         notice = gr.HTML(elem_id="notice", apply_default_css=False)
-        board = board_of(races, board_script, opening)
+        board = board_of(races, board_script, shipped)
 
         # a place for the id of the race on the board, which its own script knows
         on_board = unchecked(gr.Textbox(visible=False))

@@ -128,6 +128,34 @@ def test_the_tour_fetches_its_race_moves_the_board_and_gives_it_back(
     expect(page.locator(".stage-panel")).to_be_hidden()
 
 
+def test_the_tour_needs_no_network_once_the_page_is_there(recorded_url, browser) -> None:
+    page = browser.new_page(viewport={"width": 1366, "height": 768})
+    with page.expect_response("**/tour.json") as fetched:
+        page.goto(recorded_url)
+    fetched.value.finished()
+    prompted(page, "cactus on yellow sand")
+    page.context.set_offline(True)
+    page.locator(".tour").click()
+    chapter(page, 1)
+    page.locator(".chapter-on").click()
+    chapter(page, 2)
+    page.close()
+
+
+def test_a_tour_that_does_not_come_is_asked_for_again(recorded_url, browser) -> None:
+    page = browser.new_page(viewport={"width": 1366, "height": 768})
+    page.route("**/tour.json", lambda route: route.fulfill(status=503))
+    page.goto(recorded_url)
+    prompted(page, "cactus on yellow sand")
+    with page.expect_response("**/tour.json"):
+        page.locator(".tour").click()
+    expect(page.locator(".stage-panel")).to_contain_text("ask for it again")
+    page.unroute("**/tour.json")
+    page.locator(".tour").click()
+    chapter(page, 1)
+    page.close()
+
+
 def test_the_tours_end_has_things_to_try(recorded_url, open_page) -> None:
     page = open_page(recorded_url, 1366, 768, "?tour=3")  # a link opens it at a chapter
     prompted(page, "the tour")
