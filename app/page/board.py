@@ -32,9 +32,7 @@ def race_files(races: Races) -> dict[str, PageFile]:
     recorded = races.recorded
     names = dict.fromkeys(filter(None, (recorded.first, recorded.tour, recorded.filling)))
     return {
-        name: PageFile(
-            f"{name}.json", json.dumps(recorded.replay(name).wire()), "application/json"
-        )
+        name: PageFile(f"{name}.json", json.dumps(recorded.replay(name).wire()), "application/json")
         for name in names
     }
 
