@@ -30,7 +30,7 @@ from app.page.handlers import Races, board_update
 from app.page.lane_list import lane_list
 from app.page.links import Links, notice_of
 from app.page.model_choice import model_choice
-from app.page.prompt_hints import EXAMPLES, surprise, typed_hint, vocabulary
+from app.page.prompt_hints import EXAMPLES, LISTED, surprise, typed_hint, vocabulary
 from app.page.results_panel import results_panel
 from app.page.visitor import address, session_of
 from app.page.word_list import word_list
@@ -93,7 +93,8 @@ OPTIONS = (
     '<button type="button" aria-expanded="false" aria-controls="settings">Lanes and options'
     "</button>"
 )
-# The settings are out of sight until they are wanted; a race folds them again.
+# The settings are out of sight until they are wanted; a race folds them again. A link to the words
+# that the model knows shows those.
 OPTIONS_JS = """
 const button = element.querySelector("button");
 function show(open) {
@@ -102,6 +103,14 @@ function show(open) {
 }
 button.addEventListener("click", () => show(button.getAttribute("aria-expanded") === "false"));
 document.addEventListener("photo-finish-start", () => show(false));
+document.addEventListener("click", (event) => {
+  if (!event.target.closest("a[href='#words']")) return;
+  event.preventDefault();
+  show(true);
+  const section = document.querySelector("#words > button");
+  if (!section.classList.contains("open")) section.click();
+  section.focus();
+});
 """
 BET = "<label>Bet on <select><option value=''>no lane</option></select></label>"
 LAUNCH: dict[str, Any] = {
@@ -202,7 +211,8 @@ def build(pool: ModelPool, recorded: RecordedRaces | None = None) -> PageBlocks:
         on_board = unchecked(gr.Textbox(visible=False))
 
         def read(*values: Any) -> str:
-            return notice_of(typed_hint(form.named(values)), "status")
+            notice = notice_of(typed_hint(form.named(values)), "status")
+            return notice.replace(LISTED, f'<a href="#words">{LISTED}</a>')
 
         def race(request: gr.Request, *values: Any) -> Iterator[Any]:
             session, named = session_of(request), form.named(values)

@@ -14,6 +14,7 @@ from engine.models.embedded_reader import describe, reader_of
 from engine.race import MAX_PROMPT
 
 KINDS = ("glyphs", "grounds", "places")  # the lists of names in world.json
+LISTED = "What it knows is listed under Lanes and options."
 PLACED = 0.3  # of the surprises have a place
 EXAMPLES = (
     "red apple on sky clouds",
@@ -39,7 +40,7 @@ def hint(prompt: str, model: str) -> str:
     if not reading.named:
         return (
             "The prompt names nothing that this model can draw, so it draws"
-            f" “{describe(reading.scene)}”. What it knows is listed under Lanes and options."
+            f" “{describe(reading.scene)}”. {LISTED}"
         )
     return f"This model {reading}." if str(reading) else ""
 
@@ -52,9 +53,23 @@ def typed_hint(form: Mapping[str, Any]) -> str:
     return hint(prompt, model) if isinstance(model, str) else ""
 
 
-def lists(vocabulary: Mapping[str, Any]) -> dict[str, list[str]]:
-    """The names that a prompt can have, by kind."""
-    return {kind: vocabulary[kind] for kind in KINDS if kind in vocabulary}
+def word_groups(vocabulary: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """The names that a prompt can have, under headings: with each its emoji, if it is a thing's,
+    and all that it is called in any language, in one text to search."""
+    names = reader_of(WEIGHTS).names
+    emoji, called = {name: text for text, name in names.emoji.items()}, names.called()
+    headings = {
+        **{title: ("glyphs", things) for title, things in vocabulary["groups"].items()},
+        **{kind: (kind, vocabulary[kind]) for kind in KINDS[1:]},
+    }
+    return [
+        {
+            "title": title,
+            "kind": kind,
+            "words": [[name, emoji.get(name, ""), "|".join(called[name])] for name in listed],
+        }
+        for title, (kind, listed) in headings.items()
+    ]
 
 
 def surprise(vocabulary: Mapping[str, Any], random: Random) -> str:

@@ -8,13 +8,13 @@ from typing import Any
 
 import gradio as gr
 
-from app.page.prompt_hints import EXAMPLES, lists
+from app.page.prompt_hints import EXAMPLES, word_groups
 from visualize.assets import script
 
 MARKUP = f"""<div class="word-list">
-  <p>Ask for one of its glyphs, on a ground, at a place: <i>{EXAMPLES[0]} at the top left</i>.
+  <p>Ask for one of its things, on a ground, at a place: <i>{EXAMPLES[0]} at the top left</i>.
   Click a word to use it.</p>
-  <label>Find a word <input type="search" autocomplete="off"></label>
+  <label>Find a word, in any language <input type="search" autocomplete="off"></label>
   <div class="word-kinds"></div>
 </div>"""
 
@@ -24,5 +24,5 @@ def word_list(vocabulary: Mapping[str, Any]) -> gr.HTML:
         html_template=MARKUP,
         js_on_load=script("form/word_list.js"),
         apply_default_css=False,
-        words=lists(vocabulary),
+        groups=word_groups(vocabulary),
     )

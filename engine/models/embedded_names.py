@@ -155,6 +155,14 @@ class Names:
         for noun, name in nouns.items():
             self._add([noun], Kind.THING, name)
 
+    def called(self) -> dict[str, list[str]]:
+        """What each thing, ground and place is called: folded phrases, as they stand."""
+        found: dict[str, list[str]] = {}
+        for key, (kind, value) in self._meanings.items():
+            if kind in (Kind.THING, Kind.GROUND, Kind.COLOUR, Kind.PLACE):
+                found.setdefault(str(value), []).append(key)
+        return found
+
     def exact(self, key: str) -> Meaning | None:
         """The meaning of a phrase, as it stands."""
         return self._meanings.get(key)

@@ -84,7 +84,7 @@ class SceneReader:
 
     def __init__(self, world: Mapping[str, Any]) -> None:
         """Raises KeyError where a list is missing."""
-        self._names = Names(world)
+        self.names = Names(world)
         self._most = MOST if "layouts" in world else 1
         self._things: Sequence[str] = world["glyphs"]
         self._grounds: Sequence[str] = world["grounds"]
@@ -100,7 +100,7 @@ class SceneReader:
         """The first things, as many as the weights draw; of several grounds the first. What the
         prompt does not name is chosen by its checksum: the ground among those that the things
         stand out from."""
-        words = read_words(self._names, prompt)
+        words = read_words(self.names, prompt)
         _find_colours(words)
         _find_activities(words)
         _find_kinds(words)

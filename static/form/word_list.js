@@ -5,7 +5,8 @@ import { make } from "../dom.js";
 
 const JOINTS = { glyphs: "", grounds: " on ", places: " at the " }; // before a word of each kind
 /** @type {Record<string, string[]>} */
-const kinds = props.words;
+const kinds = { glyphs: [], grounds: [], places: [] };
+for (const { kind, words } of props.groups) kinds[kind].push(...words.map(([word]) => word));
 const search = element.querySelector("input");
 const field = () =>
   /** @type {HTMLInputElement} */ (document.querySelector("#prompt :is(input, textarea)"));
@@ -33,18 +34,30 @@ function use(kind, word) {
   input.dispatchEvent(new Event("input", { bubbles: true }));
 }
 
-const groups = Object.entries(kinds).map(([kind, words]) => {
-  const buttons = words.map((word) =>
-    make("button", { type: "button", onclick: () => use(kind, word) }, word),
-  );
-  const title = make("h3", kind[0].toUpperCase() + kind.slice(1));
-  return { title, buttons, group: make("div.word-kind", title, ...buttons) };
+/** As the server folds names: no case, no accents, hiragana for katakana. */
+function fold(text) {
+  const plain = text
+    .toLowerCase()
+    .normalize("NFKD")
+    .replace(/[\u0300-\u036f]/g, "");
+  const hiragana = (kana) => String.fromCharCode(kana.charCodeAt(0) - 96);
+  return plain.normalize("NFC").replace(/[ァ-ヶ]/g, hiragana);
+}
+
+const groups = props.groups.map(({ title, kind, words }) => {
+  const buttons = words.map(([word, emoji, called]) => {
+    const picture = emoji ? [make("span", { "aria-hidden": "true" }, emoji)] : [];
+    const spec = { type: "button", onclick: () => use(kind, word), "data-called": called };
+    return make("button", spec, ...picture, word);
+  });
+  const heading = make("h3", title[0].toUpperCase() + title.slice(1));
+  return { buttons, group: make("div.word-kind", heading, ...buttons) };
 });
 element.querySelector(".word-kinds").append(...groups.map(({ group }) => group));
 search.addEventListener("input", () => {
-  const text = search.value.trim().toLowerCase();
+  const text = fold(search.value.trim());
   for (const { buttons, group } of groups) {
-    for (const button of buttons) button.hidden = !button.textContent.includes(text);
+    for (const button of buttons) button.hidden = !button.dataset.called.includes(text);
     group.hidden = buttons.every((button) => button.hidden);
   }
 });

@@ -10,7 +10,7 @@ from playwright.sync_api import Page, expect
 
 from app.serving.model_loader import load_embedded
 from engine.decoders import DECODERS
-from tests.browser.acts import finished, key, prompted, race, show_options
+from tests.browser.acts import finished, key, prompted, race
 from tests.browser.test_screens import BEYOND
 from visualize.board import token_hash
 
@@ -55,11 +55,13 @@ def test_words_are_found_and_used_and_a_surprise_is_of_them(opened) -> None:
     page = opened()
     prompt = page.locator("#prompt :is(input, textarea)")
     expect(prompt).to_have_value(PROMPT)
-    show_options(page)
-    page.locator("#words > button").click()
-    page.get_by_label("Find a word").fill("octo")
+    prompt.fill("")
+    prompt.fill("xylophone")
+    page.locator("#reading a").click()  # nothing that it knows: to the list of what it does
     words = page.locator(".word-kind button:visible")
-    expect(words).to_have_text(["octopus"])
+    page.get_by_label("Find a word").fill("Осьминог")
+    expect(words).to_have_text(["🐙octopus"])
+    prompt.fill(PROMPT)
     words.first.click()
     expect(prompt).to_have_value("octopus on sky clouds")
     page.get_by_label("Find a word").fill("top left")

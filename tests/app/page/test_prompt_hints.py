@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.page.prompt_hints import EXAMPLES, hint, lists, surprise, vocabulary
+from app.page.prompt_hints import EXAMPLES, hint, surprise, vocabulary, word_groups
 
 
 @given(st.text())
@@ -43,10 +43,16 @@ def test_a_prompt_that_names_nothing_is_said_to(prompt: str) -> None:
     assert "names nothing that this model can draw, so it draws “" in hint(prompt, "embedded")
 
 
-def test_the_lists_are_those_of_names() -> None:
-    names = {"glyphs": ["red apple", "octopus"], "grounds": ["sky clouds"]}
-    assert lists(names | {"sampling": {"top_k": 1}, "colours": {"red": [255, 0, 0]}}) == names
-    assert lists({}) == {}
+def test_every_name_is_listed_once_with_its_picture_and_what_it_is_called() -> None:
+    words = vocabulary("embedded")
+    groups = word_groups(words)
+    for kind in ("glyphs", "grounds", "places"):
+        listed = [name for group in groups if group["kind"] == kind for name, *_ in group["words"]]
+        assert sorted(listed) == sorted(words[kind])
+    found = {name: (group["title"], *rest) for group in groups for name, *rest in group["words"]}
+    title, emoji, called = found["octopus"]
+    assert (title, emoji) == ("animals", "🐙")
+    assert {"octopus", "pulpo", "осьминог"} <= {*called.split("|")}
 
 
 def test_a_surprise_is_a_prompt_of_words_that_the_model_knows() -> None:
