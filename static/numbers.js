@@ -22,20 +22,21 @@ export function ordinal(n) {
   return n + (["th", "st", "nd", "rd"][teen ? 0 : n % 10] || "th");
 }
 
-// A probability with two or three significant digits.
+// A probability with two or three significant digits; 2.3e-5 is 0.000023.
 export function chance(value) {
   if (!isKnown(value)) return "–";
-  if (value > 0 && value < 0.0001) return "<0.0001";
+  if (value > 0 && value < 0.0001) return value.toExponential(1);
   if (value >= 0.995 && value < 0.9995) return value.toFixed(3);
   return String(Number(value >= 0.1 || value === 0 ? value.toFixed(2) : value.toPrecision(2)));
 }
 
 /**
  * Two probabilities whose ratio stands beside them, in as many digits, three at least, as give that
- * ratio as it is shown.
+ * ratio as it is shown. A p that a file has as 0, where the ratio is not, is found from that.
  * @param {number} p @param {number} q @param {number} ratio @returns {[string, string]}
  */
 export function dividing(p, q, ratio) {
+  if (p === 0 && ratio > 0) return [(ratio * q).toExponential(1), chance(q)];
   /** @returns {any} */
   const inDigits = (digits) =>
     [p, q].map((x) => (x > 0 && x < 0.0001 ? chance(x) : String(Number(x.toPrecision(digits)))));

@@ -5,6 +5,7 @@ with a finished race's lanes as rings in it.
 from __future__ import annotations
 
 import functools
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -321,8 +322,9 @@ def _log_p_sentence(found: Sequence[Estimate]) -> str:
     side = "likelier" if most.value > 0 else "less likely"
     return (
         f"Farthest from 0 are pictures of {most.name}, {side} than vanilla AR's of the same"
-        f" captions and seeds by {abs(most.value):.2f} nats a token (95%: {most.low:+.2f} to"
-        f" {most.high:+.2f}); lossless lanes leave 0 by chance alone."
+        f" captions and seeds by {abs(most.value):.2f} nats a token, {math.exp(most.value):.2f}"
+        f" times as probable each (95%: {most.low:+.2f} to {most.high:+.2f} nats); lossless lanes"
+        " leave 0 by chance alone."
     )
 
 

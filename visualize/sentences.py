@@ -185,7 +185,7 @@ def time(lanes: Sequence[tuple[Runner, Seconds]]) -> str:
         (found.verify, "verification"), (found.cache, "the cache"), (found.draft, "its drafter")
     )
     own = (
-        f"{lane.name} spent {share:.0%} of a step's {_milliseconds(found.total)} on the target's"
+        f"{lane.name} spent {share:.0%} of a step's {_milliseconds(found.total)} on the model's"
         " forward pass"
     )
     own += f" and {beside / found.total:.0%} on {most}" if beside > 0 else ""

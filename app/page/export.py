@@ -43,6 +43,7 @@ INSTANT_JS = """(_, kind, speed) => {
   const dark = document.body.classList.contains("dark");
   return [race, kind, speed, { clock: by, t: Number(at), layer, lanes, dark }];
 }"""
+SPEED_JS = """(kind) => [kind, Number(document.querySelector("#board .speed").value)]"""
 FOLLOWS = (
     "A PNG and a film show what the board shows: its lanes, its layer and its clock, light or dark"
     " as the page, on a slide of 16:9."
@@ -167,7 +168,12 @@ def export_section(races: Races, on_board: gr.Textbox) -> None:
             path.write_bytes(data)
             yield gr.update(value=str(path), visible=True)
 
-    kind.change(lambda kind: gr.update(visible=kind in list(FILMS)), kind, speed, **QUIET)
+    def show_speed(kind: Any, shown: Any) -> dict[str, Any]:
+        """Of a film, at first the speed at which the board plays."""
+        update: dict[str, Any] = gr.update(visible=kind in list(FILMS))
+        return update | ({"value": shown} if shown in SPEEDS else {})
+
+    kind.change(show_speed, [kind, speed], speed, js=SPEED_JS, **QUIET)
     empty = gr.update(visible=True, value=None)
     emptied = button.click(lambda: empty, None, file, queue=False, **PRIVATE)
     emptied.then(write_file, inputs, file, js=INSTANT_JS, concurrency_limit=1, **PRIVATE)

@@ -252,7 +252,7 @@ export function mountBoard(root, watch, tours = undefined) {
     const pinned = state.cell?.pinned ? state.cell : null;
     if (pinned === uncovered) return;
     uncovered = pinned;
-    if (!pinned) return;
+    if (!pinned || part("stage-panel").querySelector(".chapter")) return; // which has places for both
     const { canvas } = cards[pinned.lane];
     canvas.style.scrollMarginBottom = `${part("token").offsetHeight + 8}px`;
     canvas.scrollIntoView({ block: "nearest" });

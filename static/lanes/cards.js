@@ -83,7 +83,9 @@ export function drawCard({ root, part, canvas }, lane, view, clock, against) {
     say(part("place-" + name), place ? ordinal(place) : "");
     part("place-" + name).classList.toggle("first", place === 1);
   }
-  say(part("stamp"), state === "finished" ? finishWords(lane, clock) : n ? `${n} of ${cells}` : "");
+  const done = state === "finished";
+  say(part("stamp"), done ? finishWords(lane, clock) : n ? `${n} of ${cells}` : "");
+  attribute(part("stamp"), "data-unit", done && clock === "passes" ? clock : "");
   part("post").disabled = lane.state !== "finished";
   say(part("error"), lane.error ? `This lane failed: ${lane.error}` : "");
   part("error").hidden = !lane.error;
@@ -117,11 +119,10 @@ export function shiftWords(badge, shift) {
   return badge.startsWith("changed") || shift ? chance(shift) : "0 exact";
 }
 
-// What a photo finish notes at a lane: its place and its time. A modelled time has a row of its
-// own: here is no room for it and the word.
+// What a photo finish notes at a lane: its place and its time on the clock that is shown; a
+// modelled time, which nobody measured, is marked. The word "passes" follows where there is room.
 function finishWords(lane, clock) {
-  const unit = clock === "seconds" ? "s" : "passes";
-  const measured = `${onClock(clockOf(lane, clock), clock)} ${unit}`;
-  const time = clock === "modelled" ? clock : measured;
-  return [lane.places[clock] && ordinal(lane.places[clock]), time].filter(Boolean).join("  ");
+  const time = onClock(clockOf(lane, clock), clock);
+  const marked = { seconds: `${time} s`, passes: String(time), modelled: `≈${time} s` }[clock];
+  return [lane.places[clock] && ordinal(lane.places[clock]), marked].filter(Boolean).join("  ");
 }

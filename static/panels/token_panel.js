@@ -165,7 +165,9 @@ function bodyOf(view) {
 function lifeRow({ lane, codes, now }, row, i) {
   const mark = make("canvas", { width: 36, height: 36 });
   drawMark(mark.getContext("2d"), row.status, 18, 18, 10);
-  const number = (name, value) => make("span.life-number", { "data-name": name }, chance(value));
+  const number = (name, text) => make("span.life-number", { "data-name": name }, text);
+  const isRatio = isKnown(row.p, row.q, row.acceptance) && !row.group && !row.candidates.length;
+  const [p] = isRatio ? dividing(row.p, row.q, row.acceptance) : [];
   return make(
     i === now ? "button.life-row.now" : "button.life-row",
     { type: "button", "data-row": i, title: i === now ? "The step that the board shows" : "" },
@@ -173,7 +175,8 @@ function lifeRow({ lane, codes, now }, row, i) {
     make("span", swatchOf(row.draft, codes, 24, "draft")),
     make("span", swatchOf(row.token, codes, 24, row.committed ? "final" : "draft")),
     make("span.life-status", mark, make("b", STATUSES[row.status].name)),
-    ...[number("p", row.p), number("q", row.q), number("TV", row.tv)],
+    number("p", row.p === 0 && p ? p : chance(row.p)),
+    ...[number("q", chance(row.q)), number("TV", chance(row.tv))],
     testOf(lane.decoder, row),
   );
 }

@@ -55,7 +55,7 @@ function chapterOf({ title, reference, decoders, beside, fourLanes = false }, i,
   const shown = new Set([index, ...beside.map(raced)]);
   const hidden = new Set(race.lanes.map((_, lane) => lane).filter((lane) => !shown.has(lane)));
   const scene = SCENES[i](race.lanes[index], race);
-  const { layer = "picture", step, cell, costs, lines, replay } = scene;
+  const { layer = "picture", step, cell, costs, lines, replay, test = null } = scene;
   const chosen = cell === null ? null : { lane: index, cell, pinned: true };
   const end = { playing: false, live: true };
   /** @type {Change} */
@@ -66,7 +66,7 @@ function chapterOf({ title, reference, decoders, beside, fourLanes = false }, i,
       : { clock: "passes", playing: false, lane: index, step };
   const frames = step === undefined ? [] : framesOf(race.lanes[index], index, step, layer);
   return {
-    ...{ number: i + 1, title, lines, reference, fourLanes, last: false },
+    ...{ number: i + 1, title, lines, reference, fourLanes, test, last: false },
     replay: replay ?? { title: "Replay this pass", frames },
     view: { layer, hidden, cell: chosen, ...instant },
   };

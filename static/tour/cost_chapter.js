@@ -10,7 +10,7 @@ export function whenItLoses(_, race) {
   const rows = Math.max(...race.lanes.flatMap(({ steps }) => steps.map((step) => step.rows)));
   const ratio = ((costs.pass + rows * costs.row) / (costs.pass + costs.row)).toFixed(1);
   const lines = [
-    "Speculation makes fewer passes, each over a wider window. It wins while a pass commits more tokens than it costs " +
+    "Speculation, guessing tokens and testing them together, makes fewer passes, each over a wider window. It wins while a pass commits more tokens than it costs " +
       "passes of vanilla AR, and loses where a pass that commits 4 tokens costs as much as 5 of those.",
     `A pass costs a, whatever its window, and b for each row of it. This race's own passes say ${a} and ${b}: one of ` +
       `${rows} rows costs ${ratio} times as much as one of a single row.`,

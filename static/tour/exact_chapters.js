@@ -40,8 +40,9 @@ export function oneAtATime(lane, race) {
   const codes = race.snapshot.codes.toLocaleString("en");
   const drawn = `token ${shown.token} was drawn${share ? `, with ${chance(share[1])}` : ""}`;
   const lines = [
-    `Vanilla AR runs the whole model once for every token: ${summary(lane)}, ${seconds} s on ${device}.`,
-    `A pass gives the distribution p of the next token alone, over all ${codes} codes. One is drawn, ` +
+    "A picture is a grid of tokens, small squares. Vanilla AR runs the whole model once for every one of them, " +
+      `and each such run is a pass: ${summary(lane)}, ${seconds} s on ${device}.`,
+    `A pass gives the next token's distribution p alone: how probable each of all ${codes} codes is. One is drawn, ` +
       "and only then can the next pass begin.",
     `At pass ${shown.pass} the likeliest code had a probability of ${chance(shown.top1)}; ${drawn}.`,
   ];
@@ -57,7 +58,8 @@ export function guessInParallel(lane) {
   const [step, widest] = [lane.steps[at], Math.max(...lane.steps.map(({ touched }) => touched))];
   const share = tested.length ? ` (${percent(repeated.length, tested.length)})` : "";
   const lines = [
-    `Jacobi decoding guesses ahead: one pass over the window gives the distributions of up to ${widest} positions at once.`,
+    `Jacobi decoding guesses ahead: one pass over a window of guesses, called drafts, gives the distributions of up to ${widest} ` +
+      "positions at once. Such a pass can be cheap: a GPU spends most of it on reading the model's weights, once for all of them.",
     "Every guess is drawn again from its newer distribution and stands only if the second draw repeats it. The flatter the " +
       `distributions, the rarer that is: here ${repeated.length} of the ${tested.length} guesses tested were repeated${share}.`,
     `Shown is pass ${step.nfe}, its best, with ${here.length} repeated. In all ${summary(lane)}.`,
@@ -73,7 +75,7 @@ export function sameNoise(lane, race) {
   const equal = `${compared - differ} of ${countOf(compared, "token")} equal`;
   const lines = [
     "Jacobi redraws every guess with fresh random numbers, and so loses good guesses by chance. Fixed point keeps one noise " +
-      "for each place, vanilla AR's own: a distribution that hardly changed then gives the same token again.",
+      "for each place, which the race's seed gives vanilla AR too: a distribution that hardly changed then gives the same token again.",
     "A guess stands once the same noise repeats it, under a distribution that depends on final tokens alone. That token is the " +
       `one that vanilla AR draws there${compared ? `: ${equal}, one picture twice` : ""}.`,
     `In all ${summary(lane)}${against(race, "ar")}.`,
@@ -121,8 +123,8 @@ export function guessWithADistribution(lane, race) {
   const readable = rejected.filter((row) => isKnown(row.uniform) && isReadable(row));
   const shown = best(readable.length ? readable : rejected, (row) => row.ahead);
   const rule =
-    "Accept a draft x with probability min(1, p(x) / q(x)): q is the distribution it was drawn from, p the model's now. " +
-    "The first rejected one is replaced by a draw from max(p − q, 0). So the picture's distribution stays exactly vanilla AR's.";
+    "So a draft x stays with probability min(1, p(x) / q(x)): q is the distribution it was drawn from, p the model's now. " +
+    "The first rejected one is replaced by a draw from max(p − q, 0). The picture's distribution stays exactly vanilla AR's.";
   const total = `In all ${summary(lane)}${against(race, "ar")}.`;
   if (!shown) return { step: lane.count, cell: null, lines: [rule, total] };
   const { p, q, uniform, acceptance, pass, draft, token } = shown;
@@ -134,7 +136,10 @@ export function guessWithADistribution(lane, race) {
   const middle =
     `At pass ${pass}, ${shown.ahead} drafts were accepted and the next, token ${draft}, rejected${why}. ` +
     `Token ${token} took its place.`;
-  return { step: shown.at + 1, cell: shown.cell, lines: [rule, middle, total] };
+  return {
+    ...{ step: shown.at + 1, cell: shown.cell, lines: [middle, rule, total] },
+    test: known ? { p, q, uniform } : null,
+  };
 }
 
 // Where both distributions are flat and still far apart; fresh guesses, certain of themselves, are

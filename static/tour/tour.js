@@ -6,6 +6,7 @@ import { clockName } from "../numbers.js";
 import { layerOf } from "../trace/layers.js";
 import { isOn } from "../trace/replay.js";
 import { tourOf } from "./chapters.js";
+import { draftPicture } from "./draft_picture.js";
 import outline from "./outline.json" with { type: "json" };
 
 const PHASE = 1500; // milliseconds of each part of a replayed pass
@@ -77,7 +78,7 @@ export function mountTour(root, board) {
     show(Math.max(0, at));
     // In two columns the transport stays in sight, so that the arrows can be seen to work.
     const wide = matchMedia("(min-width: 900px)").matches;
-    if (!board.state.present) (wide ? frame.querySelector(".transport") : panel).scrollIntoView();
+    if (wide && !board.state.present) frame.querySelector(".transport").scrollIntoView();
   }
 
   function show(at) {
@@ -86,6 +87,11 @@ export function mountTour(root, board) {
     Object.assign(tour, { at, phase: -1 });
     draw();
     board.go(tour.chapters[at].view);
+    // On a phone the pictures stand above the text, on one screen with it.
+    const narrow = matchMedia("(max-width: 640px)").matches;
+    if (narrow && !tour.chapters[at].last) frame.querySelector(".lanes").scrollIntoView();
+    else if (!matchMedia("(min-width: 900px)").matches && !board.state.present)
+      panel.scrollIntoView();
   }
 
   // Plays the chapter's pass in its parts; a visitor who likes things still presses for each.
@@ -244,7 +250,7 @@ export function mountTour(root, board) {
 
 // One chapter; rebuilt only when another is shown.
 function drawChapter(panel, { template, fourLanes }, { chapters, missing, at, phase }, acts) {
-  const { number, title, lines, reference, fourLanes: hasTable, replay, last } = chapters[at];
+  const { number, title, lines, reference, fourLanes: hasTable, replay, test, last } = chapters[at];
   const { show, leave, tries } = acts;
   const shown = `${number}|${lines.join("|")}`;
   const words = replay.frames[phase]?.words ?? "";
@@ -256,6 +262,7 @@ function drawChapter(panel, { template, fourLanes }, { chapters, missing, at, ph
   const texts = { number, title, reference, count: `${at + 1} of ${chapters.length}` };
   for (const [name, text] of Object.entries(texts)) part(name).textContent = text;
   part("text").replaceChildren(...lines.map((line) => make("p", line)));
+  if (test) part("text").prepend(draftPicture(test));
   if (hasTable) part("text").append(fourLanes.cloneNode(true));
   if (last) {
     const here = tries.filter(({ needs }) => !needs || document.querySelector(needs));

@@ -27,12 +27,20 @@ interface Scene {
   costs?: State["costs"];
   cell: number | null;
   lines: string[];
+  test?: DraftOdds | null; // to be drawn before the lines
+}
+/** A draft's probabilities and the number drawn against their ratio. */
+interface DraftOdds {
+  p: number;
+  q: number;
+  uniform: number;
 }
 interface Chapter {
   number: number;
   title: string;
   lines: string[];
   reference: string;
+  test?: DraftOdds | null;
   fourLanes: boolean; // whether the table of the four lanes stands below the lines
   replay: Replay;
   last: boolean; // it says what to try, and has no reference

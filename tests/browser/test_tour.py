@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 from playwright.sync_api import Page, expect
 
@@ -163,6 +165,17 @@ def test_the_tours_end_has_things_to_try(recorded_url, open_page) -> None:
     key(page, *["n"] * (LAST - 3))
     tries = page.locator(".chapter-tries button")
     expect(tries).to_have_count(3)
+    page.set_viewport_size({"width": 1280, "height": 720})
+    for clock, time in (
+        ("Seconds", r"\d\.\d{3} s"),
+        ("Passes", r"\d+"),
+        ("Modelled", r"≈\d+\.\d{2,3} s"),
+    ):
+        page.get_by_role("button", name=clock, exact=True).click()
+        for stamp in page.locator(".lane .stamp").all():
+            expect(stamp).to_have_text(re.compile(rf"^\d\w\w  {time}$"))
+            assert stamp.evaluate("stamp => stamp.scrollWidth - stamp.clientWidth") <= 0, clock
+    page.get_by_role("button", name="Passes", exact=True).click()
     tries.nth(1).click()
     expect(page.locator(".board")).to_have_attribute("data-clock", "modelled")
     chapter(page, LAST)
@@ -219,17 +232,27 @@ def test_token_panel_shows_the_group_or_the_candidates(open_file, toured) -> Non
         key(page, "n")
 
 
-def test_panel_and_tour_fit_a_phone(open_file, toured) -> None:
-    page = open_file(toured, 390, 844)
+@pytest.mark.parametrize(("width", "height"), [(390, 844), (360, 740)])
+def test_panel_and_tour_fit_a_phone(open_file, toured, width, height) -> None:
+    page = open_file(toured, width, height)
     page.locator(".lane canvas").first.click(position={"x": 20, "y": 20})
     expect(page.locator(".token")).to_be_visible()
     assert wide(page) <= 0
     box = page.locator(".token").bounding_box()
-    assert box["y"] + box["height"] <= 845
+    assert box["y"] + box["height"] <= height + 1
     page.locator(".token-close").click()
     page.locator(".tour").click()
-    chapter(page, 1)
-    for number in range(2, LAST + 1):
-        page.locator(".chapter-on").click()
+    for number in range(1, LAST + 1):
         chapter(page, number)
         assert wide(page) <= 0
+        if number == 4:
+            expect(page.locator(".chapter-text > :first-child")).to_have_class("draft-test")
+        if number == LAST:
+            break
+        # the pictures and the words on one screen
+        words, lanes = page.locator(".chapter-text p"), page.locator(".lane:not([hidden])")
+        for part in (*lanes.locator("canvas").all(), words.first, words.last):
+            expect(part).to_be_in_viewport(ratio=1)
+        for stamp in lanes.locator(".stamp").all():
+            assert stamp.evaluate("stamp => stamp.scrollWidth - stamp.clientWidth") <= 0
+        page.locator(".chapter-on").click()

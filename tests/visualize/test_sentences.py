@@ -160,13 +160,13 @@ SENTENCES = [
             "lantern": timed(0.01, 0.002, 0.0, 0.008),
             "sjd": timed(0.016, 0.004),
         },
-        "LANTERN spent 50% of a step's 20.0 ms on the target's forward pass and 40% on its"
+        "LANTERN spent 50% of a step's 20.0 ms on the model's forward pass and 40% on its"
         " drafter; Vanilla AR spent 90% of its 10.0 ms on that pass.",
     ),
     (
         "time",
         {"ar": timed(0.002)},
-        "Vanilla AR spent 100% of a step's 2.0 ms on the target's forward pass.",
+        "Vanilla AR spent 100% of a step's 2.0 ms on the model's forward pass.",
     ),
     ("time", {"ar": timed(0.0)}, "No time was measured."),
     ("distance", {"sjd": steps(3, 2, tv=0.1)}, FEW),

@@ -3,6 +3,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 
+import { chance } from "../../../static/numbers.js";
 import { tourOf } from "../../../static/tour/chapters.js";
 import { DID } from "../../../static/trace/explain.js";
 import { readRace } from "../../../static/trace/step_table.js";
@@ -166,7 +167,7 @@ test("one token at a time shows a usual pass in the middle", () => {
   const one = only(1, ar());
   assert.deepEqual(seen(one), [2, 1]); // the third is sure of nothing, and the ends are left out
   assert.ok(one.lines[0].includes("6 tokens in 6 passes, 1.00 a pass, 3.000 s"));
-  assert.ok(one.lines[1].includes("over all 1,024 codes"));
+  assert.ok(one.lines[1].includes("how probable each of all 1,024 codes is"));
   const start =
     "At pass 2 the likeliest code had a probability of 0.5; token 7 was drawn, with 0.5.";
   assert.ok(one.lines[2].startsWith(start));
@@ -235,8 +236,10 @@ test("a pass is replayed as it was before, by its test, and after", () => {
 test("guess with a distribution shows the rejected cell behind acceptances", () => {
   const one = only(4, ar(), sjd());
   assert.deepEqual([...seen(one), one.view.cell.lane], [1, 2, 1]);
+  const { p, q, uniform } = one.test; // drawn before the words
+  assert.deepEqual([p, q, uniform].map(chance), ["0.13", "0.25", "0.75"]);
   assert.equal(
-    one.lines[1],
+    one.lines[0],
     "At pass 1, 2 drafts were accepted and the next, token 3, rejected: p gave it 0.125 and q 0.25, " +
       "and the number drawn is not below their ratio, 0.75 ≥ 0.5. Token 8 took its place.",
   );
@@ -303,8 +306,9 @@ test("a race without diagnostics is toured without numbers that it does not have
   });
   const { chapters } = tour(...wires);
   const lines = Object.fromEntries(chapters.map((one) => [one.number, one.lines]));
+  assert.equal(chapters.find(({ number }) => number === 4).test, null);
   assert.equal(
-    lines[4][1],
+    lines[4][0],
     "At pass 1, 2 drafts were accepted and the next, token 9, rejected. Token 3 took its place.",
   );
   assert.equal(lines[6].length, 1);
