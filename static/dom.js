@@ -1,36 +1,102 @@
 // Elements of the page.
 
 /**
+ * The first element that a selector finds in `root`. Throws where there is none of its kind, by
+ * default HTMLElement.
+ * @overload @param {ParentNode} root @param {string} selector @returns {HTMLElement}
+ */
+/**
+ * @template {Element} E
+ * @overload @param {ParentNode} root @param {string} selector @param {new () => E} kind
+ * @returns {E}
+ */
+/** @param {ParentNode} root @param {string} selector @param {new () => Element} kind */
+export function query(root, selector, kind = HTMLElement) {
+  const found = root.querySelector(selector);
+  if (!(found instanceof kind)) throw new TypeError(`there is no ${kind.name} ${selector}`);
+  return found;
+}
+
+/**
+ * The HTML elements in `root` that a selector finds.
+ * @param {ParentNode} root @param {string} selector
+ */
+export const queryAll = (root, selector) =>
+  [...root.querySelectorAll(selector)].filter((found) => found instanceof HTMLElement);
+
+/**
+ * The nearest element around an event's target that a selector matches.
+ * @param {Event} event @param {string} selector
+ */
+export const closest = ({ target }, selector) =>
+  target instanceof Element ? target.closest(selector) : null;
+
+/** A copy of what a template holds. @param {HTMLTemplateElement} template */
+export const templateCopy = ({ content }) => document.importNode(content, true);
+
+/** What finds elements of `root` by their classes, as `query` does. @param {ParentNode} root */
+export function finder(root) {
+  /** @overload @param {string} name @returns {HTMLElement} */
+  /** @template {Element} E @overload @param {string} name @param {new () => E} kind @returns {E} */
+  /** @param {string} name @param {new () => Element} kind */
+  function part(name, kind = HTMLElement) {
+    return query(root, "." + name, kind);
+  }
+  return part;
+}
+
+/** The field that the prompt is typed into. */
+export function promptField() {
+  const field = query(document, "#prompt :is(input, textarea)");
+  if (field instanceof HTMLInputElement || field instanceof HTMLTextAreaElement) return field;
+  throw new TypeError("the prompt has another field");
+}
+
+/** A canvas's pen. @param {HTMLCanvasElement} canvas */
+export function penOf(canvas) {
+  const pen = canvas.getContext("2d");
+  if (!pen) throw new Error("this browser draws on no more canvases");
+  return pen;
+}
+
+/**
  * A new element. `spec` is its tag and its classes, as in "p.note.wide". Of `parts`, an object
  * gives properties and attributes; anything else is a child.
- * @param {string} spec @returns {any}
+ * @template {string} S
+ * @param {S} spec @param {(Node | string | number | object)[]} parts @returns {Made<S>}
  */
 export function make(spec, ...parts) {
   const [tag, ...classes] = spec.split(".");
   const element = document.createElement(tag);
   element.className = classes.join(" ");
   for (const part of parts) {
-    if (part instanceof Node || typeof part !== "object") element.append(part);
+    if (part instanceof Node) element.append(part);
+    else if (typeof part !== "object") element.append(String(part));
     else {
       for (const [name, value] of Object.entries(part)) {
-        if (name in element) element[name] = value;
+        if (name in element) Reflect.set(element, name, value);
         else element.setAttribute(name, value);
       }
     }
   }
-  return element;
+  return /** @type {Made<S>} */ (element);
 }
 
 // Writes a text or an attribute only where it has changed: the board is drawn up to sixty times a
 // second.
+/** @param {Element} element @param {string | number} text */
 export function say(element, text) {
-  if (element.textContent !== String(text)) element.textContent = text;
+  if (element.textContent !== String(text)) element.textContent = String(text);
 }
+/** @param {Element} element @param {string} name @param {string | number | boolean} value */
 export function attribute(element, name, value) {
-  if (element.getAttribute(name) !== String(value)) element.setAttribute(name, value);
+  if (element.getAttribute(name) !== String(value)) element.setAttribute(name, String(value));
 }
 
-/** Sets a canvas's size, which clears it, if it has another. @param {HTMLCanvasElement} canvas */
+/**
+ * Sets a canvas's size, which clears it, if it has another.
+ * @param {HTMLCanvasElement} canvas @param {number} width @param {number} height
+ */
 export function sized(canvas, width, height) {
   if (canvas.width !== width || canvas.height !== height) {
     [canvas.width, canvas.height] = [width, height];

@@ -1,28 +1,40 @@
 // Numbers and texts as people read them.
 
-export const isKnown = (...values) =>
-  values.every((value) => value !== null && value !== undefined);
+/** @template T @param {T} value @returns {value is NonNullable<T>} */
+export const isKnown = (value) => value !== null && value !== undefined;
+/** The last of some. @template T @param {readonly T[]} items @returns {T} */
+export const lastOf = (items) => items[items.length - 1];
+/** @param {number} n */
 export const inTimes = (n) => ["never", "once", "twice"][n] || `${n} times`;
+/** @param {number} n @param {string} one */
 export const countOf = (n, one, many = `${one}s`) => `${n} ${n === 1 ? one : many}`;
+/** @param {string} text */
 export const capital = (text) => text[0].toUpperCase() + text.slice(1);
+/** @param {number} part @param {number} whole */
 export const percent = (part, whole) => `${Math.round((100 * part) / whole)}%`;
+/** @param {number} value */
 export const inSeconds = (value) => (value < 10 ? value.toFixed(3) : value.toFixed(2));
 // A cost in milliseconds, with two digits.
+/** @param {number} seconds */
 export function inMilliseconds(seconds) {
   const value = 1000 * seconds;
   return value >= 100 ? value.toFixed(0) : String(Number(value.toPrecision(2)));
 }
 // An instant of a clock, and the clock by its name.
+/** @param {number} value @param {Clock} clock */
 export const onClock = (value, clock) =>
   clock === "passes" ? Math.floor(value) : inSeconds(value);
+/** @param {Clock} clock */
 export const clockName = (clock) => (clock === "modelled" ? "modelled seconds" : clock);
 
+/** @param {number} n */
 export function ordinal(n) {
   const teen = n % 100 > 10 && n % 100 < 14;
   return n + (["th", "st", "nd", "rd"][teen ? 0 : n % 10] || "th");
 }
 
 // A probability with two or three significant digits; 2.3e-5 is 0.000023.
+/** @param {number | null | undefined} value */
 export function chance(value) {
   if (!isKnown(value)) return "–";
   if (value > 0 && value < 0.0001) return value.toExponential(1);
@@ -30,22 +42,27 @@ export function chance(value) {
   return String(Number(value >= 0.1 || value === 0 ? value.toFixed(2) : value.toPrecision(2)));
 }
 
+/** @param {number} share @param {number} digits */
+const digitsOf = (share, digits) =>
+  share > 0 && share < 0.0001 ? chance(share) : String(Number(share.toPrecision(digits)));
+
 /**
  * Two probabilities whose ratio stands beside them, in as many digits, three at least, as give that
  * ratio as it is shown. A p that a file has as 0, where the ratio is not, is found from that.
- * @param {number} p @param {number} q @param {number} ratio @returns {[string, string]}
+ * @param {number} p @param {number} q @param {number | null} ratio @returns {[string, string]}
  */
 export function dividing(p, q, ratio) {
-  if (p === 0 && ratio > 0) return [(ratio * q).toExponential(1), chance(q)];
-  /** @returns {any} */
-  const inDigits = (digits) =>
-    [p, q].map((x) => (x > 0 && x < 0.0001 ? chance(x) : String(Number(x.toPrecision(digits)))));
+  if (p === 0 && ratio) return [(ratio * q).toExponential(1), chance(q)];
+  /** @param {number} digits @returns {[string, string]} */
+  const inDigits = (digits) => [digitsOf(p, digits), digitsOf(q, digits)];
+  /** @param {[string, string]} pair */
   const agrees = ([a, b]) => chance(Math.min(1, Number(a) / Number(b))) === chance(ratio);
   return [3, 4, 5].map(inDigits).find(agrees) ?? inDigits(3);
 }
 
 // A uniform number against the acceptance probability, with as many digits as tell them apart:
 // "0.31 < 0.74", in one piece.
+/** @param {number} uniform @param {number} acceptance */
 export function versus(uniform, acceptance) {
   let [a, b] = [chance(uniform), chance(acceptance)];
   for (let digits = 3; a === b && uniform !== acceptance && digits < 6; digits++) {

@@ -3,6 +3,7 @@
 
 import { mountBoard } from "./board/board.js";
 import { addressOf } from "./controls/moment.js";
+import { query, queryAll } from "./dom.js";
 import { mountFilling } from "./form/filling.js";
 import { mountSaving, saveButtons } from "./panels/save.js";
 import { isOn, isOver } from "./trace/replay.js";
@@ -10,13 +11,18 @@ import { isOn, isOver } from "./trace/replay.js";
 // What is about the race on the board, or about the next one: it rests while one is on.
 const RESTING = "#bet, #decided, #five-seeds, #seeds-table, #cost, #whatif, #export";
 
-/** With what gradio gives a script of its; `root` is the server's address. */
+/**
+ * With what gradio gives a script of its; `root` is the server's address.
+ * @param {HTMLElement} element @param {PageProps} props @param {typeof trigger} trigger
+ * @param {typeof watch} watch @param {string} root
+ */
 export function mountPage(element, props, trigger, watch, root) {
   let shown = ""; // the race that is on the board
   let over = ""; // the race that the page knows to be over
   let bets = false; // Race was pressed, and the bet is on what comes
-  let display; // shows a snapshot
-  const onBoard = () => ({ race: board.state.race.snapshot.id });
+  /** @type {(snapshot: Snapshot) => void} shows a snapshot */
+  let display = () => {};
+  const onBoard = () => ({ race: board.state.race?.snapshot.id });
 
   const board = mountBoard(
     element,
@@ -29,10 +35,11 @@ export function mountPage(element, props, trigger, watch, root) {
       callback(props.value);
       openWith(callback);
     },
-    props.tour && { race: props.tour, filling: props.filling, show },
+    props.tour ? { race: props.tour, filling: props.filling, show } : undefined,
   );
 
   // Of a recorded race, which the browser keeps.
+  /** @param {string} name @returns {Promise<Snapshot>} */
   async function fetchRace(name) {
     const answer = await fetch(root + props.recorded[name]);
     if (!answer.ok) throw new Error(`${name}: ${answer.status}`);
@@ -41,29 +48,33 @@ export function mountPage(element, props, trigger, watch, root) {
 
   // The page opens with a recorded race, unless another one was faster. The others come after it,
   // so that the tour needs no network.
+  /** @param {(value: Snapshot) => void} callback */
   async function openWith(callback) {
     const { opening, recorded } = props;
     const race = opening && (await fetchRace(opening));
     if (race && shown === "") {
-      shown = race.id;
+      shown = race.id ?? "";
       callback(race);
     }
     for (const name in recorded) if (name !== opening) await fetchRace(name).catch(() => {});
   }
 
   // Where a recorded race does not come, whoever asked for it can ask again.
+  /** @param {string} race */
   function show(race) {
     if (race in props.recorded) fetchRace(race).then(display, () => {});
     else trigger("show", { race });
   }
 
   // Another race is on the board: the page's address says so, that it may be left and opened again.
+  /** @param {Snapshot} snapshot */
   function changeTo(snapshot) {
-    shown = snapshot.id;
+    shown = snapshot.id ?? "";
     const here = new URLSearchParams(location.search);
     if (![here.get("race"), here.get("recorded")].includes(shown))
       history.replaceState(history.state, "", addressOf(snapshot, location.search));
-    const lane = /** @type {HTMLSelectElement} */ (document.querySelector("#bet select"))?.value;
+    const select = document.querySelector("#bet select");
+    const lane = select instanceof HTMLSelectElement && select.value;
     board.go({ bet: bets && lane ? { race: shown, lane: Number(lane) } : null });
     bets = false;
     document.dispatchEvent(new Event("photo-finish-start"));
@@ -73,10 +84,9 @@ export function mountPage(element, props, trigger, watch, root) {
   board.onChange(({ race }) => {
     const on = isOn(race);
     document.body.classList.toggle("racing", on);
-    for (const part of /** @type {NodeListOf<HTMLElement>} */ (document.querySelectorAll(RESTING)))
-      part.inert = on;
+    for (const part of queryAll(document, RESTING)) part.inert = on;
     if (!isOver(race) || race.snapshot.id === over) return;
-    over = race.snapshot.id;
+    over = race.snapshot.id ?? "";
     trigger("over");
   });
 
@@ -87,15 +97,21 @@ export function mountPage(element, props, trigger, watch, root) {
     for (const node of changes.flatMap(({ removedNodes }) => [...removedNodes])) {
       if (!(node instanceof Element) || node.isConnected) continue;
       for (const chart of [node, ...node.querySelectorAll(".js-plotly-plot")])
-        removeEventListener("resize", /** @type {any} */ (chart)._responsiveChartHandler);
+        stopListening(/** @type {Partial<Plot>} */ (chart));
     }
   }).observe(document.body, { childList: true, subtree: true });
 
+  /** @param {Partial<Plot>} chart */
+  function stopListening({ _responsiveChartHandler: handler }) {
+    if (handler) removeEventListener("resize", handler);
+  }
+
   // A chart can be saved, once plotly has drawn it.
+  /** @param {Node} node */
   function offerFiles(node) {
     const chart = node instanceof Element && node.closest(".js-plotly-plot");
     if (!chart || chart.nextElementSibling?.matches(".save")) return;
-    const { title } = /** @type {any} */ (chart)._fullLayout?.xaxis ?? {};
+    const title = /** @type {Partial<Plot>} */ (chart)._fullLayout?.xaxis.title;
     const heading = chart.closest(".figure")?.querySelector("h3")?.textContent;
     const name = (heading ?? title?.text ?? "").toLowerCase().replace(/[^a-z0-9]+/g, "-");
     chart.after(saveButtons(name.replace(/^-|-$/g, "") || "picture"));
@@ -103,11 +119,11 @@ export function mountPage(element, props, trigger, watch, root) {
   mountSaving(document);
 
   document.addEventListener("photo-finish-press", (event) => {
-    document.getElementById(/** @type {CustomEvent} */ (event).detail)?.click();
+    document.getElementById(event.detail)?.click();
   });
 
   // A race that was not raced from this form can be: with its prompt, seed, lanes and sampling.
-  const useSettings = /** @type {HTMLButtonElement} */ (element.querySelector(".use-settings"));
+  const useSettings = query(element, ".use-settings");
   useSettings.hidden = false;
   useSettings.addEventListener("click", () => {
     trigger("use", onBoard());
@@ -116,7 +132,7 @@ export function mountPage(element, props, trigger, watch, root) {
 
   // A file dropped onto the board is handed to the page's own "Open a trace".
   element.addEventListener("dragover", (event) => {
-    if (!event.dataTransfer.types.includes("Files")) return;
+    if (!event.dataTransfer?.types.includes("Files")) return;
     event.preventDefault();
     element.classList.add("dropping");
   });
@@ -124,7 +140,7 @@ export function mountPage(element, props, trigger, watch, root) {
     element.addEventListener(name, () => element.classList.remove("dropping"));
   }
   element.addEventListener("drop", (event) => {
-    if (!event.dataTransfer.files.length) return;
+    if (!event.dataTransfer?.files.length) return;
     event.preventDefault(); // or the browser leaves the page for the file
     const one = new DataTransfer();
     one.items.add(event.dataTransfer.files[0]);
@@ -132,19 +148,19 @@ export function mountPage(element, props, trigger, watch, root) {
   });
 
   // The board may be on the page before the button is.
+  /** @param {FileList} files */
   function openTrace(files) {
-    const input = /** @type {HTMLInputElement} */ (
-      document.querySelector("#bring input[type=file]")
-    );
-    if (!input) return void setTimeout(openTrace, 100, files);
+    const input = document.querySelector("#bring input[type=file]");
+    if (!(input instanceof HTMLInputElement)) return void setTimeout(openTrace, 100, files);
     input.files = files;
     input.dispatchEvent(new Event("change", { bubbles: true }));
   }
 
   mountFilling(element, board, props.fillable, () => trigger("fill", onBoard()));
   document.addEventListener("photo-finish-swatches", (event) => {
+    if (!board.state.race) return;
     const { swatches, infilling } = board.state.race.snapshot;
     const picture = infilling && { known: infilling.known, canvas: board.pictureOf(0) };
-    /** @type {CustomEvent} */ (event).detail(swatches, picture);
+    event.detail(swatches, picture);
   });
 }

@@ -2,12 +2,13 @@
 // system is.
 
 import { mountBoard } from "./board/board.js";
+import { query } from "./dom.js";
 import { mountSaving } from "./panels/save.js";
 
 const dark = matchMedia("(prefers-color-scheme: dark)");
 const followSystem = () => document.body.classList.toggle("dark", dark.matches);
 dark.addEventListener("change", followSystem);
 followSystem();
-const recorded = JSON.parse(document.getElementById("race").textContent);
+const recorded = JSON.parse(String(query(document, "#race", HTMLScriptElement).textContent));
 mountSaving(document);
-mountBoard(document.getElementById("board"), (callback) => callback(recorded));
+mountBoard(query(document, "#board"), (callback) => callback(recorded));

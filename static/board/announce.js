@@ -1,7 +1,7 @@
 // What a screen reader says of the board: the start, finishes, and the token that has been chosen.
 
 import { say } from "../dom.js";
-import { countOf, inSeconds } from "../numbers.js";
+import { countOf, inSeconds, lastOf } from "../numbers.js";
 import { stoppedWords } from "../panels/results.js";
 import { isOver } from "../trace/replay.js";
 import { STATUSES } from "../trace/layers.js";
@@ -19,6 +19,7 @@ export function announceStart(region, { prompt, lanes }) {
  */
 export function announceFinishes(region, before, race, bet) {
   const now = race.snapshot;
+  /** @param {LaneSnapshot} lane @param {number} i */
   const ended = (lane, i) =>
     before.lanes[i].state !== lane.state && ["finished", "failed"].includes(lane.state);
   const news = now.lanes.filter(ended).map((lane) => {
@@ -33,12 +34,14 @@ export function announceFinishes(region, before, race, bet) {
   if (news.length) region.textContent = news.join(" ");
 }
 
+/** @param {number} cell @param {number} columns */
 const cellInWords = (cell, columns) =>
   `row ${Math.floor(cell / columns) + 1}, column ${(cell % columns) + 1}`;
 
 /**
  * Says what became of the chosen cell at the instant that a lane shows.
  * @param {HTMLElement} region @param {Lane} lane @param {View} view @param {number} columns
+ * @param {number} cell
  */
 export function announceToken(region, lane, view, cell, columns) {
   const text = tokenInWords(lane, view, cell, columns);
@@ -47,7 +50,7 @@ export function announceToken(region, lane, view, cell, columns) {
   say(region, text);
 }
 
-/** @param {Lane} lane @param {View} view */
+/** @param {Lane} lane @param {View} view @param {number} cell @param {number} columns */
 function tokenInWords(lane, view, cell, columns) {
   const row = view.rowOf(cell);
   const place = `${lane.title}, ${cellInWords(cell, columns)}`;
@@ -64,7 +67,7 @@ function tokenInWords(lane, view, cell, columns) {
  * @param {number} columns @param {string} count in words
  */
 export function announceMask(region, cells, masked, columns, count) {
-  const [first, last] = [cells[0], cells.at(-1)].map((cell) => cellInWords(cell, columns));
+  const [first, last] = [cells[0], lastOf(cells)].map((cell) => cellInWords(cell, columns));
   const place =
     cells.length > 1 ? `From ${first} to ${last}` : first[0].toUpperCase() + first.slice(1);
   const inside = cells.filter((cell) => masked.has(cell)).length;

@@ -3,10 +3,11 @@
 
 import { bindControls, sameInstant, watchable } from "../controls/controls.js";
 import { copyLink, isLinked, readMoment, writeMoment } from "../controls/moment.js";
-import { sized } from "../dom.js";
+import { finder, query, sized } from "../dom.js";
 import { drawCard, makeCards } from "../lanes/cards.js";
 import { drawLane } from "../lanes/draw.js";
 import { Picture, decodeImage } from "../lanes/picture.js";
+import { lastOf } from "../numbers.js";
 import { drawFinish } from "../panels/finish.js";
 import { drawLegend, listPromises } from "../panels/legend.js";
 import { bindModelled } from "../panels/modelled_panel.js";
@@ -15,7 +16,16 @@ import { isPhone, lanesShown, mountStage } from "../stage/stage.js";
 import { mountTour } from "../tour/tour.js";
 import { layerOf, rangeOf, referenceOf } from "../trace/layers.js";
 import { fitCosts, modelLanes, presetsOf } from "../trace/modelled_clock.js";
-import { clockAt, isOn, isOver, laneAt, lengthOf, raceClock, stepAt } from "../trace/replay.js";
+import {
+  clockAt,
+  hasRace,
+  isOn,
+  isOver,
+  laneAt,
+  lengthOf,
+  raceClock,
+  stepAt,
+} from "../trace/replay.js";
 import { continues, pictureRows, readRace } from "../trace/step_table.js";
 import { announceFinishes, announceStart, announceToken } from "./announce.js";
 import { drawHead } from "./head.js";
@@ -29,11 +39,12 @@ const windowHeight = () => Math.min(innerHeight, screen.height);
 /**
  * Mounts the board in `root`. `watch(callback)` calls back with each snapshot; `tours`, if there is
  * one, asks for the races of the tour, which then come as snapshots.
- * @param {HTMLElement} root @param {Tours} tours @returns {Board}
+ * @param {HTMLElement} root @param {Tours} [tours] @returns {Board}
+ * @param {(callback: (value: Snapshot) => void) => void} watch
  */
-export function mountBoard(root, watch, tours = undefined) {
-  const board = /** @type {HTMLElement} */ (root.querySelector(".board"));
-  const part = (name) => /** @type {any} */ (board.querySelector("." + name));
+export function mountBoard(root, watch, tours) {
+  const board = query(root, ".board");
+  const part = finder(board);
   /** @type {State} */
   const state = {
     ...{ race: null, clock: "seconds", t: 0, playing: false, speed: 1, live: true },
@@ -48,15 +59,18 @@ export function mountBoard(root, watch, tours = undefined) {
     costs: { preset: "fitted", pass: 0, row: 0, drafter: 0 },
     ...{ against: null, bet: null },
   };
+  /** @type {((state: Raced) => void)[]} */
   const listeners = [];
+  /** @type {Board} */
   const handle = {
-    ...{ state, go, onChange: (callback) => listeners.push(callback), tours },
+    ...{ state, go, onChange: (callback) => void listeners.push(callback), tours },
     pictureOf: (lane) => cards[lane].picture.canvas,
   };
   const controls = bindControls(board, handle);
   const drawModelled = bindModelled(part("modelled-panel"), handle);
   /** @type {Card[]} */
   let cards = [];
+  /** @type {{ text: string, image: HTMLImageElement | null }} */
   let swatches = { text: "", image: null };
   /** @type {Snapshot | null} */
   let pending = null; // the newest snapshot that has not been taken in
@@ -64,15 +78,18 @@ export function mountBoard(root, watch, tours = undefined) {
   let taking = false;
   let waiting = false; // a recorded race waits until its lanes are in view
   let scheduled = false; // a frame
+  /** @type {Chosen | null} */
   let uncovered = null; // the pinned cell whose picture has been brought into view
   let last = 0; // when the last frame of a replay was drawn
 
-  const over = () => isOver(state.race);
-  const length = () => lengthOf(state.race, state.clock);
+  const over = () => state.race !== null && isOver(state.race);
+  const length = () => (state.race ? lengthOf(state.race, state.clock) : 0);
+  /** @param {FrameRequestCallback} act */
   const onFrame = (act) =>
     void (document.hidden ? setTimeout(act, 50) : requestAnimationFrame(act));
 
   // Takes in the newest snapshot, once a frame at most; what is drawn has its pictures already.
+  /** @param {Snapshot | null} value */
   async function take(value) {
     if (!value) return;
     pending = value;
@@ -101,14 +118,14 @@ export function mountBoard(root, watch, tours = undefined) {
       swatches = { text: value.swatches, image };
     }
     const before = previous?.snapshot;
-    state.race = readRace(value, previous);
-    remodel(state.costs);
-    if (fresh) begin(pictures);
-    if (before && before.id === value.id)
-      announceFinishes(part("live"), before, state.race, state.bet);
-    else if (isOn(state.race)) announceStart(part("live"), value);
-    if (moment && over() && isLinked(value.link, moment)) {
-      go(readMoment(moment, state.race));
+    const race = readRace(value, previous);
+    state.race = race;
+    remodel(race, state.costs);
+    if (fresh) begin(race, pictures);
+    if (before && before.id === value.id) announceFinishes(part("live"), before, race, state.bet);
+    else if (isOn(race)) announceStart(part("live"), value);
+    if (moment && over() && isLinked(value.link ?? "", moment)) {
+      go(readMoment(moment, race));
       moment = "";
     }
     tour.begin();
@@ -116,16 +133,18 @@ export function mountBoard(root, watch, tours = undefined) {
   }
 
   // A new race has begun. A recorded one plays by itself, unless the visitor likes things still.
-  function begin(pictures) {
-    const { snapshot } = state.race;
-    cards = makeCards(part("lanes"), part("lane-template"), snapshot.lanes, pictures);
+  /** @param {Race} race @param {Picture[]} pictures */
+  function begin(race, pictures) {
+    const { snapshot } = race;
+    const template = part("lane-template", HTMLTemplateElement);
+    cards = makeCards(part("lanes"), template, snapshot.lanes, pictures);
     controls.bindLanes(cards);
     listPromises(part("promises"), snapshot.lanes);
     delete part("finish").dataset.built;
     const playing = snapshot.recorded && !matchMedia("(prefers-reduced-motion: reduce)").matches;
     last = performance.now();
     Object.assign(state, { t: 0, playing: false, live: !playing });
-    state.speed = snapshot.recorded ? watchable(lengthOf(state.race, "seconds")) : 1;
+    state.speed = snapshot.recorded ? watchable(lengthOf(race, "seconds")) : 1;
     waiting = playing;
     seen.unobserve(part("lanes"));
     if (playing) seen.observe(part("lanes"));
@@ -134,26 +153,27 @@ export function mountBoard(root, watch, tours = undefined) {
     for (const card of cards) resized.observe(card.canvas);
     arrange();
     const low = part("lanes").getBoundingClientRect().bottom > windowHeight();
-    if (isOn(state.race) && low) board.scrollIntoView();
+    if (isOn(race) && low) board.scrollIntoView();
   }
 
   // Sets the modelled clock; a machine that has a name keeps its costs as the race shows them.
-  function remodel(costs) {
-    const presets = presetsOf(fitCosts(state.race.lanes));
+  /** @param {Race} race @param {State["costs"]} costs */
+  function remodel({ lanes }, costs) {
+    const presets = presetsOf(fitCosts(lanes));
     const named = presets.find(({ name }) => name === costs.preset);
     state.costs = { ...(named?.costs ?? costs), preset: costs.preset };
-    modelLanes(state.race.lanes, state.costs);
+    modelLanes(lanes, state.costs);
   }
 
   /** @param {Change} change */
   function go(change) {
     const { lane, step, t, live, playing, clock, costs, ...plain } = change;
     if (["step", "t", "live", "playing"].some((name) => name in change)) waiting = false;
-    if (!state.race)
+    if (!hasRace(state))
       return void Object.assign(state, plain, clock && { clock }, costs && { costs });
     if (costs) {
       const share = state.clock === "modelled" && length() ? state.t / length() : 0;
-      remodel(costs);
+      remodel(state.race, costs);
       if (state.clock === "modelled") state.t = share * length();
     }
     if (clock && clock !== state.clock)
@@ -161,7 +181,8 @@ export function mountBoard(root, watch, tours = undefined) {
     if (plain.hidden) plain.hidden = new Set(plain.hidden);
     Object.assign(state, plain, plain.cell && { front: plain.cell.lane });
     if (live) Object.assign(state, { live: true, playing: false });
-    if (step !== undefined) moveTo(clockAt(state.race.lanes[lane], state.clock, step));
+    if (lane !== undefined && step !== undefined)
+      moveTo(clockAt(state.race.lanes[lane], state.clock, step));
     if (t !== undefined) moveTo(t);
     if (playing !== undefined) play(playing);
     const arranges = ["hidden", "present", ...(isPhone(state) ? ["front", "cell"] : [])];
@@ -169,12 +190,14 @@ export function mountBoard(root, watch, tours = undefined) {
     refresh();
   }
 
+  /** @param {number} t */
   function moveTo(t) {
     state.t = Math.min(length(), Math.max(0, t));
     state.live = state.t >= length();
     if (state.live) state.playing = false;
   }
 
+  /** @param {boolean} playing */
   function play(playing) {
     if (playing && state.live && over()) Object.assign(state, { t: 0, live: false });
     if (!playing && state.live && !over()) state.live = false; // the race goes on
@@ -190,24 +213,25 @@ export function mountBoard(root, watch, tours = undefined) {
 
   function frame() {
     scheduled = false;
-    if (!state.race) return;
+    if (!hasRace(state)) return;
     const now = performance.now();
     const passed = (now - last) / 1000;
     if (!state.playing || passed >= SHORTEST) {
       if (state.playing) moveTo(state.t + Math.min(LONGEST, passed) * state.speed * pace());
       last = now;
-      draw();
+      draw(state);
     }
     if (state.playing) refresh();
   }
 
   // By passes a replay takes as long as by seconds.
   function pace() {
-    if (state.clock !== "passes") return 1;
+    if (state.clock !== "passes" || !state.race) return 1;
     return length() / Math.max(0.1, lengthOf(state.race, "seconds"));
   }
 
-  function draw() {
+  /** @param {Raced} state */
+  function draw(state) {
     const { race, clock } = state;
     if (state.live) state.t = raceClock(race, clock);
     const steps = race.lanes.map((lane) =>
@@ -259,20 +283,22 @@ export function mountBoard(root, watch, tours = undefined) {
   }
 
   function arrange() {
+    if (!hasRace(state)) return;
     const shown = lanesShown(state, isPhone(state));
     cards.forEach((card, i) => (card.root.hidden = !shown.includes(i)));
-    measure();
+    measure(state.race);
   }
 
   // How many pixels a cell has on each lane's canvas.
-  function measure() {
-    const [rows, columns] = state.race.grid;
+  /** @param {Race} race */
+  function measure({ grid: [rows, columns] }) {
     const shown = Math.max(1, cards.filter((card) => !card.root.hidden).length);
-    part("lanes").style.setProperty("--columns", Math.max(3, shown));
-    part("lanes").dataset.crowded = Number(shown > 6);
-    part("lanes").dataset.long = 0;
+    part("lanes").style.setProperty("--columns", String(Math.max(3, shown)));
+    part("lanes").dataset.crowded = String(Number(shown > 6));
+    part("lanes").dataset.long = "0";
+    /** @param {HTMLElement} element */
     const cut = ({ scrollWidth, clientWidth }) => scrollWidth > clientWidth;
-    part("lanes").dataset.long = Number(cards.some((card) => cut(card.part("title"))));
+    part("lanes").dataset.long = String(Number(cards.some((card) => cut(card.part("title")))));
     const ideas = part("lanes").style;
     ideas.setProperty("--idea", "0px");
     const tallest = Math.max(0, ...cards.map((card) => card.part("idea").offsetHeight));
@@ -291,7 +317,7 @@ export function mountBoard(root, watch, tours = undefined) {
   });
   const seen = new IntersectionObserver(
     (entries) => {
-      const { intersectionRatio, intersectionRect } = entries.at(-1); // the newest
+      const { intersectionRatio, intersectionRect } = lastOf(entries); // the newest
       const visible = intersectionRatio >= 0.5 || intersectionRect.height >= windowHeight() / 4;
       if (waiting && visible) go({ playing: true });
     },
@@ -299,7 +325,9 @@ export function mountBoard(root, watch, tours = undefined) {
     { threshold: Array.from({ length: 101 }, (_, i) => i / 200) },
   );
   new MutationObserver(refresh).observe(document.body, { attributeFilter: ["class"] });
-  part("moment").addEventListener("click", () => copyLink(part("moment"), writeMoment(state)));
+  part("moment").addEventListener("click", () => {
+    if (hasRace(state)) copyLink(part("moment"), writeMoment(state));
+  });
   const tour = mountTour(root, handle);
   mountStage(board, handle, tour);
   watch(take);

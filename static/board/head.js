@@ -1,7 +1,7 @@
 // The board's head: what is raced, on which clock, and how it came out.
 
 import { sameInstant } from "../controls/controls.js";
-import { attribute, say } from "../dom.js";
+import { attribute, finder, say } from "../dom.js";
 import { clockName, onClock } from "../numbers.js";
 import { outcomeOf, stoppedWords } from "../panels/results.js";
 import { isPhone, lanesShown } from "../stage/stage.js";
@@ -27,10 +27,10 @@ const fillingInWords = ({ snapshot: { infilling }, lanes: [lane] }) =>
 
 /**
  * The race's facts and its outcome above the lanes, and the board's state as its attributes.
- * @param {HTMLElement} board @param {State} state
+ * @param {HTMLElement} board @param {Raced} state
  */
 export function drawHead(board, state) {
-  const part = (name) => /** @type {any} */ (board.querySelector("." + name));
+  const part = finder(board);
   const { race, clock, t, live, layer, playing, present, bet } = state;
   const { speed, hidden, cell } = state;
   const { id, seq, prompt, seed, model, sampling, machine, grid, recorded, note } = race.snapshot;
@@ -48,7 +48,7 @@ export function drawHead(board, state) {
     playing: Number(playing),
     present: Number(present),
     columns: beside ? 2 : 1,
-    shown: race.lanes.map((_, i) => i).filter((i) => !hidden.has(i)), // for exports
+    shown: race.lanes.flatMap((_, i) => (hidden.has(i) ? [] : i)).join(), // for exports
   };
   for (const [name, value] of Object.entries(values)) attribute(board, "data-" + name, value);
   part("moment").hidden = !race.snapshot.link;

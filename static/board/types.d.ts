@@ -1,11 +1,19 @@
 // What the board's modules share: what is drawn, and the state that it is drawn from. Types alone.
 
+/** What `make` makes of a tag and classes, as in "p.note.wide". */
+type Made<S extends string> =
+  Tag<S> extends keyof HTMLElementTagNameMap ? HTMLElementTagNameMap[Tag<S>] : HTMLElement;
+type Tag<S extends string> = S extends `${infer T}.${string}` ? T : S;
+
 /** A mark of look.json: a circle's radius, or lines through points; filled or stroked. */
 interface Shape {
   fill: boolean;
   circle?: number;
   lines?: number[][][];
 }
+
+type Picture = import("../lanes/picture.js").Picture;
+type Plane = import("../lanes/draw.js").Plane;
 
 interface Style {
   layer: Layer;
@@ -17,6 +25,8 @@ interface Style {
   rule: string;
   signal: string;
 }
+/** A rectangle: left, top, width and height. */
+type Box = [x: number, y: number, width: number, height: number];
 interface Selected {
   cell: number | null;
   here: boolean; // it was selected in this lane
@@ -24,13 +34,22 @@ interface Selected {
 
 interface Card {
   root: HTMLElement;
-  part(name: string): any;
+  part: ReturnType<typeof import("../dom.js").finder>;
   canvas: HTMLCanvasElement;
-  picture: import("../lanes/picture.js").Picture;
-  plane: import("../lanes/draw.js").Plane;
+  picture: Picture;
+  plane: Plane;
   side: number; // pixels of a cell
 }
 
+/** A cell of a lane: its life, of which rows up to `now` are drawn. */
+interface CellView {
+  lane: Lane;
+  cell: number;
+  life: LifeRow[];
+  now: number;
+  codes: number;
+  columns: number;
+}
 interface Chosen {
   lane: number;
   cell: number;
@@ -58,13 +77,31 @@ interface State {
   present: boolean; // on the stage
   front: number; // the lane that a phone's stage shows
 }
+/** The state while there is a race on the board. */
+type Raced = State & { race: Race };
 /** What `go` takes; {lane, step} is the instant at which that lane has made so many steps. */
 type Change = Partial<Omit<State, "race">> & { lane?: number; step?: number };
+
+/** What the keys do. */
+interface Acts {
+  toggle(): void;
+  step(back: boolean): void;
+  finish(back: boolean): void;
+  layer(by: number): void;
+  clock(): void;
+  speed(by: number): void;
+  stage(): void;
+  help(): void;
+  again(): void;
+  ideas(): void;
+  show(lane: number): void;
+  only(lane: number): void;
+}
 
 interface Board {
   state: State;
   go(change: Change): void;
-  onChange(callback: (state: State) => void): void;
+  onChange(callback: (state: Raced) => void): void;
   pictureOf(lane: number): HTMLCanvasElement;
   tours?: Tours;
 }

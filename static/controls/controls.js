@@ -1,18 +1,28 @@
 // What a visitor does to the board: the transport, the choosers, and pointing at a lane.
 
-import { attribute, make } from "../dom.js";
+import { attribute, closest, finder, make, queryAll } from "../dom.js";
 import { clockName, onClock } from "../numbers.js";
 import { LAYERS, referenceOf } from "../trace/layers.js";
-import { clockAt, clockOf, finishers, isOn, lengthOf, nextStep, stepAt } from "../trace/replay.js";
-import { bindKeys, toggleHelp } from "./keys.js";
+import {
+  CLOCKS,
+  clockAt,
+  clockOf,
+  finishers,
+  hasRace,
+  isOn,
+  lengthOf,
+  nextStep,
+  stepAt,
+} from "../trace/replay.js";
+import { MOVES, bindKeys, toggleHelp } from "./keys.js";
 
-const CLOCKS = /** @type {Clock[]} */ (["seconds", "passes", "modelled"]);
 const SPEEDS = [0.05, 0.1, 0.25, 0.5, 1, 2, 4, 8];
 const FLAG = 16; // pixels, the width of a flag on the scrubber
 const SEEN = 8; // seconds that a recording is to last, about
 
 /** The speed at which a recording of so many seconds can be watched. @param {number} seconds */
 export function watchable(seconds) {
+  /** @param {number} speed */
   const off = (speed) => Math.abs(Math.log(seconds / speed / SEEN));
   return SPEEDS.filter((speed) => speed <= 1).reduce((a, b) => (off(b) < off(a) ? b : a));
 }
@@ -20,7 +30,7 @@ export function watchable(seconds) {
 /**
  * The instant that a step on (or back) leads to: of one lane, or of all lanes that are shown; by
  * passes all move to the next.
- * @param {State} state @param {boolean} back
+ * @param {Raced} state @param {boolean} back
  */
 export function stepTarget({ race, clock, t, hidden, stepping }, back) {
   if (stepping === null && clock === "passes") {
@@ -33,7 +43,7 @@ export function stepTarget({ race, clock, t, hidden, stepping }, back) {
 /**
  * The instant of the next (or previous) finish; the start and the end of what there is stand for
  * one.
- * @param {State} state @param {boolean} back
+ * @param {Raced} state @param {boolean} back
  */
 export function finishTarget({ race, clock, t }, back) {
   const times = finishers(race.lanes, clock).map((i) => clockOf(race.lanes[i], clock));
@@ -44,9 +54,10 @@ export function finishTarget({ race, clock, t }, back) {
 /**
  * The instant on another clock at which a lane has made as many steps: the lane pointed at, or else
  * the slowest.
- * @param {State} state @param {Clock} other
+ * @param {Raced} state @param {Clock} other
  */
 export function sameInstant({ race, clock, t, cell }, other) {
+  /** @param {Lane} a @param {Lane} b */
   const slower = (a, b) => (clockOf(b, clock) > clockOf(a, clock) ? b : a);
   const lane = cell ? race.lanes[cell.lane] : race.lanes.reduce(slower);
   return clockAt(lane, other, stepAt(lane, clock, t));
@@ -58,33 +69,46 @@ export function sameInstant({ race, clock, t, cell }, other) {
  */
 export function bindControls(root, board) {
   const { state, go } = board;
-  const part = (name) => /** @type {any} */ (root.querySelector("." + name));
+  const part = finder(root);
+  const [reference, speeds, stepping] = ["reference", "speed", "stepping"].map((name) =>
+    part(name, HTMLSelectElement),
+  );
+  const scrub = part("scrub", HTMLInputElement);
+  /** @param {boolean} back */
   const step = (back) => {
-    const t = state.race && stepTarget(state, back);
+    const t = hasRace(state) ? stepTarget(state, back) : null;
     if (t !== null) go({ t, playing: false });
   };
-  const finish = (back) => state.race && go({ t: finishTarget(state, back), playing: false });
+  /** @param {boolean} back */
+  const finish = (back) => {
+    if (hasRace(state)) go({ t: finishTarget(state, back), playing: false });
+  };
   const moving = () => state.playing || (state.live && state.race?.snapshot.state === "racing");
   const toggle = () => go({ playing: !moving() });
+  /** @param {number} by */
   const layer = (by) => {
     const at = LAYERS.findIndex((one) => one.name === state.layer);
     go({ layer: LAYERS[(at + by + LAYERS.length) % LAYERS.length].name });
   };
   const clock = () => go({ clock: CLOCKS[(CLOCKS.indexOf(state.clock) + 1) % CLOCKS.length] });
+  /** @param {number} by */
   const speed = (by) => go({ speed: SPEEDS[SPEEDS.indexOf(state.speed) + by] ?? state.speed });
+  /** @param {number} i */
   const show = (i) => {
     const hidden = new Set(state.hidden);
     if (!hidden.delete(i)) hidden.add(i);
     go({ hidden, front: i });
   };
+  /** @param {number} i */
   const only = (i) => {
+    if (!state.race) return;
     const others = state.race.lanes.map((_, lane) => lane).filter((lane) => lane !== i);
     const alone = !state.hidden.has(i) && state.hidden.size === others.length;
     go({ hidden: new Set(alone ? [] : others), front: i });
   };
   // The page's buttons do it: what is raced, and whether it may, stands in its form.
   const again = () => {
-    const detail = isOn(state.race) ? "stop" : "race";
+    const detail = state.race && isOn(state.race) ? "stop" : "race";
     document.dispatchEvent(new CustomEvent("photo-finish-press", { detail }));
   };
   const stage = () => {
@@ -105,21 +129,21 @@ export function bindControls(root, board) {
     );
   }
   for (const bar of ["layers", "shown", "clocks"]) bindBar(part(bar));
-  for (const button of part("clocks").children) {
-    button.addEventListener("click", () => go({ clock: button.dataset.clock }));
+  for (const button of queryAll(part("clocks"), "button")) {
+    const chosen = CLOCKS.find((name) => name === button.dataset.clock);
+    button.addEventListener("click", () => go({ clock: chosen }));
   }
-  part("reference").addEventListener("change", () => {
-    go({ against: Number(part("reference").value) });
+  reference.addEventListener("change", () => go({ against: Number(reference.value) }));
+  speeds.append(...SPEEDS.map((each) => new Option(`${each}×`, String(each))));
+  speeds.addEventListener("change", () => go({ speed: Number(speeds.value) }));
+  stepping.addEventListener("change", () => {
+    go({ stepping: stepping.value === "" ? null : Number(stepping.value) });
   });
-  part("speed").append(...SPEEDS.map((speed) => new Option(`${speed}×`, String(speed))));
-  part("speed").addEventListener("change", () => go({ speed: Number(part("speed").value) }));
-  part("stepping").addEventListener("change", () => {
-    go({ stepping: part("stepping").value === "" ? null : Number(part("stepping").value) });
-  });
-  part("scrub").addEventListener("input", () => {
-    const { value, max } = part("scrub");
+  scrub.addEventListener("input", () => {
+    const { value, max } = scrub;
     go(Number(value) < Number(max) ? { t: Number(value), playing: false } : { live: true });
   });
+  /** @type {Record<string, (event: Event) => void>} */
   const clicks = {
     "previous-finish": () => finish(true),
     "step-back": () => step(true),
@@ -129,18 +153,19 @@ export function bindControls(root, board) {
     "live-button": () => go({ live: true }),
     stage,
     help,
-    token: (event) => event.target.closest(".token-close") && go({ cell: null }),
+    token: (event) => closest(event, ".token-close") && go({ cell: null }),
   };
   for (const [name, act] of Object.entries(clicks)) part(name).addEventListener("click", act);
 
   const ideas = () => (root.dataset.ideas = root.dataset.ideas === "1" ? "0" : "1");
-  bindKeys(board, part("scrub"), {
+  bindKeys(board, scrub, {
     ideas,
     ...{ toggle, step, finish, layer, clock, speed, stage, help, again, show, only },
   });
 
   /** The lanes' own controls, once for every race. @param {Card[]} cards */
   function bindLanes(cards) {
+    if (!state.race) return;
     const { lanes } = state.race;
     const buttons = lanes.map(({ title }, i) =>
       make("button", i + 1, {
@@ -151,41 +176,45 @@ export function bindControls(root, board) {
     part("shown").replaceChildren(...buttons);
     stopAt(part("shown"), buttons[0]);
     const options = () => lanes.map((lane, i) => new Option(lane.title, String(i)));
-    part("stepping").replaceChildren(new Option("all", ""), ...options());
-    part("reference").replaceChildren(...options());
+    stepping.replaceChildren(new Option("all", ""), ...options());
+    reference.replaceChildren(...options());
     cards.forEach((card, i) => {
       const end = () => go({ lane: i, step: lanes[i].count, playing: false });
       card.part("number").addEventListener("click", () => show(i));
       card.part("post").addEventListener("click", end);
-      bindCanvas(card.canvas, i, { state, go });
+      bindCanvas(card.canvas, i, board);
     });
   }
 
+  /** @param {number} length */
   function drawControls(length) {
+    if (!hasRace(state)) return;
     const { race, clock, t, hidden } = state;
+    /** @param {Element} button @param {boolean} pressed */
     const press = (button, pressed) => attribute(button, "aria-pressed", pressed);
-    for (const button of part("layers").children)
+    for (const button of queryAll(part("layers"), "button"))
       press(button, button.dataset.layer === state.layer);
     part("against").hidden = state.layer !== "differs";
-    part("reference").value = referenceOf(race, state.against);
-    for (const button of part("clocks").children) press(button, button.dataset.clock === clock);
-    [...part("shown").children].forEach((button, i) => press(button, !hidden.has(i)));
+    reference.value = String(referenceOf(race, state.against));
+    for (const button of queryAll(part("clocks"), "button"))
+      press(button, button.dataset.clock === clock);
+    queryAll(part("shown"), "button").forEach((button, i) => press(button, !hidden.has(i)));
     press(part("stage"), state.present);
     attribute(part("stage"), "aria-label", state.present ? "Leave the stage" : "Full screen");
     const words = moving() ? "Pause" : state.live && length ? "Play again" : "Play";
     attribute(part("play"), "aria-label", words);
     attribute(part("play"), "data-moving", Number(moving()));
     part("live-button").hidden = state.live || race.snapshot.state !== "racing";
-    const scrub = part("scrub");
-    if (scrub.max !== String(length || 1)) scrub.max = length || 1;
-    if (Number(scrub.value) !== t) scrub.value = t;
-    part("strip").style.setProperty("--share", length ? t / length : 0);
-    part("hairline").style.setProperty("--share", length ? t / length : 0);
+    if (scrub.max !== String(length || 1)) scrub.max = String(length || 1);
+    if (Number(scrub.value) !== t) scrub.value = String(t);
+    for (const name of ["strip", "hairline"])
+      part(name).style.setProperty("--share", String(length ? t / length : 0));
     attribute(scrub, "aria-valuetext", `${onClock(t, clock)} ${clockName(clock)}`);
-    const moves = ["previous-finish", "step-back", "play", "step-on", "next-finish", "scrub"];
-    for (const name of moves) part(name).disabled = !length;
-    part("speed").value = state.speed;
-    part("stepping").value = state.stepping ?? "";
+    for (const name of ["previous-finish", "step-back", "play", "step-on", "next-finish"])
+      part(name, HTMLButtonElement).disabled = !length;
+    scrub.disabled = !length;
+    speeds.value = String(state.speed);
+    stepping.value = String(state.stepping ?? "");
     drawFlags(part("flags"), race, clock, length);
   }
 
@@ -206,6 +235,7 @@ export function sideBySide(ends, width) {
 }
 
 // The flags of the lanes that have finished, over the scrubber; made again only when one has.
+/** @param {HTMLElement} panel @param {Race} race @param {Clock} clock @param {number} length */
 function drawFlags(panel, race, clock, length) {
   const done = finishers(race.lanes, clock);
   const width = panel.clientWidth;
@@ -233,35 +263,42 @@ function drawFlags(panel, race, clock, length) {
 
 // A row of buttons is one stop of the Tab key, and arrows move within it (WAI-ARIA's toolbar). A
 // click takes no focus: arrows stay those of the board.
+/** @param {HTMLElement} bar */
 function bindBar(bar) {
   stopAt(bar, bar.firstElementChild);
   bar.addEventListener("mousedown", (event) => {
     event.preventDefault();
-    /** @type {HTMLElement} */ (document.activeElement).blur();
+    if (document.activeElement instanceof HTMLElement) document.activeElement.blur();
   });
   bar.addEventListener("focusin", ({ target }) => stopAt(bar, target));
   bar.addEventListener("keydown", (event) => {
-    const move = { ArrowLeft: -1, ArrowRight: 1 }[event.key];
+    const move = MOVES[event.key]?.[1];
     if (!move || event.shiftKey) return;
-    const buttons = [...bar.children];
-    buttons.at((buttons.indexOf(event.target) + move) % buttons.length).focus();
+    const buttons = queryAll(bar, "button");
+    const at = buttons.findIndex((button) => button === event.target);
+    buttons.at((at + move) % buttons.length)?.focus();
     event.preventDefault();
   });
 }
 
+/** @param {HTMLElement} bar @param {EventTarget | null} stop */
 function stopAt(bar, stop) {
-  for (const button of bar.children) button.tabIndex = button === stop ? 0 : -1;
+  for (const button of queryAll(bar, "button")) button.tabIndex = button === stop ? 0 : -1;
 }
 
 // Pointing previews a cell, a click pins it or lets it go, and the keyboard's focus selects.
+/** @param {HTMLCanvasElement} canvas @param {number} lane @param {Board} board */
 function bindCanvas(canvas, lane, { state, go }) {
+  /** @param {MouseEvent} event */
   const cellAt = (event) => {
-    const [rows, columns] = state.race.grid;
+    const [rows, columns] = state.race?.grid ?? [1, 1];
     const box = canvas.getBoundingClientRect();
+    /** @param {number} value @param {number} most */
     const at = (value, most) => Math.min(most - 1, Math.max(0, Math.floor(value * most)));
     const row = at((event.clientY - box.top) / box.height, rows);
     return row * columns + at((event.clientX - box.left) / box.width, columns);
   };
+  /** @param {number} cell */
   const is = (cell) => state.cell?.lane === lane && state.cell.cell === cell;
   canvas.addEventListener("pointermove", (event) => {
     const cell = cellAt(event);
@@ -273,7 +310,7 @@ function bindCanvas(canvas, lane, { state, go }) {
   });
   canvas.addEventListener("click", (event) => {
     const cell = cellAt(event);
-    go({ cell: is(cell) && state.cell.pinned ? null : { lane, cell, pinned: true } });
+    go({ cell: is(cell) && state.cell?.pinned ? null : { lane, cell, pinned: true } });
   });
   canvas.addEventListener("focus", () => {
     if (!canvas.matches(":focus-visible")) return;

@@ -1,11 +1,13 @@
 // The keys of the board, which do what its controls do, and the help that lists them.
 
-import { make } from "../dom.js";
+import { closest, make, query, queryAll, templateCopy } from "../dom.js";
+import { hasRace } from "../trace/replay.js";
 
 const STORE = "photo-finish-keys"; // "off" in the browser's storage: letters, digits and signs rest
 
 const SCROLLING = /^(Arrow|Page|Home|End)|^ $/;
 
+/** @type {Record<string, [down: number, right: number]>} */
 export const MOVES = {
   ArrowLeft: [0, -1],
   ArrowRight: [0, 1],
@@ -13,6 +15,10 @@ export const MOVES = {
   ArrowDown: [1, 0],
 };
 
+/**
+ * @param {{ lane: number, cell: number }} from @param {[number, number]} move
+ * @param {[number, number]} grid
+ */
 export function neighbour({ lane, cell }, [down, right], [rows, columns]) {
   const row = Math.min(rows - 1, Math.max(0, Math.floor(cell / columns) + down));
   const column = Math.min(columns - 1, Math.max(0, (cell % columns) + right));
@@ -21,15 +27,13 @@ export function neighbour({ lane, cell }, [down, right], [rows, columns]) {
 
 // Whether a key belongs to what has the focus: a field, a table that it scrolls, or a button that
 // it would press. The scrubber's arrows are ours.
+/** @param {KeyboardEvent} event @param {Element} scrub */
 export function isTyped(event, scrub) {
-  const target =
-    event.target.closest?.("input, textarea, select, [contenteditable], dialog") ?? null;
+  const target = closest(event, "input, textarea, select, [contenteditable], dialog");
   if (target && target !== scrub) return true;
   if (target === scrub && ["Home", "End", "PageUp", "PageDown"].includes(event.key)) return true;
-  if (event.target.closest?.(".scroll") && SCROLLING.test(event.key)) return true;
-  const pressed = event.target.closest?.(
-    "button, a, summary, [role=tab], [role=option], [role=button]",
-  );
+  if (closest(event, ".scroll") && SCROLLING.test(event.key)) return true;
+  const pressed = closest(event, "button, a, summary, [role=tab], [role=option], [role=button]");
   return Boolean(pressed) && [" ", "Enter"].includes(event.key);
 }
 
@@ -42,6 +46,7 @@ function charactersAct() {
   }
 }
 
+/** @param {boolean} on */
 function setCharacters(on) {
   try {
     localStorage.setItem(STORE, on ? "on" : "off");
@@ -50,7 +55,10 @@ function setCharacters(on) {
   }
 }
 
-/** Whether a key is the browser's, a field's, or one of those that the visitor has turned off. */
+/**
+ * Whether a key is the browser's, a field's, or one of those that the visitor has turned off.
+ * @param {KeyboardEvent} event
+ */
 export function isResting(event) {
   const character = event.key.length === 1 && event.key !== " ";
   if (event.ctrlKey || event.altKey || event.metaKey) return true;
@@ -58,11 +66,11 @@ export function isResting(event) {
 }
 
 /**
- * @param {Board} board @param {HTMLInputElement} scrub
- * @param {Record<string, (...values: any[]) => void>} acts what the keys do, by name
+ * @param {Board} board @param {HTMLInputElement} scrub @param {Acts} acts
  */
 export function bindKeys({ state, go }, scrub, acts) {
   const leave = () => state.present && acts.stage();
+  /** @type {Record<string, () => void>} */
   const keys = {
     " ": acts.toggle,
     ArrowLeft: () => acts.step(true),
@@ -81,6 +89,7 @@ export function bindKeys({ state, go }, scrub, acts) {
     "?": acts.help,
     Escape: () => (state.cell ? go({ cell: null }) : leave()),
   };
+  /** @type {Record<string, () => void>} */
   const shifted = {
     ArrowLeft: () => acts.finish(true),
     ArrowRight: () => acts.finish(false),
@@ -89,7 +98,7 @@ export function bindKeys({ state, go }, scrub, acts) {
     "?": acts.help,
   };
   document.addEventListener("keydown", (event) => {
-    if (isResting(event) || !state.race || isTyped(event, scrub)) return;
+    if (isResting(event) || !hasRace(state) || isTyped(event, scrub)) return;
     const name = event.key.length === 1 ? event.key.toLowerCase() : event.key;
     if (name !== "?" && document.querySelector("dialog[open]")) return;
     const move = MOVES[name];
@@ -97,7 +106,8 @@ export function bindKeys({ state, go }, scrub, acts) {
     const focused = document.activeElement?.closest?.(".lane canvas");
     let act = (event.shiftKey ? shifted : keys)[name];
     if (move && !event.shiftKey && focused && state.cell) {
-      act = () => go({ cell: neighbour(state.cell, move, state.race.grid) });
+      const cell = neighbour(state.cell, move, state.race.grid);
+      act = () => go({ cell });
     } else if (number >= 1 && number <= state.race.lanes.length) {
       act = () => (event.shiftKey ? acts.only : acts.show)(number - 1);
     }
@@ -107,19 +117,24 @@ export function bindKeys({ state, go }, scrub, acts) {
   });
 }
 
-/** Opens the help, or closes it. A modal dialog keeps the focus, and gives it back. */
+/**
+ * Opens the help, or closes it. A modal dialog keeps the focus, and gives it back.
+ * @param {HTMLElement} root
+ */
 export function toggleHelp(root) {
-  const open = root.querySelector("dialog.keys");
-  if (open) return open.close();
-  const dialog = root.querySelector(".keys-template").content.firstElementChild.cloneNode(true);
-  const letters = dialog.querySelector(".letters");
+  const open = queryAll(root, "dialog.keys");
+  if (open[0] instanceof HTMLDialogElement) return open[0].close();
+  const template = query(root, ".keys-template", HTMLTemplateElement);
+  const dialog = query(templateCopy(template), "dialog", HTMLDialogElement);
+  const letters = query(dialog, ".letters", HTMLInputElement);
   letters.checked = charactersAct();
   letters.addEventListener("change", () => setCharacters(letters.checked));
-  dialog.querySelector(".shown-words").append(...shownWords(root));
-  dialog.addEventListener("click", ({ target, clientX: x, clientY: y }) => {
+  query(dialog, ".shown-words").append(...shownWords(root));
+  dialog.addEventListener("click", (event) => {
+    const { target, clientX: x, clientY: y } = event;
     const { left, right, top, bottom } = dialog.getBoundingClientRect();
     const outside = x < left || x > right || y < top || y > bottom;
-    if (target.closest(".keys-close") || (target === dialog && outside)) dialog.close();
+    if (closest(event, ".keys-close") || (target === dialog && outside)) dialog.close();
   });
   dialog.addEventListener("close", () => dialog.remove());
   dialog.addEventListener("keydown", (event) => {
@@ -131,10 +146,11 @@ export function toggleHelp(root) {
 }
 
 // What the board says only to those who point at something, for all others.
+/** @param {HTMLElement} root */
 function shownWords(root) {
   const pointed = ".layers [title], .lane .badge[title], .lane dl [title], .results th[title]";
   const words = new Map();
-  for (const element of root.querySelectorAll(pointed)) {
+  for (const element of queryAll(root, pointed)) {
     words.set((element.querySelector("dt") ?? element).textContent, element.title);
   }
   return [...words].map(([name, text]) =>

@@ -1,31 +1,32 @@
 // A race, and a moment of it, as a link: its settings' query (which the page sends with it), its
 // id, and what of it is on the board.
 
+import { query } from "../dom.js";
 import { LAYERS } from "../trace/layers.js";
 import { sameInstant } from "./controls.js";
 
-const MEASURED = ["seconds", "passes"];
+const MEASURED = /** @type {const} */ (["seconds", "passes"]);
 const LASTING = /^(present|view|logs|deep_link|header|footer|__.*)$/; // fields of no race
 
 /** @param {Snapshot} snapshot */
-const isRecorded = ({ link }) => link.startsWith("?recorded=");
+const isRecorded = ({ link = "" }) => link.startsWith("?recorded=");
 /** @param {Snapshot} snapshot */
 const withId = ({ link, id }) => `${link ? `${link}&` : "?"}race=${id}`;
 
 /**
  * The query of the page while a race is on the board: it brings the race back, or its settings.
- * @param {Snapshot} snapshot @param {string} query of the page before
+ * @param {Snapshot} snapshot @param {string} before: the query of the page until then
  */
-export function addressOf(snapshot, query) {
-  const lasting = [...new URLSearchParams(query)].filter(([name]) => LASTING.test(name));
+export function addressOf(snapshot, before) {
+  const lasting = [...new URLSearchParams(before)].filter(([name]) => LASTING.test(name));
   const rest = new URLSearchParams(lasting).toString();
-  return (isRecorded(snapshot) ? snapshot.link : withId(snapshot)) + (rest && `&${rest}`);
+  return (isRecorded(snapshot) ? (snapshot.link ?? "") : withId(snapshot)) + (rest && `&${rest}`);
 }
 
 /**
  * The query of a link to what is on the board. The modelled clock's instant is that of the seconds;
  * a race that is no longer kept runs again, in other seconds, but in as many passes.
- * @param {State} state
+ * @param {Raced} state
  */
 export function writeMoment(state) {
   const { race, clock, t, layer, cell, hidden } = state;
@@ -44,28 +45,31 @@ export function writeMoment(state) {
   return [link, ...fields.filter(Boolean)].join("&");
 }
 
-/** Whether the address of a page is about this race. @param {string} link @param {string} query */
-export function isLinked(link, query) {
-  const here = new URLSearchParams(query);
+/** Whether the address of a page is about this race. @param {string} link @param {string} asked */
+export function isLinked(link, asked) {
+  const here = new URLSearchParams(asked);
   const fields = [...new URLSearchParams(link)];
   return fields.length > 0 && fields.every(([name, value]) => here.get(name) === value);
 }
 
 /**
  * What a page's query says of the board; what cannot be is left out.
- * @param {string} query @param {Race} race
+ * @param {string} asked @param {Race} race
  * @returns {Change}
  */
-export function readMoment(query, { lanes, cells }) {
-  const fields = new URLSearchParams(query);
+export function readMoment(asked, { lanes, cells }) {
+  const fields = new URLSearchParams(asked);
+  /** @param {string} name */
   const numbers = (name) => (fields.get(name) ?? "").split(",").map((text) => parseInt(text, 10));
-  const [clock, layer, t] = ["clock", "layer", "t"].map((name) => fields.get(name));
+  const clock = MEASURED.find((name) => name === fields.get("clock"));
+  const layer = LAYERS.find(({ name }) => name === fields.get("layer"))?.name;
+  const t = fields.get("t");
   const [lane, cell] = numbers("cell");
   const shown = numbers("shown").filter((number) => number >= 1 && number <= lanes.length);
   const others = lanes.map((_, i) => i).filter((i) => !shown.includes(i + 1));
   return {
-    ...(MEASURED.includes(clock) && { clock: /** @type {Clock} */ (clock) }),
-    ...(LAYERS.some(({ name }) => name === layer) && { layer }),
+    ...(clock && { clock }),
+    ...(layer && { layer }),
     ...(shown.length && { hidden: new Set(others) }),
     ...(lane >= 1 &&
       lane <= lanes.length &&
@@ -78,13 +82,14 @@ export function readMoment(query, { lanes, cells }) {
 /**
  * Copies a link, or else puts it up as the page's address.
  * @param {HTMLElement} button says which
+ * @param {string} moment its query
  */
-export async function copyLink(button, query) {
-  const link = location.origin + location.pathname + query;
+export async function copyLink(button, moment) {
+  const link = location.origin + location.pathname + moment;
   const yes = () => true;
   const copied = await navigator.clipboard?.writeText(link).then(yes, () => false);
   if (!copied) history.replaceState(null, "", link);
-  const words = button.querySelector("span");
+  const words = query(button, "span");
   words.textContent = copied ? "Copied" : "It is the page's address now";
   setTimeout(() => (words.textContent = ""), 2000);
 }

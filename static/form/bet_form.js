@@ -1,7 +1,9 @@
 // The choice of a lane to bet on, beside Race. Gradio runs this text once, with `element`. The
 // board reads it when a race is asked for; nothing of it is sent or stored.
 
-const select = element.querySelector("select");
+import { query } from "../dom.js";
+
+const select = query(element, "select", HTMLSelectElement);
 const lanesOf = () =>
   Array.from(document.querySelectorAll("#lanes .lane-what select"), (choice, i) => {
     const { selectedOptions } = /** @type {HTMLSelectElement} */ (choice);

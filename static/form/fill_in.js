@@ -3,22 +3,25 @@
 
 import { announceMask } from "../board/announce.js";
 import { MOVES, neighbour } from "../controls/keys.js";
-import { attribute, make, say, sized } from "../dom.js";
+import { attribute, finder, make, penOf, query, queryAll, say, sized } from "../dom.js";
 import { pasteSwatch, toFill } from "../lanes/marks.js";
 import { decodeImage } from "../lanes/picture.js";
+import { lastOf } from "../numbers.js";
 import { boxBetween, painted, scattered, strokeBetween } from "./mask.js";
 
 const EIGHTH = 8; // of the tokens are scattered at once
 const SIDE = 32; // pixels of a token, on the canvas
+/** @type {Record<string, string>} */
 const ORDERS = {
   spread: "Each token lies far from those just before it, so that guesses fit together more often.",
   raster: "Row by row, as whole pictures are drawn.",
 };
 
-const panel = /** @type {HTMLElement} */ (element.querySelector(".fill-in"));
-const part = (name) => /** @type {any} */ (panel.querySelector("." + name));
-const canvas = panel.querySelector("canvas");
-const order = panel.querySelector("select");
+const form = /** @type {FillInProps} */ (props);
+const panel = query(element, ".fill-in");
+const part = finder(panel);
+const canvas = query(panel, "canvas", HTMLCanvasElement);
+const order = query(panel, "select", HTMLSelectElement);
 const state = {
   /** @type {number[]} */ codes: [], // of the picture, -1 where nobody knows them
   /** @type {Set<number>} */ mask: new Set(),
@@ -27,7 +30,8 @@ const state = {
   /** @type {HTMLImageElement | null} */ swatches: null,
   ...{ tool: "box", cell: 0, anchor: 0, open: false },
 };
-let drag = null; // {from, at, mask}: while a pointer is down
+/** @type {{ from: number, at: number, mask: Set<number> } | null} while a pointer is down */
+let drag = null;
 
 const countInWords = () => `${state.mask.size} of ${state.codes.length} tokens to fill in`;
 const chosen = () => boxBetween(state.anchor, state.cell, state.grid[1]);
@@ -38,37 +42,38 @@ const knownNow = () => state.codes.map((code, cell) => (state.mask.has(cell) ? -
 function change(mask) {
   state.codes.forEach((code, cell) => code < 0 && mask.add(cell)); // nobody knows what to keep
   state.mask = mask;
-  props.value = { known: knownNow(), order: order.value };
+  form.value = { known: knownNow(), order: order.value };
   draw();
 }
 
 function draw() {
-  panel.hidden = !props.value;
+  panel.hidden = !form.value;
   document.dispatchEvent(new CustomEvent("photo-finish-filling", { detail: !panel.hidden }));
   if (panel.hidden) return;
   attribute(panel, "data-open", Number(state.open));
   say(part("fill-count"), `${countInWords()}${state.open ? "" : `, in ${order.value} order`}.`);
-  part("fill-race").disabled = !state.mask.size;
-  for (const button of part("fill-tools").children)
+  part("fill-race", HTMLButtonElement).disabled = !state.mask.size;
+  for (const button of queryAll(part("fill-tools"), "button"))
     attribute(button, "aria-pressed", button.dataset.tool === state.tool);
-  say(panel.querySelector("small"), ORDERS[order.value]);
+  say(query(panel, "small"), ORDERS[order.value]);
   drawMask();
 }
 
 function drawMask() {
   const [rows, columns] = state.grid;
-  const context = sized(canvas, SIDE * columns, SIDE * rows).getContext("2d");
+  const context = penOf(sized(canvas, SIDE * columns, SIDE * rows));
   const colours = getComputedStyle(panel);
   const [ink, card, rule] = ["ink", "card", "rule"].map((name) =>
     colours.getPropertyValue(`--${name}`).trim(),
   );
+  /** @param {number} cell */
   const corner = (cell) => [(cell % columns) * SIDE, Math.floor(cell / columns) * SIDE];
   context.clearRect(0, 0, canvas.width, canvas.height);
   context.imageSmoothingQuality = "high";
   if (state.picture) context.drawImage(state.picture, 0, 0, canvas.width, canvas.height);
   state.codes.forEach((code, cell) => {
     const [x, y] = corner(cell);
-    const style = /** @type {any} */ ({ swatches: state.swatches, rule });
+    const style = { swatches: state.swatches, rule };
     if (!state.picture && code >= 0) pasteSwatch(context, code, x, y, SIDE, style);
     if (!state.mask.has(cell)) return;
     for (const fill of [card, toFill(context, SIDE)]) {
@@ -78,20 +83,22 @@ function drawMask() {
   });
   const cells = drag && state.tool === "box" ? boxBetween(drag.from, drag.at, columns) : chosen();
   if (!drag && !canvas.matches(":focus-visible")) return;
-  const [[left, top], [right, bottom]] = [corner(cells[0]), corner(cells.at(-1))];
-  for (const [colour, width] of /** @type {[string, number][]} */ ([
-    [card, 8],
-    [ink, 4],
-  ])) {
+  const [[left, top], [right, bottom]] = [corner(cells[0]), corner(lastOf(cells))];
+  for (const { colour, width } of [
+    { colour: card, width: 8 },
+    { colour: ink, width: 4 },
+  ]) {
     context.strokeStyle = colour;
     context.lineWidth = width;
     context.strokeRect(left + 4, top + 4, right - left + SIDE - 8, bottom - top + SIDE - 8);
   }
 }
 
+/** @param {MouseEvent} event */
 function cellAt({ clientX, clientY }) {
   const [rows, columns] = state.grid;
   const box = canvas.getBoundingClientRect();
+  /** @param {number} value @param {number} most */
   const at = (value, most) => Math.min(most - 1, Math.max(0, Math.floor(value * most)));
   return (
     at((clientY - box.top) / box.height, rows) * columns +
@@ -118,7 +125,9 @@ for (const name of ["pointerup", "pointercancel"]) {
 }
 
 // A box replaces the one that the same drag has drawn before; strokes add up.
+/** @param {number} cell */
 function paint(cell) {
+  if (!drag) return;
   const [from, tool] = [drag.at, state.tool];
   drag.at = cell;
   if (tool === "box") change(painted(drag.mask, boxBetween(drag.from, cell, state.grid[1]), true));
@@ -143,13 +152,15 @@ canvas.addEventListener("keydown", (event) => {
 for (const name of ["focus", "blur"]) canvas.addEventListener(name, drawMask);
 new MutationObserver(drawMask).observe(document.body, { attributeFilter: ["class"] }); // dark or not
 
+/** @type {Record<string, () => Set<number>>} */
 const acts = {
   scatter: () => scattered(state.mask, state.codes.length, Math.ceil(state.codes.length / EIGHTH)),
   invert: () => new Set(state.codes.map((_, cell) => cell).filter((cell) => !state.mask.has(cell))),
   clear: () => new Set(),
 };
 panel.addEventListener("click", ({ target }) => {
-  const { tool, act } = /** @type {HTMLElement} */ (target).dataset;
+  if (!(target instanceof HTMLElement)) return;
+  const { tool, act } = target.dataset;
   if (tool) {
     state.tool = tool;
     draw();
@@ -158,33 +169,35 @@ panel.addEventListener("click", ({ target }) => {
 });
 order.append(...Object.keys(ORDERS).map((name) => make("option", name, { value: name })));
 order.addEventListener("change", () => change(state.mask));
-part("fill-race").addEventListener("click", () => document.getElementById("race").click());
+part("fill-race").addEventListener("click", () => document.getElementById("race")?.click());
 part("fill-again").addEventListener("click", () => show(true));
 part("fill-whole").addEventListener("click", () => {
-  props.value = "";
+  form.value = "";
   draw();
 });
 
+/** @param {boolean} open */
 function show(open) {
   state.open = open;
   draw();
   if (open) panel.scrollIntoView({ block: "center" });
 }
 
+/** @param {HTMLCanvasElement} picture */
 function copyOf(picture) {
   const copy = sized(document.createElement("canvas"), picture.width, picture.height);
-  copy.getContext("2d").drawImage(picture, 0, 0);
+  penOf(copy).drawImage(picture, 0, 0);
   return copy;
 }
 
 // A picture of the board.
 document.addEventListener("photo-finish-fill", (event) => {
-  const { codes, grid, picture } = /** @type {CustomEvent<Canvas>} */ (event).detail;
+  const { codes, grid, picture } = event.detail;
   Object.assign(state, { codes, grid, picture: copyOf(picture), cell: 0, anchor: 0 });
-  const entered = !props.value;
+  const entered = !form.value;
   change(new Set());
   if (entered)
-    document.dispatchEvent(new CustomEvent("photo-finish-lanes", { detail: props.lanes }));
+    document.dispatchEvent(new CustomEvent("photo-finish-lanes", { detail: form.lanes }));
   show(true);
   canvas.focus({ preventScroll: true });
 });
@@ -192,19 +205,22 @@ document.addEventListener("photo-finish-start", () => show(false));
 
 // A mask from a link, or of a race on the board: what is masked is not known.
 function read() {
-  if (!props.value) return draw();
-  const { known, order: name } = props.value;
+  if (!form.value) return draw();
+  const { known, order: name } = form.value;
   if (!panel.hidden && String(known) === String(knownNow())) return; // painted here
-  const [rows, columns] = Object.values(props.fillable).find(
-    ([high, wide]) => high * wide === known.length,
-  );
+  const fits = Object.values(form.fillable).find(([high, wide]) => high * wide === known.length);
+  if (!fits) return;
+  const [rows, columns] = fits;
   const mask = new Set(known.map((_, cell) => cell).filter((cell) => known[cell] < 0));
   Object.assign(state, { codes: known, grid: [rows, columns], mask, picture: null, open: true });
-  order.value = name;
+  order.value = name ?? "";
   draw();
   // The board may have a picture with the same tokens; else what they look like alone will do.
+  /**
+   * @param {string} swatches @param {{ known: number[], canvas: HTMLCanvasElement } | null} picture
+   */
   const detail = async (swatches, picture) => {
-    if (String(picture?.known) === String(known)) state.picture = copyOf(picture.canvas);
+    if (picture && String(picture.known) === String(known)) state.picture = copyOf(picture.canvas);
     state.swatches = await decodeImage(swatches);
     drawMask();
   };

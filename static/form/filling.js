@@ -1,5 +1,6 @@
 // "Fill in" on the board: a button on each finished picture, which hands it to the form.
 
+import { closest, query, queryAll } from "../dom.js";
 import { committedToken } from "../trace/layers.js";
 import { isOver } from "../trace/replay.js";
 
@@ -7,24 +8,25 @@ import { isOver } from "../trace/replay.js";
  * Shows the buttons (class `fill`) of the lanes whose pictures can be filled in here, and hands the
  * one that is pressed on, as an event of the document.
  * @param {HTMLElement} root @param {Board} board
- * @param {typeof props.fillable} fillable by model: the grid and the codes of its pictures
+ * @param {Fillable} fillable
  * @param {() => void} began
  */
 export function mountFilling(root, { onChange, pictureOf, state }, fillable, began) {
   onChange(({ race }) => {
     const { model, grid, codes } = race.snapshot;
     const fits = String(fillable[model]) === String([...grid, codes]);
-    for (const lane of /** @type {NodeListOf<HTMLElement>} */ (root.querySelectorAll(".lane"))) {
+    for (const lane of queryAll(root, ".lane")) {
       const shown = fits && isOver(race) && lane.dataset.state === "finished";
-      lane.querySelector(".fill").toggleAttribute("hidden", !shown);
+      query(lane, ".fill").hidden = !shown;
     }
   });
-  root.addEventListener("click", ({ target }) => {
-    const button = /** @type {Element} */ (target).closest(".fill");
-    if (!button) return;
+  root.addEventListener("click", (event) => {
+    const button = closest(event, ".fill");
+    if (!button || !state.race) return;
     const { lanes, grid, cells } = state.race;
-    const i = [...root.querySelectorAll(".lane .fill")].indexOf(button);
-    const tokenAt = (_, cell) => lanes[i].knownToken(cell) ?? committedToken(lanes[i], cell);
+    const i = queryAll(root, ".lane .fill").findIndex((one) => one === button);
+    /** @param {unknown} _ @param {number} cell */
+    const tokenAt = (_, cell) => lanes[i].knownToken(cell) ?? committedToken(lanes[i], cell) ?? -1;
     const codes = Array.from({ length: cells }, tokenAt);
     /** @type {Canvas} */
     const detail = { codes, grid, picture: pictureOf(i) };

@@ -2,26 +2,31 @@
 // value is a list of texts such as "ar" and "gsd:G=50;d=0.3", and what is typed is checked when the
 // race starts.
 
-import { make } from "../dom.js";
+import { make, query } from "../dom.js";
 
-const decoders = props.decoders;
-const list = element.querySelector("ol");
-const more = element.querySelector(".lane-more");
+const form = /** @type {LaneListProps} */ (props);
+const decoders = form.decoders;
+const list = query(element, "ol");
+const more = query(element, ".lane-more");
 /** @type {ListedLane[] | null} while a picture is filled in: the lanes of whole ones */
 let whole = null;
+/** @type {Record<string, string>} */
 const SWITCH = { true: "on", false: "off" };
 /** @type {ListedLane[]} */
 let lanes = [];
 let fields = 0; // made so far: each has an id of its own
 
-/** @returns {ListedLane} */
+/** @param {string} text @returns {ListedLane} */
 function parseLane(text) {
   const [name, ...rest] = text.split(":");
   const pairs = rest.join(":").split(";").filter(Boolean);
   const knobs = Object.fromEntries(pairs.map((pair) => pair.split("=")));
-  return { decoder: decoders.find((decoder) => decoder.name === name), knobs };
+  const decoder = decoders.find((one) => one.name === name);
+  if (!decoder) throw new RangeError(`there is no decoder ${name}`);
+  return { decoder, knobs };
 }
 
+/** @param {ListedKnob} knob @param {string} text */
 const isDefault = (knob, text) =>
   text === knob.default || (!knob.choices.length && text !== "" && Number(text) === +knob.default);
 
@@ -33,20 +38,23 @@ function formatLane({ decoder, knobs }) {
   return pairs.length ? `${decoder.name}:${pairs.join(";")}` : decoder.name;
 }
 
-const save = () => void (props.value = lanes.map(formatLane));
+const save = () => void (form.value = lanes.map(formatLane));
 
-/** Another list of lanes; the focus goes to a lane's decoder, or to the buttons that add one. */
+/**
+ * Another list of lanes; the focus goes to a lane's decoder, or to the buttons that add one.
+ * @param {ListedLane[]} next @param {number} focus
+ */
 function change(next, focus) {
   lanes = next;
   save();
   show();
   const row = list.children[focus];
-  (row ? row.querySelector("select") : more.querySelector("button")).focus();
+  query(row ?? more, row ? "select" : "button").focus();
 }
 
 function show() {
   list.replaceChildren(...lanes.map(rowOf));
-  const full = lanes.length >= props.most;
+  const full = lanes.length >= form.most;
   const adders = offered().map((decoder) =>
     make(
       "button",
@@ -55,16 +63,17 @@ function show() {
       `+ ${decoder.title}`,
     ),
   );
-  const words = full ? `A race has at most ${props.most} lanes.` : "Add a lane:";
+  const words = full ? `A race has at most ${form.most} lanes.` : "Add a lane:";
   more.replaceChildren(make("span", words), ...adders);
 }
 
 // Some decoders fill in pictures and draw no whole ones.
 const offered = () => decoders.filter(({ infills }) => whole || !infills);
 
-/** @param {ListedLane} lane */
+/** @param {ListedLane} lane @param {number} i */
 function rowOf(lane, i) {
   const { decoder } = lane;
+  /** @type {(() => void)[]} */
   const marks = [];
   const [before, after] = [lanes.slice(0, i), lanes.slice(i + 1)];
   const listed = offered().includes(decoder) ? offered() : [...offered(), decoder];
@@ -77,7 +86,7 @@ function rowOf(lane, i) {
   const copy = { ...lane, knobs: { ...lane.knobs } };
   const duplicate = make("button", "Duplicate", {
     ...{ type: "button", ariaLabel: `Duplicate lane ${i + 1}` },
-    ...{ disabled: lanes.length >= props.most },
+    ...{ disabled: lanes.length >= form.most },
     onclick: () => change([...before, lane, copy, ...after], i + 1),
   });
   const presets = Object.entries(decoder.presets).map(([title, text]) =>
@@ -102,11 +111,12 @@ function rowOf(lane, i) {
 
 /**
  * Whether a knob does something in its lane as it is set.
- * @param {ListedLane} lane @param {ListedKnob} knob
+ * @param {ListedLane} lane @param {ListedKnob} knob @returns {boolean}
  */
 function matters({ decoder, knobs }, { needs: [name, value] }) {
   if (!name) return true;
   const other = decoder.knobs.find((one) => one.name === name);
+  if (!other) return true;
   return (knobs[name] ?? other.default) === value && matters({ decoder, knobs }, other);
 }
 
@@ -126,8 +136,8 @@ function fieldOf(lane, knob, marks) {
   const [other, value] = knob.needs;
   const mark = () => {
     const idle = matters(lane, knob) ? "" : `Only with ${other} = ${SWITCH[value] ?? value}. `;
-    field.dataset.changed = Number(!isDefault(knob, input.value));
-    field.dataset.idle = Number(idle !== "");
+    field.dataset.changed = String(Number(!isDefault(knob, input.value)));
+    field.dataset.idle = String(Number(idle !== ""));
     info.textContent = idle + knob.info;
   };
   marks.push(mark);
@@ -141,22 +151,22 @@ function fieldOf(lane, knob, marks) {
 }
 
 const read = () => {
-  lanes = props.value.map(parseLane);
+  lanes = form.value.map(parseLane);
   show();
 };
 watch("value", read);
 document.addEventListener("photo-finish-lanes", (event) => {
-  lanes = /** @type {CustomEvent} */ (event).detail.map(parseLane);
+  lanes = event.detail.map(parseLane);
   save();
   show();
 });
 document.addEventListener("photo-finish-filling", (event) => {
-  const filling = /** @type {CustomEvent} */ (event).detail;
+  const filling = event.detail;
   if (filling === Boolean(whole)) return;
   if (filling) {
     whole = lanes.filter(({ decoder }) => !decoder.infills);
-    lanes = props.value.map(parseLane); // of another race, perhaps
-  } else {
+    lanes = form.value.map(parseLane); // of another race, perhaps
+  } else if (whole) {
     [lanes, whole] = [whole, null];
     save();
   }

@@ -1,12 +1,16 @@
 // Which tokens of a picture are to be filled in: sets of cells, painted by rectangles, strokes and
 // chance.
 
-/** The cells of the rectangle between two of its corners. @returns {number[]} */
+/**
+ * The cells of the rectangle between two of its corners.
+ * @param {number} from @param {number} to @param {number} columns @returns {number[]}
+ */
 export function boxBetween(from, to, columns) {
   const [rows, across] = [
     [from, to].map((cell) => Math.floor(cell / columns)),
     [from, to].map((cell) => cell % columns),
   ];
+  /** @param {number[]} pair */
   const range = (pair) => {
     const low = Math.min(...pair);
     return Array.from({ length: Math.max(...pair) - low + 1 }, (_, i) => low + i);
@@ -14,7 +18,10 @@ export function boxBetween(from, to, columns) {
   return range(rows).flatMap((row) => range(across).map((column) => row * columns + column));
 }
 
-/** The cells of a brush two cells wide that is drawn from one cell to another. */
+/**
+ * The cells of a brush two cells wide that is drawn from one cell to another.
+ * @param {number} from @param {number} to @param {[number, number]} grid
+ */
 export function strokeBetween(from, to, [rows, columns]) {
   const [row, column] = [Math.floor(from / columns), from % columns];
   const [down, right] = [Math.floor(to / columns) - row, (to % columns) - column];
@@ -35,7 +42,10 @@ export function strokeBetween(from, to, [rows, columns]) {
   return [...cells];
 }
 
-/** The mask with so many more cells, drawn by chance. @param {Set<number>} mask */
+/**
+ * The mask with so many more cells, drawn by chance.
+ * @param {Set<number>} mask @param {number} cells @param {number} count
+ */
 export function scattered(mask, cells, count, random = Math.random) {
   const left = Array.from({ length: cells }, (_, cell) => cell).filter((cell) => !mask.has(cell));
   const more = Array.from(
@@ -45,7 +55,10 @@ export function scattered(mask, cells, count, random = Math.random) {
   return new Set([...mask, ...more]);
 }
 
-/** The mask with these cells masked, or without them. @param {Set<number>} mask */
+/**
+ * The mask with these cells masked, or without them.
+ * @param {Set<number>} mask @param {Iterable<number>} cells @param {boolean} masked
+ */
 export function painted(mask, cells, masked) {
   const next = new Set(mask);
   for (const cell of cells) {

@@ -31,16 +31,46 @@ interface Canvas {
   picture: HTMLCanvasElement;
 }
 
-// What gradio gives to lane_list.js and fill_in.js; the value is the first's lanes or the second's
-// Infilling.
+// What gradio gives to a script of the form; each has a value and properties of its own.
 declare const element: HTMLElement;
-declare const props: {
-  value: any;
-  decoders: ListedDecoder[];
-  most: number;
-  words: Record<string, string[]>;
-  fillable: Record<string, [rows: number, columns: number, codes: number]>;
-  lanes: string[];
-};
+declare const props: LaneListProps | FillInProps | WordListProps;
 declare function watch(name: string, callback: () => void): void;
 declare function trigger(name: string, data?: object): void;
+
+interface LaneListProps {
+  value: string[];
+  decoders: ListedDecoder[];
+  most: number;
+}
+interface FillInProps {
+  value: Infilling | ""; // "" of whole pictures
+  fillable: Fillable;
+  lanes: string[];
+}
+/** The names that a prompt can have, under headings: a name, its emoji or none, and a text to search. */
+interface WordListProps {
+  groups: { title: string; kind: string; words: [word: string, emoji: string, called: string][] }[];
+}
+/** Of the models that can fill in, the grid and the codes of their pictures. */
+type Fillable = Record<string, [rows: number, columns: number, codes: number]>;
+
+/** What gradio gives to the board. */
+interface PageProps {
+  value: Snapshot;
+  opening: string | null; // the id of the recorded race that the page opens with
+  recorded: Record<string, string>; // addresses of recorded races, by their ids
+  tour: string | null;
+  filling: string | null;
+  fillable: Fillable;
+}
+
+/** The scripts' own events: what a button press, a race and the two forms tell one another. */
+interface DocumentEventMap {
+  "photo-finish-press": CustomEvent<string>; // the id of a button
+  "photo-finish-fill": CustomEvent<Canvas>;
+  "photo-finish-filling": CustomEvent<boolean>; // whether a picture is filled in
+  "photo-finish-lanes": CustomEvent<string[]>;
+  "photo-finish-swatches": CustomEvent<
+    (swatches: string, picture: { known: number[]; canvas: HTMLCanvasElement } | null) => void
+  >;
+}

@@ -1,22 +1,26 @@
 // The words that the model knows. Gradio runs this text once, with `element` and `props`. A click
 // puts a word into the prompt, where it takes the place of a word of its kind.
 
-import { make } from "../dom.js";
+import { make, promptField, query } from "../dom.js";
 
+/** @type {Record<string, string>} */
 const JOINTS = { glyphs: "", grounds: " on ", places: " at the " }; // before a word of each kind
+const form = /** @type {WordListProps} */ (props);
 /** @type {Record<string, string[]>} */
 const kinds = { glyphs: [], grounds: [], places: [] };
-for (const { kind, words } of props.groups) kinds[kind].push(...words.map(([word]) => word));
-const search = element.querySelector("input");
-const field = () =>
-  /** @type {HTMLInputElement} */ (document.querySelector("#prompt :is(input, textarea)"));
+for (const { kind, words } of form.groups) kinds[kind].push(...words.map(([word]) => word));
+const search = query(element, "input", HTMLInputElement);
 
-/** The longest of these words in a prompt, as it stands there; "" if there is none. */
+/**
+ * The longest of these words in a prompt, as it stands there; "" if there is none.
+ * @param {string} prompt @param {string[]} words
+ */
 function wordIn(prompt, words) {
   const found = words.filter((word) => ` ${prompt.toLowerCase()} `.includes(` ${word} `));
   return found.reduce((best, word) => (word.length > best.length ? word : best), "");
 }
 
+/** @param {string} prompt @param {string} kind @param {string} word */
 function promptWith(prompt, kind, word) {
   const old = wordIn(prompt, kinds[kind]);
   if (old) {
@@ -28,23 +32,28 @@ function promptWith(prompt, kind, word) {
   return prompt.trim() + JOINTS[kind] + word;
 }
 
+/** @param {string} kind @param {string} word */
 function use(kind, word) {
-  const input = field();
+  const input = promptField();
   input.value = promptWith(input.value, kind, word);
   input.dispatchEvent(new Event("input", { bubbles: true }));
 }
 
-/** As the server folds names: no case, no accents, hiragana for katakana. */
+/**
+ * As the server folds names: no case, no accents, hiragana for katakana.
+ * @param {string} text
+ */
 function fold(text) {
   const plain = text
     .toLowerCase()
     .normalize("NFKD")
     .replace(/[\u0300-\u036f]/g, "");
+  /** @param {string} kana */
   const hiragana = (kana) => String.fromCharCode(kana.charCodeAt(0) - 96);
   return plain.normalize("NFC").replace(/[ァ-ヶ]/g, hiragana);
 }
 
-const groups = props.groups.map(({ title, kind, words }) => {
+const groups = form.groups.map(({ title, kind, words }) => {
   const buttons = words.map(([word, emoji, called]) => {
     const picture = emoji ? [make("span", { "aria-hidden": "true" }, emoji)] : [];
     const spec = { type: "button", onclick: () => use(kind, word), "data-called": called };
@@ -53,11 +62,11 @@ const groups = props.groups.map(({ title, kind, words }) => {
   const heading = make("h3", title[0].toUpperCase() + title.slice(1));
   return { buttons, group: make("div.word-kind", heading, ...buttons) };
 });
-element.querySelector(".word-kinds").append(...groups.map(({ group }) => group));
+query(element, ".word-kinds").append(...groups.map(({ group }) => group));
 search.addEventListener("input", () => {
   const text = fold(search.value.trim());
   for (const { buttons, group } of groups) {
-    for (const button of buttons) button.hidden = !button.dataset.called.includes(text);
+    for (const button of buttons) button.hidden = !button.dataset.called?.includes(text);
     group.hidden = buttons.every((button) => button.hidden);
   }
 });

@@ -1,17 +1,25 @@
 // A lane's card: its name and badge, its canvas, its progress and its figures.
 
-import { attribute, make, say } from "../dom.js";
+import { attribute, finder, make, query, say, templateCopy } from "../dom.js";
 import look from "../look.json" with { type: "json" };
 import { chance, countOf, inSeconds, onClock, ordinal } from "../numbers.js";
 import { differing } from "../trace/layers.js";
-import { boundOf, clockOf, hashesOf } from "../trace/replay.js";
+import { CLOCKS, boundOf, clockOf, hashesOf } from "../trace/replay.js";
 import { Plane } from "./draw.js";
 
-/** A badge's colour and shape, by the first of its words. @param {HTMLElement} element */
+/** @type {Record<string, { colour: string, shape: string }>} */
+const BADGES = look.badges;
+/** @type {Record<string, { colour: string }>} */
+const DECODERS = look.decoders;
+
+/**
+ * A badge's colour and shape, by the first of its words.
+ * @param {HTMLElement} element @param {string} badge
+ */
 export function dressBadge(element, badge) {
   const [name] = badge.split(" ");
-  element.style.color = `var(--${look.badges[name].colour})`;
-  element.dataset.shape = look.badges[name].shape;
+  element.style.color = `var(--${BADGES[name].colour})`;
+  element.dataset.shape = BADGES[name].shape;
 }
 
 /**
@@ -23,18 +31,17 @@ export function dressBadge(element, badge) {
 export function makeCards(container, template, lanes, pictures) {
   container.replaceChildren();
   return lanes.map((lane, i) => {
-    const root = /** @type {HTMLElement} */ (template.content.firstElementChild.cloneNode(true));
-    const parts = {};
-    const part = (name) => (parts[name] ??= root.querySelector("." + name));
+    const root = query(templateCopy(template), "*");
+    const part = finder(root);
     root.dataset.lane = lane.decoder;
-    part("number").textContent = i + 1;
+    part("number").textContent = String(i + 1);
     part("number").title = `Hide this lane (${i + 1})`;
     part("number").setAttribute("aria-label", `Hide ${lane.title}`);
     part("badge").textContent = lane.badge;
     part("title").append(...lane.title.split(" ").flatMap((word) => [make("span", word), " "]));
     part("title").title = `${lane.title}: ${lane.paper}`;
     part("idea").append(`${lane.idea} `, ...paperOf(lane));
-    part("dot").style.background = look.decoders[lane.decoder].colour;
+    part("dot").style.background = DECODERS[lane.decoder].colour;
     part("badge").title = lane.promise;
     dressBadge(part("badge"), lane.badge);
     part("fill").setAttribute(
@@ -44,7 +51,7 @@ export function makeCards(container, template, lanes, pictures) {
     part("post").title = "Jump to this lane's finish";
     part("post").setAttribute("aria-label", `Jump to the finish of ${lane.title}`);
     container.append(root);
-    const [canvas, picture] = [root.querySelector("canvas"), pictures[i]];
+    const [canvas, picture] = [query(root, "canvas", HTMLCanvasElement), pictures[i]];
     return { root, part, canvas, picture, plane: new Plane(picture), side: 4 };
   });
 }
@@ -67,7 +74,7 @@ export function drawCard({ root, part, canvas }, lane, view, clock, against) {
   part("bound-row").hidden = !bound;
   if (bound) {
     say(part("bound"), countOf(bound, "pass", "passes"));
-    part("bound-row").style.setProperty("--share", view.passes / bound);
+    part("bound-row").style.setProperty("--share", String(view.passes / bound));
   }
   part("drafter-row").hidden = !draftsOf(lane, view);
   say(part("modelled"), inSeconds(view.modelled));
@@ -77,8 +84,8 @@ export function drawCard({ root, part, canvas }, lane, view, clock, against) {
   say(part("shift"), shiftWords(lane.badge, view.shift));
   part("differs-row").hidden = !against;
   if (against) say(part("differs"), differing(lane, view, against).join(" of "));
-  part("progress").style.setProperty("--share", n / cells);
-  for (const name of ["seconds", "passes", "modelled"]) {
+  part("progress").style.setProperty("--share", String(n / cells));
+  for (const name of CLOCKS) {
     const place = state === "finished" && lane.places[name];
     say(part("place-" + name), place ? ordinal(place) : "");
     part("place-" + name).classList.toggle("first", place === 1);
@@ -86,7 +93,7 @@ export function drawCard({ root, part, canvas }, lane, view, clock, against) {
   const done = state === "finished";
   say(part("stamp"), done ? finishWords(lane, clock) : n ? `${n} of ${cells}` : "");
   attribute(part("stamp"), "data-unit", done && clock === "passes" ? clock : "");
-  part("post").disabled = lane.state !== "finished";
+  part("post", HTMLButtonElement).disabled = lane.state !== "finished";
   say(part("error"), lane.error ? `This lane failed: ${lane.error}` : "");
   part("error").hidden = !lane.error;
   const share = Math.floor((10 * n) / cells) * 10;
@@ -94,6 +101,7 @@ export function drawCard({ root, part, canvas }, lane, view, clock, against) {
 }
 
 // A link to the lane's paper, by its number on arXiv.
+/** @param {LaneFacts} lane */
 function paperOf({ title, paper }) {
   const [number] = paper.match(/\d{4}\.\d{5}/) ?? [];
   const href = `https://arxiv.org/abs/${number}`;
@@ -105,6 +113,7 @@ function paperOf({ title, paper }) {
 
 // What drafts in a lane that may have a drafter. Its first step has no drafts yet, so until the
 // second nobody can say.
+/** @param {Lane} lane @param {View} view */
 function draftsOf(lane, view) {
   if (lane.drafter) return countOf(view.drafter, "pass", "passes");
   return lane.decoder === "lantern" && lane.count > 1 ? "Jacobi" : "";
@@ -121,6 +130,7 @@ export function shiftWords(badge, shift) {
 
 // What a photo finish notes at a lane: its place and its time on the clock that is shown; a
 // modelled time, which nobody measured, is marked. The word "passes" follows where there is room.
+/** @param {Lane} lane @param {Clock} clock */
 function finishWords(lane, clock) {
   const time = onClock(clockOf(lane, clock), clock);
   const marked = { seconds: `${time} s`, passes: String(time), modelled: `≈${time} s` }[clock];

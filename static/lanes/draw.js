@@ -2,14 +2,19 @@
 // its committed cells in the layer that is shown, at the canvas's own size. An instant is then a
 // part of the plane, the drafts, and the frontier.
 
-import { sized } from "../dom.js";
+import { penOf, sized } from "../dom.js";
 import look from "../look.json" with { type: "json" };
 import { colourOf, countShare, layerValue } from "../trace/layers.js";
 import { laneAt } from "../trace/replay.js";
 import { noValue, pasteMark, pasteSwatch, toFill } from "./marks.js";
 
-// The cells [from, to) in raster order, as at most three rectangles [column, row, columns, rows].
+/**
+ * The cells [from, to) in raster order, as at most three rectangles [column, row, columns, rows].
+ * @param {number} from @param {number} to @param {number} columns
+ * @returns {Box[]}
+ */
 export function rectangles(from, to, columns) {
+  /** @type {Box[]} */
   const out = [];
   let cell = from;
   while (cell < to) {
@@ -22,27 +27,34 @@ export function rectangles(from, to, columns) {
   return out;
 }
 
-// The cells of a lane's sampled positions [from, to), as rectangles.
+/**
+ * The cells of a lane's sampled positions [from, to), as rectangles.
+ * @param {Lane} lane @param {number} from @param {number} to @param {number} columns
+ * @returns {Box[]}
+ */
 const boxesOf = (lane, from, to, columns) =>
   lane.isRaster
     ? rectangles(from, to, columns)
     : lane.order.slice(from, to).map((cell) => [cell % columns, Math.floor(cell / columns), 1, 1]);
 
+/** @param {Box} box in cells @param {number} side @returns {Box} in pixels */
+const inPixels = ([x, y, width, height], side) => [x * side, y * side, width * side, height * side];
+
+/** @param {number} cell @param {number} columns @param {number} side @returns {[number, number]} */
 const cornerOf = (cell, columns, side) => [
   (cell % columns) * side,
   Math.floor(cell / columns) * side,
 ];
 
-// The colours of a scale, 256 of them.
+/** @type {Map<string, number[][]>} the colours of each scale, 256 of them */
 const palettes = new Map();
+/** @param {string} scale */
 function paletteOf(scale) {
-  if (!palettes.has(scale)) {
-    palettes.set(
-      scale,
-      Array.from({ length: 256 }, (_, i) => colourOf(scale, i / 255)),
-    );
-  }
-  return palettes.get(scale);
+  const known = palettes.get(scale);
+  if (known) return known;
+  const palette = Array.from({ length: 256 }, (_, i) => colourOf(scale, i / 255));
+  palettes.set(scale, palette);
+  return palette;
 }
 
 /**
@@ -51,11 +63,9 @@ function paletteOf(scale) {
  */
 function colourFor(value, { layer, range }) {
   if (value === null) return null;
-  const shares = {
-    count: () => countShare(value, range),
-    pass: () => (value - range[0]) / (range[1] - range[0]),
-  };
-  const share = shares[layer.kind]?.() ?? value / range[1];
+  let share = value / range[1];
+  if (layer.kind === "count") share = countShare(value, range);
+  if (layer.kind === "pass") share = (value - range[0]) / (range[1] - range[0]);
   return paletteOf(layer.scale)[Math.round(255 * Math.min(1, share))];
 }
 
@@ -81,7 +91,7 @@ export class Plane {
     const shown = [layer.name, range, side, rows, columns, rule, card, Boolean(swatches)];
     // Later steps of the lane compared with say more of cells that are painted.
     const key = [...shown, ...(against ? [against.title, against.count] : [])].join();
-    const context = sized(this.canvas, side * columns, side * rows).getContext("2d");
+    const context = penOf(sized(this.canvas, side * columns, side * rows));
     if (key !== this.#key) {
       [this.#key, this.#done, this.#rows] = [key, 0, []];
       context.clearRect(0, 0, this.canvas.width, this.canvas.height);
@@ -107,23 +117,29 @@ export class Plane {
     this.#done = view.n;
   }
 
+  /** @param {CanvasRenderingContext2D} context @param {number} count */
   #paintPicture(context, count) {
     const source = this.picture.canvas;
     context.imageSmoothingQuality = "high";
     const [from, to] = [source.height / count, this.canvas.height / count];
     this.picture.rows.forEach((text, row) => {
       if (text === this.#rows[row]) return;
-      const box = [0, row * to, this.canvas.width, to];
-      context.drawImage(source, 0, row * from, source.width, from, ...box);
+      const across = this.canvas.width;
+      context.drawImage(source, 0, row * from, source.width, from, 0, row * to, across, to);
       this.#rows[row] = text;
     });
   }
 
   // One pixel a cell, scaled up; where a cell has no value a grey stroke shows through.
+  /**
+   * @param {CanvasRenderingContext2D} context @param {Lane} lane @param {View} view
+   * @param {number[]} cells @param {[number, number]} grid @param {number} side
+   * @param {Style} style
+   */
   #paintColours(context, lane, view, cells, [rows, columns], side, style) {
     context.fillStyle = noValue(context, side);
     for (const box of boxesOf(lane, this.#done, view.n, columns)) {
-      context.fillRect(...box.map((length) => length * side));
+      context.fillRect(...inPixels(box, side));
     }
     const image = new ImageData(columns, rows);
     for (const cell of cells) {
@@ -131,13 +147,17 @@ export class Plane {
       const colour = colourFor(value, style);
       if (colour) image.data.set([...colour, 255], 4 * cell);
     }
-    sized(this.#small, columns, rows).getContext("2d").putImageData(image, 0, 0);
+    penOf(sized(this.#small, columns, rows)).putImageData(image, 0, 0);
     context.imageSmoothingEnabled = false;
     context.drawImage(this.#small, 0, 0, this.canvas.width, this.canvas.height);
     context.imageSmoothingEnabled = true;
   }
 
   // A notch where each run begins: neighbours may be of one length.
+  /**
+   * @param {CanvasRenderingContext2D} context @param {Lane} lane @param {number} columns
+   * @param {number} side @param {Style} style
+   */
   #paintNotches(context, lane, columns, side, style) {
     [context.fillStyle, context.globalAlpha] = [style.card, look.notch.opacity];
     for (const { before } of lane.steps) {
@@ -154,12 +174,12 @@ export class Plane {
  * @param {[number, number]} grid @param {Style & Selected} style
  */
 export function drawLane(canvas, plane, lane, view, [, columns], style) {
-  const context = canvas.getContext("2d");
+  const context = penOf(canvas);
   const side = canvas.width / columns;
   context.clearRect(0, 0, canvas.width, canvas.height);
   if (lane.known.length) drawKnown(context, plane, lane, view, columns, side, style);
-  for (const [x, y, width, height] of boxesOf(lane, 0, view.n, columns)) {
-    const [left, top, across, down] = [x * side, y * side, width * side, height * side];
+  for (const box of boxesOf(lane, 0, view.n, columns)) {
+    const [left, top, across, down] = inPixels(box, side);
     context.drawImage(plane.canvas, left, top, across, down, left, top, across, down);
     if (style.layer.kind !== "picture")
       drawFaintly(context, plane.picture, left, top, across, down);
@@ -170,11 +190,15 @@ export function drawLane(canvas, plane, lane, view, [, columns], style) {
   if (view.n && view.state !== "finished") drawFrontier(context, lane, view, columns, side, style);
   if (lane.known.length && (view.state !== "finished" || style.layer.kind !== "picture"))
     drawOutline(context, lane, columns, side, style);
-  if (style.cell !== null) drawSelected(context, columns, side, style);
+  if (style.cell !== null) drawSelected(context, style.cell, columns, side, style);
 }
 
 // Of a picture to fill in, what is known: solid, in other layers faint; and where nothing is drawn
 // yet, hatched.
+/**
+ * @param {CanvasRenderingContext2D} context @param {Plane} plane @param {Lane} lane
+ * @param {View} view @param {number} columns @param {number} side @param {Style} style
+ */
 function drawKnown(context, plane, lane, view, columns, side, style) {
   lane.known.forEach((token, cell) => {
     if (token < 0) return;
@@ -191,23 +215,29 @@ function drawKnown(context, plane, lane, view, columns, side, style) {
 }
 
 // The line between what is known and what is filled in.
+/**
+ * @param {CanvasRenderingContext2D} context @param {Lane} lane @param {number} columns
+ * @param {number} side @param {Style} style
+ */
 function drawOutline(context, { known }, columns, side, style) {
   context.beginPath();
+  /** @param {number} x @param {number} y @param {number} across @param {number} down */
   const line = (x, y, across, down) => {
     context.moveTo(x, y);
     context.lineTo(x + across, y + down);
   };
   known.forEach((token, cell) => {
     const [x, y] = cornerOf(cell, columns, side);
+    /** @param {number | undefined} other */
     const differs = (other) => other !== undefined && token < 0 !== other < 0;
     const right = (cell + 1) % columns ? known[cell + 1] : undefined;
     if (differs(right)) line(x + side, y, 0, side);
     if (differs(known[cell + columns])) line(x, y + side, side, 0);
   });
   context.lineCap = "square";
-  for (const [colour, width] of [
-    [style.card, 2],
-    [style.ink, 1],
+  for (const { colour, width } of [
+    { colour: style.card, width: 2 },
+    { colour: style.ink, width: 1 },
   ]) {
     context.strokeStyle = colour;
     context.lineWidth = Math.max(1, look.toFill.edge * side) * width;
@@ -217,16 +247,24 @@ function drawOutline(context, { known }, columns, side, style) {
 }
 
 // The picture, faintly, over what a layer shows of a part of it: what stands where stays in sight.
+/**
+ * @param {CanvasRenderingContext2D} context @param {Picture} picture @param {number} left
+ * @param {number} top @param {number} across @param {number} down
+ */
 function drawFaintly(context, { canvas: source, rows }, left, top, across, down) {
   if (!rows.some(Boolean)) return;
   const scale = source.width / context.canvas.width;
   context.globalAlpha = look.under.opacity;
-  const from = [left, top, across, down].map((length) => length * scale);
+  const from = inPixels([left, top, across, down], scale);
   context.drawImage(source, ...from, left, top, across, down);
   context.globalAlpha = 1;
 }
 
 // Of a draft, the swatch shows faintly, and of a number only a smaller square.
+/**
+ * @param {CanvasRenderingContext2D} context @param {Lane} lane @param {View} view
+ * @param {number} cell @param {number} columns @param {number} side @param {Style} style
+ */
 function drawDraft(context, lane, view, cell, columns, side, style) {
   const [x, y] = cornerOf(cell, columns, side);
   if (style.layer.kind === "picture") {
@@ -235,12 +273,12 @@ function drawDraft(context, lane, view, cell, columns, side, style) {
     context.globalAlpha = 1;
     return;
   }
-  const value = layerValue(lane, view, cell, style.layer.name, style.against);
   const inset = look.draft.inset * side;
   if (style.layer.kind === "status") {
-    const margin = Math.round(inset / 2);
-    return pasteMark(context, value, x + margin, y + margin, side - 2 * margin);
+    const [margin, status] = [Math.round(inset / 2), lane.status(view.rowOf(cell))];
+    return pasteMark(context, status, x + margin, y + margin, side - 2 * margin);
   }
+  const value = layerValue(lane, view, cell, style.layer.name, style.against);
   const colour = colourFor(value, style);
   context.fillStyle = colour ? `rgb(${colour})` : noValue(context, side);
   context.fillRect(x + inset, y + inset, side - 2 * inset, side - 2 * inset);
@@ -248,12 +286,16 @@ function drawDraft(context, lane, view, cell, columns, side, style) {
 
 // Drafts have a thin dashed frame, and a line in the colour of the finish line stands at the
 // frontier.
+/**
+ * @param {CanvasRenderingContext2D} context @param {Lane} lane @param {View} view
+ * @param {number} columns @param {number} side @param {Style} style
+ */
 function drawFrontier(context, lane, view, columns, side, style) {
   context.lineWidth = Math.max(1, look.draft.frame * side);
   context.strokeStyle = style.ink;
   context.setLineDash([look.draft.dash * side, look.draft.dash * side]);
   for (const box of boxesOf(lane, view.n, view.n + view.window, columns)) {
-    context.strokeRect(...box.map((cells) => cells * side));
+    context.strokeRect(...inPixels(box, side));
   }
   context.setLineDash([]);
   if (!lane.isRaster) return; // cells of any order have no line between them
@@ -266,18 +308,23 @@ function drawFrontier(context, lane, view, columns, side, style) {
 }
 
 // The selected cell: a full frame in its own lane, corners in the others.
-function drawSelected(context, columns, side, style) {
+/**
+ * @param {CanvasRenderingContext2D} context @param {number} cell @param {number} columns
+ * @param {number} side @param {Style & Selected} style
+ */
+function drawSelected(context, cell, columns, side, style) {
   const gap = Math.max(2, side / 10);
-  const [x, y] = cornerOf(style.cell, columns, side);
+  const [x, y] = cornerOf(cell, columns, side);
   const size = side + 2 * gap;
   // Inside the canvas, also around a cell at its edge.
+  /** @param {number} corner @param {number} length */
   const inside = (corner, length) => Math.min(length - size - gap, Math.max(gap, corner - gap));
   const [left, top] = [inside(x, context.canvas.width), inside(y, context.canvas.height)];
   context.setLineDash(style.here ? [] : [size / 2, size / 2]);
   context.lineDashOffset = style.here ? 0 : size / 4;
-  for (const [colour, width] of [
-    [style.card, 4],
-    [style.ink, 2],
+  for (const { colour, width } of [
+    { colour: style.card, width: 4 },
+    { colour: style.ink, width: 2 },
   ]) {
     context.strokeStyle = colour;
     context.lineWidth = width * gap * 0.6;

@@ -1,18 +1,22 @@
 // What stands in a single cell: the mark of a status, the swatch of a token, the stroke of no
 // value.
 
-import { sized } from "../dom.js";
+import { penOf, sized } from "../dom.js";
 import look from "../look.json" with { type: "json" };
 import { STATUSES } from "../trace/layers.js";
+
+/** @type {Record<string, Shape>} */
+const SHAPES = look.marks.shapes;
 
 /**
  * What a step did to a cell: a dark shape on a square in the status's colour, so that either is
  * enough. The square's middle is (x, y), and r half of its side.
  * @param {CanvasRenderingContext2D} context @param {number} status
+ * @param {number} x @param {number} y @param {number} r
  */
 export function drawMark(context, status, x, y, r) {
-  const { ink, line, shapes } = look.marks;
-  const { fill, circle, lines } = /** @type {Shape} */ (shapes[STATUSES[status].shape]);
+  const { ink, line } = look.marks;
+  const { fill, circle, lines } = SHAPES[STATUSES[status].shape];
   context.save();
   context.translate(x, y);
   context.scale(r, r);
@@ -33,23 +37,39 @@ export function drawMark(context, status, x, y, r) {
 
 /** @type {Map<string, HTMLCanvasElement>} what was drawn once, by its name and size */
 const tiles = new Map();
+/**
+ * @param {string | number} name @param {number} side
+ * @param {(pen: CanvasRenderingContext2D) => void} draw
+ */
 function tileOf(name, side, draw) {
   const key = `${name},${side}`;
-  if (!tiles.has(key)) {
-    const tile = sized(document.createElement("canvas"), side, side);
-    draw(tile.getContext("2d"));
-    tiles.set(key, tile);
-  }
-  return tiles.get(key);
+  const drawn = tiles.get(key);
+  if (drawn) return drawn;
+  const tile = sized(document.createElement("canvas"), side, side);
+  draw(penOf(tile));
+  tiles.set(key, tile);
+  return tile;
 }
 
+/**
+ * @param {CanvasRenderingContext2D} context @param {number} status @param {number} x
+ * @param {number} y @param {number} side
+ */
 export function pasteMark(context, status, x, y, side) {
   const size = Math.max(1, Math.round(side));
   const tile = tileOf(status, size, (pen) => drawMark(pen, status, size / 2, size / 2, size / 2));
   context.drawImage(tile, x, y, side, side);
 }
 
+/** @param {CanvasRenderingContext2D} context @param {HTMLCanvasElement} tile */
+function patternOf(context, tile) {
+  const pattern = context.createPattern(tile, "repeat");
+  if (!pattern) throw new Error("a pattern needs an image");
+  return pattern;
+}
+
 // A pattern of one grey stroke a cell: there is no value here.
+/** @param {CanvasRenderingContext2D} context @param {number} side */
 export function noValue(context, side) {
   const { colour, from, to, width } = look.noValue;
   const tile = tileOf("no value", side, (pen) => {
@@ -59,10 +79,11 @@ export function noValue(context, side) {
     pen.lineTo(to[0] * side, to[1] * side);
     pen.stroke();
   });
-  return context.createPattern(tile, "repeat");
+  return patternOf(context, tile);
 }
 
 // A pattern of lines that run on from cell to cell: here is something to be filled in.
+/** @param {CanvasRenderingContext2D} context @param {number} side */
 export function toFill(context, side) {
   const { colour, width } = look.toFill;
   const tile = tileOf("to fill", side, (pen) => {
@@ -74,7 +95,7 @@ export function toFill(context, side) {
     }
     pen.stroke();
   });
-  return context.createPattern(tile, "repeat");
+  return patternOf(context, tile);
 }
 
 /** Where a token's swatch lies in the image of all: column and row. @param {number} token */
@@ -83,7 +104,11 @@ export const swatchAt = (token) => [
   Math.floor(token / look.swatches.columns),
 ];
 
-/** @param {CanvasRenderingContext2D} context @param {Style} style */
+/**
+ * @param {CanvasRenderingContext2D} context @param {number} token
+ * @param {number} x @param {number} y @param {number} side
+ * @param {Pick<Style, "swatches" | "rule">} style
+ */
 export function pasteSwatch(context, token, x, y, side, style) {
   if (style.swatches) {
     const [[column, row], size] = [swatchAt(token), look.swatches.side];

@@ -1,6 +1,6 @@
 // A lane's picture, which comes row by row of tokens.
 
-import { sized } from "../dom.js";
+import { penOf, sized } from "../dom.js";
 
 /**
  * The image in a base64 WebP file; null if it is damaged.
@@ -28,7 +28,7 @@ export class Picture {
     images.forEach((image, n) => {
       if (!image) return;
       sized(this.canvas, image.naturalWidth, image.naturalHeight * rows.length);
-      this.canvas.getContext("2d").drawImage(image, 0, changed[n] * image.naturalHeight);
+      penOf(this.canvas).drawImage(image, 0, changed[n] * image.naturalHeight);
       this.rows[changed[n]] = rows[changed[n]];
     });
   }

@@ -1,15 +1,15 @@
 // The finish: the lanes in the order of each clock, and what results.js says of them.
 
-import { make, sized } from "../dom.js";
+import { finder, make, penOf, sized } from "../dom.js";
 import { onClock } from "../numbers.js";
-import { finishers, isOver } from "../trace/replay.js";
+import { CLOCKS, finishers, isOver } from "../trace/replay.js";
 import { tableOf, whySentence } from "./results.js";
 import { saveButtons } from "./save.js";
 
 /**
  * Shown once the race is over; rebuilt for each race and, on the modelled clock, whenever that
  * changes.
- * @param {HTMLElement} panel @param {State} state @param {Card[]} cards
+ * @param {HTMLElement} panel @param {Raced} state @param {Card[]} cards
  */
 export function drawFinish(panel, { race, clock: shown }, cards) {
   const { snapshot, lanes } = race;
@@ -20,14 +20,15 @@ export function drawFinish(panel, { race, clock: shown }, cards) {
   if (panel.dataset.built === key) return;
   panel.dataset.built = key;
   const where = snapshot.recorded ? "the machine named above" : "this device";
-  panel.querySelector(".seconds-where").textContent = `By seconds on ${where}`;
-  panel.querySelector(".modelled-order").toggleAttribute("hidden", !modelled);
-  for (const clock of /** @type {Clock[]} */ (["seconds", "passes", "modelled"])) {
+  const part = finder(panel);
+  part("seconds-where").textContent = `By seconds on ${where}`;
+  part("modelled-order").hidden = !modelled;
+  for (const clock of CLOCKS) {
     const furthest = Math.max(...lanes.map((lane) => lane[clock])) || 1;
     const rows = finishers(lanes, clock).map((i) => {
       const lane = lanes[i];
       const picture = sized(make("canvas"), 96, 96);
-      picture.getContext("2d").drawImage(cards[i].picture.canvas, 0, 0, 96, 96);
+      penOf(picture).drawImage(cards[i].picture.canvas, 0, 0, 96, 96);
       const runner = make(
         "span.runner",
         { style: `left: ${(100 * lane[clock]) / furthest}%` },
@@ -41,10 +42,10 @@ export function drawFinish(panel, { race, clock: shown }, cards) {
         make("span.value", onClock(lane[clock], clock) + (clock === "passes" ? "" : " s")),
       );
     });
-    panel.querySelector(".by-" + clock).replaceChildren(...rows);
+    part("by-" + clock).replaceChildren(...rows);
   }
-  panel.querySelector(".why").textContent = whySentence(race);
-  panel.querySelector(".results").replaceChildren(...tableOf(race));
+  part("why").textContent = whySentence(race);
+  part("results").replaceChildren(...tableOf(race));
   panel.querySelector(".save")?.remove();
-  panel.querySelector(".scroll").after(saveButtons("results"));
+  part("scroll").after(saveButtons("results"));
 }

@@ -1,10 +1,10 @@
 // The legend: what the colours, the shapes and the badges mean, in numbers and words.
 
-import { make } from "../dom.js";
+import { make, penOf } from "../dom.js";
 import { dressBadge } from "../lanes/cards.js";
 import { drawMark, noValue } from "../lanes/marks.js";
-import look from "../look.json" with { type: "json" };
-import { STATUSES, colourOf, countShare, rangeOf } from "../trace/layers.js";
+import { lastOf } from "../numbers.js";
+import { SCALES, STATUSES, colourOf, countShare, rangeOf } from "../trace/layers.js";
 
 /**
  * What the badges of a race promise, for the foot of the board.
@@ -30,17 +30,26 @@ export function drawLegend(panel, layer, race, against) {
   const key = [layer.name, ...range, against?.title, Boolean(race.snapshot.infilling)].join();
   if (panel.dataset.key === key) return;
   panel.dataset.key = key;
-  const scales = {
-    ...{ status: statusLegend, share: shareLegend, count: countLegend, pass: passLegend },
-    differs: () => differsLegend(layer, against),
-  };
-  const scale = layer.kind === "picture" ? [] : [scales[layer.kind](layer, range)];
+  const scale = scaleOf(layer, range, against);
   // The marks of the statuses say all that the layer's words do.
   const text = race.snapshot.infilling ? (layer.filling ?? layer.words) : layer.words;
   const words = layer.kind === "status" ? [] : [make("p.legend-words", text)];
   panel.replaceChildren(...scale, ...words);
 }
 
+/**
+ * What stands for a layer's values; nothing for the picture.
+ * @param {Layer} layer @param {[number, number]} range @param {Lane | null} against
+ */
+function scaleOf(layer, range, against) {
+  if (layer.kind === "status") return [statusLegend()];
+  if (layer.kind === "share") return [shareLegend(layer, range)];
+  if (layer.kind === "count") return [countLegend(layer, range)];
+  if (layer.kind === "pass") return [passLegend(layer, range)];
+  return against ? [differsLegend(layer, against)] : [];
+}
+
+/** @param {Layer} layer @param {Lane} against */
 function differsLegend(layer, against) {
   const words = [`the token of ${against.title}`, "another token"];
   const boxes = words.map((word, share) =>
@@ -53,10 +62,11 @@ function differsLegend(layer, against) {
   return make("div.scales.counts", ...boxes, ...noValueOf(layer));
 }
 
+/** @param {Layer} layer @param {[number, number]} range */
 function shareLegend(layer, [, most]) {
-  const background = `linear-gradient(to right, ${look.scales[layer.scale].join(",")})`;
+  const background = `linear-gradient(to right, ${SCALES[layer.scale].join(",")})`;
   const ticks = [0, 0.25, 0.5, 0.75, 1].map((share) => make("span", share * most));
-  if (most < 1) ticks.at(-1).append(" or more");
+  if (most < 1) lastOf(ticks).append(" or more");
   const bar = make("i.scale-bar", { style: `background: ${background}` });
   return make(
     "div.scales",
@@ -65,34 +75,44 @@ function shareLegend(layer, [, most]) {
   );
 }
 
+/** @param {Layer} layer @param {[number, number]} range */
 function passLegend(layer, [low, high]) {
-  const background = `linear-gradient(to right, ${look.scales[layer.scale].join(",")})`;
+  const background = `linear-gradient(to right, ${SCALES[layer.scale].join(",")})`;
   const bar = make("i.scale-bar", { style: `background: ${background}` });
   const ticks = make("div.scale-ticks", make("span", `pass ${low}`), make("span", `pass ${high}`));
   return make("div.scales", make("div.scale", bar, ticks), ...noValueOf(layer));
 }
 
 // A box for each integer, or, where there are many, for some from the least to the greatest.
+/** @param {Layer} layer @param {[number, number]} range */
 function countLegend(layer, range) {
   const counts = ticksOf(range).map((count) => {
     const colour = colourOf(layer.scale, countShare(count, range));
     return make("span.count", make("i", { style: `background: rgb(${colour})` }), count);
   });
-  return make("div.scales.counts", ...counts, make("span.unit", layer.unit), ...noValueOf(layer));
+  return make(
+    "div.scales.counts",
+    ...counts,
+    make("span.unit", layer.unit ?? ""),
+    ...noValueOf(layer),
+  );
 }
 
 // At most nine integers of a range, evenly spaced on its scale, both ends among them.
+/** @param {[number, number]} range */
 export function ticksOf([low, high]) {
   const many = Math.min(8, high - low);
+  /** @param {number} i */
   const at = (i) => Math.round(low + (1 + high - low) ** (i / many) - 1);
   const ticks = Array.from({ length: many + 1 }, (_, i) => (high - low <= 8 ? low + i : at(i)));
   return [...new Set(ticks)];
 }
 
+/** @param {Layer} layer */
 function noValueOf(layer) {
   if (!layer.noValue) return [];
   const canvas = make("canvas", { width: 36, height: 36 });
-  const pen = canvas.getContext("2d");
+  const pen = penOf(canvas);
   pen.fillStyle = noValue(pen, 36);
   pen.fillRect(0, 0, 36, 36);
   return [make("span.count", canvas, layer.noValue)];
@@ -101,7 +121,7 @@ function noValueOf(layer) {
 function statusLegend() {
   const items = STATUSES.map(({ name, words }, status) => {
     const canvas = make("canvas", { width: 40, height: 40 });
-    drawMark(canvas.getContext("2d"), status, 20, 20, 20);
+    drawMark(penOf(canvas), status, 20, 20, 20);
     return make("li", canvas, make("b", name), ` ${words}`);
   });
   return make("ul.legend-marks", ...items);

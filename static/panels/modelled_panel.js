@@ -1,8 +1,8 @@
 // The panel of the modelled clock: the machines to choose from, a slider for each cost, and which
 // lane wins.
 
-import { attribute, make, say } from "../dom.js";
-import { inMilliseconds } from "../numbers.js";
+import { attribute, finder, make, queryAll, say } from "../dom.js";
+import { inMilliseconds, lastOf } from "../numbers.js";
 import { fitCosts, presetsOf, verdictOf } from "../trace/modelled_clock.js";
 
 const STEPS = 1000; // of a slider: 0 is no cost, from 1 on they lie evenly in its logarithm
@@ -13,12 +13,18 @@ const COSTS = [
   { name: "drafter", letter: "d", title: "a pass of the drafter", least: 1e-5, most: 1 },
 ];
 
-/** A slider's place, 0 to STEPS, for so many seconds. */
+/**
+ * A slider's place, 0 to STEPS, for so many seconds.
+ * @param {number} seconds @param {{ least: number, most: number }} cost
+ */
 export function placeOf(seconds, { least, most }) {
   const share = Math.log(seconds / least) / Math.log(most / least);
   return Math.min(STEPS, Math.max(0, 1 + Math.round((STEPS - 1) * share)));
 }
-/** The seconds that a slider's place stands for. */
+/**
+ * The seconds that a slider's place stands for.
+ * @param {number} place @param {{ least: number, most: number }} cost
+ */
 export const secondsAt = (place, { least, most }) =>
   place > 0 ? least * (most / least) ** ((place - 1) / (STEPS - 1)) : 0;
 
@@ -27,7 +33,8 @@ export const secondsAt = (place, { least, most }) =>
  * @param {HTMLElement} panel @param {Board} board
  */
 export function bindModelled(panel, { state, go }) {
-  const part = (name) => /** @type {any} */ (panel.querySelector("." + name));
+  /** @param {string} name */
+  const part = finder(panel);
   const sliders = COSTS.map((cost) => {
     const { name, letter, title } = cost;
     const value = make("span.cost-value", { "aria-hidden": "true" });
@@ -52,7 +59,7 @@ export function bindModelled(panel, { state, go }) {
   return function drawModelled() {
     const { race, clock, costs, hidden } = state;
     panel.hidden = clock !== "modelled";
-    if (panel.hidden) return;
+    if (panel.hidden || !race) return;
     const { pass, row, drafter, preset } = costs;
     const { seq, prompt, seed } = race.snapshot;
     const states = race.lanes.map((lane) => lane.state);
@@ -65,13 +72,13 @@ export function bindModelled(panel, { state, go }) {
       return make("button", title, { type: "button", "data-preset": name, onclick });
     });
     if (!part("presets").children.length) part("presets").append(...buttons);
-    for (const button of part("presets").children)
+    for (const button of queryAll(part("presets"), "button"))
       attribute(button, "aria-pressed", button.dataset.preset === preset);
-    const drafts = race.lanes.some((lane) => lane.steps.at(-1)?.drafted > 0);
+    const drafts = race.lanes.some((lane) => lane.count > 0 && lastOf(lane.steps).drafted > 0);
     for (const { name, label, range, value, ...cost } of sliders) {
       label.hidden = name === "drafter" && !drafts;
       const place = placeOf(costs[name], cost);
-      if (Number(range.value) !== place) range.value = place;
+      if (Number(range.value) !== place) range.value = String(place);
       const words = inMilliseconds(costs[name]);
       say(value, `${words} ms`);
       attribute(range, "aria-valuetext", `${words} milliseconds`);

@@ -14,8 +14,12 @@ export const rowsPerPass = ({ steps }) =>
 /** Milliseconds that a lane's forward passes took, each. @param {Lane} lane */
 export const forwardMs = ({ split, passes }) => (1000 * split[0]) / passes;
 
+/** @param {Lane[]} lanes */
 const titlesOf = (lanes) => lanes.map(({ title }) => title).join(" and ");
-/** The lanes that have least of something, to a share of it. */
+/**
+ * The lanes that have least of something, to a share of it.
+ * @param {Lane[]} lanes @param {(lane: Lane) => number} of
+ */
 function least(lanes, of, noise = 0) {
   const best = Math.min(...lanes.map(of));
   return lanes.filter((lane) => of(lane) <= best * (1 + noise));
@@ -40,9 +44,10 @@ export function outcomeOf({ snapshot: { results, recorded }, lanes }) {
   return [
     `Fewest passes: ${titlesOf(fewest)}, ${fewest[0].passes}.`,
     `Fastest${recorded ? "" : " here"}: ${titlesOf(fastest)}, ${tie}${time} s.`,
-    ...(same.length ? [`Same picture as ${ar.title}, faster: ${titlesOf(same)}.`] : []),
+    ...(ar && same.length ? [`Same picture as ${ar.title}, faster: ${titlesOf(same)}.`] : []),
   ].join(" ");
 }
+/** @param {Lane} lane */
 const timeOf = (lane) => lane.seconds;
 
 /** When a race was stopped, in words. @param {Race} race */
@@ -77,6 +82,7 @@ export function whySentence({ snapshot: { results, model }, lanes }) {
 }
 
 // A drafter's share; the embedded model is so small that its drafter is large beside it.
+/** @param {Lane} lane @param {string} model */
 function drafterWords(lane, model) {
   const { title, drafter, split } = lane;
   const total = split.reduce((sum, part) => sum + part, 0);
@@ -91,7 +97,9 @@ function drafterWords(lane, model) {
   );
 }
 
+/** @param {number | null} value */
 const timesFaster = (value) => (value === null ? "–" : `${value.toFixed(2)}×`);
+/** @param {Result} row @param {Lane} lane @param {Race} race */
 function badgeOf(row, lane, { snapshot }) {
   if (row.differs !== null) return `${lane.badge}, but from token ${row.differs} on`;
   const ar = snapshot.results.some((other) => snapshot.lanes[other.lane].decoder === "ar");
@@ -99,6 +107,7 @@ function badgeOf(row, lane, { snapshot }) {
   const cells = lane.order.length;
   return lane.badge + (equal ? `: ${cells} of ${cells} tokens equal` : "");
 }
+/** @param {Result} row @param {Lane} lane */
 function passesOf(row, lane) {
   const drafter = row.drafter ? ` (+ ${row.drafter} by the small network)` : "";
   const bound = boundOf(lane);

@@ -1,7 +1,7 @@
 // Figures and tables as files: SVG for a paper, CSV for a spreadsheet. A paragraph of class "save"
 // has the buttons for what stands before it.
 
-import { make } from "../dom.js";
+import { closest, make } from "../dom.js";
 
 const NAMESPACE = "http://www.w3.org/2000/svg";
 const TYPES = { svg: "image/svg+xml", csv: "text/csv" };
@@ -9,6 +9,7 @@ const INTERVAL = " ± ";
 
 /** The buttons; `name` is the file's. @param {string} name */
 export function saveButtons(name) {
+  /** @param {"svg" | "csv"} kind */
   const button = (kind) =>
     make("button", kind.toUpperCase(), {
       type: "button",
@@ -20,35 +21,38 @@ export function saveButtons(name) {
 
 /** Saves what a pressed button is about. @param {Document} page */
 export function mountSaving(page) {
-  page.addEventListener("click", ({ target }) => {
-    const button = /** @type {Element} */ (target).closest("[data-save]");
-    if (!button) return;
-    const shown = button.parentElement.previousElementSibling;
+  page.addEventListener("click", (event) => {
+    const button = closest(event, "[data-save]");
+    const bar = button?.parentElement;
+    const shown = bar?.previousElementSibling;
+    if (!button || !bar || !shown) return;
+    const kind = button.getAttribute("data-save") === "csv" ? "csv" : "svg";
     const table = shown.querySelector("table");
-    const kind = /** @type {"svg" | "csv"} */ (button.getAttribute("data-save"));
-    const makers = table
-      ? { svg: svgOfTable, csv: (part) => csv(rowsOfTable(part)) }
-      : { svg: svgOfPlot, csv: (part) => csv(rowsOfPlot(part)) };
-    const blob = new Blob([makers[kind](table ?? shown)], { type: TYPES[kind] });
-    const href = URL.createObjectURL(blob);
-    const name = button.parentElement.dataset.name;
-    make("a", { href, download: `photo-finish-${name}.${kind}` }).click();
+    const text = table ? textOfTable(table, kind) : textOfPlot(/** @type {Plot} */ (shown), kind);
+    const href = URL.createObjectURL(new Blob([text], { type: TYPES[kind] }));
+    make("a", { href, download: `photo-finish-${bar.dataset.name}.${kind}` }).click();
     URL.revokeObjectURL(href);
   });
 }
 
+/** @param {HTMLTableElement} table @param {"svg" | "csv"} kind */
+const textOfTable = (table, kind) => (kind === "csv" ? csv(rowsOfTable(table)) : svgOfTable(table));
+/** @param {Plot} plot @param {"svg" | "csv"} kind */
+const textOfPlot = (plot, kind) => (kind === "csv" ? csv(rowsOfPlot(plot)) : svgOfPlot(plot));
+
 /**
  * The points of a chart as rows, the first of headings: a trace's name, x, y, and where it has
  * intervals their ends. What stands for the legend alone is left out.
- * @param {any} plot plotly's element
+ * @param {Pick<Plot, "_fullLayout" | "_fullData">} plot
  */
 export function rowsOfPlot(plot) {
-  const title = ({ title }, name) => title?.text || name;
+  /** @param {PlotAxis} axis @param {string} name */
+  const title = (axis, name) => axis.title?.text || name;
   const { xaxis, yaxis } = plot._fullLayout;
   const traces = plot._fullData.filter(({ x }) => x?.length && x[0] !== null);
   const ends = traces.some(({ error_y: error }) => error?.visible);
   const head = ["name", title(xaxis, "x"), title(yaxis, "y"), ...(ends ? ["low", "high"] : [])];
-  const rows = traces.flatMap(({ name, x, y, error_y: error }) =>
+  const rows = traces.flatMap(({ name, x = [], y, error_y: error }) =>
     [...x].map((value, i) => {
       const interval = error?.visible ? [y[i] - error.arrayminus[i], y[i] + error.array[i]] : [];
       return [name, value, y[i], ...interval];
@@ -75,15 +79,19 @@ export function rowsOfTable({ rows: shown }) {
   );
 }
 
-/** RFC 4180. @param {any[][]} rows */
+/** RFC 4180. @param {unknown[][]} rows */
 export function csv(rows) {
-  const cell = (value) =>
-    /[",\r\n]/.test(value) ? `"${String(value).replaceAll('"', '""')}"` : String(value ?? "");
+  /** @param {unknown} value */
+  const cell = (value) => {
+    const text = String(value ?? "");
+    return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
+  };
   return rows.map((row) => row.map(cell).join(",") + "\r\n").join("");
 }
 
 // A chart's layers, of which plotly makes several, in one file, whose patterns are in it: plotly
 // names them by the page's address.
+/** @param {Plot} plot */
 function svgOfPlot(plot) {
   const layers = plot.querySelectorAll(".main-svg");
   const { width, height } = plot.getBoundingClientRect();
@@ -94,13 +102,16 @@ function svgOfPlot(plot) {
 }
 
 // A table's texts where it has them on the page, with a line under each row.
+/** @param {HTMLTableElement} table */
 function svgOfTable(table) {
   const { rows } = table;
   const { left, top, width, height } = table.getBoundingClientRect();
   const file = svgOf(width, height);
+  /** @param {string} tag @param {Record<string, string | number>} attributes */
   const add = (tag, attributes, text = "") => {
     const element = document.createElementNS(NAMESPACE, tag);
-    for (const [name, value] of Object.entries(attributes)) element.setAttribute(name, value);
+    for (const [name, value] of Object.entries(attributes))
+      element.setAttribute(name, String(value));
     element.textContent = text;
     file.append(element);
   };
@@ -125,9 +136,10 @@ function svgOfTable(table) {
 }
 
 // The words of an element with the place of each: a line may end anywhere.
-function wordsOf(element) {
-  const text = element.firstChild;
-  return [...(text?.textContent ?? "").matchAll(/\S+/g)].map(({ 0: word, index }) => {
+/** @param {Element} element @returns {[string, DOMRect][]} */
+function wordsOf({ firstChild: text }) {
+  if (!text) return [];
+  return [...(text.textContent ?? "").matchAll(/\S+/g)].map(({ 0: word, index }) => {
     const range = document.createRange();
     range.setStart(text, index);
     range.setEnd(text, index + word.length);
@@ -135,10 +147,11 @@ function wordsOf(element) {
   });
 }
 
+/** @param {number} width @param {number} height */
 function svgOf(width, height) {
   const file = document.createElementNS(NAMESPACE, "svg");
   file.setAttribute("viewBox", `0 0 ${width} ${height}`);
-  file.setAttribute("width", width);
-  file.setAttribute("height", height);
+  file.setAttribute("width", String(width));
+  file.setAttribute("height", String(height));
   return file;
 }

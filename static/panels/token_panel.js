@@ -1,7 +1,7 @@
 // The token panel: what every step did to one cell of one lane, and the two distributions that met
 // there.
 
-import { make } from "../dom.js";
+import { make, penOf, queryAll } from "../dom.js";
 import { drawMark, swatchAt } from "../lanes/marks.js";
 import look from "../look.json" with { type: "json" };
 import { chance, dividing, isKnown } from "../numbers.js";
@@ -9,7 +9,6 @@ import {
   DID,
   decisive,
   experimentInWords,
-  isDecided,
   lifeOf,
   shiftInWords,
   stepInWords,
@@ -22,6 +21,7 @@ import { isOver } from "../trace/replay.js";
 const atlas = { text: "", url: "" }; // the image of all swatches, and its address for styles
 
 // Takes the atlas in; the last one's memory is given back.
+/** @param {string} text */
 function takeAtlas(text) {
   if (atlas.text === text) return;
   if (atlas.url) URL.revokeObjectURL(atlas.url);
@@ -32,6 +32,7 @@ function takeAtlas(text) {
 
 // What a code looks like decoded alone, `side` pixels wide; an empty square where there is no
 // token.
+/** @param {number | null | undefined} token @param {number} codes @param {number} side */
 function swatchOf(token, codes, side, mark = "") {
   const swatch = make("i.swatch", { style: `width: ${side}px; height: ${side}px` });
   if (mark) swatch.classList.add(mark);
@@ -50,11 +51,11 @@ function swatchOf(token, codes, side, mark = "") {
  * Shows the cell pinned in `state`, or hides the panel. steps[i]: how many steps of lane i are
  * drawn. Of a race that is over the whole life is shown, with the drawn step marked; of one that
  * runs, what has been drawn of it.
- * @param {HTMLElement} panel @param {State} state @param {number[]} steps
+ * @param {HTMLElement} panel @param {Raced} state @param {number[]} steps
  */
 export function drawToken(panel, { race, cell: chosen }, steps) {
   panel.hidden = !chosen?.pinned;
-  if (panel.hidden) return void delete panel.dataset.key;
+  if (!chosen?.pinned) return void delete panel.dataset.key;
   const { lane: index, cell } = chosen;
   const { prompt, seed, swatches, codes } = race.snapshot;
   const lane = race.lanes[index];
@@ -63,19 +64,21 @@ export function drawToken(panel, { race, cell: chosen }, steps) {
   const key = [prompt, seed, index, cell, life.length, now, swatches.length].join("|");
   if (panel.dataset.key === key) return;
   panel.dataset.key = key;
-  const active = /** @type {HTMLElement} */ (document.activeElement);
-  const { row } = active.dataset;
-  const again = row === undefined ? `.${active.classList[0]}` : `[data-row="${row}"]`;
-  const focused = panel.contains(active);
+  const active = document.activeElement;
+  let again = ""; // what has the focus
+  if (active instanceof HTMLElement && panel.contains(active)) {
+    const { row } = active.dataset;
+    again = row === undefined ? `.${active.classList[0]}` : `[data-row="${row}"]`;
+  }
   takeAtlas(swatches);
   const view = { lane, cell, life, now, codes, columns: race.grid[1] };
   panel.replaceChildren(headOf(view), bodyOf(view));
-  if (focused) /** @type {HTMLElement} */ (panel.querySelector(again))?.focus();
+  if (again) queryAll(panel, again)[0]?.focus();
 }
 
 /**
  * The cell that is pointed at, in one line: where, its token, and what the last step drawn did.
- * @param {HTMLElement} line @param {State} state @param {number[]} steps
+ * @param {HTMLElement} line @param {Raced} state @param {number[]} steps
  */
 export function drawPeek(line, { race, cell: chosen }, steps) {
   const shown = chosen && !chosen.pinned ? chosen : null;
@@ -102,17 +105,20 @@ export function drawPeek(line, { race, cell: chosen }, steps) {
   );
 }
 
+/** @param {Lane} lane @param {number} cell */
 const unreached = (lane, cell) =>
   lane.knownToken(cell) === null
     ? "Not reached yet at this instant."
     : "Known from the start: no lane draws it.";
 
+/** @param {Lane} lane @param {number} cell @param {number} columns */
 const whereOf = (lane, cell, columns) =>
   `${lane.title}, row ${Math.floor(cell / columns) + 1}, column ${(cell % columns) + 1}`;
 
+/** @param {Lane} lane @param {LifeRow} row @param {number} codes */
 function peekParts(lane, row, codes) {
   const mark = make("canvas", { width: 36, height: 36 });
-  drawMark(mark.getContext("2d"), row.status, 18, 18, 18);
+  drawMark(penOf(mark), row.status, 18, 18, 18);
   return [
     swatchOf(row.token, codes, 20, row.committed ? "final" : "draft"),
     make("span", `token ${row.token}`),
@@ -121,6 +127,7 @@ function peekParts(lane, row, codes) {
   ];
 }
 
+/** @param {CellView} view */
 function headOf({ lane, cell, life, now, codes, columns }) {
   const known = lane.knownToken(cell);
   const token = known ?? life.at(-1)?.token;
@@ -141,10 +148,12 @@ function headOf({ lane, cell, life, now, codes, columns }) {
 
 // The life, what the rule considered beside the draft of the chosen row, and its distributions;
 // redrawn when another row is.
+/** @param {CellView} view */
 function bodyOf(view) {
   if (!view.life.length) return make("div.token-body");
   const [considered, pair] = [make("div.token-considered"), make("div.token-pair")];
   const rows = view.life.map((row, i) => lifeRow(view, row, i));
+  /** @param {number} chosen */
   const choose = (chosen) => {
     rows.forEach((row, i) => row.setAttribute("aria-pressed", String(i === chosen)));
     considered.replaceChildren(...consideredOf(view, view.life[chosen]));
@@ -162,12 +171,15 @@ function bodyOf(view) {
   );
 }
 
+/** @param {CellView} view @param {LifeRow} row @param {number} i */
 function lifeRow({ lane, codes, now }, row, i) {
   const mark = make("canvas", { width: 36, height: 36 });
-  drawMark(mark.getContext("2d"), row.status, 18, 18, 10);
+  drawMark(penOf(mark), row.status, 18, 18, 10);
+  /** @param {string} name @param {string} text */
   const number = (name, text) => make("span.life-number", { "data-name": name }, text);
-  const isRatio = isKnown(row.p, row.q, row.acceptance) && !row.group && !row.candidates.length;
-  const [p] = isRatio ? dividing(row.p, row.q, row.acceptance) : [];
+  const { p, q, acceptance } = row;
+  const alone = !row.group && !row.candidates.length;
+  const [ofP] = alone && p === 0 && q !== null ? dividing(p, q, acceptance) : [chance(p)];
   return make(
     i === now ? "button.life-row.now" : "button.life-row",
     { type: "button", "data-row": i, title: i === now ? "The step that the board shows" : "" },
@@ -175,40 +187,47 @@ function lifeRow({ lane, codes, now }, row, i) {
     make("span", swatchOf(row.draft, codes, 24, "draft")),
     make("span", swatchOf(row.token, codes, 24, row.committed ? "final" : "draft")),
     make("span.life-status", mark, make("b", STATUSES[row.status].name)),
-    number("p", row.p === 0 && p ? p : chance(row.p)),
-    ...[number("q", chance(row.q)), number("TV", chance(row.tv))],
+    number("p", ofP),
+    ...[number("q", chance(q)), number("TV", chance(row.tv))],
     testOf(lane.decoder, row),
   );
 }
 
 // The acceptance probability as a filled length, the uniform number as a tick on it, and both in
 // words.
+/** @param {string} decoder @param {LifeRow} row */
 function testOf(decoder, row) {
   const test = make("span.test");
   const [uniform, acceptance] = decisive(row);
-  if (isKnown(acceptance)) {
+  if (acceptance !== null) {
     const bar = make("i.test-bar", make("i.test-fill", { style: `width: ${100 * acceptance}%` }));
-    const tick = uniform < acceptance ? "i.test-tick" : "i.test-tick.over";
-    if (isKnown(uniform)) bar.append(make(tick, { style: `left: ${100 * uniform}%` }));
+    if (uniform !== null) {
+      const tick = uniform < acceptance ? "i.test-tick" : "i.test-tick.over";
+      bar.append(make(tick, { style: `left: ${100 * uniform}%` }));
+    }
     test.append(bar);
   }
   test.append(make("span.test-words", stepInWords(decoder, row)));
   return test;
 }
 
+/** @param {CellView} view @param {LifeRow} row */
 function consideredOf(view, row) {
   const [candidates, shift] = [row.candidates.length, shiftInWords(row)];
   return [
-    ...(isDecided(row) ? [experimentOf(row)] : []),
+    ...experimentOf(row),
     ...(candidates ? [candidatesOf(view, row)] : []),
-    ...(row.group ? [groupOf(view, row)] : []),
+    ...(row.group ? [groupOf(view, row.group, row.draft)] : []),
     ...(shift ? [make("p.token-shift", shift)] : []),
   ];
 }
 
-// The number that decided, to be dragged past the acceptance probability: the race stays as it was.
+// The number that decided, if one did, to be dragged past the acceptance probability: the race
+// stays as it was.
+/** @param {LifeRow} row */
 function experimentOf(row) {
   const [drawn, acceptance] = decisive(row);
+  if (drawn === null || acceptance === null) return [];
   const verdict = make("p.experiment-verdict", { role: "status" }, experimentInWords(row, drawn));
   const number = make("input.experiment-number", {
     ...{ type: "range", min: 0, max: 1, step: 0.001, value: drawn },
@@ -220,6 +239,7 @@ function experimentOf(row) {
     number,
     verdict,
   );
+  /** @param {number} value */
   const judge = (value) => {
     figure.dataset.accepted = String(Number(value < acceptance));
     number.setAttribute("aria-valuetext", experimentInWords(row, value));
@@ -227,9 +247,10 @@ function experimentOf(row) {
   };
   number.addEventListener("input", () => judge(Number(number.value)));
   judge(drawn);
-  return figure;
+  return [figure];
 }
 
+/** @param {CellView} view @param {LifeRow} row */
 function distributionsOf(view, row) {
   const q = `q: ${sourceOf(view.lane, row)}`;
   return [
@@ -239,6 +260,7 @@ function distributionsOf(view, row) {
 }
 
 // What q was, for a newcomer.
+/** @param {Lane} lane @param {LifeRow} row */
 function sourceOf(lane, { draft, topDraft }) {
   if (draft === null || !topDraft.length) return "no draft";
   const certain = topDraft.length === 1 && topDraft[0][0] === draft;
@@ -250,11 +272,16 @@ function sourceOf(lane, { draft, topDraft }) {
 
 // The likeliest tokens as bars; a thin line on a bar is the same token's probability in the other
 // distribution, where known.
+/**
+ * @param {CellView} view @param {LifeRow} row @param {string} title @param {Share[]} top
+ * @param {number | null} share @param {Share[]} other
+ */
 function distributionOf({ codes }, row, title, top, share, other) {
   const { draft, token, committed, status } = row;
   const figure = make("figure.distribution", make("figcaption", title));
   const bars = [...top];
-  if (isKnown(draft, share) && !bars.some(([id]) => id === draft)) bars.push([draft, share]);
+  if (draft !== null && share !== null && !bars.some(([id]) => id === draft))
+    bars.push([draft, share]);
   const scale = Math.max(0, ...[...top, ...other].map(([, p]) => p)) || 1;
   if (!bars.length) figure.append(make("p.bar-none", "Nothing recorded."));
   bars.forEach(([id, p], i) => {
@@ -282,7 +309,8 @@ function distributionOf({ codes }, row, title, top, share, other) {
 }
 
 // GSD's group or LANTERN's neighbourhood: its tokens, and the two masses.
-function groupOf({ lane, codes }, { group: { count, tokens, p, q }, draft }) {
+/** @param {CellView} view @param {Group} group @param {number | null} draft */
+function groupOf({ lane, codes }, { count, tokens, p, q }, draft) {
   const gsd = lane.decoder === "gsd";
   const others = gsd ? `${count} tokens about as probable` : `it and the nearest ${count - 1}`;
   const title = `The draft's ${gsd ? "group C" : "neighbourhood A"}: ${count === 1 ? "the draft alone" : others}`;
@@ -302,6 +330,7 @@ function groupOf({ lane, codes }, { group: { count, tokens, p, q }, draft }) {
 }
 
 // The candidates of a tree, in the order in which they were tried.
+/** @param {CellView} view @param {LifeRow} row */
 function candidatesOf({ lane, codes }, row) {
   const { candidates } = row;
   const title =

@@ -2,6 +2,8 @@
 // and taps and swipes for those who have no keys.
 
 import { stepTarget } from "../controls/controls.js";
+import { closest, query } from "../dom.js";
+import { hasRace } from "../trace/replay.js";
 
 const SHOWN = 3000; // milliseconds for which the strip stays
 const SWIPE = [60, 800]; // at least so many pixels across, in so many milliseconds at most
@@ -11,14 +13,17 @@ const narrow = "(max-width: 700px)"; // a phone
 /** Whether the stage has room for one lane. @param {State} state */
 export const isPhone = ({ present }) => present && matchMedia(narrow).matches;
 
-/** The lanes on the screen. @param {State} state @param {boolean} phone */
+/** The lanes on the screen. @param {Raced} state @param {boolean} phone */
 export function lanesShown({ race, hidden, front }, phone) {
   const shown = race.lanes.map((_, i) => i).filter((i) => !hidden.has(i));
   if (!phone || shown.length < 2) return shown;
   return [shown.includes(front) ? front : shown[0]];
 }
 
-/** The lane after this one, or before it, of those that are not hidden. @param {State} state */
+/**
+ * The lane after this one, or before it, of those that are not hidden.
+ * @param {Raced} state @param {number} by
+ */
 export function nextLane(state, by) {
   const [shown, [front]] = [lanesShown(state, false), lanesShown(state, true)];
   return shown[(shown.indexOf(front) + by + shown.length) % shown.length];
@@ -29,8 +34,10 @@ export function nextLane(state, by) {
  * @param {HTMLElement} root @param {Board} board @param {{ move(by: number): boolean }} tour
  */
 export function mountStage(root, { state, go, onChange }, tour) {
-  const strip = /** @type {HTMLElement} */ (root.querySelector(".strip"));
-  let [timer, was, down] = [0, false, null];
+  const strip = query(root, ".strip");
+  let [timer, was] = [0, false];
+  /** @type {PointerEvent | null} */
+  let down = null;
 
   function reveal() {
     if (!state.present) return;
@@ -40,30 +47,35 @@ export function mountStage(root, { state, go, onChange }, tour) {
   }
 
   // On or back: in the tour, else by a step.
+  /** @param {number} by */
   function turn(by) {
-    if (!state.race || tour.move(by)) return;
+    if (!hasRace(state) || tour.move(by)) return;
     const t = stepTarget(state, by < 0);
     if (t !== null) go({ t, playing: false });
   }
 
+  /** @param {MouseEvent} event */
   function tapped(event) {
-    if (!state.present || event.target.closest(OWN)) return;
-    const touring = event.pointerType === "touch" && root.dataset.tour;
-    if (event.target.closest("canvas") && !touring) return; // it chooses a token
+    if (!state.present || closest(event, OWN)) return;
+    const touch = event instanceof PointerEvent && event.pointerType === "touch";
+    const touring = touch && root.dataset.tour;
+    if (closest(event, "canvas") && !touring) return; // it chooses a token
     const third = Math.floor((3 * event.clientX) / innerWidth);
     if (third === 1) return;
     event.stopPropagation();
     turn(third - 1);
   }
 
+  /** @param {PointerEvent} event */
   function swiped({ clientX, clientY, timeStamp, pointerId }) {
-    if (down?.pointerId !== pointerId) return;
+    if (!down || down.pointerId !== pointerId) return;
     const [across, along] = [clientX - down.clientX, clientY - down.clientY];
     const quick = timeStamp - down.timeStamp < SWIPE[1];
     down = null;
     if (!quick || Math.abs(across) < Math.max(SWIPE[0], 2 * Math.abs(along))) return;
     const by = across < 0 ? 1 : -1;
-    if (isPhone(state) && !root.dataset.tour) go({ front: nextLane(state, by), cell: null });
+    if (hasRace(state) && isPhone(state) && !root.dataset.tour)
+      go({ front: nextLane(state, by), cell: null });
     else turn(by);
   }
 
@@ -71,7 +83,7 @@ export function mountStage(root, { state, go, onChange }, tour) {
   root.addEventListener("pointerdown", (event) => {
     reveal();
     const one = event.pointerType === "touch" && event.isPrimary && state.present;
-    down = one && !(/** @type {Element} */ (event.target).closest(OWN)) ? event : null;
+    down = one && !closest(event, OWN) ? event : null;
   });
   root.addEventListener("pointerup", swiped);
   root.addEventListener("pointercancel", () => (down = null));

@@ -29,15 +29,16 @@ const SCENES = [
  * The tour of a race; `missing` are the chapters whose decoder made no step in it. A race that
  * fills in a part has one chapter; with `elsewhere` either kind has a place for the other's.
  * @param {Race} race @param {boolean} elsewhere
- * @returns {{chapters: Chapter[], missing: {number: number, title: string}[]}}
+ * @returns {Found}
  */
 export function tourOf(race, elsewhere = false) {
-  const [chapters, missing] = [[], []];
+  /** @type {Found} */
+  const { chapters, missing } = { chapters: [], missing: [] };
   const filling = Boolean(race.snapshot.infilling);
   [...outline, FILLING].forEach((entry, i) => {
     const number = i + 1;
     if (filling !== (entry === FILLING)) {
-      if (elsewhere) chapters.push({ number, title: entry.title, elsewhere });
+      if (elsewhere) chapters.push({ number, title: entry.title, elsewhere: true });
       return;
     }
     if (entry.decoders.some((name) => racedIndex(race, name) >= 0))
@@ -48,10 +49,11 @@ export function tourOf(race, elsewhere = false) {
   return { chapters, missing };
 }
 
-/** @returns {Chapter} */
+/** @param {Entry} entry @param {number} i @param {Race} race @returns {Chapter} */
 function chapterOf({ title, reference, decoders, beside, fourLanes = false }, i, race) {
+  /** @param {string} name */
   const raced = (name) => racedIndex(race, name);
-  const index = decoders.map(raced).find((found) => found >= 0);
+  const index = decoders.map(raced).find((found) => found >= 0) ?? 0;
   const shown = new Set([index, ...beside.map(raced)]);
   const hidden = new Set(race.lanes.map((_, lane) => lane).filter((lane) => !shown.has(lane)));
   const scene = SCENES[i](race.lanes[index], race);
@@ -73,16 +75,18 @@ function chapterOf({ title, reference, decoders, beside, fourLanes = false }, i,
 }
 
 // A pass in three parts: the drafts that it finds, what its test says of each, and what it leaves.
+/** @param {Lane} lane @param {number} index @param {number} step @param {string} layer */
 function framesOf(lane, index, step, layer) {
   const { first, touched, before, after, nfe } = lane.steps[step - 1];
   const rows = Array.from({ length: touched }, (_, i) => lane.row(first + i));
+  /** @param {number} status */
   const count = (status) => rows.filter((row) => row.status === status).length;
   const { window } = laneAt(lane, step - 1);
   const drafts = window ? `${countOf(window, "draft")} behind the frontier` : "no draft yet";
   const [accepted, rejected] = [count(DID.ACCEPTED), count(DID.RESAMPLED)];
   const tested = `${accepted} accepted${rejected ? `, ${countOf(rejected, "draft")} rejected` : ""}`;
   const test = accepted + rejected ? tested : "no draft to test";
-  /** @returns {Change} */
+  /** @param {number} k @param {string} shown @returns {Change} */
   const at = (k, shown) => ({
     ...{ clock: "passes", layer: shown, playing: false },
     ...{ lane: index, step: k },
@@ -95,6 +99,7 @@ function framesOf(lane, index, step, layer) {
 }
 
 // The last page: what to try now.
+/** @param {number} number */
 function yourTurn(number) {
   const line =
     "Every instant, token and layer of a race can be looked at, and any prompt raced. To begin with:";

@@ -4,6 +4,7 @@ import { inMilliseconds } from "../numbers.js";
 import { fitCosts } from "../trace/modelled_clock.js";
 
 // The end of the race on another machine's clock, to be tried.
+/** @param {unknown} _ @param {Race} race */
 export function whenItLoses(_, race) {
   const { costs } = fitCosts(race.lanes);
   const [a, b] = [costs.pass, costs.row].map((seconds) => `${inMilliseconds(seconds)} ms`);

@@ -6,6 +6,7 @@ import { chance } from "../numbers.js";
 /** @param {DraftOdds} odds @returns {HTMLElement} */
 export function draftPicture({ p, q, uniform }) {
   const widest = Math.max(p, q);
+  /** @param {string} name @param {string} words @param {number} share */
   const bar = (name, words, share) =>
     make(
       "div.draft-bar",

@@ -8,6 +8,7 @@ import {
   inSeconds,
   inTimes,
   isKnown,
+  lastOf,
   percent,
   versus,
 } from "../numbers.js";
@@ -29,13 +30,15 @@ import {
 } from "./examples.js";
 
 // A pass in the middle of the picture at which the model was as sure as it usually was.
+/** @param {Lane} lane @param {Race} race */
 export function oneAtATime(lane, race) {
   const rows = rowsOf(lane);
   const usual = median(rows.map((row) => row.top1));
   const middle = rows.slice(Math.floor(rows.length / 4), Math.ceil((3 * rows.length) / 4));
-  const shown = best(middle.length ? middle : rows, (row) => -Math.abs(row.top1 - usual));
+  const shown =
+    best(middle.length ? middle : rows, (row) => -Math.abs(row.top1 - usual)) ?? rows[0];
   const share = shown.top.find(([token]) => token === shown.token);
-  const seconds = inSeconds(lane.steps.at(-1).seconds);
+  const seconds = inSeconds(lastOf(lane.steps).seconds);
   const device = race.snapshot.recorded ? "the machine named above" : "this device";
   const codes = race.snapshot.codes.toLocaleString("en");
   const drawn = `token ${shown.token} was drawn${share ? `, with ${chance(share[1])}` : ""}`;
@@ -50,6 +53,7 @@ export function oneAtATime(lane, race) {
 }
 
 // The pass that repeated the most guesses.
+/** @param {Lane} lane */
 export function guessInParallel(lane) {
   const verified = [DID.ACCEPTED, DID.RESAMPLED];
   const tested = rowsOf(lane).filter((row) => row.draft !== null && verified.includes(row.status));
@@ -68,6 +72,7 @@ export function guessInParallel(lane) {
 }
 
 // The end of the race beside vanilla AR's: two pictures, and how many tokens of them are equal.
+/** @param {Lane} lane @param {Race} race */
 export function sameNoise(lane, race) {
   const ar = racedIndex(race, "ar");
   const [differ, compared] =
@@ -81,6 +86,7 @@ export function sameNoise(lane, race) {
     `In all ${summary(lane)}${against(race, "ar")}.`,
   ];
   if (!compared) return { cell: null, lines };
+  /** @param {string} layer */
   const at = (layer) => ({ layer, against: ar, live: true });
   const same = `Where they differ: ${differ ? countOf(differ, "token") : "nowhere"}.`;
   const frames = [
@@ -92,6 +98,7 @@ export function sameNoise(lane, race) {
 }
 
 // Of the guesses that a lane redrew before their test, those that came out as they were.
+/** @param {LifeRow[]} rows */
 function shareOfKept(rows) {
   const redrawn = rows.filter((row) => !row.committed && row.draft !== null);
   const kept = redrawn.filter((row) => row.draft === row.token);
@@ -99,6 +106,7 @@ function shareOfKept(rows) {
 }
 
 // The pass that accepted the most guesses.
+/** @param {Lane} lane @param {Race} race */
 export function redrawCoupled(lane, race) {
   const rows = rowsOf(lane);
   const sjd = race.lanes[racedIndex(race, "sjd")];
@@ -116,6 +124,7 @@ export function redrawCoupled(lane, race) {
 }
 
 // A step that accepted some drafts and rejected the next: the rejected cell, and why.
+/** @param {Lane} lane @param {Race} race */
 export function guessWithADistribution(lane, race) {
   const rejected = rowsOf(lane).filter(
     (row) => row.status === DID.RESAMPLED && row.draft !== null && row.ahead >= 2,
@@ -128,40 +137,43 @@ export function guessWithADistribution(lane, race) {
   const total = `In all ${summary(lane)}${against(race, "ar")}.`;
   if (!shown) return { step: lane.count, cell: null, lines: [rule, total] };
   const { p, q, uniform, acceptance, pass, draft, token } = shown;
-  const known = isKnown(p, q, uniform, acceptance);
-  const [ofP, ofQ] = known ? dividing(p, q, acceptance) : [];
-  const test = versus(uniform, acceptance);
-  const masses = `: p gave it ${ofP} and q ${ofQ}, and the number drawn is not below their ratio, ${test}`;
-  const why = known ? masses : "";
+  let why = "";
+  /** @type {DraftOdds | null} */
+  let odds = null;
+  if (p !== null && q !== null && uniform !== null && acceptance !== null) {
+    const [[ofP, ofQ], test] = [dividing(p, q, acceptance), versus(uniform, acceptance)];
+    why = `: p gave it ${ofP} and q ${ofQ}, and the number drawn is not below their ratio, ${test}`;
+    odds = { p, q, uniform };
+  }
   const middle =
     `At pass ${pass}, ${shown.ahead} drafts were accepted and the next, token ${draft}, rejected${why}. ` +
     `Token ${token} took its place.`;
-  return {
-    ...{ step: shown.at + 1, cell: shown.cell, lines: [middle, rule, total] },
-    test: known ? { p, q, uniform } : null,
-  };
+  return { ...{ step: shown.at + 1, cell: shown.cell, lines: [middle, rule, total] }, test: odds };
 }
 
 // Where both distributions are flat and still far apart; fresh guesses, certain of themselves, are
 // left out.
+/** @param {Lane} lane */
 export function whyHard(lane) {
   const committed = rowsOf(lane).filter((row) => row.committed);
-  const tested = committed.filter(
-    ({ draft, uniform, tv, top1Draft }) =>
-      draft !== null && isKnown(uniform, tv, top1Draft) && top1Draft < 0.999,
-  );
-  const middle = (rows, name) => chance(median(rows.map((row) => row[name])));
+  const tested = committed.flatMap(({ cell, draft, uniform, tv, top1, top1Draft }) => {
+    if (draft === null || uniform === null || tv === null || top1Draft === null) return [];
+    return top1Draft < 0.999 ? [{ cell, tv, top1, top1Draft }] : [];
+  });
+  /** @param {number[]} values */
+  const middle = (values) => chance(median(values));
   const flat =
-    `For half of the tokens the likeliest code has a probability of ${middle(committed, "top1")} or less: ` +
+    `For half of the tokens the likeliest code has a probability of ${middle(committed.map((row) => row.top1))} or less: ` +
     "many codes would do, so a guess seldom hits the one that is drawn.";
   if (!tested.length) return { layer: "top1", step: lane.count, cell: null, lines: [flat] };
-  const shown = best(tested, ({ tv, top1, top1Draft }) => tv * (1 - top1) * (1 - top1Draft));
+  const shown =
+    best(tested, ({ tv, top1, top1Draft }) => tv * (1 - top1) * (1 - top1Draft)) ?? tested[0];
   const mean = tested.reduce((sum, row) => sum + 1 - row.tv, 0) / tested.length;
   const [top1, top1Draft, tv] = [shown.top1, shown.top1Draft, shown.tv].map(chance);
   const lines = [
     flat,
     "And two flat distributions share little: small differences add up. The draft's distribution q and the model's p lie a median TV of " +
-      `${middle(tested, "tv")} apart, and an exact rule accepts with probability 1 − TV, on average ${chance(mean)}.`,
+      `${middle(tested.map((row) => row.tv))} apart, and an exact rule accepts with probability 1 − TV, on average ${chance(mean)}.`,
     `The chosen token: top-1 of p ${top1}, of q ${top1Draft}, yet TV ${tv}.`,
   ];
   return { layer: "tv", step: lane.count, cell: shown.cell, lines };
@@ -169,6 +181,7 @@ export function whyHard(lane) {
 
 // A later candidate accepted, inside the picture if it can be, in a step that ended at a rejection
 // and kept many drafts after it.
+/** @param {Lane} lane @param {Race} race */
 export function treeAndContinuation(lane, race) {
   const rows = rowsOf(lane);
   const ends = lane.steps.map(() => ({ rejected: false, tested: 0, kept: 0 }));
@@ -194,19 +207,20 @@ export function treeAndContinuation(lane, race) {
   return { step: at + 1, cell: shown ? shown.cell : lastCell(lane, at), lines };
 }
 
+/** @param {LifeRow[]} later @param {LifeRow | null} shown */
 function aboutTree(later, shown) {
   if (!shown) return "In this race no later candidate is known to have been taken.";
   const { candidates, pass } = shown;
-  const [n, last] = [candidates.length, candidates.at(-1)];
+  const [n, last] = [candidates.length, lastOf(candidates)];
   const failed = n === 2 ? "the first" : `the first ${n - 1}`;
   const passed = `candidate ${n} passed here (${versus(last.uniform, last.acceptance)}) after ${failed} had failed`;
   return `At pass ${pass} ${passed}; a later candidate was taken ${inTimes(later.length)} in this race.`;
 }
 
+/** @param {StepEnd} here @param {StepEnd[]} ends */
 function aboutEnd(here, ends) {
-  const [tested, kept] = ["tested", "kept"].map((name) =>
-    ends.reduce((sum, end) => sum + end[name], 0),
-  );
+  const tested = ends.reduce((sum, end) => sum + end.tested, 0);
+  const kept = ends.reduce((sum, end) => sum + end.kept, 0);
   if (!tested) return "In this race no draft is known to have been tested behind one.";
   const all = `in the whole race ${percent(kept, tested)} did`;
   if (!here.rejected || !here.tested) return `${capital(all)}.`;

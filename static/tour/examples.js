@@ -1,6 +1,6 @@
 // What the chapters look for in a race: rows that make a good example, and what a lane did in all.
 
-import { countOf, isKnown } from "../numbers.js";
+import { countOf, lastOf } from "../numbers.js";
 import { DID } from "../trace/explain.js";
 
 /** The lane of this decoder, if it made a step; else -1. @param {Race} race @param {string} name */
@@ -20,11 +20,17 @@ export function rowsOf(lane) {
 /**
  * The item with the highest score, the first of equals; null of none.
  * @template T @param {T[]} items @returns {T | null}
+ * @param {(item: T) => number} score
  */
 export function best(items, score) {
-  return items.reduce((top, item) => (top === null || score(item) > score(top) ? item : top), null);
+  /** @type {T | null} */
+  let top = null;
+  for (const item of items) if (top === null || score(item) > score(top)) top = item;
+  return top;
 }
-export const bestStep = (lane, score) => best([...lane.steps.keys()], score);
+/** @param {Lane} lane @param {(step: number) => number} score */
+export const bestStep = (lane, score) => best([...lane.steps.keys()], score) ?? 0;
+/** @param {number[]} values */
 export const median = (values) => [...values].sort((a, b) => a - b)[Math.floor(values.length / 2)];
 
 /**
@@ -43,22 +49,27 @@ export const lastCell = (lane, at) => lane.order[lane.steps[at].after - 1];
 
 // Whether a draft makes a good example: drawn from a distribution, no fresh guess, with odds that
 // can be read.
-export const isReadable = ({ p, q }) => isKnown(p, q) && p >= 0.001 && q >= 0.01 && q < 0.999;
+/** @param {Shares} row */
+export const isReadable = ({ p, q }) =>
+  p !== null && q !== null && p >= 0.001 && q >= 0.01 && q < 0.999;
 
 // Whether a cell lies where there is a picture to be seen around it.
+/** @param {Row} row @param {Race} race */
 export const isInside = ({ cell }, { cells }) => cell >= 0.3 * cells && cell < 0.85 * cells;
 
 // What a lane did in all: "256 tokens in 117 passes, 2.19 a pass".
+/** @param {Lane} lane */
 export function summary(lane) {
-  const { reached, passes } = lane.steps.at(-1);
+  const { reached, passes } = lastOf(lane.steps);
   const each = (reached / passes).toFixed(2);
   return `${countOf(reached, "token")} in ${countOf(passes, "pass", "passes")}, ${each} a pass`;
 }
 
 // What another lane that raced too took: "; SJD took 117 passes for 256", or nothing.
+/** @param {Race} race @param {string} decoder */
 export function against(race, decoder) {
   const other = race.lanes[racedIndex(race, decoder)];
   if (!other) return "";
-  const { passes, after } = other.steps.at(-1);
+  const { passes, after } = lastOf(other.steps);
   return `; ${other.title} took ${countOf(passes, "pass", "passes")} for ${after}`;
 }

@@ -1,6 +1,6 @@
 // The tour's chapter on a race that fills in a part of a picture.
 
-import { countOf } from "../numbers.js";
+import { countOf, lastOf } from "../numbers.js";
 import { boundOf } from "../trace/replay.js";
 import { mostAccepted, racedIndex } from "./examples.js";
 
@@ -13,7 +13,8 @@ export const FILLING = {
   beside: ["ar", "parallel"],
 };
 
-const passes = (lane) => countOf(lane.steps.at(-1).passes, "pass", "passes");
+/** @param {Lane} lane */
+const passes = (lane) => countOf(lastOf(lane.steps).passes, "pass", "passes");
 
 /**
  * The pass of ASSD that accepted the most guesses.

@@ -1,6 +1,6 @@
 // The chapters on rules that give up the model's distribution for longer acceptances.
 
-import { chance, countOf, dividing, versus } from "../numbers.js";
+import { chance, countOf, dividing, lastOf, versus } from "../numbers.js";
 import { DID, neededGroup } from "../trace/explain.js";
 import {
   against,
@@ -13,10 +13,12 @@ import {
   summary,
 } from "./examples.js";
 
+/** @param {Lane} lane @param {Race} race */
 export function acceptAGroup(lane, race) {
   const rule =
     "GSD sorts the codes by p and groups the draft with those of much the same probability: it is " +
     "accepted with probability min(1, p(C) / q(C)) for the whole group C.";
+  /** @param {Group} group @param {number} ratio */
   const masses = ({ count, p, q }, ratio) => {
     const [ofP, ofQ] = dividing(p, q, ratio);
     return `Its group of ${count} held ${ofP} of p and ${ofQ} of q`;
@@ -24,10 +26,12 @@ export function acceptAGroup(lane, race) {
   return relaxed(lane, race, rule, masses, "their group");
 }
 
+/** @param {Lane} lane @param {Race} race */
 export function acceptANeighbour(lane, race) {
   const rule =
     `${lane.drafter ? "A small network drafts" : "The model drafts for itself"}. LANTERN lets a draft x borrow the ` +
     "probability of the codes nearest to it, up to δ in all: it is accepted with probability min(1, p(A) / q(x)).";
+  /** @param {Group} group */
   const masses = ({ count, p }) =>
     `With ${countOf(count - 1, "neighbour")} it held ${chance(p)} of p`;
   return relaxed(lane, race, rule, masses, "a neighbour");
@@ -35,10 +39,18 @@ export function acceptANeighbour(lane, race) {
 
 // A relaxed rule's chapter: the plainest acceptance that p(x) / q(x) alone would have rejected, and
 // how many there were.
+/**
+ * @param {Lane} lane @param {Race} race @param {string} rule
+ * @param {(group: Group, ratio: number) => string} masses @param {string} whom
+ */
 function relaxed(lane, race, rule, masses, whom) {
   const accepted = rowsOf(lane).filter(({ status }) => status === DID.ACCEPTED);
-  const saved = accepted.filter((row) => row.group && neededGroup(row));
-  const { tests, shifts } = lane.steps.at(-1);
+  const saved = accepted.flatMap((row) => {
+    const { group, p, q, uniform, acceptance } = row;
+    if (!group || p === null || q === null || uniform === null || acceptance === null) return [];
+    return neededGroup(row) ? [{ row, group, p, q, uniform, acceptance }] : [];
+  });
+  const { tests, shifts } = lastOf(lane.steps);
   const price = tests
     ? `: its shift, how far (TV) one test commits from the model's p, is ${chance(shifts / tests)} on average, where an exact rule's is 0`
     : "";
@@ -50,11 +62,12 @@ function relaxed(lane, race, rule, masses, whom) {
     const at = bestStep(lane, (i) => lane.steps[i].tokens);
     return { step: at + 1, cell: lastCell(lane, at), lines: [rule, none, total] };
   }
-  const shown = best(saved, (row) => {
-    const plain = (isReadable(row) && row.group.count > 2 ? 2 : 0) + (isInside(row, race) ? 1 : 0);
-    return row.acceptance - row.p / row.q + plain;
+  const shown = best(saved, ({ row, group, p, q, acceptance }) => {
+    const plain = (isReadable(row) && group.count > 2 ? 2 : 0) + (isInside(row, race) ? 1 : 0);
+    return acceptance - p / q + plain;
   });
-  const { at, cell, pass, draft, p, q, uniform, acceptance, group } = shown;
+  const { row, p, q, uniform, acceptance, group } = shown ?? saved[0];
+  const { at, cell, pass, draft } = row;
   const odds = Math.min(1, p / q);
   const [alone, together] = [odds, acceptance].map((ratio) => versus(uniform, ratio));
   const [ofP, ofQ] = dividing(p, q, odds);

@@ -1,7 +1,7 @@
 // The guided tour, and the line of the stage.
 
 import { isResting } from "../controls/keys.js";
-import { make, say } from "../dom.js";
+import { closest, make, promptField, query, queryAll, say, templateCopy } from "../dom.js";
 import { clockName } from "../numbers.js";
 import { layerOf } from "../trace/layers.js";
 import { isOn } from "../trace/replay.js";
@@ -12,11 +12,14 @@ import outline from "./outline.json" with { type: "json" };
 const PHASE = 1500; // milliseconds of each part of a replayed pass
 const BEYOND = ["gsd", "gsd:G=50"]; // lanes to try: the paper's group, and one five times as large
 const TOUR_LANES = 5; // a visitor's own race of so many decoders is toured as it is
+/** @type {Record<string, string>} */
 const KEYS = { PageDown: "on", n: "on", PageUp: "back", p: "back", Escape: "leave", t: "replay" };
 
-const idOf = ({ snapshot }) => snapshot.id;
+/** @param {Race | null} race */
+const idOf = (race) => race?.snapshot.id;
 
 // Whether to tour this race, and not the recorded one.
+/** @param {Race} race */
 function isTour(race) {
   const raced = new Set(race.lanes.filter((lane) => lane.count > 0).map((lane) => lane.decoder));
   if (race.snapshot.infilling) return !race.snapshot.recorded && raced.has("assd");
@@ -30,16 +33,18 @@ function isTour(race) {
  * @param {HTMLElement} root @param {Board} board
  */
 export function mountTour(root, board) {
-  const frame = /** @type {HTMLElement} */ (root.querySelector(".board"));
-  const panel = /** @type {HTMLElement} */ (root.querySelector(".stage-panel"));
-  const button = /** @type {HTMLButtonElement} */ (root.querySelector(".tour"));
-  const template = root.querySelector(".chapter-template");
+  const frame = query(root, ".board");
+  const panel = query(root, ".stage-panel");
+  const button = query(root, ".tour", HTMLButtonElement);
+  const template = query(root, ".chapter-template", HTMLTemplateElement);
   const moves = { "tour-back": -1, "tour-on": 1 };
-  const help = /** @type {HTMLTemplateElement} */ (root.querySelector(".keys-template"));
-  const fourLanes = help.content.querySelector(".four-lanes");
-  let tour = null; // {chapters, missing, at, phase, race, before}
+  const help = query(root, ".keys-template", HTMLTemplateElement);
+  const fourLanes = query(help.content, ".four-lanes");
+  /** @type {Tour | null} */
+  let tour = null;
   let first = 1; // the chapter that the tour opens at
-  let awaited = null; // {race, from, then}: what to do when this race is on the board after that
+  /** @type {{ race?: string | null, from?: string, then(): void } | null} */
+  let awaited = null; // what to do when this race is on the board after that
 
   function start() {
     if (tour) return leave();
@@ -52,58 +57,72 @@ export function mountTour(root, board) {
   }
 
   // Should it fail, whatever asked for it can ask again.
+  /** @param {string | null | undefined} race @param {() => void} then */
   function fetch(race, then) {
     awaited = { race, from: idOf(board.state.race), then };
     draw();
-    board.tours.show(race);
+    if (race) board.tours?.show(race);
   }
 
   // Turns to a chapter of another recorded race.
+  /** @param {Elsewhere} chapter */
   function follow({ number }) {
+    if (!tour) return;
     const { before } = tour;
     tour = null;
     first = number;
-    const { infilling } = board.state.race.snapshot;
-    fetch(infilling ? board.tours.race : board.tours.filling, () => open(before));
+    const { infilling } = board.state.race?.snapshot ?? {};
+    fetch(infilling ? board.tours?.race : board.tours?.filling, () => open(before));
   }
 
+  /** @param {Before} before */
   function open(before) {
     const { race } = board.state;
     const elsewhere = Boolean(board.tours?.filling && race?.snapshot.recorded);
-    const found = race ? tourOf(race, elsewhere) : { chapters: [] };
-    if (!found.chapters.length) return void draw();
+    const found = race && tourOf(race, elsewhere);
+    if (!found?.chapters.length) return void draw();
     tour = { ...found, at: 0, phase: -1, race: idOf(race), before };
     const at = found.chapters.findIndex(({ number }) => number === first);
     first = 1; // which the next line may set again, on its way to another race
     show(Math.max(0, at));
     // In two columns the transport stays in sight, so that the arrows can be seen to work.
     const wide = matchMedia("(min-width: 900px)").matches;
-    if (wide && !board.state.present) frame.querySelector(".transport").scrollIntoView();
+    if (wide && !board.state.present) query(frame, ".transport").scrollIntoView();
   }
 
+  /** The chapter that is shown. */
+  function shown() {
+    const chapter = tour?.chapters[tour.at];
+    return chapter && !chapter.elsewhere ? chapter : null;
+  }
+
+  /** @param {number} at */
   function show(at) {
-    if (at < 0 || at >= tour.chapters.length) return;
-    if (tour.chapters[at].elsewhere) return follow(tour.chapters[at]);
-    Object.assign(tour, { at, phase: -1 });
+    const chapter = tour?.chapters[at];
+    if (!chapter) return;
+    if (chapter.elsewhere) return follow(chapter);
+    Object.assign(tour ?? {}, { at, phase: -1 });
     draw();
-    board.go(tour.chapters[at].view);
+    board.go(chapter.view);
     // On a phone the pictures stand above the text, on one screen with it.
     const narrow = matchMedia("(max-width: 640px)").matches;
-    if (narrow && !tour.chapters[at].last) frame.querySelector(".lanes").scrollIntoView();
+    if (narrow && !chapter.last) query(frame, ".lanes").scrollIntoView();
     else if (!matchMedia("(min-width: 900px)").matches && !board.state.present)
       panel.scrollIntoView();
   }
 
   // Plays the chapter's pass in its parts; a visitor who likes things still presses for each.
   function replay() {
-    const { frames } = tour.chapters[tour.at].replay;
-    if (!frames.length) return;
+    const frames = shown()?.replay.frames ?? [];
+    if (!tour || !frames.length) return;
     const still = matchMedia("(prefers-reduced-motion: reduce)").matches;
     tour.phase = still ? (tour.phase + 1) % frames.length : 0;
     playPhase(frames, still);
   }
 
+  /** @param {Replay["frames"]} frames @param {boolean} still */
   function playPhase(frames, still) {
+    if (!tour) return;
     board.go(frames[tour.phase].view);
     draw();
     const [{ t, layer }, { at, phase }, playing] = [board.state, tour, tour];
@@ -126,9 +145,7 @@ export function mountTour(root, board) {
         leave();
         board.go({ present: false });
         if (document.fullscreenElement) document.exitFullscreen();
-        /** @type {HTMLInputElement} */ (
-          document.querySelector("#prompt :is(input, textarea)")
-        ).select();
+        promptField().select();
       },
     },
     {
@@ -136,10 +153,8 @@ export function mountTour(root, board) {
       words: "Paint over some of it, change the prompt if you like, and race.",
       needs: ".lane:not([hidden]) .fill:not([hidden])",
       act: () => {
-        const { layer, clock } = tour.before.instant;
-        tour = null;
-        board.go({ layer, clock, present: false });
-        /** @type {HTMLElement} */ (root.querySelector(".lane:not([hidden]) .fill")).click();
+        end({ present: false });
+        query(root, ".lane:not([hidden]) .fill").click();
       },
     },
     {
@@ -157,17 +172,24 @@ export function mountTour(root, board) {
       words: "Groups of 50 tokens beside the paper's 10: fewer passes, and a larger shift?",
       needs: "#race",
       act: () => {
-        const { layer, clock } = tour.before.instant;
-        tour = null;
-        board.go({ layer, clock });
+        end({});
         document.dispatchEvent(new CustomEvent("photo-finish-lanes", { detail: BEYOND }));
-        setTimeout(() => /** @type {HTMLElement} */ (document.querySelector("#race")).click());
+        setTimeout(() => query(document, "#race").click());
       },
     },
   ];
 
+  // Ends the tour at this instant, in the layer and on the clock of before.
+  /** @param {Change} change */
+  function end(change) {
+    const { layer, clock } = tour?.before.instant ?? board.state;
+    tour = null;
+    board.go({ layer, clock, ...change });
+  }
+
   // Puts back the race, the instant and the layer that were there before.
   function leave() {
+    if (!tour) return;
     const { race, instant } = tour.before;
     const elsewhere = race !== tour.race;
     tour = null;
@@ -179,19 +201,19 @@ export function mountTour(root, board) {
   function draw() {
     const { present, layer, clock } = board.state;
     for (const [name, by] of Object.entries(moves)) {
-      const move = /** @type {HTMLButtonElement} */ (root.querySelector("." + name));
+      const move = query(root, "." + name, HTMLButtonElement);
       move.hidden = !tour || !present;
       move.disabled = !tour?.chapters[tour.at + by];
     }
     document.body.classList.toggle("present", Boolean(present));
-    const chapter = tour?.chapters[tour.at];
+    const chapter = shown();
     // Which has two columns; the page's end of the tour has the whole width.
-    frame.dataset.tour = chapter && (present || !chapter.last) ? chapter.number : "";
+    frame.dataset.tour = chapter && (present || !chapter.last) ? String(chapter.number) : "";
     button.setAttribute("aria-pressed", String(Boolean(tour)));
     panel.hidden = !(tour || awaited || present);
-    if (tour) {
+    if (tour && chapter) {
       const acts = { show, leave, replay, tries };
-      return drawChapter(panel, { template, fourLanes }, tour, acts);
+      return drawChapter(panel, { template, fourLanes }, chapter, tour, acts);
     }
     const keys = "touch or move the pointer for the controls · PageDown begins the tour · ? helps";
     const line = `${layerOf(layer).title} · by ${clockName(clock)} · ${keys}`;
@@ -201,9 +223,10 @@ export function mountTour(root, board) {
     panel.replaceChildren(make("p.stage-line", words));
   }
 
+  /** @param {KeyboardEvent} event */
   function press(event) {
     const field = "input:not([type=range]), textarea, select, [contenteditable]";
-    const typing = event.target.closest?.(field) || root.querySelector("dialog[open]");
+    const typing = closest(event, field) || root.querySelector("dialog[open]");
     if (typing || isResting(event)) return;
     const key = KEYS[event.key];
     if (!key || !(tour || (key === "on" && board.state.present))) return;
@@ -215,6 +238,7 @@ export function mountTour(root, board) {
     else move(key === "on" ? 1 : -1);
   }
 
+  /** @param {number} by */
   function move(by) {
     if (tour) show(tour.at + by);
     return Boolean(tour);
@@ -233,7 +257,7 @@ export function mountTour(root, board) {
   });
   button.addEventListener("click", start);
   for (const [name, by] of Object.entries(moves)) {
-    root.querySelector("." + name).addEventListener("click", () => move(by));
+    query(root, "." + name).addEventListener("click", () => move(by));
   }
   document.addEventListener("keydown", press, true);
   draw();
@@ -248,19 +272,33 @@ export function mountTour(root, board) {
   return { move, begin };
 }
 
-// One chapter; rebuilt only when another is shown.
-function drawChapter(panel, { template, fourLanes }, { chapters, missing, at, phase }, acts) {
-  const { number, title, lines, reference, fourLanes: hasTable, replay, test, last } = chapters[at];
+/**
+ * One chapter; rebuilt only when another is shown.
+ * @param {HTMLElement} panel
+ * @param {{ template: HTMLTemplateElement, fourLanes: HTMLElement }} parts
+ * @param {Chapter} chapter @param {Tour} tour
+ * @param {{ show(at: number): void, leave(): void, replay(): void, tries: Try[] }} acts
+ */
+function drawChapter(
+  panel,
+  { template, fourLanes },
+  chapter,
+  { chapters, missing, at, phase },
+  acts,
+) {
+  const { number, title, lines, reference, fourLanes: hasTable, replay, test, last } = chapter;
   const { show, leave, tries } = acts;
   const shown = `${number}|${lines.join("|")}`;
   const words = replay.frames[phase]?.words ?? "";
-  if (panel.dataset.shown === shown) return say(panel.querySelector(".chapter-phase"), words);
+  if (panel.dataset.shown === shown) return say(query(panel, ".chapter-phase"), words);
   panel.dataset.shown = shown;
-  const focused = panel.contains(document.activeElement) ? document.activeElement.className : "";
-  const chapter = template.content.firstElementChild.cloneNode(true);
-  const part = (name) => chapter.querySelector(`.chapter-${name}`);
+  const active = document.activeElement;
+  const focused = active && panel.contains(active) ? active.className : "";
+  const page = query(templateCopy(template), "*");
+  /** @param {string} name */
+  const part = (name) => query(page, `.chapter-${name}`);
   const texts = { number, title, reference, count: `${at + 1} of ${chapters.length}` };
-  for (const [name, text] of Object.entries(texts)) part(name).textContent = text;
+  for (const [name, text] of Object.entries(texts)) part(name).textContent = String(text);
   part("text").replaceChildren(...lines.map((line) => make("p", line)));
   if (test) part("text").prepend(draftPicture(test));
   if (hasTable) part("text").append(fourLanes.cloneNode(true));
@@ -278,10 +316,11 @@ function drawChapter(panel, { template, fourLanes }, { chapters, missing, at, ph
   Object.assign(part("leave"), { onclick: leave });
   Object.assign(part("back"), { onclick: () => show(at - 1), disabled: at === 0 });
   Object.assign(part("on"), { onclick: () => show(at + 1), disabled: at === chapters.length - 1 });
-  panel.replaceChildren(chapter);
-  if (focused) (panel.querySelector(`.${focused}:not(:disabled)`) ?? part("leave")).focus();
+  panel.replaceChildren(page);
+  if (focused) (queryAll(panel, `.${focused}:not(:disabled)`)[0] ?? part("leave")).focus();
 }
 
+/** @param {Found["missing"]} missing */
 function missingWords(missing) {
   const chapters = missing.map(({ number, title }) => `${number}, ${title}`).join("; ");
   const whose = missing.length > 1 ? "their decoders do" : "its decoder does";

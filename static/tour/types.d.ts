@@ -19,6 +19,20 @@ interface Try {
   act(): void;
 }
 
+/** A chapter as the outline has it. */
+interface Entry {
+  title: string;
+  reference: string;
+  decoders: string[];
+  beside: string[]; // decoders that are shown too
+  fourLanes?: boolean;
+}
+/** How a step's test ended: drafts tested behind a rejection, and those of them that it kept. */
+interface StepEnd {
+  rejected: boolean;
+  tested: number;
+  kept: number;
+}
 /** What a chapter shows and says. */
 interface Scene {
   layer?: string;
@@ -35,6 +49,12 @@ interface DraftOdds {
   q: number;
   uniform: number;
 }
+/** A chapter about another recorded race. */
+interface Elsewhere {
+  number: number;
+  title: string;
+  elsewhere: true;
+}
 interface Chapter {
   number: number;
   title: string;
@@ -45,5 +65,22 @@ interface Chapter {
   replay: Replay;
   last: boolean; // it says what to try, and has no reference
   view: Change;
-  elsewhere?: boolean; // about another recorded race; it has a number and a title alone
+  elsewhere?: false;
+}
+
+/** The tour of a race; `missing` are the chapters whose decoder made no step in it. */
+interface Found {
+  chapters: (Chapter | Elsewhere)[];
+  missing: { number: number; title: string }[];
+}
+/** The tour while it is open: the chapter that is shown, its part that is replayed, and what it leaves to. */
+interface Tour extends Found {
+  at: number;
+  phase: number;
+  race: string | undefined; // of which it is
+  before: Before;
+}
+interface Before {
+  race: string | undefined;
+  instant: Change;
 }

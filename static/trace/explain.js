@@ -1,6 +1,15 @@
 // Why a cell holds its token, in words, from its rows in one lane's step table.
 
-import { capital, chance, countOf, dividing, inTimes, isKnown, versus } from "../numbers.js";
+import {
+  capital,
+  chance,
+  countOf,
+  dividing,
+  inTimes,
+  isKnown,
+  lastOf,
+  versus,
+} from "../numbers.js";
 
 // engine.trace.Status
 export const DID = {
@@ -17,8 +26,10 @@ const ROUNDING = 0.5 / 65534; // at most so much is a share on the wire off
 /**
  * The rows of one cell over the first `until` steps of a lane, oldest first.
  * @param {Lane} lane @returns {LifeRow[]}
+ * @param {number} cell @param {number} until
  */
 export function lifeOf(lane, cell, until) {
+  /** @type {LifeRow[]} */
   const life = [];
   const rank = lane.rank[cell];
   if (rank === undefined) return life; // known from the start
@@ -40,18 +51,21 @@ export function lifeOf(lane, cell, until) {
 
 // Whether p(x) / q(x) alone would have rejected a draft that was accepted, whatever the rounding on
 // the wire.
+/** @param {Row} row */
 export function neededGroup({ status, uniform, p, q }) {
-  const known = status === DID.ACCEPTED && isKnown(uniform, p, q);
-  return known && uniform * (q - ROUNDING) >= p + ROUNDING;
+  if (status !== DID.ACCEPTED || uniform === null || p === null || q === null) return false;
+  return uniform * (q - ROUNDING) >= p + ROUNDING;
 }
 
 // Left untested by a decoder that then drafts anew (LANTERN's, behind a rejection).
+/** @param {Row} row */
 const isDropped = (row) => row.status === DID.DROPPED;
 
 // The uniform number and the acceptance probability that decided: those of the last candidate
 // tried, where there were several.
+/** @param {Row} row */
 export function decisive({ candidates, uniform, acceptance }) {
-  const last = candidates.length > 1 ? candidates.at(-1) : { uniform, acceptance };
+  const last = candidates.length > 1 ? lastOf(candidates) : { uniform, acceptance };
   return [last.uniform, last.acceptance];
 }
 
@@ -59,10 +73,13 @@ export const WHY_KNOWN =
   "It was known from the start: this race fills in the tokens around it. No lane draws it, and the model reads it " +
   "before it draws any of the others.";
 
-/** Why a cell holds what it holds, in a sentence or two. @param {LifeRow[]} life */
+/**
+ * Why a cell holds what it holds, in a sentence or two.
+ * @param {LifeRow[]} life @param {string} decoder
+ */
 export function whyToken(decoder, life) {
   if (!life.length) return "No step has reached this cell yet.";
-  const [before, last] = [life.slice(0, -1), life.at(-1)];
+  const [before, last] = [life.slice(0, -1), lastOf(life)];
   if (last.status === DID.FORCED) return "Fixed by the model's layout: no decoder samples it.";
   if (last.status === DID.FRESH) return whyFresh(decoder, before, last);
   if (!last.committed) return `Not committed yet: ${pastOf(life)}. ${whatNext(last)}`;
@@ -81,7 +98,8 @@ export function whyToken(decoder, life) {
 }
 
 // What came of the cell before `last`: where its draft came from, and how often it was refined.
-function pastOf(before, last = null) {
+/** @param {LifeRow[]} before @param {LifeRow} [last] */
+function pastOf(before, last) {
   const drafts = before.filter((row) => row.draft !== null);
   const dropped = drafts.filter(isDropped).length;
   if (dropped) {
@@ -91,7 +109,7 @@ function pastOf(before, last = null) {
     return `${drafted} dropped untested, ${why}${last ? "; drafted anew" : ""}`;
   }
   if (!before.length)
-    return last.topDraft.length === 1 && last.q > 0.999 ? "a fresh guess" : "drafted";
+    return last?.topDraft.length === 1 && Number(last.q) > 0.999 ? "a fresh guess" : "drafted";
   const tested = drafts.filter((row) => isKnown(row.uniform));
   const kept = tested.filter((row) => row.draft === row.token).length;
   const [redrawn, refined] = [tested.length - kept, drafts.length - tested.length];
@@ -102,6 +120,7 @@ function pastOf(before, last = null) {
   ].join(", ");
 }
 
+/** @param {LifeRow} last */
 function whatNext(last) {
   if (isDropped(last)) return "The next pass drafts it anew.";
   return `After pass ${last.pass} the guess is token ${last.token}; a later pass will test it.`;
@@ -109,6 +128,7 @@ function whatNext(last) {
 
 // Why a draft was accepted or not: the two masses compared, and the number drawn; "" where the row
 // does not say.
+/** @param {string} decoder @param {LifeRow} row @param {boolean} accepted */
 function whyVerified(decoder, row, accepted) {
   const { uniform, acceptance } = row;
   const other = accepted ? "the same token" : `token ${row.token} instead`;
@@ -118,7 +138,7 @@ function whyVerified(decoder, row, accepted) {
     return `a second, independent draw gave ${other}${isKnown(acceptance) ? odds : ""}`;
   }
   const masses = massesOf(decoder, row);
-  if (!isKnown(uniform, acceptance)) return masses;
+  if (uniform === null || acceptance === null) return masses;
   if (accepted && acceptance >= 1 - ROUNDING) {
     return masses ? `${masses}, which is sure to pass` : "it was sure to pass";
   }
@@ -127,6 +147,7 @@ function whyVerified(decoder, row, accepted) {
   return masses ? `${masses}, and ${test}` : test;
 }
 
+/** @param {string} decoder @param {LifeRow} row */
 function massesOf(decoder, { group, p, q, acceptance }) {
   if (group && group.count > 1) {
     const [ofP, ofQ] = dividing(group.p, group.q, acceptance);
@@ -135,14 +156,15 @@ function massesOf(decoder, { group, p, q, acceptance }) {
     const neighbours = countOf(group.count - 1, "neighbour");
     return `with ${neighbours} it held ${ofP} of p, against ${ofQ} of q by itself`;
   }
-  if (!isKnown(p, q)) return "";
+  if (p === null || q === null) return "";
   const [ofP, ofQ] = dividing(p, q, acceptance);
   return `p gave the draft ${ofP} and q ${ofQ}`;
 }
 
 // Several candidates of a tree tried: how that ended.
+/** @param {string} decoder @param {LifeRow} row */
 function whyCandidates(decoder, { pass, candidates, status, token }) {
-  const [n, last] = [candidates.length, candidates.at(-1)];
+  const [n, last] = [candidates.length, lastOf(candidates)];
   const test = versus(last.uniform, last.acceptance);
   if (status !== DID.ACCEPTED) {
     const drawn = `Token ${token} was drawn from what they left of p.`;
@@ -157,11 +179,13 @@ function whyCandidates(decoder, { pass, candidates, status, token }) {
 }
 
 // What to add on an accepted draft: that it needed its group.
+/** @param {LifeRow} row */
 function aloneWords(row) {
   if (!row.group || !neededGroup(row)) return "";
   return ` Alone, with ${chance(row.p)} of p and ${chance(row.q)} of q, it would have been rejected.`;
 }
 
+/** @param {string} decoder @param {LifeRow} row */
 function replacedWords(decoder, { token }) {
   if (decoder === "jacobi") return " That draw stays: it comes from the exact distribution.";
   if (decoder === "fpi") return " That one stays: it is vanilla AR's own token.";
@@ -169,6 +193,7 @@ function replacedWords(decoder, { token }) {
   return ` Token ${token} was drawn in its place, from what p${moved} has more of than q.`;
 }
 
+/** @param {string} decoder @param {LifeRow[]} before @param {LifeRow} row */
 function whyFresh(decoder, before, { top, token, pass, ahead }) {
   const share = top.find(([id]) => id === token);
   const drawn = `from p${share ? `, which gave it ${chance(share[1])}` : ""}`;
@@ -190,18 +215,19 @@ function whyFresh(decoder, before, { top, token, pass, ahead }) {
   return `Drawn at pass ${pass} ${drawn}: ${ahead ? bonus : "that pass had no draft to test here"}.`;
 }
 
-/** Whether a number drawn decided what this step did to the cell. @param {LifeRow} row */
-export const isDecided = (row) => isKnown(...decisive(row));
-
-/** What another number drawn would have decided. @param {LifeRow} row @param {number} number */
+/**
+ * What another number drawn would have decided; "" where none did.
+ * @param {LifeRow} row @param {number} number
+ */
 export function experimentInWords(row, number) {
   const [drawn, acceptance] = decisive(row);
+  if (drawn === null || acceptance === null) return "";
   const [was, is] = [drawn, number].map((each) => each < acceptance);
   const tested = [DID.ACCEPTED, DID.RESAMPLED].includes(row.status);
   const verdict = (tested ? ["rejected", "accepted"] : ["redrawn", "kept"])[Number(is)];
   const test = `${verdict}, ${versus(number, acceptance)}`;
   if (number === drawn) return `The number drawn was ${chance(drawn)}: ${test}.`;
-  const draft = row.candidates.length > 1 ? row.candidates.at(-1).token : row.draft;
+  const draft = row.candidates.length > 1 ? lastOf(row.candidates).token : row.draft;
   const other = is
     ? `token ${draft} would have stayed`
     : "another token would have taken its place";
@@ -219,7 +245,10 @@ export function shiftInWords({ shift }) {
   );
 }
 
-/** What one step did to the cell, in a few words: "accepted, 0.31 < 0.74". @param {LifeRow} row */
+/**
+ * What one step did to the cell, in a few words: "accepted, 0.31 < 0.74".
+ * @param {LifeRow} row @param {string} decoder
+ */
 export function stepInWords(decoder, row) {
   const { status, draft, token, candidates } = row;
   if (status === DID.FORCED) return "fixed by the layout";
@@ -228,9 +257,11 @@ export function stepInWords(decoder, row) {
   if (isDropped(row)) return "dropped untested";
   if (decoder === "parallel") return "kept untested";
   const [uniform, acceptance] = decisive(row);
-  const sure = acceptance >= 1 - ROUNDING && uniform < acceptance;
-  const known = isKnown(uniform, acceptance);
-  const test = !known ? "" : sure ? ", certain" : `, ${versus(uniform, acceptance)}`;
+  let test = "";
+  if (uniform !== null && acceptance !== null) {
+    const sure = acceptance >= 1 - ROUNDING && uniform < acceptance;
+    test = sure ? ", certain" : `, ${versus(uniform, acceptance)}`;
+  }
   if (status === DID.REFINED || status === DID.REJECTED) {
     return test ? (draft === token ? "kept" : "redrawn") + test : "refined";
   }

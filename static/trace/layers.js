@@ -4,16 +4,24 @@
 import look from "../look.json" with { type: "json" };
 
 /** @type {Layer[]} */
-export const LAYERS = look.layers;
+export const LAYERS = look.layers.map((layer) => ({ scale: "", least: 0, ...layer }));
 /** @param {string} name @returns {Layer} */
-export const layerOf = (name) => LAYERS.find((layer) => layer.name === name);
+export function layerOf(name) {
+  const found = LAYERS.find((layer) => layer.name === name);
+  if (!found) throw new RangeError(`there is no layer ${name}`);
+  return found;
+}
+
+/** @type {Record<string, string[]>} */
+export const SCALES = look.scales;
 
 // The engine's statuses, by their number.
 export const STATUSES = look.statuses;
 
 // The colour of a share on a scale, as [red, green, blue].
+/** @param {string} scale @param {number} share */
 export function colourOf(scale, share) {
-  const stops = look.scales[scale];
+  const stops = SCALES[scale];
   const at = Math.min(1, Math.max(0, share)) * (stops.length - 1);
   const low = Math.min(Math.floor(at), stops.length - 2);
   return [1, 3, 5].map((i) => {
@@ -34,7 +42,10 @@ export const referenceOf = ({ lanes }, chosen) =>
     lanes.findIndex(({ decoder }) => decoder === "ar"),
   );
 
-/** The token that a lane has committed at a cell, at whatever instant; null if none. */
+/**
+ * The token that a lane has committed at a cell, at whatever instant; null if none.
+ * @param {Lane} lane @param {number} cell
+ */
 export function committedToken(lane, cell) {
   const rank = lane.rank[cell];
   return rank < (lane.steps.at(-1)?.after ?? 0) ? lane.token(lane.committedBy[rank]) : null;
@@ -65,13 +76,13 @@ export function layerValue(lane, view, cell, layer, against = null) {
   if (layer === "status") return lane.status(row);
   const committed = lane.rank[cell] < view.n;
   if (layer === "differs") {
-    const token = committed ? committedToken(against, cell) : null;
+    const token = committed && against ? committedToken(against, cell) : null;
     return token === null ? null : Number(lane.token(row) !== token);
   }
   if (layer === "waiting") return lane.waits[row] + (committed ? 0 : 1);
   if (layer === "order") return committed ? lane.steps[lane.stepOf(row)].nfe : null;
   if (layer === "runs") return committed ? lane.steps[lane.stepOf(row)].tokens : null;
-  return layer === "gain" ? lane.gain(row) : lane.share(row, /** @type {any} */ (layer));
+  return layer === "gain" ? lane.gain(row) : lane.share(row, layer);
 }
 
 /**
@@ -86,5 +97,6 @@ export function rangeOf(race, { name, kind, least, most = 1 }) {
 
 // Where a count stands on its scale, 0 to 1. By logarithms: most runs and waits are short, a few
 // are long.
+/** @param {number} value @param {[number, number]} range */
 export const countShare = (value, [low, high]) =>
   Math.log(1 + value - low) / Math.log(1 + high - low);

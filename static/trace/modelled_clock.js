@@ -1,7 +1,7 @@
 // Another machine's clock: what the same passes would cost there. A pass costs a + b x rows (a
 // whatever its window, b for each row of the window), and each of the drafter's passes d.
 
-import { percent } from "../numbers.js";
+import { lastOf, percent } from "../numbers.js";
 import { finishers } from "./replay.js";
 
 /**
@@ -30,6 +30,7 @@ export function fitCosts(lanes) {
     rows,
     time: forward + verify + cache,
   }));
+  /** @param {(point: { rows: number, time: number }) => number} of */
   const mean = (of) => points.reduce((sum, point) => sum + of(point), 0) / (points.length || 1);
   const [rows, time] = [mean((point) => point.rows), mean((point) => point.time)];
   const variance = mean((point) => (point.rows - rows) ** 2);
@@ -42,10 +43,10 @@ export function fitCosts(lanes) {
   const costs = { pass, row, drafter: passes ? drafting / passes : 0 };
   const spread = mean((point) => (point.time - time) ** 2);
   const missed = mean((point) => (point.time - pass - row * point.rows) ** 2);
-  const measured = lanes.filter(({ steps: own }) => own.at(-1)?.seconds > 0);
+  const measured = lanes.filter(({ steps: own }) => own.length && lastOf(own).seconds > 0);
   const errors = measured.map((lane) => {
-    const { seconds } = lane.steps.at(-1);
-    return Math.abs(modelledSeconds(lane, costs).at(-1) - seconds) / seconds;
+    const { seconds } = lastOf(lane.steps);
+    return Math.abs(lastOf(modelledSeconds(lane, costs)) - seconds) / seconds;
   });
   return {
     ...{ costs, passes: points.length, windows: variance > 0 },
@@ -55,6 +56,7 @@ export function fitCosts(lanes) {
 }
 
 // A lane's clock after each of its steps, in whole microseconds as measured ones are.
+/** @param {Lane} lane @param {Costs} costs */
 function modelledSeconds({ steps }, { pass, row, drafter }) {
   let seconds = 0;
   return steps.map((step) => {
@@ -70,6 +72,7 @@ function modelledSeconds({ steps }, { pass, row, drafter }) {
  */
 export function presetsOf({ costs, passes, windows, explained, error }) {
   const share = costs.pass ? costs.drafter / costs.pass : 0;
+  /** @param {{ pass: number, row: number }} costs */
   const machine = ({ pass, row }) => ({ pass, row, drafter: share * pass });
   const good = [
     explained !== null && `explains ${percent(explained, 1)} of how their times vary`,
@@ -123,6 +126,7 @@ export function modelLanes(lanes, costs) {
   }
 }
 
+/** @param {number} ratio */
 const times = (ratio) => `${ratio.toFixed(ratio < 10 ? 2 : 1)}×`;
 
 /**
@@ -134,6 +138,7 @@ export function verdictOf(lanes) {
   const ar = done.find(({ decoder }) => decoder === "ar");
   if (!done.length || !(done[0].modelled > 0)) return "No lane has finished yet.";
   if (!ar || done.length === 1) return `On this clock ${done[0].title} is fastest.`;
+  /** @param {Lane} lane */
   const speed = (lane) => `${lane.title} ${times(ar.modelled / lane.modelled)}`;
   const losers = done.filter(({ modelled }) => modelled > ar.modelled);
   const best =
@@ -141,11 +146,11 @@ export function verdictOf(lanes) {
       ? `On this clock no lane beats ${ar.title}.`
       : `On this clock ${done[0].title} is fastest: ${times(ar.modelled / done[0].modelled)} the speed of ${ar.title}.`;
   if (!losers.length) return `${best} None is slower than ${ar.title}.`;
-  const worst = losers.at(-1);
-  const last = worst.steps.at(-1);
+  const worst = lastOf(losers);
+  const last = lastOf(worst.steps);
   const rows = worst.steps.reduce((sum, step) => sum + step.rows, 0) / worst.count;
   const compression = last.reached / last.passes;
-  const cost = worst.modelled / last.passes / (ar.modelled / ar.steps.at(-1).passes);
+  const cost = worst.modelled / last.passes / (ar.modelled / lastOf(ar.steps).passes);
   const window = `${Math.round(rows)} ${Math.round(rows) === 1 ? "row" : "rows"}`;
   return (
     `${best} Slower than ${ar.title}: ${losers.map(speed).join(", ")}. ${worst.title} commits ` +

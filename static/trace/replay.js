@@ -1,6 +1,12 @@
 // Where every lane of a race stood at any instant of any clock.
 
-/** How many steps of a lane were done at t on a clock. @param {Lane} lane */
+/** @type {Clock[]} */
+export const CLOCKS = ["seconds", "passes", "modelled"];
+
+/**
+ * How many steps of a lane were done at t on a clock.
+ * @param {Lane} lane @param {Clock} clock @param {number} t
+ */
 export function stepAt(lane, clock, t) {
   let [low, high] = [0, lane.count];
   while (low < high) {
@@ -11,7 +17,10 @@ export function stepAt(lane, clock, t) {
   return low;
 }
 
-/** The lane after its k-th step; k = 0 is before the first. @param {Lane} lane @returns {View} */
+/**
+ * The lane after its k-th step; k = 0 is before the first.
+ * @param {Lane} lane @param {number} k @returns {View}
+ */
 export function laneAt(lane, k) {
   const step = lane.steps[k - 1];
   const state = k === lane.count ? lane.state : k ? "racing" : "waiting";
@@ -22,6 +31,7 @@ export function laneAt(lane, k) {
   const { after: n, before, first, touched } = step;
   const over = ["stopped", "failed"].includes(state); // no step will verify its drafts
   const reach = over ? n : before + touched;
+  /** @param {number} cell */
   const rowOf = (cell) => {
     const rank = lane.rank[cell];
     return rank < n ? lane.committedBy[rank] : rank < reach ? first + rank - before : -1;
@@ -65,7 +75,10 @@ export function hashesOf(lane, view) {
   return [hashOf(rows.map((row) => lane.token(row))), hashOf(rows.map((row) => lane.status(row)))];
 }
 
-/** A lane's clock after its k-th step, or its last so far. @param {Lane} lane */
+/**
+ * A lane's clock after its k-th step, or its last so far.
+ * @param {Lane} lane @param {Clock} clock @param {number} k
+ */
 export const clockAt = (lane, clock, k) => lane.steps[Math.min(k, lane.count) - 1]?.[clock] ?? 0;
 /** @param {Lane} lane @param {Clock} clock */
 export const clockOf = (lane, clock) => clockAt(lane, clock, lane.count);
@@ -99,6 +112,9 @@ export function nextStep(lanes, clock, t, back = false) {
   return (back ? found < t : Number.isFinite(found)) ? found : null;
 }
 
+/** Whether there is a race on the board. @param {State} state @returns {state is Raced} */
+export const hasRace = (state) => state.race !== null;
+
 /** Whether no lane makes another step. @param {Race} race */
 export const isOver = ({ snapshot: { state } }) => ["finished", "stopped"].includes(state);
 
@@ -112,7 +128,10 @@ export const isOn = (race) => Boolean(race.snapshot.prompt) && !isOver(race);
  */
 export const boundOf = (lane) => (lane.decoder === "assd" ? lane.order.length : null);
 
-/** The lanes that have finished, in the order of a clock, as indices. @param {LaneFacts[]} lanes */
+/**
+ * The lanes that have finished, in the order of a clock, as indices.
+ * @param {Lane[]} lanes @param {Clock} clock
+ */
 export function finishers(lanes, clock) {
   const done = lanes.map((_, i) => i).filter((i) => lanes[i].state === "finished");
   return done.sort((a, b) => lanes[a][clock] - lanes[b][clock]);

@@ -3,12 +3,14 @@
 
 const SOURCE = { certain: 1, before: 2, own: 3 }; // of q's top tokens
 const PARTS = ["forward", "verify", "cache", "draft"]; // of a step's time, in microseconds
+const BYTES = { Uint8: 1, Uint16: 2, Uint32: 4, Float32: 4 };
 const STRIDE = 64; // rows: of every so many it is known where their details begin
 // Before the first step.
 const START = {
   ...{ after: 0, micros: 0, reached: 0, drafted: 0, row: 0, positions: 0, tests: 0, shifts: 0 },
 };
 
+/** @param {string} name */
 const camelCase = (name) => name.replace(/_(\w)/g, (_, letter) => letter.toUpperCase());
 
 // Rows of one dtype: base64 that only grows, decoded from where it was when it is read.
@@ -31,15 +33,17 @@ class Rows {
     for (let i = 0; i < tail.length; i++) bytes[this.#view.byteLength + i] = tail.charCodeAt(i);
     [this.#view, this.#decoded] = [new DataView(bytes.buffer), this.text.length];
   }
-  /** A row's field, or the i-th number of one that holds several. */
+  /**
+   * A row's field, or the i-th number of one that holds several.
+   * @param {number} row @param {string} field
+   */
   at(row, field, i = 0) {
     if (this.#decoded < this.text.length) this.#read();
     const [type, offset, count] = this.fields[field];
-    const width = Number(type.match(/\d+/)[0]) / 8;
     if (i >= count) throw new RangeError(`${field} has ${count} numbers`);
-    return this.#view[`get${type}`](row * this.size + offset + i * width, true);
+    return this.#view[`get${type}`](row * this.size + offset + i * BYTES[type], true);
   }
-  /** All numbers of a field. @returns {number[]} */
+  /** All numbers of a field. @param {number} row @param {string} field @returns {number[]} */
   all(row, field) {
     return Array.from({ length: this.fields[field][2] }, (_, i) => this.at(row, field, i));
   }
@@ -54,7 +58,9 @@ export class StepTable {
   steps = [];
   /** @type {number[]} of each row, how many steps before had touched its cell */
   waits = [];
+  /** @type {Record<string, number>} */
   most = { waiting: 0, runs: 0 }; // the largest count that each of these layers ever shows
+  /** @type {number[]} */
   #rows = []; // of each row, its number in `positions`, which has forced ones too
   #places = [[0, 0, 0]]; // where the details of every STRIDE-th row of `positions` begin
 
@@ -79,7 +85,10 @@ export class StepTable {
     return this.steps.length;
   }
 
-  /** The token that stood at a cell before the race; null where a lane draws it. */
+  /**
+   * The token that stood at a cell before the race; null where a lane draws it.
+   * @param {number} cell
+   */
   knownToken(cell) {
     return this.known[cell] >= 0 ? this.known[cell] : null;
   }
@@ -96,7 +105,9 @@ export class StepTable {
     for (let k = this.count; k < this.tables.steps.count; k++) this.#take(k);
   }
 
+  /** @param {number} k */
   #take(k) {
+    /** @param {string} field */
     const read = (field) => this.tables.steps.at(k, field);
     const counts = ["nfe", "rows", "positions", "committed", "drafter_passes"];
     const [nfe, rows, positions, tokens, drafter] = counts.map(read);
@@ -129,35 +140,46 @@ export class StepTable {
     if (step.after > before) this.most.runs = Math.max(this.most.runs, tokens);
   }
 
+  /** @param {number} row @param {string} field */
   #at(row, field) {
     return this.tables.positions.at(this.#rows[row], field);
   }
 
+  /** @param {number} row */
   token(row) {
     return this.#at(row, "token");
   }
 
+  /** @param {number} row */
   status(row) {
     return this.#at(row, "status");
   }
 
-  /** A probability or a distance; null where there is none. */
+  /**
+   * A probability or a distance; null where there is none.
+   * @param {number} row @param {string} name
+   */
   share(row, name) {
     return this.#share(this.#at(row, name));
   }
 
-  /** What a group or a neighbourhood added to a draft's acceptance; null where there was none. */
+  /**
+   * What a group or a neighbourhood added to a draft's acceptance; null where there was none.
+   * @param {number} row
+   */
   gain(row) {
     const [acceptance, p, q] = ["acceptance", "p", "q"].map((name) => this.share(row, name));
-    if (!(this.#at(row, "refs") & 4) || acceptance === null || !q) return null;
+    if (!(this.#at(row, "refs") & 4) || acceptance === null || p === null || !q) return null;
     return Math.max(0, acceptance - Math.min(1, p / q));
   }
 
+  /** @param {number} value */
   #share(value) {
     return value === this.dtypes.none ? null : value / this.dtypes.one;
   }
 
   // The step, counted from 0, that a row is of.
+  /** @param {number} row */
   stepOf(row) {
     let [low, high] = [0, this.count - 1];
     while (low < high) {
@@ -172,6 +194,7 @@ export class StepTable {
    * All that a row says. The distributions, the group and the candidates are read when they are
    * used: who goes through all rows needs few of them.
    * @returns {Row}
+   * @param {number} i
    */
   row(i) {
     const [lane, step, at] = [this, this.stepOf(i), this.#rows[i]];
@@ -186,10 +209,10 @@ export class StepTable {
         return lane.#top("positions", at);
       },
       get topDraft() {
-        return lane.#topDraft(refs & 3, draft, at, rank, step);
+        return lane.#topDraft(refs & 3, drafted, at, rank, step);
       },
       get group() {
-        return refs & 4 ? lane.#group(lane.#place(at)[1], draft) : null;
+        return refs & 4 ? lane.#group(lane.#place(at)[1], drafted) : null;
       },
       get candidates() {
         const first = refs >> 4 ? lane.#place(at)[2] : 0;
@@ -200,6 +223,7 @@ export class StepTable {
 
   // Where the details of a row of `positions` begin in the other tables: counted on from the last
   // row of which that is known.
+  /** @param {number} row */
   #place(row) {
     const last = Math.floor(row / STRIDE);
     for (let n = this.#places.length; n <= last; n++)
@@ -207,6 +231,7 @@ export class StepTable {
     return this.#count(last, row);
   }
 
+  /** @param {number} n @param {number} to */
   #count(n, to) {
     let [own, group, candidate] = this.#places[n];
     for (let row = n * STRIDE; row < to; row++) {
@@ -218,14 +243,20 @@ export class StepTable {
     return [own, group, candidate];
   }
 
-  /** The likeliest tokens of a distribution. @returns {Share[]} */
+  /**
+   * The likeliest tokens of a distribution.
+   * @param {string} table @param {number} row @returns {Share[]}
+   */
   #top(table, row) {
     const [tokens, shares] = ["top", "top_shares"].map((name) => this.tables[table].all(row, name));
     const known = tokens.filter((token) => token !== this.dtypes.none);
     return known.map((token, n) => [token, shares[n] / this.dtypes.one]);
   }
 
-  /** @returns {Share[]} */
+  /**
+   * @param {number} source @param {number} draft @param {number} row @param {number} rank
+   * @param {number} step @returns {Share[]}
+   */
   #topDraft(source, draft, row, rank, step) {
     if (source === SOURCE.certain) return [[draft, 1]];
     if (source === SOURCE.own) return this.#top("distributions", this.#place(row)[0]);
@@ -236,6 +267,7 @@ export class StepTable {
     return this.#top("positions", this.#rows[earlier.first + rank - earlier.before]);
   }
 
+  /** @param {number} row @param {number} draft */
   #group(row, draft) {
     const [count, p, q] = ["count", "p", "q"].map((name) => this.tables.groups.at(row, name));
     const others = this.tables.groups
@@ -244,10 +276,12 @@ export class StepTable {
     return { count, p, q, tokens: [draft, ...others] };
   }
 
+  /** @param {number} row */
   #candidate(row) {
+    /** @param {string} name */
     const read = (name) => this.tables.candidates.at(row, name);
     const names = ["p", "q", "acceptance", "uniform"];
-    const [p, q, acceptance, uniform] = names.map((name) => this.#share(read(name)));
+    const [p, q, acceptance, uniform] = names.map((name) => read(name) / this.dtypes.one);
     return { token: read("token"), p, q, acceptance, uniform };
   }
 }

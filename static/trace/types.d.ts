@@ -47,7 +47,7 @@ interface Candidate {
 
 /** Probabilities and distances of a row; null where there is none. */
 interface Shares {
-  top1: number | null;
+  top1: number;
   top1Draft: number | null;
   tv: number | null;
   acceptance: number | null;
@@ -130,8 +130,8 @@ interface Layer {
   kind: string; // "picture", "share", "differs", "status", "count", "pass"
   words: string;
   filling?: string; // the words of a race that fills in a picture, where they are others
-  scale?: string;
-  least?: number;
+  scale: string; // of look.json, "" where it has none
+  least: number;
   most?: number; // where a share's scale ends, if not at 1
   unit?: string;
   noValue?: string;

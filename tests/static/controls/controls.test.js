@@ -82,11 +82,14 @@ test("arrows stay on the grid", () => {
   assert.deepEqual(right, { lane: 1, cell: 1, pinned: true });
 });
 
+const Element = (globalThis.Element ??= class {});
+
 test("keys typed into a field are not the board's", () => {
   const [scrub, field] = [{}, {}];
   const inside = (name, found, key) => {
     const closest = (selector) => (selector.includes(name) ? found : null);
-    return keys.isTyped({ key, target: { closest } }, scrub);
+    const target = Object.assign(new Element(), { closest });
+    return keys.isTyped({ key, target }, scrub);
   };
   for (const name of ["input", "textarea", "select", "[contenteditable]"]) {
     assert.equal(inside(name, field, "l"), true, name);

@@ -1,0 +1,17 @@
+// What is read of plotly's charts. Types alone.
+
+interface PlotAxis {
+  title?: { text?: string };
+}
+interface PlotTrace {
+  name: string;
+  x?: (string | number | null)[];
+  y: number[];
+  error_y?: { visible?: boolean; array: number[]; arrayminus: number[] };
+}
+/** A chart's element, once plotly has drawn it. */
+interface Plot extends Element {
+  _fullLayout: { xaxis: PlotAxis; yaxis: PlotAxis };
+  _fullData: PlotTrace[];
+  _responsiveChartHandler?: () => void;
+}
