@@ -46,7 +46,8 @@ def _type(schema: dict[str, Any]) -> str:
         case {"type": "array", "prefixItems": list(items)}:
             return f"[{', '.join(map(_type, items))}]"
         case {"type": "array", "items": dict(item)}:
-            return f"{_type(item)}[]"
+            each = _type(item)
+            return f"({each})[]" if "|" in each else f"{each}[]"
         case {"type": "object", "additionalProperties": dict(value)}:
             keys = _type(schema.get("propertyNames", {"type": "string"}))
             return f"Record<{keys}, {_type(value)}>"

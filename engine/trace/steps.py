@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 from functools import cache, cached_property
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import numpy as np
 
@@ -101,7 +101,8 @@ DTYPES = {
 }
 SENT = ("steps", "positions", "distributions", "groups", "candidates")  # to the page
 # Of a position.
-SHARES = ("top1", "top1_draft", "tv", "acceptance", "uniform", "p", "q", "shift")
+ShareName = Literal["top1", "top1_draft", "tv", "acceptance", "uniform", "p", "q", "shift"]
+SHARES: tuple[ShareName, ...] = get_args(ShareName)
 
 
 class Status(IntEnum):
@@ -151,7 +152,7 @@ class Layout:
 
     none: int
     one: int
-    shares: tuple[str, ...]
+    shares: tuple[ShareName, ...]
     tables: dict[str, Dtype]
 
 

@@ -40,7 +40,7 @@ type LaneState = "waiting" | "racing" | "finished" | "stopped" | "failed";
 interface Layout {
   none: number;
   one: number;
-  shares: string[];
+  shares: ("top1" | "top1_draft" | "tv" | "acceptance" | "uniform" | "p" | "q" | "shift")[];
   tables: Record<string, Dtype>;
 }
 

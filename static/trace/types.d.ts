@@ -45,17 +45,9 @@ interface Candidate {
   uniform: number;
 }
 
-/** Probabilities and distances of a row; null where there is none. */
-interface Shares {
-  top1: number;
-  top1Draft: number | null;
-  tv: number | null;
-  acceptance: number | null;
-  uniform: number | null;
-  p: number | null;
-  q: number | null;
-  shift: number | null;
-}
+/** Probabilities and distances of a row; null where there is none; there is always a top1. */
+type Shares = Record<CamelCase<Layout["shares"][number]>, number | null> & { top1: number };
+type CamelCase<S extends string> = S extends `${infer A}_${infer B}` ? `${A}${Capitalize<B>}` : S;
 
 /** What one step did to one cell. */
 interface Row extends Shares {
