@@ -105,7 +105,10 @@ def load_embedded() -> ImageModel:
 def use_threads(model: ImageModel) -> None:
     """Sets how many threads this one computes with. Two are the most that the embedded model gains
     from, a public one gains from all. One waits for any other process on its core, and the others
-    wait for it, so one core is left to the page and the browser where a model can do without."""
+    wait for it, so one core is left to the page and the browser where a model can do without. On a
+    GPU nothing is set."""
+    if model.device.type != "cpu":
+        return
     most, least = (_CORES, 2) if model.slow_pixels else (2, 1)
     torch.set_num_threads(min(_CORES, most, max(least, _CORES - 1)))
 

@@ -36,6 +36,8 @@ def test_a_public_model_computes_on_all_cores_but_one(monkeypatch, cores, own, p
     model = Toy()
     for model.slow_pixels in (False, True):
         model_loader.use_threads(model)
+    model.device = torch.device("cuda")
+    model_loader.use_threads(model)
     assert threads == [own, public]
 
 
