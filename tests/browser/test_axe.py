@@ -131,6 +131,7 @@ def test_axe_finds_nothing_in_any_state(url, open_page) -> None:
         act(page)
         assert violations(page, within, RULES) == [], act.__name__
         page.evaluate("document.body.classList.add('dark')")  # as gradio has a dark page
+        page.wait_for_function("document.getAnimations().length === 0")  # colours change slowly
         assert violations(page, within, ["color-contrast"]) == [], f"{act.__name__}, dark"
         page.evaluate("document.body.classList.remove('dark')")
 
