@@ -99,9 +99,9 @@ export function mountTour(root, board) {
   /** @param {number} at */
   function show(at) {
     const chapter = tour?.chapters[at];
-    if (!chapter) return;
+    if (!tour || !chapter) return;
     if (chapter.elsewhere) return follow(chapter);
-    Object.assign(tour ?? {}, { at, phase: -1 });
+    Object.assign(tour, { at, phase: -1 });
     draw();
     board.go(chapter.view);
     // On a phone the pictures stand above the text, on one screen with it.
