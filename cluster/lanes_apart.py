@@ -41,7 +41,7 @@ def race_apart(
                 yield event
                 if isinstance(event, WorkerFailure):
                     return
-    whole = join(request, [found for found in recordings if found is not None])
+    whole = join([found for found in recordings if found is not None])
     last = {"seq": seq + 1, "recorded": False, "apart": True, "note": _note(boards)}
     yield replay(whole).model_copy(update=last)
     yield Recording(whole.dumps())
@@ -68,10 +68,10 @@ def _note(boards: Sequence[Snapshot | None]) -> str:
     return " ".join(filter(None, notes))
 
 
-def join(request: RaceRequest, recordings: Sequence[RecordedRace]) -> RecordedRace:
+def join(recordings: Sequence[RecordedRace]) -> RecordedRace:
     """One race from the races of its lanes, in the order of their clocks."""
     traces = [recording.trace for recording in recordings]
-    header = replace(traces[0].header, lanes=tuple(lane.plain() for lane in request.lanes))
+    header = replace(traces[0].header, lanes=tuple(trace.header.lanes[0] for trace in traces))
     timed = [_timed(trace, i) for i, trace in enumerate(traces)]
     frames = tuple(frame for _, _, _, frame in heapq.merge(*timed))
     pictures = [recording.pictures for recording in recordings if recording.pictures is not None]

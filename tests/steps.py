@@ -14,8 +14,9 @@ from engine.trace import Seconds, Status, Step, StepTable
 from engine.trace.shares import NONE, ONE
 from engine.trace.steps import DTYPES, TOP, Source, step_row
 
-# As many decoders as a race has lanes; Relaxed SJD is SJD with another number.
-EIGHT = tuple(name for name in WHOLE if name != "sjd-relaxed")
+# As many decoders as a race has lanes; Relaxed SJD is SJD with another number, ZipAR vanilla AR in
+# another order.
+EIGHT = tuple(name for name in WHOLE if name not in ("sjd-relaxed", "zipar"))
 Top = tuple[tuple[int, float], ...]
 NO_TIME = Seconds()
 SHARES = ("top1", "top1_draft", "tv", "acceptance", "uniform", "p", "q", "shift")

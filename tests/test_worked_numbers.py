@@ -14,11 +14,14 @@ from engine.decoders.gsd import GSDSettings
 from engine.decoders.lantern import LanternSettings
 from engine.decoders.relaxed import RelaxedSettings
 from engine.decoders.scd import SCDSettings
+from engine.decoders.sjd import SJD
 from engine.decoders.sjd_pac import PACSettings, Walk
 from engine.decoders.window import WindowDecoder
 from engine.numerics.distributions import total_variation
+from engine.wavefront import Wavefront
 from tests.engine.decoders.driving import (
     acceptances,
+    accepted_drafts,
     alpha,
     committed_distribution,
     point_mass,
@@ -34,6 +37,7 @@ P, Q = torch.tensor([0.1, 0.2, 0.3, 0.4]), torch.tensor([0.4, 0.3, 0.2, 0.1])
 TARGET = torch.tensor([0.30, 0.25, 0.20, 0.15, 0.10])
 DRAFT = torch.tensor([0.05, 0.60, 0.20, 0.10, 0.05])
 LINE = torch.tensor([[2.0], [0.0], [1.0], [3.0], [4.0]])  # nearest to code 1: 2, 0, 3, 4
+VERIFICATIONS = ("token", "block")
 COUPLINGS = ("gumbel", "maximal")
 REJECT = 1.0  # a uniform number that no acceptance probability exceeds
 
@@ -55,7 +59,7 @@ def fixed_point() -> dict[str, Tensor]:
 
 
 def sjd() -> dict[str, Tensor]:
-    decoder, fresh = DECODERS["sjd"](Toy((2, 3), 4)), point_mass(2, 4)
+    decoder, fresh = SJD(Toy((2, 3), 4)), point_mass(2, 4)
     return {
         "acceptance of each draft": acceptances(decoder, P, Q),
         "α": torch.tensor(alpha(decoder, P, Q)),
@@ -65,7 +69,15 @@ def sjd() -> dict[str, Tensor]:
         "fresh token 2: committed after its rejection": replacement_distribution(
             decoder, P, fresh, 2
         ),
+        **{f"{rule}: accepted of two drafts": accepted_of_two(rule) for rule in VERIFICATIONS},
     }
+
+
+def accepted_of_two(verification: str) -> Tensor:
+    """The example of block verification's paper: everywhere p = (1/3, 2/3) and q = (2/3, 1/3)."""
+    p = torch.tensor([1 / 3, 2 / 3]).expand(3, -1)
+    decoder = SJD(Toy((2, 3), 2), SJD.Settings(verification=verification))
+    return torch.tensor(accepted_drafts(decoder, p, p[:2].flip(-1)))
 
 
 def scd() -> dict[str, Tensor]:
@@ -215,6 +227,18 @@ def assd() -> dict[str, Tensor]:
     }
 
 
+def zipar() -> dict[str, Tensor]:
+    fronts = [Wavefront(256, 16, lag) for lag in (1, 2, 4, 8, 16)]
+    return {
+        "passes for 16 × 16 tokens, s = 1, 2, 4, 8, 16": torch.tensor(
+            [len(front.ends) for front in fronts]
+        ),
+        "widest window, s = 1, 2, 4, 8, 16": torch.tensor(
+            [max(front.windows.rows) for front in fronts]
+        ),
+    }
+
+
 WORKED = {
     "Jacobi": jacobi,
     "Fixed point": fixed_point,
@@ -224,6 +248,7 @@ WORKED = {
     "GSD": gsd,
     "LANTERN": lantern,
     "SJD-PAC": sjd_pac,
+    "ZipAR": zipar,
     "ASSD": assd,
 }
 

@@ -11,6 +11,7 @@ from torch import Tensor
 
 from engine.models.base import ImageModel
 from engine.settings import Sampling
+from engine.wavefront import Wavefront
 
 
 class ToyContext:
@@ -101,6 +102,9 @@ class Toy(ImageModel):
             assert ctx.paths[row][:-1] == ctx.paths[before], "kept rows are one path"
         ctx.kept = ctx.paths[rows[-1]]
 
+    def in_waves(self, lag: int) -> WaveToy:
+        return WaveToy(self, lag if lag < self.grid[1] else self.stride)
+
     def pixels(self, tokens: np.ndarray) -> np.ndarray:
         shade = (tokens * 255 // max(1, self.vocab_size - 1)).astype(np.uint8)
         return np.repeat(np.repeat(shade, 8, -2), 8, -1)[..., None].repeat(3, -1)
@@ -124,3 +128,57 @@ class Toy(ImageModel):
                 chance *= float(self.distribution(sequence[:i])[sequence[i]])
             probabilities[tuple(sequence)] = chance
         return probabilities
+
+
+class WaveToy(Toy):
+    """A toy in the order of a wavefront: a row's distribution depends on the last two tokens that
+    are there up to its place in raster order."""
+
+    def __init__(self, whole: Toy, lag: int) -> None:
+        super().__init__(whole.grid, whole.vocab_size)
+        self.logits, self.sampling, self.device = whole.logits, whole.sampling, whole.device
+        self.static, self.capture = whole.static, whole.capture
+        self.waves = Wavefront(whole.length, whole.stride, lag)
+        self.forced_ids = whole.forced_ids[list(self.waves.order)]
+        self._whole_cells = whole.cells
+
+    @property
+    def cells(self) -> tuple[int, ...]:
+        return tuple(self._whole_cells[at] for at in self.waves.order)
+
+    def start(self, prompt: str, guidance: float) -> WaveContext:
+        return WaveContext()
+
+    def forward(
+        self,
+        ctx: WaveContext,
+        tokens: Tensor,
+        parents: Sequence[int] | None = None,
+        targets: Tensor | None = None,
+    ) -> Tensor:
+        order = [*self.waves.order, self.length + 1]  # padding stands behind all others
+        ctx.window = [(order[n] - 1, token) for n, token in _pairs(targets, tokens)]
+        there = {at: token for at, token in ctx.window if at >= 0} | ctx.kept
+        paths = ([there[at] for at in sorted(there) if at <= own] for own, _ in ctx.window)
+        return torch.stack([self.logits[_state(path, self.vocab_size)] for path in paths])
+
+    def keep(self, ctx: WaveContext, rows: Sequence[int]) -> None:
+        drawn = len(ctx.kept)
+        tokens = next(end for end in self.waves.ends if end > drawn) - drawn
+        ctx.kept |= {at: token for at, token in ctx.window[:tokens] if at >= 0}
+
+
+class WaveContext:
+    """`kept`: the permanent tokens by their place in raster order; `window`: those of the last
+    window, with their places."""
+
+    def __init__(self) -> None:
+        self.kept: dict[int, int] = {}
+        self.window: list[tuple[int, int]] = []
+
+    def close(self) -> None:
+        self.window = []
+
+
+def _pairs(*columns: Tensor) -> list[tuple[int, ...]]:
+    return list(zip(*(column.tolist() for column in columns), strict=True))

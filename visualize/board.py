@@ -16,8 +16,8 @@ from engine.decoders import DECODERS
 from engine.decoders.base import Badge
 from engine.infilling import MASKED, Infilling
 from engine.models.card import CARDS
-from engine.race.request import lane_names
-from engine.trace import Frame, Header, LaneState, LaneStats, Step
+from engine.race.request import lane_names, tests_blocks
+from engine.trace import Frame, Header, LaneState, LaneStats, Step, TraceLane
 from engine.trace.steps import SENT, layout
 from visualize.picture_rows import PictureRows, canvas
 from visualize.recorded_race import RecordedRace, pixels
@@ -60,10 +60,11 @@ class Board:
         self.header, self.note, self._live = header, "", live
         self._pixels, self._seq = pixels, 0
         self._swatches = base64.b64encode(swatches or b"").decode()
-        cells = np.array(header.cells)
         self._lanes = [
-            _BoardLane(lane.decoder, name, header.grid, cells, header.infilling)
-            for lane, name in zip(header.lanes, lane_names(header.lanes), strict=True)
+            _BoardLane(lane, name, header.grid, header.cells_of(i), header.infilling)
+            for i, (lane, name) in enumerate(
+                zip(header.lanes, lane_names(header.lanes), strict=True)
+            )
         ]
 
     def fold(self, frame: Frame) -> None:
@@ -161,18 +162,19 @@ class _BoardLane:
 
     def __init__(
         self,
-        decoder: str,
+        lane: TraceLane,
         name: str,
         grid: tuple[int, int],
-        cells: np.ndarray,
+        cells: tuple[int, ...],
         infilling: Infilling | None,
     ) -> None:
-        self.decoder, self.name, self.state, self.error = decoder, name, LaneState.WAITING, ""
+        self.decoder, self.block, self.name = lane.decoder, tests_blocks(lane), name
+        self.state, self.error = LaneState.WAITING, ""
         self.tokens = np.array(infilling.known if infilling else [MASKED] * (grid[0] * grid[1]))
         self.changed = False
         self._committed = self.tokens != MASKED
         self._known = int(self._committed.sum())
-        self._cells = cells
+        self._cells, self._own = np.array(cells), lane.cells
         self._stats, self._table = LaneStats(), dict.fromkeys(SENT, "")
         self._pending: list[Step] = []  # not in the text yet
         self._picture = PictureRows(grid)
@@ -218,6 +220,8 @@ class _BoardLane:
         self._pending.clear()
         return LaneSnapshot(
             decoder=self.decoder,
+            block=self.block,
+            own_cells=self._own,
             title=self.name,
             idea=decoder.idea,
             paper=decoder.paper,

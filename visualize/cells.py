@@ -78,10 +78,11 @@ class Cells:
         if instant.state is not LaneState.FINISHED and instant.n:
             if np.array_equal(instant.cells, np.arange(len(instant.cells))):
                 self._frames(image, range(instant.n, len(instant.cells)))
-                self._edge(image, instant.n)
             else:
                 for cell in instant.cells[instant.n :].tolist():
                     self._frames(image, range(cell, cell + 1))
+            if not len(known):  # what is filled in has no line around it
+                self._edge(image, instant.cells[: instant.n])
         return image
 
     @property
@@ -250,16 +251,19 @@ class Cells:
                 for x in (left, right):
                     pen.line((x, at, x, min(bottom, at + dash)), self._palette["ink"], width)
 
-    def _edge(self, image: Image.Image, cell: int) -> None:
-        """The frontier: the line behind the cells before this one."""
-        row, column = divmod(cell, self._grid[1])
-        right, x = self.size[0] - 1, int(self._columns[column])
-        top, bottom = int(self._rows[row]), int(self._rows[min(row + 1, self._grid[0])])
-        path = (
-            [(0, bottom), (x, bottom), (x, top), (right, top)]
-            if column
-            else [(0, top), (right, top)]
-        )
+    def _edge(self, image: Image.Image, cells: np.ndarray) -> None:
+        """The frontier: the line around the cells that are committed, row by row."""
+        reach = np.bincount(cells // self._grid[1], minlength=self._grid[0])
+        first = int(np.argmax(reach < self._grid[1]))
+        path = [(self.size[0] - 1, int(self._rows[first]))]
+        for row in range(first, self._grid[0]):
+            x = int(self._columns[reach[row]])
+            path.append((x, int(self._rows[row])))
+            if not reach[row]:
+                break
+            path.append((x, int(self._rows[row + 1])))
+        else:
+            path.append((0, int(self._rows[-1])))
         ImageDraw.Draw(image).line(
             path, self._palette["signal"], max(2, round(FRONTIER["width"] * self._side))
         )

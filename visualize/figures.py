@@ -63,7 +63,9 @@ def figures(trace: Trace) -> list[Figure]:
     work = [(lane, rows_read(lane.table)) for lane in lanes]
     lengths = [(lane, acceptance_lengths(lane.table)) for lane in lanes]
     top1 = [(lane, sorted_top1(lane.table)) for lane in lanes]
-    tested = [(lane, found) for lane in lanes if (found := acceptance(lane.table))]
+    # A block's drafts are accepted together: 1 - TV says nothing of one of them.
+    alone = [lane for lane in lanes if not lane.block]
+    tested = [(lane, found) for lane in alone if (found := acceptance(lane.table))]
     deep = [(lane, depths) for lane in lanes if (depths := acceptance_by_depth(lane.table))]
     shifts = [(lane, sorted_shifts(lane.table)) for lane in lanes]
     shifts = [(lane, values) for lane, values in shifts if len(values)]

@@ -80,12 +80,12 @@ class LaneReplay:
         known = header.infilling.known if header.infilling else ()
         # by cell the tokens of a picture that is filled in, -1 where the race draws them
         self.known = np.array(known, int)
-        self._order = np.array([cell for cell in header.cells if cell >= 0])
+        self._order = np.array([cell for cell in header.cells_of(lane) if cell >= 0])
         frames = [frame for frame in trace.frames if frame.lane == lane]
         self.state = frames[-1].state if frames else LaneState.WAITING
         self.error = (frames[-1].error or "") if frames else ""
         self.table = table = trace.table(lane)
-        self.cell = np.array(trace.header.cells)[table.position]
+        self.cell = np.array(header.cells_of(lane))[table.position]
         self._drafts = ~table.committed & (self.cell >= 0)
         self._committed = np.flatnonzero(table.committed & (self.cell >= 0))
         done = np.bincount(table.step[self._committed], minlength=len(table))
@@ -127,6 +127,8 @@ class LaneReplay:
         rows = instant.rows
         if layer is Layer.GAIN:
             return self._gain[rows]
+        if layer is Layer.SHIFT:
+            return share_values(self.table.shift[rows])
         if layer in SHARES:
             return share_values(self.table.positions[layer.value][rows])
         out = np.full(len(rows), np.nan)
@@ -165,7 +167,8 @@ class LaneReplay:
         return out
 
     def shift(self, instant: Instant) -> float | None:
-        """Mean shift of the tests so far; None where there was none."""
+        """Mean shift of the tests so far, or of the tokens of a lane that tests nothing; None where
+        there is none."""
         found = self.values(Layer.SHIFT, instant)
         known = found[~np.isnan(found)]
         return float(known.mean()) if len(known) else None

@@ -14,7 +14,7 @@ import numpy as np
 from engine.decoders import DECODERS
 from engine.decoders.base import Badge
 from engine.measurements.intervals import wilson
-from engine.race.request import lane_names
+from engine.race.request import lane_names, tests_blocks
 from engine.trace import LaneState, Seconds, Status, StepTable, Trace
 from engine.trace.shares import NONE, share_values
 from engine.trace.steps import Source
@@ -26,13 +26,14 @@ BINS = 10
 class Runner:
     """A lane that made at least one step; `index` is its place in the race, `name` its short name,
     and `repeat` how many earlier lanes have its decoder. `lossless` is whether the decoder promises
-    the model's own distribution."""
+    the model's own distribution, `block` whether it tests drafts together."""
 
     index: int
     name: str
     decoder: str
     repeat: int
     lossless: bool
+    block: bool
     finished: bool
     table: StepTable
 
@@ -48,6 +49,7 @@ def runners(trace: Trace) -> list[Runner]:
             lane.decoder,
             sum(other.decoder == lane.decoder for other in trace.header.lanes[:i]),
             DECODERS[lane.decoder].badge is not Badge.CHANGED_DISTRIBUTION,
+            tests_blocks(lane),
             states[i] is LaneState.FINISHED,
             table,
         )
@@ -124,9 +126,9 @@ def sorted_top1(table: StepTable) -> np.ndarray:
 
 
 def sorted_shifts(table: StepTable) -> np.ndarray:
-    """The shifts of all tests that committed a token, largest first [n]; none where no draft was
-    tested."""
-    shifts = share_values(table.positions["shift"])
+    """The shifts of all tests that committed a token, or of all tokens of a lane that tests
+    nothing, largest first [n]; none where there is none."""
+    shifts = share_values(table.shift)
     return np.sort(shifts[~np.isnan(shifts)])[::-1]
 
 

@@ -25,6 +25,10 @@ class LaneSnapshot(BaseModel):
     model_config = ConfigDict(frozen=True)
 
     decoder: str
+    block: bool = Field(description="whether its drafts are verified together")
+    own_cells: tuple[int, ...] = Field(
+        description="as the snapshot's `cells`, of a lane with an order of its own; else none"
+    )
     title: str
     idea: str
     paper: str

@@ -49,7 +49,7 @@ def steps_csv(trace: Trace) -> str:
         table = trace.table(number - 1)
         statuses = np.zeros((len(table), len(Status)), int)
         np.add.at(statuses, (table.step, table.positions["status"]), 1)
-        shifts = share_values(table.positions["shift"])
+        shifts = share_values(table.shift)
         tests = np.bincount(table.step, ~np.isnan(shifts), len(table))
         sums = np.bincount(table.step, np.nan_to_num(shifts), len(table))
         for k in range(len(table)):

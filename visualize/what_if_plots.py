@@ -20,7 +20,7 @@ def marked_picture(recording: RecordedRace, lane: int, positions: Sequence[int])
     Without the recording's pictures only the frames are drawn."""
     header, pictures = recording.trace.header, recording.pictures
     rows, columns = header.grid
-    cells = [header.cells[position] for position in positions]
+    cells = [header.cells_of(lane)[position] for position in positions]
     plot = blank_plot("", "")
     plot.update_layout(height=SIDE, showlegend=False, margin={"l": 0, "r": 0, "t": 0, "b": 0})
     plot.update_xaxes(visible=False, range=[-0.5, columns - 0.5], constrain="domain")

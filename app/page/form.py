@@ -8,7 +8,7 @@ from typing import Any
 
 import gradio as gr
 
-from engine.decoders import DECODERS, WHOLE
+from engine.decoders import FILLING, WHOLE
 from engine.infilling import MASKED, ORDERS, Infilling
 from engine.race import MAX_LANES, RaceRequest
 from engine.race.request import GROUPS, SAMPLING, build_settings, format_lane, parse_lane
@@ -88,7 +88,7 @@ def read_form(values: Mapping[str, Any], default_model: str) -> RaceRequest:
     sampling = {each.name: values[field] for field, each in SAMPLING_KNOBS.items()}
     infilling = values["infilling"]
     whole = infilling in (None, "")
-    offered = WHOLE if whole else tuple(DECODERS)
+    offered = WHOLE if whole else FILLING
     return RaceRequest(
         prompt=prompt,
         seed=seed,

@@ -27,7 +27,7 @@ from urllib.parse import urlencode
 import numpy as np
 
 from app.page.form import KNOBS, form_values, sampling_values
-from engine.decoders import DECODERS, WHOLE
+from engine.decoders import FILLING, WHOLE
 from engine.infilling import MASKED, ORDERS, Infilling
 from engine.race import MAX_LANES, MAX_SEED, RaceRequest
 from engine.race.request import (
@@ -93,7 +93,7 @@ def read_link(
         raise SettingError(f"model can be {', '.join(models)} on this page, and nothing else.")
     infilling = _parse_infilling(fields)
     texts = (
-        _split_lanes(fields["lanes"], DECODERS if infilling else WHOLE)
+        _split_lanes(fields["lanes"], FILLING if infilling else WHOLE)
         if "lanes" in fields
         else [format_lane(lane.plain()) for lane in default.lanes]
     )

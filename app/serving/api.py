@@ -70,7 +70,8 @@ class Api:
         Parameters:
             prompt: What the picture should show, in English, at most 1000 characters.
             seed: A whole number from 0 to 9007199254740991; the same seed runs the same race.
-            lanes: 1 to 8 of these: ar, jacobi, fpi, sjd, scd, sjd-relaxed, gsd, lantern, sjd-pac.
+            lanes: 1 to 8 of these: ar, jacobi, fpi, sjd, scd, sjd-relaxed, gsd, lantern, sjd-pac,
+                zipar.
             model: The model's name, by default the one that the page opens with.
             guidance: Classifier-free guidance, 1 to 20, by default the model's.
             temperature: From 0.1 to 2, by default the model's.
@@ -80,7 +81,8 @@ class Api:
             trace: Whether the result has the race as a file's text, which the page opens.
         Returns: The state, and each lane's forward passes, seconds, speed-up over vanilla AR and
             shift: how far, on average, one test of a draft commits from the model's own
-            distribution (TV, 0 to 1); 0 for a lossless decoder, null where no draft was tested.
+            distribution (TV, 0 to 1); 0 for a lossless decoder, null where no draft was tested;
+            of zipar and parallel, which test nothing, of one token.
         """
         values = {"prompt": prompt, "seed": seed, "lanes": lanes, "model": model}
         sampling = Sampled(guidance, temperature, top_k, top_p)
@@ -108,7 +110,7 @@ class Api:
         Parameters:
             prompt: What the whole picture should show, in English, at most 1000 characters.
             seed: A whole number from 0 to 9007199254740991; the same seed runs the same race.
-            lanes: 1 to 8 of those of `race`, assd and parallel.
+            lanes: 1 to 8 of those of `race` without zipar, and of assd and parallel.
             known: The picture's codes, row by row, and -1 where it is to be filled in.
             order: The order in which it is filled in: spread or raster.
             model: As in `race`; so are those that follow.

@@ -6,6 +6,7 @@ import argparse
 from pathlib import Path
 
 from engine.commands.race import add_model_options, add_out_option, load_model, print_race
+from engine.decoders import FILLING
 from engine.infilling import ORDERS, Infilling, box_mask
 from engine.models.base import ImageModel
 from engine.models.card import ModelError
@@ -45,7 +46,7 @@ def run_infill(args: argparse.Namespace) -> None:
     if args.out and not args.out.parent.is_dir():
         parser.error(f"there is no folder {args.out.parent} to write the trace to")
     try:
-        lanes = tuple(parse_lane(text.strip()) for text in args.lanes.split(","))
+        lanes = tuple(parse_lane(text.strip(), offered=FILLING) for text in args.lanes.split(","))
         if args.text is None:
             race = picture_race(args, lanes)
             print_race(race, args.out, args.dumps)

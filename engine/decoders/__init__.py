@@ -15,11 +15,16 @@ from engine.decoders.relaxed import RelaxedSJD
 from engine.decoders.scd import SCD
 from engine.decoders.sjd import SJD
 from engine.decoders.sjd_pac import SJDPAC
+from engine.decoders.zipar import ZipAR
 
 # By name, in the order in which lanes stand on the page.
-_LANES = (VanillaAR, Jacobi, FixedPoint, SJD, SCD, RelaxedSJD, GSD, Lantern, SJDPAC, ASSD, Parallel)
+_LANES = (
+    *(VanillaAR, Jacobi, FixedPoint, SJD, SCD, RelaxedSJD, GSD, Lantern, SJDPAC),
+    *(ZipAR, ASSD, Parallel),
+)
 DECODERS: dict[str, type[Decoder]] = {decoder.name: decoder for decoder in _LANES}
 # Those that race unless others are chosen.
 DEFAULT = tuple(name for name, decoder in DECODERS.items() if decoder.default)
-# Those that race on whole pictures; all race on infillings.
+# Those that race on whole pictures, and on infillings.
 WHOLE = tuple(name for name, decoder in DECODERS.items() if not decoder.infills)
+FILLING = tuple(name for name, decoder in DECODERS.items() if not decoder.rows)

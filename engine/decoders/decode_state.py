@@ -81,7 +81,7 @@ class DecodeState:
 
     def __init__(self, decoder: Decoder, prompt: str, seed: int) -> None:
         model, device = decoder.model, decoder.model.device
-        self.model = model
+        self.model, self.prompt = model, prompt
         self.ctx = model.start(prompt, decoder.sampling.guidance)
         self.noise = Noise(seed, device)
         self.step = 0
@@ -100,6 +100,7 @@ class DecodeState:
         # it.
         self.recent_p: Tensor | None = None
         self.drafter_passes = 0
+        self.sampled: list[Tensor] = []  # what unverified tokens were drawn from, step by step
         self._fixed: dict[str, Tensor] = {}
         # With static shapes: this step's numbers by what they were drawn for.
         self._noise: dict[tuple[Purpose, int, int], Tensor] = {}

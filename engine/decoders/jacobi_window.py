@@ -99,17 +99,21 @@ class JacobiWindowDecoder(WindowDecoder):
             fresh = self.settings.fresh
         drafts, q, there = state.drafts_left(count)
         new = initial_tokens(state, drafts, there, self.settings.init)
-        return Window(*fill_up(drafts, q, there, new, fresh))
+        return Window(*fill_up(state, drafts, q, there, new, fresh))
 
 
 def fill_up(
-    drafts: Tensor, q: Tensor, there: Tensor, new: Tensor, fresh: str
+    state: DecodeState, drafts: Tensor, q: Tensor, there: Tensor, new: Tensor, fresh: str
 ) -> tuple[Tensor, Tensor]:
     """Drafts [H] and their q [H, V], new ones where none is `there`: their q is one-hot, or
-    uniform. Either keeps a lossless rule lossless: uniform tokens are samples of both."""
+    uniform but at forced positions. Either keeps a lossless rule lossless: uniform tokens are
+    samples of both."""
     drafts = torch.where(there, drafts, new)
     if fresh == "uniform":
-        return drafts, torch.where(there[:, None], q, 1 / q.shape[-1])
+        q = torch.where(there[:, None], q, 1 / q.shape[-1])
+        if not state.model.has_forced:
+            return drafts, q
+        there = there | (state.forced_ids[state.positions(len(drafts))] < 0)
     q = q * there[:, None]
     chance = torch.where(there[:, None], q.gather(-1, drafts[:, None]), 1.0)
     return drafts, q.scatter_(-1, drafts[:, None], chance)

@@ -9,10 +9,9 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from engine.decoders.base import Badge
 from engine.decoders.decode_state import DecodeState, Verification, Window
-from engine.decoders.window import WindowDecoder
-from engine.numerics.distributions import exact, sample
+from engine.decoders.unverified import Unverified
+from engine.numerics.distributions import sample
 from engine.numerics.randomness import Purpose
 from engine.settings import Settings, knob
 from engine.trace import Status
@@ -25,7 +24,7 @@ class ParallelSettings(Settings):
     T: int = knob(8, "Rounds, each of one pass: fewer are faster and fit worse.", low=1, high=64)
 
 
-class Parallel(WindowDecoder):
+class Parallel(Unverified):
     """MaskGIT's iterative decoding (Chang et al., CVPR 2022, Sec. 3.2): after round t the share
     cos(pi t / 2T) of the cells is still masked, and the cells of a round are sampled independently
     given those of the rounds before. MaskGIT fills in first what it is surest of; here the
@@ -40,7 +39,6 @@ class Parallel(WindowDecoder):
         "Many tokens at once, in a few rounds: nobody checks whether those of a round fit together."
     )
     paper = "Chang et al., MaskGIT, CVPR 2022 (arXiv 2202.04200)"
-    badge = Badge.CHANGED_DISTRIBUTION
     default = False
     infills = True
     Settings = ParallelSettings
@@ -85,10 +83,6 @@ class Parallel(WindowDecoder):
             acceptance=torch.where(offsets < unread, 1.0, torch.nan),
             uniform=torch.full_like(p[:, 0], torch.nan),
         )
-
-    def committed(self, p: Tensor, q: Tensor) -> Tensor:
-        """Every draft is accepted: q."""
-        return exact(q)
 
 
 @functools.lru_cache(maxsize=64)

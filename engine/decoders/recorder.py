@@ -53,8 +53,10 @@ class StepRecorder:
         self._shapes = {name: part.shape for name, part in record.items() if name != "flat"}
         self._copy = to_host(record["flat"])
 
-    def step(self, nfe: int, drafter_passes: int, seconds: Seconds) -> Step:
-        """The step's rows."""
+    def step(
+        self, nfe: int, drafter_passes: int, seconds: Seconds, prices: Tensor | None = None
+    ) -> Step:
+        """The step's rows; in the last one `prices` [length], if there are any."""
         flat, read, end = self._copy.numpy(), {}, 0
         for name, shape in self._shapes.items():
             begin, end = end, end + shape.numel()
@@ -97,9 +99,11 @@ class StepRecorder:
             nfe, self._window_rows, size, count, drafter_passes, seconds, len(rejections) > 0
         )
         latest[:] = p_top
-        return Step(
-            StepTable(self._start, step, rows, distributions, groups, candidates, rejections)
-        )
+        priced = np.zeros(0 if prices is None else len(prices), DTYPES["prices"])
+        if prices is not None:
+            priced["shift"] = quantise(prices.double().cpu().numpy())
+        details = distributions, groups, candidates, rejections, priced
+        return Step(StepTable(self._start, step, rows, *details))
 
     def _groups(self, tested: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Which positions have a group, and their rows."""

@@ -97,7 +97,7 @@ class SJDPAC(WindowDecoder):
         layout = self._tree(state.draft_limit)
         drafts, q, there = state.drafts_left(layout.spine)
         new = initial_tokens(state, drafts, there, "random")
-        drafts, q = fill_up(drafts, q, there, new, self.settings.fresh)
+        drafts, q = fill_up(state, drafts, q, there, new, self.settings.fresh)
         if not layout.side:
             return Window(drafts, q)
         candidates, candidate_q = draw_candidates(

@@ -52,8 +52,10 @@ def speculate(
     *,
     samples: Tensor | None = None,
     redraws: bool = True,
+    first: Tensor | None = None,
 ) -> Verification:
-    """Accepts drafts in order, draft i with probability `acceptance[i]` (SJD, Eq. 1).
+    """Accepts drafts in order, draft i with probability `acceptance[i]` (SJD, Eq. 1); or as many
+    as `first` (0-dim) says.
 
     The first rejected one is resampled from `replacement(draft, p, q)`, of shapes [1], [1, V],
     [1, V] to [1, V], not normalised; if none is, the row behind them gives a bonus token.
@@ -63,7 +65,8 @@ def speculate(
     drafts, rows = window.drafts, len(p)
     room = state.room.clamp_max(len(drafts))
     u = state.uniform(Purpose.VERIFY, rows, 3)
-    first = count_leading(u[:-1, 0] < acceptance, room)
+    if first is None:
+        first = count_leading(u[:-1, 0] < acceptance, room)
     offsets = state.offsets(rows)
     end, rejected = first.view(1), first < room
     tokens = pad_end(drafts, 0)

@@ -56,6 +56,13 @@ class WindowDecoder(Decoder):
             return torch.zeros(len(q), dtype=torch.float64, device=q.device)
         return total_variation(self.committed(p, q), exact(p))
 
+    def prices(
+        self, state: DecodeState, window: Window, verification: Verification, count: int
+    ) -> Tensor | None:
+        """Called after each step, uncharged. After the last one the prices [length] of a decoder
+        that verifies nothing; else None."""
+        return None
+
     def steps(self, prompt: str, seed: int) -> Generator[Step, None, None]:
         model = self.model
         state, recorder = DecodeState(self, prompt, seed), StepRecorder(model.length)
@@ -91,7 +98,9 @@ class WindowDecoder(Decoder):
                 clock.lap("cache")
                 state.commit(verification, count, path)
                 clock.lap("verify")
-                yield recorder.step(state.step, state.drafter_passes, clock.seconds())
+                seconds = clock.seconds()
+                prices = self.prices(state, window, verification, count)
+                yield recorder.step(state.step, state.drafter_passes, seconds, prices)
         finally:
             state.ctx.close()
 

@@ -17,6 +17,7 @@ from engine.graphs import Capture
 from engine.infilling import Infilling
 from engine.numerics.ranking import rank_keys, ranked_index
 from engine.settings import Sampling, SettingError
+from engine.wavefront import Wavefront
 
 Parents = tuple[int, ...] | None  # the row that each row of a window follows; a chain
 MAX_ROWS = 96  # of a window
@@ -74,6 +75,7 @@ class ImageModel(ABC):
     # decodes those that are finished alone.
     slow_pixels: bool = False
     infilling: Infilling | None = None  # of a model that `infill` returned
+    waves: Wavefront | None = None  # of a model that `in_waves` returned
     swatches: bytes | None = None  # picture of every code, once drawn: `visualize.swatches`
     _neighbours: Tensor | None = None
 
@@ -121,6 +123,12 @@ class ImageModel(ABC):
         cannot, or the infilling does not fit it."""
         raise SettingError(f"{self.name} draws whole pictures only: it cannot fill in a part.")
 
+    def in_waves(self, lag: int) -> ImageModel:
+        """This model with its sequence positions in the order of a wavefront: a row of the grid
+        begins `lag` tokens behind the one above; raster order from the grid's width on. Raises
+        SettingError where the model has no rows."""
+        raise SettingError(f"{self.name}: what is filled in has no rows to draw at once.")
+
     @abstractmethod
     def start(self, prompt: str, guidance: float) -> Context:
         """Tokenises the prompt and allocates an empty cache; the prompt itself is prefilled with
@@ -134,7 +142,7 @@ class ImageModel(ABC):
         committed token (in the first window: the prompt's last token, whatever id stands there),
         then the drafts. `parents[i]` is the row that row i follows, for trees (one that is its
         own parent stands in the root's place); None is a chain. `targets` [L] are the sequence
-        positions that rows ask for, in a model that `infill` returned.
+        positions that rows ask for, in a model that `infill` or `in_waves` returned.
         Returns logits [L, V], float32, guidance mixed in, image codes only: row i's are those of
         its target, by default the position after it."""
 

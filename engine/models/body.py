@@ -21,6 +21,7 @@ from engine.models.base import MAX_ROWS, ImageModel, Parents
 from engine.models.cache import WindowCache, ancestors
 from engine.models.card import ModelCard
 from engine.models.lean import LeanBody
+from engine.wavefront import Wavefront
 
 BUCKET = 256  # slots: with static shapes, bodies attend to a multiple of so many
 
@@ -94,6 +95,12 @@ class BodyModel(ImageModel):
     def lean(self) -> LeanBody:
         """Built in the first `start`: on ZeroGPU, the device is there no sooner."""
         return LeanBody(self.body.layers, self.body.norm, self.body.rotary_emb)
+
+    def in_waves(self, lag: int) -> ImageModel:
+        from engine.models.waves import WaveModel  # which is a BodyModel
+
+        lag = lag if lag < self.grid[1] else self.stride
+        return WaveModel(self, Wavefront(self.length, self.stride, lag))
 
     @abstractmethod
     def prompt(self, text: str, guided: bool) -> Prompt:

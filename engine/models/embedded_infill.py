@@ -169,3 +169,6 @@ class EmbeddedInfilling(BodyModel):
 
     def infill(self, infilling: Infilling) -> ImageModel:
         return self.whole.infill(infilling)
+
+    def in_waves(self, lag: int) -> ImageModel:
+        return ImageModel.in_waves(self, lag)

@@ -74,12 +74,11 @@ class RaceRequest:
             raise SettingError(f"The seed is a whole number from 0 to {MAX_SEED}.")
         if not isinstance(self.model, str) or not self.model:
             raise SettingError("model is the name of a model, as text.")
-        if self.infilling is None:
-            for lane in self.lanes:
-                if (decoder := _decoder(lane.decoder)).infills:
-                    raise SettingError(
-                        f"{decoder.title} fills in pictures: it draws no whole ones."
-                    )
+        for decoder in (_decoder(lane.decoder) for lane in self.lanes):
+            if decoder.infills and self.infilling is None:
+                raise SettingError(f"{decoder.title} fills in pictures: it draws no whole ones.")
+            if decoder.rows and self.infilling is not None:
+                raise SettingError(f"{decoder.title} draws whole pictures: it fills in no part.")
 
 
 def group_title(group: str) -> str:
@@ -152,6 +151,11 @@ def lane_names(lanes: Sequence[TraceLane]) -> list[str]:
         )
         names.append(" ".join([DECODERS[lane.decoder].title, *knobs]))
     return [name if names.count(name) == 1 else f"{name} ({i})" for i, name in enumerate(names, 1)]
+
+
+def tests_blocks(lane: TraceLane) -> bool:
+    """Whether a lane's drafts are verified together (engine/decoders/block.py)."""
+    return lane.settings.get("verification") == "block"
 
 
 def _changed_knobs(lane: TraceLane) -> dict[str, Any]:

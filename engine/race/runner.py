@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Generator, Sequence
+from dataclasses import replace
 
 import torch
 
@@ -36,11 +37,16 @@ class Race:
             check_lanes(model.card, model.device, model.dtype, len(request.lanes))
         self.request, self._stopped = request, False
         self.model = model.infill(request.infilling) if request.infilling else model
+        self._decoders = [
+            DECODERS[lane.decoder](self.model, lane.settings, request.sampling)
+            for lane in request.lanes
+        ]
 
     @property
     def header(self) -> Header:
         """The header of its trace."""
         model, request = self.model, self.request
+        own = [decoder.model.cells for decoder in self._decoders]
         return Header(
             request.prompt,
             request.seed,
@@ -49,7 +55,10 @@ class Race:
             model.vocab_size,
             model.cells,
             request.sampling,
-            tuple(lane.plain() for lane in request.lanes),
+            tuple(
+                replace(lane.plain(), cells=() if cells == model.cells else cells)
+                for lane, cells in zip(request.lanes, own, strict=True)
+            ),
             device_name(model.device),
             request.infilling,
             model.weights,
@@ -69,8 +78,7 @@ class Race:
         stats = [LaneStats() for _ in request.lanes]
         running: dict[int, Generator[Step, None, None]] = {}
         try:
-            for i, lane in enumerate(request.lanes):
-                decoder = DECODERS[lane.decoder](self.model, lane.settings, request.sampling)
+            for i, decoder in enumerate(self._decoders):
                 running[i] = decoder.steps(request.prompt, request.seed)
                 yield Frame(i, LaneState.RACING)
             while running and not self._stopped:

@@ -74,10 +74,12 @@ class Frame:
 
 @dataclass(frozen=True, slots=True)
 class TraceLane:
-    """A lane of a trace: its decoder's name and its settings as plain values."""
+    """A lane of a trace: its decoder's name and its settings as plain values; `cells` as the
+    header's, where it draws them in an order of its own."""
 
     decoder: str
     settings: dict[str, bool | int | float | str]
+    cells: tuple[int, ...] = ()
 
     def __post_init__(self) -> None:
         names = [self.decoder, *self.settings]
@@ -115,6 +117,10 @@ class Header:
     weights: str = ""
     dropped: tuple[Dropped, ...] = ()
 
+    def cells_of(self, lane: int) -> tuple[int, ...]:
+        """The grid cell of every sequence position of a lane."""
+        return self.lanes[lane].cells or self.cells
+
     @property
     def stride(self) -> int:
         """Sequence positions from one row of the grid to the next; all, where they are not rows."""
@@ -144,6 +150,9 @@ class Header:
             raise TraceError("The layout does not fit the grid.")
         if not 1 <= len(self.lanes) <= MAX_LANES:
             raise TraceError(f"A trace has 1 to {MAX_LANES} lanes.")
+        same = sorted(self.cells)
+        if any(lane.cells and sorted(lane.cells) != same for lane in self.lanes):
+            raise TraceError("A lane draws other cells than its race has.")
         if not (isinstance(self.prompt, str) and len(self.prompt) <= MAX_PROMPT):
             raise TraceError("The prompt is too long, or is not text.")
         if isinstance(self.seed, bool) or not (
@@ -186,7 +195,7 @@ class Trace:
         """The tokens [h * w] of a lane's picture by grid cell, -1 where none is committed; those of
         an infilling's known cells among them."""
         header, table = self.header, self.table(lane)
-        cells, size = np.array(header.cells), header.grid[0] * header.grid[1]
+        cells, size = np.array(header.cells_of(lane)), header.grid[0] * header.grid[1]
         tokens = np.array(header.infilling.known) if header.infilling else np.full(size, -1)
         found = table.committed & (cells[table.position] >= 0)
         tokens[cells[table.position[found]]] = table.positions["token"][found]
@@ -243,8 +252,9 @@ class Trace:
             )
         try:
             header = _header(data["header"])
-            cells, lanes, most = np.array(header.cells), [], MAX_POSITIONS
-            for packed in data["lanes"][: MAX_LANES + 1]:
+            lanes, most = [], MAX_POSITIONS
+            for i, packed in enumerate(data["lanes"][: len(header.lanes) + 1]):
+                cells = np.array(header.cells_of(min(i, len(header.lanes) - 1)))
                 table = unpack_table(packed, cells, header.vocab_size, most)
                 lanes.append(table.split())
                 most -= len(table.positions)
@@ -266,7 +276,7 @@ class Trace:
 
 def _header(head: dict[str, Any]) -> Header:
     lanes = tuple(
-        TraceLane(lane["decoder"], dict(lane["settings"]))
+        TraceLane(lane["decoder"], dict(lane["settings"]), tuple(map(int, lane.get("cells", ()))))
         for lane in head["lanes"][: MAX_LANES + 1]
     )
     try:

@@ -61,6 +61,9 @@ def unpack_rows(text: Any, dtype: np.dtype, room: int = MAX_UNPACKED) -> np.ndar
     return np.ascontiguousarray(planes.T).reshape(-1).view(dtype)
 
 
+_NOTHING = pack(b"")
+
+
 def pack_table(table: StepTable) -> dict[str, str]:
     """A lane's step table, packed."""
     return {name: pack_rows(rows) for name, rows in table.arrays().items()}
@@ -71,7 +74,9 @@ def unpack_table(packed: dict[str, Any], cells: np.ndarray, codes: int, most: in
     at most `most` touched positions. Raises PackingError."""
     room, arrays = MAX_UNPACKED, {}
     for name, dtype in DTYPES.items():
-        arrays[name] = unpack_rows(packed[name], dtype, room)
+        # Traces from before there were prices have none.
+        text = packed.get(name, _NOTHING) if name == "prices" else packed[name]
+        arrays[name] = unpack_rows(text, dtype, room)
         room -= arrays[name].nbytes
     table = StepTable(0, **arrays)
     if len(table.positions) > most:
@@ -94,6 +99,8 @@ def _check_steps(table: StepTable, length: int) -> None:
         raise PackingError("a position lies outside the grid")
     if (steps["rejected"] > 1).any() or steps["rejected"].sum() != len(table.rejections):
         raise PackingError("its rejections do not add up")
+    if len(table.prices) and not len(table.prices) == length == table.frontier[-1]:
+        raise PackingError("its prices do not add up")
 
 
 def _check_positions(table: StepTable, cells: np.ndarray, codes: int) -> None:

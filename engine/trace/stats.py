@@ -34,6 +34,8 @@ class LaneStats:
         ]
         self.lengths.append(step.after - step.before)
         shift = step.positions["shift"]
+        if len(step.rows.prices):  # of the whole picture
+            shift, self.shifts, self.tests = step.rows.prices["shift"], 0, 0
         self.shifts += int(shift[shift != NONE].sum(dtype=np.int64))
         self.tests += int((shift != NONE).sum())
 
@@ -58,5 +60,6 @@ class LaneStats:
 
     @property
     def shift(self) -> float | None:
-        """Mean shift of the tests that committed a token; None where there was none."""
+        """Mean shift of the tests that committed a token, or of all tokens once a lane that tests
+        nothing knows its prices; None where there is none."""
         return self.shifts / (ONE * self.tests) if self.tests else None

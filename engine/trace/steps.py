@@ -98,8 +98,12 @@ DTYPES = {
             ("q", "<f4", (SUPPORT,)),
         ]
     ),
+    # One of every sequence position, in the last step of a lane that verifies nothing: TV between
+    # what its token was sampled from and the model's p given all tokens before it; NONE where the
+    # layout forces it.
+    "prices": np.dtype([("shift", "<u2"), ("padding", "u1")]),
 }
-SENT = ("steps", "positions", "distributions", "groups", "candidates")  # to the page
+SENT = ("steps", "positions", "distributions", "groups", "candidates", "prices")  # to the page
 # Of a position.
 ShareName = Literal["top1", "top1_draft", "tv", "acceptance", "uniform", "p", "q", "shift"]
 SHARES: tuple[ShareName, ...] = get_args(ShareName)
@@ -182,6 +186,7 @@ class StepTable:
     groups: np.ndarray
     candidates: np.ndarray
     rejections: np.ndarray
+    prices: np.ndarray
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, StepTable):
@@ -236,6 +241,14 @@ class StepTable:
         return committed
 
     @cached_property
+    def shift(self) -> np.ndarray:
+        """The shift of each row, as stored: a committed one's is its price where there is one."""
+        shift: np.ndarray = self.positions["shift"].copy()
+        if len(self.prices):
+            shift[self.committed] = self.prices["shift"][self.position[self.committed]]
+        return shift
+
+    @cached_property
     def source(self) -> np.ndarray:
         """The Source of each row."""
         return np.asarray(self.positions["refs"] & 3)
@@ -270,6 +283,7 @@ class StepTable:
         }
         ends |= {table: _ends(count)[self.first] for table, count in counts.items()}
         ends["rejections"] = _ends(self.steps["rejected"])
+        ends["prices"] = len(self.prices) * (ends["steps"] == len(self))
         arrays = self.arrays()
         bounds = zip(*(ends[table].tolist() for table in DTYPES), strict=True)
         steps = []

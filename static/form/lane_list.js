@@ -67,8 +67,8 @@ function show() {
   more.replaceChildren(make("span", words), ...adders);
 }
 
-// Some decoders fill in pictures and draw no whole ones.
-const offered = () => decoders.filter(({ infills }) => whole || !infills);
+// Some decoders fill in pictures and draw no whole ones, and some the other way round.
+const offered = () => decoders.filter(({ infills, rows }) => (whole ? !rows : !infills));
 
 /** @param {ListedLane} lane @param {number} i */
 function rowOf(lane, i) {

@@ -12,6 +12,7 @@ interface ListedKnob {
 interface ListedDecoder {
   name: string;
   infills: boolean; // draws no whole picture
+  rows: boolean; // draws whole pictures alone
   title: string;
   idea: string;
   knobs: ListedKnob[];

@@ -88,7 +88,8 @@ export class Plane {
    */
   update(lane, [rows, columns], side, style) {
     const { layer, range, rule, card, swatches, against } = style;
-    const shown = [layer.name, range, side, rows, columns, rule, card, Boolean(swatches)];
+    const what = [layer.name, range, rule, card, Boolean(swatches), lane.priced];
+    const shown = [...what, side, rows, columns];
     // Later steps of the lane compared with say more of cells that are painted.
     const key = [...shown, ...(against ? [against.title, against.count] : [])].join();
     const context = penOf(sized(this.canvas, side * columns, side * rows));
@@ -298,13 +299,19 @@ function drawFrontier(context, lane, view, columns, side, style) {
     context.strokeRect(...inPixels(box, side));
   }
   context.setLineDash([]);
-  if (!lane.isRaster) return; // cells of any order have no line between them
-  const [x, y] = cornerOf(view.n, columns, side);
+  if (lane.known.length) return; // what is filled in has no line around it
+  const reach = Array(lane.order.length / columns).fill(0); // columns drawn of each row
+  for (const cell of lane.order.slice(0, view.n)) reach[Math.floor(cell / columns)]++;
+  const first = reach.findIndex((count) => count < columns);
+  if (first < 0) return;
+  const begun = reach.slice(first, reach.findLastIndex(Boolean) + 1);
+  const path = [...(begun.length ? begun : [0]), 0].map((count, i) => {
+    const y = (first + i) * side;
+    return `L${count * side} ${y}${i < begun.length ? ` V${y + side}` : ""}`;
+  });
   context.strokeStyle = style.signal;
   context.lineWidth = Math.max(2, look.frontier.width * side);
-  context.stroke(
-    new Path2D(`M0 ${y + side} L${x} ${y + side} L${x} ${y} L${context.canvas.width} ${y}`),
-  );
+  context.stroke(new Path2D(`M${context.canvas.width} ${first * side} ${path.join(" ")}`));
 }
 
 // The selected cell: a full frame in its own lane, corners in the others.

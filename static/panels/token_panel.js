@@ -10,12 +10,14 @@ import {
   decisive,
   experimentInWords,
   lifeOf,
+  ruleOf,
   shiftInWords,
   stepInWords,
   WHY_KNOWN,
   whyToken,
 } from "../trace/explain.js";
-import { STATUSES } from "../trace/layers.js";
+import { seenAround, seenInWords } from "../trace/neighbours.js";
+import { committedToken, STATUSES } from "../trace/layers.js";
 import { isOver } from "../trace/replay.js";
 
 const atlas = { text: "", url: "" }; // the image of all swatches, and its address for styles
@@ -123,7 +125,7 @@ function peekParts(lane, row, codes) {
     swatchOf(row.token, codes, 20, row.committed ? "final" : "draft"),
     make("span", `token ${row.token}`),
     make("span.life-status", mark, make("b", STATUSES[row.status].name)),
-    make("span", `pass ${row.pass}: ${stepInWords(lane.decoder, row)}`),
+    make("span", `pass ${row.pass}: ${stepInWords(ruleOf(lane), row)}`),
   ];
 }
 
@@ -133,7 +135,7 @@ function headOf({ lane, cell, life, now, codes, columns }) {
   const token = known ?? life.at(-1)?.token;
   const title = make("h3", isKnown(token) ? `Why token ${token}?` : "Why this token?");
   const where = make("p.token-where", whereOf(lane, cell, columns));
-  const words = known === null ? whyToken(lane.decoder, life) : WHY_KNOWN;
+  const words = known === null ? whyToken(ruleOf(lane), life) : WHY_KNOWN;
   const later = `Not reached yet at this instant; what will happen: ${words[0].toLowerCase()}${words.slice(1)}`;
   const why = make("p.token-why", life.length && now < 0 ? later : words);
   const close = make("button.token-close", "×", { type: "button", "aria-label": "Close" });
@@ -189,7 +191,7 @@ function lifeRow({ lane, codes, now }, row, i) {
     make("span.life-status", mark, make("b", STATUSES[row.status].name)),
     number("p", ofP),
     ...[number("q", chance(q)), number("TV", chance(row.tv))],
-    testOf(lane.decoder, row),
+    testOf(ruleOf(lane), row),
   );
 }
 
@@ -213,13 +215,33 @@ function testOf(decoder, row) {
 
 /** @param {CellView} view @param {LifeRow} row */
 function consideredOf(view, row) {
-  const [candidates, shift] = [row.candidates.length, shiftInWords(row)];
+  const [candidates, shift] = [row.candidates.length, shiftInWords(row, view.lane.priced)];
   return [
-    ...experimentOf(row),
+    ...(view.lane.decoder === "zipar" ? [neighboursOf(view, row)] : []),
+    ...(view.lane.block ? [] : experimentOf(row)),
     ...(candidates ? [candidatesOf(view, row)] : []),
     ...(row.group ? [groupOf(view, row.group, row.draft)] : []),
     ...(shift ? [make("p.token-shift", shift)] : []),
   ];
+}
+
+// What a token drawn with those of other rows saw of the cells around it.
+/** @param {CellView} view @param {LifeRow} row */
+function neighboursOf({ lane, codes, columns }, row) {
+  const swatches = seenAround(lane, row, columns).around.map(({ name, cell, seen }) => {
+    const token = seen ? committedToken(lane, cell) : null;
+    return make(
+      "span.neighbour",
+      swatchOf(token, codes, 28, seen ? "final" : "draft"),
+      make("small", name),
+    );
+  });
+  return make(
+    "figure.group",
+    make("figcaption", "What it saw around it"),
+    make("div.group-swatches", ...swatches),
+    make("p", seenInWords(lane, row, columns)),
+  );
 }
 
 // The number that decided, if one did, to be dragged past the acceptance probability: the race
@@ -345,7 +367,7 @@ function candidatesOf({ lane, codes }, row) {
       swatchOf(candidate.token, codes, 24, accepted ? "final" : "draft"),
       make("span.bar-id", candidate.token),
       make("span.candidate-numbers", `p ${p}, q ${q}`),
-      testOf(lane.decoder, { ...row, ...candidate, candidates: [], status }),
+      testOf(ruleOf(lane), { ...row, ...candidate, candidates: [], status }),
     );
   });
   return make("figure.candidates", make("figcaption", title), ...rows);

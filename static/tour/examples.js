@@ -3,9 +3,12 @@
 import { countOf, lastOf } from "../numbers.js";
 import { DID } from "../trace/explain.js";
 
-/** The lane of this decoder, if it made a step; else -1. @param {Race} race @param {string} name */
+/**
+ * The lane of this decoder that tests drafts one by one, if it made a step; else -1.
+ * @param {Race} race @param {string} name
+ */
 export const racedIndex = ({ lanes }, name) =>
-  lanes.findIndex(({ decoder, count }) => decoder === name && count > 0);
+  lanes.findIndex(({ decoder, block, count }) => decoder === name && !block && count > 0);
 
 /** Every row of a lane with its step, oldest first. @param {Lane} lane @returns {LifeRow[]} */
 export function rowsOf(lane) {

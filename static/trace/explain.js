@@ -57,6 +57,14 @@ export function neededGroup({ status, uniform, p, q }) {
   return uniform * (q - ROUNDING) >= p + ROUNDING;
 }
 
+/** The rule by which a lane's tests are told. @param {{decoder: string, block: boolean}} lane */
+export const ruleOf = ({ decoder, block }) => (block ? "block" : decoder);
+
+// Whether a draft failed its own test in a block, and one behind it passed.
+/** @param {Row} row */
+const isSaved = ({ status, uniform, acceptance }) =>
+  status === DID.ACCEPTED && uniform !== null && acceptance !== null && uniform >= acceptance;
+
 // Left untested by a decoder that then drafts anew (LANTERN's, behind a rejection).
 /** @param {Row} row */
 const isDropped = (row) => row.status === DID.DROPPED;
@@ -137,6 +145,7 @@ function whyVerified(decoder, row, accepted) {
     const odds = `, and would repeat the draft with probability ${chance(acceptance)}`;
     return `a second, independent draw gave ${other}${isKnown(acceptance) ? odds : ""}`;
   }
+  if (decoder === "block") return whyBlock(row);
   const masses = massesOf(decoder, row);
   if (uniform === null || acceptance === null) return masses;
   if (accepted && acceptance >= 1 - ROUNDING) {
@@ -145,6 +154,19 @@ function whyVerified(decoder, row, accepted) {
   const ratio = masses ? "their ratio" : "its chance to pass";
   const test = `the number drawn was ${accepted ? "" : "not "}below ${ratio}, ${versus(uniform, acceptance)}`;
   return masses ? `${masses}, and ${test}` : test;
+}
+
+// Of a draft of a block, whose drafts are tested together.
+/** @param {LifeRow} row */
+function whyBlock(row) {
+  const { uniform, acceptance, status } = row;
+  if (uniform === null || acceptance === null) return "";
+  const test = versus(uniform, acceptance);
+  if (status !== DID.ACCEPTED)
+    return `its block had a chance of ${chance(acceptance)} to hold up to here, the number drawn was not below it, ${test}, and no later draft saved it`;
+  if (isSaved(row))
+    return `it failed its own test, ${test}, and was saved: a draft behind it in the block passed, and takes all before it along`;
+  return `its block had a chance of ${chance(acceptance)} to hold up to here, and the number drawn was below it, ${test}`;
 }
 
 /** @param {string} decoder @param {LifeRow} row */
@@ -189,6 +211,8 @@ function aloneWords(row) {
 function replacedWords(decoder, { token }) {
   if (decoder === "jacobi") return " That draw stays: it comes from the exact distribution.";
   if (decoder === "fpi") return " That one stays: it is vanilla AR's own token.";
+  if (decoder === "block")
+    return ` Token ${token} was drawn in its place, from what p, times what is left of the block's chance, has more of than q.`;
   const moved = decoder === "lantern" ? ", its neighbours' mass counted with the draft's," : "";
   return ` Token ${token} was drawn in its place, from what p${moved} has more of than q.`;
 }
@@ -202,6 +226,9 @@ function whyFresh(decoder, before, { top, token, pass, ahead }) {
   }
   if (decoder === "parallel") {
     return `Drawn at pass ${pass} ${drawn}, at once with others and untested: nobody checked whether they fit together.`;
+  }
+  if (decoder === "zipar") {
+    return `Drawn at pass ${pass} ${drawn}, with one token of each other row that had begun; nothing tests it.`;
   }
   if (before.some((row) => row.draft !== null && !isDropped(row))) {
     const ended = "then a cell before it took another candidate, whose branch ended here";
@@ -234,9 +261,17 @@ export function experimentInWords(row, number) {
   return `Had the number been ${chance(number)}: ${test}; ${was === is ? "no change" : other}.`;
 }
 
-/** What a test's shift says; "" where no draft was tested. @param {LifeRow} row */
-export function shiftInWords({ shift }) {
+/**
+ * What a test's shift says, or the price of a token that was never tested; "" where there is none.
+ * @param {LifeRow} row @param {boolean} priced
+ */
+export function shiftInWords({ shift, committed }, priced = false) {
   if (!isKnown(shift)) return "";
+  if (priced && committed)
+    return (
+      `Shift ${chance(shift)}: the distribution that this token was drawn from lies so far (TV) from the model's given every ` +
+      "token before it. One pass over the finished picture found it, which no clock counts."
+    );
   if (shift === 0)
     return "Shift 0: what this test commits has exactly the model's distribution p, whatever was drafted.";
   return (
@@ -265,6 +300,7 @@ export function stepInWords(decoder, row) {
   if (status === DID.REFINED || status === DID.REJECTED) {
     return test ? (draft === token ? "kept" : "redrawn") + test : "refined";
   }
+  if (isSaved(row)) return `saved${test}`;
   const accepted = status === DID.ACCEPTED;
   if (decoder === "jacobi" || decoder === "fpi")
     return accepted ? "the same again" : `then ${token}`;

@@ -62,10 +62,12 @@ export class StepTable {
   most = { waiting: 0, runs: 0 }; // the largest count that each of these layers ever shows
   /** @type {number[]} */
   #rows = []; // of each row, its number in `positions`, which has forced ones too
+  priced = false; // whether the prices of a lane that tests nothing are known
   #places = [[0, 0, 0]]; // where the details of every STRIDE-th row of `positions` begin
 
-  /** @param {Snapshot} snapshot */
-  constructor({ cells, dtypes, infilling }) {
+  /** @param {Snapshot} snapshot @param {number[]} own the cells of a lane in an order of its own */
+  constructor({ cells: all, dtypes, infilling }, own) {
+    const cells = own.length ? own : all;
     this.cells = cells;
     this.dtypes = dtypes;
     this.known = infilling ? infilling.known : []; // of an infilling: each cell's token, -1 if none
@@ -102,7 +104,34 @@ export class StepTable {
   take({ table, ...facts }) {
     Object.assign(this, facts);
     for (const [name, text] of Object.entries(table)) this.tables[name].text = text;
-    for (let k = this.count; k < this.tables.steps.count; k++) this.#take(k);
+    const [known, priced] = [this.count, this.priced];
+    for (let k = known; k < this.tables.steps.count; k++) this.#take(k);
+    this.priced = this.tables.prices.count > 0;
+    for (let k = this.priced && !priced ? 0 : known; k < this.count; k++) this.#weigh(k);
+  }
+
+  // Sums up the shifts of a step.
+  /** @param {number} k */
+  #weigh(k) {
+    const { tests, shifts } = this.steps[k - 1] ?? START;
+    const step = Object.assign(this.steps[k], { tests, shifts });
+    for (let i = 0; i < step.positions; i++) {
+      const shift = this.cells[step.reached - step.tokens + i] < 0 ? null : this.#shift(step, i);
+      if (shift === null) continue;
+      step.tests += 1;
+      step.shifts += shift;
+    }
+  }
+
+  // The shift of a step's i-th position, forced ones counted: that of a test, or, at the end of a
+  // lane that verifies nothing, the price of a token.
+  /** @param {Step} step @param {number} i */
+  #shift({ row, reached, tokens }, i) {
+    const { positions, prices } = this.tables;
+    const priced = this.priced && i < tokens;
+    return this.#share(
+      priced ? prices.at(reached - tokens + i, "shift") : positions.at(row + i, "shift"),
+    );
   }
 
   /** @param {number} k */
@@ -119,17 +148,12 @@ export class StepTable {
       ...{ row, positions, micros: last.micros + times.reduce((sum, time) => sum + time) },
       ...{ seconds: 0, modelled: 0, split: times.map((time) => time / 1e6) },
       ...{ reached: last.reached + tokens, drafted: last.drafted + drafter },
-      ...{ tests: last.tests, shifts: last.shifts },
+      ...{ tests: 0, shifts: 0 },
     };
     step.seconds = step.micros / 1e6;
     this.steps.push(step);
     for (let i = 0; i < positions; i++) {
       if (this.cells[last.reached + i] < 0) continue; // forced
-      const shift = this.#share(this.tables.positions.at(row + i, "shift"));
-      if (shift !== null) {
-        step.tests += 1;
-        step.shifts += shift;
-      }
       const rank = before + step.touched++;
       const waited = this.visits[rank]++;
       this.#rows.push(row + i);
@@ -160,6 +184,10 @@ export class StepTable {
    * @param {number} row @param {string} name
    */
   share(row, name) {
+    if (name === "shift") {
+      const step = this.steps[this.stepOf(row)];
+      return this.#shift(step, this.#rows[row] - step.row);
+    }
     return this.#share(this.#at(row, name));
   }
 
@@ -295,7 +323,9 @@ export function readRace(snapshot, previous) {
   const cells = snapshot.grid[0] * snapshot.grid[1];
   const fresh = !previous || !continues(snapshot, previous);
   const lanes = snapshot.lanes.map((wire, i) => {
-    const lane = fresh ? /** @type {Lane} */ (new StepTable(snapshot)) : previous.lanes[i];
+    const lane = fresh
+      ? /** @type {Lane} */ (new StepTable(snapshot, wire.own_cells))
+      : previous.lanes[i];
     lane.take(wire);
     return lane;
   });
@@ -311,7 +341,10 @@ export function continues(snapshot, { snapshot: before, lanes }) {
     snapshot.id === before.id &&
     snapshot.seq >= before.seq &&
     String(snapshot.cells) === String(before.cells) &&
-    snapshot.lanes.every((wire, i) => lanes[i].precedes(wire))
+    snapshot.lanes.every(
+      (wire, i) =>
+        String(wire.own_cells) === String(before.lanes[i].own_cells) && lanes[i].precedes(wire),
+    )
   );
 }
 

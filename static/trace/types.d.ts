@@ -25,7 +25,8 @@ interface Step {
   seconds: number;
   modelled: number; // seconds on another machine (modelled_clock.js)
   reached: number; // tokens
-  tests: number; // of drafts, that committed a token
+  tests: number; // of drafts, that committed a token; of a lane that tests nothing, the tokens
+  // with a price
   shifts: number; // of those tests, summed up
   drafted: number; // the drafter's passes
 }

@@ -44,12 +44,15 @@ export const top = (...pairs) => ({
   ),
 });
 
-/** A lane's step table. `cells`: of every position, -1 where one is forced. */
+/**
+ * A lane's step table. `cells`: of every position, -1 where one is forced; `own`: of a lane with an
+ * order of its own.
+ */
 export class Wire {
   tables = Object.fromEntries(Object.keys(dtypes.tables).map((name) => [name, []]));
 
-  constructor(decoder = "sjd", state = "racing", cells = [0, 1, 2, 3, 4, 5]) {
-    Object.assign(this, { decoder, state, cells });
+  constructor(decoder = "sjd", state = "racing", cells = [0, 1, 2, 3, 4, 5], own = []) {
+    Object.assign(this, { decoder, state, cells, own });
   }
 
   #add(name, values) {
@@ -87,6 +90,11 @@ export class Wire {
     return this.#add("candidates", { token, ...Object.fromEntries(shares) });
   }
 
+  prices(...shifts) {
+    for (const shift of shifts) this.#add("prices", { shift: share(shift) });
+    return this;
+  }
+
   lane() {
     const table = Object.entries(this.tables).map(([name, rows]) => [
       name,
@@ -94,7 +102,8 @@ export class Wire {
     ]);
     const { decoder, state } = this;
     const title = decoder.toUpperCase();
-    return { decoder, title, state, picture_rows: [], table: Object.fromEntries(table) };
+    const bare = { block: false, own_cells: this.own, picture_rows: [] };
+    return { decoder, title, state, ...bare, table: Object.fromEntries(table) };
   }
 }
 

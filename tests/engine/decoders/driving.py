@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import itertools
+
 import torch
 from torch import Tensor
 
 from engine.decoders.decode_state import DecodeState, Verification, Window
 from engine.decoders.window import WindowDecoder
-from engine.numerics.distributions import one_hot
+from engine.numerics.distributions import gather, one_hot
 from engine.numerics.randomness import Purpose
 from engine.trace import Status
 from tests.engine.decoders.symbolic import SymbolicNoise, outcomes, settled
@@ -97,6 +99,26 @@ def committed_distribution(decoder: WindowDecoder, p: Tensor, q: Tensor) -> Tens
     from q."""
     drafts = [x for x in range(len(p)) if q[x] > 0]
     return sum(float(q[x]) * first_tokens(decoder, p, q, x)[1] for x in drafts)
+
+
+def accepted_drafts(decoder: WindowDecoder, p: Tensor, q: Tensor) -> float:
+    """How many of drafts from q [H, V] one verification accepts on average, p [H + 1, V] being the
+    model's whatever was drafted: every draft, and every outcome of the verification's numbers."""
+    expected = 0.0
+    for drafts in itertools.product(range(p.shape[-1]), repeat=len(q)):
+        x = torch.tensor(drafts)
+
+        def run() -> Tensor:
+            state = verifying(decoder)
+            state.noise = SymbolicNoise(0, p.device)
+            state.room.fill_(len(q))
+            return settled(decoder.verify(state, Window(x, q), p).count.view(1))  # noqa: B023
+
+        chance = float(gather(q, x).prod())
+        expected += chance * sum(
+            each.weight * (int(count) - 1) for each, count in outcomes(run, {})
+        )
+    return expected
 
 
 def point_mass(token: int, codes: int) -> Tensor:

@@ -12,13 +12,19 @@ import torch
 from torch import Tensor
 
 from engine.decoders import lantern, sjd_pac
+from engine.decoders.block import verify_block
 from engine.decoders.decode_state import DecodeState, Verification, Window
 from engine.decoders.jacobi import Jacobi
 from engine.decoders.lantern import Lantern
 from engine.decoders.scd import SCD
 from engine.decoders.sjd import SJD
 from engine.decoders.sjd_pac import SJDPAC, TreeWindow, Walk
-from engine.decoders.speculate import acceptance_probability, chain_acceptance, speculate
+from engine.decoders.speculate import (
+    acceptance_probability,
+    chain_acceptance,
+    keep_coupled,
+    speculate,
+)
 from engine.numerics.distributions import residual, sample
 from engine.numerics.randomness import Purpose
 from engine.trace import Status
@@ -74,6 +80,23 @@ class RefreshedWithAcceptDraw(SJD):
         state.noise.uniform = real
         state.reused = {state.frontier + i: mine[i, 2] for i in range(len(p))}
         return verification
+
+
+class BlockWithKeptDrafts(SCD):
+    """Drafts that are kept from pass to pass are verified as a block: which ones are kept tells of
+    the distributions before, and what a later draft decides is no longer independent of it."""
+
+    def verify(self, state: DecodeState, window: Window, p: Tensor) -> Verification:
+        u = state.uniform(Purpose.COUPLING, len(p), 2)
+        return keep_coupled(state, window, p, verify_block(state, window, p), u)
+
+
+class BlockReplacedFromR(SJD):
+    """Behind a block, the residual is R(p, q) as behind a single draft."""
+
+    def verify(self, state: DecodeState, window: Window, p: Tensor) -> Verification:
+        block = verify_block(state, window, p)
+        return speculate(state, window, p, block.acceptance[:-1], first=block.count - 1)
 
 
 class ReplacedWithTheDraftsNoise(SCD):

@@ -75,6 +75,13 @@ def test_a_lossless_decoder_samples_the_models_distribution_with_keyed_noise(nam
     assert lossless(decoder, 250)
 
 
+@exact
+@pytest.mark.parametrize("fresh", ["one-hot", "uniform"])
+def test_block_verification_with_forced_tokens(fresh: str) -> None:
+    model = Toy((2, 2), 2, forced=True)
+    checked(SJD(model, SJD.Settings(window=4, fresh=fresh, verification="block")))
+
+
 # Each knob of each
 
 
@@ -92,6 +99,8 @@ CHAINS = [
     *variants("jacobi", window=[2, 16], init=["vertical sample", "random"]),
     *variants("sjd", window=[3] * 5, init=INIT_SCHEMES),
     *variants("sjd", window=[2, 16], fresh=["one-hot", "uniform"]),
+    *variants("sjd", window=[3] * 5, init=INIT_SCHEMES, verification=["block"] * 5),
+    *variants("sjd", window=[2, 16], fresh=["one-hot", "uniform"], verification=["block"] * 2),
     *variants(
         "scd",
         coupling=["gumbel"] * 2 + ["maximal"] * 2,
@@ -128,6 +137,7 @@ def test_chains(name: str, settings: dict[str, object]) -> None:
 
 KEPT = [
     ("sjd", {"window": 4, "fresh": "uniform"}),
+    ("sjd", {"window": 4, "fresh": "uniform", "verification": "block"}),
     ("scd", {"window": 4, "coupling": "gumbel", "fresh": "uniform"}),
     ("scd", {"window": 4, "coupling": "maximal", "fresh": "uniform"}),
     ("sjd-pac", {"window": 4, "PD": False}),
@@ -144,6 +154,7 @@ def test_drafts_that_several_passes_keep(name: str, settings: dict[str, object])
 TOP_K = [
     ("jacobi", {"window": 3}),
     ("sjd", {"window": 3, "fresh": "uniform"}),
+    ("sjd", {"window": 3, "fresh": "uniform", "verification": "block"}),
     ("scd", {"window": 3, "coupling": "maximal", "fresh": "uniform"}),
     ("gsd", {"window": 3, "G": 1, "fresh": "uniform"}),
     ("lantern", {"delta": 0.0}),
@@ -261,6 +272,10 @@ def depends_on_zero() -> Toy:
     return crafted([1.0, 0, 0, 0], [0.5, 0, 0, 0.5], [0.26, 0.37, 0.37, 0])
 
 
+def nearly_even() -> Toy:
+    return crafted([0.3, 0.35, 0.35], [0.5, 0.4, 0.1], [0.5, 0.4, 0.1])
+
+
 def pair() -> Toy:
     return Toy((1, 3), 2)
 
@@ -275,6 +290,7 @@ def three() -> Toy:
 
 WINDOW = {"window": 3}
 MAXIMAL = {"window": 3, "coupling": "maximal", "fresh": "uniform"}
+BLOCK = {"window": 3, "fresh": "uniform", "verification": "block"}
 CHAIN = {"window": 3, "PD": False}
 TREE = {"window": 8, "K": 2, "D": 2}
 DEEP = {"window": 8, "K": 2, "D": 3}
@@ -291,6 +307,8 @@ BUGS = [
     (planted.UnkeptRedrawnFromP, SCD, pair, MAXIMAL),
     (planted.KeptByTheTestsNumber, SCD, pair, MAXIMAL),
     (planted.CoupledByTheSameNumbers, SCD, flat, MAXIMAL | {"window": 4}),
+    (planted.BlockWithKeptDrafts, SCD, flat, MAXIMAL | {"window": 4}),
+    (planted.BlockReplacedFromR, SJD, nearly_even, BLOCK),
     (planted.StaleJacobi, Jacobi, pair, WINDOW),
     (planted.FullAcceptanceFromThePad, SJDPAC, pair, {"window": 2, "PD": False}),
     (planted.ContinuedWithStaleDistribution, SJDPAC, pair, CHAIN),

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.decoders.decode_state import DecodeState
-from engine.decoders.jacobi_window import INIT_SCHEMES, SpeculativeSettings, initial_tokens
+from engine.decoders.jacobi_window import INIT_SCHEMES, initial_tokens
 from engine.decoders.sjd import SJD
 from engine.numerics.distributions import one_hot
 from tests.engine.decoders.driving import FixedNoise
@@ -23,7 +23,7 @@ def state_after(
     """These tokens committed; random tokens are code 3, and position n's newest p is one-hot on
     n."""
     model = Toy((3, width), CODES, forced=forced)
-    state = DecodeState(SJD(model, SpeculativeSettings(window=6, init=scheme)), "", 0)
+    state = DecodeState(SJD(model, SJD.Settings(window=6, init=scheme)), "", 0)
     state.tokens[: len(committed)] = torch.tensor(committed, dtype=torch.long)
     state.frontier = len(committed)
     state.n.fill_(state.frontier)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import pytest
 import torch
 
-from engine.decoders.jacobi_window import SpeculativeSettings
 from engine.decoders.relaxed import RelaxedSettings, RelaxedSJD
 from engine.decoders.sjd import SJD
 from tests.engine.decoders.driving import (
@@ -49,7 +48,7 @@ def test_neutral_numbers_are_sjd_token_for_token(knobs: dict[str, object], force
     for seed in range(10):
         for window in (2, 7):
             relaxed = RelaxedSJD(model, RelaxedSettings(window=window, **knobs))
-            sjd = SJD(model, SpeculativeSettings(window=window))
+            sjd = SJD(model, SJD.Settings(window=window))
             assert relaxed.generate("", seed) == sjd.generate("", seed)
 
 

@@ -7,7 +7,6 @@ import torch
 from scipy import stats
 
 from engine.decoders.decode_state import DecodeState, Verification, Window
-from engine.decoders.jacobi_window import SpeculativeSettings
 from engine.decoders.scd import SCD, SCDSettings
 from engine.decoders.sjd import SJD
 from engine.numerics.distributions import sample
@@ -108,7 +107,7 @@ def test_coupled_drafts_take_fewer_passes_than_independent_ones(coupling: str) -
     settings = SCDSettings(coupling=coupling)
     passes = [
         sum(len(list(decoder.steps("", seed))) for seed in range(8))
-        for decoder in (SCD(model, settings), SJD(model, SpeculativeSettings(window=32)))
+        for decoder in (SCD(model, settings), SJD(model, SJD.Settings(window=32)))
     ]
     assert settings.window == 32
     assert passes[0] < passes[1]

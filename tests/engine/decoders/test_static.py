@@ -17,7 +17,7 @@ from engine.decoders.tree import READINGS
 from engine.trace import Step
 from tests.engine.recorded_graph import capture_toy
 from tests.infill_toy import NeighbourToy, infilling
-from tests.toy import Toy
+from tests.toy import Toy, WaveToy
 
 # Every decoder is tested with its defaults; these are further settings.
 KNOBS: dict[str, list[dict[str, object]]] = {
@@ -25,6 +25,7 @@ KNOBS: dict[str, list[dict[str, object]]] = {
         *({"window": 7, "init": init} for init in INIT_SCHEMES),
         {"window": 2},
         {"window": 40, "fresh": "uniform"},
+        {"window": 7, "verification": "block"},
     ],
     "fpi": [{"window": 6}],
     "jacobi": [{"window": 6}],
@@ -45,6 +46,7 @@ KNOBS: dict[str, list[dict[str, object]]] = {
         {"window": 16, "K": 3, "D": 2, "AC": False},
         {"window": 9, "PD": False},
     ],
+    "zipar": [{"s": 1}, {"s": 2}, {"s": 9}],
     "assd": [{"k": 3, "fused": True}, {"k": 3, "drafts": "n-gram"}],
 }
 CASES = [(name, settings) for name in DECODERS for settings in [{}, *KNOBS.get(name, [])]]
@@ -98,10 +100,13 @@ class WithoutValues(Toy):
         self.drafter = DrafterWithoutValues()
         self.codebook = self.codebook.to(self.device)
 
-    def forward(
-        self, ctx: object, tokens: Tensor, parents: tuple[int, ...] | None = None
-    ) -> Tensor:
+    def forward(self, ctx: object, tokens: Tensor, *_: object) -> Tensor:
         return torch.empty(len(tokens), 64, device=self.device)
+
+    def in_waves(self, lag: int) -> WaveToy:
+        waves = super().in_waves(lag)
+        waves.forward = self.forward
+        return waves
 
 
 class DrafterWithoutValues:

@@ -13,7 +13,6 @@ from engine.decoders.decode_state import DecodeState, Verification, Window
 from engine.decoders.fpi import FixedPoint
 from engine.decoders.gsd import GSD
 from engine.decoders.jacobi import Jacobi
-from engine.decoders.jacobi_window import SpeculativeSettings
 from engine.decoders.sjd import SJD
 from engine.decoders.window import WindowDecoder
 from tests.engine.decoders.driving import ACCEPT, REJECT, TOY, FixedNoise, point_mass, verify_chain
@@ -24,7 +23,7 @@ class KeepsWindows(SJD):
     """Keeps its windows and their p."""
 
     def __init__(self, model: Toy, window: int) -> None:
-        super().__init__(model, SpeculativeSettings(window=window))
+        super().__init__(model, SJD.Settings(window=window))
         self.windows: list[Window] = []
         self.p: list[Tensor] = []
 
@@ -88,7 +87,7 @@ def test_forced_tokens_take_their_place_in_the_window() -> None:
     """Rows of 4 codes and an end of line; 3 tokens committed and L = 6: of rows 3 .. 8 only row 1
     is forced (position 4)."""
     toy = Toy((3, 4), 4, forced=True)
-    decoder = SJD(toy, SpeculativeSettings(window=6))
+    decoder = SJD(toy, SJD.Settings(window=6))
     state = DecodeState(decoder, "", 0)
     state.frontier = 3
     state.n.fill_(3)

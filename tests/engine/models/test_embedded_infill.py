@@ -58,6 +58,8 @@ def test_with_everything_masked_and_next_at_zero_it_is_the_raster_model() -> Non
     network = EmbeddedInfill.continued(raster.target).eval()
     assert not network.next.weight.any()
     view = EmbeddedInfilling(raster, network, Infilling((MASKED,) * CELLS, "raster"))
+    with pytest.raises(SettingError, match="no rows to draw at once"):
+        view.in_waves(2)
     raster.infill_lean = raster.lean  # the raster network's own weights
     contexts = [each.start(PROMPT, 2.0) for each in (raster, view)]
     for tokens, kept in (([0, 7, 9, 3], 3), ([9, 5, 5], 1)):

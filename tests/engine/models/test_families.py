@@ -11,10 +11,11 @@ import torch
 
 from engine.decoders import DECODERS
 from engine.decoders.base import Decoder
+from engine.decoders.zipar import ZipAR
 from engine.models import FAMILIES, body
 from engine.models.card import CARDS, ModelError
 from engine.settings import Sampling, SettingError
-from engine.trace import Status
+from engine.trace import Status, Step
 from tests.engine.models.families import TINY, Tiny
 from tests.engine.models.sequence import Sequence
 from tests.engine.recorded_graph import capture
@@ -113,6 +114,33 @@ def test_decoders_keep_the_layout(tiny: Tiny) -> None:
             assert (row["status"] == Status.FORCED) == (forced >= 0)
             assert row["token"] == forced if forced >= 0 else 0 <= row["token"] < tiny.card.codes
     assert found["fpi"] == found["ar"]
+
+
+@torch.inference_mode()
+def test_rows_at_once(tiny: Tiny, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With a lag of the width vanilla AR's picture; with less the layout, and with static shapes
+    the same tokens, through two buckets of the cache and more."""
+    monkeypatch.setattr(body, "BUCKET", 16)
+    sampling = Sampling(guidance=2.0, top_k=8)
+
+    def drawn(lag: int) -> list[Step]:
+        decoder = ZipAR(tiny.model, ZipAR.Settings(s=lag), sampling)
+        return list(decoder.steps(tiny.prompts[0], 4))
+
+    ar = decoder(tiny, "ar", sampling).generate(tiny.prompts[0], 4)
+    assert [int(row["token"]) for step in drawn(256) for row in step.committed] == ar
+    steps = drawn(2)
+    height, stride = tiny.card.grid[0], tiny.model.stride
+    assert len(steps) == stride + 2 * (height - 1)
+    forced = ZipAR(tiny.model, ZipAR.Settings(s=2)).model.forced_ids.tolist()
+    rows = [row for step in steps for row in step.committed]
+    for row, fixed in zip(rows, forced, strict=True):
+        assert row["token"] == fixed if fixed >= 0 else 0 <= row["token"] < tiny.card.codes
+    monkeypatch.setattr(tiny.model, "static", True)
+    monkeypatch.setattr(tiny.model, "capture", lambda: capture)
+    assert [row["token"] for step in drawn(2) for row in step.committed] == [
+        row["token"] for row in rows
+    ]
 
 
 def test_pixels_are_the_librarys(tiny: Tiny) -> None:

@@ -268,7 +268,7 @@ def test_a_lane_is_of_a_known_decoder_with_its_own_settings() -> None:
         Lane("jet")
     with pytest.raises(SettingError, match="not settings of sjd-pac"):
         Lane("sjd-pac", SpeculativeSettings())
-    assert Lane("sjd").settings == SpeculativeSettings()
+    assert Lane("sjd").settings == DECODERS["sjd"].Settings()
     with pytest.raises(TypeError, match="sjd-pac takes PACSettings"):
         DECODERS["sjd-pac"](Counted(), SpeculativeSettings())
 

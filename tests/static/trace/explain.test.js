@@ -9,6 +9,7 @@ import {
   experimentInWords,
   lifeOf,
   neededGroup,
+  ruleOf,
   shiftInWords,
   stepInWords,
   whyToken,
@@ -132,6 +133,30 @@ test("SJD rejects and says what came in its place", () => {
     "Drafted at pass 12, refined once, rejected at pass 15: p gave the draft 0.05 and q 0.16, and " +
       "the number drawn was not below their ratio, 0.91 ≥ 0.31. Token 8 was drawn in its place, " +
       "from what p has more of than q.",
+  );
+});
+
+test("a draft of a block that failed its own test is said to be saved by one behind it", () => {
+  const test = { acceptance: 0.4, p: 0.2, q: 0.1 };
+  const saved = row(ACCEPTED, { ...test, uniform: 0.7 });
+  assert.equal(
+    why("block", ...refined(1), saved),
+    "Drafted at pass 12, refined once, accepted at pass 15: it failed its own test, 0.7 ≥ 0.4, and was " +
+      "saved: a draft behind it in the block passed, and takes all before it along.",
+  );
+  assert.equal(plain(stepInWords("block", saved)), "saved, 0.7 ≥ 0.4");
+  const passed = row(ACCEPTED, { ...test, uniform: 0.1 });
+  assert.ok(
+    why("block", ...refined(1), passed).endsWith("the number drawn was below it, 0.1 < 0.4."),
+  );
+  assert.equal(plain(stepInWords("block", passed)), "accepted, 0.1 < 0.4");
+  const failed = why("block", ...refined(1), row(RESAMPLED, { ...test, uniform: 0.7, token: 8 }));
+  assert.ok(
+    failed.includes("not below it, 0.7 ≥ 0.4, and no later draft saved it. Token 8 was drawn"),
+  );
+  assert.deepEqual(
+    [true, false].map((block) => ruleOf({ decoder: "sjd", block })),
+    ["block", "sjd"],
   );
 });
 

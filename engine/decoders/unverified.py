@@ -1,0 +1,49 @@
+"""Decoders that commit what they sample, tested by nothing, and what that costs: exactly, once the
+picture is there."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from engine.decoders.base import Badge
+from engine.decoders.decode_state import DecodeState, Verification, Window
+from engine.decoders.window import WindowDecoder
+from engine.measurements.likelihood import teacher_forced
+from engine.models.base import ImageModel
+from engine.numerics.distributions import exact, logits_to_probs, total_variation
+from engine.trace import Status
+
+
+class Unverified(WindowDecoder):
+    """Its price at a position is TV(q, p): q is the distribution that the committed token was
+    sampled from, p the model's given all tokens before it in the model's own order."""
+
+    badge = Badge.CHANGED_DISTRIBUTION
+
+    @property
+    def own_order(self) -> tuple[ImageModel, Tensor]:
+        """The model in whose order a picture is likely or not, and the place there of each of this
+        model's positions [length]."""
+        return self.model, torch.arange(self.model.length, device=self.model.device)
+
+    def committed(self, p: Tensor, q: Tensor) -> Tensor:
+        """Every draft is accepted: q."""
+        return exact(q)
+
+    def prices(
+        self, state: DecodeState, window: Window, verification: Verification, count: int
+    ) -> Tensor | None:
+        q, p = window.q, verification.p
+        drafted = (verification.status == Status.ACCEPTED)[:, None]
+        q = torch.cat([q, q.new_zeros(len(p) - len(q), p.shape[1])])
+        state.sampled.append(torch.where(drafted, q, p)[:count])
+        if state.frontier < self.model.length:
+            return None
+        model, places = self.own_order
+        every, forced = torch.arange(len(places), device=places.device), state.forced_ids >= 0
+        tokens = torch.empty_like(state.tokens)
+        tokens[places] = state.ids(state.tokens, every)
+        logits = teacher_forced(model, state.prompt, self.sampling.guidance, tokens)[places]
+        p = logits_to_probs(logits, self.sampling, None)
+        return total_variation(torch.cat(state.sampled), p).masked_fill(forced, torch.nan)

@@ -1,0 +1,121 @@
+"""ZipAR (He et al., ICML 2025, arXiv 2412.04062): several rows at once, with nothing verified."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from engine.decoders.decode_state import DecodeState, Verification, Window
+from engine.decoders.unverified import Unverified
+from engine.models.base import ImageModel
+from engine.settings import Sampling, knob
+from engine.settings import Settings as AnySettings
+from engine.trace import MAX_SIDE, Status
+
+
+@dataclass(frozen=True, slots=True)
+class ZipARSettings(AnySettings):
+    """s is the released code's window size."""
+
+    s: int = knob(
+        4,
+        "How many tokens a row is ahead of the one below it; the picture's width is vanilla AR.",
+        low=1,
+        high=MAX_SIDE,
+    )
+
+
+@dataclass(slots=True)
+class WaveWindow(Window):
+    """A window whose rows are fed tokens [rows] and ask for positions [rows]; row `source[i]` gives
+    what is drawn at the frontier's i-th position."""
+
+    fed: Tensor = None  # type: ignore[assignment]
+    asked: Tensor = None  # type: ignore[assignment]
+    source: Tensor = None  # type: ignore[assignment]
+
+
+class ZipAR(Unverified):
+    """Row r + 1 begins once row r has s tokens; each pass draws one token of every row that has
+    begun, w + (h - 1) s passes for h x w tokens. A token attends to the prompt and to what is
+    there before it in raster order: what the rows above have not drawn yet is unknown to it.
+
+    A row's first token comes from a stand-in: its place in raster order is that of the last token
+    of the row above, which does not exist yet, and its code that row's newest. It leaves nothing
+    in the cache. Where the model's layout fixes how a row ends, the stand-in is that very token.
+
+    Tokens are drawn by vanilla AR's rule and noise, keyed by the position in the wavefront's order:
+    with s the picture's width, its very picture. The released code has a stand-in in its cache
+    for a pass, and no row that begins before the one above has ended is told of that end; the
+    paper's adaptive window is not here.
+    """
+
+    name, title = "zipar", "ZipAR"
+    idea = "Starts each row before the one above has ended; nobody checks whether they fit."
+    paper = "He et al., ZipAR, ICML 2025 (arXiv 2412.04062)"
+    default, rows = False, True
+    Settings = ZipARSettings
+    settings: ZipARSettings
+
+    def __init__(
+        self,
+        model: ImageModel,
+        settings: AnySettings | None = None,
+        sampling: Sampling | None = None,
+    ) -> None:
+        super().__init__(model, settings, sampling)
+        self.whole, self.model = model, model.in_waves(self.settings.s)
+        assert self.model.waves is not None
+        self._waves, windows, device = self.model.waves, self.model.waves.windows, model.device
+        self._order = torch.tensor(self._waves.order, device=device)
+        self._tables = [
+            torch.from_numpy(table).to(device)
+            for table in (windows.code, windows.place, windows.asked, windows.source)
+        ]
+        # The wave that begins at each position, and how many it draws.
+        starts = (0, *self._waves.ends[:-1])
+        waves = torch.zeros(self.model.length, dtype=torch.long)
+        waves[list(starts)] = torch.arange(len(starts))
+        self._wave, self._drawn = waves.to(device), torch.tensor(windows.drawn, device=device)
+
+    @property
+    def own_order(self) -> tuple[ImageModel, Tensor]:
+        return self.whole, self._order
+
+    def propose(self, state: DecodeState) -> WaveWindow:
+        wave = self._wave[state.n.view(1)]
+        code, place, asked, source = (table[wave][0] for table in self._tables)
+        if not self.model.static:
+            windows = self._waves.windows
+            rows, drawn = windows.rows[state.step], windows.drawn[state.step]
+            code, place, asked, source = code[:rows], place[:rows], asked[:rows], source[:drawn]
+        fed = state.ids(state.tokens[code], place)
+        nothing = state.drafts[:0], state.q[:0]
+        return WaveWindow(*nothing, nodes=fed[1:], fed=fed, asked=asked, source=source)
+
+    def _propose(self, state: DecodeState) -> tuple[Window, Tensor, Tensor]:
+        window = self.propose(state)
+        return window, window.fed, state.positions(len(window.source))
+
+    def _forward(
+        self, state: DecodeState, window: Window, fed: Tensor, positions: Tensor
+    ) -> Tensor:
+        assert isinstance(window, WaveWindow)
+        logits = self.model.forward(state.ctx, fed, None, window.asked)
+        return state.fixed("logits", logits[window.source])
+
+    def verify(self, state: DecodeState, window: Window, p: Tensor) -> Verification:
+        unknown, rows = torch.full_like(p[:, 0], torch.nan), state.offsets(len(p))
+        return Verification(
+            count=self._drawn[self._wave[state.n.view(1)]].view(()),
+            tokens=(p.log() + state.gumbel(len(p))).argmax(-1),
+            q=p,
+            status=torch.full_like(rows, int(Status.FRESH)),
+            drafts=torch.full_like(rows, -1),
+            p=p,
+            acceptance=unknown,
+            uniform=unknown,
+            redraws=False,
+        )

@@ -1,0 +1,100 @@
+"""ZipAR: what it draws from what, against the rule written out; and the price of what nothing
+verifies."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+from torch import Tensor
+
+from engine.decoders.ar import VanillaAR
+from engine.decoders.parallel import Parallel, rounds
+from engine.decoders.zipar import ZipAR, ZipARSettings
+from engine.numerics.distributions import total_variation
+from engine.race import Lane, RaceRequest
+from engine.settings import SettingError
+from engine.trace import LaneStats, Status, Step
+from engine.trace.shares import NONE, ONE
+from tests.infill_toy import NeighbourToy, infilling
+from tests.steps import every
+from tests.toy import Toy
+
+
+def decoded(decoder: object, seed: int) -> list[Step]:
+    with torch.inference_mode():
+        return list(decoder.steps("", seed))
+
+
+@pytest.mark.parametrize("forced", [False, True])
+@pytest.mark.parametrize("lag", [4, 5, 256])
+def test_a_lag_of_the_pictures_width_is_vanilla_ar_token_for_token(lag: int, forced: bool) -> None:
+    model = Toy((3, 4), 12, forced=forced)
+    for seed in range(5):
+        steps = decoded(ZipAR(model, ZipARSettings(s=lag)), seed)
+        tokens = [int(token) for step in steps for token in step.committed["token"]]
+        assert tokens == VanillaAR(model).generate("", seed)
+        assert len(steps) == model.length
+        free = model.forced_ids.numpy() < 0
+        assert (steps[-1].rows.prices["shift"] == np.where(free, 0, NONE)).all()
+
+
+@pytest.mark.parametrize("forced", [False, True])
+@pytest.mark.parametrize("lag", [1, 2, 3])
+def test_a_token_is_drawn_from_what_is_there_before_it_and_priced_by_what_is_not(
+    lag: int, forced: bool
+) -> None:
+    """A toy's distribution is that behind the last two tokens: a token's left neighbour and the one
+    before that; for a row's first token the stand-in, or the mark that ends a row, and before it
+    the newest of the row above. Its price is TV to that behind the whole picture before it."""
+    model, width = Toy((4, 4), 6, forced=forced), 4 + forced
+    decoder = ZipAR(model, ZipARSettings(s=lag))
+    steps, drawn, q = decoded(decoder, 3), dict[int, int](), dict[int, Tensor]()
+    order = decoder.model.waves.order
+    assert len(steps) == width + 3 * lag
+    for step in steps:
+        found = {}
+        for at, spot in zip(order[step.before : step.after], every([step]), strict=True):
+            path = [drawn[each] for each in sorted(drawn) if each < at]
+            if at % width == 0 and at and at - 1 not in drawn:
+                newest = max(each for each in drawn if each // width == at // width - 1)
+                path.append(model.forced_ids[at - 1].item() if forced else drawn[newest])
+            q[at], found[at] = model.distribution(path), spot.token
+            if spot.status is not Status.FORCED:
+                assert spot.status is Status.FRESH
+                assert [p for _, p in spot.top] == pytest.approx(
+                    [float(q[at][token]) for token, _ in spot.top], abs=1e-4
+                )
+        drawn |= found
+    picture = [drawn[at] for at in range(model.length)]
+    prices = steps[-1].rows.prices["shift"]
+    for at, price in zip(order, prices.tolist(), strict=True):
+        off = total_variation(q[at], model.distribution(picture[:at]))
+        expected = NONE if model.forced_ids[at] >= 0 else round(float(off) * ONE)
+        assert price == pytest.approx(expected, abs=2)
+    priced = prices[prices != NONE] / ONE
+    assert (priced > 0.01).sum() > 2
+    stats = LaneStats()
+    for step in steps:
+        assert stats.shift is None
+        stats.add(step)
+    assert stats.shift == pytest.approx(priced.mean())
+
+
+def test_a_cell_of_a_round_is_priced_by_the_cells_of_its_round_before_it() -> None:
+    mask = infilling((True,) * 12, "raster", 5)
+    model = NeighbourToy((3, 4), 5).infill(mask)
+    steps = decoded(Parallel(model, Parallel.Settings(T=3)), 2)
+    tokens = [int(token) for step in steps for token in step.committed["token"]]
+    ends = rounds(12, 3)
+    for n, price in enumerate((steps[-1].rows.prices["shift"] / ONE).tolist()):
+        known = max(end for end in ends if end <= n)
+        p, q = (torch.softmax(model.logits_of(tokens[:end], n), -1) for end in (n, known))
+        assert price == pytest.approx(float(total_variation(p, q)), abs=1e-4)
+    assert steps[-1].rows.prices["shift"].max() > 0.02 * ONE
+
+
+def test_an_infilling_has_no_rows() -> None:
+    mask = infilling((True,) * 12, "raster", 5)
+    with pytest.raises(SettingError, match="ZipAR draws whole pictures: it fills in no part"):
+        RaceRequest("a", 0, (Lane("zipar"),), Toy().sampling, "toy", mask)

@@ -1,0 +1,57 @@
+"""A raster model in the order of a wavefront, against one pass of transformers' own layers over the
+finished picture."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from engine.decoders.decode_state import DecodeState, Verification, Window
+from engine.decoders.zipar import ZipAR, ZipARSettings
+from engine.settings import Sampling
+from tests.engine.models.families import TINY
+
+LAG = 2
+
+
+class Watched(ZipAR):
+    """Keeps the distributions that it draws from."""
+
+    def verify(self, state: DecodeState, window: Window, p: Tensor) -> Verification:
+        self.drawn_from = [*getattr(self, "drawn_from", []), p]
+        return super().verify(state, window, p)
+
+
+@torch.inference_mode()
+def test_a_token_attends_to_what_is_there_before_it_in_raster_order() -> None:
+    """Every token once, and a stand-in for each row but the first: with places of their own, and a
+    mask of who was there, and before whom."""
+    model = TINY["embedded"].model
+    (height, width), prompt = model.grid, "cat on red"
+    decoder = Watched(model, ZipARSettings(s=LAG), Sampling(guidance=1.0, top_k=0))
+    tokens = decoder.generate(prompt, 3)
+    order = decoder.model.waves.order
+    codes = torch.zeros(len(order), dtype=torch.long)
+    codes[list(order)] = torch.tensor(tokens)
+    rows = [(at, at // width * LAG + at % width, int(codes[at])) for at in range(len(codes))]
+    for row in range(1, height):  # place, wave, code
+        rows.append((row * width - 1, row * LAG - 1, int(codes[(row - 1) * width + LAG - 1])))
+    place, wave, code = torch.tensor(rows).T
+    begin = model.prompt(prompt, False).embeddings
+    P, count = begin.shape[1], len(rows)
+    seen = (place[:, None] >= place) & (wave[:, None] >= wave)
+    seen[:, len(codes) :] = False
+    seen |= torch.eye(count, dtype=torch.bool)
+    whole = torch.ones(P + count, P + count, dtype=torch.bool).tril()
+    whole[P:, P:] = seen
+    mask = torch.zeros(whole.shape).masked_fill(~whole, torch.finfo(torch.float32).min)
+    states = model.target.model(
+        inputs_embeds=torch.cat([begin, model.embed(code, place)[None]], 1),
+        attention_mask=mask[None, None],
+        position_ids=torch.cat([torch.arange(P), P + place])[None],
+    ).last_hidden_state[0]
+    logits = model.head(states[P - 1 :])  # the prompt's end, then the rows
+    for at, p in zip(order, torch.cat(decoder.drawn_from), strict=True):
+        row, column = divmod(at, width)
+        source = at if column or not row else len(codes) + row
+        torch.testing.assert_close(p, torch.softmax(logits[source], -1), atol=1e-5, rtol=1e-4)
