@@ -59,6 +59,7 @@ LANES = (
     *(f"sjd-relaxed:relax=amplify;k={k}" for k in (2.0, 5.0)),
     *(f"sjd-relaxed:relax=add;e={e}" for e in (0.02, 0.1)),
     "sjd-relaxed:relax=anneal;k=5.0",
+    *(f"zipar:s={lag}" for lag in (1, 2, 4, 8)),
 )
 CANDIDATES = 100
 
