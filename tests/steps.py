@@ -11,8 +11,9 @@ import numpy as np
 
 from engine.decoders import WHOLE
 from engine.trace import Seconds, Status, Step, StepTable
+from engine.trace.rows import DTYPES, TOP, Source
 from engine.trace.shares import NONE, ONE
-from engine.trace.steps import DTYPES, TOP, Source, step_row
+from engine.trace.steps import step_row
 
 # As many decoders as a race has lanes; Relaxed SJD is SJD with another number, ZipAR vanilla AR in
 # another order.

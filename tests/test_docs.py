@@ -17,7 +17,7 @@ from engine.decoders import DECODERS, WHOLE
 from engine.models.card import CARDS, GIB, ModelCard
 from engine.models.device import required_bytes
 from engine.trace.file import FORMAT, VERSION, Header, LaneState
-from engine.trace.steps import DTYPES, SENT, Source, Status
+from engine.trace.rows import DTYPES, SENT, Source, Status
 from tests.pages import ROOT, imports, page, sections, table
 
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "CHANGELOG.md"]

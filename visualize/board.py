@@ -1,7 +1,7 @@
 """Board: folds a race's frames into the snapshot that the page draws, live or from a recording.
 
 A snapshot is made to travel: what happened stands in step tables that only grow (base64 of the
-rows of engine/trace/steps.py), so that two snapshots differ by their tails, and the pictures in one
+rows of engine/trace/rows.py), so that two snapshots differ by their tails, and the pictures in one
 file a row of tokens, of which few change at a time.
 """
 
@@ -18,7 +18,7 @@ from engine.infilling import MASKED, Infilling
 from engine.models.card import CARDS
 from engine.race.request import lane_names, tests_blocks
 from engine.trace import Frame, Header, LaneState, LaneStats, Step, TraceLane
-from engine.trace.steps import SENT, layout
+from engine.trace.rows import SENT, layout
 from visualize.picture_rows import PictureRows, canvas
 from visualize.recorded_race import RecordedRace, pixels
 from visualize.snapshot import CLOCKS, LaneSnapshot, MeasuredClock, Result, Snapshot

@@ -16,8 +16,8 @@ from engine.decoders.base import Badge
 from engine.measurements.intervals import wilson
 from engine.race.request import lane_names, tests_blocks
 from engine.trace import LaneState, Seconds, Status, StepTable, Trace
+from engine.trace.rows import Source
 from engine.trace.shares import NONE, share_values
-from engine.trace.steps import Source
 
 BINS = 10
 

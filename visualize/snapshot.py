@@ -13,7 +13,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from engine.decoders.base import Badge
 from engine.infilling import Infilling
 from engine.trace import LaneState
-from engine.trace.steps import Layout
+from engine.trace.rows import Layout
 
 MeasuredClock = Literal["seconds", "passes"]
 CLOCKS: tuple[MeasuredClock, ...] = get_args(MeasuredClock)

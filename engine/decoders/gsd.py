@@ -16,7 +16,7 @@ from engine.decoders.speculate import acceptance_probability, speculate
 from engine.numerics.distributions import exact, gather
 from engine.numerics.ranking import rank_keys, ranked_index
 from engine.settings import knob
-from engine.trace.steps import TOP
+from engine.trace.rows import TOP
 
 RELEASED_HALF = 7  # the released code has no G: it takes ranks idx - 7 to idx + 6
 

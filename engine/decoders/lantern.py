@@ -25,7 +25,7 @@ from engine.numerics.distributions import exact, gather, logits_to_probs, one_ho
 from engine.numerics.randomness import Purpose
 from engine.settings import knob
 from engine.trace import Step
-from engine.trace.steps import TOP
+from engine.trace.rows import TOP
 
 DRAFTS_AT_ONCE = 128  # drafts whose neighbourhoods are held at once
 PAPER_K, PAPER_CODES = 1000, 16384  # the k of its main results (Table 3), LlamaGen's codes

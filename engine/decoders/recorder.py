@@ -13,20 +13,10 @@ from engine.decoders.decode_state import DecodeState, Verification, Window
 from engine.failures import Failure
 from engine.models.card import ModelError
 from engine.numerics.distributions import gather, total_variation
+from engine.trace.rows import DTYPES, SHARES, SUPPORT, TOP, Source, Status
 from engine.trace.seconds import Seconds
 from engine.trace.shares import NONE, ONE, quantise, quantise_test
-from engine.trace.steps import (
-    DTYPES,
-    SHARES,
-    SUPPORT,
-    TOP,
-    Source,
-    Status,
-    Step,
-    StepTable,
-    refs,
-    step_row,
-)
+from engine.trace.steps import Step, StepTable, refs, step_row
 
 
 class StepRecorder:

@@ -15,9 +15,10 @@ from engine.trace.file import (
     TraceError,
     TraceLane,
 )
+from engine.trace.rows import Status
 from engine.trace.seconds import Seconds
 from engine.trace.stats import LaneStats
-from engine.trace.steps import Status, Step, StepTable
+from engine.trace.steps import Step, StepTable
 
 __all__ = [
     "MAX_BYTES",

@@ -12,8 +12,9 @@ from typing import Any
 
 import numpy as np
 
+from engine.trace.rows import DTYPES, Source, Status
 from engine.trace.shares import NONE
-from engine.trace.steps import DTYPES, Source, Status, StepTable
+from engine.trace.steps import StepTable
 
 MAX_UNPACKED = 64 * 2**20  # bytes of one lane's tables together
 MAX_TOKEN = 2**31 - 1  # a forced id

@@ -7,7 +7,8 @@ from enum import Enum
 
 import numpy as np
 
-from engine.trace.steps import Source, StepTable
+from engine.trace.rows import Source
+from engine.trace.steps import StepTable
 
 
 class Dropped(Enum):

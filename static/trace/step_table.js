@@ -1,4 +1,4 @@
-// The step table of a lane, read from the rows that Python sends (engine/trace/steps.py), at the
+// The step table of a lane, read from the rows that Python sends (engine/trace/rows.py), at the
 // offsets that each snapshot brings. No other module knows its bytes.
 
 const SOURCE = { certain: 1, before: 2, own: 3 }; // of q's top tokens

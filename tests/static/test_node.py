@@ -7,7 +7,7 @@ import os
 import subprocess
 from dataclasses import asdict
 
-from engine.trace.steps import layout
+from engine.trace.rows import layout
 from tests.static.node import HERE
 
 

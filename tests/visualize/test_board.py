@@ -15,7 +15,7 @@ from engine.models.card import CARDS
 from engine.race import Lane
 from engine.race.request import parse_lane
 from engine.trace import Frame, Header, LaneState, Step, Trace
-from engine.trace.steps import DTYPES, SENT
+from engine.trace.rows import DTYPES, SENT
 from tests.races import race_of
 from tests.stopped import run_until
 from tests.toy import Toy

@@ -18,8 +18,8 @@ from engine.decoders.recorder import StepRecorder, find_sources
 from engine.failures import Failure
 from engine.race import Lane
 from engine.trace import LaneState, Status, Step
+from engine.trace.rows import TOP, Source
 from engine.trace.shares import NONE, ONE
-from engine.trace.steps import TOP, Source
 from tests.races import race_of
 from tests.steps import Spot, every, share, spots
 from tests.toy import Toy, WaveToy

@@ -24,8 +24,9 @@ from engine.trace import MAX_BYTES, Frame, LaneState, Trace, TraceError
 from engine.trace.file import MAX_VALUES, VERSION
 from engine.trace.packing import pack, pack_rows, pack_table, unpack, unpack_rows
 from engine.trace.reduce import Dropped
+from engine.trace.rows import DTYPES, Source
 from engine.trace.shares import NONE
-from engine.trace.steps import DTYPES, Source, StepTable
+from engine.trace.steps import StepTable
 from tests.clocks import set_clocks
 from tests.races import race_of
 from tests.stopped import run_until

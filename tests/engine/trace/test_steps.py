@@ -16,8 +16,9 @@ from hypothesis import strategies as st
 
 from engine.decoders import DECODERS, WHOLE
 from engine.trace import Frame, LaneState, LaneStats, Seconds, Status, Step, StepTable
+from engine.trace.rows import DTYPES, SENT, layout
 from engine.trace.shares import NONE, ONE, quantise, quantise_test, share_values
-from engine.trace.steps import DTYPES, SENT, layout, step_row
+from engine.trace.steps import step_row
 from tests.steps import Spot, build
 from tests.toy import Toy
 
