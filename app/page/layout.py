@@ -28,7 +28,7 @@ from app.page.form import (
 )
 from app.page.handlers import Races, board_update
 from app.page.lane_list import lane_list
-from app.page.links import Links, notice_of
+from app.page.links import COPY_JS, LINK_JS, Links, notice_of
 from app.page.model_choice import model_choice
 from app.page.prompt_hints import EXAMPLES, LISTED, surprise, typed_hint, vocabulary
 from app.page.results_panel import results_panel
@@ -51,22 +51,6 @@ ASKED_JS = """(...values) => {
 }"""
 RACE_JS = "() => { document.querySelector('#race').click(); return []; }"
 ROLL_JS = "() => Math.floor(Math.random() * 2 ** 31)"
-# Safari lets a page write to the clipboard while a click is handled: the text follows.
-COPY_JS = """(...values) => {
-  const copy = document.querySelector("#copy");
-  const text = new Promise((resolve) => (copy.resolve = resolve));
-  const written = () => navigator.clipboard.write([new ClipboardItem({ "text/plain": text })]);
-  copy.written = Promise.resolve().then(written).then(() => true, () => false);
-  return values;
-}"""
-LINK_JS = """async (query) => {
-  const link = location.origin + location.pathname + query;
-  const copy = document.querySelector("#copy");
-  copy.resolve(new Blob([link], { type: "text/plain" }));
-  const copied = await copy.written;
-  const words = copied ? "Copied." : "Copy it from the field: the browser does not let this page.";
-  return [link, `<p class="notice" role="status">${words}</p>`];
-}"""
 # Every word of the page is English, whatever the visitor's browser prefers: gradio would set the
 # page's language to the browser's, and a screen reader would read it with that language's voice.
 HEAD = """<script>{

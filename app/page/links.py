@@ -18,6 +18,23 @@ from engine.settings import SettingError
 WAITS = "The form is filled in from your link: press Race."
 GONE = "This race is no longer kept here. Its settings are in the form: press Race."
 
+# Safari lets a page write to the clipboard while a click is handled: the text follows.
+COPY_JS = """(...values) => {
+  const copy = document.querySelector("#copy");
+  const text = new Promise((resolve) => (copy.resolve = resolve));
+  const written = () => navigator.clipboard.write([new ClipboardItem({ "text/plain": text })]);
+  copy.written = Promise.resolve().then(written).then(() => true, () => false);
+  return values;
+}"""
+LINK_JS = """async (query) => {
+  const link = location.origin + location.pathname + query;
+  const copy = document.querySelector("#copy");
+  copy.resolve(new Blob([link], { type: "text/plain" }));
+  const copied = await copy.written;
+  const words = copied ? "Copied." : "Copy it from the field: the browser does not let this page.";
+  return [link, `<p class="notice" role="status">${words}</p>`];
+}"""
+
 
 class Links:
     """Copies the form into a link, and opens one in the form."""

@@ -2,8 +2,7 @@
 // there.
 
 import { make, penOf, queryAll } from "../dom.js";
-import { drawMark, swatchAt } from "../lanes/marks.js";
-import look from "../look.json" with { type: "json" };
+import { drawMark } from "../lanes/marks.js";
 import { chance, dividing, isKnown } from "../numbers.js";
 import {
   DID,
@@ -19,35 +18,7 @@ import {
 import { seenAround, seenInWords } from "../trace/neighbours.js";
 import { committedToken, STATUSES } from "../trace/layers.js";
 import { isOver } from "../trace/replay.js";
-
-const atlas = { text: "", url: "" }; // the image of all swatches, and its address for styles
-
-// Takes the atlas in; the last one's memory is given back.
-/** @param {string} text */
-function takeAtlas(text) {
-  if (atlas.text === text) return;
-  if (atlas.url) URL.revokeObjectURL(atlas.url);
-  const bytes = Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0));
-  const image = new Blob([bytes], { type: "image/webp" });
-  Object.assign(atlas, { text, url: text && URL.createObjectURL(image) });
-}
-
-// What a code looks like decoded alone, `side` pixels wide; an empty square where there is no
-// token.
-/** @param {number | null | undefined} token @param {number} codes @param {number} side */
-function swatchOf(token, codes, side, mark = "") {
-  const swatch = make("i.swatch", { style: `width: ${side}px; height: ${side}px` });
-  if (mark) swatch.classList.add(mark);
-  if (!isKnown(token)) swatch.classList.add("nothing");
-  else if (atlas.url) {
-    const [[column, row], across] = [swatchAt(token), look.swatches.columns];
-    swatch.style.backgroundImage = `url("${atlas.url}")`;
-    swatch.style.backgroundSize = `${across * side}px ${Math.ceil(codes / across) * side}px`;
-    swatch.style.backgroundPosition = `${-column * side}px ${-row * side}px`;
-  }
-  swatch.title = isKnown(token) ? `token ${token}` : "no token";
-  return swatch;
-}
+import { swatchOf, takeAtlas } from "./swatch.js";
 
 /**
  * Shows the cell pinned in `state`, or hides the panel. steps[i]: how many steps of lane i are
