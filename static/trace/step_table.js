@@ -1,9 +1,9 @@
-// The step table of a lane, read from the rows that Python sends (engine/trace/rows.py), at the
-// offsets that each snapshot brings. No other module knows its bytes.
+// The step table of a lane, read from the rows that Python sends.
+
+import { Rows } from "./rows.js";
 
 const SOURCE = { certain: 1, before: 2, own: 3 }; // of q's top tokens
 const PARTS = ["forward", "verify", "cache", "draft"]; // of a step's time, in microseconds
-const BYTES = { Uint8: 1, Uint16: 2, Uint32: 4, Float32: 4 };
 const STRIDE = 64; // rows: of every so many it is known where their details begin
 // Before the first step.
 const START = {
@@ -12,42 +12,6 @@ const START = {
 
 /** @param {string} name */
 const camelCase = (name) => name.replace(/_(\w)/g, (_, letter) => letter.toUpperCase());
-
-// Rows of one dtype: base64 that only grows, decoded from where it was when it is read.
-class Rows {
-  text = "";
-  #view = new DataView(new ArrayBuffer(0));
-  #decoded = 0; // characters; 4 of them are 3 bytes
-  /** @param {Dtype} dtype */
-  constructor({ size, fields }) {
-    this.size = size;
-    this.fields = fields;
-  }
-  get count() {
-    return Math.floor((3 * this.text.length) / 4 / this.size);
-  }
-  #read() {
-    const tail = atob(this.text.slice(this.#decoded));
-    const bytes = new Uint8Array(this.#view.byteLength + tail.length);
-    bytes.set(new Uint8Array(this.#view.buffer));
-    for (let i = 0; i < tail.length; i++) bytes[this.#view.byteLength + i] = tail.charCodeAt(i);
-    [this.#view, this.#decoded] = [new DataView(bytes.buffer), this.text.length];
-  }
-  /**
-   * A row's field, or the i-th number of one that holds several.
-   * @param {number} row @param {string} field
-   */
-  at(row, field, i = 0) {
-    if (this.#decoded < this.text.length) this.#read();
-    const [type, offset, count] = this.fields[field];
-    if (i >= count) throw new RangeError(`${field} has ${count} numbers`);
-    return this.#view[`get${type}`](row * this.size + offset + i * BYTES[type], true);
-  }
-  /** All numbers of a field. @param {number} row @param {string} field @returns {number[]} */
-  all(row, field) {
-    return Array.from({ length: this.fields[field][2] }, (_, i) => this.at(row, field, i));
-  }
-}
 
 // One lane of a race: what is sent of it (title, state, passes, ...) and its step table. Sampled
 // positions are counted from 0, forced ones left out: `order` is the cell of each, `rank` the

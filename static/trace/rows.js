@@ -1,0 +1,39 @@
+// The rows that Python sends (engine/trace/rows.py), read at the offsets that each snapshot brings.
+
+const BYTES = { Uint8: 1, Uint16: 2, Uint32: 4, Float32: 4 };
+
+// Rows of one dtype: base64 that only grows, decoded from where it was when it is read.
+export class Rows {
+  text = "";
+  #view = new DataView(new ArrayBuffer(0));
+  #decoded = 0; // characters; 4 of them are 3 bytes
+  /** @param {Dtype} dtype */
+  constructor({ size, fields }) {
+    this.size = size;
+    this.fields = fields;
+  }
+  get count() {
+    return Math.floor((3 * this.text.length) / 4 / this.size);
+  }
+  #read() {
+    const tail = atob(this.text.slice(this.#decoded));
+    const bytes = new Uint8Array(this.#view.byteLength + tail.length);
+    bytes.set(new Uint8Array(this.#view.buffer));
+    for (let i = 0; i < tail.length; i++) bytes[this.#view.byteLength + i] = tail.charCodeAt(i);
+    [this.#view, this.#decoded] = [new DataView(bytes.buffer), this.text.length];
+  }
+  /**
+   * A row's field, or the i-th number of one that holds several.
+   * @param {number} row @param {string} field
+   */
+  at(row, field, i = 0) {
+    if (this.#decoded < this.text.length) this.#read();
+    const [type, offset, count] = this.fields[field];
+    if (i >= count) throw new RangeError(`${field} has ${count} numbers`);
+    return this.#view[`get${type}`](row * this.size + offset + i * BYTES[type], true);
+  }
+  /** All numbers of a field. @param {number} row @param {string} field @returns {number[]} */
+  all(row, field) {
+    return Array.from({ length: this.fields[field][2] }, (_, i) => this.at(row, field, i));
+  }
+}
