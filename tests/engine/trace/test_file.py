@@ -303,6 +303,8 @@ DAMAGED = [
         lambda: rows(2, "positions", put("refs", 0, data_refs() | 15 << 4)),
         "candidates do not add up",
     ),
+    (lambda: rows(0, "prices", lambda _: np.zeros(1, DTYPES["prices"])), "prices do not add up"),
+    (lambda: changed(("header", "lanes", 0, "cells"), [0, 0, 1]), "draws other cells"),
     (lambda: rows(2, "candidates", put("uniform", 0, NONE)), "probability"),
     (lambda: rows(2, "candidates", put("token", 0, 6)), "vocabulary"),
 ]
