@@ -70,8 +70,7 @@ class Api:
         Parameters:
             prompt: What the picture should show, in English, at most 1000 characters.
             seed: A whole number from 0 to 9007199254740991; the same seed runs the same race.
-            lanes: 1 to 8 of these: ar, jacobi, fpi, sjd, scd, sjd-relaxed, gsd, lantern, sjd-pac,
-                zipar.
+            lanes: 1 to 8 of: ar, jacobi, fpi, sjd, scd, sjd-relaxed, gsd, lantern, sjd-pac, zipar.
             model: The model's name, by default the one that the page opens with.
             guidance: Classifier-free guidance, 1 to 20, by default the model's.
             temperature: From 0.1 to 2, by default the model's.

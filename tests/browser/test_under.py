@@ -93,7 +93,7 @@ def test_each_race_has_its_figures_each_with_its_sentence(recorded_url, open_pag
     unfold(page, "cost")
     plots = page.locator(".figure .js-plotly-plot")
     sentences = [figure.sentence for figure in drawn(duel)]
-    expect(page.locator(".figure p")).to_have_text(sentences)
+    expect(page.locator(".figure p:not(.save)")).to_have_text(sentences)
     expect(plots).to_have_count(len(sentences))
     expect(page.locator("#cost .about p")).to_have_text(about(stored(), duel.trace))
     plots.first.hover()  # of a figure's own bar the download alone is a stop
@@ -104,7 +104,7 @@ def test_each_race_has_its_figures_each_with_its_sentence(recorded_url, open_pag
     before = nodes(page)
     race(page, prompt="octopus", lanes=("ar", "gsd", "gsd:G=50"))
     finished(page)
-    expect(page.locator(".figure p")).not_to_have_text(sentences)
+    expect(page.locator(".figure p:not(.save)")).not_to_have_text(sentences)
     expect(plots.first).to_contain_text("GSD G=50")
     assert nodes(page) < before + 2000, "the charts before have gone, each with some 360"
     for section in ("decided", "cost"):

@@ -69,6 +69,7 @@ def test_the_written_trace_is_that_race(
         "window": 4,
         "init": "vertical repeat",
         "fresh": "one-hot",
+        "verification": "token",
     }
     assert [frame.state for frame in trace.frames].count(LaneState.FINISHED) == 2
     assert f"trace: {out}" in capsys.readouterr().out

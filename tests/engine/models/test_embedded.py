@@ -107,7 +107,10 @@ def test_any_prompt_is_accepted(prompt: str) -> None:
 @torch.inference_mode()
 def shift(model: EmbeddedModel, name: str) -> LaneStats:
     stats = LaneStats()
-    for step in DECODERS[name](model).steps(PROMPT, 1):
+    decoder = DECODERS[name]
+    # the tiny model's rows are as long as the default's lag
+    settings = decoder.Settings(s=1) if name == "zipar" else decoder.Settings()
+    for step in decoder(model, settings).steps(PROMPT, 1):
         stats.add(step)
     return stats
 
