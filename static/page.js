@@ -56,7 +56,12 @@ export function mountPage(element, props, trigger, watch, root) {
       shown = race.id ?? "";
       callback(race);
     }
-    for (const name in recorded) if (name !== opening) await fetchRace(name).catch(() => {});
+    const others = Object.keys(recorded).filter((name) => name !== opening);
+    const ignore = () => {}; // asked for, it is fetched again
+    for (const name of others) {
+      const answer = fetch(root + recorded[name]); // read, so that it is kept, but not parsed
+      await answer.then((file) => file.blob()).catch(ignore);
+    }
   }
 
   // Where a recorded race does not come, whoever asked for it can ask again.

@@ -48,8 +48,8 @@ class ZipAR(Unverified):
 
     Tokens are drawn by vanilla AR's rule and noise, keyed by the position in the wavefront's order:
     with s the picture's width, its very picture. The released code has a stand-in in its cache
-    for a pass, and no row that begins before the one above has ended is told of that end; the
-    paper's adaptive window is not here.
+    for a pass, and no row that begins before the one above has ended knows that end; the paper's
+    adaptive window is not here.
     """
 
     name, title = "zipar", "ZipAR"

@@ -57,7 +57,7 @@ export function neededGroup({ status, uniform, p, q }) {
   return uniform * (q - ROUNDING) >= p + ROUNDING;
 }
 
-/** The rule by which a lane's tests are told. @param {{decoder: string, block: boolean}} lane */
+/** The rule that tests a lane's drafts. @param {{decoder: string, block: boolean}} lane */
 export const ruleOf = ({ decoder, block }) => (block ? "block" : decoder);
 
 // Whether a draft failed its own test in a block, and one behind it passed.
