@@ -16,6 +16,7 @@ from torch import Tensor
 from engine.models.embedded_networks import EmbeddedDrafter, EmbeddedTarget
 from train.captions import CAPTION, load
 from train.loop import DEVICE, autocast, stage_parser, train
+from train.muon import Muon
 from train.target import examples, inputs, load_target
 from train.tokenizer import load_vq
 from train.warm import adapt, save_half
@@ -91,7 +92,7 @@ def main() -> None:
     matrices = [p for p in drafter.parameters() if p.ndim == 2]
     rest = [p for p in drafter.parameters() if p.ndim != 2]
     optimizers = [
-        torch.optim.Muon(matrices, lr=3e-3, weight_decay=0.01, adjust_lr_fn="match_rms_adamw"),
+        Muon(matrices, lr=3e-3, weight_decay=0.01),
         torch.optim.AdamW(rest, lr=1e-3, weight_decay=0.0, betas=(0.9, 0.98)),
     ]
     train("drafter", drafter, optimizers, loss_of, save, args)

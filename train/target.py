@@ -28,6 +28,7 @@ from engine.models.embedded_scene import SIDE as GRID
 from engine.models.embedded_scene import THING, Layout, Scene
 from train.captions import CAPTION, load, save_world, wording
 from train.loop import DEVICE, autocast, stage_parser, train
+from train.muon import Muon
 from train.scenes import COLOURS, held_out, render, scene, vocabulary
 from train.tokenizer import load_vq, to_pixels
 from train.warm import adapt, save_half
@@ -164,9 +165,7 @@ def optimizers(target: EmbeddedTarget, share: float = 1.0) -> list[torch.optim.O
     tables = [target.captions.weight, target.slots.weight]
     rest = [p for p in target.parameters() if not any(p is q for q in (*matrices, *tables))]
     return [
-        torch.optim.Muon(
-            matrices, lr=4e-3 * share, weight_decay=0.05, adjust_lr_fn="match_rms_adamw"
-        ),
+        Muon(matrices, lr=4e-3 * share, weight_decay=0.05),
         torch.optim.AdamW(
             [{"params": tables, "lr": 4e-3 * share}, {"params": rest, "lr": 2e-3 * share}],
             weight_decay=0.0,
