@@ -97,6 +97,13 @@ class Sampling(Settings):
         low=1.0,
         high=20.0,
     )
+    guided_tokens: int = knob(
+        0,
+        "Guidance for the first n tokens alone, in the order of decoding; 0 is for all. The rest"
+        " need one row of the model a pass in place of two, and what they show is mostly decided.",
+        low=0,
+        high=65536,
+    )
     temperature: float = knob(
         1.0, "Below 1 the model is surer of itself, above 1 more daring.", low=0.1, high=2.0
     )
@@ -109,3 +116,11 @@ class Sampling(Settings):
         low=0.05,
         high=1.0,
     )
+
+    def check(self, length: int) -> None:
+        """Raises SettingError where it does not fit a picture of `length` sequence positions."""
+        if self.guided_tokens > length:
+            raise SettingError(
+                f"Sampling: guided_tokens is a whole number from 0 to {length}, the tokens of a"
+                f" picture, not {self.guided_tokens}"
+            )

@@ -81,7 +81,7 @@ class InfillingToy(Toy):
         self.forced_ids = torch.full((infilling.masked,), -1)
         self.order = self.cells
 
-    def start(self, prompt: str, guidance: float) -> InfillContext:
+    def start(self, prompt: str, guidance: float, guided_tokens: int = 0) -> InfillContext:
         return InfillContext()
 
     def infill(self, infilling: Infilling) -> InfillingToy:

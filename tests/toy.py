@@ -83,7 +83,7 @@ class Toy(ImageModel):
         self.drafter = ToyDrafter(codes, seed + 7)
         self.sampling = Sampling(guidance=1.0, top_k=0)
 
-    def start(self, prompt: str, guidance: float) -> ToyContext:
+    def start(self, prompt: str, guidance: float, guided_tokens: int = 0) -> ToyContext:
         return ToyContext()
 
     def forward(
@@ -146,7 +146,7 @@ class WaveToy(Toy):
     def cells(self) -> tuple[int, ...]:
         return tuple(self._whole_cells[at] for at in self.waves.order)
 
-    def start(self, prompt: str, guidance: float) -> WaveContext:
+    def start(self, prompt: str, guidance: float, guided_tokens: int = 0) -> WaveContext:
         return WaveContext()
 
     def forward(

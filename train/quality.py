@@ -103,7 +103,7 @@ def log_p(
     """
     sequence = torch.from_numpy(tokens).to(model.device)
     free = model.forced_ids.to(model.device) < 0
-    read = teacher_forced(model, prompt, sampling.guidance, sequence)[free]
+    read = teacher_forced(model, prompt, sampling, sequence)[free]
     codes = sequence[free]
     scaled = torch.log_softmax(read.double() / sampling.temperature, -1)
     cut = gather(logits_to_probs(read, sampling, None), codes) == 0

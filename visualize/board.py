@@ -293,6 +293,7 @@ def changed_sampling(header: Header) -> str:
         return ""
     words = {
         "guidance": "guidance",
+        "guided_tokens": "guided tokens",
         "temperature": "temperature",
         "top_k": "top-k",
         "top_p": "top-p",

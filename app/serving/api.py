@@ -32,6 +32,7 @@ class Sampled:
     """What a call says of sampling; None: as the model has it."""
 
     guidance: float | None
+    guided_tokens: int | None
     temperature: float | None
     top_k: int | None
     top_p: float | None
@@ -57,6 +58,7 @@ class Api:
         request: gr.Request,
         model: str | None = None,
         guidance: float | None = None,
+        guided_tokens: int | None = None,
         temperature: float | None = None,
         top_k: int | None = None,
         top_p: float | None = None,
@@ -73,6 +75,7 @@ class Api:
             lanes: 1 to 8 of: ar, jacobi, fpi, sjd, scd, sjd-relaxed, gsd, lantern, sjd-pac, zipar.
             model: The model's name, by default the one that the page opens with.
             guidance: Classifier-free guidance, 1 to 20, by default the model's.
+            guided_tokens: Guidance for the first n tokens alone, 0 for all; at most a picture's.
             temperature: From 0.1 to 2, by default the model's.
             top_k: Only the k likeliest tokens can be drawn, 0 to 65536, where 0 allows all.
             top_p: Only the likeliest tokens that hold this share can be drawn, 0.05 to 1.
@@ -84,7 +87,7 @@ class Api:
             of zipar and parallel, which test nothing, of one token.
         """
         values = {"prompt": prompt, "seed": seed, "lanes": lanes, "model": model}
-        sampling = Sampled(guidance, temperature, top_k, top_p)
+        sampling = Sampled(guidance, guided_tokens, temperature, top_k, top_p)
         yield from self._run(values, sampling, pictures, trace, request)
 
     def fill_in(
@@ -97,6 +100,7 @@ class Api:
         request: gr.Request,
         model: str | None = None,
         guidance: float | None = None,
+        guided_tokens: int | None = None,
         temperature: float | None = None,
         top_k: int | None = None,
         top_p: float | None = None,
@@ -117,7 +121,7 @@ class Api:
         infilling = {"known": known, "order": order}
         values = {"prompt": prompt, "seed": seed, "lanes": lanes, "model": model}
         values["infilling"] = infilling
-        sampling = Sampled(guidance, temperature, top_k, top_p)
+        sampling = Sampled(guidance, guided_tokens, temperature, top_k, top_p)
         yield from self._run(values, sampling, pictures, trace, request)
 
     def _run(

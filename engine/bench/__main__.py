@@ -23,7 +23,7 @@ from typing import Any
 import torch
 
 from engine.bench import infill as bench_infill
-from engine.commands.race import add_model_options, load_model
+from engine.commands.race import add_model_options, load_model, sampling_of
 from engine.decoders import DECODERS, DEFAULT
 from engine.measurements.hardware import device_name
 from engine.measurements.intervals import mean, mean_text
@@ -135,6 +135,8 @@ def main() -> None:
     try:
         lanes = [parse_lane(name) for name in names]
         model = load_model(args)
+        model.sampling = sampling_of(args, model.sampling)
+        model.sampling.check(model.length)
     except (SettingError, ModelError) as error:
         parser.error(str(error))
     if args.infill:

@@ -60,7 +60,7 @@ def log_likelihood(
 ) -> float:
     """log p of all tokens of an infilling, nats."""
     filled = torch.tensor(tokens, device=view.device)
-    logits = teacher_forced(view, prompt, sampling.guidance, filled) / sampling.temperature
+    logits = teacher_forced(view, prompt, sampling, filled) / sampling.temperature
     return float(gather(logits.double().log_softmax(-1), filled).sum())
 
 

@@ -5,7 +5,13 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from engine.commands.race import add_model_options, add_out_option, load_model, print_race
+from engine.commands.race import (
+    add_model_options,
+    add_out_option,
+    load_model,
+    print_race,
+    sampling_of,
+)
 from engine.decoders import FILLING
 from engine.infilling import ORDERS, Infilling, box_mask
 from engine.models.base import ImageModel
@@ -71,7 +77,7 @@ def picture_race(args: argparse.Namespace, lanes: tuple[Lane, ...]) -> Race:
     mask = box_mask(trace.header.grid, top, left, height, width)
     infilling = Infilling.of_mask(codes, mask, args.order)
     prompt = args.prompt if args.prompt is not None else trace.header.prompt
-    sampling = trace.header.sampling
+    sampling = sampling_of(args, trace.header.sampling)
     return Race(model, RaceRequest(prompt, args.seed, lanes, sampling, model.name, infilling))
 
 

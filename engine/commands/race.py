@@ -7,6 +7,7 @@ import argparse
 import sys
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import asdict
 from pathlib import Path
 
 import torch
@@ -18,8 +19,8 @@ from engine.models.card import CARDS, ModelError
 from engine.models.device import DTYPES
 from engine.models.progress import Progress
 from engine.race import Race, RaceRequest
-from engine.race.request import lane_names, parse_lane
-from engine.settings import SettingError
+from engine.race.request import SAMPLING, build_settings, lane_names, parse_lane
+from engine.settings import Sampling, SettingError
 from engine.trace import Frame, LaneState, LaneStats, Trace
 
 _COLUMNS = f"{'tokens':>12}{'passes':>8}{'seconds':>9}{'tokens/pass':>13}  "
@@ -52,7 +53,7 @@ def add_out_option(parser: argparse.ArgumentParser) -> None:
 
 
 def add_model_options(parser: argparse.ArgumentParser) -> None:
-    """Adds the options that `load_model` reads."""
+    """Adds the options that `load_model` and `sampling_of` read."""
     parser.add_argument(
         "--model",
         choices=CARDS,
@@ -64,6 +65,12 @@ def add_model_options(parser: argparse.ArgumentParser) -> None:
         "--random-weights",
         action="store_true",
         help="its true size, random weights: nothing is downloaded, a pass costs what it costs",
+    )
+    parser.add_argument(
+        "--guided-tokens",
+        type=int,
+        metavar="N",
+        help="guidance for the first N tokens alone, 0 for all; by default as the model has it",
     )
     parser.add_argument(
         "--drafter",
@@ -81,6 +88,15 @@ def add_model_options(parser: argparse.ArgumentParser) -> None:
         help="of the processor, by default one for each core; the page races the embedded model on"
         " 1 of two cores and 2 of more",
     )
+
+
+def sampling_of(args: argparse.Namespace, own: Sampling) -> Sampling:
+    """`own`, but for what the options say. Raises SettingError."""
+    if args.guided_tokens is None:
+        return own
+    values = asdict(own) | {"guided_tokens": args.guided_tokens}
+    sampling: Sampling = build_settings(SAMPLING, values)
+    return sampling
 
 
 def load_model(args: argparse.Namespace) -> ImageModel:
@@ -116,7 +132,7 @@ def run_race(args: argparse.Namespace) -> None:
         # checked before the model is loaded, which may take minutes
         texts = args.lanes.split(",")
         lanes = tuple(parse_lane(text.strip(), offered=WHOLE) for text in texts)
-        sampling = CARDS[args.model].sampling
+        sampling = sampling_of(args, CARDS[args.model].sampling)
         request = RaceRequest(args.prompt, args.seed, lanes, sampling, args.model)
         race = Race(load_model(args), request)
     except (SettingError, ModelError) as error:

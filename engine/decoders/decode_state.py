@@ -82,7 +82,8 @@ class DecodeState:
     def __init__(self, decoder: Decoder, prompt: str, seed: int) -> None:
         model, device = decoder.model, decoder.model.device
         self.model, self.prompt = model, prompt
-        self.ctx = model.start(prompt, decoder.sampling.guidance)
+        sampling = decoder.sampling
+        self.ctx = model.start(prompt, sampling.guidance, sampling.guided_tokens)
         self.noise = Noise(seed, device)
         self.step = 0
         self.frontier = 0

@@ -44,6 +44,6 @@ class Unverified(WindowDecoder):
         every, forced = torch.arange(len(places), device=places.device), state.forced_ids >= 0
         tokens = torch.empty_like(state.tokens)
         tokens[places] = state.ids(state.tokens, every)
-        logits = teacher_forced(model, state.prompt, self.sampling.guidance, tokens)[places]
+        logits = teacher_forced(model, state.prompt, self.sampling, tokens)[places]
         p = logits_to_probs(logits, self.sampling, None)
         return total_variation(torch.cat(state.sampled), p).masked_fill(forced, torch.nan)

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import itertools
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from functools import cached_property
 from typing import Any, Protocol
 
@@ -130,9 +130,10 @@ class ImageModel(ABC):
         raise SettingError(f"{self.name}: what is filled in has no rows to draw at once.")
 
     @abstractmethod
-    def start(self, prompt: str, guidance: float) -> Context:
+    def start(self, prompt: str, guidance: float, guided_tokens: int = 0) -> Context:
         """Tokenises the prompt and allocates an empty cache; the prompt itself is prefilled with
-        the first window."""
+        the first window. Guidance is for sequence positions before `guided_tokens`, 0 for all; the
+        logits of the others are the conditional row's."""
 
     @abstractmethod
     def forward(
@@ -146,9 +147,9 @@ class ImageModel(ABC):
         Returns logits [L, V], float32, guidance mixed in, image codes only: row i's are those of
         its target, by default the position after it."""
 
-    def attended(self, ctx: Any, rows: int) -> int:
-        """How many slots of the cache a pass over a window of `rows` rows reads: beside the tokens,
-        all of it that is not on the device."""
+    def attended(self, ctx: Any, rows: int) -> Hashable:
+        """How much of the cache a pass over a window of `rows` rows reads: beside the tokens, all
+        of it that is not on the device."""
         return 0
 
     @abstractmethod

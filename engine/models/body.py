@@ -43,10 +43,13 @@ class Prompt:
 
 class BodyContext:
     """Per-lane state: prompt, KV cache and committed length; `hidden` [R, L, D] are the last
-    window's hidden states."""
+    window's hidden states. R is 1 without guidance, and behind the guided tokens."""
 
-    def __init__(self, prompt: Prompt, guidance: float, cache: WindowCache) -> None:
-        self.prompt, self.guidance, self.cache = prompt, guidance, cache
+    def __init__(
+        self, prompt: Prompt, guidance: float, guided_tokens: int, cache: WindowCache
+    ) -> None:
+        self.prompt, self.cache = prompt, cache
+        self.guidance, self.guided_tokens = guidance, guided_tokens
         device = prompt.embeddings.device
         self.rows, self.length = prompt.embeddings.shape[:2]
         self.start = torch.tensor(prompt.start, device=device)
@@ -75,6 +78,28 @@ class BodyContext:
         """Prompt rows before the root in the next window: all but the last in the first window,
         then none."""
         return 0 if self.cache.base else self.length - 1
+
+    def guide(self, logits: Tensor, positions: Tensor) -> Tensor:
+        """Logits [R, L, V] of rows that ask for sequence positions [L] to [L, V], with guidance
+        where it applies."""
+        mixed = guide(logits, self.guidance)
+        if self.rows == 1 or not self.guided_tokens:
+            return mixed
+        guided = (positions < self.guided_tokens)[:, None]
+        return torch.where(guided, mixed, logits[0].float())
+
+    def advance(self, frontier: int) -> None:
+        """The unconditional row leaves the batch where no position from `frontier` on is guided.
+        Its part of the caches stays allocated until `close`: freeing it would copy the rest."""
+        if self.rows == 1 or not 0 < self.guided_tokens <= frontier:
+            return
+        self.rows, self.start, self.padding = 1, self.start[:1], self.padding[:1]
+        self.prompt = Prompt(self.prompt.embeddings[:1], self.prompt.start[:1])
+        self.hidden = None if self.hidden is None else self.hidden[:1]
+        self.prompt_hidden = None if self.prompt_hidden is None else self.prompt_hidden[:1]
+        self.cache.narrow()
+        if self.drafter_cache is not None:
+            self.drafter_cache.narrow()
 
     def close(self) -> None:
         self.hidden = self.prompt_hidden = self.drafter_cache = None
@@ -144,7 +169,7 @@ class BodyModel(ImageModel):
         counted."""
         return (slots - start[:, None]).clamp_min(0)
 
-    def start(self, prompt: str, guidance: float) -> BodyContext:
+    def start(self, prompt: str, guidance: float, guided_tokens: int = 0) -> BodyContext:
         rows = self.prompt(prompt, guidance != 1.0)
         count, length = rows.embeddings.shape[:2]
         lean, slots = self.lean, length + self.length + MAX_ROWS
@@ -158,7 +183,7 @@ class BodyModel(ImageModel):
             self.device,
             BUCKET if self.static else 1,
         )
-        return BodyContext(rows, guidance, cache)
+        return BodyContext(rows, guidance, guided_tokens, cache)
 
     def forward(
         self,
@@ -172,7 +197,9 @@ class BodyModel(ImageModel):
         depths, tree = layout(parents, length, self.device, self.dtype)
         # Rows behind the image's end are of no use, but a table has no entry for them.
         slots = (ctx.cache.first + before + depths).clamp_max(ctx.length - 1 + self.length)
-        embedded = self.embed_rows(tokens, slots - ctx.length, targets).expand(ctx.rows, -1, -1)
+        places = slots - ctx.length
+        asked = places + 1 if targets is None else targets
+        embedded = self.embed_rows(tokens, places, targets).expand(ctx.rows, -1, -1)
         if not ctx.cache.base:
             # The first window's root is the prompt's last token, whatever stands for it.
             embedded = torch.cat([ctx.prompt.embeddings, embedded[:, 1:]], 1)
@@ -183,10 +210,10 @@ class BodyModel(ImageModel):
         ctx.hidden = hidden[:, -length:]
         if before and self.drafter is not None:
             ctx.prompt_hidden = hidden[:, :before]
-        return guide(self.head(ctx.hidden), ctx.guidance)
+        return ctx.guide(self.head(ctx.hidden), asked)
 
-    def attended(self, ctx: BodyContext, rows: int) -> int:
-        return ctx.cache.reach(ctx.prompt_rows + rows)
+    def attended(self, ctx: BodyContext, rows: int) -> tuple[int, int]:
+        return ctx.rows, ctx.cache.reach(ctx.prompt_rows + rows)
 
     def _mask(self, ctx: BodyContext, before: int, tree: Tensor) -> Tensor | None:
         """Additive mask [R, 1, T, end] for a window of `before` prompt rows, then a tree with its
@@ -209,6 +236,7 @@ class BodyModel(ImageModel):
     def keep(self, ctx: BodyContext, rows: Sequence[int]) -> None:
         before = ctx.prompt_rows
         ctx.cache.keep([*range(before), *(before + row for row in rows)])
+        ctx.advance(ctx.committed)
 
 
 @functools.lru_cache(maxsize=256)

@@ -88,6 +88,11 @@ class WindowCache:
             raise IndexError(f"cannot go back to {base} slots: {self.base} are in use")
         self._set_base(base)
 
+    def narrow(self) -> None:
+        """Reads and writes the first of its R rows alone from the next window on."""
+        self._k, self._v = self._k[:, :1], self._v[:, :1]
+        self._layers = list(zip(self._k.unbind(0), self._v.unbind(0), strict=True))
+
     def _set_base(self, base: int) -> None:
         self.base = base
         self.first.fill_(base)

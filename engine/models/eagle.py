@@ -12,7 +12,7 @@ from torch import Tensor
 from transformers import PreTrainedModel
 
 from engine.models.base import Drafter
-from engine.models.body import BodyContext, BodyModel, additive_mask, guide, layout
+from engine.models.body import BodyContext, BodyModel, additive_mask, layout
 from engine.models.cache import WindowCache
 from engine.models.lean import LeanBody
 
@@ -54,7 +54,7 @@ class EagleDrafter(Drafter):
             _, chain = layout(None, count, self.model.device, self.model.dtype)
         ctx.drafted = self._read(ctx, inputs, cache.window, chain)[:, -1:]
         ctx.branches = None
-        return guide(self.model.head(ctx.drafted), ctx.guidance)[0]
+        return self._logits(ctx, ctx.drafted, cache.window[-1:])[0]
 
     def next(self, ctx: BodyContext, token: Tensor) -> Tensor:
         assert ctx.drafted is not None, "`extend` drafts the first token"
@@ -62,7 +62,7 @@ class EagleDrafter(Drafter):
         cache.open(1)
         inputs = self._inputs(ctx, token.view(1), cache.window, ctx.drafted)
         ctx.drafted = self._read(ctx, inputs, cache.window, None)
-        return guide(self.model.head(ctx.drafted), ctx.guidance)[0]
+        return self._logits(ctx, ctx.drafted, cache.window)[0]
 
     def expand(self, ctx: BodyContext, tokens: Tensor, parents: Tensor) -> Tensor:
         assert ctx.drafted is not None, "`extend` drafts the first tokens"
@@ -77,7 +77,13 @@ class EagleDrafter(Drafter):
         predicted = self._read(ctx, inputs, slots, additive_mask(seen, self.model.dtype))
         ctx.branches = torch.cat([F.pad(ctx.branches, (0, count)), seen])
         ctx.drafted = torch.cat([ctx.drafted, predicted], 1)
-        return guide(self.model.head(predicted), ctx.guidance)
+        return self._logits(ctx, predicted, slots)
+
+    def _logits(self, ctx: BodyContext, predicted: Tensor, slots: Tensor) -> Tensor:
+        """Logits [L, V] of the tokens after rows at slots [L], from their predicted states
+        [R, L, D]."""
+        asked = slots - self._prompt_rows(ctx) + 1
+        return ctx.guide(self.model.head(predicted), asked)
 
     def _prompt_rows(self, ctx: BodyContext) -> int:
         """How many rows of its cache are the prompt's."""

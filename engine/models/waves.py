@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from engine.models.base import Parents
-from engine.models.body import BodyContext, BodyModel, Prompt, guide
+from engine.models.body import BodyContext, BodyModel, Prompt
 from engine.models.lean import LeanBody
 from engine.wavefront import Wavefront
 
@@ -76,7 +76,7 @@ class WaveModel(BodyModel):
             slots.clamp_max(ctx.length + self.length - 1), ctx.start
         )
         hidden = self.lean(embedded, mask, positions, ctx.cache, None)[:, before:]
-        return guide(self.head(hidden), ctx.guidance)
+        return ctx.guide(self.head(hidden), targets)
 
     def _seen(self, ctx: BodyContext, slots: Tensor) -> Tensor:
         """Additive mask [R, 1, T, end] of a window's rows in raster slots [T]."""
@@ -95,5 +95,10 @@ class WaveModel(BodyModel):
         """Keeps every token of the window, whichever rows the next wave came from: a stand-in is
         none."""
         before, drawn = ctx.prompt_rows, ctx.cache.base - ctx.length
-        tokens = next(end for end in self.waves.ends if end > drawn) - drawn if drawn >= 0 else 1
+        tokens = self._wave_end(drawn) - drawn if drawn >= 0 else 1
         ctx.cache.keep(range(before + tokens))
+        ctx.advance(self._wave_end(ctx.cache.base - ctx.length))
+
+    def _wave_end(self, drawn: int) -> int:
+        """How many positions there are with the wave that begins behind `drawn`."""
+        return next(end for end in self.waves.ends if end > drawn)

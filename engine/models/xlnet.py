@@ -66,7 +66,7 @@ class XLNetText(ImageModel):
     def infill(self, infilling: Infilling) -> XLNetText:
         return XLNetText(self.network, infilling)
 
-    def start(self, prompt: str, guidance: float) -> TextContext:
+    def start(self, prompt: str, guidance: float, guided_tokens: int = 0) -> TextContext:
         """The text is its own prompt, and there is no guidance."""
         return TextContext()
 

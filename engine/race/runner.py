@@ -31,8 +31,10 @@ class Race:
     on."""
 
     def __init__(self, model: ImageModel, request: RaceRequest) -> None:
-        """`model` is the one that `request` names. Raises SettingError as `model.infill` does, and
-        where the lanes do not fit on the device."""
+        """`model` is the one that `request` names. Raises SettingError as `model.infill` does,
+        where the sampling does not fit the model's pictures, and where the lanes do not fit on the
+        device."""
+        request.sampling.check(model.length)
         if isinstance(model, BodyModel) and model.card:
             check_lanes(model.card, model.device, model.dtype, len(request.lanes))
         self.request, self._stopped = request, False

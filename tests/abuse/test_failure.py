@@ -23,10 +23,10 @@ class Failing(Watched):
         self.error: BaseException | None = None
         self.everywhere = False
 
-    def start(self, prompt: str, guidance: float) -> ToyContext:
+    def start(self, prompt: str, guidance: float, guided_tokens: int = 0) -> ToyContext:
         if self.error and self.everywhere:
             raise self.error
-        return super().start(prompt, guidance)
+        return super().start(prompt, guidance, guided_tokens)
 
     def forward(self, ctx, tokens, parents=None):
         if self.error and ctx.kept and len(ctx.kept) > 10:

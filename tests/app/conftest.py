@@ -77,8 +77,8 @@ class Watched(Toy):
         super().__init__((6, 6), 16)
         self.passes = self.open = 0
 
-    def start(self, prompt: str, guidance: float) -> ToyContext:
-        context, close = super().start(prompt, guidance), None
+    def start(self, prompt: str, guidance: float, guided_tokens: int = 0) -> ToyContext:
+        context, close = super().start(prompt, guidance, guided_tokens), None
         close = context.close
         self.open += 1
 

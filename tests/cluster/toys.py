@@ -51,8 +51,8 @@ class Toy(Watched):
         super().__init__()
         self.name, self._ledger = name, ledger
 
-    def start(self, prompt: str, guidance: float) -> Any:
-        context = super().start(prompt, guidance)
+    def start(self, prompt: str, guidance: float, guided_tokens: int = 0) -> Any:
+        context = super().start(prompt, guidance, guided_tokens)
         context.slow, closed = prompt == "slow", context.close
         self._ledger.write("+")
         end = time.monotonic() + 60

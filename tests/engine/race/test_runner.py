@@ -30,7 +30,7 @@ class Counted(Toy):
         super().__init__(grid, codes, **changes)
         self.given = self.back = 0
 
-    def start(self, prompt: str, guidance: float) -> ToyContext:
+    def start(self, prompt: str, guidance: float, guided_tokens: int = 0) -> ToyContext:
         self.given += 1
         outer = self
 
@@ -175,7 +175,7 @@ def test_a_model_that_cannot_start_fails_the_lane_and_not_the_race(
     error: Exception, words: str
 ) -> None:
     class Broken(Counted):
-        def start(self, prompt: str, guidance: float) -> ToyContext:
+        def start(self, prompt: str, guidance: float, guided_tokens: int = 0) -> ToyContext:
             raise error
 
     frames = list(race_of(Broken(), [Lane("ar")], "a prompt", 4))
