@@ -37,7 +37,7 @@ def test_no_knob_accepts_an_invalid_value(site: Site, wrong: object) -> None:
     name it. Sampling's are fields of their own, a decoder's are in its lane's text."""
     fields, labels = site.race_values(lanes=list(EIGHT)), site.labels
     sampling = [i for i in range(3, len(fields)) if labels[i] in Sampling.__slots__]
-    assert len(sampling) == 4
+    assert len(sampling) == 5
     for i in sampling:
         message = site.rejection([*fields[:i], wrong, *fields[i + 1 :]])
         assert labels[i] in message, (labels[i], message)

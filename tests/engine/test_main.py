@@ -59,12 +59,15 @@ def test_the_written_trace_is_that_race(
         "7",
         "--lanes",
         "ar, sjd:window=4;init=vertical repeat",
+        "--guided-tokens",
+        "5",
         "--out",
         str(out),
     )
     trace = Trace.loads(out.read_text())
     assert (trace.header.prompt, trace.header.seed, trace.header.grid) == ("red apple", 7, (3, 4))
     assert [lane.decoder for lane in trace.header.lanes] == ["ar", "sjd"]
+    assert trace.header.sampling.guided_tokens == 5
     assert trace.header.lanes[1].settings == {
         "window": 4,
         "init": "vertical repeat",
@@ -103,6 +106,9 @@ def test_a_race_has_the_threads_that_are_asked_for(main: Main, capsys, monkeypat
         ([" "], "the prompt is empty"),
         (["x", "--seed", "-1"], "The seed is a whole number"),
         (["x", "--model", "jet"], "invalid choice: 'jet'"),
+        (["x", "--guided-tokens", "-1"], "guided_tokens is a whole number from 0 to 65536, not -1"),
+        (["x", "--guided-tokens", "13"], "guided_tokens is a whole number from 0 to 12, the"),
+        (["x", "--guided-tokens", "all"], "invalid int value: 'all'"),
         (["x", "--dtype", "int4"], "invalid choice: 'int4'"),
         (["x", "--threads", "0"], "--threads is 1 or more, not 0."),
         (["x", "--out", "/no/such/folder/race.json"], "there is no folder /no/such/folder"),

@@ -299,8 +299,9 @@ def test_sampling_is_said_where_it_is_not_the_models_own() -> None:
     header = race_of(Toy((2, 2), 16), [Lane("ar")], "a prompt", 1).header
     own = replace(header, model="embedded", sampling=CARDS["embedded"].sampling)
     assert changed_sampling(own) == ""
-    other = replace(own.sampling, guidance=3.0, top_k=100)
-    assert changed_sampling(replace(own, sampling=other)) == "guidance 3, top-k 100"
+    other = replace(own.sampling, guidance=3.0, guided_tokens=64, top_k=100)
+    said = changed_sampling(replace(own, sampling=other))
+    assert said == "guidance 3, guided tokens 64, top-k 100"
     assert changed_sampling(replace(header, model="unknown")) == ""
 
 

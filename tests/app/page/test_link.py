@@ -156,6 +156,10 @@ def test_a_race_starts_at_once_only_where_the_link_says_so() -> None:
         ("?lanes=gsd&gsd.d=nan", "GSD: d is a number from 0 to 10, not 'nan'"),
         ("?lanes=gsd&gsd.order=sideways", "order is one of ascending, descending"),
         ("?lanes=ar&gsd.G=4", "gsd.G is a knob of GSD, which is not among"),
+        (
+            "?sampling.guided_tokens=nan",
+            "guided_tokens is a whole number from 0 to 65536, not 'nan'",
+        ),
         ("?sampling.top_k=-1", "Sampling: top_k is a whole number from 0 to 65536, not -1"),
         ("?" + "&".join(f"x{i}=1" for i in range(200)), "200 fields"),
     ],

@@ -118,7 +118,7 @@ def test_a_result_has_what_is_asked_for_and_feeds_the_next_call(client) -> None:
 
 
 def test_sampling_is_the_models_but_for_what_is_sent(client) -> None:
-    sent = {"guidance": 3.5, "temperature": 0.5, "top_k": 3, "top_p": 0.5}
+    sent = {"guidance": 3.5, "guided_tokens": 9, "temperature": 0.5, "top_k": 3, "top_p": 0.5}
     for some in ({}, {"top_k": 3}, sent):
         race = client.predict(PROMPT, 7, ["ar"], trace=True, **some, api_name="/race")
         used = Trace.loads(race["trace"]).header.sampling
@@ -132,6 +132,7 @@ def test_sampling_is_the_models_but_for_what_is_sent(client) -> None:
         ({"model": "warp"}, "model can be toy on this page"),
         ({"guidance": 99}, "guidance is a number from 1 to 20"),
         ({"top_k": "many"}, "top_k"),
+        ({"guided_tokens": 37}, "guided_tokens is a whole number from 0 to 36, the tokens of a"),
     ],
 )
 def test_errors_offer_what_the_call_takes(client, values, words) -> None:

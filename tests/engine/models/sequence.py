@@ -12,6 +12,16 @@ from engine.models.body import BodyContext, BodyModel
 OneShot = Callable[[list[int]], Tensor]  # tokens [n] to logits [n + 1, V]
 
 
+def guided_before(count: int, guided: OneShot, alone: OneShot) -> OneShot:
+    """The first `count` positions of one, 0 for all, the others of another."""
+
+    def one_shot(tokens: list[int]) -> Tensor:
+        logits = guided(tokens)
+        return torch.cat([logits[:count], alone(tokens)[count:]]) if count else logits
+
+    return one_shot
+
+
 class Sequence:
     """A context together with the tokens that it should have seen."""
 
@@ -22,10 +32,12 @@ class Sequence:
         guidance: float,
         prompt: str = "",
         tolerance: float = 1e-5,
+        guided_tokens: int = 0,
     ) -> None:
         self.model, self.one_shot = model, one_shot
         self.tolerance = {"atol": tolerance, "rtol": tolerance}
-        self.ctx: BodyContext = model.start(prompt, guidance)
+        self.ctx: BodyContext = model.start(prompt, guidance, guided_tokens)
+        self.guided = 0 if guidance == 1 else guided_tokens or model.length
         self.tokens: list[int] = []
 
     def window(self, drafts: list[int], parents: list[int] | None = None) -> list[list[int]]:
@@ -35,6 +47,7 @@ class Sequence:
         tree = None if parents is None else tuple(parents)
         logits = self.model.forward(self.ctx, torch.tensor([root, *drafts]), tree)
         assert logits.dtype == torch.float32
+        assert len(self.ctx.hidden) == 1 + (len(self.tokens) < self.guided), "rows of the batch"
         paths: list[list[int]] = [[]]
         for row, token in enumerate(drafts, 1):
             paths.append([*paths[row - 1 if parents is None else parents[row]], token])

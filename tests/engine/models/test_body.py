@@ -18,7 +18,7 @@ from engine.models.eagle import EagleDrafter
 from engine.models.embedded_networks import EmbeddedDrafter, EmbeddedTarget, target_config
 from engine.settings import Sampling
 from tests.engine.models.families.tiny import randomise
-from tests.engine.models.sequence import Sequence
+from tests.engine.models.sequence import Sequence, guided_before
 
 CODES, LENGTH = 11, 16
 TOLERANCE = {"atol": 1e-4, "rtol": 1e-4}
@@ -133,21 +133,38 @@ def states(model: BodyModel, tokens: list[int], guided: bool) -> Tensor:
     return out.last_hidden_state[:, length - 1 :]
 
 
-def one_shot(model: BodyModel, tokens: list[int], guidance: float) -> Tensor:
+def one_shot(tokens: list[int], model: BodyModel, guidance: float) -> Tensor:
     """Logits [n + 1, V] of positions 0 .. n, given tokens 0 .. n - 1."""
     logits = model.head(states(model, tokens, guidance != 1))
     return logits[0] if guidance == 1 else logits[1] + guidance * (logits[0] - logits[1])
 
 
-def started(name: str, guidance: float) -> Sequence:
-    return Sequence(model(name), lambda tokens: one_shot(model(name), tokens, guidance), guidance)
+def started(name: str, guidance: float, guided_tokens: int = 0) -> Sequence:
+    whole, alone = (
+        functools.partial(one_shot, model=model(name), guidance=each) for each in (guidance, 1.0)
+    )
+    expected = guided_before(guided_tokens, whole, alone)
+    return Sequence(model(name), expected, guidance, guided_tokens=guided_tokens)
 
 
 @every_model
-@pytest.mark.parametrize("guidance", [1.0, 3.0])
-def test_windows_and_trees_equal_one_shot(name: str, guidance: float) -> None:
-    started(name, guidance).follow(4)
-    started(name, guidance).begin_with_a_tree()
+@pytest.mark.parametrize(
+    ("guidance", "guided_tokens"),
+    [(1.0, 0), (1.0, 4), *((3.0, count) for count in (0, 1, 3, 4, 8, LENGTH))],
+)
+def test_windows_and_trees_equal_one_shot(name: str, guidance: float, guided_tokens: int) -> None:
+    """Windows before, across and behind the last guided token."""
+    started(name, guidance, guided_tokens).follow(4)
+    started(name, guidance, guided_tokens).begin_with_a_tree()
+
+
+@every_model
+def test_guidance_for_as_many_tokens_as_there_are_is_guidance_for_all(name: str) -> None:
+    window = torch.tensor([0, 5, 9, 1])
+    some, every = (
+        model(name).forward(model(name).start("", 3.0, count), window) for count in (LENGTH, 0)
+    )
+    assert torch.equal(some, every)
 
 
 @every_model
@@ -159,7 +176,7 @@ def test_the_first_window_takes_the_prompt_in_whatever_id_its_root_has(
     for root in (0, 7):
         ctx = model(name).start("", guidance)
         logits.append(model(name).forward(ctx, torch.tensor([root, 2, 6])))
-        torch.testing.assert_close(logits[-1], one_shot(model(name), [2, 6], guidance), **TOLERANCE)
+        torch.testing.assert_close(logits[-1], one_shot([2, 6], model(name), guidance), **TOLERANCE)
     assert torch.equal(*logits)
 
 
@@ -180,11 +197,16 @@ def test_rejected_rows_leave_no_trace(name: str) -> None:
 
 
 @settings(max_examples=25)
-@given(data=st.data(), name=st.sampled_from(sorted(MODELS)), guidance=st.sampled_from([1.0, 2.5]))
+@given(
+    data=st.data(),
+    name=st.sampled_from(sorted(MODELS)),
+    guidance=st.sampled_from([1.0, 2.5]),
+    guided_tokens=st.integers(0, LENGTH),
+)
 def test_any_windows_trees_and_keeps_equal_one_shot(
-    data: st.DataObject, name: str, guidance: float
+    data: st.DataObject, name: str, guidance: float, guided_tokens: int
 ) -> None:
-    sequence = started(name, guidance)
+    sequence = started(name, guidance, guided_tokens)
     token = st.integers(0, CODES - 1)
     for _ in range(data.draw(st.integers(1, 4))):
         room = LENGTH - len(sequence.tokens) - 1
@@ -247,7 +269,9 @@ def test_guidance_is_mixed_in_float32() -> None:
     assert guide(logits[:1], 1.0).tolist() == [[2.0, 1.0]]
 
 
-def chained(model: Embedded, tokens: list[int], drafts: list[int], guidance: float) -> list[Tensor]:
+def chained(
+    model: Embedded, tokens: list[int], drafts: list[int], guidance: float, guided_tokens: int = 0
+) -> list[Tensor]:
     """The drafter's logits after `tokens` are committed and each of `drafts` is drafted, by
     one-shot forwards of network and target: its rows join token i with the target's state one slot
     before, or, for a draft, with its own last guess."""
@@ -263,7 +287,9 @@ def chained(model: Embedded, tokens: list[int], drafts: list[int], guidance: flo
         guesses = model.drafter.network(
             rows, (first + torch.arange(rows.shape[1])).expand(len(rows), -1)
         )
-        logits.append(guide(model.head(guesses[:, -1:]), guidance)[0])
+        last = model.head(guesses[:, -1:])
+        behind = 0 < guided_tokens <= len(tokens) + i
+        logits.append(last[0, 0] if behind else guide(last, guidance)[0])
         if i < len(drafts):
             at = torch.tensor([len(tokens) + i])
             joined = torch.cat(
@@ -287,13 +313,13 @@ def drafted(sequence: Sequence, rows: list[int], drafts: list[int]) -> list[Tens
 
 
 @settings(max_examples=20)
-@given(data=st.data(), guidance=st.sampled_from([1.0, 2.5]))
+@given(data=st.data(), guidance=st.sampled_from([1.0, 2.5]), guided_tokens=st.integers(0, LENGTH))
 def test_the_drafters_chained_passes_equal_one_shot_and_leave_no_trace(
-    data: st.DataObject, guidance: float
+    data: st.DataObject, guidance: float, guided_tokens: int
 ) -> None:
     tiny = model("embedded")
     assert isinstance(tiny, Embedded)
-    sequence = started("embedded", guidance)
+    sequence = started("embedded", guidance, guided_tokens)
     tokens = st.lists(st.integers(0, CODES - 1), min_size=1, max_size=4)
     for _ in range(data.draw(st.integers(1, 3))):
         drafts = data.draw(tokens)
@@ -304,16 +330,16 @@ def test_the_drafters_chained_passes_equal_one_shot_and_leave_no_trace(
         ahead = data.draw(tokens)[: LENGTH - 1 - len(sequence.tokens)]
         for ours, theirs in zip(
             drafted(sequence, rows, ahead),
-            chained(tiny, sequence.tokens, ahead, guidance),
+            chained(tiny, sequence.tokens, ahead, guidance, guided_tokens),
             strict=True,
         ):
             torch.testing.assert_close(ours, theirs, **TOLERANCE)
 
 
-@pytest.mark.parametrize("guidance", [1.0, 2.0])
-def test_the_drafter_reads_a_tree_as_each_of_its_paths(guidance: float) -> None:
-    tiny, other = model("embedded"), started("embedded", guidance)
-    sequence = started("embedded", guidance)
+@pytest.mark.parametrize(("guidance", "guided_tokens"), [(1.0, 0), (2.0, 0), (2.0, 2), (2.0, 4)])
+def test_the_drafter_reads_a_tree_as_each_of_its_paths(guidance: float, guided_tokens: int) -> None:
+    tiny, other = model("embedded"), started("embedded", guidance, guided_tokens)
+    sequence = started("embedded", guidance, guided_tokens)
     for each in (sequence, other):
         paths = each.window([1, 2])
         each.keep([0, 1], paths[1], 6)
@@ -328,7 +354,7 @@ def test_the_drafter_reads_a_tree_as_each_of_its_paths(guidance: float) -> None:
             logits += list(expanded)
         paths = [[], [3], [4], [4, 5], [3, 5], [4, 7], [3, 5, 9]]
         for ours, path in zip(logits, paths, strict=True):
-            expected = chained(tiny, sequence.tokens, path, guidance)[-1]
+            expected = chained(tiny, sequence.tokens, path, guidance, guided_tokens)[-1]
             torch.testing.assert_close(ours, expected, **TOLERANCE)
     for ours, theirs in zip(
         drafted(sequence, [0, 1], [7, 8]), drafted(other, [0, 1], [7, 8]), strict=True

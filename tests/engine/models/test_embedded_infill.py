@@ -135,6 +135,21 @@ def test_rows_that_ask_ahead_know_what_is_committed_alone(model: EmbeddedModel) 
 
 
 @torch.inference_mode()
+def test_guidance_goes_by_what_a_row_asks_for(model: EmbeddedModel) -> None:
+    """Behind three tokens, with guidance for five: for rows that ask ahead, and for a chain."""
+    view, found = model.infill(infilling()), []
+    for how in ((2.0, 5), (2.0, 0), (1.0, 0)):
+        ctx = view.start(PROMPT, *how)
+        view.forward(ctx, torch.tensor([0, 11, 12, 13]))
+        view.keep(ctx, [0, 1, 2])
+        ahead = view.forward(ctx, torch.tensor([13] * 4), (0, 1, 2, 3), 3 + torch.arange(4))
+        found.append((ahead, view.forward(ctx, torch.tensor([13, 7, 8, 9]))))
+    for rows, guided, alone in zip(*found, strict=True):
+        torch.testing.assert_close(rows, torch.cat([guided[:2], alone[2:]]), atol=1e-4, rtol=1e-4)
+        assert (guided - alone).abs().amax(-1).min() > 0.1
+
+
+@torch.inference_mode()
 def test_known_cells_after_the_mask_are_read(model: EmbeddedModel) -> None:
     other = (*CODES[:-1], CODES[-1] + 1)
     views = [model.infill(infilling()), model.infill(Infilling.of_mask(other, BOX))]

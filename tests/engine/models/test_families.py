@@ -16,8 +16,9 @@ from engine.models import FAMILIES, body
 from engine.models.card import CARDS, ModelError
 from engine.settings import Sampling, SettingError
 from engine.trace import Status, Step
+from engine.trace.rows import ONE
 from tests.engine.models.families import TINY, Tiny
-from tests.engine.models.sequence import Sequence
+from tests.engine.models.sequence import Sequence, guided_before
 from tests.engine.recorded_graph import capture
 
 KNOBS = {
@@ -74,17 +75,21 @@ def test_a_prompt_that_leaves_no_room_is_rejected_in_words(name: str) -> None:
     assert str(tiny.limit) in str(caught.value)
 
 
-@pytest.mark.parametrize("guided", [False, True])
-def test_windows_and_trees_equal_one_forward(tiny: Tiny, guided: bool) -> None:
+@pytest.mark.parametrize(("guided", "guided_tokens"), [(False, 0), (True, 0), (True, 5)])
+def test_windows_and_trees_equal_one_forward(tiny: Tiny, guided: bool, guided_tokens: int) -> None:
     guidance = tiny.guidance if guided else 1.0
     end = max(tiny.forced_ids)  # the end of a row is embedded too, where there is one
     for prompt in tiny.prompts:
-        one_shot = functools.partial(tiny.logits, prompt, guidance=guidance)
-        sequence = Sequence(tiny.model, one_shot, guidance, prompt, 2e-4)
+        one_shot, alone = (
+            functools.partial(tiny.logits, prompt, guidance=each) for each in (guidance, 1.0)
+        )
+        one_shot = guided_before(guided_tokens, one_shot, alone)
+        sequence = Sequence(tiny.model, one_shot, guidance, prompt, 2e-4, guided_tokens)
         sequence.follow(end if end >= 0 else 11)
         if prompt is tiny.prompts[0]:
             assert one_shot([3]).std() > 0.3, "there is something to compare"
-            Sequence(tiny.model, one_shot, guidance, prompt, 2e-4).begin_with_a_tree()
+            sequence = Sequence(tiny.model, one_shot, guidance, prompt, 2e-4, guided_tokens)
+            sequence.begin_with_a_tree()
 
 
 def test_greedy_decoders_equal_the_librarys_greedy_decoding(tiny: Tiny) -> None:
@@ -105,9 +110,9 @@ def test_greedy_decoders_equal_the_librarys_greedy_decoding(tiny: Tiny) -> None:
 @torch.inference_mode()
 def test_decoders_keep_the_layout(tiny: Tiny) -> None:
     """Of those that look at the codebook too; and the fixed point is vanilla AR's picture."""
-    found = {}
+    found, sampling = {}, Sampling(guidance=2.0, guided_tokens=7, top_k=8)
     for name in ("ar", "fpi", "gsd", "lantern", "sjd-pac"):
-        steps = [*decoder(tiny, name, Sampling(guidance=2.0, top_k=8)).steps(tiny.prompts[0], 4)]
+        steps = [*decoder(tiny, name, sampling).steps(tiny.prompts[0], 4)]
         rows = [row for step in steps for row in step.committed]
         found[name] = [int(row["token"]) for row in rows]
         for row, forced in zip(rows, tiny.forced_ids, strict=True):
@@ -118,17 +123,20 @@ def test_decoders_keep_the_layout(tiny: Tiny) -> None:
 
 @torch.inference_mode()
 def test_rows_at_once(tiny: Tiny, monkeypatch: pytest.MonkeyPatch) -> None:
-    """With a lag of the width vanilla AR's picture; with less the layout, and with static shapes
-    the same tokens, through two buckets of the cache and more."""
+    """With a lag of the width vanilla AR's picture, whose p it is drawn from; with less the layout,
+    and with static shapes the same tokens, through two buckets of the cache and more."""
     monkeypatch.setattr(body, "BUCKET", 16)
-    sampling = Sampling(guidance=2.0, top_k=8)
+    sampling = Sampling(guidance=2.0, guided_tokens=7, top_k=8)
 
     def drawn(lag: int) -> list[Step]:
         decoder = ZipAR(tiny.model, ZipAR.Settings(s=lag), sampling)
         return list(decoder.steps(tiny.prompts[0], 4))
 
     ar = decoder(tiny, "ar", sampling).generate(tiny.prompts[0], 4)
-    assert [int(row["token"]) for step in drawn(256) for row in step.committed] == ar
+    steps = drawn(256)
+    assert [int(row["token"]) for step in steps for row in step.committed] == ar
+    free = steps[-1].rows.prices["shift"][[fixed < 0 for fixed in tiny.forced_ids]]
+    assert free.max() < 1e-3 * ONE
     steps = drawn(2)
     height, stride = tiny.card.grid[0], tiny.model.stride
     assert len(steps) == stride + 2 * (height - 1)
@@ -160,13 +168,16 @@ def test_pixels_are_the_librarys(tiny: Tiny) -> None:
     assert np.abs(picture[1] - alone).max() <= 1
 
 
-@pytest.mark.parametrize("name", ["ar", "sjd", "sjd-pac"])
+@pytest.mark.parametrize(
+    ("name", "guided_tokens"), [("ar", 0), ("sjd", 0), ("sjd-pac", 0), ("ar", 7), ("sjd", 7)]
+)
 def test_static_shapes_and_captured_steps_change_nothing(
-    tiny: Tiny, name: str, monkeypatch: pytest.MonkeyPatch
+    tiny: Tiny, name: str, guided_tokens: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """One row, chains and trees, through two buckets of the cache and more."""
+    """One row, chains and trees, through two buckets of the cache and more, and through the end of
+    guidance."""
     monkeypatch.setattr(body, "BUCKET", 16)
-    sampling = Sampling(guidance=2.0, top_k=8)
+    sampling = Sampling(guidance=2.0, guided_tokens=guided_tokens, top_k=8)
     expected = decoder(tiny, name, sampling).generate(tiny.prompts[0], 5)
     monkeypatch.setattr(tiny.model, "static", True)
     monkeypatch.setattr(tiny.model, "capture", lambda: capture)

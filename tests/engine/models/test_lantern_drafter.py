@@ -128,9 +128,11 @@ def anole_row(model: ChameleonModel, hidden: Tensor, ids: list[int]) -> Tensor:
     )[0][0, -1]
 
 
-def recomputed(model: BodyModel, text: str, committed: list[int], drafts: list[int]) -> Tensor:
-    """Guided logits [V] of the position behind `drafts`, with guidance 2, from the target's states
-    before the drafts and the drafter's own behind."""
+def recomputed(
+    model: BodyModel, text: str, committed: list[int], drafts: list[int], guided_tokens: int = 0
+) -> Tensor:
+    """Logits [V] of the position behind `drafts`, with guidance 2 where it is for that one, from
+    the target's states before the drafts and the drafter's own behind."""
     prompt = model.prompt(text, guided=True)
     rows = []
     for row in (0, 1):
@@ -151,18 +153,21 @@ def recomputed(model: BodyModel, text: str, committed: list[int], drafts: list[i
             known.append(draft)
         rows.append(predicted)
     logits = model.head(torch.stack(rows)[:, None])
+    if 0 < guided_tokens <= len(committed) + len(drafts):
+        return logits[0, 0]
     return (logits[1] + 2.0 * (logits[0] - logits[1]))[0]
 
 
+@pytest.mark.parametrize("guided_tokens", [0, 1, 4])
 @pytest.mark.parametrize("name", SIZES)
 @torch.inference_mode()
 def test_drafting_ahead_equals_a_whole_recomputation(
-    models: dict[str, BodyModel], name: str
+    models: dict[str, BodyModel], name: str, guided_tokens: int
 ) -> None:
     model, text = models[name], "a cat"
     codes = [code % model.vocab_size for code in CODES]
     assert isinstance(model.drafter, EagleDrafter)
-    ctx, committed = model.start(text, 2.0), []
+    ctx, committed = model.start(text, 2.0, guided_tokens), []
     for count, ahead in ((1, 3), (2, 1), (1, 2), (3, 3)):  # committed each time, then drafted
         root = torch.tensor([committed[-1] if committed else 0])
         taken = codes[len(committed) : len(committed) + count]
@@ -172,7 +177,7 @@ def test_drafting_ahead_equals_a_whole_recomputation(
         drafts: list[int] = []
         logits = model.drafter.extend(ctx, range(count), torch.tensor(taken))
         for i in range(ahead):
-            expected = recomputed(model, text, committed, drafts)
+            expected = recomputed(model, text, committed, drafts, guided_tokens)
             torch.testing.assert_close(logits, expected, atol=2e-4, rtol=2e-4)
             assert expected.std() > 0.05
             drafts.append((5 * i + len(committed)) % model.vocab_size)

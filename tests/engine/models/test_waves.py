@@ -3,11 +3,13 @@ finished picture."""
 
 from __future__ import annotations
 
+import pytest
 import torch
 from torch import Tensor
 
 from engine.decoders.decode_state import DecodeState, Verification, Window
 from engine.decoders.zipar import ZipAR, ZipARSettings
+from engine.models.body import guide
 from engine.settings import Sampling
 from tests.engine.models.families import TINY
 
@@ -22,13 +24,17 @@ class Watched(ZipAR):
         return super().verify(state, window, p)
 
 
+@pytest.mark.parametrize("sampling", [(1.0, 0), (2.0, 0), (2.0, 6)])
 @torch.inference_mode()
-def test_a_token_attends_to_what_is_there_before_it_in_raster_order() -> None:
+def test_a_token_attends_to_what_is_there_before_it_in_raster_order(
+    sampling: tuple[float, int],
+) -> None:
     """Every token once, and a stand-in for each row but the first: with places of their own, and a
-    mask of who was there, and before whom."""
+    mask of who was there, and before whom. The guided ones are the first in the waves' order."""
+    guidance, guided_tokens = sampling
     model = TINY["embedded"].model
     (height, width), prompt = model.grid, "cat on red"
-    decoder = Watched(model, ZipARSettings(s=LAG), Sampling(guidance=1.0, top_k=0))
+    decoder = Watched(model, ZipARSettings(s=LAG), Sampling(guidance, guided_tokens, top_k=0))
     tokens = decoder.generate(prompt, 3)
     order = decoder.model.waves.order
     codes = torch.zeros(len(order), dtype=torch.long)
@@ -37,7 +43,7 @@ def test_a_token_attends_to_what_is_there_before_it_in_raster_order() -> None:
     for row in range(1, height):  # place, wave, code
         rows.append((row * width - 1, row * LAG - 1, int(codes[(row - 1) * width + LAG - 1])))
     place, wave, code = torch.tensor(rows).T
-    begin = model.prompt(prompt, False).embeddings
+    begin = model.prompt(prompt, guidance != 1).embeddings
     P, count = begin.shape[1], len(rows)
     seen = (place[:, None] >= place) & (wave[:, None] >= wave)
     seen[:, len(codes) :] = False
@@ -46,12 +52,14 @@ def test_a_token_attends_to_what_is_there_before_it_in_raster_order() -> None:
     whole[P:, P:] = seen
     mask = torch.zeros(whole.shape).masked_fill(~whole, torch.finfo(torch.float32).min)
     states = model.target.model(
-        inputs_embeds=torch.cat([begin, model.embed(code, place)[None]], 1),
+        inputs_embeds=torch.cat([begin, model.embed(code, place).expand(len(begin), -1, -1)], 1),
         attention_mask=mask[None, None],
         position_ids=torch.cat([torch.arange(P), P + place])[None],
-    ).last_hidden_state[0]
-    logits = model.head(states[P - 1 :])  # the prompt's end, then the rows
-    for at, p in zip(order, torch.cat(decoder.drawn_from), strict=True):
+    ).last_hidden_state
+    logits = model.head(states[:, P - 1 :])  # the prompt's end, then the rows
+    guided, alone = guide(logits, guidance), logits[0]
+    for n, (at, p) in enumerate(zip(order, torch.cat(decoder.drawn_from), strict=True)):
         row, column = divmod(at, width)
         source = at if column or not row else len(codes) + row
-        torch.testing.assert_close(p, torch.softmax(logits[source], -1), atol=1e-5, rtol=1e-4)
+        expected = (guided if n < guided_tokens or not guided_tokens else alone)[source]
+        torch.testing.assert_close(p, torch.softmax(expected, -1), atol=1e-5, rtol=1e-4)
