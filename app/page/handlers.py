@@ -85,6 +85,7 @@ class Races:
     def require(self, request: RaceRequest) -> None:
         """Raises SettingError if a request cannot be run here."""
         card, infilling = self.pool.require(request.model), request.infilling
+        request.sampling.check(card.length)
         if infilling is None:
             return
         if not card.fills_in:

@@ -167,6 +167,20 @@ def test_guidance_for_as_many_tokens_as_there_are_is_guidance_for_all(name: str)
     assert torch.equal(some, every)
 
 
+def test_a_pass_behind_the_guided_tokens_is_no_graph_of_those_before(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    tiny, reads = model("plain"), []
+    monkeypatch.setattr(tiny, "static", True)
+    ctx, window = tiny.start("", 3.0, 3), torch.tensor([0, 5, 9, 1])
+    tiny.forward(ctx, window)
+    for _ in range(3):
+        tiny.keep(ctx, [0])
+        reads.append(tiny.attended(ctx, len(window)))
+        tiny.forward(ctx, window)
+    assert reads[0] == reads[1] != reads[2]
+
+
 @every_model
 @pytest.mark.parametrize("guidance", [1.0, 3.0])
 def test_the_first_window_takes_the_prompt_in_whatever_id_its_root_has(

@@ -17,14 +17,15 @@ LAG = 2
 
 
 class Watched(ZipAR):
-    """Keeps the distributions that it draws from."""
+    """Keeps the distributions that it draws from, and how many rows of the batch gave them."""
 
     def verify(self, state: DecodeState, window: Window, p: Tensor) -> Verification:
         self.drawn_from = [*getattr(self, "drawn_from", []), p]
+        self.batch = [*getattr(self, "batch", []), (state.frontier, state.ctx.rows)]
         return super().verify(state, window, p)
 
 
-@pytest.mark.parametrize("sampling", [(1.0, 0), (2.0, 0), (2.0, 6)])
+@pytest.mark.parametrize("sampling", [(1.0, 0), (2.0, 0), (2.0, 7), (2.0, 8)])
 @torch.inference_mode()
 def test_a_token_attends_to_what_is_there_before_it_in_raster_order(
     sampling: tuple[float, int],
@@ -36,6 +37,8 @@ def test_a_token_attends_to_what_is_there_before_it_in_raster_order(
     (height, width), prompt = model.grid, "cat on red"
     decoder = Watched(model, ZipARSettings(s=LAG), Sampling(guidance, guided_tokens, top_k=0))
     tokens = decoder.generate(prompt, 3)
+    last = 0 if guidance == 1 else guided_tokens or model.length
+    assert decoder.batch == [(frontier, 1 + (frontier < last)) for frontier, _ in decoder.batch]
     order = decoder.model.waves.order
     codes = torch.zeros(len(order), dtype=torch.long)
     codes[list(order)] = torch.tensor(tokens)
