@@ -17,7 +17,8 @@ from engine.trace import Status
 
 class Unverified(WindowDecoder):
     """Its price at a position is TV(q, p): q is the distribution that the committed token was
-    sampled from, p the model's given all tokens before it in the model's own order."""
+    sampled from, p the model's given all tokens before it in the model's own order. Guidance for
+    the first n tokens alone is for other cells there than in another order: that is priced too."""
 
     badge = Badge.CHANGED_DISTRIBUTION
 
