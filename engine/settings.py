@@ -100,7 +100,7 @@ class Sampling(Settings):
     guided_tokens: int = knob(
         0,
         "Guides the first n tokens alone; 0 guides all. Behind them a pass computes half as much:"
-        " faster, where those first tokens settle what is drawn.",
+        " worth it where the prompt has little left to decide.",
         low=0,
         high=65536,
     )

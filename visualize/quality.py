@@ -298,8 +298,9 @@ def _title(model: str) -> str:
 
 
 def _sampled(sampling: Sampling) -> str:
+    tokens = f" for {sampling.guided_tokens} tokens" if sampling.guided_tokens else ""
     return (
-        f"guidance {sampling.guidance:g}, temperature {sampling.temperature:g}, top-k"
+        f"guidance {sampling.guidance:g}{tokens}, temperature {sampling.temperature:g}, top-k"
         f" {sampling.top_k}, top-p {sampling.top_p:g}"
     )
 

@@ -222,7 +222,13 @@ SAMPLING = Sampling(guidance=1.0, top_k=7)
         (
             {},
             {"sampling": SAMPLING},
-            "The race had other settings: guidance 1|top-k 7",
+            "The race had other settings: guidance 1,|top-k 7",
+            "weights of",
+        ),
+        (
+            {},
+            {"sampling": Sampling(guided_tokens=5, top_k=7)},
+            "The race had other settings: guidance 2 for 5 tokens, temperature 1|top-k 7",
             "weights of",
         ),
     ],
