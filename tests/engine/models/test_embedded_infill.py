@@ -157,10 +157,14 @@ def test_known_cells_after_the_mask_are_read(model: EmbeddedModel) -> None:
     assert (rows[0] - rows[1]).abs().max() > 1e-3
 
 
-def test_every_lane_fills_in_and_the_trace_is_read_back(model: EmbeddedModel) -> None:
+@pytest.mark.parametrize("guided_tokens", [4, 12])  # of 9 to fill in, of 16 in all
+def test_every_lane_fills_in_and_the_trace_is_read_back(
+    model: EmbeddedModel, guided_tokens: int
+) -> None:
     lanes = [Lane(name) for name in ("sjd", "lantern", "sjd-pac", "assd", "parallel")]
     lanes.append(Lane("assd", ASSDSettings(drafts="n-gram")))
-    race = race_of(model, lanes, PROMPT, 3, infilling=infilling())
+    sampling = Sampling(guided_tokens=guided_tokens)
+    race = race_of(model, lanes, PROMPT, 3, sampling, infilling=infilling())
     frames = list(race)
     finished = [frame.lane for frame in frames if frame.state is LaneState.FINISHED]
     assert sorted(finished) == list(range(6))
@@ -174,7 +178,10 @@ def test_every_lane_fills_in_and_the_trace_is_read_back(model: EmbeddedModel) ->
 
 def test_fixed_point_fills_in_what_vanilla_ar_does(model: EmbeddedModel) -> None:
     view = model.infill(infilling(order="raster"))
-    assert DECODERS["fpi"](view).generate(PROMPT, 4) == VanillaAR(view).generate(PROMPT, 4)
+    for guided_tokens in (0, 4):
+        sampling = Sampling(guided_tokens=guided_tokens, top_k=8)
+        ar = VanillaAR(view, sampling=sampling).generate(PROMPT, 4)
+        assert DECODERS["fpi"](view, sampling=sampling).generate(PROMPT, 4) == ar
 
 
 @settings(max_examples=8, deadline=None)
