@@ -58,12 +58,12 @@ class Api:
         request: gr.Request,
         model: str | None = None,
         guidance: float | None = None,
-        guided_tokens: int | None = None,
         temperature: float | None = None,
         top_k: int | None = None,
         top_p: float | None = None,
         pictures: bool = False,
         trace: bool = False,
+        guided_tokens: int | None = None,
     ) -> Iterator[dict]:
         """Races decoders of one autoregressive image model against each other and returns the table
         of results, with each picture's codes. A lane is a decoder's name, or name and knobs:
@@ -75,12 +75,12 @@ class Api:
             lanes: 1 to 8 of: ar, jacobi, fpi, sjd, scd, sjd-relaxed, gsd, lantern, sjd-pac, zipar.
             model: The model's name, by default the one that the page opens with.
             guidance: Classifier-free guidance, 1 to 20, by default the model's.
-            guided_tokens: Guidance for the first n tokens alone, 0 for all; at most a picture's.
             temperature: From 0.1 to 2, by default the model's.
             top_k: Only the k likeliest tokens can be drawn, 0 to 65536, where 0 allows all.
             top_p: Only the likeliest tokens that hold this share can be drawn, 0.05 to 1.
             pictures: Whether the result has each lane's picture, as a PNG file in base64.
             trace: Whether the result has the race as a file's text, which the page opens.
+            guided_tokens: Guidance for the first n tokens alone, 0 for all; at most a picture's.
         Returns: The state, and each lane's forward passes, seconds, speed-up over vanilla AR and
             shift: how far, on average, one test of a draft commits from the model's own
             distribution (TV, 0 to 1); 0 for a lossless decoder, null where no draft was tested;
@@ -100,12 +100,12 @@ class Api:
         request: gr.Request,
         model: str | None = None,
         guidance: float | None = None,
-        guided_tokens: int | None = None,
         temperature: float | None = None,
         top_k: int | None = None,
         top_p: float | None = None,
         pictures: bool = False,
         trace: bool = False,
+        guided_tokens: int | None = None,
     ) -> Iterator[dict]:
         """Races decoders that fill in a part of a picture, and returns the table of results, as
         `race` does.

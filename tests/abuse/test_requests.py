@@ -62,7 +62,7 @@ def test_a_malformed_call_is_answered_with_a_sentence(site: Site, path, body, wo
     assert words in answer.json()["error"]
 
 
-MORE = [TYPED, 7, ["ar"], *[None] * 5, False, False, "more"]
+MORE = [TYPED, 7, ["ar"], *[None] * 5, False, False, None, "more"]
 
 
 @pytest.mark.parametrize("values", [[], [TYPED], MORE])
