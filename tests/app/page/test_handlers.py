@@ -18,8 +18,9 @@ from app.serving import race_table
 from app.serving.recorded_races import RecordedRaces
 from app.settings import AppSettings
 from engine.decoders import DEFAULT
+from engine.settings import SettingError
 from engine.trace import MAX_BYTES
-from tests.app.conftest import VISITOR, Watched, begin, begun, raced, toy_pool, wait_until
+from tests.app.conftest import VISITOR, Watched, begin, begun, form, raced, toy_pool, wait_until
 from tests.toy import Toy
 from visualize.recorded_race import RecordedRace
 
@@ -70,6 +71,12 @@ def test_a_race_has_its_id_before_its_first_step_and_a_link_to_its_settings(race
     assert [lane.n for lane in boards[-1].lanes] == [36, 36]
     assert model.open == 0
     assert next(begun(races)).id != first.id
+
+
+def test_a_race_whose_sampling_does_not_fit_the_picture_is_not_queued(races) -> None:
+    races.read(form(knobs={"sampling.guided_tokens": 36}))
+    with pytest.raises(SettingError, match="guided_tokens is a whole number from 0 to 36, "):
+        races.read(form(knobs={"sampling.guided_tokens": 37}))
 
 
 def test_a_race_that_is_over_can_be_asked_for_at_once(races, caplog) -> None:
