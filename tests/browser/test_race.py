@@ -211,6 +211,9 @@ def test_what_is_about_another_race_rests_while_one_is_on(held, model, stops, op
         for y in (0, 700):
             page.evaluate(f"scrollTo(0, {y})")
             expect(page.locator("#stop")).to_be_in_viewport(ratio=1)
+        prompt, meta = (page.locator(it).bounding_box() for it in (".prompt", ".meta"))
+        assert prompt["width"] > 150, width
+        assert prompt["y"] + prompt["height"] <= meta["y"] + 1, "what was raced stands below"
     page.locator("#stop").click()
     wait_until(lambda: len(stops) > 0)
     model.release()
