@@ -35,7 +35,7 @@ export function mountPage(element, props, trigger, watch, root) {
       callback(props.value);
       openWith(callback);
     },
-    props.tour ? { race: props.tour, filling: props.filling, show } : undefined,
+    props.tours.whole ? { races: props.tours, show } : undefined,
   );
 
   // Of a recorded race, which the browser keeps.
