@@ -1,7 +1,7 @@
 // The tour's chapter on a race whose rows are drawn at once.
 
 import { chance, countOf, lastOf } from "../numbers.js";
-import { against, bestStep, lastCell, summary } from "./examples.js";
+import { against, bestStep, summary } from "./examples.js";
 
 /** @type {Entry} */
 export const ROWS = {
@@ -24,7 +24,7 @@ function price({ steps }) {
 }
 
 /**
- * The pass in the middle of those with the most open rows.
+ * The pass in the middle of those with the most open rows, and a token in the middle of its front.
  * @param {Lane} lane @param {Race} race @returns {Scene}
  */
 export function drawRowsAtOnce(lane, race) {
@@ -32,6 +32,7 @@ export function drawRowsAtOnce(lane, race) {
   const most = steps[bestStep(lane, (i) => steps[i].tokens)].tokens;
   const widest = [...steps.keys()].filter((i) => steps[i].tokens === most);
   const at = widest[widest.length >> 1];
+  const cell = lane.order[(steps[at].before + steps[at].after) >> 1];
   const others = race.lanes.filter(({ decoder, count }) => decoder === "zipar" && count > 0);
   const slower = others.find((other) => lag(other) > lag(lane));
   const patient = slower
