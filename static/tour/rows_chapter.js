@@ -54,10 +54,5 @@ export function drawRowsAtOnce(lane, race) {
     const view = { clock: "passes", layer: "picture", playing: false, t: nfe };
     return { words, view };
   });
-  return {
-    step: at + 1,
-    cell: lastCell(lane, at),
-    lines,
-    replay: { title: "Follow the front", frames },
-  };
+  return { step: at + 1, cell, lines, replay: { title: "Follow the front", frames } };
 }
