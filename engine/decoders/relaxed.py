@@ -59,7 +59,7 @@ class RelaxedSJD(JacobiWindowDecoder):
     """
 
     name, title, default = "sjd-relaxed", "Relaxed SJD", False
-    idea = "SJD that simply accepts more, with no further idea behind it."
+    idea = "SJD with a plainer test, which lets the distribution change."
     paper = "baselines of GSD (Table 1); Cool-SD, AAAI 2026; Medusa, ICML 2024"
     badge = Badge.CHANGED_DISTRIBUTION
     Settings = RelaxedSettings

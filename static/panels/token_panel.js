@@ -135,7 +135,8 @@ function bodyOf(view) {
     pair.replaceChildren(...distributionsOf(view, view.life[chosen]));
   };
   rows.forEach((row, i) => row.addEventListener("click", () => choose(i)));
-  const names = ["pass", "draft", "then", "status", "p", "q", "TV", "acceptance, number drawn"];
+  const test = view.lane.rule === "typical" ? "threshold, p" : "acceptance, number drawn";
+  const names = ["pass", "draft", "then", "status", "p", "q", "TV", test];
   const head = make("p.life-row.life-names", ...names.map((name) => make("span", name)));
   const group = { role: "group", "aria-label": "Every pass that touched this cell" };
   choose(Math.max(0, view.now));
