@@ -8,7 +8,6 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from tests.browser.acts import at, finished, hold_timers, key, prompted, run_timers, wide
-from tests.browser.servers import TOURED
 
 # The smallest type that is seen, in pixels, and the text that is set in it.
 SMALLEST = """() => {
