@@ -100,7 +100,7 @@ class AppSettings(BaseSettings):
     drafters: DraftedNames = Field(
         (),
         description="models for which LANTERN drafts with its authors' EAGLE networks, for research"
-        " only: `llamagen-256`, `llamagen-512`, `anole`, with commas between them",
+        " only: `llamagen-256`, `llamagen-512`, `anole`, `lumina-768`, with commas between them",
     )
     device: Annotated[str, AfterValidator(_check_device)] = Field(
         "auto",

@@ -1,7 +1,7 @@
 // Joins the board to the page: the board's value is a snapshot, and what else the page has stands
 // outside it.
 
-import { mountBoard } from "./board/board.js";
+import { mountBoard, windowHeight } from "./board/board.js";
 import { addressOf } from "./controls/moment.js";
 import { query, queryAll } from "./dom.js";
 import { mountFilling } from "./form/filling.js";
@@ -35,7 +35,7 @@ export function mountPage(element, props, trigger, watch, root) {
       callback(props.value);
       openWith(callback);
     },
-    props.tour ? { race: props.tour, filling: props.filling, show } : undefined,
+    props.tours.whole ? { races: props.tours, show } : undefined,
   );
 
   // Of a recorded race, which the browser keeps.
@@ -88,12 +88,24 @@ export function mountPage(element, props, trigger, watch, root) {
 
   board.onChange(({ race }) => {
     const on = isOn(race);
+    const begins = on && !document.body.classList.contains("racing");
     document.body.classList.toggle("racing", on);
+    if (begins) reveal();
     for (const part of queryAll(document, RESTING)) part.inert = on;
     if (!isOver(race) || race.snapshot.id === over) return;
     over = race.snapshot.id ?? "";
     trigger("over");
   });
+
+  // A race that begins comes into sight, under the form's first row, which stays on the screen.
+  function reveal() {
+    const { bottom } = query(element, ".lanes").getBoundingClientRect();
+    if (bottom <= windowHeight()) return;
+    const entry = document.querySelector("#entry")?.clientHeight ?? 0;
+    const board = query(element, ".board");
+    board.style.scrollMarginTop = `${entry}px`;
+    board.scrollIntoView();
+  }
 
   // Plotly listens to the window on behalf of each chart, also of one that gradio has taken down,
   // which would stay in memory.

@@ -258,6 +258,20 @@ def needs(card: ModelCard) -> list[str]:
         ),
         ("hosting", "what it needs", [needs(card) for card in CARDS.values()]),
         (
+            "hosting",
+            "with a drafter",
+            [
+                [
+                    card.title,
+                    f"`{card.name}`",
+                    f"`{card.drafter.source.repo}`",
+                    f"{2 * card.drafter.parameters / GIB:.1f} GiB",
+                ]
+                for card in CARDS.values()
+                if card.drafter
+            ],
+        ),
+        (
             "decoders",
             "lane",
             [

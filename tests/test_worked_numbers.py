@@ -12,7 +12,7 @@ from engine.decoders import DECODERS
 from engine.decoders.assd import ASSD, ASSDSettings
 from engine.decoders.gsd import GSDSettings
 from engine.decoders.lantern import LanternSettings
-from engine.decoders.relaxed import RelaxedSettings
+from engine.decoders.relaxed import RelaxedSettings, typical_threshold
 from engine.decoders.scd import SCDSettings
 from engine.decoders.sjd import SJD
 from engine.decoders.sjd_pac import PACSettings, Walk
@@ -107,9 +107,14 @@ def relaxed_sjd() -> dict[str, Tensor]:
     for label, rule in (
         ("amplify k = 2", decoder(relax="amplify", k=2.0)),
         ("add e = 0.05", decoder(relax="add", e=0.05)),
+        ("typical ε = 0.5", decoder(relax="typical", eps=0.5)),
     ):
         found[f"{label}: acceptance of each draft"] = acceptances(rule, P, Q)
         found[f"{label}: distribution of what is committed"] = committed_distribution(rule, P, Q)
+    for eps in (0.09, 0.5):
+        found[f"typical ε = {eps}: threshold"] = typical_threshold(P[None], eps)
+    typical = decoder(relax="typical", eps=0.5)
+    found["typical ε = 0.5: shift"] = typical.shift(P[None], Q[None])
     even = torch.tensor([0.1, 0.9, 0, 0]), torch.tensor([1.0, 0, 0, 0])
     accepted = verify_chain(decoder(relax="anneal", k=4.0), *even, [0] * 4).acceptance[:4]
     return found | {"anneal k = 4: factor of the first four drafts": accepted / 0.1}

@@ -16,7 +16,7 @@ from engine.decoders import DECODERS
 from engine.decoders.base import Badge
 from engine.infilling import MASKED, Infilling
 from engine.models.card import CARDS
-from engine.race.request import lane_names, tests_blocks
+from engine.race.request import lane_names, rule_of
 from engine.trace import Frame, Header, LaneState, LaneStats, Step, TraceLane
 from engine.trace.rows import SENT, layout
 from visualize.picture_rows import PictureRows, canvas
@@ -168,7 +168,7 @@ class _BoardLane:
         cells: tuple[int, ...],
         infilling: Infilling | None,
     ) -> None:
-        self.decoder, self.block, self.name = lane.decoder, tests_blocks(lane), name
+        self.decoder, self.rule, self.name = lane.decoder, rule_of(lane), name
         self.state, self.error = LaneState.WAITING, ""
         self.tokens = np.array(infilling.known if infilling else [MASKED] * (grid[0] * grid[1]))
         self.changed = False
@@ -220,7 +220,7 @@ class _BoardLane:
         self._pending.clear()
         return LaneSnapshot(
             decoder=self.decoder,
-            block=self.block,
+            rule=self.rule,
             own_cells=self._own,
             title=self.name,
             idea=decoder.idea,

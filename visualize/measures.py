@@ -14,7 +14,7 @@ import numpy as np
 from engine.decoders import DECODERS
 from engine.decoders.base import Badge
 from engine.measurements.intervals import wilson
-from engine.race.request import lane_names, tests_blocks
+from engine.race.request import lane_names, rule_of
 from engine.trace import LaneState, Seconds, Status, StepTable, Trace
 from engine.trace.rows import Source
 from engine.trace.shares import NONE, share_values
@@ -49,7 +49,7 @@ def runners(trace: Trace) -> list[Runner]:
             lane.decoder,
             sum(other.decoder == lane.decoder for other in trace.header.lanes[:i]),
             DECODERS[lane.decoder].badge is not Badge.CHANGED_DISTRIBUTION,
-            tests_blocks(lane),
+            rule_of(lane) == "block",
             states[i] is LaneState.FINISHED,
             table,
         )

@@ -63,6 +63,7 @@ SPECS = (
         FILLED,
         Part("red apple on sky clouds", 21, (3, 3, 10, 10)),
     ),
+    RaceSpec("rows", "panda on green grass", 1, ("ar", "zipar:s=1", "zipar:s=4")),
     RaceSpec("tour", "sailboat on sunset clouds", 9, TOURED),
 )
 

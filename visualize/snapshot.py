@@ -25,7 +25,9 @@ class LaneSnapshot(BaseModel):
     model_config = ConfigDict(frozen=True)
 
     decoder: str
-    block: bool = Field(description="whether its drafts are verified together")
+    rule: str = Field(
+        description='what tests its drafts: "block", "typical", or the decoder\'s own'
+    )
     own_cells: tuple[int, ...] = Field(
         description="as the snapshot's `cells`, of a lane with an order of its own; else none"
     )

@@ -30,7 +30,7 @@ def race_files(races: Races) -> dict[str, PageFile]:
     """By name, the recorded races that a page needs without asking for them: the one that it opens
     with, and those of the tour."""
     recorded = races.recorded
-    names = dict.fromkeys(filter(None, (recorded.first, recorded.tour, recorded.filling)))
+    names = dict.fromkeys(filter(None, (recorded.first, *recorded.tours.values())))
     return {
         name: PageFile(f"{name}.json", json.dumps(recorded.replay(name).wire()), "application/json")
         for name in names
@@ -47,7 +47,6 @@ def board_of(races: Races, script: PageFile, recorded: dict[str, PageFile]) -> g
         script=script.path,
         recorded={name: file.path for name, file in recorded.items()},
         opening=races.recorded.first,
-        tour=races.recorded.tour,
-        filling=races.recorded.filling,
+        tours=races.recorded.tours,
         fillable=fillable(races.pool),
     )

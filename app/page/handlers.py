@@ -9,7 +9,7 @@ import logging
 import random
 import threading
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -58,18 +58,28 @@ class Races:
     def __init__(self, pool: ModelPool, recorded: RecordedRaces) -> None:
         self.pool, self.recorded = pool, recorded
         card, why = pool.opening
-        lanes = tuple(Lane(name) for name in pool.lanes(card.name))
         # why the page does not open with the model that the settings name; empty if it does
         self.model_note = "" if SETTINGS.model == AUTO else why
         if why:
             log.warning("PHOTO_FINISH_MODEL=%s: %s", SETTINGS.model, why)
         seed = random.randrange(2**31)
+        lanes = self._lanes(card.name)
         self.default = RaceRequest(EXAMPLES[0], seed, lanes, card.sampling, card.name)
         self.default_values = form_values(self.default)
         self._table = RaceTable(SETTINGS.kept_races)
         self._queue = FairQueue(SETTINGS.queue_size, pool.at_once, report=pool.report_waiting)
         self._runner = RaceRunner(pool, self._queue, self._table)
         self._views: dict[str, _View] = {}  # by session
+
+    def _lanes(self, model: str) -> tuple[Lane, ...]:
+        return tuple(Lane(name) for name in self.pool.lanes(model))
+
+    def default_on(self, model: str | None) -> RaceRequest:
+        """The default request, with the lanes that race on this model where there is one of that
+        name."""
+        if model is None or self.pool.find(model) is None:
+            return self.default
+        return replace(self.default, lanes=self._lanes(model))
 
     def waiting_board(self) -> Snapshot:
         """The board of a page that has nothing to show yet."""

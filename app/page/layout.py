@@ -244,6 +244,10 @@ def build(pool: ModelPool, recorded: RecordedRaces | None = None) -> PageBlocks:
         starts = [go.click, prompt.submit, autostart.change]
         races_on = RACE_QUEUE | {"show_progress": "hidden"}
         options = races_on | {"api_name": "board", "api_visibility": "undocumented"}
+        # None of the recorded races is on the board then, and what the notice said of a link or of
+        # the page's model has been read. Gradio does this first only if it stands first.
+        begins = [*starts, file.upload]
+        gr.on(begins, None, None, [chosen, notice, reading], js="() => [null, '', '']", **PRIVATE)
         gr.on(starts, race, form.components, board, js=ASKED_JS, **options)
         Api(races).mount()
         stop.click(stop_race, on_board, None, queue=False, js=ON_BOARD_JS, **PRIVATE)
@@ -253,10 +257,6 @@ def build(pool: ModelPool, recorded: RecordedRaces | None = None) -> PageBlocks:
         file.upload(open_file, file, board, api_name="open", **QUIET)
         # another one ends the one before: while a race is on, that has no end of its own
         board.show(show_asked, None, board, trigger_mode="multiple", **opens)
-        # None of the recorded races is on the board then.
-        # What the notice said of a link or of the page's model has been read.
-        begins = [*starts, file.upload]
-        gr.on(begins, None, None, [chosen, notice, reading], js="() => [null, '', '']", **PRIVATE)
         prompt.change(read, form.components, reading, trigger_mode="always_last", **QUIET)
         shown = [query, link, notice]
         copied = copy.click(links.copy, form.components, shown, js=COPY_JS, **PRIVATE)

@@ -64,7 +64,8 @@ class Links:
         try:
             if kept is None and "recorded" in request.query_params:
                 raise SettingError("There is no such recorded race.")
-            linked = read_link(query, models, self._races.default)
+            default = self._races.default_on(request.query_params.get("model"))
+            linked = read_link(query, models, default)
             if linked is not None:
                 self._races.require(linked)
                 values = form_values(linked)

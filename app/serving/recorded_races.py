@@ -11,7 +11,7 @@ from visualize.recorded_race import RecordedRace
 from visualize.snapshot import Snapshot
 
 FOLDER = Path(__file__).parents[2] / "static" / "races"
-TOUR = "tour"  # the race of the guided tour
+TOUR, ROWS = "tour", "rows"  # races of the guided tour
 
 
 class RecordedRaces:
@@ -26,10 +26,11 @@ class RecordedRaces:
             name: f"{header['prompt']}{', a part filled in' * (name in parts)}"
             for name, header in headers.items()
         }
-        # what the page opens with, the tour's race, and the tour's race that fills in a part
-        self.first = next((name for name in self.titles if name not in (TOUR, *parts)), None)
-        self.tour = TOUR if TOUR in self._texts else None
-        self.filling = next(iter(parts), None)
+        # the tour's races, by what their chapters are about
+        named = {"whole": TOUR, "rows": ROWS, "filling": next(iter(parts), "")}
+        self.tours = {about: name for about, name in named.items() if name in self._texts}
+        # what the page opens with
+        self.first = next((x for x in self.titles if x not in {TOUR, ROWS, *parts}), None)
         self.race = functools.cache(self._race)
         self.replay = functools.cache(self._replay)
 

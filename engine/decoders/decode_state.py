@@ -39,7 +39,8 @@ class Diagnostics:
 
     groups [H, 3 + up to TOP]: of each draft's group (GSD) or neighbourhood (LANTERN) how many
     tokens, the two masses (under p and q) whose ratio is the acceptance probability, and the
-    nearest tokens, the draft first, -1 for none. candidates [levels, K, 6]: token, p, q, acceptance
+    nearest tokens, the draft first, -1 for none; of typical acceptance, for the draft alone, p(x)
+    and the threshold. candidates [levels, K, 6]: token, p, q, acceptance
     probability, uniform, and 1 where it was tried. Where the window has no drafts of its own: q
     [H, V], what those on the path were drawn from, and shift [H], of their nodes' tests.
     """

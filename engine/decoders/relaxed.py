@@ -1,14 +1,15 @@
-"""SJD with the plain relaxations that GSD and LANTERN are compared with."""
+"""SJD with the plain relaxations that GSD and LANTERN are compared with, and Medusa's."""
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import torch
 from torch import Tensor
 
 from engine.decoders.base import Badge
-from engine.decoders.decode_state import DecodeState, Verification, Window
+from engine.decoders.decode_state import DecodeState, Diagnostics, Verification, Window
 from engine.decoders.jacobi_window import JacobiWindowDecoder, SpeculativeSettings
 from engine.decoders.shift import committed_by_residual
 from engine.decoders.speculate import acceptance_probability, speculate
@@ -20,15 +21,24 @@ NU = 0.7  # how fast Cool-SD's factor falls from one draft to the next
 
 @dataclass(frozen=True, slots=True)
 class RelaxedSettings(SpeculativeSettings):
-    """k = 2 and e = 0.1 are the milder values in GSD's Table 1; Cool-SD's factor begins at k."""
+    """k = 2 and e = 0.1 are the milder values in GSD's Table 1; Cool-SD's factor begins at k; eps
+    is Medusa's."""
 
     relax: str = knob(
         "amplify",
-        "How p is raised in p / q: times k, plus e, or times a factor that falls along the window.",
-        choices=("amplify", "add", "anneal"),
+        "How p is raised in p / q: times k, plus e, or times a factor that falls along the window."
+        " typical asks p alone, by a threshold.",
+        choices=("amplify", "add", "anneal", "typical"),
     )
     k: float = knob(2.0, "The factor of amplify; where anneal begins.", low=1.0, high=100.0)
     e: float = knob(0.1, "What add adds to p.", low=0.0, high=1.0, needs=("relax", "add"))
+    eps: float = knob(
+        0.09,
+        "The most that typical's threshold can be; where p is flat it is less.",
+        low=0.0,
+        high=1.0,
+        needs=("relax", "typical"),
+    )
 
 
 class RelaxedSJD(JacobiWindowDecoder):
@@ -38,25 +48,45 @@ class RelaxedSJD(JacobiWindowDecoder):
     resample from R(p, q): the best replacement, norm(max(p - q a, 0)), for every acceptance
     probability a that is nowhere below SJD's (Cool-SD). k = 1 and e = 0 are SJD.
 
+    `typical` is Medusa's typical acceptance (Cai et al., ICML 2024, arXiv 2401.10774), which does
+    not ask what q was: accept x if p(x) > min(eps, delta exp(-H(p))), H the entropy in nats, delta
+    the square root of eps; on rejection draw from p. Medusa's first token is p's likeliest; here
+    it is drawn.
+
     `add` also accepts tokens that p rules out. Cool-SD's factor has a constant exp(-mu) that is not
     published in what was read, here 1, and no lower bound: below 1 it would reject what SJD
     accepts and commit no other distribution.
     """
 
     name, title, default = "sjd-relaxed", "Relaxed SJD", False
-    idea = "SJD that simply accepts more, with no further idea behind it."
-    paper = "baselines of GSD (Table 1); Li et al., Cool-SD, AAAI 2026"
+    idea = "SJD with a plainer test, which lets the distribution change."
+    paper = "baselines of GSD (Table 1); Cool-SD, AAAI 2026; Medusa, ICML 2024"
     badge = Badge.CHANGED_DISTRIBUTION
     Settings = RelaxedSettings
     settings: RelaxedSettings
 
     def verify(self, state: DecodeState, window: Window, p: Tensor) -> Verification:
         x = window.drafts
+        if self.settings.relax == "typical":
+            return self._verify_typical(state, window, p)
         raised = self._raised(gather(p[:-1], x), state.offsets(len(x)))
         acceptance = acceptance_probability(raised, gather(window.q, x))
         return speculate(state, window, p, acceptance)
 
+    def _verify_typical(self, state: DecodeState, window: Window, p: Tensor) -> Verification:
+        mass = gather(p[:-1], window.drafts)
+        threshold = typical_threshold(p[:-1], self.settings.eps)[:, 0]
+        acceptance = (mass > threshold).to(p.dtype)
+        verification = speculate(state, window, p, acceptance, lambda draft, p, q: p)
+        verification.diagnostics = lambda: Diagnostics(
+            torch.stack([torch.ones_like(mass), mass, threshold, window.drafts], -1)
+        )
+        return verification
+
     def committed(self, p: Tensor, q: Tensor) -> Tensor:
+        if self.settings.relax == "typical":
+            accepted = exact(q) * (p > typical_threshold(p, self.settings.eps))
+            return accepted + (1 - accepted.sum(-1, keepdim=True)) * exact(p)
         p, q = exact(p), exact(q)
         raised = self._raised(p, torch.arange(len(p), device=p.device)[:, None])
         return committed_by_residual(p, q, acceptance_probability(raised, q))
@@ -69,3 +99,9 @@ class RelaxedSJD(JacobiWindowDecoder):
         if s.relax == "amplify":
             return p * s.k
         return p * (s.k * torch.exp(-NU * i)).clamp_min(1)
+
+
+def typical_threshold(p: Tensor, eps: float) -> Tensor:
+    """min(eps, delta exp(-H)) [L, 1] of distributions p [L, V], delta the square root of eps."""
+    entropy = torch.special.entr(p).sum(-1, keepdim=True)
+    return (math.sqrt(eps) * torch.exp(-entropy)).clamp_max(eps)

@@ -316,6 +316,7 @@ CARDS: dict[str, ModelCard] = {
             licence_url=_CHAMELEON_LICENCE,
             download=14_300 * _MB,
             research_only=True,
+            drafter=_drafter("sihwanpark/LANTERN-Lumina-mGPT-7B-768", 240_000_000),
         ),
     )
 }

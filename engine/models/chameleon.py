@@ -31,7 +31,7 @@ from transformers.models.chameleon.modeling_chameleon import ChameleonRotaryEmbe
 from engine.models.body import BodyModel, Prompt
 from engine.models.card import ModelCard, ModelError
 from engine.models.chameleon_vq import ChameleonDecoder
-from engine.models.lantern_drafter import anole_drafter
+from engine.models.lantern_drafter import chameleon_drafter
 from engine.models.weights import fit, read, read_tokenizer, require_file
 from engine.settings import SettingError
 
@@ -115,7 +115,7 @@ class ChameleonModel(BodyModel):
         self.bpe = torch.tensor(bpe, device=self.device)  # each token's BPE id
         self.forced_ids = torch.tensor(row * self.grid[0])
         if folders is not None and "drafter" in folders:
-            self.drafter = anole_drafter(self, folders["drafter"])
+            self.drafter = chameleon_drafter(self, folders["drafter"])
 
     def ids(self, text: str) -> tuple[list[int], list[int]]:
         """BPE ids of the prompt and of the unconditional prompt, neither padded. Special tokens

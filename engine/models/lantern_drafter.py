@@ -1,5 +1,5 @@
-"""LANTERN's own EAGLE drafters, of LlamaGen's two stages and of Anole (Jang et al., ICLR 2025,
-github.com/jadohu/LANTERN), for research only.
+"""LANTERN's own EAGLE drafters, of LlamaGen's two stages, Anole and Lumina-mGPT (Jang et al., ICLR
+2025, github.com/jadohu/LANTERN), for research only.
 
 A file holds `fc`, `layers.0` and `embed_tokens`. The rows are EAGLE's (see `engine.models.eagle`),
 and there is one for each slot of the prompt but the first, too. The layer's output stands for the
@@ -11,6 +11,7 @@ channels, by the angles of the token's own cell; token 0 stands for every captio
 is attended to. `embed_tokens` is the drafter's own.
 Anole: Chameleon's layer, whole. `embed_tokens` is a frozen copy of the target's, whose table is
 used instead; padding is not attended to.
+Lumina-mGPT: taken to be as Anole's, which has the same body; its file was not seen.
 """
 
 from __future__ import annotations
@@ -97,8 +98,8 @@ class LlamaGenDrafter(LanternDrafter):
         return self.network.embed_tokens.weight[0].expand(rows, slots - 1, -1)
 
 
-class AnoleDrafter(LanternDrafter):
-    """Of Anole; a row whose state is padding's is not attended to."""
+class ChameleonDrafter(LanternDrafter):
+    """Of Anole and Lumina-mGPT; a row whose state is padding's is not attended to."""
 
     def _mask(self, ctx: BodyContext, cache: WindowCache, newest: Tensor | None) -> Tensor:
         padding = ctx.padding[..., : cache.end]
@@ -123,14 +124,14 @@ def llamagen_drafter(model: BodyModel, folder: Path) -> LlamaGenDrafter:
     return LlamaGenDrafter(_fitted(network, state, model), model)
 
 
-def anole_drafter(model: BodyModel, folder: Path) -> AnoleDrafter:
-    """Anole's drafter from its folder. Raises ModelError where a file is missing or does not fit
-    `model`."""
+def chameleon_drafter(model: BodyModel, folder: Path) -> ChameleonDrafter:
+    """Anole's or Lumina-mGPT's drafter from its folder. Raises ModelError where a file is missing
+    or does not fit `model`."""
     config = _config(model, folder)
     with torch.device("meta"):
         network = LanternNetwork(config, ChameleonDecoderLayer(config, layer_idx=0))
     state = {key: value for key, value in _read(folder).items() if key != "embed_tokens.weight"}
-    return AnoleDrafter(_fitted(network, state, model), model)
+    return ChameleonDrafter(_fitted(network, state, model), model)
 
 
 def _config(model: BodyModel, folder: Path) -> PretrainedConfig:

@@ -153,9 +153,12 @@ def lane_names(lanes: Sequence[TraceLane]) -> list[str]:
     return [name if names.count(name) == 1 else f"{name} ({i})" for i, name in enumerate(names, 1)]
 
 
-def tests_blocks(lane: TraceLane) -> bool:
-    """Whether a lane's drafts are verified together (engine/decoders/block.py)."""
-    return lane.settings.get("verification") == "block"
+def rule_of(lane: TraceLane) -> str:
+    """What tests a lane's drafts: "block" (engine/decoders/block.py), "typical" (Relaxed SJD's), or
+    the decoder's own rule, by its name."""
+    if lane.settings.get("verification") == "block":
+        return "block"
+    return "typical" if lane.settings.get("relax") == "typical" else lane.decoder
 
 
 def _changed_knobs(lane: TraceLane) -> dict[str, Any]:

@@ -70,7 +70,8 @@ DTYPES = {
     ),
     # GSD's group C, or LANTERN's neighbourhood A with the draft: how many tokens, those nearest to
     # the draft, and the two masses whose ratio is the acceptance probability (of the group under
-    # p and q; of A with the draft under p, and of the draft alone under q).
+    # p and q; of A with the draft under p, and of the draft alone under q). Of typical acceptance
+    # (Relaxed SJD) the draft alone: `p` is its probability, `q` the threshold.
     "groups": np.dtype(
         [("count", "<u2"), ("p", "<f4"), ("q", "<f4"), ("neighbours", "<u2", (TOP - 1,))]
     ),

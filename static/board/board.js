@@ -34,7 +34,7 @@ const LONGEST = 0.25; // seconds that a replay goes on in one frame, however lon
 const SHORTEST = 0.03; // and at least: thirty frames a second look smooth, for half the work
 
 // In a Space's iframe the window can be as tall as the page.
-const windowHeight = () => Math.min(innerHeight, screen.height);
+export const windowHeight = () => Math.min(innerHeight, screen.height);
 
 /**
  * Mounts the board in `root`. `watch(callback)` calls back with each snapshot; `tours`, if there is
@@ -152,8 +152,6 @@ export function mountBoard(root, watch, tours) {
     resized.disconnect();
     for (const card of cards) resized.observe(card.canvas);
     arrange();
-    const low = part("lanes").getBoundingClientRect().bottom > windowHeight();
-    if (isOn(race) && low) board.scrollIntoView();
   }
 
   // Sets the modelled clock; a machine that has a name keeps its costs as the race shows them.

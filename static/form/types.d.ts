@@ -60,8 +60,7 @@ interface PageProps {
   value: Snapshot;
   opening: string | null; // the id of the recorded race that the page opens with
   recorded: Record<string, string>; // addresses of recorded races, by their ids
-  tour: string | null;
-  filling: string | null;
+  tours: TourRaces;
   fillable: Fillable;
 }
 

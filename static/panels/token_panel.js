@@ -9,7 +9,6 @@ import {
   decisive,
   experimentInWords,
   lifeOf,
-  ruleOf,
   shiftInWords,
   stepInWords,
   WHY_KNOWN,
@@ -19,6 +18,9 @@ import { seenAround, seenInWords } from "../trace/neighbours.js";
 import { committedToken, STATUSES } from "../trace/layers.js";
 import { isOver } from "../trace/replay.js";
 import { swatchOf, takeAtlas } from "./swatch.js";
+
+// Rules whose verdict on a draft is not that of one number drawn.
+const UNDRAWN = ["block", "typical"];
 
 /**
  * Shows the cell pinned in `state`, or hides the panel. steps[i]: how many steps of lane i are
@@ -96,7 +98,7 @@ function peekParts(lane, row, codes) {
     swatchOf(row.token, codes, 20, row.committed ? "final" : "draft"),
     make("span", `token ${row.token}`),
     make("span.life-status", mark, make("b", STATUSES[row.status].name)),
-    make("span", `pass ${row.pass}: ${stepInWords(ruleOf(lane), row)}`),
+    make("span", `pass ${row.pass}: ${stepInWords(lane.rule, row)}`),
   ];
 }
 
@@ -106,7 +108,7 @@ function headOf({ lane, cell, life, now, codes, columns }) {
   const token = known ?? life.at(-1)?.token;
   const title = make("h3", isKnown(token) ? `Why token ${token}?` : "Why this token?");
   const where = make("p.token-where", whereOf(lane, cell, columns));
-  const words = known === null ? whyToken(ruleOf(lane), life) : WHY_KNOWN;
+  const words = known === null ? whyToken(lane.rule, life) : WHY_KNOWN;
   const later = `Not reached yet at this instant; what will happen: ${words[0].toLowerCase()}${words.slice(1)}`;
   const why = make("p.token-why", life.length && now < 0 ? later : words);
   const close = make("button.token-close", "×", { type: "button", "aria-label": "Close" });
@@ -133,7 +135,8 @@ function bodyOf(view) {
     pair.replaceChildren(...distributionsOf(view, view.life[chosen]));
   };
   rows.forEach((row, i) => row.addEventListener("click", () => choose(i)));
-  const names = ["pass", "draft", "then", "status", "p", "q", "TV", "acceptance, number drawn"];
+  const test = view.lane.rule === "typical" ? "threshold, p" : "acceptance, number drawn";
+  const names = ["pass", "draft", "then", "status", "p", "q", "TV", test];
   const head = make("p.life-row.life-names", ...names.map((name) => make("span", name)));
   const group = { role: "group", "aria-label": "Every pass that touched this cell" };
   choose(Math.max(0, view.now));
@@ -162,17 +165,17 @@ function lifeRow({ lane, codes, now }, row, i) {
     make("span.life-status", mark, make("b", STATUSES[row.status].name)),
     number("p", ofP),
     ...[number("q", chance(q)), number("TV", chance(row.tv))],
-    testOf(ruleOf(lane), row),
+    testOf(lane.rule, row),
   );
 }
 
 // The acceptance probability as a filled length, the uniform number as a tick on it, and both in
 // words.
-/** @param {string} decoder @param {LifeRow} row */
-function testOf(decoder, row) {
+/** @param {string} rule @param {LifeRow} row */
+function testOf(rule, row) {
   const test = make("span.test");
   const [uniform, acceptance] = decisive(row);
-  if (acceptance !== null) {
+  if (acceptance !== null && rule !== "typical") {
     const bar = make("i.test-bar", make("i.test-fill", { style: `width: ${100 * acceptance}%` }));
     if (uniform !== null) {
       const tick = uniform < acceptance ? "i.test-tick" : "i.test-tick.over";
@@ -180,7 +183,7 @@ function testOf(decoder, row) {
     }
     test.append(bar);
   }
-  test.append(make("span.test-words", stepInWords(decoder, row)));
+  test.append(make("span.test-words", stepInWords(rule, row)));
   return test;
 }
 
@@ -189,9 +192,9 @@ function consideredOf(view, row) {
   const [candidates, shift] = [row.candidates.length, shiftInWords(row, view.lane.priced)];
   return [
     ...(view.lane.decoder === "zipar" ? [neighboursOf(view, row)] : []),
-    ...(view.lane.block ? [] : experimentOf(row)),
+    ...(UNDRAWN.includes(view.lane.rule) ? [] : experimentOf(row)),
     ...(candidates ? [candidatesOf(view, row)] : []),
-    ...(row.group ? [groupOf(view, row.group, row.draft)] : []),
+    ...(row.group && view.lane.rule !== "typical" ? [groupOf(view, row.group, row.draft)] : []),
     ...(shift ? [make("p.token-shift", shift)] : []),
   ];
 }
@@ -338,7 +341,7 @@ function candidatesOf({ lane, codes }, row) {
       swatchOf(candidate.token, codes, 24, accepted ? "final" : "draft"),
       make("span.bar-id", candidate.token),
       make("span.candidate-numbers", `p ${p}, q ${q}`),
-      testOf(ruleOf(lane), { ...row, ...candidate, candidates: [], status }),
+      testOf(lane.rule, { ...row, ...candidate, candidates: [], status }),
     );
   });
   return make("figure.candidates", make("figcaption", title), ...rows);

@@ -1,7 +1,7 @@
 // The tour's chapters: what each says about the race on the board, and the instant that shows it,
 // found in the race's own step tables.
 
-import { countOf } from "../numbers.js";
+import { countOf, lastOf } from "../numbers.js";
 import { DID } from "../trace/explain.js";
 import { laneAt } from "../trace/replay.js";
 import { whenItLoses } from "./cost_chapter.js";
@@ -18,34 +18,39 @@ import { racedIndex } from "./examples.js";
 import { fillInAPart, FILLING } from "./filling_chapter.js";
 import outline from "./outline.json" with { type: "json" };
 import { acceptAGroup, acceptANeighbour } from "./relaxed_chapters.js";
+import { drawRowsAtOnce, ROWS } from "./rows_chapter.js";
+
+/** @type {Entry[]} */
+const ENTRIES = [...outline, ROWS, FILLING];
 
 /** @type {((lane: Lane, race: Race) => Scene)[]} what each chapter of the outline shows and says */
 const SCENES = [
   ...[oneAtATime, guessInParallel, sameNoise, guessWithADistribution, redrawCoupled, whyHard],
-  ...[acceptAGroup, acceptANeighbour, treeAndContinuation, whenItLoses, fillInAPart],
+  ...[acceptAGroup, acceptANeighbour, treeAndContinuation, whenItLoses],
+  ...[drawRowsAtOnce, fillInAPart],
 ];
 
 /**
- * The tour of a race; `missing` are the chapters whose decoder made no step in it. A race that
- * fills in a part has one chapter; with `elsewhere` either kind has a place for the other's.
- * @param {Race} race @param {boolean} elsewhere
+ * The tour of a race; `missing` are the chapters whose decoder made no step in it. One of the
+ * tour's recorded `races` has its own chapters, and a place for each of the others'; else a race
+ * that fills in a part has that one chapter, and another race all others.
+ * @param {Race} race @param {TourRaces | null} races
  * @returns {Found}
  */
-export function tourOf(race, elsewhere = false) {
+export function tourOf(race, races = null) {
   /** @type {Found} */
   const { chapters, missing } = { chapters: [], missing: [] };
   const filling = Boolean(race.snapshot.infilling);
-  [...outline, FILLING].forEach((entry, i) => {
-    const number = i + 1;
-    if (filling !== (entry === FILLING)) {
-      if (elsewhere) chapters.push({ number, title: entry.title, elsewhere: true });
-      return;
-    }
-    if (entry.decoders.some((name) => racedIndex(race, name) >= 0))
+  ENTRIES.forEach((entry, i) => {
+    const [number, { title, part = "whole" }] = [i + 1, entry];
+    const home = races?.[part];
+    const isHere = races ? home === race.snapshot.id : filling === (part === "filling");
+    if (isHere && entry.decoders.some((name) => racedIndex(race, name) >= 0))
       chapters.push(chapterOf(entry, i, race));
-    else missing.push({ number, title: entry.title });
+    else if (isHere) missing.push({ number, title });
+    else if (home) chapters.push({ number, title, elsewhere: home });
   });
-  if (chapters.length) chapters.push(yourTurn(1 + outline.length + Number(elsewhere || filling)));
+  if (chapters.length) chapters.push(yourTurn(1 + lastOf(chapters).number));
   return { chapters, missing };
 }
 

@@ -4,11 +4,11 @@ import { countOf, lastOf } from "../numbers.js";
 import { DID } from "../trace/explain.js";
 
 /**
- * The lane of this decoder that tests drafts one by one, if it made a step; else -1.
+ * The lane whose drafts are tested by this decoder's own rule, if it made a step; else -1.
  * @param {Race} race @param {string} name
  */
 export const racedIndex = ({ lanes }, name) =>
-  lanes.findIndex(({ decoder, block, count }) => decoder === name && !block && count > 0);
+  lanes.findIndex(({ rule, count }) => rule === name && count > 0);
 
 /** Every row of a lane with its step, oldest first. @param {Lane} lane @returns {LifeRow[]} */
 export function rowsOf(lane) {

@@ -4,7 +4,9 @@ import { countOf, lastOf } from "../numbers.js";
 import { boundOf } from "../trace/replay.js";
 import { mostAccepted, racedIndex } from "./examples.js";
 
+/** @type {Entry} */
 export const FILLING = {
+  part: "filling",
   title: "Fill in a part",
   reference:
     "Guo & Ermon, Reviving Any-Subset Autoregressive Models with Principled Parallel Sampling and Speculative Decoding, " +

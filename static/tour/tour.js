@@ -7,7 +7,6 @@ import { layerOf } from "../trace/layers.js";
 import { isOn } from "../trace/replay.js";
 import { tourOf } from "./chapters.js";
 import { draftPicture } from "./draft_picture.js";
-import outline from "./outline.json" with { type: "json" };
 
 const PHASE = 1500; // milliseconds of each part of a replayed pass
 const BEYOND = ["gsd", "gsd:G=50"]; // lanes to try: the paper's group, and one five times as large
@@ -18,13 +17,12 @@ const KEYS = { PageDown: "on", n: "on", PageUp: "back", p: "back", Escape: "leav
 /** @param {Race | null} race */
 const idOf = (race) => race?.snapshot.id;
 
-// Whether to tour this race, and not the recorded one.
+// Whether to tour this race of a visitor's, and not the recorded ones.
 /** @param {Race} race */
-function isTour(race) {
-  const raced = new Set(race.lanes.filter((lane) => lane.count > 0).map((lane) => lane.decoder));
-  if (race.snapshot.infilling) return !race.snapshot.recorded && raced.has("assd");
-  const whole = outline.every(({ decoders }) => decoders.some((name) => raced.has(name)));
-  return whole || (!race.snapshot.recorded && raced.size >= TOUR_LANES);
+function isTour({ snapshot, lanes }) {
+  const raced = new Set(lanes.filter((lane) => lane.count > 0).map((lane) => lane.decoder));
+  const enough = snapshot.infilling ? raced.has("assd") : raced.size >= TOUR_LANES;
+  return enough && !snapshot.recorded;
 }
 
 /**
@@ -52,8 +50,16 @@ export function mountTour(root, board) {
     if (!race || isOn(race)) return;
     const instant = { layer, clock, costs, hidden: new Set(hidden), cell, t, playing };
     const before = { race: idOf(race), instant };
-    if (!board.tours || isTour(race)) return open(before);
-    fetch(board.tours.race, () => open(before));
+    if (!board.tours || racesOf(race) || isTour(race)) return open(before);
+    fetch(board.tours.races.whole, () => open(before));
+  }
+
+  // The tour's recorded races, if this is one.
+  /** @param {Race} race */
+  function racesOf(race) {
+    const { races } = board.tours ?? {};
+    const id = idOf(race);
+    return races && id && Object.values(races).includes(id) ? races : null;
   }
 
   // Should it fail, whatever asked for it can ask again.
@@ -66,20 +72,18 @@ export function mountTour(root, board) {
 
   // Turns to a chapter of another recorded race.
   /** @param {Elsewhere} chapter */
-  function follow({ number }) {
+  function follow({ number, elsewhere }) {
     if (!tour) return;
     const { before } = tour;
     tour = null;
     first = number;
-    const { infilling } = board.state.race?.snapshot ?? {};
-    fetch(infilling ? board.tours?.race : board.tours?.filling, () => open(before));
+    fetch(elsewhere, () => open(before));
   }
 
   /** @param {Before} before */
   function open(before) {
     const { race } = board.state;
-    const elsewhere = Boolean(board.tours?.filling && race?.snapshot.recorded);
-    const found = race && tourOf(race, elsewhere);
+    const found = race && tourOf(race, racesOf(race));
     if (!found?.chapters.length) return void draw();
     tour = { ...found, at: 0, phase: -1, race: idOf(race), before };
     const at = found.chapters.findIndex(({ number }) => number === first);
@@ -93,14 +97,14 @@ export function mountTour(root, board) {
   /** The chapter that is shown. */
   function shown() {
     const chapter = tour?.chapters[tour.at];
-    return chapter && !chapter.elsewhere ? chapter : null;
+    return chapter && !("elsewhere" in chapter) ? chapter : null;
   }
 
   /** @param {number} at */
   function show(at) {
     const chapter = tour?.chapters[at];
     if (!tour || !chapter) return;
-    if (chapter.elsewhere) return follow(chapter);
+    if ("elsewhere" in chapter) return follow(chapter);
     Object.assign(tour, { at, phase: -1 });
     draw();
     board.go(chapter.view);

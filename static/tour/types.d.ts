@@ -1,9 +1,12 @@
 // A chapter of the tour, and what the page gives to it. Types alone.
 
-/** The recorded races of the tour, by id, and how to ask for a race, which then comes as a snapshot. */
+/** What a recorded race of the tour has chapters about. */
+type Part = "whole" | "rows" | "filling";
+/** The ids of the tour's recorded races, of which some may not be there. */
+type TourRaces = Partial<Record<Part, string>>;
+/** The recorded races of the tour, and how to ask for a race, which then comes as a snapshot. */
 interface Tours {
-  race: string;
-  filling: string | null; // which fills in a part; null where there is none
+  races: TourRaces;
   show(race: string): void;
 }
 
@@ -21,6 +24,7 @@ interface Try {
 
 /** A chapter as the outline has it. */
 interface Entry {
+  part?: Part; // "whole" if left out
   title: string;
   reference: string;
   decoders: string[];
@@ -53,7 +57,7 @@ interface DraftOdds {
 interface Elsewhere {
   number: number;
   title: string;
-  elsewhere: true;
+  elsewhere: string; // its id
 }
 interface Chapter {
   number: number;
@@ -65,7 +69,6 @@ interface Chapter {
   replay: Replay;
   last: boolean; // it says what to try, and has no reference
   view: Change;
-  elsewhere?: false;
 }
 
 /** The tour of a race; `missing` are the chapters whose decoder made no step in it. */

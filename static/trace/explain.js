@@ -57,9 +57,6 @@ export function neededGroup({ status, uniform, p, q }) {
   return uniform * (q - ROUNDING) >= p + ROUNDING;
 }
 
-/** The rule that tests a lane's drafts. @param {{decoder: string, block: boolean}} lane */
-export const ruleOf = ({ decoder, block }) => (block ? "block" : decoder);
-
 // Whether a draft failed its own test in a block, and one behind it passed.
 /** @param {Row} row */
 const isSaved = ({ status, uniform, acceptance }) =>
@@ -83,26 +80,26 @@ export const WHY_KNOWN =
 
 /**
  * Why a cell holds what it holds, in a sentence or two.
- * @param {LifeRow[]} life @param {string} decoder
+ * @param {LifeRow[]} life @param {string} rule what tests its drafts
  */
-export function whyToken(decoder, life) {
+export function whyToken(rule, life) {
   if (!life.length) return "No step has reached this cell yet.";
   const [before, last] = [life.slice(0, -1), lastOf(life)];
   if (last.status === DID.FORCED) return "Fixed by the model's layout: no decoder samples it.";
-  if (last.status === DID.FRESH) return whyFresh(decoder, before, last);
+  if (last.status === DID.FRESH) return whyFresh(rule, before, last);
   if (!last.committed) return `Not committed yet: ${pastOf(life)}. ${whatNext(last)}`;
   const past = pastOf(before, last);
-  if (decoder === "parallel")
+  if (rule === "parallel")
     return `${capital(past)}, from p as the rounds before had left it. It stayed untested: nobody checked whether it fits what was drawn in the same round.`;
   if (last.candidates.length > 1) {
-    return capital(`${before.length ? `${past}; ` : ""}${whyCandidates(decoder, last)}`);
+    return capital(`${before.length ? `${past}; ` : ""}${whyCandidates(rule, last)}`);
   }
   const accepted = last.status === DID.ACCEPTED;
-  const reason = whyVerified(decoder, last, accepted);
+  const reason = whyVerified(rule, last, accepted);
   const joint = past.endsWith("drafted") || past.endsWith("anew") ? " and" : ",";
   const outcome = `${joint} ${accepted ? "accepted" : "rejected"} at pass ${last.pass}`;
   const sentence = capital(`${past}${outcome}${reason && `: ${reason}`}.`);
-  return sentence + (accepted ? aloneWords(last) : replacedWords(decoder, last));
+  return sentence + (accepted ? aloneWords(rule, last) : replacedWords(rule, last));
 }
 
 // What came of the cell before `last`: where its draft came from, and how often it was refined.
@@ -136,17 +133,18 @@ function whatNext(last) {
 
 // Why a draft was accepted or not: the two masses compared, and the number drawn; "" where the row
 // does not say.
-/** @param {string} decoder @param {LifeRow} row @param {boolean} accepted */
-function whyVerified(decoder, row, accepted) {
+/** @param {string} rule @param {LifeRow} row @param {boolean} accepted */
+function whyVerified(rule, row, accepted) {
   const { uniform, acceptance } = row;
   const other = accepted ? "the same token" : `token ${row.token} instead`;
-  if (decoder === "fpi") return `the same noise, under the newer distribution, gave ${other}`;
-  if (decoder === "jacobi") {
+  if (rule === "fpi") return `the same noise, under the newer distribution, gave ${other}`;
+  if (rule === "jacobi") {
     const odds = `, and would repeat the draft with probability ${chance(acceptance)}`;
     return `a second, independent draw gave ${other}${isKnown(acceptance) ? odds : ""}`;
   }
-  if (decoder === "block") return whyBlock(row);
-  const masses = massesOf(decoder, row);
+  if (rule === "block") return whyBlock(row);
+  if (rule === "typical") return whyTypical(row);
+  const masses = massesOf(rule, row);
   if (uniform === null || acceptance === null) return masses;
   if (accepted && acceptance >= 1 - ROUNDING) {
     return masses ? `${masses}, which is sure to pass` : "it was sure to pass";
@@ -167,6 +165,15 @@ function whyBlock(row) {
   if (isSaved(row))
     return `it failed its own test, ${test}, and was saved: a draft behind it in the block passed, and takes all before it along`;
   return `its block had a chance of ${chance(acceptance)} to hold up to here, and the number drawn was below it, ${test}`;
+}
+
+// Of a draft that p alone accepts or not, by a threshold.
+/** @param {LifeRow} row */
+function whyTypical({ group, p, status }) {
+  const gave = `p gave the draft ${chance(group?.p ?? p)}`;
+  if (!group) return gave;
+  const below = status === DID.ACCEPTED ? "below it" : "not below it";
+  return `${gave}, and the threshold, the less of ε and √ε exp(-H) with H the entropy of p, was ${below}, ${versus(group.q, group.p)}`;
 }
 
 /** @param {string} decoder @param {LifeRow} row */
@@ -201,19 +208,21 @@ function whyCandidates(decoder, { pass, candidates, status, token }) {
 }
 
 // What to add on an accepted draft: that it needed its group.
-/** @param {LifeRow} row */
-function aloneWords(row) {
-  if (!row.group || !neededGroup(row)) return "";
+/** @param {string} rule @param {LifeRow} row */
+function aloneWords(rule, row) {
+  if (rule === "typical" || !row.group || !neededGroup(row)) return "";
   return ` Alone, with ${chance(row.p)} of p and ${chance(row.q)} of q, it would have been rejected.`;
 }
 
-/** @param {string} decoder @param {LifeRow} row */
-function replacedWords(decoder, { token }) {
-  if (decoder === "jacobi") return " That draw stays: it comes from the exact distribution.";
-  if (decoder === "fpi") return " That one stays: it is vanilla AR's own token.";
-  if (decoder === "block")
+/** @param {string} rule @param {LifeRow} row */
+function replacedWords(rule, { draft, token }) {
+  if (rule === "jacobi") return " That draw stays: it comes from the exact distribution.";
+  if (rule === "fpi") return " That one stays: it is vanilla AR's own token.";
+  if (rule === "block")
     return ` Token ${token} was drawn in its place, from what p, times what is left of the block's chance, has more of than q.`;
-  const moved = decoder === "lantern" ? ", its neighbours' mass counted with the draft's," : "";
+  if (rule === "typical")
+    return ` Token ${token} was drawn in its place, from p${token === draft ? ": the draft again" : ""}.`;
+  const moved = rule === "lantern" ? ", its neighbours' mass counted with the draft's," : "";
   return ` Token ${token} was drawn in its place, from what p${moved} has more of than q.`;
 }
 
@@ -282,15 +291,18 @@ export function shiftInWords({ shift, committed }, priced = false) {
 
 /**
  * What one step did to the cell, in a few words: "accepted, 0.31 < 0.74".
- * @param {LifeRow} row @param {string} decoder
+ * @param {LifeRow} row @param {string} rule
  */
-export function stepInWords(decoder, row) {
+export function stepInWords(rule, row) {
   const { status, draft, token, candidates } = row;
   if (status === DID.FORCED) return "fixed by the layout";
   if (status === DID.FRESH) return "drawn from p, no draft";
   if (draft === null) return "first drafted";
   if (isDropped(row)) return "dropped untested";
-  if (decoder === "parallel") return "kept untested";
+  if (rule === "parallel") return "kept untested";
+  const accepted = status === DID.ACCEPTED;
+  if (rule === "typical" && row.group)
+    return `${accepted ? "accepted" : "rejected"}, threshold ${versus(row.group.q, row.group.p)}`;
   const [uniform, acceptance] = decisive(row);
   let test = "";
   if (uniform !== null && acceptance !== null) {
@@ -301,9 +313,7 @@ export function stepInWords(decoder, row) {
     return test ? (draft === token ? "kept" : "redrawn") + test : "refined";
   }
   if (isSaved(row)) return `saved${test}`;
-  const accepted = status === DID.ACCEPTED;
-  if (decoder === "jacobi" || decoder === "fpi")
-    return accepted ? "the same again" : `then ${token}`;
+  if (rule === "jacobi" || rule === "fpi") return accepted ? "the same again" : `then ${token}`;
   if (candidates.length > 1 && !accepted) return `${candidates.length} candidates rejected`;
   if (candidates.length > 1) return `candidate ${candidates.length} accepted${test}`;
   return (accepted ? "accepted" : "rejected") + test;

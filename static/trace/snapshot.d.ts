@@ -16,7 +16,7 @@ interface Infilling {
 /** A lane: its figures so far, its step table and its picture. */
 interface LaneSnapshot {
   decoder: string;
-  block: boolean; // whether its drafts are verified together
+  rule: string; // what tests its drafts: "block", "typical", or the decoder's own
   own_cells: number[]; // as the snapshot's `cells`, of a lane with an order of its own; else none
   title: string;
   idea: string;

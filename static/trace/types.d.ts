@@ -59,7 +59,7 @@ interface Row extends Shares {
   status: number;
   readonly top: Share[];
   readonly topDraft: Share[];
-  readonly group: Group | null; // GSD's group, LANTERN's neighbourhood
+  readonly group: Group | null; // GSD's group, LANTERN's neighbourhood, or a typical test's two numbers
   readonly candidates: Candidate[]; // SJD-PAC's
 }
 

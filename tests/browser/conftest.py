@@ -102,7 +102,8 @@ def races_folder(
     tmp_path_factory: pytest.TempPathFactory, duel: RecordedRace, toured: RecordedRace
 ) -> Path:
     folder = tmp_path_factory.mktemp("races")
-    for name, race in (("duel", duel), ("tour", toured)):
+    rows = recorded("rows at once", ("ar", "zipar"))
+    for name, race in (("duel", duel), ("rows", rows), ("tour", toured)):
         (folder / f"{name}.json").write_text(race.dumps())
     return folder
 

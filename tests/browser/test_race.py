@@ -193,10 +193,16 @@ def test_a_race_in_the_queue_empties_the_board_and_stop_clears_the_line(
 
 
 def test_what_is_about_another_race_rests_while_one_is_on(held, model, stops, open_page) -> None:
-    page = open_page(held)
+    page = open_page(held, query="?seed=3")
     page.locator("#export > button").click()
+    expect(page.locator("#notice")).to_contain_text("press Race")
+    page.set_viewport_size({"width": 1366, "height": 600})
     race(page)
     running(page)
+    expect(page.locator("#notice")).to_have_text("")
+    assert page.evaluate("scrollY") > 0
+    form, board = (page.locator(it).bounding_box() for it in ("#entry", ".board"))
+    assert form["y"] + form["height"] <= board["y"] + 1, "it hides no heading"
     for part in ("#bet", "#export", "#whatif", "#decided", "#five-seeds"):
         expect(page.locator(part)).to_have_js_property("inert", True)
     expect(page.locator(".tour")).to_be_disabled()
@@ -205,6 +211,9 @@ def test_what_is_about_another_race_rests_while_one_is_on(held, model, stops, op
         for y in (0, 700):
             page.evaluate(f"scrollTo(0, {y})")
             expect(page.locator("#stop")).to_be_in_viewport(ratio=1)
+        prompt, meta = (page.locator(it).bounding_box() for it in (".prompt", ".meta"))
+        assert prompt["width"] > 150, width
+        assert prompt["y"] + prompt["height"] <= meta["y"] + 1, "what was raced stands below"
     page.locator("#stop").click()
     wait_until(lambda: len(stops) > 0)
     model.release()

@@ -106,6 +106,10 @@ def test_first_picture_is_on_a_phones_screen_and_plays(opened, size) -> None:
     assert page.evaluate("scrollY") == 0
     for button in page.locator("#entry button:visible").all():
         assert button.evaluate("it => it.scrollWidth <= it.clientWidth"), button.inner_text()
+    over(page)
+    for stamp in page.locator(".lane .stamp").all():
+        stamp.evaluate("stamp => stamp.textContent = '6th  3.505 s'")
+        assert stamp.evaluate("stamp => stamp.scrollWidth - stamp.clientWidth") <= 0
 
 
 def test_prompt_and_all_controls_fit_a_tablet(opened) -> None:

@@ -8,7 +8,6 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from tests.browser.acts import at, finished, hold_timers, key, prompted, run_timers, wide
-from tests.browser.servers import TOURED
 
 # The smallest type that is seen, in pixels, and the text that is set in it.
 SMALLEST = """() => {
@@ -48,16 +47,25 @@ CHAPTERS = {  # each with the lanes that it shows
     "Accept a neighbour": ["sjd", "lantern"],
     "Do not stop at a rejection, and draft a tree": ["sjd", "sjd-pac"],
     "When does speculation lose?": ["ar", "sjd", "scd", "sjd-pac"],
-    "Your turn": list(TOURED),
+    "Draw several rows at once": ["ar", "zipar"],
+    "Your turn": ["ar", "zipar"],
 }
 TITLES = list(CHAPTERS)
 LAST = len(TITLES)
+ROWS = LAST - 1  # of a race of its own
 NO_LIFE = {3: ".chapter", 10: ".modelled-panel", LAST: ".chapter-tries"}  # which show no token
 
 
-def chapter(page: Page, number: int) -> None:
+def chapter(page: Page, number: int, title: str = "") -> None:
     expect(page.locator(".chapter-number")).to_have_text(str(number))
-    expect(page.locator(".chapter h3")).to_have_text(TITLES[number - 1])
+    expect(page.locator(".chapter h3")).to_have_text(title or TITLES[number - 1])
+
+
+def to_the_end(page: Page, first: int) -> None:
+    for number in range(first, LAST):
+        chapter(page, number)
+        key(page, "n")
+    chapter(page, LAST)
 
 
 @pytest.mark.parametrize(
@@ -96,6 +104,7 @@ def test_the_tour_fetches_its_race_moves_the_board_and_gives_it_back(
     expect(field).to_have_value("pen")
     for number, lanes in enumerate(CHAPTERS.values(), 1):
         chapter(page, number)
+        prompted(page, "rows at once" if number >= ROWS else "the tour")
         expect(page.locator(".board")).to_have_attribute(
             "data-layer", "tv" if number == 6 else "picture"
         )
@@ -112,11 +121,11 @@ def test_the_tour_fetches_its_race_moves_the_board_and_gives_it_back(
     assert panel["width"] > 1200
     expect(page.locator(".chapter-on")).to_be_disabled()
     key(page, "p")
-    chapter(page, 10)
+    chapter(page, ROWS)
     key(page, "p")
-    chapter(page, 9)
-    key(page, "n", "PageUp", "PageUp")
-    chapter(page, 8)
+    chapter(page, 10)
+    key(page, "p", "p", "n", "PageUp", "PageUp")
+    chapter(page, 7)
     key(page, "Escape")
     expect(page.locator(".stage-panel")).to_be_hidden()
     expect(page.locator(".lane[hidden]")).to_have_count(0)
@@ -161,8 +170,7 @@ def test_a_tour_that_does_not_come_is_asked_for_again(recorded_url, browser) -> 
 def test_the_tours_end_has_things_to_try(recorded_url, open_page) -> None:
     page = open_page(recorded_url, 1366, 768, "?tour=3")  # a link opens it at a chapter
     prompted(page, "the tour")
-    chapter(page, 3)
-    key(page, *["n"] * (LAST - 3))
+    to_the_end(page, 3)
     tries = page.locator(".chapter-tries button")
     expect(tries).to_have_count(3)
     page.set_viewport_size({"width": 1280, "height": 720})
@@ -184,7 +192,7 @@ def test_the_tours_end_has_things_to_try(recorded_url, open_page) -> None:
     expect(page.locator("#prompt :is(input, textarea)")).to_be_focused()
     page.locator(".tour").click()
     prompted(page, "the tour")
-    key(page, *["n"] * (LAST - 1))
+    to_the_end(page, 1)
     tries.nth(2).click()
     expect(page.locator(".lane")).to_have_count(2)
     finished(page)
@@ -242,12 +250,13 @@ def test_panel_and_tour_fit_a_phone(open_file, toured, width, height) -> None:
     assert box["y"] + box["height"] <= height + 1
     page.locator(".token-close").click()
     page.locator(".tour").click()
-    for number in range(1, LAST + 1):
-        chapter(page, number)
+    last = LAST - 1  # a file has one race
+    for number in range(1, last + 1):
+        chapter(page, number, "Your turn" if number == last else "")
         assert wide(page) <= 0
         if number == 4:
             expect(page.locator(".chapter-text > :first-child")).to_have_class("draft-test")
-        if number == LAST:
+        if number == last:
             break
         # the pictures and the words on one screen
         words, lanes = page.locator(".chapter-text p"), page.locator(".lane:not([hidden])")

@@ -102,7 +102,7 @@ export class Wire {
     ]);
     const { decoder, state } = this;
     const title = decoder.toUpperCase();
-    const bare = { block: false, own_cells: this.own, picture_rows: [] };
+    const bare = { rule: decoder, own_cells: this.own, picture_rows: [] };
     return { decoder, title, state, ...bare, table: Object.fromEntries(table) };
   }
 }

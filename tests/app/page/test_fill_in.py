@@ -198,10 +198,10 @@ def test_a_stopped_infilling_is_kept_with_what_was_known(races) -> None:
 def test_a_recorded_infilling_is_named_is_not_what_opens_and_is_the_tours(races, tmp_path) -> None:
     part = raced(races, lanes=["ar", "assd"], infilling=infilling_value(PART)).recording.dumps()
     whole = raced(races, prompt="octopus").recording.dumps()
-    for name, text in (("a", part), ("b", whole), ("tour", whole)):
+    for name, text in (("a", part), ("b", whole), ("rows", whole), ("tour", whole)):
         (tmp_path / f"{name}.json").write_text(text)
     recorded = RecordedRaces(tmp_path)
-    assert (recorded.first, recorded.filling) == ("b", "a")
+    assert recorded.first == "b"
     assert recorded.titles["a"] == "red apple, a part filled in"
-    assert recorded.tour == "tour"
+    assert recorded.tours == {"whole": "tour", "rows": "rows", "filling": "a"}
     assert recorded.replay("b").infilling is None

@@ -12,6 +12,7 @@ from tests.toy import Toy
 
 OTHER = {"eagle": "jacobi", "jacobi": "eagle", "chain": "tree", "tree": "chain"}
 OTHER |= {"delta": "lambda", "lambda": "delta", "paper": "code", "add": "amplify"}
+OTHER |= {"typical": "amplify"}
 
 
 def needy() -> list[tuple[str, str, Knob, object]]:

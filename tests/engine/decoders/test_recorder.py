@@ -15,6 +15,7 @@ from engine.decoders.decode_state import Window
 from engine.decoders.gsd import GSD, GSDSettings
 from engine.decoders.lantern import LanternSettings
 from engine.decoders.recorder import StepRecorder, find_sources
+from engine.decoders.relaxed import RelaxedSettings
 from engine.failures import Failure
 from engine.race import Lane
 from engine.trace import LaneState, Status, Step
@@ -34,6 +35,7 @@ LOSSY = [
     ("lantern", LanternSettings(k=CODES, drafter="jacobi")),
     ("lantern", LANTERN_TREE),
     ("sjd-relaxed", None),
+    ("sjd-relaxed", RelaxedSettings(relax="typical")),
 ]
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 
-from engine.decoders.relaxed import RelaxedSettings, RelaxedSJD
+from engine.decoders.relaxed import RelaxedSettings, RelaxedSJD, typical_threshold
 from engine.decoders.sjd import SJD
 from tests.engine.decoders.driving import (
     TOY,
@@ -19,10 +19,14 @@ from tests.engine.decoders.driving import (
 )
 from tests.toy import Toy
 
+R = [0, 0, 0.25, 0.75]
 RULES = [
-    ({"relax": "amplify", "k": 2.0}, [0.5, 1, 1, 1], [0.2, 0.3, 0.25, 0.25]),
-    ({"relax": "add", "e": 0.05}, [0.375, 5 / 6, 1, 1], [0.15, 0.25, 0.275, 0.325]),
-    ({"relax": "amplify", "k": 1.2}, [0.3, 0.8, 1, 1], [0.12, 0.24, 0.285, 0.355]),
+    ({"relax": "amplify", "k": 2.0}, [0.5, 1, 1, 1], R, [0.2, 0.3, 0.25, 0.25]),
+    ({"relax": "add", "e": 0.05}, [0.375, 5 / 6, 1, 1], R, [0.15, 0.25, 0.275, 0.325]),
+    ({"relax": "amplify", "k": 1.2}, [0.3, 0.8, 1, 1], R, [0.12, 0.24, 0.285, 0.355]),
+    # H = 1.2799: the thresholds are 0.3 x 0.2781 and 0.7071 x 0.2781
+    ({"relax": "typical"}, [1, 1, 1, 1], None, Q.tolist()),
+    ({"relax": "typical", "eps": 0.5}, [0, 1, 1, 1], P.tolist(), [0.04, 0.38, 0.32, 0.26]),
 ]
 NEUTRAL = [
     {"relax": "amplify", "k": 1.0},
@@ -31,13 +35,17 @@ NEUTRAL = [
 ]
 
 
-@pytest.mark.parametrize(("knobs", "accepted", "committed"), RULES)
-def test_it_accepts_by_its_rule_and_replaces_as_sjd_does(
-    knobs: dict[str, object], accepted: list[float], committed: list[float]
+@pytest.mark.parametrize(("knobs", "accepted", "replaced", "committed"), RULES)
+def test_it_accepts_and_replaces_by_its_rule(
+    knobs: dict[str, object],
+    accepted: list[float],
+    replaced: list[float] | None,
+    committed: list[float],
 ) -> None:
     decoder = RelaxedSJD(TOY, RelaxedSettings(**knobs))
     near(acceptances(decoder, P, Q), accepted)
-    near(replacement_distribution(decoder, P, Q, 0), [0, 0, 0.25, 0.75])
+    if replaced:
+        near(replacement_distribution(decoder, P, Q, 0), replaced)
     near(committed_distribution(decoder, P, Q), committed)
 
 
@@ -79,3 +87,22 @@ def test_only_add_accepts_a_token_that_p_rules_out() -> None:
     ):
         decoder = RelaxedSJD(TOY, RelaxedSettings(**knobs))
         assert acceptances(decoder, p, Q)[0].item() == pytest.approx(accepted)
+
+
+@pytest.mark.parametrize(
+    ("p", "eps", "threshold"),
+    [
+        ([1.0, 0.0, 0.0, 0.0], 0.09, 0.09),  # delta exp(-H) is 0.3
+        ([0.25, 0.25, 0.25, 0.25], 0.09, 0.075),
+        ([0.25, 0.25, 0.25, 0.25], 0.0, 0.0),
+        ([0.5, 0.5, 0.0, 0.0], 0.5, 0.353553),
+    ],
+)
+def test_a_typical_draft_has_more_than_the_threshold(
+    p: list[float], eps: float, threshold: float
+) -> None:
+    near(typical_threshold(torch.tensor([p]), eps)[0], [threshold], 1e-6)
+    decoder = RelaxedSJD(TOY, RelaxedSettings(relax="typical", eps=eps))
+    near(acceptances(decoder, torch.tensor(p), Q), [float(mass > threshold) for mass in p])
+    groups = verify_chain(decoder, torch.tensor(p), Q, [0, 1, 2, 3]).diagnostics().groups
+    near(groups.flatten(), [x for i in range(4) for x in (1, p[i], threshold, i)], 1e-6)

@@ -48,6 +48,8 @@ RELAXED = [
     {"relax": "amplify", "k": 2.0},
     {"relax": "add", "e": 0.1},
     {"relax": "anneal", "k": 4.0},
+    {"relax": "typical"},
+    {"relax": "typical", "eps": 0.5},
 ]
 LOSSY = [
     *(GSD(TOY, GSDSettings(**knobs)) for knobs in GSDS),
@@ -72,6 +74,8 @@ def replacement(decoder: WindowDecoder, x: int, p: Tensor, q: Tensor) -> Tensor:
     """What the decoder draws a rejected draft's replacement from, [V]."""
     if isinstance(decoder, Lantern):
         left = decoder._replacement(torch.tensor([x]), p[None], q[None])[0]
+    elif isinstance(decoder, RelaxedSJD) and decoder.settings.relax == "typical":
+        left = p
     else:
         left = residual(p, q)
     return left / left.sum()
@@ -184,6 +188,7 @@ def test_neighbourhoods_held_in_blocks_are_the_same(
         SJDPAC(Toy((2, 3), 4), PACSettings(window=16, PD=False)),
         GSD(Toy((2, 3), 4), GSDSettings(G=2, delta=1.0, d=10.0)),
         RelaxedSJD(Toy((2, 3), 4), RelaxedSettings(k=2.0)),
+        RelaxedSJD(Toy((2, 3), 4), RelaxedSettings(relax="typical", eps=0.5)),
         Lantern(Toy((2, 3), 4), LanternSettings(k=3, delta=0.3)),
     ],
     ids=lambda d: d.name,

@@ -34,7 +34,9 @@ KNOBS: dict[str, list[dict[str, object]]] = {
         for window in (2, 6)
         for coupling in ("gumbel", "maximal")
     ],
-    "sjd-relaxed": [{"window": 6, "relax": relax} for relax in ("amplify", "add", "anneal")],
+    "sjd-relaxed": [
+        {"window": 6, "relax": relax} for relax in ("amplify", "add", "anneal", "typical")
+    ],
     "gsd": [{"window": 6, "G": 3}, {"window": 9, "reading": "code"}],
     "lantern": [
         {"drafter": "jacobi", "window": 6, "delta": 0.3},

@@ -20,14 +20,15 @@ from engine.models.body import BodyModel
 from engine.models.card import CARDS, ModelError
 from engine.models.chameleon import ChameleonModel
 from engine.models.eagle import EagleDrafter
-from engine.models.lantern_drafter import llamagen_drafter
+from engine.models.lantern_drafter import chameleon_drafter, llamagen_drafter
 from engine.models.llamagen import LlamaGenModel
 from engine.settings import Sampling
-from tests.engine.models.families import ANOLE, LLAMAGEN, chameleon, llamagen
+from tests.engine.models.families import ANOLE, LLAMAGEN, LUMINA, chameleon, llamagen
 from tests.engine.models.families.tiny import drawn
 
 CODES = [3, 39, 0, 7, 7, 21, 14, 30, 2, 11]
-SIZES = {"llamagen-256": llamagen.SIZES.gpt, "anole": chameleon.config()}
+CHAMELEONS = {"anole": ANOLE, "lumina-768": LUMINA}
+SIZES = {"llamagen-256": llamagen.SIZES.gpt} | dict.fromkeys(CHAMELEONS, chameleon.config())
 OWN_EPS = 1e-2  # unlike the target's, and large enough to matter
 
 
@@ -50,7 +51,7 @@ def shapes(name: str) -> dict[str, tuple[int, ...]]:
         "layers.0.mlp.down_proj.weight": (width, inner),
         "layers.0.post_attention_layernorm.weight": (width,),
     }
-    if name == "anole":
+    if name in CHAMELEONS:
         found["layers.0.input_layernorm.weight"] = (width,)
         for part, heads in (("q", config.num_attention_heads), ("k", config.num_key_value_heads)):
             found[f"layers.0.self_attn.{part}_norm.weight"] = (heads, dim)
@@ -78,7 +79,7 @@ def save(
 @pytest.fixture(scope="module")
 def models(tmp_path_factory: pytest.TempPathFactory) -> dict[str, BodyModel]:
     found = {}
-    for tiny in (LLAMAGEN, ANOLE):
+    for tiny in (LLAMAGEN, ANOLE, LUMINA):
         name = tiny.card.name
         drafter = save(tmp_path_factory.mktemp(name), name)
         found[name] = tiny.load(tiny.folders | {"drafter": drafter})
@@ -108,19 +109,20 @@ def llamagen_row(model: LlamaGenModel, hidden: Tensor, codes: list[int]) -> Tens
     return (x + y @ w["layers.0.mlp.down_proj.weight"].T)[-1]
 
 
-def anole_row(model: ChameleonModel, hidden: Tensor, ids: list[int]) -> Tensor:
-    """The same of Anole, without padding: `hidden` [n - 1, D], `ids` [n] with the prompt's."""
+def chameleon_row(model: ChameleonModel, hidden: Tensor, ids: list[int]) -> Tensor:
+    """The same of Anole and Lumina-mGPT, without padding: `hidden` [n - 1, D], `ids` [n] with the
+    prompt's."""
     config = chameleon.config()
     config.rms_norm_eps = OWN_EPS
     config._attn_implementation = "eager"
     layer = ChameleonDecoderLayer(config, 0)
-    prefix = "layers.0."
+    prefix, state = "layers.0.", STATES[model.name]
     layer.load_state_dict(
-        {k.removeprefix(prefix): v for k, v in STATES["anole"].items() if k.startswith(prefix)}
+        {k.removeprefix(prefix): v for k, v in state.items() if k.startswith(prefix)}
     )
     embedded = model.body.embed_tokens(torch.tensor(ids[1:]))
-    x = torch.cat([embedded, hidden], -1) @ STATES["anole"]["fc.weight"].T
-    x = (x + STATES["anole"]["fc.bias"])[None]
+    x = torch.cat([embedded, hidden], -1) @ state["fc.weight"].T
+    x = (x + state["fc.bias"])[None]
     positions = torch.arange(x.shape[1])[None]
     later = torch.full((x.shape[1], x.shape[1]), -torch.inf).triu(1)
     return layer(
@@ -147,8 +149,9 @@ def recomputed(
             if model.name == "llamagen-256":
                 predicted = llamagen_row(model, hidden, known)
             else:
-                ids = ANOLE.ids(text)[row] + [chameleon.IMAGE[code] for code in known]
-                predicted = anole_row(model, hidden, ids)
+                line = [*chameleon.IMAGE, chameleon.IDS[chameleon.END_OF_LINE]]
+                ids = CHAMELEONS[model.name].ids(text)[row] + [line[token] for token in known]
+                predicted = chameleon_row(model, hidden, ids)
             hidden = torch.cat([hidden, predicted[None]])
             known.append(draft)
         rows.append(predicted)
@@ -165,7 +168,10 @@ def test_drafting_ahead_equals_a_whole_recomputation(
     models: dict[str, BodyModel], name: str, guided_tokens: int
 ) -> None:
     model, text = models[name], "a cat"
-    codes = [code % model.vocab_size for code in CODES]
+    forced = model.forced_ids[: len(CODES)].tolist()  # Lumina-mGPT's first line ends among them
+    codes = [
+        code % model.vocab_size if end < 0 else end for code, end in zip(CODES, forced, strict=True)
+    ]
     assert isinstance(model.drafter, EagleDrafter)
     ctx, committed = model.start(text, 2.0, guided_tokens), []
     for count, ahead in ((1, 3), (2, 1), (1, 2), (3, 3)):  # committed each time, then drafted
@@ -235,21 +241,35 @@ def test_safetensors_are_read_too(models: dict[str, BodyModel], tmp_path: Path) 
 
 
 @pytest.mark.parametrize(
-    ("key", "value", "words"),
+    ("name", "key", "value", "words"),
     [
-        ("fc.bias", None, "'fc.bias' is missing"),
-        ("fc.weight", torch.zeros(32, 32), r"'fc\.weight' has the shape \(32, 32\), not \(32, 64"),
-        ("layers.0.input_layernorm.weight", torch.zeros(32), "is unexpected"),
-        ("layers.1.mlp.up_proj.weight", torch.zeros(48, 32), "is unexpected"),
+        ("llamagen-256", "fc.bias", None, "'fc.bias' is missing"),
+        (
+            "llamagen-256",
+            "fc.weight",
+            torch.zeros(32, 32),
+            r"'fc\.weight' has the shape \(32, 32\), not \(32, 64",
+        ),
+        ("llamagen-256", "layers.0.input_layernorm.weight", torch.zeros(32), "is unexpected"),
+        ("llamagen-256", "layers.1.mlp.up_proj.weight", torch.zeros(48, 32), "is unexpected"),
+        ("lumina-768", "layers.0.self_attn.q_norm.bias", None, r"q_norm\.bias' is missing"),
+        ("lumina-768", "norm.weight", torch.zeros(32), "'norm.weight' is unexpected"),
+        ("lumina-768", "fc.bias", torch.zeros(64), r"has the shape \(64,\), not \(32,\)"),
     ],
 )
 def test_weights_that_do_not_fit_are_named(
-    models: dict[str, BodyModel], tmp_path: Path, key: str, value: Tensor | None, words: str
+    models: dict[str, BodyModel],
+    tmp_path: Path,
+    name: str,
+    key: str,
+    value: Tensor | None,
+    words: str,
 ) -> None:
-    state = STATES["llamagen-256"] | {key: value}
-    save(tmp_path, "llamagen-256", {k: v for k, v in state.items() if v is not None})
+    state = STATES[name] | {key: value}
+    save(tmp_path, name, {k: v for k, v in state.items() if v is not None})
+    read = chameleon_drafter if name in CHAMELEONS else llamagen_drafter
     with pytest.raises(ModelError, match=words):
-        llamagen_drafter(models["llamagen-256"], tmp_path)
+        read(models[name], tmp_path)
 
 
 def test_files_that_are_missing_or_anothers_are_named(
@@ -275,11 +295,11 @@ def test_files_that_are_missing_or_anothers_are_named(
 
 def test_drafters_are_on_request_alone() -> None:
     drafted = {name: card for name, card in CARDS.items() if card.drafter}
-    assert list(drafted) == ["llamagen-256", "llamagen-512", "anole"]
+    assert list(drafted) == ["llamagen-256", "llamagen-512", "anole", "lumina-768"]
     for card in drafted.values():
         assert "drafter" not in [source.part for source in card.repos]
         whole = card.with_drafter()
-        assert whole.source_of("drafter").repo.startswith("jadohu/")
+        assert whole.source_of("drafter").repo.split("/")[0] in ("jadohu", "sihwanpark")
         assert whole.parameters == card.parameters + card.drafter.parameters
         assert dataclasses.replace(whole, repos=card.repos, parameters=card.parameters) == card
     with pytest.raises(ModelError, match=r"no drafter for Emu3-Gen, but for llamagen-256, .*anole"):

@@ -18,6 +18,7 @@ from engine.race.request import (
     lane_names,
     parse_lane,
     parse_value,
+    rule_of,
 )
 from engine.settings import Sampling, SettingError, knobs
 
@@ -93,6 +94,19 @@ def test_knobs_from_elsewhere_hold_where_the_text_says_nothing() -> None:
 )
 def test_names_say_what_differs_from_the_defaults(texts, names) -> None:
     assert lane_names([parse_lane(text).plain() for text in texts]) == names
+
+
+@pytest.mark.parametrize(
+    ("text", "rule"),
+    [
+        ("sjd", "sjd"),
+        ("sjd:verification=block", "block"),
+        ("sjd-relaxed:relax=add", "sjd-relaxed"),
+        ("sjd-relaxed:relax=typical", "typical"),
+    ],
+)
+def test_the_rule_that_tests_a_lane_s_drafts_is_its_decoder_s_or_a_knob_s(text, rule) -> None:
+    assert rule_of(parse_lane(text).plain()) == rule
 
 
 @given(st.data())

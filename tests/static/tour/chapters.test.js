@@ -124,12 +124,13 @@ function pac() {
   return wire.cell(5, ACCEPTED, { draft: 5 }).cell(6, FRESH);
 }
 
-test("ten chapters in order, each with a paper and lines, and what to try at the end", () => {
-  const others = [relaxed("gsd"), relaxed("lantern"), pac()];
+test("eleven chapters in order, each with a paper and lines, and what to try at the end", () => {
+  const rows = front(1, [1, 2, 2, 1], [0, 1, 3, 2, 4, 5]);
+  const others = [relaxed("gsd"), relaxed("lantern"), pac(), rows];
   const found = tour(ar(), jacobi(), fpi(), sjd(), scd(), ...others);
   assert.deepEqual(
     found.chapters.map((one) => one.number),
-    range(11).map((i) => i + 1),
+    range(12).map((i) => i + 1),
   );
   assert.deepEqual(found.missing, []);
   assert.deepEqual(
@@ -149,7 +150,7 @@ test("chapters whose decoder does not race are left out and named", () => {
   const found = tour(ar(), sjd(), new Wire("gsd", "failed"));
   const numbers = (chapters) => chapters.map((one) => one.number);
   assert.deepEqual(numbers(found.chapters), [1, 4, 6, 10, 11]);
-  assert.deepEqual(numbers(found.missing), [2, 3, 5, 7, 8, 9]);
+  assert.deepEqual(numbers(found.missing), [2, 3, 5, 7, 8, 9, 11]);
   assert.equal(found.missing[0].title, "Guess in parallel");
 });
 
@@ -326,7 +327,7 @@ test("a race without diagnostics is toured without numbers that it does not have
 test("a race of which nothing happened has no chapter", () => {
   const found = tour(new Wire("ar", "waiting"), new Wire("sjd", "waiting"));
   assert.deepEqual(found.chapters, []);
-  assert.equal(found.missing.length, 10);
+  assert.equal(found.missing.length, 11);
 });
 
 test("a race that fills in a part has a chapter of its own", () => {
@@ -335,8 +336,8 @@ test("a race that fills in a part has a chapter of its own", () => {
   assert.deepEqual(
     chapters.map(({ number, title }) => [number, title]),
     [
-      [11, "Fill in a part"],
-      [12, "Your turn"],
+      [12, "Fill in a part"],
+      [13, "Your turn"],
     ],
   );
   const [{ lines, view, reference }] = chapters;
@@ -347,17 +348,42 @@ test("a race that fills in a part has a chapter of its own", () => {
   assert.match(lines[2], /never more passes than tokens, here 3\. It took 2 passes\.$/);
 });
 
-test("either kind of race has a place for the other's chapters", () => {
-  const elsewhere = (race) =>
-    tourOf(race, true).chapters.map(({ number, elsewhere: away }) => [number, Boolean(away)]);
+test("each of the tour's recorded races has a place for the others' chapters", () => {
+  const places = (race, races) =>
+    tourOf(race, races).chapters.map(({ number, elsewhere }) => [number, elsewhere]);
+  const filled = filledIn();
+  filled.snapshot.id = "part";
   assert.deepEqual(
-    elsewhere(filledIn()),
-    range(12).map((i) => [i + 1, i < 10]),
+    places(filled, { whole: "tour", rows: "front", filling: "part" }),
+    range(13).map((i) => [i + 1, i < 10 ? "tour" : i === 10 ? "front" : undefined]),
   );
-  const race = readRace(snapshot([ar()], { grid: [1, 6] }), null);
-  assert.deepEqual(elsewhere(race), [
-    [1, false],
-    [11, true],
-    [12, false],
+  const race = readRace(snapshot([ar()], { id: "tour", grid: [1, 6] }), null);
+  assert.deepEqual(places(race, { whole: "tour", filling: "part" }), [
+    [1, undefined],
+    [12, "part"],
+    [13, undefined],
   ]);
+});
+
+/** Two rows of three, the second `lag` tokens behind the first. */
+function front(lag, counts, own) {
+  const wire = new Wire("zipar", "finished", [0, 1, 2, 3, 4, 5], own);
+  for (const [i, tokens] of counts.entries()) {
+    wire.step(i + 1, tokens, tokens);
+    for (let k = 0; k < tokens; k++) wire.cell(7, FRESH);
+  }
+  return wire.prices(...own.map(() => 0.5 / lag));
+}
+
+test("rows that are drawn at once are shown where most are open, with their price", () => {
+  const ahead = front(1, [1, 2, 2, 1], [0, 1, 3, 2, 4, 5]);
+  const patient = front(2, [1, 1, 2, 1, 1], [0, 1, 2, 3, 4, 5]);
+  const one = only(11, ahead, patient, ar());
+  assert.deepEqual(seen(one), [3, 4]);
+  assert.match(one.lines[0], /s tokens ahead, here 1,/);
+  assert.match(one.lines[1], /At pass 3 it wrote 2 tokens,/);
+  assert.match(one.lines[2], /^6 tokens in 4 passes, 1\.50 a pass and a shift of 0\.5; Vanilla AR/);
+  assert.match(one.lines[2], /With s = 2 it takes 5 passes and a shift of 0\.25\./);
+  assert.equal(one.replay.frames.at(-1).words, "Pass 4 writes 1 token: 6 are there.");
+  assert.doesNotMatch(only(11, ahead).lines[2], /With s|Vanilla AR/);
 });

@@ -9,7 +9,6 @@ import {
   experimentInWords,
   lifeOf,
   neededGroup,
-  ruleOf,
   shiftInWords,
   stepInWords,
   whyToken,
@@ -154,10 +153,26 @@ test("a draft of a block that failed its own test is said to be saved by one beh
   assert.ok(
     failed.includes("not below it, 0.7 ≥ 0.4, and no later draft saved it. Token 8 was drawn"),
   );
-  assert.deepEqual(
-    [true, false].map((block) => ruleOf({ decoder: "sjd", block })),
-    ["block", "sjd"],
+});
+
+test("typical acceptance says what p gave the draft, and the threshold", () => {
+  const test = (status, p, known = {}) =>
+    weighed(status, p, 1.0, 0.5, { group: { count: 1, tokens: [77], p, q: 0.0412 }, ...known });
+  const passed = test(ACCEPTED, 0.05, { acceptance: 1 });
+  assert.equal(
+    why("typical", ...refined(1), passed),
+    "Drafted at pass 12, refined once, accepted at pass 15: p gave the draft 0.05, and the threshold, " +
+      "the less of ε and √ε exp(-H) with H the entropy of p, was below it, 0.041 < 0.05.",
   );
+  assert.equal(plain(stepInWords("typical", passed)), "accepted, threshold 0.041 < 0.05");
+  const failed = test(RESAMPLED, 0.04118, { acceptance: 0, token: 8 });
+  assert.ok(
+    why("typical", failed).endsWith(
+      "was not below it, 0.04120 ≥ 0.04118. Token 8 was drawn in its place, from p.",
+    ),
+  );
+  assert.equal(plain(stepInWords("typical", failed)), "rejected, threshold 0.04120 ≥ 0.04118");
+  assert.ok(why("typical", { ...failed, token: 77 }).endsWith("from p: the draft again."));
 });
 
 test("a fresh guess is called one", () => {
