@@ -9,7 +9,7 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
-from engine.infilling import MASKED, Infilling
+from engine.infilling import MASKED, Fills, Infilling
 from tests.toy import Toy
 
 
@@ -25,8 +25,8 @@ class InfillToy(Toy):
         self.table = 1.5 * torch.randn(size, generator=generator)
 
     @property
-    def fills_in(self) -> bool:
-        return True
+    def fills_in(self) -> Fills:
+        return Fills.ANY
 
     def infill(self, infilling: Infilling) -> InfillingToy:
         return InfillingToy(self, infilling)

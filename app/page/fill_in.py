@@ -8,6 +8,7 @@ from typing import Any
 import gradio as gr
 
 from app.serving.model_pool import ModelPool
+from engine.infilling import Fills
 from visualize.assets import STATIC, script
 
 # Lanes that race when a picture is first filled in.
@@ -39,5 +40,5 @@ def fillable(pool: ModelPool) -> dict[str, list[int]]:
     return {
         card.name: [*card.grid, card.codes]
         for card in pool.cards
-        if card.fills_in and pool.availability(card.name).available
+        if card.fills_in is Fills.ANY and pool.availability(card.name).available
     }
