@@ -58,6 +58,18 @@ class NeighbourToy(InfillToy):
         return sum((self.table[i, code] for i, code in enumerate(known)), torch.zeros(()))
 
 
+class BelowToy(NeighbourToy):
+    """Draws pictures on in raster order, as public models do."""
+
+    @property
+    def fills_in(self) -> Fills:
+        return Fills.BELOW
+
+    def infill(self, infilling: Infilling) -> InfillingToy:
+        infilling.check_model(self.fills_in, self.name)
+        return InfillingToy(self, infilling)
+
+
 class InfillContext:
     """`kept`: the permanent tokens, all that is committed but the newest; `done`: how many rows are
     permanent."""
