@@ -10,6 +10,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Sequence
 from dataclasses import dataclass
+from enum import Enum
 
 import numpy as np
 
@@ -17,6 +18,14 @@ from engine.settings import SettingError
 
 MASKED = -1
 ORDERS = ("spread", "raster")
+
+
+class Fills(Enum):
+    """What of a picture a model can fill in."""
+
+    NOTHING = "nothing"
+    BELOW = "below"  # all cells behind some cell, in raster order: everything below a row
+    ANY = "any"  # any cells given any others, in any order
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +57,12 @@ class Infilling:
         """How many cells are to be filled in."""
         return self.known.count(MASKED)
 
+    @property
+    def below(self) -> bool:
+        """Whether it is all cells behind some cell, in raster order."""
+        behind = len(self.known) - self.known.index(MASKED)
+        return self.order == "raster" and self.masked == behind
+
     def cells(self, grid: tuple[int, int]) -> tuple[int, ...]:
         """The masked cells in the order in which they are filled in."""
         order = spread_order(grid) if self.order == "spread" else range(len(self.known))
@@ -58,6 +73,16 @@ class Infilling:
         if len(self.known) != grid[0] * grid[1] or max(self.known) >= codes:
             raise SettingError(
                 f"What is known does not fit {grid[0]} x {grid[1]} cells of {codes} codes."
+            )
+
+    def check_model(self, fills: Fills, title: str) -> None:
+        """Raises SettingError where a model that fills in so much cannot fill in this."""
+        if fills is Fills.NOTHING:
+            raise SettingError(f"{title} draws whole pictures only: it cannot fill in a part.")
+        if fills is Fills.BELOW and not self.below:
+            raise SettingError(
+                f"{title} can draw a picture on from a row: everything below it, in raster order."
+                " It cannot fill in another part."
             )
 
 

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
-from engine.infilling import MASKED, Infilling
+from engine.infilling import MASKED, Fills, Infilling
 from tests.toy import Toy
 
 
@@ -25,8 +25,8 @@ class InfillToy(Toy):
         self.table = 1.5 * torch.randn(size, generator=generator)
 
     @property
-    def fills_in(self) -> bool:
-        return True
+    def fills_in(self) -> Fills:
+        return Fills.ANY
 
     def infill(self, infilling: Infilling) -> InfillingToy:
         return InfillingToy(self, infilling)
@@ -56,6 +56,18 @@ class NeighbourToy(InfillToy):
         ]
         known = [self.vocab_size if code == MASKED else code for code in near]
         return sum((self.table[i, code] for i, code in enumerate(known)), torch.zeros(()))
+
+
+class BelowToy(NeighbourToy):
+    """Draws pictures on in raster order, as public models do."""
+
+    @property
+    def fills_in(self) -> Fills:
+        return Fills.BELOW
+
+    def infill(self, infilling: Infilling) -> InfillingToy:
+        infilling.check_model(self.fills_in, self.name)
+        return InfillingToy(self, infilling)
 
 
 class InfillContext:

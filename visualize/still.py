@@ -145,7 +145,7 @@ class Still:
             face.draw(image, (left, self._px(baseline)), text, self.palette["ink"])
         grid = " × ".join(map(str, header.grid))
         names = [f"seed {header.seed}", f"model {header.model}", changed_sampling(header)]
-        filling = f", {len(header.cells)} filled in" if header.infilling else ""
+        filling = f", {header.infilling.masked} filled in" if header.infilling else ""
         facts = " · ".join(filter(None, [*names, header.machine, f"{grid} tokens{filling}"]))
         face = self._face(15)
         face.draw(

@@ -8,10 +8,14 @@ from typing import Any
 import gradio as gr
 
 from app.serving.model_pool import ModelPool
+from engine.infilling import Fills
 from visualize.assets import STATIC, script
 
-# Lanes that race when a picture is first filled in.
-LANES = ("ar", "assd", "assd:drafts=n-gram", "sjd", "scd", "parallel")
+# Lanes that race when a picture is first filled in, by what the model fills in.
+LANES = {
+    Fills.ANY: ("ar", "assd", "assd:drafts=n-gram", "sjd", "scd", "parallel"),
+    Fills.BELOW: ("ar", "fpi", "sjd", "scd"),
+}
 
 
 def fill_in(pool: ModelPool) -> gr.HTML:
@@ -21,23 +25,23 @@ def fill_in(pool: ModelPool) -> gr.HTML:
         js_on_load=script("form/fill_in.js"),
         apply_default_css=False,
         elem_id="fill-in",
-        lanes=list(LANES),
+        lanes={fills.value: list(lanes) for fills, lanes in LANES.items()},
         fillable=fillable(pool),
     )
     # gr.HTML describes its value as text
     field.api_info = lambda: {
         "type": "object",
-        "description": "{known, order} of a picture to fill in; null of whole pictures",
+        "description": "{known, order, model} of a picture to fill in; null of whole pictures",
     }
     field.example_payload = field.example_value = lambda: None
     return field
 
 
-def fillable(pool: ModelPool) -> dict[str, list[int]]:
+def fillable(pool: ModelPool) -> dict[str, list[int | str]]:
     """By the name of each model here that fills in pictures: the height, the width and the codes
-    that a picture has to have."""
+    that a picture has to have, and what of it the model fills in."""
     return {
-        card.name: [*card.grid, card.codes]
+        card.name: [*card.grid, card.codes, card.fills_in.value]
         for card in pool.cards
-        if card.fills_in and pool.availability(card.name).available
+        if card.fills_in is not Fills.NOTHING and pool.availability(card.name).available
     }

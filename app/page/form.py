@@ -86,6 +86,7 @@ def read_form(values: Mapping[str, Any], default_model: str) -> RaceRequest:
     if isinstance(seed, float) and seed.is_integer():
         seed = int(seed)
     sampling = {each.name: values[field] for field, each in SAMPLING_KNOBS.items()}
+    model = default_model if model in (None, "") else model
     infilling = values["infilling"]
     whole = infilling in (None, "")
     offered = WHOLE if whole else FILLING
@@ -94,13 +95,14 @@ def read_form(values: Mapping[str, Any], default_model: str) -> RaceRequest:
         seed=seed,
         sampling=build_settings(SAMPLING, sampling),
         lanes=tuple(parse_lane(text, offered=offered) for text in texts),
-        model=default_model if model in (None, "") else model,
-        infilling=None if whole else read_infilling(infilling),
+        model=model,
+        infilling=None if whole else read_infilling(infilling, model),
     )
 
 
-def read_infilling(value: Any) -> Infilling:
-    """An infilling from {known, order}, as `infilling_value` writes it. Raises SettingError."""
+def read_infilling(value: Any, model: Any) -> Infilling:
+    """An infilling from {known, order, model}, as `infilling_value` writes it; without a model, of
+    any. Raises SettingError, also for another model's, whose codes mean nothing to this one."""
     if not isinstance(value, dict) or not isinstance(known := value.get("known"), list):
         raise SettingError(
             "What to fill in is {known, order}: a code for each token of the picture,"
@@ -108,14 +110,19 @@ def read_infilling(value: Any) -> Infilling:
         )
     if len(known) > MAX_SIDE**2:
         raise SettingError(f"A picture has at most {MAX_SIDE**2} tokens, not {len(known)}.")
+    if value.get("model", model) != model:
+        raise SettingError(
+            f"The picture to fill in is not of {model!r:.40}: choose its model again, or go back to"
+            " whole pictures."
+        )
     return Infilling(tuple(known), value.get("order", ORDERS[0]))
 
 
-def infilling_value(infilling: Infilling | None) -> dict[str, Any] | None:
+def infilling_value(infilling: Infilling | None, model: str) -> dict[str, Any] | None:
     """The inverse of `read_infilling`; None of a whole picture."""
     if infilling is None:
         return None
-    return {"known": list(infilling.known), "order": infilling.order}
+    return {"known": list(infilling.known), "order": infilling.order, "model": model}
 
 
 def form_values(request: RaceRequest) -> dict[str, Any]:
@@ -125,7 +132,7 @@ def form_values(request: RaceRequest) -> dict[str, Any]:
         "seed": request.seed,
         "lanes": [format_lane(lane.plain()) for lane in request.lanes],
         "model": request.model,
-        "infilling": infilling_value(request.infilling),
+        "infilling": infilling_value(request.infilling, request.model),
     } | sampling_values(request.sampling)
 
 
@@ -135,7 +142,7 @@ def settings_of(header: Header) -> dict[str, Any]:
         "prompt": header.prompt,
         "seed": header.seed,
         "lanes": [format_lane(lane) for lane in header.lanes],
-        "infilling": infilling_value(header.infilling),
+        "infilling": infilling_value(header.infilling, header.model),
     } | sampling_values(header.sampling)
 
 

@@ -25,6 +25,7 @@ from app.serving.race_runner import RaceRunner
 from app.serving.race_table import MAX_BYTES, RaceTable, StoredRace, new_id
 from app.serving.recorded_races import RecordedRaces
 from app.settings import AUTO, SETTINGS
+from engine.decoders import DECODERS
 from engine.race import Lane, RaceRequest
 from engine.race.request import MAX_MESSAGE
 from engine.settings import SettingError
@@ -98,9 +99,10 @@ class Races:
         request.sampling.check(card.length)
         if infilling is None:
             return
-        if not card.fills_in:
-            raise SettingError(f"{card.title} draws whole pictures only: it cannot fill in a part.")
         infilling.check(card.grid, card.codes)
+        infilling.check_model(card.fills_in, card.title)
+        for lane in request.lanes:
+            DECODERS[lane.decoder].check_fills(card.fills_in, card.title)
 
     def start(self, session: str, address: str, values: Mapping[str, Any]) -> LiveRace:
         """Starts the race of the form's values. A session has one race at a time; an empty one, of

@@ -113,8 +113,10 @@ class Api:
         Parameters:
             prompt: What the whole picture should show, in English, at most 1000 characters.
             seed: A whole number from 0 to 9007199254740991; the same seed runs the same race.
-            lanes: 1 to 8 of those of `race` without zipar, and of assd and parallel.
-            known: The picture's codes, row by row, and -1 where it is to be filled in.
+            lanes: 1 to 8 of those of `race` without zipar, and of assd and parallel, which need a
+                model that fills in any part.
+            known: The picture's codes, row by row, and -1 where it is to be filled in. Most models
+                fill in everything behind some token alone, in raster order.
             order: The order in which it is filled in: spread or raster.
             model: As in `race`; so are those that follow.
         """

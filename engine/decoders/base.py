@@ -10,6 +10,7 @@ from typing import ClassVar
 
 import torch
 
+from engine.infilling import Fills
 from engine.models.base import ImageModel
 from engine.settings import Sampling, SettingError
 from engine.settings import Settings as AnySettings
@@ -51,7 +52,7 @@ class Decoder(ABC):
     ) -> None:
         """`settings` default to the decoder's, `sampling` to the model's. Raises TypeError for
         another decoder's settings, SettingError where it races on infillings alone and `model` is
-        none."""
+        none, or draws in raster order alone."""
         self.model = model
         self.settings = settings if settings is not None else self.Settings()
         self.sampling = sampling if sampling is not None else model.sampling
@@ -62,6 +63,16 @@ class Decoder(ABC):
             )
         if self.infills and model.infilling is None:
             raise SettingError(f"{self.title} fills in pictures: it draws no whole ones.")
+        self.check_fills(model.fills_in, model.name)
+
+    @classmethod
+    def check_fills(cls, fills: Fills, title: str) -> None:
+        """Raises SettingError where it asks for any cell, and a model gives the next one alone."""
+        if cls.infills and fills is Fills.BELOW:
+            raise SettingError(
+                f"{cls.title} asks for tokens out of order: {title} can only draw a picture on,"
+                " token by token."
+            )
 
     @abstractmethod
     def steps(self, prompt: str, seed: int) -> Generator[Step, None, None]:

@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 
 from engine.graphs import Capture
-from engine.infilling import Infilling
+from engine.infilling import Fills, Infilling
 from engine.numerics.ranking import rank_keys, ranked_index
 from engine.settings import Sampling, SettingError
 from engine.wavefront import Wavefront
@@ -113,14 +113,15 @@ class ImageModel(ABC):
         return table[:, : k - 1]
 
     @property
-    def fills_in(self) -> bool:
-        """Whether `infill` works: whether there are weights for it."""
-        return False
+    def fills_in(self) -> Fills:
+        """What `infill` takes."""
+        return Fills.NOTHING
 
     def infill(self, infilling: Infilling) -> ImageModel:
         """This model over the masked cells alone: its sequence positions are those cells, in the
-        infilling's order, and what is known precedes them. Raises SettingError where the model
-        cannot, or the infilling does not fit it."""
+        infilling's order (with the forced ones between them, in raster order), and what is known
+        precedes them. Raises SettingError where the model cannot, or the infilling does not fit
+        it."""
         raise SettingError(f"{self.name} draws whole pictures only: it cannot fill in a part.")
 
     def in_waves(self, lag: int) -> ImageModel:

@@ -17,6 +17,7 @@ import torch
 from torch import Tensor
 from transformers import PreTrainedModel
 
+from engine.infilling import Fills, Infilling
 from engine.models.base import MAX_ROWS, ImageModel, Parents
 from engine.models.cache import WindowCache, ancestors
 from engine.models.card import ModelCard
@@ -120,6 +121,15 @@ class BodyModel(ImageModel):
     def lean(self) -> LeanBody:
         """Built in the first `start`: on ZeroGPU, the device is there no sooner."""
         return LeanBody(self.body.layers, self.body.norm, self.body.rotary_emb)
+
+    @property
+    def fills_in(self) -> Fills:
+        return Fills.BELOW
+
+    def infill(self, infilling: Infilling) -> ImageModel:
+        from engine.models.continuation import Continuation  # which is a BodyModel
+
+        return Continuation(self, infilling)
 
     def in_waves(self, lag: int) -> ImageModel:
         from engine.models.waves import WaveModel  # which is a BodyModel

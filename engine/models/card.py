@@ -30,6 +30,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from engine.failures import Failure
+from engine.infilling import Fills
 from engine.settings import Sampling
 
 REVISIONS = Path(__file__).with_name("revisions.json")
@@ -96,7 +97,7 @@ class ModelCard:
     download: int = 0
     research_only: bool = False
     drafter: DrafterCard | None = None
-    fills_in: bool = False
+    fills_in: Fills = Fills.BELOW
 
     def with_drafter(self) -> ModelCard:
         """The model and its drafter, whose part is "drafter". Raises ModelError where none was
@@ -227,7 +228,7 @@ CARDS: dict[str, ModelCard] = {
             source="weights/README.md, evaluation",
             licence="Apache-2.0",
             licence_url="https://www.apache.org/licenses/LICENSE-2.0",
-            fills_in=(WEIGHTS / "infill" / "config.json").exists(),
+            fills_in=(Fills.ANY if (WEIGHTS / "infill" / "config.json").exists() else Fills.BELOW),
         ),
         _janus("1B", 1_530_000_000, 1_230_000_000, 24, 2048, 4_200 * _MB),
         _janus("7B", 6_630_000_000, 6_070_000_000, 30, 4096, 14_800 * _MB),

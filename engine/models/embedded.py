@@ -12,7 +12,7 @@ import torch
 from tokenizers import Tokenizer
 from torch import Tensor
 
-from engine.infilling import Infilling
+from engine.infilling import Fills, Infilling
 from engine.models.base import ImageModel
 from engine.models.body import BodyModel, Prompt
 from engine.models.card import WEIGHTS
@@ -65,8 +65,8 @@ class EmbeddedModel(BodyModel):
         self.weights = _digest(weights, "drafter", "target", "vq")
 
     @property
-    def fills_in(self) -> bool:
-        return (self._infill / "config.json").exists()
+    def fills_in(self) -> Fills:
+        return Fills.ANY if (self._infill / "config.json").exists() else super().fills_in
 
     @cached_property
     def infill_network(self) -> EmbeddedInfill:
@@ -84,7 +84,7 @@ class EmbeddedModel(BodyModel):
         return LeanBody(body.layers, body.norm, body.rotary_emb)
 
     def infill(self, infilling: Infilling) -> ImageModel:
-        if not self.fills_in:
+        if self.fills_in is not Fills.ANY:
             return super().infill(infilling)
         return EmbeddedInfilling(self, self.infill_network, infilling)
 

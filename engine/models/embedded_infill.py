@@ -14,7 +14,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 from transformers import LlamaConfig
 
-from engine.infilling import MASKED, Infilling
+from engine.infilling import MASKED, Fills, Infilling
 from engine.models.base import ImageModel
 from engine.models.body import BodyContext, BodyModel, Prompt
 from engine.models.embedded_networks import EmbeddedTarget
@@ -166,6 +166,10 @@ class EmbeddedInfilling(BodyModel):
 
     def neighbours(self, k: int) -> Tensor:
         return self.whole.neighbours(k)
+
+    @property
+    def fills_in(self) -> Fills:
+        return Fills.ANY
 
     def infill(self, infilling: Infilling) -> ImageModel:
         return self.whole.infill(infilling)

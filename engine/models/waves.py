@@ -5,17 +5,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import numpy as np
 import torch
 from torch import Tensor
 
 from engine.models.base import Parents
-from engine.models.body import BodyContext, BodyModel, Prompt
-from engine.models.lean import LeanBody
+from engine.models.body import BodyContext, BodyModel
+from engine.models.view import BodyView
 from engine.wavefront import Wavefront
 
 
-class WaveModel(BodyModel):
+class WaveModel(BodyView):
     """A body model whose sequence positions are in the order of `waves`. A window's rows are those
     of `Wavefront.windows`, with what they ask for as `targets`: each stands before that in raster
     order, and attends to what is there and stands no later."""
@@ -23,10 +22,8 @@ class WaveModel(BodyModel):
     waves: Wavefront
 
     def __init__(self, whole: BodyModel, waves: Wavefront) -> None:
-        self.whole, self.waves = whole, waves
-        for name in ("name", "grid", "vocab_size", "codebook", "device", "dtype", "sampling"):
-            setattr(self, name, getattr(whole, name))
-        self.weights, self.static, self.capture = whole.weights, whole.static, whole.capture
+        super().__init__(whole)
+        self.waves = waves
         # One more: padding, which stands behind all others.
         self._raster = torch.tensor([*waves.order, waves.length + 1], device=self.device)
         self.forced_ids = whole.forced_ids[torch.tensor(waves.order)]
@@ -35,25 +32,6 @@ class WaveModel(BodyModel):
     def cells(self) -> tuple[int, ...]:
         cells = self.whole.cells
         return tuple(cells[at] for at in self.waves.order)
-
-    @property
-    def lean(self) -> LeanBody:
-        return self.whole.lean
-
-    def prompt(self, text: str, guided: bool) -> Prompt:
-        return self.whole.prompt(text, guided)
-
-    def embed(self, tokens: Tensor, positions: Tensor) -> Tensor:
-        return self.whole.embed(tokens, positions)
-
-    def head(self, hidden: Tensor) -> Tensor:
-        return self.whole.head(hidden)
-
-    def decode(self, codes: Tensor) -> Tensor:
-        return self.whole.decode(codes)
-
-    def pixels(self, tokens: np.ndarray) -> np.ndarray:
-        return self.whole.pixels(tokens)
 
     def forward(
         self,
@@ -72,9 +50,7 @@ class WaveModel(BodyModel):
             embedded = torch.cat([ctx.prompt.embeddings, embedded[:, 1:]], 1)
             slots = torch.cat([torch.arange(before, device=self.device), slots])
         mask = self._seen(ctx, slots)
-        positions = self.whole.position_ids(
-            slots.clamp_max(ctx.length + self.length - 1), ctx.start
-        )
+        positions = self.position_ids(slots.clamp_max(ctx.length + self.length - 1), ctx.start)
         hidden = self.lean(embedded, mask, positions, ctx.cache, None)[:, before:]
         return ctx.guide(self.head(hidden), targets)
 

@@ -16,7 +16,7 @@ import torch
 from torch import Tensor
 from transformers import XLNetLMHeadModel
 
-from engine.infilling import MASKED, Infilling
+from engine.infilling import MASKED, Fills, Infilling
 from engine.models.base import ImageModel, Parents
 from engine.settings import Sampling, SettingError
 
@@ -60,8 +60,8 @@ class XLNetText(ImageModel):
         self._rank[self._order] = torch.arange(self.length, device=self.device)
 
     @property
-    def fills_in(self) -> bool:
-        return True
+    def fills_in(self) -> Fills:
+        return Fills.ANY
 
     def infill(self, infilling: Infilling) -> XLNetText:
         return XLNetText(self.network, infilling)

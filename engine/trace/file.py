@@ -101,8 +101,9 @@ class Header:
     """What was raced, on what. `cells` is the grid cell, in raster order, of every sequence
     position, -1 of one that the model's layout forces, which has none. `machine` names the device
     the seconds were measured on; `weights` are `ImageModel.weights`. Of an infilling, `cells` are
-    the masked ones alone, in the order in which they were filled in; the others hold what was
-    known. `dropped` is the detail that the file of a long race leaves out."""
+    the masked ones (and, where it is `below`, the forced ones between them), in the order in which
+    they were filled in; the others hold what was known. `dropped` is the detail that the file of a
+    long race leaves out."""
 
     prompt: str
     seed: int
@@ -144,7 +145,8 @@ class Header:
                 self.infilling.check(self.grid, self.vocab_size)
             except SettingError as error:
                 raise TraceError(str(error)) from error
-            drawn = sorted(self.cells)
+            # Drawn on in raster order, a picture's rest has the layout's forced positions too.
+            drawn = sorted(cell for cell in self.cells if cell != -1 or not self.infilling.below)
             filled = [i for i, code in enumerate(self.infilling.known) if code == MASKED]
         if len(self.cells) > 2 * height * width + 8 or drawn != filled:
             raise TraceError("The layout does not fit the grid.")

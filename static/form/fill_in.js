@@ -7,7 +7,7 @@ import { attribute, finder, make, penOf, query, queryAll, say, sized } from "../
 import { pasteSwatch, toFill } from "../lanes/marks.js";
 import { decodeImage } from "../lanes/picture.js";
 import { lastOf } from "../numbers.js";
-import { boxBetween, painted, scattered, strokeBetween } from "./mask.js";
+import { boxBetween, painted, rowsFrom, scattered, strokeBetween } from "./mask.js";
 
 const EIGHTH = 8; // of the tokens are scattered at once
 const SIDE = 32; // pixels of a token, on the canvas
@@ -23,6 +23,7 @@ const part = finder(panel);
 const canvas = query(panel, "canvas", HTMLCanvasElement);
 const order = query(panel, "select", HTMLSelectElement);
 const state = {
+  model: "",
   /** @type {number[]} */ codes: [], // of the picture, -1 where nobody knows them
   /** @type {Set<number>} */ mask: new Set(),
   /** @type {[number, number]} */ grid: [1, 1],
@@ -34,7 +35,12 @@ const state = {
 let drag = null;
 
 const countInWords = () => `${state.mask.size} of ${state.codes.length} tokens to fill in`;
-const chosen = () => boxBetween(state.anchor, state.cell, state.grid[1]);
+const fills = () => form.fillable[state.model]?.[3] ?? "any";
+const orderNow = () => (fills() === "below" ? "raster" : order.value);
+const chosen = () =>
+  fills() === "below"
+    ? rowsFrom(state.cell, state.grid)
+    : boxBetween(state.anchor, state.cell, state.grid[1]);
 
 const knownNow = () => state.codes.map((code, cell) => (state.mask.has(cell) ? -1 : code));
 
@@ -42,16 +48,18 @@ const knownNow = () => state.codes.map((code, cell) => (state.mask.has(cell) ? -
 function change(mask) {
   state.codes.forEach((code, cell) => code < 0 && mask.add(cell)); // nobody knows what to keep
   state.mask = mask;
-  form.value = { known: knownNow(), order: order.value };
+  form.value = { known: knownNow(), order: orderNow(), model: state.model };
   draw();
 }
 
 function draw() {
   panel.hidden = !form.value;
-  document.dispatchEvent(new CustomEvent("photo-finish-filling", { detail: !panel.hidden }));
+  const detail = panel.hidden ? "" : fills();
+  document.dispatchEvent(new CustomEvent("photo-finish-filling", { detail }));
   if (panel.hidden) return;
   attribute(panel, "data-open", Number(state.open));
-  say(part("fill-count"), `${countInWords()}${state.open ? "" : `, in ${order.value} order`}.`);
+  attribute(panel, "data-fills", fills());
+  say(part("fill-count"), `${countInWords()}${state.open ? "" : `, in ${orderNow()} order`}.`);
   part("fill-race", HTMLButtonElement).disabled = !state.mask.size;
   for (const button of queryAll(part("fill-tools"), "button"))
     attribute(button, "aria-pressed", button.dataset.tool === state.tool);
@@ -81,7 +89,8 @@ function drawMask() {
       context.fillRect(x, y, SIDE, SIDE);
     }
   });
-  const cells = drag && state.tool === "box" ? boxBetween(drag.from, drag.at, columns) : chosen();
+  const boxed = drag && state.tool === "box" && fills() === "any";
+  const cells = drag && boxed ? boxBetween(drag.from, drag.at, columns) : chosen();
   if (!drag && !canvas.matches(":focus-visible")) return;
   const [[left, top], [right, bottom]] = [corner(cells[0]), corner(lastOf(cells))];
   for (const { colour, width } of [
@@ -124,13 +133,18 @@ for (const name of ["pointerup", "pointercancel"]) {
   });
 }
 
-// A box replaces the one that the same drag has drawn before; strokes add up.
+// A box, and the rows from one on, replace those that the same drag has drawn before; strokes add
+// up.
 /** @param {number} cell */
 function paint(cell) {
   if (!drag) return;
   const [from, tool] = [drag.at, state.tool];
   drag.at = cell;
-  if (tool === "box") change(painted(drag.mask, boxBetween(drag.from, cell, state.grid[1]), true));
+  if (fills() === "below") {
+    state.cell = cell;
+    change(new Set(chosen()));
+  } else if (tool === "box")
+    change(painted(drag.mask, boxBetween(drag.from, cell, state.grid[1]), true));
   else change(painted(state.mask, strokeBetween(from, cell, state.grid), tool === "brush"));
 }
 
@@ -145,7 +159,8 @@ canvas.addEventListener("keydown", (event) => {
     drawMask();
   } else {
     const cells = chosen();
-    change(painted(state.mask, cells, !cells.every((cell) => state.mask.has(cell))));
+    const mask = !cells.every((cell) => state.mask.has(cell));
+    change(fills() === "below" ? new Set(cells) : painted(state.mask, cells, mask));
   }
   announceMask(part("fill-live"), chosen(), state.mask, state.grid[1], countInWords());
 });
@@ -192,12 +207,12 @@ function copyOf(picture) {
 
 // A picture of the board.
 document.addEventListener("photo-finish-fill", (event) => {
-  const { codes, grid, picture } = event.detail;
-  Object.assign(state, { codes, grid, picture: copyOf(picture), cell: 0, anchor: 0 });
-  const entered = !form.value;
+  const { model, codes, grid, picture } = event.detail;
+  const before = form.value && fills();
+  Object.assign(state, { model, codes, grid, picture: copyOf(picture), cell: 0, anchor: 0 });
   change(new Set());
-  if (entered)
-    document.dispatchEvent(new CustomEvent("photo-finish-lanes", { detail: form.lanes }));
+  const detail = form.lanes[fills()];
+  if (before !== fills()) document.dispatchEvent(new CustomEvent("photo-finish-lanes", { detail }));
   show(true);
   canvas.focus({ preventScroll: true });
 });
@@ -206,13 +221,13 @@ document.addEventListener("photo-finish-start", () => show(false));
 // A mask from a link, or of a race on the board: what is masked is not known.
 function read() {
   if (!form.value) return draw();
-  const { known, order: name } = form.value;
+  const { known, order: name, model } = form.value;
   if (!panel.hidden && String(known) === String(knownNow())) return; // painted here
-  const fits = Object.values(form.fillable).find(([high, wide]) => high * wide === known.length);
-  if (!fits) return;
-  const [rows, columns] = fits;
+  const [rows, columns] = form.fillable[model] ?? [0, 0];
+  if (rows * columns !== known.length) return;
   const mask = new Set(known.map((_, cell) => cell).filter((cell) => known[cell] < 0));
-  Object.assign(state, { codes: known, grid: [rows, columns], mask, picture: null, open: true });
+  Object.assign(state, { model, codes: known, grid: [rows, columns], mask });
+  Object.assign(state, { picture: null, open: true });
   order.value = name ?? "";
   draw();
   // The board may have a picture with the same tokens; else what they look like alone will do.

@@ -14,7 +14,7 @@ import { isOver } from "../trace/replay.js";
 export function mountFilling(root, { onChange, pictureOf, state }, fillable, began) {
   onChange(({ race }) => {
     const { model, grid, codes } = race.snapshot;
-    const fits = String(fillable[model]) === String([...grid, codes]);
+    const fits = String(fillable[model]?.slice(0, 3)) === String([...grid, codes]);
     for (const lane of queryAll(root, ".lane")) {
       const shown = fits && isOver(race) && lane.dataset.state === "finished";
       query(lane, ".fill").hidden = !shown;
@@ -23,13 +23,13 @@ export function mountFilling(root, { onChange, pictureOf, state }, fillable, beg
   root.addEventListener("click", (event) => {
     const button = closest(event, ".fill");
     if (!button || !state.race) return;
-    const { lanes, grid, cells } = state.race;
+    const { lanes, grid, cells, snapshot } = state.race;
     const i = queryAll(root, ".lane .fill").findIndex((one) => one === button);
     /** @param {unknown} _ @param {number} cell */
     const tokenAt = (_, cell) => lanes[i].knownToken(cell) ?? committedToken(lanes[i], cell) ?? -1;
     const codes = Array.from({ length: cells }, tokenAt);
     /** @type {Canvas} */
-    const detail = { codes, grid, picture: pictureOf(i) };
+    const detail = { model: snapshot.model, codes, grid, picture: pictureOf(i) };
     document.dispatchEvent(new CustomEvent("photo-finish-fill", { detail }));
     began();
   });

@@ -10,6 +10,8 @@ const list = query(element, "ol");
 const more = query(element, ".lane-more");
 /** @type {ListedLane[] | null} while a picture is filled in: the lanes of whole ones */
 let whole = null;
+/** @type {Fills | ""} */
+let filling = "";
 /** @type {Record<string, string>} */
 const SWITCH = { true: "on", false: "off" };
 /** @type {ListedLane[]} */
@@ -67,8 +69,11 @@ function show() {
   more.replaceChildren(make("span", words), ...adders);
 }
 
-// Some decoders fill in pictures and draw no whole ones, and some the other way round.
-const offered = () => decoders.filter(({ infills, rows }) => (whole ? !rows : !infills));
+// Some decoders fill in any part of a picture and draw no whole ones, some draw whole ones alone.
+const offered = () =>
+  decoders.filter(
+    ({ infills, rows }) => !(infills && filling !== "any") && !(rows && filling !== ""),
+  );
 
 /** @param {ListedLane} lane @param {number} i */
 function rowOf(lane, i) {
@@ -161,12 +166,12 @@ document.addEventListener("photo-finish-lanes", (event) => {
   show();
 });
 document.addEventListener("photo-finish-filling", (event) => {
-  const filling = event.detail;
-  if (filling === Boolean(whole)) return;
-  if (filling) {
+  if (filling === event.detail) return;
+  filling = event.detail;
+  if (filling && !whole) {
     whole = lanes.filter(({ decoder }) => !decoder.infills);
     lanes = form.value.map(parseLane); // of another race, perhaps
-  } else if (whole) {
+  } else if (!filling && whole) {
     [lanes, whole] = [whole, null];
     save();
   }

@@ -43,6 +43,15 @@ export function strokeBetween(from, to, [rows, columns]) {
 }
 
 /**
+ * The cells of a cell's row and of all rows below it.
+ * @param {number} cell @param {[number, number]} grid
+ */
+export function rowsFrom(cell, [rows, columns]) {
+  const first = cell - (cell % columns);
+  return Array.from({ length: rows * columns - first }, (_, i) => first + i);
+}
+
+/**
  * The mask with so many more cells, drawn by chance.
  * @param {Set<number>} mask @param {number} cells @param {number} count
  */

@@ -27,6 +27,7 @@ interface ListedLane {
 
 /** A picture to fill in as its form has it: what is known so far is drawn from `picture`. */
 interface Canvas {
+  model: string;
   codes: number[];
   grid: [number, number];
   picture: HTMLCanvasElement;
@@ -44,16 +45,18 @@ interface LaneListProps {
   most: number;
 }
 interface FillInProps {
-  value: Infilling | ""; // "" of whole pictures
+  value: (Infilling & { model: string }) | ""; // "" of whole pictures
   fillable: Fillable;
-  lanes: string[];
+  lanes: Record<Fills, string[]>;
 }
 /** The names that a prompt can have, under headings: a name, its emoji or none, and a text to search. */
 interface WordListProps {
   groups: { title: string; kind: string; words: [word: string, emoji: string, called: string][] }[];
 }
-/** Of the models that can fill in, the grid and the codes of their pictures. */
-type Fillable = Record<string, [rows: number, columns: number, codes: number]>;
+/** What of a picture a model fills in: everything below a row, or any part. */
+type Fills = "below" | "any";
+/** Of the models that can fill in, the grid and the codes of their pictures, and what they fill in. */
+type Fillable = Record<string, [rows: number, columns: number, codes: number, fills: Fills]>;
 
 /** What gradio gives to the board. */
 interface PageProps {
@@ -68,7 +71,7 @@ interface PageProps {
 interface DocumentEventMap {
   "photo-finish-press": CustomEvent<string>; // the id of a button
   "photo-finish-fill": CustomEvent<Canvas>;
-  "photo-finish-filling": CustomEvent<boolean>; // whether a picture is filled in
+  "photo-finish-filling": CustomEvent<Fills | "">; // what can be filled in; "" of whole pictures
   "photo-finish-lanes": CustomEvent<string[]>;
   "photo-finish-swatches": CustomEvent<
     (swatches: string, picture: { known: number[]; canvas: HTMLCanvasElement } | null) => void

@@ -11,7 +11,7 @@ from playwright.sync_api import Locator, Page, expect
 from tests.app.page.test_fill_in import CODES, MASK
 from tests.browser.acts import finished, key, prompted, race, set_lanes, show_options, wide
 from tests.browser.servers import served
-from tests.infill_toy import NeighbourToy
+from tests.infill_toy import BelowToy, NeighbourToy
 
 LANES = ["Vanilla AR", "ASSD", "ASSD drafts=n-gram", "SJD", "SCD", "Parallel"]
 PROMPT = "cactus on yellow sand"
@@ -110,6 +110,39 @@ def test_keys_and_buttons_paint_and_a_screen_reader_hears_it(open_page, url) -> 
     for act, masked in (("Scatter", 5), ("Scatter", 10), ("Invert", 26), ("Clear", 0)):
         page.get_by_role("button", name=act, exact=True).click()
         counted(page, masked)
+
+
+def test_a_model_that_draws_pictures_on_masks_rows(open_page, filling_folder) -> None:
+    """By pointer and by keys; with the lanes that can race, in raster order."""
+    with served(BelowToy(), filling_folder) as address:
+        page = open_page(address)
+        canvas = fill_in(page, 1)
+        expect(page.locator(".fill-in")).to_contain_text("everything below it")
+        for name in ("Box", "Brush", "Erase", "Scatter", "Invert"):
+            expect(page.get_by_role("button", name=name, exact=True)).to_have_count(0)
+        expect(page.locator(".fill-order")).to_be_hidden()
+        drag(page, canvas, (2, 3), (4, 1))
+        counted(page, 12)
+        drag(page, canvas, (3, 5))
+        counted(page, 18)
+        page.keyboard.press("ArrowDown")
+        page.keyboard.press("Space")
+        counted(page, 12)
+        for _ in range(3):
+            page.keyboard.press("ArrowUp")
+        page.keyboard.press("Space")
+        counted(page, 30)
+        expect(page.locator(".fill-live")).to_have_text(
+            "From row 2, column 1 to row 6, column 6: to be filled in. 30 of 36 tokens to fill in."
+        )
+        show_options(page)
+        expect(page.get_by_role("button", name="Add ASSD", exact=True)).to_have_count(0)
+        page.locator(".fill-race").click()
+        finished(page)
+        expect(page.locator(".lane .title")).to_have_text(
+            ["Vanilla AR", "Fixed point", "SJD", "SCD"]
+        )
+        expect(page.locator(".board .meta")).to_contain_text("30 filled in row by row")
 
 
 def test_a_finger_paints_and_the_page_fits_a_phone(open_page, url) -> None:

@@ -21,7 +21,7 @@ from app.serving import zerogpu
 from app.serving.api import Api
 from app.serving.race_stream import waiting_snapshot
 from app.serving.recorded_races import RecordedRaces
-from engine.infilling import MASKED, Infilling
+from engine.infilling import MASKED, Fills, Infilling
 from engine.models import load
 from engine.models.card import CARDS
 from engine.race import Lane, Race, RaceRequest
@@ -38,7 +38,7 @@ from tests.app.conftest import (
     ready_pool,
 )
 from tests.app.page.test_link import DEFAULT, MODELS, OWN, fields
-from tests.infill_toy import NeighbourToy
+from tests.infill_toy import BelowToy, NeighbourToy
 from visualize.recorded_race import RecordedRace
 
 SESSION = VISITOR.session_hash
@@ -55,17 +55,18 @@ def races() -> Races:
 
 def board(races: Races, **values: object) -> dict[str, Any]:
     """The last snapshot of an infilling's race."""
-    return list(begun(races, infilling=infilling_value(PART), **values))[-1]
+    return list(begun(races, infilling=infilling_value(PART, "toy"), **values))[-1]
 
 
 def test_every_lane_fills_in_the_masked_tokens_and_no_other(races) -> None:
-    last = board(races, lanes=list(LANES))
+    lanes = LANES[Fills.ANY]
+    last = board(races, lanes=list(lanes))
     assert last.state == "finished"
     assert last.infilling == PART
-    assert [lane.n for lane in last.lanes] == [9] * len(LANES)
+    assert [lane.n for lane in last.lanes] == [9] * len(lanes)
     assert sorted(last.cells) == [cell for cell in range(36) if MASK[cell]]
     trace = races.kept(last.id, SESSION).recording.trace
-    for i in range(len(LANES)):
+    for i in range(len(lanes)):
         tokens = trace.tokens(i)
         assert (tokens >= 0).all()
         known = ~np.array(MASK)
@@ -77,7 +78,7 @@ def test_a_recorded_infilling_comes_back_from_its_file(races, tmp_path) -> None:
     recording = races.kept(last.id, SESSION).recording
     assert RecordedRace.loads(recording.dumps()) == recording
     header = recording.trace.header
-    assert settings_of(header)["infilling"] == infilling_value(PART)
+    assert settings_of(header)["infilling"] == infilling_value(PART, "toy")
     assert request_of(header).infilling == PART
     file = tmp_path / "race.json"
     file.write_text(recording.dumps())
@@ -95,7 +96,7 @@ KNOWN = st.lists(st.integers(MASKED, 1023), min_size=1, max_size=40).filter(
 
 @given(KNOWN, st.sampled_from(["spread", "raster"]))
 def test_every_infilling_comes_back_from_its_link_and_from_the_form(known, order) -> None:
-    lanes = tuple(map(parse_lane, LANES))
+    lanes = tuple(map(parse_lane, LANES[Fills.ANY]))
     request = RaceRequest("red apple", 7, lanes, OWN, "toy", Infilling(tuple(known), order))
     link = write_link(request, MODELS["toy"])
     assert read_link(fields(link), MODELS, DEFAULT) == request
@@ -151,13 +152,41 @@ def test_a_model_that_draws_whole_pictures_only_says_so() -> None:
         board(races)
 
 
+BELOW = infilling_value(
+    Infilling.of_mask(CODES, [cell >= 12 for cell in range(36)], "raster"), "toy"
+)
+
+
+def test_a_model_that_draws_pictures_on_does_so_with_its_own_lanes() -> None:
+    races = Races(ready_pool(BelowToy()), NONE_RECORDED)
+    assert fillable(races.pool) == {"toy": [6, 6, 16, "below"]}
+    last = list(begun(races, infilling=BELOW, lanes=list(LANES[Fills.BELOW])))[-1]
+    assert last.state == "finished"
+    assert [lane.n for lane in last.lanes] == [24] * len(LANES[Fills.BELOW])
+
+
+@pytest.mark.parametrize(
+    ("value", "lane", "words"),
+    [
+        (BELOW | {"order": "spread"}, "ar", "toy can draw a picture on from a row"),
+        (infilling_value(PART, "toy"), "ar", "cannot fill in another part"),
+        (BELOW, "assd", "ASSD asks for tokens out of order"),
+        (BELOW | {"model": "other"}, "ar", "The picture to fill in is not of 'toy'"),
+    ],
+)
+def test_what_it_cannot_draw_is_not_raced(value: dict[str, Any], lane: str, words: str) -> None:
+    races = Races(ready_pool(BelowToy()), NONE_RECORDED)
+    with pytest.raises(gr.Error, match=words):
+        next(begun(races, infilling=value, lanes=["ar", lane]))
+
+
 def test_lanes_that_only_fill_in_draw_no_whole_picture(races) -> None:
     with pytest.raises(gr.Error, match="ASSD fills in pictures"):
         next(begun(races, lanes=["ar", "assd"]))
 
 
 def test_the_card_of_a_model_says_whether_it_fills_in(races) -> None:
-    assert fillable(races.pool) == {"toy": [6, 6, 16]}
+    assert fillable(races.pool) == {"toy": [6, 6, 16, "any"]}
     assert CARDS["embedded"].fills_in == load("embedded").fills_in
 
 
@@ -183,7 +212,7 @@ def test_the_board_before_the_model_is_there_has_the_mask(races) -> None:
 
 
 def test_a_stopped_infilling_is_kept_with_what_was_known(races) -> None:
-    race = begun(races, infilling=infilling_value(PART))
+    race = begun(races, infilling=infilling_value(PART, "toy"))
     first, _, second = next(race), next(race), next(race)
     assert first.infilling == second.infilling
     assert all(second.lanes[0].picture_rows), "what is known is drawn"
@@ -196,7 +225,9 @@ def test_a_stopped_infilling_is_kept_with_what_was_known(races) -> None:
 
 
 def test_a_recorded_infilling_is_named_is_not_what_opens_and_is_the_tours(races, tmp_path) -> None:
-    part = raced(races, lanes=["ar", "assd"], infilling=infilling_value(PART)).recording.dumps()
+    part = raced(
+        races, lanes=["ar", "assd"], infilling=infilling_value(PART, "toy")
+    ).recording.dumps()
     whole = raced(races, prompt="octopus").recording.dumps()
     for name, text in (("a", part), ("b", whole), ("rows", whole), ("tour", whole)):
         (tmp_path / f"{name}.json").write_text(text)

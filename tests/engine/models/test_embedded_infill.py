@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from engine.decoders import DECODERS
 from engine.decoders.ar import VanillaAR
 from engine.decoders.assd import ASSD, ASSDSettings
-from engine.infilling import MASKED, Infilling
+from engine.infilling import MASKED, Fills, Infilling
 from engine.models.embedded import EmbeddedModel
 from engine.models.embedded_infill import EmbeddedInfill, EmbeddedInfilling
 from engine.race import Lane
@@ -46,9 +46,9 @@ def infilling(mask: list[bool] = BOX, order: str = "spread") -> Infilling:
     return Infilling.of_mask(CODES, mask, order)
 
 
-def test_without_weights_it_offers_no_infilling() -> None:
-    assert not TINY_EMBEDDED.model.fills_in
-    with pytest.raises(SettingError, match="cannot fill in"):
+def test_without_weights_it_draws_pictures_on_alone(model: EmbeddedModel) -> None:
+    assert (TINY_EMBEDDED.model.fills_in, model.fills_in) == (Fills.BELOW, Fills.ANY)
+    with pytest.raises(SettingError, match="cannot fill in another part"):
         TINY_EMBEDDED.model.infill(infilling())
 
 

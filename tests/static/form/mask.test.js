@@ -4,7 +4,13 @@ import assert from "node:assert/strict";
 import test from "node:test";
 
 import { announceMask } from "../../../static/board/announce.js";
-import { boxBetween, painted, scattered, strokeBetween } from "../../../static/form/mask.js";
+import {
+  boxBetween,
+  painted,
+  rowsFrom,
+  scattered,
+  strokeBetween,
+} from "../../../static/form/mask.js";
 import { range } from "../wire.js";
 
 const sorted = (cells) => [...cells].sort((a, b) => a - b);
@@ -19,6 +25,11 @@ test("a box has the cells between any two of its corners", () => {
   ])
     assert.deepEqual(boxBetween(...corners, 5), box);
   assert.deepEqual(boxBetween(3, 3, 5), [3]);
+});
+
+test("a row and all rows below it", () => {
+  for (const cell of [10, 12, 14]) assert.deepEqual(rowsFrom(cell, [4, 5]), range(20).slice(10));
+  assert.deepEqual(rowsFrom(3, [4, 5]), range(20));
 });
 
 test("a stroke has no gaps, however fast it was drawn, and stays on the grid", () => {

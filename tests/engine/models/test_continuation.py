@@ -1,0 +1,126 @@
+"""Every family's model behind a known top of a picture, against the library's own pass over all."""
+
+from __future__ import annotations
+
+import functools
+
+import pytest
+import torch
+
+from engine.decoders import DECODERS
+from engine.infilling import Infilling
+from engine.models import body
+from engine.models.base import ImageModel
+from engine.race import Lane
+from engine.settings import Sampling, SettingError
+from engine.trace import LaneState, Trace
+from tests.engine.models.families import TINY, Tiny
+from tests.engine.models.sequence import Sequence
+from tests.engine.recorded_graph import capture
+from tests.races import race_of
+
+SAMPLED = Sampling(guidance=2.0, top_k=8)
+
+
+@pytest.fixture(params=TINY)
+def tiny(request: pytest.FixtureRequest) -> Tiny:
+    return TINY[request.param]
+
+
+def drawn(model: ImageModel, prompt: str, sampling: Sampling, name: str = "ar") -> list[int]:
+    return DECODERS[name](model, sampling=sampling).generate(prompt, 4)
+
+
+def below(tiny: Tiny, tokens: list[int], first: int, order: str = "raster") -> Infilling:
+    """All from cell `first` on is masked; the others hold a picture's tokens."""
+    codes = [token for token, forced in zip(tokens, tiny.forced_ids, strict=True) if forced < 0]
+    return Infilling.of_mask(codes, [cell >= first for cell in range(len(codes))], order)
+
+
+@torch.inference_mode()
+@pytest.mark.parametrize("guided", [False, True])
+def test_it_is_the_whole_model_behind_the_same_tokens(
+    tiny: Tiny, guided: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """From the first cell, from within a row, and behind a row's end, forced where there is one;
+    the first window has a tree, behind prompts with and without padding."""
+    guidance, width = tiny.guidance if guided else 1.0, tiny.card.grid[1]
+    greedy = Sampling(guidance=guidance, top_k=1)
+    for prompt in tiny.prompts[:2]:
+        whole = drawn(tiny.model, prompt, greedy)
+        for first in (0, width - 1, width):
+            infilling, k = below(tiny, whole, first), tiny.model.cells.index(first)
+            view = tiny.model.infill(infilling)
+            assert view.cells == tiny.model.cells[k:]
+            assert view.forced_ids.tolist() == tiny.forced_ids[k:]
+
+            def one_shot(tokens: list[int], top: list[int], prompt: str) -> torch.Tensor:
+                return tiny.logits(prompt, [*top, *tokens], guidance)[len(top) :]
+
+            behind = functools.partial(one_shot, top=whole[:k], prompt=prompt)
+            Sequence(view, behind, guidance, prompt, 2e-4).begin_with_a_tree()
+            for name in ("ar", "sjd", "sjd-pac"):
+                assert drawn(view, prompt, greedy, name) == whole[k:], (first, name)
+    monkeypatch.setattr(body, "BUCKET", 16)
+    monkeypatch.setattr(tiny.model, "static", True)
+    monkeypatch.setattr(tiny.model, "capture", lambda: capture)
+    assert drawn(tiny.model.infill(infilling), prompt, greedy, "sjd") == whole[k:]
+
+
+@torch.inference_mode()
+def test_its_noise_is_keyed_by_its_own_positions(tiny: Tiny) -> None:
+    """With nothing known it draws the whole model's picture; else from the same seed another rest,
+    the same one as the fixed point."""
+    prompt, width = tiny.prompts[0], tiny.card.grid[1]
+    whole = drawn(tiny.model, prompt, SAMPLED)
+    assert drawn(tiny.model.infill(below(tiny, whole, 0)), prompt, SAMPLED) == whole
+    view = tiny.model.infill(below(tiny, whole, width))
+    rest = drawn(view, prompt, SAMPLED)
+    assert rest != whole[-len(rest) :]
+    assert drawn(view, prompt, SAMPLED, "fpi") == rest
+
+
+def test_a_race_draws_a_picture_on_and_its_trace_is_read_back(tiny: Tiny) -> None:
+    whole = drawn(tiny.model, tiny.prompts[0], SAMPLED)
+    infilling = below(tiny, whole, tiny.card.grid[1])
+    lanes = [Lane(name) for name in ("ar", "gsd", "lantern", "sjd-pac")]
+    race = race_of(tiny.model, lanes, tiny.prompts[0], 3, SAMPLED, infilling)
+    frames = list(race)
+    assert [frame.state for frame in frames].count(LaneState.FINISHED) == len(lanes)
+    trace = Trace.loads(race.trace(frames).dumps())
+    assert trace.header == race.header
+    for lane in range(len(lanes)):
+        tokens = trace.tokens(lane)
+        assert tokens[: tiny.card.grid[1]].tolist() == whole[: tiny.card.grid[1]]
+        assert (tokens >= 0).all()
+
+
+def test_it_has_the_whole_models_codes_but_no_rows(tiny: Tiny) -> None:
+    view = tiny.model.infill(below(tiny, drawn(tiny.model, "", SAMPLED), 1))
+    assert torch.equal(view.neighbours(5), tiny.model.neighbours(5))
+    view.swatches = b"drawn once"
+    assert tiny.model.swatches == b"drawn once"
+    tiny.model.swatches = None
+    with pytest.raises(SettingError, match="no rows to draw at once"):
+        view.in_waves(2)
+
+
+@pytest.mark.parametrize(
+    ("mask", "order", "lane", "message"),
+    [
+        ("below", "spread", "ar", "everything below it, in raster order"),
+        ("box", "raster", "ar", "can draw a picture on from a row"),
+        ("below", "raster", "assd", "ASSD asks for tokens out of order"),
+        ("below", "raster", "parallel", "can only draw a picture on"),
+        ("short", "raster", "ar", "does not fit"),
+    ],
+)
+def test_what_it_cannot_fill_in_is_said(
+    tiny: Tiny, mask: str, order: str, lane: str, message: str
+) -> None:
+    height, width = tiny.card.grid
+    cells = range(height * width - (mask == "short"))
+    masked = [cell == 1 if mask == "box" else cell > 1 for cell in cells]
+    infilling = Infilling.of_mask([0] * len(cells), masked, order)
+    with pytest.raises(SettingError, match=message):
+        race_of(tiny.model, [Lane(lane)], infilling=infilling)
