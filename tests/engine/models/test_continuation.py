@@ -64,7 +64,9 @@ def test_it_is_the_whole_model_behind_the_same_tokens(
     monkeypatch.setattr(body, "BUCKET", 16)
     monkeypatch.setattr(tiny.model, "static", True)
     monkeypatch.setattr(tiny.model, "capture", lambda: capture)
-    assert drawn(tiny.model.infill(infilling), prompt, greedy, "sjd") == whole[k:]
+    view = tiny.model.infill(infilling)
+    assert view.static
+    assert drawn(view, prompt, greedy, "sjd") == whole[k:]
 
 
 @torch.inference_mode()
