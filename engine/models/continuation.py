@@ -6,7 +6,6 @@ import torch
 from torch import Tensor
 
 from engine.infilling import MASKED, Fills, Infilling
-from engine.models.base import ImageModel
 from engine.models.body import BodyModel, Prompt
 from engine.models.view import BodyView
 
@@ -51,6 +50,3 @@ class Continuation(BodyView):
 
     def embed(self, tokens: Tensor, positions: Tensor) -> Tensor:
         return self.whole.embed(tokens, positions + len(self._known))
-
-    def in_waves(self, lag: int) -> ImageModel:
-        return ImageModel.in_waves(self, lag)

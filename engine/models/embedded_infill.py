@@ -15,9 +15,9 @@ from torch import Tensor, nn
 from transformers import LlamaConfig
 
 from engine.infilling import MASKED, Fills, Infilling
-from engine.models.base import ImageModel
-from engine.models.body import BodyContext, BodyModel, Prompt
+from engine.models.body import BodyContext, Prompt
 from engine.models.embedded_networks import EmbeddedTarget
+from engine.models.view import BodyView
 
 
 class EmbeddedInfill(EmbeddedTarget):
@@ -82,18 +82,19 @@ def _rotate(x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
     return x * cos.unsqueeze(1) + torch.cat([-x2, x1], -1) * sin.unsqueeze(1)
 
 
-class EmbeddedInfilling(BodyModel):
+class EmbeddedInfilling(BodyView):
     """The embedded model over the masked cells of one infilling. Its prompt is the caption and what
     is known; the last of these rows is the root of the first window."""
 
-    drafter = None
+    whole: Any  # an EmbeddedModel
+    infilling: Infilling
 
     def __init__(self, model: Any, network: EmbeddedInfill, infilling: Infilling) -> None:
         """`model` is the EmbeddedModel. Raises SettingError where the infilling does not fit it."""
         infilling.check(model.grid, model.vocab_size)
-        self.whole, self.network, self.infilling = model, network, infilling
-        for name in ("name", "grid", "vocab_size", "codebook", "device", "dtype", "sampling"):
-            setattr(self, name, getattr(model, name))
+        super().__init__(model)
+        self.static, self.capture = False, None  # its lanes run eagerly on a GPU, too
+        self.network, self.infilling = network, infilling
         self.weights = model.infill_weights
         self.forced_ids = torch.full((infilling.masked,), -1)
         self.body = network.model
@@ -116,19 +117,8 @@ class EmbeddedInfilling(BodyModel):
         """One for all infillings: the network's weights become views of it."""
         return self.whole.infill_lean
 
-    @property
-    def swatches(self) -> bytes | None:
-        """The whole model's: codes look the same."""
-        found: bytes | None = self.whole.swatches
-        return found
-
-    @swatches.setter
-    def swatches(self, image: bytes | None) -> None:
-        self.whole.swatches = image
-
     def prompt(self, text: str, guided: bool) -> Prompt:
         network, infilling = self.network, self.infilling
-        assert infilling is not None
         rows = self.whole.caption_ids(text, guided)
         codes = torch.tensor(infilling.known, device=self.device)[self._known]
         known = network.embed_codes(codes, self._known).expand(len(rows), -1, -1)
@@ -161,18 +151,6 @@ class EmbeddedInfilling(BodyModel):
     def head(self, hidden: Tensor) -> Tensor:
         return self.network.lm_head(hidden)
 
-    def decode(self, codes: Tensor) -> Tensor:
-        return self.whole.decode(codes)
-
-    def neighbours(self, k: int) -> Tensor:
-        return self.whole.neighbours(k)
-
     @property
     def fills_in(self) -> Fills:
         return Fills.ANY
-
-    def infill(self, infilling: Infilling) -> ImageModel:
-        return self.whole.infill(infilling)
-
-    def in_waves(self, lag: int) -> ImageModel:
-        return ImageModel.in_waves(self, lag)

@@ -47,6 +47,9 @@ class BodyView(BodyModel):
     def infill(self, infilling: Infilling) -> ImageModel:
         return self.whole.infill(infilling)
 
+    def in_waves(self, lag: int) -> ImageModel:
+        return ImageModel.in_waves(self, lag)
+
     def prompt(self, text: str, guided: bool) -> Prompt:
         return self.whole.prompt(text, guided)
 
