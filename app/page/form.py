@@ -62,6 +62,9 @@ class Fields:
         self._names = tuple(components)
         self.components = [unchecked(component) for component in components.values()]
 
+    def component(self, name: str) -> gr.components.Component:
+        return self.components[self._names.index(name)]
+
     def named(self, values: Sequence[Any]) -> dict[str, Any]:
         return dict(zip(self._names, values, strict=True))
 

@@ -7,6 +7,7 @@ import itertools
 import logging
 import os
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -30,6 +31,7 @@ from app.page.handlers import Races, board_update
 from app.page.lane_list import lane_list
 from app.page.links import COPY_JS, LINK_JS, Links, notice_of
 from app.page.model_choice import model_choice
+from app.page.own_picture import own_picture
 from app.page.prompt_hints import EXAMPLES, LISTED, surprise, typed_hint, vocabulary
 from app.page.results_panel import results_panel
 from app.page.visitor import address, session_of
@@ -186,7 +188,7 @@ def build(pool: ModelPool, recorded: RecordedRaces | None = None) -> PageBlocks:
         reading = gr.HTML(elem_id="reading", apply_default_css=False)
         infilling = fill_in(pool)
         with gr.Column(elem_id="settings"):
-            chosen, file, copy, link = _sources(races)
+            chosen, file, own, copy, link = _sources(races)
             form = _settings(races, prompt, seed, infilling)
         notice = gr.HTML(elem_id="notice", apply_default_css=False)
         board = board_of(races, board_script, shipped)
@@ -255,6 +257,8 @@ def build(pool: ModelPool, recorded: RecordedRaces | None = None) -> PageBlocks:
         # not `input`, which is also leaving the field
         chosen.select(show, chosen, board, api_name="recorded", **opens)
         file.upload(open_file, file, board, api_name="open", **QUIET)
+        brought = [own, form.component("model")]
+        own.upload(partial(own_picture, pool), brought, infilling, concurrency_limit=1, **PRIVATE)
         # another one ends the one before: while a race is on, that has no end of its own
         board.show(show_asked, None, board, trigger_mode="multiple", **opens)
         prompt.change(read, form.components, reading, trigger_mode="always_last", **QUIET)
@@ -325,11 +329,14 @@ def _settings(races: Races, prompt: gr.Textbox, seed: gr.Number, infilling: gr.H
     return form
 
 
-def _sources(races: Races) -> tuple[gr.Dropdown, gr.UploadButton, gr.Button, gr.Textbox]:
-    """The recorded races, a visitor's file, and a link to the form."""
+def _sources(
+    races: Races,
+) -> tuple[gr.Dropdown, gr.UploadButton, gr.UploadButton, gr.Button, gr.Textbox]:
+    """The recorded races, a visitor's trace and picture, and a link to the form."""
     with gr.Row(elem_id="bring"):
-        label = "<p>Or watch a recorded race:</p>"
-        gr.HTML(label, apply_default_css=False, min_width=170, elem_id="or")
+        gr.HTML(
+            "<p>Or watch a recording:</p>", elem_id="or", min_width=150, apply_default_css=False
+        )
         titles = [(title, name) for name, title in races.recorded.titles.items()]
         plain: dict[str, Any] = {"container": False, "min_width": 200}
         chosen = gr.Dropdown(
@@ -337,8 +344,9 @@ def _sources(races: Races) -> tuple[gr.Dropdown, gr.UploadButton, gr.Button, gr.
         )
         small: dict[str, Any] = {"size": "sm", "scale": 0}
         file = gr.UploadButton("Open a trace", min_width=130, elem_id="open", **small)
+        own = gr.UploadButton("Fill in your picture", min_width=170, elem_id="own", **small)
         copy = gr.Button("Copy link to these settings", min_width=210, elem_id="copy", **small)
         link = gr.Textbox(
             label="A link to these settings", visible=False, max_lines=1, elem_id="link", **plain
         )
-    return unchecked(chosen), file, copy, link
+    return unchecked(chosen), file, own, copy, link

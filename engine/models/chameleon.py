@@ -26,7 +26,10 @@ from huggingface_hub.errors import StrictDataclassError
 from tokenizers import Tokenizer, models, pre_tokenizers
 from torch import Tensor
 from transformers import ChameleonConfig, ChameleonForConditionalGeneration
-from transformers.models.chameleon.modeling_chameleon import ChameleonRotaryEmbedding
+from transformers.models.chameleon.modeling_chameleon import (
+    ChameleonImageVocabularyMapping,
+    ChameleonRotaryEmbedding,
+)
 
 from engine.models.body import BodyModel, Prompt
 from engine.models.card import ModelCard, ModelError
@@ -78,20 +81,14 @@ class ChameleonModel(BodyModel):
         self.name, self.grid, self.sampling = card.name, card.grid, card.sampling
         self.device, self.dtype = torch.device(device), dtype
         self.layout = LAYOUTS[card.name]
-        settings = config(card) if folders is None else _config(folders["model"])
+        settings = config(card) if folders is None else read_config(folders["model"])
         self.vocabulary = settings.vocabulary_map
         self.tokenizer = bytes_tokenizer() if folders is None else _tokenizer(folders["text"])
         self.special = {name: self._special(name, folders is not None) for name in self._names()}
 
         network = _empty(settings)
-        table = network.model.vocabulary_mapping.bpe2img
-        bpe, order = sorted(table), [table[token] for token in sorted(table)]
+        order, bpe = codes_in_order(settings), sorted(network.model.vocabulary_mapping.bpe2img)
         self.vocab_size = settings.vq_config.num_embeddings
-        if sorted(order) != list(range(self.vocab_size)):
-            raise ModelError(
-                f"The vocabulary of {card.title} names other image tokens than its"
-                f" {self.vocab_size} codes."
-            )
         network.to(dtype).to_empty(device=self.device)
         network.model.rotary_emb = ChameleonRotaryEmbedding(settings).to(self.device)
         if folders is None:
@@ -183,6 +180,15 @@ def config(card: ModelCard) -> ChameleonConfig:
     return ChameleonConfig(vocabulary_map=vocabulary, pad_token_id=1)
 
 
+def codes_in_order(settings: ChameleonConfig) -> list[int]:
+    """The VQGAN's code of each image token. Raises ModelError where the vocabulary names others."""
+    table = ChameleonImageVocabularyMapping(settings.vocabulary_map).bpe2img
+    order, codes = [table[token] for token in sorted(table)], settings.vq_config.num_embeddings
+    if sorted(order) != list(range(codes)):
+        raise ModelError(f"The vocabulary names other image tokens than its {codes} codes.")
+    return order
+
+
 def bytes_tokenizer() -> Tokenizer:
     """A token for each byte, for random weights, which come without a vocabulary."""
     vocabulary = {
@@ -193,7 +199,8 @@ def bytes_tokenizer() -> Tokenizer:
     return tokenizer
 
 
-def _config(folder: Path) -> ChameleonConfig:
+def read_config(folder: Path) -> ChameleonConfig:
+    """The model's configuration. Raises ModelError where the file is missing or another's."""
     path = require_file(folder / "config.json")
     try:
         settings = ChameleonConfig.from_pretrained(folder)

@@ -69,23 +69,25 @@ def given(source: Source) -> Path | None:
     return folder if folder and folder.is_dir() else None
 
 
-def at_hand(source: Source) -> bool:
-    """Whether a source's files are on this machine. Raises ModelError where the folder of weights
-    has only some of them."""
+def at_hand(source: Source) -> Path | None:
+    """The folder with a source's files, None where they are not all on this machine. Raises
+    ModelError where the folder of weights has only some of them."""
     if (folder := given(source)) is not None:
         complete(source, folder)
-        return True
+        return folder
     try:
-        here = snapshot_download(
-            source.repo,
-            revision=source.revision,
-            allow_patterns=list(source.files),
-            local_files_only=True,
+        folder = Path(
+            snapshot_download(
+                source.repo,
+                revision=source.revision,
+                allow_patterns=list(source.files),
+                local_files_only=True,
+            )
         )
-        complete(source, Path(here))
+        complete(source, folder)
     except Exception:  # of the client's many, or of `complete`
-        return False
-    return True
+        return None
+    return folder
 
 
 def require(card: ModelCard) -> None:

@@ -77,7 +77,7 @@ class JanusModel(BodyModel):
         self.name, self.grid, self.sampling = card.name, card.grid, card.sampling
         self.device, self.dtype = device, dtype
         self.forced_ids = torch.full((card.grid[0] * card.grid[1],), -1)
-        settings = config(card) if folders is None else _read_config(folders["model"])
+        settings = config(card) if folders is None else read_config(folders["model"])
         # Before the weights, which take minutes: a broken tokenizer fails at once.
         self.tokenizer = None if folders is None else _read_tokenizer(folders["model"])
         # Loaded on the CPU and moved at the end: on ZeroGPU the device is there only later.
@@ -139,7 +139,8 @@ class JanusModel(BodyModel):
         return self.vq.decoder(self.vq.post_quant_conv(self.codebook[codes].permute(0, 3, 1, 2)))
 
 
-def _read_config(folder: Path) -> JanusConfig:
+def read_config(folder: Path) -> JanusConfig:
+    """The model's configuration. Raises ModelError where the file is missing or another's."""
     path = require_file(folder / "config.json")
     try:
         stored = json.loads(path.read_text())

@@ -124,11 +124,12 @@ _LAYER_KEYS = {
     "ffn_norm": "post_attention_layernorm",
 }
 _VQ_KEYS = (
-    (r"^decoder\.conv_blocks\.(\d+)\.res\.", r"decoder.up.\1.block."),
-    (r"^decoder\.conv_blocks\.(\d+)\.", r"decoder.up.\1."),
-    (r"^decoder\.mid\.0\.", "decoder.mid.block_1."),
-    (r"^decoder\.mid\.1\.", "decoder.mid.attn_1."),
-    (r"^decoder\.mid\.2\.", "decoder.mid.block_2."),
+    (r"^decoder\.conv_blocks\.", "decoder.up."),
+    (r"^encoder\.conv_blocks\.", "encoder.down."),
+    (r"\.(up|down)\.(\d+)\.res\.", r".\1.\2.block."),
+    (r"coder\.mid\.0\.", "coder.mid.block_1."),
+    (r"coder\.mid\.1\.", "coder.mid.attn_1."),
+    (r"coder\.mid\.2\.", "coder.mid.block_2."),
 )
 VQ_UNUSED = ("encoder.", "quant_conv.", "quantize.codebook_used")
 GPT_UNUSED = ("freqs_cis",)  # a table that its code computes
@@ -144,11 +145,9 @@ def gpt_key(key: str) -> str:
 
 
 def vq_key(key: str) -> str:
-    """A stored key to LlamaGenVQ's."""
+    """A stored key to JanusVQVAE's."""
     for pattern, replacement in _VQ_KEYS:
-        key, found = re.subn(pattern, replacement, key)
-        if found:
-            break
+        key = re.sub(pattern, replacement, key)
     return key
 
 

@@ -27,7 +27,7 @@ const state = {
   /** @type {number[]} */ codes: [], // of the picture, -1 where nobody knows them
   /** @type {Set<number>} */ mask: new Set(),
   /** @type {[number, number]} */ grid: [1, 1],
-  /** @type {HTMLCanvasElement | null} */ picture: null,
+  /** @type {HTMLCanvasElement | HTMLImageElement | null} */ picture: null,
   /** @type {HTMLImageElement | null} */ swatches: null,
   ...{ tool: "box", cell: 0, anchor: 0, open: false },
 };
@@ -205,25 +205,34 @@ function copyOf(picture) {
   return copy;
 }
 
-// A picture of the board.
-document.addEventListener("photo-finish-fill", (event) => {
-  const { model, codes, grid, picture } = event.detail;
-  const before = form.value && fills();
-  Object.assign(state, { model, codes, grid, picture: copyOf(picture), cell: 0, anchor: 0 });
+/** @param {Pick<typeof state, "model" | "codes" | "grid" | "picture">} picture nothing masked */
+function begin(picture) {
+  const before = panel.hidden ? "" : fills();
+  Object.assign(state, picture, { cell: 0, anchor: 0 });
   change(new Set());
   const detail = form.lanes[fills()];
   if (before !== fills()) document.dispatchEvent(new CustomEvent("photo-finish-lanes", { detail }));
   show(true);
   canvas.focus({ preventScroll: true });
-});
+}
+
+// A picture of the board.
+document.addEventListener("photo-finish-fill", ({ detail }) =>
+  begin({ ...detail, picture: copyOf(detail.picture) }),
+);
 document.addEventListener("photo-finish-start", () => show(false));
 
-// A mask from a link, or of a race on the board: what is masked is not known.
-function read() {
+// A picture of the visitor's own; or a mask from a link, or of a race on the board: what is masked
+// is not known.
+async function read() {
   if (!form.value) return draw();
-  const { known, order: name, model } = form.value;
-  if (!panel.hidden && String(known) === String(knownNow())) return; // painted here
+  const { known, order: name, model, picture: own } = form.value;
   const [rows, columns] = form.fillable[model] ?? [0, 0];
+  if (own) {
+    const picture = await decodeImage(own);
+    return begin({ model, codes: known, grid: [rows, columns], picture });
+  }
+  if (!panel.hidden && String(known) === String(knownNow())) return; // painted here
   if (rows * columns !== known.length) return;
   const mask = new Set(known.map((_, cell) => cell).filter((cell) => known[cell] < 0));
   Object.assign(state, { model, codes: known, grid: [rows, columns], mask });

@@ -45,7 +45,8 @@ interface LaneListProps {
   most: number;
 }
 interface FillInProps {
-  value: (Infilling & { model: string }) | ""; // "" of whole pictures
+  // "" of whole pictures; `picture`: a WebP file in base64, of a picture of the visitor's own
+  value: (Infilling & { model: string; picture?: string }) | "";
   fillable: Fillable;
   lanes: Record<Fills, string[]>;
 }

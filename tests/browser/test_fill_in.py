@@ -245,7 +245,7 @@ def test_models_that_draw_whole_pictures_only_offer_nothing(open_page, recorded_
 def test_a_file_of_a_part_opens_on_the_board(open_page, url, filling_folder) -> None:
     page = open_page(url)
     show_options(page)
-    page.locator("#bring input[type=file]").set_input_files(filling_folder / "part.json")
+    page.locator("#bring input[type=file]").first.set_input_files(filling_folder / "part.json")
     expect(page.locator(".board .meta")).to_contain_text("9 filled in")
     fill_in(page, 2)
     counted(page, 0)

@@ -5,12 +5,14 @@ from __future__ import annotations
 
 import re
 
+import numpy as np
 import pytest
+from PIL import Image
 from playwright.sync_api import Page, expect
 
 from app.serving.model_loader import load_embedded
 from engine.decoders import DECODERS
-from tests.browser.acts import finished, key, prompted, race
+from tests.browser.acts import finished, key, lanes_by_event, prompted, race
 from tests.browser.test_screens import BEYOND
 from visualize.board import token_hash
 
@@ -77,6 +79,32 @@ def test_words_are_found_and_used_and_a_surprise_is_of_them(opened) -> None:
     expect(prompt).to_have_value(re.compile(" on "))
     page.locator("#stop").click()
     expect(page.locator(".board")).to_have_attribute("data-state", "stopped")
+
+
+def test_a_picture_of_ones_own_is_filled_in(opened, tmp_path) -> None:
+    page = opened()
+    model = load_embedded()
+    cells = model.grid[0] * model.grid[1]
+    codes = np.array(DECODERS["ar"](model, None, model.sampling).generate(PROMPT, 7))
+    Image.fromarray(model.pixels(codes.reshape(model.grid))).save(tmp_path / "mine.png")
+    page.locator("#bring input[type=file]").last.set_input_files(tmp_path / "mine.png")
+    count = page.locator(".fill-count")
+    expect(count).to_have_text(f"0 of {cells} tokens to fill in.")
+    expect(page.locator(".fill-in canvas")).to_be_focused()
+    shown = page.locator(".fill-in canvas").evaluate(
+        "it => [...it.getContext('2d').getImageData(it.width / 2, it.height / 2, 1, 1).data]"
+    )
+    assert shown[0] > 1.5 * shown[2], "the apple's red"
+    page.locator(".fill-in").get_by_role("button", name="Scatter").click()
+    expect(count).to_have_text(f"{cells // 8} of {cells} tokens to fill in.")
+    lanes_by_event(page, "ar", "sjd")
+    page.locator(".fill-race").click()
+    finished(page)
+    expect(page.locator(".board .meta")).to_contain_text(f"{cells // 8} filled in")
+    page.locator("#bring input[type=file]").last.set_input_files(
+        {"name": "mine.png", "mimeType": "image/png", "buffer": b"no picture"}
+    )
+    expect(page.locator(".toast-body")).to_contain_text("no picture that this page can read")
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])

@@ -42,7 +42,7 @@ DROP = """([text, name]) => {
 
 def upload(page: Page, text: str | bytes, name: str = "race.json") -> None:
     data = text.encode() if isinstance(text, str) else text
-    page.locator("#bring input[type=file]").set_input_files(
+    page.locator("#bring input[type=file]").first.set_input_files(
         {"name": name, "mimeType": "application/json", "buffer": data}
     )
 

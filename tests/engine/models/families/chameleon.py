@@ -3,6 +3,7 @@ transformers does not have, is written out."""
 
 from __future__ import annotations
 
+import functools
 from functools import cached_property
 from pathlib import Path
 
@@ -11,6 +12,7 @@ from safetensors.torch import save_file
 from tokenizers import AddedToken, Tokenizer, models, pre_tokenizers, processors
 from torch import Tensor, nn
 from transformers import ChameleonConfig, ChameleonForConditionalGeneration, PretrainedConfig
+from transformers.models.chameleon.modeling_chameleon import ChameleonVQVAE
 
 from engine.models import chameleon, chameleon_vq
 from engine.models.card import CARDS, ModelCard
@@ -74,10 +76,16 @@ def config(**changes: object) -> ChameleonConfig:
     return ChameleonConfig(**(values | changes))
 
 
+@functools.cache
+def vq() -> ChameleonVQVAE:
+    """The library's, which has no decoder."""
+    return randomise(ChameleonVQVAE(config().vq_config), 7)
+
+
 def vq_state() -> dict[str, Tensor]:
-    """What is published, and two of the encoder's weights."""
-    shapes = vqgan.shapes(LAYERS) | {"quantize.embedding.weight": (CODES, 8)}
-    return drawn(shapes | {"encoder.conv_in.bias": (64,), "quant_conv.bias": (8,)}, 8)
+    """What is published."""
+    library = {k: v for k, v in vq().state_dict().items() if not k.startswith("post_quant_conv.")}
+    return drawn(vqgan.shapes(LAYERS), 8) | library
 
 
 def tokenizer() -> Tokenizer:
@@ -172,7 +180,14 @@ class TinyChameleon(Tiny):
         return self.network.lm_head(states)[..., IMAGE]
 
     def picture(self, codes: Tensor) -> Tensor:
-        return vqgan.decode(LAYERS, vq_state(), self.codebook[codes].permute(0, 3, 1, 2))
+        return vqgan.run(LAYERS, vq_state(), self.codebook[codes].permute(0, 3, 1, 2))
+
+    @torch.inference_mode()
+    def encoded(self, pixels: Tensor) -> Tensor:
+        """The library's tokens, counted from the first image token."""
+        found = vq().encode(pixels).image_tokens.tolist()
+        names = {code: token for token, code in enumerate(CODE)}
+        return torch.tensor([names[code] for code in found])
 
     @property
     def codebook(self) -> Tensor:

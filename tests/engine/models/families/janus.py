@@ -28,7 +28,7 @@ from transformers.models.janus.image_processing_pil_janus import JanusImageProce
 from engine.models import janus
 from engine.models.card import ModelCard
 from engine.models.janus import BEGIN, IMAGE, PAD
-from tests.engine.models.families.tiny import BODY, VQ, Tiny, randomise, tiny_card
+from tests.engine.models.families.tiny import BODY, VQ, Tiny, nearest, randomise, tiny_card
 
 CODES, SIDE = VQ["num_embeddings"], 4
 END = "<｜end▁of▁sentence｜>"
@@ -174,6 +174,11 @@ class TinyJanus(Tiny):
             return self.network.decode_image_tokens(codes.flatten(1)).permute(0, 3, 1, 2)
         vq = self.network.model.vqmodel  # whose `decode` takes images of one size only
         return vq.decoder(vq.post_quant_conv(self.codebook[codes].permute(0, 3, 1, 2)))
+
+    @torch.inference_mode()
+    def encoded(self, pixels: Tensor) -> Tensor:
+        vq = self.network.model.vqmodel
+        return nearest(vq.quant_conv(vq.encoder(pixels)), self.codebook)
 
     @property
     def codebook(self) -> Tensor:

@@ -25,7 +25,7 @@ from engine.models.card import ModelCard
 from engine.models.llamagen_weights import LlamaGenNetwork, LlamaGenVQ, Sizes
 from engine.models.llamagen_weights import config as true_sizes
 from tests.engine.models.families import tiny, vqgan
-from tests.engine.models.families.tiny import BODY, Tiny, drawn, randomise, tiny_card
+from tests.engine.models.families.tiny import BODY, Tiny, drawn, nearest, randomise, tiny_card
 
 SIDE, CODES, HEADS, SLOTS = 4, tiny.VQ["num_embeddings"], 2, 7
 WORDS = ["<pad>", "</s>", "<unk>", "a", "red", "fox", "on", "snow", "."]
@@ -89,13 +89,17 @@ def vq_layers(vq: JanusVQVAEConfig) -> list[vqgan.Layer]:
     )
 
 
+def encoder_layers(vq: JanusVQVAEConfig) -> list[vqgan.Layer]:
+    levels = [vq.base_channels * multiple for multiple in vq.channel_multiplier]
+    return vqgan.encoder(
+        vqgan.LLAMAGEN, vq.embed_dim, vq.latent_channels, levels, vq.num_res_blocks
+    )
+
+
 def vq_shapes(vq: JanusVQVAEConfig) -> dict[str, tuple[int, ...]]:
-    """The decoder's side whole; of what is not loaded, a tensor of each kind."""
-    return vqgan.shapes(vq_layers(vq)) | {
+    return vqgan.shapes([*vq_layers(vq), *encoder_layers(vq)]) | {
         "quantize.embedding.weight": (vq.num_embeddings, vq.embed_dim),
         "quantize.codebook_used": (65536,),
-        "encoder.conv_in.bias": (vq.base_channels,),
-        "quant_conv.bias": (vq.embed_dim,),
     }
 
 
@@ -193,7 +197,10 @@ class TinyLlamaGen(Tiny):
         return logits[0] if guidance == 1 else logits[1] + guidance * (logits[0] - logits[1])
 
     def picture(self, codes: Tensor) -> Tensor:
-        return vqgan.decode(vq_layers(SIZES.vq), VQ, self.codebook[codes].permute(0, 3, 1, 2))
+        return vqgan.run(vq_layers(SIZES.vq), VQ, self.codebook[codes].permute(0, 3, 1, 2))
+
+    def encoded(self, pixels: Tensor) -> Tensor:
+        return nearest(vqgan.run(encoder_layers(SIZES.vq), VQ, pixels), self.codebook)
 
     @property
     def codebook(self) -> Tensor:

@@ -15,6 +15,7 @@ from types import ModuleType
 from typing import TypeVar
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor, nn
 from transformers import PretrainedConfig
 
@@ -98,6 +99,8 @@ class Tiny(ABC):
     def picture(self, codes: Tensor) -> Tensor:
         """The library's pixels [B, 3, H, W], about -1 .. 1, of codes [B, h, w] of any size."""
 
+    encoded: Callable[[Tensor], Tensor]  # codes of pixels [1, 3, H, W], where it has an encoder
+
     @property
     @abstractmethod
     def codebook(self) -> Tensor:
@@ -156,6 +159,14 @@ def drawn(shapes: dict[str, tuple[int, ...]], seed: int) -> dict[str, Tensor]:
         scale = len(shape) == 1 and key.endswith("weight")
         state[key] = spread * torch.randn(shape, generator=generator) + scale
     return state
+
+
+def nearest(vectors: Tensor, codebook: Tensor) -> Tensor:
+    """The codes nearest to vectors [1, D, h, w] of length 1, in raster order [h * w], as the
+    published quantiser of Janus and LlamaGen finds them."""
+    found = F.normalize(vectors, dim=1)[0].flatten(1).T
+    squares = found.pow(2).sum(1, keepdim=True) + codebook.pow(2).sum(1)
+    return (squares - 2 * found @ codebook.T).argmin(1)
 
 
 def randomise(module: Module, seed: int = 0) -> Module:

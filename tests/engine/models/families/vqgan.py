@@ -1,5 +1,5 @@
-"""The decoder of a VQGAN (taming-transformers), written out, under the names that two releases give
-its weights. It is a list of layers, from the codes to the pixels."""
+"""The decoder and the encoder of a VQGAN (taming-transformers), written out, under the names that
+two releases give their weights. Each is a list of layers."""
 
 from __future__ import annotations
 
@@ -12,13 +12,14 @@ from torch import Tensor
 
 @dataclass(frozen=True)
 class Names:
-    """Of the layers of `decoder`; a level's with its number, and a block's in it."""
+    """Of the layers of `decoder`; a level's with its number, and a block's in it. Those of the
+    encoder, whose levels are counted from the pixels, have `down` for `up`."""
 
     middle: tuple[str, str, str]
     block: str
     upsample: str
     attention: str = ""  # behind each block of the level nearest to the codes
-    from_pixels: bool = False  # levels are counted from the pixels
+    from_pixels: bool = False  # the decoder's levels are counted from the pixels
 
 
 TAMING = Names(
@@ -69,6 +70,36 @@ def decoder(
     ]
 
 
+def encoder(
+    names: Names, code: int, latent: int, levels: Sequence[int], blocks: int
+) -> list[Layer]:
+    """The layers, from the pixels to the codes' vectors; `levels` are the channels of each level,
+    from the pixels."""
+    inner = levels[0]
+    layers: list[Layer] = [("conv3", "encoder.conv_in", 3, inner)]
+    for level, outer in enumerate(levels):
+        for block in range(blocks):
+            layers.append(("residual", f"encoder.{names.block.format(level, block)}", inner, outer))
+            if names.attention and level == len(levels) - 1:
+                key = f"encoder.{names.attention.format(level, block)}"
+                layers.append(("attention", key, outer, outer))
+            inner = outer
+        if level < len(levels) - 1:
+            key = f"encoder.{names.upsample.format(level)}".replace("upsample", "downsample")
+            layers.append(("downsample", key, outer, outer))
+    kinds = ("residual", "attention", "residual")
+    layers += [
+        (kind, f"encoder.{name}", inner, inner)
+        for kind, name in zip(kinds, names.middle, strict=True)
+    ]
+    return [
+        *layers,
+        ("norm", "encoder.norm_out", inner, inner),
+        ("conv3", "encoder.conv_out", inner, latent),
+        ("conv1", "quant_conv", latent, code),
+    ]
+
+
 def shapes(layers: Sequence[Layer]) -> dict[str, tuple[int, ...]]:
     """The weights of the layers."""
     found: dict[str, tuple[int, ...]] = {}
@@ -97,8 +128,8 @@ def shapes(layers: Sequence[Layer]) -> dict[str, tuple[int, ...]]:
     return found
 
 
-def decode(layers: Sequence[Layer], state: dict[str, Tensor], x: Tensor) -> Tensor:
-    """Codes' vectors [B, D, h, w] to pixels [B, 3, H, W]."""
+def run(layers: Sequence[Layer], state: dict[str, Tensor], x: Tensor) -> Tensor:
+    """Codes' vectors [B, D, h, w] to pixels [B, 3, H, W], or the other way."""
 
     def conv(key: str, x: Tensor) -> Tensor:
         weight = state[f"{key}.weight"]
@@ -122,6 +153,9 @@ def decode(layers: Sequence[Layer], state: dict[str, Tensor], x: Tensor) -> Tens
                 x = h + (conv(f"{key}.nin_shortcut", x) if inner != outer else x)
             case "upsample":
                 x = conv(key, x.repeat_interleave(2, -1).repeat_interleave(2, -2))
+            case "downsample":
+                x = F.pad(x, (0, 1, 0, 1))
+                x = F.conv2d(x, state[f"{key}.weight"], state[f"{key}.bias"], stride=2)
             case _:
                 x = conv(key, x)
     return x

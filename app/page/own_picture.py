@@ -1,0 +1,77 @@
+"""A picture of a visitor's own, to fill in: cut to a model's size, and its codes."""
+
+from __future__ import annotations
+
+import base64
+import io
+from typing import Any
+
+import numpy as np
+from PIL import Image, ImageOps, UnidentifiedImageError
+
+from app.page.handlers import user_error
+from app.serving.model_pool import ModelPool
+from engine.infilling import ORDERS
+from engine.models.card import ModelError
+from engine.models.hub import at_hand
+from engine.settings import SettingError
+
+FORMATS = ("PNG", "JPEG", "WEBP", "GIF", "BMP")
+MAX_MEGAPIXELS = 50
+
+
+def own_picture(pool: ModelPool, path: Any, model: Any) -> dict[str, Any]:
+    """The value of the form's picture to fill in, nothing masked yet, with the picture that the
+    browser shows. Takes seconds on a public model. Raises gr.Error."""
+    try:
+        return _read(pool, path, model)
+    except (SettingError, ModelError) as error:
+        raise user_error(error) from error
+
+
+def _read(pool: ModelPool, path: Any, model: Any) -> dict[str, Any]:
+    from engine.models.encoder import encode, parts, size  # which imports every family
+
+    card = pool.require(model)
+    if (needed := parts(card)) is None:
+        raise SettingError(f"{card.title} has no encoder for pictures here: choose another model.")
+    folders = {part: at_hand(card.source_of(part)) for part in needed}
+    here = {part: folder for part, folder in folders.items() if folder is not None}
+    if len(here) < len(folders):
+        raise SettingError(
+            f"The files of {card.title} are not on this machine yet: race on it once, then bring"
+            " your picture."
+        )
+    picture = _fitted(path, size(card))
+    return {
+        "known": encode(card, here, np.array(picture)),
+        "order": ORDERS[0],
+        "model": card.name,
+        "picture": _webp(picture),
+    }
+
+
+def _fitted(path: Any, size: tuple[int, int]) -> Image.Image:
+    """The middle of a file's picture at this width and height, on white where it is transparent."""
+    try:
+        with Image.open(path, formats=FORMATS) as image:
+            if image.width * image.height > MAX_MEGAPIXELS * 1e6:
+                raise SettingError(
+                    f"The picture has more than {MAX_MEGAPIXELS} megapixels: bring a smaller one."
+                )
+            upright = ImageOps.exif_transpose(image).convert("RGBA")
+    except SettingError:
+        raise
+    except (UnidentifiedImageError, OSError, ValueError, SyntaxError, AttributeError) as error:
+        raise SettingError(
+            "The file is no picture that this page can read: bring a PNG, JPEG or WebP."
+        ) from error
+    fitted = ImageOps.fit(upright, size, Image.Resampling.LANCZOS)
+    return Image.alpha_composite(Image.new("RGBA", size, "white"), fitted).convert("RGB")
+
+
+def _webp(picture: Image.Image) -> str:
+    """A WebP file in base64."""
+    file = io.BytesIO()
+    picture.save(file, "WEBP", quality=90)
+    return base64.b64encode(file.getvalue()).decode()

@@ -1,0 +1,104 @@
+"""The codes of a picture of one's own, by the encoder of a model's image tokenizer.
+
+No race needs an encoder, so no model keeps one: it is read from the model's files when a picture is
+given, on the processor, and freed again. A picture takes seconds. Emu3's is a video's, takes every
+picture four times, minutes and much memory: it is left out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+from transformers import JanusVQVAE, JanusVQVAEConfig
+from transformers.models.chameleon.modeling_chameleon import ChameleonVQVAE
+
+from engine.models import chameleon, janus, llamagen
+from engine.models.card import WEIGHTS, ModelCard
+from engine.models.embedded_networks import EmbeddedVQ
+from engine.models.llamagen_weights import vq_key
+from engine.models.weights import fit, read
+
+# Reads an encoder from the folders of a model's parts: pixels [B, 3, H, W] in -1 .. 1 to codes
+# [B, h, w].
+Reader = Callable[[ModelCard, Mapping[str, Path]], Callable[[Tensor], Tensor]]
+
+
+@torch.inference_mode()
+def encode(card: ModelCard, folders: Mapping[str, Path], picture: np.ndarray) -> list[int]:
+    """The codes of a picture uint8 [H, W, 3] of `size(card)`, row by row. `folders` has the parts
+    that `parts(card)` names. Raises ModelError where their files are missing or do not fit."""
+    pixels = torch.from_numpy(picture).movedim(-1, 0)[None] / 127.5 - 1
+    return _READERS[card.family](card, folders)(pixels).flatten().tolist()
+
+
+def parts(card: ModelCard) -> tuple[str, ...] | None:
+    """The parts of a model that its encoder is read from; None where it has none here."""
+    return _PARTS.get(card.family)
+
+
+def size(card: ModelCard) -> tuple[int, int]:
+    """The width and height of a model's pictures, in pixels."""
+    side = 8 if card.family == "embedded" else 16
+    return card.grid[1] * side, card.grid[0] * side
+
+
+def _embedded(card: ModelCard, folders: Mapping[str, Path]) -> Callable[[Tensor], Tensor]:
+    return EmbeddedVQ.from_pretrained(WEIGHTS / "vq").eval().encode
+
+
+def _janus(card: ModelCard, folders: Mapping[str, Path]) -> Callable[[Tensor], Tensor]:
+    prefix, state = "model.vqmodel.", read(folders["model"])
+    own = {key.removeprefix(prefix): state[key] for key in state if key.startswith(prefix)}
+    return _normalised(janus.read_config(folders["model"]).vq_config, own)
+
+
+def _llamagen(card: ModelCard, folders: Mapping[str, Path]) -> Callable[[Tensor], Tensor]:
+    stored = read(folders["vq"] / card.source_of("vq").files[0])
+    return _normalised(
+        llamagen.config(card).vq, {vq_key(key): tensor for key, tensor in stored.items()}
+    )
+
+
+def _normalised(config: JanusVQVAEConfig, state: dict[str, Tensor]) -> Callable[[Tensor], Tensor]:
+    """Of Janus and LlamaGen: the nearest code in direction. (JanusVQVAE.encode compares vectors of
+    any length, unlike the published code and its own decoder.)"""
+    with torch.device("meta"):
+        vq = JanusVQVAE(config)
+    del vq.decoder, vq.post_quant_conv
+    fit(vq, state, drop=("decoder.", "post_quant_conv.", "quantize.codebook_used"))
+    vq.float().eval()
+
+    def encoded(pixels: Tensor) -> Tensor:
+        found = F.normalize(vq.quant_conv(vq.encoder(pixels)), dim=1)
+        book = F.normalize(vq.quantize.embedding.weight, dim=-1)
+        return torch.einsum("bdhw,vd->bhwv", found, book).argmax(-1)
+
+    return encoded
+
+
+def _chameleon(card: ModelCard, folders: Mapping[str, Path]) -> Callable[[Tensor], Tensor]:
+    """Codes in the tokens' order, as the model has them."""
+    settings = chameleon.read_config(folders["model"])
+    with torch.device("meta"):
+        vq = ChameleonVQVAE(settings.vq_config)
+    del vq.post_quant_conv
+    prefix = "model.vqmodel."
+    state = {key.removeprefix(prefix): tensor for key, tensor in read(folders["vq"]).items()}
+    fit(vq, state, drop=("decoder.", "post_quant_conv."))
+    vq.float().eval()
+    token_of = torch.tensor(chameleon.codes_in_order(settings)).argsort()
+    return lambda pixels: token_of[vq.encode(pixels).image_tokens]
+
+
+_READERS: dict[str, Reader] = {
+    "embedded": _embedded,
+    "janus": _janus,
+    "llamagen": _llamagen,
+    "chameleon": _chameleon,
+}
+_PARTS = {"embedded": (), "janus": ("model",), "llamagen": ("vq",), "chameleon": ("model", "vq")}
