@@ -9,7 +9,7 @@ from torch import Tensor
 from engine.decoders.base import Badge
 from engine.decoders.decode_state import DecodeState, Verification, Window
 from engine.decoders.window import WindowDecoder
-from engine.measurements.likelihood import teacher_forced
+from engine.measurements.likelihood import windows
 from engine.models.base import ImageModel
 from engine.numerics.distributions import exact, logits_to_probs, total_variation
 from engine.trace import Status
@@ -38,13 +38,18 @@ class Unverified(WindowDecoder):
         q, p = window.q, verification.p
         drafted = (verification.status == Status.ACCEPTED)[:, None]
         q = torch.cat([q, q.new_zeros(len(p) - len(q), p.shape[1])])
-        state.sampled.append(torch.where(drafted, q, p)[:count])
+        state.sampled.append(torch.where(drafted, q, p)[:count].cpu())  # a large picture's: 1 GB
         if state.frontier < self.model.length:
             return None
         model, places = self.own_order
         every, forced = torch.arange(len(places), device=places.device), state.forced_ids >= 0
         tokens = torch.empty_like(state.tokens)
         tokens[places] = state.ids(state.tokens, every)
-        logits = teacher_forced(model, state.prompt, self.sampling, tokens)[places]
-        p = logits_to_probs(logits, self.sampling, None)
-        return total_variation(torch.cat(state.sampled), p).masked_fill(forced, torch.nan)
+        sampled, order = torch.cat(state.sampled), places.argsort()
+        found, done = q.new_full((len(places),), torch.nan), 0
+        for logits in windows(model, state.prompt, self.sampling, tokens):
+            here = order[done : done + len(logits)]
+            done += len(logits)
+            p = logits_to_probs(logits, self.sampling, None)
+            found[here] = total_variation(sampled[here.cpu()].to(p.device), p).to(found)
+        return found.masked_fill(forced, torch.nan)

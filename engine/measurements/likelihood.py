@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import torch
 from torch import Tensor
 
@@ -9,15 +11,19 @@ from engine.models.base import MAX_ROWS, ImageModel
 from engine.settings import Sampling
 
 
-@torch.inference_mode()
 def teacher_forced(model: ImageModel, prompt: str, sampling: Sampling, tokens: Tensor) -> Tensor:
     """Logits [length, V] of each position of a picture, `tokens` [length] on the device, given
     those before it, as `ImageModel.forward` returns them, with the guidance of `sampling`."""
+    return torch.cat(list(windows(model, prompt, sampling, tokens)))
+
+
+@torch.inference_mode()
+def windows(model: ImageModel, prompt: str, sampling: Sampling, tokens: Tensor) -> Iterator[Tensor]:
+    """The same a window of positions after the other: all logits of a large picture are a
+    gigabyte."""
     fed = torch.cat([tokens[:1], tokens[:-1]])  # whatever stands for the first root
     ctx = model.start(prompt, sampling.guidance, sampling.guided_tokens)
-    logits = list[Tensor]()
     for window in torch.split(fed, MAX_ROWS):
-        logits.append(model.forward(ctx, window))
+        yield model.forward(ctx, window)
         model.keep(ctx, range(len(window)))
     ctx.close()
-    return torch.cat(logits)
