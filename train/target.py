@@ -197,7 +197,7 @@ def main() -> None:
     if args.warm:
         target = load_target(folder)
     else:
-        config = target_config(tokenizer.get_vocab_size(), image_tokens=GRID * GRID)
+        config = target_config(tokenizer.get_vocab_size())
         target = EmbeddedTarget(config).to(DEVICE)
         place_slots(target)
 

@@ -15,6 +15,8 @@ from transformers.models.llama.modeling_llama import (
     LlamaRotaryEmbedding,
 )
 
+from engine.models.embedded_scene import SIDE
+
 
 class VQConfig(PretrainedConfig):
     """`code_dim`: a code's channels; `coarse`, `fine`, `depth`: the decoder's widths and blocks."""
@@ -121,7 +123,7 @@ class EmbeddedVQ(PreTrainedModel):
 
 
 def target_config(caption_vocab: int, **changes: int) -> LlamaConfig:
-    """The embedded target's sizes: a Llama over 16 x 16 image codes after 17 caption slots."""
+    """The embedded target's sizes: a Llama over 20 x 20 image codes after 17 caption slots."""
     sizes = {
         "vocab_size": 1024,
         "hidden_size": 256,
@@ -131,7 +133,7 @@ def target_config(caption_vocab: int, **changes: int) -> LlamaConfig:
         "max_position_embeddings": 512,
         "caption_vocab": caption_vocab,
         "caption_slots": 16,
-        "image_tokens": 256,
+        "image_tokens": SIDE * SIDE,
         "tie_word_embeddings": False,
         "bos_token_id": None,
         "eos_token_id": None,

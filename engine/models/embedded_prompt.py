@@ -13,6 +13,7 @@ from engine.models.embedded_grammar import COUNTERS, ELSEWHERE
 from engine.models.embedded_names import TOKEN, Kind, Names, english, fold
 
 _JOINED = re.compile(r"[\s'’_-]*")  # between words of one name
+_TIMES = re.compile(r"(?<=\d)\s*[x×](?=\s)", re.IGNORECASE)  # "2 × cat"
 _ELSEWHERE = frozenset(ELSEWHERE.split())
 _MISSPELT = 3  # words, the longest name that is looked for misspelt
 
@@ -35,7 +36,7 @@ class Word:
 
 def read_words(names: Names, prompt: str) -> list[Word]:
     """All words in the prompt's order, the longest names first."""
-    text = unicodedata.normalize("NFC", prompt)
+    text = _TIMES.sub("", unicodedata.normalize("NFC", prompt))
     elsewhere = not _ELSEWHERE.isdisjoint(fold(text).split())
     found: list[Word] = []
     known: dict[str, Word] = {}

@@ -21,7 +21,7 @@ from train.target import token_loss as raster_loss
 @pytest.fixture
 def target() -> EmbeddedTarget:
     torch.manual_seed(0)
-    return EmbeddedTarget(target_config(50, **SMALL, image_tokens=400)).eval()
+    return EmbeddedTarget(target_config(50, **SMALL)).eval()
 
 
 def some(count: int = 3) -> Examples:

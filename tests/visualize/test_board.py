@@ -241,7 +241,10 @@ def test_five_lanes_travel_in_few_bytes_an_update(side, patch, times, most) -> N
     is raced twice, one picture after another, which fills the upper rows."""
     recording = RecordedRace.loads((RACES / "apple.json").read_bytes())
     picture, trace = decoded(recording.pictures.lanes[0]), recording.trace
-    whole = np.tile(picture, (side * patch // 128, side * patch // 128, 1))
+    pixels = side * patch
+    whole = np.tile(picture, (-(-pixels // len(picture)), -(-pixels // len(picture)), 1))[
+        :pixels, :pixels
+    ]
 
     def photograph(tokens: np.ndarray) -> np.ndarray:
         """Each patch a little brighter or darker by its token and by its neighbours', as a
@@ -251,13 +254,13 @@ def test_five_lanes_travel_in_few_bytes_an_update(side, patch, times, most) -> N
         light = shift.astype(np.uint8).repeat(patch, 1).repeat(patch, 2)
         return (whole // 2 + 64) + light[..., None]
 
-    names = [lane.decoder for lane in trace.header.lanes]
+    length, names = len(trace.header.cells), [lane.decoder for lane in trace.header.lanes]
     shown = [names.index(name) for name in FIVE]
     plain = tuple(trace.header.lanes[i] for i in shown)
     header = replace(trace.header, grid=(side, side), cells=tuple(range(side**2)), lanes=plain)
     lanes = [
         [
-            Step(replace(each.rows, start=each.before + 256 * i))
+            Step(replace(each.rows, start=each.before + length * i))
             for i in range(times)
             for each in trace.steps(lane)
         ]
@@ -272,7 +275,7 @@ def test_five_lanes_travel_in_few_bytes_an_update(side, patch, times, most) -> N
         now = board.snapshot()
         sent.append(len(json.dumps(diff(last.wire(), now.wire()), separators=(",", ":"))))
         last = now
-    assert [lane.n for lane in last.lanes] == [256 * times] * 5
+    assert [lane.n for lane in last.lanes] == [length * times] * 5
     assert np.mean(sent) < most
 
 

@@ -53,13 +53,13 @@ def test_what_ships_is_what_was_specified(spec) -> None:
     assert [(x.decoder, x.settings) for x in header.lanes] == [
         (x.decoder, x.settings) for x in specified
     ]
-    assert header.grid == (16, 16)
     model = load("embedded")
+    assert header.grid == model.grid
     assert header.weights == (model.infill_weights if spec.part else model.weights)
     if spec.part:
         assert header.infilling
         mask = [code == MASKED for code in header.infilling.known]
-        assert mask == box_mask((16, 16), *spec.part.box)
+        assert mask == box_mask(model.grid, *spec.part.box)
     length = len(header.cells)
     assert recording.trace.codebook
     snapshot = replay(recording)

@@ -14,7 +14,7 @@ from engine.models.card import WEIGHTS
 from engine.models.embedded_grammar import ACTIVITIES, OTHERS
 from engine.models.embedded_names import Kind, Names, phrase
 from engine.models.embedded_prompt import read_words
-from engine.models.embedded_reader import CONTRAST, Reading, SceneReader, oklab
+from engine.models.embedded_reader import CONTRAST, Reading, SceneReader, describe, oklab
 from engine.models.embedded_scene import PLACES, Layout, Scene
 from engine.models.embedded_words import COLOURS, GROUNDS, SCENERY, THINGS
 from train.colours import mean_colours
@@ -153,6 +153,32 @@ def test_weights_of_one_thing_have_captions_without_a_layout() -> None:
         reading = reader.read(prompt)
         assert (reading.scene.things, reading.left_out) == (("cat",), left)
     assert reader.read("a night sky").scene.things[0] in world["glyphs"]
+
+
+def scenes() -> st.SearchStrategy[Scene]:
+    """Scenes whose equal things stand one behind the other."""
+    thing, ground = st.sampled_from(WORLD["glyphs"]), st.sampled_from(WORLD["grounds"])
+
+    def of(layout: Layout) -> st.SearchStrategy[Scene]:
+        count = len(layout.squares)
+        things = st.lists(thing, min_size=count, max_size=count)
+        place = st.sampled_from(WORLD["places"] if count == 1 else ["centre"])
+        return st.builds(
+            lambda t, g, p: Scene(layout, tuple(sorted(t)), g, p), things, ground, place
+        )
+
+    return st.sampled_from(Layout).flatmap(of)
+
+
+@given(scenes())
+def test_a_scene_in_words_is_read_as_that_scene(scene) -> None:
+    reading = READER.read(describe(scene))
+    assert (reading.scene, reading.left_out) == (scene, ())
+
+
+@pytest.mark.parametrize("prompt", ["2 × cat on red", "2x cats on red", "2 X Cat"])
+def test_times_between_a_count_and_a_thing_is_no_word(prompt) -> None:
+    assert READER.read(prompt).scene.things == ("cat", "cat")
 
 
 def test_oklab() -> None:
