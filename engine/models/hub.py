@@ -46,14 +46,7 @@ def fetch(source: Source, report: Report = lambda progress: None) -> Path:
         complete(source, here)
         return here
     try:
-        folder = Path(
-            snapshot_download(
-                source.repo,
-                revision=source.revision,
-                allow_patterns=list(source.files),
-                tqdm_class=_bar(report),
-            )
-        )
+        folder = _snapshot(source, tqdm_class=_bar(report))
     # connections fail with the classes of whatever HTTP library the hub's client uses
     except Exception as error:
         log.warning("%s could not be fetched: %s: %s", source.repo, type(error).__name__, error)
@@ -76,18 +69,18 @@ def at_hand(source: Source) -> Path | None:
         complete(source, folder)
         return folder
     try:
-        folder = Path(
-            snapshot_download(
-                source.repo,
-                revision=source.revision,
-                allow_patterns=list(source.files),
-                local_files_only=True,
-            )
-        )
+        folder = _snapshot(source, local_files_only=True)
         complete(source, folder)
     except Exception:  # of the client's many, or of `complete`
         return None
     return folder
+
+
+def _snapshot(source: Source, **options: Any) -> Path:
+    patterns = list(source.files)
+    return Path(
+        snapshot_download(source.repo, revision=source.revision, allow_patterns=patterns, **options)
+    )
 
 
 def require(card: ModelCard) -> None:
