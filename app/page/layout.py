@@ -338,7 +338,7 @@ def _sources(
             "<p>Or watch a recording:</p>", elem_id="or", min_width=150, apply_default_css=False
         )
         titles = [(title, name) for name, title in races.recorded.titles.items()]
-        plain: dict[str, Any] = {"container": False, "min_width": 200}
+        plain: dict[str, Any] = {"container": False, "min_width": 260}
         chosen = gr.Dropdown(
             titles, value=races.recorded.first, label="Recorded races", elem_id="recorded", **plain
         )
