@@ -133,5 +133,6 @@ def deployment() -> serve.Deployment:
         name="page",
         num_replicas=1,
         max_ongoing_requests=10_000,  # of them most wait: the fair queue bounds the races
-        ray_actor_options={"num_cpus": 0},
+        # Where it is served, and where Ray itself has its state: it is lost with no other machine.
+        ray_actor_options={"num_cpus": 0, "resources": {"node:__internal_head__": 0.001}},
     )(serve.ingress()(Page))

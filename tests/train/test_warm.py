@@ -18,6 +18,8 @@ from train import warm
 from train.captions import TOKENIZER, build, load
 from train.warm import adapt, adapted, carried, resized, resized_slots, save_half
 
+CORNER = SMALL | {"image_tokens": 16 * 16}  # the canvas of which today's is larger
+
 
 @pytest.fixture(scope="module")
 def today() -> Tokenizer:
@@ -62,7 +64,7 @@ def test_embeddings_are_carried_by_text(today: Tokenizer) -> None:
 def test_adapted_networks_do_what_they_did_in_the_corner(today: Tokenizer) -> None:
     old = load(TOKENIZER)
     torch.manual_seed(0)
-    target = EmbeddedTarget(target_config(old.get_vocab_size(), **SMALL)).eval()
+    target = EmbeddedTarget(target_config(old.get_vocab_size(), **CORNER)).eval()
     network = EmbeddedInfill.continued(target).eval()
     torch.nn.init.normal_(network.next.weight)
     larger, filling = adapted(target, old, today, 20), adapted(network, old, today, 20)
@@ -85,7 +87,7 @@ def test_a_folder_is_adapted_once(
     shutil.copytree(WEIGHTS / "captions", tmp_path / "captions")
     torch.manual_seed(0)
     old = load(TOKENIZER)
-    target = EmbeddedTarget(target_config(old.get_vocab_size(), **SMALL))
+    target = EmbeddedTarget(target_config(old.get_vocab_size(), **CORNER))
     save_half(target, tmp_path / "target")
     save_half(EmbeddedInfill.continued(target), tmp_path / "infill")
     monkeypatch.setattr(warm, "build", lambda: today)
