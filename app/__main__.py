@@ -1,6 +1,7 @@
 """`python -m app`: the same page as `python app.py`."""
 
-from app.page.layout import build, serve
+from app.page.launch import serve
+from app.page.layout import build
 from app.serving.model_pool import default_pool
 
 pool = default_pool()

@@ -17,7 +17,8 @@ from ray.serve.exceptions import RayServeException
 from ray.serve.handle import DeploymentHandle
 from ray.util import metrics
 
-from app.page.layout import LAUNCH, build
+from app.page.launch import LAUNCH
+from app.page.layout import build
 from app.serving.model_loader import ModelLoader
 from app.serving.model_pool import Availability, Device, ModelPool
 from app.serving.race_stream import Recording, WorkerEvents, WorkerFailure, waiting_snapshot
@@ -123,6 +124,7 @@ class Page:
 def mount(pool: ModelPool) -> FastAPI:
     """The page as an ASGI app, with all that it has where it is launched."""
     demo = build(pool)
+    demo.max_threads = LAUNCH["max_threads"]
     demo.state_session_capacity = LAUNCH["state_session_capacity"]
     options = {name: LAUNCH[name] for name in MOUNTED}
     return gr.mount_gradio_app(FastAPI(), demo, path="", app_kwargs=demo.extensions(), **options)

@@ -1,19 +1,16 @@
-"""The page's layout, and the options it is launched with."""
+"""The page's layout."""
 
 from __future__ import annotations
 
 import html
 import itertools
-import logging
 import os
 from collections.abc import Iterator
 from functools import partial
-from pathlib import Path
 from random import Random
 from typing import Any
 
 import gradio as gr
-from gradio import http_server
 
 from app.page.board import board_of, race_files, script_file
 from app.page.fill_in import fill_in, fillable
@@ -36,32 +33,18 @@ from app.page.prompt_hints import EXAMPLES, LISTED, surprise, typed_hint, vocabu
 from app.page.results_panel import results_panel
 from app.page.visitor import address, session_of
 from app.page.word_list import word_list
-from app.serving import zerogpu
 from app.serving.api import CONCURRENCY, RACE_QUEUE, Api
-from app.serving.model_pool import Device, ModelPool
+from app.serving.model_pool import ModelPool
 from app.serving.page_blocks import PageBlocks
 from app.serving.recorded_races import RecordedRaces
-from engine.models.card import ModelError
-from visualize.assets import script, styles
+from visualize.assets import script
 
-log = logging.getLogger(__name__)
-
-STATIC = Path(__file__).parents[2] / "static"
 ASKED_JS = """(...values) => {
   document.dispatchEvent(new Event("photo-finish-asked"));
   return values;
 }"""
 RACE_JS = "() => { document.querySelector('#race').click(); return []; }"
 ROLL_JS = "() => Math.floor(Math.random() * 2 ** 31)"
-# Every word of the page is English, whatever the visitor's browser prefers: gradio would set the
-# page's language to the browser's, and a screen reader would read it with that language's voice.
-HEAD = """<script>{
-  const root = document.documentElement;
-  const english = () => root.lang === "en" || (root.lang = "en");
-  new MutationObserver(english).observe(root, { attributeFilter: ["lang"] });
-  english();
-}</script>"""
-FONTS = ["ui-sans-serif", "system-ui", "Helvetica Neue", "Arial", "sans-serif"]
 
 HEADER = (
     '<header class="masthead"><h1>Photo <span>Finish</span></h1><p>Decoders of one autoregressive'
@@ -99,60 +82,6 @@ document.addEventListener("click", (event) => {
 });
 """
 BET = "<label>Bet on <select><option value=''>no lane</option></select></label>"
-LAUNCH: dict[str, Any] = {
-    "i18n": gr.I18n(en={"common.complete": "Done"}),  # gradio says it and has no word for it
-    "max_threads": CONCURRENCY + 40,  # a waiting race holds a thread
-    # the theme's own greys have too little contrast for text
-    "theme": gr.themes.Base(
-        primary_hue="red", neutral_hue="gray", font=FONTS, radius_size="none"
-    ).set(
-        body_text_color_subdued="*neutral_600",
-        body_text_color_subdued_dark="*neutral_300",
-        block_title_text_color="*neutral_600",
-        block_title_text_color_dark="*neutral_300",
-        block_info_text_color="*neutral_600",
-        block_info_text_color_dark="*neutral_300",
-        input_placeholder_color="*neutral_500",
-    ),
-    # with the board's: a gr.HTML's own style sheet is parsed again with every update of its value
-    "css": styles(),
-    "css_paths": [STATIC / "page.css"],
-    "head": HEAD,
-    "enable_monitoring": False,
-    "max_file_size": "32mb",
-    "mcp_server": True,
-    # sessions that gradio remembers, at a quarter of a megabyte each
-    "state_session_capacity": 100,
-    "footer_links": [],
-    "run_history": False,
-    "show_error": False,
-    "ssr_mode": False,
-    # Gradio checks that its page answers within three seconds, and else ends, asking for a
-    # shareable link: a busy machine takes longer.
-    "_frontend": False,
-}
-
-
-def serve(demo: gr.Blocks, pool: ModelPool) -> None:
-    """Starts the page, and then loading its own model and the settings' default one. Raises
-    SystemExit where it cannot be served at its address: gradio would look for another port."""
-    name = pool.opening[0].name
-    if pool.device(name) is Device.ZEROGPU:
-        try:
-            zerogpu.place(name)
-        except ModelError as error:
-            log.warning("%s is read from the disk by each race: %s", name, error)
-    host, port = http_server.LOCALHOST_NAME, http_server.INITIAL_PORT_VALUE
-    try:
-        demo.launch(**LAUNCH, server_port=port, prevent_thread_lock=True)
-    except OSError as error:
-        raise SystemExit(
-            f"Photo Finish cannot start: {host} port {port} is in use, or not this machine's to"
-            " serve. End what uses it, or choose another port: GRADIO_SERVER_PORT="
-            f"{port + 1 if port < 65535 else 7860}."
-        ) from error
-    pool.start()
-    demo.block_thread()
 
 
 def build(pool: ModelPool, recorded: RecordedRaces | None = None) -> PageBlocks:
@@ -272,7 +201,6 @@ def build(pool: ModelPool, recorded: RecordedRaces | None = None) -> PageBlocks:
             races.leave(session_of(request))
 
         demo.unload(leave)
-    demo.max_threads = LAUNCH["max_threads"]  # for a page that is mounted, not launched
     # Of all events; FairQueue bounds the races. Nothing can be called outside the queue.
     demo.queue(max_size=CONCURRENCY + 40, api_open=False)
     return demo

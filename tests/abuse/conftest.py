@@ -18,7 +18,8 @@ import httpx
 import pytest
 
 import app.page.handlers
-from app.page.layout import LAUNCH, build
+from app.page.launch import LAUNCH
+from app.page.layout import build
 from app.settings import AppSettings
 from engine.trace import LaneState
 from tests.app.conftest import NONE_RECORDED, Watched, ready_pool, wait_until

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import httpx
 
-from app.page.layout import LAUNCH
+from app.page.launch import LAUNCH
 from tests.abuse.conftest import Site, resident
 from tests.app.conftest import wait_until
 

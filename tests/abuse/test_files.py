@@ -17,7 +17,7 @@ import pytest
 from tests.abuse.conftest import Site, words
 
 ROOT = Path(__file__).parents[2]
-SECRETS = (b"root:x:0:0", b"from app.page.layout import", b"gradio[mcp]", b"PATH=", b"PRIVATE KEY")
+SECRETS = (b"root:x:0:0", b"from app.page.launch import", b"gradio[mcp]", b"PATH=", b"PRIVATE KEY")
 TARGETS = (
     "/etc/passwd",
     "/proc/self/environ",

@@ -16,7 +16,8 @@ import pytest
 from gradio import http_server
 
 import app.serving.model_loader
-from app.page.layout import build, serve
+from app.page.launch import serve
+from app.page.layout import build
 from tests.app.conftest import NONE_RECORDED, toy_pool
 from tests.toy import Toy
 
@@ -44,7 +45,7 @@ def test_the_package_wins_over_the_script() -> None:
 # app.py as the first process of a container, over a page that only waits
 CONTAINER = """
 import runpy, signal, sys, types
-for name in ("app.page.layout", "app.serving.model_pool"):
+for name in ("app.page.launch", "app.page.layout", "app.serving.model_pool"):
     sys.modules[name] = types.ModuleType(name)
 sys.modules["app.serving.model_pool"].default_pool = lambda: None
 sys.modules["app.page.layout"].build = lambda pool: None
@@ -52,7 +53,7 @@ def serve(demo, pool):
     print("serving", flush=True)
     while True:
         signal.pause()
-sys.modules["app.page.layout"].serve = serve
+sys.modules["app.page.launch"].serve = serve
 runpy.run_path("app.py", run_name="__main__")
 """
 UNSHARE = ["unshare", "--user", "--map-root-user", "--pid", "--fork", "--kill-child"]

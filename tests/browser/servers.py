@@ -12,7 +12,8 @@ from pathlib import Path
 
 import httpx
 
-from app.page.layout import LAUNCH, build
+from app.page.launch import LAUNCH
+from app.page.layout import build
 from app.serving.model_pool import ModelPool
 from app.serving.recorded_races import RecordedRaces
 from engine.decoders.lantern import LanternSettings

@@ -18,7 +18,8 @@ from gradio_client import Client
 from gradio_client.exceptions import AppError
 from PIL import Image
 
-from app.page.layout import LAUNCH, build
+from app.page.launch import LAUNCH
+from app.page.layout import build
 from app.serving.api import Api
 from app.serving.api_result import RaceResult, table
 from engine.decoders import WHOLE
