@@ -13,6 +13,7 @@ things, the right number of each, in any order.
 from __future__ import annotations
 
 import argparse
+import copy
 import itertools
 import json
 from dataclasses import asdict, dataclass
@@ -31,8 +32,8 @@ from engine.settings import Sampling
 from train.captions import CAPTION, load
 from train.drafter import overlap, rows
 from train.glyphs import PEOPLE
-from train.judge import GroundJudge, is_nearest, nearest
-from train.loop import DEVICE
+from train.judge import GroundJudge, distances, nearest_by
+from train.loop import DEVICE, has_bfloat16
 from train.sample import draw_codes, guided_probs, pictures
 from train.scenes import COLOURS, SIZE, scene
 from train.target import examples, held_out_nats, inputs, load_target
@@ -127,11 +128,12 @@ def scores(
     rng = np.random.default_rng(0)
     found: dict[str, list[bool]] = {}
     for picture, what in zip(images, labels, strict=True):
-        things, (ground, alone) = nearest(picture, what, rng), judge.read(picture, what)
+        far, (ground, alone) = distances(picture, what), judge.read(picture, what)
+        things = nearest_by(far, what, rng)
         held = things == list(what.things)
         kinds = sorted(things) == sorted(what.things) if equal else held
         figures = {
-            "glyph_of_100": is_nearest(picture, what, rng, 100),
+            "glyph_of_100": nearest_by(far, what, rng, 100) == list(what.things),
             "glyph_of_all": held,
             "nothing_else": alone,
             "right": kinds and alone,
@@ -235,6 +237,7 @@ def main() -> None:
     args = parser.parse_args()
     tokenizer, vq = load(args.weights / "captions/tokenizer.json"), load_vq(args.weights / "vq")
     target, judge = load_target(args.weights / "target").eval(), GroundJudge.learn()
+    drawing = copy.deepcopy(target).to(torch.bfloat16 if has_bfloat16() else torch.float32)
     file = args.weights / "world.json"
     world = json.loads(file.read_text())
 
@@ -242,7 +245,7 @@ def main() -> None:
         labels = [scene(CHOICE, i, held=True)[0] for i in range(args.captions)]
         tried = []
         for sampling in GRID:
-            shown = sample_pictures(target, vq, tokenizer, labels, sampling, 0)
+            shown = sample_pictures(drawing, vq, tokenizer, labels, sampling, 0)
             shares = scores(judge, shown, labels)
             tried.append((shares["right"]["share"] + shares["ground"]["share"], sampling))
             print(sampling, shares, flush=True)
@@ -276,7 +279,7 @@ def main() -> None:
     for name, kind in KINDS.items():
         scenes = kind.scenes(args.captions)
         labels, real = [what for what, _ in scenes], np.stack([pixels for _, pixels in scenes])
-        shown = sample_pictures(target, vq, tokenizer, labels, sampling, 0)
+        shown = sample_pictures(drawing, vq, tokenizer, labels, sampling, 0)
         first.append(shown[:16])
         figures[name] = scores(judge, shown, labels, equal=kind.equal) | {
             "controls": controls(judge, vq, kind, real, shown, labels)

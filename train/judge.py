@@ -74,9 +74,16 @@ def nearest(
 ) -> list[str]:
     """The nearest thing to each square: of all, or of so many `candidates`, the right one and
     others drawn at random."""
+    return nearest_by(distances(picture, what), what, rng, candidates)
+
+
+def nearest_by(
+    far: np.ndarray, what: Scene, rng: np.random.Generator, candidates: int | None = None
+) -> list[str]:
+    """The same by the `distances` of a picture."""
     names = np.array(vocabulary()[0])
     found = []
-    for row, thing in zip(distances(picture, what), what.things, strict=True):
+    for row, thing in zip(far, what.things, strict=True):
         among = np.arange(len(names))
         if candidates is not None:
             others = rng.choice(among[names != thing], candidates - 1, replace=False)

@@ -28,7 +28,8 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from engine.decoders import DECODERS
+from engine.decoders import DECODERS, WHOLE
+from engine.infilling import MASKED, Infilling
 from engine.measurements.hardware import device_name
 from engine.measurements.likelihood import teacher_forced
 from engine.measurements.quality import Judge, Picture, Point, Quality
@@ -59,7 +60,8 @@ LANES = (
     *(f"sjd-relaxed:relax=amplify;k={k}" for k in (2.0, 5.0)),
     *(f"sjd-relaxed:relax=add;e={e}" for e in (0.02, 0.1)),
     "sjd-relaxed:relax=anneal;k=5.0",
-    *(f"zipar:s={lag}" for lag in (1, 2, 4, 8)),
+    *(f"zipar:s={lag}" for lag in (8, 4, 2, 1)),
+    *(f"parallel:T={rounds}" for rounds in (32, 16, 8, 4)),
 )
 CANDIDATES = 100
 
@@ -74,21 +76,26 @@ def captions(world: dict[str, list[str]]) -> Iterator[Scene]:
 
 
 def judge_of(world: dict[str, list[str]]) -> Judge | None:
-    """The judge, if it draws the very glyphs that the model was trained on."""
+    """The judge, if it draws the very things that the model was trained on."""
     names = vocabulary()[0]
     return Judge(CANDIDATES, len(names), SIDE) if tuple(world["glyphs"]) == names else None
 
 
 def draw(model: ImageModel, lane: str, prompt: str, seed: int) -> tuple[np.ndarray, int, float]:
-    """A lane's picture: its tokens [length], forward passes, and mean shift."""
+    """A lane's picture: its tokens [length] in the model's order, forward passes, and mean shift.
+    What fills in parts alone fills in all of it, in spread order."""
     parsed = parse_lane(lane)
-    decoder = DECODERS[parsed.decoder](model, parsed.settings)
+    everything = Infilling((MASKED,) * model.length, "spread")
+    view = model if parsed.decoder in WHOLE else model.infill(everything)
+    decoder = DECODERS[parsed.decoder](view, parsed.settings, model.sampling)
     tokens, stats = list[int](), LaneStats()
     with torch.inference_mode():
         for step in decoder.steps(prompt, seed):
             tokens += step.committed["token"].tolist()
             stats.add(step)
-    return np.array(tokens), stats.nfe, stats.shift or 0.0
+    waves = decoder.model.waves
+    order = waves.order if waves else view.cells if view is not model else range(len(tokens))
+    return np.array(tokens)[np.argsort(order)], stats.nfe, stats.shift or 0.0
 
 
 def log_p(
@@ -114,12 +121,12 @@ def measure(model: ImageModel, lane: str, what: Scene, index: int, judge: Judge 
     """Picture number `index` of a lane. The judge's other candidates are the same for all lanes."""
     tokens, passes, shift = draw(model, lane, what.caption, index)
     nats, cut = log_p(model, what.caption, tokens, model.sampling)
-    glyph = None
+    right = None
     if judge:
         pixels = model.pixels(tokens[np.array(model.cells) >= 0].reshape(model.grid))
         rng = np.random.default_rng((TEST, index))
-        glyph = is_nearest(pixels, what, rng, judge.candidates)
-    return Picture(passes, round(shift, 5), round(nats, 3), cut, glyph)
+        right = is_nearest(pixels, what, rng, judge.candidates)
+    return Picture(passes, round(shift, 5), round(nats, 3), cut, right)
 
 
 class Measurement:
@@ -170,8 +177,8 @@ def resume(file: Path, empty: Quality) -> Quality:
     found = Quality.load(file) if file.exists() else empty
     if not found.continues(empty):
         raise ValueError(
-            f"{file} was measured with other code, weights or settings, or on another machine:"
-            " name another file with --out"
+            f"{file} was measured with other code, weights or settings: name another file with"
+            " --out"
         )
     return found
 
@@ -212,7 +219,7 @@ def main() -> None:
     measured = measurement(args.weights)
     model, judge = measured.model, measured.judge
     if judge is None:
-        print("no right glyph: train/ draws other glyphs than these weights know", file=sys.stderr)
+        print("nothing is judged: train/ draws other things than these weights", file=sys.stderr)
     describe = ["git", "-C", str(WEIGHTS.parent), "describe", "--always", "--dirty", "--abbrev=12"]
     empty = Quality(
         model=model.name,

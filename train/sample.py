@@ -42,14 +42,14 @@ def draw_codes(target: EmbeddedTarget, captions: Tensor, sampling: Sampling, see
     )
     rows = target.embed_caption(torch.cat([captions, torch.zeros_like(captions)]))
     slots = torch.arange(first, device=device)
-    mask = torch.full((1, 1, first, first), -torch.inf, device=device).triu(1)
+    mask = torch.full((1, 1, first, first), -torch.inf, dtype=target.dtype, device=device).triu(1)
     hides: Tensor | None = mask.expand(2 * count, -1, -1, -1)
     codes = []
     for position in range(length):
         cache.open(len(slots))
         hidden = lean(rows, hides, slots.expand(2 * count, -1), cache)
         cache.keep(range(len(slots)))
-        conditional, unconditional = target.lm_head(hidden[:, -1]).split(count)
+        conditional, unconditional = target.lm_head(hidden[:, -1]).float().split(count)
         p = guided_probs(conditional, unconditional, sampling)
         codes.append(torch.multinomial(p, 1, generator=noise))
         place = torch.tensor([position], device=device)

@@ -24,13 +24,14 @@ from train.glyphs import SIDE, glyphs
 PATCH = 8  # pixels a token
 SIZE = PATCH * TOKENS
 SHARES = {  # of the layouts
-    Layout.ONE: 0.32,
-    Layout.PAIR: 0.24,
+    Layout.ONE: 0.36,
+    Layout.PAIR: 0.22,
     Layout.STACK: 0.14,
-    Layout.THREE: 0.13,
-    Layout.FOUR: 0.17,
+    Layout.THREE: 0.12,
+    Layout.FOUR: 0.16,
 }
 EQUAL = 0.25  # of the scenes of several things have some thing more than once
+CENTRAL = 0.25  # of the things alone have no place drawn, but the centre
 
 COLOURS = {
     "red": (222, 56, 50),
@@ -179,13 +180,13 @@ def random_scene(
     shares: np.ndarray | None = None,
     layout: Layout | None = None,
 ) -> Scene:
-    """A random scene, held out or not, of things drawn by their `shares`, of `layout` or of any;
-    half of all things alone are at the centre."""
+    """A random scene, held out or not, of things drawn by their `shares`, of `layout` or of any; a
+    third of all things alone are at the centre."""
     _, grounds, places = vocabulary()
     layouts = list(SHARES)
     while True:
         kind = layout or layouts[rng.choice(len(layouts), p=list(SHARES.values()))]
-        central = kind is not Layout.ONE or rng.random() < 0.5
+        central = kind is not Layout.ONE or rng.random() < CENTRAL
         place = "centre" if central else places[rng.integers(len(places))]
         things = random_things(rng, len(kind.squares), shares)
         picked = Scene(kind, things, grounds[rng.integers(len(grounds))], place)

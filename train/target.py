@@ -6,7 +6,7 @@ optimum at each is still the true distribution. Where the caption is dropped (on
 guidance) all tokens count alike, for the same reason.
 
 A longer `--minutes` continues from the checkpoint; `--warm` starts from the saved weights where
-that is gone, at a third of the rates: at the full ones the loss climbs back at once (docs/log.md).
+that is gone, at half of the rates: at the full ones the loss climbs back at once (docs/log.md).
 It draws hard things more often. Saved weights of another canvas or of other names are first adapted
 (train/warm.py), the captions' tokenizer with them.
 """
@@ -224,7 +224,7 @@ def main() -> None:
         things, ground = map(np.mean, held_out_nats(target, vq, tokenizer))
         print(f"\nheld out: things {things:.3f}, ground {ground:.3f} nats per token")
 
-    train("target", target, optimizers(target, 0.35 if args.warm else 1.0), loss_of, save, args)
+    train("target", target, optimizers(target, 0.5 if args.warm else 1.0), loss_of, save, args)
 
 
 if __name__ == "__main__":

@@ -53,6 +53,8 @@ SWEEPS = (
     Sweep(
         "annealed k", "sjd-relaxed", "k", (("relax", "anneal"),), "dot", "hash-open", "middle right"
     ),
+    Sweep("ZipAR s", "zipar", "s"),
+    Sweep("Parallel T", "parallel", "T"),
 )
 
 
@@ -75,7 +77,7 @@ def stored() -> Quality:
 
 
 def quality_figures(quality: Quality, trace: Trace) -> list[Figure]:
-    """The panels: shift, log p and, where a judge saw the pictures, right glyphs, over passes."""
+    """The panels: shift, log p and, where a judge saw the pictures, those right, over passes."""
     found = shifts(quality)
     panels = [
         Figure(
@@ -94,15 +96,15 @@ def quality_figures(quality: Quality, trace: Trace) -> list[Figure]:
             _panel(changes, "log p, nats a token", "+.3f"),
         )
     )
-    if right := right_glyphs(quality):
-        plot = _panel(right, "right glyph of 100", ".1%").update_yaxes(tickformat=".0%")
-        panels.append(Figure("cost-glyph", "Right glyphs", _glyph_sentence(right, quality), plot))
+    if right := right_pictures(quality):
+        plot = _panel(right, "pictures with the right things", ".1%").update_yaxes(tickformat=".0%")
+        panels.append(Figure("cost-right", "Right things", _right_sentence(right, quality), plot))
     return panels
 
 
 def about(quality: Quality, trace: Trace) -> str:
     """Whose figures these are, and how they were measured."""
-    judged = "" if quality.judge else " No judge of glyphs goes with these weights."
+    judged = "" if quality.judge else " No judge of things goes with these weights."
     whose = "Rings are the lanes of this race: one picture each."
     if trace.header.infilling:
         whose = (
@@ -145,14 +147,14 @@ def log_p_changes(quality: Quality) -> list[Estimate]:
     return _means(quality, lambda first, picture: (picture.log_p - first.log_p) / quality.tokens)
 
 
-def right_glyphs(quality: Quality) -> list[Estimate]:
-    """Share of pictures whose glyph the judge recognised, with Wilson's interval; none without a
+def right_pictures(quality: Quality) -> list[Estimate]:
+    """Share of pictures whose every thing is in its place, with Wilson's interval; none without a
     judge."""
     if quality.judge is None:
         return []
     n, found = len(quality), []
     for point in quality.points:
-        right = sum(bool(picture.glyph) for picture in point.pictures)
+        right = sum(bool(picture.right) for picture in point.pictures)
         low, high = (float(end) for end in wilson(np.array(right), np.array(float(n))))
         passes = _mean([picture.passes for picture in point.pictures])
         found.append(Estimate(point.lane, _name(point.lane), passes, right / n, low, high))
@@ -329,11 +331,11 @@ def _log_p_sentence(found: Sequence[Estimate]) -> str:
     )
 
 
-def _glyph_sentence(found: Sequence[Estimate], quality: Quality) -> str:
+def _right_sentence(found: Sequence[Estimate], quality: Quality) -> str:
     first = next(estimate for estimate in found if estimate.lane == BASELINE)
     fewest = min(found, key=lambda estimate: estimate.passes)
     return (
-        f"Of {len(quality)} pictures vanilla AR got {first.value:.0%} of the glyphs right (95%:"
+        f"Of {len(quality)} pictures vanilla AR got every thing right in {first.value:.0%} (95%:"
         f" {first.low:.0%} to {first.high:.0%}, the band); {fewest.name}, with the fewest passes,"
         f" {fewest.value:.0%} ({fewest.low:.0%} to {fewest.high:.0%})."
     )

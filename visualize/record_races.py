@@ -50,20 +50,20 @@ class RaceSpec:
     part: Part | None = None
 
 
-# Smooth grounds are easy to draft and textures hard; the glyphs in them lie between.
+# Smooth grounds are easy to draft and textures hard; things lie between.
 SPECS = (
-    RaceSpec("apple", "red apple on sky clouds", 21),
-    RaceSpec("cactus", "cactus on yellow sand", 2),
-    RaceSpec("frog", "frog on green gradient", 14),
-    RaceSpec("pineapple", "pineapple on yellow stripes", 4),
+    RaceSpec("animals", "cat and dog on green grass", 4),
+    RaceSpec("astronaut", "astronaut above rocket on night stars", 6),
+    RaceSpec("fruit", "red apple, pear and banana on sky clouds", 2),
+    RaceSpec("people", "woman, man, girl and boy on yellow stripes", 6),
     RaceSpec(
-        "basketball",
-        "basketball on sky clouds",
+        "rabbit",
+        "rabbit and dog on green grass",
         1,
         FILLED,
-        Part("red apple on sky clouds", 21, (3, 3, 10, 10)),
+        Part("cat and dog on green grass", 4, (5, 0, 10, 10)),
     ),
-    RaceSpec("rows", "panda on green grass", 1, ("ar", "zipar:s=1", "zipar:s=4")),
+    RaceSpec("rows", "panda on green grass", 6, ("ar", "zipar:s=1", "zipar:s=4")),
     RaceSpec("tour", "sailboat on sunset clouds", 9, TOURED),
 )
 

@@ -11,16 +11,18 @@ from typing import Any
 
 from engine.models.card import WEIGHTS
 from engine.models.embedded_reader import describe, reader_of
+from engine.models.embedded_scene import Layout, Scene
 from engine.race import MAX_PROMPT
 
 KINDS = ("glyphs", "grounds", "places")  # the lists of names in world.json
 LISTED = "What it knows is listed under Lanes and options."
-PLACED = 0.3  # of the surprises have a place
+PLACED = 0.5  # of the surprises of one thing have a place
+EQUAL = 0.2  # of those of several have one thing several times
 EXAMPLES = (
+    "cat and dog on green grass",
+    "astronaut above rocket on night stars",
+    "two penguins and a fish on snow",
     "red apple on sky clouds",
-    "panda on green grass",
-    "rocket on night stars",
-    "cactus on yellow sand",
 )
 
 
@@ -73,7 +75,13 @@ def word_groups(vocabulary: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 
 def surprise(vocabulary: Mapping[str, Any], random: Random) -> str:
-    """A prompt of names that the model knows: a glyph on a ground, at times at a place. Needs a
-    vocabulary with all three."""
-    glyph, ground, place = (random.choice(vocabulary[kind]) for kind in KINDS)
-    return f"{glyph} on {ground}" + (f" at the {place}" if random.random() < PLACED else "")
+    """A prompt of names that the model knows: things of any layout on a ground, at times the same
+    one several times, or one at a place. Needs a vocabulary with all three."""
+    layout = random.choice(list(Layout))
+    count = len(layout.squares)
+    things = random.choices(vocabulary["glyphs"], k=1 if random.random() < EQUAL else count)
+    things *= count // len(things)
+    placed = layout is Layout.ONE and random.random() < PLACED
+    place = random.choice(vocabulary["places"]) if placed else "centre"
+    ground = random.choice(vocabulary["grounds"])
+    return describe(Scene(layout, tuple(things), ground, place))

@@ -12,8 +12,9 @@ from app.page.prompt_hints import EXAMPLES, word_groups
 from visualize.assets import script
 
 MARKUP = f"""<div class="word-list">
-  <p>Ask for one of its things, on a ground, at a place: <i>{EXAMPLES[0]} at the top left</i>.
-  Click a word to use it.</p>
+  <p>Ask for up to four of its things on a ground, <i>{EXAMPLES[2]}</i>, one above the other,
+  <i>{EXAMPLES[1]}</i>, or one at a place, <i>{EXAMPLES[3]} at the top left</i>. Click a word to use
+  it.</p>
   <label>Find a word, in any language <input type="search" autocomplete="off"></label>
   <div class="word-kinds"></div>
 </div>"""

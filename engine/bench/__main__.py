@@ -36,11 +36,11 @@ from engine.trace import LaneState, LaneStats
 
 PROMPTS = (
     "red apple on sky clouds",
-    "cat on green grass",
+    "cat and dog on green grass",
     "rocket on night stars at the top right",
-    "pineapple on yellow sand",
-    "penguin on white snow at the left",
-    "guitar on red",
+    "woman above bicycle on yellow sand",
+    "three penguins on white snow",
+    "guitar, drum, violin and trumpet on red",
 )
 
 

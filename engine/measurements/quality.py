@@ -21,13 +21,13 @@ class Picture:
     """One finished picture. `shift` is the mean of TV(p', p) over the positions at which a draft
     was tested, 0 where none was; `log_p` its log-probability in nats under the model at the race's
     guidance and temperature, before top-k and top-p; `cut` how many of its tokens those two leave
-    out; `glyph` whether the judge recognised the caption's glyph, None without a judge."""
+    out; `right` whether every thing of the caption is in its place, None without a judge."""
 
     passes: int
     shift: float
     log_p: float
     cut: int
-    glyph: bool | None
+    right: bool | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,11 +41,11 @@ class Point:
 
 @dataclass(frozen=True, slots=True)
 class Judge:
-    """How glyphs are recognised: the nearest of `candidates`, out of `glyphs` that are `side`
+    """How things are recognised: the nearest of `candidates`, out of `things` that are `side`
     pixels wide."""
 
     candidates: int
-    glyphs: int
+    things: int
     side: int
 
 
@@ -63,7 +63,7 @@ class Quality:
     judge: Judge | None
     commit: str
     machine: str
-    date: str  # on which it was begun
+    date: str  # on which it was begun, on that machine
     points: tuple[Point, ...]
 
     def __post_init__(self) -> None:
@@ -83,9 +83,12 @@ class Quality:
         return dataclasses.replace(self, points=tuple(points))
 
     def continues(self, other: Quality) -> bool:
-        """Whether both measure the same in the same way, whenever they were begun."""
+        """Whether both measure the same in the same way, whenever and wherever they were begun: a
+        seed draws the same tokens on any machine, up to floating point."""
         mine, others = (
-            dataclasses.replace(one, date="", points=tuple(Point(p.lane) for p in one.points))
+            dataclasses.replace(
+                one, machine="", date="", points=tuple(Point(p.lane) for p in one.points)
+            )
             for one in (self, other)
         )
         return mine == others

@@ -25,7 +25,7 @@ from engine.settings import Sampling
 
 
 class EmbeddedModel(BodyModel):
-    """16 x 16 codes of 8 x 8 pixels, from captions like "red apple on sky clouds"."""
+    """20 x 20 codes of 8 x 8 pixels, from captions like "pair: cat, dog on green grass"."""
 
     name, together = "embedded", 8
 
@@ -91,7 +91,7 @@ class EmbeddedModel(BodyModel):
     def caption_ids(self, text: str, guided: bool) -> Tensor:
         """The tokens [R, P] of the caption that the prompt is read as, and if guided a second row
         of padding: the target was trained with that where the caption is dropped."""
-        caption = self.reader.caption(self.reader.read(text).scene)
+        caption = self.reader.read(text).scene.caption
         ids = torch.tensor([self.tokenizer.encode(caption).ids], device=self.device)
         return torch.cat([ids, torch.zeros_like(ids)]) if guided else ids
 

@@ -165,7 +165,7 @@ class EmbeddedTarget(LlamaForCausalLM):
         return F.pad(self.captions(ids), (0, 0, 0, 1)) + self.slots.weight[: ids.shape[1] + 1]
 
     def embed_codes(self, codes: Tensor, positions: Tensor) -> Tensor:
-        """Image codes [B, L] at image positions [L] or [B, L] (0..255) to inputs [B, L, D]."""
+        """Image codes [B, L] at image positions [L] or [B, L] (0..399) to inputs [B, L, D]."""
         # Not through the modules, whose calls cost as much as the look-ups.
         slots = F.embedding(positions + self.config.caption_slots + 1, self.slots.weight)
         return slots + F.embedding(codes, self.model.embed_tokens.weight)

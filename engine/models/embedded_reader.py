@@ -79,25 +79,19 @@ def describe(scene: Scene) -> str:
 
 class SceneReader:
     """Reads prompts as scenes of the names in `world`: world.json, or lists by its keys and
-    "colours", the mean colour of each thing and ground. Weights of a world without "layouts" draw
-    one thing, and their captions name no layout."""
+    "colours", the mean colour of each thing and ground."""
 
     def __init__(self, world: Mapping[str, Any]) -> None:
         """Raises KeyError where a list is missing."""
         self.names = Names(world)
-        self._most = MOST if "layouts" in world else 1
         self._things: Sequence[str] = world["glyphs"]
         self._grounds: Sequence[str] = world["grounds"]
         self._lab = {
             name: oklab(world["colours"][name]) for name in (*self._things, *self._grounds)
         }
 
-    def caption(self, scene: Scene) -> str:
-        """The canonical caption of a scene, as these weights were trained on it."""
-        return scene.caption if self._most > 1 else scene.caption.partition(": ")[2]
-
     def read(self, prompt: str) -> Reading:
-        """The first things, as many as the weights draw; of several grounds the first. What the
+        """The first things, MOST at most; of several grounds the first. What the
         prompt does not name is chosen by its checksum: the ground among those that the things
         stand out from."""
         words = read_words(self.names, prompt)
@@ -124,7 +118,7 @@ class SceneReader:
             relation, at = _relation(words, groups)
             if (sides := _sides(words, places, groups)) is not None:
                 relation, places = sides, []
-        left |= {group.at + 0.5: text for group, text in _trim(groups, words, self._most)}
+        left |= {group.at + 0.5: text for group, text in _trim(groups, words)}
         layout, things = _arrange(groups, relation, at)
         place = words[places.pop(0)].name if places and layout is Layout.ONE else "centre"
         left |= {i: words[i].text for i in (*grounds[1:], *places)}
@@ -283,11 +277,11 @@ def _sides(words: list[Word], places: list[int], groups: list[Group]) -> Kind | 
     }.get((words[places[0]].name, words[places[1]].name))
 
 
-def _trim(groups: list[Group], words: list[Word], most: int) -> list[tuple[Group, str]]:
-    """Takes what is too much from the largest count, then the last things; returns what."""
-    dropped = [(group, words[group.at].text) for group in groups[most:]]
-    del groups[most:]
-    much = sum(group.count for group in groups) - most
+def _trim(groups: list[Group], words: list[Word]) -> list[tuple[Group, str]]:
+    """Takes what is more than MOST from the largest count, then the last things; returns what."""
+    dropped = [(group, words[group.at].text) for group in groups[MOST:]]
+    del groups[MOST:]
+    much = sum(group.count for group in groups) - MOST
     while much > 0:
         largest = max(groups, key=lambda group: group.count)
         others = max((group.count for group in groups if group is not largest), default=0)

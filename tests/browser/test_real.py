@@ -10,6 +10,7 @@ import pytest
 from PIL import Image
 from playwright.sync_api import Page, expect
 
+from app.page.prompt_hints import EXAMPLES
 from app.serving.model_loader import load_embedded
 from engine.decoders import DECODERS
 from tests.browser.acts import finished, key, lanes_by_event, prompted, race
@@ -25,7 +26,7 @@ def opened(real, open_page):
 
     def first(width: int = 1400, height: int = 1000, query: str = "") -> Page:
         page = open_page(real, width, height, query)
-        prompted(page, PROMPT)
+        prompted(page, EXAMPLES[0])
         return page
 
     return first
@@ -56,7 +57,7 @@ def test_race_draws_what_the_decoders_decode(opened) -> None:
 def test_words_are_found_and_used_and_a_surprise_is_of_them(opened) -> None:
     page = opened()
     prompt = page.locator("#prompt :is(input, textarea)")
-    expect(prompt).to_have_value(PROMPT)
+    expect(prompt).to_have_value(EXAMPLES[0])
     prompt.fill("")
     prompt.fill("xylophone")
     page.locator("#reading a").click()  # nothing that it knows: to the list of what it does

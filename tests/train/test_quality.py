@@ -16,12 +16,14 @@ import torch
 
 from engine.decoders import DECODERS, WHOLE
 from engine.decoders.base import Badge
+from engine.infilling import MASKED, Infilling
 from engine.measurements.quality import Judge, Picture, Quality
 from engine.models.embedded_scene import Layout, Scene
 from engine.race.request import parse_lane
 from engine.settings import Sampling
 from tests.engine.measurements.test_quality import quality
 from tests.engine.models.families import TINY
+from tests.infill_toy import NeighbourToy
 from tests.toy import Toy, _state
 from train import quality as command
 from train.quality import LANES, captions, draw, judge_of, log_p, measure, resume, run
@@ -76,7 +78,8 @@ def test_a_finished_file_stays_and_more_pictures_continue_it(tmp_path: Path) -> 
     before = file.read_bytes()
     assert measured(file) == []
     assert file.read_bytes() == before
-    run(resume(file, quality(*POINTS)), file, CAPTIONS + 2, picture, lambda line: None)
+    elsewhere = replace(quality(*POINTS), machine="there", date="2026-02-03")
+    run(resume(file, elsewhere), file, CAPTIONS + 2, picture, lambda line: None)
     assert len(Quality.load(file)) == CAPTIONS + 2
 
 
@@ -95,7 +98,7 @@ def test_it_reports_each_caption(tmp_path: Path) -> None:
 
 
 def test_workers_measure_what_one_process_does(tmp_path: Path, monkeypatch, capsys) -> None:
-    """Of a tiny model, whose glyphs no judge knows."""
+    """Of a tiny model, whose things no judge knows."""
     file, weights = tmp_path / "quality.json", tmp_path / "weights"
     shutil.copytree(TINY["embedded"].folders["weights"], weights)
     world = json.loads((weights / "world.json").read_text("utf-8"))
@@ -107,7 +110,7 @@ def test_workers_measure_what_one_process_does(tmp_path: Path, monkeypatch, caps
     command.main()
     captured = capsys.readouterr()
     assert "2/2 captions" in captured.out
-    assert "no right glyph" in captured.err
+    assert "nothing is judged" in captured.err
     for point in Quality.load(file).points:  # of more calls than are ahead at once
         assert point.pictures == tuple(command.picture(weights, point.lane, i) for i in range(2))
 
@@ -119,16 +122,29 @@ def toy(*, forced: bool = False) -> Toy:
     return Toy((4, 4), 8, forced=forced)
 
 
-@pytest.mark.parametrize("lane", LANES)
+@pytest.mark.parametrize("lane", [lane for lane in LANES if parse_lane(lane).decoder in WHOLE])
 def test_a_lane_draws_what_its_decoder_draws(lane: str) -> None:
     model, parsed = toy(forced=True), parse_lane(lane)
     tokens, passes, shift = draw(model, lane, "a prompt", 5)
-    decoder = DECODERS[parsed.decoder]
-    steps = list(decoder(model, parsed.settings).steps("a prompt", 5))
-    assert tokens.tolist() == decoder(model, parsed.settings).generate("a prompt", 5)
+    decoder = DECODERS[parsed.decoder](model, parsed.settings, model.sampling)
+    steps = list(decoder.steps("a prompt", 5))
+    waves = decoder.model.waves
+    order = np.array(waves.order if waves else range(model.length))
+    assert tokens[order].tolist() == decoder.generate("a prompt", 5)
     assert passes == len(steps)
     if decoder.badge is not Badge.CHANGED_DISTRIBUTION:
         assert shift == pytest.approx(0, abs=1e-5)
+
+
+def test_parallel_fills_in_the_whole_picture_whose_tokens_are_in_raster_order() -> None:
+    model = NeighbourToy((4, 4), 8)
+    tokens, passes, shift = draw(model, "parallel:T=4", "a prompt", 5)
+    view = model.infill(Infilling((MASKED,) * model.length, "spread"))
+    settings = parse_lane("parallel:T=4").settings
+    decoded = DECODERS["parallel"](view, settings, model.sampling).generate("a prompt", 5)
+    assert passes == 4
+    assert [tokens[cell] for cell in view.cells] == decoded
+    assert shift > 0
 
 
 def test_relaxed_lanes_have_a_shift() -> None:
@@ -182,7 +198,7 @@ def test_the_judge_sees_the_finished_picture_and_its_caption(monkeypatch) -> Non
 
     monkeypatch.setattr(command, "is_nearest", stub)
     found = [measure(model, lane, APPLE, 3, JUDGE) for lane in ("ar", "sjd")]
-    assert [one.glyph for one in found] == [False, True]
+    assert [one.right for one in found] == [False, True]
     tokens, passes, _ = draw(model, "ar", APPLE.caption, 3)
     grid = tokens[np.array(model.cells) >= 0].reshape(4, 4)
     assert np.array_equal(seen[0][0], model.pixels(grid))
@@ -193,10 +209,10 @@ def test_the_judge_sees_the_finished_picture_and_its_caption(monkeypatch) -> Non
 
 def test_without_a_judge_nothing_is_recognised(monkeypatch) -> None:
     monkeypatch.setattr(command, "is_nearest", lambda *_: pytest.fail("there is no judge"))
-    assert measure(toy(), "ar", APPLE, 0, None).glyph is None
+    assert measure(toy(), "ar", APPLE, 0, None).right is None
 
 
-def test_the_judge_goes_with_weights_of_its_own_glyphs_alone(monkeypatch) -> None:
+def test_the_judge_goes_with_weights_of_its_own_things_alone(monkeypatch) -> None:
     monkeypatch.setattr(command, "vocabulary", lambda: (("apple", "cat"), (), ()))
     assert judge_of({"glyphs": ["apple", "cat"]}) == Judge(100, 2, command.SIDE)
     assert judge_of({"glyphs": ["apple", "cat", "dog"]}) is None
@@ -217,7 +233,7 @@ def test_captions_are_the_held_out_ones_that_the_model_knows(monkeypatch) -> Non
 def test_the_points_are_vanilla_ar_then_every_decoder() -> None:
     parsed = [parse_lane(lane) for lane in LANES]
     assert LANES[0] == "ar"
-    assert {lane.decoder for lane in parsed} == set(WHOLE)
+    assert {lane.decoder for lane in parsed} == {*WHOLE, "parallel"}
     assert len({(lane.decoder, lane.settings) for lane in parsed}) == len(LANES)
     sizes = [lane.settings.G for lane in parsed if lane.decoder == "gsd"]
     assert (min(sizes), max(sizes)) == (3, 100)

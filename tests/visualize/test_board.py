@@ -239,7 +239,7 @@ def test_a_failed_lane_says_why_and_the_others_finish() -> None:
 def test_five_lanes_travel_in_few_bytes_an_update(side, patch, times, most) -> None:
     """Five steps of each lane an update, with the rows of a race that ships; on the large grid it
     is raced twice, one picture after another, which fills the upper rows."""
-    recording = RecordedRace.loads((RACES / "apple.json").read_bytes())
+    recording = RecordedRace.loads((RACES / "animals.json").read_bytes())
     picture, trace = decoded(recording.pictures.lanes[0]), recording.trace
     pixels = side * patch
     whole = np.tile(picture, (-(-pixels // len(picture)), -(-pixels // len(picture)), 1))[

@@ -27,7 +27,7 @@ from visualize.quality import (
     about,
     log_p_changes,
     quality_figures,
-    right_glyphs,
+    right_pictures,
     rings,
     shifts,
     stored,
@@ -56,7 +56,7 @@ def pictures(lane: str, count: int) -> tuple[Picture, ...]:
             shift=shift,
             log_p=float(base[i] + (lane != "ar") * rng.normal(1.8)),
             cut=0,
-            glyph=bool(rng.random() < 0.8),
+            right=bool(rng.random() < 0.8),
         )
         for i in range(count)
     )
@@ -74,7 +74,7 @@ def measured(count: int = 10, judge: Judge | None = JUDGE) -> Quality:
 def with_values(**columns: list[float]) -> Quality:
     """Vanilla AR's pictures with log p 0, and SJD's with these columns."""
     count = len(next(iter(columns.values())))
-    plain = Picture(passes=36, shift=0.0, log_p=0.0, cut=0, glyph=True)
+    plain = Picture(passes=36, shift=0.0, log_p=0.0, cut=0, right=True)
     rows = [{name: column[i] for name, column in columns.items()} for i in range(count)]
     other = tuple(replace(plain, **row) for row in rows)
     points = (Point("ar", (plain,) * count), Point("sjd", other))
@@ -92,8 +92,8 @@ def near(*values: float) -> object:
     ("estimates", "columns", "point", "expected"),
     [
         # Wilson's
-        (right_glyphs, {"glyph": [True] * 8 + [False] * 2}, 1, near(0.8, 0.4902, 0.9433)),
-        (right_glyphs, {"glyph": [True] * 8 + [False] * 2}, 0, near(1.0, 0.7225, 1.0)),
+        (right_pictures, {"right": [True] * 8 + [False] * 2}, 1, near(0.8, 0.4902, 0.9433)),
+        (right_pictures, {"right": [True] * 8 + [False] * 2}, 0, near(1.0, 0.7225, 1.0)),
         # Student's t, 2 degrees of freedom, standard deviations 1 and 0.1: picture by picture 1, 2
         # and 3 nats a token above vanilla AR
         (log_p_changes, {"log_p": [36.0, 72.0, 108.0]}, 1, near(2, 2 - 2.4843, 2 + 2.4843)),
@@ -139,8 +139,8 @@ def points(figure) -> dict[str, tuple[float, float]]:
 def test_every_point_is_in_every_panel_and_each_has_one_sentence_with_a_number() -> None:
     quality = measured()
     panels = quality_figures(quality, race())
-    estimates = (shifts(quality), log_p_changes(quality), right_glyphs(quality))
-    assert [panel.name for panel in panels] == ["cost-shift", "cost-log-p", "cost-glyph"]
+    estimates = (shifts(quality), log_p_changes(quality), right_pictures(quality))
+    assert [panel.name for panel in panels] == ["cost-shift", "cost-log-p", "cost-right"]
     for panel, found in zip(panels, estimates, strict=True):
         assert points(panel) == {one.name: (one.passes, one.value) for one in found}
         assert len(found) == len(LANES)
@@ -164,11 +164,11 @@ def test_a_sweep_is_a_line_labelled_where_it_is_most_relaxed() -> None:
 
 def test_vanilla_ar_is_a_line_and_where_it_is_uncertain_a_band() -> None:
     quality = measured()
-    shift, log_p, glyph = (panel.plot.layout.shapes for panel in quality_figures(quality, race()))
-    assert [len(shapes) for shapes in (shift, log_p, glyph)] == [1, 1, 2]
+    shift, log_p, right = (panel.plot.layout.shapes for panel in quality_figures(quality, race()))
+    assert [len(shapes) for shapes in (shift, log_p, right)] == [1, 1, 2]
     assert (shift[0].y0, log_p[0].y0) == (0, 0)
-    ar = right_glyphs(quality)[0]
-    assert (glyph[1].y0, glyph[1].y1) == (ar.low, ar.high)
+    ar = right_pictures(quality)[0]
+    assert (right[1].y0, right[1].y1) == (ar.low, ar.high)
 
 
 def test_the_races_lanes_are_rings_where_their_value_is_known() -> None:
@@ -239,7 +239,7 @@ def test_it_says_whose_figures_they_are(changes, header, words, not_said) -> Non
     assert not any(word in said for word in not_said.split("|"))
 
 
-def test_without_a_judge_there_is_no_panel_of_glyphs() -> None:
+def test_without_a_judge_there_is_no_panel_of_right_things() -> None:
     assert len(quality_figures(measured(judge=None), race())) == 2
 
 

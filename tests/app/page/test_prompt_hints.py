@@ -7,6 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from app.page.prompt_hints import EXAMPLES, hint, surprise, vocabulary, word_groups
+from engine.models.card import WEIGHTS
+from engine.models.embedded_reader import reader_of
+from engine.models.embedded_scene import Layout
 
 
 @given(st.text())
@@ -28,8 +31,12 @@ def test_hint_is_for_every_text(text) -> None:
             "an octopus playing the xylophone on green grass",
             "This model reads: octopus on green grass; not drawn: playing, xylophone.",
         ),
-        ("two cats on red", "This model reads: cat on red; not drawn: 1 more."),
-        ("a cat above a dog on red", "This model reads: cat on red; not drawn: dog."),
+        ("two cats on red", ""),
+        ("five cats on red", "This model reads: 4 × cat on red; not drawn: 1 more."),
+        (
+            "a happy cat above a dog on red",
+            "This model reads: cat above dog on red; not drawn: happy.",
+        ),
     ],
 )
 def test_hint_says_what_is_drawn_where_the_prompt_says_something_else(
@@ -57,12 +64,13 @@ def test_every_name_is_listed_once_with_its_picture_and_what_it_is_called() -> N
 
 def test_a_surprise_is_a_prompt_of_words_that_the_model_knows() -> None:
     words = vocabulary("embedded")
-    prompts = {surprise(words, Random(seed)) for seed in range(60)}
-    assert len(prompts) > 50
+    prompts = {surprise(words, Random(seed)) for seed in range(100)}
+    assert len(prompts) > 90
     assert all(hint(prompt, "embedded") == "" for prompt in prompts)
-    assert all(prompt.split(" on ")[0] in words["glyphs"] for prompt in prompts)
-    assert any(" at the " in prompt for prompt in prompts)
-    assert any(" at the " not in prompt for prompt in prompts)
+    read = [reader_of(WEIGHTS).read(prompt).scene for prompt in prompts]
+    assert {scene.layout for scene in read} == set(Layout)
+    assert len({scene.place for scene in read}) > 3
+    assert any(len(set(scene.things)) < len(scene.things) for scene in read)
 
 
 def test_the_embedded_model_knows_the_examples() -> None:

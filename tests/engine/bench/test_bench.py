@@ -129,7 +129,7 @@ def test_without_vanilla_ar_there_is_no_speed_up() -> None:
         (["--prompts", "0"], "1 to 6 prompts"),
         (["--prompts", "7"], "1 to 6 prompts"),
         (["--seeds", "0"], "at least one seed"),
-        (["--model", "emu3", "--random-weights"], "Emu3-Gen needs 4"),
+        (["--model", "emu3", "--random-weights"], "Emu3-Gen needs "),
         (["--random-weights"], "comes with its own weights"),
         (["--model", "jet"], "invalid choice: 'jet'"),
         (["--device", "toaster"], "'toaster' is not a device"),

@@ -11,7 +11,7 @@ import pytest
 from engine.measurements.quality import Judge, Picture, Point, Quality
 from engine.settings import Sampling
 
-PICTURE = Picture(passes=90, shift=0.125, log_p=-512.345, cut=1, glyph=True)
+PICTURE = Picture(passes=90, shift=0.125, log_p=-512.345, cut=1, right=True)
 
 
 def quality(*lanes: str, judge: Judge | None = None, pictures: int = 0) -> Quality:
@@ -35,7 +35,7 @@ def quality(*lanes: str, judge: Judge | None = None, pictures: int = 0) -> Quali
 def test_a_file_is_read_back(tmp_path: Path, judge: Judge | None, pictures: int) -> None:
     file, measured = tmp_path / "quality.json", quality("ar", "gsd:G=3", judge=judge)
     for i in range(pictures):
-        row = [replace(PICTURE, passes=i, glyph=bool(i % 2) if judge else None), PICTURE]
+        row = [replace(PICTURE, passes=i, right=bool(i % 2) if judge else None), PICTURE]
         measured = measured.extended(row)
     measured.save(file)
     assert Quality.load(file) == measured

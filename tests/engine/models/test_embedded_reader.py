@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 from pathlib import Path
 
@@ -10,7 +9,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.models.card import WEIGHTS
 from engine.models.embedded_grammar import ACTIVITIES, OTHERS
 from engine.models.embedded_names import Kind, Names, phrase
 from engine.models.embedded_prompt import read_words
@@ -138,21 +136,6 @@ def test_an_unnamed_ground_contrasts_with_every_thing() -> None:
         near = math.dist(oklab(COLOUR[thing]), oklab(COLOUR[ground]))
         assert near >= min(CONTRAST, far[5])
     assert len(chosen) > len(WORLD["grounds"]) / 2
-
-
-def test_weights_of_one_thing_have_captions_without_a_layout() -> None:
-    world = json.loads((WEIGHTS / "world.json").read_text("utf-8"))
-    reader = SceneReader(world)
-    for i, thing in enumerate(world["glyphs"]):
-        ground, place = world["grounds"][i % 32], world["places"][i % 9]
-        for prompt in (f"{thing} on {ground}", f"{thing} on {ground} at the {place}"):
-            reading = reader.read(prompt)
-            assert reader.caption(reading.scene) == prompt.removesuffix(" at the centre")
-            assert str(reading) == ""
-    for prompt, left in (("two cats on red", ("1 more",)), ("cat above bicycle", ("bicycle",))):
-        reading = reader.read(prompt)
-        assert (reading.scene.things, reading.left_out) == (("cat",), left)
-    assert reader.read("a night sky").scene.things[0] in world["glyphs"]
 
 
 def scenes() -> st.SearchStrategy[Scene]:
