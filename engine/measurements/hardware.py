@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import platform
+import re
 from pathlib import Path
 
 import torch
@@ -19,6 +20,7 @@ def device_name(device: torch.device) -> str:
         )
     names = [line.partition(":")[2].strip() for line in _cpuinfo() if line.startswith("model name")]
     name = names[0] if names else platform.processor() or platform.machine()
+    name = re.sub(r"\((R|TM)\)| (CPU|Processor)\b", "", name)
     counts = (_plural(os.cpu_count() or 1, "core"), _plural(torch.get_num_threads(), "thread"))
     return f"{name}, {', '.join(counts)}, torch {torch.__version__}"
 

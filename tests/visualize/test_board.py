@@ -234,7 +234,7 @@ def test_a_failed_lane_says_why_and_the_others_finish() -> None:
 
 
 @pytest.mark.parametrize(
-    ("side", "patch", "times", "most"), [(16, 8, 1, 25_000), (48, 16, 2, 28_000)]
+    ("side", "patch", "times", "most"), [(20, 8, 1, 25_000), (48, 16, 2, 28_000)]
 )
 def test_five_lanes_travel_in_few_bytes_an_update(side, patch, times, most) -> None:
     """Five steps of each lane an update, with the rows of a race that ships; on the large grid it

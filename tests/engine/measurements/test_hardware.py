@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import os
 
+import pytest
 import torch
 
+from engine.measurements import hardware
 from engine.measurements.hardware import device_name
 
 
@@ -21,3 +23,18 @@ def test_a_processor_is_named_with_its_cores_and_the_threads_in_use() -> None:
     cores = os.cpu_count()
     assert f", {cores} core{'s' * (cores != 1)}, 1 thread, torch {torch.__version__}" in names[1]
     assert ", 2 threads, " in names[2]
+
+
+@pytest.mark.parametrize(
+    ("model", "name"),
+    [
+        ("Intel(R) Xeon(R) Processor", "Intel Xeon"),
+        ("Intel(R) Core(TM) i7-8550U CPU @ 1.80GHz", "Intel Core i7-8550U @ 1.80GHz"),
+        ("AMD EPYC", "AMD EPYC"),
+    ],
+)
+def test_a_processors_name_has_no_trademark_signs(
+    model: str, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(hardware, "_cpuinfo", lambda: ["processor\t: 0", f"model name\t: {model}"])
+    assert device_name(torch.device("cpu")).startswith(f"{name}, ")

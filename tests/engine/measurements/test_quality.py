@@ -53,10 +53,10 @@ def test_every_point_has_a_picture_of_every_caption() -> None:
 def test_a_measurement_goes_on_only_as_it_was_begun() -> None:
     begun = quality("ar", "sjd")
     assert quality("ar", "sjd", pictures=5).continues(begun)
-    assert replace(begun, date="2026-02-02").continues(begun)
+    assert replace(begun, date="2026-02-02", machine="another").continues(begun)
     others = {"sampling": Sampling(top_k=4), "judge": Judge(100, 1, 1), "tokens": 65}
     for field in fields(Quality):
-        if field.name not in ("date", "points"):
+        if field.name not in ("date", "machine", "points"):
             changed = {field.name: others.get(field.name, "another")}
             assert not replace(begun, **changed).continues(begun), field.name
     assert not quality("ar", "scd").continues(begun)
