@@ -19,6 +19,7 @@ from tqdm import tqdm
 from engine.decoders.ar import VanillaAR
 from engine.infilling import ORDERS, Infilling
 from engine.models.embedded import EmbeddedModel
+from engine.models.embedded_reader import describe
 from engine.models.embedded_scene import Scene
 from train.captions import load
 from train.evaluate import share, sheet
@@ -32,10 +33,10 @@ from train.tokenizer import load_vq, to_pixels
 TEST = 9  # stream of scenes
 
 
-def fill(model: EmbeddedModel, infilling: Infilling, caption: str, seed: int) -> list[int]:
+def fill(model: EmbeddedModel, infilling: Infilling, prompt: str, seed: int) -> list[int]:
     """The picture's codes in raster order, the masked ones sampled one after the other."""
     view, codes = model.infill(infilling), list(infilling.known)
-    for cell, code in zip(view.cells, VanillaAR(view).generate(caption, seed), strict=True):
+    for cell, code in zip(view.cells, VanillaAR(view).generate(prompt, seed), strict=True):
         codes[cell] = code
     return codes
 
@@ -52,7 +53,7 @@ def fill_things(
     found = []
     for seed, (codes, what, square) in enumerate(zip(tqdm(pictures), labels, squares, strict=True)):
         infilling = Infilling.of_mask(codes, boxes(what)[square].tolist(), order)
-        found.append(fill(model, infilling, what.caption, seed))
+        found.append(fill(model, infilling, describe(what), seed))
     return model.pixels(np.array(found).reshape(-1, GRID, GRID))
 
 

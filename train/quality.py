@@ -36,6 +36,7 @@ from engine.measurements.quality import Judge, Picture, Point, Quality
 from engine.models.base import ImageModel
 from engine.models.card import WEIGHTS
 from engine.models.embedded import EmbeddedModel
+from engine.models.embedded_reader import describe
 from engine.models.embedded_scene import Scene
 from engine.numerics.distributions import gather, logits_to_probs
 from engine.race.request import parse_lane
@@ -119,8 +120,9 @@ def log_p(
 
 def measure(model: ImageModel, lane: str, what: Scene, index: int, judge: Judge | None) -> Picture:
     """Picture number `index` of a lane. The judge's other candidates are the same for all lanes."""
-    tokens, passes, shift = draw(model, lane, what.caption, index)
-    nats, cut = log_p(model, what.caption, tokens, model.sampling)
+    prompt = describe(what)  # prompts are read: the layout's word would be a count or a pair
+    tokens, passes, shift = draw(model, lane, prompt, index)
+    nats, cut = log_p(model, prompt, tokens, model.sampling)
     right = None
     if judge:
         pixels = model.pixels(tokens[np.array(model.cells) >= 0].reshape(model.grid))

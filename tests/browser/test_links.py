@@ -7,6 +7,7 @@ from urllib.parse import parse_qsl, quote, urlsplit
 import pytest
 from playwright.sync_api import Locator, Page, expect
 
+from app.page.prompt_hints import EXAMPLES
 from tests.browser.acts import (
     INJECTIONS,
     by_passes,
@@ -128,7 +129,7 @@ def test_a_link_of_one_value_per_decoder_fills_the_lanes(quick, open_page) -> No
 
 def test_an_address_without_a_race_says_nothing(quick, open_page) -> None:
     page = open_page(quick, query=f"?{TRACKING}")
-    expect(page.locator("#prompt input, #prompt textarea")).to_have_value("red apple on sky clouds")
+    expect(page.locator("#prompt input, #prompt textarea")).to_have_value(EXAMPLES[0])
     expect(page.locator("#notice")).to_be_hidden()
 
 
@@ -146,7 +147,7 @@ def test_an_address_without_a_race_says_nothing(quick, open_page) -> None:
 def test_a_link_that_cannot_be_says_why_and_changes_nothing(quick, open_page, query, words) -> None:
     page = open_page(quick, query=query)
     expect(page.get_by_role("alert")).to_contain_text(words)
-    expect(page.locator("#prompt input, #prompt textarea")).to_have_value("red apple on sky clouds")
+    expect(page.locator("#prompt input, #prompt textarea")).to_have_value(EXAMPLES[0])
     expect(page.locator(".board")).to_have_attribute("data-state", "waiting")
 
 

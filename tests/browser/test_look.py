@@ -20,13 +20,13 @@ from visualize.layers import COUNTED, LaneReplay, Layer
 from visualize.recorded_race import RecordedRace, record
 from visualize.standalone import standalone
 
-PASS = 40  # lanes that have finished, and lanes with drafts before their frontier
+PASS = 50  # lanes that have finished, and lanes with drafts before their frontier
 PARTS = 4  # of a cell, along and across
 
 
 @pytest.fixture(scope="module")
 def recording() -> RecordedRace:
-    return RecordedRace.loads((STATIC / "races" / "frog.json").read_text("utf-8"))
+    return RecordedRace.loads((STATIC / "races" / "animals.json").read_text("utf-8"))
 
 
 @pytest.fixture(scope="module")
@@ -38,7 +38,7 @@ def page(browser: Browser, recording, tmp_path_factory) -> Iterator[Page]:
 
 
 def opened(
-    browser: Browser, recording: RecordedRace, file: Path, at: int, scale: float = 8 / 3
+    browser: Browser, recording: RecordedRace, file: Path, at: int, scale: float = 10 / 3
 ) -> Page:
     """A file of the race, at a pass."""
     file.write_text(standalone(recording), "utf-8")

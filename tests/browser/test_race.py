@@ -8,6 +8,7 @@ from urllib.parse import parse_qsl, urlsplit
 
 from playwright.sync_api import expect
 
+from app.page.prompt_hints import EXAMPLES
 from engine.decoders.sjd_pac import SJDPAC
 from tests.app.conftest import Watched
 from tests.browser.acts import (
@@ -302,8 +303,8 @@ def test_an_example_races_at_once_and_the_die_rolls_another_seed(quick, open_pag
     before = page.locator("#seed input").input_value()
     page.locator("#roll").click()
     expect(page.locator("#seed input")).not_to_have_value(before)
-    page.locator("#ready").get_by_text("panda on green grass").click()
-    prompted(page, "panda on green grass")
+    page.locator("#ready").get_by_text(EXAMPLES[1]).click()
+    prompted(page, EXAMPLES[1])
     finished(page)
 
 

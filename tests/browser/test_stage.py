@@ -10,6 +10,7 @@ from collections.abc import Callable
 import pytest
 from playwright.sync_api import Page, expect
 
+from app.page.prompt_hints import EXAMPLES
 from tests.browser.acts import finished, hold_timers, key, prompted, run_timers, wide
 
 # A swipe of so many pixels across the middle of the window.
@@ -67,7 +68,7 @@ def test_the_stage_comes_and_goes_and_leaves_the_board_alone(recorded_url, open_
     expect(page.locator(".stage-line")).to_contain_text("Top-1 p")
     key(page, "r")  # a race, by the form that is out of sight
     expect(page.locator(".board .meta")).not_to_contain_text("recorded")
-    prompted(page, "red apple on sky clouds")
+    prompted(page, EXAMPLES[0])
     finished(page)
     key(page, "f")
     expect(page.locator("#race")).to_be_visible()

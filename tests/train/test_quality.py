@@ -18,6 +18,8 @@ from engine.decoders import DECODERS, WHOLE
 from engine.decoders.base import Badge
 from engine.infilling import MASKED, Infilling
 from engine.measurements.quality import Judge, Picture, Quality
+from engine.models.card import WEIGHTS
+from engine.models.embedded_reader import describe, reader_of
 from engine.models.embedded_scene import Layout, Scene
 from engine.race.request import parse_lane
 from engine.settings import Sampling
@@ -199,7 +201,7 @@ def test_the_judge_sees_the_finished_picture_and_its_caption(monkeypatch) -> Non
     monkeypatch.setattr(command, "is_nearest", stub)
     found = [measure(model, lane, APPLE, 3, JUDGE) for lane in ("ar", "sjd")]
     assert [one.right for one in found] == [False, True]
-    tokens, passes, _ = draw(model, "ar", APPLE.caption, 3)
+    tokens, passes, _ = draw(model, "ar", describe(APPLE), 3)
     grid = tokens[np.array(model.cells) >= 0].reshape(4, 4)
     assert np.array_equal(seen[0][0], model.pixels(grid))
     assert [entry[1:] for entry in seen] == [(APPLE, seen[0][2], 100)] * 2, "the same candidates"
@@ -237,3 +239,9 @@ def test_the_points_are_vanilla_ar_then_every_decoder() -> None:
     assert len({(lane.decoder, lane.settings) for lane in parsed}) == len(LANES)
     sizes = [lane.settings.G for lane in parsed if lane.decoder == "gsd"]
     assert (min(sizes), max(sizes)) == (3, 100)
+
+
+def test_the_prompts_are_read_as_the_scenes_that_are_judged() -> None:
+    reader = reader_of(WEIGHTS)
+    for what in islice(captions(json.loads((WEIGHTS / "world.json").read_text("utf-8"))), 200):
+        assert reader.read(describe(what)).scene == what

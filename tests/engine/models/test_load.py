@@ -137,7 +137,7 @@ def test_random_weights_ask_for_nothing(family: type[Family], fetched: list[Sour
     model = load("emu3", random=True)
     assert model.folders is None
     assert model.weights == "random"
-    assert model.number is torch.float32
+    assert model.number is device.resolve_dtype(torch.device("cpu"))
     assert fetched == []
 
 

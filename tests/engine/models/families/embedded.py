@@ -66,7 +66,7 @@ class TinyEmbedded(Tiny):
     def rows(self, prompt: str, guided: bool) -> tuple[Tensor, tuple[int, ...]]:
         """Every name and word of a caption is a token, padded on the left with token 0, which is
         attended to; a caption of padding alone is the unconditional row."""
-        ids = self.model.tokenizer.encode(prompt).ids
+        ids = self.model.tokenizer.encode(f"one: {prompt}").ids
         both = torch.tensor([ids, [0] * len(ids)][: 1 + guided])
         return self.target.embed_caption(both), (0,) * len(both)
 
