@@ -44,7 +44,10 @@ def test_text_stands_out_in_both_themes(recorded_url, open_page, theme) -> None:
     prompted(page, "cactus on yellow sand")
     for section in ("decided", "whatif"):
         unfold(page, section)
-    for part in (".board", ".masthead p", ".figure p", ".figure .xtick text", "#whatif-answer p"):
+    parts = (".board", ".masthead p", ".figure p", ".figure .xtick text", "#whatif-answer p")
+    for part in parts:  # all are drawn before one is looked at: what is redrawn has no colours
+        expect(page.locator(part).first).to_be_visible()
+    for part in parts:
         assert_legible(page.locator(part).first.evaluate(INK_AND_GROUND), theme, part)
 
 
