@@ -20,13 +20,13 @@ from visualize.layers import COUNTED, LaneReplay, Layer
 from visualize.recorded_race import RecordedRace, record
 from visualize.standalone import standalone
 
-PASS = 50  # lanes that have finished, and lanes with drafts before their frontier
+PASS = 41  # lanes that have finished, and lanes with drafts before their frontier
 PARTS = 4  # of a cell, along and across
 
 
 @pytest.fixture(scope="module")
 def recording() -> RecordedRace:
-    return RecordedRace.loads((STATIC / "races" / "animals.json").read_text("utf-8"))
+    return RecordedRace.loads((STATIC / "races" / "tour.json").read_text("utf-8"))
 
 
 @pytest.fixture(scope="module")
@@ -38,7 +38,7 @@ def page(browser: Browser, recording, tmp_path_factory) -> Iterator[Page]:
 
 
 def opened(
-    browser: Browser, recording: RecordedRace, file: Path, at: int, scale: float = 10 / 3
+    browser: Browser, recording: RecordedRace, file: Path, at: int, scale: float = 3.9
 ) -> Page:
     """A file of the race, at a pass."""
     file.write_text(standalone(recording), "utf-8")
@@ -90,9 +90,8 @@ def compare(page: Page, recording: RecordedRace, layer: Layer, at: int) -> int:
         middles = np.add.outer(side * np.arange(rows), [side // 2 - 1, side // 2]).ravel()
         centres = [in_parts(x[np.ix_(middles, middles)], header.grid) for x in (canvas, film)]
         difference = np.abs(centres[0] - centres[1]).max(-1)
-        # Measured: up to 15 of 255, at a picture's sharpest edges, and 2.5 elsewhere.
-        assert difference.max() <= 20, (i, np.argwhere(difference > 20).tolist())
-        assert (difference > 4).mean() < 0.02, i
+        # Measured: up to 2.5 of 255.
+        assert difference.max() <= 4, (i, np.argwhere(difference > 4).tolist())
         # All of every cell: marks, strokes, notches, frames and the frontier lie where they should.
         fine = [in_parts(x, (PARTS * rows, PARTS * columns)) for x in (canvas, film)]
         difference = np.abs(fine[0] - fine[1]).max(-1)
