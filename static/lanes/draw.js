@@ -305,7 +305,7 @@ function drawFrontier(context, lane, view, columns, side, style) {
   const first = reach.findIndex((count) => count < columns);
   if (first < 0) return;
   const begun = reach.slice(first, reach.findLastIndex(Boolean) + 1);
-  const path = [...(begun.length ? begun : [0]), 0].map((count, i) => {
+  const path = [...begun, 0].map((count, i) => {
     const y = (first + i) * side;
     return `L${count * side} ${y}${i < begun.length ? ` V${y + side}` : ""}`;
   });
