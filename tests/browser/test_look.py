@@ -105,6 +105,15 @@ def test_page_and_film_draw_the_same(page, recording, layer) -> None:
     assert compare(page, recording, layer, PASS) > 10
 
 
+def test_a_frontier_at_a_rows_start_has_no_stroke_down_the_edge(page, recording) -> None:
+    at = 2 * recording.trace.header.grid[1]  # vanilla AR's
+    page.locator(".scrub").fill(str(at))
+    expect(page.locator(".board")).to_have_attribute("data-t", str(at))
+    compare(page, recording, Layer.STATUS, at)
+    page.locator(".scrub").fill(str(PASS))
+    expect(page.locator(".board")).to_have_attribute("data-t", str(PASS))
+
+
 def test_page_and_film_fill_in_the_same(browser, tmp_path) -> None:
     recording = record(*filled_trace(("ar", "assd")))
     page = opened(browser, recording, tmp_path / "race.html", 0, 2.655)
