@@ -24,8 +24,8 @@ from tests.clocks import scale_clocks
 HERE = Path(__file__).parent
 # What takes longest, longest first: it starts in this order and before all else, so that at the end
 # no worker waits for another. `--quick` leaves it out: tests that drive a browser, a running page
-# or a cluster, sample until a distribution shows, build a family's networks, train, or encode, and
-# the notebook.
+# or a cluster, start workers, sample until a distribution shows, build a family's networks, train,
+# or encode, and the notebook.
 SLOW = (
     "engine/decoders/test_exact.py",
     "browser",
@@ -36,6 +36,10 @@ SLOW = (
     "engine/bench",
     "test_notebooks.py",
     "train",
+    "visualize/test_film.py",
+    "app/serving/test_api.py",
+    "app/serving/test_zerogpu.py",
+    "app/serving/test_families.py",
 )
 assert all((HERE / name).exists() for name in SLOW)
 

@@ -183,7 +183,7 @@ def main() -> None:
             print(f"\nheld out, {order}: {listed} masked; nats per masked cell")
 
     # It continues a trained network: at the full rates that forgets what it could draw.
-    train("infill", network, optimizers(network, 0.35 if args.warm else 0.5), loss_of, save, args)
+    train("infill", network, optimizers(network, 0.5), loss_of, save, args)
 
 
 if __name__ == "__main__":

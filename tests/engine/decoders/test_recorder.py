@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 import numpy as np
@@ -39,10 +40,12 @@ LOSSY = [
 ]
 
 
+@functools.cache
 def decoded(
     name: str, *, forced: bool = False, seeds: range = range(6), settings: object = None
 ) -> list[list[Step]]:
-    """The steps of a few pictures."""
+    """The steps of a few pictures, decoded once for all tests but those that watch it happen:
+    `decoded.__wrapped__`."""
     model = Toy((4, 4), CODES, forced=forced)
     if name == "lantern" and settings is None:
         settings = LanternSettings(k=CODES)  # the paper's share of so few is the draft alone
@@ -87,7 +90,7 @@ def test_the_rows_of_a_step_are_those_that_the_target_read(
         return forward(self, ctx, tokens, *others)
 
     monkeypatch.setattr(model, "forward", counted)
-    (steps,) = decoded(name, seeds=range(1))
+    (steps,) = decoded.__wrapped__(name, seeds=range(1))
     assert [int(step.rows.steps["rows"][0]) for step in steps] == read
 
 
@@ -176,7 +179,8 @@ def test_the_recorded_shift_is_that_of_the_rule(monkeypatch: pytest.MonkeyPatch)
         copy(self, record, state, window, verification)
 
     monkeypatch.setattr(StepRecorder, "copy", spy)
-    found = [step for steps in decoded("gsd", settings=GSDSettings(G=4)) for step in spots(steps)]
+    pictures = decoded.__wrapped__("gsd", settings=GSDSettings(G=4))
+    found = [step for steps in pictures for step in spots(steps)]
     compared = 0
     for step, shift in zip(found, expected, strict=True):
         for p, value in zip(step, shift, strict=False):
@@ -268,7 +272,7 @@ def test_q_is_read_back_wherever_it_is(
         copy(self, record, state, window, *args)
 
     monkeypatch.setattr(StepRecorder, "copy", spy)
-    pictures = decoded(name, forced=forced, seeds=range(2))
+    pictures = decoded.__wrapped__(name, forced=forced, seeds=range(2))
     found = [step for steps in pictures for step in spots(steps)]
     for step, drafts in zip(found, given, strict=True):
         for p, q in zip(step, drafts, strict=False):
