@@ -14,50 +14,25 @@ from transformers import LlamaConfig, LlamaModel
 
 from engine.models.base import MAX_ROWS
 from engine.models.body import BodyModel, Prompt, guide
-from engine.models.eagle import EagleDrafter
-from engine.models.embedded_networks import EmbeddedDrafter, EmbeddedTarget, target_config
 from engine.settings import Sampling
-from tests.engine.models.families.tiny import randomise
+from tests.engine.models.families import TINY
+from tests.engine.models.families.tiny import BODY, CPU, randomise
 from tests.engine.models.sequence import Sequence, guided_before
 
 CODES, LENGTH = 11, 16
 TOLERANCE = {"atol": 1e-4, "rtol": 1e-4}
 
 
-class Tiny(BodyModel):
-    """What both tiny models share."""
-
-    def __init__(self) -> None:
-        self.name, self.grid, self.vocab_size, self.device, self.dtype = (
-            "tiny",
-            (4, 4),
-            CODES,
-            torch.device("cpu"),
-            torch.float32,
-        )
-        self.forced_ids, self.sampling = torch.full((LENGTH,), -1), Sampling()
-        self.codebook = torch.randn(CODES, 2)
-
-    def decode(self, codes: Tensor) -> Tensor:
-        return codes[:, None].expand(-1, 3, -1, -1).float()
-
-
-class Plain(Tiny):
+class Plain(BodyModel):
     """A plain LlamaModel with grouped keys; prompt rows are padded on the left by `padding`, and
     their number is its length."""
 
     def __init__(self, padding: tuple[int, ...] = (0,), rows: int = 4) -> None:
-        super().__init__()
-        config = LlamaConfig(
-            hidden_size=32,
-            intermediate_size=48,
-            num_hidden_layers=2,
-            num_attention_heads=4,
-            num_key_value_heads=2,
-            vocab_size=CODES,
-            bos_token_id=None,
-            eos_token_id=None,
-        )
+        self.grid, self.vocab_size, self.device, self.dtype = (4, 4), CODES, CPU, torch.float32
+        self.forced_ids, self.sampling = torch.full((LENGTH,), -1), Sampling()
+        heads = {"num_attention_heads": 4, "num_key_value_heads": 2}
+        ends = {"bos_token_id": None, "eos_token_id": None}
+        config = LlamaConfig(**BODY, **heads, **ends, vocab_size=CODES)
         self.body = randomise(LlamaModel(config), 1)
         generator = torch.Generator().manual_seed(2)
         self.output = torch.randn(CODES, 32, generator=generator) / 4
@@ -74,33 +49,8 @@ class Plain(Tiny):
     def head(self, hidden: Tensor) -> Tensor:
         return hidden @ self.output.T
 
-
-class Embedded(Tiny):
-    """The embedded target at a tiny size: learned slots, captions padded with an ordinary token, an
-    untied head."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        sizes = {
-            "vocab_size": CODES,
-            "hidden_size": 32,
-            "intermediate_size": 48,
-            "num_hidden_layers": 2,
-        }
-        config = target_config(9, **sizes, caption_slots=3, image_tokens=LENGTH)
-        self.target = randomise(EmbeddedTarget(config), 3)
-        self.body = self.target.model
-        self.drafter = EagleDrafter(randomise(EmbeddedDrafter(config), 4), self)
-
-    def prompt(self, text: str, guided: bool) -> Prompt:
-        ids = torch.tensor([[0, 5, 7], [0, 0, 0]])[: 1 + guided]
-        return Prompt(self.target.embed_caption(ids), (0,) * len(ids))
-
-    def embed(self, tokens: Tensor, positions: Tensor) -> Tensor:
-        return self.target.embed_codes(tokens, positions)
-
-    def head(self, hidden: Tensor) -> Tensor:
-        return self.target.lm_head(hidden)
+    def decode(self, codes: Tensor) -> Tensor:
+        raise NotImplementedError
 
 
 MODELS = {
@@ -108,7 +58,7 @@ MODELS = {
     "plain, padded alike": lambda: Plain((2,)),
     "plain, padded unlike": lambda: Plain((0, 3)),
     "plain, prompt of one row": lambda: Plain((0,), rows=1),
-    "embedded": Embedded,
+    "embedded": lambda: TINY["embedded"].model,  # learned slots, an untied head
 }
 every_model = pytest.mark.parametrize("name", MODELS)
 
@@ -156,15 +106,6 @@ def test_windows_and_trees_equal_one_shot(name: str, guidance: float, guided_tok
     """Windows before, across and behind the last guided token."""
     started(name, guidance, guided_tokens).follow(4)
     started(name, guidance, guided_tokens).begin_with_a_tree()
-
-
-@every_model
-def test_guidance_for_as_many_tokens_as_there_are_is_guidance_for_all(name: str) -> None:
-    window = torch.tensor([0, 5, 9, 1])
-    some, every = (
-        model(name).forward(model(name).start("", 3.0, count), window) for count in (LENGTH, 0)
-    )
-    assert torch.equal(some, every)
 
 
 def test_a_pass_behind_the_guided_tokens_is_no_graph_of_those_before(
@@ -284,46 +225,31 @@ def test_guidance_is_mixed_in_float32() -> None:
 
 
 def chained(
-    model: Embedded, tokens: list[int], drafts: list[int], guidance: float, guided_tokens: int = 0
+    tokens: list[int], drafts: list[int], guidance: float, guided_tokens: int = 0
 ) -> list[Tensor]:
     """The drafter's logits after `tokens` are committed and each of `drafts` is drafted, by
     one-shot forwards of network and target: its rows join token i with the target's state one slot
     before, or, for a draft, with its own last guess."""
-    guided = guidance != 1
-    hidden = states(model, tokens, guided)[:, : len(tokens)]
-    embedded = model.embed(torch.tensor(tokens), torch.arange(len(tokens))).expand(
-        len(hidden), -1, -1
-    )
-    rows = torch.cat([embedded, hidden], -1)
-    first = model.prompt("", guided).embeddings.shape[1]
-    logits = []
-    for i in range(len(drafts) + 1):
-        guesses = model.drafter.network(
-            rows, (first + torch.arange(rows.shape[1])).expand(len(rows), -1)
-        )
-        last = model.head(guesses[:, -1:])
-        behind = 0 < guided_tokens <= len(tokens) + i
+    tiny, guided = model("embedded"), guidance != 1
+    first = tiny.prompt("", guided).embeddings.shape[1]
+    known = [*tokens, *drafts]
+    embedded = tiny.embed(torch.tensor(known), torch.arange(len(known)))
+    hidden, logits = states(tiny, tokens, guided)[:, : len(tokens)], []
+    for count in range(len(tokens), len(known) + 1):
+        rows = torch.cat([embedded[:count].expand(len(hidden), -1, -1), hidden], -1)
+        guesses = tiny.drafter.network(rows, (first + torch.arange(count)).expand(len(rows), -1))
+        last = tiny.head(guesses[:, -1:])
+        behind = 0 < guided_tokens <= count
         logits.append(last[0, 0] if behind else guide(last, guidance)[0])
-        if i < len(drafts):
-            at = torch.tensor([len(tokens) + i])
-            joined = torch.cat(
-                [
-                    model.embed(torch.tensor([drafts[i]]), at).expand(len(rows), -1, -1),
-                    guesses[:, -1:],
-                ],
-                -1,
-            )
-            rows = torch.cat([rows, joined], 1)
+        hidden = torch.cat([hidden, guesses[:, -1:]], 1)
     return logits
 
 
 def drafted(sequence: Sequence, rows: list[int], drafts: list[int]) -> list[Tensor]:
     """The drafter's own logits for the same; `rows` are the window rows that were just kept."""
-    committed = torch.tensor(sequence.tokens[-len(rows) :])
-    logits = [sequence.model.drafter.extend(sequence.ctx, rows, committed)]
-    return logits + [
-        sequence.model.drafter.next(sequence.ctx, torch.tensor(token)) for token in drafts
-    ]
+    drafter, ctx = sequence.model.drafter, sequence.ctx
+    logits = [drafter.extend(ctx, rows, torch.tensor(sequence.tokens[-len(rows) :]))]
+    return logits + [drafter.next(ctx, torch.tensor(token)) for token in drafts]
 
 
 @settings(max_examples=20)
@@ -331,8 +257,6 @@ def drafted(sequence: Sequence, rows: list[int], drafts: list[int]) -> list[Tens
 def test_the_drafters_chained_passes_equal_one_shot_and_leave_no_trace(
     data: st.DataObject, guidance: float, guided_tokens: int
 ) -> None:
-    tiny = model("embedded")
-    assert isinstance(tiny, Embedded)
     sequence = started("embedded", guidance, guided_tokens)
     tokens = st.lists(st.integers(0, CODES - 1), min_size=1, max_size=4)
     for _ in range(data.draw(st.integers(1, 3))):
@@ -342,49 +266,33 @@ def test_the_drafters_chained_passes_equal_one_shot_and_leave_no_trace(
         rows = list(range(last + 1))
         sequence.keep(rows, paths[last], data.draw(st.integers(0, CODES - 1)))
         ahead = data.draw(tokens)[: LENGTH - 1 - len(sequence.tokens)]
-        for ours, theirs in zip(
-            drafted(sequence, rows, ahead),
-            chained(tiny, sequence.tokens, ahead, guidance, guided_tokens),
-            strict=True,
-        ):
-            torch.testing.assert_close(ours, theirs, **TOLERANCE)
+        expected = chained(sequence.tokens, ahead, guidance, guided_tokens)
+        torch.testing.assert_close(drafted(sequence, rows, ahead), expected, **TOLERANCE)
 
 
 @pytest.mark.parametrize(("guidance", "guided_tokens"), [(1.0, 0), (2.0, 0), (2.0, 2), (2.0, 4)])
 def test_the_drafter_reads_a_tree_as_each_of_its_paths(guidance: float, guided_tokens: int) -> None:
-    tiny, other = model("embedded"), started("embedded", guidance, guided_tokens)
-    sequence = started("embedded", guidance, guided_tokens)
+    sequence, other = (started("embedded", guidance, guided_tokens) for _ in range(2))
     for each in (sequence, other):
         paths = each.window([1, 2])
         each.keep([0, 1], paths[1], 6)
-    committed = torch.tensor(sequence.tokens)
     for _ in range(2):  # a tree leaves no trace in the next
-        logits = [tiny.drafter.extend(sequence.ctx, [0, 1], committed)]
+        logits = drafted(sequence, [0, 1], [])
         # rounds of (tokens, the numbers of those that they follow)
         for tokens, parents in (([3, 4], [0, 0]), ([5, 5, 7], [2, 1, 2]), ([9], [4])):
-            expanded = tiny.drafter.expand(
+            logits += sequence.model.drafter.expand(
                 sequence.ctx, torch.tensor(tokens), torch.tensor(parents)
             )
-            logits += list(expanded)
         paths = [[], [3], [4], [4, 5], [3, 5], [4, 7], [3, 5, 9]]
-        for ours, path in zip(logits, paths, strict=True):
-            expected = chained(tiny, sequence.tokens, path, guidance, guided_tokens)[-1]
-            torch.testing.assert_close(ours, expected, **TOLERANCE)
-    for ours, theirs in zip(
-        drafted(sequence, [0, 1], [7, 8]), drafted(other, [0, 1], [7, 8]), strict=True
-    ):
-        torch.testing.assert_close(ours, theirs, atol=0, rtol=0)
+        expected = [chained(sequence.tokens, path, guidance, guided_tokens)[-1] for path in paths]
+        torch.testing.assert_close(logits, expected, **TOLERANCE)
+    chains = [drafted(each, [0, 1], [7, 8]) for each in (sequence, other)]
+    torch.testing.assert_close(*chains, atol=0, rtol=0)
 
 
 def test_the_drafter_follows_a_path_off_the_spine() -> None:
-    tiny = model("embedded")
-    assert isinstance(tiny, Embedded)
     sequence = started("embedded", 2.0)
     paths = sequence.window([1, 2, 3, 4], [0, 0, 1, 0, 3])
     sequence.keep([0, 3, 4], paths[4], 6)
-    for ours, theirs in zip(
-        drafted(sequence, [0, 3, 4], [7, 8]),
-        chained(tiny, sequence.tokens, [7, 8], 2.0),
-        strict=True,
-    ):
-        torch.testing.assert_close(ours, theirs, **TOLERANCE)
+    expected = chained(sequence.tokens, [7, 8], 2.0)
+    torch.testing.assert_close(drafted(sequence, [0, 3, 4], [7, 8]), expected, **TOLERANCE)
