@@ -10,19 +10,8 @@ import numpy as np
 
 from engine.trace import Frame, Header
 from tests.static.node import report
-from tests.visualize.races import pixels, run
-from visualize.board import Board, token_hash
-from visualize.snapshot import Snapshot
-
-
-def snapshots(header: Header, frames: list[Frame], every: int) -> list[Snapshot]:
-    board = Board(header, pixels)
-    shots = [board.snapshot()]
-    for i, frame in enumerate(frames):
-        board.fold(frame)
-        if i % every == 0:
-            shots.append(board.snapshot())
-    return [*shots, board.snapshot()]
+from tests.visualize.races import run, snapshots
+from visualize.board import token_hash
 
 
 def left(header: Header, frames: list[Frame], lane: int) -> list[list[str]]:
@@ -32,15 +21,13 @@ def left(header: Header, frames: list[Frame], lane: int) -> list[list[str]]:
     for frame in frames:
         if frame.lane == lane and frame.step:
             cells = header.cells[frame.step.before :]
-            rows = [
-                row for row, cell in zip(frame.step.positions, cells, strict=False) if cell >= 0
-            ]
+            pairs = zip(frame.step.positions, cells, strict=False)
+            rows = [row for row, cell in pairs if cell >= 0]
             count = sum(cell >= 0 for cell in cells[: len(frame.step.committed)])
             shown = committed + rows
             committed += rows[:count]
-            out.append(
-                [token_hash(int(row[name]) for row in shown) for name in ("token", "status")]
-            )
+            hashes = (token_hash(int(row[name]) for row in shown) for name in ("token", "status"))
+            out.append([*hashes])
     return out
 
 

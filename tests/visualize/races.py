@@ -4,7 +4,7 @@ hand-made steps."""
 from __future__ import annotations
 
 import functools
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -20,7 +20,9 @@ from tests.infill_toy import NeighbourToy
 from tests.races import race_of
 from tests.steps import Spot, build
 from tests.toy import Toy
+from visualize.board import Board
 from visualize.recorded_race import RecordedRace, record
+from visualize.snapshot import Snapshot
 
 FIVE = ("ar", "sjd", "gsd", "lantern", "sjd-pac")
 MASK = tuple(2 <= cell // 6 < 5 and 1 <= cell % 6 < 5 for cell in range(36))  # of 6 x 6 tokens
@@ -55,6 +57,17 @@ def run(
     return trace.header, list(trace.frames)
 
 
+def snapshots(header: Header, frames: Iterable[Frame], every: int = 5) -> list[Snapshot]:
+    """A board before the first of these frames, after every so many of them, and at the end."""
+    board = Board(header, pixels)
+    shots = [board.snapshot()]
+    for i, move in enumerate(frames):
+        board.fold(move)
+        if i % every == 0:
+            shots.append(board.snapshot())
+    return [*shots, board.snapshot()]
+
+
 def filled_trace(names: Sequence[str] = ("ar", "assd"), **milliseconds: float) -> tuple[Trace, Toy]:
     """A race that fills in a part of 6 x 6 tokens, and the toy."""
     infilling = Infilling.of_mask([5 * cell % 16 for cell in range(36)], MASK)
@@ -75,10 +88,8 @@ def prompted(recording: RecordedRace, prompt: str) -> RecordedRace:
 
 def pixels(tokens: np.ndarray) -> np.ndarray:
     """Tokens int [B, h, w] to patches of 8 x 8 pixels, one colour a token, uint8 [B, 8h, 8w, 3]."""
-    colours = np.stack([tokens * 37 % 256, tokens * 91 % 256, tokens * 151 % 256], -1).astype(
-        np.uint8
-    )
-    return colours.repeat(8, 1).repeat(8, 2)
+    colours = np.stack([tokens * factor % 256 for factor in (37, 91, 151)], -1)
+    return colours.astype(np.uint8).repeat(8, 1).repeat(8, 2)
 
 
 def step(

@@ -7,9 +7,8 @@ import numpy as np
 import pytest
 
 from tests.static.node import report
-from tests.visualize.races import MASK, filled_trace, pixels
+from tests.visualize.races import MASK, filled_trace, snapshots
 from tests.visualize.test_cells import PAPER, drawn, rgb
-from visualize.board import Board
 from visualize.figures import figures
 from visualize.film import Kind, film, photo
 from visualize.layers import LaneReplay, Layer
@@ -27,34 +26,29 @@ def recording() -> RecordedRace:
     return record(*filled_trace(LANES))
 
 
-@pytest.fixture(scope="module")
-def cells(recording):
-    """Draws the second lane after its k-th step: cells [36, 20, 20, 3] without their edges, which
+def cells(recording: RecordedRace, layer: Layer, share: int) -> np.ndarray:
+    """The second lane's cells [36, 20, 20, 3] at the start or the end, without their edges, which
     the outline covers."""
     lane = LaneReplay(recording.trace, 1)
-
-    def drawn_cells(layer: Layer, share: int) -> np.ndarray:
-        now = lane.at(share * len(lane.table))
-        image = drawn(recording, lane, layer, now, under=True)
-        tiles = image.reshape(6, 32, 6, 32, 3).swapaxes(1, 2).reshape(36, 32, 32, 3)
-        return tiles[:, 6:26, 6:26]
-
-    return drawn_cells
+    image = drawn(recording, lane, layer, lane.at(share * len(lane.table)), under=True)
+    tiles = image.reshape(6, 32, 6, 32, 3).swapaxes(1, 2).reshape(36, 32, 32, 3)
+    return tiles[:, 6:26, 6:26]
 
 
-def test_what_is_known_is_solid_from_the_start_and_the_rest_hatched(cells) -> None:
-    start, end = cells(Layer.PICTURE, 0), cells(Layer.PICTURE, 1)
+def test_what_is_known_is_solid_from_the_start_and_the_rest_hatched(recording) -> None:
+    start, end = (cells(recording, Layer.PICTURE, share) for share in (0, 1))
     assert (start[KNOWN] == end[KNOWN]).all()
     paper = (start[~KNOWN] == rgb(PAPER)).all(-1).mean((1, 2))
     assert ((paper > 0.5) & (paper < 0.95)).all()
     assert not (end[~KNOWN] == rgb(PAPER)).all(-1).any()
 
 
-def test_other_layers_colour_what_was_drawn_alone(cells) -> None:
-    faint = cells(Layer.TOP1, 1), cells(Layer.STATUS, 1)
-    assert (faint[0][KNOWN] == faint[1][KNOWN]).all()
-    shown = cells(Layer.ORDER, 1)[~KNOWN]
-    assert len(np.unique(shown[:, 10, 10], axis=0)) > 3
+def test_other_layers_colour_what_was_drawn_alone(recording) -> None:
+    top1, status, order = (
+        cells(recording, layer, 1) for layer in (Layer.TOP1, Layer.STATUS, Layer.ORDER)
+    )
+    assert (top1[KNOWN] == status[KNOWN]).all()
+    assert len(np.unique(order[~KNOWN][:, 10, 10], axis=0)) > 3
 
 
 def test_the_order_is_the_pass_that_committed(recording) -> None:
@@ -65,11 +59,7 @@ def test_the_order_is_the_pass_that_committed(recording) -> None:
 
 
 def test_the_page_draws_the_same_live_and_replayed(recording) -> None:
-    board = Board(recording.trace.header, pixels)
-    shots = [board.snapshot()]
-    for frame in recording.trace.frames:
-        board.fold(frame)
-        shots.append(board.snapshot())
+    shots = snapshots(recording.trace.header, recording.trace.frames, 1)
     live, replayed = report("replay", [shot.wire() for shot in shots])
     assert live == replayed
 
