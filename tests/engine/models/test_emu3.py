@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import json
 from collections.abc import Callable
 from pathlib import Path
 
@@ -15,9 +14,12 @@ from engine.models.card import CARDS, ModelError
 from engine.models.emu3 import POSITIVE
 from tests.engine.models.families import EMU3
 from tests.engine.models.families.emu3 import CODES
-from tests.engine.models.test_family_files import change_weights, linked
+from tests.engine.models.test_family_files import change_weights, rewritten
 
 BEGIN, START, WRAPPER = "<|extra_203|>", "<|image start|>", "<|image token|>"
+MAP, CODE_7 = "vocabulary_map", "<|visual token 000007|>"
+UNNAMED = "does not name 48 visual tokens and an end of"
+BEYOND, ANOTHERS = "ids beyond the model's vocabulary", "is not the configuration of an Emu3 model"
 
 
 def test_the_prompt_is_the_documented_string() -> None:
@@ -41,12 +43,8 @@ def test_the_public_grid_is_the_processors_for_720_pixels() -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        WRAPPER,
-        f"a {START}9*9{WRAPPER} b",
-        "<image>",
-        "<|extra_200|>" * 3,
-        "<<|visual token 000001|>>",
-        "<|",
+        *(WRAPPER, f"a {START}9*9{WRAPPER} b", "<image>"),
+        *("<|extra_200|>" * 3, "<<|visual token 000001|>>", "<|"),
     ],
 )
 def test_marks_in_a_visitors_text_stay_text(text: str) -> None:
@@ -85,30 +83,18 @@ def test_keys_as_the_classes_have_them(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (lambda c: c.update(vocabulary_map=None), "does not name 48 visual tokens and an end of"),
-        (lambda c: c["vocabulary_map"].pop("<|extra_200|>"), "does not name 48 visual tokens"),
-        (
-            lambda c: c["vocabulary_map"].pop("<|visual token 000007|>"),
-            "does not name 48 visual tokens",
-        ),
-        (
-            lambda c: c["vocabulary_map"].update({"<|visual token x|>": 3}),
-            "does not name 48 visual tokens",
-        ),
-        (
-            lambda c: c["vocabulary_map"].update({"<|visual token 000007|>": 9999}),
-            "ids beyond the model's vocabulary",
-        ),
-        (
-            lambda c: c["text_config"].update(hidden_size="wide"),
-            "is not the configuration of an Emu3 model",
-        ),
+        (lambda config: config.update({MAP: None}), UNNAMED),
+        (lambda config: config[MAP].pop("<|extra_200|>"), UNNAMED),
+        (lambda config: config[MAP].pop(CODE_7), UNNAMED),
+        (lambda config: config[MAP].update({"<|visual token x|>": 3}), UNNAMED),
+        (lambda config: config[MAP].update({CODE_7: 9999}), BEYOND),
+        (lambda config: config["text_config"].update(hidden_size="wide"), ANOTHERS),
     ],
 )
 def test_configurations_that_do_not_fit_are_rejected(
     tmp_path: Path, change: Callable[[dict], object], message: str
 ) -> None:
-    folders = rewritten(tmp_path, "config.json", change)
+    folders = rewritten(EMU3, tmp_path, "config.json", change)
     with pytest.raises(ModelError, match=message):
         EMU3.load(folders)
 
@@ -118,22 +104,12 @@ def test_another_models_tokenizer_is_rejected(tmp_path: Path) -> None:
         for name in ("boi_token", "extra_special_tokens"):
             values.pop(name, None)
 
-    folders = rewritten(tmp_path, "tokenizer_config.json", forget)
+    folders = rewritten(EMU3, tmp_path, "tokenizer_config.json", forget)
     with pytest.raises(ModelError, match="has no boi_token"):
         EMU3.load(folders)
     (folders["model"] / "tokenizer_config.json").unlink()
     with pytest.raises(ModelError, match=r"The tokenizer of .* has no b"):
         EMU3.load(folders)
-
-
-def rewritten(tmp_path: Path, name: str, change: Callable[[dict], object]) -> dict[str, Path]:
-    folders = linked(EMU3.folders, tmp_path)
-    path = folders["model"] / name
-    values = json.loads(path.read_text())
-    change(values)
-    path.unlink()
-    path.write_text(json.dumps(values))
-    return folders
 
 
 def test_the_true_configuration_is_the_public_models() -> None:

@@ -3,10 +3,12 @@ dtypes, no files at all, and the true sizes."""
 
 from __future__ import annotations
 
+import json
 import operator
 import os
 import re
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -32,6 +34,17 @@ def linked(folders: dict[str, Path], to: Path) -> dict[str, Path]:
     for part, folder in folders.items():
         shutil.copytree(folder, to / part, copy_function=os.symlink)
     return {part: to / part for part in folders}
+
+
+def rewritten(tiny: Tiny, to: Path, name: str, change: Callable[[dict], object]) -> dict[str, Path]:
+    """Linked folders, but for one file of the model's, whose JSON is changed."""
+    folders = linked(tiny.folders, to)
+    path = folders["model"] / name
+    values = json.loads(path.read_text())
+    change(values)
+    path.unlink()
+    path.write_text(json.dumps(values))
+    return folders
 
 
 def change_weights(patch: pytest.MonkeyPatch, tiny: Tiny, change) -> None:

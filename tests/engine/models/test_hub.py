@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import httpx2
@@ -26,54 +27,37 @@ from engine.models.progress import Phase, Progress
 
 HASH = "0123456789abcdef" * 2 + "01234567"
 SOURCE = Source("model", "someone/painter", HASH, ("config.json", "*.safetensors", "*.index.json"))
+ELSEWHERE = Source("model", "someone/else", "main", ("*.json",))
+NEWEST = SimpleNamespace(sha="f" * 40)  # what the hub says of a repository
 
 
-def http(kind: type[errors.HfHubHTTPError], status: int) -> errors.HfHubHTTPError:
+def http(
+    status: int, kind: type[errors.HfHubHTTPError] = errors.HfHubHTTPError
+) -> errors.HfHubHTTPError:
     request = httpx2.Request("GET", "https://huggingface.co/api/models/someone/painter")
     return kind(f"{status} for url secret-token", response=httpx2.Response(status, request=request))
 
 
+PAGE, PIN = "https://huggingface.co/someone/painter", "`python -m engine.models.pin_revisions"
+ABSENT, HALF = "not on this machine, or not all of it", "only half downloaded. "
+FAILED = "could not be downloaded"
 FAILURES: list[tuple[Exception, str]] = [
     (
-        http(errors.GatedRepoError, 403),
-        "is gated: accept its licence on https://huggingface.co/someone/painter, then set HF_TOKEN",
+        http(403, errors.GatedRepoError),
+        f"is gated: accept its licence on {PAGE}, then set HF_TOKEN",
     ),
-    (http(errors.RepositoryNotFoundError, 404), "is not on the hub, or not for everyone"),
-    (
-        http(errors.RevisionNotFoundError, 404),
-        f"no revision {HASH}: `python -m engine.models.pin_revisions someone/painter`",
-    ),
-    (
-        errors.IncompleteSnapshotError("3 files are missing", "/x"),
-        "only half downloaded. The hub cannot be reached: connect",
-    ),
-    (
-        errors.LocalEntryNotFoundError("nothing there"),
-        "not on this machine, or not all of it, and the hub cannot be reached",
-    ),
-    (
-        errors.OfflineModeIsEnabled("offline"),
-        r"not on this machine, or not all of it. .*HF_HUB_OFFLINE is set.: unset it",
-    ),
-    (
-        http(errors.HfHubHTTPError, 401),
-        r"rejects someone/painter \(HTTP 401\): check that HF_TOKEN",
-    ),
-    (http(errors.HfHubHTTPError, 429), "asks for a pause"),
-    (
-        http(errors.HfHubHTTPError, 503),
-        r"has a problem with someone/painter \(HTTP 503\): try again",
-    ),
-    (
-        OSError(errno.ENOSPC, "No space left on device"),
-        "The disk is full: someone/painter did not fit .*HF_HOME",
-    ),
+    (http(404, errors.RepositoryNotFoundError), "is not on the hub, or not for everyone"),
+    (http(404, errors.RevisionNotFoundError), f"no revision {HASH}: {PIN} someone/painter`"),
+    (errors.IncompleteSnapshotError("", "/x"), f"{HALF}The hub cannot be reached: connect"),
+    (errors.LocalEntryNotFoundError("nothing"), f"{ABSENT}, and the hub cannot be reached"),
+    (errors.OfflineModeIsEnabled("offline"), rf"{ABSENT}. .*HF_HUB_OFFLINE is set.: unset it"),
+    (http(401), r"rejects someone/painter \(HTTP 401\): check that HF_TOKEN"),
+    (http(429), "asks for a pause"),
+    (http(503), r"has a problem with someone/painter \(HTTP 503\): try again"),
+    (OSError(errno.ENOSPC, "No space"), "The disk is full: someone/painter did not fit .*HF_HOME"),
     (PermissionError(errno.EACCES, "Permission denied"), "cannot be written to: set HF_HOME"),
-    (
-        httpx2.ConnectError("no route to host"),
-        r"could not be downloaded \(ConnectError\): check the connection",
-    ),
-    (RuntimeError("xet went away"), r"could not be downloaded \(RuntimeError\)"),
+    (httpx2.ConnectError("no route"), rf"{FAILED} \(ConnectError\): check the connection"),
+    (RuntimeError("xet went away"), rf"{FAILED} \(RuntimeError\)"),
 ]
 
 
@@ -114,53 +98,25 @@ def test_each_failure_says_what_to_do(
     assert caught.value.__cause__ is error
 
 
-def test_only_the_pinned_files_are_downloaded(
-    monkeypatch: pytest.MonkeyPatch, offline: Path
-) -> None:
-    options_seen: dict[str, Any] = {}
-
-    def download(repo: str, **options: Any) -> str:
-        options_seen.update(options, repo=repo)
-        return str(offline)
-
-    monkeypatch.setattr(hub, "snapshot_download", download)
-    assert hub.fetch(SOURCE) == offline
-    assert (options_seen["repo"], options_seen["revision"], options_seen["allow_patterns"]) == (
-        SOURCE.repo,
-        HASH,
-        list(SOURCE.files),
-    )
-
-
 @pytest.mark.parametrize("revision", [HASH, "main"])
 def test_offline_the_cache_is_used(offline: Path, revision: str) -> None:
     reports: list[Progress] = []
-    source = Source("model", SOURCE.repo, revision, SOURCE.files)
+    source = dataclasses.replace(SOURCE, revision=revision)
     assert hub.fetch(source, reports.append) == offline
     assert reports == [Progress(Phase.LOOKING_UP, 0.0), Progress(Phase.DOWNLOADING, 1.0)]
 
 
 def test_offline_missing_files_are_reported(offline: Path) -> None:
-    with pytest.raises(
-        ModelError,
-        match=r"someone/else is not on this machine, .*HF_HUB_OFFLINE.*hf download someone/else",
-    ):
-        hub.fetch(Source("model", "someone/else", "main", ("*.json",)))
+    message = r"someone/else is not on this machine, .*HF_HUB_OFFLINE.*hf download someone/else"
+    with pytest.raises(ModelError, match=message):
+        hub.fetch(ELSEWHERE)
 
 
 @pytest.mark.parametrize(
     ("revision", "kind", "message"),
     [
-        (
-            "main",
-            errors.IncompleteSnapshotError,
-            "only half downloaded. .*HF_HUB_OFFLINE is set.: connect",
-        ),
-        (
-            HASH,
-            errors.LocalEntryNotFoundError,
-            "not on this machine, or not all of it. .*HF_HUB_OFFLINE",
-        ),
+        ("main", errors.IncompleteSnapshotError, rf"{HALF}.*HF_HUB_OFFLINE is set.: connect"),
+        (HASH, errors.LocalEntryNotFoundError, f"{ABSENT}. .*HF_HUB_OFFLINE"),
     ],
 )
 def test_offline_half_a_download_is_reported(
@@ -169,41 +125,34 @@ def test_offline_half_a_download_is_reported(
     """The listing that a download leaves in the cache names a file that did not come."""
     trees = offline.parents[1] / "trees"
     trees.mkdir()
-    files = {
-        name: {"size": 7, "blob_id": "a" * 40}
-        for name in ("config.json", "model.safetensors", "tail.safetensors")
-    }
+    names = ("config.json", "model.safetensors", "tail.safetensors")
+    files = {name: {"size": 7, "blob_id": "a" * 40} for name in names}
     (trees / f"{HASH}.json").write_text(json.dumps({"format_version": 1, "files": files}))
     with pytest.raises(ModelError, match=message) as caught:
-        hub.fetch(Source("model", SOURCE.repo, revision, SOURCE.files))
+        hub.fetch(dataclasses.replace(SOURCE, revision=revision))
     assert type(caught.value.__cause__) is kind
 
 
+INDEX, MAP = "model.safetensors.index.json", '{"weight_map": {"a": "b.safetensors"}}'
+
+
 @pytest.mark.parametrize(
-    ("files", "present", "message"),
+    ("wanted", "present", "text", "message"),
     [
-        (("*.safetensors",), {}, "no file of weights here"),
-        (("model*",), {"config.json": "{}"}, "no file of weights here"),
-        (("gpt.pt",), {"vq.pt": ""}, r"gpt\.pt is missing"),
-        (
-            ("*.safetensors",),
-            {"model.safetensors.index.json": '{"weight_map": {"a": "b.safetensors"}}'},
-            r"b\.safetensors is missing",
-        ),
-        (
-            ("*.safetensors",),
-            {"model.safetensors.index.json": "half of"},
-            "not an index of weights",
-        ),
+        ("*.safetensors", None, "", "no file of weights here"),
+        ("model*", "config.json", "{}", "no file of weights here"),
+        ("gpt.pt", "vq.pt", "", r"gpt\.pt is missing"),
+        ("*.safetensors", INDEX, MAP, r"b\.safetensors is missing"),
+        ("*.safetensors", INDEX, "half of", "not an index of weights"),
     ],
 )
 def test_a_cache_that_others_filled_is_looked_through(
-    tmp_path: Path, files: tuple[str, ...], present: dict[str, str], message: str
+    tmp_path: Path, wanted: str, present: str | None, text: str, message: str
 ) -> None:
-    for name, text in present.items():
-        (tmp_path / name).write_text(text)
+    if present:
+        (tmp_path / present).write_text(text)
     with pytest.raises(ModelError, match=message):
-        hub.complete(Source("model", "someone/painter", "main", files), tmp_path)
+        hub.complete(dataclasses.replace(SOURCE, files=(wanted,)), tmp_path)
 
 
 def test_a_link_to_a_blob_that_is_gone_is_half_a_download(tmp_path: Path) -> None:
@@ -213,7 +162,7 @@ def test_a_link_to_a_blob_that_is_gone_is_half_a_download(tmp_path: Path) -> Non
 
 
 def test_a_tokenizer_needs_no_weights(tmp_path: Path) -> None:
-    hub.complete(Source("text", "someone/painter", "main", ("tokenizer.json",)), tmp_path)
+    hub.complete(dataclasses.replace(SOURCE, files=("tokenizer.json",)), tmp_path)
 
 
 def test_progress_counts_bytes_from_any_thread_and_never_goes_back(
@@ -257,29 +206,26 @@ def far(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[list[str]]:
             requests.append(path)
             repository = "/".join(path.removeprefix("/api/models").split("/")[1:3])
             if repository in REJECTED:
-                return self.answer(
-                    REJECTED[repository][0], b"{}", {"X-Error-Code": REJECTED[repository][1]}
-                )
+                status, code = REJECTED[repository]
+                return self.answer(status, b"{}", {"X-Error-Code": code})
+            ids = {name: f"{i:040d}" for i, name in enumerate(FILES)}
             if path.startswith(f"/api/models/{SOURCE.repo}/tree/{HASH}"):
                 tree = [
-                    {"type": "file", "path": n, "size": len(d), "oid": f"{i:040d}"}
-                    for i, (n, d) in enumerate(FILES.items())
+                    {"type": "file", "path": name, "size": len(FILES[name]), "oid": ids[name]}
+                    for name in FILES
                 ]
-                return self.answer(200, json.dumps(tree).encode())
+                return self.answer(200, json.dumps(tree).encode(), {})
             name = path.removeprefix(f"/{SOURCE.repo}/resolve/{HASH}/")
             if name in FILES:
-                return self.answer(
-                    200,
-                    FILES[name],
-                    {"X-Repo-Commit": HASH, "ETag": f'"{list(FILES).index(name):040d}"'},
-                )
+                headers = {"X-Repo-Commit": HASH, "ETag": f'"{ids[name]}"'}
+                return self.answer(200, FILES[name], headers)
             return self.answer(404, b"{}", {"X-Error-Code": "RevisionNotFound"})
 
         do_HEAD = do_GET
 
-        def answer(self, status: int, data: bytes, headers: dict[str, str] | None = None) -> None:
+        def answer(self, status: int, data: bytes, headers: dict[str, str]) -> None:
             self.send_response(status)
-            for key, value in {"Content-Length": str(len(data)), **(headers or {})}.items():
+            for key, value in {"Content-Length": str(len(data)), **headers}.items():
                 self.send_header(key, value)
             self.end_headers()
             if self.command == "GET":
@@ -291,12 +237,8 @@ def far(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[list[str]]:
     server = ThreadingHTTPServer(("127.0.0.1", 0), Hub)
     threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True).start()
     monkeypatch.setattr(constants, "HF_HUB_OFFLINE", False)
-    endpoint = f"http://127.0.0.1:{server.server_port}"
-    monkeypatch.setattr(
-        hub,
-        "snapshot_download",
-        partial(snapshot_download, endpoint=endpoint, cache_dir=tmp_path, token=False),
-    )
+    here = {"endpoint": f"http://127.0.0.1:{server.server_port}", "cache_dir": tmp_path}
+    monkeypatch.setattr(hub, "snapshot_download", partial(snapshot_download, **here, token=False))
     yield requests
     server.shutdown()
     server.server_close()
@@ -324,9 +266,7 @@ def test_the_real_client_downloads_the_files_and_reports_progress(
     assert "%" not in capfd.readouterr().err, "the client draws no bar of its own"
     before = len(far)
     assert hub.fetch(SOURCE) == folder
-    assert not any("resolve" in path for path in far[before:]), (
-        "what is here is not downloaded again"
-    )
+    assert not any("resolve" in path for path in far[before:]), "what is here is not fetched again"
 
 
 @pytest.mark.parametrize(
@@ -346,11 +286,7 @@ def test_the_hubs_answers_become_messages(
     far: list[str], repo: str, revision: str, message: str
 ) -> None:
     with pytest.raises(ModelError, match=message):
-        hub.fetch(Source("model", repo, revision, SOURCE.files))
-
-
-class _Info:
-    sha = "f" * 40
+        hub.fetch(dataclasses.replace(SOURCE, repo=repo, revision=revision))
 
 
 @pytest.fixture
@@ -363,11 +299,11 @@ def revisions(tmp_path: Path) -> Path:
 def test_pinning_writes_the_newest_hash_and_keeps_what_it_cannot_ask(
     monkeypatch: pytest.MonkeyPatch, revisions: Path
 ) -> None:
-    def info(self: HfApi, repo: str, revision: str) -> _Info:
+    def info(self: HfApi, repo: str, revision: str) -> SimpleNamespace:
         assert revision == "main"
         if repo == "someone/else":
-            raise http(errors.RepositoryNotFoundError, 404)
-        return _Info()
+            raise http(404, errors.RepositoryNotFoundError)
+        return NEWEST
 
     monkeypatch.setattr(HfApi, "model_info", info)
     (failure,) = pin_revisions.pin(["someone/painter", "someone/else"], revisions)
@@ -380,11 +316,11 @@ def test_the_pinning_command(
 ) -> None:
     monkeypatch.setattr(pin_revisions, "REVISIONS", revisions)
     monkeypatch.setattr(pin_revisions.pin, "__defaults__", (revisions,))
-    monkeypatch.setattr(HfApi, "model_info", lambda *args, **options: _Info())
+    monkeypatch.setattr(HfApi, "model_info", lambda *args, **options: NEWEST)
     monkeypatch.setattr(sys, "argv", ["pin"])
     pin_revisions.main()
     assert f"pinned in {revisions}" in capsys.readouterr().out
-    assert set(json.loads(revisions.read_text()).values()) == {"f" * 40}
+    assert set(json.loads(revisions.read_text()).values()) == {NEWEST.sha}
     monkeypatch.setattr(HfApi, "model_info", raising(errors.OfflineModeIsEnabled("offline")))
     monkeypatch.setattr(sys, "argv", ["pin", "someone/else"])
     with pytest.raises(SystemExit, match=re.escape("someone/else is not on this machine")):
@@ -400,8 +336,7 @@ def test_a_model_is_to_be_had_where_its_files_are_here_or_the_hub_answers(
 ) -> None:
     here = dataclasses.replace(CARDS["janus-pro-1b"], repos=(SOURCE,))
     hub.require(here)
-    elsewhere = Source("model", "someone/else", "main", ("*.json",))
-    away = dataclasses.replace(here, repos=(SOURCE, elsewhere))
+    away = dataclasses.replace(here, repos=(SOURCE, ELSEWHERE))
     with pytest.raises(ModelError, match="someone/else is not on this machine"):
         hub.require(away)
     asked = list[str]()
@@ -442,7 +377,6 @@ def test_a_file_that_is_missing_there_is_named_without_the_folder(weights: Path)
 def test_what_is_not_among_them_comes_from_the_hub(
     weights: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    elsewhere = dataclasses.replace(SOURCE, repo="someone/else")
     (tmp_path / "model.safetensors").touch()
     monkeypatch.setattr(hub, "snapshot_download", lambda repo, **options: str(tmp_path))
-    assert hub.fetch(elsewhere) == tmp_path
+    assert hub.fetch(dataclasses.replace(SOURCE, repo="someone/else")) == tmp_path

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -15,7 +13,7 @@ from engine.models.janus import BEGIN, IMAGE
 from engine.settings import Sampling
 from tests.engine.models.families import JANUS
 from tests.engine.models.families.janus import MARKS, conversation
-from tests.engine.models.test_family_files import linked
+from tests.engine.models.test_family_files import rewritten
 
 
 def test_the_prompt_is_the_documented_conversation() -> None:
@@ -36,47 +34,37 @@ def test_left_padding_of_the_librarys_batch_changes_nothing() -> None:
 def test_spaces_stay_where_the_tokenizer_says_it_is_llamas(tmp_path: Path) -> None:
     """As the files of Janus do: transformers 5 would then split words as Llama does, and lose every
     space."""
-    folders = linked(JANUS.folders, tmp_path)
-    change(folders["model"] / "tokenizer_config.json", {"tokenizer_class": "LlamaTokenizerFast"})
-    named = JANUS.load(folders)
+    llamas = {"tokenizer_class": "LlamaTokenizerFast"}
+    named = JANUS.load(
+        rewritten(JANUS, tmp_path, "tokenizer_config.json", lambda config: config.update(llamas))
+    )
     assert named.prompt_ids(JANUS.prompts[2]) == JANUS.model.prompt_ids(JANUS.prompts[2])
     ids = named.prompt_ids("a red cat")
     assert named.tokenizer.decode(ids, skip_special_tokens=True) == ": a red cat\n\n:"
 
 
-def change(path: Path, values: dict[str, object]) -> None:
-    stored = json.loads(path.read_text()) | values
-    path.unlink()
-    path.write_text(json.dumps(stored))
-
-
-def forget(folder: Path) -> None:
-    path = folder / "tokenizer.json"
-    text = path.read_text().replace(IMAGE, "<other>")
-    path.unlink()
-    path.write_text(text)
-
-
 @pytest.mark.parametrize(
-    ("spoil", "message"),
+    ("name", "value", "message"),
     [
-        (
-            lambda folder: change(folder / "config.json", {"model_type": "llama"}),
-            r"config\.json is of a model of type 'llama', not janus",
-        ),
-        (
-            lambda folder: change(folder / "config.json", {"text_config": {"hidden_size": "wide"}}),
-            r"config\.json is not a configuration",
-        ),
-        (forget, r"tokenizer\.json does not know <begin_of_image>"),
+        ("model_type", "llama", r"config\.json is of a model of type 'llama', not janus"),
+        ("text_config", {"hidden_size": "wide"}, r"config\.json is not a configuration"),
     ],
 )
-def test_another_models_files_are_rejected(
-    tmp_path: Path, spoil: Callable[[Path], None], message: str
+def test_another_models_configuration_is_rejected(
+    tmp_path: Path, name: str, value: object, message: str
 ) -> None:
-    folders = linked(JANUS.folders, tmp_path)
-    spoil(folders["model"])
+    folders = rewritten(JANUS, tmp_path, "config.json", lambda config: config.update({name: value}))
     with pytest.raises(ModelError, match=message):
+        JANUS.load(folders)
+
+
+def test_another_models_tokenizer_is_rejected(tmp_path: Path) -> None:
+    def forget(values: dict) -> None:
+        (mark,) = (each for each in values["added_tokens"] if each["content"] == IMAGE)
+        mark["content"] = "<other>"
+
+    folders = rewritten(JANUS, tmp_path, "tokenizer.json", forget)
+    with pytest.raises(ModelError, match=r"tokenizer\.json does not know <begin_of_image>"):
         JANUS.load(folders)
 
 
