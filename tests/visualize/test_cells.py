@@ -11,7 +11,6 @@ from visualize.layers import COUNTS, MARKS, SCALES, Instant, LaneReplay, Layer, 
 from visualize.recorded_race import RecordedRace, pixels
 
 GRID, SIDE = 6, 192  # of a lane: 6 x 6 cells of 32 pixels
-MIDDLES = 16 + 32 * np.arange(GRID)
 
 
 @pytest.fixture(scope="module")
@@ -26,7 +25,9 @@ def lane(recording) -> LaneReplay:
 
 @pytest.fixture(scope="module")
 def now(lane) -> Instant:
-    return midway(lane)
+    """An instant with drafts that stand, and room before and behind them."""
+    instants = map(lane.at, range(len(lane.table)))
+    return next(now for now in instants if now.n >= 2 and now.n + 2 <= len(now.rows) < GRID * GRID)
 
 
 def drawn(
@@ -48,15 +49,6 @@ def drawn(
     cells = Cells(lane, recording.trace.header.grid, SIDE, layer, most, picture, swatches)
     assert cells.blank is (picture is None and swatches is None)
     return np.asarray(cells.draw(now)).astype(int)
-
-
-def midway(lane: LaneReplay) -> Instant:
-    """An instant with drafts that stand, and room before and behind them."""
-    return next(
-        now
-        for now in map(lane.at, range(len(lane.table)))
-        if now.n >= 2 and now.n + 2 <= len(now.rows) < GRID * GRID
-    )
 
 
 def rgb(colour: str) -> np.ndarray:
@@ -91,9 +83,7 @@ def test_picture_is_solid_where_committed_pale_where_drafted(recording, lane, no
 
 
 @pytest.mark.parametrize("codes", [0, 1])
-def test_without_a_picture_or_a_swatch_what_is_committed_is_grey(
-    recording, lane, now, codes
-) -> None:
+def test_without_picture_or_swatch_what_is_committed_is_grey(recording, lane, now, codes) -> None:
     image = drawn(recording, lane, Layer.PICTURE, now, under=False, codes=codes)
     np.testing.assert_array_equal(image[16, 16], rgb(RULE))
     np.testing.assert_array_equal(image[-1, -1], rgb(PAPER))
@@ -132,11 +122,8 @@ def test_statuses_are_distinct_by_shape_and_by_colour(recording, lane, now) -> N
         inset = 0 if cell < now.n else round(32 * DRAFT["inset"] / 2)
         side = 32 - 2 * inset
         sprite = np.asarray(mark(Status(int(status)), side, side)).astype(int)
-        inside = (
-            slice(y + inset + 6, y + inset + side - 6),
-            slice(x + inset + 6, x + inset + side - 6),
-        )
-        np.testing.assert_array_equal(image[inside], sprite[6:-6, 6:-6])
+        inside = image[y + inset : y + inset + side, x + inset : x + inset + side]
+        np.testing.assert_array_equal(inside[6:-6, 6:-6], sprite[6:-6, 6:-6])
     sprites = {status: np.asarray(mark(status, 32, 32)).astype(int) for status in Status}
     assert len({(sprite.sum(-1) < 200).tobytes() for sprite in sprites.values()}) == len(Status)
     for status, sprite in sprites.items():
@@ -163,8 +150,7 @@ def test_the_frontier_and_drafts_stand_until_the_finish(recording, lane, now) ->
 def test_any_grid_fits(lane, grid, side) -> None:
     for layer in Layer:
         image = Cells(lane, grid, side, layer, 5, None, None).draw(lane.at(len(lane.table) - 1))
-        assert max(image.size) <= side
-        assert min(image.size) >= 1
+        assert 1 <= min(image.size) <= max(image.size) <= side
 
 
 @pytest.mark.parametrize("size", [(1, 1), (2, 3), (5, 4), (40, 41)])
@@ -172,9 +158,7 @@ def test_marks_can_be_any_size(size) -> None:
     assert {mark(status, *size).size for status in Status} == {size}
 
 
-def test_the_picture_shows_faintly_under_what_a_layer_says_of_committed_cells(
-    recording, lane, now
-) -> None:
+def test_the_picture_shows_faintly_under_a_layers_committed_cells(recording, lane, now) -> None:
     both = drawn(recording, lane, Layer.TV, now, under=True)
     over, picture = (drawn(recording, lane, layer, now) for layer in (Layer.TV, Layer.PICTURE))
     difference = np.abs(both - (0.75 * over + 0.25 * picture)).max(-1)

@@ -81,10 +81,15 @@ def test_each_has_a_title_and_one_sentence_and_holds_nothing_that_anyone_typed()
         text = figure.plot.to_json() + figure.title + figure.sentence
         assert not re.search(r"<script|<img|<b>|gone|prompt", text)
     for figure in drawn().values():
-        assert re.fullmatch(r"[A-Z][^\n]*[^.\n]\.", figure.sentence)
-        assert not re.search(r"\.\s", figure.sentence), "one sentence"
-        assert re.search(r"\d", figure.sentence), "with a number from the race"
-        assert "nan" not in figure.sentence
+        assert_one_sentence(figure.sentence)
+
+
+def assert_one_sentence(text: str) -> None:
+    """With a number from the race."""
+    assert re.fullmatch(r"[A-Z][^\n]*[^.\n]\.", text)
+    assert not re.search(r"\.\s", text)
+    assert re.search(r"\d", text)
+    assert "nan" not in text
 
 
 ALL = {DECODERS[name].title for name in EIGHT}
@@ -113,13 +118,8 @@ def points(name: str, runner) -> tuple[np.ndarray, np.ndarray]:
 @pytest.mark.parametrize(
     ("name", "lanes"),
     [
-        *(("passes", ALL), ("seconds", ALL), ("top1", ALL)),
-        *(
-            ("shift", DRAFTED),
-            ("acceptance", TESTED),
-            ("depth", TESTED),
-            ("distance", TESTED - {"SCD", "LANTERN"}),
-        ),
+        *(("passes", ALL), ("seconds", ALL), ("top1", ALL), ("shift", DRAFTED)),
+        *(("acceptance", TESTED), ("depth", TESTED), ("distance", TESTED - {"SCD", "LANTERN"})),
     ],
 )
 def test_a_lanes_line_or_points_are_its_measure(name: str, lanes: set[str]) -> None:
@@ -162,8 +162,7 @@ def test_bars_over_lengths_add_up(name: str, value: str) -> None:
 
 
 def test_the_spans_take_in_every_length_once() -> None:
-    assert SPANS[0][0] == 1
-    assert SPANS[-1][1] == 96  # the widest window
+    assert (SPANS[0][0], SPANS[-1][1]) == (1, 96)  # 96: the widest window
     assert all(later[0] == earlier[1] + 1 for earlier, later in pairwise(SPANS))
 
 
@@ -264,9 +263,7 @@ def test_plots_have_no_ground_of_their_own_and_fit_a_phone() -> None:
     for figure in drawn().values():
         layout = figure.plot.layout
         assert layout.paper_bgcolor == layout.plot_bgcolor == "rgba(0, 0, 0, 0)"
-        assert layout.height == HEIGHT
-        assert layout.width is None
-        assert layout.legend.orientation == "h"
+        assert (layout.height, layout.width, layout.legend.orientation) == (HEIGHT, None, "h")
         assert layout.font.color == INK
 
 
@@ -298,8 +295,3 @@ def test_a_picture_of_one_token_has_all_figures(state: LaneState) -> None:
 @pytest.mark.parametrize("stop", [9, 16, 17, 33, 60, 120])
 def test_a_race_stopped_anywhere_has_figures(stop: int) -> None:
     check(figures(raced(stop, 4)))
-
-
-def test_a_loaded_trace_has_the_same_figures() -> None:
-    again = figures(Trace.loads(raced().dumps()))
-    assert [figure.sentence for figure in again] == [figure.sentence for figure in drawn().values()]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import sys
+from dataclasses import replace
 
 import pytest
 
@@ -22,7 +23,7 @@ from tests.toy import Toy
 from visualize import record_races as module
 from visualize.board import replay
 from visualize.measures import sorted_shifts
-from visualize.record_races import RACES, SPECS, TOURED, RaceSpec, main, run_and_record
+from visualize.record_races import RACES, SPECS, TOURED, RaceSpec, main
 from visualize.recorded_race import RecordedRace
 
 
@@ -48,13 +49,11 @@ def test_what_ships_is_what_was_specified(spec) -> None:
     assert len(text) < 3_600_000
     recording = RecordedRace.loads(text)
     header = recording.trace.header
-    assert (header.prompt, header.seed, header.model) == (spec.prompt, spec.seed, "embedded")
-    specified = [parse_lane(lane).plain() for lane in spec.lanes]
-    assert [(x.decoder, x.settings) for x in header.lanes] == [
-        (x.decoder, x.settings) for x in specified
-    ]
     model = load("embedded")
-    assert header.grid == model.grid
+    raced = header.prompt, header.seed, header.model, header.grid
+    assert raced == (spec.prompt, spec.seed, "embedded", model.grid)
+    lanes = [replace(lane, cells=()) for lane in header.lanes]
+    assert lanes == [parse_lane(lane).plain() for lane in spec.lanes]
     assert header.weights == (model.infill_weights if spec.part else model.weights)
     if spec.part:
         assert header.infilling
@@ -107,13 +106,3 @@ def test_the_command_writes_the_races_that_are_named(tmp_path, monkeypatch, caps
     with pytest.raises(SystemExit):
         main()
     assert "there is no race unicorn" in capsys.readouterr().err
-
-
-def test_a_seed_gives_the_same_tokens_again() -> None:
-    one, two = (
-        run_and_record(RaceSpec("x", "a prompt", 5, ("ar", "sjd", "gsd")), Toy((4, 4), 16))
-        for _ in range(2)
-    )
-    for i in range(3):
-        assert (one.trace.table(i).positions == two.trace.table(i).positions).all()
-    assert one.pictures == two.pictures
