@@ -16,17 +16,7 @@ from hypothesis import strategies as st
 from PIL import Image
 from PIL.WebPImagePlugin import WebPImageFile
 
-from engine.trace import (
-    MAX_BYTES,
-    Frame,
-    LaneState,
-    Seconds,
-    Status,
-    Step,
-    Trace,
-    TraceError,
-    TraceLane,
-)
+from engine.trace import MAX_BYTES, Frame, LaneState, Seconds, Status, Step, Trace, TraceError
 from engine.trace.steps import step_row
 from tests.steps import Candidate, Group, Spot, build
 from tests.toy import Toy
@@ -85,8 +75,7 @@ def test_round_trip() -> None:
         assert RecordedRace.loads(text) == RECORDING
     assert RecordedRace.loads(TEXT).dumps() == TEXT
     alone = RecordedRace.loads(TRACE.dumps())
-    assert alone.pictures is None
-    assert alone.dumps() == TRACE.dumps()
+    assert (alone.pictures, alone.dumps()) == (None, TRACE.dumps())
 
 
 @pytest.mark.parametrize("order", [1, -1])
@@ -133,16 +122,9 @@ def test_what_is_rejected_below_is_fine_without_the_change(first) -> None:
     assert bool(RecordedRace.loads(lanes(first)).pictures.lanes[0]) is (first is not None)
 
 
-def moving() -> str:
-    buffer = io.BytesIO()
-    red, blue = (Image.new("RGB", (32, 32), colour) for colour in ("red", "blue"))
-    red.save(buffer, "WEBP", save_all=True, append_images=[blue])
-    return base(buffer.getvalue())
-
-
+BLUE = Image.new("RGB", (32, 32), "blue")
+MOVING = file(32, 32, save_all=True, append_images=[BLUE])
 DAMAGED = "pictures of this file are damaged"
-
-
 REJECTED = [
     *((lanes(first), "not text") for first in (7, [])),
     *(
@@ -159,7 +141,7 @@ REJECTED = [
     ),
     (lanes(claiming(16383, 16383)), "damaged, or is no WebP"),
     (lanes(claiming(8192, 8192)), "8192 x 8192 pixels"),
-    (lanes(moving()), "moves"),
+    (lanes(MOVING), "moves"),
     (changed(swatches=None), "swatches is damaged"),
     (changed(swatches=file(256, 16)), "256 x 16 pixels"),
     (changed(swatches=file(8, 256)), "8 x 256 pixels"),
@@ -232,16 +214,24 @@ def half(first: int, nfe: int, *more: int) -> Step:
     return build(nfe, first, first + 8, places, Seconds(1.0))
 
 
-def hand_made(*steps: Step, lane: TraceLane | None = None, **options: Any) -> Trace:
+def hand_made(*steps: Step, **options: Any) -> Trace:
     """One lane's steps on 4 x 4 tokens of 5 codes."""
-    trace = trace_of({"sjd": steps}, length=16, rows=4, **options)
-    return headed(trace, lanes=(lane,)) if lane else trace
+    return trace_of({"sjd": steps}, length=16, rows=4, **options)
+
+
+FINISHED = hand_made(whole())
+
+
+def by(decoder: str, **settings: int) -> Trace:
+    """The finished race as one of another decoder."""
+    lane = replace(FINISHED.header.lanes[0], decoder=decoder, settings=settings)
+    return headed(FINISHED, lanes=(lane,))
 
 
 @pytest.mark.parametrize(
     ("trace", "words"),
     [
-        (hand_made(whole()), ""),
+        (FINISHED, ""),
         (hand_made(half(0, 1), half(8, 2)), ""),
         (hand_made(half(0, 1, 8, 9), state=LaneState.RACING), ""),
         (hand_made(whole(token=5)), "outside the vocabulary"),
@@ -252,19 +242,10 @@ def hand_made(*steps: Step, lane: TraceLane | None = None, **options: Any) -> Tr
         (hand_made(half(0, 1), half(8, 1)), "do not count up"),
         (hand_made(half(0, 1)), "has not"),
         (hand_made(half(0, 1), half(8, 2, 16)), "outside the grid"),
-        *(
-            (replace(trace, frames=(*trace.frames, Frame(0, LaneState.RACING))), "has not")
-            for trace in [hand_made(whole())]
-        ),
-        (hand_made(whole(), lane=TraceLane("jet", {})), "not known here: 'jet'"),
-        (
-            hand_made(whole(), lane=TraceLane("sjd-pac", {"K": 1000})),
-            "K is a whole number from 1 to 8",
-        ),
-        (
-            hand_made(whole(), lane=TraceLane("sjd-pac", {"no_such": 1})),
-            "settings of the lane sjd-pac",
-        ),
+        (replace(FINISHED, frames=(*FINISHED.frames, Frame(0, LaneState.RACING))), "has not"),
+        (by("jet"), "not known here: 'jet'"),
+        (by("sjd-pac", K=1000), "K is a whole number from 1 to 8"),
+        (by("sjd-pac", no_such=1), "settings of the lane sjd-pac"),
     ],
 )
 def test_what_no_decoder_makes_or_is_raced_here_is_rejected_in_words(trace, words) -> None:
@@ -275,21 +256,18 @@ def test_what_no_decoder_makes_or_is_raced_here_is_rejected_in_words(trace, word
 
 
 @pytest.mark.parametrize(
-    "fields",
+    ("field", "value"),
     [
-        {"drafter_passes": 65536},
-        {"drafter_passes": -1},
-        {"seconds": Seconds(4295.0)},
-        {"positions": 65536},
-        {"rows": 65536},
+        *(("drafter_passes", 65536), ("drafter_passes", -1), ("seconds", Seconds(4295.0))),
+        *(("positions", 65536), ("rows", 65536)),
     ],
 )
-def test_what_a_step_cannot_have_fits_no_row(fields) -> None:
-    counts = {"nfe": 1, "rows": 1, "positions": 1, "committed": 1, "drafter_passes": 0}
-    good = {**counts, "seconds": Seconds()}
-    step_row(**good, rejected=False)
+def test_what_a_step_cannot_have_fits_no_row(field, value) -> None:
+    good = dict.fromkeys(("nfe", "rows", "positions", "committed", "drafter_passes"), 1)
+    good |= {"seconds": Seconds(), "rejected": False}
+    step_row(**good)
     with pytest.raises(OverflowError):
-        step_row(**good | fields, rejected=False)
+        step_row(**good | {field: value})
 
 
 @pytest.mark.parametrize("name", ["prompt", "machine", "model", "error"])
