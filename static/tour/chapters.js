@@ -50,7 +50,7 @@ export function tourOf(race, races = null) {
     else if (isHere) missing.push({ number, title });
     else if (home) chapters.push({ number, title, elsewhere: home });
   });
-  if (chapters.length) chapters.push(yourTurn(1 + lastOf(chapters).number));
+  if (chapters.length) chapters.push(yourTurn(lastOf(chapters)));
   return { chapters, missing };
 }
 
@@ -103,16 +103,17 @@ function framesOf(lane, index, step, layer) {
   ];
 }
 
-// The last page: what to try now.
-/** @param {number} number */
-function yourTurn(number) {
+// The last page: what to try now, beside the lanes of the chapter before it. More are too many for
+// half a stage.
+/** @param {{ number: number, view?: Chapter["view"] }} before @returns {Chapter} */
+function yourTurn({ number, view }) {
   const line =
     "Every instant, token and layer of a race can be looked at, and any prompt raced. To begin with:";
   return {
-    ...{ number, title: "Your turn", lines: [line], reference: "" },
+    ...{ number: number + 1, title: "Your turn", lines: [line], reference: "" },
     ...{ fourLanes: false, replay: { title: "", frames: [] }, last: true },
     view: {
-      ...{ layer: "picture", hidden: new Set(), cell: null },
+      ...{ layer: "picture", hidden: view?.hidden ?? new Set(), cell: null },
       ...{ clock: /** @type {Clock} */ ("passes"), playing: false, live: true },
     },
   };

@@ -340,7 +340,8 @@ test("a race that fills in a part has a chapter of its own", () => {
       [13, "Your turn"],
     ],
   );
-  const [{ lines, view, reference }] = chapters;
+  const [{ lines, view, reference }, yourTurn] = chapters;
+  assert.deepEqual(yourTurn.view.hidden, view.hidden);
   assert.match(reference, /arXiv 2504\.20456/);
   assert.deepEqual([view.step, view.cell.cell], [2, 0]);
   assert.match(lines[0], /^Here 3 tokens of a finished picture are drawn again/);
