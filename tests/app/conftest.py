@@ -25,23 +25,13 @@ from engine.models.card import ModelCard
 from tests.toy import Toy, ToyContext
 
 VISITOR = SimpleNamespace(session_hash="visitor")
-FIELDS = (
-    "prompt",
-    "seed",
-    "lanes",
-    *SAMPLING_KNOBS,
-    "model",
-    "infilling",
-)  # in the order in which programs send them
+# In the order in which programs send them.
+FIELDS = ("prompt", "seed", "lanes", *SAMPLING_KNOBS, "model", "infilling")
 SAMPLING_DEFAULTS = {field: each.default for field, each in SAMPLING_KNOBS.items()}
 NONE_RECORDED = RecordedRaces(Path("nowhere"))
+HUGE = st.sampled_from([10**400, -(10**400)])
 ANYTHING = st.recursive(
-    st.none()
-    | st.booleans()
-    | st.integers()
-    | st.floats()
-    | st.text()
-    | st.sampled_from([10**400, -(10**400)]),
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text() | HUGE,
     lambda inner: (
         st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3)
     ),
@@ -60,8 +50,7 @@ def form(
     """A form's values, by name; sampling's knobs that are not named have their defaults."""
     lanes = list(lanes) if isinstance(lanes, tuple) else lanes
     values = {"prompt": prompt, "seed": seed, "lanes": lanes, "model": model}
-    values["infilling"] = infilling
-    return values | SAMPLING_DEFAULTS | dict(knobs or {})
+    return {**values, "infilling": infilling, **SAMPLING_DEFAULTS, **(knobs or {})}
 
 
 def positional(**values: object) -> list[object]:
@@ -78,7 +67,7 @@ class Watched(Toy):
         self.passes = self.open = 0
 
     def start(self, prompt: str, guidance: float, guided_tokens: int = 0) -> ToyContext:
-        context, close = super().start(prompt, guidance, guided_tokens), None
+        context = super().start(prompt, guidance, guided_tokens)
         close = context.close
         self.open += 1
 
@@ -103,10 +92,7 @@ def toy_card(model: Toy) -> ModelCard:
         grid=model.grid,
         codes=model.vocab_size,
         length=model.length,
-        parameters=1,
-        layers=1,
-        kv_values=1,
-        working=1,
+        **dict.fromkeys(("parameters", "layers", "kv_values", "working"), 1),
         sampling=model.sampling,
         source="tests/toy.py",
         licence="Apache-2.0",

@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import dataclasses
-import re
 
 import pytest
 from hypothesis import given
@@ -30,6 +29,7 @@ def raced(*names: str) -> Trace:
 
 
 TRACE = raced("ar", "sjd", "gsd")
+BLIND = dataclasses.replace(TRACE, codebook=b"")
 
 
 def test_lanes_with_rejections_can_be_chosen() -> None:
@@ -39,18 +39,15 @@ def test_lanes_with_rejections_can_be_chosen() -> None:
 def test_the_answer_has_the_tally_in_it() -> None:
     tally = rejudge(TRACE, 1, "gsd", GSDSettings())
     text = answer(TRACE, 1, "gsd", KNOBS)
-    assert (
-        f"Of the {tally.rejections} drafts that SJD rejected first, GSD with G = 10, d = 0.5, "
-        "delta = 0.15" in text
-    )
+    asked = "GSD with G = 10, d = 0.5, delta = 0.15"
+    assert f"Of the {tally.rejections} drafts that SJD rejected first, {asked}" in text
     assert f"would have accepted {tally.accepted} ({tally.accepted / tally.rejections:.0%})" in text
     assert "this counts single decisions, not a race" in text
 
 
 def test_each_rule_has_its_own_knobs() -> None:
-    assert "LANTERN with k = 5, delta = 1 would" in answer(
-        TRACE, 1, "lantern", KNOBS | {"lantern.k": 5, "lantern.delta": 1}
-    )
+    knobs = KNOBS | {"lantern.k": 5, "lantern.delta": 1}
+    assert "LANTERN with k = 5, delta = 1 would" in answer(TRACE, 1, "lantern", knobs)
 
 
 def test_rejections_of_a_tree_of_drafts_are_judged_again() -> None:
@@ -68,48 +65,27 @@ def test_the_papers_share_is_stated_as_the_number_it_is() -> None:
     assert "LANTERN with k = 1, delta" in answer(TRACE, 1, "lantern", KNOBS | {"lantern.k": 0})
 
 
-def test_a_rule_that_accepts_all_and_one_that_accepts_as_before() -> None:
-    total = int(re.search(r"Of the (\d+)", answer(TRACE, 1, "gsd", KNOBS))[1])
-    assert f"accepted {total} (100%)" in answer(
-        TRACE, 1, "lantern", KNOBS | {"lantern.k": 16, "lantern.delta": 1.0}
-    )
-    assert "accepted 0 (0%)" in answer(
-        TRACE, 1, "lantern", KNOBS | {"lantern.k": 1, "lantern.delta": 0.0}
-    )
-
-
 def test_a_race_without_rejections_says_so() -> None:
     assert "No draft was rejected" in answer(raced("ar"), 0, "gsd", KNOBS)
 
 
 def test_a_trace_without_a_codebook_says_so() -> None:
-    assert "cannot be judged again" in answer(
-        dataclasses.replace(TRACE, codebook=b""), 1, "gsd", KNOBS
-    )
+    assert "cannot be judged again" in answer(BLIND, 1, "gsd", KNOBS)
 
 
 @pytest.mark.parametrize(
     ("lane", "rule", "knobs", "words"),
     [
-        (0, "gsd", KNOBS, "Choose a lane"),
-        ("1", "gsd", KNOBS, "Choose a lane"),
-        (True, "gsd", KNOBS, "Choose a lane"),
-        (None, "gsd", KNOBS, "Choose a lane"),
-        (1, "sjd", KNOBS, "Choose a rule"),
-        (1, ["gsd"], KNOBS, "Choose a rule"),
-        (1, "gsd", KNOBS | {"gsd.G": 0}, "G is a whole number from 1 to 100, not 0"),
-        (1, "gsd", KNOBS | {"gsd.d": None}, "d is a number from 0 to 10, not None"),
-        (
-            1,
-            "lantern",
-            KNOBS | {"lantern.delta": float("nan")},
-            "delta is a number from 0 to 1, not nan",
-        ),
+        *((lane, "gsd", {}, "Choose a lane") for lane in (0, "1", True, None)),
+        *((1, rule, {}, "Choose a rule") for rule in ("sjd", ["gsd"])),
+        (1, "gsd", {"gsd.G": 0}, "G is a whole number from 1 to 100, not 0"),
+        (1, "gsd", {"gsd.d": None}, "d is a number from 0 to 10, not None"),
+        (1, "lantern", {"lantern.delta": float("nan")}, "delta is a number from 0 to 1, not nan"),
     ],
 )
 def test_invalid_questions_are_rejected_with_a_message(lane, rule, knobs, words) -> None:
     with pytest.raises(SettingError, match=words):
-        answer(TRACE, lane, rule, knobs)
+        answer(TRACE, lane, rule, KNOBS | knobs)
 
 
 @given(
@@ -151,8 +127,7 @@ def test_the_drafts_are_marked_and_counted_against_every_knob() -> None:
 
 def test_where_nothing_can_be_judged_nothing_is_drawn(monkeypatch: pytest.MonkeyPatch) -> None:
     assert plots(RecordedRace(raced("ar"), None), 0, "gsd", KNOBS) == []
-    blind = dataclasses.replace(TRACE, codebook=b"")
-    assert plots(RecordedRace(blind, None), 1, "gsd", KNOBS) == []
+    assert plots(RecordedRace(BLIND, None), 1, "gsd", KNOBS) == []
     with pytest.raises(SettingError, match="Choose a lane"):
         plots(RecordedRace(TRACE, None), 0, "gsd", KNOBS)
     monkeypatch.setattr("app.page.what_if.MOST_ENTRIES", 1)  # all models are large then
