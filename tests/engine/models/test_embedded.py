@@ -21,7 +21,7 @@ from engine.decoders.jacobi_window import JacobiWindowSettings
 from engine.models import load
 from engine.models.embedded import EmbeddedModel
 from engine.race import Lane
-from engine.trace import LaneState, LaneStats, Seconds, Step
+from engine.trace import LaneState, LaneStats, Seconds
 from tests.engine.models.families import TINY
 from tests.races import race_of
 from tests.steps import retimed
@@ -61,21 +61,17 @@ def test_the_fixed_point_of_the_true_weights_is_vanilla_ars_picture() -> None:
     assert len(set(ar)) > 1
 
 
-def _timeless(steps: list[Step]) -> list[Step]:
-    return [retimed(step, Seconds()) for step in steps]
-
-
 def test_every_lane_finishes_twice_the_same() -> None:
     lanes = [Lane(name) for name in DEFAULT]
     races = [list(race_of(TINY_EMBEDDED.model, lanes, PROMPT, 3)) for _ in range(2)]
     for lane in range(len(lanes)):
-        steps = [
-            [frame.step for frame in frames if frame.lane == lane and frame.step]
-            for frames in races
-        ]
-        assert _timeless(steps[0]) == _timeless(steps[1])
-        assert steps[0][-1].after == TINY_EMBEDDED.model.length
-        assert [f.state for f in races[0] if f.lane == lane][-1] is LaneState.FINISHED
+        mine = [[frame for frame in frames if frame.lane == lane] for frames in races]
+        first, second = (
+            [retimed(frame.step, Seconds()) for frame in frames if frame.step] for frames in mine
+        )
+        assert first == second
+        assert first[-1].after == TINY_EMBEDDED.model.length
+        assert mine[0][-1].state is LaneState.FINISHED
 
 
 def test_committed_pixels_do_not_change_when_tokens_far_below_arrive() -> None:

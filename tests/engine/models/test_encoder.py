@@ -13,10 +13,10 @@ from engine.models import llamagen, load
 from engine.models.card import CARDS, ModelError
 from engine.models.embedded_scene import Layout, Scene
 from engine.models.encoder import encode, parts, size
-from tests.engine.models.families import TINY
+from tests.engine.models.families import PUBLIC
 from train.scenes import render
 
-PUBLIC = [name for name, tiny in TINY.items() if tiny.card.repos and parts(tiny.card) is not None]
+ENCODERS = [name for name, tiny in PUBLIC.items() if parts(tiny.card) is not None]
 
 
 def noise(height: int, width: int) -> np.ndarray:
@@ -28,9 +28,9 @@ def test_every_family_but_emu3_has_one() -> None:
     assert without == ["emu3"]
 
 
-@pytest.mark.parametrize("name", PUBLIC)
+@pytest.mark.parametrize("name", ENCODERS)
 def test_codes_are_the_librarys(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    tiny = TINY[name]
+    tiny = PUBLIC[name]
     if tiny.card.family == "llamagen":  # its files have no configuration
         monkeypatch.setattr(llamagen, "config", lambda card: tiny.small)
     height, width = (side * tiny.side for side in tiny.card.grid)
@@ -55,15 +55,14 @@ def test_a_scene_comes_back_from_its_codes() -> None:
 
 
 def test_pictures_are_as_large_as_the_models() -> None:
-    for name, tiny in TINY.items():
-        if name != "embedded":
-            assert size(tiny.card) == (16 * tiny.card.grid[1], 16 * tiny.card.grid[0])
+    for tiny in PUBLIC.values():
+        assert size(tiny.card) == (16 * tiny.card.grid[1], 16 * tiny.card.grid[0])
     assert size(CARDS["lumina-768"]) == (768, 768)
     assert size(CARDS["llamagen-256"]) == (256, 256)
 
 
 def test_files_without_an_encoder_are_said_to_be(tmp_path: Path) -> None:
-    tiny = TINY["anole"]
+    tiny = PUBLIC["anole"]
     state = load_file(tiny.folders["vq"] / "model.safetensors")
     del state["encoder.conv_in.weight"]
     save_file(state, tmp_path / "model.safetensors")

@@ -38,25 +38,20 @@ def shapes(name: str) -> dict[str, tuple[int, ...]]:
     width, inner = config.hidden_size, config.intermediate_size
     dim = width // config.num_attention_heads
     keys = config.num_key_value_heads * dim
-    found = {
-        "embed_tokens.weight": (config.vocab_size, width),
-        "fc.weight": (width, 2 * width),
-        "fc.bias": (width,),
-        "layers.0.self_attn.q_proj.weight": (width, width),
-        "layers.0.self_attn.k_proj.weight": (keys, width),
-        "layers.0.self_attn.v_proj.weight": (keys, width),
-        "layers.0.self_attn.o_proj.weight": (width, width),
-        "layers.0.mlp.gate_proj.weight": (inner, width),
-        "layers.0.mlp.up_proj.weight": (inner, width),
-        "layers.0.mlp.down_proj.weight": (width, inner),
-        "layers.0.post_attention_layernorm.weight": (width,),
+    layer = {
+        **{f"self_attn.{part}_proj.weight": (width, width) for part in "qo"},
+        **{f"self_attn.{part}_proj.weight": (keys, width) for part in "kv"},
+        **{f"mlp.{part}_proj.weight": (inner, width) for part in ("gate", "up")},
+        "mlp.down_proj.weight": (width, inner),
+        "post_attention_layernorm.weight": (width,),
     }
     if name in CHAMELEONS:
-        found["layers.0.input_layernorm.weight"] = (width,)
+        layer["input_layernorm.weight"] = (width,)
         for part, heads in (("q", config.num_attention_heads), ("k", config.num_key_value_heads)):
-            found[f"layers.0.self_attn.{part}_norm.weight"] = (heads, dim)
-            found[f"layers.0.self_attn.{part}_norm.bias"] = (heads, dim)
-    return found
+            layer |= {f"self_attn.{part}_norm.{of}": (heads, dim) for of in ("weight", "bias")}
+    joint = {"embed_tokens.weight": (config.vocab_size, width), "fc.bias": (width,)}
+    joint["fc.weight"] = (width, 2 * width)
+    return joint | {f"layers.0.{key}": shape for key, shape in layer.items()}
 
 
 STATES = {name: drawn(shapes(name), 4) for name in SIZES}
@@ -78,12 +73,10 @@ def save(
 
 @pytest.fixture(scope="module")
 def models(tmp_path_factory: pytest.TempPathFactory) -> dict[str, BodyModel]:
-    found = {}
-    for tiny in (LLAMAGEN, ANOLE, LUMINA):
-        name = tiny.card.name
-        drafter = save(tmp_path_factory.mktemp(name), name)
-        found[name] = tiny.load(tiny.folders | {"drafter": drafter})
-    return found
+    return {
+        name: tiny.load(tiny.folders | {"drafter": save(tmp_path_factory.mktemp(name), name)})
+        for name, tiny in {"llamagen-256": LLAMAGEN, **CHAMELEONS}.items()
+    }
 
 
 # The drafters, written out: one guidance row at a time, no cache
@@ -116,18 +109,13 @@ def chameleon_row(model: ChameleonModel, hidden: Tensor, ids: list[int]) -> Tens
     config.rms_norm_eps = OWN_EPS
     config._attn_implementation = "eager"
     layer = ChameleonDecoderLayer(config, 0)
-    prefix, state = "layers.0.", STATES[model.name]
-    layer.load_state_dict(
-        {k.removeprefix(prefix): v for k, v in state.items() if k.startswith(prefix)}
-    )
+    prefix, w = "layers.0.", STATES[model.name]
+    layer.load_state_dict({k.removeprefix(prefix): w[k] for k in w if k.startswith(prefix)})
     embedded = model.body.embed_tokens(torch.tensor(ids[1:]))
-    x = torch.cat([embedded, hidden], -1) @ state["fc.weight"].T
-    x = (x + state["fc.bias"])[None]
-    positions = torch.arange(x.shape[1])[None]
-    later = torch.full((x.shape[1], x.shape[1]), -torch.inf).triu(1)
-    return layer(
-        x, attention_mask=later[None, None], position_embeddings=model.body.rotary_emb(x, positions)
-    )[0][0, -1]
+    x = (torch.cat([embedded, hidden], -1) @ w["fc.weight"].T + w["fc.bias"])[None]
+    places = model.body.rotary_emb(x, torch.arange(x.shape[1])[None])
+    later = torch.full((x.shape[1], x.shape[1]), -torch.inf).triu(1)[None, None]
+    return layer(x, attention_mask=later, position_embeddings=places)[0][0, -1]
 
 
 def recomputed(
@@ -169,9 +157,8 @@ def test_drafting_ahead_equals_a_whole_recomputation(
 ) -> None:
     model, text = models[name], "a cat"
     forced = model.forced_ids[: len(CODES)].tolist()  # Lumina-mGPT's first line ends among them
-    codes = [
-        code % model.vocab_size if end < 0 else end for code, end in zip(CODES, forced, strict=True)
-    ]
+    codes = [code % model.vocab_size for code in CODES]
+    codes = [code if end < 0 else end for code, end in zip(codes, forced, strict=True)]
     assert isinstance(model.drafter, EagleDrafter)
     ctx, committed = model.start(text, 2.0, guided_tokens), []
     for count, ahead in ((1, 3), (2, 1), (1, 2), (3, 3)):  # committed each time, then drafted
@@ -241,32 +228,27 @@ def test_safetensors_are_read_too(models: dict[str, BodyModel], tmp_path: Path) 
 
 
 @pytest.mark.parametrize(
-    ("name", "key", "value", "words"),
+    ("name", "key", "shape", "words"),
     [
         ("llamagen-256", "fc.bias", None, "'fc.bias' is missing"),
         (
             "llamagen-256",
             "fc.weight",
-            torch.zeros(32, 32),
+            (32, 32),
             r"'fc\.weight' has the shape \(32, 32\), not \(32, 64",
         ),
-        ("llamagen-256", "layers.0.input_layernorm.weight", torch.zeros(32), "is unexpected"),
-        ("llamagen-256", "layers.1.mlp.up_proj.weight", torch.zeros(48, 32), "is unexpected"),
+        ("llamagen-256", "layers.0.input_layernorm.weight", (32,), "is unexpected"),
+        ("llamagen-256", "layers.1.mlp.up_proj.weight", (48, 32), "is unexpected"),
         ("lumina-768", "layers.0.self_attn.q_norm.bias", None, r"q_norm\.bias' is missing"),
-        ("lumina-768", "norm.weight", torch.zeros(32), "'norm.weight' is unexpected"),
-        ("lumina-768", "fc.bias", torch.zeros(64), r"has the shape \(64,\), not \(32,\)"),
+        ("lumina-768", "norm.weight", (32,), "'norm.weight' is unexpected"),
+        ("lumina-768", "fc.bias", (64,), r"has the shape \(64,\), not \(32,\)"),
     ],
 )
 def test_weights_that_do_not_fit_are_named(
-    models: dict[str, BodyModel],
-    tmp_path: Path,
-    name: str,
-    key: str,
-    value: Tensor | None,
-    words: str,
+    models: dict[str, BodyModel], tmp_path: Path, name: str, key: str, shape: tuple, words: str
 ) -> None:
-    state = STATES[name] | {key: value}
-    save(tmp_path, name, {k: v for k, v in state.items() if v is not None})
+    state = {k: weight for k, weight in STATES[name].items() if k != key}
+    save(tmp_path, name, state | ({key: torch.zeros(shape)} if shape else {}))
     read = chameleon_drafter if name in CHAMELEONS else llamagen_drafter
     with pytest.raises(ModelError, match=words):
         read(models[name], tmp_path)
@@ -275,19 +257,20 @@ def test_weights_that_do_not_fit_are_named(
 def test_files_that_are_missing_or_anothers_are_named(
     models: dict[str, BodyModel], tmp_path: Path
 ) -> None:
-    folder = save(tmp_path, "llamagen-256", hidden_size=4096)
+    model = models["llamagen-256"]
+    with pytest.raises(ModelError, match="its hidden_size is 4096, not 32"):
+        llamagen_drafter(model, save(tmp_path, model.name, hidden_size=4096))
     for file, content, words in (
-        ("config.json", None, "its hidden_size is 4096, not 32"),
         ("config.json", "[1]", r"config\.json is not a drafter's configuration: delete"),
-        ("config.json", "", r"config\.json is missing"),
-        ("pytorch_model.bin", "", "is missing"),
+        ("config.json", None, r"config\.json is missing"),
+        ("pytorch_model.bin", None, "is missing"),
     ):
-        if content is not None:
-            (folder / file).write_text(content) if content else (folder / file).unlink()
+        save(tmp_path, model.name)
+        (tmp_path / file).unlink()
+        if content:
+            (tmp_path / file).write_text(content)
         with pytest.raises(ModelError, match=words):
-            llamagen_drafter(models["llamagen-256"], folder)
-        if content == "":
-            save(folder, "llamagen-256")
+            llamagen_drafter(model, tmp_path)
 
 
 # The cards

@@ -8,6 +8,7 @@ import sys
 import types
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 import torch
@@ -27,6 +28,8 @@ from engine.trace.file import MAX_NAME
 from tests.engine.models.families import JANUS
 from tests.races import race_of
 
+Folders = dict[str, Path] | None
+
 
 class Family:
     """Stands for a family's class: keeps what it was made of."""
@@ -35,11 +38,7 @@ class Family:
     weights = ImageModel.weights
 
     def __init__(
-        self,
-        card: ModelCard,
-        folders: dict[str, Path] | None,
-        where: torch.device,
-        number: torch.dtype,
+        self, card: ModelCard, folders: Folders, where: torch.device, number: torch.dtype
     ) -> None:
         self.card, self.folders, self.where, self.number = card, folders, where, number
         self.made.append(self)
@@ -72,9 +71,8 @@ def fetched(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[Source]:
 
 
 def test_an_unknown_name_is_rejected_with_the_known_ones() -> None:
-    with pytest.raises(
-        ValueError, match=r"no model called 'other'; there is embedded, janus-pro-1b, .*lumina-768"
-    ):
+    words = r"no model called 'other'; there is embedded, janus-pro-1b, .*lumina-768"
+    with pytest.raises(ValueError, match=words):
         load("other")
 
 
@@ -97,23 +95,19 @@ def test_every_familys_class_is_where_load_looks_for_it() -> None:
 def test_a_public_models_parts_are_fetched_and_handed_over(
     family: type[Family], fetched: list[Source], tmp_path: Path, name: str
 ) -> None:
-    reports: list[Progress] = []
+    card, reports = CARDS[name], list[Progress]()
     model = load(name, "cpu", "bfloat16", progress=reports.append)
-    assert fetched == list(CARDS[name].repos)
-    assert model.folders == {source.part: tmp_path / source.part for source in CARDS[name].repos}
-    assert (model.card, model.where, model.number) == (
-        CARDS[name],
-        torch.device("cpu"),
-        torch.bfloat16,
-    )
+    assert fetched == list(card.repos)
+    assert model.folders == {source.part: tmp_path / source.part for source in card.repos}
+    made = (model.card, model.where, model.number)
+    assert made == (card, torch.device("cpu"), torch.bfloat16)
     assert model.slow_pixels, "on a CPU"
-    assert model.weights.count("@") == len(CARDS[name].repos)
-    assert f"{CARDS[name].repos[0].repo}@" in model.weights
+    assert model.weights.count("@") == len(card.repos)
+    assert f"{card.repos[0].repo}@" in model.weights
     assert len(model.weights) <= MAX_NAME
     fractions = [progress.fraction for progress in reports]
     assert fractions == sorted(fractions)
-    half = Progress(Phase.DOWNLOADING, 0.8 * 0.5 / len(CARDS[name].repos), 1, 2)
-    assert reports[0] == half
+    assert reports[0] == Progress(Phase.DOWNLOADING, 0.8 * 0.5 / len(card.repos), 1, 2)
     assert reports[-1] == Progress(Phase.LOADING, 1.0)
 
 
@@ -125,11 +119,10 @@ def test_a_folder_takes_the_hubs_place(
     assert not model.weights, "nobody knows whose"
     with pytest.raises(ModelError, match=r"no folder .*gpt to read LlamaGen XL 256 px from"):
         load("llamagen-256", folder=tmp_path)
-    for part in ("gpt", "vq", "text"):
-        (tmp_path / part).mkdir()
-    assert load("llamagen-256", folder=tmp_path).folders == {
-        part: tmp_path / part for part in ("gpt", "vq", "text")
-    }
+    parts = {part: tmp_path / part for part in ("gpt", "vq", "text")}
+    for folder in parts.values():
+        folder.mkdir()
+    assert load("llamagen-256", folder=tmp_path).folders == parts
     assert fetched == []
 
 
@@ -146,10 +139,8 @@ def test_a_drafter_comes_on_request(
 ) -> None:
     assert "drafter" not in load("anole").folders
     fetched.clear()
-    model = load("anole", drafter=True)
-    assert (
-        fetched == list(model.card.repos) == [*CARDS["anole"].repos, CARDS["anole"].drafter.source]
-    )
+    model, card = load("anole", drafter=True), CARDS["anole"]
+    assert fetched == list(model.card.repos) == [*card.repos, card.drafter.source]
     assert model.folders["drafter"] == tmp_path / "drafter"
     for part in ("gpt", "vq", "text", "drafter"):
         assert not (tmp_path / part).exists()
@@ -189,14 +180,9 @@ def test_what_does_not_fit_is_rejected_before_anything_is_fetched_or_read(
 def test_out_of_memory_while_loading_is_a_model_error(
     monkeypatch: pytest.MonkeyPatch, family: type[Family], error: Exception
 ) -> None:
-    def full(*args: Any) -> None:
-        raise error
-
-    monkeypatch.setattr(family, "__init__", full)
-    with pytest.raises(
-        ModelError,
-        match="Janus-Pro 1B ran out of memory on cpu: free some, or choose a smaller model",
-    ) as caught:
+    monkeypatch.setattr(family, "__init__", Mock(side_effect=error))
+    words = "Janus-Pro 1B ran out of memory on cpu: free some, or choose a smaller model"
+    with pytest.raises(ModelError, match=words) as caught:
         load("janus-pro-1b", random=True)
     assert caught.value.failure is Failure.OUT_OF_MEMORY
 
@@ -204,11 +190,8 @@ def test_out_of_memory_while_loading_is_a_model_error(
 def test_a_failed_download_is_explained_by_the_hub(
     monkeypatch: pytest.MonkeyPatch, family: type[Family]
 ) -> None:
-    def gone(source: Source, progress: Any) -> Path:
-        raise ModelError(f"{source.repo} is gated")
-
-    monkeypatch.setattr(hub, "fetch", gone)
-    with pytest.raises(ModelError, match="BAAI/Emu3-Gen-hf is gated"):
+    monkeypatch.setattr(hub, "fetch", Mock(side_effect=ModelError("it is gated")))
+    with pytest.raises(ModelError, match="it is gated"):
         load("emu3")
     assert family.made == []
 
