@@ -16,6 +16,7 @@ from engine.decoders import DECODERS
 from engine.decoders.ar import VanillaAR
 from engine.decoders.assd import ASSD, ASSDSettings
 from engine.infilling import MASKED, Fills, Infilling
+from engine.models.body import BodyContext
 from engine.models.embedded import EmbeddedModel
 from engine.models.embedded_infill import EmbeddedInfill, EmbeddedInfilling
 from engine.race import Lane
@@ -61,14 +62,11 @@ def test_with_everything_masked_and_next_at_zero_it_is_the_raster_model() -> Non
     with pytest.raises(SettingError, match="no rows to draw at once"):
         view.in_waves(2)
     raster.infill_lean = raster.lean  # the raster network's own weights
-    contexts = [each.start(PROMPT, 2.0) for each in (raster, view)]
+    contexts = [(each, each.start(PROMPT, 2.0)) for each in (raster, view)]
     for tokens, kept in (([0, 7, 9, 3], 3), ([9, 5, 5], 1)):
-        rows = [
-            each.forward(ctx, torch.tensor(tokens))
-            for each, ctx in zip((raster, view), contexts, strict=True)
-        ]
+        rows = [each.forward(ctx, torch.tensor(tokens)) for each, ctx in contexts]
         torch.testing.assert_close(rows[1], rows[0], atol=1e-4, rtol=1e-5)
-        for each, ctx in zip((raster, view), contexts, strict=True):
+        for each, ctx in contexts:
             each.keep(ctx, list(range(kept)))
 
 
@@ -110,28 +108,29 @@ def test_windows_equal_one_pass(model: EmbeddedModel, order: str, mask: list[boo
     torch.testing.assert_close(alone, expected[:1], atol=2e-3, rtol=1e-4)
 
 
+def asked(view: EmbeddedInfilling, ctx: BodyContext, root: int, *ahead: int) -> torch.Tensor:
+    """Rows that ask for the positions so far ahead of the next one."""
+    rows = torch.tensor([root] * len(ahead))
+    return view.forward(ctx, rows, range(len(rows)), ctx.committed + torch.tensor(ahead))
+
+
 @torch.inference_mode()
-def test_rows_that_ask_ahead_know_what_is_committed_alone(model: EmbeddedModel) -> None:
+@pytest.mark.parametrize("committed", [[], [11, 12, 13]])
+def test_rows_that_ask_ahead_know_what_is_committed_alone(
+    model: EmbeddedModel, committed: list[int]
+) -> None:
     """Row i of the root's copies gives position n + i, as one pass does that asks for it, whatever
     the others ask for; the root's own row is the chain's."""
     view = model.infill(infilling())
-    for committed in (0, 3):
-        ctx, root = view.start(PROMPT, 2.0), 0
-        if committed:
-            view.forward(ctx, torch.tensor([0, 11, 12, 13]))
-            view.keep(ctx, [0, 1, 2])
-            root = 13
-        chain = view.forward(ctx, torch.tensor([root]))
-        rows = view.forward(
-            ctx, torch.tensor([root] * 4), (0, 1, 2, 3), committed + torch.arange(4)
-        )
-        torch.testing.assert_close(rows[:1], chain, atol=1e-3, rtol=1e-4)
-        for i in (1, 3):
-            alone = view.forward(
-                ctx, torch.tensor([root] * 2), (0, 1), committed + torch.tensor([0, i])
-            )
-            torch.testing.assert_close(alone[1], rows[i], atol=1e-3, rtol=1e-4)
-        assert (rows[1:] - rows[:1]).abs().amax(-1).min() > 0.1
+    ctx, (*_, root) = view.start(PROMPT, 2.0), (0, *committed)
+    if committed:
+        view.forward(ctx, torch.tensor([0, *committed]))
+        view.keep(ctx, range(len(committed)))
+    chain, rows = view.forward(ctx, torch.tensor([root])), asked(view, ctx, root, 0, 1, 2, 3)
+    torch.testing.assert_close(rows[:1], chain, atol=1e-3, rtol=1e-4)
+    for i in (1, 3):
+        torch.testing.assert_close(asked(view, ctx, root, 0, i)[1], rows[i], atol=1e-3, rtol=1e-4)
+    assert (rows[1:] - rows[:1]).abs().amax(-1).min() > 0.1
 
 
 @torch.inference_mode()
@@ -142,7 +141,7 @@ def test_guidance_goes_by_what_a_row_asks_for(model: EmbeddedModel) -> None:
         ctx = view.start(PROMPT, *how)
         view.forward(ctx, torch.tensor([0, 11, 12, 13]))
         view.keep(ctx, [0, 1, 2])
-        ahead = view.forward(ctx, torch.tensor([13] * 4), (0, 1, 2, 3), 3 + torch.arange(4))
+        ahead = asked(view, ctx, 13, 0, 1, 2, 3)
         found.append((ahead, view.forward(ctx, torch.tensor([13, 7, 8, 9]))))
     for rows, guided, alone in zip(*found, strict=True):
         torch.testing.assert_close(rows, torch.cat([guided[:2], alone[2:]]), atol=1e-4, rtol=1e-4)
