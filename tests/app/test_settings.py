@@ -44,12 +44,18 @@ def test_published_drafters_are_off_unless_switched_on(monkeypatch) -> None:
     assert AppSettings().drafters == ("anole", "llamagen-256")
 
 
-def test_graphs_are_for_a_cuda_device_alone(monkeypatch) -> None:
-    assert AppSettings().graphs is False
-    monkeypatch.setenv("PHOTO_FINISH_GRAPHS", "on")
-    asked = {}
+@pytest.fixture
+def asked(monkeypatch) -> dict[str, object]:
+    """The options with which a model would have been loaded."""
+    asked: dict[str, object] = {}
     monkeypatch.setattr(model_loader, "load", lambda *args, **options: asked.update(options))
     monkeypatch.setattr(model_loader, "warm_up", lambda model: model)
+    return asked
+
+
+def test_graphs_are_for_a_cuda_device_alone(monkeypatch, asked) -> None:
+    assert AppSettings().graphs is False
+    monkeypatch.setenv("PHOTO_FINISH_GRAPHS", "on")
     for device in ("cpu", "cuda"):
         monkeypatch.setattr(model_loader, "SETTINGS", AppSettings())
         monkeypatch.setattr(
@@ -60,13 +66,9 @@ def test_graphs_are_for_a_cuda_device_alone(monkeypatch) -> None:
 
 
 @pytest.mark.parametrize("drafters", [(), ("anole",)])
-def test_a_public_model_is_loaded_with_the_drafter_that_is_switched_on(
-    monkeypatch, drafters: tuple[str, ...]
-) -> None:
-    asked, fetched = {}, []
+def test_a_public_model_is_loaded_with_the_drafter_that_is_on(monkeypatch, asked, drafters) -> None:
+    fetched = []
     monkeypatch.setattr(model_loader, "SETTINGS", AppSettings(drafters=drafters))
-    monkeypatch.setattr(model_loader, "load", lambda *args, **options: asked.update(options))
-    monkeypatch.setattr(model_loader, "warm_up", lambda model: model)
     monkeypatch.setattr("engine.models.hub.fetch_all", lambda card, report: fetched.append(card))
     model_loader.load_public("anole", lambda progress: None)
     assert asked["drafter"] == bool(drafters)
@@ -77,16 +79,8 @@ def test_a_public_model_is_loaded_with_the_drafter_that_is_switched_on(
 @pytest.mark.parametrize(
     ("name", "value", "words"),
     [
-        (
-            "QUEUE_SIZE",
-            "0",
-            "PHOTO_FINISH_QUEUE_SIZE='0': Input should be greater than or equal to 1",
-        ),
-        (
-            "RACE_SECONDS",
-            "soon",
-            "PHOTO_FINISH_RACE_SECONDS='soon': Input should be a valid number",
-        ),
+        ("QUEUE_SIZE", "0", "{}='0': Input should be greater than or equal to 1"),
+        ("RACE_SECONDS", "soon", "{}='soon': Input should be a valid number"),
         ("UPDATES", "1000", "less than or equal to 30"),
         ("MODEL", "dalle", "there is no model 'dalle'; there are embedded, janus-pro-1b"),
         ("MODELS", "embedded,dalle", "there is no model 'dalle'"),
@@ -99,20 +93,17 @@ def test_a_public_model_is_loaded_with_the_drafter_that_is_switched_on(
         ("DEVICE", "tpu", "'tpu' is not a device: it is auto, cpu"),
         ("DTYPE", "int4", "it is auto, bfloat16"),
         ("CACHE", __file__, "is a file, not a folder"),
-        (
-            "QUEUE_SISE",
-            "3",
-            "PHOTO_FINISH_QUEUE_SISE is not a setting; did you mean PHOTO_FINISH_QUEUE_SIZE?",
-        ),
-        ("ZEBRA", "3", "PHOTO_FINISH_ZEBRA is not a setting."),
+        ("QUEUE_SISE", "3", "{} is not a setting; did you mean PHOTO_FINISH_QUEUE_SIZE?"),
+        ("ZEBRA", "3", "{} is not a setting."),
     ],
 )
 def test_invalid_values_stop_the_page_from_starting(monkeypatch, name, value, words) -> None:
-    monkeypatch.setenv(f"PHOTO_FINISH_{name}", value)
+    variable = f"PHOTO_FINISH_{name}"
+    monkeypatch.setenv(variable, value)
     with pytest.raises(SystemExit) as caught:
         read()
     message = str(caught.value)
-    assert words in message
+    assert words.format(variable) in message
     assert re.search(r"\w[.?]$", message), "one mark ends it"
 
 

@@ -22,9 +22,8 @@ def test_every_decoders_knobs_are_on_the_form() -> None:
     listed = lane_list([]).props["decoders"]
     assert [each["name"] for each in listed] == list(DECODERS)
     for each, decoder in zip(listed, DECODERS.values(), strict=True):
-        assert [
-            (knob["name"], knob["default"], bool(knob["choices"])) for knob in each["knobs"]
-        ] == [
+        found = [(knob["name"], knob["default"], bool(knob["choices"])) for knob in each["knobs"]]
+        assert found == [
             (name, format_value(default), bool(knob.choices) or isinstance(default, bool))
             for name, knob, default in knobs(decoder.Settings)
         ]

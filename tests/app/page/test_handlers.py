@@ -91,8 +91,7 @@ def test_a_race_that_is_over_can_be_asked_for_at_once(races, caplog) -> None:
 def test_what_is_not_over_or_not_kept_is_said_in_words(held, slow) -> None:
     """Never another race in its place."""
     before = begun(held, prompt="octopus")
-    racing(before)
-    race_id = next(iter(held._views.values())).live.id
+    race_id = racing(before).id
     with pytest.raises(gr.Error) as error:
         held.kept(race_id, SESSION)
     assert error.value.message == NOT_OVER
@@ -175,10 +174,8 @@ def test_another_race_on_the_board_stops_the_one_that_was_there(held, slow) -> N
     boards = list(filter(None, second))
     closing.join()
     assert {board.prompt for board in boards} == {"rocket"}
-    assert held.kept(race_id, SESSION).recording.trace.frames[-1].state.value in (
-        "stopped",
-        "finished",
-    )
+    last = held.kept(race_id, SESSION).recording.trace.frames[-1]
+    assert last.state.value in ("stopped", "finished")
 
 
 def test_programs_leave_nothing_behind_and_end_with_their_call(held, slow) -> None:
@@ -234,13 +231,11 @@ def test_the_visitors_last_race_stays_at_hand(file) -> None:
     assert (shown.prompt, shown.recorded) == ("my own", False)
 
 
+BARE = b'{"format": "photo-finish-trace", "version": 4}'
+
+
 @pytest.mark.parametrize(
-    ("text", "words"),
-    [
-        (b"\x80\x04\x95", "not JSON"),
-        (b"{}", "not a trace"),
-        (b'{"format": "photo-finish-trace", "version": 4}', "damaged"),
-    ],
+    ("text", "words"), [(b"\x80\x04\x95", "not JSON"), (b"{}", "not a trace"), (BARE, "damaged")]
 )
 def test_a_bad_file_is_rejected_with_a_message(races, file, text, words) -> None:
     file.write_bytes(text)

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from urllib.parse import parse_qsl
 
 import pytest
@@ -46,21 +47,14 @@ def valid(group: str, values: dict[str, object]) -> Settings | None:
 
 
 def lane(name: str) -> st.SearchStrategy[Lane]:
-    return (
-        settings(name).map(lambda chosen: Lane(name, chosen))
-        if name in GROUPS
-        else st.just(Lane(name))
-    )
+    chosen = [settings(name)] if name in GROUPS else []
+    return st.builds(Lane, st.just(name), *chosen)
 
 
 LANES = st.lists(st.sampled_from(sorted(WHOLE)).flatmap(lane), min_size=1, max_size=8).map(tuple)
+NAMES_OF_MODELS = st.sampled_from(sorted(MODELS))
 REQUESTS = st.builds(
-    RaceRequest,
-    PROMPTS,
-    st.integers(0, MAX_SEED),
-    LANES,
-    settings(SAMPLING),
-    st.sampled_from(sorted(MODELS)),
+    RaceRequest, PROMPTS, st.integers(0, MAX_SEED), LANES, settings(SAMPLING), NAMES_OF_MODELS
 )
 
 
@@ -68,48 +62,43 @@ def fields(link: str) -> list[tuple[str, str]]:
     return parse_qsl(link.removeprefix("?"), keep_blank_values=True)
 
 
-@given(REQUESTS)
-def test_every_race_comes_back_from_its_link(race) -> None:
-    link = write_link(race, MODELS[race.model])
-    assert read_link(fields(link), MODELS, DEFAULT) == race
+def read(link: str) -> RaceRequest | None:
+    return read_link(fields(link), MODELS, DEFAULT)
 
 
 @given(REQUESTS)
-def test_every_race_comes_back_from_the_forms_values(race) -> None:
+def test_every_race_comes_back_from_its_link_and_from_the_forms_values(race) -> None:
+    assert read(write_link(race, MODELS[race.model])) == race
     assert read_form(form_values(race), "other") == race
 
 
 def test_a_link_spells_out_what_differs_and_nothing_else() -> None:
-    lanes = (Lane("ar"), Lane("sjd", build_settings("sjd", {"window": 32})))
+    lanes = tuple(map(parse_lane, ("ar", "sjd:window=32")))
     request = RaceRequest("red apple", 7, lanes, Sampling(guidance=2.0, top_k=256), "toy")
-    assert (
-        write_link(request, OWN)
-        == "?prompt=red+apple&seed=7&model=toy&lanes=ar,sjd:window=32&sampling.guidance=2.0"
-    )
+    written = "?prompt=red+apple&seed=7&model=toy&lanes=ar,sjd:window=32&sampling.guidance=2.0"
+    assert write_link(request, OWN) == written
 
 
 def test_a_field_of_an_older_link_is_about_every_lane_that_says_nothing_else() -> None:
-    linked = read_link(fields("?lanes=ar,sjd,gsd&sjd.window=32&gsd.G=4"), MODELS, DEFAULT)
-    assert linked.lanes == tuple(map(parse_lane, ("ar", "sjd:window=32", "gsd:G=4")))
-    linked = read_link(fields("?lanes=gsd,gsd:G=50;d=0.3&gsd.G=4"), MODELS, DEFAULT)
-    assert linked.lanes == tuple(map(parse_lane, ("gsd:G=4", "gsd:G=50;d=0.3")))
+    for link, lanes in (
+        ("?lanes=ar,sjd,gsd&sjd.window=32&gsd.G=4", ("ar", "sjd:window=32", "gsd:G=4")),
+        ("?lanes=gsd,gsd:G=50;d=0.3&gsd.G=4", ("gsd:G=4", "gsd:G=50;d=0.3")),
+    ):
+        assert read(link).lanes == tuple(map(parse_lane, lanes))
 
 
 def test_what_a_link_leaves_open_is_the_default() -> None:
-    assert read_link(fields("?prompt=octopus"), MODELS, DEFAULT) == RaceRequest(
-        "octopus", 5, DEFAULT.lanes, OWN, "toy"
-    )
-    assert read_link(fields("?model=emu3&sampling.top_k=9"), MODELS, DEFAULT).sampling == Sampling(
-        guidance=3.0, top_k=9
-    )
-    assert read_link(fields("?sjd.window=32"), MODELS, DEFAULT).lanes[1].settings.window == 32
+    assert read("?prompt=octopus") == replace(DEFAULT, prompt="octopus")
+    sampling = Sampling(guidance=3.0, top_k=9)
+    assert read("?model=emu3&sampling.top_k=9").sampling == sampling
+    assert read("?sjd.window=32").lanes[1].settings.window == 32
 
 
 @pytest.mark.parametrize(
     "link", ["", "?__theme=dark", "?present=1", "?go=1", "?view=api&logs=container"]
 )
 def test_an_address_without_a_race_asks_for_none(link) -> None:
-    assert read_link(fields(link), MODELS, DEFAULT) is None
+    assert read(link) is None
 
 
 TRACKING = "fbclid=abc&utm_source=a.b&utm_medium=mail&gclid=1&gclid=2&ref=x&si=y&lang=de&igshid=z"
@@ -117,17 +106,13 @@ TRACKING = "fbclid=abc&utm_source=a.b&utm_medium=mail&gclid=1&gclid=2&ref=x&si=y
 
 def test_fields_that_others_add_to_a_link_are_not_read() -> None:
     link = "?prompt=octopus&seed=3&lanes=ar,gsd&gsd.G=4"
-    assert read_link(fields(f"{link}&{TRACKING}"), MODELS, DEFAULT) == read_link(
-        fields(link), MODELS, DEFAULT
-    )
-    assert read_link(fields("?" + TRACKING), MODELS, DEFAULT) is None
+    assert read(f"{link}&{TRACKING}") == read(link)
+    assert read("?" + TRACKING) is None
 
 
 def test_a_race_starts_at_once_only_where_the_link_says_so() -> None:
-    assert [
-        starts_at_once(fields(link))
-        for link in ("?seed=1&go=1", "?seed=1", "?go=0", "?go=true", "?go=")
-    ] == [True] + [False] * 4
+    links = ("?seed=1&go=1", "?seed=1", "?go=0", "?go=true", "?go=")
+    assert [starts_at_once(fields(link)) for link in links] == [True] + [False] * 4
 
 
 @pytest.mark.parametrize(
@@ -166,25 +151,11 @@ def test_a_race_starts_at_once_only_where_the_link_says_so() -> None:
 )
 def test_invalid_fields_are_rejected_with_their_range(link, words) -> None:
     with pytest.raises(SettingError, match=words):
-        read_link(fields(link), MODELS, DEFAULT)
+        read(link)
 
 
-NAMES = st.sampled_from(
-    [
-        "prompt",
-        "seed",
-        "model",
-        "lanes",
-        "go",
-        "sjd.window",
-        "gsd.G",
-        "sampling.guidance",
-        "a.b.c",
-        ".",
-    ]
-)
-
-
+OURS = ("prompt", "seed", "model", "lanes", "go", "sjd.window", "gsd.G", "sampling.guidance")
+NAMES = st.sampled_from([*OURS, "a.b.c", "."])
 TEXTS = st.text(max_size=30) | st.sampled_from(
     ["ar", "1e999", "9" * 5000, "gsd:G=4,gsd", "gsd:;=,:"]
 )

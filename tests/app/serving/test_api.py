@@ -169,9 +169,8 @@ def test_tool_returns_what_the_client_gets(url, client) -> None:
     assert tools[0].outputSchema == RaceResult.model_json_schema()
     RaceResult.model_validate(result)
     same = client.predict(PROMPT, 7, ["ar", "sjd"], api_name="/race")
-    assert [lane["passes"] for lane in result["lanes"]] == [
-        lane["passes"] for lane in same["lanes"]
-    ]
+    passes, expected = ([lane["passes"] for lane in race["lanes"]] for race in (result, same))
+    assert passes == expected
     names = tools[0].inputSchema["properties"]["lanes"]["description"].rpartition(": ")[2]
     assert names.rstrip(".").split(", ") == list(WHOLE)
 
@@ -179,9 +178,8 @@ def test_tool_returns_what_the_client_gets(url, client) -> None:
 @pytest.mark.parametrize("path", ["gradio_api/mcp", "gradio_api/mcp/"])
 def test_mcp_answers_without_a_redirect(url, path) -> None:
     body = {"jsonrpc": "2.0", "id": 1, "method": "tools/list"}
-    answer = httpx.post(
-        url + path, json=body, headers={"accept": "application/json, text/event-stream"}
-    )
+    headers = {"accept": "application/json, text/event-stream"}
+    answer = httpx.post(url + path, json=body, headers=headers)
     assert answer.status_code == 200
     assert '"name":"race"' in answer.text
     assert not tool(url, path, prompt=PROMPT, seed=7, lanes=["ar"])[1].isError
@@ -210,15 +208,14 @@ def test_a_client_that_disconnects_ends_its_race(races, model) -> None:
 
 
 def test_calls_in_one_session_do_not_end_each_other(client) -> None:
-    jobs = [client.submit(f"{PROMPT} {i}", 7, ["ar"], api_name="/race") for i in range(4)]
-    ends = [job.result(60) for job in jobs]
-    assert [(race["state"], race["prompt"]) for race in ends] == [
-        ("finished", f"{PROMPT} {i}") for i in range(4)
-    ]
+    prompts = [f"{PROMPT} {i}" for i in range(4)]
+    jobs = [client.submit(prompt, 7, ["ar"], api_name="/race") for prompt in prompts]
+    for job, prompt in zip(jobs, prompts, strict=True):
+        race = job.result(60)
+        assert (race["state"], race["prompt"]) == ("finished", prompt)
 
 
 def test_table_of_a_race_that_waits_has_no_results(races) -> None:
-    rows = table(races.waiting_board())["lanes"]
-    assert {(row["state"], row["place_by_passes"], row["faster_by_seconds"]) for row in rows} == {
-        ("waiting", None, None)
-    }
+    for row in table(races.waiting_board())["lanes"]:
+        found = row["state"], row["place_by_passes"], row["faster_by_seconds"]
+        assert found == ("waiting", None, None)

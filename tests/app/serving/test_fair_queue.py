@@ -9,6 +9,11 @@ from hypothesis import strategies as st
 from app.serving.fair_queue import FairQueue, QueueFullError, Ticket
 
 
+def join(queue: FairQueue, names: str, device: str = "gpu") -> list[Ticket]:
+    """A ticket for each letter, which is both the visitor and the address."""
+    return [queue.join(name, name, device) for name in names]
+
+
 def served(queue: FairQueue, tickets: list[Ticket]) -> list[Ticket]:
     """The order in which tickets that wait come to race, each leaving before the next."""
     order = []
@@ -21,19 +26,17 @@ def served(queue: FairQueue, tickets: list[Ticket]) -> list[Ticket]:
 
 
 def test_one_race_at_a_time_and_the_others_know_their_place() -> None:
-    queue = FairQueue(5)
-    tickets = [queue.join(name, name, "gpu") for name in "abc"]
-    assert [queue.ahead(ticket) for ticket in tickets] == [0, 1, 2]
-    assert [queue.ahead(ticket) for ticket in tickets] == [0, 1, 2]
+    tickets = join(queue := FairQueue(5), "abc")
+    for _ in range(2):
+        assert [queue.ahead(ticket) for ticket in tickets] == [0, 1, 2]
     queue.leave(tickets[0])
     assert [queue.ahead(ticket) for ticket in tickets[1:]] == [0, 1]
 
 
 def test_devices_do_not_wait_for_each_other() -> None:
     queue = FairQueue(5, {"zero": 2})
-    first = [queue.join(name, name, "cpu") for name in "ab"]
-    second = [queue.join(name, name, "zero") for name in "cde"]
-    assert [queue.ahead(ticket) for ticket in [*first, *second]] == [0, 1, 0, 0, 2]
+    tickets = join(queue, "ab", "cpu") + join(queue, "cde", "zero")
+    assert [queue.ahead(ticket) for ticket in tickets] == [0, 1, 0, 0, 2]
 
 
 def test_waiting_times_follow_from_the_last_races_of_the_device() -> None:
@@ -58,14 +61,9 @@ def test_waiting_times_follow_from_the_last_races_of_the_device() -> None:
 
 
 def test_a_second_race_cancels_the_first() -> None:
-    queue = FairQueue(5)
-    holder, first, other = (
-        queue.join("h", "h", "gpu"),
-        queue.join("a", "a", "gpu"),
-        queue.join("b", "b", "gpu"),
-    )
+    holder, first, other = join(queue := FairQueue(5), "hab")
     assert queue.ahead(holder) == 0
-    second = queue.join("a", "a", "gpu")
+    (second,) = join(queue, "a")
     assert "later race" in first.cancelled
     assert not second.cancelled
     queue.leave(holder)
@@ -73,10 +71,9 @@ def test_a_second_race_cancels_the_first() -> None:
 
 
 def test_a_second_race_waits_for_the_first_to_end() -> None:
-    queue = FairQueue(5)
-    first = queue.join("a", "a", "gpu")
+    (first,) = join(queue := FairQueue(5), "a")
     assert queue.ahead(first) == 0
-    second = queue.join("a", "a", "gpu")
+    (second,) = join(queue, "a")
     assert "later race" in first.cancelled
     assert queue.ahead(second) == 1
     queue.leave(first)
@@ -87,7 +84,7 @@ def test_a_second_race_waits_for_the_first_to_end() -> None:
 def test_many_races_of_one_address_wait_for_their_own() -> None:
     queue = FairQueue(9)
     greedy = [queue.join(f"g{i}", "g", "gpu") for i in range(4)]
-    modest = [queue.join(name, name, "gpu") for name in "ab"]
+    modest = join(queue, "ab")
     assert served(queue, [*greedy, *modest]) == [greedy[0], *modest, *greedy[1:]]
 
 
@@ -99,13 +96,11 @@ def test_an_address_that_has_just_raced_comes_last() -> None:
 
 
 def test_a_full_queue_rejects_with_a_message() -> None:
-    queue = FairQueue(2)
-    racing = queue.join("r", "r", "gpu")
+    (racing,) = join(queue := FairQueue(2), "r")
     assert queue.ahead(racing) == 0
-    for name in "ab":
-        queue.join(name, name, "gpu")
+    join(queue, "ab")
     with pytest.raises(QueueFullError, match="2 races are waiting"):
-        queue.join("c", "c", "gpu")
+        join(queue, "c")
 
 
 def test_one_address_cannot_fill_the_queue() -> None:
@@ -118,9 +113,7 @@ def test_one_address_cannot_fill_the_queue() -> None:
 
 
 def test_a_race_that_leaves_gives_its_place_back() -> None:
-    queue = FairQueue(5)
-    tickets = [queue.join(name, name, "gpu") for name in "abc"]
-    assert queue.ahead(tickets[0]) == 0
+    tickets = join(queue := FairQueue(5), "abc")
     assert queue.ahead(tickets[0]) == 0
     queue.leave(tickets[1])
     assert queue.ahead(tickets[2]) == 1, "the race that is on ends first"

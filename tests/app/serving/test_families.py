@@ -23,9 +23,7 @@ from visualize.recorded_race import RecordedRace
 
 
 @pytest.mark.parametrize("tiny", [EMU3, JANUS], ids=lambda tiny: tiny.card.name)
-def test_a_public_model_races_in_every_lane_and_its_recording_is_drawn_again(
-    monkeypatch: pytest.MonkeyPatch, tiny: Tiny
-) -> None:
+def test_a_public_model_races_in_every_lane_and_is_drawn_again(monkeypatch, tiny: Tiny) -> None:
     card = replace(tiny.card, sampling=replace(tiny.card.sampling, top_k=0))
 
     def load(*_, **options: object) -> BodyModel:
