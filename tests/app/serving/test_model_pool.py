@@ -125,12 +125,11 @@ def test_a_model_that_cannot_be_loaded_is_reported_and_the_embedded_one_races_on
         raise ModelError("x/y is gated: accept its licence on <https://huggingface.co/x/y>.")
 
     races = over(load)
-    words = (
-        "^Janus-Pro 1B: x/y is gated: accept its licence on &lt;https://.*embedded model can race"
-    )
     for _ in range(2):
-        with pytest.raises(gr.Error, match=words):
+        with pytest.raises(gr.Error, match="embedded model can race") as caught:
             list(begun(races))
+        words = "Janus-Pro 1B: x/y is gated: accept its licence on &lt;https://"
+        assert caught.value.message.startswith(words)
     assert tries == [JANUS, JANUS], "the next race tries again"
     assert list(begun(races, None))[-1].state == "finished"
 
