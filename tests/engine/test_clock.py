@@ -42,15 +42,6 @@ def test_laps_after_the_wait_belong_to_the_next_step() -> None:
     assert clock.seconds() == Seconds(forward=16, cache=4)
 
 
-@pytest.mark.usefixtures("ticks")
-def test_nothing_is_charged_before_the_first_or_after_the_last_lap() -> None:
-    clock = StepClock(torch.device("cpu"))
-    clock.lap("forward")
-    clock.wait()
-    assert clock.seconds() == Seconds(forward=1)
-    assert StepClock(torch.device("cpu")).seconds() == Seconds()
-
-
 def test_a_part_that_is_not_known_is_an_error() -> None:
     clock = StepClock(torch.device("cpu"))
     clock.lap("lunch")

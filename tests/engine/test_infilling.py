@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import itertools
 import json
 from fractions import Fraction
 
-import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -25,21 +23,6 @@ HALF = Infilling((0, MASKED, MASKED, 1, MASKED, 0))
 @pytest.mark.parametrize("grid", [(1, 1), (1, 9), (7, 1), (2, 3), (5, 8), (16, 16), (30, 20)])
 def test_spread_order_has_every_cell_once(grid: tuple[int, int]) -> None:
     assert sorted(spread_order(grid)) == list(range(grid[0] * grid[1]))
-
-
-def test_spread_order_begins_as_the_halton_sequence() -> None:
-    """(1/2, 1/3), (1/4, 2/3), (3/4, 1/9), (1/8, 4/9): across, down."""
-    assert spread_order((16, 16))[:4] == (5 * 16 + 8, 10 * 16 + 4, 1 * 16 + 12, 7 * 16 + 2)
-
-
-def test_successive_cells_of_the_spread_order_lie_far_apart() -> None:
-    def distances(order: tuple[int, ...]) -> np.ndarray:
-        places = np.stack(np.divmod(np.array(order), 16), -1)
-        pairs = [places[i] - places[j] for i, j in itertools.pairwise(range(len(order)))]
-        return np.abs(pairs).max(-1)
-
-    assert np.median(distances(spread_order((16, 16)))) > 5
-    assert np.median(distances(tuple(range(256)))) == 1
 
 
 @given(st.lists(st.sampled_from([MASKED, 0, 1]), min_size=6, max_size=6))

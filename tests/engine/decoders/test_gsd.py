@@ -9,17 +9,7 @@ from hypothesis import strategies as st
 from torch import Tensor
 
 from engine.decoders.gsd import GSD, GSDSettings, group, group_acceptance
-from tests.engine.decoders.driving import (
-    TOY,
-    P,
-    Q,
-    acceptances,
-    alpha,
-    committed_distribution,
-    near,
-    point_mass,
-    replacement_distribution,
-)
+from tests.engine.decoders.driving import TOY, P, Q, acceptances, alpha, near, point_mass
 
 
 def gsd(G: int, order: str = "ascending") -> GSD:
@@ -45,16 +35,8 @@ def test_gsd_accepts_by_the_mass_of_a_group(
     assert alpha(gsd(G, order), P, Q) == pytest.approx(mass, abs=1e-4)
 
 
-def test_gsd_changes_the_distribution_as_worked_out() -> None:
-    near(committed_distribution(gsd(2), P, Q), [0.1, 0.12857, 0.31786, 0.45357], 1e-5)
-
-
 def test_gsd_of_a_certain_draft() -> None:
     assert acceptances(gsd(2), P, point_mass(2, 4))[2].item() == pytest.approx(0.5)
-
-
-def test_gsd_rejects_as_sjd_does() -> None:
-    near(replacement_distribution(gsd(4), P, Q, 0), [0, 0, 0.25, 0.75])
 
 
 def test_gsd_leaves_out_tokens_of_another_probability_or_look() -> None:

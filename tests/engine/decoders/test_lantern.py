@@ -11,7 +11,6 @@ import engine.decoders.window
 from engine.clock import StepClock
 from engine.decoders.lantern import Lantern, LanternSettings, bounded_neighbourhood
 from engine.decoders.lantern_tree import Walk, children_of, draft_tree
-from engine.decoders.sjd import SJD
 from engine.trace import Status, Step
 from engine.trace.shares import NONE
 from tests.engine.decoders.driving import (
@@ -104,13 +103,6 @@ def test_the_neighbourhood_is_the_nearest_codes_within_the_bound(
     )
 
 
-def test_a_rejected_draft_is_resampled_from_what_the_neighbourhood_leaves() -> None:
-    near(
-        replacement_distribution(lantern(delta=0.25), TARGET, DRAFT, 1),
-        [0.25 / 0.35, 0, 0, 0.05 / 0.35, 0.05 / 0.35],
-    )
-
-
 def test_lantern_with_a_certain_draft() -> None:
     """The drafter's likeliest token is a draft of probability one: accepted by its enlarged mass,
     rejected without all of it."""
@@ -129,17 +121,6 @@ def test_a_code_over_the_bound_ends_the_neighbourhood() -> None:
     )
     assert not inside.any()
     assert added.item() == 0
-
-
-def test_a_bound_of_zero_adds_nothing_at_all() -> None:
-    """delta = 0 is lossless to the last bit, even beside tokens of very little mass."""
-    p = torch.tensor([0.6, 4e-7, 0.4 - 8e-7, 2e-7, 2e-7])
-    q = torch.tensor([0.2, 0.2, 0.2, 0.2, 0.2])
-    strict = lantern(delta=0.0, k=5)
-    assert acceptances(strict, p, q).equal(acceptances(SJD(LINE), p, q))
-    assert acceptances(lantern(bound="lambda", lam=1.0, k=5), p, q).equal(
-        acceptances(SJD(LINE), p, q)
-    )
 
 
 # Trees

@@ -180,16 +180,6 @@ def test_continuation_keeps_more_drafts_than_an_independent_redraw() -> None:
     assert redrawn == pytest.approx(0.2, abs=1e-6)
 
 
-def test_what_continuation_leaves_is_a_sample_of_the_new_distribution() -> None:
-    marginal = torch.zeros(4)
-    for x in range(4):
-        kept = float(continued(x, 0.5, 0.5)[0].acceptance[1])
-        marginal[x] += Q[x] * kept
-        for i in range(40 * (kept < 1)):
-            marginal[continued(x, REJECT, (i + 0.5) / 40)[1]] += Q[x] * (1 - kept) / 40
-    near(marginal, P.tolist())
-
-
 def test_statuses_behind_a_rejection() -> None:
     for AC, keep, status in (
         (True, ACCEPT, Status.REFINED),

@@ -12,10 +12,8 @@ from hypothesis import strategies as st
 from torch import Tensor
 
 from engine.numerics.distributions import (
-    gather,
     logits_to_probs,
     normalise,
-    one_hot,
     residual,
     sample,
     total_variation,
@@ -62,17 +60,14 @@ def test_the_likeliest_are_kept_in_proportion(
 
 
 def test_a_forced_position_is_one_hot_on_index_0_whatever_the_logits() -> None:
-    p = logits_to_probs(
-        torch.randn(3, 4), Sampling(temperature=0.7), torch.tensor([False, True, False])
-    )
+    forced = torch.tensor([False, True, False])
+    p = logits_to_probs(torch.randn(3, 4), Sampling(temperature=0.7), forced)
     assert p[1].tolist() == [1, 0, 0, 0]
     assert (p[0] > 0).all()
 
 
 def test_low_precision_logits_become_float32_distributions() -> None:
-    p = logits_to_probs(
-        torch.randn(2, 300).bfloat16(), Sampling(top_k=0), torch.tensor([False, False])
-    )
+    p = logits_to_probs(torch.randn(2, 300).bfloat16(), Sampling(top_k=0), FREE.expand(2))
     assert p.dtype == torch.float32
     torch.testing.assert_close(p.sum(-1), torch.ones(2))
 
@@ -89,24 +84,10 @@ def test_any_settings_give_a_distribution_whose_support_is_the_likeliest_tokens(
     p = probs(logits, top_k=top_k, top_p=top_p, temperature=temperature)
     assert (p >= 0).all()
     assert p.sum().item() == pytest.approx(1, abs=1e-5)
-    assert (
-        p.argmax() == torch.tensor(logits).argmax() or p.max() == p[torch.tensor(logits).argmax()]
-    )
+    assert p.max() == p[torch.tensor(logits).argmax()]
     inside = torch.tensor(logits)[p > 0]
     if 0 < top_k < len(logits):
         assert inside.min() >= sorted(logits)[-top_k]
-
-
-def test_one_hot() -> None:
-    assert one_hot(torch.tensor([2, 0]), 3).tolist() == [[0, 0, 1], [1, 0, 0]]
-    assert one_hot(torch.tensor([], dtype=torch.long), 3).shape == (0, 3)
-
-
-def test_sample_inverts_the_cumulative_sum() -> None:
-    p = torch.tensor([0.25, 0.0, 0.5, 0.25]).expand(5, 4)
-    assert sample(
-        p, torch.tensor([0.1, 0.2499, 0.26, 0.74, 0.76], dtype=torch.float64)
-    ).tolist() == [0, 0, 2, 2, 3]
 
 
 @given(distributions(), st.floats(2**-53, 1 - 2**-53), st.sampled_from([1.0, 0.3, 1e-6, 7.0]))
@@ -137,12 +118,11 @@ def test_the_distribution_of_a_sample_is_p(codes: int) -> None:
     share = (p.double() / exact[-1]).numpy()
     tokens = np.arange(0, codes - 1, codes // 1024)  # as many are enough of the most
     ends = (exact / exact[-1])[tokens]
-    below, above = (
-        torch.cat(
-            [sample(p.expand(len(part), -1), part + move) for part in ends.split(512)]
-        ).numpy()
-        for move in (-(2**-40), 2**-40)
-    )
+
+    def drawn_at(u: Tensor) -> Tensor:
+        return torch.cat([sample(p.expand(len(part), -1), part) for part in u.split(512)])
+
+    below, above = (drawn_at(ends + move).numpy() for move in (-(2**-40), 2**-40))
     # Just below the end of token i a sample is i or before it, just above behind it: each end is
     # off by at most 2**-40, and so each share by twice that.
     assert (below <= tokens).all()
@@ -150,30 +130,21 @@ def test_the_distribution_of_a_sample_is_p(codes: int) -> None:
     assert 0.5 * codes * 2 * 2**-40 < 1e-7  # the total variation
     # No token is out of reach, except those of no probability, which are never drawn.
     middles = torch.from_numpy(share.cumsum() - share / 2)[tokens]
-    drawn = torch.cat([sample(p.expand(len(part), -1), part) for part in middles.split(512)])
+    drawn = drawn_at(middles)
     possible = p[tokens] > 0
     assert torch.equal(drawn[possible], torch.from_numpy(tokens)[possible])
     assert (p[drawn] > 0).all()
 
 
 def test_normalise_keeps_little_in_proportion() -> None:
-    p = torch.tensor([[0.0, 2e-34, 3e-34, 5e-34], [0.0, 0.0, 0.0, 0.0]])
-    torch.testing.assert_close(
-        normalise(p), torch.tensor([[0.0, 0.2, 0.3, 0.5], [0.0, 0.0, 0.0, 0.0]])
-    )
-
-
-def test_residual_of_the_worked_example() -> None:
-    p, q = torch.tensor([[0.1, 0.2, 0.3, 0.4]]), torch.tensor([[0.4, 0.3, 0.2, 0.1]])
-    left = residual(p, q)
-    torch.testing.assert_close(left / left.sum(), torch.tensor([[0, 0, 0.25, 0.75]]))
-    left = residual(p, one_hot(torch.tensor([2]), 4))
-    torch.testing.assert_close(left / left.sum(), torch.tensor([[1 / 7, 2 / 7, 0, 4 / 7]]))
+    p = torch.tensor([[0.0, 2e-34, 3e-34, 5e-34], [0.0] * 4])
+    torch.testing.assert_close(normalise(p), torch.tensor([[0.0, 0.2, 0.3, 0.5], [0.0] * 4]))
 
 
 def test_residual_of_equal_distributions_falls_back_to_p() -> None:
     p = torch.tensor([[0.1, 0.2, 0.7]])
     assert torch.equal(residual(p, p), p)
+    assert total_variation(p, p).item() == 0
 
 
 @given(distributions(), distributions())
@@ -181,23 +152,8 @@ def test_accepted_and_residual_mass_make_p(p: Tensor, q: Tensor) -> None:
     left = residual(p, q)
     alpha = torch.minimum(p, q).sum()
     assert alpha.item() == pytest.approx(1 - total_variation(p, q).item(), abs=1e-6)
-    torch.testing.assert_close(
-        torch.minimum(p, q) + (1 - alpha) * left / left.sum(), p, atol=1e-6, rtol=0
-    )
-
-
-@given(distributions(), distributions())
-def test_total_variation_is_a_distance(p: Tensor, q: Tensor) -> None:
-    tv = total_variation(p, q).item()
-    assert -1e-6 <= tv <= 1 + 1e-6
-    assert tv == pytest.approx(total_variation(q, p).item())
-    assert total_variation(p, p).item() == 0
-
-
-def test_gather_picks_along_the_last_axis() -> None:
-    assert gather(
-        torch.tensor([[0.1, 0.9], [0.3, 0.7]]), torch.tensor([1, 0])
-    ).tolist() == pytest.approx([0.9, 0.3])
+    committed = torch.minimum(p, q) + (1 - alpha) * left / left.sum()
+    torch.testing.assert_close(committed, p, atol=1e-6, rtol=0)
 
 
 def test_a_token_of_probability_0_is_not_drawn_where_rounding_ends_before_its_block() -> None:

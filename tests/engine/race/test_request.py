@@ -25,10 +25,6 @@ from engine.settings import Sampling, SettingError, knobs
 REQUEST = RaceRequest("red apple", 7, (Lane("sjd"), Lane("sjd")), Sampling(), "embedded")
 
 
-def test_a_decoder_may_have_several_lanes() -> None:
-    assert [lane.decoder for lane in REQUEST.lanes] == ["sjd", "sjd"]
-
-
 @pytest.mark.parametrize("model", ["", None, 5, ["emu3"]])
 def test_a_request_names_its_model(model) -> None:
     with pytest.raises(SettingError, match="name of a model"):
@@ -38,11 +34,6 @@ def test_a_request_names_its_model(model) -> None:
 def test_requests_cannot_be_changed() -> None:
     with pytest.raises(dataclasses.FrozenInstanceError):
         REQUEST.seed = 8
-
-
-@pytest.mark.parametrize(("text", "value"), [("true", True), ("false", False)])
-def test_switches_are_true_or_false(text: str, value: bool) -> None:
-    assert parse_lane(f"sjd-pac:AC={text};K=2").settings.AC is value
 
 
 def test_lanes_without_knobs_have_the_defaults() -> None:
@@ -74,6 +65,7 @@ def test_a_lane_comes_back_from_its_text() -> None:
     for text in ("ar", "gsd", "gsd:G=50;d=0.3", "sjd:init=vertical repeat", "sjd-pac:AC=false"):
         assert format_lane(parse_lane(text).plain()) == text
     assert format_lane(parse_lane("gsd:G=10;d=0.30").plain()) == "gsd:d=0.3"
+    assert parse_lane("sjd-pac:AC=true;K=2").settings.AC is True
 
 
 def test_knobs_from_elsewhere_hold_where_the_text_says_nothing() -> None:

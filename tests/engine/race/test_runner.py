@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 import pytest
 from hypothesis import given
@@ -87,36 +87,6 @@ def test_the_lane_furthest_behind_steps_next() -> None:
         moves += 1
     assert not running
     assert moves > 24
-
-
-@pytest.mark.usefixtures("_slow_sjd")
-def test_a_slow_lane_waits_while_the_others_catch_up() -> None:
-    frames = list(race_of(Counted(), [Lane("ar"), Lane("sjd")], "a prompt", 3))
-    order = [frame.lane for frame in frames[2:]]
-    assert order[:2] == [0, 1]
-    assert order[2:14] == [0] * 11 + [1]  # sjd's first step took an hour
-
-
-@pytest.fixture
-def _slow_sjd(monkeypatch: pytest.MonkeyPatch) -> None:
-    real = SJD.steps
-
-    def slow(self: SJD, prompt: str, seed: int) -> Iterator[Step]:
-        for step in real(self, prompt, seed):
-            yield retimed(step, Seconds(forward=3600))
-
-    monkeypatch.setattr(SJD, "steps", slow)
-
-
-def test_vanilla_ar_takes_one_pass_a_token() -> None:
-    standing = LaneStats()
-    for frame in race_of(Counted(), [Lane("ar")], "a prompt", 1):
-        if frame.step:
-            standing.add(frame.step)
-    assert standing.nfe == 12
-    assert standing.step_compression == 1
-    assert standing.mean_acceptance_length == 1
-    assert standing.lengths == [1] * 12
 
 
 @pytest.mark.parametrize("name", WHOLE)
@@ -215,14 +185,6 @@ def test_a_race_that_is_left_gives_its_contexts_back(after: int) -> None:
     frames.close()
     assert model.given == model.back
     assert list(frames) == []
-
-
-def test_the_tidy_end_of_a_decoder_that_is_left() -> None:
-    model = Counted()
-    walk = DECODERS["sjd-pac"](model).steps("a prompt", 1)
-    next(walk)
-    walk.close()
-    assert model.given == model.back == 1
 
 
 @pytest.mark.parametrize(
