@@ -13,14 +13,7 @@ from engine.decoders.lantern import Lantern, LanternSettings, bounded_neighbourh
 from engine.decoders.lantern_tree import Walk, children_of, draft_tree
 from engine.trace import Status, Step
 from engine.trace.shares import NONE
-from tests.engine.decoders.driving import (
-    ACCEPT,
-    REJECT,
-    acceptances,
-    near,
-    point_mass,
-    replacement_distribution,
-)
+from tests.engine.decoders.driving import ACCEPT, REJECT, acceptances, near
 from tests.toy import Toy
 
 TARGET, DRAFT = (
@@ -100,17 +93,6 @@ def test_the_neighbourhood_is_the_nearest_codes_within_the_bound(
     assert added.item() == pytest.approx(mass)
     assert acceptances(lantern(**changes), TARGET, DRAFT)[1].item() == pytest.approx(
         min(1, (0.25 + mass) / 0.60)
-    )
-
-
-def test_lantern_with_a_certain_draft() -> None:
-    """The drafter's likeliest token is a draft of probability one: accepted by its enlarged mass,
-    rejected without all of it."""
-    certain = point_mass(1, 5)
-    assert acceptances(lantern(delta=0.25), TARGET, certain)[1].item() == pytest.approx(0.45)
-    near(
-        replacement_distribution(lantern(delta=0.25), TARGET, certain, 1),
-        [0.5455, 0, 0, 0.2727, 0.1818],
     )
 
 

@@ -54,11 +54,6 @@ def test_sjd_draws_from_the_residual_what_it_rejected(name: str) -> None:
 
 
 @every_chain
-def test_sjd_commits_by_p(name: str) -> None:
-    near(committed_distribution(CHAINS[name], P, Q), P.tolist())
-
-
-@every_chain
 def test_a_certain_draft_is_accepted_by_its_probability_and_rejected_without_itself(
     name: str,
 ) -> None:

@@ -40,18 +40,6 @@ def walked(p: Tensor, q: Tensor, candidates: tuple[int, ...], u: list[float]) ->
     return walk
 
 
-def test_two_candidates_rejected_leave_what_was_worked_out() -> None:
-    assert walked(P, Q, (3,), [REJECT]).acceptance[0].item() == pytest.approx(1.0)
-    p, q = Q, P  # (.4, .3, .2, .1) against (.1, .2, .3, .4)
-    assert walked(p, q, (3,), [REJECT]).acceptance[0].item() == pytest.approx(0.25)
-    near(walked(p, q, (3,), [REJECT]).left, [0.75, 0.25, 0, 0])
-    second = walked(p, q, (3, 1), [REJECT, ACCEPT])
-    assert second.alive
-    assert second.node == 2
-    assert second.acceptance[0].item() == pytest.approx(0.75)
-    near(walked(p, q, (3, 1), [REJECT, REJECT]).left, [1, 0, 0, 0])
-
-
 @pytest.mark.parametrize(("K", "accepted"), [(1, 0.6), (2, 0.7643), (3, 0.8403), (4, 1.0)])
 def test_the_walk_commits_by_p_for_any_number_of_candidates(K: int, accepted: float) -> None:
     """Every ordered draw of K candidates, with its probability; for each the walk's own acceptances
@@ -166,18 +154,6 @@ def test_continuation_keeps_with_p_over_q_and_redraws_from_the_residual() -> Non
     assert [continued(1, u, 0.5)[1] == 1 for u in (0.66, 0.67)] == [True, False]
     assert [continued(1, REJECT, (i + 0.5) / 4)[1] for i in range(4)] == [2, 3, 3, 3]
     near(verification.q[1], P.tolist())
-
-
-def test_continuation_keeps_more_drafts_than_an_independent_redraw() -> None:
-    kept = sum(float(Q[x]) * float(continued(x, 0.5, 0.5)[0].acceptance[1]) for x in range(4))
-    assert kept == pytest.approx(0.6)
-    redrawn = sum(
-        float(Q[x])
-        * sum(continued(x, 0.5, (i + 0.5) / 20, AC=False)[1] == x for i in range(20))
-        / 20
-        for x in range(4)
-    )
-    assert redrawn == pytest.approx(0.2, abs=1e-6)
 
 
 def test_statuses_behind_a_rejection() -> None:
