@@ -6,6 +6,22 @@ from playwright.sync_api import Page, expect
 
 from engine.decoders import DECODERS
 
+# Parts that reach over the edge of the stage or of their lane, or whose lines are cut off by their
+# own; figures that reach into the next lane.
+PARTS = (
+    ".board, .board :is(.lanes, .lane, .stage-panel, .modelled-panel, .token, .legend, .chapter,"
+    " dl > div)"
+)
+OVER = f"""() => [...document.querySelectorAll('{PARTS}')]
+  .filter((part) => part.checkVisibility())
+  .filter((part) => {{
+    const box = part.getBoundingClientRect();
+    const cut = part.scrollHeight > part.clientHeight + 1;
+    const lane = part.closest(".lane")?.getBoundingClientRect() ?? {{ right: innerWidth }};
+    return cut || box.right > lane.right + 1 || box.bottom > innerHeight + 1;
+  }})
+  .map((part) => part.className)"""
+
 INJECTIONS = (
     "<img src=x onerror=window.hit=1>",
     "<script>window.hit=1</script>",

@@ -11,7 +11,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from app.page.prompt_hints import EXAMPLES
-from tests.browser.acts import finished, hold_timers, key, prompted, run_timers, wide
+from tests.browser.acts import OVER, finished, hold_timers, key, prompted, run_timers, wide
 
 # A swipe of so many pixels across the middle of the window.
 SWIPE = """(across) => {
@@ -178,6 +178,16 @@ def test_a_pinned_token_stands_beside_its_lane(duel_stage) -> None:
     assert picture.bounding_box()["width"] > 0.8 * alone["width"]
     over = "rows => rows.filter((row) => row.scrollWidth > row.clientWidth + 1).length"
     assert panel.locator(".life-row:visible").evaluate_all(over) == 0
+
+
+@pytest.mark.parametrize("hidden", ["", "1234"])
+def test_a_pinned_token_below_many_lanes_leaves_them_room(stage, hidden: str) -> None:
+    page = stage()
+    key(page, "Shift+ArrowRight", *hidden)
+    page.locator(".lane[data-lane='gsd'] canvas").click(position={"x": 40, "y": 60})
+    expect(page.locator(".token")).to_be_visible()
+    expect(page.locator(".board")).not_to_have_attribute("data-columns", "2")
+    page.wait_for_function(f"() => ({OVER})().length === 0")
 
 
 def test_token_panel_tells_a_life_and_shows_the_distributions_of_the_step_that_is_chosen(

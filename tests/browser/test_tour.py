@@ -7,7 +7,7 @@ import re
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.browser.acts import at, finished, hold_timers, key, prompted, run_timers, wide
+from tests.browser.acts import OVER, at, finished, hold_timers, key, prompted, run_timers, wide
 
 # The smallest type that is seen, in pixels, and the text that is set in it.
 SMALLEST = """() => {
@@ -21,21 +21,6 @@ SMALLEST = """() => {
   }
   return seen.sort((a, b) => a[0] - b[0])[0];
 }"""
-# Parts that reach over the edge of the stage or of their lane, or whose lines are cut off by their
-# own; figures that reach into the next lane.
-PARTS = (
-    ".board, .board :is(.lanes, .lane, .stage-panel, .modelled-panel, .token, .legend, .chapter,"
-    " dl > div)"
-)
-OVER = f"""() => [...document.querySelectorAll('{PARTS}')]
-  .filter((part) => part.checkVisibility())
-  .filter((part) => {{
-    const box = part.getBoundingClientRect();
-    const cut = part.scrollHeight > part.clientHeight + 1;
-    const lane = part.closest(".lane")?.getBoundingClientRect() ?? {{ right: innerWidth }};
-    return cut || box.right > lane.right + 1 || box.bottom > innerHeight + 1;
-  }})
-  .map((part) => part.className)"""
 CHAPTERS = {  # each with the lanes that it shows
     "One token at a time": ["ar"],
     "Guess in parallel": ["ar", "jacobi"],
