@@ -47,10 +47,9 @@ const reports = {
       name,
       cells.map((cell) => layers.layerValue(lane, view, cell, name, reference)),
     ];
+    const ranges = layers.LAYERS.map((layer) => [layer.name, layers.rangeOf(race, layer)]);
     return {
-      ranges: Object.fromEntries(
-        layers.LAYERS.map((layer) => [layer.name, layers.rangeOf(race, layer)]),
-      ),
+      ranges: Object.fromEntries(ranges),
       lanes: race.lanes.map((lane) =>
         indices(lane.count + 1).map((k) => {
           const view = laneAt(lane, k);

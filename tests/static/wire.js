@@ -11,10 +11,7 @@ const dtypes = JSON.parse(env.DTYPES); // the engine's layout of the tables: tes
 const NONE = 65535;
 const { ACCEPTED, RESAMPLED, FRESH, FORCED, REFINED, REJECTED } = DID;
 
-const padded = (values, length, filler) => [
-  ...values,
-  ...Array(length - values.length).fill(filler),
-];
+const padded = (values, length, filler) => range(length).map((i) => values[i] ?? filler);
 const share = (value) => (value === null ? NONE : Math.round(65534 * value));
 
 // A row's bytes: each field's numbers where the layout has them.
@@ -31,18 +28,10 @@ function bytesOf(name, values) {
 }
 
 /** The likeliest tokens of a distribution: pairs of a token and its probability. */
-export const top = (...pairs) => ({
-  top: padded(
-    pairs.map(([token]) => token),
-    8,
-    NONE,
-  ),
-  top_shares: padded(
-    pairs.map(([, probability]) => share(probability)),
-    8,
-    0,
-  ),
-});
+export function top(...pairs) {
+  const [tokens, shares] = [fieldOf(pairs, 0), fieldOf(pairs, 1).map(share)];
+  return { top: padded(tokens, 8, NONE), top_shares: padded(shares, 8, 0) };
+}
 
 /**
  * A lane's step table. `cells`: of every position, -1 where one is forced; `own`: of a lane with an
@@ -60,16 +49,11 @@ export class Wire {
     return this;
   }
 
-  step(
-    nfe,
-    positions,
-    committed,
-    { rows = positions, drafter = 0, micros = [1000, 0, 0, 0] } = {},
-  ) {
+  step(nfe, positions, committed, known = {}) {
+    const { rows = positions, drafter = 0, micros = [1000, 0, 0, 0] } = known;
     const [forward, verify, cache, draft] = micros;
-    const times = { forward, verify, cache, draft };
     const counts = { nfe, rows, positions, committed, drafter_passes: drafter };
-    return this.#add("steps", { ...counts, ...times });
+    return this.#add("steps", { ...counts, forward, verify, cache, draft });
   }
 
   /** `shares` in the order of `dtypes`; those left out are none. `tops`: p's, and q's own. */
@@ -96,31 +80,20 @@ export class Wire {
   }
 
   lane() {
-    const table = Object.entries(this.tables).map(([name, rows]) => [
-      name,
-      Buffer.concat(rows).toString("base64"),
-    ]);
-    const { decoder, state } = this;
-    const title = decoder.toUpperCase();
-    const bare = { rule: decoder, own_cells: this.own, picture_rows: [] };
-    return { decoder, title, state, ...bare, table: Object.fromEntries(table) };
+    const text = (rows) => Buffer.concat(rows).toString("base64");
+    const tables = Object.entries(this.tables).map(([name, rows]) => [name, text(rows)]);
+    const { decoder, state, own } = this;
+    const names = { decoder, rule: decoder, title: decoder.toUpperCase() };
+    const table = Object.fromEntries(tables);
+    return { ...names, state, own_cells: own, picture_rows: [], table };
   }
 }
 
 export function snapshot(lanes, facts = {}) {
-  return {
-    ...{
-      id: "a",
-      seq: 1,
-      recorded: false,
-      prompt: "a prompt",
-      seed: 7,
-      model: "toy",
-      machine: "here",
-    },
-    ...{ codes: 16, grid: [2, 3], cells: lanes[0].cells, dtypes },
-    ...{ lanes: lanes.map((lane) => lane.lane()), ...facts },
-  };
+  const named = { id: "a", seq: 1, recorded: false, prompt: "a prompt", seed: 7, model: "toy" };
+  const picture = { codes: 16, grid: [2, 3], cells: lanes[0].cells, dtypes };
+  const shown = lanes.map((lane) => lane.lane());
+  return { ...named, machine: "here", ...picture, lanes: shown, ...facts };
 }
 
 export const raceOf = (...lanes) => readRace(snapshot(lanes), null);
@@ -161,3 +134,7 @@ export function near(actual, expected, tolerance = 1e-5) {
 /** A text whose comparisons have plain spaces; on the page they are kept in one piece. */
 export const plain = (text) => text.replaceAll("\u00a0", " ");
 export const range = (length) => Array.from({ length }, (_, i) => i);
+
+/** One field of each thing, and several. */
+export const fieldOf = (things, name) => things.map((one) => one[name]);
+export const fieldsOf = (things, ...names) => things.map((one) => names.map((name) => one[name]));

@@ -7,7 +7,7 @@ import { chance } from "../../../static/numbers.js";
 import { tourOf } from "../../../static/tour/chapters.js";
 import { DID } from "../../../static/trace/explain.js";
 import { readRace } from "../../../static/trace/step_table.js";
-import { Wire, filledIn, plain, range, snapshot, top } from "../wire.js";
+import { Wire, fieldOf, fieldsOf, filledIn, plain, range, snapshot, top } from "../wire.js";
 
 const { ACCEPTED, RESAMPLED, FRESH, REFINED, REJECTED } = DID;
 const [CERTAIN, OWN, GROUP] = [1, 3, 4];
@@ -27,6 +27,8 @@ function tour(...wires) {
 
 const only = (number, ...wires) => tour(...wires).chapters.find((one) => one.number === number);
 const seen = ({ view }) => [view.step, view.cell.cell];
+const wordsAndLayers = ({ replay }) => replay.frames.map(({ words, view }) => [words, view.layer]);
+const AR_TOOK = "Vanilla AR took 6 passes for 6.";
 
 function ar() {
   const wire = new Wire("ar", "finished");
@@ -128,15 +130,10 @@ test("eleven chapters in order, each with a paper and lines, and what to try at 
   const rows = front(1, [1, 2, 2, 1], [0, 1, 3, 2, 4, 5]);
   const others = [relaxed("gsd"), relaxed("lantern"), pac(), rows];
   const found = tour(ar(), jacobi(), fpi(), sjd(), scd(), ...others);
-  assert.deepEqual(
-    found.chapters.map((one) => one.number),
-    range(12).map((i) => i + 1),
-  );
+  assert.deepEqual(fieldOf(found.chapters, "number"), range(13).slice(1));
   assert.deepEqual(found.missing, []);
-  assert.deepEqual(
-    found.chapters.filter((one) => one.last).map(({ title, reference }) => [title, reference]),
-    [["Your turn", ""]],
-  );
+  const last = found.chapters.filter((one) => one.last);
+  assert.deepEqual(fieldsOf(last, "title", "reference"), [["Your turn", ""]]);
   for (const { title, reference, lines, view, last } of found.chapters) {
     assert.ok(title);
     if (!last) assert.match(reference, /ICLR|ICCV|ICML|arXiv/);
@@ -148,9 +145,8 @@ test("eleven chapters in order, each with a paper and lines, and what to try at 
 
 test("chapters whose decoder does not race are left out and named", () => {
   const found = tour(ar(), sjd(), new Wire("gsd", "failed"));
-  const numbers = (chapters) => chapters.map((one) => one.number);
-  assert.deepEqual(numbers(found.chapters), [1, 4, 6, 10, 11]);
-  assert.deepEqual(numbers(found.missing), [2, 3, 5, 7, 8, 9, 11]);
+  assert.deepEqual(fieldOf(found.chapters, "number"), [1, 4, 6, 10, 11]);
+  assert.deepEqual(fieldOf(found.missing, "number"), [2, 3, 5, 7, 8, 9, 11]);
   assert.equal(found.missing[0].title, "Guess in parallel");
 });
 
@@ -187,18 +183,12 @@ test("the same noise shows both pictures at the end, and counts their equal toke
   const one = only(3, ar(), fpi());
   assert.deepEqual([one.view.live, one.view.cell, one.view.clock], [true, null, "passes"]);
   assert.ok(one.lines[1].endsWith("draws there: 6 of 6 tokens equal, one picture twice."));
-  assert.equal(
-    one.lines[2],
-    "In all 6 tokens in 2 passes, 3.00 a pass; Vanilla AR took 6 passes for 6.",
-  );
-  assert.deepEqual(
-    one.replay.frames.map(({ words, view }) => [words, view.layer]),
-    [
-      ["Two lanes, two pictures.", "picture"],
-      ["Where they differ: nowhere.", "differs"],
-      ["6 of 6 tokens equal.", "picture"],
-    ],
-  );
+  assert.equal(one.lines[2], `In all 6 tokens in 2 passes, 3.00 a pass; ${AR_TOOK}`);
+  assert.deepEqual(wordsAndLayers(one), [
+    ["Two lanes, two pictures.", "picture"],
+    ["Where they differ: nowhere.", "differs"],
+    ["6 of 6 tokens equal.", "picture"],
+  ]);
   const [, differ] = only(3, ar(), fpi(8)).replay.frames;
   assert.equal(differ.words, "Where they differ: 1 token.");
   const alone = only(3, fpi());
@@ -214,22 +204,15 @@ test("the same noise for the next guess: how many stayed, and the pass that acce
 });
 
 test("a pass is replayed as it was before, by its test, and after", () => {
-  const { replay, view } = only(4, ar(), sjd());
-  assert.equal(replay.title, "Replay this pass");
-  assert.deepEqual(
-    replay.frames.map(({ words }) => words),
-    [
-      "Before pass 1: no draft yet.",
-      "Its test: 2 accepted, 1 draft rejected.",
-      "After: 3 tokens committed.",
-    ],
-  );
-  const shown = replay.frames.map((frame) => [frame.view.step, frame.view.layer]);
-  assert.deepEqual(shown, [
-    [view.step - 1, "picture"],
-    [view.step, "status"],
-    [view.step, "picture"],
+  const one = only(4, ar(), sjd());
+  assert.equal(one.replay.title, "Replay this pass");
+  assert.deepEqual(wordsAndLayers(one), [
+    ["Before pass 1: no draft yet.", "picture"],
+    ["Its test: 2 accepted, 1 draft rejected.", "status"],
+    ["After: 3 tokens committed.", "picture"],
   ]);
+  const steps = fieldOf(fieldOf(one.replay.frames, "view"), "step");
+  assert.deepEqual(steps, [one.view.step - 1, one.view.step, one.view.step]);
   assert.equal(only(6, sjd()).replay.frames[2].view.layer, "tv");
   assert.deepEqual(only(10, ar(), sjd()).replay.frames, []);
 });
@@ -244,10 +227,7 @@ test("guess with a distribution shows the rejected cell behind acceptances", () 
     "At pass 1, 2 drafts were accepted and the next, token 3, rejected: p gave it 0.125 and q 0.25, " +
       "and the number drawn is not below their ratio, 0.75 ≥ 0.5. Token 8 took its place.",
   );
-  assert.equal(
-    one.lines[2],
-    "In all 6 tokens in 3 passes, 2.00 a pass; Vanilla AR took 6 passes for 6.",
-  );
+  assert.equal(one.lines[2], `In all 6 tokens in 3 passes, 2.00 a pass; ${AR_TOOK}`);
 });
 
 test("why tokens are hard has the race's own medians", () => {
@@ -308,19 +288,14 @@ test("a race without diagnostics is toured without numbers that it does not have
   const { chapters } = tour(...wires);
   const lines = Object.fromEntries(chapters.map((one) => [one.number, one.lines]));
   assert.equal(chapters.find(({ number }) => number === 4).test, null);
-  assert.equal(
-    lines[4][0],
-    "At pass 1, 2 drafts were accepted and the next, token 9, rejected. Token 3 took its place.",
-  );
+  const drafts = "At pass 1, 2 drafts were accepted and the next, token 9, rejected.";
+  assert.equal(lines[4][0], `${drafts} Token 3 took its place.`);
   assert.equal(lines[6].length, 1);
   const none = "No acceptance of this race is known to have needed";
   assert.equal(lines[7][1], `${none} their group.`);
   assert.equal(lines[8][1], `${none} a neighbour.`);
-  const [tree, end] = [
-    "no later candidate is known to have been taken",
-    "no draft is known to have",
-  ];
-  assert.ok(lines[9][0].endsWith(`In this race ${tree}.`));
+  const [tree, end] = ["no later candidate", "no draft"].map((none) => `${none} is known to have`);
+  assert.ok(lines[9][0].endsWith(`In this race ${tree} been taken.`));
   assert.ok(lines[9][1].endsWith(`In this race ${end} been tested behind one.`));
 });
 
@@ -333,13 +308,10 @@ test("a race of which nothing happened has no chapter", () => {
 test("a race that fills in a part has a chapter of its own", () => {
   const { chapters, missing } = tourOf(filledIn());
   assert.deepEqual(missing, []);
-  assert.deepEqual(
-    chapters.map(({ number, title }) => [number, title]),
-    [
-      [12, "Fill in a part"],
-      [13, "Your turn"],
-    ],
-  );
+  assert.deepEqual(fieldsOf(chapters, "number", "title"), [
+    [12, "Fill in a part"],
+    [13, "Your turn"],
+  ]);
   const [{ lines, view, reference }, yourTurn] = chapters;
   assert.deepEqual(yourTurn.view.hidden, view.hidden);
   assert.match(reference, /arXiv 2504\.20456/);
@@ -350,14 +322,11 @@ test("a race that fills in a part has a chapter of its own", () => {
 });
 
 test("each of the tour's recorded races has a place for the others' chapters", () => {
-  const places = (race, races) =>
-    tourOf(race, races).chapters.map(({ number, elsewhere }) => [number, elsewhere]);
+  const places = (race, races) => fieldsOf(tourOf(race, races).chapters, "number", "elsewhere");
   const filled = filledIn();
   filled.snapshot.id = "part";
-  assert.deepEqual(
-    places(filled, { whole: "tour", rows: "front", filling: "part" }),
-    range(13).map((i) => [i + 1, i < 10 ? "tour" : i === 10 ? "front" : undefined]),
-  );
+  const expected = range(13).map((i) => [i + 1, i < 10 ? "tour" : i === 10 ? "front" : undefined]);
+  assert.deepEqual(places(filled, { whole: "tour", rows: "front", filling: "part" }), expected);
   const race = readRace(snapshot([ar()], { id: "tour", grid: [1, 6] }), null);
   assert.deepEqual(places(race, { whole: "tour", filling: "part" }), [
     [1, undefined],

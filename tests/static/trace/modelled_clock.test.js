@@ -5,14 +5,11 @@ import test from "node:test";
 
 import { placeOf, secondsAt } from "../../../static/panels/modelled_panel.js";
 import { DID } from "../../../static/trace/explain.js";
-import {
-  fitCosts,
-  modelLanes,
-  presetsOf,
-  verdictOf,
-} from "../../../static/trace/modelled_clock.js";
+import * as clock from "../../../static/trace/modelled_clock.js";
 import * as replay from "../../../static/trace/replay.js";
-import { Wire, near, raceOf } from "../wire.js";
+import { Wire, fieldOf, fieldsOf, near, raceOf } from "../wire.js";
+
+const { fitCosts, modelLanes, presetsOf, verdictOf } = clock;
 
 /** A lane of these passes: [rows, tokens, drafter's passes, microseconds by part]. */
 function lane(decoder, state, ...passes) {
@@ -40,19 +37,20 @@ function modelled(lanes, values) {
 }
 
 test("the fit finds the costs that a race was made of", () => {
-  const at = (rows, drafter = 0) => [
-    ...[rows, 1, drafter],
-    [2000 + 300 * rows, 100, 40, 500 * drafter],
-  ];
-  const exact = raceOf(
-    lane("ar", "racing", at(1), at(1)),
-    lane("lantern", "racing", at(4, 3), at(16, 1)),
-  );
-  const fit = fitCosts(exact.lanes);
+  const micros = (rows, drafter) => [2000 + 300 * rows, 100, 40, 500 * drafter];
+  const at = (rows, drafter = 0) => [rows, 1, drafter, micros(rows, drafter)];
+  const lantern = lane("lantern", "racing", at(4, 3), at(16, 1));
+  const fit = fitCosts(raceOf(lane("ar", "racing", at(1), at(1)), lantern).lanes);
   near(fit.costs, costs(0.00214, 0.0003, 0.0005), 1e-12);
   assert.deepEqual([fit.passes, fit.windows], [4, true]);
   near([fit.explained, fit.error], [1, 0], 1e-9);
 });
+
+/** Of passes of these rows and microseconds. */
+function fitOf(...pairs) {
+  const passes = pairs.map(([rows, t]) => [rows, 1, 0, [t, 0, 0, 0]]);
+  return fitCosts(raceOf(lane("sjd", "racing", ...passes)).lanes);
+}
 
 test("the fit is that of least squares", () => {
   const times = [
@@ -62,31 +60,20 @@ test("the fit is that of least squares", () => {
     [16, 8000],
     [16, 12000],
   ];
-  const race = raceOf(
-    lane("sjd", "racing", ...times.map(([rows, t]) => [rows, 1, 0, [t, 0, 0, 0]])),
-  );
   const missed = ({ pass, row }) =>
     times.reduce((sum, [rows, t]) => sum + (t / 1e6 - pass - row * rows) ** 2, 0);
-  const { costs: found, explained } = fitCosts(race.lanes);
-  for (const [a, b] of [
-    [1e-5, 0],
-    [-1e-5, 0],
-    [0, 1e-6],
-    [0, -1e-6],
-  ]) {
-    assert.ok(missed({ pass: found.pass + a, row: found.row + b }) > missed(found));
+  const { costs: found, explained } = fitOf(...times);
+  for (const sign of [1, -1]) {
+    assert.ok(missed({ ...found, pass: found.pass + sign * 1e-5 }) > missed(found));
+    assert.ok(missed({ ...found, row: found.row + sign * 1e-6 }) > missed(found));
   }
   const mean = times.reduce((sum, [, t]) => sum + t / 5e6, 0);
   near(explained, 1 - missed(found) / missed({ pass: mean, row: 0 }), 1e-12);
 });
 
 test("no cost is negative", () => {
-  const of = (...pairs) =>
-    fitCosts(
-      raceOf(lane("sjd", "racing", ...pairs.map(([rows, t]) => [rows, 1, 0, [t, 0, 0, 0]]))).lanes,
-    ).costs;
-  near(of([1, 900], [9, 100]), costs(0.0005, 0), 1e-12);
-  near(of([1, 100], [2, 1000]), costs(0, 0.00042), 1e-12); // (100 + 2 x 1000) / (1 + 4)
+  near(fitOf([1, 900], [9, 100]).costs, costs(0.0005, 0), 1e-12);
+  near(fitOf([1, 100], [2, 1000]).costs, costs(0, 0.00042), 1e-12); // (100 + 2 x 1000) / (1 + 4)
 });
 
 test("a race of one window says that b is unknown, and one of no passes nothing", () => {
@@ -99,31 +86,21 @@ test("a race of one window says that b is unknown, and one of no passes nothing"
 });
 
 test("a step costs a, b for each row and d for each of the drafter's passes", () => {
-  const [one] = modelled(
-    [lane("lantern", "racing", [1, 1, 0], [4, 2, 3])],
-    costs(0.01, 0.002, 0.005),
-  );
-  near(
-    one.steps.map((step) => step.modelled),
-    [0.012, 0.045],
-    1e-12,
-  );
+  const lantern = lane("lantern", "racing", [1, 1, 0], [4, 2, 3]);
+  const [one] = modelled([lantern], costs(0.01, 0.002, 0.005));
+  near(fieldOf(one.steps, "modelled"), [0.012, 0.045], 1e-12);
   near(one.modelled, 0.045, 1e-12);
-  assert.deepEqual(
-    [0, 0.012, 0.02, 0.045].map((t) => replay.stepAt(one, "modelled", t)),
-    [0, 1, 1, 2],
-  );
+  const steps = [0, 0.012, 0.02, 0.045].map((t) => replay.stepAt(one, "modelled", t));
+  assert.deepEqual(steps, [0, 1, 1, 2]);
   near(replay.laneAt(one, 2).modelled, 0.045, 1e-12);
 });
 
 test("the cost of a row changes the order", () => {
   const order = (row) => {
     const lanes = modelled([ar(), sjd(), pac()], costs(0.01, row));
-    assert.deepEqual(
-      replay.finishers(lanes, "modelled"),
-      [1, 2, 3].map((place) => lanes.findIndex((one) => one.places.modelled === place)),
-    );
-    return replay.finishers(lanes, "modelled").map((i) => lanes[i].decoder);
+    const finishers = replay.finishers(lanes, "modelled").map((i) => lanes[i]);
+    assert.deepEqual(fieldOf(fieldOf(finishers, "places"), "modelled"), [1, 2, 3]);
+    return fieldOf(finishers, "decoder");
   };
   assert.deepEqual(order(0), ["sjd-pac", "sjd", "ar"]);
   assert.deepEqual(order(0.0006), ["sjd", "sjd-pac", "ar"]);
@@ -155,11 +132,12 @@ test("the verdict names the fastest, and who loses to vanilla AR and why", () =>
 });
 
 test("the machines: the fitted one, two by their peak figures, and one whose rows are free", () => {
-  const fit = fitCosts(
-    raceOf(lane("lantern", "racing", [1, 1, 0, [4300, 0, 0, 0]], [4, 1, 2, [5200, 0, 0, 2000]]))
-      .lanes,
-  );
-  const presets = Object.fromEntries(presetsOf(fit).map((one) => [one.name, one.costs]));
+  const passes = [
+    [1, 1, 0, [4300, 0, 0, 0]],
+    [4, 1, 2, [5200, 0, 0, 2000]],
+  ];
+  const fit = fitCosts(raceOf(lane("lantern", "racing", ...passes)).lanes);
+  const presets = Object.fromEntries(fieldsOf(presetsOf(fit), "name", "costs"));
   near(presets.fitted, costs(0.004, 0.0003, 0.001), 1e-12);
   near(presets.free, costs(0.004, 0, 0.001), 1e-12);
   near(presets.laptop, costs(0.01016, 0.000226, 0.00254), 1e-5);
@@ -168,15 +146,10 @@ test("the machines: the fitted one, two by their peak figures, and one whose row
 
 test("a slider's places are evenly spaced in the logarithm, and its first is nothing", () => {
   const scale = { least: 1e-6, most: 0.1 };
-  assert.deepEqual(
-    [0, 1e-6, 0.1, 1].map((seconds) => placeOf(seconds, scale)),
-    [0, 1, 1000, 1000],
-  );
-  near(
-    [0, 1, 1000].map((place) => secondsAt(place, scale)),
-    [0, 1e-6, 0.1],
-    1e-12,
-  );
+  const places = [0, 1e-6, 0.1, 1].map((seconds) => placeOf(seconds, scale));
+  assert.deepEqual(places, [0, 1, 1000, 1000]);
+  const seconds = [0, 1, 1000].map((place) => secondsAt(place, scale));
+  near(seconds, [0, 1e-6, 0.1], 1e-12);
   const step = (place) => secondsAt(place + 1, scale) / secondsAt(place, scale);
   near(step(299), step(8), 1e-9);
   for (const place of [0, 1, 2, 500, 999, 1000]) {

@@ -5,7 +5,7 @@ import test from "node:test";
 
 import { DID, lifeOf } from "../../../static/trace/explain.js";
 import { seenAround, seenInWords } from "../../../static/trace/neighbours.js";
-import { Wire, laneOf, near, range } from "../wire.js";
+import { Wire, fieldsOf, laneOf, near, range } from "../wire.js";
 
 /** 2 x 3 tokens by waves, a row one token behind the row above. */
 function waves(cells = range(6)) {
@@ -20,24 +20,19 @@ const rowOf = (lane, cell) => ({ cell, ...lifeOf(lane, cell, lane.count).at(-1) 
 
 test("a token's neighbours are there if an earlier pass drew them", () => {
   const lane = laneOf(waves());
-  const seen = (cell) =>
-    Object.fromEntries(
-      seenAround(lane, rowOf(lane, cell), 3).around.map(({ name, seen }) => [name, seen]),
-    );
+  const around = (cell) => seenAround(lane, rowOf(lane, cell), 3).around;
+  const seen = (cell) => Object.fromEntries(fieldsOf(around(cell), "name", "seen"));
   assert.deepEqual(seen(0), {});
   assert.deepEqual(seen(3), { above: true, "above right": false });
-  assert.deepEqual(seen(4), {
-    ...{ left: true, "above left": true, above: true, "above right": false },
-  });
-  assert.deepEqual(seen(5), { left: true, "above left": true, above: true });
+  const three = { left: true, "above left": true, above: true };
+  assert.deepEqual(seen(4), { ...three, "above right": false });
+  assert.deepEqual(seen(5), three);
 });
 
 test("a row's first token had the newest of the row above in the place of its end", () => {
   const lane = laneOf(waves());
-  assert.deepEqual(
-    range(6).map((cell) => seenAround(lane, rowOf(lane, cell), 3).stand),
-    [null, null, null, 0, null, null],
-  );
+  const stands = range(6).map((cell) => seenAround(lane, rowOf(lane, cell), 3).stand);
+  assert.deepEqual(stands, [null, null, null, 0, null, null]);
   assert.equal(
     seenInWords(lane, rowOf(lane, 3), 3),
     "Of its neighbours it saw above; not there yet: above right. It begins a row: the token right" +
@@ -49,10 +44,8 @@ test("a row's first token had the newest of the row above in the place of its en
 
 test("a lane's tokens stand where its own order has them", () => {
   const lane = laneOf(waves());
-  assert.deepEqual(
-    range(6).map((cell) => rowOf(lane, cell).token),
-    [10, 11, 12, 13, 14, 15],
-  );
+  const tokens = range(6).map((cell) => rowOf(lane, cell).token);
+  assert.deepEqual(tokens, [10, 11, 12, 13, 14, 15]);
 });
 
 test("the price of a token is its shift once the lane is done", () => {

@@ -7,26 +7,29 @@ import { DID, lifeOf } from "../../../static/trace/explain.js";
 import { layerValue } from "../../../static/trace/layers.js";
 import { hashesOf, laneAt } from "../../../static/trace/replay.js";
 import { readRace } from "../../../static/trace/step_table.js";
-import { Wire, laneOf, near, range, snapshot, threeSteps, top } from "../wire.js";
+import {
+  Wire,
+  fieldOf,
+  fieldsOf,
+  laneOf,
+  near,
+  range,
+  snapshot,
+  threeSteps,
+  top,
+} from "../wire.js";
 
 const { ACCEPTED, RESAMPLED, FRESH, REFINED, REJECTED } = DID;
 
 test("steps are decoded with what has come together by then", () => {
   const { steps } = laneOf(threeSteps());
   const names = ["nfe", "before", "after", "first", "touched", "tokens", "drafter", "passes"];
-  assert.deepEqual(
-    steps.map((step) => [...names, "reached", "drafted"].map((name) => step[name])),
-    [
-      [1, 0, 2, 0, 3, 2, 2, 1, 2, 2],
-      [3, 2, 3, 3, 3, 2, 0, 3, 4, 2],
-      [4, 3, 6, 6, 3, 3, 0, 4, 7, 2],
-    ],
-  );
+  assert.deepEqual(fieldsOf(steps, ...names, "reached", "drafted", "seconds"), [
+    [1, 0, 2, 0, 3, 2, 2, 1, 2, 2, 0.001234],
+    [3, 2, 3, 3, 3, 2, 0, 3, 4, 2, 0.001734],
+    [4, 3, 6, 6, 3, 3, 0, 4, 7, 2, 0.002734],
+  ]);
   assert.deepEqual(steps[0].split, [0.001, 0.0002, 0.00003, 0.000004]);
-  assert.deepEqual(
-    steps.map((step) => step.seconds),
-    [0.001234, 0.001734, 0.002734],
-  );
 });
 
 test("a row says all that the wire does", () => {
@@ -43,47 +46,27 @@ test("a row says all that the wire does", () => {
   wire.cell(6, REFINED, { draft: 6, kind: 4, tops: [top()] }).group(1, 0, 1, 6);
   const lane = laneOf(wire);
   const rows = range(5).map((i) => lane.row(i));
-  assert.deepEqual(
-    rows.map((row) => [row.cell, row.step, row.token, row.draft]),
-    [
-      [0, 0, 3, null],
-      [1, 0, 8, 8],
-      [1, 1, 8, 8],
-      [2, 1, 1, 2],
-      [3, 1, 6, 6],
-    ],
-  );
-  near(rows[0].top, [
-    [3, 0.5],
-    [4, 0.25],
+  assert.deepEqual(fieldsOf(rows, "cell", "step", "token", "draft"), [
+    [0, 0, 3, null],
+    [1, 0, 8, 8],
+    [1, 1, 8, 8],
+    [2, 1, 1, 2],
+    [3, 1, 6, 6],
   ]);
+  near(rows[0].top.flat(), [3, 0.5, 4, 0.25]);
   assert.deepEqual(rows[0].topDraft, []);
   assert.deepEqual(rows[1].topDraft, [[8, 1]]);
   near(rows[2].topDraft, [[9, 0.75]]); // the p of the step before
   near(rows[3].topDraft, [[2, 0.625]]);
   const names = ["top1", "top1Draft", "tv", "acceptance", "uniform", "p", "q", "shift"];
-  near(
-    names.map((name) => rows[2][name]),
-    shares,
-  );
-  assert.deepEqual(
-    names.slice(1).map((name) => rows[0][name]),
-    Array(7).fill(null),
-  );
+  const [first, , third] = fieldsOf(rows, ...names);
+  near(third, shares);
+  assert.deepEqual(first.slice(1), Array(7).fill(null));
   near(rows[2].group, { count: 40, p: 0.5, q: 0.25, tokens: [8, 11] });
   assert.deepEqual(rows[4].group, { count: 1, p: 0, q: 1, tokens: [6] });
   for (const i of [0, 1, 3]) assert.equal(rows[i].group, null);
-  near(
-    rows[3].candidates.map(({ token, acceptance }) => [token, acceptance]),
-    [
-      [2, 0.3],
-      [5, 0.7],
-    ],
-  );
-  assert.deepEqual(
-    rows.map((row) => row.candidates.length),
-    [0, 0, 0, 2, 0],
-  );
+  near(fieldsOf(rows[3].candidates, "token", "acceptance").flat(), [2, 0.3, 5, 0.7]);
+  assert.deepEqual(fieldOf(fieldOf(rows, "candidates"), "length"), [0, 0, 0, 2, 0]);
 });
 
 test("cells may be filled in any order", () => {
@@ -102,17 +85,14 @@ test("cells may be filled in any order", () => {
     for (const n of range(6)) assert.equal(view.rowOf(lane.order[n]), raster.rowOf(n));
     assert.deepEqual(hashesOf(lane, view), hashesOf(plain, raster));
     for (const layer of ["status", "waiting", "runs", "tv"]) {
-      const shown = range(6).map((n) => layerValue(lane, view, lane.order[n], layer));
-      assert.deepEqual(
-        shown,
-        range(6).map((n) => layerValue(plain, raster, n, layer)),
-      );
+      for (const n of range(6)) {
+        const shown = layerValue(lane, view, lane.order[n], layer);
+        assert.equal(shown, layerValue(plain, raster, n, layer));
+      }
     }
   }
-  assert.deepEqual(
-    lifeOf(lane, 5, 3).map((row) => row.token),
-    lifeOf(plain, 2, 3).map((row) => row.token),
-  );
+  const [life, expected] = [lifeOf(lane, 5, 3), lifeOf(plain, 2, 3)];
+  assert.deepEqual(fieldOf(life, "token"), fieldOf(expected, "token"));
 });
 
 test("rows can be read in any order", () => {
@@ -122,12 +102,8 @@ test("rows can be read in any order", () => {
     wire.cell(token, FRESH, { draft: token, kind: 3 | 4 | (1 << 4), tops });
     wire.group(1, 0.5, 0.5, token).candidate(token, 0.1, 0.2, 0.3, 0.4);
   }
-  const [lane, order] = [laneOf(wire), [3, 0, 2, 1, 3, 3, 0]];
-  const all = order.map((i) => JSON.stringify(lane.row(i)));
-  assert.deepEqual(
-    all,
-    order.map((i) => JSON.stringify(laneOf(wire).row(i))),
-  );
+  const lane = laneOf(wire);
+  for (const i of [3, 0, 2, 1, 3, 3, 0]) assert.deepEqual(lane.row(i), laneOf(wire).row(i));
 });
 
 test("only the tail of a growing wire is decoded", (t) => {
@@ -160,13 +136,14 @@ for (const change of [
   test(`another race begins afresh: ${JSON.stringify(change)}`, () => {
     const first = readRace(snapshot([threeSteps()], { seq: 5 }), null);
     const later = snapshot([threeSteps()], { seq: 6 });
-    const freshAndCount = (shot) => {
-      const { fresh, lanes } = readRace(shot, first);
-      return [fresh, lanes[0].count];
-    };
     assert.equal(first.fresh, true);
-    assert.deepEqual(freshAndCount(later), [false, 3]);
-    assert.deepEqual(freshAndCount({ ...later, ...change }), [true, 3]);
+    for (const [shot, afresh] of [
+      [later, false],
+      [{ ...later, ...change }, true],
+    ]) {
+      const { fresh, lanes } = readRace(shot, first);
+      assert.deepEqual([fresh, lanes[0].count], [afresh, 3]);
+    }
   });
 }
 
