@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
@@ -54,20 +53,6 @@ def oracle(p: Tensor, q: Tensor, x: int, codebook: Tensor, s: GSDSettings) -> fl
     return min(1.0, sum(p[y] for y in chosen) / sum(q[y] for y in chosen))
 
 
-@pytest.mark.parametrize("reading", ["paper", "code"])
-def test_a_draft_that_the_model_excludes_is_never_accepted(reading: str) -> None:
-    """At top-k's border: its group holds a token of top-k, and a small q leaves the ratio high."""
-    p = torch.tensor([0.0] * 12 + [0.08, 0.12, 0.2, 0.25, 0.35])
-    q = torch.softmax(torch.arange(17.0) / 9, 0)
-    settings = GSDSettings(G=8, delta=1.0, d=10.0, reading=reading)
-    x = torch.arange(17)
-    codebook = torch.arange(17.0)[:, None]
-    members, inside = group(p.expand(17, -1), x, codebook, settings)
-    assert 12 in members[11][inside[11]], "the group reaches over the border"
-    acceptance = group_acceptance(p.expand(17, -1), q.expand(17, -1), x, codebook, settings)
-    assert acceptance.gt(0).equal(p > 0)
-
-
 @given(
     st.integers(0, 10**6),
     st.integers(1, 40),
@@ -109,6 +94,7 @@ def test_gsd_equals_its_definition(
 ) -> None:
     generator = torch.Generator().manual_seed(seed)
     p, q = torch.softmax(2 * torch.randn(2, codes, generator=generator), -1)
+    p = torch.where(p < p.median(), 0, p) if seed % 2 else p  # as top-k leaves it, with ties at 0
     codebook = torch.randn(codes, 3, generator=generator)
     settings = GSDSettings(G=G, d=d, delta=delta, order=order, reading=reading)
     x = torch.arange(codes)

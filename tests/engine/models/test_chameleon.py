@@ -13,21 +13,11 @@ from torch import Tensor
 from engine.models import chameleon
 from engine.models.card import CARDS, ModelError
 from tests.engine.models.families import ANOLE, LUMINA, Tiny
-from tests.engine.models.families.chameleon import CODE, END_OF_LINE
+from tests.engine.models.families.chameleon import END_OF_LINE
 from tests.engine.models.test_family_files import change_weights, rewritten
 
 MAP = "vocabulary_map"
 every_model = pytest.mark.parametrize("tiny", [ANOLE, LUMINA], ids=lambda tiny: tiny.card.name)
-
-
-def test_the_tokens_order_is_not_that_of_their_codes() -> None:
-    assert sorted(CODE) != CODE, "or the contract would not see that codes are mapped"
-
-
-@every_model
-def test_special_tokens_in_a_text_are_letters(tiny: Tiny) -> None:
-    for prompt in tiny.prompts:
-        assert tiny.model.ids(prompt) == tiny.ids(prompt)
 
 
 def test_the_names_of_sizes() -> None:

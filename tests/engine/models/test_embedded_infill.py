@@ -148,14 +148,6 @@ def test_guidance_goes_by_what_a_row_asks_for(model: EmbeddedModel) -> None:
         assert (guided - alone).abs().amax(-1).min() > 0.1
 
 
-@torch.inference_mode()
-def test_known_cells_after_the_mask_are_read(model: EmbeddedModel) -> None:
-    other = (*CODES[:-1], CODES[-1] + 1)
-    views = [model.infill(infilling()), model.infill(Infilling.of_mask(other, BOX))]
-    rows = [view.forward(view.start(PROMPT, 2.0), torch.tensor([0])) for view in views]
-    assert (rows[0] - rows[1]).abs().max() > 1e-3
-
-
 @pytest.mark.parametrize("guided_tokens", [4, 12])  # of 9 to fill in, of 16 in all
 def test_every_lane_fills_in_and_the_trace_is_read_back(
     model: EmbeddedModel, guided_tokens: int

@@ -13,7 +13,6 @@ from engine.models import emu3
 from engine.models.card import CARDS, ModelError
 from engine.models.emu3 import POSITIVE
 from tests.engine.models.families import EMU3
-from tests.engine.models.families.emu3 import CODES
 from tests.engine.models.test_family_files import change_weights, rewritten
 
 BEGIN, START, WRAPPER = "<|extra_203|>", "<|image start|>", "<|image token|>"
@@ -52,14 +51,6 @@ def test_marks_in_a_visitors_text_stay_text(text: str) -> None:
     marks = [tokenizer.convert_tokens_to_ids(mark) for mark in (BEGIN, START, WRAPPER)]
     assert [token for token in ids if token >= 256] == marks
     assert tokenizer.decode(ids) == f"{BEGIN}{text}{START}3*4{WRAPPER}"
-
-
-def test_codes_are_embedded_by_the_models_own_map() -> None:
-    """Of its names; and not in the order of their codes."""
-    names = EMU3.network.config.vocabulary_map
-    ids = [names[f"<|visual token {code:06d}|>"] for code in range(CODES)]
-    assert ids != sorted(ids)
-    assert EMU3.model.ids.tolist() == [*ids, names["<|extra_200|>"]]
 
 
 def test_keys_as_the_classes_have_them(monkeypatch: pytest.MonkeyPatch) -> None:

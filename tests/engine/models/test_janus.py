@@ -6,29 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from engine.decoders import DECODERS
 from engine.models import janus
 from engine.models.card import CARDS, ModelError
-from engine.models.janus import BEGIN, IMAGE
-from engine.settings import Sampling
+from engine.models.janus import IMAGE
 from tests.engine.models.families import JANUS
-from tests.engine.models.families.janus import MARKS, conversation
+from tests.engine.models.families.janus import MARKS
 from tests.engine.models.test_family_files import rewritten
-
-
-def test_the_prompt_is_the_documented_conversation() -> None:
-    """Read back, it is the string that the library's processor makes."""
-    for text in JANUS.prompts:
-        ids = JANUS.model.prompt_ids(text)
-        assert JANUS.tokenizer.decode(ids) == BEGIN + conversation(text) + IMAGE
-
-
-def test_left_padding_of_the_librarys_batch_changes_nothing() -> None:
-    """The library pads prompts of a batch on the left to one length; each picture is the one its
-    prompt has alone."""
-    texts, greedy = JANUS.prompts[:2], Sampling(guidance=5.0, top_k=1)
-    ours = [DECODERS["ar"](JANUS.model, sampling=greedy).generate(text, 1) for text in texts]
-    assert JANUS.generate(5.0, *texts) == ours
 
 
 def test_spaces_stay_where_the_tokenizer_says_it_is_llamas(tmp_path: Path) -> None:

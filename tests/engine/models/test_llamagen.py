@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import dataclasses
-
 import pytest
 import torch
 import torch.nn.functional as F
 from transformers.models.t5.modeling_t5 import T5Stack
 
-from engine.models.card import CARDS, ModelError
+from engine.models.card import CARDS
 from engine.models.llamagen import LlamaGenModel
 from engine.models.llamagen_weights import (
     GPT_UNUSED,
@@ -23,7 +21,7 @@ from engine.models.llamagen_weights import (
 )
 from engine.models.weights import fit
 from tests.engine.models.families import LLAMAGEN
-from tests.engine.models.families.llamagen import SIZES, SLOTS, copied, gpt_shapes, vq_shapes
+from tests.engine.models.families.llamagen import SIZES, SLOTS, gpt_shapes, vq_shapes
 from tests.engine.models.families.tiny import CPU
 
 
@@ -67,12 +65,3 @@ def test_the_published_layout_goes_in_whole_at_true_size(name: str) -> None:
     assert sizes.gpt.head_dim == 64
     file = f"t2i_XL_stage{'1_256' if name == 'llamagen-256' else '2_512'}.pt"
     assert card.source_of("gpt").files == (file,)
-
-
-def test_another_text_encoder_is_rejected() -> None:
-    wider = copied(SIZES.text)
-    wider.d_ff = 48
-    sizes = dataclasses.replace(SIZES, text=wider)
-    message = r"'encoder\.block\.0\.layer\.1\.\S+' has the shape \(40, 24\), not \(48, 24\)"
-    with pytest.raises(ModelError, match=message):
-        LlamaGenModel(LLAMAGEN.card, LLAMAGEN.folders, CPU, torch.float32, sizes=sizes)

@@ -66,10 +66,6 @@ def config(words: int = 267) -> JanusConfig:
     )
 
 
-def conversation(text: str) -> str:
-    return f"<|User|>: {text.strip()}\n\n<|Assistant|>:"
-
-
 class TinyJanus(Tiny):
     card = tiny_card("janus-pro-1b", (SIDE, SIDE), CODES)
     module = janus
@@ -142,13 +138,10 @@ class TinyJanus(Tiny):
         network = janus._empty(settings, torch.device("meta"), torch.bfloat16)
         return [network], settings.text_config
 
-    def inputs(self, *texts: str) -> dict[str, Tensor]:
-        return self.processor(
-            text=[conversation(text) for text in texts],
-            generation_mode="image",
-            padding=True,
-            return_tensors="pt",
-        )
+    def inputs(self, text: str) -> dict[str, Tensor]:
+        """The documented conversation's."""
+        conversation = f"<|User|>: {text.strip()}\n\n<|Assistant|>:"
+        return self.processor(text=[conversation], generation_mode="image", return_tensors="pt")
 
     def rows(self, prompt: str, guided: bool) -> tuple[Tensor, tuple[int, ...]]:
         """The unconditional row is padding but for the two marks, and its padding is attended to:
@@ -184,13 +177,8 @@ class TinyJanus(Tiny):
     def codebook(self) -> Tensor:
         return F.normalize(self.network.model.vqmodel.quantize.embedding.weight, dim=-1)
 
-    def generate(self, guidance: float, *texts: str) -> list[list[int]]:
-        """The library's own greedy decoding, its prompts padded on the left to one length."""
-        return self.network.generate(
-            **self.inputs(*texts), generation_mode="image", guidance_scale=guidance, do_sample=False
-        ).tolist()
-
     def greedy(self, prompt: str, guidance: float) -> list[int]:
         if guidance == 1:  # not offered by the library, which always guides
             return super().greedy(prompt, guidance)
-        return self.generate(guidance, prompt)[0]
+        options = {"generation_mode": "image", "guidance_scale": guidance, "do_sample": False}
+        return self.network.generate(**self.inputs(prompt), **options)[0].tolist()
