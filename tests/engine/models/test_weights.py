@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 import torch
-from safetensors.torch import save_file
+from safetensors.torch import save, save_file
 from torch import Tensor, nn
 
 from engine.models.card import ModelError
@@ -19,10 +19,8 @@ from engine.models.weights import fit, read
 
 def state(seed: int = 0) -> dict[str, Tensor]:
     generator = torch.Generator().manual_seed(seed)
-    return {
-        "weight": torch.randn(3, 2, generator=generator),
-        "bias": torch.randn(3, generator=generator),
-    }
+    shapes = {"weight": (3, 2), "bias": (3,)}
+    return {key: torch.randn(shape, generator=generator) for key, shape in shapes.items()}
 
 
 def equal(a: dict[str, Tensor], b: dict[str, Tensor]) -> bool:
@@ -49,9 +47,8 @@ def test_torch_files_are_unwrapped(tmp_path: Path, wrapper: str | None, zipped: 
 
 
 def test_a_training_scripts_options_do_no_harm(tmp_path: Path) -> None:
-    torch.save(
-        {"model": state(), "args": argparse.Namespace(image_size=256, lr=1e-4)}, tmp_path / "gpt.pt"
-    )
+    options = argparse.Namespace(image_size=256, lr=1e-4)
+    torch.save({"model": state(), "args": options}, tmp_path / "gpt.pt")
     assert equal(read(tmp_path / "gpt.pt"), state())
 
 
@@ -64,31 +61,24 @@ class _Bomb:
 
 
 @pytest.mark.parametrize(
-    ("name", "data", "message"),
+    ("name", "data"),
     [
-        ("a.pt", pickle.dumps({"model": _Bomb()}, 2), "cannot be read as weights"),
-        ("a.pt", b"", "cannot be read as weights"),
-        ("a.pt", b"<!doctype html>", "cannot be read as weights"),
-        ("a.pt", b"PK\x03\x04 half of a file", "cannot be read as weights"),
-        ("a.safetensors", b"", "cannot be read as weights"),
-        ("a.safetensors", b"\xff" * 64, "cannot be read as weights"),
+        ("a.pt", pickle.dumps({"model": _Bomb()}, 2)),
+        ("a.pt", b""),
+        ("a.pt", b"<!doctype html>"),
+        ("a.pt", b"PK\x03\x04 half of a file"),
+        ("a.safetensors", b""),
+        ("a.safetensors", b"\xff" * 64),
+        ("a.safetensors", save({"weight": torch.zeros(1000)})[:2000]),
     ],
 )
 def test_broken_files_are_named_and_nothing_in_them_is_run(
-    tmp_path: Path, name: str, data: bytes, message: str
+    tmp_path: Path, name: str, data: bytes
 ) -> None:
     (tmp_path / name).write_bytes(data)
-    with pytest.raises(ModelError, match=f"{name} {message}.*delete it"):
+    with pytest.raises(ModelError, match=f"{name} cannot be read as weights.*delete it"):
         read(tmp_path / name)
     assert not WITNESS.exists()
-
-
-def test_a_half_downloaded_file_raises(tmp_path: Path) -> None:
-    save_file({"weight": torch.zeros(1000)}, tmp_path / "model.safetensors")
-    data = (tmp_path / "model.safetensors").read_bytes()
-    (tmp_path / "model.safetensors").write_bytes(data[:2000])
-    with pytest.raises(ModelError, match="cannot be read as weights"):
-        read(tmp_path)
 
 
 @pytest.mark.parametrize(
@@ -128,16 +118,13 @@ def test_a_state_that_fits_is_copied_in_the_modules_dtype() -> None:
 
 def test_keys_are_renamed_left_out_and_dropped() -> None:
     module = nn.Linear(2, 3)
-    stored = {f"gpt.{key}": tensor for key, tensor in state().items()} | {
-        "codebook_used": torch.zeros(9),
-        "old.x": torch.zeros(1),
-    }
-    fit(
-        module,
-        stored,
-        rename=lambda key: None if key.startswith("old") else key.removeprefix("gpt."),
-        drop=["codebook"],
-    )
+    stored = {f"gpt.{key}": tensor for key, tensor in state().items()}
+    stored |= {"codebook_used": torch.zeros(9), "old.x": torch.zeros(1)}
+
+    def rename(key: str) -> str | None:
+        return None if key.startswith("old") else key.removeprefix("gpt.")
+
+    fit(module, stored, rename, drop=["codebook"])
     assert equal(dict(module.state_dict()), state())
 
 
@@ -150,9 +137,7 @@ def test_a_module_on_the_meta_device_takes_the_tensors() -> None:
 
 
 def test_one_name_of_a_tied_weight_is_enough() -> None:
-    module = nn.ModuleDict(
-        {"inner": nn.Linear(2, 2, bias=False), "outer": nn.Linear(2, 2, bias=False)}
-    )
+    module = nn.ModuleDict({name: nn.Linear(2, 2, bias=False) for name in ("inner", "outer")})
     module["outer"].weight = module["inner"].weight
     fit(module, {"inner.weight": torch.eye(2)})
     assert torch.equal(module["outer"].weight, torch.eye(2))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Sequence
+from collections.abc import Iterable
 
 import pytest
 from hypothesis import given
@@ -21,6 +21,7 @@ from tests.steps import EIGHT, every, retimed
 from tests.toy import Toy, ToyContext
 
 ALL = [Lane(name) for name in EIGHT]
+TOO_LONG = "x" * (MAX_PROMPT + 1)
 
 
 class Counted(Toy):
@@ -42,12 +43,12 @@ class Counted(Toy):
         return Context()
 
 
-def steps(frames: Sequence[Frame], lane: int) -> list[Step]:
+def steps(frames: Iterable[Frame], lane: int = 0) -> list[Step]:
     return [frame.step for frame in frames if frame.lane == lane and frame.step]
 
 
-def timeless(step: Step) -> Step:
-    return retimed(step, Seconds())
+def timeless(frames: Iterable[Frame], lane: int = 0) -> list[Step]:
+    return [retimed(step, Seconds()) for step in steps(frames, lane)]
 
 
 @pytest.mark.parametrize("forced", [False, True])
@@ -57,14 +58,12 @@ def test_every_lane_finishes_with_every_position_committed_once(forced: bool) ->
     for lane, entry in enumerate(ALL):
         mine = [frame for frame in frames if frame.lane == lane]
         assert mine[0] == Frame(lane, LaneState.RACING)
-        assert [frame.state for frame in mine[1:]] == [LaneState.RACING] * (len(mine) - 2) + [
-            LaneState.FINISHED
-        ], entry
+        states = [LaneState.RACING] * (len(mine) - 1) + [LaneState.FINISHED]
+        assert [frame.state for frame in mine] == states, entry
         taken = steps(frames, lane)
         assert [step.nfe for step in taken] == list(range(1, len(taken) + 1))
-        assert [n for step in taken for n in range(step.before, step.after)] == list(
-            range(model.length)
-        )
+        committed = [n for step in taken for n in range(step.before, step.after)]
+        assert committed == list(range(model.length))
         for spot in every(taken):
             token = int(model.forced_ids[spot.position])
             assert spot.token == token if token >= 0 else spot.token < model.vocab_size
@@ -92,26 +91,19 @@ def test_the_lane_furthest_behind_steps_next() -> None:
 @pytest.mark.parametrize("name", WHOLE)
 def test_the_same_seed_gives_the_same_trace_twice_and_another_seed_another(name: str) -> None:
     def run(seed: int) -> list[Step]:
-        return [
-            timeless(step)
-            for step in steps(list(race_of(Counted((4, 4), 16), [Lane(name)], "a prompt", seed)), 0)
-        ]
+        return timeless(race_of(Counted((4, 4), 16), [Lane(name)], seed=seed))
 
     assert run(5) == run(5)
     assert [s.committed.tobytes() for s in run(5)] != [s.committed.tobytes() for s in run(6)]
 
 
 def test_a_lanes_steps_do_not_depend_on_the_other_lanes() -> None:
-    together = list(race_of(Counted(), ALL, "a prompt", 5))
+    together = list(race_of(Counted(), ALL, seed=5))
     for lane, entry in enumerate(ALL):
-        alone = list(race_of(Counted(), [entry], "a prompt", 5))
-        assert [timeless(s) for s in steps(together, lane)] == [
-            timeless(s) for s in steps(alone, 0)
-        ]
+        assert timeless(together, lane) == timeless(race_of(Counted(), [entry], seed=5))
 
 
-@pytest.fixture
-def _failing_sjd(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_one_lanes_failure_is_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
     real = SJD.verify
 
     def verify(self: SJD, state: object, *args: object) -> object:
@@ -120,10 +112,6 @@ def _failing_sjd(monkeypatch: pytest.MonkeyPatch) -> None:
         return real(self, state, *args)
 
     monkeypatch.setattr(SJD, "verify", verify)
-
-
-@pytest.mark.usefixtures("_failing_sjd")
-def test_one_lanes_failure_is_its_own() -> None:
     model = Counted()
     frames = list(race_of(model, [Lane("ar"), Lane("sjd"), Lane("jacobi")], "a prompt", 4))
     last = {frame.lane: frame for frame in frames}
@@ -196,10 +184,7 @@ def test_a_race_that_is_left_gives_its_contexts_back(after: int) -> None:
         ({"prompt": " \n\t"}, "prompt is empty"),
         ({"prompt": None}, "prompt is empty"),
         ({"prompt": "an apple \ud83c"}, "half a character"),
-        (
-            {"prompt": "x" * (MAX_PROMPT + 1)},
-            f"has {MAX_PROMPT + 1} characters; at most {MAX_PROMPT}",
-        ),
+        ({"prompt": TOO_LONG}, f"has {MAX_PROMPT + 1} characters; at most {MAX_PROMPT}"),
         ({"seed": -1}, f"whole number from 0 to {MAX_SEED}"),
         ({"seed": MAX_SEED + 1}, "whole number"),
         ({"seed": 1.0}, "whole number"),
@@ -209,20 +194,19 @@ def test_a_race_that_is_left_gives_its_contexts_back(after: int) -> None:
 )
 def test_what_cannot_be_raced_is_rejected_with_a_message(changes: dict, message: str) -> None:
     with pytest.raises(SettingError, match=message):
-        race_of(Counted(), **{"lanes": [Lane("ar")], "prompt": "a prompt", "seed": 1, **changes})
+        race_of(Counted(), **{"lanes": [Lane("ar")], **changes})
 
 
-def test_the_ends_of_what_can_be_raced() -> None:
-    for changes in (
+@pytest.mark.parametrize(
+    "changes",
+    [
         {"lanes": [Lane("ar")] * MAX_LANES},
-        {"prompt": "x" * MAX_PROMPT},
-        {"seed": MAX_SEED},
-        {"seed": 0},
-    ):
-        race = race_of(
-            Counted((1, 2)), **{"lanes": [Lane("ar")], "prompt": "a prompt", "seed": 1, **changes}
-        )
-        assert {frame.state for frame in race} == {LaneState.RACING, LaneState.FINISHED}
+        *({"prompt": "x" * MAX_PROMPT}, {"seed": MAX_SEED}, {"seed": 0}),
+    ],
+)
+def test_the_ends_of_what_can_be_raced(changes: dict) -> None:
+    race = race_of(Counted((1, 2)), **{"lanes": [Lane("ar")], **changes})
+    assert {frame.state for frame in race} == {LaneState.RACING, LaneState.FINISHED}
 
 
 def test_a_lane_is_of_a_known_decoder_with_its_own_settings() -> None:
