@@ -46,9 +46,8 @@ class Site:
         config = self.client.get("/config").json()
         values = {each["id"]: each["props"] for each in config["components"]}
         self.numbers = {each["api_name"]: each["id"] for each in config["dependencies"]}
-        inputs = next(
-            each["inputs"] for each in config["dependencies"] if each["api_name"] == "board"
-        )
+        board = next(each for each in config["dependencies"] if each["api_name"] == "board")
+        inputs = board["inputs"]
         self.fields = [values[number].get("value") for number in inputs]
         self.labels = [values[number].get("label") or "" for number in inputs]
 
@@ -58,10 +57,8 @@ class Site:
         return [prompt, seed, list(lanes) if isinstance(lanes, tuple) else lanes, *self.fields[3:]]
 
     def post(self, values: list[Any], name: str = "board") -> httpx.Response:
-        body = json.dumps({"data": values})
-        return self.client.post(
-            f"/gradio_api/call/{name}", content=body, headers={"content-type": "application/json"}
-        )
+        body, kind = json.dumps({"data": values}), {"content-type": "application/json"}
+        return self.client.post(f"/gradio_api/call/{name}", content=body, headers=kind)
 
     def call(self, values: list[Any], name: str = "board") -> tuple[str, Any]:
         """The last event of a call and its data; ("rejected", the server's words) where it was not

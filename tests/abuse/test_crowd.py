@@ -35,10 +35,8 @@ def held(model: Watched) -> Iterator[None]:
 def test_everyone_of_fifty_gets_a_race_or_a_clear_rejection(site: Site) -> None:
     """All are there before the first race goes on, on any machine."""
     with ThreadPoolExecutor(VISITORS) as pool, held(site.model):
-        calls = [
-            pool.submit(site.call, site.race_values(f"apple {i}", lanes=("sjd",)))
-            for i in range(VISITORS)
-        ]
+        values = [site.race_values(f"apple {i}", lanes=("sjd",)) for i in range(VISITORS)]
+        calls = [pool.submit(site.call, each) for each in values]
         too_many = VISITORS - SETTINGS.queue_size - 1  # one races
         wait_until(lambda: sum(call.done() for call in calls) >= too_many)
     ends, rejected = [call.result() for call in calls], []

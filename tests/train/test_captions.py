@@ -22,27 +22,14 @@ def ids(tokenizer: Tokenizer, text: str) -> list[int]:
     return [i for i in tokenizer.encode(text).ids if i != PAD]
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "",
-        " ",
-        "a" * 100_000,
-        "\x00\x01\u202e",
-        "🍎 on 🌊",
-        "<pad><pad>",
-        "{{prompt}}",
-        "<script>",
-        "苹果",
-        "\ufffd",
-        "é" * 40,
-    ],
-)
+HOSTILE = ["", " ", "a" * 100_000, "\x00\x01\u202e", "🍎 on 🌊", "<pad><pad>", "{{prompt}}"]
+
+
+@pytest.mark.parametrize("text", [*HOSTILE, "<script>", "苹果", "\ufffd", "é" * 40])
 def test_hostile_text(tokenizer: Tokenizer, text: str) -> None:
     encoded = tokenizer.encode(text).ids
     assert len(encoded) == CAPTION
-    assert min(encoded) >= 0
-    assert max(encoded) < tokenizer.get_vocab_size()
+    assert 0 <= min(encoded) <= max(encoded) < tokenizer.get_vocab_size()
 
 
 def test_every_name_and_layout_is_one_token_of_its_own(tokenizer: Tokenizer) -> None:
@@ -106,9 +93,8 @@ def test_people_say_it_so(layout: Layout, things: str, said: set[str]) -> None:
     what, rng = Scene(layout, tuple(things.split()), "blue"), np.random.default_rng(0)
     found = {spoken(what, rng) for _ in range(1500)}
     assert said <= found
-    assert not any(
-        layout.value in one.split() for one in found if layout.value in ("pair", "stack")
-    )
+    if layout in (Layout.PAIR, Layout.STACK):
+        assert not any(layout.value in one.split() for one in found)
 
 
 def test_spoken_captions_fit(tokenizer: Tokenizer) -> None:

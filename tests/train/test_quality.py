@@ -85,18 +85,12 @@ def test_a_finished_file_stays_and_more_pictures_continue_it(tmp_path: Path) -> 
     assert len(Quality.load(file)) == CAPTIONS + 2
 
 
-def test_another_measurement_is_not_continued(tmp_path: Path) -> None:
-    file = tmp_path / "quality.json"
-    measured(file)
+def test_it_reports_each_caption_and_continues_no_other_measurement(tmp_path: Path) -> None:
+    lines = measured(file := tmp_path / "quality.json")
+    done = [f"{i + 1}/{CAPTIONS} captions" for i in range(CAPTIONS)]
+    assert [line.split(",")[0] for line in lines] == done
     with pytest.raises(ValueError, match="--out"):
         resume(file, replace(quality(*POINTS), commit="def"))
-
-
-def test_it_reports_each_caption(tmp_path: Path) -> None:
-    lines = measured(tmp_path / "quality.json")
-    assert [line.split(",")[0] for line in lines] == [
-        f"{i + 1}/{CAPTIONS} captions" for i in range(CAPTIONS)
-    ]
 
 
 def test_workers_measure_what_one_process_does(tmp_path: Path, monkeypatch, capsys) -> None:

@@ -18,8 +18,7 @@ def test_scene_is_a_function_of_seed_and_index() -> None:
         again, same = scene(3, index)
         assert what == again
         assert np.array_equal(pixels, same)
-        assert pixels.shape == (SIZE, SIZE, 3)
-        assert pixels.dtype == np.uint8
+        assert (pixels.shape, pixels.dtype) == ((SIZE, SIZE, 3), np.uint8)
     assert not np.array_equal(scene(3, 0)[1], scene(4, 0)[1])
 
 
@@ -59,37 +58,36 @@ def test_every_glyph_has_ink_inside_its_square() -> None:
     assert glyphs().keys() >= PEOPLE
     for glyph in glyphs().values():
         assert glyph.shape == (SIDE, SIDE, 4)
-        assert glyph.min() >= 0
-        assert glyph.max() <= 1
+        assert 0 <= glyph.min() <= glyph.max() <= 1
         assert (glyph[..., 3] > 0.5).mean() > 0.03
 
 
-@pytest.mark.parametrize("place", PLACES)
-def test_a_thing_stands_at_its_place(place: str) -> None:
-    assert_differ_in(Scene(Layout.ONE, ("dog",), "red", place), 0)
+THINGS = ("dog", "cat", "banana", "rocket")
+SEVERAL = [layout for layout in Layout if layout is not Layout.ONE]
 
 
-@pytest.mark.parametrize("layout", [layout for layout in Layout if layout is not Layout.ONE])
-def test_things_stand_in_their_squares(layout: Layout) -> None:
-    things = ("dog", "cat", "banana", "rocket")[: len(layout.squares)]
-    for square in range(len(things)):
-        assert_differ_in(Scene(layout, things, "red"), square)
-
-
-def assert_differ_in(what: Scene, square: int) -> None:
-    """With another thing in it, the picture changes only inside the square that the training
+@pytest.mark.parametrize(
+    "what",
+    [
+        *(Scene(Layout.ONE, ("dog",), "red", place) for place in PLACES),
+        *(Scene(layout, THINGS[: len(layout.squares)], "red") for layout in SEVERAL),
+    ],
+    ids=lambda what: f"{what.layout.value} {what.place}",
+)
+def test_things_stand_in_their_squares(what: Scene) -> None:
+    """With another thing in one, the picture changes only inside the square that the training
     weights call that thing's."""
-    things = (*what.things[:square], "red apple", *what.things[square + 1 :])
-    other = Scene(what.layout, things, what.ground, what.place)
-    one, two = (render(some, np.random.default_rng(0)) for some in (what, other))
-    changed = (one != two).any(-1).reshape(GRID, 8, GRID, 8).any((1, 3)).flatten()
-    assert changed.sum() > 20
-    assert not (changed & ~boxes(what)[square].numpy()).any()
+    for square in range(len(what.things)):
+        things = (*what.things[:square], "red apple", *what.things[square + 1 :])
+        other = Scene(what.layout, things, what.ground, what.place)
+        one, two = (render(some, np.random.default_rng(0)) for some in (what, other))
+        changed = (one != two).any(-1).reshape(GRID, 8, GRID, 8).any((1, 3)).flatten()
+        assert changed.sum() > 20
+        assert not (changed & ~boxes(what)[square].numpy()).any()
 
 
 @pytest.mark.parametrize("ground", GROUNDS)
 def test_grounds_fill_the_picture(ground: str) -> None:
     picture = GROUNDS[ground](np.random.default_rng(1))
     assert picture.shape == (SIZE, SIZE, 3)
-    assert picture.min() >= -0.01
-    assert picture.max() <= 1.01
+    assert -0.01 <= picture.min() <= picture.max() <= 1.01

@@ -87,9 +87,7 @@ def test_adapted_networks_do_what_they_did_in_the_corner(today: Tokenizer, old: 
     torch.testing.assert_close(hidden[0], hidden[2])
 
 
-def test_a_folder_is_adapted_once(
-    tmp_path: Path, today: Tokenizer, old: Tokenizer, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_folder_is_adapted_once(tmp_path: Path, today, old, monkeypatch) -> None:
     (tmp_path / "captions").mkdir()
     old.save(str(tmp_path / "captions/tokenizer.json"))
     torch.manual_seed(0)
