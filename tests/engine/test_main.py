@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import dataclasses
+import functools
+import itertools
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -22,23 +25,29 @@ from tests.races import race_of
 from tests.toy import Toy
 
 Main = Callable[..., None]
+Capture = pytest.CaptureFixture[str]
+WINDOW = "SJD: window is a whole number from 2 to 96, not"
 
 
 @pytest.fixture
-def main(monkeypatch: pytest.MonkeyPatch) -> Main:
-    """The command, over a toy, with these arguments."""
-    monkeypatch.setattr(cli_race, "load", lambda *args, **options: Toy((3, 4), 8))
+def engine(monkeypatch: pytest.MonkeyPatch) -> Main:
+    """The command `python -m engine`."""
 
     def call(*arguments: str) -> None:
-        monkeypatch.setattr(sys, "argv", ["engine", "race", *arguments])
+        monkeypatch.setattr(sys, "argv", ["engine", *arguments])
         cli.main()
 
     return call
 
 
-def test_a_race_ends_with_a_table_of_the_default_lanes(
-    main: Main, capsys: pytest.CaptureFixture[str]
-) -> None:
+@pytest.fixture
+def main(engine: Main, monkeypatch: pytest.MonkeyPatch) -> Main:
+    """A race over a toy."""
+    monkeypatch.setattr(cli_race, "load", lambda *args, **options: Toy((3, 4), 8))
+    return functools.partial(engine, "race")
+
+
+def test_a_race_ends_with_a_table_of_the_default_lanes(main: Main, capsys: Capture) -> None:
     main("red apple", "--seed", "7")
     out = capsys.readouterr().out
     final = out[out.rindex("lane ") :]
@@ -49,31 +58,16 @@ def test_a_race_ends_with_a_table_of_the_default_lanes(
     assert "torch" in final
 
 
-def test_the_written_trace_is_that_race(
-    main: Main, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    out = tmp_path / "race.json"
-    main(
-        "red apple",
-        "--seed",
-        "7",
-        "--lanes",
-        "ar, sjd:window=4;init=vertical repeat",
-        "--guided-tokens",
-        "5",
-        "--out",
-        str(out),
-    )
+def test_the_written_trace_is_that_race(main: Main, tmp_path: Path, capsys: Capture) -> None:
+    out, lanes = tmp_path / "race.json", "ar, sjd:window=4;init=vertical repeat"
+    options = {"--seed": "7", "--lanes": lanes, "--guided-tokens": "5", "--out": str(out)}
+    main("red apple", *itertools.chain(*options.items()))
     trace = Trace.loads(out.read_text())
     assert (trace.header.prompt, trace.header.seed, trace.header.grid) == ("red apple", 7, (3, 4))
     assert [lane.decoder for lane in trace.header.lanes] == ["ar", "sjd"]
     assert trace.header.sampling.guided_tokens == 5
-    assert trace.header.lanes[1].settings == {
-        "window": 4,
-        "init": "vertical repeat",
-        "fresh": "one-hot",
-        "verification": "token",
-    }
+    settings = SJD.Settings(window=4, init="vertical repeat")
+    assert trace.header.lanes[1].settings == dataclasses.asdict(settings)
     assert [frame.state for frame in trace.frames].count(LaneState.FINISHED) == 2
     assert f"trace: {out}" in capsys.readouterr().out
 
@@ -93,11 +87,8 @@ def test_a_race_has_the_threads_that_are_asked_for(main: Main, capsys, monkeypat
         (["x", "--lanes", ""], "no decoder called ''"),
         (["x", "--lanes", "sjd:speed=9"], "sjd has no knob 'speed'; it has window, init"),
         (["x", "--lanes", "ar:speed=9"], "ar has no knob 'speed'; it has none"),
-        (
-            ["x", "--lanes", "sjd:window=many"],
-            "SJD: window is a whole number from 2 to 96, not 'many'",
-        ),
-        (["x", "--lanes", "sjd:window"], "SJD: window is a whole number from 2 to 96, not ''"),
+        (["x", "--lanes", "sjd:window=many"], f"{WINDOW} 'many'"),
+        (["x", "--lanes", "sjd:window"], f"{WINDOW} ''"),
         (["x", "--lanes", "sjd:window=1"], "from 2 to 96"),
         (["x", "--lanes", "sjd:init=magic"], "init is one of random, horizontal repeat"),
         (["x", "--lanes", "sjd-pac:AC=yes"], "SJD-PAC: AC is on or off, not 'yes'"),
@@ -115,7 +106,7 @@ def test_a_race_has_the_threads_that_are_asked_for(main: Main, capsys, monkeypat
     ],
 )
 def test_bad_arguments_end_with_a_message(
-    main: Main, capsys: pytest.CaptureFixture[str], arguments: list[str], message: str
+    main: Main, capsys: Capture, arguments: list[str], message: str
 ) -> None:
     with pytest.raises(SystemExit) as caught:
         main(*arguments)
@@ -123,9 +114,7 @@ def test_bad_arguments_end_with_a_message(
     assert message in capsys.readouterr().err
 
 
-def test_the_help_names_the_lanes_and_the_defaults(
-    main: Main, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_help_names_the_lanes_and_the_defaults(main: Main, capsys: Capture) -> None:
     with pytest.raises(SystemExit):
         main("--help")
     shown = " ".join(capsys.readouterr().out.split())
@@ -134,7 +123,7 @@ def test_the_help_names_the_lanes_and_the_defaults(
 
 
 def test_a_failed_lane_is_reported_and_the_exit_status_is_1(
-    main: Main, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    main: Main, monkeypatch: pytest.MonkeyPatch, capsys: Capture
 ) -> None:
     monkeypatch.setattr(SJD, "verify", lambda *args: 1 / 0)
     with pytest.raises(SystemExit) as caught:
@@ -147,7 +136,7 @@ def test_a_failed_lane_is_reported_and_the_exit_status_is_1(
 
 
 def test_an_interrupted_race_is_shown_as_far_as_it_got(
-    main: Main, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    main: Main, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: Capture
 ) -> None:
     real = Race.__iter__
 
@@ -164,7 +153,7 @@ def test_an_interrupted_race_is_shown_as_far_as_it_got(
 
 
 def test_the_model_is_loaded_as_asked_and_after_everything_else_is_checked(
-    monkeypatch: pytest.MonkeyPatch,
+    engine: Main, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     asked: list[tuple[Any, ...]] = []
 
@@ -174,21 +163,13 @@ def test_the_model_is_loaded_as_asked_and_after_everything_else_is_checked(
 
     monkeypatch.setattr(cli_race, "load", load)
     chosen = ["--model", "anole", "--device", "cuda:1", "--dtype", "float16", "--random-weights"]
-    for arguments in (
-        ["engine", "race", " ", *chosen],
-        ["engine", "race", "x", "--lanes", "jet", *chosen],
-        ["engine", "race", "x", *chosen],
-    ):
+    for arguments in ([" "], ["x", "--lanes", "jet"], ["x"]):
         assert asked == []
-        monkeypatch.setattr(sys, "argv", arguments)
         with pytest.raises(SystemExit):
-            cli.main()
+            engine("race", *arguments, *chosen)
     assert asked == [("anole", "cuda:1", "float16", True, False, False)]
-    monkeypatch.setattr(
-        sys, "argv", ["engine", "race", "x", "--model", "anole", "--drafter", "--graphs"]
-    )
     with pytest.raises(SystemExit):
-        cli.main()
+        engine("race", "x", "--model", "anole", "--drafter", "--graphs")
     assert asked[1:] == [("anole", "cpu", "auto", False, True, True)]
 
 
@@ -196,22 +177,18 @@ def test_the_model_is_loaded_as_asked_and_after_everything_else_is_checked(
 
 
 def test_a_box_of_a_saved_races_picture_is_filled_in(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    engine: Main, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: Capture
 ) -> None:
     toy = InfillToy((2, 3), 2)
     monkeypatch.setattr(cli_race, "load", lambda *args, **options: toy)
-    race = race_of(toy, [Lane("ar")], "red apple", 1)
+    race = race_of(toy, [Lane("ar")], "red apple")
     saved, out = tmp_path / "race.json", tmp_path / "filled.json"
-    saved.write_text(race.trace(list(race)).dumps())
-
-    def call(*arguments: str) -> None:
-        monkeypatch.setattr(sys, "argv", ["engine", "infill", str(saved), *arguments])
-        cli.main()
-
+    trace = race.trace(list(race))
+    saved.write_text(trace.dumps())
+    call = functools.partial(engine, "infill", str(saved))
     call("--box", "0,1,2,2", "--order", "raster", "--prompt", "green pear", "--out", str(out))
     assert capsys.readouterr().out.count("4/4") >= 3
-    header = Trace.loads(out.read_bytes()).header
-    codes = [frame.step.committed["token"][0] for frame in race_frames(saved)]
+    header, codes = Trace.loads(out.read_bytes()).header, trace.tokens(0)
     assert header.cells == (1, 2, 4, 5)
     assert [header.infilling.known[cell] for cell in (0, 3)] == [codes[0], codes[3]]
     assert header.prompt == "green pear"
@@ -233,7 +210,3 @@ def test_a_box_of_a_saved_races_picture_is_filled_in(
             call(f"{option}={value}")
         assert ended.value.code == 2
         assert words in capsys.readouterr().err
-
-
-def race_frames(path: Path) -> list[Frame]:
-    return [frame for frame in Trace.loads(path.read_bytes()).frames if frame.step]

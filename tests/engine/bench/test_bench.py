@@ -26,20 +26,11 @@ from tests.engine.models.families import JANUS
 from tests.infill_toy import InfillToy
 from tests.toy import Toy
 
+Capture = pytest.CaptureFixture[str]
 LANES = ["ar", "sjd:window=4", "lantern:k=8"]
-KEYS = {
-    "nfe",
-    "step_compression",
-    "mean_acceptance_length",
-    "acceptance_histogram",
-    "drafter_passes",
-    "seconds",
-    "ms_per_pass",
-    "ms_per_step",
-    "outside_forward",
-    "shift",
-    "speed_up",
-}
+KEYS = {"nfe", "step_compression", "mean_acceptance_length", "acceptance_histogram"}
+KEYS |= {"drafter_passes", "seconds", "ms_per_pass", "ms_per_step", "outside_forward"}
+KEYS |= {"shift", "speed_up"}
 
 
 def run_bench(*arguments: str) -> tuple[list[str], list[str]]:
@@ -65,12 +56,8 @@ def result() -> dict[str, Any]:
 
 
 def test_the_last_line_says_what_was_measured_where(result: dict[str, Any]) -> None:
-    assert (result["model"], result["races"], result["prompts"], result["seeds"]) == (
-        "toy",
-        4,
-        2,
-        2,
-    )
+    named = [result[name] for name in ("model", "races", "prompts", "seeds")]
+    assert named == ["toy", 4, 2, 2]
     assert "torch" in result["machine"]
     assert result["torch"]
     assert list(result["lanes"]) == LANES
@@ -81,17 +68,13 @@ def test_the_last_line_says_what_was_measured_where(result: dict[str, Any]) -> N
 
 def test_the_figures_fit_together(result: dict[str, Any]) -> None:
     for name, figures in result["lanes"].items():
-        histogram = {
-            int(length): times for length, times in figures["acceptance_histogram"].items()
-        }
-        steps = sum(histogram.values())
-        assert sum(length * times for length, times in histogram.items()) == 4 * 12
-        assert steps == pytest.approx(4 * figures["nfe"]["mean"])
+        histogram = figures["acceptance_histogram"]
+        assert sum(int(length) * times for length, times in histogram.items()) == 4 * 12
+        assert sum(histogram.values()) == pytest.approx(4 * figures["nfe"]["mean"])
         assert figures["step_compression"] == figures["mean_acceptance_length"]
         parts = figures["ms_per_step"]
-        assert sum(
-            parts[part]["mean"] for part in ("forward", "verify", "cache", "draft")
-        ) == pytest.approx(parts["total"]["mean"], abs=1e-3)
+        spent = sum(parts[part]["mean"] for part in ("forward", "verify", "cache", "draft"))
+        assert spent == pytest.approx(parts["total"]["mean"], abs=1e-3)
         assert figures["ms_per_pass"] == parts["forward"]
         assert 0 < figures["outside_forward"]["mean"] < 1
         assert figures["speed_up"]["mean"] > 0
@@ -108,11 +91,8 @@ def test_the_figures_fit_together(result: dict[str, Any]) -> None:
 
 def test_the_card_has_a_row_a_lane(result: dict[str, Any]) -> None:
     rows = [line for line in result["card"] if line.startswith("|")]
-    assert [row.split("|")[1].strip() for row in rows[2:]] == [
-        "Vanilla AR",
-        "SJD:window=4",
-        "LANTERN:k=8",
-    ]
+    names = [row.split("|")[1].strip() for row in rows[2:]]
+    assert names == ["Vanilla AR", "SJD:window=4", "LANTERN:k=8"]
     assert len({row.count("|") for row in rows}) == 1
 
 
@@ -136,14 +116,10 @@ def test_without_vanilla_ar_there_is_no_speed_up() -> None:
     ],
 )
 def test_bad_arguments_and_models_that_cannot_be_had_end_with_a_message(
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-    arguments: list[str],
-    message: str,
+    monkeypatch: pytest.MonkeyPatch, capsys: Capture, arguments: list[str], message: str
 ) -> None:
     monkeypatch.setattr(device, "main_memory", lambda: 4 * GIB)
-    monkeypatch.setattr(sys, "argv", ["bench", *arguments])
-    with pytest.raises(SystemExit) as caught:
+    with patch.object(sys, "argv", ["bench", *arguments]), pytest.raises(SystemExit) as caught:
         bench.main()
     assert caught.value.code == 2
     assert message in capsys.readouterr().err
