@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from engine.decoders import DECODERS
 from engine.decoders.assd import ASSD, ASSDSettings
 from engine.decoders.base import Badge
+from engine.decoders.jacobi_window import INIT_SCHEMES
 from engine.decoders.parallel import Parallel, ParallelSettings, rounds
 from engine.decoders.sjd import SJD
 from engine.decoders.window import WindowDecoder
@@ -59,20 +60,10 @@ def test_every_masks_joint_distribution_is_the_models(settings: ASSDSettings) ->
 @exact
 @pytest.mark.parametrize("order", ORDERS)
 @pytest.mark.parametrize(
-    ("drafts", "k", "fused"),
-    [
-        ("self", 2, False),
-        ("self", 4, False),
-        ("self", 5, False),
-        ("n-gram", 3, False),
-        ("self", 3, True),
-    ],
+    "knobs", [*({"k": k} for k in (2, 4, 5)), {"drafts": "n-gram", "k": 3}, {"k": 3, "fused": True}]
 )
-def test_the_joint_distribution_whatever_k_and_order(
-    drafts: str, k: int, fused: bool, order: str
-) -> None:
-    settings = ASSDSettings(drafts=drafts, k=k, fused=fused)
-    assert off(ASSD(filling(HALF, order), settings)) < CLOSE
+def test_the_joint_distribution_whatever_k_and_order(knobs: dict, order: str) -> None:
+    assert off(ASSD(filling(HALF, order), ASSDSettings(**knobs))) < CLOSE
 
 
 @exact
@@ -93,13 +84,11 @@ def test_the_order_matters_to_the_toy() -> None:
     """Else it could not tell a wrong order from the right one."""
     spread, raster = (filling((True,) * 6, order) for order in ORDERS)
     assert spread.cells != raster.cells
-    chances = {
-        tuple(dict(sorted(zip(model.cells, tokens, strict=True))).values()): chance
-        for model in (spread,)
-        for tokens, chance in model.joint_distribution().items()
+    in_raster = {
+        tuple(token for _, token in sorted(zip(spread.cells, tokens, strict=True))): chance
+        for tokens, chance in spread.joint_distribution().items()
     }
-    joint = raster.joint_distribution()
-    assert max(abs(chances[tokens] - joint[tokens]) for tokens in joint) > 1e-3
+    assert distance(in_raster, raster.joint_distribution()) > 1e-3
 
 
 # Lemma 1 and Theorem 1
@@ -211,9 +200,8 @@ def test_tests_are_recorded_with_their_numbers_and_without_a_shift(knobs: dict) 
     tested = [spot for spot in found if spot.draft is not None]
     assert len(tested) > 30
     for spot in tested:
-        assert spot.status == (
-            Status.ACCEPTED if spot.uniform < spot.acceptance else Status.RESAMPLED
-        )
+        passed = spot.uniform < spot.acceptance
+        assert spot.status == (Status.ACCEPTED if passed else Status.RESAMPLED)
         assert spot.shift == 0
         assert spot.q > 0
     assert {spot.status for spot in found if spot.draft is None} == {Status.FRESH}
@@ -243,8 +231,6 @@ def test_a_lossless_decoder_has_the_infillings_joint_distribution(name: str) -> 
 
 
 def test_every_decoder_finishes_every_initialisation() -> None:
-    from engine.decoders.jacobi_window import INIT_SCHEMES
-
     model = filling((True,) * 6, "spread")
     for name, decoder in DECODERS.items():
         assert len(decoder(model).generate("", 1)) == 6, name
@@ -274,10 +260,9 @@ def test_parallel_takes_t_passes_and_samples_a_rounds_cells_independently() -> N
     for T in (1, 2, 3):
         steps = list(Parallel(model, ParallelSettings(T=T)).steps("", 1))
         assert len(steps) == T
-    p = [torch.softmax(model.logits_of((), i), -1) for i in range(6)]
     counts = torch.zeros(6)
     for seed in range(600):
         counts += torch.tensor(Parallel(model, ParallelSettings(T=1)).generate("", seed))
-    expected = torch.stack(p)[:, 1]
+    expected = torch.stack([torch.softmax(model.logits_of((), i), -1)[1] for i in range(6)])
     spread = (expected * (1 - expected) / 600).sqrt()
     assert ((counts / 600 - expected).abs() < 5.5 * spread).all()

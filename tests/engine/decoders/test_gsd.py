@@ -13,13 +13,11 @@ from tests.engine.decoders.driving import P, near
 
 def test_gsd_leaves_out_tokens_of_another_probability_or_look() -> None:
     # variance 1.25: neighbours are 0.2 apart, the next 0.8
-    codebook = torch.tensor([[0.0], [1.0], [2.0], [3.0]])
-    x = torch.tensor([2])
+    codebook, x = torch.arange(4.0)[:, None], torch.tensor([2])
 
     def members(**changes: float) -> set[int]:
-        tokens, inside = group(
-            P[None], x, codebook, GSDSettings(**({"G": 8, "d": 10.0, "delta": 1.0} | changes))
-        )
+        settings = GSDSettings(**({"G": 8, "d": 10.0, "delta": 1.0} | changes))
+        tokens, inside = group(P[None], x, codebook, settings)
         return set(tokens[inside].tolist())
 
     assert members() == {0, 1, 2, 3}
@@ -34,9 +32,8 @@ def oracle(p: Tensor, q: Tensor, x: int, codebook: Tensor, s: GSDSettings) -> fl
     """GSD's acceptance as its paper (or its released code, which slices ranks x - 7 to x + 6
     ascending) states it, in lists."""
     code = s.reading == "code"
-    ranked = sorted(
-        range(len(p)), key=lambda v: (p[v] if code or s.order == "ascending" else -p[v], v)
-    )
+    sign = 1 if code or s.order == "ascending" else -1
+    ranked = sorted(range(len(p)), key=lambda v: (sign * p[v], v))
     at = ranked.index(x)
     half = 7 if code else s.G // 2
     if p[x] == 0 or (code and at < 7):
@@ -44,10 +41,8 @@ def oracle(p: Tensor, q: Tensor, x: int, codebook: Tensor, s: GSDSettings) -> fl
     spread = 4 * codebook.double().var(0, correction=0).sum()
     chosen = [x]
     for y in ranked[max(0, at - half) : at + half]:
-        gap, apart = (
-            abs(p[y] - p[x]),
-            float((codebook[y].double() - codebook[x].double()).square().sum() / spread),
-        )
+        gap = abs(p[y] - p[x])
+        apart = float((codebook[y].double() - codebook[x].double()).square().sum() / spread)
         if y != x and (gap < s.delta and apart < s.d if code else gap <= s.delta and apart <= s.d):
             chosen.append(y)
     return min(1.0, sum(p[y] for y in chosen) / sum(q[y] for y in chosen))
@@ -68,12 +63,8 @@ def test_a_group_is_the_slice_of_a_stable_sort(
     code, x = reading == "code", torch.arange(codes)
     half = 7 if code else G // 2
     ranked = p.argsort(descending=order == "descending" and not code, stable=True).tolist()
-    members, inside = group(
-        p.expand(codes, -1),
-        x,
-        torch.arange(codes + 0.0)[:, None],
-        GSDSettings(G=G, d=10.0, delta=1.0, order=order, reading=reading),
-    )
+    settings = GSDSettings(G=G, d=10.0, delta=1.0, order=order, reading=reading)
+    members, inside = group(p.expand(codes, -1), x, x[:, None].float(), settings)
     for token in range(codes):
         at = ranked.index(token)
         slice_of_it = ranked[max(0, at - half) : at + max(half, 1)]

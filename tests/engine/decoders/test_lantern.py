@@ -16,10 +16,8 @@ from engine.trace.shares import NONE
 from tests.engine.decoders.driving import ACCEPT, REJECT, acceptances, near
 from tests.toy import Toy
 
-TARGET, DRAFT = (
-    torch.tensor([0.30, 0.25, 0.20, 0.15, 0.10]),
-    torch.tensor([0.05, 0.60, 0.20, 0.10, 0.05]),
-)
+TARGET = torch.tensor([0.30, 0.25, 0.20, 0.15, 0.10])
+DRAFT = torch.tensor([0.05, 0.60, 0.20, 0.10, 0.05])
 LINE = Toy((2, 3), 5)
 LINE.codebook = torch.tensor([[2.0], [0.0], [1.0], [3.0], [4.0]])  # from code 1: 2, 0, 3, 4
 
@@ -37,14 +35,8 @@ def test_the_nearest_codes_come_nearest_first_and_without_the_code_itself() -> N
 @pytest.mark.parametrize(
     ("codes", "k", "expected"),
     [
-        (16384, 0, 1000),
-        (1024, 0, 62),
-        (2048, 0, 125),
-        (32768, 0, 2000),
-        (5, 0, 1),
-        (1024, 300, 300),
-        (5, 300, 5),
-        (5, 1, 1),
+        *((16384, 0, 1000), (1024, 0, 62), (2048, 0, 125), (32768, 0, 2000), (5, 0, 1)),
+        *((1024, 300, 300), (5, 300, 5), (5, 1, 1)),
     ],
 )
 def test_k_is_by_default_the_papers_share_of_the_codes(codes: int, k: int, expected: int) -> None:
@@ -91,9 +83,8 @@ def test_the_neighbourhood_is_the_nearest_codes_within_the_bound(
     inside, added = lantern(**changes)._neighbourhood(TARGET[None], torch.tensor([1]))
     assert inside[0].nonzero()[:, 0].tolist() == members
     assert added.item() == pytest.approx(mass)
-    assert acceptances(lantern(**changes), TARGET, DRAFT)[1].item() == pytest.approx(
-        min(1, (0.25 + mass) / 0.60)
-    )
+    accepted = acceptances(lantern(**changes), TARGET, DRAFT)[1].item()
+    assert accepted == pytest.approx(min(1, (0.25 + mass) / 0.60))
 
 
 def test_a_code_over_the_bound_ends_the_neighbourhood() -> None:

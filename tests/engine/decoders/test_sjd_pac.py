@@ -31,12 +31,8 @@ def walked(p: Tensor, q: Tensor, candidates: tuple[int, ...], u: list[float]) ->
         left = left.scatter(0, torch.tensor([token]), 0)
         left = left / left.sum().clamp_min(1e-30)
     walk = Walk(p.expand(len(candidates) + 1, -1), torch.tensor(len(candidates)))
-    walk.descend(
-        one_level(len(candidates)),
-        torch.tensor(candidates),
-        torch.stack(candidate_q),
-        torch.tensor(u),
-    )
+    children, q = one_level(len(candidates)), torch.stack(candidate_q)
+    walk.descend(children, torch.tensor(candidates), q, torch.tensor(u))
     return walk
 
 
@@ -76,13 +72,11 @@ def test_candidates_are_drawn_without_replacement_from_the_spines_distribution()
     near(q[0, 0], P.tolist())
     near(q[0, 1], [1 / 6, 1 / 3, 1 / 2, 0])
     pairs = torch.bincount(tokens[:, 1] * 4 + tokens[:, 2], minlength=16) / 3600
-    expected = torch.tensor(
-        [
-            [0 if a == b or 3 in (a, b) else P[a] / 0.6 * P[b] / (0.6 - P[a]) for b in range(4)]
-            for a in range(4)
-        ]
-    )
-    near(pairs, expected.flatten().tolist(), 1e-3)
+    expected = [
+        0 if a == b or 3 in (a, b) else float(P[a] / 0.6 * P[b] / (0.6 - P[a]))
+        for a, b in itertools.product(range(4), repeat=2)
+    ]
+    near(pairs, expected, 1e-3)
     for row in (0, 1800, 3599):
         left = P.clone()
         left[[3, int(tokens[row, 1])]] = 0
@@ -91,9 +85,8 @@ def test_candidates_are_drawn_without_replacement_from_the_spines_distribution()
 
 def test_a_distribution_with_too_few_tokens_gives_candidates_that_are_never_accepted() -> None:
     spine_q = torch.tensor([[0.0, 0.5, 0.5, 0.0], [1.0, 0.0, 0.0, 0.0]])
-    tokens, q = draw_candidates(
-        candidate_state(2, [[0.5] * 4] * 2), torch.tensor([1, 0]), spine_q, 2, 4
-    )
+    state = candidate_state(2, [[0.5] * 4] * 2)
+    tokens, q = draw_candidates(state, torch.tensor([1, 0]), spine_q, 2, 4)
     assert tokens[0, :2].tolist() == [1, 2]
     assert not q[0, 2:].any()
     assert not q[1, 1:].any()
@@ -137,13 +130,9 @@ def test_nothing_accepted_commits_one_token() -> None:
 
 def continued(x: int, keep: float, redraw: float, *, AC: bool = True) -> tuple[Verification, int]:
     """A verification whose first draft is rejected, and what becomes of the second, x."""
-    verification = verify_chain(
-        SJDPAC(TOY, PACSettings(window=16, PD=False, AC=AC)),
-        P,
-        Q,
-        [0, x],
-        verify=[[REJECT] * 8, [0.5, 0.5, 0.5, 0.5, 0.5, keep, redraw, 0.5]],
-    )
+    decoder = SJDPAC(TOY, PACSettings(window=16, PD=False, AC=AC))
+    u = [[REJECT] * 8, [*[0.5] * 5, keep, redraw, 0.5]]
+    verification = verify_chain(decoder, P, Q, [0, x], verify=u)
     assert verification.count == 1
     return verification, int(verification.tokens[1])
 
@@ -174,12 +163,9 @@ def test_a_draft_behind_the_walks_end_is_recorded_with_its_own_acceptance(AC: bo
     state = DecodeState(decoder, "", 0)
     state.noise = FixedNoise(verify=[[REJECT] * 8])
     window = decoder.propose(state)
-    p = torch.softmax(
-        torch.randn(len(window.parents), 4, generator=torch.Generator().manual_seed(1)), -1
-    )
+    generator = torch.Generator().manual_seed(1)
+    p = torch.softmax(torch.randn(len(window.parents), 4, generator=generator), -1)
     verification = decoder.verify(state, window, p)
-    x = window.drafts
-    expected = (p[: len(x)].gather(1, x[:, None]) / window.q.gather(1, x[:, None])).clamp_max(1)[
-        :, 0
-    ]
+    rows, x = torch.arange(len(window.drafts)), window.drafts
+    expected = (p[rows, x] / window.q[rows, x]).clamp_max(1)
     torch.testing.assert_close(verification.acceptance[:-1], expected)

@@ -71,11 +71,11 @@ def test_side_nodes_and_their_parents() -> None:
 
 
 @given(
-    st.integers(2, 96),
-    st.integers(0, 100),
-    st.integers(1, 8),
-    st.integers(1, 5),
-    st.sampled_from(READINGS),
+    window=st.integers(2, 96),
+    room=st.integers(0, 100),
+    K=st.integers(1, 8),
+    D=st.integers(1, 5),
+    reading=st.sampled_from(READINGS),
 )
 def test_parents_children_and_depths_agree(
     window: int, room: int, K: int, D: int, reading: str
@@ -96,16 +96,17 @@ def test_parents_children_and_depths_agree(
         depth[row] = depth[layout.parents[row]] + 1
     assert tuple(depth[H + 1 :]) == tuple(d for d, _ in layout.side)
     assert max(depth) == H
-    children = [
-        (row, k, child)
+    places = {
+        child: (row, k)
         for row, below in enumerate(layout.children)
         for k, child in enumerate(below)
         if child >= 0
-    ]
-    assert sorted(child for _, _, child in children) == list(range(1, rows))
-    for row, k, child in children:
+    }
+    assert sorted(places) == list(range(1, rows))
+    for child, (row, k) in places.items():
         assert layout.parents[child] == row
         assert k == (0 if child <= H else layout.side[child - H - 1][1])
+    assert sum(child >= 0 for below in layout.children for child in below) == rows - 1
 
 
 @given(st.integers(1, 5), st.integers(1, 4), st.sampled_from(READINGS), st.integers(0, 8))
@@ -122,7 +123,5 @@ def test_each_reading_branches_where_it_says(K: int, D: int, reading: str, room:
             branches = depth[row] < levels and (reading != "lanes" or row == 0)
             assert count == (K if branches else int(row < layout.spine))
         else:
-            assert (
-                count
-                == (depth[row] < levels) * {"full": K, "deep": K, "spine": 0, "lanes": 1}[reading]
-            )
+            below_it = {"full": K, "deep": K, "spine": 0, "lanes": 1}[reading]
+            assert count == (depth[row] < levels) * below_it
