@@ -7,6 +7,7 @@ Some are defects of published code, others are easy mistakes. Tests must catch e
 from __future__ import annotations
 
 from types import ModuleType
+from unittest.mock import patch
 
 import torch
 from torch import Tensor
@@ -75,9 +76,8 @@ class RefreshedWithAcceptDraw(SJD):
         mine = state.uniform(Purpose.VERIFY, len(p), 3).clone()
         for i in range(len(window.drafts)):
             mine[i, 0] = u.get(state.frontier + i, mine[i, 0])
-        state.noise.uniform, real = (lambda *key: mine), state.noise.uniform
-        verification = speculate(state, window, p, acceptance, lambda draft, p, q: residual(p, q))
-        state.noise.uniform = real
+        with patch.object(state.noise, "uniform", lambda *key: mine):
+            verification = speculate(state, window, p, acceptance)
         state.reused = {state.frontier + i: mine[i, 2] for i in range(len(p))}
         return verification
 
@@ -116,15 +116,8 @@ class NoiseOfTheRow(SCD):
     """The noise stays with the window's rows while the window moves on."""
 
     def verify(self, state: DecodeState, window: Window, p: Tensor) -> Verification:
-        noise = state.noise.gumbel(0, len(p), p.shape[1])
-        return speculate(
-            state,
-            window,
-            p,
-            chain_acceptance(window, p),
-            lambda draft, p, q: residual(p, q),
-            samples=(p.log() + noise).argmax(-1),
-        )
+        samples = (p.log() + state.noise.gumbel(0, len(p), p.shape[1])).argmax(-1)
+        return speculate(state, window, p, chain_acceptance(window, p), samples=samples)
 
 
 class CoupledWithOldDistribution(SCD):
@@ -160,10 +153,8 @@ class KeptByTheTestsNumber(SCD):
             others = fresh(purpose, start, rows, draw, count)[:, 1:]
             return torch.cat([state.numbers[start : start + rows], others], -1)
 
-        state.noise.uniform = uniform
-        verification = super().verify(state, window, p)
-        state.noise.uniform = fresh
-        return verification
+        with patch.object(state.noise, "uniform", uniform):
+            return super().verify(state, window, p)
 
 
 class CoupledByTheSameNumbers(SCD):
@@ -175,10 +166,8 @@ class CoupledByTheSameNumbers(SCD):
         def uniform(purpose: Purpose, start: int, rows: int, draw: int, count: int) -> Tensor:
             return fresh(purpose, start, rows, draw * (purpose != Purpose.COUPLING), count)
 
-        state.noise.uniform = uniform
-        verification = super().verify(state, window, p)
-        state.noise.uniform = fresh
-        return verification
+        with patch.object(state.noise, "uniform", uniform):
+            return super().verify(state, window, p)
 
 
 class KeptWithOldDistribution(SCD):
@@ -201,14 +190,15 @@ class StaleJacobi(Jacobi):
         return verification
 
 
-class LongestPathWins(SJDPAC):
-    """Every candidate is accepted or not by itself, and of the accepted paths the longest is taken,
-    not the first (defect 1)."""
+class OtherWalk:
+    """Its trees are walked by another class than its module's."""
+
+    module: ModuleType
+    walk: type
 
     def verify(self, state: DecodeState, window: Window, p: Tensor) -> Verification:
-        if not isinstance(window, TreeWindow):
+        with patch.object(self.module, "Walk", self.walk):
             return super().verify(state, window, p)
-        return _with_walk(sjd_pac, LongestWalk, super().verify, state, window, p)
 
 
 class LongestWalk(Walk):
@@ -247,14 +237,11 @@ class LongestWalk(Walk):
         return super().finish(window, u, u_end)
 
 
-def _with_walk(
-    module: ModuleType, kind: type, verify: object, state: DecodeState, window: Window, p: Tensor
-) -> Verification:
-    real, module.Walk = module.Walk, kind
-    try:
-        return verify(state, window, p)
-    finally:
-        module.Walk = real
+class LongestPathWins(OtherWalk, SJDPAC):
+    """Every candidate is accepted or not by itself, and of the accepted paths the longest is taken,
+    not the first (defect 1)."""
+
+    module, walk = sjd_pac, LongestWalk
 
 
 class CandidatesFromTheResidual(SJDPAC):
@@ -390,13 +377,6 @@ class CandidatesWithAFloor(SJDPAC):
         return window
 
 
-class ChildrenOfARejectedNode(Lantern):
-    """Where all children of a node are rejected, those of the first are tried all the same."""
-
-    def verify(self, state: DecodeState, window: Window, p: Tensor) -> Verification:
-        return _with_walk(lantern, UnendingWalk, super().verify, state, window, p)
-
-
 class UnendingWalk(lantern.Walk):
     def descend(self, u: Tensor) -> None:
         levels = len(self.levels)
@@ -406,11 +386,10 @@ class UnendingWalk(lantern.Walk):
         self.alive = moved
 
 
-class RejectedChildKept(Lantern):
-    """A rejection takes nothing from p."""
+class ChildrenOfARejectedNode(OtherWalk, Lantern):
+    """Where all children of a node are rejected, those of the first are tried all the same."""
 
-    def verify(self, state: DecodeState, window: Window, p: Tensor) -> Verification:
-        return _with_walk(lantern, KeepingWalk, super().verify, state, window, p)
+    module, walk = lantern, UnendingWalk
 
 
 class KeepingWalk(lantern.Walk):
@@ -418,13 +397,10 @@ class KeepingWalk(lantern.Walk):
         return p
 
 
-class NeighboursOfTheRejectedRemoved(Lantern):
-    """A rejection takes the draft's neighbour from p, too, though it lent nothing; as LANTERN's
-    released code does behind a draft with some neighbourhood."""
+class RejectedChildKept(OtherWalk, Lantern):
+    """A rejection takes nothing from p."""
 
-    def verify(self, state: DecodeState, window: Window, p: Tensor) -> Verification:
-        WideWalk.nearest = self.model.neighbours(2)[:, 0].long()
-        return _with_walk(lantern, WideWalk, super().verify, state, window, p)
+    module, walk = lantern, KeepingWalk
 
 
 class WideWalk(lantern.Walk):
@@ -434,13 +410,23 @@ class WideWalk(lantern.Walk):
         return super().rejected(p, x, members).scatter(-1, self.nearest[x][:, None], 0)
 
 
-class BonusFromTheRoot(Lantern):
-    """The step's last token is a sample of what is left of the root's p."""
+class NeighboursOfTheRejectedRemoved(OtherWalk, Lantern):
+    """A rejection takes the draft's neighbour from p, too, though it lent nothing; as LANTERN's
+    released code does behind a draft with some neighbourhood."""
+
+    module, walk = lantern, WideWalk
 
     def verify(self, state: DecodeState, window: Window, p: Tensor) -> Verification:
-        return _with_walk(lantern, RootWalk, super().verify, state, window, p)
+        WideWalk.nearest = self.model.neighbours(2)[:, 0].long()
+        return super().verify(state, window, p)
 
 
 class RootWalk(lantern.Walk):
     def left(self) -> Tensor:
         return self.levels[0].left
+
+
+class BonusFromTheRoot(OtherWalk, Lantern):
+    """The step's last token is a sample of what is left of the root's p."""
+
+    module, walk = lantern, RootWalk

@@ -13,6 +13,10 @@ from engine.numerics.randomness import Purpose
 from engine.trace import Status
 
 
+def replaced_from_p(draft: Tensor, p: Tensor, q: Tensor) -> Tensor:
+    return p
+
+
 class ResampledFromP(ASSD):
     """A rejected draft is resampled from p."""
 
@@ -20,9 +24,7 @@ class ResampledFromP(ASSD):
         if window.parents is not None:
             return super().verify(state, window, p)
         acceptance = assd.chain_acceptance(window, p)
-        return speculate.speculate(
-            state, window, p, acceptance, lambda draft, p, q: p, redraws=False
-        )
+        return speculate.speculate(state, window, p, acceptance, replaced_from_p, redraws=False)
 
 
 class TolerantAcceptance(ASSD):
@@ -32,9 +34,7 @@ class TolerantAcceptance(ASSD):
         if window.parents is not None:
             return super().verify(state, window, p)
         acceptance = (assd.chain_acceptance(window, p) + 0.1).clamp_max(1.0)
-        return speculate.speculate(
-            state, window, p, acceptance, lambda draft, p, q: residual(p, q), redraws=False
-        )
+        return speculate.speculate(state, window, p, acceptance, redraws=False)
 
 
 class UniformQ(ASSD):

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Sequence
+from functools import partial
 
 import pytest
 import torch
@@ -34,12 +35,9 @@ exact = pytest.mark.usefixtures(exactly.__name__)
 def small(decoder: type[Decoder]) -> Settings:
     """A decoder's own settings, but with the smallest window that is enough for them, and a small
     tree."""
-    values = {
-        name: value
-        for name, value in (("K", 2), ("D", 2))
-        if name in [knob for knob, _, _ in knobs(decoder.Settings)]
-    }
-    if "window" not in [knob for knob, _, _ in knobs(decoder.Settings)]:
+    names = {name for name, _, _ in knobs(decoder.Settings)}
+    values = dict.fromkeys({"K", "D"} & names, 2)
+    if "window" not in names:
         return decoder.Settings(**values)
     for window in range(3, 97):
         try:
@@ -101,22 +99,13 @@ CHAINS = [
     *variants("sjd", window=[2, 16], fresh=["one-hot", "uniform"]),
     *variants("sjd", window=[3] * 5, init=INIT_SCHEMES, verification=["block"] * 5),
     *variants("sjd", window=[2, 16], fresh=["one-hot", "uniform"], verification=["block"] * 2),
-    *variants(
-        "scd",
-        coupling=["gumbel"] * 2 + ["maximal"] * 2,
-        window=[2, 32] * 2,
-        fresh=["one-hot", "uniform"] * 2,
-    ),
+    *variants("scd", coupling=["gumbel"] * 2, window=[2, 32], fresh=["one-hot", "uniform"]),
+    *variants("scd", coupling=["maximal"] * 2, window=[2, 32], fresh=["one-hot", "uniform"]),
     *variants("scd", coupling=["gumbel", "maximal"], window=[3] * 2, init=["vertical repeat"] * 2),
     *variants("gsd", window=[3, 3], G=[1, 1], order=["ascending", "descending"]),
     *variants("gsd", window=[4], reading=["paper"], G=[1], init=["horizontal sample"]),
-    *variants(
-        "lantern",
-        delta=[0.0] * 3,
-        depth=[1, 2, 5],
-        draws=["sampled", "sampled", "top-1"],
-        k=[3] * 3,
-    ),
+    *variants("lantern", delta=[0.0] * 2, depth=[1, 2], draws=["sampled"] * 2, k=[3] * 2),
+    *variants("lantern", delta=[0.0], depth=[5], draws=["top-1"], k=[3]),
     *variants("lantern", delta=[0.0], drafter=["jacobi"], window=[3], k=[3]),
     *variants("lantern", bound=["lambda"], lam=[1.0], depth=[2], k=[3]),
     *variants("sjd-pac", PD=[False] * 3, AC=[True, False, True], window=[3, 3, 2]),
@@ -260,33 +249,13 @@ def flat() -> Toy:
     return model
 
 
-def zero_then() -> Toy:
-    return crafted([1.0, 0, 0], [0.6, 0.4, 0], [0.6, 0.4, 0])
-
-
-def zero_or_one() -> Toy:
-    return crafted([0.5, 0.5, 0], [0.2, 0.3, 0.5], [0.6, 0.4, 0])
-
-
-def depends_on_zero() -> Toy:
-    return crafted([1.0, 0, 0, 0], [0.5, 0, 0, 0.5], [0.26, 0.37, 0.37, 0])
-
-
-def nearly_even() -> Toy:
-    return crafted([0.3, 0.35, 0.35], [0.5, 0.4, 0.1], [0.5, 0.4, 0.1])
-
-
-def pair() -> Toy:
-    return Toy((1, 3), 2)
-
-
-def two_of_three() -> Toy:
-    return Toy((1, 2), 3)
-
-
-def three() -> Toy:
-    return Toy((1, 3), 3)
-
+zero_then = partial(crafted, [1.0, 0, 0], [0.6, 0.4, 0], [0.6, 0.4, 0])
+zero_or_one = partial(crafted, [0.5, 0.5, 0], [0.2, 0.3, 0.5], [0.6, 0.4, 0])
+depends_on_zero = partial(crafted, [1.0, 0, 0, 0], [0.5, 0, 0, 0.5], [0.26, 0.37, 0.37, 0])
+nearly_even = partial(crafted, [0.3, 0.35, 0.35], [0.5, 0.4, 0.1], [0.5, 0.4, 0.1])
+pair = partial(Toy, (1, 3), 2)
+two_of_three = partial(Toy, (1, 2), 3)
+three = partial(Toy, (1, 3), 3)
 
 WINDOW = {"window": 3}
 MAXIMAL = {"window": 3, "coupling": "maximal", "fresh": "uniform"}
@@ -327,9 +296,7 @@ BUGS = [
 
 
 @functools.cache
-def off(
-    decoder: type[WindowDecoder], toy: Callable[[], Toy], settings: tuple[tuple[str, object], ...]
-) -> float:
+def off(decoder: type[WindowDecoder], toy: Callable[[], Toy], settings: tuple) -> float:
     built = decoder(toy(), decoder.Settings(**dict(settings)))
     return distance(enumerated(built).joint, built.model.joint_distribution())
 
@@ -339,10 +306,7 @@ def off(
     ("bug", "sound", "toy", "settings"), BUGS, ids=[bug[0].__name__ for bug in BUGS]
 )
 def test_a_planted_bug_is_found_where_the_sound_decoder_is_exact(
-    bug: type[WindowDecoder],
-    sound: type[WindowDecoder],
-    toy: Callable[[], Toy],
-    settings: dict[str, object],
+    bug: type[WindowDecoder], sound: type[WindowDecoder], toy: Callable[[], Toy], settings: dict
 ) -> None:
     knobs = tuple(settings.items())
     assert off(bug, toy, knobs) > 1e3 * CLOSE

@@ -22,6 +22,7 @@ from engine.decoders.speculate import acceptance_probability
 from engine.decoders.window import WindowDecoder
 from engine.numerics.distributions import exact, one_hot, residual, total_variation
 from engine.settings import Sampling
+from tests.engine.decoders.driving import TOY as SMALL
 from tests.engine.decoders.driving import P, Q, committed_distribution
 from tests.toy import Toy
 
@@ -184,12 +185,12 @@ def test_neighbourhoods_held_in_blocks_are_the_same(
 @pytest.mark.parametrize(
     "decoder",
     [
-        SJD(Toy((2, 3), 4)),
-        SJDPAC(Toy((2, 3), 4), PACSettings(window=16, PD=False)),
-        GSD(Toy((2, 3), 4), GSDSettings(G=2, delta=1.0, d=10.0)),
-        RelaxedSJD(Toy((2, 3), 4), RelaxedSettings(k=2.0)),
-        RelaxedSJD(Toy((2, 3), 4), RelaxedSettings(relax="typical", eps=0.5)),
-        Lantern(Toy((2, 3), 4), LanternSettings(k=3, delta=0.3)),
+        SJD(SMALL),
+        SJDPAC(SMALL, PACSettings(window=16, PD=False)),
+        GSD(SMALL, GSDSettings(**GSDS[0])),
+        RelaxedSJD(SMALL, RelaxedSettings(**RELAXED[0])),
+        RelaxedSJD(SMALL, RelaxedSettings(**RELAXED[-1])),
+        Lantern(SMALL, LanternSettings(k=3, delta=0.3)),
     ],
     ids=lambda d: d.name,
 )
