@@ -126,12 +126,8 @@ def wide(page: Page) -> int:
 def unhurt(page: Page) -> None:
     """Nothing that a visitor wrote has run, or become an element."""
     assert page.evaluate("window.hit") is None
-    assert (
-        page.locator(
-            ".board img, .board .head svg, .board script, .board iframe, #notice img, #whatif img"
-        ).count()
-        == 0
-    )
+    made = ".board img, .board .head svg, .board script, .board iframe, #notice img, #whatif img"
+    assert page.locator(made).count() == 0
 
 
 def frames(page: Page, count: int = 3) -> None:

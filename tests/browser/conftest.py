@@ -15,14 +15,8 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 import pytest
-from playwright.sync_api import (
-    Browser,
-    BrowserContext,
-    ConsoleMessage,
-    Page,
-    expect,
-    sync_playwright,
-)
+from playwright import sync_api
+from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page, expect
 
 from app.serving.live_race import LiveRace
 from engine.infilling import Infilling
@@ -43,13 +37,8 @@ LEFT = ("AbortError: signal is aborted", "Unexpected error Connection errored ou
 PATIENCE = 120_000  # ms: a shared machine may be slow; nothing waits longer than it must
 expect.set_options(timeout=PATIENCE)
 QUIET = [
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-quic",
-    "--no-first-run",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
+    *("--no-sandbox", "--no-first-run", "--disable-gpu", "--disable-quic", "--disable-sync"),
+    *("--disable-background-networking", "--disable-component-update"),
 ]
 
 
@@ -59,7 +48,7 @@ def browser() -> Iterator[Browser]:
     binary = shutil.which("chromium-headless-shell") or shutil.which("chromium")
     if binary is None:
         pytest.fail("These tests need Chromium: sudo apt-get install chromium-headless-shell")
-    with sync_playwright() as playwright:
+    with sync_api.sync_playwright() as playwright:
         chromium = playwright.chromium.launch(executable_path=binary, args=QUIET)
         yield chromium
         chromium.close()
@@ -118,9 +107,8 @@ def filling_folder(tmp_path_factory: pytest.TempPathFactory, toured: RecordedRac
         ("duel", ("ar", "sjd"), None),
         ("part", ("ar", "assd", "parallel"), part),
     ):
-        race = race_of(
-            model, list(map(parse_lane, lanes)), "cactus on yellow sand", 7, infilling=infilling
-        )
+        prompt = "cactus on yellow sand"
+        race = race_of(model, map(parse_lane, lanes), prompt, 7, infilling=infilling)
         with set_clocks():
             text = record(race.trace(list(race)), race.model).dumps()
         (folder / f"{name}.json").write_text(text)

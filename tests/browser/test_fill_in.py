@@ -9,11 +9,12 @@ import pytest
 from playwright.sync_api import Locator, Page, expect
 
 from tests.app.page.test_fill_in import CODES, MASK
-from tests.browser.acts import finished, key, prompted, race, set_lanes, show_options, wide
+from tests.browser.acts import finished, hashes, key, prompted, race, set_lanes, show_options, wide
 from tests.browser.servers import served
 from tests.infill_toy import BelowToy, NeighbourToy
 
 LANES = ["Vanilla AR", "ASSD", "ASSD drafts=n-gram", "SJD", "SCD", "Parallel"]
+ROWS_LANES = ["Vanilla AR", "Fixed point", "SJD", "SCD"]  # where rows are drawn
 PROMPT = "cactus on yellow sand"
 
 
@@ -43,10 +44,9 @@ def fill_in(page: Page, lane: int = 0) -> Locator:
 
 def drag(page: Page, canvas: Locator, *cells: tuple[int, int]) -> None:
     """Drags over the middles of cells (row, column) of the 6 x 6 grid."""
-    box = canvas.bounding_box()
+    left, top, width, height = canvas.bounding_box().values()
     points = [
-        (box["x"] + box["width"] * (column + 0.5) / 6, box["y"] + box["height"] * (row + 0.5) / 6)
-        for row, column in cells
+        (left + width * (column + 0.5) / 6, top + height * (row + 0.5) / 6) for row, column in cells
     ]
     page.mouse.move(*points[0])
     page.mouse.down()
@@ -79,9 +79,7 @@ def test_a_part_of_a_recorded_picture_is_painted_and_raced(open_page, url) -> No
     expect(page.locator(".lane .title")).to_have_text(LANES)
     expect(page.locator(".board .prompt")).to_have_text("octopus on blue water")
     expect(page.locator(".board .meta")).to_contain_text("6 × 6 tokens, 13 filled in")
-    assert (
-        page.eval_on_selector_all(".lane", "all => all.map(lane => lane.dataset.n)") == ["13"] * 6
-    )
+    assert hashes(page, "n") == ["13"] * 6
     bounds = page.locator(".bound-row:not([hidden]) .bound")
     expect(bounds).to_have_text(["13 passes"] * 2)
     expect(page.locator(".results")).to_contain_text("(never over 13)")
@@ -139,9 +137,7 @@ def test_a_model_that_draws_pictures_on_masks_rows(open_page, filling_folder) ->
         expect(page.get_by_role("button", name="Add ASSD", exact=True)).to_have_count(0)
         page.locator(".fill-race").click()
         finished(page)
-        expect(page.locator(".lane .title")).to_have_text(
-            ["Vanilla AR", "Fixed point", "SJD", "SCD"]
-        )
+        expect(page.locator(".lane .title")).to_have_text(ROWS_LANES)
         expect(page.locator(".board .meta")).to_contain_text("30 filled in row by row")
 
 
@@ -177,19 +173,14 @@ def test_lanes_that_only_fill_in_are_offered_meanwhile(open_page, url) -> None:
 
 def ink(page: Page, lane: int) -> list[list[int]]:
     """The colours in the middles of a lane's cells."""
-    return (
-        page.locator(".lane canvas")
-        .nth(lane)
-        .evaluate(
-            """canvas => {
-          const [pen, side] = [canvas.getContext("2d"), canvas.width / 6];
-          return Array.from({ length: 36 }, (_, cell) => {
-            const [x, y] = [(cell % 6) * side, Math.floor(cell / 6) * side];
-            return [...pen.getImageData(x + side / 2, y + side / 2, 1, 1).data];
-          });
-        }"""
-        )
-    )
+    canvas = page.locator(".lane canvas").nth(lane)
+    return canvas.evaluate("""canvas => {
+      const [pen, side] = [canvas.getContext("2d"), canvas.width / 6];
+      return Array.from({ length: 36 }, (_, cell) => {
+        const [x, y] = [(cell % 6) * side, Math.floor(cell / 6) * side];
+        return [...pen.getImageData(x + side / 2, y + side / 2, 1, 1).data];
+      });
+    }""")
 
 
 def test_a_race_of_a_part_is_replayed_with_what_was_known_drawn_at_every_instant(part) -> None:
@@ -202,16 +193,15 @@ def test_a_race_of_a_part_is_replayed_with_what_was_known_drawn_at_every_instant
     end = ink(page, 1)
     assert all(start[cell] == end[cell] for cell in range(36) if not MASK[cell])
     assert all(end[cell][3] == 255 for cell in range(36))
-    expect(page.locator(".board .legend")).to_contain_text(
-        "Outside the outline: known from the start"
-    )
+    legend = page.locator(".board .legend")
+    expect(legend).to_contain_text("Outside the outline: known from the start")
     page.locator(".lane canvas").first.click(position={"x": 4, "y": 4})
     token = page.locator(".token")
     expect(token.locator("h3")).to_have_text(f"Why token {CODES[0]}?")
     expect(token.locator(".token-why")).to_contain_text("It was known from the start")
     expect(page.locator(".board .live")).to_contain_text("known from the start")
     page.locator(".layers button", has_text="Order").click()
-    expect(page.locator(".board .legend")).to_contain_text("pass 9")
+    expect(legend).to_contain_text("pass 9")
 
 
 def test_a_link_brings_the_mask_back(open_page, part) -> None:

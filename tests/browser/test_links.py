@@ -81,11 +81,8 @@ def test_a_link_brings_every_field_back_and_waits(quick, open_page) -> None:
     assert page.evaluate("window.linkThen") == ""
     page.wait_for_function("window.heard.at(-1) === 'Done'")
     assert dict(parse_qsl(link.query)) == {
-        "prompt": "a & b = ü + 😀",
-        "seed": "123",
-        "model": "toy",
+        **{"prompt": "a & b = ü + 😀", "seed": "123", "model": "toy", "sampling.guidance": "2.5"},
         "lanes": "ar,sjd:window=8,gsd,gsd:G=50;order=descending",
-        "sampling.guidance": "2.5",
     }
     other = open_page(quick, query="?" + link.query)
     expect(other.locator("#seed input")).to_have_value("123")
@@ -172,14 +169,9 @@ def test_a_moment_is_copied_and_opened(recorded_url, open_page) -> None:
     assert link.query == "recorded=tour&clock=passes&t=5&layer=top1&cell=6,0&shown=3,4,5,6,7,8"
     other = open_page(recorded_url, query="?" + link.query)
     prompted(other, "the tour")
-    board = other.locator(".board")
-    for name, value in (
-        ("clock", "passes"),
-        ("t", "5"),
-        ("layer", "top1"),
-        ("shown", "2,3,4,5,6,7"),
-    ):
-        expect(board).to_have_attribute(f"data-{name}", value)
+    shown = {"clock": "passes", "t": "5", "layer": "top1", "shown": "2,3,4,5,6,7"}
+    for name, value in shown.items():
+        expect(other.locator(".board")).to_have_attribute(f"data-{name}", value)
     expect(other.locator(".token-where")).to_have_text("GSD, row 1, column 1")
     expect(other.locator("#recorded input")).to_have_value("the tour")
 

@@ -51,10 +51,9 @@ def test_a_model_is_chosen_with_its_licence_and_one_that_is_off_says_why(open_pa
     with showroom(public) as url:
         page = open_page(url)
         choose(page, "Janus-Pro 1B")
-        expect(page.locator("#model-card")).to_contain_text(
-            "Licence: code MIT; weights DeepSeek Model License"
-        )
-        licence = page.locator("#model-card").get_by_role("link", name="text")
+        card = page.locator("#model-card")
+        expect(card).to_contain_text("Licence: code MIT; weights DeepSeek Model License")
+        licence = card.get_by_role("link", name="text")
         expect(licence).to_have_attribute("href", CARDS[JANUS].licence_url)
         expect(sampling(page, "guidance")).to_have_value("5")
         race(page, lanes=("ar", "lantern"))
@@ -84,9 +83,7 @@ def test_a_model_is_chosen_with_its_licence_and_one_that_is_off_says_why(open_pa
         page.close()
 
 
-def test_on_a_processor_a_public_model_races_two_lanes_and_counts_tokens(
-    open_page, monkeypatch
-) -> None:
+def test_on_a_cpu_a_public_model_races_two_lanes_and_counts_tokens(open_page, monkeypatch) -> None:
     """Colours while it races, and pictures at the end."""
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
     model = Held()
@@ -127,13 +124,11 @@ def test_loading_is_on_the_board_and_a_failure_is_reported(open_page) -> None:
         page = open_page(url)
         choose(page, "Janus-Pro 1B")
         race(page)
-        expect(page.locator(".board .note")).to_have_text(
-            "Downloading Janus-Pro 1B, 43% (1.8 of 4.2 GB)"
-        )
+        note = page.locator(".board .note")
+        expect(note).to_have_text("Downloading Janus-Pro 1B, 43% (1.8 of 4.2 GB)")
         goes_on.set()
-        expect(page.locator(".board .note")).to_have_text(
-            "Janus-Pro 1B: The disk is full: free some room. The embedded model can race meanwhile."
-        )
+        said = "The disk is full: free some room. The embedded model can race meanwhile."
+        expect(note).to_have_text(f"Janus-Pro 1B: {said}")
         choose(page, "toy")
         race(page, prompt="octopus")
         prompted(page, "octopus")

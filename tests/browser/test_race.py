@@ -28,24 +28,13 @@ from tests.browser.acts import (
 from tests.browser.servers import served, wait_until
 
 
-def test_the_page_opens_on_a_recorded_race_and_plays_it(recorded_url, open_page) -> None:
-    page = open_page(recorded_url)
-    prompted(page, "cactus on yellow sand")
-    expect(page.locator(".board .meta")).to_contain_text("recorded")
-    expect(page.locator(".board")).to_have_attribute("data-playing", "1")
-    page.locator(".speed").select_option("8")
-    expect(page.locator(".board")).to_have_attribute("data-state", "finished")
-    expect(page.locator(".lane .place-seconds.first")).to_have_text("1st")
-
-
 def test_a_live_race_says_its_finish_and_is_scrubbed_like_a_recorded_one(quick, open_page) -> None:
     page = open_page(quick)
     page.locator("#prompt input, #prompt textarea").focus()
     page.keyboard.press("Enter")
     finished(page)
-    expect(page.locator(".lane[data-lane='sjd'] canvas")).to_have_attribute(
-        "aria-label", "SJD: 100% of the picture, finished"
-    )
+    canvas = page.locator(".lane[data-lane='sjd'] canvas")
+    expect(canvas).to_have_attribute("aria-label", "SJD: 100% of the picture, finished")
     expect(page.locator(".live")).to_contain_text("The race is over.")
     end = hashes(page)
     by_passes(page)
@@ -66,8 +55,7 @@ def test_one_decoder_races_twice_and_each_lane_says_what_differs(quick, open_pag
     finished(page)
     names = ["GSD", "GSD G=50", "Vanilla AR"]
     expect(page.locator(".lane .title")).to_have_text(names)
-    table = page.locator(".results th[scope='row']").all_inner_texts()
-    assert sorted(table) == names
+    assert sorted(page.locator(".results th[scope='row']").all_inner_texts()) == names
 
 
 def test_the_list_holds_one_to_eight_lanes(quick, open_page) -> None:
@@ -99,11 +87,8 @@ def test_a_race_leaves_the_processor_to_the_lanes(held, model, open_page) -> Non
     running(page)
     # what a button does under the pointer ends soon
     page.wait_for_function("document.getAnimations().length === 0")
-    lasting = (
-        "[...document.querySelectorAll('.board *')].filter((e) =>"
-        " getComputedStyle(e).transitionDuration !== '0s').length"
-    )
-    assert page.evaluate(lasting) == 0
+    lasting = "all => all.filter((e) => getComputedStyle(e).transitionDuration !== '0s').length"
+    assert page.locator(".board *").evaluate_all(lasting) == 0
     page.evaluate("""() => {
       window.written = 0;
       const watch = new MutationObserver((records) => (written += records.length));
@@ -115,9 +100,7 @@ def test_a_race_leaves_the_processor_to_the_lanes(held, model, open_page) -> Non
     assert page.evaluate("written") == 0
 
 
-def test_stop_ends_the_race_within_two_steps_and_the_next_one_runs(
-    held, model, stops, open_page
-) -> None:
+def test_stop_ends_the_race_in_two_steps_and_the_next_runs(held, model, stops, open_page) -> None:
     page = open_page(held)
     race(page)
     running(page)
@@ -133,9 +116,7 @@ def test_stop_ends_the_race_within_two_steps_and_the_next_one_runs(
     finished(page)
 
 
-def test_a_race_comes_back_as_far_as_it_is_after_a_reload_and_by_back(
-    held, model, open_page
-) -> None:
+def test_a_race_comes_back_as_it_is_after_a_reload_and_by_back(held, model, open_page) -> None:
     page = open_page(held, query="?__theme=dark")
     board, stop, go = (page.locator(part) for part in (".board", "#stop", "#race"))
     race(page, prompt="octopus", lanes=("ar", "gsd:G=50"))
@@ -263,9 +244,8 @@ def test_failed_lane_says_so_and_the_others_finish(quick, model, open_page, monk
     page = open_page(quick)
     race(page, lanes=("sjd", "lantern"))
     finished(page)
-    expect(page.locator(".lane[data-lane='lantern'] .error")).to_contain_text(
-        "<b>no drafter today</b>"
-    )
+    error = page.locator(".lane[data-lane='lantern'] .error")
+    expect(error).to_contain_text("<b>no drafter today</b>")
     expect(page.locator(".lane[data-lane='sjd']")).to_have_attribute("data-state", "finished")
 
 

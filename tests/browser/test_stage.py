@@ -190,9 +190,7 @@ def test_a_pinned_token_below_many_lanes_leaves_them_room(stage, hidden: str) ->
     page.wait_for_function(f"() => ({OVER})().length === 0")
 
 
-def test_token_panel_tells_a_life_and_shows_the_distributions_of_the_step_that_is_chosen(
-    open_file, duel
-) -> None:
+def test_token_panel_tells_a_life_and_shows_the_chosen_steps_distributions(open_file, duel) -> None:
     page = open_file(duel, 1480, 1000)
     key(page, "End")
     page.locator(".lane[data-lane='sjd'] canvas").click(position={"x": 150, "y": 150})

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 
 import pytest
@@ -14,15 +15,12 @@ from visualize.recorded_race import RecordedRace
 from visualize.standalone import standalone
 
 
-def shown(lane: LaneReplay, k: int) -> list[int]:
-    """The tokens on the board after the lane's k-th step."""
-    return lane.table.positions["token"][lane.at(k).rows].tolist()
-
-
-def hashes_at(race: RecordedRace, t: int) -> list[str]:
-    """Of every lane's tokens after so many passes."""
+def hashes_at(race: RecordedRace, t: int, what: str = "token") -> list[str]:
+    """Of every lane's tokens on the board after so many passes, or of their statuses."""
     lanes = [LaneReplay(race.trace, i) for i in range(len(race.trace.header.lanes))]
-    return [token_hash(shown(lane, lane.step_at("passes", t))) for lane in lanes]
+    rows = [lane.at(lane.step_at("passes", t)).rows for lane in lanes]
+    pairs = zip(lanes, rows, strict=True)
+    return [token_hash(lane.table.positions[what][shown].tolist()) for lane, shown in pairs]
 
 
 def test_it_plays_to_the_finish_that_was(open_file, duel) -> None:
@@ -46,7 +44,9 @@ def test_it_scrubs_to_any_step_and_says_why(open_file, toured) -> None:
     for t in (5, 2, 9):
         page.locator(".scrub").fill(str(t))
         expect(page.locator(".lane[data-lane='ar']")).to_have_attribute("data-step", str(t))
+        expect(page.locator(".lane[data-lane='ar'] .passes")).to_have_text(str(t))
         assert hashes(page) == hashes_at(toured, t)
+        assert hashes(page, "marks") == hashes_at(toured, t, "status")
     key(page, "ArrowLeft")
     expect(page.locator(".board")).to_have_attribute("data-t", "8")
     key(page, "End")
@@ -65,20 +65,14 @@ def test_it_scrubs_to_any_step_and_says_why(open_file, toured) -> None:
 @pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
 def test_it_follows_the_system_and_fits_a_phone(open_file, duel, dark) -> None:
     page = open_file(duel, 390, dark=dark)
-    ground, ink = page.evaluate(
-        "[document.body, document.querySelector('.prompt')].map((e, i) => getComputedStyle(e)[i ?"
-        " 'color' : 'backgroundColor'])"
-    )
-    light = [
-        sum(map(int, colour[colour.index("(") + 1 : -1].split(",")[:3])) / 3
-        for colour in (ground, ink)
-    ]
-    assert (light[0] < 60 and light[1] > 200) if dark else (light[0] > 240 and light[1] < 60)
+    ground = page.evaluate("getComputedStyle(document.body).backgroundColor")
+    ink = page.locator(".prompt").evaluate("it => getComputedStyle(it).color")
+    ground, ink = (sum(map(int, re.findall(r"\d+", it)[:3])) / 3 for it in (ground, ink))
+    assert (ground < 60 and ink > 200) if dark else (ground > 240 and ink < 60)
     assert wide(page) <= 0
     page.emulate_media(color_scheme="light" if dark else "dark")
-    page.wait_for_function(
-        "dark => document.body.classList.contains('dark') === dark", arg=not dark
-    )
+    follows = "dark => document.body.classList.contains('dark') === dark"
+    page.wait_for_function(follows, arg=not dark)
 
 
 @pytest.mark.parametrize(
@@ -91,12 +85,8 @@ def test_what_a_visitor_wrote_is_plain_text(open_file, duel, prompt) -> None:
     assert page.title() == " ".join(f"{prompt} · Photo Finish".split())
     assert page.evaluate("window.hit") is None
     assert page.evaluate("document.querySelectorAll('script').length") == 2
-    assert (
-        page.locator(
-            ".board img, .board .head svg, .board script, .board iframe, body > b, title ~ b"
-        ).count()
-        == 0
-    )
+    made = ".board img, .board .head svg, .board script, .board iframe, body > b, title ~ b"
+    assert page.locator(made).count() == 0
 
 
 def test_its_policy_stops_what_is_not_its_own(browser, duel, tmp_path) -> None:

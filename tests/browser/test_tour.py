@@ -73,9 +73,7 @@ def test_the_stage_is_read_from_the_back_and_never_scrolls(
         key(page, "PageDown")
 
 
-def test_the_tour_fetches_its_race_moves_the_board_and_gives_it_back(
-    recorded_url, open_page
-) -> None:
+def test_the_tour_fetches_its_race_and_gives_the_board_back(recorded_url, open_page) -> None:
     page = open_page(recorded_url, 1366, 768)
     prompted(page, "cactus on yellow sand")
     page.locator(".tour").click()
@@ -159,11 +157,8 @@ def test_the_tours_end_has_things_to_try(recorded_url, open_page) -> None:
     tries = page.locator(".chapter-tries button")
     expect(tries).to_have_count(3)
     page.set_viewport_size({"width": 1280, "height": 720})
-    for clock, time in (
-        ("Seconds", r"\d\.\d{3} s"),
-        ("Passes", r"\d+"),
-        ("Modelled", r"≈\d+\.\d{2,3} s"),
-    ):
+    times = {"Seconds": r"\d\.\d{3} s", "Passes": r"\d+", "Modelled": r"≈\d+\.\d{2,3} s"}
+    for clock, time in times.items():
         page.get_by_role("button", name=clock, exact=True).click()
         for stamp in page.locator(".lane .stamp").all():
             expect(stamp).to_have_text(re.compile(rf"^\d\w\w  {time}$"))
@@ -193,11 +188,8 @@ def test_a_pass_is_replayed_in_three_parts(open_file, toured) -> None:
     key(page, "n", "n", "n")
     chapter(page, 4)
     here, phase, board = at(page), page.locator(".chapter-phase"), page.locator(".board")
-    parts = (
-        ("Before pass ", -1, "picture"),
-        ("Its test: ", 0, "status"),
-        ("After: ", 0, "picture"),
-    )
+    before, its_test = ("Before pass ", -1, "picture"), ("Its test: ", 0, "status")
+    parts = (before, its_test, ("After: ", 0, "picture"))
 
     def shows(words: str, passes: int, layer: str) -> None:
         expect(phase).to_contain_text(words)

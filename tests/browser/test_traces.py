@@ -128,24 +128,17 @@ def test_a_race_that_is_on_gives_way_to_a_file(held, model, stops, open_page, ra
     expect(page.locator("#export-file")).to_contain_text("cactus-on-yellow-sand")
 
 
+FORMAT = '{"format": "photo-finish-trace"'
 NO_TRACES = [
     ("", "not JSON|empty"),
     ("<img src=x onerror=window.hit=1>", "not JSON"),
     (b"\x89PNG\r\n\x1a\n" + bytes(200), "not JSON"),
-    ('{"format": "photo-finish-trace", "version": 99}', "version 99"),
-    (
-        (
-            '{"format": "photo-finish-trace", "version": 4, "header": {"prompt": "<svg'
-            ' onload=window.hit=1>"}}'
-        ),
-        "damaged",
-    ),
+    (f'{FORMAT}, "version": 99}}', "version 99"),
+    (f'{FORMAT}, "version": 4, "header": {{"prompt": "<svg onload=window.hit=1>"}}}}', "damaged"),
 ]
 
 
-def test_a_file_that_is_no_trace_gets_a_message_and_leaves_the_board(
-    recorded_url, open_page
-) -> None:
+def test_what_is_no_trace_gets_a_message_and_leaves_the_board(recorded_url, open_page) -> None:
     page = open_page(recorded_url)
     prompted(page, "cactus on yellow sand")
     message = page.locator(".toast-body")
@@ -177,9 +170,7 @@ def hostile(text: str) -> RecordedRace:
     race = recorded("x", ("ar", "sjd"))
     header = replace(race.trace.header, prompt=text, model=text, machine=text)
     failed = Frame(1, LaneState.FAILED, error=text)
-    frames = [
-        frame for frame in race.trace.frames if frame.lane == 0 or frame.state is LaneState.RACING
-    ]
+    frames = [f for f in race.trace.frames if f.lane == 0 or f.state is LaneState.RACING]
     return RecordedRace(replace(race.trace, header=header, frames=(*frames, failed)), race.pictures)
 
 
@@ -188,16 +179,14 @@ def test_texts_of_a_file_are_shown_as_text_whatever_they_hold(recorded_url, open
     for text in INJECTIONS:
         upload(page, hostile(text).dumps())
         prompted(page, text)
-        expect(page.locator(".lane[data-lane='sjd'] .error")).to_contain_text(
-            text, use_inner_text=True
-        )
+        error = page.locator(".lane[data-lane='sjd'] .error")
+        expect(error).to_contain_text(text, use_inner_text=True)
         expect(page.locator(".board .meta")).to_contain_text(f"model {text}", use_inner_text=True)
     unfold(page, "decided")
     expect(page.locator("#decided .js-plotly-plot").first).to_be_visible()
     file = json.loads(recorded("x", ("ar",)).dumps())
     file["header"]["lanes"][0]["decoder"] = "<img src=x onerror=window.hit=1>"
     upload(page, json.dumps(file))
-    expect(page.locator(".toast-body")).to_contain_text(
-        "decoder that is not known here: '<img src=x onerror="
-    )
+    words = "decoder that is not known here: '<img src=x onerror="
+    expect(page.locator(".toast-body")).to_contain_text(words)
     unhurt(page)
