@@ -40,21 +40,21 @@ def test_a_port_in_use_is_said_in_words(start) -> None:
     )
 
 
+FRACTION = "Input should be a valid integer, got a number with a fractional part"
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
         (("--racers", "3", "2"), "at least 3 racers and at most 2"),
         (("--racers", "0", "2"), "least: Input should be greater than or equal to 1"),
         (("--gpus", "-1"), "gpus: Input should be greater than or equal to 0"),
-        (
-            ("--gpus", "0.5"),
-            "gpus: Input should be a valid integer, got a number with a fractional part",
-        ),
+        (("--gpus", "0.5"), f"gpus: {FRACTION}"),
         (("--cpus", "3"), "1 racers of 3 cores need 3, and this machine has 2"),
         (("--racers", "3", "3"), "3 racers of 1 cores need 3, and this machine has 2"),
     ],
 )
-def test_options_that_make_no_sense_are_said_in_words(
+def test_options_without_sense_are_said_in_words(
     start, capsys, monkeypatch, arguments, message
 ) -> None:
     monkeypatch.setattr("os.cpu_count", lambda: 2)
@@ -107,10 +107,8 @@ def test_why_a_deployment_failed_is_said(monkeypatch) -> None:
     monkeypatch.setattr(ray, "shutdown", lambda: None)
     with pytest.raises(SystemExit) as caught:
         cli.serve(Options(), "auto", "127.0.0.1", 1)
-    assert caught.value.code == (
-        "Photo Finish cannot start: Failed to update the deployments ['page'].\n"
-        "page: No module named 'cluster'"
-    )
+    words = "Photo Finish cannot start: Failed to update the deployments ['page'].\n"
+    assert caught.value.code == f"{words}page: No module named 'cluster'"
 
 
 @pytest.mark.parametrize("before", [True, False])
@@ -130,18 +128,11 @@ def test_the_token_of_a_cluster_of_this_machine_is_its_users_alone(
     assert token.stat().st_mode & 0o777 == 0o600
 
 
-@pytest.mark.parametrize(
-    ("arguments", "options"),
-    [
-        ([], Options()),
-        (
-            ["--racers", "1", "3", "--cpus", "0.5", "--gpus", "1", "--lanes-apart"],
-            Options(least=1, most=3, cpus=0.5, gpus=1, lanes_apart=True),
-        ),
-    ],
-)
-def test_options_come_from_the_command_line(start, arguments, options) -> None:
-    assert start("--port", "0", *arguments) == [(options, None, "127.0.0.1", 0)]
+def test_options_come_from_the_command_line(start) -> None:
+    changed = Options(least=1, most=3, cpus=0.5, gpus=1, lanes_apart=True)
+    arguments = "--racers 1 3 --cpus 0.5 --gpus 1 --lanes-apart"
+    for text, options in (("", Options()), (arguments, changed)):
+        assert start("--port", "0", *text.split()) == [(options, None, "127.0.0.1", 0)]
 
 
 def test_rays_environment_keeps_a_cluster_of_this_machine_to_it() -> None:

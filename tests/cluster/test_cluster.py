@@ -157,17 +157,16 @@ def test_metrics_are_on_rays_own_endpoint(cluster, races) -> None:
     (node,) = ray.nodes()
     url = f"http://127.0.0.1:{node['MetricsExportPort']}/metrics"
 
+    patterns = (
+        r'photo_finish_races_total{.*end="finished".*model="toy".*} [1-9]',
+        r"photo_finish_queue{.*} 0",
+        r'photo_finish_lanes_total{.*decoder="gsd",end="finished".*} [1-9]',
+        r'photo_finish_lane_seconds_total{.*decoder="gsd".*} [0-9.e-]*[1-9]',
+    )
+
     def shown() -> bool:
         text = urllib.request.urlopen(url, timeout=10).read().decode()
-        return all(
-            re.search(pattern, text)
-            for pattern in (
-                r'photo_finish_races_total{.*end="finished".*model="toy".*} [1-9]',
-                r"photo_finish_queue{.*} 0",
-                r'photo_finish_lanes_total{.*decoder="gsd",end="finished".*} [1-9]',
-                r'photo_finish_lane_seconds_total{.*decoder="gsd".*} [0-9.e-]*[1-9]',
-            )
-        )
+        return all(re.search(pattern, text) for pattern in patterns)
 
     wait_until(shown)
 
@@ -205,9 +204,7 @@ def test_nothing_but_a_replicas_own_port_listens_beyond_this_machine(cluster) ->
 # The last two, since they end replicas.
 
 
-def test_a_racer_that_is_killed_ends_its_race_in_words_and_the_next_one_runs(
-    cluster, races
-) -> None:
+def test_a_killed_racer_ends_its_race_in_words_and_the_next_runs(cluster, races) -> None:
     events = begin(races, prompt="slow")
     wait_until(lambda: [next(events), cluster.ledger.racing()][1])
     (pid,) = cluster.ledger.racing()

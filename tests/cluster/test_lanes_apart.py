@@ -11,15 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from app.serving.race_stream import (
-    Idle,
-    Recording,
-    Snapshot,
-    WorkerFailure,
-    build_trace,
-    stream,
-    waiting_snapshot,
-)
+from app.serving import race_stream
+from app.serving.race_stream import Idle, Recording, Snapshot, WorkerFailure, build_trace
 from cluster.lanes_apart import join, race_apart
 from cluster.streams import Event, Stream, merge
 from engine.failures import Failure
@@ -41,7 +34,8 @@ class Racing:
 
     def __iter__(self) -> Iterator[Event]:
         race, frames = Race(self._model, self._request), []
-        with contextlib.closing(stream(race, frames, "a hint", float("inf"))) as events:
+        stream = race_stream.stream(race, frames, "a hint", float("inf"))
+        with contextlib.closing(stream) as events:
             for event in events:
                 yield event
                 if self._die is not None and any(frame.step for frame in frames):
@@ -52,6 +46,28 @@ class Racing:
 
     def cancel(self) -> None:
         self.cancelled.set()
+
+
+class Listed(list):
+    """Events that have come already."""
+
+    def cancel(self) -> None:
+        pass
+
+
+class Silent:
+    """A race for which there is no racer yet."""
+
+    def __init__(self) -> None:
+        self._cancelled = threading.Event()
+
+    def __iter__(self) -> Iterator[Event]:
+        self._cancelled.wait()
+        raise RuntimeError("cancelled")
+        yield
+
+    def cancel(self) -> None:
+        self._cancelled.set()
 
 
 @pytest.fixture
@@ -65,7 +81,7 @@ def request(*lanes: str, prompt: str = "red apple") -> RaceRequest:
 
 
 def apart(race: RaceRequest, start: Callable[[RaceRequest], Stream]) -> Iterator[Event]:
-    return race_apart(race, waiting_snapshot(race, card("toy"), "", ""), start)
+    return race_apart(race, race_stream.waiting_snapshot(race, card("toy"), "", ""), start)
 
 
 def until_threads_end() -> None:
@@ -94,7 +110,6 @@ def test_the_race_is_that_of_one_device_in_the_order_of_the_lanes_clocks(ledger)
             seen.append(clocks[frame.lane])
     assert seen == sorted(seen)
     assert len(seen) > len(LANES)
-
     *boards, last = [event for event in events if isinstance(event, Snapshot)]
     assert [board.seq for board in (*boards, last)] == list(range(1, len(boards) + 2))
     for board in (*boards, last):
@@ -163,29 +178,3 @@ def test_a_lane_that_fails_stays_in_the_race(ledger) -> None:
     states = {frame.lane: frame.state for frame in whole.trace.frames}
     assert states == {0: LaneState.FAILED, 1: LaneState.FINISHED}
     assert whole.pictures is None
-
-
-class Listed:
-    def __init__(self, events: list[Event]) -> None:
-        self._events = events
-
-    def __iter__(self) -> Iterator[Event]:
-        return iter(self._events)
-
-    def cancel(self) -> None:
-        pass
-
-
-class Silent:
-    """A race for which there is no racer yet."""
-
-    def __init__(self) -> None:
-        self._cancelled = threading.Event()
-
-    def __iter__(self) -> Iterator[Event]:
-        self._cancelled.wait()
-        raise RuntimeError("cancelled")
-        yield
-
-    def cancel(self) -> None:
-        self._cancelled.set()
