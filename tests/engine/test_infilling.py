@@ -89,26 +89,19 @@ def test_a_trace_from_before_there_were_infillings_is_read() -> None:
     assert Trace.loads(json.dumps(data)).header.infilling is None
 
 
+UNKNOWN = [
+    *([0] * 6, [MASKED] * 6, [0, -1, -1, 1, -1], "abcdef", 7),
+    *([0, -1, -1, code, -1, 0] for code in (2, 10**400, "1", None)),
+]
+
+
 @pytest.mark.parametrize(
     "change",
     [
-        {"infilling": None},
-        {"infilling": []},
-        {"infilling": {}},
-        {"infilling": {"known": [0] * 6, "order": "spread"}},
-        {"infilling": {"known": [MASKED] * 6, "order": "spread"}},
-        {"infilling": {"known": [0, -1, -1, 2, -1, 0], "order": "spread"}},
-        {"infilling": {"known": [0, -1, -1, 10**400, -1, 0], "order": "spread"}},
-        {"infilling": {"known": [0, -1, -1, "1", -1, 0], "order": "spread"}},
-        {"infilling": {"known": [0, -1, -1, None, -1, 0], "order": "spread"}},
-        {"infilling": {"known": [0, -1, -1, 1, -1], "order": "spread"}},
+        *({"infilling": other} for other in (None, [], {})),
+        *({"infilling": {"known": known, "order": "spread"}} for known in UNKNOWN),
         {"infilling": {"known": [0, -1, -1, 1, -1, 0], "order": ["spread"]}},
-        {"infilling": {"known": "abcdef", "order": "spread"}},
-        {"infilling": {"known": 7, "order": "spread"}},
-        {"cells": [1, 2, 2]},
-        {"cells": [0, 1, 2]},
-        {"cells": [1, 2, 4, -1]},
-        {"cells": [1, 2]},
+        *({"cells": cells} for cells in ([1, 2, 2], [0, 1, 2], [1, 2, 4, -1], [1, 2])),
     ],
 )
 def test_a_damaged_infilling_is_rejected(change: dict[str, object]) -> None:

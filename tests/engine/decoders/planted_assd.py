@@ -8,7 +8,6 @@ from torch import Tensor
 from engine.decoders import assd, speculate
 from engine.decoders.assd import ASSD
 from engine.decoders.decode_state import DecodeState, Verification, Window
-from engine.numerics.distributions import residual
 from engine.numerics.randomness import Purpose
 from engine.trace import Status
 

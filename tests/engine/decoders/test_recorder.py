@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -61,6 +62,11 @@ def verified_spots(pictures: list[list[Step]]) -> list[Spot]:
     return [spot for spot in touched(pictures) if spot.uniform is not None]
 
 
+def with_spots(pictures: list[list[Step]]) -> list[tuple[Step, list[Spot]]]:
+    """Every step, and what it did at each position."""
+    return [pair for steps in pictures for pair in zip(steps, spots(steps), strict=True)]
+
+
 @pytest.mark.parametrize("forced", [False, True])
 @pytest.mark.parametrize("name", WHOLE)
 def test_distributions_are_recorded_by_their_likeliest_tokens(name: str, forced: bool) -> None:
@@ -106,13 +112,12 @@ def test_a_uniform_below_the_acceptance_probability_is_an_acceptance(name: str) 
 
 @pytest.mark.parametrize("name", BY_UNIFORM)
 def test_every_draft_that_was_accepted_or_rejected_has_its_uniform(name: str) -> None:
-    for steps in decoded(name, forced=True):
-        for step, found in zip(steps, spots(steps), strict=True):
-            for p in found[: step.after - step.before]:
-                judged = p.draft is not None and p.status in (Status.ACCEPTED, Status.RESAMPLED)
-                assert (p.uniform is not None) == judged, p
-            rejected = step.committed["status"][-1] == Status.RESAMPLED
-            assert len(step.rows.rejections) == rejected
+    for step, found in with_spots(decoded(name, forced=True)):
+        for p in found[: step.after - step.before]:
+            judged = p.draft is not None and p.status in (Status.ACCEPTED, Status.RESAMPLED)
+            assert (p.uniform is not None) == judged, p
+        rejected = step.committed["status"][-1] == Status.RESAMPLED
+        assert len(step.rows.rejections) == rejected
 
 
 @pytest.mark.parametrize("name", ["ar", "jacobi", "fpi"])
@@ -125,12 +130,11 @@ def test_a_rule_without_uniforms_records_none(name: str) -> None:
 @pytest.mark.parametrize("name", WHOLE)
 def test_a_shift_is_recorded_where_a_test_committed_a_token(name: str, forced: bool) -> None:
     tested = 0
-    for steps in decoded(name, forced=forced):
-        for step, found in zip(steps, spots(steps), strict=True):
-            for p in found:
-                outcome = p.status in (Status.ACCEPTED, Status.RESAMPLED) and p.draft is not None
-                assert (p.shift is not None) == outcome == (outcome and p.position < step.after), p
-                tested += outcome
+    for step, found in with_spots(decoded(name, forced=forced)):
+        for p in found:
+            outcome = p.status in (Status.ACCEPTED, Status.RESAMPLED) and p.draft is not None
+            assert (p.shift is not None) == outcome == (outcome and p.position < step.after), p
+            tested += outcome
     assert (tested > 0) == (name not in ("ar", "zipar"))
 
 
@@ -156,8 +160,8 @@ def test_a_changed_distribution_has_a_shift(name: str, settings: object) -> None
     [
         LanternSettings(k=CODES, delta=0.0),
         LanternSettings(k=CODES, delta=0.0, drafter="jacobi"),
-        LanternSettings(k=CODES, delta=0.0, drafts="tree", depth=3, width=2, nodes=7),
-        LanternSettings(k=1, drafts="tree", depth=3, width=2, nodes=7),
+        replace(LANTERN_TREE, delta=0.0),
+        replace(LANTERN_TREE, k=1),
     ],
     ids=lambda s: f"{s.drafter} {s.drafts} k={s.k}",
 )
@@ -170,19 +174,16 @@ def test_the_recorded_shift_is_that_of_the_rule(monkeypatch: pytest.MonkeyPatch)
     expected: list[list[float]] = []
     copy = StepRecorder.copy
 
-    def spy(
-        self: StepRecorder, record: object, state: object, window: Window, verification: Any
-    ) -> None:
+    def spy(self: StepRecorder, record: Any, state: Any, window: Window, verification: Any) -> None:
         p = verification.p[: len(window.q)]
         rule = GSD(Toy((4, 4), CODES), GSDSettings(G=4))
         expected.append(rule.shift(p, window.q).tolist())
         copy(self, record, state, window, verification)
 
     monkeypatch.setattr(StepRecorder, "copy", spy)
-    pictures = decoded.__wrapped__("gsd", settings=GSDSettings(G=4))
-    found = [step for steps in pictures for step in spots(steps)]
+    found = with_spots(decoded.__wrapped__("gsd", settings=GSDSettings(G=4)))
     compared = 0
-    for step, shift in zip(found, expected, strict=True):
+    for (_, step), shift in zip(found, expected, strict=True):
         for p, value in zip(step, shift, strict=False):
             if p.shift is not None:
                 assert p.shift == pytest.approx(value, abs=1 / ONE)
@@ -216,21 +217,18 @@ def test_the_recorded_neighbourhood_is_the_one_that_was_verified() -> None:
 
 def test_candidates_are_recorded_in_the_order_they_were_tried() -> None:
     rescued = 0
-    for steps in decoded("sjd-pac", seeds=range(20)):
-        for step, found in zip(steps, spots(steps), strict=True):
-            for p in found:
-                tried = p.candidates
-                assert not any(s.accepted for s in tried[:-1]), "the first accepted ends the trials"
-                assert len({s.token for s in tried}) == len(tried), (
-                    "candidates are drawn without replacement"
-                )
-                if tried:
-                    assert p.position < step.after
-                    assert tried[-1].accepted == (p.status is Status.ACCEPTED)
-                    assert tried[0].q == dict(p.top_draft).get(tried[0].token, tried[0].q)
-                if tried and p.status is Status.ACCEPTED:
-                    assert p.token == tried[-1].token
-                    rescued += len(tried) > 1
+    for step, found in with_spots(decoded("sjd-pac", seeds=range(20))):
+        for p in found:
+            tried = p.candidates
+            assert not any(s.accepted for s in tried[:-1]), "the first accepted ends the trials"
+            assert len({s.token for s in tried}) == len(tried), "drawn without replacement"
+            if tried:
+                assert p.position < step.after
+                assert tried[-1].accepted == (p.status is Status.ACCEPTED)
+                assert tried[0].q == dict(p.top_draft).get(tried[0].token, tried[0].q)
+            if tried and p.status is Status.ACCEPTED:
+                assert p.token == tried[-1].token
+                rescued += len(tried) > 1
     assert rescued > 5
 
 
@@ -263,18 +261,15 @@ def test_q_is_read_back_wherever_it_is(
     given: list[list[list[tuple[int, int]]]] = []
     copy = StepRecorder.copy
 
-    def spy(
-        self: StepRecorder, record: object, state: object, window: Window, *args: object
-    ) -> None:
+    def spy(self: StepRecorder, record: Any, state: Any, window: Window, *args: Any) -> None:
         found = window.q.topk(TOP)
         rows = zip(found.indices.tolist(), found.values.tolist(), strict=True)
         given.append([[(x, share(q)) for x, q in zip(*row, strict=True) if q > 0] for row in rows])
         copy(self, record, state, window, *args)
 
     monkeypatch.setattr(StepRecorder, "copy", spy)
-    pictures = decoded.__wrapped__(name, forced=forced, seeds=range(2))
-    found = [step for steps in pictures for step in spots(steps)]
-    for step, drafts in zip(found, given, strict=True):
+    found = with_spots(decoded.__wrapped__(name, forced=forced, seeds=range(2)))
+    for (_, step), drafts in zip(found, given, strict=True):
         for p, q in zip(step, drafts, strict=False):
             assert p.draft is None or [(x, share(each)) for x, each in p.top_draft] == q
 

@@ -29,22 +29,14 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A model and a tokenizer, as on the hub."""
     path = tmp_path_factory.mktemp("xlnet")
     torch.manual_seed(0)
-    config = XLNetConfig(
-        vocab_size=len(WORDS) + 3,
-        d_model=32,
-        n_layer=2,
-        n_head=2,
-        d_inner=48,
-        initializer_range=0.3,
-    )
-    XLNetLMHeadModel(config).save_pretrained(path)
-    names = ["<unk>", "<sep>", "<cls>", *WORDS]
+    special = {"unk_token": "<unk>", "sep_token": "<sep>", "cls_token": "<cls>"}
+    names = [*special.values(), *WORDS]
+    sizes = {"d_model": 32, "n_layer": 2, "n_head": 2, "d_inner": 48, "initializer_range": 0.3}
+    XLNetLMHeadModel(XLNetConfig(vocab_size=len(names), **sizes)).save_pretrained(path)
     vocabulary = {name: i for i, name in enumerate(names)}
     words = Tokenizer(models.WordLevel(vocabulary, unk_token="<unk>"))
     words.pre_tokenizer = pre_tokenizers.Whitespace()
-    PreTrainedTokenizerFast(
-        tokenizer_object=words, unk_token="<unk>", sep_token="<sep>", cls_token="<cls>"
-    ).save_pretrained(path)
+    PreTrainedTokenizerFast(tokenizer_object=words, **special).save_pretrained(path)
     return path
 
 
@@ -89,10 +81,8 @@ def test_questions_ahead_see_what_is_committed_alone(model: XLNetText, committed
 
 @torch.inference_mode()
 def test_known_tokens_on_both_sides_are_read(model: XLNetText) -> None:
-    rows = [
-        text.forward(text.start("", 1.0), torch.tensor([0]))
-        for text in (model, model.infill(Infilling((*KNOWN[:-1], 8), "raster")))
-    ]
+    texts = model, model.infill(Infilling((*KNOWN[:-1], 8), "raster"))
+    rows = [text.forward(text.start("", 1.0), torch.tensor([0])) for text in texts]
     assert (rows[0] - rows[1]).abs().max() > 1e-3
 
 
@@ -124,6 +114,7 @@ def test_a_text_that_is_too_long_is_rejected(model: XLNetText) -> None:
 
 
 Main = Callable[..., None]
+Capture = pytest.CaptureFixture[str]
 
 
 @pytest.fixture
@@ -136,7 +127,7 @@ def main(monkeypatch: pytest.MonkeyPatch) -> Main:
 
 
 def test_the_command_fills_in_a_text(
-    main: Main, folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    main: Main, folder: Path, tmp_path: Path, capsys: Capture
 ) -> None:
     out = tmp_path / "text.json"
     main("--text", "word0 [4] word3 [3] word15", "--xlnet", str(folder), "--out", str(out))
@@ -144,17 +135,14 @@ def test_the_command_fills_in_a_text(
     assert printed.count("7/7") >= 3
     for lane in ("ar", "assd"):
         words = printed.split(f"\n{lane}: ")[1].splitlines()[0].split()
-        assert words[0] == "word0"
-        assert words[-1] == "word15"
+        assert (words[0], words[-1]) == ("word0", "word15")
         assert "word3" in words
     header = Trace.loads(out.read_bytes()).header
     assert header.grid == (1, 12)
     assert len(header.cells) == 7
 
 
-def test_a_lane_that_needs_a_tree_fails_alone(
-    main: Main, folder: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_lane_that_needs_a_tree_fails_alone(main: Main, folder: Path, capsys: Capture) -> None:
     with pytest.raises(SystemExit) as ended:
         main("--text", "word0 [4] word3", "--xlnet", str(folder), "--lanes", "sjd-pac,assd")
     assert ended.value.code == 1
@@ -174,11 +162,7 @@ def test_a_lane_that_needs_a_tree_fails_alone(
     ],
 )
 def test_what_cannot_be_filled_in_is_said(
-    main: Main,
-    folder: Path,
-    capsys: pytest.CaptureFixture[str],
-    arguments: tuple[str, ...],
-    message: str,
+    main: Main, folder: Path, capsys: Capture, arguments: tuple[str, ...], message: str
 ) -> None:
     with pytest.raises(SystemExit) as ended:
         main(*arguments, "--xlnet", str(folder))
