@@ -28,19 +28,11 @@ def vocabulary() -> dict[str, int]:
     """Ids unlike the published ones; image tokens at 4 .. 35 in an order that is not their codes';
     a token for each byte."""
     codes = torch.randperm(CODES, generator=torch.Generator().manual_seed(5)).tolist()
+    digits = str.maketrans("0123456789", "ABCDEFGHIJ")
     names = ["<s>", "<pad>", "</s>", "<unk>"]
-    names += [
-        f"IMGIMG{str(code).translate(str.maketrans('0123456789', 'ABCDEFGHIJ'))}Z" for code in codes
-    ]
-    names += [
-        "<eoss>",
-        "<image>",
-        "<reserved08802>",
-        BEGIN,
-        "<reserved08803>",
-        END_OF_TURN,
-        END_OF_LINE,
-    ]
+    names += [f"IMGIMG{str(code).translate(digits)}Z" for code in codes]
+    names += ["<eoss>", "<image>", "<reserved08802>", BEGIN, "<reserved08803>"]
+    names += [END_OF_TURN, END_OF_LINE]
     names += sorted(pre_tokenizers.ByteLevel.alphabet())
     return {name: token for token, name in enumerate(names)}
 
@@ -56,23 +48,11 @@ LAYERS = vqgan.decoder(vqgan.TAMING, code=8, latent=16, levels=[64, 128, 64], bl
 
 
 def config(**changes: object) -> ChameleonConfig:
-    values = {
-        **BODY,
-        "num_attention_heads": 4,
-        "num_key_value_heads": 2,
-        "vocab_size": len(IDS),
-        "max_position_embeddings": 200,
-        "pad_token_id": 1,
-        "vocabulary_map": IDS,
-        "vq_config": {
-            "embed_dim": 8,
-            "num_embeddings": CODES,
-            "latent_channels": 16,
-            "base_channels": 64,
-            "channel_multiplier": [1, 2, 1],
-            "num_res_blocks": 1,
-        },
-    }
+    vq = {"embed_dim": 8, "num_embeddings": CODES, "latent_channels": 16, "base_channels": 64}
+    vq |= {"channel_multiplier": [1, 2, 1], "num_res_blocks": 1}
+    values = {**BODY, "num_attention_heads": 4, "num_key_value_heads": 2, "vq_config": vq}
+    values |= {"vocab_size": len(IDS), "max_position_embeddings": 200, "pad_token_id": 1}
+    values |= {"vocabulary_map": IDS}
     return ChameleonConfig(**(values | changes))
 
 
@@ -115,12 +95,8 @@ class TinyChameleon(Tiny):
     }
     unused = ("model.vqmodel.", "encoder.", "quant_conv.")
     absent = ("body.vqmodel", "vq.encoder", "vq.quant_conv")
-    files = (
-        "model/config.json",
-        "model/model-00002-of-*.safetensors",
-        "vq/model.safetensors",
-        "text/tokenizer.json",
-    )
+    files = ("model/config.json", "model/model-00002-of-*.safetensors")
+    files += ("vq/model.safetensors", "text/tokenizer.json")
     too_long = r"takes \d+ tokens; beside its picture .* has room for \d+\. Shorten it"
 
     def __init__(self, name: str, grid: tuple[int, int], template: str, *size: str) -> None:

@@ -59,23 +59,12 @@ def tokenizer() -> GPT2Tokenizer:
 def config() -> Emu3Config:
     words = tokenizer()
     names = words.get_vocab()
-    text = {
-        "vocab_size": len(words),
-        **BODY,
-        "num_attention_heads": 4,
-        "num_key_value_heads": 2,
-        "max_position_embeddings": 600,
-        "pad_token_id": names["<|pad|>"],
-        "bos_token_id": names["<|extra_203|>"],
-        "eos_token_id": names["<|extra_204|>"],
-    }
-    vq = {
-        "codebook_size": CODES,
-        "base_channels": 64,
-        "channel_multiplier": [1, 1, 1, 1],
-        "num_res_blocks": 1,
-        "hidden_size": 64,
-    }
+    marks = {"pad": "<|pad|>", "bos": "<|extra_203|>", "eos": "<|extra_204|>"}
+    text = {**BODY, "num_attention_heads": 4, "num_key_value_heads": 2}
+    text |= {"vocab_size": len(words), "max_position_embeddings": 600}
+    text |= {f"{of}_token_id": names[mark] for of, mark in marks.items()}
+    vq = {"codebook_size": CODES, "base_channels": 64, "channel_multiplier": [1, 1, 1, 1]}
+    vq |= {"num_res_blocks": 1, "hidden_size": 64}
     known = {name: i for name, i in names.items() if name.startswith("<|") or name == "<image>"}
     return Emu3Config(text_config=text, vq_config=vq, vocabulary_map=known)
 
@@ -119,14 +108,9 @@ class TinyEmu3(Tiny):
             return [emu3._Network(settings, card.codes, torch.bfloat16)], settings.text_config
 
     def inputs(self, *texts: str) -> dict[str, Tensor]:
-        return self.processor(
-            text=[*texts],
-            return_for_image_generation=True,
-            ratio=f"{WIDTH}:{HEIGHT}",
-            image_area=64 * HEIGHT * WIDTH,
-            padding=True,
-            return_tensors="pt",
-        )
+        size = {"ratio": f"{WIDTH}:{HEIGHT}", "image_area": 64 * HEIGHT * WIDTH}
+        options = {"return_for_image_generation": True, "padding": True, "return_tensors": "pt"}
+        return self.processor(text=[*texts], **size, **options)
 
     def rows(self, prompt: str, guided: bool) -> tuple[Tensor, tuple[int, ...]]:
         encoded = self.inputs(*[prompt + POSITIVE, NEGATIVE][: 1 + guided])
@@ -166,8 +150,7 @@ class TinyEmu3(Tiny):
             return [ends[min(offset - LENGTH - 1, 2)]]
         return [known.eol_token_id] if offset % (WIDTH + 1) == 0 else known.image_tokens
 
-    def generate(self, prompt: str, guidance: float) -> Tensor:
-        """The library's own greedy tokens [1, LENGTH + 3]."""
+    def greedy(self, prompt: str, guidance: float) -> list[int]:
         encoded, negative = self.inputs(prompt + POSITIVE), self.inputs(NEGATIVE)
         guide = {"guidance_scale": guidance, "negative_prompt_ids": negative.input_ids}
         ids = self.network.generate(
@@ -178,8 +161,6 @@ class TinyEmu3(Tiny):
             prefix_allowed_tokens_fn=self.allowed,
             **(guide if guidance > 1 else {}),
         )
-        return ids[:, encoded.input_ids.shape[1] :]
-
-    def greedy(self, prompt: str, guidance: float) -> list[int]:
         tokens = {token: code for code, token in enumerate(self.ids.tolist())}
-        return [tokens[token] for token in self.generate(prompt, guidance)[0, :LENGTH].tolist()]
+        first = encoded.input_ids.shape[1]
+        return [tokens[token] for token in ids[0, first : first + LENGTH].tolist()]

@@ -32,37 +32,22 @@ from tests.engine.models.families.tiny import BODY, VQ, Tiny, nearest, randomise
 
 CODES, SIDE = VQ["num_embeddings"], 4
 END = "<｜end▁of▁sentence｜>"
-MARKS = (
-    BEGIN,
-    END,
-    PAD,
-    IMAGE,
-    "<end_of_image>",
-    "<image_placeholder>",
-    "<|User|>",
-    "<|Assistant|>",
-)
+IMAGE_END, PLACEHOLDER = "<end_of_image>", "<image_placeholder>"
+MARKS = (BEGIN, END, PAD, IMAGE, IMAGE_END, PLACEHOLDER, "<|User|>", "<|Assistant|>")
 UP = "model.language_model.layers.1.mlp.up_proj.weight"
 HEAD = "model.generation_head.vision_head.weight"
 PIXELS = "model.vqmodel.decoder.conv_out.bias"
 
 
 def config(words: int = 267) -> JanusConfig:
-    text = LlamaConfig(
-        vocab_size=words, **BODY, num_attention_heads=4, max_position_embeddings=2000
-    )
-    vision = JanusVisionConfig(
-        hidden_size=16,
-        num_hidden_layers=1,
-        num_attention_heads=2,
-        image_size=4 * SIDE,
-        patch_size=4,
-        projection_dim=32,
-        num_image_tokens=SIDE * SIDE,
-    )
-    vq = JanusVQVAEConfig(**VQ, projection_dim=32, image_token_embed_dim=32)
+    sizes = {**BODY, "num_attention_heads": 4, "max_position_embeddings": 2000}
+    patches = {"image_size": 4 * SIDE, "patch_size": 4, "num_image_tokens": SIDE * SIDE}
+    layers = {"hidden_size": 16, "num_hidden_layers": 1, "num_attention_heads": 2}
     return JanusConfig(
-        text_config=text, vision_config=vision, vq_config=vq, tie_word_embeddings=False
+        text_config=LlamaConfig(vocab_size=words, **sizes),
+        vision_config=JanusVisionConfig(**layers, **patches, projection_dim=32),
+        vq_config=JanusVQVAEConfig(**VQ, projection_dim=32, image_token_embed_dim=32),
+        tie_word_embeddings=False,
     )
 
 
@@ -72,13 +57,8 @@ class TinyJanus(Tiny):
     guidance = 5.0
     weights = {UP: UP, HEAD: HEAD, PIXELS: PIXELS}
     unused = janus.UNUSED
-    absent = (
-        "network.lm_head",
-        "network.model.vision_model",
-        "network.model.aligner",
-        "vq.encoder",
-        "vq.quant_conv",
-    )
+    absent = ("network.lm_head", "network.model.vision_model", "network.model.aligner")
+    absent += ("vq.encoder", "vq.quant_conv")
     files = ("model/config.json", "model/tokenizer.json", "model/model-00002-of-*.safetensors")
     limit, too_long = 512, r"has 513 tokens; Janus-Pro takes at most 512 here: make it shorter"
 
@@ -86,28 +66,23 @@ class TinyJanus(Tiny):
     def tokenizer(self) -> PreTrainedTokenizerFast:
         """Bytes, a few merges, then the marks; as in Janus' own file, the beginning is put there by
         a template."""
-        letters = {letter: i for i, letter in enumerate(sorted(ByteLevel.alphabet()))}
         merges = [("a", "t"), ("Ġ", "a"), ("Ċ", "Ċ")]
-        words = Tokenizer(
-            BPE(vocab=letters | {a + b: 256 + i for i, (a, b) in enumerate(merges)}, merges=merges)
-        )
+        names = [*sorted(ByteLevel.alphabet()), *(a + b for a, b in merges)]
+        words = Tokenizer(BPE(vocab={name: i for i, name in enumerate(names)}, merges=merges))
         words.pre_tokenizer = ByteLevel(add_prefix_space=False)
         words.decoder = ByteLevelDecoder()
         words.add_special_tokens([*MARKS])
         words.post_processor = TemplateProcessing(
             single=f"{BEGIN} $A", special_tokens=[(BEGIN, words.token_to_id(BEGIN))]
         )
+        image = {"image_token": PLACEHOLDER, "boi_token": IMAGE, "eoi_token": IMAGE_END}
         return PreTrainedTokenizerFast(
             tokenizer_object=words,
             bos_token=BEGIN,
             eos_token=END,
             pad_token=PAD,
             padding_side="left",
-            extra_special_tokens={
-                "image_token": "<image_placeholder>",
-                "boi_token": IMAGE,
-                "eoi_token": "<end_of_image>",
-            },
+            extra_special_tokens=image,
         )
 
     @cached_property

@@ -28,30 +28,16 @@ from tests.engine.models.families import tiny, vqgan
 from tests.engine.models.families.tiny import BODY, Tiny, drawn, nearest, randomise, tiny_card
 
 SIDE, CODES, HEADS, SLOTS = 4, tiny.VQ["num_embeddings"], 2, 7
+T5_DENSE = "block.0.layer.1.DenseReluDense.wo.weight"
 WORDS = ["<pad>", "</s>", "<unk>", "a", "red", "fox", "on", "snow", "."]
+ENDS = {"bos_token_id": None, "eos_token_id": None}
+CAPTION = {"caption_slots": SLOTS, "caption_width": 24}
+GPT_SIZES = {"vocab_size": CODES, **BODY, "num_attention_heads": HEADS, **ENDS, **CAPTION}
+T5_SIZES = {"vocab_size": 264, "d_model": 24, "d_kv": 8, "d_ff": 40, "num_layers": 2}
 SIZES = Sizes(
-    LlamaConfig(
-        vocab_size=CODES,
-        **BODY,
-        num_attention_heads=HEADS,
-        rms_norm_eps=1e-5,
-        tie_word_embeddings=False,
-        bos_token_id=None,
-        eos_token_id=None,
-        caption_slots=SLOTS,
-        caption_width=24,
-    ),
+    LlamaConfig(**GPT_SIZES, rms_norm_eps=1e-5, tie_word_embeddings=False),
     JanusVQVAEConfig(**tiny.VQ),
-    T5Config(
-        vocab_size=264,
-        d_model=24,
-        d_kv=8,
-        d_ff=40,
-        num_layers=2,
-        num_heads=3,
-        feed_forward_proj="gated-gelu",
-        use_cache=False,
-    ),
+    T5Config(**T5_SIZES, num_heads=3, feed_forward_proj="gated-gelu", use_cache=False),
 )
 
 
@@ -63,46 +49,41 @@ def copied(text: T5Config) -> T5Config:
 def gpt_shapes(gpt: LlamaConfig) -> dict[str, tuple[int, ...]]:
     """The layout of the published files."""
     width, inner, codes = gpt.hidden_size, gpt.intermediate_size, gpt.vocab_size
-    shapes: dict[str, tuple[int, ...]] = {
-        "cls_embedding.uncond_embedding": (gpt.caption_slots, gpt.caption_width),
-        "cls_embedding.cap_proj.fc1.weight": (width, gpt.caption_width),
-        "cls_embedding.cap_proj.fc2.weight": (width, width),
-        "tok_embeddings.weight": (codes, width),
+    layer = {
+        "attention.wqkv": (3 * width, width),
+        "attention.wo": (width, width),
+        **{f"feed_forward.w{i}": (inner, width) for i in (1, 3)},
+        "feed_forward.w2": (width, inner),
+        **{f"{of}_norm": (width,) for of in ("attention", "ffn")},
+    }
+    shapes = {
+        "cls_embedding.cap_proj.fc1": (width, gpt.caption_width),
+        "cls_embedding.cap_proj.fc2": (width, width),
+        **dict.fromkeys(("tok_embeddings", "output"), (codes, width)),
+        "norm": (width,),
     }
     for i in range(gpt.num_hidden_layers):
-        shapes |= {
-            f"layers.{i}.attention.wqkv.weight": (3 * width, width),
-            f"layers.{i}.attention.wo.weight": (width, width),
-            f"layers.{i}.feed_forward.w1.weight": (inner, width),
-            f"layers.{i}.feed_forward.w3.weight": (inner, width),
-            f"layers.{i}.feed_forward.w2.weight": (width, inner),
-            f"layers.{i}.attention_norm.weight": (width,),
-            f"layers.{i}.ffn_norm.weight": (width,),
-        }
-    return shapes | {"norm.weight": (width,), "output.weight": (codes, width)}
+        shapes |= {f"layers.{i}.{name}": shape for name, shape in layer.items()}
+    unconditional = {"cls_embedding.uncond_embedding": (gpt.caption_slots, gpt.caption_width)}
+    return unconditional | {f"{name}.weight": shape for name, shape in shapes.items()}
 
 
-def vq_layers(vq: JanusVQVAEConfig) -> list[vqgan.Layer]:
-    levels = [vq.base_channels * multiple for multiple in vq.channel_multiplier][::-1]
-    return vqgan.decoder(
-        vqgan.LLAMAGEN, vq.embed_dim, vq.latent_channels, levels, vq.num_res_blocks
-    )
-
-
-def encoder_layers(vq: JanusVQVAEConfig) -> list[vqgan.Layer]:
+def vq_layers(vq: JanusVQVAEConfig) -> tuple[list[vqgan.Layer], list[vqgan.Layer]]:
+    """The decoder's, and the encoder's."""
     levels = [vq.base_channels * multiple for multiple in vq.channel_multiplier]
-    return vqgan.encoder(
-        vqgan.LLAMAGEN, vq.embed_dim, vq.latent_channels, levels, vq.num_res_blocks
-    )
+    sizes, blocks = (vqgan.LLAMAGEN, vq.embed_dim, vq.latent_channels), vq.num_res_blocks
+    return vqgan.decoder(*sizes, levels[::-1], blocks), vqgan.encoder(*sizes, levels, blocks)
 
 
 def vq_shapes(vq: JanusVQVAEConfig) -> dict[str, tuple[int, ...]]:
-    return vqgan.shapes([*vq_layers(vq), *encoder_layers(vq)]) | {
+    decoder, encoder = vq_layers(vq)
+    return vqgan.shapes([*decoder, *encoder]) | {
         "quantize.embedding.weight": (vq.num_embeddings, vq.embed_dim),
         "quantize.codebook_used": (65536,),
     }
 
 
+DECODER, ENCODER = vq_layers(SIZES.vq)
 LAYER = ("attention.wqkv", "attention.wo", "feed_forward.w1", "feed_forward.w2", "feed_forward.w3")
 GPT, VQ = drawn(gpt_shapes(SIZES.gpt), 1), drawn(vq_shapes(SIZES.vq), 2)
 
@@ -117,18 +98,10 @@ class TinyLlamaGen(Tiny):
         "layers.0.attention.wqkv.weight": "model.layers.0.self_attn.q_proj.weight",
         "cls_embedding.uncond_embedding": "unconditional",
         "decoder.mid.1.k.bias": "decoder.mid.attn_1.k.bias",
-        "encoder.block.0.layer.1.DenseReluDense.wo.weight": (
-            "block.0.layer.1.DenseReluDense.wo.weight"
-        ),
+        f"encoder.{T5_DENSE}": T5_DENSE,
     }
-    unused = (
-        "freqs_cis",
-        "encoder.conv_in",
-        "quant_conv.",
-        "quantize.codebook_used",
-        "decoder.block",
-        "decoder.final",
-    )
+    unused = ("freqs_cis", "encoder.conv_in", "quant_conv.", "quantize.codebook_used")
+    unused += ("decoder.block", "decoder.final")
     absent = ("vq.encoder", "vq.quant_conv", "text.lm_head")
     files = (
         "gpt/t2i_XL_stage1_256.pt",
@@ -197,10 +170,10 @@ class TinyLlamaGen(Tiny):
         return logits[0] if guidance == 1 else logits[1] + guidance * (logits[0] - logits[1])
 
     def picture(self, codes: Tensor) -> Tensor:
-        return vqgan.run(vq_layers(SIZES.vq), VQ, self.codebook[codes].permute(0, 3, 1, 2))
+        return vqgan.run(DECODER, VQ, self.codebook[codes].permute(0, 3, 1, 2))
 
     def encoded(self, pixels: Tensor) -> Tensor:
-        return nearest(vqgan.run(encoder_layers(SIZES.vq), VQ, pixels), self.codebook)
+        return nearest(vqgan.run(ENCODER, VQ, pixels), self.codebook)
 
     @property
     def codebook(self) -> Tensor:

@@ -26,13 +26,9 @@ from engine.models.card import CARDS, ModelCard
 CPU = torch.device("cpu")
 Module = TypeVar("Module", bound=nn.Module)
 BODY = {"hidden_size": 32, "intermediate_size": 48, "num_hidden_layers": 2}  # of every family
-VQ = {
-    "num_embeddings": 40,
-    "latent_channels": 32,
-    "base_channels": 32,
-    "channel_multiplier": [1, 2],
-    "num_res_blocks": 1,
-}  # of those that are Janus'
+# of those that are Janus'
+VQ = {"num_embeddings": 40, "latent_channels": 32, "base_channels": 32}
+VQ |= {"channel_multiplier": [1, 2], "num_res_blocks": 1}
 
 
 class Tiny(ABC):
@@ -126,11 +122,10 @@ class Tiny(ABC):
     def greedy(self, prompt: str, guidance: float) -> list[int]:
         """Greedy decoding by the library, forced tokens included."""
         tokens: list[int] = []
-        for forced in self.forced_ids:
-            free = forced < 0
-            tokens.append(
-                int(self.logits(prompt, tokens, guidance)[-1].argmax()) if free else forced
-            )
+        for token in self.forced_ids:
+            if token < 0:
+                token = int(self.logits(prompt, tokens, guidance)[-1].argmax())
+            tokens.append(token)
         return tokens
 
     @property

@@ -38,6 +38,11 @@ LLAMAGEN = Names(
 Layer = tuple[str, str, int, int]  # kind, key, channels in and out
 
 
+def middle(names: Names, part: str, channels: int) -> list[Layer]:
+    kinds = zip(("residual", "attention", "residual"), names.middle, strict=True)
+    return [(kind, f"{part}.{name}", channels, channels) for kind, name in kinds]
+
+
 def decoder(
     names: Names, code: int, latent: int, levels: Sequence[int], blocks: int
 ) -> list[Layer]:
@@ -48,11 +53,7 @@ def decoder(
         ("conv1", "post_quant_conv", code, latent),
         ("conv3", "decoder.conv_in", latent, inner),
     ]
-    kinds = ("residual", "attention", "residual")
-    layers += [
-        (kind, f"decoder.{name}", inner, inner)
-        for kind, name in zip(kinds, names.middle, strict=True)
-    ]
+    layers += middle(names, "decoder", inner)
     for depth, outer in enumerate(levels):
         level = len(levels) - 1 - depth if names.from_pixels else depth
         for block in range(blocks + 1):
@@ -87,13 +88,9 @@ def encoder(
         if level < len(levels) - 1:
             key = f"encoder.{names.upsample.format(level)}".replace("upsample", "downsample")
             layers.append(("downsample", key, outer, outer))
-    kinds = ("residual", "attention", "residual")
-    layers += [
-        (kind, f"encoder.{name}", inner, inner)
-        for kind, name in zip(kinds, names.middle, strict=True)
-    ]
     return [
         *layers,
+        *middle(names, "encoder", inner),
         ("norm", "encoder.norm_out", inner, inner),
         ("conv3", "encoder.conv_out", inner, latent),
         ("conv1", "quant_conv", latent, code),
