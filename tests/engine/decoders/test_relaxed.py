@@ -80,10 +80,10 @@ def test_the_annealed_factor_falls_along_the_window_down_to_one() -> None:
 
 def test_only_add_accepts_a_token_that_p_rules_out() -> None:
     p = torch.tensor([0.0, 0.5, 0.5, 0.0])
-    for knobs, accepted in zip(
-        ({"k": 100.0}, {"relax": "anneal", "k": 100.0}, {"relax": "add", "e": 0.1}),
-        (0.0, 0.0, 0.25),
-        strict=True,
+    for knobs, accepted in (
+        ({"k": 100.0}, 0.0),
+        ({"relax": "anneal", "k": 100.0}, 0.0),
+        ({"relax": "add", "e": 0.1}, 0.25),
     ):
         decoder = RelaxedSJD(TOY, RelaxedSettings(**knobs))
         assert acceptances(decoder, p, Q)[0].item() == pytest.approx(accepted)

@@ -11,11 +11,10 @@ from engine.decoders.scd import SCD, SCDSettings
 from engine.decoders.sjd import SJD
 from engine.numerics.distributions import sample
 from engine.trace import Status
-from tests.engine.decoders.driving import ACCEPT, REJECT, TOY, P, Q, near, verify_chain
+from tests.engine.decoders.driving import ACCEPT, REJECT, TOY, P, Q, near, point_mass, verify_chain
 from tests.toy import Toy
 
 GUMBEL, MAXIMAL = (SCD(TOY, SCDSettings(coupling=name)) for name in ("gumbel", "maximal"))
-COUPLED = pytest.mark.parametrize("coupling", ["gumbel", "maximal"])
 
 
 def gumbel_overlap(p: torch.Tensor, q: torch.Tensor) -> float:
@@ -49,10 +48,8 @@ def test_a_rejected_drafts_replacement_does_not_read_its_noise(
     """Whatever G is, the residual's uniform alone says what is committed."""
     p = torch.tensor([0.0, 0.3, 0.3, 0.4])
     for favourite in range(4):
-        noise = torch.nn.functional.one_hot(torch.tensor(favourite), 4) * 50.0
-        monkeypatch.setattr(
-            DecodeState, "gumbel", lambda self, rows, noise=noise: noise.expand(rows, -1)
-        )
+        noise = 50 * point_mass(favourite, 4)
+        monkeypatch.setattr(DecodeState, "gumbel", lambda _, rows, x=noise: x.expand(rows, -1))
         for u, token in ((0.01, 2), (0.2, 2), (0.3, 3), (0.99, 3)):
             done = verify_chain(GUMBEL, p, Q, [0, 1], verify=[[REJECT, u, 0.5]])
             assert int(done.count) == 1
@@ -79,15 +76,14 @@ def test_maximal_coupling_keeps_with_p_over_q_else_redraws_from_the_residual() -
 
 def test_maximal_coupling_leaves_what_is_committed_alone() -> None:
     """The coupling's numbers would reject all that the test accepts."""
-    done = verify_chain(
-        MAXIMAL, P, Q, [0, 1], verify=[[ACCEPT, 0.5, 0.2]], coupling=[[REJECT, 0.5]]
-    )
+    u = {"verify": [[ACCEPT, 0.5, 0.2]], "coupling": [[REJECT, 0.5]]}
+    done = verify_chain(MAXIMAL, P, Q, [0, 1], **u)
     assert int(done.count) == 3
     assert done.tokens.tolist() == [0, 1, int(sample(P, torch.tensor(0.2)))]
     assert done.status.tolist() == [Status.ACCEPTED, Status.ACCEPTED, Status.FRESH]
 
 
-@COUPLED
+@pytest.mark.parametrize("coupling", ["gumbel", "maximal"])
 def test_coupled_drafts_take_fewer_passes_than_independent_ones(coupling: str) -> None:
     """On average over seeds, with the same window."""
     model = Toy((6, 6), 8)

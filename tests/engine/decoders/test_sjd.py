@@ -87,7 +87,7 @@ def test_the_uniform_is_compared_with_the_acceptance_probability(name: str) -> N
 @every_chain
 @given(st.lists(st.booleans(), min_size=1, max_size=6))
 def test_a_chain_ends_at_its_first_rejection(name: str, passes: list[bool]) -> None:
-    rows = [[ACCEPT if ok else REJECT, 0.9, 0.9, 0.9, 0.9, 0.9, 0.9] for ok in passes] + [[0.5] * 7]
+    rows = [[ACCEPT if ok else REJECT, *[0.9] * 6] for ok in passes] + [[0.5] * 7]
     drafts = [1] * len(passes)
     verification = verify_chain(CHAINS[name], P, Q, drafts, verify=rows)
     m = [*passes, False].index(False)

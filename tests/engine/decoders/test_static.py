@@ -29,11 +29,7 @@ KNOBS: dict[str, list[dict[str, object]]] = {
     ],
     "fpi": [{"window": 6}],
     "jacobi": [{"window": 6}],
-    "scd": [
-        {"window": window, "coupling": coupling}
-        for window in (2, 6)
-        for coupling in ("gumbel", "maximal")
-    ],
+    "scd": [{"window": n, "coupling": name} for n in (2, 6) for name in ("gumbel", "maximal")],
     "sjd-relaxed": [
         {"window": 6, "relax": relax} for relax in ("amplify", "add", "anneal", "typical")
     ],
@@ -73,7 +69,7 @@ def steps(name: str, settings: dict[str, object], model: Toy, how: str = "shrink
 
 def facts(step: Step) -> list[object]:
     """All that is recorded of a step, but not its seconds."""
-    return [part.tobytes() for part in (step.positions, step.committed)] + [step.before, step.after]
+    return [step.positions.tobytes(), step.committed.tobytes(), step.before, step.after]
 
 
 @pytest.mark.parametrize(("grid", "forced"), GRIDS)

@@ -9,12 +9,13 @@ import json
 import re
 import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from functools import partial
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
+from unittest.mock import Mock
 
 import httpx2
 import pytest
@@ -77,13 +78,6 @@ def offline(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
     return snapshot
 
 
-def raising(error: Exception) -> Callable[..., Any]:
-    def call(*args: Any, **options: Any) -> Any:
-        raise error
-
-    return call
-
-
 @pytest.mark.parametrize(
     ("error", "message"), FAILURES, ids=[type(error).__name__ for error, _ in FAILURES]
 )
@@ -91,7 +85,7 @@ def test_each_failure_says_what_to_do(
     monkeypatch: pytest.MonkeyPatch, error: Exception, message: str
 ) -> None:
     monkeypatch.setattr(constants, "HF_HUB_OFFLINE", False)
-    monkeypatch.setattr(hub, "snapshot_download", raising(error))
+    monkeypatch.setattr(hub, "snapshot_download", Mock(side_effect=error))
     with pytest.raises(ModelError, match=message) as caught:
         hub.fetch(SOURCE)
     assert "secret-token" not in str(caught.value)
@@ -321,7 +315,7 @@ def test_the_pinning_command(
     pin_revisions.main()
     assert f"pinned in {revisions}" in capsys.readouterr().out
     assert set(json.loads(revisions.read_text()).values()) == {NEWEST.sha}
-    monkeypatch.setattr(HfApi, "model_info", raising(errors.OfflineModeIsEnabled("offline")))
+    monkeypatch.setattr(HfApi, "model_info", Mock(side_effect=errors.OfflineModeIsEnabled("")))
     monkeypatch.setattr(sys, "argv", ["pin", "someone/else"])
     with pytest.raises(SystemExit, match=re.escape("someone/else is not on this machine")):
         pin_revisions.main()

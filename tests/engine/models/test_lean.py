@@ -16,7 +16,7 @@ from engine.models.cache import WindowCache, ancestors
 from engine.models.embedded_networks import EmbeddedDrafter, target_config
 from engine.models.lean import LeanBody
 from tests.engine.models.families import chameleon
-from tests.engine.models.families.tiny import randomise
+from tests.engine.models.families.tiny import BODY, CPU, randomise
 
 ROWS, PROMPT, PADDING = 2, 9, 4  # the second row of guidance is padded on the left
 PARENTS = [0, 0, 1, 1, 0, 4]
@@ -38,20 +38,17 @@ class Case:
 
 def body(module: nn.Module) -> Case:
     def reference(inputs: Tensor, mask: Tensor, position_ids: Tensor, cache: WindowCache) -> Tensor:
-        return module(
-            inputs_embeds=inputs,
-            attention_mask=mask,
-            position_ids=position_ids,
-            past_key_values=cache,
-            use_cache=True,
-        ).last_hidden_state
+        kept = {"past_key_values": cache, "use_cache": True}
+        places = {"attention_mask": mask, "position_ids": position_ids}
+        return module(inputs_embeds=inputs, **places, **kept).last_hidden_state
 
     return Case(randomise(module), module.layers, module.rotary_emb, reference)
 
 
 def drafter() -> Case:
     """A drafter whose `join` passes its inputs' first half on."""
-    network = randomise(EmbeddedDrafter(embedded()))
+    config = target_config(9, vocab_size=11, **BODY, caption_slots=3, image_tokens=16)
+    network = randomise(EmbeddedDrafter(config))
     width = network.config.hidden_size
     network.join.weight.copy_(torch.eye(width, 2 * width))
     network.join.bias.zero_()
@@ -62,14 +59,8 @@ def drafter() -> Case:
     return Case(network, [network.layer], network.rotary, reference)
 
 
-def embedded() -> LlamaConfig:
-    sizes = {"vocab_size": 11, "hidden_size": 32, "intermediate_size": 48, "num_hidden_layers": 2}
-    return target_config(9, **sizes, caption_slots=3, image_tokens=16)
-
-
 def llama(**changes: object) -> LlamaModel:
-    sizes = {"vocab_size": 11, "hidden_size": 32, "intermediate_size": 48, "num_hidden_layers": 2}
-    return LlamaModel(LlamaConfig(**sizes, num_attention_heads=4, **changes))
+    return LlamaModel(LlamaConfig(vocab_size=11, **BODY, num_attention_heads=4, **changes))
 
 
 CASES: dict[str, Callable[[], Case]] = {
@@ -95,18 +86,16 @@ def case(name: str) -> Case:
 
 
 def cache(lean: LeanBody) -> WindowCache:
-    return WindowCache(
-        len(lean.layers), ROWS, lean.kv_heads, 32, lean.head_dim, torch.float32, torch.device("cpu")
-    )
+    layers, heads, dim = len(lean.layers), lean.kv_heads, lean.head_dim
+    return WindowCache(layers, ROWS, heads, 32, dim, torch.float32, CPU)
 
 
 def additive(visible: Tensor) -> Tensor:
     """A bool mask [R, T, S] to the additive one, every row seeing at least itself."""
     window = visible.shape[1]
     visible[:, :, -window:] |= torch.eye(window, dtype=torch.bool)
-    return torch.zeros(visible.shape).masked_fill_(~visible, torch.finfo(torch.float32).min)[
-        :, None
-    ]
+    mask = torch.zeros(visible.shape).masked_fill_(~visible, torch.finfo(torch.float32).min)
+    return mask[:, None]
 
 
 def windows() -> Iterable[tuple[Tensor | None, Tensor]]:
@@ -116,10 +105,8 @@ def windows() -> Iterable[tuple[Tensor | None, Tensor]]:
     slots = torch.arange(PROMPT)
     yield additive(seen & (slots >= start)), (slots - start[:, 0]).clamp_min(0)
     tree = ancestors(PARENTS, len(PARENTS))
-    seen = torch.cat([torch.ones(len(tree), PROMPT, dtype=torch.bool), tree], 1).expand(
-        ROWS, -1, -1
-    )
-    slots = torch.arange(seen.shape[2])
+    seen = torch.cat([torch.ones(len(tree), PROMPT, dtype=torch.bool), tree], 1)
+    slots = torch.arange(seen.shape[1])
     yield additive(seen & (slots >= start)), PROMPT + tree.sum(1) - 1 - start[:, 0]
     slots = torch.arange(PROMPT + len(PARENTS) + 1)
     yield additive((slots >= start).clone()), slots[-1:] - start[:, 0]
@@ -148,10 +135,9 @@ def test_equals_transformers(name: str) -> None:
 @every_case
 def test_no_weight_is_stored_twice(name: str) -> None:
     lean, module = case(name).lean(), case(name).module
-    storages = {
-        p.untyped_storage().data_ptr(): p.untyped_storage().nbytes() for p in module.parameters()
-    }
-    assert sum(storages.values()) == sum(p.nbytes for p in module.parameters())
+    weights = list(module.parameters())
+    storages = {each.data_ptr(): each.nbytes() for each in map(Tensor.untyped_storage, weights)}
+    assert sum(storages.values()) == sum(weight.nbytes for weight in weights)
     for layer in lean.layers:
         projections = (layer.qkv, layer.output, layer.gate_up, layer.down)
         tensors = [layer.attention_norm, layer.mlp_norm, *(layer.head_norm or ())]
