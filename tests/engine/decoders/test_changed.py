@@ -15,7 +15,7 @@ from engine.decoders.lantern import Lantern, LanternSettings
 from engine.decoders.lantern_tree import DraftTree, Walk
 from engine.decoders.sjd import SJD
 from engine.decoders.window import WindowDecoder
-from tests.engine.decoders.driving import acceptances, committed_distribution
+from tests.engine.decoders.driving import acceptances, committed_distribution, near
 from tests.engine.decoders.symbolic import SymbolicNoise, outcomes, settled
 from tests.engine.decoders.test_gsd import oracle
 from tests.toy import Toy
@@ -40,10 +40,8 @@ LANTERNS = [
 
 
 def pair(seed: int) -> tuple[Tensor, Tensor]:
-    p, q = torch.softmax(
-        1.5 * torch.randn(2, CODES, generator=torch.Generator().manual_seed(seed)), -1
-    )
-    return p, q
+    logits = torch.randn(2, CODES, generator=torch.Generator().manual_seed(seed))
+    return tuple(torch.softmax(1.5 * logits, -1))
 
 
 def gsd_distribution(p: Tensor, q: Tensor, s: GSDSettings) -> list[float]:
@@ -82,9 +80,8 @@ def lantern_distribution(p: Tensor, q: Tensor, s: LanternSettings) -> list[float
     return committed
 
 
-CASES = [(GSD, GSDSettings(**s), gsd_distribution) for s in GSDS] + [
-    (Lantern, LanternSettings(**s), lantern_distribution) for s in LANTERNS
-]
+CASES = [(GSD, GSDSettings(**knobs), gsd_distribution) for knobs in GSDS]
+CASES += [(Lantern, LanternSettings(**knobs), lantern_distribution) for knobs in LANTERNS]
 
 
 @pytest.mark.parametrize(("kind", "knobs", "expected"), CASES)
@@ -94,10 +91,7 @@ def test_one_verification_commits_by_the_changed_distribution(
 ) -> None:
     """Every draft, and every outcome of its verification."""
     p, q = pair(seed)
-    committed = committed_distribution(kind(TOY, knobs), p, q)
-    torch.testing.assert_close(
-        committed, torch.tensor(expected(p, q, knobs), dtype=torch.float64), atol=1e-6, rtol=0
-    )
+    near(committed_distribution(kind(TOY, knobs), p, q), expected(p, q, knobs), 1e-6)
 
 
 TREE = [2, 0, 5]  # the drafts below a root, in this order
@@ -148,11 +142,11 @@ def test_a_tree_commits_by_the_changed_distribution(knobs: dict[str, float]) -> 
 
 
 @given(
-    st.integers(0, 10**6),
-    st.integers(1, CODES),
-    st.sampled_from(["delta", "lambda"]),
-    st.floats(0, 1),
-    st.floats(1, 10),
+    seed=st.integers(0, 10**6),
+    k=st.integers(1, CODES),
+    bound=st.sampled_from(["delta", "lambda"]),
+    delta=st.floats(0, 1),
+    lam=st.floats(1, 10),
 )
 def test_lanterns_acceptance_is_a_probability_and_its_neighbourhood_stays_within_its_bound(
     seed: int, k: int, bound: str, delta: float, lam: float

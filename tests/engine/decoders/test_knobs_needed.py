@@ -7,34 +7,28 @@ import torch
 
 from engine.decoders import DECODERS
 from engine.race.request import parse_value
-from engine.settings import Knob, knobs
+from engine.settings import knobs
 from tests.toy import Toy
 
 OTHER = {"eagle": "jacobi", "jacobi": "eagle", "chain": "tree", "tree": "chain"}
 OTHER |= {"delta": "lambda", "lambda": "delta", "paper": "code", "add": "amplify"}
 OTHER |= {"typical": "amplify"}
+NEEDY = [
+    (name, *knob)
+    for name, decoder in DECODERS.items()
+    for knob in knobs(decoder.Settings)
+    if knob[1].needs
+]
 
 
-def needy() -> list[tuple[str, str, Knob, object]]:
-    found = []
-    for name, decoder in DECODERS.items():
-        found += [(name, *knob) for knob in knobs(decoder.Settings) if knob[1].needs]
-    return found
-
-
-@pytest.mark.parametrize(("decoder", "name", "spec", "default"), needy())
+@pytest.mark.parametrize(("decoder", "name", "spec", "default"), NEEDY)
 def test_a_knob_without_what_it_needs_does_nothing(decoder, name, spec, default) -> None:
     other, value = spec.needs
     kind = DECODERS[decoder]
     known = {found: (each, standard) for found, each, standard in knobs(kind.Settings)}
     assert parse_value(known[other][1], value) in known[other][0].choices
-    changed = (
-        next(choice for choice in spec.choices if choice != default)
-        if spec.choices
-        else default - 1
-        if default - 1 >= spec.low
-        else spec.high
-    )
+    others = spec.choices or (default - 1 if default - 1 >= spec.low else spec.high,)
+    changed = next(other for other in others if other != default)
 
     def tokens(**settings: object) -> list[int]:
         decode = kind(Toy((3, 4), 16), kind.Settings(**settings))

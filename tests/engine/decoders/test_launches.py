@@ -69,8 +69,8 @@ def waits(name: str, monkeypatch: pytest.MonkeyPatch) -> tuple[int, int]:
         found["waits"] += 1
         real(self)
 
-    monkeypatch.setattr(window, "to_host", to_host)
-    monkeypatch.setattr(recorder, "to_host", to_host)
+    for module in (window, recorder):
+        monkeypatch.setattr(module, "to_host", to_host)
     monkeypatch.setattr(clock.StepClock, "wait", wait)
     model, steps = Toy((4, 5), 8), set()
     model.static = True

@@ -20,6 +20,8 @@ from tests.infill_toy import NeighbourToy, infilling
 from tests.steps import every
 from tests.toy import Toy
 
+WHOLE = infilling((True,) * 12, "raster", 5)
+
 
 def decoded(decoder: object, seed: int) -> list[Step]:
     with torch.inference_mode():
@@ -62,9 +64,8 @@ def test_a_token_is_drawn_from_what_is_there_before_it_and_priced_by_what_is_not
             q[at], found[at] = model.distribution(path), spot.token
             if spot.status is not Status.FORCED:
                 assert spot.status is Status.FRESH
-                assert [p for _, p in spot.top] == pytest.approx(
-                    [float(q[at][token]) for token, _ in spot.top], abs=1e-4
-                )
+                expected = {token: float(q[at][token]) for token, _ in spot.top}
+                assert dict(spot.top) == pytest.approx(expected, abs=1e-4)
         drawn |= found
     picture = [drawn[at] for at in range(model.length)]
     prices = steps[-1].rows.prices["shift"]
@@ -82,8 +83,7 @@ def test_a_token_is_drawn_from_what_is_there_before_it_and_priced_by_what_is_not
 
 
 def test_a_cell_of_a_round_is_priced_by_the_cells_of_its_round_before_it() -> None:
-    mask = infilling((True,) * 12, "raster", 5)
-    model = NeighbourToy((3, 4), 5).infill(mask)
+    model = NeighbourToy((3, 4), 5).infill(WHOLE)
     steps = decoded(Parallel(model, Parallel.Settings(T=3)), 2)
     tokens = [int(token) for step in steps for token in step.committed["token"]]
     ends = rounds(12, 3)
@@ -95,6 +95,5 @@ def test_a_cell_of_a_round_is_priced_by_the_cells_of_its_round_before_it() -> No
 
 
 def test_an_infilling_has_no_rows() -> None:
-    mask = infilling((True,) * 12, "raster", 5)
     with pytest.raises(SettingError, match="ZipAR draws whole pictures: it fills in no part"):
-        RaceRequest("a", 0, (Lane("zipar"),), Toy().sampling, "toy", mask)
+        RaceRequest("a", 0, (Lane("zipar"),), Toy().sampling, "toy", WHOLE)

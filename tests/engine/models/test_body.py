@@ -178,6 +178,14 @@ def test_any_windows_trees_and_keeps_equal_one_shot(
         sequence.keep(rows, paths[rows[-1]], data.draw(token))
 
 
+def test_lanes_do_not_disturb_one_another() -> None:
+    a, b = started("embedded", 2.0), started("embedded", 1.0)
+    for token in (3, 8, 2):
+        for sequence, shift in ((a, 0), (b, 1)):
+            sequence.window([4, 5])
+            sequence.keep([0, 1], [4], token + shift)
+
+
 def test_a_window_beyond_the_cache_is_rejected_and_the_context_goes_on() -> None:
     sequence = started("plain", 1.0)
     with pytest.raises(IndexError, match="slots"):

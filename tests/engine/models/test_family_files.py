@@ -165,14 +165,15 @@ def test_the_cards_sizes_are_the_networks(name: str) -> None:
     (tiny, *_) = (tiny for tiny in TINY.values() if tiny.card.family == card.family)
     networks, body = tiny.true_networks(card)
     count = sum(weight.numel() for network in networks for weight in network.parameters())
-    assert abs(count - card.parameters) < (10_000_000 if card.repos else 200_000)
+    tolerance = 10_000_000 if card.repos else 200_000
+    assert abs(count - card.parameters) < tolerance
     layers = sum(
         weight.numel()
         for network in networks
         for key, weight in network.named_parameters()
         if re.search(r"(^|\.)layers\.\d+\.", key) and "hidden_layers" not in key
     )
-    assert abs(layers - card.layers) < (10_000_000 if card.repos else 200_000)
+    assert abs(layers - card.layers) < tolerance
     heads = body.num_key_value_heads or body.num_attention_heads
     dim = getattr(body, "head_dim", None) or body.hidden_size // body.num_attention_heads
     assert card.kv_values == 2 * body.num_hidden_layers * heads * dim
