@@ -1,10 +1,12 @@
 // The words that the model knows. Gradio runs this text once, with `element` and `props`. A click
-// puts a word into the prompt, where it takes the place of a word of its kind.
+// puts a word into the prompt: a thing beside its things while there is room, else in place of the
+// last word of its kind.
 
 import { make, promptField, query } from "../dom.js";
 
 /** @type {Record<string, string>} */
 const JOINTS = { glyphs: "", grounds: " on ", places: " at the " }; // before a word of each kind
+const MOST = 4; // things in a scene
 const form = /** @type {WordListProps} */ (props);
 /** @type {Record<string, string[]>} */
 const kinds = { glyphs: [], grounds: [], places: [] };
@@ -12,23 +14,28 @@ for (const { kind, words } of form.groups) kinds[kind].push(...words.map(([word]
 const search = query(element, "input", HTMLInputElement);
 
 /**
- * The longest of these words in a prompt, as it stands there; "" if there is none.
+ * Where these words stand in a prompt, in its order; of names within one another the longest.
  * @param {string} prompt @param {string[]} words
  */
-function wordIn(prompt, words) {
-  const found = words.filter((word) => ` ${prompt.toLowerCase()} `.includes(` ${word} `));
-  return found.reduce((best, word) => (word.length > best.length ? word : best), "");
+function wordsIn(prompt, words) {
+  const longestFirst = words.toSorted((a, b) => b.length - a.length);
+  const any = longestFirst.map((word) => word.replace(/[.*+?^${}()|[\]\\/]/g, "\\$&")).join("|");
+  return [...prompt.matchAll(new RegExp(`(?<![^\\s,])(${any})(?![^\\s,])`, "giu"))];
 }
 
 /** @param {string} prompt @param {string} kind @param {string} word */
 function promptWith(prompt, kind, word) {
-  const old = wordIn(prompt, kinds[kind]);
-  if (old) {
-    const at = ` ${prompt.toLowerCase()} `.indexOf(` ${old} `);
-    return prompt.slice(0, at) + word + prompt.slice(at + old.length);
+  const found = wordsIn(prompt, kinds[kind]);
+  const last = found.at(-1);
+  if (last) {
+    const joins = kind === "glyphs" && found.length < MOST;
+    const end = last.index + last[0].length;
+    return (
+      prompt.slice(0, joins ? end : last.index) + (joins ? " and " : "") + word + prompt.slice(end)
+    );
   }
   if (kind === "glyphs")
-    return `${word}${JOINTS.grounds}${wordIn(prompt, kinds.grounds) || kinds.grounds[0]}`;
+    return `${word}${JOINTS.grounds}${wordsIn(prompt, kinds.grounds)[0]?.[0] ?? kinds.grounds[0]}`;
   return prompt.trim() + JOINTS[kind] + word;
 }
 

@@ -64,9 +64,15 @@ def test_words_are_found_and_used_and_a_surprise_is_of_them(opened) -> None:
     words = page.locator(".word-kind button:visible")
     page.get_by_label("Find a word").fill("Осьминог")
     expect(words).to_have_text(["🐙octopus"])
-    prompt.fill(PROMPT)
-    words.first.click()
-    expect(prompt).to_have_value("octopus on sky clouds")
+    for before, after in (
+        ("nothing known on sky clouds", "octopus on sky clouds"),
+        (PROMPT, "red apple and octopus on sky clouds"),
+        ("cat, dog, fox and pear", "cat, dog, fox and octopus"),
+    ):
+        prompt.fill(before)
+        words.first.click()
+        expect(prompt).to_have_value(after)
+    prompt.fill("octopus on sky clouds")
     page.get_by_label("Find a word").fill("top left")
     words.first.click()
     expect(prompt).to_have_value("octopus on sky clouds at the top left")
