@@ -59,16 +59,6 @@ def test_another_key_is_another_graph_and_only_the_newest_is_kept() -> None:
     assert (counted.captures, counted.replays) == (3, 6)
 
 
-def test_a_later_part_reads_what_an_earlier_one_wrote() -> None:
-    graphs = Graphs(capture, StepClock(torch.device("cpu")))
-    state = torch.zeros(1)
-    for i in range(5):
-        state.fill_(i)
-        first = graphs.run("first", 0, lambda: state + 1)
-        second = graphs.run("second", 0, lambda first=first: first * 10)
-        assert second.item() == 10 * (i + 1)
-
-
 def test_every_pass_is_charged_as_one_replay(monkeypatch: pytest.MonkeyPatch) -> None:
     """A clock that ticks when a pass is computed, and much longer when one is captured."""
     now = [0.0]

@@ -26,12 +26,6 @@ def lantern(**changes: float | str) -> Lantern:
     return Lantern(LINE, LanternSettings(**{"k": 3, **changes}))
 
 
-def test_the_nearest_codes_come_nearest_first_and_without_the_code_itself() -> None:
-    assert LINE.neighbours(5)[1].tolist() == [2, 0, 3, 4]
-    assert LINE.neighbours(3)[1].tolist() == [2, 0]
-    assert LINE.neighbours(1)[1].tolist() == []
-
-
 @pytest.mark.parametrize(
     ("codes", "k", "expected"),
     [

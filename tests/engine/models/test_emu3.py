@@ -21,11 +21,9 @@ UNNAMED = "does not name 48 visual tokens and an end of"
 BEYOND, ANOTHERS = "ids beyond the model's vocabulary", "is not the configuration of an Emu3 model"
 
 
-def test_the_prompt_is_the_documented_string() -> None:
-    for prompt in EMU3.prompts:
-        ids = EMU3.model.prompt_ids(prompt + POSITIVE)
-        text = f"{BEGIN}{prompt} masterpiece, film grained, best quality.{START}3*4{WRAPPER}"
-        assert EMU3.model.tokenizer.decode(ids, clean_up_tokenization_spaces=False) == text
+def test_a_prompt_ends_in_the_documented_words() -> None:
+    """What else is in it, `test_families.py` compares with the library's."""
+    assert POSITIVE == " masterpiece, film grained, best quality."
 
 
 def test_the_public_grid_is_the_processors_for_720_pixels() -> None:
