@@ -20,7 +20,6 @@ from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page, e
 
 from app.serving.live_race import LiveRace
 from engine.infilling import Infilling
-from engine.race.request import parse_lane
 from tests.app.page.test_fill_in import CODES, MASK
 from tests.browser.acts import prompted
 from tests.browser.servers import TOURED, Held, answers, recorded, served, wait_until
@@ -108,7 +107,7 @@ def filling_folder(tmp_path_factory: pytest.TempPathFactory, toured: RecordedRac
         ("part", ("ar", "assd", "parallel"), part),
     ):
         prompt = "cactus on yellow sand"
-        race = race_of(model, map(parse_lane, lanes), prompt, 7, infilling=infilling)
+        race = race_of(model, lanes, prompt, 7, infilling=infilling)
         with set_clocks():
             text = record(race.trace(list(race)), race.model).dumps()
         (folder / f"{name}.json").write_text(text)

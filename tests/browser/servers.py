@@ -16,12 +16,10 @@ from app.page.launch import LAUNCH
 from app.page.layout import build
 from app.serving.model_pool import ModelPool
 from app.serving.recorded_races import RecordedRaces
-from engine.decoders.lantern import LanternSettings
 from engine.models.base import ImageModel
-from engine.race import Lane
 from tests.app.conftest import NONE_RECORDED, Watched, toy_pool
 from tests.clocks import set_clocks
-from tests.races import race_of
+from tests.races import raced
 from visualize.recorded_race import RecordedRace, record
 
 TOURED = ("ar", "jacobi", "fpi", "sjd", "scd", "gsd", "lantern", "sjd-pac")
@@ -72,17 +70,12 @@ def served_pool(pool: ModelPool, races: RecordedRaces = NONE_RECORDED) -> Iterat
         demo.close()
 
 
-def _lane(name: str) -> Lane:
-    """A toy has few codes: of its paper's share of them LANTERN would have no neighbour."""
-    return Lane(name, LanternSettings(k=8)) if name == "lantern" else Lane(name)
-
-
 @set_clocks()
 def recorded(prompt: str, lanes: Sequence[str]) -> RecordedRace:
     """A race over a toy, run here and now; the clocks are set, so that it lasts as long on any
-    machine."""
-    race = race_of(model := Watched(), [_lane(name) for name in lanes], prompt, 7)
-    return record(race.trace(list(race)), model)
+    machine. A toy has few codes: of its paper's share of them LANTERN would have no neighbour."""
+    lanes = ["lantern:k=8" if name == "lantern" else name for name in lanes]
+    return record(raced(model := Watched(), lanes, prompt, 7), model)
 
 
 def answers(url: str) -> bool:

@@ -12,7 +12,6 @@ import numpy as np
 
 from engine.infilling import Infilling
 from engine.race import Lane, Race
-from engine.race.request import parse_lane
 from engine.settings import Sampling
 from engine.trace import Frame, Header, LaneState, Seconds, Status, Step, Trace
 from tests.clocks import set_clocks
@@ -29,8 +28,7 @@ MASK = tuple(2 <= cell // 6 < 5 and 1 <= cell % 6 < 5 for cell in range(36))  # 
 
 
 def toy_race(names: Sequence[str] = FIVE, *, side: int = 8, forced: bool = False) -> Race:
-    model = Toy((side, side), 16, forced=forced)
-    return race_of(model, [Lane(name) for name in names], "a prompt", 7, model.sampling)
+    return race_of(Toy((side, side), 16, forced=forced), names, "a prompt", 7)
 
 
 @functools.cache
@@ -71,8 +69,7 @@ def snapshots(header: Header, frames: Iterable[Frame], every: int = 5) -> list[S
 def filled_trace(names: Sequence[str] = ("ar", "assd"), **milliseconds: float) -> tuple[Trace, Toy]:
     """A race that fills in a part of 6 x 6 tokens, and the toy."""
     infilling = Infilling.of_mask([5 * cell % 16 for cell in range(36)], MASK)
-    lanes = [parse_lane(name) for name in names]
-    race = race_of(NeighbourToy(), lanes, "a prompt", 7, infilling=infilling)
+    race = race_of(NeighbourToy(), names, "a prompt", 7, infilling=infilling)
     with set_clocks(**milliseconds):
         return race.trace(list(race)), race.model
 

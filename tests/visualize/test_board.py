@@ -12,11 +12,9 @@ from gradio.utils import diff
 from PIL import Image
 
 from engine.models.card import CARDS
-from engine.race import Lane
-from engine.race.request import parse_lane
 from engine.trace import Frame, Header, LaneState, Step, Trace
 from engine.trace.rows import DTYPES, SENT
-from tests.races import race_of
+from tests.races import race_of, raced
 from tests.stopped import run_until
 from tests.toy import Toy
 from tests.visualize.races import FIVE, frame, pixels, run, snapshots, step, toy_race
@@ -30,8 +28,7 @@ from visualize.swatches import sheet
 
 def small(*names: str, frames: list[tuple[int, Step]] = ()) -> Board:
     """A board of 2 x 2 tokens into which steps of lanes were folded."""
-    race = race_of(Toy((2, 2), 16), [Lane(name) for name in names], "a prompt", 1)
-    board = Board(race.header, pixels)
+    board = Board(race_of(Toy((2, 2), 16), names).header, pixels)
     for lane, made in frames:
         board.fold(frame(lane, made, 4))
     return board
@@ -266,18 +263,15 @@ def test_token_hash_is_fnv_1a() -> None:
 
 
 def test_lanes_have_names_that_say_what_differs() -> None:
-    model = Toy((4, 4), 16)
-    lanes = [parse_lane(text) for text in ("gsd", "gsd:G=50", "ar", "ar")]
-    race = race_of(model, lanes, "a prompt", 7)
-    live = Board(race.header, model.pixels)
-    replayed = replay(record(race.trace(list(race)), model))
-    for shot in (live.snapshot(), replayed):
+    trace = raced(model := Toy((4, 4), 16), ("gsd", "gsd:G=50", "ar", "ar"))
+    live = Board(trace.header, model.pixels).snapshot()
+    for shot in (live, replay(record(trace, model))):
         titles = [lane.title for lane in shot.lanes]
         assert titles == ["GSD", "GSD G=50", "Vanilla AR (3)", "Vanilla AR (4)"]
 
 
 def test_sampling_is_said_where_it_is_not_the_models_own() -> None:
-    header = race_of(Toy((2, 2), 16), [Lane("ar")], "a prompt", 1).header
+    header = race_of(Toy((2, 2), 16), ["ar"]).header
     own = replace(header, model="embedded", sampling=CARDS["embedded"].sampling)
     assert changed_sampling(own) == ""
     other = replace(own.sampling, guidance=3.0, guided_tokens=64, top_k=100)
@@ -295,7 +289,7 @@ def test_pictures_that_do_not_fit_leave_the_race_alone() -> None:
             raise MemoryError
         return pixels(tokens)
 
-    race = race_of(Toy((2, 2), 16), [Lane("ar"), Lane("sjd")], "a prompt", 1)
+    race = race_of(Toy((2, 2), 16), ["ar", "sjd"])
     board, notes = Board(race.header, scarce), []
     for move in race:
         board.fold(move)

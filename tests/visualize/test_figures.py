@@ -11,10 +11,8 @@ import numpy as np
 import pytest
 
 from engine.decoders import DECODERS
-from engine.race import Lane
-from engine.race.request import parse_lane
 from engine.trace import LaneState, Trace
-from tests.races import race_of
+from tests.races import race_of, raced
 from tests.steps import EIGHT
 from tests.stopped import run_until
 from tests.toy import Toy
@@ -42,21 +40,20 @@ PAGES = ("#ffffff", "#16181d")
 
 
 @functools.cache
-def raced(stop: int | None = None, side: int = 8) -> Trace:
-    """A race of every decoder on a toy, stopped after so many frames."""
+def eight(stop: int | None = None, side: int = 8) -> Trace:
+    """A race of eight decoders on a toy, stopped after so many frames."""
     model = Toy((side, side), 16, forced=True)
-    race = race_of(model, [Lane(name) for name in EIGHT], "<script>alert(1)</script> a prompt", 3)
-    return run_until(race, stop)
+    return run_until(race_of(model, EIGHT, "<script>alert(1)</script> a prompt", 3), stop)
 
 
 @functools.cache
 def drawn() -> dict[str, Figure]:
-    return {figure.name: figure for figure in figures(raced())}
+    return {figure.name: figure for figure in figures(eight())}
 
 
 def lanes_of(figure: Figure) -> dict[str, object]:
     """The plot's traces that stand for a lane, by name."""
-    names = {runner.name for runner in runners(raced())}
+    names = {runner.name for runner in runners(eight())}
     return {trace.name: trace for trace in figure.plot.data if trace.name in names}
 
 
@@ -64,7 +61,7 @@ def bars_of(name: str) -> dict[str, list]:
     """The bars of a plot of horizontal ones, by lane; those of the legend are empty."""
     bars = [bar for bar in drawn()[name].plot.data if bar.showlegend is False]
     return {
-        runner.name: [bar for bar in bars if bar.y[0] == runner.name] for runner in runners(raced())
+        runner.name: [bar for bar in bars if bar.y[0] == runner.name] for runner in runners(eight())
     }
 
 
@@ -125,7 +122,7 @@ def points(name: str, runner) -> tuple[np.ndarray, np.ndarray]:
 def test_a_lanes_line_or_points_are_its_measure(name: str, lanes: set[str]) -> None:
     traces = lanes_of(drawn()[name])
     assert set(traces) == lanes if name != "distance" else set(traces) >= lanes
-    for runner in runners(raced()):
+    for runner in runners(eight()):
         if runner.name in traces:
             x, y = points(name, runner)
             assert np.array_equal(traces[runner.name].x, x)
@@ -138,7 +135,7 @@ def test_a_lanes_line_or_points_are_its_measure(name: str, lanes: set[str]) -> N
 def test_acceptance_has_intervals_and_the_diagonal() -> None:
     figure = drawn()["acceptance"]
     assert figure.plot.data[0].x == figure.plot.data[0].y == (0, 1)
-    for runner in runners(raced()):
+    for runner in runners(eight()):
         if found := acceptance(runner.table):
             trace, some = lanes_of(figure)[runner.name], found.trials > 0
             assert trace.y + trace.error_y.array == pytest.approx(found.high[some])
@@ -150,7 +147,7 @@ def test_bars_over_lengths_add_up(name: str, value: str) -> None:
     traces = lanes_of(drawn()[name])
     assert len(traces) > 3
     assert "Vanilla AR" not in traces, "its one bar says nothing"
-    for runner in runners(raced()):
+    for runner in runners(eight()):
         if trace := traces.get(runner.name):
             found = acceptance_lengths(runner.table)
             bars = dict(zip(trace.x, trace.y, strict=True))
@@ -167,7 +164,7 @@ def test_the_spans_take_in_every_length_once() -> None:
 
 
 def test_rows_and_the_parts_of_a_step_are_the_measures() -> None:
-    for runner in runners(raced()):
+    for runner in runners(eight()):
         rows = rows_read(runner.table)
         found = [bar.x[0] for bar in bars_of("rows")[runner.name]]
         assert found == pytest.approx([rows.per_pass, rows.per_token])
@@ -180,7 +177,7 @@ def test_rows_and_the_parts_of_a_step_are_the_measures() -> None:
 @pytest.mark.parametrize(
     ("trace", "legend"),
     [
-        (raced, ["forward pass", "verification", "cache", "drafter"]),
+        (eight, ["forward pass", "verification", "cache", "drafter"]),
         (lambda: trace_of({"ar": steps(1, 1)}, length=2), ["forward pass"]),
     ],
 )
@@ -237,9 +234,7 @@ def test_a_lane_looks_the_same_in_every_figure() -> None:
 
 
 def looks(*texts: str) -> dict[str, tuple[str, str, str]]:
-    lanes = [parse_lane(text) for text in texts]
-    trace = race_of(Toy((2, 2), 16), lanes, "a prompt", 3)
-    plot = figures(trace.trace(list(trace)))[NAMES.index("passes")].plot
+    plot = figures(raced(Toy((2, 2), 16), texts, seed=3))[NAMES.index("passes")].plot
     return {line.name: (line.line.color, line.line.dash, line.marker.symbol) for line in plot.data}
 
 
@@ -253,9 +248,8 @@ def test_a_decoder_looks_the_same_in_every_race_and_its_lanes_differ() -> None:
 
 def test_two_lanes_of_a_decoder_have_bars_of_another_pattern() -> None:
     """Side by side over lengths, without a name beside them."""
-    lanes = [parse_lane(text) for text in ("gsd", "gsd:G=4", "gsd:G=9", "gsd:G=2")]
-    race = race_of(Toy((8, 8), 16), lanes, "a prompt", 3)
-    plot = figures(race.trace(list(race)))[NAMES.index("lengths")].plot
+    lanes = ("gsd", "gsd:G=4", "gsd:G=9", "gsd:G=2")
+    plot = figures(raced(Toy((8, 8), 16), lanes, seed=3))[NAMES.index("lengths")].plot
     assert len({bar.marker.pattern.shape for bar in plot.data}) == len(lanes)
 
 
@@ -294,4 +288,4 @@ def test_a_picture_of_one_token_has_all_figures(state: LaneState) -> None:
 
 @pytest.mark.parametrize("stop", [9, 16, 17, 33, 60, 120])
 def test_a_race_stopped_anywhere_has_figures(stop: int) -> None:
-    check(figures(raced(stop, 4)))
+    check(figures(eight(stop, 4)))

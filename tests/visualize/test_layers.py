@@ -10,10 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.race.request import parse_lane
 from engine.trace import Frame, LaneState, Status, Step, Trace
 from engine.trace.shares import share_values
-from tests.races import race_of
+from tests.races import raced
 from tests.static.node import report
 from tests.steps import Spot, build
 from tests.toy import Toy
@@ -172,8 +171,7 @@ def test_runs_begin_at_the_cells_that_they_begin_at() -> None:
 def test_gain_is_what_the_group_added_to_acceptance() -> None:
     """GSD Fig. 7: p(C) / q(C) less p(x) / q(x), each at most 1."""
     texts = ("gsd", "lantern:drafter=jacobi;k=4;delta=0.5", "sjd")
-    race = race_of(Toy((6, 6), 16), [parse_lane(text) for text in texts], "a prompt", 1)
-    trace = race.trace(list(race))
+    trace = raced(Toy((6, 6), 16), texts)
     for i in range(3):
         lane, table = LaneReplay(trace, i), trace.table(i)
         now = lane.at(len(table))

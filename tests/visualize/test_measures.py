@@ -11,10 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.race.request import parse_lane
 from engine.trace import Frame, LaneState, Seconds, Status, Step, StepTable, Trace
 from engine.trace.shares import quantise, share_values
-from tests.races import race_of
+from tests.races import raced
 from tests.steps import Candidate, Spot, build
 from tests.toy import Toy
 from tests.visualize.races import steps, trace_of
@@ -57,9 +56,8 @@ def single(*spots: Spot) -> StepTable:
 
 
 @functools.cache
-def raced(seed: int) -> Trace:
-    race = race_of(Toy((8, 8), 16), [parse_lane(lane) for lane in LANES], "a prompt", seed)
-    return race.trace(list(race))
+def seeded(seed: int) -> Trace:
+    return raced(Toy((8, 8), 16), LANES, seed=seed)
 
 
 def test_progress_counts_from_the_start() -> None:
@@ -207,7 +205,7 @@ def test_of_several_candidates_the_first_ones_own_outcome_counts() -> None:
 def test_lossless_lanes_lie_on_the_diagonal_and_relaxed_ones_above(lane, low, high) -> None:
     """In standard deviations, over twelve races; the last of the lossless is GSD whose groups have
     one member each."""
-    tables = [raced(seed).table(lane) for seed in range(12)]
+    tables = [seeded(seed).table(lane) for seed in range(12)]
     found = [acceptance(table) for table in tables]
     rows = np.concatenate([table.positions[table.committed] for table in tables])
     tvs = share_values(rows["tv"][~np.isnan(share_values(rows["uniform"]))])
@@ -218,7 +216,7 @@ def test_lossless_lanes_lie_on_the_diagonal_and_relaxed_ones_above(lane, low, hi
 
 @pytest.mark.parametrize("lane", [0, 1, 2])
 def test_lanes_that_only_compare_are_left_out(lane: int) -> None:
-    assert acceptance(raced(0).table(lane)) is None
+    assert acceptance(seeded(0).table(lane)) is None
 
 
 # Distance
@@ -290,16 +288,16 @@ def test_in_a_real_race_drafts_keep_the_distribution_of_the_step_before() -> Non
     the comparison of distributions. An EAGLE drafter's were never the target's."""
     rejecting = [
         len(step.window)
-        for step in raced(0).steps(3)
+        for step in seeded(0).steps(3)
         if step.committed["status"][-1] == Status.RESAMPLED
     ]
-    found = tv_by_distance(raced(0).table(3))
+    found = tv_by_distance(seeded(0).table(3))
     # a window may be shorter than what was left for it
     assert found.pairs.sum() >= 0.9 * sum(rejecting) > 100
     assert found.distance[0] == 1
     assert ((found.tv >= 0) & (found.tv <= 1)).all()
-    assert raced(0).header.lanes[6].settings["drafter"] == "eagle"
-    assert tv_by_distance(raced(0).table(6)).pairs.tolist() == []
+    assert seeded(0).header.lanes[6].settings["drafter"] == "eagle"
+    assert tv_by_distance(seeded(0).table(6)).pairs.tolist() == []
 
 
 def test_runners_are_the_lanes_that_made_a_step() -> None:

@@ -11,7 +11,6 @@ import pytest
 
 from engine.measurements.quality import Judge, Picture, Point, Quality
 from engine.models import load
-from engine.race import Lane
 from engine.race.request import parse_lane
 from engine.settings import Sampling
 from engine.trace import LaneState, Trace
@@ -42,8 +41,7 @@ JUDGE = Judge(100, 306, 96)
 def race(stop: int | None = None) -> Trace:
     model = Toy((6, 6), 16)
     model.weights = "0123456789abcdef"
-    running = race_of(model, [Lane(name) for name in RACED], "a prompt", 3)
-    return run_until(running, stop)
+    return run_until(race_of(model, RACED, seed=3), stop)
 
 
 def pictures(lane: str, count: int) -> tuple[Picture, ...]:

@@ -13,7 +13,6 @@ from engine.decoders import DECODERS, DEFAULT, WHOLE
 from engine.decoders.base import Badge
 from engine.infilling import MASKED, box_mask
 from engine.models import load
-from engine.race import Lane
 from engine.race.request import parse_lane
 from engine.trace import LaneState
 from engine.trace.shares import NONE
@@ -84,8 +83,7 @@ def test_the_weights_still_draw_what_ships() -> None:
     spec = SPECS[0]
     shipped = RecordedRace.loads((RACES / f"{spec.slug}.json").read_bytes()).trace
     model = load("embedded")
-    race = race_of(model, [Lane("ar")], spec.prompt, spec.seed)
-    frames = run_until(race, 25).frames
+    frames = run_until(race_of(model, ["ar"], spec.prompt, spec.seed), 25).frames
     tokens = [t for frame in frames if frame.step for t in frame.step.committed["token"]]
     assert len(tokens) >= 20
     lane = spec.lanes.index("ar")

@@ -5,7 +5,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from engine.race import Lane
 from engine.trace import Trace
 from tests.clocks import set_clocks
 from tests.races import race_of
@@ -15,7 +14,7 @@ from visualize.seeds import Estimate, over_seeds, ranks
 
 @set_clocks()
 def trace(seed: int, lanes: str = "ar sjd gsd", steps: int | None = None) -> Trace:
-    race = race_of(Toy((4, 4), 8), [Lane(name) for name in lanes.split()], "red apple", seed)
+    race = race_of(Toy((4, 4), 8), lanes.split(), "red apple", seed)
     return race.trace(list(race)[:steps])
 
 

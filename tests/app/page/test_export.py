@@ -9,12 +9,11 @@ from hypothesis import strategies as st
 import app.page.export
 from app.page.export import KINDS, Instant, file_name, make_file
 from app.settings import AppSettings
-from engine.race import Lane
 from engine.settings import SettingError
 from engine.trace import Seconds
 from tests.app.conftest import ANYTHING
 from tests.clocks import set_clocks
-from tests.races import race_of
+from tests.races import raced
 from tests.steps import retimed
 from tests.toy import Toy
 from visualize.layers import Layer
@@ -23,13 +22,8 @@ from visualize.recorded_race import RecordedRace, record
 INSTANT = {"clock": "passes", "t": 3, "layer": "tv", "lanes": [0, 1], "dark": False}
 
 
-@set_clocks()
-def recorded() -> RecordedRace:
-    race = race_of(model := Toy((4, 4), 16), [Lane("ar"), Lane("sjd")], "red apple", 7)
-    return record(race.trace(list(race)), model)
-
-
-RECORDING = recorded()
+with set_clocks():
+    RECORDING = record(raced(model := Toy((4, 4), 16), ["ar", "sjd"], "red apple", 7), model)
 
 
 def named(prompt: str, kind: str = "Trace") -> str:

@@ -18,7 +18,7 @@ from engine.race import Lane
 from engine.race.request import parse_lane
 from engine.settings import Sampling, SettingError
 from engine.trace import Frame, Header, LaneState, Status, Trace
-from tests.races import race_of
+from tests.races import raced
 from tests.steps import Rejection, Spot, build
 from tests.toy import Toy
 
@@ -71,14 +71,12 @@ def rejected(*rejections: tuple[int, Rejection], codebook: np.ndarray = LINE) ->
 
 
 @functools.cache
-def raced() -> Trace:
-    lanes = map(parse_lane, ("ar", "sjd", *RACED.values(), "sjd-pac", "jacobi"))
-    race = race_of(Toy((6, 6), 20), lanes, "a prompt", 5)
-    return race.trace(list(race))
+def race() -> Trace:
+    return raced(Toy((6, 6), 20), ("ar", "sjd", *RACED.values(), "sjd-pac", "jacobi"), seed=5)
 
 
 def lane(name: str) -> int:
-    return [entry.decoder for entry in raced().header.lanes].index(name)
+    return [entry.decoder for entry in race().header.lanes].index(name)
 
 
 @pytest.mark.parametrize(
@@ -144,7 +142,7 @@ def test_what_a_distribution_leaves_out_is_spread_over_the_other_tokens() -> Non
 def test_a_lanes_own_rule_changes_nothing_as_does_one_without_its_slack(
     name, rule, settings
 ) -> None:
-    tally = rejudge(raced(), lane(name), rule, settings)
+    tally = rejudge(race(), lane(name), rule, settings)
     assert tally.rejections >= 5
     assert tally.accepted == 0
 
@@ -154,14 +152,14 @@ def test_a_lanes_own_rule_changes_nothing_as_does_one_without_its_slack(
     [("gsd", GSDSettings(delta=1.0, d=10.0)), ("lantern", LanternSettings(k=20, delta=0.2))],
 )
 def test_a_relaxed_rule_would_have_accepted_what_a_lossless_lane_rejected(rule, relaxed) -> None:
-    tally = rejudge(raced(), lane("sjd"), rule, relaxed)
+    tally = rejudge(race(), lane("sjd"), rule, relaxed)
     assert 0 < tally.accepted < tally.rejections
 
 
 @given(st.integers(1, 20), st.floats(0, 1), st.floats(0, 1))
 def test_more_to_borrow_never_lowers_the_count(k: int, one: float, other: float) -> None:
     low, high = (
-        rejudge(raced(), lane("sjd"), "lantern", LanternSettings(k=k, delta=x)).accepted
+        rejudge(race(), lane("sjd"), "lantern", LanternSettings(k=k, delta=x)).accepted
         for x in sorted((one, other))
     )
     assert low <= high
@@ -171,31 +169,31 @@ def test_more_to_borrow_never_lowers_the_count(k: int, one: float, other: float)
 def test_no_more_is_accepted_than_was_rejected(settings: GSDSettings | LanternSettings) -> None:
     rule = "gsd" if isinstance(settings, GSDSettings) else "lantern"
     for name in ("sjd", "gsd", "lantern", "sjd-pac"):
-        tally = rejudge(raced(), lane(name), rule, settings)
+        tally = rejudge(race(), lane(name), rule, settings)
         assert 0 <= tally.accepted <= tally.rejections
 
 
 def test_every_first_rejection_is_judged_again() -> None:
-    steps = raced().steps(lane("sjd"))
+    steps = race().steps(lane("sjd"))
     resampled = [step for step in steps if step.committed["status"][-1] == Status.RESAMPLED]
-    assert rejudge(raced(), lane("sjd"), "gsd", GSDSettings()).rejections == len(resampled)
+    assert rejudge(race(), lane("sjd"), "gsd", GSDSettings()).rejections == len(resampled)
 
 
 def test_many_rejections_of_a_large_vocabulary_are_judged_as_one_by_one(monkeypatch) -> None:
-    whole = [rejudge(raced(), lane("sjd"), *rule) for rule in SLACK]
+    whole = [rejudge(race(), lane("sjd"), *rule) for rule in SLACK]
     monkeypatch.setattr("app.page.rejudge.BLOCK", 3 * 20)
-    assert whole == [rejudge(raced(), lane("sjd"), *rule) for rule in SLACK]
+    assert whole == [rejudge(race(), lane("sjd"), *rule) for rule in SLACK]
 
 
 @pytest.mark.parametrize("name", ["ar", "jacobi"])
 def test_a_lane_that_tests_no_draft_says_so(name: str) -> None:
-    tally = rejudge(raced(), lane(name), "gsd", GSDSettings())
+    tally = rejudge(race(), lane(name), "gsd", GSDSettings())
     assert tally == Tally(0, 0)
     assert "no draft of this lane was tested" in tally.sentence.lower()
 
 
 def test_a_trace_without_a_codebook_says_so() -> None:
-    trace = replace(raced(), codebook=b"")
+    trace = replace(race(), codebook=b"")
     tally = rejudge(trace, lane("sjd"), "lantern", LanternSettings(k=62))
     assert tally.accepted is None
     assert tally.rejections > 0
@@ -220,7 +218,7 @@ def test_the_sentence_says_that_later_steps_would_have_differed() -> None:
 )
 def test_what_cannot_be_judged_is_rejected(lane, rule, settings) -> None:
     with pytest.raises(SettingError):
-        rejudge(raced(), lane, rule, settings)
+        rejudge(race(), lane, rule, settings)
 
 
 def test_a_trace_beyond_any_picture_is_rejected_before_it_costs_anything(monkeypatch) -> None:

@@ -12,23 +12,16 @@ from app.page.what_if import RULES, SLIDERS, SPANS, answer, lane_choices, plots
 from engine.decoders import DECODERS
 from engine.decoders.gsd import GSDSettings
 from engine.decoders.lantern import LanternSettings
-from engine.race import Lane
 from engine.settings import SettingError
-from engine.trace import Trace
 from tests.app.conftest import ANYTHING
-from tests.races import race_of
+from tests.races import raced
 from tests.toy import Toy
 from visualize.recorded_race import RecordedRace
 
 KNOBS = dict(zip(SLIDERS, [10, 0.5, 0.15, 62, 0.1], strict=True))
 
 
-def raced(*names: str) -> Trace:
-    race = race_of(Toy((6, 6), 16), [Lane(name) for name in names], "x", 7)
-    return race.trace(list(race))
-
-
-TRACE = raced("ar", "sjd", "gsd")
+TRACE, AR = (raced(Toy((6, 6), 16), lanes, seed=7) for lanes in (("ar", "sjd", "gsd"), ["ar"]))
 BLIND = dataclasses.replace(TRACE, codebook=b"")
 
 
@@ -51,9 +44,7 @@ def test_each_rule_has_its_own_knobs() -> None:
 
 
 def test_rejections_of_a_tree_of_drafts_are_judged_again() -> None:
-    settings = LanternSettings(drafts="tree", depth=2, nodes=4, width=2, k=5)
-    race = race_of(Toy((6, 6), 16), [Lane("lantern", settings)], "x", 7)
-    trace = race.trace(list(race))
+    trace = raced(Toy((6, 6), 16), ["lantern:drafts=tree;depth=2;nodes=4;width=2;k=5"], seed=7)
     rejected = len(trace.table(0).rejections)
     assert rejected > 3
     for delta, accepted in ((0.0, 0), (1.0, rejected)):
@@ -66,7 +57,7 @@ def test_the_papers_share_is_stated_as_the_number_it_is() -> None:
 
 
 def test_a_race_without_rejections_says_so() -> None:
-    assert "No draft was rejected" in answer(raced("ar"), 0, "gsd", KNOBS)
+    assert "No draft was rejected" in answer(AR, 0, "gsd", KNOBS)
 
 
 def test_a_trace_without_a_codebook_says_so() -> None:
@@ -126,7 +117,7 @@ def test_the_drafts_are_marked_and_counted_against_every_knob() -> None:
 
 
 def test_where_nothing_can_be_judged_nothing_is_drawn(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert plots(RecordedRace(raced("ar"), None), 0, "gsd", KNOBS) == []
+    assert plots(RecordedRace(AR, None), 0, "gsd", KNOBS) == []
     assert plots(RecordedRace(BLIND, None), 1, "gsd", KNOBS) == []
     with pytest.raises(SettingError, match="Choose a lane"):
         plots(RecordedRace(TRACE, None), 0, "gsd", KNOBS)

@@ -8,8 +8,7 @@ import pytest
 
 from app.serving import race_table
 from app.serving.race_table import KEPT_SECONDS, STEP_BYTES, RaceTable, StoredRace
-from engine.race import Lane
-from tests.races import race_of
+from tests.races import raced
 from tests.toy import Toy
 from visualize.recorded_race import RecordedRace, record
 
@@ -28,8 +27,7 @@ def clock() -> Clock:
 
 @pytest.fixture(scope="module")
 def recording() -> RecordedRace:
-    race = race_of(model := Toy((4, 4), 16), [Lane("ar"), Lane("sjd")], "red apple", 7)
-    return record(race.trace(list(race)), model)
+    return record(raced(model := Toy((4, 4), 16), ["ar", "sjd"], "red apple", 7), model)
 
 
 def stored(name: str, recording: RecordedRace, size: int = 1) -> StoredRace:
