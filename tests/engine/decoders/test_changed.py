@@ -12,7 +12,7 @@ from torch import Tensor
 from engine.decoders.decode_state import DecodeState
 from engine.decoders.gsd import GSD, GSDSettings
 from engine.decoders.lantern import Lantern, LanternSettings
-from engine.decoders.lantern_tree import DraftTree, Walk
+from engine.decoders.lantern_tree import DraftTree
 from engine.decoders.sjd import SJD
 from engine.decoders.window import WindowDecoder
 from tests.engine.decoders.driving import acceptances, committed_distribution, near
@@ -112,23 +112,13 @@ def tree_distribution(p: Tensor, s: LanternSettings) -> list[float]:
 
 @pytest.mark.parametrize("knobs", [LANTERNS[0], *LANTERNS[2:4], {"k": 6, "delta": 0.0}])
 def test_a_tree_commits_by_the_changed_distribution(knobs: dict[str, float]) -> None:
-    """Acceptance of each draft and what all rejections leave; then every outcome."""
+    """Every outcome of the verification."""
     decoder = Lantern(TOY, LanternSettings(**knobs))
     tokens = torch.tensor(TREE)
     p, _ = pair(2)
     tree = DraftTree(tokens[:0], p[None][:0], nodes=tokens, children=((1, 2, 3), (), (), ()))
     expected = tree_distribution(p, decoder.settings)
     assert sum(expected) == pytest.approx(1, abs=1e-5)
-    walk = Walk(tree, p.expand(4, -1), decoder._neighbourhood)
-    walk.descend(torch.ones(3))
-    committed, reached = torch.zeros(CODES), 1.0
-    for x, a in zip(TREE, walk.levels[0].acceptance.tolist(), strict=True):
-        committed[x] += reached * a
-        reached *= 1 - a
-    torch.testing.assert_close((committed + reached * walk.left()).tolist(), expected)
-    walk = Walk(tree, p.expand(4, -1), decoder._neighbourhood)
-    walk.descend(torch.zeros(3))
-    assert walk.left().equal(p), "leaves keep their p"
     found = torch.zeros(CODES, dtype=torch.float64)
 
     def run() -> int:

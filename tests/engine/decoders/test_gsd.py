@@ -51,33 +51,10 @@ def oracle(p: Tensor, q: Tensor, x: int, codebook: Tensor, s: GSDSettings) -> fl
 @given(
     st.integers(0, 10**6),
     st.integers(1, 40),
-    st.integers(1, 60),
-    st.sampled_from(["ascending", "descending"]),
-    st.sampled_from(["paper", "code"]),
-)
-def test_a_group_is_the_slice_of_a_stable_sort(
-    seed: int, codes: int, G: int, order: str, reading: str
-) -> None:
-    """Equal probabilities, of which top-k leaves many, stand by id."""
-    p = torch.randint(0, 4, (codes,), generator=torch.Generator().manual_seed(seed)) / 4
-    code, x = reading == "code", torch.arange(codes)
-    half = 7 if code else G // 2
-    ranked = p.argsort(descending=order == "descending" and not code, stable=True).tolist()
-    settings = GSDSettings(G=G, d=10.0, delta=1.0, order=order, reading=reading)
-    members, inside = group(p.expand(codes, -1), x, x[:, None].float(), settings)
-    for token in range(codes):
-        at = ranked.index(token)
-        slice_of_it = ranked[max(0, at - half) : at + max(half, 1)]
-        assert members[token][inside[token]].tolist() == slice_of_it
-
-
-@given(
-    st.integers(0, 10**6),
-    st.integers(14, 40),
     st.sampled_from(["paper", "code"]),
     st.integers(1, 60),
-    st.floats(0, 2),
-    st.floats(0, 0.3),
+    st.floats(0, 2, width=32),
+    st.floats(0, 0.5, width=32),
     st.sampled_from(["ascending", "descending"]),
 )
 def test_gsd_equals_its_definition(
@@ -85,7 +62,11 @@ def test_gsd_equals_its_definition(
 ) -> None:
     generator = torch.Generator().manual_seed(seed)
     p, q = torch.softmax(2 * torch.randn(2, codes, generator=generator), -1)
-    p = torch.where(p < p.median(), 0, p) if seed % 2 else p  # as top-k leaves it, with ties at 0
+    if seed % 3 == 0:  # as top-k leaves it, with ties at 0
+        p = torch.where(p < p.median(), 0, p)
+    elif seed % 3 == 1:  # with equal probabilities, which stand by id
+        p = (4 * codes * p).round() + 1
+        p /= p.sum()
     codebook = torch.randn(codes, 3, generator=generator)
     settings = GSDSettings(G=G, d=d, delta=delta, order=order, reading=reading)
     x = torch.arange(codes)
