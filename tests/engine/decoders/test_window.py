@@ -50,10 +50,8 @@ def two_steps(
     """Two steps of SJD with L = 6, whose drafts pass as said."""
     u = [[ACCEPT if ok else REJECT, 0.4, 0.6] for ok in accept] + [[0.5, 0.4, 0.6]]
     # so that every row of the window has a distribution of its own
-    fresh = [[0.1], [0.6], [0.3], [0.9], [0.9], [0.1]]
-    monkeypatch.setattr(
-        "engine.decoders.decode_state.Noise", lambda seed, device: FixedNoise(verify=u, fresh=fresh)
-    )
+    noise = FixedNoise(verify=u, fresh=[[0.1], [0.6], [0.3], [0.9], [0.9], [0.1]])
+    monkeypatch.setattr("engine.decoders.decode_state.Noise", lambda seed, device: noise)
     toy = KeepsRows((3, 4), 4)
     decoder = KeepsWindows(toy, 6)
     steps = decoder.steps("", 0)

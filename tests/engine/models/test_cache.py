@@ -27,11 +27,10 @@ def fill(cache: WindowCache, marks: list[int]) -> tuple[Tensor, Tensor]:
     return seen
 
 
-def parents(size: int = 8) -> st.SearchStrategy[list[int]]:
-    """A tree: row i's parent is an earlier row."""
-    return st.integers(1, size).flatmap(
-        lambda n: st.tuples(st.just(0), *(st.integers(0, i - 1) for i in range(1, n))).map(list)
-    )
+# row i's parent is an earlier row
+TREES = st.integers(1, 8).flatmap(
+    lambda rows: st.tuples(st.just(0), *(st.integers(0, i - 1) for i in range(1, rows)))
+)
 
 
 def test_a_full_cache_says_so_and_stays_as_it_was() -> None:
@@ -77,15 +76,13 @@ def test_any_windows_and_keeps_leave_the_kept_rows_in_every_layer(data: st.DataO
                 break
 
 
-@given(parents())
-def test_a_row_sees_itself_and_its_line_of_parents(tree: list[int]) -> None:
+@given(TREES)
+def test_a_row_sees_itself_and_its_line_of_parents(tree: tuple[int, ...]) -> None:
     seen = ancestors(tree, len(tree))
-    for row in range(len(tree)):
-        line = {row}
-        while row:
-            row = tree[row]
-            line.add(row)
-        assert set(seen[max(line)].nonzero()[:, 0].tolist()) == line
+    lines: list[set[int]] = []
+    for row, parent in enumerate(tree):
+        lines.append({row} | (lines[parent] if row else set()))
+        assert set(seen[row].nonzero()[:, 0].tolist()) == lines[row]
 
 
 @pytest.mark.parametrize("length", [1, 2, 9])

@@ -63,5 +63,5 @@ def test_the_published_layout_goes_in_whole_at_true_size(name: str) -> None:
         fit(vq, stored, vq_key, VQ_UNUSED)
     assert 2 ** (len(sizes.vq.channel_multiplier) - 1) == 16
     assert sizes.gpt.head_dim == 64
-    file = f"t2i_XL_stage{'1_256' if name == 'llamagen-256' else '2_512'}.pt"
-    assert card.source_of("gpt").files == (file,)
+    stage = {"llamagen-256": "1_256", "llamagen-512": "2_512"}[name]
+    assert card.source_of("gpt").files == (f"t2i_XL_stage{stage}.pt",)

@@ -25,14 +25,13 @@ class Watched(ZipAR):
         return super().verify(state, window, p)
 
 
-@pytest.mark.parametrize("sampling", [(1.0, 0), (2.0, 0), (2.0, 7), (2.0, 8)])
+@pytest.mark.parametrize(("guidance", "guided_tokens"), [(1.0, 0), (2.0, 0), (2.0, 7), (2.0, 8)])
 @torch.inference_mode()
 def test_a_token_attends_to_what_is_there_before_it_in_raster_order(
-    sampling: tuple[float, int],
+    guidance: float, guided_tokens: int
 ) -> None:
     """Every token once, and a stand-in for each row but the first: with places of their own, and a
     mask of who was there, and before whom. The guided ones are the first in the waves' order."""
-    guidance, guided_tokens = sampling
     model = TINY["embedded"].model
     (height, width), prompt = model.grid, "cat on red"
     decoder = Watched(model, ZipARSettings(s=LAG), Sampling(guidance, guided_tokens, top_k=0))
@@ -50,9 +49,8 @@ def test_a_token_attends_to_what_is_there_before_it_in_raster_order(
     P, count = begin.shape[1], len(rows)
     seen = (place[:, None] >= place) & (wave[:, None] >= wave)
     seen[:, len(codes) :] = False
-    seen |= torch.eye(count, dtype=torch.bool)
     whole = torch.ones(P + count, P + count, dtype=torch.bool).tril()
-    whole[P:, P:] = seen
+    whole[P:, P:] = seen | torch.eye(count, dtype=torch.bool)
     mask = torch.zeros(whole.shape).masked_fill(~whole, torch.finfo(torch.float32).min)
     states = model.target.model(
         inputs_embeds=torch.cat([begin, model.embed(code, place).expand(len(begin), -1, -1)], 1),
