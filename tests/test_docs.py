@@ -51,11 +51,8 @@ def test_files_and_modules_named_in_code_exist(path: Path) -> None:
 def test_every_make_target_is_listed_by_make_help_and_documented() -> None:
     makefile = page("Makefile")
     targets = set(re.search(r"^\.PHONY: (.+)$", makefile, re.MULTILINE)[1].split())
-    assert set(re.findall(r'@echo "make (\S+)', makefile)) == targets - {
-        "help",
-        "tools",
-        "browsers",
-    }
+    hidden = {"help", "tools", "browsers"}
+    assert set(re.findall(r'@echo "make (\S+)', makefile)) == targets - hidden
     assert set(re.findall(r"^make (\S+)", page("CONTRIBUTING.md"), re.MULTILINE)) < targets
     assert re.findall(r"^make (\S+)", page("README.md"), re.MULTILINE) == ["run", "test"]
 
@@ -199,10 +196,8 @@ def test_trace_format_is_of_this_version_with_this_header() -> None:
 
 
 def test_performance_says_what_a_position_takes_on_the_wire() -> None:
-    sent, row = re.search(
-        r"takes (\d+) bytes on the wire\*\* \(its row of (\d+) in base64\)",
-        page("docs/performance.md"),
-    ).groups()
+    words = r"takes (\d+) bytes on the wire\*\* \(its row of (\d+) in base64\)"
+    sent, row = re.search(words, page("docs/performance.md")).groups()
     assert int(row) == DTYPES["positions"].itemsize
     assert int(sent) * 3 == int(row) * 4
 
@@ -244,44 +239,30 @@ def needs(card: ModelCard) -> list[str]:
     return [card.title, f"{card.download / 1e9:.1f} GB", main, *lanes]
 
 
+def model(card: ModelCard) -> list[str]:
+    return [card.title, f"`{card.name}`", f"{card.grid[0]} × {card.grid[1]}", card.licence]
+
+
+def with_drafter(card: ModelCard) -> list[str]:
+    needed = f"{2 * card.drafter.parameters / GIB:.1f} GiB"
+    return [card.title, f"`{card.name}`", f"`{card.drafter.source.repo}`", needed]
+
+
+def lane(name: str) -> list[str]:
+    return [DECODERS[name].title, f"`{name}`", DECODERS[name].badge.value, DECODERS[name].paper]
+
+
 @pytest.mark.parametrize(
     ("name", "first", "rows"),
     [
-        ("hosting", "setting", [settings_row(name) for name in AppSettings.model_fields]),
-        (
-            "hosting",
-            "model",
-            [
-                [card.title, f"`{card.name}`", f"{card.grid[0]} × {card.grid[1]}", card.licence]
-                for card in CARDS.values()
-            ],
-        ),
-        ("hosting", "what it needs", [needs(card) for card in CARDS.values()]),
-        (
-            "hosting",
-            "with a drafter",
-            [
-                [
-                    card.title,
-                    f"`{card.name}`",
-                    f"`{card.drafter.source.repo}`",
-                    f"{2 * card.drafter.parameters / GIB:.1f} GiB",
-                ]
-                for card in CARDS.values()
-                if card.drafter
-            ],
-        ),
-        (
-            "decoders",
-            "lane",
-            [
-                [decoder.title, f"`{name}`", decoder.badge.value, decoder.paper]
-                for name, decoder in DECODERS.items()
-            ],
-        ),
+        ("hosting", "setting", [*map(settings_row, AppSettings.model_fields)]),
+        ("hosting", "model", [*map(model, CARDS.values())]),
+        ("hosting", "what it needs", [*map(needs, CARDS.values())]),
+        ("hosting", "with a drafter", [with_drafter(c) for c in CARDS.values() if c.drafter]),
+        ("decoders", "lane", [*map(lane, DECODERS)]),
     ],
 )
-def test_a_table_has_every_row_of_the_code(name: str, first: str, rows: list[list[str]]) -> None:
+def test_a_table_has_every_row_of_the_code(name, first, rows) -> None:
     assert table(page(f"docs/{name}.md"), first) == rows
 
 

@@ -19,18 +19,14 @@ from visualize.swatches import COLUMNS, SIDE
 
 
 def test_scales_are_those_of_the_library() -> None:
-    assert LOOK["scales"] == {
-        "viridis": sequential.Viridis,
-        "cividis": sequential.Cividis,
-        "magma": sequential.Magma,
-    }
+    scales = sequential.Viridis, sequential.Cividis, sequential.Magma
+    assert LOOK["scales"] == dict(zip(("viridis", "cividis", "magma"), scales, strict=True))
 
 
 def test_layers_and_statuses_stand_in_pythons_order() -> None:
     assert [layer["name"] for layer in LOOK["layers"]] == [layer.value for layer in Layer]
-    assert [status["name"] for status in LOOK["statuses"]] == [
-        status.name.lower() for status in Status
-    ]
+    names = [status["name"] for status in LOOK["statuses"]]
+    assert names == [status.name.lower() for status in Status]
 
 
 def test_every_badge_has_a_colour_and_a_shape_of_its_own() -> None:
@@ -58,9 +54,8 @@ def test_the_help_explains_the_words_that_the_page_uses() -> None:
 
 def test_results_know_the_embedded_models_layers() -> None:
     config = json.loads((STATIC.parent / "weights" / "target" / "config.json").read_text("utf-8"))
-    assert f"embedded: {config['num_hidden_layers']}," in (
-        STATIC / "panels" / "results.js"
-    ).read_text("utf-8")
+    results = (STATIC / "panels" / "results.js").read_text("utf-8")
+    assert f"embedded: {config['num_hidden_layers']}," in results
 
 
 def test_swatches_are_cut_where_python_puts_them() -> None:

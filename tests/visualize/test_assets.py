@@ -9,6 +9,10 @@ import pytest
 from visualize.assets import STATIC, STYLES, ModuleError, bundle, markup, script, styles
 from visualize.look import LOOK
 
+A = "export const a = 1;\n"
+IMPORT = 'import { a } from "./a.js";\n'
+DATA = 'import look from "./look.json" with { type: "json" };\n'
+
 
 @pytest.fixture
 def modules(tmp_path):
@@ -41,18 +45,11 @@ def test_modules_come_after_those_that_they_import_and_each_once(modules) -> Non
 
 
 def test_data_becomes_a_constant_once(modules) -> None:
-    data = 'import look from "./look.json" with { type: "json" };\n'
     text = modules(
-        main=f'{data}import {{ a }} from "./a.js";\na(look);\n',
-        a=f"{data}export const a = () => look;\n",
-        look='{"x": 1}',
+        main=f"{DATA}{IMPORT}a(look);\n", a=f"{DATA}export const a = () => look;\n", look='{"x": 1}'
     )
     assert text.count('const look = {"x": 1};') == 1
     assert text.index("const look") < text.index("const a")
-
-
-A = "export const a = 1;\n"
-IMPORT = 'import { a } from "./a.js";\n'
 
 
 @pytest.mark.parametrize(
@@ -63,11 +60,7 @@ IMPORT = 'import { a } from "./a.js";\n'
         (IMPORT.replace("./", "../"), {}, "main.js -> ../a.js: the last does not exist"),
         (f"{IMPORT}const x = a;\n", {"a": f"{A}let x = 2;\n"}, "both define x"),
         (IMPORT.replace("a }", "b }"), {"a": "const b = 1;\n"}, "does not export"),
-        (
-            'import data from "./look.json" with { type: "json" };\n',
-            {"look": "1"},
-            "after the file",
-        ),
+        (DATA.replace("look from", "data from"), {"look": "1"}, "after the file"),
         *(
             (f"{line};\n", {"a": A}, "main.js has a form that cannot be joined")
             for line in (
@@ -96,17 +89,13 @@ def test_nothing_of_the_board_is_left_out() -> None:
     form = ("lane_list", "fill_in", "bet_form", "word_list")
     scripts = ("page.js", "standalone.js", *(f"form/{name}.js" for name in form))
     whole = "".join(map(script, scripts))
+    definition = r"(?:async )?(?:function|class|const)"
     for path in STATIC.rglob("*.js"):
-        names = re.findall(
-            r"^(?:export )?(?:async )?(?:function|class|const) (\w+)", path.read_text("utf-8"), re.M
-        )
-        assert all(
-            re.search(rf"^(?:async )?(?:function|class|const) {name}\b", whole, re.M)
-            for name in names
-        ), path.name
-    assert {*STYLES, "page.css"} == {
-        str(path.relative_to(STATIC)) for path in STATIC.rglob("*.css")
-    }
+        text = path.read_text("utf-8")
+        for name in re.findall(rf"^(?:export )?{definition} (\w+)", text, re.M):
+            assert re.search(rf"^{definition} {name}\b", whole, re.M), (path.name, name)
+    sheets = {str(path.relative_to(STATIC)) for path in STATIC.rglob("*.css")}
+    assert sheets == {*STYLES, "page.css"}
     assert 'class="board"' in markup()
 
 
@@ -121,9 +110,8 @@ def test_every_colour_of_the_look_is_in_the_styles() -> None:
 
 def test_two_modules_know_the_wire() -> None:
     for path in STATIC.rglob("*.js"):
-        knows = re.findall(
-            r"atob|DataView|dtypes|\.(?:table|tables|picture_rows)\b", path.read_text("utf-8")
-        )
+        words = r"atob|DataView|dtypes|\.(?:table|tables|picture_rows)\b"
+        knows = re.findall(words, path.read_text("utf-8"))
         if path.name == "swatch.js":
             knows.remove("atob")  # of an image
         assert bool(knows) is (path.name in ("rows.js", "step_table.js")), path.name
