@@ -31,13 +31,20 @@ from engine.numerics.randomness import Purpose
 from engine.trace import Status
 
 
-class OldDraftDistribution(SJD):
-    """Refreshed drafts are stored with the distribution that the drafts before them came from."""
+class Spoilt:
+    """Changes what the sound verification says."""
 
     def verify(self, state: DecodeState, window: Window, p: Tensor) -> Verification:
         verification = super().verify(state, window, p)
-        verification.q = torch.cat([window.q, p[-1:]])
+        self.spoil(verification, state, window, p)
         return verification
+
+
+class OldDraftDistribution(Spoilt, SJD):
+    """Refreshed drafts are stored with the distribution that the drafts before them came from."""
+
+    def spoil(self, v: Verification, state: DecodeState, window: Window, p: Tensor) -> None:
+        v.q = torch.cat([window.q, p[-1:]])
 
 
 class ResampledFromP(SJD):
@@ -47,23 +54,19 @@ class ResampledFromP(SJD):
         return speculate(state, window, p, chain_acceptance(window, p), lambda draft, p, q: p)
 
 
-def pad(verification: Verification, state: DecodeState, drafts: int) -> Verification:
+class UniformBonus(Spoilt):
     """After full acceptance, the last token is a uniform one, not a sample of the last row."""
-    H, codes = drafts, state.model.vocab_size
-    u = state.uniform(Purpose.DRAFT, H + 1, 1)[H, 0]
-    last = torch.arange(len(verification.tokens)) == H
-    free = int(state.model.forced_ids[state.frontier + H]) < 0
-    verification.tokens = torch.where(
-        last & free & (verification.count == H + 1), (u * codes).long(), verification.tokens
-    )
-    return verification
+
+    def spoil(self, v: Verification, state: DecodeState, window: Window, p: Tensor) -> None:
+        H, codes = len(window.drafts), state.model.vocab_size
+        u = state.uniform(Purpose.DRAFT, H + 1, 1)[H, 0]
+        last = torch.arange(len(v.tokens)) == H
+        free = int(state.model.forced_ids[state.frontier + H]) < 0
+        v.tokens = torch.where(last & free & (v.count == H + 1), (u * codes).long(), v.tokens)
 
 
-class BonusFromThePad(SJD):
+class BonusFromThePad(UniformBonus, SJD):
     """SJD whose bonus token is uniform."""
-
-    def verify(self, state: DecodeState, window: Window, p: Tensor) -> Verification:
-        return pad(super().verify(state, window, p), state, len(window.drafts))
 
 
 class RefreshedWithAcceptDraw(SJD):
@@ -99,17 +102,15 @@ class BlockReplacedFromR(SJD):
         return speculate(state, window, p, block.acceptance[:-1], first=block.count - 1)
 
 
-class ReplacedWithTheDraftsNoise(SCD):
+class ReplacedWithTheDraftsNoise(Spoilt, SCD):
     """A rejected draft is replaced by the argmax of log R(p, q) + G_i, by the G_i that drew it."""
 
-    def verify(self, state: DecodeState, window: Window, p: Tensor) -> Verification:
-        verification = super().verify(state, window, p)
-        last = int(verification.count) - 1
-        if verification.status[last] == Status.RESAMPLED:
+    def spoil(self, v: Verification, state: DecodeState, window: Window, p: Tensor) -> None:
+        last = int(v.count) - 1
+        if v.status[last] == Status.RESAMPLED:
             left = residual(p[last], window.q[last]).log()
             noise = state.gumbel(len(p))[last]
-            verification.tokens[last] = (left + noise).argmax()
-        return verification
+            v.tokens[last] = (left + noise).argmax()
 
 
 class NoiseOfTheRow(SCD):
@@ -120,25 +121,21 @@ class NoiseOfTheRow(SCD):
         return speculate(state, window, p, chain_acceptance(window, p), samples=samples)
 
 
-class CoupledWithOldDistribution(SCD):
+class CoupledWithOldDistribution(Spoilt, SCD):
     """Drafts are coupled by the newer p, but keep their old q."""
 
-    def verify(self, state: DecodeState, window: Window, p: Tensor) -> Verification:
-        verification = super().verify(state, window, p)
-        verification.q = torch.cat([window.q, p[-1:]])
-        return verification
+    def spoil(self, v: Verification, state: DecodeState, window: Window, p: Tensor) -> None:
+        v.q = torch.cat([window.q, p[-1:]])
 
 
-class UnkeptRedrawnFromP(SCD):
+class UnkeptRedrawnFromP(Spoilt, SCD):
     """A draft that the maximal coupling does not keep is redrawn from p, not from R(p, q)."""
 
-    def verify(self, state: DecodeState, window: Window, p: Tensor) -> Verification:
-        verification = super().verify(state, window, p)
-        behind = torch.arange(len(p)) >= verification.count
-        redrawn = behind & (verification.status == Status.REJECTED)
+    def spoil(self, v: Verification, state: DecodeState, window: Window, p: Tensor) -> None:
+        behind = torch.arange(len(p)) >= v.count
+        redrawn = behind & (v.status == Status.REJECTED)
         u = state.uniform(Purpose.DRAFT, len(p), 1)[:, 0]
-        verification.tokens = torch.where(redrawn, sample(p, u), verification.tokens)
-        return verification
+        v.tokens = torch.where(redrawn, sample(p, u), v.tokens)
 
 
 class KeptByTheTestsNumber(SCD):
@@ -170,24 +167,20 @@ class CoupledByTheSameNumbers(SCD):
             return super().verify(state, window, p)
 
 
-class KeptWithOldDistribution(SCD):
+class KeptWithOldDistribution(Spoilt, SCD):
     """A draft that the maximal coupling keeps is stored with its old q."""
 
-    def verify(self, state: DecodeState, window: Window, p: Tensor) -> Verification:
-        verification = super().verify(state, window, p)
-        kept = verification.status[:-1] == Status.REFINED
-        verification.q = torch.cat([torch.where(kept[:, None], window.q, p[:-1]), p[-1:]])
-        return verification
+    def spoil(self, v: Verification, state: DecodeState, window: Window, p: Tensor) -> None:
+        kept = v.status[:-1] == Status.REFINED
+        v.q = torch.cat([torch.where(kept[:, None], window.q, p[:-1]), p[-1:]])
 
 
-class StaleJacobi(Jacobi):
+class StaleJacobi(Spoilt, Jacobi):
     """Commits one sample more than were computed on a final prefix."""
 
-    def verify(self, state: DecodeState, window: Window, p: Tensor) -> Verification:
-        verification = super().verify(state, window, p)
-        verification.count = (verification.count + 1).clamp_max(len(p))
-        verification.path = torch.arange(len(p))
-        return verification
+    def spoil(self, v: Verification, state: DecodeState, window: Window, p: Tensor) -> None:
+        v.count = (v.count + 1).clamp_max(len(p))
+        v.path = torch.arange(len(p))
 
 
 class OtherWalk:
@@ -317,20 +310,15 @@ class SpineRedrawnAfterAllCandidates(SJDPAC):
         return after
 
 
-class FullAcceptanceFromThePad(SJDPAC):
+class FullAcceptanceFromThePad(UniformBonus, SJDPAC):
     """After full acceptance of the spine the last token is uniform (defect 4)."""
 
-    def verify(self, state: DecodeState, window: Window, p: Tensor) -> Verification:
-        return pad(super().verify(state, window, p), state, len(window.drafts))
 
-
-class ContinuedWithStaleDistribution(SJDPAC):
+class ContinuedWithStaleDistribution(Spoilt, SJDPAC):
     """Continuation samples by the new p, but the draft keeps its old q."""
 
-    def verify(self, state: DecodeState, window: Window, p: Tensor) -> Verification:
-        verification = super().verify(state, window, p)
-        verification.q = torch.cat([window.q, p[len(window.drafts)][None]])
-        return verification
+    def spoil(self, v: Verification, state: DecodeState, window: Window, p: Tensor) -> None:
+        v.q = torch.cat([window.q, p[len(window.drafts)][None]])
 
 
 class ContinuedFromP(SJDPAC):
