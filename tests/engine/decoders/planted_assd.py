@@ -10,6 +10,7 @@ from engine.decoders.assd import ASSD
 from engine.decoders.decode_state import DecodeState, Verification, Window
 from engine.numerics.randomness import Purpose
 from engine.trace import Status
+from tests.engine.decoders.planted import Spoilt
 
 
 def replaced_from_p(draft: Tensor, p: Tensor, q: Tensor) -> Tensor:
@@ -55,42 +56,36 @@ class NextRowsQ(ASSD):
         return window
 
 
-class BonusFromQ(ASSD):
+class BonusFromQ(Spoilt, ASSD):
     """A chain of drafts all accepted is followed by a sample of its last draft's q."""
 
-    def verify(self, state: DecodeState, window: Window, p: Tensor) -> Verification:
+    def spoil(self, v: Verification, state: DecodeState, window: Window, p: Tensor) -> None:
         count = len(window.drafts)
-        verification = super().verify(state, window, p)
-        full = window.parents is None and int(verification.count) == count
-        if full and int(state.room) >= count and verification.status[count - 1] == Status.ACCEPTED:
+        full = window.parents is None and int(v.count) == count
+        if full and int(state.room) >= count and v.status[count - 1] == Status.ACCEPTED:
             u = state.uniform(Purpose.FRESH, 1, 1)[:, 0]
-            verification.tokens[count] = speculate.sample(window.q[-1:], u)[0]
-            verification.count = verification.count + 1
-        return verification
+            v.tokens[count] = speculate.sample(window.q[-1:], u)[0]
+            v.count = v.count + 1
 
 
-class RejectedKept(ASSD):
+class RejectedKept(Spoilt, ASSD):
     """A rejected draft is committed all the same."""
 
-    def verify(self, state: DecodeState, window: Window, p: Tensor) -> Verification:
-        verification = super().verify(state, window, p)
+    def spoil(self, v: Verification, state: DecodeState, window: Window, p: Tensor) -> None:
         if window.parents is None:
-            verification.tokens[: len(window.drafts)] = window.drafts
-        return verification
+            v.tokens[: len(window.drafts)] = window.drafts
 
 
-class FusedAskedOfTheWholeChain(ASSD):
+class FusedAskedOfTheWholeChain(Spoilt, ASSD):
     """The next drafts are drawn from the answers of the last row, accepted or not, and verified
     with those of the row where the chain ended."""
 
-    def verify(self, state: DecodeState, window: Window, p: Tensor) -> Verification:
-        verification = super().verify(state, window, p)
-        count = int(verification.count)
+    def spoil(self, v: Verification, state: DecodeState, window: Window, p: Tensor) -> None:
+        count = int(v.count)
         ahead = len(window.drafts) - len(window.q)
         if ahead:
             last = assd.sample(p[-ahead:], state.uniform(Purpose.FRESH, ahead, 1)[:, 0])
-            verification.tokens[count : count + ahead] = last
-        return verification
+            v.tokens[count : count + ahead] = last
 
 
 SELF, NGRAMS, FUSED = {"k": 3}, {"k": 3, "drafts": "n-gram"}, {"k": 3, "fused": True}
