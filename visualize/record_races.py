@@ -30,7 +30,7 @@ TOURED = ("ar", "jacobi", "fpi", "sjd", "scd", "gsd", "lantern", "sjd-pac")
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """A box of tokens (top, left, height, width), in raster order, of the picture that vanilla AR
+    """A box of tokens (top, left, height, width), in spread order, of the picture that vanilla AR
     draws of a prompt from a seed."""
 
     prompt: str
@@ -73,7 +73,7 @@ def run_and_record(spec: RaceSpec, model: ImageModel) -> RecordedRace:
     infilling = None
     if spec.part:
         codes = VanillaAR(model).generate(spec.part.prompt, spec.part.seed)
-        infilling = Infilling.of_mask(codes, box_mask(model.grid, *spec.part.box), "raster")
+        infilling = Infilling.of_mask(codes, box_mask(model.grid, *spec.part.box))
     lanes, sampling = tuple(map(parse_lane, spec.lanes)), model.sampling
     race = Race(model, RaceRequest(spec.prompt, spec.seed, lanes, sampling, model.name, infilling))
     return record(race.trace(list(race)), model)
