@@ -17,7 +17,6 @@ from PIL import Image
 from PIL.WebPImagePlugin import WebPImageFile
 
 from engine.trace import MAX_BYTES, Frame, LaneState, Seconds, Status, Step, Trace, TraceError
-from engine.trace.steps import step_row
 from tests.steps import Candidate, Group, Spot, build
 from tests.toy import Toy
 from tests.visualize.races import headed, recorded, toy_trace, trace_of
@@ -253,21 +252,6 @@ def test_what_no_decoder_makes_or_is_raced_here_is_rejected_in_words(trace, word
         assert words in rejected(trace.dumps())
     else:
         assert replay(RecordedRace.loads(trace.dumps())).recorded
-
-
-@pytest.mark.parametrize(
-    ("field", "value"),
-    [
-        *(("drafter_passes", 65536), ("drafter_passes", -1), ("seconds", Seconds(4295.0))),
-        *(("positions", 65536), ("rows", 65536)),
-    ],
-)
-def test_what_a_step_cannot_have_fits_no_row(field, value) -> None:
-    good = dict.fromkeys(("nfe", "rows", "positions", "committed", "drafter_passes"), 1)
-    good |= {"seconds": Seconds(), "rejected": False}
-    step_row(**good)
-    with pytest.raises(OverflowError):
-        step_row(**good | {field: value})
 
 
 @pytest.mark.parametrize("name", ["prompt", "machine", "model", "error"])

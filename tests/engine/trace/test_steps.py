@@ -185,3 +185,18 @@ def test_a_lanes_figures_are_the_sum_of_its_steps(lengths: list[int], drafter: i
     for mean in (stats.step_compression, stats.mean_acceptance_length):
         assert mean == pytest.approx(sum(lengths) / len(lengths))
     assert stats.lengths == lengths
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        *(("drafter_passes", 65536), ("drafter_passes", -1), ("seconds", Seconds(4295.0))),
+        *(("positions", 65536), ("rows", 65536)),
+    ],
+)
+def test_what_a_step_cannot_have_fits_no_row(field: str, value: object) -> None:
+    good = dict.fromkeys(("nfe", "rows", "positions", "committed", "drafter_passes"), 1)
+    good |= {"seconds": Seconds(), "rejected": False}
+    step_row(**good)
+    with pytest.raises(OverflowError):
+        step_row(**good | {field: value})
