@@ -24,8 +24,8 @@ from tests.clocks import scale_clocks
 HERE = Path(__file__).parent
 # What takes longest, longest first: it starts in this order and before all else, so that at the end
 # no worker waits for another. `--quick` leaves it out: tests that drive a browser, a running page
-# or a cluster, start workers, sample until a distribution shows, build a family's networks, train,
-# or encode, and the notebook.
+# or a cluster, start workers or wait for races in them, sample until a distribution shows, build a
+# family's networks, train, or encode, and the notebook.
 SLOW = (
     "engine/decoders/test_exact.py",
     "browser",
@@ -36,6 +36,7 @@ SLOW = (
     "engine/bench",
     "test_notebooks.py",
     "train",
+    "app/serving/test_model_pool.py",
     "visualize/test_film.py",
     "app/serving/test_api.py",
     "app/serving/test_zerogpu.py",
