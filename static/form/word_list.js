@@ -28,11 +28,10 @@ function promptWith(prompt, kind, word) {
   const found = wordsIn(prompt, kinds[kind]);
   const last = found.at(-1);
   if (last) {
-    const joins = kind === "glyphs" && found.length < MOST;
     const end = last.index + last[0].length;
-    return (
-      prompt.slice(0, joins ? end : last.index) + (joins ? " and " : "") + word + prompt.slice(end)
-    );
+    const joins = kind === "glyphs" && found.length < MOST;
+    const [start, text] = joins ? [end, ` and ${word}`] : [last.index, word];
+    return prompt.slice(0, start) + text + prompt.slice(end);
   }
   if (kind === "glyphs")
     return `${word}${JOINTS.grounds}${wordsIn(prompt, kinds.grounds)[0]?.[0] ?? kinds.grounds[0]}`;

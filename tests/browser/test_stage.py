@@ -190,6 +190,15 @@ def test_a_pinned_token_below_many_lanes_leaves_them_room(stage, hidden: str) ->
     page.wait_for_function(f"() => ({OVER})().length === 0")
 
 
+def test_a_pinned_token_on_a_phone_leaves_its_lane_all_its_figures(stage) -> None:
+    page = stage(390, 844)
+    key(page, "Shift+ArrowRight")
+    page.locator(".lane:not([hidden]) canvas").click(position={"x": 100, "y": 60})
+    expect(page.locator(".token")).to_be_visible()
+    expect(page.locator(".lane:not([hidden]) dl")).to_contain_text("tokens a pass")
+    expect(page.locator(".lane:not([hidden]) .seconds")).to_be_visible()
+
+
 def test_token_panel_tells_a_life_and_shows_the_chosen_steps_distributions(open_file, duel) -> None:
     page = open_file(duel, 1480, 1000)
     key(page, "End")
