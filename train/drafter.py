@@ -3,8 +3,10 @@ to begin from the saved one
 
 Loss: cross-entropy of the drafter's distribution to the target's, both through the target's own
 head, plus a smooth L1 between the hidden states (EAGLE, arXiv 2401.15077, weights the two 0.1 to 1;
-here the distribution weighs more, since drafts are accepted by it). It trains on scenes like the
-target's, dropped captions included, since guidance drafts with both rows.
+here the distribution weighs more, since drafts are accepted by it). Each token is drafted from its
+target's states and from the drafter's own of the one and two tokens before, as in a chain of drafts
+(EAGLE-3's training-time test, arXiv 2503.01840, Sec. 3.2). It trains on scenes like the target's,
+dropped captions included, since guidance drafts with both rows.
 """
 
 from __future__ import annotations
@@ -21,16 +23,38 @@ from train.target import examples, inputs, load_target
 from train.tokenizer import load_vq
 from train.warm import adapt, save_half
 
+FIRST = CAPTION + 1  # slot of the first image token; the slot before it asks for it
+DEPTH = 3  # drafts ahead, as many as LANTERN's chain has by default
 FEATURES = 0.2  # weight of the smooth L1
+LATER = 0.5  # weight of a draft's loss by that of the one before, without which it is not tested
 
 
-def draft(drafter: EmbeddedDrafter, embedded: Tensor, hidden: Tensor) -> Tensor:
-    """Drafted hidden states of slots 1.., from the target's inputs and hidden states of slots 0..:
-    [B, L - 1, D]."""
-    slots = torch.arange(1, embedded.shape[1], device=embedded.device)[None].expand(
-        embedded.shape[0], -1
-    )
-    return drafter(torch.cat([embedded[:, 1:], hidden[:, :-1]], -1), slots)
+def sees(count: int, depth: int, device: torch.device) -> Tensor:
+    """Which rows a row sees, bool [depth x count, depth x count]. Row (d, i) is draft d of a chain
+    from token i - d: before it are the chain's own rows, and the first drafts of what was committed
+    before those."""
+    d = torch.arange(depth, device=device).repeat_interleave(count)
+    i = torch.arange(count, device=device).repeat(depth)
+    back = i[:, None] - i
+    return (back >= 0) & (d == (d[:, None] - back).clamp(min=0))
+
+
+def draft(drafter: EmbeddedDrafter, embedded: Tensor, hidden: Tensor, depth: int) -> Tensor:
+    """Drafted hidden states of the image tokens' slots, [B, depth, L, D], from the target's inputs
+    and hidden states [B, FIRST + L, D]. As in a race, captions have no row. States that a draft
+    reads are given: no gradient goes through them to the draft before."""
+    tokens, before = embedded[:, FIRST:], hidden[:, FIRST - 1 : -1]
+    batch, count, width = tokens.shape
+    slots = torch.arange(FIRST, FIRST + count, device=tokens.device)
+    rows = torch.cat([tokens, before], -1)
+    for d in range(1, depth + 1):
+        with torch.set_grad_enabled(torch.is_grad_enabled() and d == depth):
+            mask = sees(count, d, tokens.device)[None, None]
+            states = drafter(rows, slots.repeat(d).expand(batch, -1), mask)
+        if d < depth:
+            own = torch.cat([before[:, :1], states[:, -count:-1]], 1)
+            rows = torch.cat([rows, torch.cat([tokens, own], -1)], 1)
+    return states.view(batch, depth, count, width)
 
 
 def overlap(draft_logits: Tensor, target_logits: Tensor) -> Tensor:
@@ -39,17 +63,24 @@ def overlap(draft_logits: Tensor, target_logits: Tensor) -> Tensor:
     return torch.minimum(draft_logits.softmax(-1), target_logits.softmax(-1)).sum(-1).mean()
 
 
-def rows(drafter: EmbeddedDrafter, target: EmbeddedTarget, embedded: Tensor) -> tuple[Tensor, ...]:
-    """Drafted and true hidden states, drafted and true logits of the rows that predict image tokens
-    1..399. The first image token is never drafted: its row needs a hidden state of the target's
-    prefill."""
+def rows(
+    drafter: EmbeddedDrafter, target: EmbeddedTarget, embedded: Tensor
+) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    """Drafted [B, DEPTH, 399, D] and true [B, 399, D] hidden states, drafted and true logits of the
+    rows that predict image tokens 1..399. The first is never drafted: its row needs a hidden state
+    of the target's prefill."""
     with autocast():
         with torch.no_grad():
             hidden = target.model(inputs_embeds=embedded, use_cache=False).last_hidden_state
-            target_logits = target.lm_head(hidden[:, CAPTION + 1 :]).float()
-        drafted = draft(drafter, embedded, hidden)[:, CAPTION:]
+            target_logits = target.lm_head(hidden[:, FIRST:]).float()
+        drafted = draft(drafter, embedded, hidden, DEPTH)
         logits = target.lm_head(drafted).float()
-    return drafted.float(), hidden[:, CAPTION + 1 :].float(), logits, target_logits
+    return drafted.float(), hidden[:, FIRST:].float(), logits, target_logits
+
+
+def overlaps(logits: Tensor, target_logits: Tensor) -> list[float]:
+    """`overlap` of each draft of a chain behind true tokens: [DEPTH]."""
+    return [overlap(of_draft, target_logits).item() for of_draft in logits.unbind(1)]
 
 
 def main() -> None:
@@ -72,11 +103,16 @@ def main() -> None:
     for layer in (*target.model.layers, drafter.layer):
         layer.compile()
 
+    share = LATER ** torch.arange(DEPTH, device=DEVICE)
+    share = (share / share.sum()).view(1, -1, 1, 1)
+
     def loss_of(step: int, fallen: float) -> tuple[Tensor, dict[str, float]]:
         some = examples(vq, tokenizer, args.seed + 100, step)
         drafted, hidden, logits, target_logits = rows(drafter, target, inputs(target, some))
-        tokens = F.cross_entropy(logits.flatten(0, 1), target_logits.flatten(0, 1).softmax(-1))
-        features = F.smooth_l1_loss(drafted, hidden)
+        entropies = -logits.log_softmax(-1) * target_logits.softmax(-1)[:, None]
+        distances = F.smooth_l1_loss(drafted, hidden[:, None].expand_as(drafted), reduction="none")
+        tokens = (share * entropies).sum((1, 3)).mean()
+        features = (share * distances).sum(1).mean()
         return tokens + FEATURES * features, {"tokens": tokens.item(), "features": features.item()}
 
     def save() -> None:
@@ -84,10 +120,8 @@ def main() -> None:
         with torch.no_grad():
             some = examples(vq, tokenizer, 1, 0, held=True)
             _, _, logits, target_logits = rows(drafter, target, inputs(target, some))
-            print(
-                "\nheld out: overlap of draft and target distributions"
-                f" {overlap(logits, target_logits).item():.3f}"
-            )
+            chain = ", ".join(f"{mean:.3f}" for mean in overlaps(logits, target_logits))
+            print(f"\nheld out: overlap of drafts' and target's distributions {chain}")
 
     matrices = [p for p in drafter.parameters() if p.ndim == 2]
     rest = [p for p in drafter.parameters() if p.ndim != 2]
