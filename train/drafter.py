@@ -3,10 +3,10 @@ to begin from the saved one
 
 Loss: cross-entropy of the drafter's distribution to the target's, both through the target's own
 head, plus a smooth L1 between the hidden states (EAGLE, arXiv 2401.15077, weights the two 0.1 to 1;
-here the distribution weighs more, since drafts are accepted by it). Each token is drafted from its
-target's states and from the drafter's own of the one and two tokens before, as in a chain of drafts
-(EAGLE-3's training-time test, arXiv 2503.01840, Sec. 3.2). It trains on scenes like the target's,
-dropped captions included, since guidance drafts with both rows.
+here the distribution weighs more, since drafts are accepted by it). Each token is drafted from the
+target's states alone, and with the drafter's own for the last token and the last two, as in a chain
+of drafts (EAGLE-3's training-time test, arXiv 2503.01840, Sec. 3.2). It trains on scenes like the
+target's, dropped captions included, since guidance drafts with both rows.
 """
 
 from __future__ import annotations
