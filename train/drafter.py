@@ -29,38 +29,43 @@ FEATURES = 0.2  # weight of the smooth L1
 LATER = 0.5  # weight of a draft's loss by that of the one before, without which it is not tested
 
 
-def sees(count: int, depth: int, device: torch.device) -> Tensor:
-    """Which rows a row sees, bool [depth x count, depth x count]. Row (d, i) is draft d of a chain
+def sees(count: int, device: torch.device) -> Tensor:
+    """Which rows a row sees, bool [DEPTH x count, DEPTH x count]. Row (d, i) is draft d of a chain
     from token i - d: before it are the chain's own rows, and the first drafts of what was committed
     before those."""
-    d = torch.arange(depth, device=device).repeat_interleave(count)
-    i = torch.arange(count, device=device).repeat(depth)
+    d = torch.arange(DEPTH, device=device).repeat_interleave(count)
+    i = torch.arange(count, device=device).repeat(DEPTH)
     back = i[:, None] - i
     return (back >= 0) & (d == (d[:, None] - back).clamp(min=0))
 
 
-def draft(drafter: EmbeddedDrafter, embedded: Tensor, hidden: Tensor, depth: int) -> Tensor:
-    """Drafted hidden states of the image tokens' slots, [B, depth, L, D], from the target's inputs
+def draft(drafter: EmbeddedDrafter, embedded: Tensor, hidden: Tensor) -> Tensor:
+    """Drafted hidden states of the image tokens' slots, [B, DEPTH, L, D], from the target's inputs
     and hidden states [B, FIRST + L, D]. As in a race, captions have no row. States that a draft
     reads are given: no gradient goes through them to the draft before."""
     tokens, before = embedded[:, FIRST:], hidden[:, FIRST - 1 : -1]
     batch, count, width = tokens.shape
     slots = torch.arange(FIRST, FIRST + count, device=tokens.device)
-    rows = torch.cat([tokens, before], -1)
-    for d in range(1, depth + 1):
-        with torch.set_grad_enabled(torch.is_grad_enabled() and d == depth):
-            mask = sees(count, d, tokens.device)[None, None]
-            states = drafter(rows, slots.repeat(d).expand(batch, -1), mask)
-        if d < depth:
-            own = torch.cat([before[:, :1], states[:, -count:-1]], 1)
-            rows = torch.cat([rows, torch.cat([tokens, own], -1)], 1)
-    return states.view(batch, depth, count, width)
+    seen = sees(count, tokens.device)[None, None]
+
+    def read(given: Tensor, depth: int) -> Tensor:
+        mask = seen[..., : depth * count, : depth * count]
+        return drafter(given, slots.repeat(depth).expand(batch, -1), mask)
+
+    given = torch.cat([tokens, before], -1)
+    with torch.no_grad():
+        for depth in range(1, DEPTH):
+            own = torch.cat([before[:, :1], read(given, depth)[:, -count:-1]], 1)
+            given = torch.cat([given, torch.cat([tokens, own], -1)], 1)
+    return read(given, DEPTH).view(batch, DEPTH, count, width)
 
 
-def overlap(draft_logits: Tensor, target_logits: Tensor) -> Tensor:
-    """Mean over rows of 1 - TV: the acceptance probability of lossless verification, without
-    guidance, at temperature 1."""
-    return torch.minimum(draft_logits.softmax(-1), target_logits.softmax(-1)).sum(-1).mean()
+def overlaps(logits: Tensor, target_logits: Tensor) -> list[float]:
+    """Mean over rows of 1 - TV for each draft of a chain behind true tokens, from drafted
+    [B, DEPTH, L, V] and true [B, L, V] logits: the acceptance probability of lossless verification,
+    without guidance, at temperature 1."""
+    p = target_logits.softmax(-1)[:, None]
+    return torch.minimum(logits.softmax(-1), p).sum(-1).mean((0, 2)).tolist()
 
 
 def rows(
@@ -73,14 +78,9 @@ def rows(
         with torch.no_grad():
             hidden = target.model(inputs_embeds=embedded, use_cache=False).last_hidden_state
             target_logits = target.lm_head(hidden[:, FIRST:]).float()
-        drafted = draft(drafter, embedded, hidden, DEPTH)
+        drafted = draft(drafter, embedded, hidden)
         logits = target.lm_head(drafted).float()
     return drafted.float(), hidden[:, FIRST:].float(), logits, target_logits
-
-
-def overlaps(logits: Tensor, target_logits: Tensor) -> list[float]:
-    """`overlap` of each draft of a chain behind true tokens: [DEPTH]."""
-    return [overlap(of_draft, target_logits).item() for of_draft in logits.unbind(1)]
 
 
 def main() -> None:

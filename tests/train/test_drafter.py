@@ -2,26 +2,13 @@
 
 from __future__ import annotations
 
-import pytest
 import torch
 from torch import Tensor
 
-from engine.models.embedded_networks import EmbeddedDrafter, EmbeddedTarget, target_config
+from engine.models.embedded_networks import EmbeddedDrafter, EmbeddedTarget
 from tests.train.test_infill import some
-from tests.train.test_networks import SMALL
 from train.drafter import FIRST, draft, rows
 from train.target import inputs
-
-
-@pytest.fixture
-def target() -> EmbeddedTarget:
-    torch.manual_seed(0)
-    return EmbeddedTarget(target_config(50, **SMALL)).eval()
-
-
-@pytest.fixture
-def drafter(target: EmbeddedTarget) -> EmbeddedDrafter:
-    return EmbeddedDrafter(target.config).eval()
 
 
 def guessed(drafter: EmbeddedDrafter, tokens: Tensor, before: Tensor, depth: int) -> Tensor:
@@ -41,7 +28,7 @@ def test_each_draft_of_a_chain_reads_what_it_reads_in_a_race(
 ) -> None:
     embedded = inputs(target, some())[:, : FIRST + 9]
     hidden = torch.randn(embedded.shape, generator=torch.Generator().manual_seed(2))
-    drafted = draft(drafter, embedded, hidden, 3)
+    drafted = draft(drafter, embedded, hidden)
     tokens, before = embedded[:, FIRST:], hidden[:, FIRST - 1 :]
     for i in range(9):
         for depth in range(3):

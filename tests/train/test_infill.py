@@ -10,18 +10,11 @@ from hypothesis import strategies as st
 
 from engine.infilling import Infilling, spread_order
 from engine.models.embedded_infill import EmbeddedInfill
-from engine.models.embedded_networks import EmbeddedTarget, target_config
-from tests.train.test_networks import SMALL
+from engine.models.embedded_networks import EmbeddedTarget
 from train import infill
 from train.infill import PAINTERS, WARMUP, paint, sequences, shares, token_loss
 from train.target import Examples, optimizers
 from train.target import token_loss as raster_loss
-
-
-@pytest.fixture
-def target() -> EmbeddedTarget:
-    torch.manual_seed(0)
-    return EmbeddedTarget(target_config(50, **SMALL)).eval()
 
 
 def some(count: int = 3) -> Examples:

@@ -1,28 +1,11 @@
 """The embedded networks: shapes, windows equal to one-shot passes, and weights that survive the
 disk."""
 
-import pytest
 import torch
 from transformers import DynamicCache
 
-from engine.models import embedded_networks as networks
 from engine.models.embedded_networks import EmbeddedDrafter, EmbeddedTarget, EmbeddedVQ, VQConfig
 from train.warm import save_half
-
-SMALL = {"hidden_size": 32, "intermediate_size": 48}
-SMALL |= {"num_hidden_layers": 2, "num_attention_heads": 2}
-
-
-@pytest.fixture(scope="module")
-def target() -> EmbeddedTarget:
-    torch.manual_seed(0)
-    return EmbeddedTarget(networks.target_config(50, **SMALL)).eval()
-
-
-@pytest.fixture(scope="module")
-def drafter(target: EmbeddedTarget) -> EmbeddedDrafter:
-    torch.manual_seed(1)
-    return EmbeddedDrafter(target.config).eval()
 
 
 def embedded(target: EmbeddedTarget, length: int = 30) -> torch.Tensor:

@@ -11,7 +11,7 @@ from tokenizers import Tokenizer
 
 from engine.models.embedded_infill import EmbeddedInfill
 from engine.models.embedded_networks import EmbeddedTarget, target_config
-from tests.train.test_networks import SMALL
+from tests.train.conftest import SMALL
 from train import captions, warm
 from train.captions import build, load
 from train.warm import adapt, adapted, carried, resized, resized_slots, save_half

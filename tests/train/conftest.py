@@ -1,0 +1,23 @@
+"""Small networks of the embedded model's classes."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+from engine.models.embedded_networks import EmbeddedDrafter, EmbeddedTarget, target_config
+
+SMALL = {"hidden_size": 32, "intermediate_size": 48}
+SMALL |= {"num_hidden_layers": 2, "num_attention_heads": 2}
+
+
+@pytest.fixture
+def target() -> EmbeddedTarget:
+    torch.manual_seed(0)
+    return EmbeddedTarget(target_config(50, **SMALL)).eval()
+
+
+@pytest.fixture
+def drafter(target: EmbeddedTarget) -> EmbeddedDrafter:
+    torch.manual_seed(1)
+    return EmbeddedDrafter(target.config).eval()
