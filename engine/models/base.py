@@ -145,8 +145,9 @@ class ImageModel(ABC):
         then the drafts. `parents[i]` is the row that row i follows, for trees (one that is its
         own parent stands in the root's place); None is a chain. `targets` [L] are the sequence
         positions that rows ask for, in a model that `infill` or `in_waves` returned.
-        Returns logits [L, V], float32, guidance mixed in where it is for the row's target, image
-        codes only: row i's are those of its target, by default the position after it."""
+        Returns logits [L, V], float32 (float64 of a network in float64), guidance mixed in where it
+        is for the row's target, image codes only: row i's are those of its target, by default the
+        position after it."""
 
     def attended(self, ctx: Any, rows: int) -> Hashable:
         """How much of the cache a pass over a window of `rows` rows reads: beside the tokens, all

@@ -87,7 +87,7 @@ class BodyContext:
         if self.rows == 1 or not self.guided_tokens:
             return mixed
         guided = (positions < self.guided_tokens)[:, None]
-        return torch.where(guided, mixed, logits[0].float())
+        return torch.where(guided, mixed, logits[0].to(mixed.dtype))
 
     def advance(self, frontier: int) -> None:
         """The unconditional row leaves the batch where no position from `frontier` on is guided.
@@ -265,6 +265,6 @@ def additive_mask(seen: Tensor, dtype: torch.dtype) -> Tensor:
 
 def guide(logits: Tensor, guidance: float) -> Tensor:
     """Classifier-free guidance on raw logits [R, L, V], conditional row first: u + s (c - u),
-    float32 [L, V]."""
-    logits = logits.float()
+    [L, V] in float32, or in float64 where the network is."""
+    logits = logits.to(torch.promote_types(logits.dtype, torch.float32))
     return logits[0] if len(logits) == 1 else logits[1] + guidance * (logits[0] - logits[1])

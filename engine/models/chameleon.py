@@ -100,6 +100,7 @@ class ChameleonModel(BodyModel):
 
         # The decoder is small, and half precision is visible.
         self.vq = ChameleonDecoder(settings.vq_config).eval().requires_grad_(False)
+        self.vq.to(torch.promote_types(dtype, torch.float32))
         if folders is not None:
             self.vq.load(read(folders["vq"]))
         self.vq.to(self.device).reorder(torch.tensor(order, device=self.device))

@@ -29,15 +29,18 @@ class EmbeddedModel(BodyModel):
 
     name, together = "embedded", 8
 
-    def __init__(self, weights: Path = WEIGHTS, device: str = "cpu") -> None:
-        """Raises FileNotFoundError, naming the folder, where the weights are not."""
+    def __init__(
+        self, weights: Path = WEIGHTS, device: str = "cpu", dtype: torch.dtype = torch.float32
+    ) -> None:
+        """`dtype` is float32, or float64 to compare with. Raises FileNotFoundError, naming the
+        folder, where the weights are not."""
         for part in ("vq", "target", "drafter", "captions"):
             if not (weights / part).exists():
                 raise FileNotFoundError(
                     f"{weights / part} is missing; train/ makes it, or check out the repository"
                     " again"
                 )
-        self.device, self.dtype = torch.device(device), torch.float32
+        self.device, self.dtype = torch.device(device), dtype
         self.target = (
             EmbeddedTarget.from_pretrained(weights / "target", dtype=self.dtype)
             .to(self.device)

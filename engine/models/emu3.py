@@ -63,15 +63,16 @@ def config(card: ModelCard) -> Emu3Config:
 
 class _Network(nn.Module):
     """The parts of Emu3ForConditionalGeneration that text-to-image needs: the head has the visual
-    tokens alone, in the codes' order; the VQ decoder, small and sensitive, is float32 as in the
-    public code."""
+    tokens alone, in the codes' order; the VQ decoder, small and sensitive, has at least float32, as
+    in the public code."""
 
     def __init__(self, config: Emu3Config, codes: int, dtype: torch.dtype) -> None:
         super().__init__()
         text = config.text_config
         self.body = Emu3TextModel._from_config(text, dtype=dtype)
         self.output = nn.Linear(text.hidden_size, codes, bias=False, dtype=dtype)
-        self.vq = Emu3VQVAE._from_config(config.vq_config, dtype=torch.float32)
+        wide = torch.promote_types(dtype, torch.float32)
+        self.vq = Emu3VQVAE._from_config(config.vq_config, dtype=wide)
         del self.vq.encoder, self.vq.quant_conv
 
 

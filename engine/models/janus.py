@@ -172,12 +172,12 @@ def _empty(
     settings: JanusConfig, device: torch.device, dtype: torch.dtype
 ) -> JanusForConditionalGeneration:
     """The network without the parts that are not needed, its weights uninitialised. The VQ decoder
-    stays in float32: it is small, and some of its activations overflow float16."""
+    has at least float32: it is small, and some of its activations overflow float16."""
     with torch.device("meta"):
         network = JanusForConditionalGeneration(settings)
     del network.lm_head, network.model.vision_model, network.model.aligner
     del network.model.vqmodel.encoder, network.model.vqmodel.quant_conv
-    network.to(dtype).model.vqmodel.float()
+    network.to(dtype).model.vqmodel.to(torch.promote_types(dtype, torch.float32))
     network.to_empty(device=device)
     # The rotary frequencies are not weights, and must not be rounded to the body's dtype.
     network.model.language_model.rotary_emb = LlamaRotaryEmbedding(settings.text_config).to(device)

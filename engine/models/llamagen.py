@@ -66,8 +66,9 @@ class LlamaGenModel(BodyModel):
         self.device, self.dtype = device, dtype
         self.network = _network(lambda: LlamaGenNetwork(sizes.gpt), device, dtype, random)
         # The VQ decoder is small, and 16 bits show in flat areas; T5 overflows in float16.
-        self.vq = _network(lambda: LlamaGenVQ(sizes.vq), device, torch.float32, random)
-        text_dtype = torch.bfloat16 if dtype == torch.bfloat16 else torch.float32
+        wide = torch.promote_types(dtype, torch.float32)
+        self.vq = _network(lambda: LlamaGenVQ(sizes.vq), device, wide, random)
+        text_dtype = dtype if dtype == torch.bfloat16 else wide
         self.text = _network(lambda: T5Stack(sizes.text), device, text_dtype, random)
         self.tokenizer = None
         if folders is not None:
@@ -78,7 +79,8 @@ class LlamaGenModel(BodyModel):
             fit(self.text, read(folders["text"]), text_key, TEXT_UNUSED)
         self.body = self.network.model
         self.caption_slots = sizes.gpt.caption_slots
-        self.body.rotary_emb = Rope2D(card.grid, sizes.gpt.head_dim, self.caption_slots).to(device)
+        rope = Rope2D(card.grid, sizes.gpt.head_dim, self.caption_slots, wide)
+        self.body.rotary_emb = rope.to(device)
         self.vocab_size = sizes.gpt.vocab_size
         # normalised, as the VQ decoder sees it
         self.codebook = F.normalize(self.vq.quantize.embedding.weight, dim=-1)

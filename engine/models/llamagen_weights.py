@@ -64,13 +64,15 @@ class Rope2D(nn.Module):
     cos: Tensor
     sin: Tensor
 
-    def __init__(self, grid: tuple[int, int], dim: int, caption_slots: int) -> None:
+    def __init__(
+        self, grid: tuple[int, int], dim: int, caption_slots: int, dtype: torch.dtype
+    ) -> None:
         super().__init__()
-        speeds = ROPE_BASE ** -(torch.arange(0, dim // 2, 2) / (dim // 2))
+        speeds = ROPE_BASE ** -(torch.arange(0, dim // 2, 2, dtype=dtype) / (dim // 2))
         row, column = torch.meshgrid(torch.arange(grid[0]), torch.arange(grid[1]), indexing="ij")
         angles = torch.stack([row, column], -1).flatten(0, 1)[..., None] * speeds
         angles = angles.flatten(1).repeat(1, 2)
-        nothing = torch.zeros(caption_slots, dim)
+        nothing = torch.zeros(caption_slots, dim, dtype=dtype)
         self.register_buffer("cos", torch.cat([nothing, angles.cos()]), persistent=False)
         self.register_buffer("sin", torch.cat([nothing, angles.sin()]), persistent=False)
 

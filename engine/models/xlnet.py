@@ -94,11 +94,11 @@ class XLNetText(ImageModel):
         mapping = torch.nn.functional.one_hot(asked, len(ids))
         logits = self.network(
             ids[None],
-            perm_mask=(~seen)[None].float(),
-            target_mapping=mapping[None].float(),
+            perm_mask=(~seen)[None].to(self.network.dtype),
+            target_mapping=mapping[None].to(self.network.dtype),
             use_mems=False,
         ).logits[0]
-        return logits.float()
+        return logits.to(torch.promote_types(logits.dtype, torch.float32))
 
     def keep(self, ctx: TextContext, rows: Sequence[int]) -> None:
         # The newest committed token is no row yet: it is the next window's root.

@@ -6,6 +6,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
+import torch
 
 import app.serving.model_loader
 import app.serving.race_runner
@@ -27,7 +28,7 @@ def test_a_public_model_races_in_every_lane_and_is_drawn_again(monkeypatch, tiny
     card = replace(tiny.card, sampling=replace(tiny.card.sampling, top_k=0))
 
     def load(*_, **options: object) -> BodyModel:
-        model = tiny.load(tiny.folders, card=card)
+        model = tiny.load(tiny.folders, torch.float32, card)
         model.card, model.slow_pixels = card, True  # as on a CPU
         return model
 

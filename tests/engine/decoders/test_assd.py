@@ -24,6 +24,7 @@ from engine.trace.shares import NONE
 from tests.engine.decoders import planted_assd
 from tests.engine.decoders.enumeration import CLOSE, distance, enumerated, exactly
 from tests.engine.decoders.test_exact import small
+from tests.floats import STORED
 from tests.infill_toy import InfillingToy, InfillToy, infilling, masks
 from tests.steps import Spot, spots
 from tests.toy import Toy
@@ -213,7 +214,7 @@ def test_parallel_decoding_has_a_shift_where_a_draft_was_read() -> None:
     assert {spot.acceptance for spot in read} == {1.0}
     assert {spot.status for spot in read} == {Status.ACCEPTED}
     assert sum(spot.shift for spot in read) / len(read) > 0.01
-    assert all(spot.shift == pytest.approx(spot.tv, abs=1e-4) for spot in read)
+    assert all(spot.shift == pytest.approx(spot.tv, abs=STORED) for spot in read)
 
 
 # Every other decoder on an infilling

@@ -18,6 +18,7 @@ from engine.decoders.window import WindowDecoder
 from tests.engine.decoders.driving import acceptances, committed_distribution, near
 from tests.engine.decoders.symbolic import SymbolicNoise, outcomes, settled
 from tests.engine.decoders.test_gsd import oracle
+from tests.floats import rounding
 from tests.toy import Toy
 
 CODES = 6
@@ -91,7 +92,7 @@ def test_one_verification_commits_by_the_changed_distribution(
 ) -> None:
     """Every draft, and every outcome of its verification."""
     p, q = pair(seed)
-    near(committed_distribution(kind(TOY, knobs), p, q), expected(p, q, knobs), 1e-6)
+    near(committed_distribution(kind(TOY, knobs), p, q), expected(p, q, knobs), rounding(1))
 
 
 TREE = [2, 0, 5]  # the drafts below a root, in this order
@@ -118,7 +119,7 @@ def test_a_tree_commits_by_the_changed_distribution(knobs: dict[str, float]) -> 
     p, _ = pair(2)
     tree = DraftTree(tokens[:0], p[None][:0], nodes=tokens, children=((1, 2, 3), (), (), ()))
     expected = tree_distribution(p, decoder.settings)
-    assert sum(expected) == pytest.approx(1, abs=1e-5)
+    assert sum(expected) == pytest.approx(1, abs=rounding(1))
     found = torch.zeros(CODES, dtype=torch.float64)
 
     def run() -> int:
@@ -150,7 +151,7 @@ def test_lanterns_acceptance_is_a_probability_and_its_neighbourhood_stays_within
     assert not inside.diagonal().any()
     assert (inside.sum(-1) < k).all()
     limit = torch.full((CODES,), delta) if bound == "delta" else (lam - 1) * p
-    assert (added <= limit * (1 + 1e-5)).all()
+    assert (added <= limit * (1 + rounding(1))).all()
     torch.testing.assert_close((p * inside).sum(-1), added)
 
 

@@ -23,6 +23,7 @@ from engine.race import Lane
 from engine.trace import LaneState, Status, Step
 from engine.trace.rows import TOP, Source
 from engine.trace.shares import NONE, ONE
+from tests.floats import STORED, rounding
 from tests.races import race_of
 from tests.steps import Spot, every, share, spots
 from tests.toy import Toy, WaveToy
@@ -186,7 +187,7 @@ def test_the_recorded_shift_is_that_of_the_rule(monkeypatch: pytest.MonkeyPatch)
     for (_, step), shift in zip(found, expected, strict=True):
         for p, value in zip(step, shift, strict=False):
             if p.shift is not None:
-                assert p.shift == pytest.approx(value, abs=1 / ONE)
+                assert p.shift == pytest.approx(value, abs=STORED)
                 compared += value > 0.01
     assert compared > 10
 
@@ -198,7 +199,7 @@ def test_the_recorded_group_is_the_one_that_was_verified() -> None:
         assert p.group is not None
         assert p.group.tokens[0] == p.draft
         assert p.group.count == len(p.group.tokens) <= 4
-        assert min(1.0, p.group.p / p.group.q) == pytest.approx(p.acceptance, abs=1 / ONE)
+        assert min(1.0, p.group.p / p.group.q) == pytest.approx(p.acceptance, abs=STORED)
         seen += p.group.count > 1
     assert seen > 10
 
@@ -209,8 +210,8 @@ def test_the_recorded_neighbourhood_is_the_one_that_was_verified() -> None:
         assert p.group is not None
         assert p.group.tokens[0] == p.draft
         assert share(p.group.q) == share(p.q)
-        assert -0.5 / ONE <= p.group.p - p.p <= 0.1 + 0.5 / ONE + 1e-6, "delta = 0.1"
-        assert min(1.0, p.group.p / p.group.q) == pytest.approx(p.acceptance, abs=1 / ONE)
+        assert -STORED <= p.group.p - p.p <= 0.1 + STORED, "delta = 0.1"
+        assert min(1.0, p.group.p / p.group.q) == pytest.approx(p.acceptance, abs=STORED)
         lent += p.group.count > 1
     assert lent > 0
 
@@ -245,10 +246,10 @@ def test_a_rejection_records_both_distributions(name: str) -> None:
         last = step.committed[-1]
         assert (np.diff(tokens.astype(int)) > 0).all()
         assert last["draft"] in tokens
-        assert p.sum() == pytest.approx(1, abs=1e-5)
-        assert q.sum() == pytest.approx(1, abs=1e-5)
+        assert p.sum() == pytest.approx(1, abs=rounding(1))
+        assert q.sum() == pytest.approx(1, abs=rounding(1))
         assert row["uniform"] == pytest.approx(last["uniform"] / ONE, abs=1.6 / ONE)
-        assert 0.5 * np.abs(p - q).sum() == pytest.approx(last["tv"] / ONE, abs=1e-5)
+        assert 0.5 * np.abs(p - q).sum() == pytest.approx(last["tv"] / ONE, abs=STORED)
     assert rejected > 5
 
 

@@ -13,6 +13,7 @@ from engine.decoders.sjd_pac import SJDPAC, PACSettings, TreeWindow, Walk, draw_
 from engine.decoders.tree import tree
 from engine.trace import Status
 from tests.engine.decoders.driving import ACCEPT, REJECT, TOY, FixedNoise, P, Q, near, verify_chain
+from tests.floats import rounding
 from tests.toy import Toy
 
 # Proactive drafting: candidates without replacement
@@ -54,7 +55,7 @@ def test_the_walk_commits_by_p_for_any_number_of_candidates(K: int, accepted: fl
             chance *= 1 - acceptance
         left = walked(p, q, candidates, [REJECT] * K).left.double()
         committed += chance * left / left.sum()
-    near(committed, p.tolist(), 1e-6)
+    near(committed, p.tolist(), rounding(1))
     assert total == pytest.approx(accepted, abs=1e-4)
 
 

@@ -16,6 +16,7 @@ from engine.race import Lane, RaceRequest
 from engine.settings import SettingError
 from engine.trace import LaneStats, Status, Step
 from engine.trace.shares import NONE, ONE
+from tests.floats import STORED
 from tests.infill_toy import NeighbourToy, infilling
 from tests.steps import every
 from tests.toy import Toy
@@ -65,7 +66,7 @@ def test_a_token_is_drawn_from_what_is_there_before_it_and_priced_by_what_is_not
             if spot.status is not Status.FORCED:
                 assert spot.status is Status.FRESH
                 expected = {token: float(q[at][token]) for token, _ in spot.top}
-                assert dict(spot.top) == pytest.approx(expected, abs=1e-4)
+                assert dict(spot.top) == pytest.approx(expected, abs=STORED)
         drawn |= found
     picture = [drawn[at] for at in range(model.length)]
     prices = steps[-1].rows.prices["shift"]
@@ -90,7 +91,7 @@ def test_a_cell_of_a_round_is_priced_by_the_cells_of_its_round_before_it() -> No
     for n, price in enumerate((steps[-1].rows.prices["shift"] / ONE).tolist()):
         known = max(end for end in ends if end <= n)
         p, q = (torch.softmax(model.logits_of(tokens[:end], n), -1) for end in (n, known))
-        assert price == pytest.approx(float(total_variation(p, q)), abs=1e-4)
+        assert price == pytest.approx(float(total_variation(p, q)), abs=STORED)
     assert steps[-1].rows.prices["shift"].max() > 0.02 * ONE
 
 

@@ -18,9 +18,9 @@ from engine.settings import Sampling
 from tests.engine.models.families import TINY
 from tests.engine.models.families.tiny import BODY, CPU, randomise
 from tests.engine.models.sequence import Sequence, guided_before
+from tests.floats import EXACT
 
 CODES, LENGTH = 11, 16
-TOLERANCE = {"atol": 1e-4, "rtol": 1e-4}
 
 
 class Plain(BodyModel):
@@ -28,15 +28,15 @@ class Plain(BodyModel):
     their number is its length."""
 
     def __init__(self, padding: tuple[int, ...] = (0,), rows: int = 4) -> None:
-        self.grid, self.vocab_size, self.device, self.dtype = (4, 4), CODES, CPU, torch.float32
+        self.grid, self.vocab_size, self.device, self.dtype = (4, 4), CODES, CPU, torch.float64
         self.forced_ids, self.sampling = torch.full((LENGTH,), -1), Sampling()
         heads = {"num_attention_heads": 4, "num_key_value_heads": 2}
         ends = {"bos_token_id": None, "eos_token_id": None}
         config = LlamaConfig(**BODY, **heads, **ends, vocab_size=CODES)
         self.body = randomise(LlamaModel(config), 1)
         generator = torch.Generator().manual_seed(2)
-        self.output = torch.randn(CODES, 32, generator=generator) / 4
-        self.rows = torch.randn(2, rows, 32, generator=generator)
+        self.output = torch.randn(CODES, 32, generator=generator).double() / 4
+        self.rows = torch.randn(2, rows, 32, generator=generator).double()
         self.padding = padding
 
     def prompt(self, text: str, guided: bool) -> Prompt:
@@ -131,7 +131,7 @@ def test_the_first_window_takes_the_prompt_in_whatever_id_its_root_has(
     for root in (0, 7):
         ctx = model(name).start("", guidance)
         logits.append(model(name).forward(ctx, torch.tensor([root, 2, 6])))
-        torch.testing.assert_close(logits[-1], one_shot([2, 6], model(name), guidance), **TOLERANCE)
+        torch.testing.assert_close(logits[-1], one_shot([2, 6], model(name), guidance), **EXACT)
     assert torch.equal(*logits)
 
 
@@ -267,7 +267,7 @@ def test_the_drafters_chained_passes_equal_one_shot_and_leave_no_trace(
         sequence.keep(rows, paths[last], data.draw(st.integers(0, CODES - 1)))
         ahead = data.draw(tokens)[: LENGTH - 1 - len(sequence.tokens)]
         expected = chained(sequence.tokens, ahead, guidance, guided_tokens)
-        torch.testing.assert_close(drafted(sequence, rows, ahead), expected, **TOLERANCE)
+        torch.testing.assert_close(drafted(sequence, rows, ahead), expected, **EXACT)
 
 
 @pytest.mark.parametrize(("guidance", "guided_tokens"), [(1.0, 0), (2.0, 0), (2.0, 2), (2.0, 4)])
@@ -285,7 +285,7 @@ def test_the_drafter_reads_a_tree_as_each_of_its_paths(guidance: float, guided_t
             )
         paths = [[], [3], [4], [4, 5], [3, 5], [4, 7], [3, 5, 9]]
         expected = [chained(sequence.tokens, path, guidance, guided_tokens)[-1] for path in paths]
-        torch.testing.assert_close(logits, expected, **TOLERANCE)
+        torch.testing.assert_close(logits, expected, **EXACT)
     chains = [drafted(each, [0, 1], [7, 8]) for each in (sequence, other)]
     torch.testing.assert_close(*chains, atol=0, rtol=0)
 
@@ -295,4 +295,4 @@ def test_the_drafter_follows_a_path_off_the_spine() -> None:
     paths = sequence.window([1, 2, 3, 4], [0, 0, 1, 0, 3])
     sequence.keep([0, 3, 4], paths[4], 6)
     expected = chained(sequence.tokens, [7, 8], 2.0)
-    torch.testing.assert_close(drafted(sequence, [0, 3, 4], [7, 8]), expected, **TOLERANCE)
+    torch.testing.assert_close(drafted(sequence, [0, 3, 4], [7, 8]), expected, **EXACT)

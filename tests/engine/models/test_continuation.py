@@ -58,7 +58,7 @@ def test_it_is_the_whole_model_behind_the_same_tokens(
                 return tiny.logits(prompt, [*top, *tokens], guidance)[len(top) :]
 
             behind = functools.partial(one_shot, top=whole[:k], prompt=prompt)
-            Sequence(view, behind, guidance, prompt, 2e-4).begin_with_a_tree()
+            Sequence(view, behind, guidance, prompt).begin_with_a_tree()
             for name in ("ar", "sjd", "sjd-pac"):
                 assert drawn(view, prompt, greedy, name) == whole[k:], (first, name)
     monkeypatch.setattr(body, "BUCKET", 16)

@@ -23,6 +23,8 @@ from engine.race import Lane
 from engine.settings import Sampling, SettingError
 from engine.trace import LaneState, Trace
 from tests.engine.models.families import TINY
+from tests.engine.models.families.tiny import save
+from tests.floats import EXACT, widen
 from tests.races import race_of
 
 PROMPT = "red apple on sky clouds"
@@ -39,8 +41,10 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> EmbeddedModel:
     shutil.copytree(TINY_EMBEDDED.folders["weights"], folder)
     network = EmbeddedInfill.continued(TINY_EMBEDDED.target)
     torch.nn.init.normal_(network.next.weight, generator=torch.Generator().manual_seed(1))
-    network.save_pretrained(folder / "infill")
-    return EmbeddedModel(folder)
+    save(network, folder / "infill")
+    found = TINY_EMBEDDED.load({"weights": folder})
+    widen(found.infill_network)
+    return found
 
 
 def infilling(mask: list[bool] = BOX, order: str = "spread") -> Infilling:
@@ -56,7 +60,7 @@ def test_without_weights_it_draws_pictures_on_alone(model: EmbeddedModel) -> Non
 @torch.inference_mode()
 def test_with_everything_masked_and_next_at_zero_it_is_the_raster_model() -> None:
     raster = TINY_EMBEDDED.load(TINY_EMBEDDED.folders)
-    network = EmbeddedInfill.continued(raster.target).eval()
+    network = widen(EmbeddedInfill.continued(raster.target).eval())
     assert not network.next.weight.any()
     view = EmbeddedInfilling(raster, network, Infilling((MASKED,) * CELLS, "raster"))
     with pytest.raises(SettingError, match="no rows to draw at once"):
@@ -65,7 +69,7 @@ def test_with_everything_masked_and_next_at_zero_it_is_the_raster_model() -> Non
     contexts = [(each, each.start(PROMPT, 2.0)) for each in (raster, view)]
     for tokens, kept in (([0, 7, 9, 3], 3), ([9, 5, 5], 1)):
         rows = [each.forward(ctx, torch.tensor(tokens)) for each, ctx in contexts]
-        torch.testing.assert_close(rows[1], rows[0], atol=1e-4, rtol=1e-5)
+        torch.testing.assert_close(rows[1], rows[0], **EXACT)
         for each, ctx in contexts:
             each.keep(ctx, list(range(kept)))
 
@@ -101,11 +105,11 @@ def test_windows_equal_one_pass(model: EmbeddedModel, order: str, mask: list[boo
     while done < count:
         window = torch.tensor([root, *filled[done : done + 4]])
         rows = view.forward(ctx, window)
-        torch.testing.assert_close(rows, expected[done : done + len(window)], atol=2e-3, rtol=1e-4)
+        torch.testing.assert_close(rows, expected[done : done + len(window)], **EXACT)
         view.keep(ctx, [0, 1])
         root, done = filled[done + 1], done + 2
     alone = view.forward(view.start(PROMPT, 2.0), torch.tensor([0]))
-    torch.testing.assert_close(alone, expected[:1], atol=2e-3, rtol=1e-4)
+    torch.testing.assert_close(alone, expected[:1], **EXACT)
 
 
 def asked(view: EmbeddedInfilling, ctx: BodyContext, root: int, *ahead: int) -> torch.Tensor:
@@ -127,9 +131,9 @@ def test_rows_that_ask_ahead_know_what_is_committed_alone(
         view.forward(ctx, torch.tensor([0, *committed]))
         view.keep(ctx, range(len(committed)))
     chain, rows = view.forward(ctx, torch.tensor([root])), asked(view, ctx, root, 0, 1, 2, 3)
-    torch.testing.assert_close(rows[:1], chain, atol=1e-3, rtol=1e-4)
+    torch.testing.assert_close(rows[:1], chain, **EXACT)
     for i in (1, 3):
-        torch.testing.assert_close(asked(view, ctx, root, 0, i)[1], rows[i], atol=1e-3, rtol=1e-4)
+        torch.testing.assert_close(asked(view, ctx, root, 0, i)[1], rows[i], **EXACT)
     assert (rows[1:] - rows[:1]).abs().amax(-1).min() > 0.1
 
 
@@ -144,7 +148,7 @@ def test_guidance_goes_by_what_a_row_asks_for(model: EmbeddedModel) -> None:
         ahead = asked(view, ctx, 13, 0, 1, 2, 3)
         found.append((ahead, view.forward(ctx, torch.tensor([13, 7, 8, 9]))))
     for rows, guided, alone in zip(*found, strict=True):
-        torch.testing.assert_close(rows, torch.cat([guided[:2], alone[2:]]), atol=1e-4, rtol=1e-4)
+        torch.testing.assert_close(rows, torch.cat([guided[:2], alone[2:]]), **EXACT)
         assert (guided - alone).abs().amax(-1).min() > 0.1
 
 

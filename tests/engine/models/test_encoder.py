@@ -36,7 +36,7 @@ def test_codes_are_the_librarys(name: str, monkeypatch: pytest.MonkeyPatch) -> N
     height, width = (side * tiny.side for side in tiny.card.grid)
     picture = noise(height, width)
     found = encode(tiny.card, tiny.folders, picture)
-    pixels = torch.from_numpy(picture).permute(2, 0, 1)[None].float() / 127.5 - 1
+    pixels = torch.from_numpy(picture).permute(2, 0, 1)[None].double() / 127.5 - 1
     assert found == tiny.encoded(pixels).tolist()
     assert len(found) == tiny.card.grid[0] * tiny.card.grid[1]
     assert len(set(found)) > 3, "a picture of one code would prove little"

@@ -16,10 +16,10 @@ from engine.models import FAMILIES, body
 from engine.models.card import CARDS, ModelError
 from engine.settings import Sampling, SettingError
 from engine.trace import Status, Step
-from engine.trace.rows import ONE
 from tests.engine.models.families import TINY, Tiny
 from tests.engine.models.sequence import Sequence, guided_before
 from tests.engine.recorded_graph import capture
+from tests.floats import EXACT
 
 KNOBS = {
     "jacobi": {"window": 5},
@@ -52,7 +52,7 @@ def test_what_decoders_read_of_a_model(tiny: Tiny) -> None:
     assert model.forced_ids.tolist() == tiny.forced_ids
     assert (model.drafter is None) == bool(card.repos)
     assert (model.sampling == card.sampling) or card.name == "embedded"
-    torch.testing.assert_close(model.codebook, tiny.codebook)
+    torch.testing.assert_close(model.codebook, tiny.codebook, **EXACT)
     assert not model.codebook.requires_grad
 
 
@@ -62,7 +62,7 @@ def test_prompt_rows_are_the_documented_ones(tiny: Tiny, guided: bool) -> None:
         found = tiny.model.prompt(prompt, guided)
         embeddings, start = tiny.rows(prompt, guided)
         assert found.start == start
-        torch.testing.assert_close(found.embeddings, embeddings, atol=1e-5, rtol=1e-5)
+        torch.testing.assert_close(found.embeddings, embeddings, **EXACT)
 
 
 @pytest.mark.parametrize("name", [name for name, tiny in TINY.items() if tiny.limit])
@@ -77,19 +77,32 @@ def test_a_prompt_that_leaves_no_room_is_rejected_in_words(name: str) -> None:
 
 @pytest.mark.parametrize(("guided", "guided_tokens"), [(False, 0), (True, 0), (True, 5)])
 def test_windows_and_trees_equal_one_forward(tiny: Tiny, guided: bool, guided_tokens: int) -> None:
-    guidance = tiny.guidance if guided else 1.0
-    end = max(tiny.forced_ids)  # the end of a row is embedded too, where there is one
+    guidance, end = tiny.guidance if guided else 1.0, row_end(tiny)
     for prompt in tiny.prompts:
         one_shot, alone = (
             functools.partial(tiny.logits, prompt, guidance=each) for each in (guidance, 1.0)
         )
         one_shot = guided_before(guided_tokens, one_shot, alone)
-        sequence = Sequence(tiny.model, one_shot, guidance, prompt, 2e-4, guided_tokens)
-        sequence.follow(end if end >= 0 else 11)
+        sequence = Sequence(tiny.model, one_shot, guidance, prompt, guided_tokens)
+        sequence.follow(end)
         if prompt is tiny.prompts[0]:
             assert one_shot([3]).std() > 0.3, "there is something to compare"
-            sequence = Sequence(tiny.model, one_shot, guidance, prompt, 2e-4, guided_tokens)
+            sequence = Sequence(tiny.model, one_shot, guidance, prompt, guided_tokens)
             sequence.begin_with_a_tree()
+
+
+def test_in_float32_they_are_off_by_its_rounding(tiny: Tiny) -> None:
+    """What races run in."""
+    prompt, guidance = tiny.prompts[0], tiny.guidance
+    one_shot = functools.partial(tiny.logits, prompt, guidance=guidance)
+    model = tiny.load(tiny.folders, torch.float32)
+    Sequence(model, one_shot, guidance, prompt).follow(row_end(tiny))
+
+
+def row_end(tiny: Tiny) -> int:
+    """The token that ends a row, which is embedded too, or a code where there is none."""
+    end = max(tiny.forced_ids)
+    return end if end >= 0 else 11
 
 
 def test_greedy_decoders_equal_the_librarys_greedy_decoding(tiny: Tiny) -> None:
@@ -136,7 +149,7 @@ def test_rows_at_once(tiny: Tiny, monkeypatch: pytest.MonkeyPatch) -> None:
     steps = drawn(256)
     assert [int(row["token"]) for step in steps for row in step.committed] == ar
     free = steps[-1].rows.prices["shift"][[fixed < 0 for fixed in tiny.forced_ids]]
-    assert free.max() < 1e-3 * ONE
+    assert not free.any()
     steps = drawn(2)
     height, stride = tiny.card.grid[0], tiny.model.stride
     assert len(steps) == stride + 2 * (height - 1)
@@ -161,11 +174,10 @@ def test_pixels_are_the_librarys(tiny: Tiny) -> None:
         with torch.inference_mode():
             drawn = tiny.picture(torch.as_tensor(codes).view(-1, *shape[-2:]))
         expected = ((drawn.clamp(-1, 1) + 1) * 127.5).permute(0, 2, 3, 1).numpy()
-        assert np.abs(picture.reshape(expected.shape) - expected).max() < 0.51  # it is rounded
+        assert np.abs(picture.reshape(expected.shape) - expected).max() < 0.5 + 1e-9
         assert ((expected > 0) & (expected < 255)).mean() > 0.2, "not all black or white"
         assert expected.std() > 5
-    alone = tiny.model.pixels(codes[1]).astype(int)
-    assert np.abs(picture[1] - alone).max() <= 1
+    assert np.array_equal(picture[1], tiny.model.pixels(codes[1]))
 
 
 @pytest.mark.parametrize(

@@ -128,18 +128,19 @@ def test_weights_that_are_not_needed_are_not_loaded_and_may_be_absent(
 
 
 def test_the_body_has_the_dtype_and_the_decoder_of_pixels_float32(tiny: Tiny) -> None:
-    half, prompt = tiny.load(tiny.folders, torch.bfloat16), tiny.prompts[0]
+    half, single = (tiny.load(tiny.folders, each) for each in (torch.bfloat16, torch.float32))
+    prompt = tiny.prompts[0]
     assert {weight.dtype for weight in half.body.parameters()} == {torch.bfloat16}
     assert {weight.dtype for weight in half.vq.parameters()} == {torch.float32}
     assert half.codebook.dtype == torch.float32
-    angles = [dict(model.body.rotary_emb.named_buffers()) for model in (half, tiny.model)]
+    angles = [dict(model.body.rotary_emb.named_buffers()) for model in (half, single)]
     assert angles[0], "they are not rounded"
     assert all(angles[0][name].equal(angles[1][name]) for name in angles[1])
-    rounded, exact = (first_logits(model, prompt) for model in (half, tiny.model))
-    assert rounded.dtype == torch.float32
+    rounded, exact = (first_logits(model, prompt) for model in (half, single))
+    assert rounded.dtype == exact.dtype == torch.float32
     assert F.cosine_similarity(rounded, exact).min() > 0.98
     codes = np.arange(9).reshape(3, 3)
-    assert np.array_equal(half.pixels(codes), tiny.model.pixels(codes))
+    assert np.array_equal(half.pixels(codes), single.pixels(codes))
     assert len(DECODERS["sjd"](half).generate(prompt, 0)) == tiny.card.length
 
 

@@ -24,7 +24,8 @@ from engine.models.lantern_drafter import chameleon_drafter, llamagen_drafter
 from engine.models.llamagen import LlamaGenModel
 from engine.settings import Sampling
 from tests.engine.models.families import ANOLE, LLAMAGEN, LUMINA, chameleon, llamagen
-from tests.engine.models.families.tiny import drawn
+from tests.engine.models.families.tiny import drawn, narrowed
+from tests.floats import EXACT, widen
 
 CODES = [3, 39, 0, 7, 7, 21, 14, 30, 2, 11]
 CHAMELEONS = {"anole": ANOLE, "lumina-768": LUMINA}
@@ -67,7 +68,7 @@ def save(
     stored |= {"num_hidden_layers": 1, "vocab_size": config.vocab_size} | changes
     folder.mkdir(exist_ok=True)
     (folder / "config.json").write_text(json.dumps(stored))
-    torch.save(STATES[name] if state is None else state, folder / "pytorch_model.bin")
+    torch.save(narrowed(STATES[name] if state is None else state), folder / "pytorch_model.bin")
     return folder
 
 
@@ -107,14 +108,14 @@ def chameleon_row(model: ChameleonModel, hidden: Tensor, ids: list[int]) -> Tens
     prompt's."""
     config = chameleon.config()
     config.rms_norm_eps = OWN_EPS
-    config._attn_implementation = "eager"
-    layer = ChameleonDecoderLayer(config, 0)
+    config._attn_implementation = "sdpa"  # "eager" rounds its weights to float32
+    layer = widen(ChameleonDecoderLayer(config, 0))
     prefix, w = "layers.0.", STATES[model.name]
     layer.load_state_dict({k.removeprefix(prefix): w[k] for k in w if k.startswith(prefix)})
     embedded = model.body.embed_tokens(torch.tensor(ids[1:]))
     x = (torch.cat([embedded, hidden], -1) @ w["fc.weight"].T + w["fc.bias"])[None]
     places = model.body.rotary_emb(x, torch.arange(x.shape[1])[None])
-    later = torch.full((x.shape[1], x.shape[1]), -torch.inf).triu(1)[None, None]
+    later = torch.full((x.shape[1], x.shape[1]), -torch.inf, dtype=x.dtype).triu(1)[None, None]
     return layer(x, attention_mask=later, position_embeddings=places)[0][0, -1]
 
 
@@ -171,7 +172,7 @@ def test_drafting_ahead_equals_a_whole_recomputation(
         logits = model.drafter.extend(ctx, range(count), torch.tensor(taken))
         for i in range(ahead):
             expected = recomputed(model, text, committed, drafts, guided_tokens)
-            torch.testing.assert_close(logits, expected, atol=2e-4, rtol=2e-4)
+            torch.testing.assert_close(logits, expected, **EXACT)
             assert expected.std() > 0.05
             drafts.append((5 * i + len(committed)) % model.vocab_size)
             logits = model.drafter.next(ctx, torch.tensor(drafts[-1]))
@@ -197,7 +198,7 @@ def test_a_tree_of_drafts_equals_a_whole_recomputation_of_its_paths(
         logits = model.drafter.expand(ctx, torch.tensor(tokens), torch.tensor(parents))
         for ours, path in zip(logits, paths, strict=True):
             expected = recomputed(model, text, committed, path)
-            torch.testing.assert_close(ours, expected, atol=2e-4, rtol=2e-4)
+            torch.testing.assert_close(ours, expected, **EXACT)
 
 
 @pytest.mark.parametrize("drafts", ["chain", "tree"])
@@ -222,7 +223,7 @@ def test_safetensors_are_read_too(models: dict[str, BodyModel], tmp_path: Path) 
     model = models["llamagen-256"]
     save(tmp_path, "llamagen-256")
     (tmp_path / "pytorch_model.bin").unlink()
-    save_file(STATES["llamagen-256"], tmp_path / "model.safetensors")
+    save_file(narrowed(STATES["llamagen-256"]), tmp_path / "model.safetensors")
     again = llamagen_drafter(model, tmp_path).network.state_dict()
     assert all(again[key].equal(value) for key, value in model.drafter.network.state_dict().items())
 

@@ -17,10 +17,10 @@ from engine.models.embedded_networks import EmbeddedDrafter, target_config
 from engine.models.lean import LeanBody
 from tests.engine.models.families import chameleon
 from tests.engine.models.families.tiny import BODY, CPU, randomise
+from tests.floats import EXACT
 
 ROWS, PROMPT, PADDING = 2, 9, 4  # the second row of guidance is padded on the left
 PARENTS = [0, 0, 1, 1, 0, 4]
-TOLERANCE = {"atol": 1e-5, "rtol": 1e-5}
 
 
 @dataclass(frozen=True)
@@ -87,15 +87,15 @@ def case(name: str) -> Case:
 
 def cache(lean: LeanBody) -> WindowCache:
     layers, heads, dim = len(lean.layers), lean.kv_heads, lean.head_dim
-    return WindowCache(layers, ROWS, heads, 32, dim, torch.float32, CPU)
+    return WindowCache(layers, ROWS, heads, 32, dim, torch.float64, CPU)
 
 
 def additive(visible: Tensor) -> Tensor:
     """A bool mask [R, T, S] to the additive one, every row seeing at least itself."""
     window = visible.shape[1]
     visible[:, :, -window:] |= torch.eye(window, dtype=torch.bool)
-    mask = torch.zeros(visible.shape).masked_fill_(~visible, torch.finfo(torch.float32).min)
-    return mask[:, None]
+    mask = torch.zeros(visible.shape, dtype=torch.float64)
+    return mask.masked_fill_(~visible, torch.finfo(mask.dtype).min)[:, None]
 
 
 def windows() -> Iterable[tuple[Tensor | None, Tensor]]:
@@ -120,13 +120,14 @@ def test_equals_transformers(name: str) -> None:
     generator = torch.Generator().manual_seed(2)
     for mask, position_ids in windows():
         length = position_ids.shape[1]
-        inputs = torch.randn(ROWS, length, len(lean.norm), generator=generator)
+        inputs = torch.randn(ROWS, length, len(lean.norm), generator=generator, dtype=torch.float64)
         before = inputs.clone()
         for each in (ours, theirs):
             each.open(length)
-        shown = torch.zeros(ROWS, 1, length, theirs.base + length) if mask is None else mask
+        nothing = torch.zeros(ROWS, 1, length, theirs.base + length, dtype=torch.float64)
+        shown = nothing if mask is None else mask
         expected = case(name).reference(inputs, shown, position_ids, theirs)
-        torch.testing.assert_close(lean(inputs, mask, position_ids, ours), expected, **TOLERANCE)
+        torch.testing.assert_close(lean(inputs, mask, position_ids, ours), expected, **EXACT)
         assert torch.equal(inputs, before)
         for each in (ours, theirs):
             each.keep(range(length))

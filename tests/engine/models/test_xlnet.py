@@ -19,6 +19,7 @@ from engine.infilling import MASKED, Infilling
 from engine.models.xlnet import XLNetText, read_blanks
 from engine.settings import SettingError
 from engine.trace import Trace
+from tests.floats import EXACT
 
 WORDS = tuple(f"word{i}" for i in range(16))
 KNOWN = (3, MASKED, 5, MASKED, MASKED, 9, MASKED, MASKED, 4)
@@ -42,7 +43,11 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def model(folder: Path) -> XLNetText:
-    network = XLNetLMHeadModel.from_pretrained(folder).eval()
+    network = XLNetLMHeadModel.from_pretrained(folder).double().eval()
+    encoding = network.transformer.relative_positional_encoding  # in float32 whatever the dtype is
+    network.transformer.relative_positional_encoding = lambda *sizes, **bsz: encoding(
+        *sizes, **bsz
+    ).double()
     return XLNetText(network, Infilling(KNOWN, "raster"))
 
 
@@ -53,7 +58,7 @@ def test_a_chain_in_one_pass_is_one_pass_for_each_token(model: XLNetText) -> Non
     ctx, root = model.start("", 1.0), 0
     for i, token in enumerate(tokens):
         row = model.forward(ctx, torch.tensor([root]))
-        torch.testing.assert_close(row, whole[i : i + 1], atol=1e-5, rtol=1e-5)
+        torch.testing.assert_close(row, whole[i : i + 1], **EXACT)
         model.keep(ctx, [0])
         root = token
     assert (whole[1:] - whole[:-1]).abs().amax(-1).min() > 1e-2
@@ -73,10 +78,10 @@ def test_questions_ahead_see_what_is_committed_alone(model: XLNetText, committed
     asked = model.forward(ctx, rows, (0, 1, 2), committed + torch.arange(3))
     chain = [model.forward(ctx, torch.tensor([root, draft, 7])) for draft in (2, 11)]
     for drafted in chain:
-        torch.testing.assert_close(asked[:1], drafted[:1], atol=1e-6, rtol=1e-6)
+        torch.testing.assert_close(asked[:1], drafted[:1], **EXACT)
         assert (asked[1:] - drafted[1:]).abs().amax(-1).min() > 1e-3
     fewer = model.forward(ctx, rows[:2], (0, 1), committed + torch.arange(2))
-    torch.testing.assert_close(asked[:2], fewer, atol=1e-6, rtol=1e-6)
+    torch.testing.assert_close(asked[:2], fewer, **EXACT)
 
 
 @torch.inference_mode()

@@ -18,7 +18,15 @@ from engine.models import chameleon, chameleon_vq
 from engine.models.card import CARDS, ModelCard
 from engine.models.chameleon import config as true_config
 from tests.engine.models.families import vqgan
-from tests.engine.models.families.tiny import BODY, Tiny, drawn, randomise, tiny_card
+from tests.engine.models.families.tiny import (
+    BODY,
+    Tiny,
+    drawn,
+    narrowed,
+    randomise,
+    save,
+    tiny_card,
+)
 
 CODES = 32
 BEGIN, END_OF_TURN, END_OF_LINE = "<racm3:break>", "<reserved08706>", "<reserved08799>"
@@ -110,10 +118,10 @@ class TinyChameleon(Tiny):
 
     def save(self, root: Path) -> dict[str, Path]:
         folders = {part: root / part for part in ("model", "vq", "text")}
-        self.network.save_pretrained(folders["model"], max_shard_size="100KB")
+        save(self.network, folders["model"], max_shard_size="100KB")
         for part in ("vq", "text"):
             folders[part].mkdir()
-        save_file(vq_state(), folders["vq"] / "model.safetensors")
+        save_file(narrowed(vq_state()), folders["vq"] / "model.safetensors")
         tokenizer().save(str(folders["text"] / "tokenizer.json"))
         return folders
 

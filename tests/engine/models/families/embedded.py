@@ -20,7 +20,7 @@ from engine.models.embedded_networks import (
     VQConfig,
     target_config,
 )
-from tests.engine.models.families.tiny import BODY, Tiny, randomise, tiny_card
+from tests.engine.models.families.tiny import BODY, Tiny, randomise, save, tiny_card
 
 CODES, SIDE = 40, 4
 
@@ -44,20 +44,17 @@ class TinyEmbedded(Tiny):
         return randomise(EmbeddedVQ(VQConfig(CODES, coarse=16, fine=8, depth=1)), 2)
 
     def save(self, root: Path) -> dict[str, Path]:
-        self.target.save_pretrained(root / "target", max_shard_size="100KB")
-        self.vq.save_pretrained(root / "vq")
-        randomise(EmbeddedDrafter(self.target.config), 3).save_pretrained(root / "drafter")
+        save(self.target, root / "target", max_shard_size="100KB")
+        save(self.vq, root / "vq")
+        save(randomise(EmbeddedDrafter(self.target.config), 3), root / "drafter")
         shutil.copytree(WEIGHTS / "captions", root / "captions")
         shutil.copy(WEIGHTS / "world.json", root)
         return {"weights": root}
 
-    def load(
-        self,
-        folders: dict[str, Path] | None,
-        dtype: torch.dtype = torch.float32,
-        card: ModelCard | None = None,
+    def build(
+        self, folders: dict[str, Path] | None, dtype: torch.dtype, card: ModelCard
     ) -> EmbeddedModel:
-        return EmbeddedModel(folders["weights"])
+        return EmbeddedModel(folders["weights"], dtype=dtype)
 
     def true_networks(self, card: ModelCard) -> tuple[list[nn.Module], PretrainedConfig]:
         model = EmbeddedModel()

@@ -21,7 +21,7 @@ from transformers.models.emu3.image_processing_emu3 import Emu3ImageProcessor
 from engine.models import emu3
 from engine.models.card import ModelCard
 from engine.models.emu3 import NEGATIVE, POSITIVE
-from tests.engine.models.families.tiny import BODY, Tiny, randomise, tiny_card
+from tests.engine.models.families.tiny import BODY, Tiny, randomise, save, tiny_card
 
 CODES, HEIGHT, WIDTH = 48, 3, 4
 LENGTH = HEIGHT * (WIDTH + 1)
@@ -94,7 +94,7 @@ class TinyEmu3(Tiny):
         return Emu3Processor(Emu3ImageProcessor(), tokenizer())
 
     def save(self, root: Path) -> dict[str, Path]:
-        self.network.save_pretrained(root, max_shard_size="100KB")
+        save(self.network, root, max_shard_size="100KB")
         self.processor.save_pretrained(root)
         return {"model": root}
 

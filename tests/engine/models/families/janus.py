@@ -28,7 +28,7 @@ from transformers.models.janus.image_processing_pil_janus import JanusImageProce
 from engine.models import janus
 from engine.models.card import ModelCard
 from engine.models.janus import BEGIN, IMAGE, PAD
-from tests.engine.models.families.tiny import BODY, VQ, Tiny, nearest, randomise, tiny_card
+from tests.engine.models.families.tiny import BODY, VQ, Tiny, nearest, randomise, save, tiny_card
 
 CODES, SIDE = VQ["num_embeddings"], 4
 END = "<｜end▁of▁sentence｜>"
@@ -100,7 +100,7 @@ class TinyJanus(Tiny):
         return JanusProcessor(JanusImageProcessorPil(), self.tokenizer)
 
     def save(self, root: Path) -> dict[str, Path]:
-        self.network.save_pretrained(root, max_shard_size="100KB")
+        save(self.network, root, max_shard_size="100KB")
         self.tokenizer.save_pretrained(root)
         return {"model": root}
 

@@ -25,7 +25,16 @@ from engine.models.card import ModelCard
 from engine.models.llamagen_weights import LlamaGenNetwork, LlamaGenVQ, Sizes
 from engine.models.llamagen_weights import config as true_sizes
 from tests.engine.models.families import tiny, vqgan
-from tests.engine.models.families.tiny import BODY, Tiny, drawn, nearest, randomise, tiny_card
+from tests.engine.models.families.tiny import (
+    BODY,
+    Tiny,
+    drawn,
+    narrowed,
+    nearest,
+    randomise,
+    save,
+    tiny_card,
+)
 
 SIDE, CODES, HEADS, SLOTS = 4, tiny.VQ["num_embeddings"], 2, 7
 T5_DENSE = "block.0.layer.1.DenseReluDense.wo.weight"
@@ -120,10 +129,10 @@ class TinyLlamaGen(Tiny):
         folders = {part: root / part for part in ("gpt", "vq", "text")}
         for folder in folders.values():
             folder.mkdir()
-        gpt = {"model": GPT | {"freqs_cis": torch.zeros(3)}, "steps": 7}
+        gpt = {"model": narrowed(GPT) | {"freqs_cis": torch.zeros(3)}, "steps": 7}
         torch.save(gpt, folders["gpt"] / "t2i_XL_stage1_256.pt")
-        torch.save({"model": VQ}, folders["vq"] / "vq_ds16_t2i.pt")
-        self.text.save_pretrained(folders["text"], max_shard_size="20KB")
+        torch.save({"model": narrowed(VQ)}, folders["vq"] / "vq_ds16_t2i.pt")
+        save(self.text, folders["text"], max_shard_size="20KB")
         words = {word: i for i, word in enumerate(WORDS)}
         tokenizer = Tokenizer(models.WordLevel(words, unk_token="<unk>"))
         tokenizer.pre_tokenizer = pre_tokenizers.Whitespace()
@@ -206,7 +215,7 @@ def attention(q: Tensor, k: Tensor, v: Tensor, seen: Tensor, slots: int) -> Tens
     """Of rows [T, D] of which the first `slots` are not of the picture: their queries and keys are
     zero. The others are rotated by their row in the grid, then by their column."""
     (length, width), dim = q.shape, q.shape[1] // HEADS
-    turns = torch.zeros(length, dim // 2, dtype=torch.complex64)
+    turns = torch.zeros(length, dim // 2, dtype=torch.complex128)
     for i in range(length - slots):
         for pair in range(dim // 4):
             for axis, place in enumerate(divmod(i, SIDE)):

@@ -4,6 +4,7 @@ out."""
 
 from __future__ import annotations
 
+import copy
 import dataclasses
 import math
 import tempfile
@@ -12,19 +13,18 @@ from collections.abc import Callable
 from functools import cached_property
 from pathlib import Path
 from types import ModuleType
-from typing import TypeVar
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
-from transformers import PretrainedConfig
+from transformers import PretrainedConfig, PreTrainedModel
 
 from engine.models import FAMILIES
 from engine.models.body import BodyModel
 from engine.models.card import CARDS, ModelCard
+from tests.floats import Module, widen
 
 CPU = torch.device("cpu")
-Module = TypeVar("Module", bound=nn.Module)
 BODY = {"hidden_size": 32, "intermediate_size": 48, "num_hidden_layers": 2}  # of every family
 # of those that are Janus'
 VQ = {"num_embeddings": 40, "latent_channels": 32, "base_channels": 32}
@@ -67,12 +67,24 @@ class Tiny(ABC):
     def load(
         self,
         folders: dict[str, Path] | None,
-        dtype: torch.dtype = torch.float32,
+        dtype: torch.dtype = torch.float64,
         card: ModelCard | None = None,
     ) -> BodyModel:
-        """The family's model; None: with random weights, `small` standing for the true sizes."""
+        """The family's model; None: with random weights, `small` standing for the true sizes. In
+        float64 it is widened, as the library's networks here are."""
+        model = self.build(folders, dtype, card or self.card)
+        if dtype == torch.float64:
+            networks = [*vars(model).values(), getattr(model.drafter, "network", None)]
+            for network in networks:
+                if isinstance(network, nn.Module):
+                    widen(network)
+        return model
+
+    def build(
+        self, folders: dict[str, Path] | None, dtype: torch.dtype, card: ModelCard
+    ) -> BodyModel:
         kind = getattr(self.module, FAMILIES[self.card.family])
-        return kind(card or self.card, folders, CPU, dtype, **self.options)
+        return kind(card, folders, CPU, dtype, **self.options)
 
     @abstractmethod
     def true_networks(self, card: ModelCard) -> tuple[list[nn.Module], PretrainedConfig]:
@@ -146,14 +158,20 @@ def tiny_card(name: str, grid: tuple[int, int], codes: int) -> ModelCard:
 
 
 def drawn(shapes: dict[str, tuple[int, ...]], seed: int) -> dict[str, Tensor]:
-    """Weights large enough that every slot of context matters; scales of norms are around 1."""
+    """Weights large enough that every slot of context matters; scales of norms are around 1. In
+    float64, of numbers that float32 has, too."""
     generator = torch.Generator().manual_seed(seed)
     state = {}
     for key, shape in shapes.items():
         spread = 1.5 * math.prod(shape[1:]) ** -0.5 if len(shape) > 1 else 0.2
         scale = len(shape) == 1 and key.endswith("weight")
-        state[key] = spread * torch.randn(shape, generator=generator) + scale
+        state[key] = (spread * torch.randn(shape, generator=generator) + scale).double()
     return state
+
+
+def narrowed(state: dict[str, Tensor]) -> dict[str, Tensor]:
+    """In float32, as a published file has them at most."""
+    return {key: weight.float() for key, weight in state.items()}
 
 
 def nearest(vectors: Tensor, codebook: Tensor) -> Tensor:
@@ -164,9 +182,14 @@ def nearest(vectors: Tensor, codebook: Tensor) -> Tensor:
     return (squares - 2 * found @ codebook.T).argmin(1)
 
 
+def save(network: PreTrainedModel, folder: Path, **options: object) -> None:
+    """Writes a network's files, `narrowed`."""
+    copy.deepcopy(network).float().save_pretrained(folder, **options)
+
+
 def randomise(module: Module, seed: int = 0) -> Module:
-    """A frozen module with weights as `drawn`."""
+    """A frozen module with weights as `drawn`, computing in float64."""
     parameters = dict(module.named_parameters())
     for key, weight in drawn({k: tuple(p.shape) for k, p in parameters.items()}, seed).items():
         parameters[key].data = weight
-    return module.eval().requires_grad_(False)
+    return widen(module.eval().requires_grad_(False))
