@@ -10,13 +10,14 @@ SUDO := $(shell [ "$$(id -u)" = 0 ] || echo sudo -n)
 PYTEST := $(BIN)/python -m pytest -q -n 2 --dist loadfile --no-loadscope-reorder
 STYLE := $(BIN)/ruff check . && $(BIN)/ruff format --check .
 
-.PHONY: help run cluster test test-browsers quick lint lint-js format tools browsers clean
+.PHONY: help run cluster test test-browsers processors quick lint lint-js format tools browsers clean
 
 help:
 	@echo "make run      start the page on http://127.0.0.1:7860"
 	@echo "make cluster  start it with its races on a Ray cluster of this machine; ARGS=--help: the options"
 	@echo "make test     lint, then run every test"
 	@echo "make test-browsers  the page in Firefox and in WebKit"
+	@echo "make processors  the numeric tests as other processors round, in half an hour"
 	@echo "make quick    run the tests that take under a minute together"
 	@echo "make lint     check style, format and types"
 	@echo "make lint-js  check the board's JavaScript; needs npm"
@@ -39,6 +40,10 @@ test: $(VENV)/.test tools
 # Outside `make test`: the file is not called test_*.py.
 test-browsers: $(VENV)/.test browsers
 	$(BIN)/python -m pytest -q tests/browser/engines.py
+
+# Outside `make test`: fifteen times the same tests, each time with other kernels or threads.
+processors: $(VENV)/.test
+	$(BIN)/python -m tests.processors
 
 quick: $(VENV)/.test
 	$(PYTEST) --quick
