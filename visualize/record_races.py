@@ -2,7 +2,7 @@
 and kept in static/races/.
 
 The page plays them before any model is loaded, and the tour explains one. A seed gives the same
-tokens wherever it is raced; the seconds are this machine's.
+tokens wherever it is raced, up to floating point; the seconds are this machine's.
 """
 
 from __future__ import annotations

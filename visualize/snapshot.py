@@ -80,6 +80,7 @@ class Snapshot(BaseModel):
     state: LaneState
     note: str
     recorded: bool
+    elsewhere: bool = Field(False, description="recorded on another machine than the page's")
     apart: bool = Field(description="each lane on a device of its own, all at once")
     prompt: str
     seed: int

@@ -71,7 +71,8 @@ class Api:
 
         Parameters:
             prompt: What the picture should show, in English, at most 1000 characters.
-            seed: A whole number from 0 to 9007199254740991; the same seed runs the same race.
+            seed: A whole number from 0 to 9007199254740991; the same seed runs the same race,
+                on one machine always, on others nearly always.
             lanes: 1 to 8 of: ar, jacobi, fpi, sjd, scd, sjd-relaxed, gsd, lantern, sjd-pac, zipar.
             model: The model's name, by default the one that the page opens with.
             guidance: Classifier-free guidance, 1 to 20, by default the model's.
@@ -112,7 +113,8 @@ class Api:
 
         Parameters:
             prompt: What the whole picture should show, in English, at most 1000 characters.
-            seed: A whole number from 0 to 9007199254740991; the same seed runs the same race.
+            seed: A whole number from 0 to 9007199254740991; the same seed runs the same race,
+                on one machine always, on others nearly always.
             lanes: 1 to 8 of those of `race` without zipar, and of assd and parallel, which need a
                 model that fills in any part.
             known: The picture's codes, row by row, and -1 where it is to be filled in. Most models

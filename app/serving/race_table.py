@@ -12,6 +12,7 @@ from functools import cached_property
 from typing import Any
 
 from app.serving.live_race import LiveRace
+from engine.measurements.hardware import is_of_this_machine
 from visualize.board import replay
 from visualize.figures import Figure, figures
 from visualize.recorded_race import RecordedRace
@@ -51,7 +52,9 @@ class StoredRace:
 
     def replay(self) -> Snapshot:
         """The whole race as one snapshot."""
-        own = {"id": self.id, "link": self.link, "recorded": not self.raced_here}
+        machine, recorded = self.recording.trace.header.machine, not self.raced_here
+        own = {"id": self.id, "link": self.link, "recorded": recorded}
+        own["elsewhere"] = recorded and not is_of_this_machine(machine)
         return replay(self.recording).model_copy(update=own)
 
 

@@ -25,6 +25,20 @@ def device_name(device: torch.device) -> str:
     return f"{name}, {', '.join(counts)}, torch {torch.__version__}"
 
 
+def is_of_this_machine(name: str) -> bool:
+    """Whether a `device_name` may be of this machine: of its processor, or of a GPU that this
+    process uses. The threads and the version of torch do not matter."""
+    devices = [torch.device("cpu")]
+    if torch.cuda.is_initialized():  # type: ignore[no-untyped-call]
+        devices += [torch.device("cuda", i) for i in range(torch.cuda.device_count())]
+    return _hardware(name) in [_hardware(device_name(device)) for device in devices]
+
+
+def _hardware(name: str) -> list[str]:
+    """A device's name, and its cores or memory."""
+    return name.split(", ")[:2]
+
+
 def _plural(count: int, what: str) -> str:
     return f"{count} {what}" if count == 1 else f"{count} {what}s"
 

@@ -33,7 +33,7 @@ export function drawHead(board, state) {
   const part = finder(board);
   const { race, clock, t, live, layer, playing, present, bet } = state;
   const { speed, hidden, cell } = state;
-  const { id, seq, prompt, seed, model, sampling, machine, grid, recorded, note } = race.snapshot;
+  const { id, seq, prompt, seed, model, sampling, machine, grid, recorded, elsewhere, note } = race.snapshot;
   const lanes = lanesShown(state, isPhone(state));
   const beside = present && !isPhone(state) && cell?.pinned && lanes.length <= 3;
   const values = {
@@ -59,7 +59,8 @@ export function drawHead(board, state) {
   say(part("clock-unit"), clockName(clock) + (present && speed !== 1 ? `, ${speed}×` : ""));
   say(part("prompt"), prompt || "Type a prompt, press Race.");
   const size = `${grid.join(" × ")} tokens${fillingInWords(race)}`;
-  const facts = [`seed ${seed}`, `model ${model}`, sampling, machine, size, recorded && "recorded"];
+  const replayed = recorded && (elsewhere ? "recorded on another machine" : "recorded");
+  const facts = [`seed ${seed}`, `model ${model}`, sampling, machine, size, replayed];
   say(part("meta"), prompt ? facts.filter(Boolean).join(" · ") : INTRODUCTION);
   const how = live ? howLanesRun(race.snapshot) : "";
   const stopped = race.snapshot.state === "stopped" ? stoppedWords(race) : "";

@@ -65,6 +65,7 @@ interface Snapshot {
   state: LaneState;
   note: string;
   recorded: boolean;
+  elsewhere?: boolean; // recorded on another machine than the page's
   apart: boolean; // each lane on a device of its own, all at once
   prompt: string;
   seed: number;

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -39,6 +40,18 @@ def stored(name: str, recording: RecordedRace, size: int = 1) -> StoredRace:
 def ids(table: RaceTable, *names: str, visitor: str = "nobody") -> list[str]:
     """Which of these races are kept. Asking for one makes it the last that goes."""
     return [name for name in names if table.get(name, visitor)]
+
+
+def test_a_replay_says_whether_another_machine_recorded_it(recording) -> None:
+    trace = recording.trace
+    header = replace(trace.header, machine="Another, 1 core, 1 thread, torch 2.13.0")
+    moved = replace(recording, trace=replace(trace, header=header))
+    replays = [StoredRace("a", each).replay() for each in (recording, moved)]
+    assert [(snapshot.recorded, snapshot.elsewhere) for snapshot in replays] == [
+        (True, False),
+        (True, True),
+    ]
+    assert not StoredRace("a", moved, raced_here=True).replay().elsewhere, "on a racer, perhaps"
 
 
 def test_rejected_distributions_count_as_well(recording) -> None:

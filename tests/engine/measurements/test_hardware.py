@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from engine.measurements import hardware
-from engine.measurements.hardware import device_name
+from engine.measurements.hardware import device_name, is_of_this_machine
 
 
 def test_a_processor_is_named_with_its_cores_and_the_threads_in_use() -> None:
@@ -38,3 +38,13 @@ def test_a_processors_name_has_no_trademark_signs(
 ) -> None:
     monkeypatch.setattr(hardware, "_cpuinfo", lambda: ["processor\t: 0", f"model name\t: {model}"])
     assert device_name(torch.device("cpu")).startswith(f"{name}, ")
+
+
+def test_a_machine_knows_its_own_name_whatever_its_threads_and_its_torch() -> None:
+    name = device_name(torch.device("cpu"))
+    processor, cores, *_ = name.split(", ")
+    assert is_of_this_machine(name)
+    assert is_of_this_machine(f"{processor}, {cores}, 64 threads, torch 1.0")
+    assert not is_of_this_machine(f"{processor}, 1,000 cores, 1 thread, torch 1.0")
+    for other in (f"Another, {cores}", "NVIDIA H100, 80 GiB, torch 2.13.0", "there", ""):
+        assert not is_of_this_machine(other)
