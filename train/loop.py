@@ -8,11 +8,12 @@ run can continue after it.
 from __future__ import annotations
 
 import argparse
+import contextlib
 import ctypes
 import os
 import signal
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import torch
@@ -28,6 +29,16 @@ DEVICE = torch.device("cuda" if torch.cuda.is_available() else "cpu")
 def has_bfloat16() -> bool:
     """Whether matrix products are faster in bfloat16."""
     return DEVICE.type == "cuda" or cpu_has_bfloat16()
+
+
+@contextlib.contextmanager
+def at_sigterm(handler: Callable[..., None]) -> Iterator[None]:
+    """Calls `handler` where the process is terminated, but only within."""
+    before = signal.signal(signal.SIGTERM, handler)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
 def autocast() -> torch.autocast:
@@ -121,39 +132,40 @@ def train(
         os.replace(file.with_suffix(".tmp"), file)
         save()
 
-    before = signal.signal(signal.SIGTERM, end)
     bar = tqdm(unit="s", desc=name, mininterval=5, initial=round(used + fell))
     last_save = time.monotonic()
     smooth: dict[str, float] = {}
-    while not ended and (used < minutes * 60 or fell < fall * 60):
-        start = time.monotonic()
-        fallen = fell / (fall * 60) if fall and used >= minutes * 60 else 0.0
-        for optimizer in optimizers:
-            for group in optimizer.param_groups:
-                group["lr"] = group["peak"] * rate(step, fallen)
-        loss, figures = loss_of(step, fallen)
-        for optimizer in optimizers:
-            optimizer.zero_grad(set_to_none=True)
-        loss.backward()
-        nn.utils.clip_grad_norm_(module.parameters(), 1.0)
-        for optimizer in optimizers:
-            optimizer.step()
-        step += 1
-        for key, value in figures.items():
-            smooth[key] = value if key not in smooth else 0.98 * smooth[key] + 0.02 * value
-        now = time.monotonic()
-        bar.update(round(used + fell + now - start) - round(used + fell))
-        if used < minutes * 60:
-            used += now - start
-        else:
-            fell += now - start
-        if step % 20 == 0:
-            bar.set_postfix(
-                step=step, **{key: f"{value:.3f}" for key, value in smooth.items()}, refresh=False
-            )
-        if now - last_save > every:
-            checkpoint()
-            last_save = now
-    checkpoint()
+    with at_sigterm(end):
+        while not ended and (used < minutes * 60 or fell < fall * 60):
+            start = time.monotonic()
+            fallen = fell / (fall * 60) if fall and used >= minutes * 60 else 0.0
+            for optimizer in optimizers:
+                for group in optimizer.param_groups:
+                    group["lr"] = group["peak"] * rate(step, fallen)
+            loss, figures = loss_of(step, fallen)
+            for optimizer in optimizers:
+                optimizer.zero_grad(set_to_none=True)
+            loss.backward()
+            nn.utils.clip_grad_norm_(module.parameters(), 1.0)
+            for optimizer in optimizers:
+                optimizer.step()
+            step += 1
+            for key, value in figures.items():
+                smooth[key] = value if key not in smooth else 0.98 * smooth[key] + 0.02 * value
+            now = time.monotonic()
+            bar.update(round(used + fell + now - start) - round(used + fell))
+            if used < minutes * 60:
+                used += now - start
+            else:
+                fell += now - start
+            if step % 20 == 0:
+                bar.set_postfix(
+                    step=step,
+                    **{key: f"{value:.3f}" for key, value in smooth.items()},
+                    refresh=False,
+                )
+            if now - last_save > every:
+                checkpoint()
+                last_save = now
+        checkpoint()
     bar.close()
-    signal.signal(signal.SIGTERM, before)

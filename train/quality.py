@@ -14,7 +14,6 @@ import functools
 import itertools
 import multiprocessing
 import os
-import signal
 import statistics
 import subprocess
 import sys
@@ -45,6 +44,7 @@ from engine.trace import LaneStats
 from train.evaluate import TEST
 from train.glyphs import SIDE
 from train.judge import is_nearest
+from train.loop import at_sigterm
 from train.scenes import scene, vocabulary
 
 LANES = (
@@ -241,8 +241,11 @@ def main() -> None:
         parser.error(str(error))
     draw_one = functools.partial(picture, args.weights)
     report = functools.partial(print, flush=True)
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # no worker is left behind
-    with ProcessPoolExecutor(args.workers, multiprocessing.get_context("spawn")) as workers:
+    spawn = multiprocessing.get_context("spawn")
+    with (
+        at_sigterm(lambda *_: sys.exit(143)),  # no worker is left behind
+        ProcessPoolExecutor(args.workers, spawn) as workers,
+    ):
         run(begun, args.out, args.pictures, draw_one, report, in_order(workers, 2 * args.workers))
 
 

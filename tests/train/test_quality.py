@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import shutil
+import signal
 import sys
 from dataclasses import replace
 from itertools import islice
@@ -103,7 +104,9 @@ def test_workers_measure_what_one_process_does(tmp_path: Path, monkeypatch, caps
     monkeypatch.setattr(command, "LANES", ("fpi", "gsd:G=9", "scd"))
     options = ["--pictures=2", f"--out={file}", "--workers=2", f"--weights={weights}"]
     monkeypatch.setattr(sys, "argv", ["quality", *options])
+    before = signal.getsignal(signal.SIGTERM)
     command.main()
+    assert signal.getsignal(signal.SIGTERM) == before
     captured = capsys.readouterr()
     assert "2/2 captions" in captured.out
     assert "nothing is judged" in captured.err
