@@ -61,7 +61,7 @@ def test_the_workflow_runs_what_make_offers_on_every_supported_python() -> None:
     workflow = yaml.safe_load(page(".github/workflows/ci.yml"))
     commands = [step.get("run", "") for job in workflow["jobs"].values() for step in job["steps"]]
     run = {name for command in commands for name in re.findall(r"make (\S+)", command)}
-    assert run == {"lint", "lint-js", "quick", "test", "test-browsers"}
+    assert run == {"lint", "lint-js", "quick", "test", "test-browsers", "processors"}
     supported = [f"3.{minor}" for minor in range(11, 13)]
     project = tomllib.loads(page("pyproject.toml"))["project"]
     assert project["requires-python"] == f">={supported[0]}"
