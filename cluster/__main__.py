@@ -1,5 +1,5 @@
-"""The page with its races on a Ray cluster: on a running one, or on one that is started on this
-machine and ends with this program."""
+"""The page with its races on a Ray cluster: on a running one, or on one of its own, which is
+started on this machine and ends with this program."""
 
 from __future__ import annotations
 
@@ -9,7 +9,9 @@ import logging
 import os
 import signal
 import socket
+import tempfile
 import threading
+from collections.abc import Iterator
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -27,6 +29,10 @@ LOCAL = {
     "RAY_AUTH_MODE": "token",  # in ~/.ray, so that no other user of this machine gets in
     "RAY_USAGE_STATS_ENABLED": "0",
 }
+# The longest name of a socket in a folder that is made for Ray, and the longest path that a system
+# takes for one.
+SOCKET = "ray/session_2026-01-01_00-00-00_000000_1234567/sockets/plasma_store.1"
+PATH_BYTES = 103
 
 
 def main() -> None:
@@ -75,10 +81,10 @@ def serve(options: Options, address: str | None, host: str, port: int) -> None:
 
     from cluster.application import application
 
-    signal.signal(signal.SIGTERM, signal.default_int_handler)  # ends the cluster, as Ctrl-C does
+    _end_at_sigterm()
     logging.getLogger("ray.serve").setLevel(logging.WARNING)
-    connect(address)
-    try:
+    with connection(address):
+        _end_at_sigterm()  # again: Ray's handler aborts a program that takes 3 seconds to end
         if not address and options.gpus > ray.cluster_resources().get("GPU", 0):
             raise SystemExit("Photo Finish cannot start: Ray finds too few GPUs on this machine.")
         serve.start(
@@ -103,13 +109,36 @@ def serve(options: Options, address: str | None, host: str, port: int) -> None:
             raise SystemExit("\n".join([f"Photo Finish cannot start: {error}", *why])) from error
         finally:
             serve.shutdown()
-    finally:
-        ray.shutdown()
 
 
-def connect(address: str | None) -> None:
-    """Connects to a cluster, which is sent this folder and the settings, or starts one. Raises
-    SystemExit with a message."""
+@contextlib.contextmanager
+def connection(address: str | None) -> Iterator[None]:
+    """A connection to a running cluster, which is sent this folder and the settings; without an
+    address to a cluster of its own, which ends with it. Raises SystemExit with a message."""
+    import ray
+
+    with contextlib.ExitStack() as ends:
+        if address:
+            ends.callback(ray.shutdown)
+            _join(address)
+        else:
+            folder = ends.enter_context(ray_folder())
+            # They write into the folder until they have ended.
+            ends.callback(ray.shutdown, wait_for_processes=True)
+            _keep_token_private()
+            # "local" passes over any cluster that runs here or that RAY_ADDRESS names: it is
+            # somebody else's, and what this program ends at its end would be theirs.
+            ray.init(
+                "local",
+                _temp_dir=os.path.join(folder, "ray"),
+                include_dashboard=False,
+                log_to_driver=False,
+                logging_level=logging.ERROR,
+            )
+        yield
+
+
+def _join(address: str) -> None:
     import ray
 
     settings = {
@@ -117,12 +146,7 @@ def connect(address: str | None) -> None:
         for name, value in os.environ.items()
         if name.startswith("PHOTO_FINISH_") or name == "HF_HUB_OFFLINE"
     }
-    environment: dict[str, object] = {"env_vars": settings}
-    if not address:
-        _keep_token_private()
-        ray.init(include_dashboard=False, log_to_driver=False, logging_level=logging.ERROR)
-        return
-    environment |= {"working_dir": str(ROOT), "excludes": LEFT_OUT}
+    environment = {"env_vars": settings, "working_dir": str(ROOT), "excludes": LEFT_OUT}
     where = urlsplit("//" + address.rpartition("//")[2])
     try:
         if where.port:  # Ray would try for minutes
@@ -133,6 +157,21 @@ def connect(address: str | None) -> None:
             f"Photo Finish cannot start: no Ray cluster answers at {address}. `ray status` on its"
             f" head says whether it runs; its version of Ray must be {ray.__version__}."
         ) from error
+
+
+def ray_folder() -> tempfile.TemporaryDirectory[str]:
+    """For all files of a cluster of this machine: its user's alone, since the usual one may be
+    another user's, and removed at the end. It is in the temporary folder, or in /tmp where the
+    paths of Ray's sockets would be too long."""
+    prefix, parent = "photo-finish-ray-", tempfile.gettempdir()
+    if len(os.fsencode(f"{parent}/{prefix}12345678/{SOCKET}")) > PATH_BYTES:
+        parent = "/tmp"
+    return tempfile.TemporaryDirectory(prefix=prefix, dir=parent, ignore_cleanup_errors=True)
+
+
+def _end_at_sigterm() -> None:
+    """As at Ctrl-C: with its cluster."""
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
 
 
 def _keep_token_private() -> None:

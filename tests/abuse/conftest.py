@@ -18,11 +18,11 @@ import httpx
 import pytest
 
 import app.page.handlers
-from app.page.launch import LAUNCH
 from app.page.layout import build
 from app.settings import AppSettings
 from engine.trace import LaneState
 from tests.app.conftest import NONE_RECORDED, Watched, ready_pool, wait_until
+from tests.browser.servers import launched
 
 KEPT = 8  # visitors whom the page remembers, so that few show what it would not forget
 PAGE_SIZE = 4096
@@ -115,16 +115,14 @@ def open_site(model: Watched) -> Iterator[Site]:
         patch.setenv("GRADIO_TEMP_DIR", folder)
         patch.setattr(app.page.handlers, "SETTINGS", AppSettings(kept_races=KEPT))
         demo = build(ready_pool(model), NONE_RECORDED)
-        sessions = {"state_session_capacity": KEPT}
-        demo.launch(**LAUNCH | sessions, prevent_thread_lock=True, quiet=True)
-        try:
-            with httpx.Client(base_url=demo.local_url, timeout=300, limits=limits) as client:
-                site = Site(demo.local_url, demo, model, client)
-                yield site
-                site.races()
-                wait_until(site.idle)
-        finally:
-            demo.close()
+        with (
+            launched(demo, state_session_capacity=KEPT) as url,
+            httpx.Client(base_url=url, timeout=300, limits=limits) as client,
+        ):
+            site = Site(url, demo, model, client)
+            yield site
+            site.races()
+            wait_until(site.idle)
 
 
 @pytest.fixture(scope="module")

@@ -44,7 +44,7 @@ def leave_in_the_race(site: Site) -> None:
 
 
 def leave_by_cutting_the_line(site: Site) -> None:
-    with httpx.Client(base_url=site.url) as client:
+    with httpx.Client(base_url=site.url, timeout=300) as client:
         stream = listen(site, client)
         next(stream.__enter__().iter_lines(), None)
 

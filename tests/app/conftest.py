@@ -114,7 +114,7 @@ def toy_pool(
 
 def ready_pool(model: Toy) -> ModelPool:
     pool = toy_pool(model)
-    pool.loader.wait(60)
+    pool.loader.wait(300)
     return pool
 
 
@@ -129,7 +129,7 @@ def races(monkeypatch, model) -> Races:
     return Races(ready_pool(model), NONE_RECORDED)
 
 
-def wait_until(true: Callable[[], object], seconds: float = 120) -> None:
+def wait_until(true: Callable[[], object], seconds: float = 300) -> None:
     """Waits for something that a server does. Fails when it never does it."""
     deadline = time.monotonic() + seconds
     while not true():

@@ -6,6 +6,7 @@ from playwright.sync_api import Page, expect
 
 from engine.decoders import DECODERS
 
+PATIENCE = 120_000  # ms: a shared machine may be slow; nothing waits longer than it must
 # Parts that reach over the edge of the stage or of their lane, or whose lines are cut off by their
 # own; figures that reach into the next lane.
 PARTS = (
@@ -83,7 +84,7 @@ def finished(page: Page) -> None:
 def running(page: Page) -> None:
     """Waits until a race is on and has shown its first steps."""
     state(page, "racing")
-    expect(page.locator(".lane .passes").first).not_to_have_text("0", timeout=20_000)
+    expect(page.locator(".lane .passes").first).not_to_have_text("0")
 
 
 def unfold(page: Page, section: str) -> None:

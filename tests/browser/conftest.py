@@ -6,11 +6,9 @@ from __future__ import annotations
 
 import os
 import shutil
-import socket
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import closing
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -20,11 +18,13 @@ from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page, e
 
 from app.serving.live_race import LiveRace
 from engine.infilling import Infilling
+from tests.app.conftest import wait_until
 from tests.app.page.test_fill_in import CODES, MASK
-from tests.browser.acts import prompted
-from tests.browser.servers import TOURED, Held, answers, recorded, served, wait_until
+from tests.browser.acts import PATIENCE, prompted
+from tests.browser.servers import TOURED, Held, answers, recorded, served
 from tests.clocks import set_clocks
 from tests.infill_toy import NeighbourToy
+from tests.ports import free_port
 from tests.races import race_of
 from visualize.recorded_race import RecordedRace, record
 from visualize.standalone import standalone
@@ -33,7 +33,6 @@ ROOT = Path(__file__).parent.parent.parent
 CLIPBOARD = ["clipboard-read", "clipboard-write"]
 # What gradio says of the stream of a page that is left or reloaded in the middle of a race.
 LEFT = ("AbortError: signal is aborted", "Unexpected error Connection errored out")
-PATIENCE = 120_000  # ms: a shared machine may be slow; nothing waits longer than it must
 expect.set_options(timeout=PATIENCE)
 QUIET = [
     *("--no-sandbox", "--no-first-run", "--disable-gpu", "--disable-quic", "--disable-sync"),
@@ -137,12 +136,9 @@ def real(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     if "TEST_CLOCK_SEED" in os.environ:  # its lanes' clocks are scaled as the tests' are
         code = "import runpy, tests.conftest; runpy.run_path('app.py', run_name='__main__')"
         start = ["-c", code]
-    with closing(socket.socket()) as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
     output = tmp_path_factory.mktemp("app") / "output.txt"
-    url = f"http://127.0.0.1:{port}/"
-    with output.open("w") as file:
+    with free_port() as port, output.open("w") as file:
+        url = f"http://127.0.0.1:{port}/"
         app = subprocess.Popen(
             [sys.executable, *start],
             cwd=ROOT,
@@ -150,13 +146,13 @@ def real(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
             stdout=file,
             stderr=subprocess.STDOUT,
         )
-    try:
-        wait_until(lambda: answers(url) or app.poll() is not None, 300)
-        assert app.poll() is None, output.read_text()
-        yield url
-    finally:
-        app.terminate()
-        app.wait(30)
+        try:
+            wait_until(lambda: answers(url) or app.poll() is not None)
+            assert app.poll() is None, output.read_text()
+            yield url
+        finally:
+            app.terminate()
+            app.wait(300)
 
 
 @pytest.fixture(scope="session")

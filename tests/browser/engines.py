@@ -10,7 +10,6 @@ import itertools
 import json
 import os
 import shutil
-import socket
 import subprocess
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
@@ -21,8 +20,10 @@ import httpx
 import pytest
 from websockets.sync.client import connect
 
-from tests.browser.servers import answers, wait_until
+from tests.app.conftest import wait_until
+from tests.browser.servers import answers
 from tests.browser.test_screens import INK_AND_GROUND, assert_legible
+from tests.ports import free_port
 
 WIDTH, HEIGHT = 1400, 1000
 PATIENCE = 600  # seconds that an answer may take: without a GPU an engine draws by the processor
@@ -52,7 +53,7 @@ def started(*command: object, **options: Any) -> Iterator[subprocess.Popen[str]]
         yield process
     finally:
         process.terminate()
-        process.wait(30)
+        process.wait(PATIENCE)
 
 
 class Firefox:
@@ -127,13 +128,13 @@ class WebKit:
 
 @contextmanager
 def webkit(folder: Path) -> Iterator[Engine]:
-    with closing(socket.socket()) as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    driver, screen = f"http://127.0.0.1:{port}", f"{WIDTH + 100}x{HEIGHT + 100}x24"
+    screen = f"{WIDTH + 100}x{HEIGHT + 100}x24"
     display = (program("Xvfb"), "-displayfd", 1, "-screen", 0, screen, "-nolisten", "tcp")
-    with started(*display, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as server:
-        number = server.stdout.readline().strip()
+    with (
+        free_port() as port,
+        started(*display, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as server,
+    ):
+        number, driver = server.stdout.readline().strip(), f"http://127.0.0.1:{port}"
         screen_only = {"DISPLAY": f":{number}", "WEBKIT_DISABLE_COMPOSITING_MODE": "1"}
         env = {**os.environ, **screen_only, "HOME": str(folder)}
         with started(program("WebKitWebDriver"), f"--port={port}", env=env):

@@ -5,11 +5,12 @@ from __future__ import annotations
 
 import math
 import threading
-import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
+import gradio as gr
 import httpx
 
 from app.page.launch import LAUNCH
@@ -19,9 +20,11 @@ from app.serving.recorded_races import RecordedRaces
 from engine.models.base import ImageModel
 from tests.app.conftest import NONE_RECORDED, Watched, toy_pool
 from tests.clocks import set_clocks
+from tests.ports import free_port
 from tests.races import raced
 from visualize.recorded_race import RecordedRace, record
 
+PATIENCE = 600  # seconds
 TOURED = ("ar", "jacobi", "fpi", "sjd", "scd", "gsd", "lantern", "sjd-pac")
 
 
@@ -43,7 +46,7 @@ class Held(Watched):
 
     def forward(self, *window):
         if self.passes >= self._limit:
-            self._open.wait(60)
+            self._open.wait(PATIENCE)
         return super().forward(*window)
 
 
@@ -53,21 +56,31 @@ def served(
 ) -> Iterator[str]:
     """A page over a model that is ready, or will be when it may; with the recorded races of a
     folder."""
-    pool = toy_pool(model, lambda: model if may_load is None or may_load.wait(60) else None)
+    pool = toy_pool(model, lambda: model if may_load is None or may_load.wait(PATIENCE) else None)
     if may_load is None:
-        pool.loader.wait(60)
+        pool.loader.wait(PATIENCE)
     with served_pool(pool, RecordedRaces(races_folder)) as url:
         yield url
 
 
 @contextmanager
 def served_pool(pool: ModelPool, races: RecordedRaces = NONE_RECORDED) -> Iterator[str]:
-    demo = build(pool, races)
-    demo.launch(**LAUNCH, prevent_thread_lock=True, quiet=True)
-    try:
-        yield demo.local_url
-    finally:
-        demo.close()
+    with launched(build(pool, races)) as url:
+        yield url
+
+
+@contextmanager
+def launched(demo: gr.Blocks, **options: Any) -> Iterator[str]:
+    """The address of a page; `options` are those of its launch that are not the page's own."""
+    # Gradio would look for one itself, but can start a page once only: where another program took
+    # the port just before it, it would try the others in vain.
+    with free_port() as port:
+        options |= {"server_port": port, "prevent_thread_lock": True, "quiet": True}
+        demo.launch(**LAUNCH | options)
+        try:
+            yield demo.local_url
+        finally:
+            demo.close()
 
 
 @set_clocks()
@@ -83,11 +96,3 @@ def answers(url: str) -> bool:
         return httpx.get(url, timeout=5).status_code == 200
     except httpx.TransportError:
         return False
-
-
-def wait_until(true: Callable[[], bool], seconds: float = 20) -> None:
-    """Waits for something that the server does. Fails when it never does it."""
-    deadline = time.monotonic() + seconds
-    while not true():
-        assert time.monotonic() < deadline, "it did not happen"
-        time.sleep(0.05)

@@ -14,6 +14,7 @@ from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Page, expect
 
 from tests.browser.acts import (
+    PATIENCE,
     PROMPT,
     finished,
     key,
@@ -191,6 +192,7 @@ def test_the_keyboard_reaches_every_control_and_each_shows_that_it_has_it(url, o
 def test_the_page_is_english_for_every_visitor(recorded_url, browser, locale) -> None:
     context = browser.new_context(locale=locale)
     page = context.new_page()
+    page.set_default_timeout(PATIENCE)
     page.goto(recorded_url)
     page.wait_for_selector(".board .lane")
     assert page.evaluate("navigator.language") == locale

@@ -12,7 +12,7 @@ import pytest
 from PIL import Image
 from playwright.sync_api import Browser, Page, expect
 
-from tests.browser.acts import by_passes
+from tests.browser.acts import PATIENCE, by_passes
 from tests.visualize.races import filled_trace
 from visualize.assets import STATIC
 from visualize.cells import PAPER, Cells, atlas
@@ -45,6 +45,7 @@ def opened(
     page = browser.new_page(
         viewport={"width": 1456, "height": 1000}, device_scale_factor=scale, reduced_motion="reduce"
     )
+    page.set_default_timeout(PATIENCE)
     page.goto(file.as_uri())
     by_passes(page)
     page.locator(".scrub").fill(str(at))

@@ -117,7 +117,7 @@ def test_loading_is_on_the_board_and_a_failure_is_reported(open_page) -> None:
 
     def load(name: str, report: Callable) -> Watched:
         report(Progress(Phase.DOWNLOADING, 0.43, 1_800_000_000, 4_200_000_000))
-        assert goes_on.wait(60)
+        assert goes_on.wait(600)
         raise ModelError("The disk is full: free some room.")
 
     with showroom(load) as url:

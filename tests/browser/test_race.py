@@ -10,7 +10,7 @@ from playwright.sync_api import expect
 
 from app.page.prompt_hints import EXAMPLES
 from engine.decoders.sjd_pac import SJDPAC
-from tests.app.conftest import Watched
+from tests.app.conftest import Watched, wait_until
 from tests.browser.acts import (
     INJECTIONS,
     by_passes,
@@ -25,7 +25,7 @@ from tests.browser.acts import (
     state,
     unhurt,
 )
-from tests.browser.servers import served, wait_until
+from tests.browser.servers import served
 
 
 def test_a_live_race_says_its_finish_and_is_scrubbed_like_a_recorded_one(quick, open_page) -> None:

@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 from playwright.sync_api import expect
 
-from tests.browser.acts import INJECTIONS, by_passes, hashes, key, wide
+from tests.browser.acts import INJECTIONS, PATIENCE, by_passes, hashes, key, wide
 from visualize.board import token_hash
 from visualize.layers import LaneReplay
 from visualize.recorded_race import RecordedRace
@@ -93,6 +93,7 @@ def test_its_policy_stops_what_is_not_its_own(browser, duel, tmp_path) -> None:
     file = tmp_path / "race.html"
     file.write_text(standalone(duel), "utf-8")
     page = browser.new_page()  # whose console may complain
+    page.set_default_timeout(PATIENCE)
     page.goto(file.as_uri())
     page.evaluate("""() => {
       window.stopped = [];

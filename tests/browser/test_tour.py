@@ -7,7 +7,17 @@ import re
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.browser.acts import OVER, at, finished, hold_timers, key, prompted, run_timers, wide
+from tests.browser.acts import (
+    OVER,
+    PATIENCE,
+    at,
+    finished,
+    hold_timers,
+    key,
+    prompted,
+    run_timers,
+    wide,
+)
 
 # The smallest type that is seen, in pixels, and the text that is set in it.
 SMALLEST = """() => {
@@ -124,6 +134,7 @@ def test_the_tour_fetches_its_race_and_gives_the_board_back(recorded_url, open_p
 
 def test_the_tour_needs_no_network_once_the_page_is_there(recorded_url, browser) -> None:
     page = browser.new_page(viewport={"width": 1366, "height": 768})
+    page.set_default_timeout(PATIENCE)
     with page.expect_response("**/tour.json") as fetched:
         page.goto(recorded_url)
     fetched.value.finished()
@@ -138,6 +149,7 @@ def test_the_tour_needs_no_network_once_the_page_is_there(recorded_url, browser)
 
 def test_a_tour_that_does_not_come_is_asked_for_again(recorded_url, browser) -> None:
     page = browser.new_page(viewport={"width": 1366, "height": 768})
+    page.set_default_timeout(PATIENCE)
     page.route("**/tour.json", lambda route: route.fulfill(status=503))
     page.goto(recorded_url)
     prompted(page, "cactus on yellow sand")

@@ -12,6 +12,7 @@ from pathlib import Path
 from playwright.sync_api import Page, expect
 
 from engine.trace import Frame, LaneState
+from tests.app.conftest import wait_until
 from tests.browser.acts import (
     INJECTIONS,
     PROMPT,
@@ -25,7 +26,7 @@ from tests.browser.acts import (
     unfold,
     unhurt,
 )
-from tests.browser.servers import recorded, wait_until
+from tests.browser.servers import recorded
 from visualize.recorded_race import RecordedRace
 
 DROP = """([text, name]) => {
@@ -59,17 +60,22 @@ def test_a_trace_is_played_as_it_was_raced(quick, open_page) -> None:
     page.locator("#export > button").click()
     page.locator("#make").click()
     with page.expect_download() as taken:
-        page.locator("#export-file a[download]").click(timeout=60_000)
+        page.locator("#export-file a[download]").click()
     trace, end = Path(taken.value.path()).read_text(), hashes(page)
-    for bring in (upload, drop):
+    machine = json.loads(trace)["header"]["machine"]
+    for bring, recorder, words in (
+        (upload, machine, "recorded"),
+        (drop, "Another, 1 core, 1 thread", "recorded on another machine"),
+    ):
         page.goto(quick)
         expect(page.locator(".board")).to_have_attribute("data-state", "waiting")
-        bring(page, trace)
+        bring(page, trace.replace(json.dumps(machine), json.dumps(recorder)))
         prompted(page, "octopus")
         expect(page.locator(".board")).to_have_attribute("data-playing", "1")
         key(page, "End")
         expect(page.locator(".board")).to_have_attribute("data-state", "finished")
         assert hashes(page) == end
+        expect(page.locator(".board .meta")).to_have_text(re.compile(f" · {words}$"))
 
 
 def choose_recorded(page: Page, prompt: str) -> None:

@@ -14,6 +14,7 @@ import pytest
 from PIL import Image
 from playwright.sync_api import Page, expect
 
+from tests.app.conftest import wait_until
 from tests.browser.acts import (
     by_passes,
     finished,
@@ -25,7 +26,6 @@ from tests.browser.acts import (
     state,
     unfold,
 )
-from tests.browser.servers import wait_until
 from visualize.figures import Figure, figures
 from visualize.measures import runners
 from visualize.quality import about, quality_figures, stored
@@ -47,8 +47,8 @@ def download(page: Page, kind: str) -> Path:
     """Makes a file and downloads it."""
     choose(page, "take-kind", kind)
     page.locator("#make").click()
-    with page.expect_download(timeout=120_000) as event:
-        page.locator("#export-file a[download]").first.click(timeout=120_000)
+    with page.expect_download() as event:
+        page.locator("#export-file a[download]").first.click()
     path = Path(event.value.path())
     return path.rename(path.with_name(event.value.suggested_filename))
 
@@ -249,7 +249,7 @@ def test_five_seeds_are_raced_and_compared(quick, open_page) -> None:
     finished(page)
     page.locator("#five-seeds").click()
     table = page.locator("#seeds-table")
-    expect(table).to_contain_text("from seeds 7 to 11: mean", timeout=120_000)
+    expect(table).to_contain_text("from seeds 7 to 11: mean")
     expect(table.locator("tr th[scope=row]")).to_have_text(["Vanilla AR", "SJD"])
     rows = list(csv.DictReader(saved(page, "#seeds-table", "CSV").read_text().splitlines()))
     assert [row["Lane"] for row in rows] == ["Vanilla AR", "SJD"]

@@ -1,17 +1,18 @@
-"""A cluster of this machine: two racers of a toy and the page, for the whole module."""
+"""A cluster of this machine: two racers of a toy and the page, for the whole module. It is the
+tests' own, whatever other clusters run beside them."""
 
 from __future__ import annotations
 
 import logging
 import os
 import secrets
-import socket
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 
-from cluster.__main__ import LOCAL
+from cluster.__main__ import LOCAL, ray_folder
 
 os.environ.update(LOCAL)  # before ray is imported
 os.environ["RAY_AUTH_TOKEN"] = secrets.token_hex(32)  # none is left in the home folder
@@ -26,6 +27,7 @@ from cluster import page, racer
 from cluster.page import ClusterPool
 from tests.app.conftest import NONE_RECORDED
 from tests.cluster.toys import Ledger, pools
+from tests.ports import free_port
 
 
 @dataclass(frozen=True)
@@ -39,7 +41,7 @@ class Cluster:
         # Ray waits in no thread that runs an event loop, as Playwright leaves this one after the
         # browser's tests.
         with ThreadPoolExecutor(1) as thread:
-            models = thread.submit(self.racer.models.remote().result, timeout_s=60).result()
+            models = thread.submit(self.racer.models.remote().result, timeout_s=300).result()
         return Races(ClusterPool(self.racer, models, 2, apart), NONE_RECORDED)
 
     def actors(self) -> list[str]:
@@ -48,18 +50,35 @@ class Cluster:
         return sorted(each["name"].rpartition("#")[0] or each["name"] for each in named)
 
 
+@pytest.fixture
+def home(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Path]:
+    """A home folder, and the usual umask, for a program that changes what is in the one and the
+    other."""
+    monkeypatch.setenv("HOME", str(tmp_path))
+    umask = os.umask(0o022)
+    yield tmp_path
+    os.umask(umask)
+
+
 @pytest.fixture(scope="module")
-def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
+def usual_folder() -> Iterator[Path]:
+    """Where Ray starts a cluster if it is told no other folder, and finds one to join: the tests'
+    alone."""
+    with ray_folder() as folder, pytest.MonkeyPatch.context() as patch:
+        patch.setenv("RAY_TMPDIR", folder)
+        yield Path(folder) / "ray"
+
+
+@pytest.fixture(scope="module")
+def cluster(usual_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
     folder: Path = tmp_path_factory.mktemp("ledger")
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port = free.getsockname()[1]
-    ray.init(num_cpus=2, include_dashboard=False, log_to_driver=False, logging_level=logging.ERROR)
-    try:
+    options = {"num_cpus": 2, "include_dashboard": False, "log_to_driver": False}
+    with free_port() as port, ExitStack() as ends:
+        ends.callback(ray.shutdown, wait_for_processes=True)
+        ray.init("local", **options, logging_level=logging.ERROR)
+        ends.callback(serve.shutdown)  # without a connection it would look for a cluster
         serve.start(http_options={"host": "127.0.0.1", "port": port, "request_timeout_s": None})
         racers = racer.deployment(2, 2, 0.5, 0).bind(pools(folder))
         serve.run(page.deployment().bind(racers, 2, False))
         handle = serve.get_deployment_handle("racer", "default")
         yield Cluster(f"http://127.0.0.1:{port}", Ledger(folder), handle)
-    finally:
-        serve.shutdown()
-        ray.shutdown()

@@ -5,6 +5,9 @@ from __future__ import annotations
 import os
 import socket
 import sys
+import tempfile
+from contextlib import nullcontext
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
@@ -15,6 +18,7 @@ from ray._private.runtime_env.packaging import _get_excludes
 from cluster import __main__ as cli
 from cluster.options import Options
 from tests.pages import ROOT
+from tests.ports import free_port
 
 
 @pytest.fixture
@@ -65,10 +69,11 @@ def test_options_without_sense_are_said_in_words(
 
 @pytest.mark.parametrize("scheme", ["", "ray://"])
 def test_a_cluster_that_does_not_answer_is_said_in_words(scheme: str) -> None:
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        address = f"{scheme}127.0.0.1:{free.getsockname()[1]}"
-    with pytest.raises(SystemExit, match=f"no Ray cluster answers at {address}"):
-        cli.connect(address)
+    with free_port() as port:
+        address = f"{scheme}127.0.0.1:{port}"
+        words = f"no Ray cluster answers at {address}"
+        with pytest.raises(SystemExit, match=words), cli.connection(address):
+            pass
 
 
 def test_a_cluster_is_sent_the_code_and_the_settings_and_no_secret(monkeypatch) -> None:
@@ -76,8 +81,8 @@ def test_a_cluster_is_sent_the_code_and_the_settings_and_no_secret(monkeypatch) 
     monkeypatch.setattr(ray, "init", lambda *_, **options: calls.append(options))
     monkeypatch.setenv("PHOTO_FINISH_QUEUE_SIZE", "60")
     monkeypatch.setenv("HF_TOKEN", "secret")
-    cli.connect("auto")
-    environment = calls[0]["runtime_env"]
+    with cli.connection("auto"):
+        environment = calls[0]["runtime_env"]
     assert environment["working_dir"] == str(ROOT)
     assert environment["env_vars"]["PHOTO_FINISH_QUEUE_SIZE"] == "60"
     assert "secret" not in str(environment)
@@ -99,7 +104,7 @@ def test_why_a_deployment_failed_is_said(monkeypatch) -> None:
     page = SimpleNamespace(message="No module named 'cluster'")
     deployments = {"page": page, "racer": SimpleNamespace(message="")}
     status = SimpleNamespace(applications={"default": SimpleNamespace(deployments=deployments)})
-    monkeypatch.setattr(cli, "connect", lambda address: None)
+    monkeypatch.setattr(cli, "connection", lambda address: nullcontext())
     monkeypatch.setattr(cli.signal, "signal", lambda *_: None)
     for name, does in {"start": lambda **_: None, "run": run, "status": lambda: status}.items():
         monkeypatch.setattr(ray.serve, name, does)
@@ -113,19 +118,42 @@ def test_why_a_deployment_failed_is_said(monkeypatch) -> None:
 
 @pytest.mark.parametrize("before", [True, False])
 def test_the_token_of_a_cluster_of_this_machine_is_its_users_alone(
-    monkeypatch, tmp_path, before
+    monkeypatch, home, before
 ) -> None:
-    token, usual = tmp_path / ".ray" / "auth_token", os.umask(0o022)
+    token = home / ".ray" / "auth_token"
     token.parent.mkdir()
     if before:
         token.write_text("readable to all")
-    monkeypatch.setenv("HOME", str(tmp_path))
-    monkeypatch.setattr(ray, "init", lambda **_: token.write_text("secret"))
-    try:
-        cli.connect(None)
-    finally:
-        os.umask(usual)
-    assert token.stat().st_mode & 0o777 == 0o600
+    monkeypatch.setattr(ray, "init", lambda *_, **__: token.write_text("secret"))
+    with cli.connection(None):
+        assert token.stat().st_mode & 0o777 == 0o600
+
+
+@pytest.mark.usefixtures("home")
+@pytest.mark.parametrize("depth", [0, 90])
+def test_a_cluster_without_an_address_is_its_own_in_a_folder_that_goes_with_it(
+    monkeypatch, tmp_path, depth
+) -> None:
+    """However long the temporary folder's path is, and also if it is interrupted while it starts;
+    test_nodes.py starts one."""
+    calls: list[tuple[str, Path]] = []
+
+    def init(address: str, _temp_dir: str, **_: object) -> None:
+        folder = Path(_temp_dir)
+        calls.append((address, folder.parent))
+        folder.mkdir()
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(ray, "init", init)
+    if depth:
+        (long := tmp_path / ("x" * depth)).mkdir()
+        monkeypatch.setattr(tempfile, "tempdir", str(long))
+    with pytest.raises(KeyboardInterrupt), cli.connection(None):
+        pass
+    ((address, folder),) = calls
+    assert address == "local"
+    assert len(f"{folder}/{cli.SOCKET}") <= cli.PATH_BYTES
+    assert not folder.exists()
 
 
 def test_options_come_from_the_command_line(start) -> None:

@@ -87,7 +87,7 @@ def apart(race: RaceRequest, start: Callable[[RaceRequest], Stream]) -> Iterator
 def until_threads_end() -> None:
     for thread in threading.enumerate():
         if thread.name.startswith("racer "):
-            thread.join(60)
+            thread.join(300)
             assert not thread.is_alive()
 
 

@@ -5,24 +5,29 @@ from __future__ import annotations
 
 import os
 import re
-import socket
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import ExitStack
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
+import httpx
 import pytest
 import ray
 from gradio_client import Client
 from gradio_client.exceptions import AppError
 from ray.cluster_utils import Cluster
 
+from cluster.__main__ import connection
 from cluster.page import LOST
 from tests.app.conftest import wait_until
 from tests.pages import ROOT
+from tests.ports import free_port
 
 PROMPT = "red apple on sky clouds"
+PATIENCE = 300  # seconds
 
 
 @dataclass(frozen=True)
@@ -33,37 +38,57 @@ class Site:
 
 
 @pytest.fixture(scope="module")
-def site() -> Iterator[Site]:
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port = str(free.getsockname()[1])
+def site(usual_folder: Path) -> Iterator[Site]:
     options = {"num_cpus": 1, "include_dashboard": False}
-    cluster = Cluster(initialize_head=True, head_node_args=options)
-    try:
-        node = cluster.add_node(num_cpus=1)
-        command = [sys.executable, "-m", "cluster", "--address", cluster.address, "--port", port]
-        with subprocess.Popen(
-            [*command, "--racers", "2", "2"],
+    # Of these `Cluster` alone, of all that starts Ray, has one port that may be taken.
+    options |= {"dashboard_port": None, "dashboard_agent_listen_port": 0}
+    with free_port() as port, ExitStack() as ends:
+        # Ray waits for a node for half a minute, which a slow machine may need.
+        cluster = Cluster(initialize_head=True, head_node_args=options | {"wait": False})
+        ends.callback(cluster.shutdown)
+        node = cluster.add_node(num_cpus=1, wait=False)
+        cluster.wait_for_nodes(PATIENCE)
+        command = [sys.executable, "-m", "cluster", "--address", cluster.address]
+        serving = subprocess.Popen(
+            [*command, "--port", str(port), "--racers", "2", "2"],
             cwd=ROOT,
             env=os.environ | {"PHOTO_FINISH_RACE_SECONDS": "600"},
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,
-        ) as serving:
-            try:
-                printed = ""
-                for line in serving.stdout:
-                    printed += line
-                    if found := re.search(r"Photo Finish is on (http://\S+) ", line):
-                        yield Site(cluster, node, found[1])
-                        break
-                else:
-                    pytest.fail(f"it does not serve: {printed[-3000:]}")
-            finally:
-                serving.terminate()
-                serving.communicate(timeout=120)
-    finally:
-        ray.shutdown()
-        cluster.shutdown()
+        )
+        ends.enter_context(serving)
+        ends.callback(serving.terminate)
+        printed = ""
+        for line in serving.stdout:
+            printed += line
+            if found := re.search(r"Photo Finish is on (http://\S+) ", line):
+                break
+        else:
+            pytest.fail(f"it does not serve: {printed[-3000:]}")
+        yield Site(cluster, node, found[1])
+        serving.terminate()
+        serving.communicate(timeout=PATIENCE)
+        assert serving.returncode == 0, "it ends at SIGTERM as at Ctrl-C"
+
+
+@pytest.mark.usefixtures("home")
+def test_a_cluster_of_its_own_is_started_beside_this_one(
+    site: Site, usual_folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Though Ray finds this one in its usual folder and in the environment, and would join it."""
+    assert (usual_folder / "ray_current_cluster").read_text() == site.cluster.address
+    monkeypatch.setenv("RAY_ADDRESS", site.cluster.address)
+    with connection(None):
+        assert len(ray.nodes()) == 1
+        context = ray.get_runtime_context()
+        assert context.gcs_address != site.cluster.address
+        folder = Path(context.get_temp_dir()).parent
+        assert folder.stat().st_mode & 0o777 == 0o700
+        assert not folder.is_relative_to(usual_folder.parent)
+    assert not folder.exists()
+    assert (usual_folder / "ray_current_cluster").read_text() == site.cluster.address
+    assert httpx.get(site.url, timeout=PATIENCE).status_code == 200
 
 
 def test_races_go_on_after_a_node_is_lost(site: Site) -> None:

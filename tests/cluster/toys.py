@@ -55,7 +55,7 @@ class Toy(Watched):
         context = super().start(prompt, guidance, guided_tokens)
         context.slow, closed = prompt == "slow", context.close
         self._ledger.write("+")
-        end = time.monotonic() + 60
+        end = time.monotonic() + 300
         while prompt == "at once" and len(self._ledger.racing()) < 2 and time.monotonic() < end:
             time.sleep(0.01)
 

@@ -37,7 +37,7 @@ class Slow(Watched):
 
     def forward(self, *window):
         if self.passes == 6:
-            assert self.goes_on.wait(60)
+            assert self.goes_on.wait(300)
         return super().forward(*window)
 
 
@@ -49,7 +49,7 @@ def slow() -> Slow:
 @pytest.fixture
 def held(slow) -> Any:
     pool = toy_pool(slow)
-    pool.loader.wait(60)
+    pool.loader.wait(300)
     yield Races(pool, RecordedRaces(Path("nowhere")))
     slow.goes_on.set()
 

@@ -60,7 +60,7 @@ class Spaces(ModuleType):
                 yield data
         finally:
             stop.set()
-            worker.join(20)
+            worker.join(300)
 
 
 def _work(task: Callable[..., Iterator[Any]], args: bytes, pipe: Any, stop: Any) -> None:

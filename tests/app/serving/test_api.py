@@ -18,13 +18,12 @@ from gradio_client import Client
 from gradio_client.exceptions import AppError
 from PIL import Image
 
-from app.page.launch import LAUNCH
-from app.page.layout import build
 from app.serving.api import Api
 from app.serving.api_result import RaceResult, table
 from engine.decoders import WHOLE
 from engine.trace import Trace
-from tests.app.conftest import NONE_RECORDED, positional, toy_pool
+from tests.app.conftest import positional
+from tests.browser.servers import served
 from tests.infill_toy import NeighbourToy
 from tests.mcp_client import tool
 from tests.pages import ROOT
@@ -35,10 +34,8 @@ CALLER = SimpleNamespace(session_hash="shared", headers={}, client=None)
 
 @pytest.fixture(scope="module")
 def url() -> Iterator[str]:
-    demo = build(toy_pool(NeighbourToy()), NONE_RECORDED)
-    demo.launch(**LAUNCH, prevent_thread_lock=True, quiet=True)
-    yield demo.local_url
-    demo.close()
+    with served(NeighbourToy()) as url:
+        yield url
 
 
 @pytest.fixture(scope="module")
@@ -155,7 +152,7 @@ def test_client_sees_every_snapshot_of_the_board(client) -> None:
 
 
 def test_nothing_but_races_is_public(url) -> None:
-    info = httpx.get(f"{url}gradio_api/info").json()
+    info = httpx.get(f"{url}gradio_api/info", timeout=300).json()
     assert list(info["named_endpoints"]) == ["/race", "/fill_in"]
 
 
@@ -179,7 +176,7 @@ def test_tool_returns_what_the_client_gets(url, client) -> None:
 def test_mcp_answers_without_a_redirect(url, path) -> None:
     body = {"jsonrpc": "2.0", "id": 1, "method": "tools/list"}
     headers = {"accept": "application/json, text/event-stream"}
-    answer = httpx.post(url + path, json=body, headers=headers)
+    answer = httpx.post(url + path, json=body, headers=headers, timeout=300)
     assert answer.status_code == 200
     assert '"name":"race"' in answer.text
     assert not tool(url, path, prompt=PROMPT, seed=7, lanes=["ar"])[1].isError

@@ -24,7 +24,7 @@ class Slow(Watched):
         self.may_load = threading.Event()
 
     def load(self) -> Toy:
-        assert self.may_load.wait(60)
+        assert self.may_load.wait(300)
         return self
 
 
@@ -88,5 +88,5 @@ def test_a_model_is_loaded_once() -> None:
     loads = []
     loader = ModelLoader(lambda: loads.append(1) or Toy())
     assert loader.start() is loader.start()
-    assert loader.wait(60) is loader.wait(60)
+    assert loader.wait(300) is loader.wait(300)
     assert loads == [1]

@@ -74,7 +74,7 @@ def test_a_race_on_a_public_model_loads_it_with_progress_on_the_board() -> None:
 
     def load(name, report):
         report(Progress(Phase.DOWNLOADING, 0.43, 1_800_000_000, 4_200_000_000))
-        assert goes_on.wait(60)
+        assert goes_on.wait(300)
         return named(name)
 
     race, notes = begun(over(load)), []
@@ -136,7 +136,7 @@ def test_a_model_that_cannot_be_loaded_is_reported_and_the_embedded_one_races_on
 
 def test_the_own_model_races_while_a_public_one_is_loaded_for_another(gpu) -> None:
     goes_on = threading.Event()
-    races = over(lambda name, report: goes_on.wait(60) and named(name))
+    races = over(lambda name, report: goes_on.wait(300) and named(name))
     waits = begun(races, visitor=OTHER)
     assert "Loading" in next(board.note for board in waits if board.note)
     assert list(begun(races, None))[-1].state == "finished"
@@ -149,7 +149,7 @@ def test_a_loading_that_was_left_goes_on_and_the_next_model_waits_for_it() -> No
 
     def load(name, report):
         loads.append(name)
-        assert goes_on.wait(60)
+        assert goes_on.wait(300)
         return named(name)
 
     races = over(load)
@@ -361,9 +361,9 @@ def test_the_hosts_model_is_loaded_when_the_page_starts(monkeypatch) -> None:
         chosen(monkeypatch, name)
         pool = over(lambda name, report, loads=loads: loads.append(name) or named(name)).pool
         pool.start()
-        assert pool.loader.wait(60).name == "toy"
+        assert pool.loader.wait(300).name == "toy"
         if loaded:
-            assert pool.wait(JANUS, 60).name == JANUS
+            assert pool.wait(JANUS, 300).name == JANUS
         assert loads == loaded
 
 
@@ -422,7 +422,7 @@ def test_the_place_in_the_queue_is_said_in_words() -> None:
 
 def test_a_race_that_is_not_watched_gives_its_place_in_the_queue_up(monkeypatch) -> None:
     goes_on = threading.Event()
-    races = over(lambda name, report: goes_on.wait(60) and named(name))
+    races = over(lambda name, report: goes_on.wait(300) and named(name))
     first, second, boards = begun(races), begun(races, LLAMAGEN, OTHER), []
     boards.append(next(first))
     watching = threading.Thread(target=lambda: boards.extend(first))

@@ -11,7 +11,7 @@ from tests.toy import Toy
 
 
 def test_files_are_compressed_and_kept_for_good() -> None:
-    with served(Toy()) as url, httpx.Client(base_url=url) as client:
+    with served(Toy()) as url, httpx.Client(base_url=url, timeout=300) as client:
         page = client.get("/")
         assert page.headers["content-encoding"] == "gzip"
         assert len(page.content) < 500_000

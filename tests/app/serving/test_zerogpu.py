@@ -171,7 +171,7 @@ class Endless(Watched):
 
     def forward(self, *window):
         if self.passes == 10:
-            threading.Event().wait(60)
+            threading.Event().wait(300)
         return super().forward(*window)
 
 

@@ -1,0 +1,29 @@
+"""A port of this machine for a server that has to be told one: a port that the system chose may be
+anybody's by the time the server takes it."""
+
+from __future__ import annotations
+
+import random
+import socket
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+# Where Linux chooses no port (ip_local_port_range), and Ray none for its workers.
+PORTS = range(20_000, 32_768)
+
+
+@contextmanager
+def free_port() -> Iterator[int]:
+    """A port of 127.0.0.1 that nobody serves, and that nobody else gets here, in any process, until
+    this is left."""
+    for port in random.Random().sample(PORTS, len(PORTS)):
+        with socket.socket(socket.AF_UNIX) as name, socket.socket() as probe:
+            try:
+                name.bind(f"\0photo-finish-test-{port}")  # no file: it goes with its process
+                probe.bind(("127.0.0.1", port))
+            except OSError:
+                continue
+            probe.close()
+            yield port
+            return
+    raise OSError("no port is free")
