@@ -100,9 +100,11 @@ browsers:
 	command -v Xvfb >/dev/null 2>&1 || missing="$$missing xvfb"; \
 	$(INSTALL)
 
+# Two that run at once wait for each other.
 define INSTALL
 [ -z "$$missing" ] || { echo "installing$$missing"; \
-	  { $(SUDO) apt-get update -qq && DEBIAN_FRONTEND=noninteractive $(SUDO) apt-get install -y -qq $$missing >/dev/null; } || \
+	  $(SUDO) flock /var/lib/apt sh -c "apt-get update -qq && \
+	    DEBIAN_FRONTEND=noninteractive apt-get install -y -qq $$missing >/dev/null" || \
 	  { echo "The tests need$$missing. On Debian or Ubuntu: apt-get install$$missing"; exit 1; }; }
 endef
 

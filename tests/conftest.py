@@ -13,6 +13,7 @@ called PHOTO_FINISH_..: the page rejects those that are none of its settings.)
 from __future__ import annotations
 
 import os
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -20,6 +21,11 @@ import torch
 from hypothesis import HealthCheck, settings
 
 from tests.clocks import scale_clocks
+
+# Gradio reads it when it is imported. Its usual folder is everybody's: where another user made it,
+# nothing can be written there, and a page that ends deletes what another one has there, too.
+FILES = tempfile.TemporaryDirectory(prefix="photo-finish-gradio-")
+os.environ["GRADIO_TEMP_DIR"] = FILES.name
 
 HERE = Path(__file__).parent
 # What takes longest, longest first: it starts in this order and before all else, so that at the end

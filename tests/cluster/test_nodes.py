@@ -40,7 +40,7 @@ class Site:
 @pytest.fixture(scope="module")
 def site(usual_folder: Path) -> Iterator[Site]:
     options = {"num_cpus": 1, "include_dashboard": False}
-    # Of these `Cluster` alone, of all that starts Ray, has one port that may be taken.
+    # Ray would take the usual ones, and do without where somebody else has them.
     options |= {"dashboard_port": None, "dashboard_agent_listen_port": 0}
     with free_port() as port, ExitStack() as ends:
         # Ray waits for a node for half a minute, which a slow machine may need.

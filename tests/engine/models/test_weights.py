@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import json
 import pickle
-import tempfile
 from pathlib import Path
 
 import pytest
@@ -52,7 +51,7 @@ def test_a_training_scripts_options_do_no_harm(tmp_path: Path) -> None:
     assert equal(read(tmp_path / "gpt.pt"), state())
 
 
-WITNESS = Path(tempfile.gettempdir()) / "photo-finish-weights-ran-code"
+WITNESS = Path("weights-ran-code")
 
 
 class _Bomb:
@@ -73,8 +72,9 @@ class _Bomb:
     ],
 )
 def test_broken_files_are_named_and_nothing_in_them_is_run(
-    tmp_path: Path, name: str, data: bytes
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, data: bytes
 ) -> None:
+    monkeypatch.chdir(tmp_path)
     (tmp_path / name).write_bytes(data)
     with pytest.raises(ModelError, match=f"{name} cannot be read as weights.*delete it"):
         read(tmp_path / name)
