@@ -59,8 +59,10 @@ export function drawHead(board, state) {
   say(part("clock-unit"), clockName(clock) + (present && speed !== 1 ? `, ${speed}×` : ""));
   say(part("prompt"), prompt || "Type a prompt, press Race.");
   const size = `${grid.join(" × ")} tokens${fillingInWords(race)}`;
-  const replayed = recorded && (elsewhere ? "recorded on another machine" : "recorded");
-  const facts = [`seed ${seed}`, `model ${model}`, sampling, machine, size, replayed];
+  // Of another machine its name and its cores or memory: the line is to stay one.
+  const where = elsewhere ? `recorded on another machine, ${machine.split(", ", 2).join(", ")}` : machine;
+  const replayed = recorded && !elsewhere && "recorded";
+  const facts = [`seed ${seed}`, `model ${model}`, sampling, where, size, replayed];
   say(part("meta"), prompt ? facts.filter(Boolean).join(" · ") : INTRODUCTION);
   const how = live ? howLanesRun(race.snapshot) : "";
   const stopped = race.snapshot.state === "stopped" ? stoppedWords(race) : "";

@@ -6,11 +6,12 @@ from __future__ import annotations
 import logging
 import os
 import secrets
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from cluster.__main__ import LOCAL, ray_folder
 
@@ -50,6 +51,18 @@ class Cluster:
         return sorted(each["name"].rpartition("#")[0] or each["name"] for each in named)
 
 
+def patiently(start: Callable[[], Any]) -> Any:
+    """Starts a node of Ray, which gives it half a minute and has no setting for that: too little
+    for a machine on which two suites run."""
+    for _ in range(5):
+        try:
+            return start()
+        except Exception as error:
+            if "timed out during startup" not in str(error):
+                raise
+    return start()
+
+
 @pytest.fixture
 def home(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Path]:
     """A home folder, and the usual umask, for a program that changes what is in the one and the
@@ -75,7 +88,7 @@ def cluster(usual_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Ite
     options = {"num_cpus": 2, "include_dashboard": False, "log_to_driver": False}
     with free_port() as port, ExitStack() as ends:
         ends.callback(ray.shutdown, wait_for_processes=True)
-        ray.init("local", **options, logging_level=logging.ERROR)
+        patiently(lambda: ray.init("local", **options, logging_level=logging.ERROR))
         ends.callback(serve.shutdown)  # without a connection it would look for a cluster
         serve.start(http_options={"host": "127.0.0.1", "port": port, "request_timeout_s": None})
         racers = racer.deployment(2, 2, 0.5, 0).bind(pools(folder))

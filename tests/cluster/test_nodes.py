@@ -23,6 +23,7 @@ from ray.cluster_utils import Cluster
 from cluster.__main__ import connection
 from cluster.page import LOST
 from tests.app.conftest import wait_until
+from tests.cluster.conftest import patiently
 from tests.pages import ROOT
 from tests.ports import free_port
 
@@ -37,16 +38,25 @@ class Site:
     url: str
 
 
-@pytest.fixture(scope="module")
-def site(usual_folder: Path) -> Iterator[Site]:
-    options = {"num_cpus": 1, "include_dashboard": False}
+def two_nodes() -> tuple[Cluster, Any]:
+    """A cluster of a head and a node beside it. Raises an exception where one of them takes too
+    long, and leaves none then."""
+    options = {"num_cpus": 1, "include_dashboard": False, "wait": False}
     # Ray would take the usual ones, and do without where somebody else has them.
     options |= {"dashboard_port": None, "dashboard_agent_listen_port": 0}
+    cluster = Cluster(initialize_head=True, head_node_args=options)
+    try:
+        return cluster, cluster.add_node(num_cpus=1, wait=False)
+    except Exception:
+        cluster.shutdown()
+        raise
+
+
+@pytest.fixture(scope="module")
+def site(usual_folder: Path) -> Iterator[Site]:
     with free_port() as port, ExitStack() as ends:
-        # Ray waits for a node for half a minute, which a slow machine may need.
-        cluster = Cluster(initialize_head=True, head_node_args=options | {"wait": False})
+        cluster, node = patiently(two_nodes)
         ends.callback(cluster.shutdown)
-        node = cluster.add_node(num_cpus=1, wait=False)
         cluster.wait_for_nodes(PATIENCE)
         command = [sys.executable, "-m", "cluster", "--address", cluster.address]
         serving = subprocess.Popen(
@@ -79,7 +89,8 @@ def test_a_cluster_of_its_own_is_started_beside_this_one(
     """Though Ray finds this one in its usual folder and in the environment, and would join it."""
     assert (usual_folder / "ray_current_cluster").read_text() == site.cluster.address
     monkeypatch.setenv("RAY_ADDRESS", site.cluster.address)
-    with connection(None):
+    with ExitStack() as ends:
+        patiently(lambda: ends.enter_context(connection(None)))
         assert len(ray.nodes()) == 1
         context = ray.get_runtime_context()
         assert context.gcs_address != site.cluster.address
