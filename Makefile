@@ -17,7 +17,7 @@ help:
 	@echo "make cluster  start it with its races on a Ray cluster of this machine; ARGS=--help: the options"
 	@echo "make test     lint, then run every test"
 	@echo "make test-browsers  the page in Firefox and in WebKit"
-	@echo "make processors  the numeric tests as other processors round, in half an hour"
+	@echo "make processors  the numeric tests as other processors round, in some fifteen minutes"
 	@echo "make quick    run the tests that take under a minute together"
 	@echo "make lint     check style, format and types"
 	@echo "make lint-js  check the board's JavaScript; needs npm"

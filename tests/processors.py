@@ -88,7 +88,7 @@ def run(variables: dict[str, str], threads: int) -> tuple[bool, str, dict[str, U
     fails is printed."""
     with tempfile.TemporaryDirectory() as folder:
         left_out = [f"--ignore={name}" for name in LEFT_OUT]
-        options = ["-q", "-n", str(max(1, (os.cpu_count() or 1) // threads)), "--dist", "loadfile"]
+        options = ["-q", "-n", str(os.cpu_count()), "--dist", "loadfile"]
         options += ["-p", "tests.processors", "-p", "no:cacheprovider", *left_out]
         # Threads that wait for one another are not to take the processor from those at work.
         own = {"TEST_THREADS": str(threads), "OMP_WAIT_POLICY": "PASSIVE", SHARES: folder}
