@@ -1,4 +1,4 @@
-"""A port of this machine for a server that has to be told one: a port that the system chose may be
+"""A port of this machine for a server that takes a given one: a port that the system chose may be
 anybody's by the time the server takes it."""
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The numeric tests as other processors round: `make processors`.
 
-ATen and MKL choose their kernels by the processor, and may be told to take those of an older one;
+ATen and MKL choose their kernels by the processor, or by a variable those of an older one;
 how a sum is split depends on the number of threads as well. Each run is a pytest of ROOMS under one
 such choice, in which this module is a plugin that measures which share of its tolerance every
 comparison of floats uses. A test that fails ends in exit status 1, and so does a share above LIMIT:

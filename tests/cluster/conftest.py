@@ -75,7 +75,7 @@ def home(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Path]:
 
 @pytest.fixture(scope="module")
 def usual_folder() -> Iterator[Path]:
-    """Where Ray starts a cluster if it is told no other folder, and finds one to join: the tests'
+    """Where Ray starts a cluster if it gets no other folder, and finds one to join: the tests'
     alone."""
     with ray_folder() as folder, pytest.MonkeyPatch.context() as patch:
         patch.setenv("RAY_TMPDIR", folder)
