@@ -36,6 +36,7 @@ def load(
     random: bool = False,
     drafter: bool = False,
     graphs: bool = False,
+    previews: Path | None = None,
 ) -> ImageModel:
     """Loads a model by its name, from the hub or, for the embedded one, from the repository.
 
@@ -43,7 +44,9 @@ def load(
     default). `progress(report)` may be called from any thread. `folder` replaces the hub: it holds
     the files, in a folder for each part where a model has several. `random`: random weights at the
     model's true size; nothing is read or downloaded. `drafter`: with the EAGLE drafter of LANTERN's
-    authors, which is for research only. `graphs`: steps are captured as CUDA graphs.
+    authors, which is for research only. `graphs`: steps are captured as CUDA graphs. `previews`: a
+    public model whose pictures are not slow has a preview decoder, fitted at the first start and
+    kept in this folder.
 
     Raises ValueError for an unknown name, and ModelError, before any weights are read or
     downloaded, for a model that is missing or does not fit."""
@@ -84,6 +87,11 @@ def load(
     elif folders and folder is None:
         model.weights = ", ".join(f"{s.repo}@{s.commit(folders[s.part])[:12]}" for s in card.repos)
     report(Progress(Phase.LOADING, 1.0))
+    if previews and not model.slow_pixels:
+        from engine.models.distil import fitted
+
+        network = fitted(model, previews, report)
+        model.preview = network and network.pictures
     return _prepared(model, torch_device, graphs)
 
 

@@ -74,6 +74,9 @@ class ImageModel(ABC):
     # Whether decoding a picture takes seconds, as a public model's does on a CPU: a board then
     # decodes those that are finished alone.
     slow_pixels: bool = False
+    # Draws as `pixels` does, with its shapes: codes int [h, w] or [B, h, w] to uint8 pictures.
+    # Nearly as well and ten times as fast or more, for grids that are still being decoded.
+    preview: Callable[[np.ndarray], np.ndarray] | None = None
     infilling: Infilling | None = None  # of a model that `infill` returned
     waves: Wavefront | None = None  # of a model that `in_waves` returned
     swatches: bytes | None = None  # picture of every code, once drawn: `visualize.swatches`

@@ -21,6 +21,7 @@ from engine.models.embedded_infill import EmbeddedInfill, EmbeddedInfilling
 from engine.models.embedded_networks import EmbeddedDrafter, EmbeddedTarget, EmbeddedVQ
 from engine.models.embedded_reader import reader_of
 from engine.models.lean import LeanBody
+from engine.models.preview import FILE, PreviewDecoder
 from engine.settings import Sampling
 
 
@@ -34,7 +35,7 @@ class EmbeddedModel(BodyModel):
     ) -> None:
         """`dtype` is float32, or float64 to compare with. Raises FileNotFoundError, naming the
         folder, where the weights are not."""
-        for part in ("vq", "target", "drafter", "captions"):
+        for part in ("vq", "target", "drafter", "preview", "captions"):
             if not (weights / part).exists():
                 raise FileNotFoundError(
                     f"{weights / part} is missing; train/ makes it, or check out the repository"
@@ -64,6 +65,7 @@ class EmbeddedModel(BodyModel):
             .eval()
         )
         self.drafter = EagleDrafter(network, self)
+        self.preview = PreviewDecoder.load(weights / "preview" / FILE, self.device).pictures
         self._infill = weights / "infill"
         self.weights = _digest(weights, "drafter", "target", "vq")
 

@@ -11,6 +11,7 @@ class Phase(Enum):
     LOOKING_UP = "Looking for"
     DOWNLOADING = "Downloading"
     LOADING = "Loading"
+    FITTING = "Fitting a preview decoder to"
     WARMING = "Warming up"
 
 

@@ -23,6 +23,7 @@ class BodyView(BodyModel):
             setattr(self, name, getattr(whole, name))
         self.weights, self.slow_pixels = whole.weights, whole.slow_pixels
         self.static, self.capture = whole.static, whole.capture
+        self.preview = whole.preview
 
     @property
     def lean(self) -> LeanBody:

@@ -20,6 +20,7 @@ from engine.models.embedded_networks import (
     VQConfig,
     target_config,
 )
+from engine.models.preview import FILE, PreviewDecoder
 from tests.engine.models.families.tiny import BODY, Tiny, randomise, save, tiny_card
 
 CODES, SIDE = 40, 4
@@ -47,6 +48,8 @@ class TinyEmbedded(Tiny):
         save(self.target, root / "target", max_shard_size="100KB")
         save(self.vq, root / "vq")
         save(randomise(EmbeddedDrafter(self.target.config), 3), root / "drafter")
+        (root / "preview").mkdir()
+        PreviewDecoder(CODES, self.side).save(root / "preview" / FILE)
         shutil.copytree(WEIGHTS / "captions", root / "captions")
         shutil.copy(WEIGHTS / "world.json", root)
         return {"weights": root}

@@ -1,0 +1,207 @@
+"""Distils a preview decoder from a model's own VQ decoder: the loss, the table to begin from, and a
+fit with a bounded number of steps, kept in a file, for models that ship without one.
+
+Public models' grids to fit on are random, since no pictures come with them. A fit of the embedded
+model's on such grids (`python -m train.preview --figures`) is @@ dB from its VQ decoder on pictures
+that it draws, where the weights trained on scenes are @@ and each code in one colour is @@.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+from safetensors import SafetensorError, safe_open
+from torch import Tensor, nn
+
+from engine.models.base import ImageModel
+from engine.models.card import ModelError
+from engine.models.preview import WIDTH, PreviewDecoder
+from engine.models.progress import Phase, Progress, Report
+
+VERSION = 1  # of the network and of how it is fitted: others' files are not read
+RATE, WARMUP = 3e-3, 50  # Adam's peak learning rate, and the steps until it
+SHRINK = 4.0  # occurrences that the codebook's prediction of a code's patch counts for
+# of a model that ships without one: grids of at most SIDE x SIDE tokens, and steps over them
+GRIDS, SIDE, STEPS = 256, 24, 600
+# of random grids: how many codes are near one, itself among them; the largest share of stray ones
+NEAR, STRAY = 17, 0.2
+
+log = logging.getLogger(__name__)
+
+
+def as_pixels(pictures: Tensor) -> Tensor:
+    """Pictures uint8 [B, H, W, 3] as pixels [B, 3, H, W] in -1 .. 1."""
+    return pictures.movedim(-1, 1).float() / 127.5 - 1
+
+
+def loss(network: PreviewDecoder, codes: Tensor, pictures: Tensor, known: Tensor) -> Tensor:
+    """Mean squared error over the known cells, bool [B, h, w], of grids [B, h, w] and what the VQ
+    decoder makes of them, uint8 [B, H, W, 3]."""
+    errors = (network(codes) - as_pixels(pictures)).square().mean(1)
+    errors = F.avg_pool2d(errors, network.scale)  # of each cell
+    return (errors * known).sum() / known.sum()
+
+
+def half_made(codes: Tensor, count: int) -> tuple[Tensor, Tensor]:
+    """Grids [B, h, w] of which the first `count` codes, one at least, are known, as a canvas is
+    filled for drawing: a cell not yet known repeats the one above it, in the first row the one
+    before it. With the known cells, bool [B, h, w]."""
+    rows, columns = codes.shape[1:]
+    cells = torch.arange(rows * columns, device=codes.device)
+    above = (cells - count) // columns + 1  # rows from a cell up to the known one above it
+    source = torch.where(cells < count, cells, cells - columns * above)
+    source = torch.where(source < 0, count - 1, source)
+    filled = codes.flatten(1)[:, source].view_as(codes)
+    return filled, (cells < count).view(rows, columns).expand_as(codes)
+
+
+def canvases(grids: Tensor, generator: torch.Generator) -> tuple[Tensor, Tensor]:
+    """Grids [N, h, w] to distil from, every other one half-made, as a race shows them; and their
+    known cells, bool [N, h, w]."""
+    codes, known, cells = grids.clone(), torch.ones_like(grids, dtype=torch.bool), grids[0].numel()
+    for i in range(1, len(grids), 2):
+        count = int(torch.randint(1, cells, (), generator=generator))
+        codes[i : i + 1], known[i : i + 1] = half_made(grids[i : i + 1], count)
+    return codes, known
+
+
+@torch.no_grad()
+def start(network: PreviewDecoder, codebook: Tensor, codes: Tensor, pictures: Tensor) -> None:
+    """Sets a new network to the best table of patches alone, by least squares of what the VQ
+    decoder makes, uint8 [N, H, W, 3], of grids [N, h, w]. A code's patch is the mean of its own,
+    shrunk towards what a linear map of its vector in the codebook [V, D] predicts, which is all
+    that is known of a code that no grid has. Its features are the patch's principal components."""
+    vectors = F.pad(codebook.float(), (0, 1), value=1.0)
+    size = network.patches.embedding_dim
+    sums = vectors.new_zeros(len(vectors), size)
+    for some, shown in zip(torch.split(codes, 32), torch.split(pictures, 32), strict=True):
+        patches = F.pixel_unshuffle(as_pixels(shown), network.scale).movedim(1, -1)
+        sums.index_add_(0, some.flatten(), patches.reshape(-1, size))
+    counts = torch.bincount(codes.flatten(), minlength=len(vectors))[:, None].float()
+    mean = sums.sum(0) / counts.sum()
+    sums -= counts * mean
+    ridge = torch.eye(vectors.shape[1], device=vectors.device)
+    predicted = vectors @ torch.linalg.solve(
+        (counts * vectors).T @ vectors + ridge, vectors.T @ sums
+    )
+    patches = predicted + (sums - counts * predicted) / (counts + SHRINK)
+    network.patches.weight.copy_(patches)
+    network.head.load_state_dict({"weight": torch.zeros_like(network.head.weight), "bias": mean})
+    left, values, _ = torch.linalg.svd(patches, full_matrices=False)
+    # Between components of equal size, whose small ones are noise, and of their own size.
+    components = (left * values.sqrt())[:, :WIDTH]
+    network.features.weight.mul_(0.1)
+    network.features.weight[:, : components.shape[1]] = components / components.std()
+
+
+def fit(
+    pixels: Callable[[np.ndarray], np.ndarray],
+    codebook: Tensor,
+    grids: Tensor,
+    *,
+    steps: int,
+    batch: int = 8,
+    report: Callable[[float], None] = lambda fraction: None,
+) -> PreviewDecoder:
+    """A preview decoder distilled from `pixels` (codes int [B, h, w] to uint8 [B, H, W, 3], as
+    `ImageModel.pixels`) on grids [N, h, w], half of them half-made: `steps` of Adam from `start`.
+    On the device of the codebook [V, D]; `report` hears the fraction of the steps that are done."""
+    device, generator = codebook.device, torch.Generator().manual_seed(0)
+    codes, known = (some.to(device) for some in canvases(grids, generator))
+    pictures = torch.from_numpy(pixels(codes.cpu().numpy())).to(device)
+    network = PreviewDecoder(len(codebook), pictures.shape[1] // grids.shape[1]).to(device)
+    start(network, codebook, codes, pictures)
+    optimizer = torch.optim.Adam(network.parameters(), lr=RATE, betas=(0.9, 0.98))
+    for step in range(steps):
+        for group in optimizer.param_groups:
+            group["lr"] = RATE * min((step + 1) / WARMUP, 1.0, 2 * (1 - step / steps))
+        chosen = torch.randint(len(codes), (batch,), generator=generator).to(device)
+        optimizer.zero_grad(set_to_none=True)
+        error = loss(network, codes[chosen], pictures[chosen], known[chosen])
+        torch.autograd.backward(error)
+        nn.utils.clip_grad_norm_(network.parameters(), 1.0)
+        optimizer.step()
+        report((step + 1) / steps)
+    return network.eval().requires_grad_(False)
+
+
+def random_grids(model: ImageModel, generator: torch.Generator) -> Tensor:
+    """Grids int [GRIDS, h, w] such as pictures might have, smooth in places: the cells nearest to
+    each of 1 to 256 random points share a random code, of which some are replaced by codes near it
+    in the codebook and some by any code."""
+    rows, columns = (min(side, SIDE) for side in model.grid)
+    codes, cells = model.vocab_size, rows * columns
+    near = model.neighbours(min(NEAR, codes)).long().cpu()
+    places = torch.cartesian_prod(torch.arange(rows), torch.arange(columns)).float()
+    found = []
+    for _ in range(GRIDS):
+        points = int(256 ** torch.rand((), generator=generator))
+        corners = torch.rand(points, 2, generator=generator) * torch.tensor([rows, columns])
+        grid = torch.randint(codes, (points,), generator=generator)
+        grid = grid[torch.cdist(places, corners).argmin(1)]
+        for most, other in (
+            (1.0, near[grid, torch.randint(near.shape[1], (cells,), generator=generator)]),
+            (STRAY, torch.randint(codes, (cells,), generator=generator)),
+        ):
+            share = most * torch.rand((), generator=generator)
+            grid = torch.where(torch.rand(cells, generator=generator) < share, other, grid)
+        found.append(grid.view(rows, columns))
+    return torch.stack(found)
+
+
+def fit_random(model: ImageModel, report: Report = lambda progress: None) -> PreviewDecoder:
+    """A preview decoder of a model of which no pictures are at hand, fitted on random grids."""
+    return fit(
+        model.pixels,
+        model.codebook.float(),
+        random_grids(model, torch.Generator().manual_seed(0)),
+        steps=STEPS,
+        report=lambda fraction: report(Progress(Phase.FITTING, fraction)),
+    )
+
+
+def fitted(
+    model: ImageModel, folder: Path, report: Report = lambda progress: None
+) -> PreviewDecoder | None:
+    """`fit_random`, or what an earlier start kept of it in `folder`, in a file named by the model's
+    weights and codebook. A file that cannot be read, or that is not this model's, is written anew;
+    one that cannot be written is done without. None where memory does not suffice."""
+    codebook = model.codebook.float()
+    told = hashlib.sha256(f"{VERSION} {model.name} {model.weights}".encode())
+    told.update(codebook.cpu().numpy().tobytes())
+    identity = told.hexdigest()[:16]
+    file = folder / f"{model.name}-{identity}.safetensors"
+    if (kept := _kept(file, identity, codebook.device)) is not None:
+        return kept
+    try:
+        network = fit_random(model, report)
+    except (torch.OutOfMemoryError, MemoryError):
+        log.warning("no memory is left to fit a preview decoder of %s", model.name)
+        return None
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        # Another process may be reading or writing it.
+        written = file.with_suffix(f".{os.getpid()}")
+        network.save(written, {"identity": identity})
+        written.replace(file)
+    except OSError as error:
+        log.warning("the preview decoder of %s could not be kept: %s", model.name, error)
+    return network
+
+
+def _kept(file: Path, identity: str, device: torch.device) -> PreviewDecoder | None:
+    """What a file holds, None where it is missing, damaged or another model's."""
+    try:
+        with safe_open(file, "pt") as opened:
+            if (opened.metadata() or {}).get("identity") != identity:
+                return None
+        return PreviewDecoder.load(file, device)
+    except (OSError, SafetensorError, ModelError):
+        return None

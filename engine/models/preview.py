@@ -1,0 +1,77 @@
+"""The preview decoder: pictures of half-made grids of codes, much cheaper than the VQ decoder's and
+nearly as good. It is distilled from a model's own VQ decoder, as Stable Diffusion's tiny
+autoencoders are (github.com/madebyollin/taesd), by `engine/models/distil.py`; the embedded model's
+by `train/preview.py`.
+"""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+from safetensors.torch import save_file
+from torch import Tensor, nn
+
+from engine.models.card import ModelError
+from engine.models.weights import fit as fill
+from engine.models.weights import read
+
+WIDTH, LAYERS = 64, 4  # channels of the convolutions, and how many tokens away they see
+FILE = "model.safetensors"
+
+
+class PreviewDecoder(nn.Module):
+    """A patch of pixels and a vector of features for each code, 3 x 3 convolutions of the features
+    over the grid, and a linear map from them to what is added to the patches. There is no statistic
+    of the whole picture: the pixels of a token depend on the tokens at most LAYERS rows and columns
+    away."""
+
+    def __init__(self, codes: int, scale: int) -> None:
+        """`scale`: pixels of a token's side."""
+        super().__init__()
+        self.scale = scale
+        self.patches = nn.Embedding(codes, 3 * scale**2)
+        self.features = nn.Embedding(codes, WIDTH)
+        layers = [nn.Conv2d(WIDTH, WIDTH, 3, padding=1) for _ in range(LAYERS)]
+        self.layers = nn.ModuleList(layers)
+        self.head = nn.Conv2d(WIDTH, 3 * scale**2, 1)
+        # A look-up has its channels last, which is how convolutions on a CPU are fastest.
+        for layer in layers:
+            layer.weight.data = layer.weight.data.contiguous(memory_format=torch.channels_last)
+
+    def forward(self, codes: Tensor) -> Tensor:
+        """Codes [B, h, w] to pixels [B, 3, s h, s w], about -1 .. 1."""
+        x = self.features(codes).movedim(-1, 1)
+        for layer in self.layers:
+            x = x + F.relu(layer(x))
+        return F.pixel_shuffle(self.head(x) + self.patches(codes).movedim(-1, 1), self.scale)
+
+    @torch.inference_mode()
+    def pictures(self, tokens: np.ndarray) -> np.ndarray:
+        """Codes int [h, w] or [B, h, w] to uint8 [s h, s w, 3] or a batch of such, as
+        `ImageModel.pixels`."""
+        codes = torch.as_tensor(tokens, dtype=torch.long, device=self.head.weight.device)
+        drawn = self(codes if codes.dim() == 3 else codes[None])
+        shown = ((drawn.clamp(-1, 1) + 1) * 127.5).round().byte().cpu().permute(0, 2, 3, 1).numpy()
+        return shown if codes.dim() == 3 else shown[0]
+
+    def save(self, file: Path, metadata: dict[str, str] | None = None) -> None:
+        """Writes the weights in float16. Raises OSError."""
+        weights = {key: value.half().contiguous() for key, value in self.state_dict().items()}
+        save_file(weights, file, metadata)
+
+    @classmethod
+    def load(cls, file: Path, device: torch.device) -> PreviewDecoder:
+        """From a file that `save` wrote, whose shapes say how many codes and what scale there are;
+        in float32. Raises ModelError where the file is missing, broken or another network's."""
+        state = read(file)
+        try:
+            codes, size = state["patches.weight"].shape
+        except (KeyError, ValueError) as error:
+            raise ModelError(f"{file.name} holds no preview decoder.") from error
+        network = cls(codes, math.isqrt(size // 3))
+        fill(network, state)
+        return network.to(device).eval().requires_grad_(False)

@@ -1,0 +1,152 @@
+"""The preview decoder, distilled from the VQ decoder. `python -m train.preview --minutes 5 --fall
+6.5`, then `python -m train.preview --figures`
+
+Loss: squared error to the VQ decoder's pixels, on training scenes that its encoder made codes of,
+every other one half-made as a race shows it, with the loss over its known cells. The VQ decoder
+draws the scenes once, before the training. `--figures` instead prints what weights/README.md says
+of the weights.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from engine.measurements.intervals import mean
+from engine.models import distil
+from engine.models.distil import canvases, half_made
+from engine.models.embedded import EmbeddedModel
+from engine.models.embedded_networks import EmbeddedVQ
+from engine.models.preview import FILE, PreviewDecoder
+from engine.trace import Trace
+from train.captions import load
+from train.evaluate import KINDS
+from train.loop import DEVICE, stage_parser, train
+from train.sample import draw_codes
+from train.scenes import scene
+from train.target import load_target
+from train.tokenizer import load_vq, to_pixels
+
+SCENES, BATCH = 4000, 8
+STREAM = 200  # of scenes; the target trains on others
+RACES = Path("static/races")
+Draw = Callable[[np.ndarray], np.ndarray]  # codes int [B, h, w] to uint8 [B, H, W, 3]
+
+
+@torch.inference_mode()
+def pool(vq: EmbeddedVQ, seed: int, count: int) -> tuple[Tensor, Tensor, Tensor]:
+    """Codes [N, h, w] of `count` training scenes, every other one half-made, the VQ decoder's
+    pictures of them, uint8 [N, H, W, 3], and their known cells, bool [N, h, w]."""
+    parts = []
+    for first in range(0, count, BATCH):
+        indices = range(first, min(first + BATCH, count))
+        parts.append(vq.encode(to_pixels([scene(STREAM + seed, i)[1] for i in indices])))
+    codes, known = canvases(torch.cat(parts), torch.Generator().manual_seed(seed))
+    drawn = [
+        ((vq.decode(some).clamp(-1, 1) + 1) * 127.5).round().byte().permute(0, 2, 3, 1)
+        for some in codes.split(BATCH)
+    ]
+    return codes, torch.cat(drawn), known
+
+
+def raced(folder: Path = RACES) -> np.ndarray:
+    """The finished grids of the recorded races, int [N, h, w], each once."""
+    traces = [Trace.loads(file.read_text()) for file in sorted(folder.glob("*.json"))]
+    grids = [
+        trace.tokens(lane).reshape(trace.header.grid)
+        for trace in traces
+        for lane in range(len(trace.header.lanes))
+    ]
+    return np.unique([grid for grid in grids if (grid >= 0).all()], axis=0)
+
+
+def sampled(weights: Path, count: int) -> np.ndarray:
+    """Grids int [4 count, h, w] that vanilla AR draws of the first `count` held-out captions of
+    each kind."""
+    captions = [what.caption for kind in KINDS.values() for what, _ in kind.scenes(count)]
+    tokenizer, target = load(weights / "captions/tokenizer.json"), load_target(weights / "target")
+    ids = torch.tensor([x.ids for x in tokenizer.encode_batch(captions)], device=DEVICE)
+    sampling = EmbeddedModel(weights).sampling
+    side = int(target.config.image_tokens**0.5)
+    return draw_codes(target, ids, sampling, 0).view(-1, side, side).cpu().numpy()
+
+
+def psnr(pixels: Draw, shown: Draw, grids: np.ndarray, share: float = 1.0) -> list[float]:
+    """PSNR in dB of each grid's picture as `shown`, to that by `pixels`, over the first `share` of
+    its cells: the others are not known yet."""
+    found = []
+    for grid in torch.from_numpy(grids)[:, None]:
+        codes, known = half_made(grid, round(share * grid[0].numel()))
+        true, seen = (draw(codes.numpy())[0].astype(float) for draw in (pixels, shown))
+        side = len(true) // grid.shape[1]
+        cells = known[0].numpy().repeat(side, 0).repeat(side, 1)
+        found.append(20 * np.log10(255 / np.sqrt(np.square(true - seen)[cells].mean())))
+    return found
+
+
+def seconds(draw: Draw, grids: np.ndarray) -> float:
+    """Seconds that drawing these grids takes, the shortest of 15 times."""
+
+    def times() -> Iterator[float]:
+        for _ in range(15):
+            begin = time.perf_counter()
+            draw(grids)
+            yield time.perf_counter() - begin
+
+    return min(times())
+
+
+def print_figures(weights: Path) -> None:
+    """PSNR on pictures that nothing was fitted on, and speed, of the weights and of a decoder that
+    is fitted as those of public models are."""
+    model = EmbeddedModel(weights)
+    assert model.preview is not None
+    random = distil.fit_random(model).pictures
+    shown = {"these weights": model.preview, "fitted on random grids": random}
+    drawn = {"recorded races": raced(), "held-out captions": sampled(weights, 16)}
+    for name, draw in shown.items():
+        for where, grids in drawn.items():
+            for share in (1.0, 0.75, 0.5, 0.25):
+                found = mean(psnr(model.pixels, draw, grids, share))
+                print(f"{name}, {len(grids)} pictures of {where}, {share:.0%} known: {found} dB")
+    for count in (1, 7):
+        some = drawn["held-out captions"][:count]
+        ratio = seconds(model.pixels, some) / seconds(model.preview, some)
+        print(f"{count} pictures: {ratio:.1f} times as fast as the VQ decoder")
+
+
+def main() -> None:
+    parser = stage_parser(__doc__, minutes=5, weights="weights/preview")
+    parser.add_argument("--figures", action="store_true", help="of the saved weights")
+    args = parser.parse_args()
+    if args.figures:
+        print_figures(args.weights.parent)
+        return
+    vq = load_vq(args.weights.parent / "vq").to(memory_format=torch.channels_last)
+    codes, pictures, known = pool(vq, args.seed, SCENES)
+    torch.manual_seed(args.seed)
+    side = pictures.shape[1] // codes.shape[1]
+    network = PreviewDecoder(vq.config.codes, side).to(DEVICE)
+    distil.start(network, vq.codebook, codes, pictures)
+
+    def loss_of(step: int, fallen: float) -> tuple[Tensor, dict[str, float]]:
+        some = torch.randint(len(codes), (BATCH,), device=DEVICE)
+        loss = distil.loss(network, codes[some], pictures[some], known[some])
+        return loss, {"db": -10 * math.log10(loss.item() / 4)}
+
+    def save() -> None:
+        args.weights.mkdir(parents=True, exist_ok=True)
+        network.save(args.weights / FILE)
+
+    optimizer = torch.optim.Adam(network.parameters(), lr=distil.RATE, betas=(0.9, 0.98))
+    train("preview", network, [optimizer], loss_of, save, args)
+
+
+if __name__ == "__main__":
+    main()
