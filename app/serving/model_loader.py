@@ -9,10 +9,12 @@ import logging
 import threading
 from collections.abc import Callable
 from concurrent.futures import Future
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
+from huggingface_hub import constants
 
 from app.serving.device_thread import device_thread
 from app.settings import SETTINGS
@@ -82,7 +84,14 @@ def load_public(name: str, report: Report) -> ImageModel:
     drafter = name in SETTINGS.drafters
     graphs = SETTINGS.graphs and resolve_device(SETTINGS.device).type == "cuda"
     model = load(
-        name, SETTINGS.device, SETTINGS.dtype, progress=report, drafter=drafter, graphs=graphs
+        name,
+        SETTINGS.device,
+        SETTINGS.dtype,
+        progress=report,
+        drafter=drafter,
+        graphs=graphs,
+        # Beside the weights, in the one folder that a host is asked to keep.
+        previews=Path(constants.HF_HUB_CACHE) / "photo-finish",
     )
     report(Progress(Phase.WARMING, 1.0))
     return warm_up(model)
