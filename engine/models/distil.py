@@ -1,9 +1,10 @@
 """Distils a preview decoder from a model's own VQ decoder: the loss, the table to begin from, and a
 fit with a bounded number of steps, kept in a file, for models that ship without one.
 
-Public models' grids to fit on are random, since no pictures come with them. A fit of the embedded
-model's on such grids (`python -m train.preview --figures`) is @@ dB from its VQ decoder on pictures
-that it draws, where the weights trained on scenes are @@ and each code in one colour is @@.
+Public models' grids to fit on are random, since no pictures come with them. Fitted on such grids,
+the embedded model's is 23.3 dB from its VQ decoder on the recorded races' pictures, where the
+weights trained on scenes are 26.6 (`python -m train.preview --figures`); no public model's has been
+measured.
 """
 
 from __future__ import annotations
@@ -156,13 +157,15 @@ def random_grids(model: ImageModel, generator: torch.Generator) -> Tensor:
     return torch.stack(found)
 
 
-def fit_random(model: ImageModel, report: Report = lambda progress: None) -> PreviewDecoder:
+def fit_random(
+    model: ImageModel, steps: int, report: Report = lambda progress: None
+) -> PreviewDecoder:
     """A preview decoder of a model of which no pictures are at hand, fitted on random grids."""
     return fit(
         model.pixels,
         model.codebook.float(),
         random_grids(model, torch.Generator().manual_seed(0)),
-        steps=STEPS,
+        steps=steps,
         report=lambda fraction: report(Progress(Phase.FITTING, fraction)),
     )
 
@@ -181,7 +184,7 @@ def fitted(
     if (kept := _kept(file, identity, codebook.device)) is not None:
         return kept
     try:
-        network = fit_random(model, report)
+        network = fit_random(model, STEPS, report)
     except (torch.OutOfMemoryError, MemoryError):
         log.warning("no memory is left to fit a preview decoder of %s", model.name)
         return None
