@@ -161,6 +161,7 @@ def fit_random(
     model: ImageModel, steps: int, report: Report = lambda progress: None
 ) -> PreviewDecoder:
     """A preview decoder of a model of which no pictures are at hand, fitted on random grids."""
+    report(Progress(Phase.FITTING, 0.0))
     return fit(
         model.pixels,
         model.codebook.float(),

@@ -21,6 +21,7 @@ from engine.models import device, hub, load
 from engine.models.base import ImageModel
 from engine.models.card import CARDS, GIB, ModelCard, ModelError, Source
 from engine.models.embedded import EmbeddedModel
+from engine.models.preview import PreviewDecoder
 from engine.models.progress import Phase, Progress
 from engine.race import Lane
 from engine.trace import LaneState
@@ -35,7 +36,7 @@ class Family:
     """Stands for a family's class: keeps what it was made of."""
 
     made: list[Family] = []
-    weights = ImageModel.weights
+    weights, preview = ImageModel.weights, ImageModel.preview
 
     def __init__(
         self, card: ModelCard, folders: Folders, where: torch.device, number: torch.dtype
@@ -109,6 +110,24 @@ def test_a_public_models_parts_are_fetched_and_handed_over(
     assert fractions == sorted(fractions)
     assert reports[0] == Progress(Phase.DOWNLOADING, 0.8 * 0.5 / len(card.repos), 1, 2)
     assert reports[-1] == Progress(Phase.LOADING, 1.0)
+
+
+@pytest.mark.parametrize("where", ["cpu", "cuda"])
+def test_a_preview_decoder_is_fitted_where_pictures_are_not_slow(
+    family: type[Family],
+    fetched: list[Source],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    where: str,
+) -> None:
+    network = PreviewDecoder(3, 2)
+    monkeypatch.setattr(models, "resolve_device", lambda name: torch.device(where))
+    monkeypatch.setattr(models, "check", lambda *_: None)
+    monkeypatch.setattr(models, "_prepared", lambda model, *_: model)
+    monkeypatch.setattr("engine.models.distil.fitted", lambda *_: network)
+    model = load("janus-pro-1b", where, "bfloat16", previews=tmp_path)
+    assert model.preview == (network.pictures if where == "cuda" else None)
+    assert load("janus-pro-1b", where, "bfloat16").preview is None
 
 
 def test_a_folder_takes_the_hubs_place(
