@@ -189,13 +189,13 @@ def fitted(
     except (torch.OutOfMemoryError, MemoryError):
         log.warning("no memory is left to fit a preview decoder of %s", model.name)
         return None
+    # Another process may be reading or writing the file.
+    written = file.with_suffix(f".{os.getpid()}")
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        # Another process may be reading or writing it.
-        written = file.with_suffix(f".{os.getpid()}")
         network.save(written, {"identity": identity})
         written.replace(file)
-    except OSError as error:
+    except (OSError, SafetensorError) as error:
         log.warning("the preview decoder of %s could not be kept: %s", model.name, error)
     return network
 

@@ -59,7 +59,7 @@ class PreviewDecoder(nn.Module):
         return shown if codes.dim() == 3 else shown[0]
 
     def save(self, file: Path, metadata: dict[str, str] | None = None) -> None:
-        """Writes the weights in float16. Raises OSError."""
+        """Writes the weights in float16. Raises OSError or SafetensorError."""
         weights = {key: value.half().contiguous() for key, value in self.state_dict().items()}
         save_file(weights, file, metadata)
 

@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from safetensors import SafetensorError
 from torch import Tensor
 
 from engine.models import distil
@@ -110,9 +111,19 @@ def test_other_weights_have_a_file_of_their_own(
     assert len(list(tmp_path.iterdir())) == 2
 
 
-def test_a_folder_that_cannot_be_written_does_no_harm(tmp_path: Path) -> None:
+@pytest.mark.parametrize("error", [PermissionError, SafetensorError])
+def test_a_folder_that_cannot_be_written_does_no_harm(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: type[Exception]
+) -> None:
+    """Tests may run as root, for whom every folder can be written."""
+
+    def save(*_: object) -> None:
+        raise error("no room")
+
     (tmp_path / "file").write_text("not a folder")
     assert fitted(JANUS.model, tmp_path / "file") is not None
+    monkeypatch.setattr(PreviewDecoder, "save", save)
+    assert fitted(JANUS.model, tmp_path / "folder") is not None
 
 
 def test_without_memory_there_is_no_preview(
