@@ -15,7 +15,7 @@ from engine.race import RaceRequest
 from engine.trace import Frame, LaneState, Trace
 from visualize.board import replay
 from visualize.recorded_race import Pictures, RecordedRace
-from visualize.snapshot import CLOCKS, Snapshot
+from visualize.snapshot import CLOCKS, Snapshot, Update
 
 # of a board, what every lane's racer knows and the page does not
 _SHARED = ("machine", "grid", "cells", "dtypes", "codes", "swatches")
@@ -27,45 +27,52 @@ def race_apart(
     """The race's stream, of the races of its lanes, which `start` starts; `waiting` is its board
     before it begins. One lane's WorkerFailure ends them all. Closed, it cancels every one."""
     lanes = [replace(request, lanes=(lane,)) for lane in request.lanes]
-    boards: list[Snapshot | None] = [None] * len(lanes)
+    board, notes = waiting, [""] * len(lanes)
     recordings: list[RecordedRace | None] = [None] * len(lanes)
-    seq = 0
     with contextlib.closing(merge([start(lane) for lane in lanes])) as events:
         for i, event in events:
             if isinstance(event, Recording):
                 recordings[i] = RecordedRace.loads(event.text)
             elif isinstance(event, Snapshot):
-                boards[i], seq = event, seq + 1
-                yield _board(waiting, boards, seq)
+                notes[i] = event.note
+                yield (board := _begun(board, i, event, _note(notes)))
+            elif isinstance(event, Update):
+                notes[i] = event.note
+                update = _of_lane(event, i, board.seq + 1, _note(notes))
+                board = board.after(update)
+                yield update
             else:
                 yield event
                 if isinstance(event, WorkerFailure):
                     return
     whole = join([found for found in recordings if found is not None])
-    last = {"seq": seq + 1, "recorded": False, "apart": True, "note": _note(boards)}
+    last = {"seq": board.seq + 1, "recorded": False, "apart": True, "note": _note(notes)}
     yield replay(whole).model_copy(update=last)
     yield Recording(whole.dumps())
 
 
-def _board(waiting: Snapshot, boards: Sequence[Snapshot | None], seq: int) -> Snapshot:
-    """The board of the race, from those of its lanes so far. Places come with the finish."""
-    known = next(board for board in boards if board is not None)
-    places = dict.fromkeys(CLOCKS)
-    lanes = tuple(
-        before
-        if board is None
-        else board.lanes[0].model_copy(update={"title": before.title, "places": places})
-        for before, board in zip(waiting.lanes, boards, strict=True)
-    )
-    shared = {name: getattr(known, name) for name in _SHARED}
-    now = {"seq": seq, "state": LaneState.RACING, "lanes": lanes, "note": _note(boards)}
-    return waiting.model_copy(update=shared | now | {"apart": True})
+def _begun(board: Snapshot, lane: int, own: Snapshot, note: str) -> Snapshot:
+    """The board of the race once a lane's racer has begun, or waits for the model. Places come with
+    the finish."""
+    lanes = list(board.lanes)
+    named = {"title": lanes[lane].title, "places": dict.fromkeys(CLOCKS)}
+    lanes[lane] = own.lanes[0].model_copy(update=named)
+    shared = {name: getattr(own, name) for name in _SHARED}
+    now = {"seq": board.seq + 1, "state": LaneState.RACING, "lanes": tuple(lanes), "note": note}
+    return board.model_copy(update=shared | now | {"apart": True})
 
 
-def _note(boards: Sequence[Snapshot | None]) -> str:
+def _of_lane(update: Update, lane: int, seq: int, note: str) -> Update:
+    """An update of the race, from one of a race of this lane alone."""
+    own = {"lane": lane, "places": dict.fromkeys(CLOCKS)}
+    lanes = tuple(each.model_copy(update=own) for each in update.lanes)
+    now = {"seq": seq, "state": LaneState.RACING, "lanes": lanes, "note": note, "results": ()}
+    return update.model_copy(update=now)
+
+
+def _note(notes: Sequence[str]) -> str:
     """What the lanes' boards say; what several say, once."""
-    notes = dict.fromkeys(board.note for board in boards if board is not None)
-    return " ".join(filter(None, notes))
+    return " ".join(dict.fromkeys(filter(None, notes)))
 
 
 def join(recordings: Sequence[RecordedRace]) -> RecordedRace:

@@ -21,11 +21,10 @@ from app.serving.model_loader import free_memory
 from app.serving.model_pool import Availability, ModelPool, default_pool
 from app.serving.race_stream import (
     Idle,
+    RaceStream,
     Recording,
     WorkerFailure,
-    build_trace,
     race_seconds,
-    stream,
     waiting_snapshot,
 )
 from app.settings import SETTINGS
@@ -37,8 +36,7 @@ from engine.models.card import ModelCard, ModelError
 from engine.models.device import classify, resolve_device
 from engine.race import Race, RaceRequest
 from engine.settings import SettingError
-from engine.trace import Frame, Trace
-from visualize.recorded_race import record
+from engine.trace import Trace
 
 POLL_SECONDS = 0.25  # between looks at a model that is loading
 CHECK_SECONDS = 10.0  # between checks that the replica can still race
@@ -94,19 +92,18 @@ class Racer:
         return name
 
     def _events(self, request: RaceRequest) -> Generator[Event, None, None]:
-        frames: list[Frame] = []
         try:
             model = yield from self._load(request)
             race = Race(model, request)
             note = hint(request.prompt, request.model)
-            yield from stream(race, frames, note, race_seconds(race))
-            trace = build_trace(race, frames)
-            self._count(trace)
-            failures = {frame.failure for frame in frames}
+            stream = RaceStream(race, note, race_seconds(race))
+            yield from stream.events()
+            self._count(stream.trace())
+            failures = {frame.failure for frame in stream.frames}
             self._lost = Failure.DEVICE_LOST in failures
             if Failure.OUT_OF_MEMORY in failures:
                 free_memory()
-            yield Recording(record(trace, model).dumps())
+            yield Recording(stream.recording().dumps())
         except Exception as error:  # caught here, since not every exception can be pickled
             log.exception("a race failed")
             readable = isinstance(error, (ModelError, SettingError))

@@ -10,11 +10,11 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from app.serving.race_stream import Idle, Recording, WorkerFailure
-from visualize.snapshot import Snapshot
+from visualize.snapshot import Snapshot, Update
 
 IDLE_SECONDS = 0.25  # without an event
 
-Event = Snapshot | Idle | Recording | WorkerFailure
+Event = Snapshot | Update | Idle | Recording | WorkerFailure
 
 
 class Stream(Protocol):

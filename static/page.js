@@ -6,6 +6,7 @@ import { addressOf } from "./controls/moment.js";
 import { query, queryAll } from "./dom.js";
 import { mountFilling } from "./form/filling.js";
 import { mountSaving, saveButtons } from "./panels/save.js";
+import { leaveRace, watchRace } from "./trace/live_race.js";
 import { isOn, isOver } from "./trace/replay.js";
 
 // What is about the race on the board, or about the next one: it rests while one is on.
@@ -20,7 +21,8 @@ export function mountPage(element, props, trigger, watch, root) {
   let shown = ""; // the race that is on the board
   let over = ""; // the race that the page knows to be over
   let bets = false; // Race was pressed, and the bet is on what comes
-  /** @type {(snapshot: Snapshot) => void} shows a snapshot */
+  let watched = { watch: "", own: true, more: false }; // the race that was watched last
+  /** @type {(snapshot: Shown) => void} shows a race */
   let display = () => {};
   const onBoard = () => ({ race: board.state.race?.snapshot.id });
 
@@ -28,11 +30,18 @@ export function mountPage(element, props, trigger, watch, root) {
     element,
     (callback) => {
       display = (snapshot) => {
+        if (snapshot.id !== watched.watch) leaveRace();
         if (snapshot.id !== shown) changeTo(snapshot);
         callback(snapshot);
       };
-      watch("value", () => display(props.value));
-      callback(props.value);
+      const take = () => {
+        const { value } = props;
+        if ("watch" in value) watchIt((watched = value));
+        else if (value.id) display(value);
+        else callback(value);
+      };
+      watch("value", take);
+      take();
       openWith(callback);
     },
     props.tours.whole ? { races: props.tours, show } : undefined,
@@ -68,11 +77,19 @@ export function mountPage(element, props, trigger, watch, root) {
   /** @param {string} race */
   function show(race) {
     if (race in props.recorded) fetchRace(race).then(display, () => {});
+    else if (race === watched.watch)
+      watchIt(watched); // of which gradio has nothing new to say
     else trigger("show", { race });
   }
 
+  // Where it is gone, the page's server says so.
+  /** @param {Watched} race */
+  function watchIt({ watch: race }) {
+    watchRace(`${root}/races/${race}/events`, display, () => trigger("show", { race }));
+  }
+
   // Another race is on the board: the page's address says so, that it may be left and opened again.
-  /** @param {Snapshot} snapshot */
+  /** @param {Shown} snapshot */
   function changeTo(snapshot) {
     shown = snapshot.id ?? "";
     const here = new URLSearchParams(location.search);
@@ -90,10 +107,13 @@ export function mountPage(element, props, trigger, watch, root) {
     const on = isOn(race);
     const begins = on && !document.body.classList.contains("racing");
     document.body.classList.toggle("racing", on);
+    const { id = "" } = race.snapshot;
+    const isWatched = id === watched.watch;
+    document.body.classList.toggle("watching", on && isWatched && !watched.own);
     if (begins) reveal();
     for (const part of queryAll(document, RESTING)) part.inert = on;
-    if (!isOver(race) || race.snapshot.id === over) return;
-    over = race.snapshot.id ?? "";
+    if (!isOver(race) || id === over || (isWatched && watched.more)) return;
+    over = id;
     trigger("over");
   });
 

@@ -1,8 +1,9 @@
-"""Board: folds a race's frames into the snapshot that the page draws, live or from a recording.
+"""Board: folds a race's frames into what the page draws, live or from a recording.
 
-A snapshot is made to travel: what happened stands in step tables that only grow (base64 of the
-rows of engine/trace/rows.py), so that two snapshots differ by their tails, and the pictures in one
-file a row of tokens, of which few change at a time.
+A recorded race is one snapshot. One that is on is a snapshot at its start, and then updates, which
+hold what happened since: new rows of step tables (base64 of the rows of engine/trace/rows.py), and
+pictures of the cells that are new. So what a race sends depends on its steps, not on how often it
+is looked at.
 """
 
 from __future__ import annotations
@@ -16,12 +17,24 @@ from engine.decoders import DECODERS
 from engine.decoders.base import Badge
 from engine.infilling import MASKED, Infilling
 from engine.models.card import CARDS
+from engine.race import Race
 from engine.race.request import lane_names, rule_of
 from engine.trace import Frame, Header, LaneState, LaneStats, Step, TraceLane
 from engine.trace.rows import SENT, layout
-from visualize.picture_rows import PictureRows, canvas
+from visualize.patches import LanePatches, sheet_of
+from visualize.pictures import RACING, canvas, final_webp, webp
 from visualize.recorded_race import RecordedRace, pixels
-from visualize.snapshot import CLOCKS, LaneSnapshot, MeasuredClock, Result, Snapshot
+from visualize.snapshot import (
+    CLOCKS,
+    LaneFigures,
+    LaneSnapshot,
+    LaneUpdate,
+    MeasuredClock,
+    Result,
+    Snapshot,
+    Update,
+)
+from visualize.swatches import sheet
 
 PROMISES = {
     Badge.IDENTICAL: "Token for token the picture that vanilla AR draws from this seed.",
@@ -38,27 +51,33 @@ NO_PICTURES = (
     "This file holds a race without its pictures. What happened to each token is there to see, in"
     " every other layer."
 )
+# Cells that are drawn at once, at least: an image of one costs as many bytes as one of five. Until
+# then their swatches stand in.
+LEAST_PATCHES = 12
 Pixels = Callable[[np.ndarray], np.ndarray]
 
 NO_MEMORY = "Pictures wait: no memory is left on the device to decode them. The race goes on."
 
 
 class Board:
-    """The state of the board. `fold` takes a frame in; `snapshot` decodes the pictures that
-    changed, all in one call of `pixels` (int [B, h, w] to uint8 [B, H, W, 3]; None for a recorded
-    race), and says what to draw. `swatches` is the image file of visualize.swatches, for the
-    drafts; `live`, whether pictures of lanes that race are decoded too, where otherwise swatches
-    stand in for them."""
+    """The state of the board. `fold` takes a frame in; `snapshot` says all that is to be drawn, and
+    `update` what is new since the last call of either.
+
+    `pixels` (int [B, h, w] to uint8 [B, H, W, 3]; None for a recorded race) decodes the picture of
+    a lane that is over, and what is known of one that begins; `preview`, of the same shapes, those
+    of lanes that race, where swatches stand in for them if there is none. All that an update shows
+    is decoded in one call of either. `swatches` is the image file of visualize.swatches, which the
+    drafts are drawn with too."""
 
     def __init__(
         self,
         header: Header,
         pixels: Pixels | None,
         swatches: bytes | None = None,
-        live: bool = True,
+        preview: Pixels | None = None,
     ) -> None:
-        self.header, self.note, self._live = header, "", live
-        self._pixels, self._seq = pixels, 0
+        self.header, self.note = header, ""
+        self._pixels, self._preview, self._seq = pixels, preview, 0
         self._swatches = base64.b64encode(swatches or b"").decode()
         self._lanes = [
             _BoardLane(lane, name, header.grid, header.cells_of(i), header.infilling)
@@ -70,19 +89,30 @@ class Board:
     def fold(self, frame: Frame) -> None:
         self._lanes[frame.lane].fold(frame)
 
+    @property
+    def is_over(self) -> bool:
+        """Whether no lane makes another step."""
+        return self._state() in (LaneState.FINISHED, LaneState.STOPPED)
+
     def show(self, pictures: Sequence[np.ndarray | None]) -> None:
         """Takes each lane's final picture, uint8 [H, W, 3] or none, from elsewhere than a model."""
         for lane, picture in zip(self._lanes, pictures, strict=True):
             if picture is not None:
-                lane.show(picture, final=True)
+                lane.show(picture)
+
+    def pictures(self) -> list[np.ndarray | None]:
+        """Each lane's final picture, uint8 [H, W, 3]; None where there is none yet."""
+        return [
+            lane.picture if lane.is_over and not lane.needs_picture else None
+            for lane in self._lanes
+        ]
 
     def snapshot(self) -> Snapshot:
         """What the page draws now. Numbers count grid cells; seconds are the lane's own."""
-        self._draw()
-        header, seq = self.header, self._seq
-        self._seq += 1
+        self._draw_whole()
+        header = self.header
         return Snapshot(
-            seq=seq,
+            seq=self._next(),
             state=self._state(),
             note=self.note,
             recorded=self._pixels is None,
@@ -102,6 +132,57 @@ class Board:
             results=self._results(),
         )
 
+    def update(self) -> Update:
+        """What the page draws besides what it has."""
+        self._draw_whole()
+        cells, patches = self._draw_patches()
+        lanes = (lane.update(i, self._places(lane), cells[i]) for i, lane in enumerate(self._lanes))
+        return Update(
+            seq=self._next(),
+            state=self._state(),
+            note=self.note,
+            lanes=tuple(lane for lane in lanes if lane is not None),
+            patches=patches,
+            results=self._results(),
+        )
+
+    def _next(self) -> int:
+        self._seq += 1
+        return self._seq - 1
+
+    def _draw_whole(self) -> None:
+        """Decodes the pictures of lanes that are over or begin with something known."""
+        if self._pixels is None:
+            return
+        lanes = [lane for lane in self._lanes if lane.needs_picture]
+        for lane, picture in zip(lanes, self._decode(self._pixels, lanes), strict=False):
+            lane.show(picture)
+
+    def _draw_patches(self) -> tuple[list[tuple[int, ...]], str]:
+        """The cells of each lane whose pictures are new, and these as the file of an update."""
+        cells = [lane.patches.due() if lane.is_racing else () for lane in self._lanes]
+        if sum(map(len, cells)) < LEAST_PATCHES:
+            return [()] * len(cells), ""
+        lanes = [lane for lane, due in zip(self._lanes, cells, strict=True) if due]
+        pictures = self._decode(self._preview, lanes) if self._preview else []
+        if not pictures:
+            return [()] * len(cells), ""
+        drawn = [
+            lane.patches.take(due, picture)
+            for lane, due, picture in zip(lanes, filter(None, cells), pictures, strict=True)
+        ]
+        return cells, base64.b64encode(webp(sheet_of(np.concatenate(drawn)), RACING)).decode()
+
+    def _decode(self, decode: Pixels, lanes: Sequence[_BoardLane]) -> list[np.ndarray]:
+        """The pictures of lanes, all in one call; none where there is no memory for them."""
+        if not lanes:
+            return []
+        try:
+            return list(decode(np.stack([canvas(lane.tokens, self.header.grid) for lane in lanes])))
+        except MemoryError:  # the race needs no pictures, and the next ones may fit
+            self.note = NO_MEMORY
+            return []
+
     def _state(self) -> LaneState:
         states = {lane.state for lane in self._lanes}
         if states == {LaneState.WAITING}:
@@ -109,23 +190,6 @@ class Board:
         if states & {LaneState.WAITING, LaneState.RACING}:
             return LaneState.RACING
         return LaneState.STOPPED if LaneState.STOPPED in states else LaneState.FINISHED
-
-    def _draw(self) -> None:
-        lanes = [
-            lane
-            for lane in self._lanes
-            if lane.changed and (lane.tokens >= 0).any() and (self._live or lane.is_over)
-        ]
-        if lanes and self._pixels is not None:
-            try:
-                pictures = self._pixels(
-                    np.stack([canvas(lane.tokens, self.header.grid) for lane in lanes])
-                )
-            except MemoryError:  # the race needs no pictures, and the next ones may fit
-                self.note = NO_MEMORY
-                return
-            for lane, picture in zip(lanes, pictures, strict=True):
-                lane.show(picture, final=lane.is_over)
 
     def _places(self, lane: _BoardLane) -> dict[MeasuredClock, int | None]:
         """A finished lane's place in either clock, or None while a lane that still races could come
@@ -146,7 +210,7 @@ class Board:
     def _results(self) -> tuple[Result, ...]:
         """The table at the end: finished lanes, fastest first. Speed-ups are over the vanilla AR
         lane of this race."""
-        if self._state() not in (LaneState.FINISHED, LaneState.STOPPED):
+        if not self.is_over:
             return ()
         done = sorted(
             (x for x in self._lanes if x.state is LaneState.FINISHED),
@@ -171,25 +235,29 @@ class _BoardLane:
         self.decoder, self.rule, self.name = lane.decoder, rule_of(lane), name
         self.state, self.error = LaneState.WAITING, ""
         self.tokens = np.array(infilling.known if infilling else [MASKED] * (grid[0] * grid[1]))
-        self.changed = False
-        self._committed = self.tokens != MASKED
-        self._known = int(self._committed.sum())
+        self.needs_picture = False
+        committed = self.tokens != MASKED
+        self.patches = LanePatches(committed, grid)
+        self._committed, self._known = committed, int(committed.sum())
         self._cells, self._own = np.array(cells), lane.cells
         self._stats, self._table = LaneStats(), dict.fromkeys(SENT, "")
         self._pending: list[Step] = []  # not in the text yet
-        self._picture = PictureRows(grid)
+        self.picture: np.ndarray | None = None
+        self._file, self._sent_file = "", ""  # of the picture
+        self._sent: LaneFigures | None = None
 
     def fold(self, frame: Frame) -> None:
-        self.state, self.error = frame.state, frame.error or ""
         # Where a lane begins, what is known is drawn, if anything is; where it ends, the picture
-        # without drafts is decoded and sent once more.
-        if self._known or self.is_over:
-            self.changed = True
+        # without drafts.
+        self.needs_picture |= frame.state is not self.state and bool(self._known)
+        self.state, self.error = frame.state, frame.error or ""
         if frame.state in (LaneState.STOPPED, LaneState.FAILED):
             self.tokens[~self._committed] = -1
-        if (step := frame.step) is None:
-            return
-        self.changed = True
+        if (step := frame.step) is not None:
+            self._take(step)
+        self.needs_picture |= self.is_over and bool(self._committed.any())
+
+    def _take(self, step: Step) -> None:
         self._stats.add(step)
         self._pending.append(step)
         cells = self._cells[step.before :][: len(step.positions)]
@@ -201,24 +269,27 @@ class _BoardLane:
         self.tokens[cells[free]] = step.positions["token"][free]
 
     @property
+    def is_racing(self) -> bool:
+        return self.state is LaneState.RACING
+
+    @property
     def is_over(self) -> bool:
         return self.state not in (LaneState.WAITING, LaneState.RACING)
 
     def clock(self, name: MeasuredClock) -> float:
         return self._stats.clock if name == "seconds" else self._stats.nfe
 
-    def show(self, picture: np.ndarray, final: bool) -> None:
-        self._picture.update(picture, self._committed, final)
-        self.changed = False
+    def show(self, picture: np.ndarray) -> None:
+        self.picture = picture
+        self._file = base64.b64encode(final_webp(picture)).decode()
+        self.needs_picture = False
 
     def snapshot(self, places: dict[MeasuredClock, int | None]) -> LaneSnapshot:
-        decoder, stats = DECODERS[self.decoder], self._stats
-        seconds = stats.seconds
-        for name in SENT if self._pending else ():
-            rows = b"".join(getattr(step.rows, name).tobytes() for step in self._pending)
-            self._table[name] += base64.b64encode(rows).decode()
-        self._pending.clear()
+        decoder = DECODERS[self.decoder]
+        self._new_rows()
+        self._sent, self._sent_file = self._figures(places), self._file
         return LaneSnapshot(
+            **dict(self._sent),
             decoder=self.decoder,
             rule=self.rule,
             own_cells=self._own,
@@ -227,6 +298,35 @@ class _BoardLane:
             paper=decoder.paper,
             badge=decoder.badge,
             promise=PROMISES[decoder.badge],
+            table=dict(self._table),
+            picture=self._file,
+        )
+
+    def update(
+        self, number: int, places: dict[MeasuredClock, int | None], cells: tuple[int, ...]
+    ) -> LaneUpdate | None:
+        """Of lane `number`, with new pictures of `cells`; None where there is nothing new."""
+        rows, figures = self._new_rows(), self._figures(places)
+        picture = "" if self._file == self._sent_file else self._file
+        if not (rows or cells or picture or figures != self._sent):
+            return None
+        self._sent, self._sent_file = figures, self._file
+        return LaneUpdate(**dict(figures), lane=number, table=rows, cells=cells, picture=picture)
+
+    def _new_rows(self) -> dict[str, str]:
+        """The rows that are not in the text yet, which they are then."""
+        rows = {}
+        for name in SENT if self._pending else ():
+            new = b"".join(getattr(step.rows, name).tobytes() for step in self._pending)
+            if new:
+                rows[name] = base64.b64encode(new).decode()
+                self._table[name] += rows[name]
+        self._pending.clear()
+        return rows
+
+    def _figures(self, places: dict[MeasuredClock, int | None]) -> LaneFigures:
+        stats = self._stats
+        return LaneFigures(
             state=self.state,
             error=self.error,
             n=int(self._committed.sum()) - self._known,
@@ -235,14 +335,6 @@ class _BoardLane:
             seconds=round(stats.clock, 4),
             compression=round(stats.step_compression, 3),
             shift=stats.shift and round(stats.shift, 5),
-            split=(
-                round(seconds.forward, 4),
-                round(seconds.verify, 4),
-                round(seconds.cache, 4),
-                round(seconds.draft, 4),
-            ),
-            table=dict(self._table),
-            picture_rows=tuple(self._picture.files),
             places=places,
         )
 
@@ -272,6 +364,14 @@ class _BoardLane:
                 for clock in CLOCKS
             },
         )
+
+
+def live_board(race: Race) -> Board:
+    """The board of a race that is about to begin. Where decoding a picture takes seconds, swatches
+    stand in for the pictures of lanes that race."""
+    model = race.model
+    preview = model.preview or (None if model.slow_pixels else model.pixels)
+    return Board(race.header, model.pixels, sheet(model), preview)
 
 
 def replay(recording: RecordedRace) -> Snapshot:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import base64
 import io
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,7 +21,7 @@ from engine.decoders import DECODERS
 from engine.models.base import ImageModel
 from engine.settings import SettingError
 from engine.trace import Header, LaneState, Trace, TraceError
-from visualize.picture_rows import canvas, webp
+from visualize.pictures import canvas, webp
 from visualize.swatches import COLUMNS, SIDE, sheet
 
 # of a token's side; of a picture's side; of all lanes' pictures
@@ -79,21 +79,25 @@ class RecordedRace:
         return RecordedRace(trace, None if pictures is None else _pictures(pictures, trace.header))
 
 
-def record(trace: Trace, model: ImageModel) -> RecordedRace:
-    """Draws the pictures of a trace with the model that raced. Raises TraceError if that was
-    another."""
+def record(
+    trace: Trace, model: ImageModel, drawn: Sequence[np.ndarray | None] | None = None
+) -> RecordedRace:
+    """Draws the pictures of a trace with the model that raced, but for those of lanes that are
+    `drawn` already, uint8 [H, W, 3]. Raises TraceError if that was another model."""
     header = trace.header
     if (header.model, header.grid, header.vocab_size) != (model.name, model.grid, model.vocab_size):
         raise TraceError(
             f"The pictures of this trace can only be drawn by the model {header.model}; here is"
             f" {model.name}."
         )
-    tokens = [trace.tokens(i) for i in range(len(header.lanes))]
-    drawn = [lane for lane in tokens if (lane >= 0).any()]
-    pictures = iter(
-        model.pixels(np.stack([canvas(lane, header.grid) for lane in drawn])) if drawn else ()
-    )
-    lanes = tuple(webp(next(pictures), None) if (lane >= 0).any() else None for lane in tokens)
+    pictures = list(drawn or [None] * len(header.lanes))
+    tokens = {i: trace.tokens(i) for i, picture in enumerate(pictures) if picture is None}
+    tokens = {i: lane for i, lane in tokens.items() if (lane >= 0).any()}
+    if tokens:
+        grids = np.stack([canvas(lane, header.grid) for lane in tokens.values()])
+        for i, picture in zip(tokens, model.pixels(grids), strict=True):
+            pictures[i] = picture
+    lanes = tuple(None if picture is None else webp(picture, None) for picture in pictures)
     return RecordedRace(trace, Pictures(sheet(model), lanes))
 
 

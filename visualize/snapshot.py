@@ -1,4 +1,5 @@
-"""Snapshot: what the page draws of a race at one instant, as it is sent.
+"""What the page is sent of a race: a Snapshot, the race at one instant, and while it runs an Update
+each time, with what happened since the one before.
 
 `static/trace/snapshot.d.ts` has these types for the board's JavaScript; after a change
 `python -m visualize.snapshot_types` writes it anew.
@@ -19,10 +20,24 @@ MeasuredClock = Literal["seconds", "passes"]
 CLOCKS: tuple[MeasuredClock, ...] = get_args(MeasuredClock)
 
 
-class LaneSnapshot(BaseModel):
-    """A lane: its figures so far, its step table and its picture."""
+class LaneFigures(BaseModel):
+    """What of a lane changes, besides its step table and its picture."""
 
     model_config = ConfigDict(frozen=True)
+
+    state: LaneState
+    error: str
+    n: int = Field(description="committed cells")
+    passes: int
+    drafter: int = Field(description="the drafter's passes")
+    seconds: float
+    compression: float = Field(description="tokens a pass")
+    shift: float | None
+    places: dict[MeasuredClock, int | None] = Field(description="1 is first; null until known")
+
+
+class LaneSnapshot(LaneFigures):
+    """A lane: its figures so far, its step table and its picture."""
 
     decoder: str
     rule: str = Field(
@@ -36,22 +51,19 @@ class LaneSnapshot(BaseModel):
     paper: str
     badge: Badge
     promise: str
-    state: LaneState
-    error: str
-    n: int = Field(description="committed cells")
-    passes: int
-    drafter: int = Field(description="the drafter's passes")
-    seconds: float
-    compression: float = Field(description="tokens a pass")
-    shift: float | None
-    split: tuple[float, float, float, float] = Field(
-        description="seconds of forward, verification, cache, drafter"
-    )
     table: dict[str, str] = Field(description="base64 of each table's rows, which only grows")
-    picture_rows: tuple[str, ...] = Field(
-        description='of each row of tokens a WebP file in base64, "" while none is committed'
+    picture: str = Field(description='base64 of an image of the whole grid, "" while there is none')
+
+
+class LaneUpdate(LaneFigures):
+    """What happened in a lane since the message before."""
+
+    lane: int
+    table: dict[str, str] = Field(description="base64 of each table's new rows, where it has any")
+    cells: tuple[int, ...] = Field(
+        description="those of which the update's `patches` show new pictures, in their order"
     )
-    places: dict[MeasuredClock, int | None] = Field(description="1 is first; null until known")
+    picture: str = Field(description="as in a snapshot, where it is another one")
 
 
 class Result(BaseModel):
@@ -97,7 +109,40 @@ class Snapshot(BaseModel):
     results: tuple[Result, ...]
     id: str = Field("", description="of the race, by which page and server call it")
     link: str = Field("", description="the query with its settings")
+    bets: tuple[int, ...] = Field(
+        (), description="on each lane, of those who watch; none where nobody bets"
+    )
 
     def wire(self) -> dict[str, Any]:
         """The JSON object that is sent."""
         return self.model_dump(mode="json", exclude_unset=True)
+
+    def after(self, update: Update) -> Snapshot:
+        """The race once an update has been taken in. Patches are not: they stand in for a picture
+        that its lane's end brings."""
+        lanes = list(self.lanes)
+        for new in update.lanes:
+            old = lanes[new.lane]
+            table = {name: text + new.table.get(name, "") for name, text in old.table.items()}
+            figures = {name: getattr(new, name) for name in LaneFigures.model_fields}
+            picture = new.picture or old.picture
+            lanes[new.lane] = old.model_copy(update=figures | {"table": table, "picture": picture})
+        same = {name: getattr(update, name) for name in ("seq", "state", "note", "results", "bets")}
+        return self.model_copy(update=same | {"lanes": tuple(lanes)})
+
+
+class Update(BaseModel):
+    """What happened in a race since the message before, a snapshot or an update."""
+
+    model_config = ConfigDict(frozen=True)
+
+    seq: int
+    state: LaneState
+    note: str
+    lanes: tuple[LaneUpdate, ...] = Field(description="those in which anything happened")
+    patches: str = Field(
+        description="base64 of an image of single cells, those of the first lane first, in rows as"
+        " long as the swatches'; empty where there is none"
+    )
+    results: tuple[Result, ...]
+    bets: tuple[int, ...] = Field((), description="as in a snapshot")

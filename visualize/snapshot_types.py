@@ -1,12 +1,14 @@
-"""Writes the TypeScript types of `Snapshot` for the board's JavaScript."""
+"""Writes the TypeScript types of `Snapshot` and `Update` for the board's JavaScript."""
 
 from __future__ import annotations
 
 import json
 from typing import Any
 
+from pydantic.json_schema import models_json_schema
+
 from visualize.assets import STATIC
-from visualize.snapshot import Snapshot
+from visualize.snapshot import Snapshot, Update
 
 TYPES = STATIC / "trace" / "snapshot.d.ts"
 _HEAD = "// Written by `python -m visualize.snapshot_types` from visualize/snapshot.py.\n"
@@ -15,8 +17,8 @@ _NAMES = {"string": "string", "boolean": "boolean", "integer": "number", "number
 
 def snapshot_types() -> str:
     """The file's text: a type for each definition of the model's JSON schema."""
-    schema = Snapshot.model_json_schema(mode="serialization")
-    definitions = schema.pop("$defs") | {schema["title"]: schema}
+    _, schema = models_json_schema([(Snapshot, "serialization"), (Update, "serialization")])
+    definitions = schema["$defs"]
     return _HEAD + "".join(_definition(name, each) for name, each in definitions.items())
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import html
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -10,15 +9,15 @@ from typing import Any
 import gradio as gr
 
 from app.page.form import ON_BOARD_JS, QUIET, settings_of
-from app.page.handlers import Races, board_update
+from app.page.handlers import Races, watched
 from app.page.visitor import address, session_of
 from app.serving.api import RACE_QUEUE
 from engine.race import MAX_SEED
 from engine.trace import LaneState, Trace
 from visualize.seeds import Estimate, over_seeds
-from visualize.snapshot import Snapshot
 
 SEEDS = 5
+LOOK_SECONDS = 1.0  # between two looks at a race, where gradio can end this one
 ABOUT = (
     "<p>One seed is a coin toss. This races the lanes on the board from five seeds, one race after"
     " another, and compares them seed by seed.</p>"
@@ -57,18 +56,19 @@ def race_seeds(races: Races, race_id: Any, client: gr.Request) -> Iterator[tuple
     for seed in range(first, first + SEEDS):
         progress = f"<p role='status'>Race {len(traces) + 1} of {SEEDS}, from seed {seed}…</p>"
         yield gr.skip(), progress + seeds_table(traces)
-        last: Snapshot | None = None
-        events = races.race(session, address(client), values | {"seed": seed})
-        with contextlib.closing(events) as boards:
-            for board in boards:
-                last = board or last
-                finished = last is not None and last.state is LaneState.FINISHED
-                # the finish of the last alone: the next race would pay for what is drawn of others
-                if not finished or seed == first + SEEDS - 1:
-                    yield board_update(board), gr.skip()
-        if last is None or last.state is not LaneState.FINISHED:
+        live = races.start(session, address(client), values | {"seed": seed})
+        last = seed == first + SEEDS - 1
+        try:
+            yield watched(live, own=True, more=not last), gr.skip()
+            while not live.wait(LOOK_SECONDS):
+                yield gr.skip(), gr.skip()
+        finally:
+            live.stop()  # where the page is gone
+        if live.board.state is not LaneState.FINISHED:
+            if live.recording is not None:
+                yield races.show(live.id, session), gr.skip()
             break
-        traces.append(races.kept(last.id, session).recording.trace)
+        traces.append(races.kept(live.id, session).recording.trace)
     yield gr.skip(), seeds_table(traces)
 
 

@@ -3,13 +3,11 @@ page."""
 
 from __future__ import annotations
 
-import contextlib
 import html
 import logging
 import random
-import threading
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +17,7 @@ from app.page.form import form_values, read_form
 from app.page.link import request_of, write_link
 from app.page.prompt_hints import EXAMPLES
 from app.serving.fair_queue import FairQueue, QueueFullError
-from app.serving.live_race import Boards, LiveRace
+from app.serving.live_race import LiveRace
 from app.serving.model_pool import ModelPool
 from app.serving.race_runner import RaceRunner
 from app.serving.race_table import MAX_BYTES, RaceTable, StoredRace, new_id
@@ -34,23 +32,15 @@ from engine.trace import TraceError
 from visualize.recorded_race import RecordedRace
 from visualize.snapshot import Snapshot
 
-REPLACE_SECONDS = 1.0  # at most, for the view before to end
 NOT_OVER = "The race on the board is not over yet."
 NOT_KEPT = (
     "This race is no longer kept here, or it never began. Reload the page to have its settings in"
     " the form, and race again."
 )
 
+NOT_YOURS = "Only the page that began this race can stop it."
+
 log = logging.getLogger(__name__)
-
-
-@dataclass(eq=False)
-class _View:
-    """A page's look at a race in progress. Another one `replaced` it, then it has `ended`."""
-
-    live: LiveRace
-    replaced: bool = False
-    ended: threading.Event = field(default_factory=threading.Event)
 
 
 class Races:
@@ -70,7 +60,6 @@ class Races:
         self._table = RaceTable(SETTINGS.kept_races)
         self._queue = FairQueue(SETTINGS.queue_size, pool.at_once, report=pool.report_waiting)
         self._runner = RaceRunner(pool, self._queue, self._table)
-        self._views: dict[str, _View] = {}  # by session
 
     def _lanes(self, model: str) -> tuple[Lane, ...]:
         return tuple(Lane(name) for name in self.pool.lanes(model))
@@ -105,8 +94,8 @@ class Races:
             DECODERS[lane.decoder].check_fills(card.fills_in, card.title)
 
     def start(self, session: str, address: str, values: Mapping[str, Any]) -> LiveRace:
-        """Starts the race of the form's values. A session has one race at a time; an empty one, of
-        a program, has any number, and none is kept. Raises gr.Error."""
+        """Starts the race of the form's values. A session has one race at a time, the newest; an
+        empty one, of a program, has any number, and none is kept. Raises gr.Error."""
         try:
             request = self.read(values)
             device = self.pool.device(request.model)
@@ -120,18 +109,9 @@ class Races:
         self._runner.start(live)
         return live
 
-    def race(self, session: str, address: str, values: Mapping[str, Any]) -> Boards:
-        """Starts a race and shows it. One without a session ends when it is closed. Raises
-        gr.Error."""
-        live = self.start(session, address, values)
-        try:
-            yield from self._watch(session, live)
-        finally:
-            if not session:
-                live.stop()
-
-    def find(self, race_id: Any, session: str) -> LiveRace | StoredRace | None:
-        """A recorded race by its name, or one that is kept by its id."""
+    def find(self, race_id: Any, session: str | None = None) -> LiveRace | StoredRace | None:
+        """A recorded race by its name, or one that is kept by its id; `session` is the visitor's
+        who comes back to it."""
         if race_id in self.recorded:
             return self.recorded.race(race_id)
         return self._table.get(race_id, session)
@@ -145,16 +125,17 @@ class Races:
             raise gr.Error(NOT_OVER, print_exception=False)
         return race
 
-    def show(self, race_id: Any, session: str) -> Boards:
-        """Puts a race on the board: its recording, or what there is of it and all that follows."""
+    def show(self, race_id: Any, session: str) -> dict[str, Any]:
+        """The board's value with a race: its recording, or what is to be watched. A visitor's own
+        race that gives way to another one is stopped. Raises gr.Error."""
         race = self.find(race_id, session)
         if race is None:
             raise gr.Error(NOT_KEPT, print_exception=False)
+        self._give_way(session, race)
         if isinstance(race, LiveRace):
-            yield from self._watch(session, race)
-            return
-        self._replace(session, None)
-        yield self.recorded.replay(race.id) if race.id in self.recorded else race.replay()
+            return watched(race, self.owns(race, session))
+        replay = self.recorded.replay(race.id) if race.id in self.recorded else race.replay()
+        return replay.wire()
 
     def open_file(self, path: Any, session: str) -> Snapshot:
         """Puts the race of a visitor's file on the board. A bad file leaves the board as it was."""
@@ -176,13 +157,21 @@ class Races:
             raise user_error(error) from error
         except (TypeError, ValueError, OSError) as error:
             raise gr.Error("There is no file to open.", print_exception=False) from error
+        self._give_way(session, race)
         self._table.put(session, race)
-        self._replace(session, None)
         return race.replay()
 
     def stop(self, race_id: Any, session: str) -> None:
-        if isinstance(race := self.find(race_id, session), LiveRace):
+        """Stops the visitor's own race. Raises gr.Error where it is another's."""
+        race = self.find(race_id, session)
+        if isinstance(race, LiveRace):
+            if not self.owns(race, session):
+                raise gr.Error(NOT_YOURS, print_exception=False)
             race.stop()
+
+    def owns(self, race: LiveRace, session: str) -> bool:
+        """Whether it is this visitor's race, or one that they watch."""
+        return race is self._table.live(session)
 
     def leave(self, session: str) -> None:
         """The visitor's page is gone: its races are kept for a while, for when it comes back."""
@@ -195,32 +184,11 @@ class Races:
             return [(f"Your last race: {own.recording.trace.header.prompt}", own.id), *recorded]
         return recorded
 
-    def _watch(self, session: str, live: LiveRace) -> Boards:
-        """The boards of a race, until it ends or something else is on the visitor's board."""
-        view = self._replace(session, _View(live))
-        try:
-            with contextlib.closing(live.watch()) as boards:
-                for board in boards:
-                    if view.replaced:
-                        return
-                    yield board
-        finally:
-            view.ended.set()
-            if self._views.get(session) is view:
-                del self._views[session]
-
-    def _replace(self, session: str, view: _View | None) -> Any:
-        """Makes way on a visitor's board. A race that gives way to another one is stopped, and
-        shows nothing from then on."""
-        before = self._views.pop(session, None)
-        if view is not None and session:
-            self._views[session] = view
-        if before is not None:
-            before.replaced = True
-            if view is None or before.live is not view.live:
-                before.live.stop()
-            before.ended.wait(REPLACE_SECONDS)
-        return view
+    def _give_way(self, session: str, race: LiveRace | StoredRace) -> None:
+        """Stops the race that a visitor has asked for, where another one is to be on the board."""
+        own = self._table.live(session)
+        if own is not None and own is not race:
+            own.stop()
 
     def _link(self, recording: RecordedRace) -> str:
         """The query of its settings; empty where this page cannot race it."""
@@ -233,9 +201,10 @@ class Races:
             return ""
 
 
-def board_update(board: Snapshot | None) -> Any:
-    """The board's value, for gradio."""
-    return gr.skip() if board is None else board.wire()
+def watched(race: LiveRace, own: bool, more: bool = False) -> dict[str, Any]:
+    """The board's value, for gradio, where the page is to watch a race: its id, whether it is the
+    visitor's own, and whether another one follows it at once."""
+    return {"watch": race.id, "own": own, "more": more}
 
 
 def user_error(error: Exception) -> gr.Error:

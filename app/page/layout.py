@@ -5,7 +5,6 @@ from __future__ import annotations
 import html
 import itertools
 import os
-from collections.abc import Iterator
 from functools import partial
 from random import Random
 from typing import Any
@@ -24,7 +23,7 @@ from app.page.form import (
     settings_of,
     unchecked,
 )
-from app.page.handlers import Races, board_update
+from app.page.handlers import Races, watched
 from app.page.lane_list import lane_list
 from app.page.links import COPY_JS, LINK_JS, Links, notice_of
 from app.page.model_choice import model_choice
@@ -33,9 +32,10 @@ from app.page.prompt_hints import EXAMPLES, LISTED, surprise, typed_hint, vocabu
 from app.page.results_panel import results_panel
 from app.page.visitor import address, session_of
 from app.page.word_list import word_list
-from app.serving.api import CONCURRENCY, RACE_QUEUE, Api
+from app.serving.api import CONCURRENCY, Api
 from app.serving.model_pool import ModelPool
 from app.serving.page_blocks import PageBlocks
+from app.serving.race_events import race_routes
 from app.serving.recorded_races import RecordedRaces
 from visualize.assets import script
 
@@ -89,7 +89,10 @@ def build(pool: ModelPool, recorded: RecordedRaces | None = None) -> PageBlocks:
     races = Races(pool, RecordedRaces() if recorded is None else recorded)
     board_script, shipped = script_file(), race_files(races)
     with PageBlocks(
-        files=[board_script, *shipped.values()],
+        routes=[
+            *(file.route() for file in (board_script, *shipped.values())),
+            *race_routes(races.find),
+        ],
         title="Photo Finish",
         analytics_enabled=False,
         delete_cache=(3600, 3600),
@@ -129,18 +132,18 @@ def build(pool: ModelPool, recorded: RecordedRaces | None = None) -> PageBlocks:
             notice = notice_of(typed_hint(form.named(values)), "status")
             return notice.replace(LISTED, f'<a href="#words">{LISTED}</a>')
 
-        def race(request: gr.Request, *values: Any) -> Iterator[Any]:
-            session, named = session_of(request), form.named(values)
-            yield from map(board_update, races.race(session, address(request), named))
+        def race(request: gr.Request, *values: Any) -> dict[str, Any]:
+            named = form.named(values)
+            return watched(races.start(session_of(request), address(request), named), own=True)
 
-        def show(race_id: Any, request: gr.Request) -> Iterator[Any]:
-            yield from map(board_update, races.show(race_id, session_of(request)))
+        def show(race_id: Any, request: gr.Request) -> dict[str, Any]:
+            return races.show(race_id, session_of(request))
 
         def stop_race(race_id: Any, request: gr.Request) -> None:
             races.stop(race_id, session_of(request))
 
         def open_file(path: Any, request: gr.Request) -> dict[str, Any]:
-            return board_update(races.open_file(path, session_of(request)))
+            return races.open_file(path, session_of(request)).wire()
 
         def settings(event: gr.EventData, request: gr.Request) -> dict[str, Any]:
             """The form as it was for a race; its model stays where the page has no other of that
@@ -166,15 +169,17 @@ def build(pool: ModelPool, recorded: RecordedRaces | None = None) -> PageBlocks:
             values, own = settings(event, request), {"seed", "lanes", "infilling"}
             return form.updates({name: values[name] for name in values.keys() - own})
 
-        def show_asked(event: gr.EventData, request: gr.Request) -> Iterator[Any]:
-            yield from show(getattr(event, "race", ""), request)
+        def show_asked(event: gr.EventData, request: gr.Request) -> dict[str, Any]:
+            return show(getattr(event, "race", ""), request)
 
         board.use(use, None, form.components, **QUIET)
         board.fill(fill, None, form.components, **QUIET)
         links, autostart, query = Links(races, form), gr.State(0), gr.Textbox(visible=False)
         starts = [go.click, prompt.submit, autostart.change]
-        races_on = RACE_QUEUE | {"show_progress": "hidden"}
-        options = races_on | {"api_name": "board", "api_visibility": "undocumented"}
+        # A race runs in a thread of its own, so none of these takes long, and none waits for
+        # another: a hall of visitors may open a link at once.
+        at_once: dict[str, Any] = {"concurrency_limit": None, "show_progress": "hidden"}
+        options = at_once | {"api_name": "board", "api_visibility": "undocumented"}
         # None of the recorded races is on the board then, and what the notice said of a link or of
         # the page's model has been read. Gradio does this first only if it stands first.
         begins = [*starts, file.upload]
@@ -182,13 +187,12 @@ def build(pool: ModelPool, recorded: RecordedRaces | None = None) -> PageBlocks:
         gr.on(starts, race, form.components, board, js=ASKED_JS, **options)
         Api(races).mount()
         stop.click(stop_race, on_board, None, queue=False, js=ON_BOARD_JS, **PRIVATE)
-        opens = PRIVATE | races_on
+        opens = PRIVATE | at_once
         # not `input`, which is also leaving the field
         chosen.select(show, chosen, board, api_name="recorded", **opens)
         file.upload(open_file, file, board, api_name="open", **QUIET)
         brought = [own, form.component("model")]
         own.upload(partial(own_picture, pool), brought, infilling, concurrency_limit=1, **PRIVATE)
-        # another one ends the one before: while a race is on, that has no end of its own
         board.show(show_asked, None, board, trigger_mode="multiple", **opens)
         prompt.change(read, form.components, reading, trigger_mode="always_last", **QUIET)
         shown = [query, link, notice]

@@ -10,7 +10,7 @@ from typing import Any
 import gradio as gr
 
 from app.page.form import Fields, form_values
-from app.page.handlers import Races, board_update, user_error
+from app.page.handlers import Races, user_error
 from app.page.link import read_link, starts_at_once, write_link
 from app.page.visitor import session_of
 from engine.settings import SettingError
@@ -54,7 +54,7 @@ class Links:
 
     def open(self, request: gr.Request) -> Iterator[list[Any]]:
         """Updates of the notice, of a number that changes if the race starts at once, of the board
-        and of the form's fields, from the page's address; of a race in progress until it ends."""
+        and of the form's fields, from the page's address."""
         query, session = request.query_params.multi_items(), session_of(request)
         models = {card.name: card.sampling for card in self._races.pool.cards}
         notice, starts = notice_of(self._races.model_note, "status"), False
@@ -83,8 +83,8 @@ class Links:
         if starts:  # once the form is filled in: gradio says first that the number is another
             yield [gr.skip(), next(self._starts), gr.skip(), *rest]
         if kept is not None:
-            for board in self._races.show(race_id, session):
-                yield [gr.skip(), gr.skip(), board_update(board), *rest]
+            board = self._races.show(race_id, session)
+            yield [gr.skip(), gr.skip(), board, *rest]
 
 
 def notice_of(text: str, role: str) -> str:

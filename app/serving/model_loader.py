@@ -25,8 +25,7 @@ from engine.models.card import CARDS, ModelCard
 from engine.models.device import resolve_device
 from engine.models.progress import Phase, Progress, Report
 from engine.race import MAX_LANES, Lane, Race, RaceRequest
-from visualize.board import Board
-from visualize.swatches import sheet
+from visualize.board import live_board
 
 _CORES = torch.get_num_threads()  # as torch counts them, which it does before any is set
 
@@ -132,12 +131,13 @@ def _warm_up(model: ImageModel) -> ImageModel:
     use_threads(model)
     slow = model.slow_pixels  # then every pass and picture takes seconds
     for count in range(1, 1 if slow else MAX_LANES + 1):
-        model.pixels(np.zeros((count, *model.grid), int))
+        for decode in filter(None, (model.pixels, model.preview)):
+            decode(np.zeros((count, *model.grid), int))
     for name in ("ar",) if slow else WHOLE:
         race = Race(model, RaceRequest("warm", 0, (Lane(name),), model.sampling, model.name))
-        board = Board(race.header, model.pixels, sheet(model), live=not slow)
+        board = live_board(race)
         with contextlib.closing(iter(race)) as moves:
             for frame in itertools.islice(moves, 4):
                 board.fold(frame)
-        board.snapshot()
+        board.update()
     return model

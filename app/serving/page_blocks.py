@@ -51,17 +51,17 @@ class PageFile:
 
 
 class PageBlocks(gr.Blocks):
-    """`files` are served once it is launched, or mounted with `extensions`; MCP, with
+    """`routes` are served once it is launched, or mounted with `extensions`; MCP, with
     mcp_server=True."""
 
-    def __init__(self, *, files: Sequence[PageFile], **options: Any) -> None:
+    def __init__(self, *, routes: Sequence[Route], **options: Any) -> None:
         super().__init__(**options)
-        self._files = files
+        self._routes = routes
 
     def extensions(self) -> dict[str, Any]:
         """What gradio calls app_kwargs. It writes into this dict: each server needs its own."""
         return {
-            "routes": [file.route() for file in self._files],
+            "routes": [*self._routes],
             "middleware": [
                 Middleware(RequestGuard),
                 Middleware(GZipMiddleware, compresslevel=GZIP_LEVEL),

@@ -22,12 +22,11 @@ from app.serving.live_race import LiveRace
 from app.serving.model_loader import free_memory
 from app.serving.model_pool import Device, ModelPool
 from app.serving.race_stream import (
+    RaceStream,
     Recording,
     WorkerFailure,
-    build_trace,
     duration_words,
     race_seconds,
-    stream,
     waiting_snapshot,
 )
 from app.serving.race_table import RaceTable, StoredRace
@@ -38,9 +37,9 @@ from engine.models.card import ModelError
 from engine.models.device import classify
 from engine.race import Race, RaceRequest
 from engine.settings import SettingError
-from engine.trace import Frame, TraceError
-from visualize.recorded_race import RecordedRace, record
-from visualize.snapshot import Snapshot
+from engine.trace import TraceError
+from visualize.recorded_race import RecordedRace
+from visualize.snapshot import Snapshot, Update
 
 POLL_SECONDS = 0.25  # between looks at the queue, or at a model that is loading
 
@@ -126,23 +125,23 @@ class RaceRunner:
             ) from error
 
     def _run_here(self, model: ImageModel, live: LiveRace) -> None:
-        race, frames = Race(model, live.request), list[Frame]()
-        failures = set[Failure | None]()
+        race, failures = Race(model, live.request), set[Failure | None]()
         note = hint(live.request.prompt, live.request.model)
+        stream = RaceStream(race, note, race_seconds(race))
         try:
-            with contextlib.closing(stream(race, frames, note, race_seconds(race))) as events:
+            with contextlib.closing(stream.events()) as events:
                 for event in events:
                     if live.ends:
                         race.stop()
-                    if isinstance(event, Snapshot):
+                    if isinstance(event, Snapshot | Update):
                         live.show(event.model_copy(update={"note": live.reason or event.note}))
-            failures = {frame.failure for frame in frames}
+            failures = {frame.failure for frame in stream.frames}
         except Exception as error:
             log.exception("a race failed")
             failures = {failure := classify(error, model.device)}
             raise gr.Error(MESSAGES.get(failure, BUG), print_exception=False) from error
         finally:
-            live.recording = _record(race, frames)
+            live.recording = _record(stream)
             if Failure.DEVICE_LOST in failures:
                 self._pool.lose_gpu(DEVICE_LOST)
             elif Failure.OUT_OF_MEMORY in failures:
@@ -162,7 +161,7 @@ class RaceRunner:
                         message = event.message or MESSAGES.get(event.failure, BUG)
                     elif isinstance(event, Recording):
                         live.recording = RecordedRace.loads(event.text)
-                    elif isinstance(event, Snapshot):
+                    elif isinstance(event, Snapshot | Update):
                         live.show(event)
                     if live.ends:
                         break
@@ -184,13 +183,13 @@ def queue_note(ahead: int, seconds: float | None) -> str:
     return f"{text} If they take as long as the last ones, yours starts within {wait}."
 
 
-def _record(race: Race, frames: list[Frame]) -> RecordedRace | None:
+def _record(stream: RaceStream) -> RecordedRace | None:
     """None where nothing began, or nothing can be drawn: after a CUDA error, or of a race that is
     too long for a file."""
-    if not frames:
+    if not stream.frames:
         return None
     try:
-        return record(build_trace(race, frames), race.model)
+        return stream.recording()
     except (RuntimeError, TraceError):
         log.exception("a race could not be kept")
         return None

@@ -7,7 +7,7 @@ import contextlib
 import logging
 import math
 import time
-from collections.abc import Generator, Sequence
+from collections.abc import Generator
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -21,9 +21,9 @@ from engine.models.body import BodyModel
 from engine.models.card import ModelCard
 from engine.race import Race, RaceRequest
 from engine.trace import Frame, Header, LaneState, Trace
-from visualize.board import Board
-from visualize.snapshot import Snapshot
-from visualize.swatches import sheet
+from visualize.board import Board, live_board
+from visualize.recorded_race import RecordedRace, record
+from visualize.snapshot import LaneFigures, LaneUpdate, Snapshot, Update
 
 # Of the wall clock, at most: lanes are not charged for drawing, but it delays the race.
 DRAWING_SHARE = 0.25
@@ -58,7 +58,7 @@ class WorkerFailure:
     message: str
 
 
-WorkerEvents = Generator[Snapshot | Idle | Recording | WorkerFailure, None, None]
+WorkerEvents = Generator[Snapshot | Update | Idle | Recording | WorkerFailure, None, None]
 
 
 def duration_words(seconds: float) -> str:
@@ -78,44 +78,63 @@ def race_seconds(race: Race) -> float:
     return max(SETTINGS.race_seconds, min(SLOW_SECONDS, 2 * sum(estimates)))
 
 
-def stream(
-    race: Race, frames: list[Frame], note: str, seconds: float, late: str = ""
-) -> Generator[Snapshot | Idle, None, None]:
-    """Yields a snapshot at once, then as often as DRAWING_SHARE and the settings allow, and Idle
-    after every other step. Appends to `frames`. After `seconds` the race is stopped and the board's
-    note says `late`, by default that this page allows no more."""
-    use_threads(model := race.model)
-    board = Board(race.header, model.pixels, sheet(model), live=not model.slow_pixels)
-    board.note = note or (SLOW if model.slow_pixels else "")
-    started, drawing, updates = time.monotonic(), 0.0, 0
-    due = started
-    yield board.snapshot()
-    try:
-        with contextlib.closing(iter(race)) as moves:
-            for frame in moves:
-                if frame.failure in MESSAGES:
-                    frame = replace(frame, error=MESSAGES[frame.failure])
-                frames.append(frame)
-                board.fold(frame)
-                begin = time.monotonic()
-                if begin > started + seconds:
-                    board.note = late or RACE_LIMIT.format(seconds)
-                    race.stop()
-                if frame.step is None or begin < due:
-                    yield Idle()
-                    continue
-                yield board.snapshot()
-                spent = time.monotonic() - begin
-                due = begin + max(1 / SETTINGS.updates, spent / DRAWING_SHARE)
-                drawing, updates = drawing + spent, updates + 1
+class RaceStream:
+    """A race as it goes on, and what is to be kept of it."""
+
+    def __init__(self, race: Race, note: str, seconds: float, late: str = "") -> None:
+        """The board says `note`. After `seconds` the race is stopped and the board says `late`, by
+        default that this page allows no more."""
+        self.race, self.frames = race, list[Frame]()
+        self._board = live_board(race)
+        self._board.note = note or (SLOW if race.model.slow_pixels else "")
+        self._seconds, self._late = seconds, late or RACE_LIMIT.format(seconds)
+
+    def events(self) -> Generator[Snapshot | Update | Idle, None, None]:
+        """Yields a snapshot at once, then updates as often as DRAWING_SHARE and the settings allow,
+        and Idle after every other step."""
+        use_threads(self.race.model)
+        board, started, drawing, updates = self._board, time.monotonic(), 0.0, 0
+        due = started
         yield board.snapshot()
-    finally:
-        wall = time.monotonic() - started
-        share = 100 * drawing / max(wall, 1e-9)
-        log.info(
-            "race closed: %d frames, %.1f s, %d updates, drawing took %.0f%% of it",
-            *(len(frames), wall, updates, share),
-        )
+        try:
+            with contextlib.closing(iter(self.race)) as moves:
+                for frame in moves:
+                    if frame.failure in MESSAGES:
+                        frame = replace(frame, error=MESSAGES[frame.failure])
+                    self.frames.append(frame)
+                    board.fold(frame)
+                    begin = time.monotonic()
+                    if begin > started + self._seconds:
+                        board.note = self._late
+                        self.race.stop()
+                    # The end is one update, the last.
+                    if frame.step is None or begin < due or board.is_over:
+                        yield Idle()
+                        continue
+                    yield board.update()
+                    spent = time.monotonic() - begin
+                    due = begin + max(1 / SETTINGS.updates, spent / DRAWING_SHARE)
+                    drawing, updates = drawing + spent, updates + 1
+            yield board.update()
+        finally:
+            wall = time.monotonic() - started
+            share = 100 * drawing / max(wall, 1e-9)
+            log.info(
+                "race closed: %d frames, %.1f s, %d updates, drawing took %.0f%% of it",
+                *(len(self.frames), wall, updates, share),
+            )
+
+    def trace(self) -> Trace:
+        """Of a race that may have been closed before its end: lanes that were racing are
+        stopped."""
+        last = {frame.lane: frame.state for frame in self.frames}
+        racing = [lane for lane, state in last.items() if state is LaneState.RACING]
+        ends = (Frame(lane, LaneState.STOPPED) for lane in racing)
+        return self.race.trace((*self.frames, *ends))
+
+    def recording(self) -> RecordedRace:
+        """Raises TraceError for a race that is too long for a file."""
+        return record(self.trace(), self.race.model, self._board.pictures())
 
 
 def waiting_snapshot(request: RaceRequest, card: ModelCard, note: str, machine: str) -> Snapshot:
@@ -138,18 +157,20 @@ def waiting_snapshot(request: RaceRequest, card: ModelCard, note: str, machine: 
     return board.snapshot()
 
 
-def stopped_board(board: Snapshot, note: str) -> Snapshot:
-    """The board of a race that ended without one of its own: every lane where it was."""
-    going, stopped = (LaneState.WAITING, LaneState.RACING), {"state": LaneState.STOPPED}
+def stopped_update(board: Snapshot, note: str) -> Update:
+    """The end of a race that had none of its own: every lane stops where it was."""
+    going = (LaneState.WAITING, LaneState.RACING)
     lanes = tuple(
-        lane.model_copy(update=stopped) if lane.state in going else lane for lane in board.lanes
+        LaneUpdate(
+            **{name: getattr(lane, name) for name in LaneFigures.model_fields}
+            | {"state": LaneState.STOPPED},
+            lane=i,
+            table={},
+            cells=(),
+            picture="",
+        )
+        for i, lane in enumerate(board.lanes)
+        if lane.state in going
     )
-    return board.model_copy(update=stopped | {"note": note, "lanes": lanes})
-
-
-def build_trace(race: Race, frames: Sequence[Frame]) -> Trace:
-    """The trace of a race that may have been closed before its end: lanes that were racing are
-    stopped."""
-    last = {frame.lane: frame.state for frame in frames}
-    racing = [lane for lane, state in last.items() if state is LaneState.RACING]
-    return race.trace((*frames, *(Frame(lane, LaneState.STOPPED) for lane in racing)))
+    state = LaneState.STOPPED
+    return Update(seq=board.seq, state=state, note=note, lanes=lanes, patches="", results=())

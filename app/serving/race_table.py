@@ -94,18 +94,26 @@ class RaceTable:
                 self._entries[race_id], entry.race = entry, race
                 self._make_room(entry)
 
-    def get(self, race_id: Any, visitor: str) -> LiveRace | StoredRace | None:
+    def get(self, race_id: Any, visitor: str | None) -> LiveRace | StoredRace | None:
         """None for a race that is not kept, or never was. A race whose page is gone is this
-        visitor's from then on."""
+        visitor's from then on, where it is a visitor who asks."""
         with self._lock:
             self._drop_expired()
             entry = self._entries.get(race_id) if isinstance(race_id, str) else None
             if entry is None:
                 return None
             self._entries.move_to_end(entry.race.id)
-            if entry.left is not None:
+            if entry.left is not None and visitor is not None:
                 entry.visitor, entry.left = visitor, None
             return entry.race
+
+    def live(self, visitor: str) -> LiveRace | None:
+        """The visitor's own race in progress."""
+        with self._lock:
+            races = (
+                entry.race for entry in reversed(self._entries.values()) if entry.visitor == visitor
+            )
+            return next((race for race in races if isinstance(race, LiveRace)), None)
 
     def last(self, visitor: str) -> StoredRace | None:
         """The visitor's last own race that is over."""

@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 
 import torch
 
-from app.serving.race_stream import Recording, WorkerEvents, WorkerFailure, build_trace, stream
+from app.serving.race_stream import RaceStream, Recording, WorkerEvents, WorkerFailure
 from app.settings import SETTINGS
 from engine.infilling import Infilling
 from engine.models import load
@@ -21,8 +21,6 @@ from engine.models.base import ImageModel
 from engine.models.card import CARDS, ModelError
 from engine.models.device import classify, zero_gpu
 from engine.race import Race, RaceRequest
-from engine.trace import Frame
-from visualize.recorded_race import record
 
 STARTUP_SECONDS = 20.0  # to fork, attach the GPU, draw the swatches and the recording
 READ_BYTES_PER_SECOND = 1.5e9  # of weights, from the disk's cache to the GPU
@@ -83,10 +81,10 @@ def run_race(request: RaceRequest) -> WorkerEvents:
             )
         model = _loaded[request.model]
         race = Race(model, request)
-        frames: list[Frame] = []
         note = f"Stopped: ZeroGPU lends its GPU for {seconds:g} seconds, which are nearly over."
-        yield from stream(race, frames, "", deadline - time.monotonic(), note)
-        yield Recording(record(build_trace(race, frames), model).dumps())
+        stream = RaceStream(race, "", deadline - time.monotonic(), note)
+        yield from stream.events()
+        yield Recording(stream.recording().dumps())
     except Exception as error:  # caught here, since not every exception can be pickled
         log.exception("a race on ZeroGPU failed")
         message = str(error) if isinstance(error, ModelError) else ""

@@ -2,7 +2,7 @@
 
 import { say } from "../dom.js";
 import { countOf, inSeconds, lastOf } from "../numbers.js";
-import { stoppedWords } from "../panels/results.js";
+import { outcomeOf, stoppedWords } from "../panels/results.js";
 import { isOver } from "../trace/replay.js";
 import { STATUSES } from "../trace/layers.js";
 import { betInWords } from "./bet.js";
@@ -13,24 +13,26 @@ export function announceStart(region, { prompt, lanes }) {
 }
 
 /**
- * Says which lanes have ended since another snapshot of the same race, and at its end what came of
- * the bet.
- * @param {HTMLElement} region @param {Snapshot} before @param {Race} race @param {Bet | null} bet
+ * Says which lanes have ended as shown, and at the end how the race came out and what came of the
+ * bet; each once, as `said` has them.
+ * @param {HTMLElement} region @param {Race} race @param {LaneState[]} states that the lanes show
+ * @param {Bet | null} bet @param {Set<number | "race">} said
  */
-export function announceFinishes(region, before, race, bet) {
-  const now = race.snapshot;
-  /** @param {LaneSnapshot} lane @param {number} i */
-  const ended = (lane, i) =>
-    before.lanes[i].state !== lane.state && ["finished", "failed"].includes(lane.state);
-  const news = now.lanes.filter(ended).map((lane) => {
-    const { title, passes, seconds } = lane;
-    return `${title} ${lane.state} after ${passes} passes, ${inSeconds(seconds)} seconds.`;
-  });
-  if (isOver(race) && now.state !== before.state)
-    news.push(
-      now.state === "finished" ? "The race is over." : stoppedWords(race),
-      betInWords(race, bet),
-    );
+export function announceEnds(region, race, states, bet, said) {
+  const ended = race.lanes.filter(
+    (_, i) => ["finished", "failed"].includes(states[i]) && !said.has(i),
+  );
+  for (const lane of ended) said.add(race.lanes.indexOf(lane));
+  const news = ended.map(
+    ({ title, state, passes, seconds }) =>
+      `${title} ${state} after ${passes} passes, ${inSeconds(seconds)} seconds.`,
+  );
+  if (isOver(race) && !said.has("race")) {
+    said.add("race");
+    const stopped = race.snapshot.state === "stopped";
+    news.push(stopped ? stoppedWords(race) : "The race is over.");
+    news.push(...[outcomeOf(race), betInWords(race, bet)].filter(Boolean));
+  }
   if (news.length) region.textContent = news.join(" ");
 }
 

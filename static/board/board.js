@@ -4,31 +4,20 @@
 import { bindControls, sameInstant, watchable } from "../controls/controls.js";
 import { copyLink, isLinked, readMoment, writeMoment } from "../controls/moment.js";
 import { finder, query, sized } from "../dom.js";
-import { drawCard, makeCards } from "../lanes/cards.js";
-import { drawLane } from "../lanes/draw.js";
-import { Picture, decodeImage } from "../lanes/picture.js";
+import { makeCards } from "../lanes/cards.js";
+import { Picture, decodeImage, paintAll } from "../lanes/picture.js";
 import { lastOf } from "../numbers.js";
-import { drawFinish } from "../panels/finish.js";
-import { drawLegend, listPromises } from "../panels/legend.js";
+import { listPromises } from "../panels/legend.js";
 import { bindModelled } from "../panels/modelled_panel.js";
-import { drawPeek, drawToken } from "../panels/token_panel.js";
 import { isPhone, lanesShown, mountStage } from "../stage/stage.js";
 import { mountTour } from "../tour/tour.js";
-import { layerOf, rangeOf, referenceOf } from "../trace/layers.js";
+import { LiveClock, knownUntil } from "../trace/live_clock.js";
 import { fitCosts, modelLanes, presetsOf } from "../trace/modelled_clock.js";
-import {
-  clockAt,
-  hasRace,
-  isOn,
-  isOver,
-  laneAt,
-  lengthOf,
-  raceClock,
-  stepAt,
-} from "../trace/replay.js";
-import { continues, pictureRows, readRace } from "../trace/step_table.js";
-import { announceFinishes, announceStart, announceToken } from "./announce.js";
-import { drawHead } from "./head.js";
+import { clockAt, hasRace, instantAt, isOn, isOver, lengthOf, stepAt } from "../trace/replay.js";
+import { continues, readRace } from "../trace/step_table.js";
+import { picturesOf } from "../trace/updates.js";
+import { announceStart } from "./announce.js";
+import { bindDrawing } from "./drawing.js";
 
 const LONGEST = 0.25; // seconds that a replay goes on in one frame, however long the page was busy
 const SHORTEST = 0.03; // and at least: thirty frames a second look smooth, for half the work
@@ -40,14 +29,14 @@ export const windowHeight = () => Math.min(innerHeight, screen.height);
  * Mounts the board in `root`. `watch(callback)` calls back with each snapshot; `tours`, if there is
  * one, asks for the races of the tour, which then come as snapshots.
  * @param {HTMLElement} root @param {Tours} [tours] @returns {Board}
- * @param {(callback: (value: Snapshot) => void) => void} watch
+ * @param {(callback: (value: Shown) => void) => void} watch
  */
 export function mountBoard(root, watch, tours) {
   const board = query(root, ".board");
   const part = finder(board);
   /** @type {State} */
   const state = {
-    ...{ race: null, clock: "seconds", t: 0, playing: false, speed: 1, live: true },
+    ...{ race: null, clock: "seconds", t: 0, seconds: null, playing: false, speed: 1, live: true },
     ...{
       layer: "picture",
       hidden: new Set(),
@@ -68,28 +57,36 @@ export function mountBoard(root, watch, tours) {
   };
   const controls = bindControls(board, handle);
   const drawModelled = bindModelled(part("modelled-panel"), handle);
+  const drawing = bindDrawing(board, { ...controls, drawModelled });
   /** @type {Card[]} */
   let cards = [];
   /** @type {{ text: string, image: HTMLImageElement | null }} */
   let swatches = { text: "", image: null };
-  /** @type {Snapshot | null} */
+  /** @type {{ of: Painting[], count: number }} */
+  let painted = { of: [], count: 0 };
+  /** @type {Shown | null} */
   let pending = null; // the newest snapshot that has not been taken in
   let moment = location.search; // which may be in the address that the page was opened at
   let taking = false;
   let waiting = false; // a recorded race waits until its lanes are in view
   let scheduled = false; // a frame
-  /** @type {Chosen | null} */
-  let uncovered = null; // the pinned cell whose picture has been brought into view
   let last = 0; // when the last frame of a replay was drawn
+  let changed = false; // more than the instant, since the last frame
+  let followed = new LiveClock(0, 0);
+  /** @type {Shown | null} */
+  let ending = null; // the last snapshot of a race of which not all steps have been shown
 
   const over = () => state.race !== null && isOver(state.race);
   const length = () => (state.race ? lengthOf(state.race, state.clock) : 0);
+  const isStill = () => matchMedia("(prefers-reduced-motion: reduce)").matches;
+  /** Whether a race is followed that has steps to be shown. */
+  const isBehind = () => state.live && followed.isBehind;
   /** @param {FrameRequestCallback} act */
   const onFrame = (act) =>
     void (document.hidden ? setTimeout(act, 50) : requestAnimationFrame(act));
 
   // Takes in the newest snapshot, once a frame at most; what is drawn has its pictures already.
-  /** @param {Snapshot | null} value */
+  /** @param {Shown | null} value */
   async function take(value) {
     if (!value) return;
     pending = value;
@@ -107,24 +104,34 @@ export function mountBoard(root, watch, tours) {
     }
   }
 
-  /** @param {Snapshot} value */
+  /** @param {Shown} value */
   async function adopt(value) {
     const previous = state.race;
     const fresh = !previous || !continues(value, previous);
-    const pictures = value.lanes.map((_, i) => (fresh ? new Picture() : cards[i].picture));
-    await Promise.all(pictures.map((picture, i) => picture.take(pictureRows(value.lanes[i]))));
+    // Where one of its lanes begins later than others, the race is set out anew.
+    const same = previous?.snapshot.id === value.id && cards.length === value.lanes.length;
+    const pictures = value.lanes.map((_, i) => (same ? cards[i].picture : new Picture(value.grid)));
+    const paintings = "paintings" in value ? value.paintings : picturesOf(value);
+    const known = same && paintings === painted.of ? painted.count : 0;
+    const count = paintings.length; // more may come while these are decoded
+    await paintAll(paintings.slice(known, count), pictures);
+    painted = { of: paintings, count };
     if (value.swatches !== swatches.text) {
       const image = value.swatches ? await decodeImage(value.swatches) : null;
       swatches = { text: value.swatches, image };
     }
     const before = previous?.snapshot;
     const race = readRace(value, previous);
-    state.race = race;
+    const [now, over] = [performance.now(), isOver(race)];
+    if (fresh) followed = new LiveClock(knownUntil(race), now);
+    else followed.follow(knownUntil(race), now, over);
+    // Until its last step is shown, the race is on.
+    ending = over && isBehind() ? value : null;
+    state.race = ending ? { ...race, snapshot: { ...value, state: "racing" } } : race;
     remodel(race, state.costs);
     if (fresh) begin(race, pictures);
-    if (before && before.id === value.id) announceFinishes(part("live"), before, race, state.bet);
-    else if (isOn(race)) announceStart(part("live"), value);
-    if (moment && over() && isLinked(value.link ?? "", moment)) {
+    if (before?.id !== value.id && isOn(race)) announceStart(part("live"), value);
+    if (moment && isOver(state.race) && isLinked(value.link ?? "", moment)) {
       go(readMoment(moment, race));
       moment = "";
     }
@@ -141,9 +148,10 @@ export function mountBoard(root, watch, tours) {
     controls.bindLanes(cards);
     listPromises(part("promises"), snapshot.lanes);
     delete part("finish").dataset.built;
-    const playing = snapshot.recorded && !matchMedia("(prefers-reduced-motion: reduce)").matches;
+    const playing = snapshot.recorded && !isStill();
     last = performance.now();
-    Object.assign(state, { t: 0, playing: false, live: !playing });
+    Object.assign(state, { t: 0, seconds: null, playing: false, live: !playing });
+    drawing.begin(race, playing);
     state.speed = snapshot.recorded ? watchable(lengthOf(race, "seconds")) : 1;
     waiting = playing;
     seen.unobserve(part("lanes"));
@@ -175,10 +183,10 @@ export function mountBoard(root, watch, tours) {
       if (state.clock === "modelled") state.t = share * length();
     }
     if (clock && clock !== state.clock)
-      Object.assign(state, { t: sameInstant(state, clock), clock });
+      Object.assign(state, { t: sameInstant(state, clock), clock, seconds: null });
     if (plain.hidden) plain.hidden = new Set(plain.hidden);
     Object.assign(state, plain, plain.cell && { front: plain.cell.lane });
-    if (live) Object.assign(state, { live: true, playing: false });
+    if (live) catchUp();
     if (lane !== undefined && step !== undefined)
       moveTo(clockAt(state.race.lanes[lane], state.clock, step));
     if (t !== undefined) moveTo(t);
@@ -188,22 +196,39 @@ export function mountBoard(root, watch, tours) {
     refresh();
   }
 
+  function catchUp() {
+    Object.assign(state, { live: true, playing: false });
+    followed.catchUp();
+  }
+
   /** @param {number} t */
   function moveTo(t) {
-    state.t = Math.min(length(), Math.max(0, t));
-    state.live = state.t >= length();
-    if (state.live) state.playing = false;
+    const end = newest();
+    Object.assign(state, { t: Math.min(end, Math.max(0, t)), seconds: null });
+    state.live = state.t >= end;
+    if (state.live) catchUp();
+  }
+
+  // The newest instant of which all is known, on the clock.
+  function newest() {
+    if (!state.race) return 0;
+    return over() ? length() : instantAt(state.race, state.clock, followed.head);
   }
 
   /** @param {boolean} playing */
   function play(playing) {
-    if (playing && state.live && over()) Object.assign(state, { t: 0, live: false });
+    if (playing && state.live && over()) Object.assign(state, { t: 0, seconds: null, live: false });
     if (!playing && state.live && !over()) state.live = false; // the race goes on
     state.playing = playing && !state.live;
     last = performance.now();
   }
 
   function refresh() {
+    changed = true;
+    schedule();
+  }
+
+  function schedule() {
     if (scheduled) return;
     scheduled = true;
     onFrame(frame);
@@ -215,11 +240,21 @@ export function mountBoard(root, watch, tours) {
     const now = performance.now();
     const passed = (now - last) / 1000;
     if (!state.playing || passed >= SHORTEST) {
+      const { live } = state;
       if (state.playing) moveTo(state.t + Math.min(LONGEST, passed) * state.speed * pace());
+      else if (live && (document.hidden || isStill())) followed.catchUp();
+      else if (live) followed.advance(now);
+      if (ending && !isBehind()) {
+        state.race = { ...state.race, snapshot: ending };
+        ending = null;
+        changed = true;
+      }
       last = now;
-      draw(state);
+      const all = changed || live !== state.live;
+      changed = false;
+      draw(state, all);
     }
-    if (state.playing) refresh();
+    if (state.playing || isBehind()) schedule();
   }
 
   // By passes a replay takes as long as by seconds.
@@ -228,56 +263,38 @@ export function mountBoard(root, watch, tours) {
     return length() / Math.max(0.1, lengthOf(state.race, "seconds"));
   }
 
-  /** @param {Raced} state */
-  function draw(state) {
-    const { race, clock } = state;
-    if (state.live) state.t = raceClock(race, clock);
-    const steps = race.lanes.map((lane) =>
-      state.live ? lane.count : stepAt(lane, clock, state.t),
-    );
-    const layer = layerOf(state.layer);
-    const colours = getComputedStyle(board);
-    const [ink, card, rule, signal] = ["ink", "card", "rule", "signal"].map((name) =>
-      colours.getPropertyValue(`--${name}`).trim(),
-    );
-    const range = rangeOf(race, layer);
-    const against = layer.kind === "differs" ? race.lanes[referenceOf(race, state.against)] : null;
-    const style = { layer, range, against, swatches: swatches.image, ink, card, rule, signal };
-    const cell = state.cell && state.cell.cell;
-    cards.forEach((one, i) => {
-      const lane = race.lanes[i];
-      const view = laneAt(lane, steps[i]);
-      drawCard(one, lane, view, clock, against);
-      if (one.root.hidden) return;
-      one.plane.update(lane, race.grid, one.side, style);
-      const selected = { ...style, cell, here: state.cell?.lane === i };
-      drawLane(one.canvas, one.plane, lane, view, race.grid, selected);
-    });
-    drawHead(board, state);
-    controls.drawControls(state.live ? state.t : length());
-    drawModelled();
-    drawLegend(part("legend"), layer, race, against);
-    drawFinish(part("finish"), state, cards);
-    drawToken(part("token"), state, steps);
-    uncover();
-    if (state.cell?.pinned) {
-      const { lane, cell: at } = state.cell;
-      const view = laneAt(race.lanes[lane], steps[lane]);
-      announceToken(part("live"), race.lanes[lane], view, at, race.grid[1]);
+  // Draws the board: `all` of it, or what follows the instant.
+  /** @param {Raced} state @param {boolean} all */
+  function draw(state, all) {
+    if (state.live) {
+      state.seconds = followed.seconds;
+      state.t = instantAt(state.race, state.clock, followed.seconds);
     }
-    drawPeek(part("peek"), state, steps);
-    for (const callback of listeners) callback(state);
+    let rate = 0; // of the clock's seconds in one; 0 while the board stands still
+    if (state.playing) rate = state.speed * pace();
+    else if (isBehind()) rate = followed.speed;
+    const length = scale(state);
+    const image = swatches.image;
+    const told = drawing.draw(state, {
+      cards,
+      swatches: image,
+      length,
+      all,
+      rate: isStill() ? 0 : rate,
+    });
+    if (told) for (const callback of listeners) callback(state);
   }
 
-  // Of a cell that has just been pinned, the picture is scrolled out from under the panel.
-  function uncover() {
-    const pinned = state.cell?.pinned ? state.cell : null;
-    if (pinned === uncovered) return;
-    uncovered = pinned;
-    if (!pinned || part("stage-panel").querySelector(".chapter")) return; // which has places for both
-    const { canvas } = cards[pinned.lane];
-    canvas.style.scrollMarginBottom = `${part("token").offsetHeight + 8}px`;
-    canvas.scrollIntoView({ block: "nearest" });
+  // How long the scrubber is on the clock: as long as the race; while that is on, so long that the
+  // lane that is furthest has as large a share of its tokens behind it.
+  /** @param {Raced} state */
+  function scale({ race, t, live }) {
+    if (over()) return length();
+    const shares = race.lanes.map((lane) => {
+      const k = stepAt(lane, "seconds", live ? followed.seconds : followed.head);
+      return k ? lane.steps[k - 1].after / lane.order.length : 0;
+    });
+    return (live ? t : newest()) / (Math.max(...shares) || 1);
   }
 
   function arrange() {

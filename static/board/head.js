@@ -5,7 +5,7 @@ import { attribute, finder, say } from "../dom.js";
 import { clockName, onClock } from "../numbers.js";
 import { outcomeOf, stoppedWords } from "../panels/results.js";
 import { isPhone, lanesShown } from "../stage/stage.js";
-import { isOver, raceClock } from "../trace/replay.js";
+import { isOver } from "../trace/replay.js";
 import { betInWords } from "./bet.js";
 
 const INTRODUCTION =
@@ -25,6 +25,12 @@ const fillingInWords = ({ snapshot: { infilling }, lanes: [lane] }) =>
     ? `, ${lane.order.length} filled in${infilling.order === "raster" ? " row by row" : ""}`
     : "";
 
+/** @param {Race} race @param {Bet | null} bet @param {string} how its lanes ran */
+function endInWords(race, bet, how) {
+  const stopped = race.snapshot.state === "stopped" ? stoppedWords(race) : "";
+  return [stopped, outcomeOf(race), betInWords(race, bet), how].filter(Boolean).join(" ");
+}
+
 /**
  * The race's facts and its outcome above the lanes, and the board's state as its attributes.
  * @param {HTMLElement} board @param {Raced} state
@@ -33,7 +39,8 @@ export function drawHead(board, state) {
   const part = finder(board);
   const { race, clock, t, live, layer, playing, present, bet } = state;
   const { speed, hidden, cell } = state;
-  const { id, seq, prompt, seed, model, sampling, machine, grid, recorded, elsewhere, note } = race.snapshot;
+  const { id, seq, prompt, seed, model, sampling, machine, grid, recorded, elsewhere, note } =
+    race.snapshot;
   const lanes = lanesShown(state, isPhone(state));
   const beside = present && !isPhone(state) && cell?.pinned && lanes.length <= 3;
   const values = {
@@ -53,22 +60,24 @@ export function drawHead(board, state) {
   for (const [name, value] of Object.entries(values)) attribute(board, "data-" + name, value);
   part("moment").hidden = !race.snapshot.link;
   part("no-lanes").hidden = lanes.length > 0;
-  const seconds = live ? raceClock(race, "seconds") : sameInstant(state, "seconds");
+  const seconds = state.seconds ?? sameInstant(state, "seconds");
   attribute(board, "data-seconds", seconds); // for exports, which have no modelled clock
   say(part("clock-value"), onClock(t, clock));
   say(part("clock-unit"), clockName(clock) + (present && speed !== 1 ? `, ${speed}×` : ""));
   say(part("prompt"), prompt || "Type a prompt, press Race.");
   const size = `${grid.join(" × ")} tokens${fillingInWords(race)}`;
   // Of another machine its name and its cores or memory: the line is to stay one.
-  const where = elsewhere ? `recorded on another machine, ${machine.split(", ", 2).join(", ")}` : machine;
+  const where = elsewhere
+    ? `recorded on another machine, ${machine.split(", ", 2).join(", ")}`
+    : machine;
   const replayed = recorded && !elsewhere && "recorded";
   const facts = [`seed ${seed}`, `model ${model}`, sampling, where, size, replayed];
   say(part("meta"), prompt ? facts.filter(Boolean).join(" · ") : INTRODUCTION);
   const how = live ? howLanesRun(race.snapshot) : "";
-  const stopped = race.snapshot.state === "stopped" ? stoppedWords(race) : "";
-  const ended = [stopped, outcomeOf(race), betInWords(race, bet), how].filter(Boolean).join(" ");
-  say(part("pace"), isOver(race) && live ? ended : how);
-  part("pace").classList.toggle("outcome", isOver(race));
+  const done = isOver(race) && live;
+  say(part("pace"), done ? endInWords(race, bet, how) : how);
+  part("pace").classList.toggle("outcome", done);
+  part("again-slowly").hidden = !done || !state.t;
   say(part("note"), note);
   part("note").hidden = !note;
 }

@@ -30,6 +30,16 @@ type Box = [x: number, y: number, width: number, height: number];
 interface Selected {
   cell: number | null;
   here: boolean; // it was selected in this lane
+  marked: boolean; // what the latest step did to each cell
+}
+/** What all lanes are drawn with, and of each how many steps, its place, and whether it is marked. */
+interface LanesDrawn {
+  style: Style;
+  clock: Clock;
+  cell: Chosen | null;
+  views: View[];
+  places: (number | null)[];
+  marked: boolean[];
 }
 
 interface Card {
@@ -39,6 +49,16 @@ interface Card {
   picture: Picture;
   plane: Plane;
   side: number; // pixels of a cell
+  drawn: string; // all that is shown in it, as a key
+}
+
+/** What a frame of the board is drawn with. */
+interface Frame {
+  cards: Card[];
+  swatches: HTMLImageElement | null;
+  length: number; // of the scrubber, on the clock
+  rate: number; // seconds of the clock in one, 0 while nothing moves
+  all: boolean; // more than the instant has changed
 }
 
 /** A cell of a lane: its life, of which rows up to `now` are drawn. */
@@ -65,9 +85,10 @@ interface State {
   clock: Clock;
   costs: Costs & { preset: string | null }; // the modelled clock's
   t: number;
+  seconds: number | null; // the instant of the lanes' seconds that is shown, where it is not t's
   playing: boolean;
   speed: number;
-  live: boolean; // the newest there is, be it of a race that is on or at its finish
+  live: boolean; // a race that is on is followed, or one that is over stands at its finish
   layer: string;
   hidden: Set<number>;
   cell: Chosen | null;

@@ -1,7 +1,7 @@
 // What a visitor does to the board: the transport, the choosers, and pointing at a lane.
 
 import { attribute, closest, finder, make, queryAll } from "../dom.js";
-import { clockName, onClock } from "../numbers.js";
+import { clockName, isKnown, onClock } from "../numbers.js";
 import { LAYERS, referenceOf } from "../trace/layers.js";
 import {
   CLOCKS,
@@ -56,11 +56,12 @@ export function finishTarget({ race, clock, t }, back) {
  * the slowest.
  * @param {Raced} state @param {Clock} other
  */
-export function sameInstant({ race, clock, t, cell }, other) {
+export function sameInstant({ race, clock, t, seconds, cell }, other) {
   /** @param {Lane} a @param {Lane} b */
   const slower = (a, b) => (clockOf(b, clock) > clockOf(a, clock) ? b : a);
   const lane = cell ? race.lanes[cell.lane] : race.lanes.reduce(slower);
-  return clockAt(lane, other, stepAt(lane, clock, t));
+  const k = isKnown(seconds) ? stepAt(lane, "seconds", seconds) : stepAt(lane, clock, t);
+  return clockAt(lane, other, k);
 }
 
 /**
@@ -85,6 +86,9 @@ export function bindControls(root, board) {
   };
   const moving = () => state.playing || (state.live && state.race?.snapshot.state === "racing");
   const toggle = () => go({ playing: !moving() });
+  const slowly = () => {
+    if (state.race) go({ t: 0, speed: watchable(lengthOf(state.race, "seconds")), playing: true });
+  };
   /** @param {number} by */
   const layer = (by) => {
     const at = LAYERS.findIndex((one) => one.name === state.layer);
@@ -141,7 +145,8 @@ export function bindControls(root, board) {
   });
   scrub.addEventListener("input", () => {
     const { value, max } = scrub;
-    go(Number(value) < Number(max) ? { t: Number(value), playing: false } : { live: true });
+    go({ playing: false });
+    go(Number(value) < Number(max) ? { t: Number(value) } : { live: true });
   });
   /** @type {Record<string, (event: Event) => void>} */
   const clicks = {
@@ -151,6 +156,7 @@ export function bindControls(root, board) {
     "step-on": () => step(false),
     "next-finish": () => finish(false),
     "live-button": () => go({ live: true }),
+    "again-slowly": slowly,
     stage,
     help,
     token: (event) => closest(event, ".token-close") && go({ cell: null }),
@@ -162,6 +168,8 @@ export function bindControls(root, board) {
     ideas,
     ...{ toggle, step, finish, layer, clock, speed, stage, help, again, show, only },
   });
+
+  let width = 0; // of the scrubber, in pixels
 
   /** The lanes' own controls, once for every race. @param {Card[]} cards */
   function bindLanes(cards) {
@@ -186,10 +194,26 @@ export function bindControls(root, board) {
     });
   }
 
-  /** @param {number} length */
-  function drawControls(length) {
+  /**
+   * `all` of them, or what follows the instant.
+   * @param {number} length of the scrubber, on the clock @param {boolean} all
+   */
+  function drawControls(length, all) {
     if (!hasRace(state)) return;
-    const { race, clock, t, hidden } = state;
+    if (all) drawChoices(state, length);
+    const { race, clock, t } = state;
+    if (scrub.max !== String(length || 1)) scrub.max = String(length || 1);
+    if (Number(scrub.value) !== t) scrub.value = String(t);
+    for (const bar of [scrub, part("hairline")])
+      bar.style.setProperty("--share", String(length ? t / length : 0));
+    attribute(scrub, "aria-valuetext", `${onClock(t, clock)} ${clockName(clock)}`);
+    if (all) width = part("flags").clientWidth; // to measure it costs a layout
+    const shown = isOn(race) && state.live ? t : length;
+    drawFlags(part("flags"), race, clock, [shown, length, width]);
+  }
+
+  /** @param {Raced} state @param {number} length */
+  function drawChoices({ race, clock, hidden }, length) {
     /** @param {Element} button @param {boolean} pressed */
     const press = (button, pressed) => attribute(button, "aria-pressed", pressed);
     for (const button of queryAll(part("layers"), "button"))
@@ -205,17 +229,11 @@ export function bindControls(root, board) {
     attribute(part("play"), "aria-label", words);
     attribute(part("play"), "data-moving", Number(moving()));
     part("live-button").hidden = state.live || race.snapshot.state !== "racing";
-    if (scrub.max !== String(length || 1)) scrub.max = String(length || 1);
-    if (Number(scrub.value) !== t) scrub.value = String(t);
-    for (const name of ["strip", "hairline"])
-      part(name).style.setProperty("--share", String(length ? t / length : 0));
-    attribute(scrub, "aria-valuetext", `${onClock(t, clock)} ${clockName(clock)}`);
     for (const name of ["previous-finish", "step-back", "play", "step-on", "next-finish"])
       part(name, HTMLButtonElement).disabled = !length;
     scrub.disabled = !length;
     speeds.value = String(state.speed);
     stepping.value = String(state.stepping ?? "");
-    drawFlags(part("flags"), race, clock, length);
   }
 
   return { bindLanes, drawControls };
@@ -234,22 +252,21 @@ export function sideBySide(ends, width) {
   return places;
 }
 
-// The flags of the lanes that have finished, over the scrubber; made again only when one has.
-/** @param {HTMLElement} panel @param {Race} race @param {Clock} clock @param {number} length */
-function drawFlags(panel, race, clock, length) {
-  const done = finishers(race.lanes, clock);
-  const width = panel.clientWidth;
-  const key = [
-    clock,
-    length,
-    width,
-    ...done.flatMap((i) => [i, clockOf(race.lanes[i], clock)]),
-  ].join();
+// The flags of the lanes that have finished up to an instant, over a scrubber so long and so many
+// pixels wide; made again only where one moves by a pixel or so.
+/**
+ * @param {HTMLElement} panel @param {Race} race @param {Clock} clock
+ * @param {[number, number, number]} sizes
+ */
+function drawFlags(panel, race, clock, [until, length, width]) {
+  const done = finishers(race.lanes, clock).filter((i) => clockOf(race.lanes[i], clock) <= until);
+  const shares = done.map((i) => {
+    const share = length ? clockOf(race.lanes[i], clock) / length : 0;
+    return Math.round(1000 * Math.min(1, share)) / 1000;
+  });
+  const key = [width, ...done, ...shares].join();
   if (panel.dataset.key === key) return;
   panel.dataset.key = key;
-  const shares = done.map((i) =>
-    length ? Math.min(1, clockOf(race.lanes[i], clock) / length) : 0,
-  );
   const places = sideBySide(
     shares.map((share) => share * width),
     width,

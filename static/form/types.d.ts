@@ -60,8 +60,15 @@ type Fills = "below" | "any";
 type Fillable = Record<string, [rows: number, columns: number, codes: number, fills: Fills]>;
 
 /** What gradio gives to the board. */
+/** A race in progress, in the place of a snapshot. */
+interface Watched {
+  watch: string; // its id
+  own: boolean; // it was asked for on this page
+  more: boolean; // another one follows it at once
+}
+
 interface PageProps {
-  value: Snapshot;
+  value: Snapshot | Watched;
   opening: string | null; // the id of the recorded race that the page opens with
   recorded: Record<string, string>; // addresses of recorded races, by their ids
   tours: TourRaces;

@@ -5,7 +5,7 @@ import look from "../look.json" with { type: "json" };
 import { chance, countOf, inSeconds, onClock, ordinal } from "../numbers.js";
 import { differing } from "../trace/layers.js";
 import { CLOCKS, boundOf, clockOf, hashesOf } from "../trace/replay.js";
-import { Plane } from "./draw.js";
+import { Plane, drawLane } from "./draw.js";
 
 /** @type {Record<string, { colour: string, shape: string }>} */
 const BADGES = look.badges;
@@ -52,7 +52,35 @@ export function makeCards(container, template, lanes, pictures) {
     part("post").setAttribute("aria-label", `Jump to the finish of ${lane.title}`);
     container.append(root);
     const [canvas, picture] = [query(root, "canvas", HTMLCanvasElement), pictures[i]];
-    return { root, part, canvas, picture, plane: new Plane(picture), side: 4 };
+    return { root, part, canvas, picture, plane: new Plane(picture), side: 4, drawn: "" };
+  });
+}
+
+/**
+ * Draws the lanes of which anything has changed since they were drawn; the race has few processors,
+ * and all frames of the board come out of their time.
+ * @param {Card[]} cards @param {Race} race @param {LanesDrawn} drawn
+ */
+export function drawLanes(cards, race, { style, clock, cell, views, places, marked }) {
+  const { layer, range, against, swatches, ink, card: paper, rule, signal } = style;
+  const colours = [ink, paper, rule, signal];
+  const compared = against && [against.title, against.count];
+  const all = [layer.name, range, colours, compared, !swatches, clock, cell?.cell].join();
+  cards.forEach((card, i) => {
+    const [lane, view] = [race.lanes[i], views[i]];
+    const { state, error, places: ends, priced, drafter, count } = lane;
+    const facts = [state, error, priced, drafter > 0, count > 1, CLOCKS.map((name) => ends[name])];
+    const painted = card.picture.rows.reduce((sum, times) => sum + times, 0);
+    const here = cell?.lane === i;
+    const instant = [view.k, view.state, view.modelled, places[i], marked[i], here, painted];
+    const key = [all, facts, instant, card.side, card.root.hidden].join();
+    if (card.drawn === key) return;
+    card.drawn = key;
+    drawCard(card, lane, view, clock, against, places[i]);
+    if (card.root.hidden) return;
+    card.plane.update(lane, race.grid, card.side, style);
+    const selected = { ...style, cell: cell && cell.cell, here, marked: marked[i] };
+    drawLane(card.canvas, card.plane, lane, view, race.grid, selected);
   });
 }
 
@@ -60,8 +88,9 @@ export function makeCards(container, template, lanes, pictures) {
  * The figures of a lane's card at an instant.
  * @param {Card} card @param {Lane} lane @param {View} view @param {Clock} clock
  * @param {Lane | null} against the lane that it is compared with, in the layer that does so
+ * @param {number | null} place among the lanes, at this instant
  */
-export function drawCard({ root, part, canvas }, lane, view, clock, against) {
+function drawCard({ root, part, canvas }, lane, view, clock, against, place) {
   const { state, k, n } = view;
   const cells = lane.order.length;
   if (Number(root.dataset.step) !== k || root.dataset.state !== state) {
@@ -86,13 +115,17 @@ export function drawCard({ root, part, canvas }, lane, view, clock, against) {
   if (against) say(part("differs"), differing(lane, view, against).join(" of "));
   part("progress").style.setProperty("--share", String(n / cells));
   for (const name of CLOCKS) {
-    const place = state === "finished" && lane.places[name];
-    say(part("place-" + name), place ? ordinal(place) : "");
-    part("place-" + name).classList.toggle("first", place === 1);
+    const end = state === "finished" && lane.places[name];
+    say(part("place-" + name), end ? ordinal(end) : "");
+    part("place-" + name).classList.toggle("first", end === 1);
   }
   const done = state === "finished";
   say(part("stamp"), done ? finishWords(lane, clock) : n ? `${n} of ${cells}` : "");
   attribute(part("stamp"), "data-unit", done && clock === "passes" ? clock : "");
+  const stamped = done && lane.places[clock]; // then its place is in the stamp
+  say(part("place-now"), place && !stamped ? ordinal(place) : "");
+  const { before = 0, after = 0 } = lane.steps[k - 1] ?? {};
+  say(part("gain"), place && !done ? `+${after - before}` : "");
   part("post", HTMLButtonElement).disabled = lane.state !== "finished";
   say(part("error"), lane.error ? `This lane failed: ${lane.error}` : "");
   part("error").hidden = !lane.error;

@@ -4,9 +4,12 @@
 
 import { penOf, sized } from "../dom.js";
 import look from "../look.json" with { type: "json" };
-import { colourOf, countShare, layerValue } from "../trace/layers.js";
+import { STATUSES, colourOf, countShare, layerValue } from "../trace/layers.js";
 import { laneAt } from "../trace/replay.js";
 import { noValue, pasteMark, pasteSwatch, toFill } from "./marks.js";
+
+const TESTED = ["accepted", "resampled", "rejected", "dropped"]; // what may become of a draft
+const TEST = { size: 0.6, opacity: 0.8 }; // of the mark on a cell of the picture
 
 /**
  * The cells [from, to) in raster order, as at most three rectangles [column, row, columns, rows].
@@ -74,7 +77,7 @@ export class Plane {
   #small = document.createElement("canvas"); // one pixel a cell
   #key = "";
   #done = 0; // cells painted
-  /** @type {string[]} the rows of the picture as painted */
+  /** @type {number[]} the rows of the picture, how often painted as they are here */
   #rows = [];
 
   /** @param {Card["picture"]} picture */
@@ -123,11 +126,11 @@ export class Plane {
     const source = this.picture.canvas;
     context.imageSmoothingQuality = "high";
     const [from, to] = [source.height / count, this.canvas.height / count];
-    this.picture.rows.forEach((text, row) => {
-      if (text === this.#rows[row]) return;
+    this.picture.rows.forEach((times, row) => {
+      if (times === this.#rows[row]) return;
       const across = this.canvas.width;
       context.drawImage(source, 0, row * from, source.width, from, 0, row * to, across, to);
-      this.#rows[row] = text;
+      this.#rows[row] = times;
     });
   }
 
@@ -188,6 +191,7 @@ export function drawLane(canvas, plane, lane, view, [, columns], style) {
   for (const cell of lane.order.slice(view.n, view.n + view.window)) {
     drawDraft(context, lane, view, cell, columns, side, style);
   }
+  if (style.marked && style.layer.kind === "picture") drawTests(context, lane, view, columns, side);
   if (view.n && view.state !== "finished") drawFrontier(context, lane, view, columns, side, style);
   if (lane.known.length && (view.state !== "finished" || style.layer.kind !== "picture"))
     drawOutline(context, lane, columns, side, style);
@@ -283,6 +287,26 @@ function drawDraft(context, lane, view, cell, columns, side, style) {
   const colour = colourFor(value, style);
   context.fillStyle = colour ? `rgb(${colour})` : noValue(context, side);
   context.fillRect(x + inset, y + inset, side - 2 * inset, side - 2 * inset);
+}
+
+// What the latest step's tests came to, small on the cells: which drafts were accepted, and which
+// were not.
+/**
+ * @param {CanvasRenderingContext2D} context @param {Lane} lane @param {View} view
+ * @param {number} columns @param {number} side
+ */
+function drawTests(context, lane, view, columns, side) {
+  const { before, first, touched } = lane.steps[view.k - 1];
+  const size = Math.round(side * TEST.size);
+  const margin = Math.floor((side - size) / 2);
+  context.globalAlpha = TEST.opacity;
+  lane.order.slice(before, before + touched).forEach((cell, i) => {
+    const status = lane.status(first + i);
+    if (!TESTED.includes(STATUSES[status].name)) return;
+    const [x, y] = cornerOf(cell, columns, side);
+    pasteMark(context, status, x + margin, y + margin, size);
+  });
+  context.globalAlpha = 1;
 }
 
 // Drafts have a thin dashed frame, and a line in the colour of the finish line stands at the

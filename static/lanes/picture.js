@@ -1,6 +1,7 @@
-// A lane's picture, which comes row by row of tokens.
+// A lane's picture: patches of single cells while it races, and then the whole.
 
 import { penOf, sized } from "../dom.js";
+import { patchesOf } from "../trace/updates.js";
 
 /**
  * The image in a base64 WebP file; null if it is damaged.
@@ -18,18 +19,49 @@ export async function decodeImage(text) {
 // The picture at its own size.
 export class Picture {
   canvas = document.createElement("canvas");
-  /** @type {string[]} the files of the rows that are painted */
-  rows = [];
+  /** @type {number[]} how often each row of tokens has been painted */
+  rows;
 
-  /** Decodes the rows that are new and paints them, all at once. @param {string[]} rows */
-  async take(rows) {
-    const changed = rows.map((_, i) => i).filter((i) => rows[i] && rows[i] !== this.rows[i]);
-    const images = await Promise.all(changed.map((i) => decodeImage(rows[i])));
-    images.forEach((image, n) => {
-      if (!image) return;
-      sized(this.canvas, image.naturalWidth, image.naturalHeight * rows.length);
-      penOf(this.canvas).drawImage(image, 0, changed[n] * image.naturalHeight);
-      this.rows[changed[n]] = rows[changed[n]];
-    });
+  /** @param {Race["grid"]} grid */
+  constructor([rows, columns]) {
+    this.columns = columns;
+    this.rows = Array(rows).fill(0);
   }
+
+  /** @param {HTMLImageElement} image of the whole grid */
+  paintWhole(image) {
+    sized(this.canvas, image.naturalWidth, image.naturalHeight);
+    penOf(this.canvas).drawImage(image, 0, 0);
+    this.rows = this.rows.map((times) => times + 1);
+  }
+
+  /**
+   * Paints a cell from a square of an image.
+   * @param {HTMLImageElement} image @param {number} cell @param {number} left @param {number} top
+   * @param {number} side
+   */
+  paintCell(image, cell, left, top, side) {
+    const [column, row] = [cell % this.columns, Math.floor(cell / this.columns)];
+    sized(this.canvas, side * this.columns, side * this.rows.length);
+    const [x, y] = [column * side, row * side];
+    penOf(this.canvas).drawImage(image, left, top, side, side, x, y, side, side);
+    this.rows[row] += 1;
+  }
+}
+
+/**
+ * Paints what came of a race, each lane's in its picture, once all of it is decoded.
+ * @param {Painting[]} paintings @param {Picture[]} pictures
+ */
+export async function paintAll(paintings, pictures) {
+  const images = await Promise.all(paintings.map(({ image }) => decodeImage(image)));
+  paintings.forEach((painting, i) => {
+    const image = images[i];
+    if (!image) return;
+    const [whole] = painting.parts;
+    if (!whole.cells) return pictures[whole.lane].paintWhole(image);
+    const { places, side } = patchesOf(painting, image.naturalWidth);
+    for (const { lane, cell, left, top } of places)
+      pictures[lane].paintCell(image, cell, left, top, side);
+  });
 }

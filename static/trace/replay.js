@@ -1,5 +1,7 @@
 // Where every lane of a race stood at any instant of any clock.
 
+import { isKnown } from "../numbers.js";
+
 /** @type {Clock[]} */
 export const CLOCKS = ["seconds", "passes", "modelled"];
 
@@ -95,6 +97,59 @@ export function raceClock(race, clock) {
   const running = race.lanes.filter((lane) => lane.state === "racing");
   if (!running.length) return lengthOf(race, clock);
   return Math.min(...running.map((lane) => clockOf(lane, clock)));
+}
+
+/**
+ * How many steps of each lane are shown. A race that is followed live, or was paused so, stands
+ * where its lanes' seconds are as many, on whatever clock.
+ * @param {Raced} state
+ */
+export const stepsShown = ({ race, clock, t, seconds }) =>
+  race.lanes.map((lane) =>
+    isKnown(seconds) ? stepAt(lane, "seconds", seconds) : stepAt(lane, clock, t),
+  );
+
+/**
+ * What a clock says where all lanes are at one instant of their seconds: as `raceClock`, of the
+ * steps that they have made by then.
+ * @param {Race} race @param {Clock} clock @param {number} seconds
+ */
+export function instantAt({ lanes }, clock, seconds) {
+  if (clock === "seconds") return seconds;
+  const at = lanes.map((lane) => ({ lane, k: stepAt(lane, "seconds", seconds) }));
+  const running = at.filter(({ lane, k }) => k < lane.count || lane.state === "racing");
+  const times = (running.length ? running : at).map(({ lane, k }) => clockAt(lane, clock, k));
+  return running.length ? Math.min(...times) : Math.max(0, ...times);
+}
+
+/**
+ * Whether an instant lies in the first half of the time from a lane's k-th step to its next. Of
+ * steps that are nearer to each other than `least` none does.
+ * @param {Lane} lane @param {Clock} clock @param {number} t @param {number} k
+ * @param {number} least
+ */
+export function isJustAfter(lane, clock, t, k, least) {
+  if (k === 0 || k >= lane.count) return false;
+  const [from, to] = [lane.steps[k - 1][clock], lane.steps[k][clock]];
+  return to - from >= least && t < (from + to) / 2;
+}
+
+/**
+ * Each lane's place at an instant, 1 the first: of those that have finished, by a clock; of the
+ * others, behind them, by the tokens that they have committed. Lanes that are equal share the
+ * better one; null before a lane has any, and where it came to nothing.
+ * @param {Lane[]} lanes @param {View[]} views @param {Clock} clock
+ */
+export function placesAt(lanes, views, clock) {
+  const ends = views.map(({ state }, i) =>
+    state === "finished" ? clockOf(lanes[i], clock) : Infinity,
+  );
+  return views.map(({ n, state }, i) => {
+    if (!n || state === "failed" || state === "stopped") return null;
+    /** @param {number} j */
+    const isAhead = (j) => ends[j] < ends[i] || (ends[j] === ends[i] && views[j].n > n);
+    return 1 + lanes.filter((_, j) => isAhead(j)).length;
+  });
 }
 
 /**

@@ -15,14 +15,6 @@ interface Infilling {
 
 /** A lane: its figures so far, its step table and its picture. */
 interface LaneSnapshot {
-  decoder: string;
-  rule: string; // what tests its drafts: "block", "typical", or the decoder's own
-  own_cells: number[]; // as the snapshot's `cells`, of a lane with an order of its own; else none
-  title: string;
-  idea: string;
-  paper: string;
-  badge: Badge;
-  promise: string;
   state: LaneState;
   error: string;
   n: number; // committed cells
@@ -31,13 +23,37 @@ interface LaneSnapshot {
   seconds: number;
   compression: number; // tokens a pass
   shift: number | null;
-  split: [number, number, number, number]; // seconds of forward, verification, cache, drafter
-  table: Record<string, string>; // base64 of each table's rows, which only grows
-  picture_rows: string[]; // of each row of tokens a WebP file in base64, "" while none is committed
   places: Record<"seconds" | "passes", number | null>; // 1 is first; null until known
+  decoder: string;
+  rule: string; // what tests its drafts: "block", "typical", or the decoder's own
+  own_cells: number[]; // as the snapshot's `cells`, of a lane with an order of its own; else none
+  title: string;
+  idea: string;
+  paper: string;
+  badge: Badge;
+  promise: string;
+  table: Record<string, string>; // base64 of each table's rows, which only grows
+  picture: string; // base64 of an image of the whole grid, "" while there is none
 }
 
 type LaneState = "waiting" | "racing" | "finished" | "stopped" | "failed";
+
+/** What happened in a lane since the message before. */
+interface LaneUpdate {
+  state: LaneState;
+  error: string;
+  n: number; // committed cells
+  passes: number;
+  drafter: number; // the drafter's passes
+  seconds: number;
+  compression: number; // tokens a pass
+  shift: number | null;
+  places: Record<"seconds" | "passes", number | null>; // 1 is first; null until known
+  lane: number;
+  table: Record<string, string>; // base64 of each table's new rows, where it has any
+  cells: number[]; // those of which the update's `patches` show new pictures, in their order
+  picture: string; // as in a snapshot, where it is another one
+}
 
 interface Layout {
   none: number;
@@ -82,4 +98,16 @@ interface Snapshot {
   results: Result[];
   id?: string; // of the race, by which page and server call it
   link?: string; // the query with its settings
+  bets?: number[]; // on each lane, of those who watch; none where nobody bets
+}
+
+/** What happened in a race since the message before, a snapshot or an update. */
+interface Update {
+  seq: number;
+  state: LaneState;
+  note: string;
+  lanes: LaneUpdate[]; // those in which anything happened
+  patches: string; // base64 of an image of single cells, those of the first lane first, in rows as long as the swatches'; empty where there is none
+  results: Result[];
+  bets?: number[]; // as in a snapshot
 }

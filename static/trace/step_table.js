@@ -51,6 +51,11 @@ export class StepTable {
     return this.steps.length;
   }
 
+  /** Seconds of forward, verification, cache and drafter. */
+  get split() {
+    return PARTS.map((_, i) => this.steps.reduce((sum, { split }) => sum + split[i], 0));
+  }
+
   /**
    * The token that stood at a cell before the race; null where a lane draws it.
    * @param {number} cell
@@ -311,9 +316,3 @@ export function continues(snapshot, { snapshot: before, lanes }) {
     )
   );
 }
-
-/**
- * A lane's picture: for each row of tokens a base64 WebP file, "" while none is committed.
- * @param {LaneSnapshot} wire
- */
-export const pictureRows = (wire) => wire.picture_rows;

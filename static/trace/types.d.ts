@@ -4,7 +4,17 @@ type MeasuredClock = keyof Result["faster"];
 type Clock = MeasuredClock | "modelled";
 
 /** What a snapshot says of a lane besides its step table and its picture. */
-type LaneFacts = Omit<LaneSnapshot, "table" | "picture_rows">;
+type LaneFacts = Omit<LaneSnapshot, "table" | "picture">;
+
+/** An image that came of a race: a lane's whole picture, or patches of cells, one part after another. */
+interface Painting {
+  image: string; // base64
+  parts: { lane: number; cells?: number[] }[];
+}
+/** A race that is watched: all of it so far, and what came to be painted, in order. */
+type Live = Snapshot & { paintings: Painting[] };
+/** What the board is given. */
+type Shown = Snapshot | Live;
 
 /** One step of a lane. Cells and tokens are counted; `first` is the step's first row. */
 interface Step {
@@ -95,7 +105,7 @@ type Lane = import("./step_table.js").StepTable &
   LaneFacts & { modelled: number; places: Record<Clock, number | null> };
 
 interface Race {
-  snapshot: Snapshot;
+  snapshot: Shown;
   grid: [number, number];
   cells: number;
   lanes: Lane[];

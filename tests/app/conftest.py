@@ -139,7 +139,13 @@ def wait_until(true: Callable[[], object], seconds: float = 300) -> None:
 
 def begin(races: Races, visitor: object = VISITOR, **values: object) -> Boards:
     """What a race shows: boards, and None where there is nothing new."""
-    return races.race(visitor.session_hash or "", "", form(**values))
+    session = visitor.session_hash or ""
+    live = races.start(session, "", form(**values))
+    try:
+        yield from live.watch()
+    finally:
+        if not session:
+            live.stop()
 
 
 def begun(races: Races, visitor: object = VISITOR, **values: object) -> Iterator[dict[str, Any]]:

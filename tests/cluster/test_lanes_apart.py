@@ -12,14 +12,14 @@ from pathlib import Path
 import pytest
 
 from app.serving import race_stream
-from app.serving.race_stream import Idle, Recording, Snapshot, WorkerFailure, build_trace
+from app.serving.race_stream import Idle, Recording, Snapshot, WorkerFailure
 from cluster.lanes_apart import join, race_apart
 from cluster.streams import Event, Stream, merge
 from engine.failures import Failure
 from engine.race import Lane, Race, RaceRequest
 from engine.trace import Frame, LaneState
 from tests.cluster.toys import Ledger, Toy, card
-from visualize.recorded_race import RecordedRace, record
+from visualize.recorded_race import RecordedRace
 
 LANES = ("ar", "sjd", "gsd")
 
@@ -33,16 +33,16 @@ class Racing:
         self.cancelled = threading.Event()
 
     def __iter__(self) -> Iterator[Event]:
-        race, frames = Race(self._model, self._request), []
-        stream = race_stream.stream(race, frames, "a hint", float("inf"))
-        with contextlib.closing(stream) as events:
+        race = Race(self._model, self._request)
+        stream = race_stream.RaceStream(race, "a hint", float("inf"))
+        with contextlib.closing(stream.events()) as events:
             for event in events:
                 yield event
-                if self._die is not None and any(frame.step for frame in frames):
+                if self._die is not None and any(frame.step for frame in stream.frames):
                     raise self._die
                 if self.cancelled.is_set():
                     raise RuntimeError("cancelled")
-        yield Recording(record(build_trace(race, frames), self._model).dumps())
+        yield Recording(stream.recording().dumps())
 
     def cancel(self) -> None:
         self.cancelled.set()

@@ -85,7 +85,7 @@ export class Wire {
     const { decoder, state, own } = this;
     const names = { decoder, rule: decoder, title: decoder.toUpperCase() };
     const table = Object.fromEntries(tables);
-    return { ...names, state, own_cells: own, picture_rows: [], table };
+    return { ...names, state, own_cells: own, picture: "", table };
   }
 }
 

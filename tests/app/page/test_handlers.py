@@ -13,14 +13,15 @@ import pytest
 
 import app.serving.live_race
 import app.serving.race_runner
-from app.page.handlers import NOT_KEPT, NOT_OVER, Races
+from app.page.handlers import NOT_KEPT, NOT_OVER, NOT_YOURS, Races
 from app.serving import race_table
+from app.serving.race_table import StoredRace
 from app.serving.recorded_races import RecordedRaces
 from app.settings import AppSettings
 from engine.decoders import DEFAULT
 from engine.settings import SettingError
 from engine.trace import MAX_BYTES
-from tests.app.conftest import VISITOR, Watched, begin, begun, form, raced, toy_pool, wait_until
+from tests.app.conftest import VISITOR, Watched, begun, form, raced, toy_pool, wait_until
 from tests.toy import Toy
 from visualize.recorded_race import RecordedRace
 
@@ -83,8 +84,8 @@ def test_a_race_that_is_over_can_be_asked_for_at_once(races, caplog) -> None:
     caplog.set_level(logging.INFO, "app.serving.race_stream")
     race = raced(races)
     assert race.recording.trace.frames[-1].state.value == "finished"
-    (shown,) = races.show(race.id, SESSION)
-    assert (shown.id, shown.recorded, shown.state) == (race.id, False, "finished")
+    shown = races.show(race.id, SESSION)
+    assert (shown["id"], shown["recorded"], shown["state"]) == (race.id, False, "finished")
     assert "race closed" in caplog.text
 
 
@@ -103,7 +104,7 @@ def test_what_is_not_over_or_not_kept_is_said_in_words(held, slow) -> None:
             held.kept(gone, SESSION)
         assert error.value.message == NOT_KEPT
         with pytest.raises(gr.Error, match="no longer kept"):
-            next(held.show(gone, SESSION))
+            held.show(gone, SESSION)
 
 
 def test_a_page_that_comes_back_finds_its_race_going_on(held, slow) -> None:
@@ -111,7 +112,9 @@ def test_a_page_that_comes_back_finds_its_race_going_on(held, slow) -> None:
     race_id = racing(before).id
     before.close()
     held.leave(SESSION)
-    after = held.show(race_id, RELOADED.session_hash)
+    value = held.show(race_id, RELOADED.session_hash)
+    assert value == {"watch": race_id, "own": True, "more": False}
+    after = held.find(race_id).watch()
     assert (board := next(after)).id == race_id
     assert board.state == "racing"
     slow.goes_on.set()
@@ -129,7 +132,8 @@ def test_a_race_that_no_page_looks_at_is_stopped_and_kept(held, slow, monkeypatc
     slow.goes_on.set()
     wait_until(lambda: slow.open == 0)
     assert slow.passes - before <= 2
-    assert list(filter(None, held.show(race_id, SESSION)))[-1].state == "stopped"
+    wait_until(lambda: isinstance(held.find(race_id), StoredRace))
+    assert held.show(race_id, SESSION)["state"] == "stopped"
     assert held.kept(race_id, SESSION).raced_here
 
 
@@ -167,15 +171,34 @@ def test_a_race_that_is_stopped_in_the_queue_says_nothing_of_the_queue(held, slo
 def test_another_race_on_the_board_stops_the_one_that_was_there(held, slow) -> None:
     first = begun(held, prompt="octopus")
     race_id = racing(first).id
+    second = begun(held, prompt="rocket")
+    assert next(second).prompt == "rocket"
     slow.goes_on.set()
-    second = begin(held, prompt="rocket")
-    closing = threading.Thread(target=lambda: list(first))
-    closing.start()
-    boards = list(filter(None, second))
-    closing.join()
-    assert {board.prompt for board in boards} == {"rocket"}
-    last = held.kept(race_id, SESSION).recording.trace.frames[-1]
-    assert last.state.value in ("stopped", "finished")
+    assert list(first)[-1].state == "stopped"
+    assert list(second)[-1].state == "finished"
+    assert held.kept(race_id, SESSION).recording.trace.frames[-1].state.value == "stopped"
+
+
+def test_who_watches_another_visitors_race_neither_stops_nor_ends_it(held, slow, file) -> None:
+    race = begun(held)
+    race_id = racing(race).id
+    guest = "a phone in the hall"
+    assert held.show(race_id, guest) == {"watch": race_id, "own": False, "more": False}
+    with pytest.raises(gr.Error) as error:
+        held.stop(race_id, guest)
+    assert error.value.message == NOT_YOURS
+    held.open_file(file, guest)
+    held.leave(guest)
+    slow.goes_on.set()
+    assert list(race)[-1].state == "finished"
+
+
+def test_the_visitors_own_race_gives_way_to_a_recording(held, slow, file) -> None:
+    race = begun(held)
+    racing(race)
+    held.open_file(file, SESSION)
+    slow.goes_on.set()
+    assert list(race)[-1].state == "stopped"
 
 
 def test_programs_leave_nothing_behind_and_end_with_their_call(held, slow) -> None:
@@ -224,11 +247,11 @@ def test_the_visitors_last_race_stays_at_hand(file) -> None:
     recorded = races.choices(SESSION)
     own = raced(races, prompt="my own")
     races.open_file(str(file), SESSION)
-    list(races.show("race", SESSION))
+    races.show("race", SESSION)
     assert races.choices(SESSION) == [("Your last race: my own", own.id), *recorded]
     assert races.choices("another") == recorded
-    (shown,) = races.show(own.id, SESSION)
-    assert (shown.prompt, shown.recorded) == ("my own", False)
+    shown = races.show(own.id, SESSION)
+    assert (shown["prompt"], shown["recorded"]) == ("my own", False)
 
 
 BARE = b'{"format": "photo-finish-trace", "version": 4}'

@@ -13,7 +13,7 @@ import app.serving.race_runner
 from app.page.handlers import Races
 from app.serving.model_loader import load_public
 from app.serving.model_pool import Availability
-from app.serving.race_stream import SLOW, stream
+from app.serving.race_stream import SLOW, RaceStream
 from engine.models.body import BodyModel
 from tests.app.conftest import NONE_RECORDED, VISITOR, begun, toy_pool
 from tests.engine.models.families import EMU3, JANUS, Tiny
@@ -36,14 +36,16 @@ def test_a_public_model_races_in_every_lane_and_is_drawn_again(monkeypatch, tiny
     monkeypatch.setattr("app.serving.race_stream.lane_seconds", lambda *lane: 50.0)
     limits = []
     monkeypatch.setattr(
-        app.serving.race_runner, "stream", lambda *race: limits.append(race[-1]) or stream(*race)
+        app.serving.race_runner,
+        "RaceStream",
+        lambda *race: limits.append(race[-1]) or RaceStream(*race),
     )
     pool = toy_pool(Toy(), public={card: Availability()}, load_public=load_public)
     races = Races(pool, NONE_RECORDED)
     boards = list(begun(races, prompt="a cat", lanes=list(EIGHT), model=card.name))
     assert limits == [2 * 50.0 * len(EIGHT)], "twice what every pass of its lanes may take"
     for lane in (lane for board in boards for lane in board.lanes):
-        assert lane.state == "finished" or not any(lane.picture_rows)
+        assert lane.state == "finished" or not lane.picture
     assert {board.note for board in boards if board.state == "racing"} == {SLOW}
     last = boards[-1]
     assert [lane.error for lane in last.lanes] == [""] * len(EIGHT)

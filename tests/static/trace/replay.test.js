@@ -74,3 +74,58 @@ test("finishers come in the order of a clock", () => {
   assert.deepEqual(replay.finishers(lanes, "seconds"), [1, 2, 0]);
   assert.deepEqual(replay.finishers(lanes, "passes"), [2, 0, 1]);
 });
+
+/** Lanes that commit a cell a step, each after so many microseconds; the last is on its way. */
+function laneAfter(state, ...times) {
+  const wire = new Wire("ar", state);
+  times.forEach((time, i) => {
+    wire.step(i + 1, 1, 1, { micros: [time, 0, 0, 0] }).cell(1, FRESH);
+  });
+  return wire;
+}
+
+test("a race that is followed stands where its lanes' seconds are as many, on every clock", () => {
+  const race = raceOf(laneAfter("racing", 40, 40, 40, 40), laneAfter("finished", 70, 70));
+  const shown = (clock, seconds) => {
+    const t = replay.instantAt(race, clock, seconds);
+    return [t, replay.stepsShown({ race, clock, t, seconds })];
+  };
+  assert.deepEqual(shown("seconds", 0.0001), [0.0001, [2, 1]]);
+  assert.deepEqual(shown("passes", 0.0001), [1, [2, 1]], "paused, it is still that");
+  assert.deepEqual(shown("passes", 0.00014), [3, [3, 2]], "of the lanes that still run");
+  assert.deepEqual(replay.stepsShown({ race, clock: "passes", t: 1, seconds: null }), [1, 1]);
+  const over = raceOf(laneAfter("finished", 40, 40, 40), laneAfter("finished", 70, 70));
+  assert.equal(replay.instantAt(over, "passes", 0.00014), 3, "at the end the slowest lane's");
+});
+
+test("what a step did is marked in the first half of the time to the next", () => {
+  const lane = laneOf(laneAfter("racing", 100, 100, 1));
+  const marked = (t, least = 0.00005) => {
+    const k = replay.stepAt(lane, "seconds", t);
+    return replay.isJustAfter(lane, "seconds", t, k, least);
+  };
+  const times = [0.00005, 0.0001, 0.00014, 0.00016, 0.0002, 0.000201];
+  assert.deepEqual(
+    times.map((t) => marked(t)),
+    [false, true, true, false, false, false],
+  );
+  assert.equal(marked(0.0001, 0.0002), false, "not where steps follow too fast");
+});
+
+test("places by tokens are shared, and those of finished lanes are by the finish", () => {
+  const lanes = [
+    laneAfter("finished", 30, 30, 30),
+    laneAfter("finished", 10, 10, 10),
+    laneAfter("finished", 30, 60, 60),
+    laneAfter("stopped", 10),
+  ].map(laneOf);
+  const places = (...ks) => {
+    const views = lanes.map((lane, i) => replay.laneAt(lane, ks[i]));
+    return replay.placesAt(lanes, views, "seconds");
+  };
+  assert.deepEqual(places(0, 0, 0, 0), [null, null, null, null]);
+  assert.deepEqual(places(1, 2, 1, 0), [2, 1, 2, null]);
+  assert.deepEqual(places(2, 3, 2, 1), [2, 1, 2, null]);
+  assert.deepEqual(places(3, 3, 2, 1), [2, 1, 3, null]);
+  assert.deepEqual(places(3, 3, 3, 1), [2, 1, 3, null]);
+});

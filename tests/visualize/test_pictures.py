@@ -6,7 +6,6 @@ import io
 import numpy as np
 import pytest
 from PIL import Image
-
 from visualize.picture_rows import PictureRows, canvas, webp
 
 NOISE = np.random.default_rng(1).integers(0, 256, (16, 32, 3), dtype=np.uint8)

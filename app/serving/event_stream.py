@@ -1,0 +1,31 @@
+"""EventStream: server-sent events (WHATWG HTML, section 9.2), compressed once for all who read."""
+
+from __future__ import annotations
+
+import zlib
+
+from pydantic import BaseModel
+
+GZIP = 16 + zlib.MAX_WBITS
+# A block of deflate that holds nothing: what stands between a server and a browser sees that the
+# stream goes on, and it fits between any two chunks.
+NOTHING = b"\x00\x00\x00\xff\xff"
+
+
+class EventStream:
+    """`chunks` are what is sent, as a gzip stream: everyone reads it from the first chunk on, whole
+    chunks only."""
+
+    def __init__(self) -> None:
+        self.chunks: list[bytes] = []
+        # Most of what is sent are numbers that look random, for which this is made.
+        self._gzip = zlib.compressobj(9, wbits=GZIP, strategy=zlib.Z_FILTERED)
+
+    def add(self, event: str, number: int, data: BaseModel) -> None:
+        """An event of a kind, with a number by which a reader knows what it has had."""
+        text = f"event: {event}\nid: {number}\ndata: {data.model_dump_json(exclude_unset=True)}\n\n"
+        chunk = self._gzip.compress(text.encode()) + self._gzip.flush(zlib.Z_SYNC_FLUSH)
+        self.chunks.append(chunk)
+
+    def close(self) -> None:
+        self.chunks.append(self._gzip.flush())
