@@ -127,8 +127,9 @@ class RaceRunner:
     def _run_here(self, model: ImageModel, live: LiveRace) -> None:
         race, failures = Race(model, live.request), set[Failure | None]()
         note = hint(live.request.prompt, live.request.model)
-        stream = RaceStream(race, note, race_seconds(race))
+        stream = None
         try:
+            stream = RaceStream(race, note, race_seconds(race))
             with contextlib.closing(stream.events()) as events:
                 for event in events:
                     if live.ends:
@@ -183,10 +184,10 @@ def queue_note(ahead: int, seconds: float | None) -> str:
     return f"{text} If they take as long as the last ones, yours starts within {wait}."
 
 
-def _record(stream: RaceStream) -> RecordedRace | None:
+def _record(stream: RaceStream | None) -> RecordedRace | None:
     """None where nothing began, or nothing can be drawn: after a CUDA error, or of a race that is
     too long for a file."""
-    if not stream.frames:
+    if stream is None or not stream.frames:
         return None
     try:
         return stream.recording()

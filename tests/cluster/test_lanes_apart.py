@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from app.serving import race_stream
-from app.serving.race_stream import Idle, Recording, Snapshot, WorkerFailure
+from app.serving.race_stream import Idle, Recording, WorkerFailure
 from cluster.lanes_apart import join, race_apart
 from cluster.streams import Event, Stream, merge
 from engine.failures import Failure
@@ -20,6 +20,7 @@ from engine.race import Lane, Race, RaceRequest
 from engine.trace import Frame, LaneState
 from tests.cluster.toys import Ledger, Toy, card
 from visualize.recorded_race import RecordedRace
+from visualize.snapshot import Snapshot, Update
 
 LANES = ("ar", "sjd", "gsd")
 
@@ -110,12 +111,18 @@ def test_the_race_is_that_of_one_device_in_the_order_of_the_lanes_clocks(ledger)
             seen.append(clocks[frame.lane])
     assert seen == sorted(seen)
     assert len(seen) > len(LANES)
-    *boards, last = [event for event in events if isinstance(event, Snapshot)]
-    assert [board.seq for board in (*boards, last)] == list(range(1, len(boards) + 2))
-    for board in (*boards, last):
+    shown = [event for event in events if isinstance(event, Snapshot | Update)]
+    assert [event.seq for event in shown] == list(range(1, len(shown) + 1))
+    board, boards = shown[0], []
+    for event in shown:
+        board = board.after(event) if isinstance(event, Update) else event
+        boards.append(board)
         assert [lane.title for lane in board.lanes] == ["Vanilla AR", "SJD", "GSD"]
         assert board.apart
+    *boards, last = boards
     assert {board.state for board in boards} == {"racing"}
+    # What came of the lanes one by one is what the whole race has.
+    assert [lane.table for lane in boards[-1].lanes] == [lane.table for lane in last.lanes]
     assert (last.state, last.note, last.recorded) == ("finished", "a hint", False)
     assert sorted(lane.places["passes"] for lane in last.lanes)[0] == 1
 

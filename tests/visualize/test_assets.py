@@ -108,10 +108,10 @@ def test_every_colour_of_the_look_is_in_the_styles() -> None:
     assert set(LOOK["colours"]["light"]) == set(LOOK["colours"]["dark"]) <= used
 
 
-def test_two_modules_know_the_wire() -> None:
+def test_three_modules_know_the_wire() -> None:
     for path in STATIC.rglob("*.js"):
-        words = r"atob|DataView|dtypes|\.(?:table|tables|picture_rows)\b"
+        words = r"atob|DataView|dtypes|\.(?:table|tables)\b"
         knows = re.findall(words, path.read_text("utf-8"))
         if path.name == "swatch.js":
             knows.remove("atob")  # of an image
-        assert bool(knows) is (path.name in ("rows.js", "step_table.js")), path.name
+        assert bool(knows) is (path.name in ("rows.js", "step_table.js", "updates.js")), path.name

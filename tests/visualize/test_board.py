@@ -3,14 +3,14 @@ from __future__ import annotations
 import base64
 import io
 import itertools
-import json
 from dataclasses import replace
 
 import numpy as np
 import pytest
-from gradio.utils import diff
 from PIL import Image
 
+from app.serving.event_stream import EventStream
+from engine.models import load
 from engine.models.card import CARDS
 from engine.trace import Frame, Header, LaneState, Step, Trace
 from engine.trace.rows import DTYPES, SENT
@@ -18,12 +18,20 @@ from tests.races import race_of, raced
 from tests.stopped import run_until
 from tests.toy import Toy
 from tests.visualize.races import FIVE, frame, pixels, run, snapshots, step, toy_race
-from visualize.board import NO_MEMORY, NO_PICTURES, Board, changed_sampling, replay, token_hash
+from visualize.board import (
+    LEAST_PATCHES,
+    NO_MEMORY,
+    NO_PICTURES,
+    Board,
+    changed_sampling,
+    replay,
+    token_hash,
+)
+from visualize.pictures import webp
 from visualize.record_races import RACES
 from visualize.recorded_race import RecordedRace, record
-from visualize.recorded_race import pixels as decoded
 from visualize.snapshot import LaneSnapshot, Snapshot
-from visualize.swatches import sheet
+from visualize.swatches import COLUMNS, sheet
 
 
 def small(*names: str, frames: list[tuple[int, Step]] = ()) -> Board:
@@ -36,18 +44,23 @@ def small(*names: str, frames: list[tuple[int, Step]] = ()) -> Board:
 
 def test_where_decoding_takes_seconds_a_lane_has_its_picture_at_its_end() -> None:
     race = toy_race(["ar", "sjd"])
-    board = Board(race.header, pixels, live=False)
+    board = Board(race.header, pixels)
     for move in race:
         board.fold(move)
+        assert board.update().patches == ""
         for lane in board.snapshot().lanes:
-            assert any(lane.picture_rows) == (lane.state == "finished")
-    assert board.snapshot().state == "finished"
+            assert bool(lane.picture) == (lane.state == "finished")
+    assert board.is_over
 
 
-def picture(lane: LaneSnapshot) -> np.ndarray:
-    """A lane's picture rows, one under the other."""
-    files = [Image.open(io.BytesIO(base64.b64decode(text))) for text in lane.picture_rows if text]
-    return np.concatenate([np.asarray(file.convert("RGB")) for file in files])
+def image(text: str) -> np.ndarray:
+    with Image.open(io.BytesIO(base64.b64decode(text))) as file:
+        return np.asarray(file.convert("RGB"))
+
+
+def sent(tokens: np.ndarray) -> np.ndarray:
+    """The pictures that `pixels` decodes, as they are sent: without the last bit."""
+    return pixels(tokens) // 2 * 2
 
 
 def rows(lane: LaneSnapshot, name: str) -> np.ndarray:
@@ -96,7 +109,7 @@ def test_a_snapshot_has_the_race_and_its_lanes_figures_and_pictures(race, shots)
         assert lane.seconds == pytest.approx(sum(s.seconds.total for s in steps), abs=1e-3)
         assert lane.drafter == sum(s.drafter_passes for s in steps)
         tokens = Trace(header, tuple(frames)).tokens(i).reshape(1, *header.grid)
-        np.testing.assert_array_equal(picture(lane), pixels(tokens)[0])
+        np.testing.assert_array_equal(image(lane.picture), sent(tokens)[0])
 
 
 @pytest.mark.parametrize(("forced", "end"), [(False, None), (True, None), (False, 40)])
@@ -118,7 +131,7 @@ def test_a_race_without_pictures_says_so(race, shots) -> None:
     shot = replay(RecordedRace(Trace(header, tuple(frames)), None))
     assert shot.note == NO_PICTURES
     assert shot.swatches == ""
-    assert [lane.picture_rows for lane in shot.lanes] == [("",) * 8] * 5
+    assert [lane.picture for lane in shot.lanes] == [""] * 5
     assert [lane.table for lane in shot.lanes] == [lane.table for lane in shots[-1].lanes]
 
 
@@ -131,8 +144,8 @@ def test_pictures_of_all_changed_lanes_are_decoded_in_one_call() -> None:
 
     board = Board(small("ar", "sjd", "gsd").header, counted)
     for lane in (0, 2):
-        board.fold(frame(lane, step(0, 1), 4))
-    board.snapshot()
+        board.fold(frame(lane, step(0, 4), 4))
+    board.update()
     board.snapshot()
     assert calls == [(2, 2, 2)]
 
@@ -149,7 +162,7 @@ def test_cells_may_be_filled_in_any_order(forced) -> None:
     assert (plain.cells, shot.cells) == (header.cells, cells)
     for old, new in zip(plain.lanes, shot.lanes, strict=True):
         old_patches, new_patches = (
-            picture(lane).reshape(4, 8, 4, 8, 3).swapaxes(1, 2).reshape(16, 8, 8, 3)
+            image(lane.picture).reshape(4, 8, 4, 8, 3).swapaxes(1, 2).reshape(16, 8, 8, 3)
             for lane in (old, new)
         )
         np.testing.assert_array_equal(new_patches[order], old_patches)
@@ -159,13 +172,24 @@ def test_cells_may_be_filled_in_any_order(forced) -> None:
 
 
 def test_drafts_are_not_in_the_picture() -> None:
-    board = small("sjd", frames=[(0, step(0, 1, drafts=2))])
+    """Nor are they where a lane stops: its picture is decoded from what is committed."""
+    grids = []
+
+    def seen(tokens: np.ndarray) -> np.ndarray:
+        grids.extend(tokens.tolist())
+        return pixels(tokens)
+
+    board = Board(small("sjd").header, seen)
+    board.fold(frame(0, step(0, 1, drafts=2, token=3), 4))
     lane = board.snapshot().lanes[0]
     assert (lane.n, len(rows(lane, "positions"))) == (1, 3)
-    assert [bool(row) for row in lane.picture_rows] == [True, False]
     board.fold(Frame(0, LaneState.STOPPED))
-    assert board.snapshot().state == "stopped"
-    assert board.snapshot().lanes[0].picture_rows[1] == ""
+    stopped = board.update()
+    assert stopped.state == "stopped"
+    np.testing.assert_array_equal(
+        image(stopped.lanes[0].picture)[:8, :8], sent(np.array([[[3]]]))[0]
+    )
+    assert len(grids) == 1
 
 
 def test_places_wait_for_lanes_that_could_still_come_in_before_and_ties_share_one() -> None:
@@ -210,48 +234,63 @@ def test_a_failed_lane_says_why_and_the_others_finish() -> None:
     assert [row.lane for row in snapshot.results] == [0]
 
 
-@pytest.mark.parametrize(
-    ("side", "patch", "times", "most"), [(20, 8, 1, 25_000), (48, 16, 2, 28_000)]
-)
-def test_five_lanes_travel_in_few_bytes_an_update(side, patch, times, most) -> None:
-    """Five steps of each lane an update, with the rows of a race that ships; on the large grid it
-    is raced twice, one picture after another, which fills the upper rows."""
-    recording = RecordedRace.loads((RACES / "animals.json").read_bytes())
-    picture, trace = decoded(recording.pictures.lanes[0]), recording.trace
-    around = side * patch - len(picture)
-    whole = np.pad(picture, ((0, around), (0, around), (0, 0)), "wrap")
+@pytest.mark.parametrize("forced", [False, True])
+@pytest.mark.parametrize("every", [1, 3, 1000])
+def test_updates_add_up_to_the_snapshot(monkeypatch, forced, every) -> None:
+    """However often the board is looked at; and each cell's patch is that of its token."""
+    monkeypatch.setattr("visualize.board.webp", lambda picture, _: webp(picture, None))
+    header, frames = run(FIVE, side=8, forced=forced)
+    board, alone = Board(header, pixels, preview=pixels), Board(header, pixels)
+    shown, updates = board.snapshot(), []
+    for i, move in enumerate(frames, 1):
+        board.fold(move)
+        alone.fold(move)
+        if i % every == 0 or i == len(frames):
+            updates.append(board.update())
+            shown = shown.after(updates[-1])
+    seq = {"seq": shown.seq}
+    assert shown == alone.snapshot().model_copy(update=seq)
+    assert [update.seq for update in updates] == list(range(1, len(updates) + 1))
+    assert board.update().lanes == ()
+    trace, times = Trace(header, tuple(frames)), np.zeros((5, 64), int)
+    for update in updates:
+        drawn = [(lane.lane, cell) for lane in update.lanes for cell in lane.cells]
+        assert bool(drawn) is bool(update.patches)
+        assert len(drawn) >= LEAST_PATCHES or not drawn
+        for i, (lane, cell) in enumerate(drawn):
+            left, top = 8 * (i % COLUMNS), 8 * (i // COLUMNS)
+            patch = image(update.patches)[top : top + 8, left : left + 8]
+            token = trace.tokens(lane)[cell : cell + 1].reshape(1, 1, 1)
+            np.testing.assert_array_equal(patch, pixels(token)[0])
+            times[lane, cell] += 1
+    assert times.max() <= 2
 
-    def photograph(tokens: np.ndarray) -> np.ndarray:
-        """Each patch a little brighter or darker by its token and by its neighbours', as a
-        convolutional decoder makes them; modulo 256, where darker comes out right."""
-        shift = tokens % 23 - 11
-        shift = shift + (np.roll(shift, 1, -1) + np.roll(shift, -1, -1)) // 4
-        light = shift.astype(np.uint8).repeat(patch, 1).repeat(patch, 2)
-        return (whole // 2 + 64) + light[..., None]
 
-    length, names = len(trace.header.cells), [lane.decoder for lane in trace.header.lanes]
-    shown = [names.index(name) for name in FIVE]
-    plain = tuple(trace.header.lanes[i] for i in shown)
-    header = replace(trace.header, grid=(side, side), cells=tuple(range(side**2)), lanes=plain)
-    lanes = [
-        [
-            Step(replace(each.rows, start=each.before + length * i))
-            for i in range(times)
-            for each in trace.steps(lane)
-        ]
-        for lane in shown
+def test_seven_lanes_take_a_megabyte_on_a_slow_machine_as_on_a_fast_one() -> None:
+    """400 tokens each, with the figures of a race that ships: looked at after every step, and as
+    often as a fast machine has time to."""
+    trace = RecordedRace.loads((RACES / "tour.json").read_bytes()).trace
+    model = load("embedded")
+    seven = [i for i, lane in enumerate(trace.header.lanes) if lane.decoder != "jacobi"][:7]
+    header = replace(trace.header, lanes=tuple(trace.header.lanes[i] for i in seven))
+    frames = [
+        replace(move, lane=seven.index(move.lane)) for move in trace.frames if move.lane in seven
     ]
-    board = Board(header, photograph)
-    last, sent = board.snapshot(), []
-    for start in range(0, max(map(len, lanes)), 5):
-        for i, steps in enumerate(lanes):
-            for made in steps[start : start + 5]:
-                board.fold(frame(i, made, side**2))
-        now = board.snapshot()
-        sent.append(len(json.dumps(diff(last.wire(), now.wire()), separators=(",", ":"))))
-        last = now
-    assert [lane.n for lane in last.lanes] == [length * times] * 5
-    assert np.mean(sent) < most
+
+    def bytes_of(every: int) -> int:
+        board, events = Board(header, model.pixels, sheet(model), model.preview), EventStream()
+        events.add("snapshot", 0, board.snapshot())
+        for i, move in enumerate(frames, 1):
+            board.fold(move)
+            if i % every == 0 or i == len(frames):
+                events.add("update", i, board.update())
+        events.close()
+        return sum(map(len, events.chunks))
+
+    slow, fast = bytes_of(1), bytes_of(20)
+    assert len(header.cells) == 400
+    assert fast < slow < 1_000_000
+    assert slow < 1.2 * fast
 
 
 def test_token_hash_is_fnv_1a() -> None:
@@ -293,8 +332,8 @@ def test_pictures_that_do_not_fit_leave_the_race_alone() -> None:
     board, notes = Board(race.header, scarce), []
     for move in race:
         board.fold(move)
-        notes.append(board.snapshot().note)
-    assert notes.count(NO_MEMORY) == len(notes) - notes.index(NO_MEMORY) > 1
+        notes.append(board.update().note)
+    assert notes[-1] == NO_MEMORY
     last = board.snapshot()
     assert [lane.state for lane in last.lanes] == ["finished"] * 2
-    assert all(any(lane.picture_rows) for lane in last.lanes)
+    assert all(lane.picture for lane in last.lanes)

@@ -62,7 +62,7 @@ def test_what_ships_is_what_was_specified(spec) -> None:
     assert recording.trace.codebook
     snapshot = replay(recording)
     assert {lane.state for lane in snapshot.lanes} == {LaneState.FINISHED.value}
-    assert all(lane.n == length and all(lane.picture_rows) for lane in snapshot.lanes)
+    assert all(lane.n == length and lane.picture for lane in snapshot.lanes)
     assert all(row.differs is None for row in snapshot.results)
     # What a visitor asks of a token is in it.
     tables = [recording.trace.table(i) for i in range(len(spec.lanes))]

@@ -22,7 +22,6 @@ from app.serving.api import Api
 from app.serving.api_result import RaceResult, table
 from engine.decoders import WHOLE
 from engine.trace import Trace
-from tests.app.conftest import positional
 from tests.browser.servers import served
 from tests.infill_toy import NeighbourToy
 from tests.mcp_client import tool
@@ -143,12 +142,6 @@ def test_one_decoder_races_in_several_lanes_and_each_is_named_by_what_differs(cl
     rows = client.predict(PROMPT, 7, lanes, api_name="/race")["lanes"]
     assert [row["title"] for row in rows] == ["GSD", "GSD G=50 d=0.3", "Vanilla AR", "GSD G=1"]
     assert rows[0]["passes"] != rows[3]["passes"]
-
-
-def test_client_sees_every_snapshot_of_the_board(client) -> None:
-    shots = list(client.submit(*positional(lanes=["sjd"]), api_name="/board"))
-    assert [shot["seq"] for shot in shots] == list(range(len(shots)))
-    assert shots[-1]["state"] == "finished"
 
 
 def test_nothing_but_races_is_public(url) -> None:

@@ -32,7 +32,7 @@ from tests.app.conftest import NONE_RECORDED, VISITOR, Watched, toy_pool, wait_u
 from tests.app.conftest import begun as begun_on
 from tests.app.serving.fake_spaces import Spaces
 from tests.toy import Toy
-from visualize.snapshot import Snapshot
+from visualize.snapshot import Snapshot, Update
 
 NAME = "janus-pro-1b"
 
@@ -93,8 +93,9 @@ def test_a_race_is_one_call_and_its_recording_comes_back(races, spaces) -> None:
 def test_only_plain_data_crosses(spaces) -> None:
     events = list(zerogpu.run_race(request("ar", "gsd", "lantern", "sjd-pac")))
     for event in events:
-        assert plain(event.wire() if isinstance(event, Snapshot) else dataclasses.astuple(event))
-    assert {type(event) for event in events} == {Snapshot, Idle, Recording}
+        model = isinstance(event, Snapshot | Update)
+        assert plain(event.model_dump(mode="json") if model else dataclasses.astuple(event))
+    assert {type(event) for event in events} == {Snapshot, Update, Idle, Recording}
     assert json.loads(events[-1].text)["format"] == "photo-finish-trace"
 
 
