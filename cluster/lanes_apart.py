@@ -18,7 +18,7 @@ from visualize.recorded_race import Pictures, RecordedRace
 from visualize.snapshot import CLOCKS, Snapshot, Update
 
 # of a board, what every lane's racer knows and the page does not
-_SHARED = ("machine", "grid", "cells", "dtypes", "codes", "swatches")
+_SHARED = ("machine", "grid", "cells", "dtypes", "codes", "swatches", "preview")
 
 
 def race_apart(

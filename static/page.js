@@ -1,6 +1,7 @@
 // Joins the board to the page: the board's value is a snapshot, and what else the page has stands
 // outside it.
 
+import { mountBets } from "./board/bet.js";
 import { mountBoard, windowHeight } from "./board/board.js";
 import { addressOf } from "./controls/moment.js";
 import { query, queryAll } from "./dom.js";
@@ -8,6 +9,9 @@ import { mountFilling } from "./form/filling.js";
 import { mountSaving, saveButtons } from "./panels/save.js";
 import { leaveRace, watchRace } from "./trace/live_race.js";
 import { isOn, isOver } from "./trace/replay.js";
+
+const VOTER = "photo-finish-voter";
+let name = ""; // the voter's
 
 // What is about the race on the board, or about the next one: it rests while one is on.
 const RESTING = "#bet, #decided, #five-seeds, #seeds-table, #cost, #whatif, #export";
@@ -193,6 +197,19 @@ export function mountPage(element, props, trigger, watch, root) {
     input.dispatchEvent(new Event("change", { bubbles: true }));
   }
 
+  // One who watches another visitor's race bets on it here. A name of the browser's own keeps their
+  // bets one.
+  mountBets(
+    element,
+    board,
+    (race) => race === watched.watch && !watched.own,
+    async ({ race, lane }) => {
+      const options = { method: "POST", body: JSON.stringify({ voter: voter(), lane }) };
+      const answer = await fetch(`${root}/races/${race}/bets`, options).catch(() => null);
+      return answer !== null && answer.ok;
+    },
+  );
+
   mountFilling(element, board, props.fillable, () => trigger("fill", onBoard()));
   document.addEventListener("photo-finish-swatches", (event) => {
     if (!board.state.race) return;
@@ -200,4 +217,16 @@ export function mountPage(element, props, trigger, watch, root) {
     const picture = infilling && { known: infilling.known, canvas: board.pictureOf(0) };
     event.detail(swatches, picture);
   });
+}
+
+/** By which the server knows a browser's bets as one; where nothing is kept, a page's. */
+function voter() {
+  try {
+    name ||= localStorage.getItem(VOTER) ?? "";
+    name ||= Array.from(crypto.getRandomValues(new Uint32Array(4)), (n) => n.toString(36)).join("-");
+    localStorage.setItem(VOTER, name);
+  } catch {
+    // The browser keeps nothing.
+  }
+  return name;
 }

@@ -117,6 +117,7 @@ class Board:
             note=self.note,
             recorded=self._pixels is None,
             apart=False,
+            preview=self._preview not in (None, self._pixels),
             prompt=header.prompt,
             seed=header.seed,
             model=header.model,

@@ -94,6 +94,9 @@ class Snapshot(BaseModel):
     recorded: bool
     elsewhere: bool = Field(False, description="recorded on another machine than the page's")
     apart: bool = Field(description="each lane on a device of its own, all at once")
+    preview: bool = Field(
+        description="whether the pictures of lanes that race are a smaller decoder's"
+    )
     prompt: str
     seed: int
     model: str

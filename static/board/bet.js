@@ -1,7 +1,66 @@
-// A visitor's bet on a lane: what came of it, once its race is over.
+// Bets on lanes, the visitor's and those of all who watch: until when they can be placed, and what
+// came of them once the race is over.
 
-import { ordinal } from "../numbers.js";
-import { isOver } from "../trace/replay.js";
+import { finder, make } from "../dom.js";
+import { countOf, ordinal } from "../numbers.js";
+import { isOn, isOver } from "../trace/replay.js";
+
+/** Whether bets can still be placed: no lane is half way. @param {Race} race */
+export const isOpen = (race) =>
+  isOn(race) && race.lanes.every(({ n, order }) => 2 * n < order.length);
+
+/**
+ * How many bets there are; once the race is over, on which lanes, and how many were right. "" where
+ * nobody bets.
+ * @param {Race} race
+ */
+export function tallyInWords(race) {
+  const { bets = [] } = race.snapshot;
+  const all = bets.reduce((sum, count) => sum + count, 0);
+  if (!all) return "";
+  if (!isOver(race)) return `${countOf(all, "bet", "bets")} so far.`;
+  const on = race.lanes.map((lane, i) => ({ lane, count: bets[i] })).filter(({ count }) => count);
+  on.sort((a, b) => b.count - a.count);
+  const words = on.map(({ lane, count }) => `${count} on ${lane.title}`).join(", ");
+  const right = on.filter(({ lane }) => lane.places.seconds === 1);
+  const won = right.reduce((sum, { count }) => sum + count, 0);
+  return `Bets: ${words}; ${won} of ${all} right by seconds.`;
+}
+
+/**
+ * Buttons by which one who watches bets on a lane, shown while that is possible. `place` sends the
+ * bet on a race; what it returns is whether it was taken.
+ * @param {HTMLElement} root @param {Board} board @param {(race: string) => boolean} isWatched
+ * @param {(bet: Bet) => Promise<boolean>} place
+ */
+export function mountBets(root, board, isWatched, place) {
+  const part = finder(root);
+  const group = part("bets");
+  /** @type {string | undefined} */
+  let of; // the race whose lanes have buttons
+  /** @param {number} lane @param {string} race */
+  async function bet(lane, race) {
+    const taken = await place({ race, lane });
+    if (taken) board.go({ bet: { race, lane } });
+    else group.replaceChildren(make("span", "Bets are closed."));
+  }
+  board.onChange(({ race, bet: placed }) => {
+    const { id = "" } = race.snapshot;
+    group.hidden = !isWatched(id) || !isOpen(race);
+    if (group.hidden) return void (of = undefined);
+    if (of !== id) {
+      const buttons = race.lanes.map(({ title }, lane) =>
+        make("button", title, { type: "button", onclick: () => bet(lane, id) }),
+      );
+      group.replaceChildren(make("span", "Who will be first?"), ...buttons);
+      of = id;
+    }
+    const mine = placed?.race === id ? placed.lane : -1;
+    group.querySelectorAll("button").forEach((button, i) => {
+      button.setAttribute("aria-pressed", String(i === mine));
+    });
+  });
+}
 
 /**
  * What came of the bet on a race; "" where there is none on it, or nothing yet.

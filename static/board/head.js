@@ -6,7 +6,7 @@ import { clockName, onClock } from "../numbers.js";
 import { outcomeOf, stoppedWords } from "../panels/results.js";
 import { isPhone, lanesShown } from "../stage/stage.js";
 import { isOver } from "../trace/replay.js";
-import { betInWords } from "./bet.js";
+import { betInWords, tallyInWords } from "./bet.js";
 
 const INTRODUCTION =
   "Every lane decodes the same picture with the same model from the same seed, each by its own method, " +
@@ -28,7 +28,8 @@ const fillingInWords = ({ snapshot: { infilling }, lanes: [lane] }) =>
 /** @param {Race} race @param {Bet | null} bet @param {string} how its lanes ran */
 function endInWords(race, bet, how) {
   const stopped = race.snapshot.state === "stopped" ? stoppedWords(race) : "";
-  return [stopped, outcomeOf(race), betInWords(race, bet), how].filter(Boolean).join(" ");
+  const bets = [betInWords(race, bet), tallyInWords(race)];
+  return [stopped, outcomeOf(race), ...bets, how].filter(Boolean).join(" ");
 }
 
 /**
@@ -73,9 +74,10 @@ export function drawHead(board, state) {
   const replayed = recorded && !elsewhere && "recorded";
   const facts = [`seed ${seed}`, `model ${model}`, sampling, where, size, replayed];
   say(part("meta"), prompt ? facts.filter(Boolean).join(" · ") : INTRODUCTION);
-  const how = live ? howLanesRun(race.snapshot) : "";
   const done = isOver(race) && live;
-  say(part("pace"), done ? endInWords(race, bet, how) : how);
+  const how = live ? howLanesRun(race.snapshot) : "";
+  const going = [how, tallyInWords(race)].filter(Boolean).join(" ");
+  say(part("pace"), done ? endInWords(race, bet, how) : live ? going : "");
   part("pace").classList.toggle("outcome", done);
   part("again-slowly").hidden = !done || !state.t;
   say(part("note"), note);

@@ -102,13 +102,13 @@ export class Plane {
     }
     const view = laneAt(lane, lane.count);
     const cells = lane.order.slice(this.#done, view.n);
-    if (layer.kind === "picture" && this.picture.rows.some(Boolean))
-      this.#paintPicture(context, rows);
-    else if (layer.kind === "picture") {
+    if (layer.kind === "picture") {
       for (const cell of cells) {
+        if (this.picture.has(cell)) continue;
         const [x, y] = cornerOf(cell, columns, side);
-        pasteSwatch(context, lane.token(view.rowOf(cell)), x, y, side, style); // it has no picture
+        pasteSwatch(context, lane.token(view.rowOf(cell)), x, y, side, style); // until it has one
       }
+      this.#paintPicture(context, rows);
     } else if (layer.kind === "status") {
       for (const cell of cells) {
         const [x, y] = cornerOf(cell, columns, side);
@@ -127,7 +127,7 @@ export class Plane {
     context.imageSmoothingQuality = "high";
     const [from, to] = [source.height / count, this.canvas.height / count];
     this.picture.rows.forEach((times, row) => {
-      if (times === this.#rows[row]) return;
+      if (!times || times === this.#rows[row]) return;
       const across = this.canvas.width;
       context.drawImage(source, 0, row * from, source.width, from, 0, row * to, across, to);
       this.#rows[row] = times;

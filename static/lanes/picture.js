@@ -21,6 +21,9 @@ export class Picture {
   canvas = document.createElement("canvas");
   /** @type {number[]} how often each row of tokens has been painted */
   rows;
+  /** @type {Set<number>} the cells that patches were painted on */
+  #cells = new Set();
+  #whole = false;
 
   /** @param {Race["grid"]} grid */
   constructor([rows, columns]) {
@@ -28,11 +31,17 @@ export class Picture {
     this.rows = Array(rows).fill(0);
   }
 
+  /** Whether anything is painted where a cell is. @param {number} cell */
+  has(cell) {
+    return this.#whole || this.#cells.has(cell);
+  }
+
   /** @param {HTMLImageElement} image of the whole grid */
   paintWhole(image) {
     sized(this.canvas, image.naturalWidth, image.naturalHeight);
     penOf(this.canvas).drawImage(image, 0, 0);
     this.rows = this.rows.map((times) => times + 1);
+    this.#whole = true;
   }
 
   /**
@@ -46,6 +55,7 @@ export class Picture {
     const [x, y] = [column * side, row * side];
     penOf(this.canvas).drawImage(image, left, top, side, side, x, y, side, side);
     this.rows[row] += 1;
+    this.#cells.add(cell);
   }
 }
 

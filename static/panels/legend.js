@@ -6,6 +6,9 @@ import { drawMark, noValue } from "../lanes/marks.js";
 import { lastOf } from "../numbers.js";
 import { SCALES, STATUSES, colourOf, countShare, rangeOf } from "../trace/layers.js";
 
+const PREVIEW =
+  "While a lane races, a small decoder previews its picture; at its end the model's own draws it.";
+
 /**
  * What the badges of a race promise, for the foot of the board.
  * @param {HTMLElement} list @param {LaneFacts[]} lanes
@@ -27,13 +30,16 @@ export function listPromises(list, lanes) {
  */
 export function drawLegend(panel, layer, race, against) {
   const range = rangeOf(race, layer);
-  const key = [layer.name, ...range, against?.title, Boolean(race.snapshot.infilling)].join();
+  const { infilling, preview, state } = race.snapshot;
+  const previews = preview && state === "racing" && layer.kind === "picture";
+  const key = [layer.name, ...range, against?.title, Boolean(infilling), previews].join();
   if (panel.dataset.key === key) return;
   panel.dataset.key = key;
   const scale = scaleOf(layer, range, against);
   // The marks of the statuses say all that the layer's words do.
-  const text = race.snapshot.infilling ? (layer.filling ?? layer.words) : layer.words;
-  const words = layer.kind === "status" ? [] : [make("p.legend-words", text)];
+  const text = infilling ? (layer.filling ?? layer.words) : layer.words;
+  const all = previews ? `${text} ${PREVIEW}` : text;
+  const words = layer.kind === "status" ? [] : [make("p.legend-words", all)];
   panel.replaceChildren(...scale, ...words);
 }
 

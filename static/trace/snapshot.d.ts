@@ -83,6 +83,7 @@ interface Snapshot {
   recorded: boolean;
   elsewhere?: boolean; // recorded on another machine than the page's
   apart: boolean; // each lane on a device of its own, all at once
+  preview: boolean; // whether the pictures of lanes that race are a smaller decoder's
   prompt: string;
   seed: number;
   model: string;
