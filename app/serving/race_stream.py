@@ -94,7 +94,7 @@ class RaceStream:
         and Idle after every other step."""
         use_threads(self.race.model)
         board, started, drawing, updates = self._board, time.monotonic(), 0.0, 0
-        due = started
+        due = started + 1 / SETTINGS.updates
         yield board.snapshot()
         try:
             with contextlib.closing(iter(self.race)) as moves:
@@ -107,8 +107,9 @@ class RaceStream:
                     if begin > started + self._seconds:
                         board.note = self._late
                         self.race.stop()
-                    # The end is one update, the last.
-                    if frame.step is None or begin < due or board.is_over:
+                    # The first update is of all lanes' first steps; the end is one, the last.
+                    ready = begin >= due or (not updates and board.has_begun)
+                    if frame.step is None or not ready or board.is_over:
                         yield Idle()
                         continue
                     yield board.update()

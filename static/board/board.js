@@ -131,12 +131,18 @@ export function mountBoard(root, watch, tours) {
     remodel(race, state.costs);
     if (fresh) begin(race, pictures);
     if (before?.id !== value.id && isOn(race)) announceStart(part("live"), value);
-    if (moment && isOver(state.race) && isLinked(value.link ?? "", moment)) {
-      go(readMoment(moment, race));
-      moment = "";
-    }
+    openMoment();
     tour.begin();
     refresh();
+  }
+
+  // The moment in the page's address, once all of its race is shown.
+  function openMoment() {
+    if (!moment || !hasRace(state) || !isOver(state.race)) return;
+    if (!isLinked(state.race.snapshot.link ?? "", moment)) return;
+    const asked = moment;
+    moment = "";
+    go(readMoment(asked, state.race));
   }
 
   // A new race has begun. A recorded one plays by itself, unless the visitor likes things still.
@@ -248,6 +254,7 @@ export function mountBoard(root, watch, tours) {
         state.race = { ...state.race, snapshot: ending };
         ending = null;
         changed = true;
+        openMoment();
       }
       last = now;
       const all = changed || live !== state.live;

@@ -69,7 +69,21 @@ class Site:
         events = self.client.get(f"/gradio_api/call/{name}/{answer.json()['event_id']}").text
         lines = events.replace("event: heartbeat", "").splitlines()
         last = max(i for i, line in enumerate(lines) if line.startswith("event: "))
-        return lines[last][7:], json.loads(lines[last + 1][6:])
+        event, data = lines[last][7:], json.loads(lines[last + 1][6:])
+        watched = event == "complete" and name == "board" and isinstance(data[0], dict)
+        return self._watch(data[0]["watch"]) if watched else (event, data)
+
+    def _watch(self, race: str) -> tuple[str, Any]:
+        """A race from its stream, to its end: how it is kept; ("error", its message) where it is
+        not."""
+        *_, last = map(json.loads, self.events(race))
+        kept = self.events(race)
+        return ("complete", [json.loads(kept[0])]) if kept else ("error", {"error": last["note"]})
+
+    def events(self, race: str) -> list[str]:
+        """The data of all events of a race's stream."""
+        text = self.client.get(f"/races/{race}/events").text
+        return [line[6:] for line in text.splitlines() if line.startswith("data: ")]
 
     def rejection(self, values: list[Any], name: str = "board") -> str:
         """The message of a rejected race. Fails if it races, or without a message."""

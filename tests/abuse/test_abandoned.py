@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import json
 import threading
 from pathlib import Path
 from typing import Any
@@ -39,8 +40,12 @@ def leave_at_once(site: Site) -> None:
 
 
 def leave_in_the_race(site: Site) -> None:
+    """Watches it, and hangs up after a step."""
     with listen(site) as events:
-        next(line for line in events.iter_lines() if "process_generating" in line)
+        line = next(line for line in events.iter_lines() if "process_completed" in line)
+    race = json.loads(line.removeprefix("data: "))["output"]["data"][0]["watch"]
+    with site.client.stream("GET", f"/races/{race}/events") as events:
+        next(line for line in events.iter_lines() if line == "event: update")
 
 
 def leave_by_cutting_the_line(site: Site) -> None:
