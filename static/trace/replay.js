@@ -89,12 +89,12 @@ export const lengthOf = (race, clock) =>
   Math.max(0, ...race.lanes.map((lane) => clockOf(lane, clock)));
 
 /**
- * The race's clock while it runs: that of the running lane which is furthest behind; then the
- * slowest lane's.
+ * The race's clock while it runs: that of the running lane which is furthest behind, but for lanes
+ * that have made no step yet, which the others do not wait for; then the slowest lane's.
  * @param {Race} race @param {Clock} clock
  */
 export function raceClock(race, clock) {
-  const running = race.lanes.filter((lane) => lane.state === "racing");
+  const running = race.lanes.filter((lane) => lane.state === "racing" && lane.count > 0);
   if (!running.length) return lengthOf(race, clock);
   return Math.min(...running.map((lane) => clockOf(lane, clock)));
 }

@@ -84,7 +84,7 @@ def finished(page: Page) -> None:
 def running(page: Page) -> None:
     """Waits until a race is on and has shown its first steps."""
     state(page, "racing")
-    expect(page.locator(".lane .passes").first).not_to_have_text("0")
+    expect(page.locator(".lane:not([data-step='0'])").first).to_be_visible()
 
 
 def unfold(page: Page, section: str) -> None:

@@ -52,6 +52,69 @@ def test_play_pause_and_speed(page) -> None:
     expect(page.locator(".board")).to_have_attribute("data-state", "finished")
 
 
+# All that a lane's canvas shows while a race is played, by the lane's step; until it has finished.
+SEEN = """() => new Promise((done) => {
+  const [board, lane] = [".board", "[data-lane=sjd]"].map((it) => document.querySelector(it));
+  const seen = {};
+  const frame = () => {
+    const image = lane.querySelector("canvas").toDataURL();
+    (seen[lane.dataset.step] ??= new Set()).add(image);
+    if (board.dataset.done !== "1") return void requestAnimationFrame(frame);
+    done(Object.values(seen).map((images) => images.size));
+  };
+  requestAnimationFrame(frame);
+})"""
+
+
+@pytest.mark.parametrize("still", [False, True], ids=["moving", "still"])
+def test_what_became_of_drafts_is_marked_between_steps_unless_things_are_to_stand_still(
+    open_file, duel, still
+) -> None:
+    page = open_file(duel, still=still)
+    key(page, "End", "Home")
+    expect(page.locator(".board")).to_have_attribute("data-t", "0")
+    page.locator(".play").click()
+    looks = page.evaluate(SEEN)
+    assert max(looks) == (1 if still else 2)
+
+
+def test_lanes_show_their_places_and_what_the_latest_step_committed(page) -> None:
+    by_passes(page)
+    page.locator(".scrub").fill("6")
+    expect(page.locator(".board")).to_have_attribute("data-t", "6")
+    lanes = page.locator(".lane")
+    n = [int(lane.get_attribute("data-n")) for lane in lanes.all()]
+    words = {1: "1st", 2: "2nd"}
+    places = [words[1 + sum(other > mine for other in n)] for mine in n]
+    expect(page.locator(".place-now")).to_have_text(places)
+    assert sorted(places) == ["1st", "2nd"]
+    key(page, "ArrowLeft")
+    expect(page.locator(".board")).to_have_attribute("data-t", "5")
+    before = [int(lane.get_attribute("data-n")) for lane in lanes.all()]
+    key(page, "ArrowRight")
+    gains = [f"+{mine - other}" for mine, other in zip(n, before, strict=True)]
+    expect(page.locator(".gain")).to_have_text(gains)
+    key(page, "End")
+    expect(page.locator(".place-now")).to_have_text(["", ""])
+
+
+def test_a_race_that_is_over_is_played_again_and_says_once_how_it_came_out(page) -> None:
+    again, board = page.locator(".again-slowly"), page.locator(".board")
+    expect(again).to_be_hidden()
+    key(page, "End")
+    expect(board).to_have_attribute("data-done", "1")
+    expect(page.locator(".live")).to_contain_text("The race is over. Fewest passes: SJD")
+    page.locator(".live").evaluate("region => (region.textContent = '')")
+    again.focus()
+    page.keyboard.press("Enter")
+    expect(board).to_have_attribute("data-playing", "1")
+    expect(board).to_have_attribute("data-state", "replay")
+    expect(again).to_be_hidden()
+    key(page, "End")
+    expect(again).to_be_visible()
+    expect(page.locator(".live")).to_have_text("")
+
+
 def test_keys_step_and_jump_to_the_finishes_and_hide_lanes(page) -> None:
     by_passes(page)
     key(page, "ArrowRight", "ArrowRight")

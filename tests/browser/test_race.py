@@ -13,8 +13,10 @@ from engine.decoders.sjd_pac import SJDPAC
 from tests.app.conftest import Watched, wait_until
 from tests.browser.acts import (
     INJECTIONS,
+    at,
     by_passes,
     finished,
+    frames,
     hashes,
     key,
     prompted,
@@ -80,8 +82,7 @@ def test_the_list_holds_one_to_eight_lanes(quick, open_page) -> None:
 
 
 def test_a_race_leaves_the_processor_to_the_lanes(held, model, open_page) -> None:
-    """Between two updates nothing moves, so nothing is drawn; no style sheet is written again, or
-    all would be styled anew."""
+    """No style sheet is written again, or all would be styled anew; nothing moves by itself."""
     page = open_page(held)
     race(page)
     running(page)
@@ -98,6 +99,38 @@ def test_a_race_leaves_the_processor_to_the_lanes(held, model, open_page) -> Non
     model.release()
     finished(page)
     assert page.evaluate("written") == 0
+
+
+def test_a_race_that_is_on_is_paused_scrubbed_and_followed_again(held, model, open_page) -> None:
+    page = open_page(held)
+    board, scrub, live = (page.locator(it) for it in (".board", ".scrub", ".live-button"))
+    race(page)
+    running(page)
+    page.locator(".play").click()
+    state(page, "replay")
+    expect(live).to_be_visible()
+    stands, shown = at(page), hashes(page)
+    assert stands > 0
+    frames(page)
+    assert (at(page), hashes(page)) == (stands, shown)
+    share = scrub.evaluate("it => it.value / it.max")
+    assert 0 < share < 0.5, "so much of the picture is drawn in the lane that is furthest"
+    key(page, "ArrowLeft")
+    expect(board).not_to_have_attribute("data-t", f"{stands:g}")
+    assert at(page) < stands
+    key(page, "Home")
+    expect(board).to_have_attribute("data-t", "0")
+    live.click()
+    state(page, "racing")
+    assert at(page) >= stands
+    model.release()
+    finished(page)
+    expect(page.locator(".live")).to_contain_text("Fewest passes: ")
+    assert scrub.evaluate("it => it.value === it.max")
+    page.locator(".again-slowly").click()
+    state(page, "replay")
+    key(page, "End")
+    finished(page)
 
 
 def test_stop_ends_the_race_in_two_steps_and_the_next_runs(held, model, stops, open_page) -> None:

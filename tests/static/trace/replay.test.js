@@ -62,6 +62,8 @@ test("the clock of a race is that of the running lane furthest behind", () => {
   assert.deepEqual(clocks(threeSteps(), behind("racing")), [0.0001, 1, 0.002734, 4]);
   assert.deepEqual(clocks(threeSteps("finished"), behind("finished")), [0.002734, 4, 0.002734, 4]);
   assert.deepEqual(clocks(new Wire("sjd", "waiting")), [0, 0, 0, 0]);
+  const first = [behind("racing"), new Wire("sjd", "racing")];
+  assert.deepEqual(clocks(...first), [0.0001, 1, 0.0001, 1], "none waits for a lane's first step");
 });
 
 test("finishers come in the order of a clock", () => {
