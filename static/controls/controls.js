@@ -169,7 +169,11 @@ export function bindControls(root, board) {
     ...{ toggle, step, finish, layer, clock, speed, stage, help, again, show, only },
   });
 
-  let width = 0; // of the scrubber, in pixels
+  let width = 0; // of the scrubber, in pixels; to measure it in a frame would cost a layout
+  new ResizeObserver(([{ contentRect }]) => {
+    width = contentRect.width;
+    go({});
+  }).observe(part("flags"));
 
   /** The lanes' own controls, once for every race. @param {Card[]} cards */
   function bindLanes(cards) {
@@ -207,7 +211,6 @@ export function bindControls(root, board) {
     for (const bar of [scrub, part("hairline")])
       bar.style.setProperty("--share", String(length ? t / length : 0));
     attribute(scrub, "aria-valuetext", `${onClock(t, clock)} ${clockName(clock)}`);
-    if (all) width = part("flags").clientWidth; // to measure it costs a layout
     const shown = isOn(race) && state.live ? t : length;
     drawFlags(part("flags"), race, clock, [shown, length, width]);
   }
