@@ -25,7 +25,7 @@ export function mountPage(element, props, trigger, watch, root) {
   let shown = ""; // the race that is on the board
   let over = ""; // the race that the page knows to be over
   let bets = false; // Race was pressed, and the bet is on what comes
-  let watched = { watch: "", own: true, more: false }; // the race that was watched last
+  let watched = { watch: "", key: "", more: false }; // the race that was watched last
   /** @type {(snapshot: Shown) => void} shows a race */
   let display = () => {};
   const onBoard = () => ({ race: board.state.race?.snapshot.id });
@@ -40,7 +40,7 @@ export function mountPage(element, props, trigger, watch, root) {
       };
       const take = () => {
         const { value } = props;
-        if ("watch" in value) watchIt((watched = value));
+        if ("watch" in value) watchIt((watched = { ...value, key: keyOf(value) }));
         else if (value.id) display(value);
         else callback(value);
       };
@@ -88,7 +88,8 @@ export function mountPage(element, props, trigger, watch, root) {
 
   // Where it is gone, the page's server says so.
   /** @param {Watched} race */
-  function watchIt({ watch: race }) {
+  function watchIt({ watch: race, key }) {
+    query(element, ".board").dataset.key = key;
     watchRace(`${root}/races/${race}/events`, display, () => trigger("show", { race }));
   }
 
@@ -113,7 +114,7 @@ export function mountPage(element, props, trigger, watch, root) {
     document.body.classList.toggle("racing", on);
     const { id = "" } = race.snapshot;
     const isWatched = id === watched.watch;
-    document.body.classList.toggle("watching", on && isWatched && !watched.own);
+    document.body.classList.toggle("watching", on && isWatched && !watched.key);
     if (begins) reveal();
     for (const part of queryAll(document, RESTING)) part.inert = on;
     if (!isOver(race) || id === over || (isWatched && watched.more)) return;
@@ -202,7 +203,7 @@ export function mountPage(element, props, trigger, watch, root) {
   mountBets(
     element,
     board,
-    (race) => race === watched.watch && !watched.own,
+    (race) => race === watched.watch && !watched.key,
     async ({ race, lane }) => {
       const options = { method: "POST", body: JSON.stringify({ voter: voter(), lane }) };
       const answer = await fetch(`${root}/races/${race}/bets`, options).catch(() => null);
@@ -221,12 +222,32 @@ export function mountPage(element, props, trigger, watch, root) {
 
 /** By which the server knows a browser's bets as one; where nothing is kept, a page's. */
 function voter() {
-  try {
-    name ||= localStorage.getItem(VOTER) ?? "";
-    name ||= Array.from(crypto.getRandomValues(new Uint32Array(4)), (n) => n.toString(36)).join("-");
-    localStorage.setItem(VOTER, name);
-  } catch {
-    // The browser keeps nothing.
-  }
+  const numbers = () => Array.from(crypto.getRandomValues(new Uint32Array(4)));
+  name ||= kept(() => localStorage, VOTER) || numbers().join("-");
+  keep(() => localStorage, VOTER, name);
   return name;
+}
+
+/** A race's key, which its page has also when it is loaded again. @param {Watched} race */
+function keyOf({ watch, key }) {
+  if (key) keep(() => sessionStorage, watch, key);
+  return key || kept(() => sessionStorage, watch);
+}
+
+// A browser may keep nothing, and then raises where its storage is asked for.
+/** @param {() => Storage} storage @param {string} item */
+function kept(storage, item) {
+  try {
+    return storage().getItem(item) ?? "";
+  } catch {
+    return "";
+  }
+}
+/** @param {() => Storage} storage @param {string} item @param {string} text */
+function keep(storage, item, text) {
+  try {
+    storage().setItem(item, text);
+  } catch {
+    // It is not there when the page is loaded again.
+  }
 }

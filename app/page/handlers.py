@@ -161,11 +161,12 @@ class Races:
         self._table.put(session, race)
         return race.replay()
 
-    def stop(self, race_id: Any, session: str) -> None:
-        """Stops the visitor's own race. Raises gr.Error where it is another's."""
+    def stop(self, race_id: Any, key: Any, session: str) -> None:
+        """Stops a race for whoever has its key, as the page that began it has, also once it was
+        loaded again. Raises gr.Error for others."""
         race = self.find(race_id, session)
         if isinstance(race, LiveRace):
-            if not self.owns(race, session):
+            if not (self.owns(race, session) or key == race.key):
                 raise gr.Error(NOT_YOURS, print_exception=False)
             race.stop()
 
@@ -202,9 +203,9 @@ class Races:
 
 
 def watched(race: LiveRace, own: bool, more: bool = False) -> dict[str, Any]:
-    """The board's value, for gradio, where the page is to watch a race: its id, whether it is the
-    visitor's own, and whether another one follows it at once."""
-    return {"watch": race.id, "own": own, "more": more}
+    """The board's value, for gradio, where the page is to watch a race: its id, its key if it is
+    the visitor's own, and whether another one follows it at once."""
+    return {"watch": race.id, "key": race.key if own else "", "more": more}
 
 
 def user_error(error: Exception) -> gr.Error:

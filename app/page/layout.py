@@ -14,7 +14,6 @@ import gradio as gr
 from app.page.board import board_of, race_files, script_file
 from app.page.fill_in import fill_in, fillable
 from app.page.form import (
-    ON_BOARD_JS,
     PRIVATE,
     QUIET,
     SAMPLING_KNOBS,
@@ -42,6 +41,11 @@ from visualize.assets import script
 ASKED_JS = """(...values) => {
   document.dispatchEvent(new Event("photo-finish-asked"));
   return values;
+}"""
+# The race on the board, and its key where it is the visitor's own.
+OWN_JS = """() => {
+  const { race, key } = document.querySelector("#board .board").dataset;
+  return [race, key ?? ""];
 }"""
 RACE_JS = "() => { document.querySelector('#race').click(); return []; }"
 ROLL_JS = "() => Math.floor(Math.random() * 2 ** 31)"
@@ -139,8 +143,8 @@ def build(pool: ModelPool, recorded: RecordedRaces | None = None) -> PageBlocks:
         def show(race_id: Any, request: gr.Request) -> dict[str, Any]:
             return races.show(race_id, session_of(request))
 
-        def stop_race(race_id: Any, request: gr.Request) -> None:
-            races.stop(race_id, session_of(request))
+        def stop_race(race_id: Any, key: Any, request: gr.Request) -> None:
+            races.stop(race_id, key, session_of(request))
 
         def open_file(path: Any, request: gr.Request) -> dict[str, Any]:
             return races.open_file(path, session_of(request)).wire()
@@ -186,7 +190,8 @@ def build(pool: ModelPool, recorded: RecordedRaces | None = None) -> PageBlocks:
         gr.on(begins, None, None, [chosen, notice, reading], js="() => [null, '', '']", **PRIVATE)
         gr.on(starts, race, form.components, board, js=ASKED_JS, **options)
         Api(races).mount()
-        stop.click(stop_race, on_board, None, queue=False, js=ON_BOARD_JS, **PRIVATE)
+        race_and_key = [on_board, unchecked(gr.Textbox(visible=False))]
+        stop.click(stop_race, race_and_key, None, queue=False, js=OWN_JS, **PRIVATE)
         opens = PRIVATE | at_once
         # not `input`, which is also leaving the field
         chosen.select(show, chosen, board, api_name="recorded", **opens)

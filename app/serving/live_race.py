@@ -6,6 +6,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import html
+import secrets
 import threading
 import time
 from collections import Counter
@@ -51,6 +52,7 @@ class LiveRace:
         self, race_id: str, request: RaceRequest, link: str, ticket: Ticket, board: Snapshot
     ) -> None:
         self.id, self.request, self.link, self.ticket = race_id, request, link, ticket
+        self.key = secrets.token_urlsafe(9)  # whoever has it may stop the race
         self.recording: RecordedRace | None = None
         self.stopped = threading.Event()  # by its visitor
         self._turn = threading.Condition()

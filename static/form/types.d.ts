@@ -63,7 +63,7 @@ type Fillable = Record<string, [rows: number, columns: number, codes: number, fi
 /** A race in progress, in the place of a snapshot. */
 interface Watched {
   watch: string; // its id
-  own: boolean; // it was asked for on this page
+  key: string; // by which it can be stopped; "" of another visitor's
   more: boolean; // another one follows it at once
 }
 

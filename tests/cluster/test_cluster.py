@@ -100,7 +100,7 @@ def test_a_race_that_ends_here_ends_there_within_two_steps(cluster, races, stop)
     wait_until(lambda: [next(boards), cluster.ledger.racing()][1])
     passes = cluster.ledger.total()["."]
     if stop == "stopped":
-        races.stop(race_id, VISITOR.session_hash)
+        races.stop(race_id, "", VISITOR.session_hash)
         list(boards)
     boards.close()
     wait_until(lambda: not cluster.ledger.racing())
@@ -124,7 +124,8 @@ def test_fifty_visitors_at_once(cluster, races) -> None:
     def visit(i: int) -> None:
         values = form(seed=i, lanes=("ar",))
         try:
-            last = list(filter(None, races.race(str(i), f"10.0.0.{i}", values)))[-1]
+            live = races.start(str(i), f"10.0.0.{i}", values)
+            last = list(filter(None, live.watch()))[-1]
             ends[i], ids[i] = last.state, last.id
         except gr.Error as error:
             ends[i] = error.message
@@ -136,7 +137,7 @@ def test_fifty_visitors_at_once(cluster, races) -> None:
     assert all("more are not let in" in end for end in ends.values())
     rejected = set(ends)
     for race_id in held:
-        races.stop(race_id, "")
+        races.find(race_id).stop()
     for thread in (*watching, *visits):
         thread.join()
     assert {i for i in ends if ends[i] == "finished"} == set(range(50)) - rejected

@@ -214,7 +214,7 @@ def test_a_stopped_infilling_is_kept_with_what_was_known(races) -> None:
     second = next(board for board in race if board.lanes[0].picture)  # what is known is drawn
     assert first.infilling == second.infilling
     assert second.lanes[0].state == "racing"
-    races.stop(first.id, SESSION)
+    races.stop(first.id, "", SESSION)
     list(race)
     stored = races.kept(first.id, SESSION)
     tokens = stored.recording.trace.tokens(0)

@@ -47,7 +47,7 @@ def test_a_race_that_is_stopped_ends_the_series(races: Races, model) -> None:
         found.append(next(series))
     while len(boards := changes(found, 0)) < 2:
         found.append(next(series))
-    races.stop(boards[-1]["watch"], SESSION)
+    races.stop(boards[-1]["watch"], boards[-1]["key"], "")
     found += series
     assert changes(found, 0)[-1]["state"] == "stopped"
     assert changes(found, 1)[-1].startswith("<div")

@@ -113,7 +113,7 @@ def test_a_page_that_comes_back_finds_its_race_going_on(held, slow) -> None:
     before.close()
     held.leave(SESSION)
     value = held.show(race_id, RELOADED.session_hash)
-    assert value == {"watch": race_id, "own": True, "more": False}
+    assert value == {"watch": race_id, "key": held.find(race_id).key, "more": False}
     after = held.find(race_id).watch()
     assert (board := next(after)).id == race_id
     assert board.state == "racing"
@@ -140,9 +140,9 @@ def test_a_race_that_no_page_looks_at_is_stopped_and_kept(held, slow, monkeypatc
 def test_stop_ends_the_race_with_that_id_within_two_steps(held, slow) -> None:
     race = begun(held)
     race_id = racing(race).id
-    held.stop("another", SESSION)
+    held.stop("another", "", SESSION)
     before = slow.passes
-    held.stop(race_id, SESSION)
+    held.stop(race_id, "", SESSION)
     slow.goes_on.set()
     last = list(race)[-1]
     assert slow.passes - before <= 2
@@ -150,7 +150,7 @@ def test_stop_ends_the_race_with_that_id_within_two_steps(held, slow) -> None:
     recording = held.kept(race_id, SESSION).recording
     assert {f.lane: f.state.value for f in recording.trace.frames} == {0: "stopped", 1: "stopped"}
     assert RecordedRace.loads(recording.dumps()).trace == recording.trace
-    held.stop(race_id, SESSION)
+    held.stop(race_id, "", SESSION)
 
 
 def test_a_race_that_is_stopped_in_the_queue_says_nothing_of_the_queue(held, slow) -> None:
@@ -159,7 +159,7 @@ def test_a_race_that_is_stopped_in_the_queue_says_nothing_of_the_queue(held, slo
     second = begun(held, RELOADED)
     waits = next(board for board in second if board.note)
     assert waits.note == "In the queue: 1 race comes before yours."
-    held.stop(waits.id, RELOADED.session_hash)
+    held.stop(waits.id, "", RELOADED.session_hash)
     last = list(second)[-1]
     assert (last.state, last.note) == ("stopped", "")
     with pytest.raises(gr.Error, match="never began"):
@@ -183,14 +183,24 @@ def test_who_watches_another_visitors_race_neither_stops_nor_ends_it(held, slow,
     race = begun(held)
     race_id = racing(race).id
     guest = "a phone in the hall"
-    assert held.show(race_id, guest) == {"watch": race_id, "own": False, "more": False}
-    with pytest.raises(gr.Error) as error:
-        held.stop(race_id, guest)
-    assert error.value.message == NOT_YOURS
+    assert held.show(race_id, guest) == {"watch": race_id, "key": "", "more": False}
+    for key in ("", "another", None, 5):
+        with pytest.raises(gr.Error) as error:
+            held.stop(race_id, key, guest)
+        assert error.value.message == NOT_YOURS
     held.open_file(file, guest)
     held.leave(guest)
     slow.goes_on.set()
     assert list(race)[-1].state == "finished"
+
+
+def test_a_page_that_is_loaded_again_may_stop_its_race_by_its_key(held, slow) -> None:
+    """Though the server has not noticed yet that the page before is gone."""
+    race = begun(held)
+    race_id = racing(race).id
+    held.stop(race_id, held.find(race_id).key, RELOADED.session_hash)
+    slow.goes_on.set()
+    assert list(race)[-1].state == "stopped"
 
 
 def test_the_visitors_own_race_gives_way_to_a_recording(held, slow, file) -> None:

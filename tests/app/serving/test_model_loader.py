@@ -57,7 +57,7 @@ def test_waiting_for_the_model_can_be_given_up() -> None:
     races = Races(toy_pool(slow, slow.load), NONE_RECORDED)
     race = begun(races)
     waits = next(board for board in race if board.note)
-    races.stop(waits.id, VISITOR.session_hash)
+    races.stop(waits.id, "", VISITOR.session_hash)
     last = list(race)[-1]
     assert (last.state, last.note) == ("stopped", "")
     slow.may_load.set()

@@ -155,7 +155,7 @@ def test_a_loading_that_was_left_goes_on_and_the_next_model_waits_for_it() -> No
     races = over(load)
     left = begun(races)
     waits = next(board for board in left if board.note)
-    races.stop(waits.id, VISITOR.session_hash)
+    races.stop(waits.id, "", VISITOR.session_hash)
     list(left)
     other = begun(races, LLAMAGEN)
     next(board for board in other if "Waiting for another model" in board.note)

@@ -38,7 +38,7 @@ def client(url) -> Iterator[httpx.Client]:
 def begin(url: str) -> str:
     """Begins a race as a page does; its id."""
     value = Client(url, verbose=False).predict(*positional(lanes=["sjd"]), api_name="/board")
-    assert value.keys() == {"watch", "own", "more"}
+    assert value.keys() == {"watch", "key", "more"}
     return value["watch"]
 
 

@@ -142,7 +142,7 @@ def racing(races: Races) -> tuple[Iterator[object], str]:
 
 def test_stop_and_a_closed_page_give_the_gpu_back(races, spaces, monkeypatch) -> None:
     race, race_id = racing(races)
-    races.stop(race_id, VISITOR.session_hash)
+    races.stop(race_id, "", VISITOR.session_hash)
     assert not any(shot.state == "finished" for shot in race)
     assert gone(spaces)
     race, _ = racing(races)
