@@ -88,8 +88,7 @@ export function mountPage(element, props, trigger, watch, root) {
 
   // Where it is gone, the page's server says so.
   /** @param {Watched} race */
-  function watchIt({ watch: race, key }) {
-    query(element, ".board").dataset.key = key;
+  function watchIt({ watch: race }) {
     watchRace(`${root}/races/${race}/events`, display, () => trigger("show", { race }));
   }
 
@@ -97,6 +96,10 @@ export function mountPage(element, props, trigger, watch, root) {
   /** @param {Shown} snapshot */
   function changeTo(snapshot) {
     shown = snapshot.id ?? "";
+    query(element, ".board").dataset.key = keyOf({
+      watch: shown,
+      key: shown === watched.watch ? watched.key : "",
+    });
     const here = new URLSearchParams(location.search);
     if (![here.get("race"), here.get("recorded")].includes(shown))
       history.replaceState(history.state, "", addressOf(snapshot, location.search));
@@ -228,7 +231,8 @@ function voter() {
   return name;
 }
 
-/** A race's key, which its page has also when it is loaded again. @param {Watched} race */
+// A race's key, which its page has also when it is loaded again.
+/** @param {Pick<Watched, "watch" | "key">} race */
 function keyOf({ watch, key }) {
   if (key) keep(() => sessionStorage, watch, key);
   return key || kept(() => sessionStorage, watch);

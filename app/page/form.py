@@ -35,6 +35,11 @@ SAMPLING_KNOBS = {field: each for field, each in KNOBS.items() if each.group == 
 # Options of an event: programs cannot call it; it shows no progress either.
 PRIVATE: dict[str, Any] = {"api_visibility": "private"}
 QUIET = PRIVATE | {"show_progress": "hidden"}
+# The race on the board, and its key where it is the visitor's own.
+OWN_JS = """() => {
+  const { race, key } = document.querySelector("#board .board").dataset;
+  return [race, key ?? ""];
+}"""
 # Makes the id of the race on the board the first input.
 ON_BOARD_JS = """(_, ...values) =>
   [document.querySelector("#board .board").dataset.race, ...values]"""

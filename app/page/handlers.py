@@ -109,12 +109,14 @@ class Races:
         self._runner.start(live)
         return live
 
-    def find(self, race_id: Any, session: str | None = None) -> LiveRace | StoredRace | None:
+    def find(
+        self, race_id: Any, session: str | None = None, key: Any = ""
+    ) -> LiveRace | StoredRace | None:
         """A recorded race by its name, or one that is kept by its id; `session` is the visitor's
-        who comes back to it."""
+        who comes back to it, maybe with its key."""
         if race_id in self.recorded:
             return self.recorded.race(race_id)
-        return self._table.get(race_id, session)
+        return self._table.get(race_id, session, key)
 
     def kept(self, race_id: Any, session: str) -> StoredRace:
         """A race that is over. Raises gr.Error, as `show` does."""
@@ -164,9 +166,9 @@ class Races:
     def stop(self, race_id: Any, key: Any, session: str) -> None:
         """Stops a race for whoever has its key, as the page that began it has, also once it was
         loaded again. Raises gr.Error for others."""
-        race = self.find(race_id, session)
+        race = self.find(race_id, session, key)
         if isinstance(race, LiveRace):
-            if not (self.owns(race, session) or key == race.key):
+            if not self.owns(race, session):
                 raise gr.Error(NOT_YOURS, print_exception=False)
             race.stop()
 

@@ -14,6 +14,7 @@ import gradio as gr
 from app.page.board import board_of, race_files, script_file
 from app.page.fill_in import fill_in, fillable
 from app.page.form import (
+    OWN_JS,
     PRIVATE,
     QUIET,
     SAMPLING_KNOBS,
@@ -41,11 +42,6 @@ from visualize.assets import script
 ASKED_JS = """(...values) => {
   document.dispatchEvent(new Event("photo-finish-asked"));
   return values;
-}"""
-# The race on the board, and its key where it is the visitor's own.
-OWN_JS = """() => {
-  const { race, key } = document.querySelector("#board .board").dataset;
-  return [race, key ?? ""];
 }"""
 RACE_JS = "() => { document.querySelector('#race').click(); return []; }"
 ROLL_JS = "() => Math.floor(Math.random() * 2 ** 31)"
@@ -131,6 +127,7 @@ def build(pool: ModelPool, recorded: RecordedRaces | None = None) -> PageBlocks:
 
         # a place for the id of the race on the board, which its own script knows
         on_board = unchecked(gr.Textbox(visible=False))
+        race_and_key = [on_board, unchecked(gr.Textbox(visible=False))]
 
         def read(*values: Any) -> str:
             notice = notice_of(typed_hint(form.named(values)), "status")
@@ -190,7 +187,6 @@ def build(pool: ModelPool, recorded: RecordedRaces | None = None) -> PageBlocks:
         gr.on(begins, None, None, [chosen, notice, reading], js="() => [null, '', '']", **PRIVATE)
         gr.on(starts, race, form.components, board, js=ASKED_JS, **options)
         Api(races).mount()
-        race_and_key = [on_board, unchecked(gr.Textbox(visible=False))]
         stop.click(stop_race, race_and_key, None, queue=False, js=OWN_JS, **PRIVATE)
         opens = PRIVATE | at_once
         # not `input`, which is also leaving the field
@@ -204,7 +200,7 @@ def build(pool: ModelPool, recorded: RecordedRaces | None = None) -> PageBlocks:
         copied = copy.click(links.copy, form.components, shown, js=COPY_JS, **PRIVATE)
         copied.success(None, query, [link, notice], js=LINK_JS, **PRIVATE)
         demo.load(links.open, None, [notice, autostart, board, *form.components], **opens)
-        results_panel(races, chosen, board, on_board)
+        results_panel(races, chosen, board, race_and_key)
 
         def leave(request: gr.Request) -> None:
             races.leave(session_of(request))

@@ -11,7 +11,7 @@ import gradio as gr
 
 from app.page.export import export_section
 from app.page.five_seeds import five_seeds_section
-from app.page.form import ON_BOARD_JS, QUIET, unfolding
+from app.page.form import OWN_JS, QUIET, unfolding
 from app.page.handlers import Races
 from app.page.visitor import session_of
 from app.page.what_if import lane_choices, what_if_section
@@ -21,24 +21,24 @@ from visualize.quality import about, quality_figures, stored
 
 
 def results_panel(
-    races: Races, recorded: gr.Dropdown, board: gr.HTML, on_board: gr.Textbox
+    races: Races, recorded: gr.Dropdown, board: gr.HTML, race_and_key: list[Any]
 ) -> None:
     """`recorded` are the races to choose from, of which it chooses the one that is over."""
     shown = gr.State("")  # the id of the race that all of it is about
     with gr.Accordion("What decided it", open=False, elem_id="decided") as decided:
         _draw_unfolded(races, shown, decided, _figures)
     with gr.Accordion("Five seeds", open=True, elem_id="five"):
-        five_seeds_section(races, board, on_board)
+        five_seeds_section(races, board, race_and_key[0])
     with gr.Accordion("What speed costs", open=False, elem_id="cost") as cost:
         _draw_unfolded(races, shown, cost, _cost)
     with gr.Accordion("What if", open=False, elem_id="whatif") as section:
         lane = what_if_section(races, shown, section)
     with gr.Accordion("Take away", open=False, elem_id="export"):
-        export_section(races, on_board)
+        export_section(races, race_and_key[0])
 
-    def update(race_id: Any, request: gr.Request) -> list[Any]:
+    def update(race_id: Any, key: Any, request: gr.Request) -> list[Any]:
         session = session_of(request)
-        race, titles = races.find(race_id, session), races.choices(session)
+        race, titles = races.find(race_id, session, key), races.choices(session)
         lanes = lane_choices(race.recording.trace) if isinstance(race, StoredRace) else []
         first = lanes[0][1] if lanes else None
         known = race_id if race_id in [name for _, name in titles] else None
@@ -49,8 +49,8 @@ def results_panel(
         ]
 
     # where one race gives way to another at once, the last counts
-    last = {"js": ON_BOARD_JS, "trigger_mode": "always_last"}
-    board.over(update, on_board, [shown, lane, recorded], **last, **QUIET)
+    last = {"js": OWN_JS, "trigger_mode": "always_last"}
+    board.over(update, race_and_key, [shown, lane, recorded], **last, **QUIET)
 
 
 def _draw_unfolded(

@@ -15,7 +15,7 @@ from app.serving.event_stream import GZIP, EventStream
 from app.serving.live_race import LiveRace
 from app.serving.race_table import StoredRace
 
-# As a proxy is told not to hold events back, and a cache not to keep them.
+# They ask a proxy not to hold events back, and a cache not to keep them.
 HEADERS = {"Cache-Control": "no-cache, no-transform", "X-Accel-Buffering": "no"}
 NOT_KEPT = "This race is no longer kept here."
 CLOSED = "Bets are closed: a lane is half way."

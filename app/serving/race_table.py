@@ -64,6 +64,7 @@ class _Entry:
 
     visitor: str
     race: LiveRace | StoredRace
+    key: str  # of a race that began here; whoever has it is the visitor
     left: float | None = None
 
     @property
@@ -83,7 +84,8 @@ class RaceTable:
 
     def put(self, visitor: str, race: LiveRace | StoredRace) -> None:
         with self._lock:
-            self._entries[race.id] = entry = _Entry(visitor, race)
+            key = race.key if isinstance(race, LiveRace) else ""
+            self._entries[race.id] = entry = _Entry(visitor, race, key)
             self._make_room(entry)
 
     def finish(self, race_id: str, race: StoredRace | None) -> None:
@@ -94,16 +96,17 @@ class RaceTable:
                 self._entries[race_id], entry.race = entry, race
                 self._make_room(entry)
 
-    def get(self, race_id: Any, visitor: str | None) -> LiveRace | StoredRace | None:
-        """None for a race that is not kept, or never was. A race whose page is gone is this
-        visitor's from then on, where it is a visitor who asks."""
+    def get(self, race_id: Any, visitor: str | None, key: Any = "") -> LiveRace | StoredRace | None:
+        """None for a race that is not kept, or never was. A race whose page is gone, or whose key
+        this is, is this visitor's from then on, where it is a visitor who asks."""
         with self._lock:
             self._drop_expired()
             entry = self._entries.get(race_id) if isinstance(race_id, str) else None
             if entry is None:
                 return None
             self._entries.move_to_end(entry.race.id)
-            if entry.left is not None and visitor is not None:
+            own = entry.left is not None or (entry.key and key == entry.key)
+            if own and visitor is not None:
                 entry.visitor, entry.left = visitor, None
             return entry.race
 

@@ -178,9 +178,9 @@ def fitted(
     weights and codebook. A file that cannot be read, or that is not this model's, is written anew;
     one that cannot be written is done without. None where memory does not suffice."""
     codebook = model.codebook.float()
-    told = hashlib.sha256(f"{VERSION} {model.name} {model.weights}".encode())
-    told.update(codebook.cpu().numpy().tobytes())
-    identity = told.hexdigest()[:16]
+    digest = hashlib.sha256(f"{VERSION} {model.name} {model.weights}".encode())
+    digest.update(codebook.cpu().numpy().tobytes())
+    identity = digest.hexdigest()[:16]
     file = folder / f"{model.name}-{identity}.safetensors"
     if (kept := _kept(file, identity, codebook.device)) is not None:
         return kept

@@ -282,14 +282,14 @@ export function mountBoard(root, watch, tours) {
     else if (isBehind()) rate = followed.speed;
     const length = scale(state);
     const image = swatches.image;
-    const told = drawing.draw(state, {
+    const more = drawing.draw(state, {
       cards,
       swatches: image,
       length,
       all,
       rate: isStill() ? 0 : rate,
     });
-    if (told) for (const callback of listeners) callback(state);
+    if (more) for (const callback of listeners) callback(state);
   }
 
   // How long the scrubber is on the clock: as long as the race; while that is on, so long that the

@@ -57,8 +57,8 @@ export function bindDrawing(board, { drawControls, drawModelled }) {
     drawHead(board, state);
     drawControls(length, all);
     const stand = views.map((view) => view.state).join();
-    const told = all || stand !== states;
-    if (told) {
+    const more = all || stand !== states;
+    if (more) {
       states = stand;
       drawModelled();
       drawLegend(part("legend"), layer, race, against);
@@ -79,7 +79,7 @@ export function bindDrawing(board, { drawControls, drawModelled }) {
         said,
       );
     }
-    return told;
+    return more;
   }
 
   // What is said of the chosen cell, as of the steps that are drawn.
