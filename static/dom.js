@@ -103,3 +103,28 @@ export function sized(canvas, width, height) {
   }
   return canvas;
 }
+
+/**
+ * What the browser keeps under a name; "" where it has nothing, or keeps nothing: it may raise
+ * where its storage is asked for.
+ * @param {() => Storage} storage @param {string} item
+ */
+export function kept(storage, item) {
+  try {
+    return storage().getItem(item) ?? "";
+  } catch {
+    return "";
+  }
+}
+
+/**
+ * Keeps a text under a name where the browser does.
+ * @param {() => Storage} storage @param {string} item @param {string} text
+ */
+export function keep(storage, item, text) {
+  try {
+    storage().setItem(item, text);
+  } catch {
+    // There is nowhere to remember it.
+  }
+}

@@ -4,7 +4,7 @@
 import { mountBets } from "./board/bet.js";
 import { mountBoard, windowHeight } from "./board/board.js";
 import { addressOf } from "./controls/moment.js";
-import { query, queryAll } from "./dom.js";
+import { keep, kept, query, queryAll } from "./dom.js";
 import { mountFilling } from "./form/filling.js";
 import { mountSaving, saveButtons } from "./panels/save.js";
 import { leaveRace, watchRace } from "./trace/live_race.js";
@@ -236,22 +236,4 @@ function voter() {
 function keyOf({ watch, key }) {
   if (key) keep(() => sessionStorage, watch, key);
   return key || kept(() => sessionStorage, watch);
-}
-
-// A browser may keep nothing, and then raises where its storage is asked for.
-/** @param {() => Storage} storage @param {string} item */
-function kept(storage, item) {
-  try {
-    return storage().getItem(item) ?? "";
-  } catch {
-    return "";
-  }
-}
-/** @param {() => Storage} storage @param {string} item @param {string} text */
-function keep(storage, item, text) {
-  try {
-    storage().setItem(item, text);
-  } catch {
-    // It is not there when the page is loaded again.
-  }
 }

@@ -37,7 +37,6 @@ NOT_KEPT = (
     "This race is no longer kept here, or it never began. Reload the page to have its settings in"
     " the form, and race again."
 )
-
 NOT_YOURS = "Only the page that began this race can stop it."
 
 log = logging.getLogger(__name__)

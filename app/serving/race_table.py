@@ -6,7 +6,7 @@ import secrets
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -113,17 +113,13 @@ class RaceTable:
     def live(self, visitor: str) -> LiveRace | None:
         """The visitor's own race in progress."""
         with self._lock:
-            races = (
-                entry.race for entry in reversed(self._entries.values()) if entry.visitor == visitor
-            )
+            races = self._races_of(visitor)
             return next((race for race in races if isinstance(race, LiveRace)), None)
 
     def last(self, visitor: str) -> StoredRace | None:
         """The visitor's last own race that is over."""
         with self._lock:
-            races = (
-                entry.race for entry in reversed(self._entries.values()) if entry.visitor == visitor
-            )
+            races = self._races_of(visitor)
             own = (race for race in races if isinstance(race, StoredRace) and race.raced_here)
             return next(own, None)
 
@@ -133,6 +129,11 @@ class RaceTable:
             for entry in self._entries.values():
                 if entry.visitor == visitor:
                     entry.left = self._clock()
+
+    def _races_of(self, visitor: str) -> Iterator[LiveRace | StoredRace]:
+        """The newest first."""
+        entries = reversed(self._entries.values())
+        return (entry.race for entry in entries if entry.visitor == visitor)
 
     def _make_room(self, newest: _Entry) -> None:
         self._drop_expired()

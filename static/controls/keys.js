@@ -1,6 +1,6 @@
 // The keys of the board, which do what its controls do, and the help that lists them.
 
-import { closest, make, query, queryAll, templateCopy } from "../dom.js";
+import { closest, keep, kept, make, query, queryAll, templateCopy } from "../dom.js";
 import { hasRace } from "../trace/replay.js";
 
 const STORE = "photo-finish-keys"; // "off" in the browser's storage: letters, digits and signs rest
@@ -38,22 +38,10 @@ export function isTyped(event, scrub) {
 }
 
 // Whether letters, digits and signs are keys; who speaks to their machine may not want them.
-function charactersAct() {
-  try {
-    return localStorage.getItem(STORE) !== "off";
-  } catch {
-    return true; // storage is blocked
-  }
-}
+const charactersAct = () => kept(() => localStorage, STORE) !== "off";
 
 /** @param {boolean} on */
-function setCharacters(on) {
-  try {
-    localStorage.setItem(STORE, on ? "on" : "off");
-  } catch {
-    // they stay on: there is nowhere to remember it
-  }
-}
+const setCharacters = (on) => keep(() => localStorage, STORE, on ? "on" : "off");
 
 /**
  * Whether a key is the browser's, a field's, or one of those that the visitor has turned off.

@@ -1,6 +1,6 @@
 // A race as a page has been sent it: a snapshot, and then updates.
 
-const PATCHES = 32; // to a row of an update's image, as swatches
+import look from "../look.json" with { type: "json" };
 
 /**
  * What is painted of a snapshot: each lane's whole picture.
@@ -50,7 +50,7 @@ export function advance(race, { lanes: changed, patches, ...facts }) {
  */
 export function patchesOf({ parts }, width) {
   const cells = parts.flatMap(({ lane, cells = [] }) => cells.map((cell) => ({ lane, cell })));
-  const columns = Math.min(PATCHES, cells.length);
+  const columns = Math.min(look.swatches.columns, cells.length);
   const side = width / columns;
   const places = cells.map((place, i) => ({
     ...place,
