@@ -1,8 +1,9 @@
 // Draws the board as its state is. Most frames only move the instant: they leave alone what does
-// not follow from it, for a race that is on needs the processors.
+// not follow from it, for a race that is on needs the processors. Its pictures move with every
+// frame; its figures follow so often as one can read them.
 
 import { finder } from "../dom.js";
-import { drawLanes } from "../lanes/cards.js";
+import { drawFigures, drawPictures } from "../lanes/cards.js";
 import { drawFinish } from "../panels/finish.js";
 import { drawLegend } from "../panels/legend.js";
 import { drawPeek, drawToken } from "../panels/token_panel.js";
@@ -11,6 +12,7 @@ import { isJustAfter, isOver, laneAt, placesAt, stepsShown } from "../trace/repl
 import { announceEnds, announceToken } from "./announce.js";
 import { drawHead } from "./head.js";
 
+const READ = 100; // ms that a live race's figures stand, at least
 const MARKED = 0.06; // seconds from step to step, at least, for marks that go again half way
 
 /**
@@ -20,7 +22,8 @@ const MARKED = 0.06; // seconds from step to step, at least, for marks that go a
  */
 export function bindDrawing(board, { drawControls, drawModelled }) {
   const part = finder(board);
-  let [states, shown] = ["", ""]; // of the lanes, and how many steps of each, as drawn
+  let [states, shown, instant] = ["", "", ""]; // of the lanes, their steps, with marks, as drawn
+  let written = 0; // when the figures were
   /** @type {Chosen | null} */
   let uncovered = null; // the pinned cell whose picture has been brought into view
   /** @type {Set<number | "race">} */
@@ -46,14 +49,19 @@ export function bindDrawing(board, { drawControls, drawModelled }) {
     const { race, clock, cell } = state;
     const done = isOver(race) && state.live;
     const steps = stepsShown(state);
+    const marked = markedLanes(state, steps, rate);
+    const [running, moved, now] = [!all && state.live, [steps, marked].join(), performance.now()];
+    if (running && moved === instant) return false;
     const views = race.lanes.map((lane, i) => laneAt(lane, steps[i]));
     const layer = layerOf(state.layer);
     const against = layer.kind === "differs" ? race.lanes[referenceOf(race, state.against)] : null;
     if (all) colours = coloursOf(board);
     const style = { layer, range: rangeOf(race, layer), against, swatches, ...colours };
+    drawPictures(cards, race, { style, cell, views, marked });
+    if (running && rate > 0 && now - written < READ) return false;
+    [instant, written] = [moved, now];
     const places = done ? views.map(() => null) : placesAt(race.lanes, views, clock);
-    const marked = markedLanes(state, steps, rate);
-    drawLanes(cards, race, { style, clock, cell, views, places, marked });
+    drawFigures(cards, race, { clock, views, places, against });
     drawHead(board, state);
     drawControls(length, all);
     const stand = views.map((view) => view.state).join();

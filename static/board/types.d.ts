@@ -32,14 +32,20 @@ interface Selected {
   here: boolean; // it was selected in this lane
   marked: boolean; // what the latest step did to each cell
 }
-/** What all lanes are drawn with, and of each how many steps, its place, and whether it is marked. */
-interface LanesDrawn {
+/** What all pictures are drawn with, and of each lane how many steps, and whether it is marked. */
+interface PicturesDrawn {
   style: Style;
-  clock: Clock;
   cell: Chosen | null;
   views: View[];
-  places: (number | null)[];
   marked: boolean[];
+}
+
+/** What all figures are of, and of each lane how many steps, and its place. */
+interface FiguresDrawn {
+  clock: Clock;
+  views: View[];
+  places: (number | null)[];
+  against: Lane | null;
 }
 
 interface Card {
@@ -49,7 +55,8 @@ interface Card {
   picture: Picture;
   plane: Plane;
   side: number; // pixels of a cell
-  drawn: string; // all that is shown in it, as a key
+  drawn: string; // all that its picture shows, as a key
+  written: string; // and its figures
 }
 
 /** What a frame of the board is drawn with. */

@@ -52,35 +52,61 @@ export function makeCards(container, template, lanes, pictures) {
     part("post").setAttribute("aria-label", `Jump to the finish of ${lane.title}`);
     container.append(root);
     const [canvas, picture] = [query(root, "canvas", HTMLCanvasElement), pictures[i]];
-    return { root, part, canvas, picture, plane: new Plane(picture), side: 4, drawn: "" };
+    return {
+      root,
+      part,
+      canvas,
+      picture,
+      plane: new Plane(picture),
+      side: 4,
+      drawn: "",
+      written: "",
+    };
   });
 }
 
 /**
- * Draws the lanes of which anything has changed since they were drawn; the race has few processors,
- * and all frames of the board come out of their time.
- * @param {Card[]} cards @param {Race} race @param {LanesDrawn} drawn
+ * Draws the pictures of which anything has changed since they were drawn; the race has few
+ * processors, and all frames of the board come out of their time.
+ * @param {Card[]} cards @param {Race} race @param {PicturesDrawn} drawn
  */
-export function drawLanes(cards, race, { style, clock, cell, views, places, marked }) {
+export function drawPictures(cards, race, { style, cell, views, marked }) {
   const { layer, range, against, swatches, ink, card: paper, rule, signal } = style;
   const colours = [ink, paper, rule, signal];
   const compared = against && [against.title, against.count];
-  const all = [layer.name, range, colours, compared, !swatches, clock, cell?.cell].join();
+  const all = [layer.name, range, colours, compared, !swatches, cell?.cell].join();
+  cards.forEach((card, i) => {
+    const { root, canvas, picture, plane, side } = card;
+    const [lane, view] = [race.lanes[i], views[i]];
+    const painted = picture.rows.reduce((sum, times) => sum + times, 0);
+    const here = cell?.lane === i;
+    const instant = [view.k, view.state, marked[i], here, painted];
+    const key = [all, instant, side, root.hidden].join();
+    if (card.drawn === key) return;
+    card.drawn = key;
+    const [hash, marks] = hashesOf(lane, view);
+    Object.assign(root.dataset, { state: view.state, step: view.k, n: view.n, hash, marks });
+    if (root.hidden) return;
+    plane.update(lane, race.grid, side, style);
+    const selected = { ...style, cell: cell && cell.cell, here, marked: marked[i] };
+    drawLane(canvas, plane, lane, view, race.grid, selected);
+  });
+}
+
+/**
+ * Writes the figures of which anything has changed since they were written.
+ * @param {Card[]} cards @param {Race} race @param {FiguresDrawn} drawn
+ */
+export function drawFigures(cards, race, { clock, views, places, against }) {
+  const all = [clock, against && [against.title, against.count]].join();
   cards.forEach((card, i) => {
     const [lane, view] = [race.lanes[i], views[i]];
     const { state, error, places: ends, priced, drafter, count } = lane;
     const facts = [state, error, priced, drafter > 0, count > 1, CLOCKS.map((name) => ends[name])];
-    const painted = card.picture.rows.reduce((sum, times) => sum + times, 0);
-    const here = cell?.lane === i;
-    const instant = [view.k, view.state, view.modelled, places[i], marked[i], here, painted];
-    const key = [all, facts, instant, card.side, card.root.hidden].join();
-    if (card.drawn === key) return;
-    card.drawn = key;
+    const key = [all, facts, view.k, view.state, view.modelled, places[i]].join();
+    if (card.written === key) return;
+    card.written = key;
     drawCard(card, lane, view, clock, against, places[i]);
-    if (card.root.hidden) return;
-    card.plane.update(lane, race.grid, card.side, style);
-    const selected = { ...style, cell: cell && cell.cell, here, marked: marked[i] };
-    drawLane(card.canvas, card.plane, lane, view, race.grid, selected);
   });
 }
 
@@ -90,13 +116,9 @@ export function drawLanes(cards, race, { style, clock, cell, views, places, mark
  * @param {Lane | null} against the lane that it is compared with, in the layer that does so
  * @param {number | null} place among the lanes, at this instant
  */
-function drawCard({ root, part, canvas }, lane, view, clock, against, place) {
+function drawCard({ part, canvas }, lane, view, clock, against, place) {
   const { state, k, n } = view;
   const cells = lane.order.length;
-  if (Number(root.dataset.step) !== k || root.dataset.state !== state) {
-    const [hash, marks] = hashesOf(lane, view);
-    Object.assign(root.dataset, { state, step: k, n, hash, marks });
-  }
   say(part("passes"), view.passes);
   say(part("drafter"), draftsOf(lane, view));
   const bound = boundOf(lane);

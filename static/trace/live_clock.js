@@ -6,7 +6,7 @@ import { lengthOf, raceClock } from "./replay.js";
 const LEAST = 0.05; // seconds between two messages, as far as the instant's speed goes
 const MOST = 1;
 const NEWEST = 0.3; // what the newest interval counts among those before it
-const SLACK = 1.2; // intervals to the head: a message that is a little late finds it moving still
+const SLACK = 1.5; // intervals to the head: a message that is half an interval late finds it moving still
 
 /**
  * Up to which second all that happens in a race is known: the race steps the lane that is furthest
