@@ -12,6 +12,7 @@ from tests.browser.acts import (
     PATIENCE,
     at,
     finished,
+    frames,
     hold_timers,
     key,
     prompted,
@@ -199,6 +200,7 @@ def test_a_pass_is_replayed_in_three_parts(open_file, toured) -> None:
     chapter(page, 1)
     key(page, "n", "n", "n")
     chapter(page, 4)
+    frames(page)  # the chapter's text stands before the board has moved
     here, phase, board = at(page), page.locator(".chapter-phase"), page.locator(".board")
     before, its_test = ("Before pass ", -1, "picture"), ("Its test: ", 0, "status")
     parts = (before, its_test, ("After: ", 0, "picture"))
