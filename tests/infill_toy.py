@@ -10,12 +10,15 @@ import torch
 from torch import Tensor
 
 from engine.infilling import MASKED, Fills, Infilling
-from tests.toy import Toy
+from engine.plan import Plan
+from tests.toy import Toy, ToyContext
 
 
 class InfillToy(Toy):
     """Each cell's distribution is an arbitrary function of which other cells hold which codes: the
     joint distribution of a mask depends on the order in which its cells are filled in."""
+
+    fills_in = Fills.ANY
 
     def __init__(self, grid: tuple[int, int] = (2, 3), codes: int = 2, *, seed: int = 0) -> None:
         super().__init__(grid, codes, seed=seed)
@@ -24,12 +27,67 @@ class InfillToy(Toy):
         size = (codes + 1) ** cells, cells, codes
         self.table = 1.5 * torch.randn(size, generator=generator)
 
-    @property
-    def fills_in(self) -> Fills:
-        return Fills.ANY
+    def start(
+        self, prompt: str, guidance: float, guided_tokens: int = 0, plan: Plan | None = None
+    ) -> ToyContext:
+        if plan is None or plan.infilling is None:
+            return super().start(prompt, guidance, guided_tokens, plan)
+        return InfillContext(plan)
 
-    def infill(self, infilling: Infilling) -> InfillingToy:
-        return InfillingToy(self, infilling)
+    def logits_of(self, plan: Plan, path: Sequence[int], target: int) -> Tensor:
+        """Of position `target` of a plan, given the tokens of the first positions."""
+        if target >= plan.length:
+            return torch.zeros(self.vocab_size)
+        codes = list(plan.infilling.known)
+        for cell, token in zip(plan.cells, path, strict=False):
+            codes[cell] = token
+        return self.logits_at(codes, plan.cells[target])
+
+    def forward(
+        self,
+        ctx: ToyContext,
+        tokens: Tensor,
+        parents: Sequence[int] | None = None,
+        targets: Tensor | None = None,
+    ) -> Tensor:
+        if not isinstance(ctx, InfillContext):
+            return super().forward(ctx, tokens, parents, targets)
+        window = tokens.tolist()
+        root: list[int] = [] if ctx.kept is None else [*ctx.kept, window[0]]
+        ctx.paths = [root]
+        for row in range(1, len(window)):
+            parent = row - 1 if parents is None else parents[row]
+            if parent == row:
+                assert window[row] == window[0], "it stands in the root's place"
+                ctx.paths.append(root)
+            else:
+                ctx.paths.append([*ctx.paths[parent], window[row]])
+        asked = [len(path) for path in ctx.paths]
+        if targets is not None:
+            assert int(targets[0]) == asked[0], "the root asks for the position after it"
+            asked = targets.tolist()
+        rows = zip(ctx.paths, asked, strict=True)
+        return torch.stack([self.logits_of(ctx.plan, path, target) for path, target in rows])
+
+    def keep(self, ctx: ToyContext, rows: Sequence[int], frontier: int | None = None) -> None:
+        if isinstance(ctx, InfillContext):
+            ctx.done += len(rows)
+            if ctx.done == ctx.plan.length:
+                return  # nothing reads these rows
+        super().keep(ctx, rows, frontier)
+
+    def joint_distribution(self, plan: Plan | None = None) -> dict[tuple[int, ...], float]:
+        """Every filling, in the order of its positions, with its exact probability."""
+        if plan is None or plan.infilling is None:
+            return super().joint_distribution(plan)
+        joint = {}
+        for tokens in itertools.product(range(self.vocab_size), repeat=plan.length):
+            chance = 1.0
+            for i, token in enumerate(tokens):
+                logits = self.logits_of(plan, tokens[:i], i)
+                chance *= float(torch.softmax(logits.double(), -1)[token])
+            joint[tokens] = chance
+        return joint
 
     def logits_at(self, codes: Sequence[int], cell: int) -> Tensor:
         """Of a cell, given the codes of all, MASKED where they are not known."""
@@ -61,94 +119,15 @@ class NeighbourToy(InfillToy):
 class BelowToy(NeighbourToy):
     """Draws pictures on in raster order, as public models do."""
 
-    @property
-    def fills_in(self) -> Fills:
-        return Fills.BELOW
-
-    def infill(self, infilling: Infilling) -> InfillingToy:
-        infilling.check_model(self.fills_in, self.name)
-        return InfillingToy(self, infilling)
+    fills_in = Fills.BELOW
 
 
-class InfillContext:
-    """`kept`: the permanent tokens, all that is committed but the newest; `done`: how many rows are
-    permanent."""
+class InfillContext(ToyContext):
+    """`done`: how many rows are permanent."""
 
-    def __init__(self) -> None:
-        self.kept: list[int] | None = None
-        self.paths: list[list[int]] = []
+    def __init__(self, plan: Plan) -> None:
+        super().__init__(plan)
         self.done = 0
-
-    def close(self) -> None:
-        self.paths = []
-
-
-class InfillingToy(Toy):
-    """The toy over the masked cells of one infilling."""
-
-    def __init__(self, whole: InfillToy, infilling: Infilling) -> None:
-        infilling.check(whole.grid, whole.vocab_size)
-        super().__init__(whole.grid, whole.vocab_size)
-        self.whole, self.infilling, self.drafter = whole, infilling, None
-        self.forced_ids = torch.full((infilling.masked,), -1)
-        self.order = self.cells
-
-    def start(self, prompt: str, guidance: float, guided_tokens: int = 0) -> InfillContext:
-        return InfillContext()
-
-    def infill(self, infilling: Infilling) -> InfillingToy:
-        return self.whole.infill(infilling)
-
-    def logits_of(self, path: Sequence[int], target: int) -> Tensor:
-        """Of sequence position `target`, given the tokens of the first positions."""
-        if target >= self.length:
-            return torch.zeros(self.vocab_size)
-        codes = list(self.infilling.known)
-        for cell, token in zip(self.order, path, strict=False):
-            codes[cell] = token
-        return self.whole.logits_at(codes, self.order[target])
-
-    def forward(
-        self,
-        ctx: InfillContext,
-        tokens: Tensor,
-        parents: Sequence[int] | None = None,
-        targets: Tensor | None = None,
-    ) -> Tensor:
-        window = tokens.tolist()
-        root: list[int] = [] if ctx.kept is None else [*ctx.kept, window[0]]
-        ctx.paths = [root]
-        for row in range(1, len(window)):
-            parent = row - 1 if parents is None else parents[row]
-            if parent == row:
-                assert window[row] == window[0], "it stands in the root's place"
-                ctx.paths.append(root)
-            else:
-                ctx.paths.append([*ctx.paths[parent], window[row]])
-        asked = [len(path) for path in ctx.paths]
-        if targets is not None:
-            assert int(targets[0]) == asked[0], "the root asks for the position after it"
-            asked = targets.tolist()
-        rows = zip(ctx.paths, asked, strict=True)
-        return torch.stack([self.logits_of(path, target) for path, target in rows])
-
-    def keep(self, ctx: InfillContext, rows: Sequence[int]) -> None:
-        ctx.done += len(rows)
-        if ctx.done == self.length:
-            return  # nothing reads these rows
-        for before, row in itertools.pairwise(rows):
-            assert ctx.paths[row][:-1] == ctx.paths[before], "kept rows are one path"
-        ctx.kept = ctx.paths[rows[-1]]
-
-    def joint_distribution(self) -> dict[tuple[int, ...], float]:
-        """Every filling, in the order of its positions, with its exact probability."""
-        joint = {}
-        for tokens in itertools.product(range(self.vocab_size), repeat=self.length):
-            chance = 1.0
-            for i, token in enumerate(tokens):
-                chance *= float(torch.softmax(self.logits_of(tokens[:i], i).double(), -1)[token])
-            joint[tokens] = chance
-        return joint
 
 
 def masks(cells: int) -> list[tuple[bool, ...]]:

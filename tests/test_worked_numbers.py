@@ -17,6 +17,7 @@ from engine.decoders.scd import SCDSettings
 from engine.decoders.sjd import SJD
 from engine.decoders.sjd_pac import PACSettings, Walk
 from engine.decoders.window import WindowDecoder
+from engine.models.base import planned
 from engine.numerics.distributions import total_variation
 from engine.wavefront import Wavefront
 from tests.engine.decoders.driving import (
@@ -219,11 +220,13 @@ def sjd_pac() -> dict[str, Tensor]:
 def assd() -> dict[str, Tensor]:
     p, q = torch.tensor([0.2, 0.3, 0.5]), torch.tensor([0.5, 0.3, 0.2])
     toy = InfillToy((1, 4), 3)
-    decoder = ASSD(toy.infill(infilling((True,) * 4, "raster", 3)))
+    _, plan = planned(toy, infilling((True,) * 4, "raster", 3))
+    decoder = ASSD(toy, plan=plan)
     passes = []
     for cells in range(1, 5):
         mask = [i < cells for i in range(4)]
-        some = ASSD(toy.infill(infilling(mask, "raster", 3)), ASSDSettings(k=2))
+        _, plan = planned(toy, infilling(mask, "raster", 3))
+        some = ASSD(toy, ASSDSettings(k=2), plan=plan)
         passes.append(len(list(some.steps("", 1))))
     return {
         "acceptance": acceptances(decoder, p, q),

@@ -10,15 +10,16 @@ import torch
 from torch import Tensor
 
 from engine.models.base import ImageModel
+from engine.plan import Plan
 from engine.settings import Sampling
-from engine.wavefront import Wavefront
 
 
 class ToyContext:
     """`kept` are the permanent tokens: all that is committed but the newest, which is the next
     window's root."""
 
-    def __init__(self) -> None:
+    def __init__(self, plan: Plan) -> None:
+        self.plan = plan
         self.kept: list[int] | None = None
         self.paths: list[list[int]] = []
         self.drafted: list[list[int]] = []  # the sequences after which a drafter has predicted
@@ -83,13 +84,23 @@ class Toy(ImageModel):
         self.drafter = ToyDrafter(codes, seed + 7)
         self.sampling = Sampling(guidance=1.0, top_k=0)
 
-    def start(self, prompt: str, guidance: float, guided_tokens: int = 0) -> ToyContext:
-        return ToyContext()
+    def start(
+        self, prompt: str, guidance: float, guided_tokens: int = 0, plan: Plan | None = None
+    ) -> ToyContext:
+        plan = plan or self.plan
+        return FrontsContext(plan) if plan.fronts else ToyContext(plan)
 
     def forward(
-        self, ctx: ToyContext, tokens: Tensor, parents: Sequence[int] | None = None
+        self,
+        ctx: ToyContext,
+        tokens: Tensor,
+        parents: Sequence[int] | None = None,
+        targets: Tensor | None = None,
     ) -> Tensor:
         window = tokens.tolist()
+        if isinstance(ctx, FrontsContext):
+            paths = ctx.read(window, targets.tolist())
+            return torch.stack([self.logits[_state(path, self.vocab_size)] for path in paths])
         ctx.paths = [[] if ctx.kept is None else [*ctx.kept, window[0]]]
         for row in range(1, len(window)):
             ctx.paths.append(
@@ -97,13 +108,12 @@ class Toy(ImageModel):
             )
         return torch.stack([self.logits[_state(path, self.vocab_size)] for path in ctx.paths])
 
-    def keep(self, ctx: ToyContext, rows: Sequence[int]) -> None:
+    def keep(self, ctx: ToyContext, rows: Sequence[int], frontier: int | None = None) -> None:
+        if isinstance(ctx, FrontsContext):
+            return ctx.keep(rows)
         for before, row in itertools.pairwise(rows):
             assert ctx.paths[row][:-1] == ctx.paths[before], "kept rows are one path"
         ctx.kept = ctx.paths[rows[-1]]
-
-    def in_waves(self, lag: int) -> WaveToy:
-        return WaveToy(self, lag if lag < self.grid[1] else self.stride)
 
     def pixels(self, tokens: np.ndarray) -> np.ndarray:
         shade = (tokens * 255 // max(1, self.vocab_size - 1)).astype(np.uint8)
@@ -115,7 +125,7 @@ class Toy(ImageModel):
         least = logits.topk(self.sampling.top_k or self.vocab_size).values[-1]
         return torch.softmax(logits.masked_fill(logits < least, -torch.inf), -1)
 
-    def joint_distribution(self) -> dict[tuple[int, ...], float]:
+    def joint_distribution(self, plan: Plan | None = None) -> dict[tuple[int, ...], float]:
         """Every whole sequence, forced ids included, with its exact probability."""
         probabilities = {}
         free = [i for i, token in enumerate(self.forced_ids.tolist()) if token < 0]
@@ -130,55 +140,22 @@ class Toy(ImageModel):
         return probabilities
 
 
-class WaveToy(Toy):
-    """A toy in the order of a wavefront: a row's distribution depends on the last two tokens that
-    are there up to its place in raster order."""
+class FrontsContext(ToyContext):
+    """Of several fronts. `there`: the permanent tokens by their slots; `window`: those of the last
+    window, with theirs. A row's distribution depends on the last two tokens that are there up to
+    its slot."""
 
-    def __init__(self, whole: Toy, lag: int) -> None:
-        super().__init__(whole.grid, whole.vocab_size)
-        self.logits, self.sampling, self.device = whole.logits, whole.sampling, whole.device
-        self.static, self.capture = whole.static, whole.capture
-        self.waves = Wavefront(whole.length, whole.stride, lag)
-        self.forced_ids = whole.forced_ids[list(self.waves.order)]
-        self._whole_cells = whole.cells
-
-    @property
-    def cells(self) -> tuple[int, ...]:
-        return tuple(self._whole_cells[at] for at in self.waves.order)
-
-    def start(self, prompt: str, guidance: float, guided_tokens: int = 0) -> WaveContext:
-        return WaveContext()
-
-    def forward(
-        self,
-        ctx: WaveContext,
-        tokens: Tensor,
-        parents: Sequence[int] | None = None,
-        targets: Tensor | None = None,
-    ) -> Tensor:
-        order = [*self.waves.order, self.length + 1]  # padding stands behind all others
-        ctx.window = [(order[n] - 1, token) for n, token in _pairs(targets, tokens)]
-        there = {at: token for at, token in ctx.window if at >= 0} | ctx.kept
-        paths = ([there[at] for at in sorted(there) if at <= own] for own, _ in ctx.window)
-        return torch.stack([self.logits[_state(path, self.vocab_size)] for path in paths])
-
-    def keep(self, ctx: WaveContext, rows: Sequence[int]) -> None:
-        drawn = len(ctx.kept)
-        tokens = next(end for end in self.waves.ends if end > drawn) - drawn
-        ctx.kept |= {at: token for at, token in ctx.window[:tokens] if at >= 0}
-
-
-class WaveContext:
-    """`kept`: the permanent tokens by their place in raster order; `window`: those of the last
-    window, with their places."""
-
-    def __init__(self) -> None:
-        self.kept: dict[int, int] = {}
+    def __init__(self, plan: Plan) -> None:
+        super().__init__(plan)
+        self.there: dict[int, int] = {}
         self.window: list[tuple[int, int]] = []
 
-    def close(self) -> None:
-        self.window = []
+    def read(self, tokens: list[int], targets: list[int]) -> list[list[int]]:
+        slots = [*self.plan.slots, self.plan.length + 1]  # padding stands behind all others
+        self.window = [(slots[n] - 1, token) for n, token in zip(targets, tokens, strict=True)]
+        there = {at: token for at, token in self.window if at >= 0} | self.there
+        return [[there[at] for at in sorted(there) if at <= own] for own, _ in self.window]
 
-
-def _pairs(*columns: Tensor) -> list[tuple[int, ...]]:
-    return list(zip(*(column.tolist() for column in columns), strict=True))
+    def keep(self, rows: Sequence[int]) -> None:
+        kept = [self.window[row] for row in rows]
+        self.there |= {at: token for at, token in kept if at >= 0}

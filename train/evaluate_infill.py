@@ -18,6 +18,7 @@ from tqdm import tqdm
 
 from engine.decoders.ar import VanillaAR
 from engine.infilling import ORDERS, Infilling
+from engine.models.base import planned
 from engine.models.embedded import EmbeddedModel
 from engine.models.embedded_reader import describe
 from engine.models.embedded_scene import Scene
@@ -35,8 +36,10 @@ TEST = 9  # stream of scenes
 
 def fill(model: EmbeddedModel, infilling: Infilling, prompt: str, seed: int) -> list[int]:
     """The picture's codes in raster order, the masked ones sampled one after the other."""
-    view, codes = model.infill(infilling), list(infilling.known)
-    for cell, code in zip(view.cells, VanillaAR(view).generate(prompt, seed), strict=True):
+    filler, plan = planned(model, infilling)
+    codes = list(infilling.known)
+    drawn = VanillaAR(filler, plan=plan).generate(prompt, seed)
+    for cell, code in zip(plan.cells, drawn, strict=True):
         codes[cell] = code
     return codes
 
@@ -91,7 +94,7 @@ def main() -> None:
     nats = {
         order: {
             f"{share:.0%} masked": held_out_nats(
-                model.infill_network, vq, tokenizer, share, order, batches=8, seed=TEST
+                model.filler.network, vq, tokenizer, share, order, batches=8, seed=TEST
             )
             for share in SHARES
         }

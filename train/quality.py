@@ -32,7 +32,7 @@ from engine.infilling import MASKED, Infilling
 from engine.measurements.hardware import device_name
 from engine.measurements.likelihood import teacher_forced
 from engine.measurements.quality import Judge, Picture, Point, Quality
-from engine.models.base import ImageModel
+from engine.models.base import ImageModel, planned
 from engine.models.card import WEIGHTS
 from engine.models.embedded import EmbeddedModel
 from engine.models.embedded_reader import describe
@@ -86,17 +86,16 @@ def draw(model: ImageModel, lane: str, prompt: str, seed: int) -> tuple[np.ndarr
     """A lane's picture: its tokens [length] in the model's order, forward passes, and mean shift.
     What fills in parts alone fills in all of it, in spread order."""
     parsed = parse_lane(lane)
-    everything = Infilling((MASKED,) * model.length, "spread")
-    view = model if parsed.decoder in WHOLE else model.infill(everything)
-    decoder = DECODERS[parsed.decoder](view, parsed.settings, model.sampling)
+    everything = Infilling((MASKED,) * model.plan.length, "spread")
+    filling = None if parsed.decoder in WHOLE else everything
+    drawn_by, plan = planned(model, filling)
+    decoder = DECODERS[parsed.decoder](drawn_by, parsed.settings, model.sampling, plan)
     tokens, stats = list[int](), LaneStats()
     with torch.inference_mode():
         for step in decoder.steps(prompt, seed):
             tokens += step.committed["token"].tolist()
             stats.add(step)
-    waves = decoder.model.waves
-    order = waves.order if waves else view.cells if view is not model else range(len(tokens))
-    return np.array(tokens)[np.argsort(order)], stats.nfe, stats.shift or 0.0
+    return np.array(tokens)[np.argsort(decoder.plan.slots)], stats.nfe, stats.shift or 0.0
 
 
 def log_p(
@@ -111,7 +110,7 @@ def log_p(
     """
     sequence = torch.from_numpy(tokens).to(model.device)
     free = model.forced_ids.to(model.device) < 0
-    read = teacher_forced(model, prompt, sampling, sequence)[free]
+    read = teacher_forced(model, model.plan, prompt, sampling, sequence)[free]
     codes = sequence[free]
     scaled = torch.log_softmax(read.double() / sampling.temperature, -1)
     cut = gather(logits_to_probs(read, sampling, None), codes) == 0
@@ -125,7 +124,7 @@ def measure(model: ImageModel, lane: str, what: Scene, index: int, judge: Judge 
     nats, cut = log_p(model, prompt, tokens, model.sampling)
     right = None
     if judge:
-        pixels = model.pixels(tokens[np.array(model.cells) >= 0].reshape(model.grid))
+        pixels = model.pixels(tokens[np.array(model.plan.cells) >= 0].reshape(model.grid))
         rng = np.random.default_rng((TEST, index))
         right = is_nearest(pixels, what, rng, judge.candidates)
     return Picture(passes, round(shift, 5), round(nats, 3), cut, right)
@@ -227,7 +226,7 @@ def main() -> None:
         model=model.name,
         weights=model.weights,
         sampling=model.sampling,
-        tokens=sum(cell >= 0 for cell in model.cells),
+        tokens=sum(cell >= 0 for cell in model.plan.cells),
         captions=f"held-out captions of train.scenes, stream {TEST}",
         judge=judge,
         commit=subprocess.run(describe, check=True, capture_output=True, text=True).stdout.strip(),

@@ -136,7 +136,7 @@ def main() -> None:
         lanes = [parse_lane(name) for name in names]
         model = load_model(args)
         model.sampling = sampling_of(args, model.sampling)
-        model.sampling.check(model.length)
+        model.sampling.check(model.plan.length)
     except (SettingError, ModelError) as error:
         parser.error(str(error))
     if args.infill:

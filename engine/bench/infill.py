@@ -21,6 +21,7 @@ from engine.measurements.intervals import mean, mean_text
 from engine.measurements.likelihood import teacher_forced
 from engine.models.base import ImageModel
 from engine.numerics.distributions import gather
+from engine.plan import Plan
 from engine.race import MAX_LANES, Lane, Race, RaceRequest
 from engine.settings import Sampling
 from engine.trace import LaneState, LaneStats
@@ -56,11 +57,11 @@ def draw_mask(kind: str, share: float, grid: tuple[int, int], seed: int) -> np.n
 
 
 def log_likelihood(
-    view: ImageModel, prompt: str, sampling: Sampling, tokens: Sequence[int]
+    model: ImageModel, plan: Plan, prompt: str, sampling: Sampling, tokens: Sequence[int]
 ) -> float:
     """log p of all tokens of an infilling, nats."""
-    filled = torch.tensor(tokens, device=view.device)
-    logits = teacher_forced(view, prompt, sampling, filled) / sampling.temperature
+    filled = torch.tensor(tokens, device=model.device)
+    logits = teacher_forced(model, plan, prompt, sampling, filled) / sampling.temperature
     return float(gather(logits.double().log_softmax(-1), filled).sum())
 
 
@@ -91,7 +92,9 @@ def fill(
             "passes_per_cell": lane.nfe / len(filled),
             "seconds": lane.seconds.total,
             "entropy": entropy(filled),
-            "log_likelihood_per_cell": log_likelihood(race.model, prompt, model.sampling, filled)
+            "log_likelihood_per_cell": log_likelihood(
+                race.model, race.plan, prompt, model.sampling, filled
+            )
             / len(filled),
         }
         for lane, filled in zip(stats, tokens, strict=True)

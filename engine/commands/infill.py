@@ -102,7 +102,7 @@ def fill_text(args: argparse.Namespace, lanes: tuple[Lane, ...]) -> None:
     tokenizer = AutoTokenizer.from_pretrained(args.xlnet)
     infilling = read_blanks(args.text, tokenizer)
     network = XLNetLMHeadModel.from_pretrained(args.xlnet, use_safetensors=True).eval()
-    model = XLNetText(network, infilling)
+    model = XLNetText(network, len(infilling.known))
     request = RaceRequest(args.text, args.seed, lanes, model.sampling, model.name, infilling)
     race = Race(model, request)
     trace = print_race(race, args.out, lambda trace, _: trace.dumps())  # a text has no pictures

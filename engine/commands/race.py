@@ -157,11 +157,11 @@ def print_race(race: Race, out: Path | None, dumps: Callable[[Trace, ImageModel]
             if frame.error:
                 print(f"{names[frame.lane]} failed: {frame.error}", file=sys.stderr)
             if time.monotonic() - printed > _UPDATE_SECONDS:
-                print(table(names, stats, states, race.model.length), end="\n\n")
+                print(table(names, stats, states, race.plan.length), end="\n\n")
                 printed = time.monotonic()
     except KeyboardInterrupt:
         print("stopped")
-    print(table(names, stats, states, race.model.length))
+    print(table(names, stats, states, race.plan.length))
     trace = race.trace(frames)
     print(f"\n{request.prompt!r}, seed {request.seed}, on {trace.header.machine}")
     if out:

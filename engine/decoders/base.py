@@ -12,6 +12,7 @@ import torch
 
 from engine.infilling import Fills
 from engine.models.base import ImageModel
+from engine.plan import Plan
 from engine.settings import Sampling, SettingError
 from engine.settings import Settings as AnySettings
 from engine.trace import Step
@@ -49,11 +50,12 @@ class Decoder(ABC):
         model: ImageModel,
         settings: AnySettings | None = None,
         sampling: Sampling | None = None,
+        plan: Plan | None = None,
     ) -> None:
-        """`settings` default to the decoder's, `sampling` to the model's. Raises TypeError for
-        another decoder's settings, SettingError where it races on infillings alone and `model` is
-        none, or draws in raster order alone."""
-        self.model = model
+        """`settings` default to the decoder's, `sampling` to the model's, `plan` to the whole
+        picture's. Raises TypeError for another decoder's settings, SettingError where it races on
+        infillings alone and the plan is of none, or `model` draws in raster order alone."""
+        self.model, self.plan = model, plan or model.plan
         self.settings = settings if settings is not None else self.Settings()
         self.sampling = sampling if sampling is not None else model.sampling
         if not isinstance(self.settings, self.Settings):
@@ -61,7 +63,7 @@ class Decoder(ABC):
                 f"{self.name} takes {self.Settings.__qualname__}, not"
                 f" {type(self.settings).__qualname__}"
             )
-        if self.infills and model.infilling is None:
+        if self.infills and self.plan.infilling is None:
             raise SettingError(f"{self.title} fills in pictures: it draws no whole ones.")
         self.check_fills(model.fills_in, model.name)
 
@@ -80,5 +82,5 @@ class Decoder(ABC):
 
     @torch.inference_mode()
     def generate(self, prompt: str, seed: int) -> list[int]:
-        """Drains `steps`: the whole sequence of `model.length` tokens."""
+        """Drains `steps`: the tokens [length] of the plan's positions."""
         return [int(t) for step in self.steps(prompt, seed) for t in step.committed["token"]]

@@ -82,21 +82,21 @@ class DecodeState:
 
     def __init__(self, decoder: Decoder, prompt: str, seed: int) -> None:
         model, device = decoder.model, decoder.model.device
-        self.model, self.prompt = model, prompt
+        self.model, self.plan, self.prompt = model, decoder.plan, prompt
         sampling = decoder.sampling
-        self.ctx = model.start(prompt, sampling.guidance, sampling.guided_tokens)
+        self.ctx = model.start(prompt, sampling.guidance, sampling.guided_tokens, self.plan)
         self.noise = Noise(seed, device)
         self.step = 0
         self.frontier = 0
         self.n = torch.zeros((), dtype=torch.long, device=device)
-        self.room = torch.full_like(self.n, model.length - 1)  # drafts before the image's end
-        self.tokens = torch.zeros(model.length, dtype=torch.long, device=device)
+        self.room = torch.full_like(self.n, self.plan.length - 1)  # drafts before the image's end
+        self.tokens = torch.zeros(self.plan.length, dtype=torch.long, device=device)
         self.root = self.tokens[:1]  # the last committed token; in the first window any
         # What the last verification left: tokens [N], their q [N, V], and how many are committed.
         self.drafts = torch.zeros(1, dtype=torch.long, device=device)
         self.q = torch.zeros(1, model.vocab_size, device=device)
         self.count = torch.ones_like(self.n)
-        self.forced_ids = model.forced_ids.to(device)
+        self.forced_ids = torch.tensor(self.plan.forced, device=device)
         self.path: list[int] = []  # the window rows that the last step kept
         # Position n's newest p is row n % len(recent_p); None unless an initialisation draws from
         # it.
@@ -106,13 +106,13 @@ class DecodeState:
         self._fixed: dict[str, Tensor] = {}
         # With static shapes: this step's numbers by what they were drawn for.
         self._noise: dict[tuple[Purpose, int, int], Tensor] = {}
-        self._offsets = torch.arange(model.length + MAX_ROWS, device=device)
+        self._offsets = torch.arange(self.plan.length + MAX_ROWS, device=device)
 
     @property
     def draft_limit(self) -> int:
         """How many drafts a window may have: those before the image's end; with static shapes it
         keeps its width, and those behind the end are never accepted."""
-        return MAX_ROWS if self.model.static else self.model.length - self.frontier - 1
+        return MAX_ROWS if self.model.static else self.plan.length - self.frontier - 1
 
     def offsets(self, count: int) -> Tensor:
         """0 .. count - 1."""
@@ -120,7 +120,7 @@ class DecodeState:
 
     def positions(self, count: int) -> Tensor:
         """The next `count` positions from the frontier, none behind the image's end."""
-        return (self._offsets[:count] + self.n).clamp_max(self.model.length - 1)
+        return (self._offsets[:count] + self.n).clamp_max(self.plan.length - 1)
 
     def uniform(self, purpose: Purpose, rows: int, count: int) -> Tensor:
         """[rows, count] uniforms of the next `rows` positions from the frontier."""
@@ -155,12 +155,12 @@ class DecodeState:
 
     def forced(self, positions: Tensor) -> Tensor | None:
         """Where the layout forces a token, bool; None where it never does."""
-        return self.forced_ids[positions] >= 0 if self.model.has_forced else None
+        return self.forced_ids[positions] >= 0 if self.plan.has_forced else None
 
     def ids(self, tokens: Tensor, positions: Tensor) -> Tensor:
         """The model's ids of tokens at positions, -1 that of the first root: forced ids where the
         layout forces one."""
-        if not self.model.has_forced:
+        if not self.plan.has_forced:
             return tokens
         ids = self.forced_ids[positions.clamp_min(0)]
         return torch.where(ids >= 0, ids, tokens)
@@ -187,6 +187,6 @@ class DecodeState:
         self.step += 1
         self.count.fill_(count)
         self.n.fill_(self.frontier)
-        self.room.fill_(self.model.length - 1 - self.frontier)
+        self.room.fill_(self.plan.length - 1 - self.frontier)
         for key, place in self._noise.items():
             place.copy_(self._draw(*key))

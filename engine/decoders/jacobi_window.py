@@ -92,7 +92,7 @@ class JacobiWindowDecoder(WindowDecoder):
     def propose(self, state: DecodeState) -> Window:
         count = min(self.settings.window - 1, state.draft_limit)
         if self.settings.init.endswith("sample") and state.recent_p is None:
-            size = self.model.stride + self.settings.window
+            size = self.plan.stride + self.settings.window
             state.recent_p = torch.ones(size, self.model.vocab_size, device=self.model.device)
         fresh = "one-hot"
         if isinstance(self.settings, SpeculativeSettings):
@@ -111,7 +111,7 @@ def fill_up(
     drafts = torch.where(there, drafts, new)
     if fresh == "uniform":
         q = torch.where(there[:, None], q, 1 / q.shape[-1])
-        if not state.model.has_forced:
+        if not state.plan.has_forced:
             return drafts, q
         there = there | (state.forced_ids[state.positions(len(drafts))] < 0)
     q = q * there[:, None]
@@ -132,13 +132,13 @@ def initial_tokens(state: DecodeState, drafts: Tensor, there: Tensor, scheme: st
     u = state.uniform(Purpose.FRESH, len(drafts), 1)[:, 0]
     tokens = (u * state.model.vocab_size).long()
     if scheme != "random" and len(drafts):
-        known, stride = state.n + there.sum(), state.model.stride
+        known, stride = state.n + there.sum(), state.plan.stride
         if scheme.startswith("horizontal"):
             source = torch.where(positions % stride == 0, -1, known - 1)
         else:
             source = positions - stride * ((positions - known) // stride + 1)
         exists = source >= 0
-        source = source.clamp(0, state.model.length - 1)
+        source = source.clamp(0, state.plan.length - 1)
         forced = state.forced(source)
         if forced is not None:
             exists = exists & ~forced

@@ -136,6 +136,8 @@ class Lantern(JacobiWindowDecoder):
     @property
     def eagle(self) -> Drafter | None:
         """The EAGLE network that drafts here; None: the model drafts by its own Jacobi guesses."""
+        if self.plan.infilling:
+            return None  # it was trained on whole pictures
         return self.model.drafter if self.settings.drafter == "eagle" else None
 
     @property
@@ -150,7 +152,7 @@ class Lantern(JacobiWindowDecoder):
         eagle = self.eagle
         if eagle is None:
             return super().propose(state)
-        left = self.model.length - state.frontier - 1  # its cache ends with the image
+        left = self.plan.length - state.frontier - 1  # its cache ends with the image
         depth = min(self.settings.depth, left) if state.path else 0
         if not depth:
             return Window(state.drafts[:0], state.q[:0])

@@ -22,10 +22,10 @@ NEIGHBOURS = ((0, -1), (-1, 0), (0, 1), (1, 0))  # rows and columns from a cell:
 
 def draft_ngrams(state: DecodeState, count: int) -> tuple[Tensor, Tensor]:
     """Drafts [count] for the next positions of an infilling and their distributions [count, V]."""
-    model, device = state.model, state.tokens.device
-    assert model.infilling is not None
-    codes = torch.tensor(model.infilling.known, device=device)
-    cells = torch.tensor(model.cells, device=device)
+    model, plan, device = state.model, state.plan, state.tokens.device
+    assert plan.infilling is not None
+    codes = torch.tensor(plan.infilling.known, device=device)
+    cells = torch.tensor(plan.cells, device=device)
     codes[cells[: state.frontier]] = state.tokens[: state.frontier]
     u = state.uniform(Purpose.DRAFT, count, 1)
     drafts, q = codes.new_zeros(count), state.q.new_zeros(count, model.vocab_size)

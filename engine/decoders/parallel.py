@@ -49,7 +49,7 @@ class Parallel(Unverified):
         return False  # each step has another width
 
     def propose(self, state: DecodeState) -> Window:
-        ends = rounds(self.model.length, self.settings.T)
+        ends = rounds(self.plan.length, self.settings.T)
         sampled, end = ends[state.step], ends[state.step + 1]
         unread, beside = sampled - state.frontier, end - sampled - 1
         drafts, q, _ = state.drafts_left(unread)

@@ -37,7 +37,7 @@ class StepRecorder:
         """Starts the step's one copy from the device."""
         self._start = state.frontier
         # before the image's end
-        self._rows = min(state.model.length - state.frontier, len(verification.tokens))
+        self._rows = min(state.plan.length - state.frontier, len(verification.tokens))
         self._window_rows = 1 + len(window.drafts if window.nodes is None else window.nodes)
         self._redraws = verification.redraws
         self._shapes = {name: part.shape for name, part in record.items() if name != "flat"}

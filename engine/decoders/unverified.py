@@ -10,8 +10,8 @@ from engine.decoders.base import Badge
 from engine.decoders.decode_state import DecodeState, Verification, Window
 from engine.decoders.window import WindowDecoder
 from engine.measurements.likelihood import windows
-from engine.models.base import ImageModel
 from engine.numerics.distributions import exact, logits_to_probs, total_variation
+from engine.plan import Plan
 from engine.trace import Status
 
 
@@ -23,10 +23,10 @@ class Unverified(WindowDecoder):
     badge = Badge.CHANGED_DISTRIBUTION
 
     @property
-    def own_order(self) -> tuple[ImageModel, Tensor]:
-        """The model in whose order a picture is likely or not, and the place there of each of this
-        model's positions [length]."""
-        return self.model, torch.arange(self.model.length, device=self.model.device)
+    def own_order(self) -> tuple[Plan, Tensor]:
+        """The plan in whose order the model says how likely a picture is, and the position there of
+        each of this plan's [length]."""
+        return self.plan, torch.arange(self.plan.length, device=self.model.device)
 
     def committed(self, p: Tensor, q: Tensor) -> Tensor:
         """Every draft is accepted: q."""
@@ -39,15 +39,15 @@ class Unverified(WindowDecoder):
         drafted = (verification.status == Status.ACCEPTED)[:, None]
         q = torch.cat([q, q.new_zeros(len(p) - len(q), p.shape[1])])
         state.sampled.append(torch.where(drafted, q, p)[:count].cpu())  # a large picture's: 1 GB
-        if state.frontier < self.model.length:
+        if state.frontier < self.plan.length:
             return None
-        model, places = self.own_order
+        plan, places = self.own_order
         every, forced = torch.arange(len(places), device=places.device), state.forced_ids >= 0
         tokens = torch.empty_like(state.tokens)
         tokens[places] = state.ids(state.tokens, every)
         sampled, order = torch.cat(state.sampled), places.argsort()
         found, done = q.new_full((len(places),), torch.nan), 0
-        for logits in windows(model, state.prompt, self.sampling, tokens):
+        for logits in windows(self.model, plan, state.prompt, self.sampling, tokens):
             here = order[done : done + len(logits)]
             done += len(logits)
             p = logits_to_probs(logits, self.sampling, None)

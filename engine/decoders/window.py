@@ -11,7 +11,7 @@ Shapes: H drafts, V codes.
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Generator, Hashable
+from collections.abc import Callable, Generator, Hashable, Sequence
 from functools import partial
 from typing import Any
 
@@ -56,6 +56,10 @@ class WindowDecoder(Decoder):
             return torch.zeros(len(q), dtype=torch.float64, device=q.device)
         return total_variation(self.committed(p, q), exact(p))
 
+    def kept(self, state: DecodeState, path: list[int]) -> Sequence[int]:
+        """The window rows that stay in the cache: those on the path to what was committed."""
+        return path
+
     def prices(
         self, state: DecodeState, window: Window, verification: Verification, count: int
     ) -> Tensor | None:
@@ -65,7 +69,7 @@ class WindowDecoder(Decoder):
 
     def steps(self, prompt: str, seed: int) -> Generator[Step, None, None]:
         model = self.model
-        state, recorder = DecodeState(self, prompt, seed), StepRecorder(model.length)
+        state, recorder = DecodeState(self, prompt, seed), StepRecorder(self.plan.length)
         clock = StepClock(model.device)
         graphs = Graphs(model.capture(), clock) if model.capture and self.capturable else None
 
@@ -75,7 +79,7 @@ class WindowDecoder(Decoder):
             return graphs.run(part, key, bound) if graphs and state.step else bound()
 
         try:
-            while state.frontier < model.length:
+            while state.frontier < self.plan.length:
                 clock.skip()
                 state.drafter_passes = 0
                 window, fed, positions = run("propose", None, self._propose)
@@ -94,7 +98,7 @@ class WindowDecoder(Decoder):
                 clock.skip()
                 count, *path = outcome.tolist()
                 path = path[:count] or list(range(count))
-                model.keep(state.ctx, path)
+                model.keep(state.ctx, self.kept(state, path), state.frontier + count)
                 clock.lap("cache")
                 state.commit(verification, count, path)
                 clock.lap("verify")
@@ -111,15 +115,15 @@ class WindowDecoder(Decoder):
         if window.nodes is None or window.depths is None:
             tokens, positions = window.drafts, state.positions(len(window.drafts) + 1)
         else:
-            below = (state.n + window.depths).clamp_max(self.model.length - 1)
+            below = (state.n + window.depths).clamp_max(self.plan.length - 1)
             tokens, positions = window.nodes, torch.cat([state.positions(1), below])
         return window, state.ids(torch.cat([state.root, tokens]), positions - 1), positions
 
     def _forward(
         self, state: DecodeState, window: Window, fed: Tensor, positions: Tensor
     ) -> Tensor:
-        targets = (positions,) if self.model.infilling else ()
-        return state.fixed("logits", self.model.forward(state.ctx, fed, window.parents, *targets))
+        logits = self.model.forward(state.ctx, fed, window.parents, positions)
+        return state.fixed("logits", logits)
 
     def _verify(
         self, state: DecodeState, window: Window, logits: Tensor, positions: Tensor

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import torch
@@ -10,9 +11,11 @@ from torch import Tensor
 from engine.decoders.decode_state import DecodeState, Verification, Window
 from engine.decoders.unverified import Unverified
 from engine.models.base import ImageModel
+from engine.plan import Plan, waves
 from engine.settings import Sampling, knob
 from engine.settings import Settings as AnySettings
 from engine.trace import MAX_SIDE, Status
+from engine.wavefront import Wavefront
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,11 +67,13 @@ class ZipAR(Unverified):
         model: ImageModel,
         settings: AnySettings | None = None,
         sampling: Sampling | None = None,
+        plan: Plan | None = None,
     ) -> None:
-        super().__init__(model, settings, sampling)
-        self.whole, self.model = model, model.in_waves(self.settings.s)
-        assert self.model.waves is not None
-        self._waves, windows, device = self.model.waves, self.model.waves.windows, model.device
+        super().__init__(model, settings, sampling, plan)
+        lag = self.settings.s if self.settings.s < model.grid[1] else self.plan.stride
+        self._waves = Wavefront(self.plan.length, self.plan.stride, lag)
+        self.whole, self.plan = self.plan, waves(self.plan, self._waves)
+        windows, device = self._waves.windows, model.device
         self._order = torch.tensor(self._waves.order, device=device)
         self._tables = [
             torch.from_numpy(table).to(device)
@@ -76,12 +81,12 @@ class ZipAR(Unverified):
         ]
         # The wave that begins at each position, and how many it draws.
         starts = (0, *self._waves.ends[:-1])
-        waves = torch.zeros(self.model.length, dtype=torch.long)
-        waves[list(starts)] = torch.arange(len(starts))
-        self._wave, self._drawn = waves.to(device), torch.tensor(windows.drawn, device=device)
+        wave = torch.zeros(self.plan.length, dtype=torch.long)
+        wave[list(starts)] = torch.arange(len(starts))
+        self._wave, self._drawn = wave.to(device), torch.tensor(windows.drawn, device=device)
 
     @property
-    def own_order(self) -> tuple[ImageModel, Tensor]:
+    def own_order(self) -> tuple[Plan, Tensor]:
         return self.whole, self._order
 
     def propose(self, state: DecodeState) -> WaveWindow:
@@ -105,6 +110,10 @@ class ZipAR(Unverified):
         assert isinstance(window, WaveWindow)
         logits = self.model.forward(state.ctx, fed, None, window.asked)
         return state.fixed("logits", logits[window.source])
+
+    def kept(self, state: DecodeState, path: list[int]) -> Sequence[int]:
+        """The tokens of the wave before; a stand-in is none."""
+        return range(self._waves.windows.drawn[state.step - 1] if state.step else 1)
 
     def verify(self, state: DecodeState, window: Window, p: Tensor) -> Verification:
         unknown, rows = torch.full_like(p[:, 0], torch.nan), state.offsets(len(p))

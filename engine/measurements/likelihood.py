@@ -8,21 +8,26 @@ import torch
 from torch import Tensor
 
 from engine.models.base import MAX_ROWS, ImageModel
+from engine.plan import Plan
 from engine.settings import Sampling
 
 
-def teacher_forced(model: ImageModel, prompt: str, sampling: Sampling, tokens: Tensor) -> Tensor:
-    """Logits [length, V] of each position of a picture, `tokens` [length] on the device, given
-    those before it, as `ImageModel.forward` returns them, with the guidance of `sampling`."""
-    return torch.cat(list(windows(model, prompt, sampling, tokens)))
+def teacher_forced(
+    model: ImageModel, plan: Plan, prompt: str, sampling: Sampling, tokens: Tensor
+) -> Tensor:
+    """Logits [length, V] of each position of a plan, `tokens` [length] on the device, given those
+    before it, as `ImageModel.forward` returns them, with the guidance of `sampling`."""
+    return torch.cat(list(windows(model, plan, prompt, sampling, tokens)))
 
 
 @torch.inference_mode()
-def windows(model: ImageModel, prompt: str, sampling: Sampling, tokens: Tensor) -> Iterator[Tensor]:
+def windows(
+    model: ImageModel, plan: Plan, prompt: str, sampling: Sampling, tokens: Tensor
+) -> Iterator[Tensor]:
     """The same a window of positions after the other: all logits of a large picture are a
     gigabyte."""
     fed = torch.cat([tokens[:1], tokens[:-1]])  # whatever stands for the first root
-    ctx = model.start(prompt, sampling.guidance, sampling.guided_tokens)
+    ctx = model.start(prompt, sampling.guidance, sampling.guided_tokens, plan)
     for window in torch.split(fed, MAX_ROWS):
         yield model.forward(ctx, window)
         model.keep(ctx, range(len(window)))

@@ -3,7 +3,6 @@ and pixels stay behind this."""
 
 from __future__ import annotations
 
-import itertools
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Sequence
 from functools import cached_property
@@ -16,8 +15,8 @@ from torch import Tensor
 from engine.graphs import Capture
 from engine.infilling import Fills, Infilling
 from engine.numerics.ranking import rank_keys, ranked_index
-from engine.settings import Sampling, SettingError
-from engine.wavefront import Wavefront
+from engine.plan import Plan, anywhere, below, whole
+from engine.settings import Sampling
 
 Parents = tuple[int, ...] | None  # the row that each row of a window follows; a chain
 MAX_ROWS = 96  # of a window
@@ -25,8 +24,8 @@ CODES_AT_ONCE = 256  # codes whose distances to all others are held at once
 
 
 class Context(Protocol):
-    """Per-lane state: KV cache and committed length. Each model has a class of its own, which its
-    other methods and its drafter take."""
+    """Per-lane state: plan, KV cache and committed length. Each model has a class of its own, which
+    its other methods and its drafter take."""
 
     def close(self) -> None:
         """Frees the cache."""
@@ -50,11 +49,11 @@ class Drafter(Protocol):
 
 
 class ImageModel(ABC):
-    """A model of image codes, in raster order but for infillings.
+    """A model of image codes.
 
-    Positions 0 .. length - 1 are the sequence the decoders fill in: the grid's codes row by row,
-    with, in some models, forced tokens between them, which no decoder samples. `forced_ids[n]` is
-    the id forced at position n, or -1. `sampling` are the model's recommended settings.
+    Its slots are the grid's codes row by row, with, in some models, forced tokens between them,
+    which no decoder samples: `forced_ids[n]` is the id forced at slot n, or -1. `sampling` are the
+    model's recommended settings.
     """
 
     name: str
@@ -77,33 +76,15 @@ class ImageModel(ABC):
     # Draws as `pixels` does, with its shapes: codes int [h, w] or [B, h, w] to uint8 pictures.
     # Nearly as well and ten times as fast or more, for grids that are still being decoded.
     preview: Callable[[np.ndarray], np.ndarray] | None = None
-    infilling: Infilling | None = None  # of a model that `infill` returned
-    waves: Wavefront | None = None  # of a model that `in_waves` returned
+    fills_in: Fills = Fills.NOTHING
+    filler: ImageModel | None = None  # what fills in any cells, where this one does not itself
     swatches: bytes | None = None  # picture of every code, once drawn: `visualize.swatches`
     _neighbours: Tensor | None = None
 
-    @property
-    def length(self) -> int:
-        """Sequence positions of one image, forced ones included."""
-        return len(self.forced_ids)
-
-    @property
-    def cells(self) -> tuple[int, ...]:
-        """The grid cell, in raster order, of every sequence position; -1 of a forced one."""
-        if self.infilling:
-            return self.infilling.cells(self.grid)
-        count = itertools.count()
-        return tuple(-1 if token >= 0 else next(count) for token in self.forced_ids.tolist())
-
     @cached_property
-    def has_forced(self) -> bool:
-        """Whether the layout forces any position."""
-        return bool((self.forced_ids >= 0).any())
-
-    @property
-    def stride(self) -> int:
-        """Sequence positions from one row of the grid to the next; all, where they are not rows."""
-        return self.length if self.infilling else self.length // self.grid[0]
+    def plan(self) -> Plan:
+        """That of a whole picture."""
+        return whole(self.grid, self.forced_ids.tolist())
 
     def neighbours(self, k: int) -> Tensor:
         """`nearest_codes` of every code, int32 [V, k - 1]. The widest table computed is kept."""
@@ -115,42 +96,27 @@ class ImageModel(ABC):
             self._neighbours = table
         return table[:, : k - 1]
 
-    @property
-    def fills_in(self) -> Fills:
-        """What `infill` takes."""
-        return Fills.NOTHING
-
-    def infill(self, infilling: Infilling) -> ImageModel:
-        """This model over the masked cells alone: its sequence positions are those cells, in the
-        infilling's order (with the forced ones between them, in raster order), and what is known
-        precedes them. Raises SettingError where the model cannot, or the infilling does not fit
-        it."""
-        raise SettingError(f"{self.name} draws whole pictures only: it cannot fill in a part.")
-
-    def in_waves(self, lag: int) -> ImageModel:
-        """This model with its sequence positions in the order of a wavefront: a row of the grid
-        begins `lag` tokens behind the one above; raster order from the grid's width on. Raises
-        SettingError where the model has no rows."""
-        raise SettingError(f"{self.name}: what is filled in has no rows to draw at once.")
-
     @abstractmethod
-    def start(self, prompt: str, guidance: float, guided_tokens: int = 0) -> Context:
-        """Tokenises the prompt and allocates an empty cache; the prompt itself is prefilled with
-        the first window. Guidance is for sequence positions before `guided_tokens`, 0 for all; the
-        logits of the others are the conditional row's."""
+    def start(
+        self, prompt: str, guidance: float, guided_tokens: int = 0, plan: Plan | None = None
+    ) -> Context:
+        """Tokenises the prompt and allocates an empty cache; the prompt itself, and what the plan
+        (by default the whole picture's) says is known, is prefilled with the first window. Guidance
+        is for positions before `guided_tokens`, 0 for all; the logits of the others are the
+        conditional row's."""
 
     @abstractmethod
     def forward(
         self, ctx: Any, tokens: Tensor, parents: Parents = None, targets: Tensor | None = None
     ) -> Tensor:
         """One forward pass over a window, tokens [L] on the device: row 0 the root, the last
-        committed token (in the first window: the prompt's last token, whatever id stands there),
-        then the drafts. `parents[i]` is the row that row i follows, for trees (one that is its
-        own parent stands in the root's place); None is a chain. `targets` [L] are the sequence
-        positions that rows ask for, in a model that `infill` or `in_waves` returned.
+        committed token (in the first window: the last known one or the prompt's, whatever id stands
+        there), then the drafts. `parents[i]` is the row that row i follows, for trees (one that is
+        its own parent stands in the root's place); None is a chain. `targets` [L] are the positions
+        that rows ask for, by default those after their own. Where a plan has several fronts, rows
+        follow nothing but their targets, one of which may be `length`: it is padding.
         Returns logits [L, V], float32 (float64 of a network in float64), guidance mixed in where it
-        is for the row's target, image codes only: row i's are those of its target, by default the
-        position after it."""
+        is for the row's target, image codes only: row i's are those of its target."""
 
     def attended(self, ctx: Any, rows: int) -> Hashable:
         """How much of the cache a pass over a window of `rows` rows reads: beside the tokens, all
@@ -158,13 +124,26 @@ class ImageModel(ABC):
         return 0
 
     @abstractmethod
-    def keep(self, ctx: Any, rows: Sequence[int]) -> None:
-        """Makes these rows of the last window permanent, root first, and discards the others."""
+    def keep(self, ctx: Any, rows: Sequence[int], frontier: int | None = None) -> None:
+        """Makes these rows of the last window permanent, root first, and discards the others.
+        `frontier` positions are committed now: by default those that were, and one a row."""
 
     @abstractmethod
     def pixels(self, tokens: np.ndarray) -> np.ndarray:
         """Codes int [h, w], or [B, h, w], to uint8 [8h, 8w, 3] (or the model's own scale), or a
         batch of such."""
+
+
+def planned(model: ImageModel, infilling: Infilling | None) -> tuple[ImageModel, Plan]:
+    """What draws a whole picture, or fills in a part, and the plan. Raises SettingError where the
+    model cannot, or the infilling does not fit it."""
+    if infilling is None:
+        return model, model.plan
+    infilling.check(model.grid, model.vocab_size)
+    infilling.check_model(model.fills_in, model.name)
+    if model.fills_in is Fills.BELOW:
+        return model, below(model.plan, infilling)
+    return model.filler or model, anywhere(model.grid, infilling)
 
 
 def nearest_codes(codebook: Tensor, x: Tensor, k: int) -> Tensor:

@@ -14,15 +14,16 @@ from functools import cached_property
 
 import numpy as np
 import torch
+import torch.nn.functional as F
 from torch import Tensor
 from transformers import PreTrainedModel
 
-from engine.infilling import Fills, Infilling
+from engine.infilling import Fills
 from engine.models.base import MAX_ROWS, ImageModel, Parents
 from engine.models.cache import WindowCache, ancestors
 from engine.models.card import ModelCard
 from engine.models.lean import LeanBody
-from engine.wavefront import Wavefront
+from engine.plan import Plan
 
 BUCKET = 256  # slots: with static shapes, bodies attend to a multiple of so many
 
@@ -43,16 +44,29 @@ class Prompt:
 
 
 class BodyContext:
-    """Per-lane state: prompt, KV cache and committed length; `hidden` [R, L, D] are the last
-    window's hidden states. R is 1 without guidance, and behind the guided tokens."""
+    """Per-lane state: plan, prompt, KV cache and committed length; `hidden` [R, L, D] are the last
+    window's hidden states. R is 1 without guidance, and behind the guided tokens. `prompt` is the
+    text's rows and those of what is known; `text` is how many the text's are."""
 
     def __init__(
-        self, prompt: Prompt, guidance: float, guided_tokens: int, cache: WindowCache
+        self,
+        plan: Plan,
+        prompt: Prompt,
+        text: int,
+        guidance: float,
+        guided_tokens: int,
+        cache: WindowCache,
     ) -> None:
-        self.prompt, self.cache = prompt, cache
+        self.plan, self.prompt, self.text, self.cache = plan, prompt, text, cache
         self.guidance, self.guided_tokens = guidance, guided_tokens
         device = prompt.embeddings.device
         self.rows, self.length = prompt.embeddings.shape[:2]
+        # Of each position its slot; then the one that padding asks for; last the root's.
+        behind = max(plan.slots) + 1
+        self.slots = torch.tensor([*plan.slots, behind, plan.root], device=device)
+        # And of all that the cache will hold, in its order, the place: the text's rows, then slots.
+        places = [*range(text), *(text + slot for slot, _ in plan.known)]
+        self.cached = torch.tensor([*places, *(text + slot for slot in plan.slots)], device=device)
         self.start = torch.tensor(prompt.start, device=device)
         # What padding adds to the attention mask of every row, [R, 1, 1, slots]. A drafter's trees
         # reach further than the cache.
@@ -60,6 +74,8 @@ class BodyContext:
         padding = slots < self.start[:, None, None, None]
         least = torch.finfo(prompt.embeddings.dtype).min
         self.padding = padding.to(prompt.embeddings.dtype) * least
+        # Where rows may ask ahead: what stands in the root's place in the first window, [R, 1, D].
+        self.root: Tensor | None = None
         self.hidden: Tensor | None = None
         self.prompt_hidden: Tensor | None = None  # of the prompt but its last row, for a drafter
         self.drafter_cache: WindowCache | None = None
@@ -113,6 +129,7 @@ class BodyModel(ImageModel):
 
     body: PreTrainedModel
     dtype: torch.dtype
+    fills_in = Fills.BELOW
     card: ModelCard | None = None  # of a public model at its true size
     # Pictures that `pixels` decodes together; a card's working memory is for one.
     together: int = 1
@@ -121,21 +138,6 @@ class BodyModel(ImageModel):
     def lean(self) -> LeanBody:
         """Built in the first `start`: on ZeroGPU, the device is there no sooner."""
         return LeanBody(self.body.layers, self.body.norm, self.body.rotary_emb)
-
-    @property
-    def fills_in(self) -> Fills:
-        return Fills.BELOW
-
-    def infill(self, infilling: Infilling) -> ImageModel:
-        from engine.models.continuation import Continuation  # which is a BodyModel
-
-        return Continuation(self, infilling)
-
-    def in_waves(self, lag: int) -> ImageModel:
-        from engine.models.waves import WaveModel  # which is a BodyModel
-
-        lag = lag if lag < self.grid[1] else self.stride
-        return WaveModel(self, Wavefront(self.length, self.stride, lag))
 
     @abstractmethod
     def prompt(self, text: str, guided: bool) -> Prompt:
@@ -164,36 +166,39 @@ class BodyModel(ImageModel):
         pictures = torch.cat(drawn).permute(0, 2, 3, 1).numpy()
         return pictures if codes.dim() == 3 else pictures[0]
 
-    def embed_rows(self, tokens: Tensor, positions: Tensor, targets: Tensor | None) -> Tensor:
-        """A window's rows [L, D], of tokens [L] at sequence positions [L]; the root's is -1 in the
-        first window. `targets` [L] as in `forward`."""
-        return self.embed(tokens, positions)
+    def embed_rows(
+        self, ctx: BodyContext, tokens: Tensor, slots: Tensor, targets: Tensor
+    ) -> Tensor:
+        """A window's rows [L, D], or [R, L, D], of tokens [L] at slots [L]; the root's is -1 in the
+        first window of a whole picture. `targets` [L] as in `forward`."""
+        return self.embed(tokens, slots)
 
-    def query_ids(self, ctx: BodyContext, slots: Tensor, targets: Tensor | None) -> Tensor | None:
-        """Position ids [R, T] that the queries of rows at cache slots [T] have in place of their
-        own; None: their own."""
-        return None
+    def position_ids(self, places: Tensor, start: Tensor) -> Tensor:
+        """Position ids [R, T] of places [T], the text's rows and behind them the slots, in rows
+        that begin at `start` [R]: padding is not counted."""
+        return (places - start[:, None]).clamp_min(0)
 
-    def position_ids(self, slots: Tensor, start: Tensor) -> Tensor:
-        """Position ids [R, T] of cache slots [T] in rows that begin at `start` [R]: padding is not
-        counted."""
-        return (slots - start[:, None]).clamp_min(0)
-
-    def start(self, prompt: str, guidance: float, guided_tokens: int = 0) -> BodyContext:
-        rows = self.prompt(prompt, guidance != 1.0)
-        count, length = rows.embeddings.shape[:2]
-        lean, slots = self.lean, length + self.length + MAX_ROWS
+    def start(
+        self, prompt: str, guidance: float, guided_tokens: int = 0, plan: Plan | None = None
+    ) -> BodyContext:
+        rows, plan = self.prompt(prompt, guidance != 1.0), plan or self.plan
+        count, text = rows.embeddings.shape[:2]
+        if plan.known:
+            slots, ids = torch.tensor(plan.known, device=self.device).unbind(1)
+            known = self.embed(ids, slots).expand(count, -1, -1)
+            rows = Prompt(torch.cat([rows.embeddings, known], 1), rows.start)
+        lean = self.lean
         cache = WindowCache(
             len(lean.layers),
             count,
             lean.kv_heads,
-            slots,
+            text + len(plan.known) + plan.length + MAX_ROWS,
             lean.head_dim,
             self.dtype,
             self.device,
             BUCKET if self.static else 1,
         )
-        return BodyContext(rows, guidance, guided_tokens, cache)
+        return BodyContext(plan, rows, text, guidance, guided_tokens, cache)
 
     def forward(
         self,
@@ -202,28 +207,48 @@ class BodyModel(ImageModel):
         parents: Parents = None,
         targets: Tensor | None = None,
     ) -> Tensor:
-        before, length = ctx.prompt_rows, len(tokens)
+        plan, before, length = ctx.plan, ctx.prompt_rows, len(tokens)
         ctx.cache.open(before + length)
         depths, tree = layout(parents, length, self.device, self.dtype)
         # Rows behind the image's end are of no use, but a table has no entry for them.
-        slots = (ctx.cache.first + before + depths).clamp_max(ctx.length - 1 + self.length)
-        places = slots - ctx.length
-        asked = places + 1 if targets is None else targets
-        embedded = self.embed_rows(tokens, places, targets).expand(ctx.rows, -1, -1)
+        positions = (ctx.cache.first + depths + (before - ctx.length)).clamp_max(plan.length - 1)
+        if targets is None:
+            targets = positions + 1
+        if plan.fronts:
+            slots = ctx.slots[targets] - 1
+        else:
+            slots = ctx.slots[positions] if plan.ahead else positions + (plan.root + 1)
+        embedded = self.embed_rows(ctx, tokens, slots, targets).expand(ctx.rows, -1, -1)
+        places = slots + ctx.text
         if not ctx.cache.base:
             # The first window's root is the prompt's last token, whatever stands for it.
             embedded = torch.cat([ctx.prompt.embeddings, embedded[:, 1:]], 1)
-            slots = torch.cat([torch.arange(before, device=self.device), slots])
-        positions = self.position_ids(slots, ctx.start)
-        mask, queries = self._mask(ctx, before, tree), self.query_ids(ctx, slots, targets)
-        hidden = self.lean(embedded, mask, positions, ctx.cache, queries)
+            places = torch.cat([ctx.cached[:before], places])
+        mask = self._fronts(ctx, places) if plan.fronts else self._mask(ctx, before, tree)
+        queries = None
+        if plan.ahead:
+            asked = ctx.slots[targets.clamp_max(plan.length - 1)] + (ctx.text - 1)
+            queries = self.position_ids(torch.cat([ctx.cached[:before], asked]), ctx.start)
+        hidden = self.lean(embedded, mask, self.position_ids(places, ctx.start), ctx.cache, queries)
         ctx.hidden = hidden[:, -length:]
-        if before and self.drafter is not None:
+        if before and self.drafter is not None and not plan.infilling:
             ctx.prompt_hidden = hidden[:, :before]
-        return ctx.guide(self.head(ctx.hidden), asked)
+        return ctx.guide(self.head(ctx.hidden), targets)
 
     def attended(self, ctx: BodyContext, rows: int) -> tuple[int, int]:
         return ctx.rows, ctx.cache.reach(ctx.prompt_rows + rows)
+
+    def _fronts(self, ctx: BodyContext, places: Tensor) -> Tensor:
+        """Additive mask [R, 1, T, end] of a window's rows at places [T], each of which sees what
+        stands no later."""
+        cache = ctx.cache
+        there = F.pad(ctx.cached, (0, max(0, cache.end - len(ctx.cached))))[: cache.end]
+        nowhere = ctx.text + self.plan.length
+        there = torch.where(cache.hidden(0), nowhere, there).index_copy(0, cache.window, places)
+        least = torch.finfo(self.dtype).min
+        mask = torch.where(there <= places[:, None], ctx.padding[..., : cache.end], least)
+        # A padding row sees itself alone: a row that sees nothing would be a row of NaN.
+        return torch.where(there == places[:, None], 0.0, mask).to(self.dtype)
 
     def _mask(self, ctx: BodyContext, before: int, tree: Tensor) -> Tensor | None:
         """Additive mask [R, 1, T, end] for a window of `before` prompt rows, then a tree with its
@@ -243,10 +268,10 @@ class BodyModel(ImageModel):
             mask[:, :, :before, :before].diagonal(dim1=-2, dim2=-1).zero_()
         return mask
 
-    def keep(self, ctx: BodyContext, rows: Sequence[int]) -> None:
+    def keep(self, ctx: BodyContext, rows: Sequence[int], frontier: int | None = None) -> None:
         before = ctx.prompt_rows
         ctx.cache.keep([*range(before), *(before + row for row in rows)])
-        ctx.advance(ctx.committed)
+        ctx.advance(ctx.committed if frontier is None else frontier)
 
 
 @functools.lru_cache(maxsize=256)

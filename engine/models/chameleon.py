@@ -126,7 +126,7 @@ class ChameleonModel(BodyModel):
         if self.layout.sized:
             begin += [self.special[size_token(height)], self.special[size_token(width)]]
         conditional = [self.special[BOS], *encoded, self.special[END_OF_TURN], *begin]
-        room = self.body.config.max_position_embeddings - self.length
+        room = self.body.config.max_position_embeddings - self.plan.length
         if len(conditional) > room:
             raise SettingError(
                 f"The prompt takes {len(conditional)} tokens; beside its picture {self.name} has"

@@ -102,7 +102,7 @@ class EagleDrafter(Drafter):
                 1,
                 ctx.rows,
                 self.network.config.num_key_value_heads,
-                self._prompt_rows(ctx) + self.model.length + MAX_TREE,
+                self._prompt_rows(ctx) + self.model.plan.length + MAX_TREE,
                 self.network.config.hidden_size // self.network.config.num_attention_heads,
                 self.model.dtype,
                 self.model.device,

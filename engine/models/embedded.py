@@ -12,15 +12,13 @@ import torch
 from tokenizers import Tokenizer
 from torch import Tensor
 
-from engine.infilling import Fills, Infilling
-from engine.models.base import ImageModel
+from engine.infilling import Fills
 from engine.models.body import BodyModel, Prompt
 from engine.models.card import WEIGHTS
 from engine.models.eagle import EagleDrafter
-from engine.models.embedded_infill import EmbeddedInfill, EmbeddedInfilling
+from engine.models.embedded_infill import EmbeddedInfill, EmbeddedInfiller
 from engine.models.embedded_networks import EmbeddedDrafter, EmbeddedTarget, EmbeddedVQ
 from engine.models.embedded_reader import reader_of
-from engine.models.lean import LeanBody
 from engine.models.preview import FILE, PreviewDecoder
 from engine.settings import Sampling
 
@@ -67,31 +65,18 @@ class EmbeddedModel(BodyModel):
         self.drafter = EagleDrafter(network, self)
         self.preview = PreviewDecoder.load(weights / "preview" / FILE, self.device).pictures
         self._infill = weights / "infill"
+        self.fills_in = Fills.ANY if (self._infill / "config.json").exists() else Fills.BELOW
         self.weights = _digest(weights, "drafter", "target", "vq")
 
-    @property
-    def fills_in(self) -> Fills:
-        return Fills.ANY if (self._infill / "config.json").exists() else super().fills_in
-
     @cached_property
-    def infill_network(self) -> EmbeddedInfill:
+    def filler(self) -> EmbeddedInfiller:  # type: ignore[override]
         """Loaded when something is first filled in."""
         network = EmbeddedInfill.from_pretrained(self._infill, dtype=self.dtype)
-        return network.to(self.device).eval()
+        return EmbeddedInfiller(self, network.to(self.device).eval(), self.infill_weights)
 
     @cached_property
     def infill_weights(self) -> str:
         return _digest(self._infill.parent, "infill", "vq")
-
-    @cached_property
-    def infill_lean(self) -> LeanBody:
-        body = self.infill_network.model
-        return LeanBody(body.layers, body.norm, body.rotary_emb)
-
-    def infill(self, infilling: Infilling) -> ImageModel:
-        if self.fills_in is not Fills.ANY:
-            return super().infill(infilling)
-        return EmbeddedInfilling(self, self.infill_network, infilling)
 
     def caption_ids(self, text: str, guided: bool) -> Tensor:
         """The tokens [R, P] of the caption that the prompt is read as, and if guided a second row

@@ -7,6 +7,7 @@ raster order and with `next` at zero, it is the raster model.
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import Any, Self
 
 import torch
@@ -15,9 +16,9 @@ from torch import Tensor, nn
 from transformers import LlamaConfig
 
 from engine.infilling import MASKED, Fills, Infilling
-from engine.models.body import BodyContext, Prompt
+from engine.models.body import BodyContext, BodyModel, Prompt
 from engine.models.embedded_networks import EmbeddedTarget
-from engine.models.view import BodyView
+from engine.plan import Plan, anywhere
 
 
 class EmbeddedInfill(EmbeddedTarget):
@@ -82,75 +83,67 @@ def _rotate(x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
     return x * cos.unsqueeze(1) + torch.cat([-x2, x1], -1) * sin.unsqueeze(1)
 
 
-class EmbeddedInfilling(BodyView):
-    """The embedded model over the masked cells of one infilling. Its prompt is the caption and what
-    is known; the last of these rows is the root of the first window."""
+class EmbeddedInfiller(BodyModel):
+    """The embedded model that fills in any cells: the `whole` one's codes and pixels, and a network
+    of its own. Behind the caption come the known cells; the last of these rows is the first
+    window's root."""
 
-    whole: Any  # an EmbeddedModel
-    infilling: Infilling
+    fills_in = Fills.ANY
 
-    def __init__(self, model: Any, network: EmbeddedInfill, infilling: Infilling) -> None:
-        """`model` is the EmbeddedModel. Raises SettingError where the infilling does not fit it."""
-        infilling.check(model.grid, model.vocab_size)
-        super().__init__(model)
-        self.static, self.capture = False, None  # its lanes run eagerly on a GPU, too
-        self.network, self.infilling = network, infilling
-        self.weights = model.infill_weights
-        self.forced_ids = torch.full((infilling.masked,), -1)
-        self.body = network.model
-        height, width = model.grid
-        masked = torch.tensor(self.cells, device=self.device)
-        known = [cell for cell in range(height * width) if infilling.known[cell] != MASKED]
-        self._masked, self._known = masked, torch.tensor(known, device=self.device).long()
-        first = network.config.caption_slots + 1
-        captions = torch.arange(first, device=self.device)
-        # By cache slot: its row's own position id; what lies behind the last cell is of no use.
-        self._ids = torch.cat([captions, first + self._known, first + masked, first + masked[-1:]])
-        # Of the row that precedes the first masked cell, whose token is no sequence position's.
-        self._root = network.slots.weight[first - 1].detach()
-        if known:
-            codes = torch.tensor([infilling.known[known[-1]]], device=self.device)
-            self._root = network.embed_codes(codes, self._known[-1:])[0].detach()
+    def __init__(self, whole: Any, network: EmbeddedInfill, weights: str) -> None:
+        """`whole` is the EmbeddedModel, `weights` what identifies the network's."""
+        self.whole, self.network, self.weights = whole, network, weights
+        for name in ("name", "grid", "vocab_size", "codebook", "device", "dtype", "sampling"):
+            setattr(self, name, getattr(whole, name))
+        self.forced_ids, self.together = whole.forced_ids, whole.together
+        self.preview, self.body = whole.preview, network.model
+
+    @cached_property
+    def plan(self) -> Plan:
+        """Its whole pictures' is of any order, too."""
+        height, width = self.grid
+        return anywhere(self.grid, Infilling((MASKED,) * (height * width), "raster"))
 
     @property
-    def lean(self) -> Any:
-        """One for all infillings: the network's weights become views of it."""
-        return self.whole.infill_lean
+    def swatches(self) -> bytes | None:
+        """The whole model's: codes look the same."""
+        return self.whole.swatches
+
+    @swatches.setter
+    def swatches(self, image: bytes | None) -> None:
+        self.whole.swatches = image
+
+    def neighbours(self, k: int) -> Tensor:
+        return self.whole.neighbours(k)
 
     def prompt(self, text: str, guided: bool) -> Prompt:
-        network, infilling = self.network, self.infilling
         rows = self.whole.caption_ids(text, guided)
-        codes = torch.tensor(infilling.known, device=self.device)[self._known]
-        known = network.embed_codes(codes, self._known).expand(len(rows), -1, -1)
-        embedded = torch.cat([network.embed_caption(rows), known], 1)
-        embedded[:, -1] += network.embed_asking(self._masked[0])
-        return Prompt(embedded, (0,) * len(rows))
+        return Prompt(self.network.embed_caption(rows), (0,) * len(rows))
 
-    def embed_rows(self, tokens: Tensor, positions: Tensor, targets: Tensor | None) -> Tensor:
-        own = self.embed(tokens, positions.clamp_min(0))
-        own = torch.where((positions < 0)[:, None], self._root, own)
-        return own + self.network.embed_asking(self._asked(positions, targets))
+    def start(
+        self, prompt: str, guidance: float, guided_tokens: int = 0, plan: Plan | None = None
+    ) -> BodyContext:
+        ctx = super().start(prompt, guidance, guided_tokens, plan)
+        # Rows that stand in the root's place ask for cells of their own.
+        ctx.root = ctx.prompt.embeddings[:, -1:].clone()
+        ctx.prompt.embeddings[:, -1] += self.network.embed_asking(ctx.slots[0])
+        return ctx
+
+    def embed_rows(
+        self, ctx: BodyContext, tokens: Tensor, slots: Tensor, targets: Tensor
+    ) -> Tensor:
+        own = self.embed(tokens, slots.clamp_min(0)).expand(ctx.rows, -1, -1)
+        if not ctx.cache.base:
+            assert ctx.root is not None, "`start` sets it"
+            own = torch.where((slots == ctx.plan.root)[:, None], ctx.root, own)
+        asked = ctx.slots[targets.clamp_max(ctx.plan.length - 1)]
+        return own + self.network.embed_asking(asked)
 
     def embed(self, tokens: Tensor, positions: Tensor) -> Tensor:
-        return self.network.embed_codes(tokens, self._masked[positions])
-
-    def _asked(self, positions: Tensor, targets: Tensor | None) -> Tensor:
-        """The cells [L] that rows at positions [L] ask for; any, where there is none left."""
-        asked = positions + 1 if targets is None else targets
-        return self._masked[asked.clamp_max(self.length - 1)]
-
-    def position_ids(self, slots: Tensor, start: Tensor) -> Tensor:
-        return self._ids[slots.clamp_max(len(self._ids) - 1)].expand(len(start), -1)
-
-    def query_ids(self, ctx: BodyContext, slots: Tensor, targets: Tensor | None) -> Tensor:
-        before = ctx.prompt_rows
-        asked = self._asked(slots[before:] - ctx.length, targets)
-        asking = asked + self.network.config.caption_slots
-        return torch.cat([self._ids[slots[:before]], asking]).expand(ctx.rows, -1)
+        return self.network.embed_codes(tokens, positions)
 
     def head(self, hidden: Tensor) -> Tensor:
         return self.network.lm_head(hidden)
 
-    @property
-    def fills_in(self) -> Fills:
-        return Fills.ANY
+    def decode(self, codes: Tensor) -> Tensor:
+        return self.whole.decode(codes)

@@ -119,7 +119,7 @@ class Emu3Model(BodyModel):
         if guided:
             rows.append(self.prompt_ids(NEGATIVE))
         longest = max(map(len, rows))
-        room = self.config.text_config.max_position_embeddings - self.length
+        room = self.config.text_config.max_position_embeddings - self.plan.length
         if longest > room:
             raise ModelError(
                 f"The prompt takes {longest} of the model's tokens, and there is room for {room}:"

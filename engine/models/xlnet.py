@@ -18,6 +18,7 @@ from transformers import XLNetLMHeadModel
 
 from engine.infilling import MASKED, Fills, Infilling
 from engine.models.base import ImageModel, Parents
+from engine.plan import Plan
 from engine.settings import Sampling, SettingError
 
 _BLANK = re.compile(r"\[(\d{1,3})\]")
@@ -27,7 +28,14 @@ MAX_TOKENS = 512
 class TextContext:
     """`tokens`: those committed, but the newest."""
 
-    def __init__(self) -> None:
+    def __init__(self, plan: Plan, device: torch.device) -> None:
+        assert plan.infilling is not None, "a text is drawn around what is known of it"
+        self.length = plan.length
+        self.order = torch.tensor(plan.cells, device=device)
+        self.known = torch.tensor(plan.infilling.known, device=device)
+        # Place in the order [N]; known tokens come before all.
+        self.rank = torch.full_like(self.known, -1)
+        self.rank[self.order] = torch.arange(plan.length, device=device)
         self.tokens: list[int] = []
         self.window: list[int] = []
         self.started = False
@@ -37,38 +45,26 @@ class TextContext:
 
 
 class XLNetText(ImageModel):
-    """A text of N tokens, a grid of one row; its tokens are the codes. Filled in, its sequence
-    positions are the blanks'."""
+    """A text of N tokens, a grid of one row; its tokens are the codes."""
 
     name = "xlnet"
     sampling = Sampling(guidance=1.0, top_k=0)
+    fills_in = Fills.ANY
 
-    def __init__(self, network: XLNetLMHeadModel, infilling: Infilling) -> None:
+    def __init__(self, network: XLNetLMHeadModel, length: int) -> None:
         """Raises SettingError for a text of more than MAX_TOKENS."""
-        if len(infilling.known) > MAX_TOKENS:
+        if length > MAX_TOKENS:
             raise SettingError(f"The text has more than {MAX_TOKENS} tokens.")
-        self.network, self.infilling = network, infilling
-        self.grid, self.vocab_size = (1, len(infilling.known)), network.config.vocab_size
-        self.device = network.device
+        self.network, self.grid = network, (1, length)
+        self.vocab_size, self.device = network.config.vocab_size, network.device
         self.codebook = torch.empty(self.vocab_size, 0)  # words have no distance
-        infilling.check(self.grid, self.vocab_size)
-        self.forced_ids = torch.full((infilling.masked,), -1)
-        self._order = torch.tensor(self.cells, device=self.device)
-        self._known = torch.tensor(infilling.known, device=self.device)
-        # Place in the order [N]; known tokens come before all.
-        self._rank = torch.full_like(self._known, -1)
-        self._rank[self._order] = torch.arange(self.length, device=self.device)
+        self.forced_ids = torch.full((length,), -1)
 
-    @property
-    def fills_in(self) -> Fills:
-        return Fills.ANY
-
-    def infill(self, infilling: Infilling) -> XLNetText:
-        return XLNetText(self.network, infilling)
-
-    def start(self, prompt: str, guidance: float, guided_tokens: int = 0) -> TextContext:
+    def start(
+        self, prompt: str, guidance: float, guided_tokens: int = 0, plan: Plan | None = None
+    ) -> TextContext:
         """The text is its own prompt, and there is no guidance."""
-        return TextContext()
+        return TextContext(plan or self.plan, self.device)
 
     def forward(
         self,
@@ -82,14 +78,14 @@ class XLNetText(ImageModel):
             raise ValueError("A text is verified in chains, not in trees.")
         ctx.window = tokens.tolist() if ctx.started else tokens.tolist()[1:]
         committed = len(ctx.tokens) + ctx.started
-        visible = self.length
+        visible = ctx.length
         filled = [*ctx.tokens, *ctx.window]
         if parents is not None:  # copies of the root, which ask for what is not committed
             visible, filled = committed, filled[:committed]
-        asked = self._order[committed : committed + len(tokens)]
-        ids = self._known.clamp_min(0)
-        ids[self._order[: len(filled)]] = torch.tensor(filled, device=self.device, dtype=ids.dtype)
-        rank = self._rank
+        asked = ctx.order[committed : committed + len(tokens)]
+        ids = ctx.known.clamp_min(0)
+        ids[ctx.order[: len(filled)]] = torch.tensor(filled, device=self.device, dtype=ids.dtype)
+        rank = ctx.rank
         seen = (rank < 0) | (rank < rank[:, None].clamp_max(visible))
         mapping = torch.nn.functional.one_hot(asked, len(ids))
         logits = self.network(
@@ -100,7 +96,7 @@ class XLNetText(ImageModel):
         ).logits[0]
         return logits.to(torch.promote_types(logits.dtype, torch.float32))
 
-    def keep(self, ctx: TextContext, rows: Sequence[int]) -> None:
+    def keep(self, ctx: TextContext, rows: Sequence[int], frontier: int | None = None) -> None:
         # The newest committed token is no row yet: it is the next window's root.
         ctx.tokens += [ctx.window[row - (not ctx.started)] for row in rows if row or ctx.started]
         ctx.started = True

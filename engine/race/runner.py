@@ -14,7 +14,7 @@ import torch
 
 from engine.decoders import DECODERS
 from engine.measurements.hardware import device_name
-from engine.models.base import ImageModel
+from engine.models.base import ImageModel, planned
 from engine.models.body import BodyModel
 from engine.models.card import ModelError
 from engine.models.device import check_lanes, classify
@@ -31,16 +31,16 @@ class Race:
     on."""
 
     def __init__(self, model: ImageModel, request: RaceRequest) -> None:
-        """`model` is the one that `request` names. Raises SettingError as `model.infill` does,
+        """`model` is the one that `request` names. Raises SettingError as `planned` does,
         where the sampling does not fit the model's pictures, and where the lanes do not fit on the
         device."""
-        request.sampling.check(model.length)
+        request.sampling.check(model.plan.length)
         if isinstance(model, BodyModel) and model.card:
             check_lanes(model.card, model.device, model.dtype, len(request.lanes))
         self.request, self._stopped = request, False
-        self.model = model.infill(request.infilling) if request.infilling else model
+        self.model, self.plan = planned(model, request.infilling)
         self._decoders = [
-            DECODERS[lane.decoder](self.model, lane.settings, request.sampling)
+            DECODERS[lane.decoder](self.model, lane.settings, request.sampling, self.plan)
             for lane in request.lanes
         ]
 
@@ -48,17 +48,17 @@ class Race:
     def header(self) -> Header:
         """The header of its trace."""
         model, request = self.model, self.request
-        own = [decoder.model.cells for decoder in self._decoders]
+        own = [decoder.plan.cells for decoder in self._decoders]
         return Header(
             request.prompt,
             request.seed,
             model.name,
             model.grid,
             model.vocab_size,
-            model.cells,
+            self.plan.cells,
             request.sampling,
             tuple(
-                replace(lane.plain(), cells=() if cells == model.cells else cells)
+                replace(lane.plain(), cells=() if cells == self.plan.cells else cells)
                 for lane, cells in zip(request.lanes, own, strict=True)
             ),
             device_name(model.device),
@@ -96,7 +96,7 @@ class Race:
                     yield self._failed(i, error)
                     continue
                 stats[i].add(step)
-                if step.after == self.model.length:
+                if step.after == self.plan.length:
                     running.pop(i).close()
                     yield Frame(i, LaneState.FINISHED, step)
                 else:

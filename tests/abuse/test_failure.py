@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 import torch
@@ -21,15 +22,15 @@ class Failing(Watched):
         self.error: BaseException | None = None
         self.everywhere = False
 
-    def start(self, prompt: str, guidance: float, guided_tokens: int = 0) -> ToyContext:
+    def start(self, prompt: str, *more: Any) -> ToyContext:
         if self.error and self.everywhere:
             raise self.error
-        return super().start(prompt, guidance, guided_tokens)
+        return super().start(prompt, *more)
 
-    def forward(self, ctx, tokens, parents=None):
+    def forward(self, ctx, tokens, parents=None, targets=None):
         if self.error and ctx.kept and len(ctx.kept) > 10:
             raise self.error
-        return super().forward(ctx, tokens, parents)
+        return super().forward(ctx, tokens, parents, targets)
 
 
 ERRORS = (

@@ -66,8 +66,8 @@ class Watched(Toy):
         super().__init__((6, 6), 16)
         self.passes = self.open = 0
 
-    def start(self, prompt: str, guidance: float, guided_tokens: int = 0) -> ToyContext:
-        context = super().start(prompt, guidance, guided_tokens)
+    def start(self, prompt: str, *more: Any) -> ToyContext:
+        context = super().start(prompt, *more)
         close = context.close
         self.open += 1
 
@@ -91,7 +91,7 @@ def toy_card(model: Toy) -> ModelCard:
         repos=(),
         grid=model.grid,
         codes=model.vocab_size,
-        length=model.length,
+        length=model.plan.length,
         **dict.fromkeys(("parameters", "layers", "kv_values", "working"), 1),
         sampling=model.sampling,
         source="tests/toy.py",

@@ -51,8 +51,8 @@ class Toy(Watched):
         super().__init__()
         self.name, self._ledger = name, ledger
 
-    def start(self, prompt: str, guidance: float, guided_tokens: int = 0) -> Any:
-        context = super().start(prompt, guidance, guided_tokens)
+    def start(self, prompt: str, *more: Any) -> Any:
+        context = super().start(prompt, *more)
         context.slow, closed = prompt == "slow", context.close
         self._ledger.write("+")
         end = time.monotonic() + 300

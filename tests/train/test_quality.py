@@ -19,6 +19,7 @@ from engine.decoders import DECODERS, WHOLE
 from engine.decoders.base import Badge
 from engine.infilling import MASKED, Infilling
 from engine.measurements.quality import Judge, Picture, Quality
+from engine.models.base import planned
 from engine.models.card import WEIGHTS
 from engine.models.embedded_reader import describe, reader_of
 from engine.models.embedded_scene import Layout, Scene
@@ -127,9 +128,7 @@ def test_a_lane_draws_what_its_decoder_draws(lane: str) -> None:
     tokens, passes, shift = draw(model, lane, "a prompt", 5)
     decoder = DECODERS[parsed.decoder](model, parsed.settings, model.sampling)
     steps = list(decoder.steps("a prompt", 5))
-    waves = decoder.model.waves
-    order = np.array(waves.order if waves else range(model.length))
-    assert tokens[order].tolist() == decoder.generate("a prompt", 5)
+    assert tokens[list(decoder.plan.slots)].tolist() == decoder.generate("a prompt", 5)
     assert passes == len(steps)
     if decoder.badge is not Badge.CHANGED_DISTRIBUTION:
         assert shift == 0
@@ -138,11 +137,11 @@ def test_a_lane_draws_what_its_decoder_draws(lane: str) -> None:
 def test_parallel_fills_in_the_whole_picture_whose_tokens_are_in_raster_order() -> None:
     model = NeighbourToy((4, 4), 8)
     tokens, passes, shift = draw(model, "parallel:T=4", "a prompt", 5)
-    view = model.infill(Infilling((MASKED,) * model.length, "spread"))
+    _, plan = planned(model, Infilling((MASKED,) * model.plan.length, "spread"))
     settings = parse_lane("parallel:T=4").settings
-    decoded = DECODERS["parallel"](view, settings, model.sampling).generate("a prompt", 5)
+    decoded = DECODERS["parallel"](model, settings, model.sampling, plan).generate("a prompt", 5)
     assert passes == 4
-    assert [tokens[cell] for cell in view.cells] == decoded
+    assert [tokens[cell] for cell in plan.cells] == decoded
     assert shift > 0
 
 
@@ -199,7 +198,7 @@ def test_the_judge_sees_the_finished_picture_and_its_caption(monkeypatch) -> Non
     found = [measure(model, lane, APPLE, 3, JUDGE) for lane in ("ar", "sjd")]
     assert [one.right for one in found] == [False, True]
     tokens, passes, _ = draw(model, "ar", describe(APPLE), 3)
-    grid = tokens[np.array(model.cells) >= 0].reshape(4, 4)
+    grid = tokens[np.array(model.plan.cells) >= 0].reshape(4, 4)
     assert np.array_equal(seen[0][0], model.pixels(grid))
     assert [entry[1:] for entry in seen] == [(APPLE, seen[0][2], 100)] * 2, "the same candidates"
     assert found[0].passes == passes

@@ -20,6 +20,7 @@ from engine.commands import race as cli_race
 from engine.decoders.sjd import SJD
 from engine.infilling import MASKED, Infilling
 from engine.models import device, janus
+from engine.models.base import planned
 from engine.models.card import CARDS, GIB
 from engine.race import Lane
 from tests.engine.models.families import JANUS
@@ -199,8 +200,8 @@ def test_masks_cover_about_their_share(kind: str) -> None:
 
 def test_the_log_likelihood_is_the_joint_distributions() -> None:
     toy = InfillToy((2, 3), 2)
-    view = toy.infill(Infilling((MASKED, 0, MASKED, 1, MASKED, 1)))
-    for tokens, chance in view.joint_distribution().items():
-        found = bench_infill.log_likelihood(view, "", view.sampling, tokens)
+    _, plan = planned(toy, Infilling((MASKED, 0, MASKED, 1, MASKED, 1)))
+    for tokens, chance in toy.joint_distribution(plan).items():
+        found = bench_infill.log_likelihood(toy, plan, "", toy.sampling, tokens)
         assert found == pytest.approx(math.log(chance), rel=1e-12)
     assert bench_infill.entropy([1, 1, 2, 2]) == pytest.approx(math.log(2))

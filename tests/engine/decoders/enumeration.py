@@ -28,7 +28,7 @@ from tests.engine.decoders.symbolic import Intervals, SymbolicNoise, outcomes, s
 Joint = dict[tuple[int, ...], float]
 CLOSE = 1e-12
 # Of a state, what is the same throughout a decode, or follows from the committed tokens.
-_GIVEN = {"model", "ctx", "noise", "forced_ids", "_offsets", "_fixed", "_noise"}
+_GIVEN = {"model", "plan", "ctx", "noise", "forced_ids", "_offsets", "_fixed", "_noise"}
 
 
 @pytest.fixture
@@ -83,8 +83,7 @@ class Enumeration:
             "off the spine": bool(leaves),
             f"left at depth {leaves[0]} for {len(leaves)}" if leaves else "on the spine": True,
             f"length {count}": True,
-            "end of image": drafted
-            and state.frontier + len(v.tokens) - count >= state.model.length,
+            "end of image": drafted and state.frontier + len(v.tokens) - count >= state.plan.length,
         }
         for name, true in facts.items():
             self.seen[name] += chance * true
@@ -104,7 +103,7 @@ def enumerated(decoder: WindowDecoder) -> Enumeration:
                         if first.setdefault(number, step) != step:
                             again[number] = max(again.get(number, 0), node.state.frontier)
                     state = after.state
-                    if state.frontier == decoder.model.length:
+                    if state.frontier == decoder.plan.length:
                         ids = state.ids(state.tokens, torch.arange(len(state.tokens)))
                         found.joint[tuple(ids.tolist())] += after.chance
                         continue
@@ -140,7 +139,7 @@ def _steps(decoder: WindowDecoder, node: Node, found: Enumeration) -> Iterator[N
             model.keep(twin.ctx, path)
             twin.commit(v, count, path)
             # What is committed, or behind the image's end, is no draft.
-            left = slice(count, model.length - n)
+            left = slice(count, decoder.plan.length - n)
             twin.drafts = settled(torch.cat([twin.tokens[:1], v.tokens[left]]))
             twin.q = torch.cat([torch.zeros_like(v.q[:1]), v.q[left]])
             twin.count.fill_(1)

@@ -58,13 +58,14 @@ def _log_e_value(
 def lossless(decoder: WindowDecoder, count: int) -> bool:
     """Whether the test does not reject after `count` sequences."""
     return (
-        smallest_p_value(sample(decoder, count), decoder.model.joint_distribution()) > FALSE_ALARM
+        smallest_p_value(sample(decoder, count), decoder.model.joint_distribution(decoder.plan))
+        > FALSE_ALARM
     )
 
 
 def decodes_until_caught(decoder: WindowDecoder, most: int, batch: int = 250) -> int | None:
     """After how many sequences the test rejects; None if not after `most`."""
-    joint, sequences = decoder.model.joint_distribution(), Counter[Sequence]()
+    joint, sequences = decoder.model.joint_distribution(decoder.plan), Counter[Sequence]()
     for start in range(0, most, batch):
         sequences += sample(decoder, batch, start)
         if smallest_p_value(sequences, joint) < FALSE_ALARM:

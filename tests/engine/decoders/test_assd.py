@@ -10,7 +10,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from engine.decoders import DECODERS
+from engine.decoders import DECODERS, FILLING
 from engine.decoders.assd import ASSD, ASSDSettings
 from engine.decoders.base import Badge
 from engine.decoders.jacobi_window import INIT_SCHEMES
@@ -18,6 +18,8 @@ from engine.decoders.parallel import Parallel, ParallelSettings, rounds
 from engine.decoders.sjd import SJD
 from engine.decoders.window import WindowDecoder
 from engine.infilling import ORDERS
+from engine.models.base import planned
+from engine.plan import Plan
 from engine.settings import SettingError
 from engine.trace import Status
 from engine.trace.shares import NONE
@@ -25,23 +27,30 @@ from tests.engine.decoders import planted_assd
 from tests.engine.decoders.enumeration import CLOSE, distance, enumerated, exactly
 from tests.engine.decoders.test_exact import small
 from tests.floats import STORED
-from tests.infill_toy import InfillingToy, InfillToy, infilling, masks
+from tests.infill_toy import InfillToy, infilling, masks
 from tests.steps import Spot, spots
 from tests.toy import Toy
 
 exact = pytest.mark.usefixtures(exactly.__name__)
 MASKS = masks(4)
+Filling = tuple[InfillToy, Plan]
 HALF = (True, False, True, True, False, True)
 
 
-def filling(mask: tuple[bool, ...], order: str, toy: InfillToy | None = None) -> InfillingToy:
+def filling(mask: tuple[bool, ...], order: str, toy: InfillToy | None = None) -> Filling:
     toy = toy or InfillToy((2, 3), 2, seed=3)
-    return toy.infill(infilling(mask, order, toy.vocab_size, seed=sum(mask)))
+    _, plan = planned(toy, infilling(mask, order, toy.vocab_size, seed=sum(mask)))
+    return toy, plan
+
+
+def assd(filling: Filling, settings: ASSDSettings | None = None, kind: type[ASSD] = ASSD) -> ASSD:
+    toy, plan = filling
+    return kind(toy, settings, plan=plan)
 
 
 def off(decoder: ASSD) -> float:
     """How far what it decodes is from the model's joint distribution."""
-    return distance(enumerated(decoder).joint, decoder.model.joint_distribution())
+    return distance(enumerated(decoder).joint, decoder.model.joint_distribution(decoder.plan))
 
 
 # Theorem 2
@@ -55,7 +64,7 @@ def off(decoder: ASSD) -> float:
 def test_every_masks_joint_distribution_is_the_models(settings: ASSDSettings) -> None:
     for i, mask in enumerate(MASKS):
         toy = InfillToy((2, 2), 2, seed=3)
-        assert off(ASSD(filling(mask, ORDERS[i % 2], toy), settings)) < CLOSE, mask
+        assert off(assd(filling(mask, ORDERS[i % 2], toy), settings)) < CLOSE, mask
 
 
 @exact
@@ -64,39 +73,39 @@ def test_every_masks_joint_distribution_is_the_models(settings: ASSDSettings) ->
     "knobs", [*({"k": k} for k in (2, 4, 5)), {"drafts": "n-gram", "k": 3}, {"k": 3, "fused": True}]
 )
 def test_the_joint_distribution_whatever_k_and_order(knobs: dict, order: str) -> None:
-    assert off(ASSD(filling(HALF, order), ASSDSettings(**knobs))) < CLOSE
+    assert off(assd(filling(HALF, order), ASSDSettings(**knobs))) < CLOSE
 
 
 @exact
 def test_the_joint_distribution_of_three_codes() -> None:
     toy = InfillToy((1, 3), 3, seed=5)
     for drafts in ("self", "n-gram"):
-        model = filling((True,) * 3, "spread", toy)
-        assert off(ASSD(model, ASSDSettings(drafts=drafts, k=3))) < CLOSE
+        whole = filling((True,) * 3, "spread", toy)
+        assert off(assd(whole, ASSDSettings(drafts=drafts, k=3))) < CLOSE
 
 
 @exact
 @pytest.mark.parametrize(("bug", "knobs"), planted_assd.BUGS)
 def test_the_enumeration_catches_a_planted_bug(bug: type[ASSD], knobs: dict[str, object]) -> None:
-    assert off(bug(filling(HALF, "spread"), ASSDSettings(**knobs))) > 1e-3
+    assert off(assd(filling(HALF, "spread"), ASSDSettings(**knobs), bug)) > 1e-3
 
 
 def test_the_order_matters_to_the_toy() -> None:
     """Else it could not tell a wrong order from the right one."""
-    spread, raster = (filling((True,) * 6, order) for order in ORDERS)
+    (toy, spread), (_, raster) = (filling((True,) * 6, order) for order in ORDERS)
     assert spread.cells != raster.cells
     in_raster = {
         tuple(token for _, token in sorted(zip(spread.cells, tokens, strict=True))): chance
-        for tokens, chance in spread.joint_distribution().items()
+        for tokens, chance in toy.joint_distribution(spread).items()
     }
-    assert distance(in_raster, raster.joint_distribution()) > 1e-3
+    assert distance(in_raster, toy.joint_distribution(raster)) > 1e-3
 
 
 # Lemma 1 and Theorem 1
 
 
 @st.composite
-def fillings(draw: st.DrawFn) -> InfillingToy:
+def fillings(draw: st.DrawFn) -> Filling:
     height, width = draw(st.sampled_from([(1, 1), (1, 7), (2, 3), (3, 2), (2, 4)]))
     mask = draw(st.lists(st.booleans(), min_size=height * width, max_size=height * width))
     mask[draw(st.integers(0, len(mask) - 1))] = True
@@ -113,34 +122,34 @@ def fillings(draw: st.DrawFn) -> InfillingToy:
 )
 @torch.inference_mode()
 def test_never_more_passes_than_cells(
-    model: InfillingToy, way: tuple[str, bool], k: int, seed: int
+    filling: Filling, way: tuple[str, bool], k: int, seed: int
 ) -> None:
-    steps = list(ASSD(model, ASSDSettings(drafts=way[0], k=k, fused=way[1])).steps("", seed))
-    assert steps[-1].after == model.length
-    assert steps[-1].nfe == len(steps) <= model.length
+    steps = list(assd(filling, ASSDSettings(drafts=way[0], k=k, fused=way[1])).steps("", seed))
+    assert steps[-1].after == filling[1].length
+    assert steps[-1].nfe == len(steps) <= filling[1].length
 
 
 @settings(max_examples=50, deadline=None)
 @given(fillings(), st.integers(2, 9), st.integers(0, 2**53))
 @torch.inference_mode()
 def test_the_first_draft_is_committed_by_the_pass_that_drew_it(
-    model: InfillingToy, k: int, seed: int
+    filling: Filling, k: int, seed: int
 ) -> None:
     """Lemma 1 by construction: no number decides about it. Behind it stand the other drafts, of
     which the next pass verifies every one."""
-    steps = list(ASSD(model, ASSDSettings(k=k)).steps("", seed))
+    steps, length = list(assd(filling, ASSDSettings(k=k)).steps("", seed)), filling[1].length
     for before, after in zip(steps[::2], [*steps[1::2], None], strict=False):
         assert before.committed["status"].tolist() == [Status.FRESH]
         assert (before.positions["uniform"] == NONE).all()
-        assert len(before.window) == min(k - 1, model.length - before.after)
+        assert len(before.window) == min(k - 1, length - before.after)
         assert (before.window["status"] == Status.REFINED).all()
         if after is None:
-            assert before.after == model.length
+            assert before.after == length
             continue
         drafted = before.window["token"].tolist()
-        if before.after + len(drafted) == model.length and len(drafted) < k:  # to the end
+        if before.after + len(drafted) == length and len(drafted) < k:  # to the end
             assert after.positions["draft"].tolist()[: len(drafted) - 1] == drafted[:-1]
-            assert after.after == model.length or after.committed["status"][-1] == Status.RESAMPLED
+            assert after.after == length or after.committed["status"][-1] == Status.RESAMPLED
         else:
             assert after.positions["draft"].tolist() == drafted
             accepted = (after.committed["status"] == Status.ACCEPTED).all()
@@ -155,7 +164,7 @@ def test_two_drafts_of_four_cells_take_four_passes_and_a_lone_cell_one() -> None
     toy = InfillToy((1, 4), 2)
     for seed in range(20):
         for mask, passes in (((True,) * 4, 4), ((False, True, False, False), 1)):
-            decoder = ASSD(filling(mask, "raster", toy), ASSDSettings(k=2))
+            decoder = assd(filling(mask, "raster", toy), ASSDSettings(k=2))
             assert len(list(decoder.steps("", seed))) == passes
 
 
@@ -164,7 +173,7 @@ def test_fused_takes_as_many_rows_as_a_pass_may_have() -> None:
         with pytest.raises(SettingError, match="fused goes with drafts = self and k of at most 9"):
             ASSDSettings(fused=True, **knobs)
     toy = InfillToy((1, 9), 2)
-    steps = ASSD(filling((True,) * 9, "raster", toy), ASSDSettings(k=3, fused=True)).steps("", 1)
+    steps = assd(filling((True,) * 9, "raster", toy), ASSDSettings(k=3, fused=True)).steps("", 1)
     with torch.inference_mode():
         rows = [int(step.rows.steps["rows"][0]) for step in steps]
     assert rows[0] == 3  # nothing is drafted yet
@@ -196,7 +205,7 @@ def recorded(decoder: WindowDecoder) -> list[Spot]:
     "knobs", [{"k": 3}, {"k": 3, "fused": True}, {"drafts": "n-gram", "k": 3}], ids=str
 )
 def test_tests_are_recorded_with_their_numbers_and_without_a_shift(knobs: dict) -> None:
-    found = recorded(ASSD(filling((True,) * 6, "spread"), ASSDSettings(**knobs)))
+    found = recorded(assd(filling((True,) * 6, "spread"), ASSDSettings(**knobs)))
     assert len(found) == 6 * 30
     tested = [spot for spot in found if spot.draft is not None]
     assert len(tested) > 30
@@ -209,7 +218,8 @@ def test_tests_are_recorded_with_their_numbers_and_without_a_shift(knobs: dict) 
 
 
 def test_parallel_decoding_has_a_shift_where_a_draft_was_read() -> None:
-    found = recorded(Parallel(filling((True,) * 6, "raster"), ParallelSettings(T=3)))
+    toy, plan = filling((True,) * 6, "raster")
+    found = recorded(Parallel(toy, ParallelSettings(T=3), plan=plan))
     read = [spot for spot in found if spot.draft is not None]
     assert {spot.acceptance for spot in read} == {1.0}
     assert {spot.status for spot in read} == {Status.ACCEPTED}
@@ -226,17 +236,18 @@ def test_parallel_decoding_has_a_shift_where_a_draft_was_read() -> None:
     [name for name, each in DECODERS.items() if each.badge is not Badge.CHANGED_DISTRIBUTION],
 )
 def test_a_lossless_decoder_has_the_infillings_joint_distribution(name: str) -> None:
-    model = filling((True, False, False, True, False, True), "spread", InfillToy((2, 3), 2))
+    toy, plan = filling((True, False, False, True, False, True), "spread", InfillToy((2, 3), 2))
     settings = ASSDSettings(k=3) if name == "assd" else small(DECODERS[name])
-    assert off(DECODERS[name](model, settings)) < CLOSE
+    assert off(DECODERS[name](toy, settings, plan=plan)) < CLOSE
 
 
 def test_every_decoder_finishes_every_initialisation() -> None:
-    model = filling((True,) * 6, "spread")
-    for name, decoder in DECODERS.items():
-        assert len(decoder(model).generate("", 1)) == 6, name
+    toy, plan = filling((True,) * 6, "spread")
+    for name in FILLING:
+        assert len(DECODERS[name](toy, plan=plan).generate("", 1)) == 6, name
     for init in INIT_SCHEMES:
-        assert len(SJD(model, SJD.Settings(init=init, window=4)).generate("", 1)) == 6
+        decoder = SJD(toy, SJD.Settings(init=init, window=4), plan=plan)
+        assert len(decoder.generate("", 1)) == 6
 
 
 # Parallel decoding
@@ -257,13 +268,14 @@ def test_rounds_follow_the_cosine(length: int, T: int) -> None:
 
 @torch.inference_mode()
 def test_parallel_takes_t_passes_and_samples_a_rounds_cells_independently() -> None:
-    model = filling((True,) * 6, "raster")
+    toy, plan = filling((True,) * 6, "raster")
     for T in (1, 2, 3):
-        steps = list(Parallel(model, ParallelSettings(T=T)).steps("", 1))
+        steps = list(Parallel(toy, ParallelSettings(T=T), plan=plan).steps("", 1))
         assert len(steps) == T
     counts = torch.zeros(6)
     for seed in range(600):
-        counts += torch.tensor(Parallel(model, ParallelSettings(T=1)).generate("", seed))
-    expected = torch.stack([torch.softmax(model.logits_of((), i), -1)[1] for i in range(6)])
+        decoder = Parallel(toy, ParallelSettings(T=1), plan=plan)
+        counts += torch.tensor(decoder.generate("", seed))
+    expected = torch.stack([torch.softmax(toy.logits_of(plan, (), i), -1)[1] for i in range(6)])
     spread = (expected * (1 - expected) / 600).sqrt()
     assert ((counts / 600 - expected).abs() < 5.5 * spread).all()

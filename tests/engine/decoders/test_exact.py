@@ -50,7 +50,7 @@ def small(decoder: type[Decoder]) -> Settings:
 def checked(decoder: WindowDecoder) -> Enumeration:
     """What it decodes, which must be its model's distribution."""
     found = enumerated(decoder)
-    assert distance(found.joint, decoder.model.joint_distribution()) < CLOSE
+    assert distance(found.joint, decoder.model.joint_distribution(decoder.plan)) < CLOSE
     return found
 
 
@@ -119,7 +119,7 @@ def test_chains(name: str, settings: dict[str, object]) -> None:
     seen = checked(DECODERS[name](model, DECODERS[name].Settings(**settings))).seen
     late = "depth" in settings  # a drafter drafts from the second step on
     longest = settings["depth"] + 1 if late else settings.get("window", 16)
-    lengths = range(1, min(longest, model.length - late) + 1)
+    lengths = range(1, min(longest, model.plan.length - late) + 1)
     reached = ["bonus", "resampled", "end of image", *(f"length {length}" for length in lengths)]
     assert all(seen[each] > 0 for each in reached), seen
 
@@ -192,7 +192,7 @@ def test_trees(codes: int, reading: str, K: int, D: int, AC: bool) -> None:
     seen = checked(decoder).seen
     assert seen["end of image"] > 0
     assert seen["resampled"] > 0 or codes <= K
-    ways = ways_off(decoder._tree(model.length - 1))
+    ways = ways_off(decoder._tree(model.plan.length - 1))
     assert ways
     for leaves, nodes in ways:
         assert seen[f"left at depth {leaves} for {nodes}"] > 0, (leaves, nodes)

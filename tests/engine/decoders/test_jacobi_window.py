@@ -27,7 +27,7 @@ def state_after(
     state.tokens[: len(committed)] = torch.tensor(committed, dtype=torch.long)
     state.frontier = len(committed)
     state.n.fill_(state.frontier)
-    state.recent_p = one_hot(torch.arange(state.model.stride + 6) % CODES, CODES)
+    state.recent_p = one_hot(torch.arange(state.model.plan.stride + 6) % CODES, CODES)
     state.noise = FixedNoise()
     return state
 

@@ -113,7 +113,7 @@ def test_the_first_accepted_candidate_wins_whatever_its_candidates_would_lead_to
     everything = verify_tree([ACCEPT, ACCEPT])
     assert everything.path[: int(everything.count)].tolist() == list(range(int(everything.count)))
     second = verify_tree([REJECT, ACCEPT])
-    layout = tree(16, TOY.length - 1, 2, 3, "full")
+    layout = tree(16, TOY.plan.length - 1, 2, 3, "full")
     first_side = layout.children[0][1]
     assert second.path[:3].tolist() == [0, first_side, layout.children[first_side][1]]
     assert second.count == 3

@@ -14,10 +14,12 @@ from engine.decoders.decode_state import DecodeState, Verification, Window
 from engine.decoders.jacobi_window import INIT_SCHEMES
 from engine.decoders.recorder import collect
 from engine.decoders.tree import READINGS
+from engine.models.base import planned
+from engine.plan import Plan
 from engine.trace import Step
 from tests.engine.recorded_graph import capture_toy
 from tests.infill_toy import NeighbourToy, infilling
-from tests.toy import Toy, WaveToy
+from tests.toy import Toy
 
 # Every decoder is tested with its defaults; these are further settings.
 KNOBS: dict[str, list[dict[str, object]]] = {
@@ -51,18 +53,21 @@ CASES = [(name, settings) for name in DECODERS for settings in [{}, *KNOBS.get(n
 GRIDS = [((4, 5), False), ((3, 4), True), ((1, 2), False), ((1, 1), False)]
 
 
-def model_of(name: str, grid: tuple[int, int], forced: bool) -> Toy:
+def model_of(name: str, grid: tuple[int, int], forced: bool) -> tuple[Toy, Plan]:
     """With forced tokens; or, where the decoder races on infillings alone, with known cells."""
     if not DECODERS[name].infills:
-        return Toy(grid, 8, forced=forced)
+        toy = Toy(grid, 8, forced=forced)
+        return toy, toy.plan
     mask = [not (forced and cell % 3 == 1) for cell in range(grid[0] * grid[1])]
-    return NeighbourToy(grid, 8).infill(infilling(mask, "spread", 8))
+    return planned(NeighbourToy(grid, 8), infilling(mask, "spread", 8))
 
 
-def steps(name: str, settings: dict[str, object], model: Toy, how: str = "shrinking") -> list[Step]:
+def steps(
+    name: str, settings: dict[str, object], model: Toy, plan: Plan, how: str = "shrinking"
+) -> list[Step]:
     model.static = how != "shrinking"
     model.capture = (lambda: capture_toy) if how == "captured" else None
-    decoder = DECODERS[name](model, DECODERS[name].Settings(**settings))
+    decoder = DECODERS[name](model, DECODERS[name].Settings(**settings), plan=plan)
     with torch.inference_mode():
         return list(decoder.steps("", 0))
 
@@ -77,11 +82,11 @@ def facts(step: Step) -> list[object]:
 def test_static_shapes_change_nothing(
     name: str, settings: dict[str, object], grid: tuple[int, int], forced: bool
 ) -> None:
-    model = model_of(name, grid, forced)
-    expected = steps(name, settings, model)
-    assert expected[-1].after == model.length
+    model, plan = model_of(name, grid, forced)
+    expected = steps(name, settings, model, plan)
+    assert expected[-1].after == plan.length
     for how in ("padded", "captured"):
-        found = steps(name, settings, model, how)
+        found = steps(name, settings, model, plan, how)
         assert [facts(step) for step in found] == [facts(step) for step in expected], how
 
 
@@ -100,11 +105,6 @@ class WithoutValues(Toy):
 
     def forward(self, ctx: object, tokens: Tensor, *_: object) -> Tensor:
         return torch.empty(len(tokens), 64, device=self.device)
-
-    def in_waves(self, lag: int) -> WaveToy:
-        waves = super().in_waves(lag)
-        waves.forward = self.forward
-        return waves
 
 
 class DrafterWithoutValues:

@@ -39,7 +39,7 @@ class KeepsWindows(SJD):
 class KeepsRows(Toy):
     """Keeps which rows each step kept."""
 
-    def keep(self, ctx: object, rows: list[int]) -> None:
+    def keep(self, ctx: object, rows: list[int], frontier: int) -> None:
         self.kept = [*getattr(self, "kept", []), list(rows)]
         super().keep(ctx, rows)
 

@@ -11,6 +11,7 @@ from torch import Tensor
 from engine.decoders.ar import VanillaAR
 from engine.decoders.parallel import Parallel, rounds
 from engine.decoders.zipar import ZipAR, ZipARSettings
+from engine.models.base import planned
 from engine.numerics.distributions import total_variation
 from engine.race import Lane, RaceRequest
 from engine.settings import SettingError
@@ -37,7 +38,7 @@ def test_a_lag_of_the_pictures_width_is_vanilla_ar_token_for_token(lag: int, for
         steps = decoded(ZipAR(model, ZipARSettings(s=lag)), seed)
         tokens = [int(token) for step in steps for token in step.committed["token"]]
         assert tokens == VanillaAR(model).generate("", seed)
-        assert len(steps) == model.length
+        assert len(steps) == model.plan.length
         free = model.forced_ids.numpy() < 0
         assert (steps[-1].rows.prices["shift"] == np.where(free, 0, NONE)).all()
 
@@ -53,7 +54,7 @@ def test_a_token_is_drawn_from_what_is_there_before_it_and_priced_by_what_is_not
     model, width = Toy((4, 4), 6, forced=forced), 4 + forced
     decoder = ZipAR(model, ZipARSettings(s=lag))
     steps, drawn, q = decoded(decoder, 3), dict[int, int](), dict[int, Tensor]()
-    order = decoder.model.waves.order
+    order = decoder.plan.slots
     assert len(steps) == width + 3 * lag
     for step in steps:
         found = {}
@@ -68,7 +69,7 @@ def test_a_token_is_drawn_from_what_is_there_before_it_and_priced_by_what_is_not
                 expected = {token: float(q[at][token]) for token, _ in spot.top}
                 assert dict(spot.top) == pytest.approx(expected, abs=STORED)
         drawn |= found
-    picture = [drawn[at] for at in range(model.length)]
+    picture = [drawn[at] for at in range(model.plan.length)]
     prices = steps[-1].rows.prices["shift"]
     for at, price in zip(order, prices.tolist(), strict=True):
         off = total_variation(q[at], model.distribution(picture[:at]))
@@ -84,13 +85,13 @@ def test_a_token_is_drawn_from_what_is_there_before_it_and_priced_by_what_is_not
 
 
 def test_a_cell_of_a_round_is_priced_by_the_cells_of_its_round_before_it() -> None:
-    model = NeighbourToy((3, 4), 5).infill(WHOLE)
-    steps = decoded(Parallel(model, Parallel.Settings(T=3)), 2)
+    model, plan = planned(NeighbourToy((3, 4), 5), WHOLE)
+    steps = decoded(Parallel(model, Parallel.Settings(T=3), plan=plan), 2)
     tokens = [int(token) for step in steps for token in step.committed["token"]]
     ends = rounds(12, 3)
     for n, price in enumerate((steps[-1].rows.prices["shift"] / ONE).tolist()):
         known = max(end for end in ends if end <= n)
-        p, q = (torch.softmax(model.logits_of(tokens[:end], n), -1) for end in (n, known))
+        p, q = (torch.softmax(model.logits_of(plan, tokens[:end], n), -1) for end in (n, known))
         assert price == pytest.approx(float(total_variation(p, q)), abs=STORED)
     assert steps[-1].rows.prices["shift"].max() > 0.02 * ONE
 

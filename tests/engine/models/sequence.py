@@ -8,6 +8,7 @@ import torch
 from torch import Tensor
 
 from engine.models.body import BodyContext, BodyModel
+from engine.plan import Plan
 from tests.floats import EXACT, rounding
 
 OneShot = Callable[[list[int]], Tensor]  # tokens [n] to logits [n + 1, V]
@@ -34,11 +35,12 @@ class Sequence:
         guidance: float,
         prompt: str = "",
         guided_tokens: int = 0,
+        plan: Plan | None = None,
     ) -> None:
         self.model, self.one_shot, self.guidance = model, one_shot, guidance
-        self.ctx: BodyContext = model.start(prompt, guidance, guided_tokens)
+        self.ctx: BodyContext = model.start(prompt, guidance, guided_tokens, plan)
         self.largest = 0.0  # of the logits so far
-        self.guided = 0 if guidance == 1 else guided_tokens or model.length
+        self.guided = 0 if guidance == 1 else guided_tokens or self.ctx.plan.length
         self.tokens: list[int] = []
 
     def window(self, drafts: list[int], parents: list[int] | None = None) -> list[list[int]]:

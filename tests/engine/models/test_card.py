@@ -69,7 +69,7 @@ def test_revisions_are_hashes_or_not_yet_known() -> None:
 
 def test_the_embedded_card_says_what_the_embedded_model_is() -> None:
     card, model = CARDS["embedded"], EmbeddedModel()
-    assert (model.grid, model.vocab_size, model.length) == (card.grid, card.codes, card.length)
+    assert (model.grid, model.vocab_size, model.plan.length) == (card.grid, card.codes, card.length)
     assert model.sampling == card.sampling
     cache = model.start("red apple", 1.5).cache
     assert cache._k.numel() + cache._v.numel() == card.kv_values * 2 * cache.slots

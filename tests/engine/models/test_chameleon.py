@@ -86,4 +86,4 @@ def test_a_configuration_that_does_not_fit_says_so(
 
 def test_anole_needs_no_tokens_of_lumina(tmp_path: Path) -> None:
     folders = rewritten(ANOLE, tmp_path, "config.json", lambda c: c[MAP].pop(END_OF_LINE))
-    assert ANOLE.load(folders).length == 16
+    assert ANOLE.load(folders).plan.length == 16

@@ -71,7 +71,7 @@ def test_every_lane_finishes_twice_the_same() -> None:
             [retimed(frame.step, Seconds()) for frame in frames if frame.step] for frames in mine
         )
         assert first == second
-        assert first[-1].after == TINY_EMBEDDED.model.length
+        assert first[-1].after == TINY_EMBEDDED.model.plan.length
         assert mine[0][-1].state is LaneState.FINISHED
 
 

@@ -16,9 +16,10 @@ from engine.decoders import DECODERS
 from engine.decoders.ar import VanillaAR
 from engine.decoders.assd import ASSD, ASSDSettings
 from engine.infilling import MASKED, Fills, Infilling
+from engine.models.base import planned
 from engine.models.body import BodyContext
 from engine.models.embedded import EmbeddedModel
-from engine.models.embedded_infill import EmbeddedInfill, EmbeddedInfilling
+from engine.models.embedded_infill import EmbeddedInfill, EmbeddedInfiller
 from engine.race import Lane
 from engine.settings import Sampling, SettingError
 from engine.trace import LaneState, Trace
@@ -43,7 +44,7 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> EmbeddedModel:
     torch.nn.init.normal_(network.next.weight, generator=torch.Generator().manual_seed(1))
     save(network, folder / "infill")
     found = TINY_EMBEDDED.load({"weights": folder})
-    widen(found.infill_network)
+    widen(found.filler.network)
     return found
 
 
@@ -54,7 +55,7 @@ def infilling(mask: list[bool] = BOX, order: str = "spread") -> Infilling:
 def test_without_weights_it_draws_pictures_on_alone(model: EmbeddedModel) -> None:
     assert (TINY_EMBEDDED.model.fills_in, model.fills_in) == (Fills.BELOW, Fills.ANY)
     with pytest.raises(SettingError, match="cannot fill in another part"):
-        TINY_EMBEDDED.model.infill(infilling())
+        planned(TINY_EMBEDDED.model, infilling())
 
 
 @torch.inference_mode()
@@ -62,10 +63,7 @@ def test_with_everything_masked_and_next_at_zero_it_is_the_raster_model() -> Non
     raster = TINY_EMBEDDED.load(TINY_EMBEDDED.folders)
     network = widen(EmbeddedInfill.continued(raster.target).eval())
     assert not network.next.weight.any()
-    view = EmbeddedInfilling(raster, network, Infilling((MASKED,) * CELLS, "raster"))
-    with pytest.raises(SettingError, match="no rows to draw at once"):
-        view.in_waves(2)
-    raster.infill_lean = raster.lean  # the raster network's own weights
+    view = EmbeddedInfiller(raster, network, "")
     contexts = [(each, each.start(PROMPT, 2.0)) for each in (raster, view)]
     for tokens, kept in (([0, 7, 9, 3], 3), ([9, 5, 5], 1)):
         rows = [each.forward(ctx, torch.tensor(tokens)) for each, ctx in contexts]
@@ -77,7 +75,7 @@ def test_with_everything_masked_and_next_at_zero_it_is_the_raster_model() -> Non
 def whole_logits(model: EmbeddedModel, some: Infilling, filled: list[int]) -> torch.Tensor:
     """Logits [n + 1, V] of every masked cell after the first ones hold `filled` [n], by the
     network's own causal pass without a cache."""
-    network, first = model.infill_network, 17
+    network, first = model.filler.network, 17
     masked, known = some.cells((SIDE, SIDE)), [i for i in range(CELLS) if some.known[i] != MASKED]
     cells = torch.tensor([*known, *masked[: len(filled)]])
     codes = torch.tensor([*(some.known[cell] for cell in known), *filled])
@@ -97,22 +95,22 @@ def whole_logits(model: EmbeddedModel, some: Infilling, filled: list[int]) -> to
 @pytest.mark.parametrize("mask", [BOX, [True] * CELLS, [cell == 0 for cell in range(CELLS)]])
 def test_windows_equal_one_pass(model: EmbeddedModel, order: str, mask: list[bool]) -> None:
     some = infilling(mask, order)
-    view = model.infill(some)
-    count = min(8, view.length - 1)
+    view, plan = planned(model, some)
+    count = min(8, plan.length - 1)
     filled = torch.arange(20, 20 + count).tolist()
     expected = whole_logits(model, some, filled)
-    ctx, root, done = view.start(PROMPT, 2.0), 0, 0
+    ctx, root, done = view.start(PROMPT, 2.0, plan=plan), 0, 0
     while done < count:
         window = torch.tensor([root, *filled[done : done + 4]])
         rows = view.forward(ctx, window)
         torch.testing.assert_close(rows, expected[done : done + len(window)], **EXACT)
         view.keep(ctx, [0, 1])
         root, done = filled[done + 1], done + 2
-    alone = view.forward(view.start(PROMPT, 2.0), torch.tensor([0]))
+    alone = view.forward(view.start(PROMPT, 2.0, plan=plan), torch.tensor([0]))
     torch.testing.assert_close(alone, expected[:1], **EXACT)
 
 
-def asked(view: EmbeddedInfilling, ctx: BodyContext, root: int, *ahead: int) -> torch.Tensor:
+def asked(view: EmbeddedInfiller, ctx: BodyContext, root: int, *ahead: int) -> torch.Tensor:
     """Rows that ask for the positions so far ahead of the next one."""
     rows = torch.tensor([root] * len(ahead))
     return view.forward(ctx, rows, range(len(rows)), ctx.committed + torch.tensor(ahead))
@@ -125,8 +123,8 @@ def test_rows_that_ask_ahead_know_what_is_committed_alone(
 ) -> None:
     """Row i of the root's copies gives position n + i, as one pass does that asks for it, whatever
     the others ask for; the root's own row is the chain's."""
-    view = model.infill(infilling())
-    ctx, (*_, root) = view.start(PROMPT, 2.0), (0, *committed)
+    view, plan = planned(model, infilling())
+    ctx, (*_, root) = view.start(PROMPT, 2.0, plan=plan), (0, *committed)
     if committed:
         view.forward(ctx, torch.tensor([0, *committed]))
         view.keep(ctx, range(len(committed)))
@@ -140,9 +138,9 @@ def test_rows_that_ask_ahead_know_what_is_committed_alone(
 @torch.inference_mode()
 def test_guidance_goes_by_what_a_row_asks_for(model: EmbeddedModel) -> None:
     """Behind three tokens, with guidance for five: for rows that ask ahead, and for a chain."""
-    view, found = model.infill(infilling()), []
+    (view, plan), found = planned(model, infilling()), []
     for how in ((2.0, 5), (2.0, 0), (1.0, 0)):
-        ctx = view.start(PROMPT, *how)
+        ctx = view.start(PROMPT, *how, plan)
         view.forward(ctx, torch.tensor([0, 11, 12, 13]))
         view.keep(ctx, [0, 1, 2])
         ahead = asked(view, ctx, 13, 0, 1, 2, 3)
@@ -172,33 +170,36 @@ def test_every_lane_fills_in_and_the_trace_is_read_back(
 
 
 def test_fixed_point_fills_in_what_vanilla_ar_does(model: EmbeddedModel) -> None:
-    view = model.infill(infilling(order="raster"))
+    view, plan = planned(model, infilling(order="raster"))
     for guided_tokens in (0, 4):
         sampling = Sampling(guided_tokens=guided_tokens, top_k=8)
-        ar = VanillaAR(view, sampling=sampling).generate(PROMPT, 4)
-        assert DECODERS["fpi"](view, sampling=sampling).generate(PROMPT, 4) == ar
+        ar = VanillaAR(view, sampling=sampling, plan=plan).generate(PROMPT, 4)
+        assert DECODERS["fpi"](view, None, sampling, plan).generate(PROMPT, 4) == ar
 
 
 @settings(max_examples=8, deadline=None)
 @given(st.sets(st.integers(0, CELLS - 1), min_size=1), st.integers(2, 7))
 def test_passes_never_exceed_cells(model: EmbeddedModel, cells: set[int], k: int) -> None:
     mask = [cell in cells for cell in range(CELLS)]
-    view = model.infill(infilling(mask))
+    view, plan = planned(model, infilling(mask))
     sampling = Sampling(guidance=1.0, top_k=8)
     with torch.inference_mode():
-        steps = list(ASSD(view, ASSDSettings(k=k), sampling).steps(PROMPT, 1))
+        steps = list(ASSD(view, ASSDSettings(k=k), sampling, plan).steps(PROMPT, 1))
     assert len(steps) <= len(cells)
     assert steps[-1].after == len(cells)
 
 
-def test_pixels_and_neighbours_are_the_models(model: EmbeddedModel) -> None:
-    view = model.infill(infilling())
+def test_pixels_codes_and_swatches_are_the_models(model: EmbeddedModel) -> None:
+    view = model.filler
     codes = np.array(CODES).reshape(SIDE, SIDE)
     assert np.array_equal(view.pixels(codes), model.pixels(codes))
     assert torch.equal(view.neighbours(5), model.neighbours(5))
+    view.swatches = b"drawn once"
+    assert model.swatches == b"drawn once"
+    model.swatches = None
 
 
 def test_an_infilling_that_does_not_fit_is_rejected(model: EmbeddedModel) -> None:
     for known in ((MASKED,) * (CELLS - 1), (MASKED, model.vocab_size, *CODES[2:])):
         with pytest.raises(SettingError, match="does not fit 4 x 4 cells of"):
-            model.infill(Infilling(known))
+            planned(model, Infilling(known))

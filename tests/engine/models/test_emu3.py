@@ -34,7 +34,7 @@ def test_the_public_grid_is_the_processors_for_720_pixels() -> None:
     )
     assert encoded.image_sizes == [[90, 90]]
     assert square.prompt_ids("a cat") == encoded.input_ids[0]
-    assert square.length == CARDS["emu3"].length
+    assert square.plan.length == CARDS["emu3"].length
 
 
 @pytest.mark.parametrize(

@@ -48,7 +48,7 @@ def test_every_family_is_here() -> None:
 def test_what_decoders_read_of_a_model(tiny: Tiny) -> None:
     model, card = tiny.model, tiny.card
     assert (model.name, model.grid, model.vocab_size) == (card.name, card.grid, card.codes)
-    assert (model.length, model.stride) == (card.length, card.length // card.grid[0])
+    assert (model.plan.length, model.plan.stride) == (card.length, card.length // card.grid[0])
     assert model.forced_ids.tolist() == tiny.forced_ids
     assert (model.drafter is None) == bool(card.repos)
     assert (model.sampling == card.sampling) or card.name == "embedded"
@@ -151,9 +151,9 @@ def test_rows_at_once(tiny: Tiny, monkeypatch: pytest.MonkeyPatch) -> None:
     free = steps[-1].rows.prices["shift"][[fixed < 0 for fixed in tiny.forced_ids]]
     assert not free.any()
     steps = drawn(2)
-    height, stride = tiny.card.grid[0], tiny.model.stride
+    height, stride = tiny.card.grid[0], tiny.model.plan.stride
     assert len(steps) == stride + 2 * (height - 1)
-    forced = ZipAR(tiny.model, ZipAR.Settings(s=2)).model.forced_ids.tolist()
+    forced = ZipAR(tiny.model, ZipAR.Settings(s=2)).plan.forced
     rows = [row for step in steps for row in step.committed]
     for row, fixed in zip(rows, forced, strict=True):
         assert row["token"] == fixed if fixed >= 0 else 0 <= row["token"] < tiny.card.codes

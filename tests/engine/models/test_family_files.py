@@ -149,7 +149,9 @@ def test_random_weights_race_without_files(tiny: Tiny, monkeypatch: pytest.Monke
     monkeypatch.setattr(tiny.module, "config", lambda card: tiny.small)
     model = tiny.load(None)
     sampling = Sampling(guidance=2.0, top_k=0)
-    assert len(DECODERS["sjd-pac"](model, sampling=sampling).generate("naïve", 0)) == model.length
+    assert (
+        len(DECODERS["sjd-pac"](model, sampling=sampling).generate("naïve", 0)) == model.plan.length
+    )
     rows = [first_logits(model, prompt) for prompt in ("a cat", "a dog", "ż", "🦌" * 9)]
     assert all(row.isfinite().all() and row.std() > 0 for row in rows)
     assert not any(row.equal(rows[0]) for row in rows[1:])

@@ -68,11 +68,10 @@ def test_files_of_something_else_are_rejected(tmp_path: Path) -> None:
         PreviewDecoder.load(file, torch.device("cpu"))
 
 
-def test_views_of_a_model_draw_with_it() -> None:
+def test_its_pictures_are_as_large_as_the_models() -> None:
     model = TINY["embedded"].model
     grid = np.zeros(model.grid, int)
     assert model.preview(grid).shape == model.pixels(grid).shape
-    assert model.in_waves(2).preview is model.preview
 
 
 @pytest.mark.parametrize(("share", "least"), [(1.0, 25), (0.75, 25), (0.5, 25), (0.25, 25)])

@@ -16,7 +16,9 @@ from engine import __main__ as cli
 from engine.decoders.ar import VanillaAR
 from engine.decoders.assd import ASSD, ASSDSettings
 from engine.infilling import MASKED, Infilling
+from engine.models.base import planned
 from engine.models.xlnet import XLNetText, read_blanks
+from engine.plan import Plan
 from engine.settings import SettingError
 from engine.trace import Trace
 from tests.floats import EXACT
@@ -48,14 +50,20 @@ def model(folder: Path) -> XLNetText:
     network.transformer.relative_positional_encoding = lambda *sizes, **bsz: encoding(
         *sizes, **bsz
     ).double()
-    return XLNetText(network, Infilling(KNOWN, "raster"))
+    return XLNetText(network, len(KNOWN))
+
+
+def plan_of(model: XLNetText, known: tuple[int, ...] = KNOWN) -> Plan:
+    return planned(model, Infilling(known, "raster"))[1]
 
 
 @torch.inference_mode()
 def test_a_chain_in_one_pass_is_one_pass_for_each_token(model: XLNetText) -> None:
     tokens = [5, 9, 2, 14, 6]
-    whole = model.forward(model.start("", 1.0), torch.tensor([0, *tokens[:-1]]))
-    ctx, root = model.start("", 1.0), 0
+    whole = model.forward(
+        model.start("", 1.0, plan=plan_of(model)), torch.tensor([0, *tokens[:-1]])
+    )
+    ctx, root = model.start("", 1.0, plan=plan_of(model)), 0
     for i, token in enumerate(tokens):
         row = model.forward(ctx, torch.tensor([root]))
         torch.testing.assert_close(row, whole[i : i + 1], **EXACT)
@@ -69,7 +77,7 @@ def test_a_chain_in_one_pass_is_one_pass_for_each_token(model: XLNetText) -> Non
 def test_questions_ahead_see_what_is_committed_alone(model: XLNetText, committed: int) -> None:
     """The first is the chain's own row; the others do not depend on what is drafted, nor on how
     many are asked for."""
-    ctx, root = model.start("", 1.0), 0
+    ctx, root = model.start("", 1.0, plan=plan_of(model)), 0
     if committed:
         model.forward(ctx, torch.tensor([0, 5, 9]))
         model.keep(ctx, [0, 1])
@@ -86,17 +94,17 @@ def test_questions_ahead_see_what_is_committed_alone(model: XLNetText, committed
 
 @torch.inference_mode()
 def test_known_tokens_on_both_sides_are_read(model: XLNetText) -> None:
-    texts = model, model.infill(Infilling((*KNOWN[:-1], 8), "raster"))
-    rows = [text.forward(text.start("", 1.0), torch.tensor([0])) for text in texts]
+    plans = plan_of(model), plan_of(model, (*KNOWN[:-1], 8))
+    rows = [model.forward(model.start("", 1.0, plan=plan), torch.tensor([0])) for plan in plans]
     assert (rows[0] - rows[1]).abs().max() > 1e-3
 
 
 @torch.inference_mode()
 def test_assd_takes_no_more_passes_than_tokens(model: XLNetText) -> None:
-    assert len(VanillaAR(model).generate("", 1)) == model.length == 5
+    assert len(VanillaAR(model, plan=plan_of(model)).generate("", 1)) == 5
     for settings in (ASSDSettings(), ASSDSettings(k=3), ASSDSettings(drafts="n-gram")):
         for seed in range(5):
-            steps = list(ASSD(model, settings).steps("", seed))
+            steps = list(ASSD(model, settings, plan=plan_of(model)).steps("", seed))
             assert steps[-1].after == 5
             assert steps[-1].nfe <= 5
 
@@ -115,7 +123,7 @@ def test_blanks_are_read(folder: Path) -> None:
 
 def test_a_text_that_is_too_long_is_rejected(model: XLNetText) -> None:
     with pytest.raises(SettingError, match="more than 512"):
-        model.infill(Infilling((MASKED,) * 513, "raster"))
+        XLNetText(model.network, 513)
 
 
 Main = Callable[..., None]

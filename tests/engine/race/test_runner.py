@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterable
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -31,7 +32,7 @@ class Counted(Toy):
         super().__init__(grid, codes, **changes)
         self.given = self.back = 0
 
-    def start(self, prompt: str, guidance: float, guided_tokens: int = 0) -> ToyContext:
+    def start(self, prompt: str, *more: Any) -> ToyContext:
         self.given += 1
         outer = self
 
@@ -40,7 +41,7 @@ class Counted(Toy):
                 outer.back += 1
                 super().close()
 
-        return Context()
+        return Context(self.plan)
 
 
 def steps(frames: Iterable[Frame], lane: int = 0) -> list[Step]:
@@ -63,7 +64,7 @@ def test_every_lane_finishes_with_every_position_committed_once(forced: bool) ->
         taken = steps(frames, lane)
         assert [step.nfe for step in taken] == list(range(1, len(taken) + 1))
         committed = [n for step in taken for n in range(step.before, step.after)]
-        assert committed == list(range(model.length))
+        assert committed == list(range(model.plan.length))
         for spot in every(taken):
             token = int(model.forced_ids[spot.position])
             assert spot.token == token if token >= 0 else spot.token < model.vocab_size
@@ -133,7 +134,7 @@ def test_a_model_that_cannot_start_fails_the_lane_and_not_the_race(
     error: Exception, words: str
 ) -> None:
     class Broken(Counted):
-        def start(self, prompt: str, guidance: float, guided_tokens: int = 0) -> ToyContext:
+        def start(self, prompt: str, *more: Any) -> ToyContext:
             raise error
 
     frames = list(race_of(Broken(), [Lane("ar")], "a prompt", 4))

@@ -10,7 +10,7 @@ import torch
 from engine.decoders import DECODERS
 from engine.infilling import Infilling
 from engine.models import body
-from engine.models.base import ImageModel
+from engine.models.base import ImageModel, planned
 from engine.race import Lane
 from engine.settings import Sampling, SettingError
 from engine.trace import LaneState, Trace
@@ -27,8 +27,15 @@ def tiny(request: pytest.FixtureRequest) -> Tiny:
     return TINY[request.param]
 
 
-def drawn(model: ImageModel, prompt: str, sampling: Sampling, name: str = "ar") -> list[int]:
-    return DECODERS[name](model, sampling=sampling).generate(prompt, 4)
+def drawn(
+    model: ImageModel,
+    prompt: str,
+    sampling: Sampling,
+    name: str = "ar",
+    infilling: Infilling | None = None,
+) -> list[int]:
+    model, plan = planned(model, infilling)
+    return DECODERS[name](model, sampling=sampling, plan=plan).generate(prompt, 4)
 
 
 def below(tiny: Tiny, tokens: list[int], first: int, order: str = "raster") -> Infilling:
@@ -49,24 +56,24 @@ def test_it_is_the_whole_model_behind_the_same_tokens(
     for prompt in tiny.prompts[:2]:
         whole = drawn(tiny.model, prompt, greedy)
         for first in (0, width - 1, width):
-            infilling, k = below(tiny, whole, first), tiny.model.cells.index(first)
-            view = tiny.model.infill(infilling)
-            assert view.cells == tiny.model.cells[k:]
-            assert view.forced_ids.tolist() == tiny.forced_ids[k:]
+            infilling, k = below(tiny, whole, first), tiny.model.plan.cells.index(first)
+            model, plan = planned(tiny.model, infilling)
+            assert model is tiny.model
+            assert plan.cells == tiny.model.plan.cells[k:]
+            assert list(plan.forced) == tiny.forced_ids[k:]
 
             def one_shot(tokens: list[int], top: list[int], prompt: str) -> torch.Tensor:
                 return tiny.logits(prompt, [*top, *tokens], guidance)[len(top) :]
 
             behind = functools.partial(one_shot, top=whole[:k], prompt=prompt)
-            Sequence(view, behind, guidance, prompt).begin_with_a_tree()
+            Sequence(tiny.model, behind, guidance, prompt, plan=plan).begin_with_a_tree()
             for name in ("ar", "sjd", "sjd-pac"):
-                assert drawn(view, prompt, greedy, name) == whole[k:], (first, name)
+                found = drawn(tiny.model, prompt, greedy, name, infilling)
+                assert found == whole[k:], (first, name)
     monkeypatch.setattr(body, "BUCKET", 16)
     monkeypatch.setattr(tiny.model, "static", True)
     monkeypatch.setattr(tiny.model, "capture", lambda: capture)
-    view = tiny.model.infill(infilling)
-    assert view.static
-    assert drawn(view, prompt, greedy, "sjd") == whole[k:]
+    assert drawn(tiny.model, prompt, greedy, "sjd", infilling) == whole[k:]
 
 
 @torch.inference_mode()
@@ -75,11 +82,11 @@ def test_its_noise_is_keyed_by_its_own_positions(tiny: Tiny) -> None:
     the same one as the fixed point."""
     prompt, width = tiny.prompts[0], tiny.card.grid[1]
     whole = drawn(tiny.model, prompt, SAMPLED)
-    assert drawn(tiny.model.infill(below(tiny, whole, 0)), prompt, SAMPLED) == whole
-    view = tiny.model.infill(below(tiny, whole, width))
-    rest = drawn(view, prompt, SAMPLED)
+    nothing, top = below(tiny, whole, 0), below(tiny, whole, width)
+    assert drawn(tiny.model, prompt, SAMPLED, infilling=nothing) == whole
+    rest = drawn(tiny.model, prompt, SAMPLED, infilling=top)
     assert rest != whole[-len(rest) :]
-    assert drawn(view, prompt, SAMPLED, "fpi") == rest
+    assert drawn(tiny.model, prompt, SAMPLED, "fpi", top) == rest
 
 
 def test_a_race_draws_a_picture_on_and_its_trace_is_read_back(tiny: Tiny) -> None:
@@ -95,16 +102,6 @@ def test_a_race_draws_a_picture_on_and_its_trace_is_read_back(tiny: Tiny) -> Non
         tokens = trace.tokens(lane)
         assert tokens[: tiny.card.grid[1]].tolist() == whole[: tiny.card.grid[1]]
         assert (tokens >= 0).all()
-
-
-def test_it_has_the_whole_models_codes_but_no_rows(tiny: Tiny) -> None:
-    view = tiny.model.infill(below(tiny, drawn(tiny.model, "", SAMPLED), 1))
-    assert torch.equal(view.neighbours(5), tiny.model.neighbours(5))
-    view.swatches = b"drawn once"
-    assert tiny.model.swatches == b"drawn once"
-    tiny.model.swatches = None
-    with pytest.raises(SettingError, match="no rows to draw at once"):
-        view.in_waves(2)
 
 
 @pytest.mark.parametrize(

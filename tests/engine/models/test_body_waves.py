@@ -37,9 +37,9 @@ def test_a_token_attends_to_what_is_there_before_it_in_raster_order(
     (height, width), prompt = model.grid, "cat on red"
     decoder = Watched(model, ZipARSettings(s=LAG), Sampling(guidance, guided_tokens, top_k=0))
     tokens = decoder.generate(prompt, 3)
-    last = 0 if guidance == 1 else guided_tokens or model.length
+    last = 0 if guidance == 1 else guided_tokens or model.plan.length
     assert decoder.batch == [(frontier, 1 + (frontier < last)) for frontier, _ in decoder.batch]
-    order = decoder.model.waves.order
+    order = decoder.plan.slots
     codes = torch.zeros(len(order), dtype=torch.long)
     codes[list(order)] = torch.tensor(tokens)
     rows = [(at, at // width * LAG + at % width, int(codes[at])) for at in range(len(codes))]

@@ -1,0 +1,83 @@
+"""Plans: every token of a picture is known or has a position, once, in whatever order."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from engine.infilling import MASKED, ORDERS, Infilling
+from engine.plan import Plan, anywhere, below, waves, whole
+from engine.settings import SettingError
+from engine.wavefront import Wavefront
+
+MARK = 99  # the id of a row's end
+sides = st.tuples(st.integers(1, 5), st.integers(1, 5))
+
+
+def layout(grid: tuple[int, int], marked: bool) -> list[int]:
+    return ([-1] * grid[1] + [MARK] * marked) * grid[0]
+
+
+def agree(plan: Plan, grid: tuple[int, int], marked: bool) -> None:
+    """With the layout: slots, their cells and what is forced there."""
+    forced = layout(grid, marked)
+    there = [slot for slot, _ in plan.known]
+    assert sorted([*there, *plan.slots]) == list(range(len(forced)))
+    cells = {slot: sum(each < 0 for each in forced[:slot]) for slot in plan.slots}
+    for slot, cell, token in zip(plan.slots, plan.cells, plan.forced, strict=True):
+        assert token == forced[slot]
+        assert cell == (-1 if token >= 0 else cells[slot])
+    assert plan.has_forced == any(forced[slot] >= 0 for slot in plan.slots)
+
+
+@given(sides, st.booleans(), st.data())
+def test_a_whole_picture_the_rest_of_one_and_waves(
+    grid: tuple[int, int], marked: bool, data: st.DataObject
+) -> None:
+    everything = whole(grid, layout(grid, marked))
+    agree(everything, grid, marked)
+    assert everything.root == -1
+    count = grid[0] * grid[1]
+    first = data.draw(st.integers(0, count - 1))
+    known = tuple(cell if cell < first else MASKED for cell in range(count))
+    rest = below(everything, Infilling(known, "raster"))
+    agree(rest, grid, marked)
+    assert rest.slots == everything.slots[rest.root + 1 :]
+    assert rest.stride == everything.stride
+    for slot, token in rest.known:
+        cell = everything.cells[slot]
+        assert token == (MARK if cell < 0 else cell)
+    lag = data.draw(st.integers(1, everything.stride))
+    front = waves(everything, Wavefront(everything.length, everything.stride, lag))
+    agree(front, grid, marked)
+    assert front.fronts
+    assert front.slots == everything.slots or lag < everything.stride
+
+
+@given(sides, st.sampled_from(ORDERS), st.data())
+def test_any_cells_in_their_order_behind_the_known_ones(
+    grid: tuple[int, int], order: str, data: st.DataObject
+) -> None:
+    mask = data.draw(
+        st.lists(st.booleans(), min_size=grid[0] * grid[1], max_size=grid[0] * grid[1])
+    )
+    mask[data.draw(st.integers(0, len(mask) - 1))] = True
+    infilling = Infilling.of_mask(range(len(mask)), mask, order)
+    plan = anywhere(grid, infilling)
+    agree(plan, grid, marked=False)
+    assert plan.ahead
+    assert plan.slots == infilling.cells(grid)
+    assert plan.known == tuple((cell, cell) for cell, masked in enumerate(mask) if not masked)
+    assert plan.root == max((cell for cell, masked in enumerate(mask) if not masked), default=-1)
+
+
+def test_what_is_filled_in_has_no_rows_to_draw_at_once() -> None:
+    rest = below(whole((2, 2), [-1] * 4), Infilling((0, 1, MASKED, MASKED), "raster"))
+    with pytest.raises(SettingError, match="no rows to draw at once"):
+        waves(rest, Wavefront(rest.length, rest.stride, 1))
+
+
+def test_columns_that_do_not_fit_are_no_plan() -> None:
+    with pytest.raises(ValueError, match="of each position"):
+        Plan((0, 1), (0, 1), (-1,), 1)
