@@ -94,6 +94,7 @@ def mask(page: Page) -> None:
 
 def filled_in(page: Page) -> None:
     page.locator(".fill-race").click()
+    expect(page.locator(".board .meta")).to_contain_text("5 filled in")  # the race before is over
     finished(page)
     page.locator(".lane canvas").nth(1).click()
     expect(page.locator(".token")).to_be_visible()
