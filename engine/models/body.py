@@ -167,10 +167,11 @@ class BodyModel(ImageModel):
         return pictures if codes.dim() == 3 else pictures[0]
 
     def embed_rows(
-        self, ctx: BodyContext, tokens: Tensor, slots: Tensor, targets: Tensor
+        self, ctx: BodyContext, tokens: Tensor, slots: Tensor, asked: Tensor | None
     ) -> Tensor:
         """A window's rows [L, D], or [R, L, D], of tokens [L] at slots [L]; the root's is -1 in the
-        first window of a whole picture. `targets` [L] as in `forward`."""
+        first window of a whole picture. `asked` [L] are the slots that rows ask for, where a plan
+        lets them ask ahead."""
         return self.embed(tokens, slots)
 
     def position_ids(self, places: Tensor, start: Tensor) -> Tensor:
@@ -218,7 +219,8 @@ class BodyModel(ImageModel):
             slots = ctx.slots[targets] - 1
         else:
             slots = ctx.slots[positions] if plan.ahead else positions + (plan.root + 1)
-        embedded = self.embed_rows(ctx, tokens, slots, targets).expand(ctx.rows, -1, -1)
+        asked = ctx.slots[targets.clamp_max(plan.length - 1)] if plan.ahead else None
+        embedded = self.embed_rows(ctx, tokens, slots, asked).expand(ctx.rows, -1, -1)
         places = slots + ctx.text
         if not ctx.cache.base:
             # The first window's root is the prompt's last token, whatever stands for it.
@@ -226,9 +228,9 @@ class BodyModel(ImageModel):
             places = torch.cat([ctx.cached[:before], places])
         mask = self._fronts(ctx, places) if plan.fronts else self._mask(ctx, before, tree)
         queries = None
-        if plan.ahead:
-            asked = ctx.slots[targets.clamp_max(plan.length - 1)] + (ctx.text - 1)
-            queries = self.position_ids(torch.cat([ctx.cached[:before], asked]), ctx.start)
+        if asked is not None:
+            standing = torch.cat([ctx.cached[:before], asked + (ctx.text - 1)])
+            queries = self.position_ids(standing, ctx.start)
         hidden = self.lean(embedded, mask, self.position_ids(places, ctx.start), ctx.cache, queries)
         ctx.hidden = hidden[:, -length:]
         if before and self.drafter is not None and not plan.infilling:

@@ -130,13 +130,13 @@ class EmbeddedInfiller(BodyModel):
         return ctx
 
     def embed_rows(
-        self, ctx: BodyContext, tokens: Tensor, slots: Tensor, targets: Tensor
+        self, ctx: BodyContext, tokens: Tensor, slots: Tensor, asked: Tensor | None
     ) -> Tensor:
+        assert asked is not None, "its plans let rows ask ahead"
         own = self.embed(tokens, slots.clamp_min(0)).expand(ctx.rows, -1, -1)
         if not ctx.cache.base:
             assert ctx.root is not None, "`start` sets it"
             own = torch.where((slots == ctx.plan.root)[:, None], ctx.root, own)
-        asked = ctx.slots[targets.clamp_max(ctx.plan.length - 1)]
         return own + self.network.embed_asking(asked)
 
     def embed(self, tokens: Tensor, positions: Tensor) -> Tensor:
