@@ -13,9 +13,9 @@ from huggingface_hub import constants
 from pydantic import AfterValidator, BeforeValidator, Field, ValidationError
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
-from engine.models import hub
-from engine.models.card import CARDS, ModelError
-from engine.models.device import DTYPES, resolve_device
+from engine.models.supply import hub
+from engine.models.supply.card import CARDS, ModelError
+from engine.models.supply.device import DTYPES, resolve_device
 
 PREFIX = "PHOTO_FINISH_"
 AUTO = "auto"

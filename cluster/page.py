@@ -25,7 +25,7 @@ from app.serving.race_stream import Recording, WorkerEvents, WorkerFailure, wait
 from cluster.lanes_apart import race_apart
 from cluster.streams import Stream, merge
 from engine.failures import Failure
-from engine.models.card import ModelCard
+from engine.models.supply.card import ModelCard
 from engine.race import RaceRequest
 
 LOST = (

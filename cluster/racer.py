@@ -30,11 +30,11 @@ from app.serving.race_stream import (
 from app.settings import SETTINGS
 from cluster.streams import Event
 from engine.failures import Failure
-from engine.measurements.hardware import device_name
 from engine.models.base import ImageModel
-from engine.models.card import ModelCard, ModelError
-from engine.models.device import classify, resolve_device
+from engine.models.supply.card import ModelCard, ModelError
+from engine.models.supply.device import classify, resolve_device
 from engine.race import Race, RaceRequest
+from engine.race.hardware import device_name
 from engine.settings import SettingError
 from engine.trace import Trace
 

@@ -6,7 +6,7 @@ from enum import Enum
 
 
 class Failure(Enum):
-    """Set where an exception is caught (`engine.models.device.classify`)."""
+    """Set where an exception is caught (`engine.models.supply.device.classify`)."""
 
     OUT_OF_MEMORY = "out of memory"
     DEVICE_LOST = "device lost"

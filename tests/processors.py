@@ -34,8 +34,8 @@ ROOMS = ("tests/engine/decoders", "tests/engine/models", "tests/engine/numerics"
 LEFT_OUT = (
     "tests/engine/decoders/test_exact.py",
     "tests/engine/decoders/test_static.py",
-    "tests/engine/models/test_embedded.py",
-    "tests/engine/models/test_family_files.py",
+    "tests/engine/models/embedded/test_model.py",
+    "tests/engine/models/families/test_family_files.py",
     "tests/train/test_judge.py",
     "tests/train/test_quality.py",
 )

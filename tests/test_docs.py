@@ -14,8 +14,8 @@ from pydantic.fields import FieldInfo
 
 from app.settings import PREFIX, AppSettings
 from engine.decoders import DECODERS, WHOLE
-from engine.models.card import CARDS, GIB, ModelCard
-from engine.models.device import required_bytes
+from engine.models.supply.card import CARDS, GIB, ModelCard
+from engine.models.supply.device import required_bytes
 from engine.trace.file import FORMAT, VERSION, Header, LaneState
 from engine.trace.rows import DTYPES, SENT, Source, Status
 from tests.pages import ROOT, imports, page, sections, table

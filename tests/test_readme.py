@@ -23,7 +23,7 @@ from packaging.specifiers import SpecifierSet
 from packaging.utils import canonicalize_name
 from PIL import Image
 
-from engine.models.card import CARDS
+from engine.models.supply.card import CARDS
 from tests.pages import ROOT, imports, page
 
 COLOURS = {"red", "yellow", "green", "blue", "indigo", "purple", "pink", "gray"}

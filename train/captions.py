@@ -25,7 +25,7 @@ from tokenizers import (
     trainers,
 )
 
-from engine.models.embedded_scene import Layout, Scene
+from engine.reader.scene import Layout, Scene
 from train.colours import mean_colours
 from train.glyphs import names as headings
 from train.scenes import random_scene, vocabulary

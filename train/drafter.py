@@ -15,7 +15,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from engine.models.embedded_networks import EmbeddedDrafter, EmbeddedTarget
+from engine.models.embedded.networks import EmbeddedDrafter, EmbeddedTarget
 from train.captions import CAPTION, load
 from train.loop import DEVICE, autocast, stage_parser, train
 from train.muon import Muon

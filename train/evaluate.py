@@ -25,9 +25,9 @@ from PIL import Image
 from tokenizers import Tokenizer
 from tqdm import tqdm
 
-from engine.measurements.intervals import mean, wilson
-from engine.models.embedded_networks import EmbeddedDrafter, EmbeddedTarget, EmbeddedVQ
-from engine.models.embedded_scene import Layout, Scene
+from engine.models.embedded.networks import EmbeddedDrafter, EmbeddedTarget, EmbeddedVQ
+from engine.numerics.intervals import mean, wilson
+from engine.reader.scene import Layout, Scene
 from engine.settings import Sampling
 from train.captions import CAPTION, load
 from train.drafter import overlaps, rows

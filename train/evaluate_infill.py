@@ -19,9 +19,9 @@ from tqdm import tqdm
 from engine.decoders.ar import VanillaAR
 from engine.infilling import ORDERS, Infilling
 from engine.models.base import planned
-from engine.models.embedded import EmbeddedModel
-from engine.models.embedded_reader import describe
-from engine.models.embedded_scene import Scene
+from engine.models.embedded.model import EmbeddedModel
+from engine.reader.reader import describe
+from engine.reader.scene import Scene
 from train.captions import load
 from train.evaluate import share, sheet
 from train.infill import SHARES, held_out_nats

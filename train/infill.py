@@ -21,8 +21,8 @@ from tokenizers import Tokenizer
 from torch import Tensor
 
 from engine.infilling import MASKED, spread_order
-from engine.models.embedded_infill import EmbeddedInfill
-from engine.models.embedded_networks import EmbeddedVQ
+from engine.models.embedded.infill import EmbeddedInfill
+from engine.models.embedded.networks import EmbeddedVQ
 from train.captions import CAPTION, load
 from train.loop import DEVICE, autocast, stage_parser, train
 from train.target import BATCH, GRID, THING_WEIGHT, Examples, examples, load_target, optimizers

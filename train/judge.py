@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from engine.models.embedded_scene import Scene
+from engine.reader.scene import Scene
 from train.glyphs import SIDE, glyphs
 from train.scenes import GROUNDS, PATCH, SIZE, vocabulary
 

@@ -20,7 +20,7 @@ import torch
 from torch import nn
 from tqdm import tqdm
 
-from engine.models.device import cpu_has_bfloat16
+from engine.models.supply.device import cpu_has_bfloat16
 
 M_TRIM_THRESHOLD, M_MMAP_MAX = -1, -4  # of malloc.h
 DEVICE = torch.device("cuda" if torch.cuda.is_available() else "cpu")

@@ -11,7 +11,7 @@ from collections.abc import Iterable
 import torch
 from torch import Tensor
 
-from engine.models.device import cpu_has_bfloat16
+from engine.models.supply.device import cpu_has_bfloat16
 
 COEFFICIENTS = 3.4445, -4.7750, 2.0315  # of the quintic, Jordan's
 

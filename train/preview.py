@@ -18,12 +18,12 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from engine.measurements.intervals import mean
 from engine.models import distil
 from engine.models.distil import canvases, half_made
-from engine.models.embedded import EmbeddedModel
-from engine.models.embedded_networks import EmbeddedVQ
+from engine.models.embedded.model import EmbeddedModel
+from engine.models.embedded.networks import EmbeddedVQ
 from engine.models.preview import FILE, PreviewDecoder
+from engine.numerics.intervals import mean
 from engine.trace import Trace
 from train.captions import load
 from train.evaluate import KINDS

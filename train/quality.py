@@ -29,18 +29,18 @@ import torch
 
 from engine.decoders import DECODERS, WHOLE
 from engine.infilling import MASKED, Infilling
-from engine.measurements.hardware import device_name
-from engine.measurements.likelihood import teacher_forced
-from engine.measurements.quality import Judge, Picture, Point, Quality
 from engine.models.base import ImageModel, planned
-from engine.models.card import WEIGHTS
-from engine.models.embedded import EmbeddedModel
-from engine.models.embedded_reader import describe
-from engine.models.embedded_scene import Scene
+from engine.models.embedded.model import EmbeddedModel
+from engine.models.likelihood import teacher_forced
+from engine.models.supply.card import WEIGHTS
 from engine.numerics.distributions import gather, logits_to_probs
+from engine.race.hardware import device_name
 from engine.race.request import parse_lane
+from engine.reader.reader import describe
+from engine.reader.scene import Scene
 from engine.settings import Sampling
 from engine.trace import LaneStats
+from engine.trace.quality import Judge, Picture, Point, Quality
 from train.evaluate import TEST
 from train.glyphs import SIDE
 from train.judge import is_nearest

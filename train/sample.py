@@ -9,7 +9,7 @@ from torch import Tensor
 
 from engine.models.body import guide
 from engine.models.cache import WindowCache
-from engine.models.embedded_networks import EmbeddedTarget, EmbeddedVQ
+from engine.models.embedded.networks import EmbeddedTarget, EmbeddedVQ
 from engine.models.lean import LeanBody
 from engine.numerics.distributions import logits_to_probs
 from engine.settings import Sampling

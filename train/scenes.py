@@ -17,8 +17,8 @@ from collections.abc import Callable
 import numpy as np
 from PIL import Image
 
-from engine.models.embedded_scene import PLACES, Layout, Scene
-from engine.models.embedded_scene import SIDE as TOKENS
+from engine.reader.scene import PLACES, Layout, Scene
+from engine.reader.scene import SIDE as TOKENS
 from train.glyphs import SIDE, glyphs
 
 PATCH = 8  # pixels a token

@@ -23,9 +23,9 @@ from tokenizers import Tokenizer
 from torch import Tensor
 from tqdm import tqdm
 
-from engine.models.embedded_networks import EmbeddedTarget, EmbeddedVQ, target_config
-from engine.models.embedded_scene import SIDE as GRID
-from engine.models.embedded_scene import THING, Layout, Scene
+from engine.models.embedded.networks import EmbeddedTarget, EmbeddedVQ, target_config
+from engine.reader.scene import SIDE as GRID
+from engine.reader.scene import THING, Layout, Scene
 from train.captions import CAPTION, load, save_world, wording
 from train.loop import DEVICE, autocast, stage_parser, train
 from train.muon import Muon

@@ -24,8 +24,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from engine.models.embedded_networks import EmbeddedVQ, Residual, VQConfig
-from engine.models.embedded_scene import Layout, Scene
+from engine.models.embedded.networks import EmbeddedVQ, Residual, VQConfig
+from engine.reader.scene import Layout, Scene
 from train.glyphs import PEOPLE, SIDE
 from train.loop import DEVICE, autocast, stage_parser, train
 from train.scenes import PATCH, render, scene, vocabulary

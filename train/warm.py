@@ -16,9 +16,9 @@ from tokenizers import Tokenizer
 from torch import Tensor
 from transformers import LlamaConfig, PreTrainedModel
 
-from engine.models.embedded_infill import EmbeddedInfill
-from engine.models.embedded_networks import EmbeddedTarget
-from engine.models.embedded_scene import SIDE
+from engine.models.embedded.infill import EmbeddedInfill
+from engine.models.embedded.networks import EmbeddedTarget
+from engine.reader.scene import SIDE
 from train.captions import PAD, build, knows_names
 
 

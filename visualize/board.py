@@ -13,11 +13,11 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from engine.models.card import CARDS
+from engine.models.supply.card import CARDS
 from engine.race import Race
 from engine.race.request import lane_names
 from engine.trace import Frame, Header, LaneState
-from engine.trace.rows import layout
+from engine.trace.rows import dtypes
 from visualize.board_lane import BoardLane
 from visualize.patches import sheet_of
 from visualize.pictures import RACING, canvas, webp
@@ -109,7 +109,7 @@ class Board:
             grid=header.grid,
             cells=header.cells,
             infilling=header.infilling,
-            dtypes=layout(),
+            dtypes=dtypes(),
             codes=header.vocab_size,
             swatches=self._swatches,
             lanes=tuple(lane.snapshot(self._places(lane)) for lane in self._lanes),

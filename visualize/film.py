@@ -21,7 +21,7 @@ from av.video.reformatter import ColorPrimaries, ColorRange, Colorspace, ColorTr
 from PIL import Image, ImageColor
 
 from engine.models import load
-from engine.models.card import ModelError
+from engine.models.supply.card import ModelError
 from visualize.layers import Layer
 from visualize.recorded_race import RecordedRace, record
 from visualize.snapshot import CLOCKS

@@ -13,7 +13,7 @@ import numpy as np
 
 from engine.decoders import DECODERS
 from engine.decoders.base import Badge
-from engine.measurements.intervals import wilson
+from engine.numerics.intervals import wilson
 from engine.race.request import lane_names, rule_of
 from engine.trace import LaneState, Seconds, Status, StepTable, Trace
 from engine.trace.rows import Source

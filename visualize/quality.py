@@ -15,12 +15,12 @@ import numpy as np
 import plotly.graph_objects as go
 
 from engine.decoders import DECODERS
-from engine.measurements.intervals import mean, wilson
-from engine.measurements.quality import Picture, Quality
-from engine.models.card import CARDS
+from engine.models.supply.card import CARDS
+from engine.numerics.intervals import mean, wilson
 from engine.race.request import lane_names, parse_lane
 from engine.settings import Sampling
 from engine.trace import LaneStats, Trace
+from engine.trace.quality import Picture, Quality
 from visualize.figures import Figure
 from visualize.measures import runners
 from visualize.plots import DECODER_LOOKS, INK, blank_plot

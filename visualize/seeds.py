@@ -8,7 +8,7 @@ import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from engine.measurements.intervals import mean
+from engine.numerics.intervals import mean
 from engine.trace import Trace
 from visualize.measures import runners
 

@@ -14,7 +14,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from engine.decoders.base import Badge
 from engine.infilling import Infilling
 from engine.trace import LaneState
-from engine.trace.rows import Layout
+from engine.trace.rows import Dtypes
 
 MeasuredClock = Literal["seconds", "passes"]
 CLOCKS: tuple[MeasuredClock, ...] = get_args(MeasuredClock)
@@ -105,7 +105,7 @@ class Snapshot(BaseModel):
     grid: tuple[int, int] = Field(description="rows and columns of tokens")
     cells: tuple[int, ...] = Field(description="of every position, -1 where one is forced")
     infilling: Infilling | None = Field(description="null for a whole picture")
-    dtypes: Layout
+    dtypes: Dtypes
     codes: int = Field(description="in the codebook")
     swatches: str = Field(description="base64 of an image")
     lanes: tuple[LaneSnapshot, ...]

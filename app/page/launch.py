@@ -12,7 +12,7 @@ from gradio import http_server
 from app.serving import zerogpu
 from app.serving.api import CONCURRENCY
 from app.serving.model_pool import Device, ModelPool
-from engine.models.card import ModelError
+from engine.models.supply.card import ModelError
 from visualize.assets import styles
 
 log = logging.getLogger(__name__)

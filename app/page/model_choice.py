@@ -11,8 +11,8 @@ from app.page.form import QUIET
 from app.serving import zerogpu
 from app.serving.model_pool import Device, ModelPool
 from engine.decoders import DEFAULT
-from engine.models.card import ModelCard, ModelError
-from engine.models.hub import at_hand
+from engine.models.supply.card import ModelCard, ModelError
+from engine.models.supply.hub import at_hand
 
 
 def model_choice(pool: ModelPool, default: str) -> gr.Dropdown:

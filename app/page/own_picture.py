@@ -12,8 +12,8 @@ from PIL import Image, ImageOps, UnidentifiedImageError
 from app.page.handlers import user_error
 from app.serving.model_pool import ModelPool
 from engine.infilling import ORDERS
-from engine.models.card import ModelError
-from engine.models.hub import at_hand
+from engine.models.supply.card import ModelError
+from engine.models.supply.hub import at_hand
 from engine.settings import SettingError
 
 FORMATS = ("PNG", "JPEG", "WEBP", "GIF", "BMP")

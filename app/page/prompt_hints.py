@@ -9,10 +9,10 @@ from collections.abc import Mapping
 from random import Random
 from typing import Any
 
-from engine.models.card import WEIGHTS
-from engine.models.embedded_reader import describe, reader_of
-from engine.models.embedded_scene import Layout, Scene
+from engine.models.supply.card import WEIGHTS
 from engine.race import MAX_PROMPT
+from engine.reader.reader import describe, reader_of
+from engine.reader.scene import Layout, Scene
 
 KINDS = ("glyphs", "grounds", "places")  # the lists of names in world.json
 LISTED = "What it knows is listed under Lanes and options."

@@ -21,9 +21,9 @@ from app.settings import SETTINGS
 from engine.decoders import WHOLE
 from engine.models import load
 from engine.models.base import ImageModel
-from engine.models.card import CARDS, ModelCard
-from engine.models.device import resolve_device
-from engine.models.progress import Phase, Progress, Report
+from engine.models.supply.card import CARDS, ModelCard
+from engine.models.supply.device import resolve_device
+from engine.models.supply.progress import Phase, Progress, Report
 from engine.race import MAX_LANES, Lane, Race, RaceRequest
 from visualize.board import live_board
 
@@ -98,7 +98,7 @@ def load_public(name: str, report: Report) -> ImageModel:
 
 def download_public(name: str, report: Report) -> ModelCard:
     """Downloads a public model's files. Raises ModelError."""
-    from engine.models.hub import fetch_all
+    from engine.models.supply.hub import fetch_all
 
     card = CARDS[name]
     fetch_all(card.with_drafter() if name in SETTINGS.drafters else card, report)

@@ -30,11 +30,11 @@ from app.serving.model_loader import (
 from app.serving.race_stream import SLOW_SECONDS, WorkerEvents, duration_words
 from app.settings import AUTO, PREFIX, SETTINGS, AppSettings
 from engine.decoders import DECODERS, DEFAULT
-from engine.measurements.passes import lane_seconds
-from engine.models.card import CARDS, ModelCard, ModelError
-from engine.models.device import check, resolve_device, resolve_dtype, zero_gpu
-from engine.models.progress import Progress, Report
+from engine.models.supply.card import CARDS, ModelCard, ModelError
+from engine.models.supply.device import check, resolve_device, resolve_dtype, zero_gpu
+from engine.models.supply.progress import Progress, Report
 from engine.race import Lane, RaceRequest
+from engine.race.passes import lane_seconds
 from engine.settings import SettingError
 
 # What the page opens with by itself: the best models that are free to use, the best one first.
@@ -265,7 +265,7 @@ def check_availability(card: ModelCard, settings: AppSettings) -> Availability:
 def _needs_gpu(card: ModelCard) -> str:
     """Why a model cannot race on the processor unless the settings say so, in sentences; empty
     where its weights are on this machine, and this is no Space, whose visitors share two cores."""
-    from engine.models.hub import at_hand
+    from engine.models.supply.hub import at_hand
 
     if "SPACE_ID" in os.environ:
         return "it needs a GPU, and this Space has none."
@@ -296,7 +296,7 @@ def _slow(card: ModelCard, dtype: torch.dtype) -> Availability:
 
 def _missing(card: ModelCard) -> str:
     """Why a model's files cannot be had, in a sentence; empty if they can."""
-    from engine.models.hub import require
+    from engine.models.supply.hub import require
 
     try:
         require(card)

@@ -31,11 +31,11 @@ from app.serving.race_stream import (
 )
 from app.serving.race_table import RaceTable, StoredRace
 from engine.failures import Failure
-from engine.measurements.hardware import device_name
 from engine.models.base import ImageModel
-from engine.models.card import ModelError
-from engine.models.device import classify
+from engine.models.supply.card import ModelError
+from engine.models.supply.device import classify
 from engine.race import Race, RaceRequest
+from engine.race.hardware import device_name
 from engine.settings import SettingError
 from engine.trace import TraceError
 from visualize.recorded_race import RecordedRace

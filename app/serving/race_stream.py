@@ -16,10 +16,10 @@ from app.serving.gpu_errors import MESSAGES
 from app.serving.model_loader import use_threads
 from app.settings import SETTINGS
 from engine.failures import Failure
-from engine.measurements.passes import lane_seconds
 from engine.models.body import BodyModel
-from engine.models.card import ModelCard
+from engine.models.supply.card import ModelCard
 from engine.race import Race, RaceRequest
+from engine.race.passes import lane_seconds
 from engine.trace import Frame, Header, LaneState, Trace
 from visualize.board import Board, live_board
 from visualize.recorded_race import RecordedRace, record

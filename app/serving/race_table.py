@@ -12,7 +12,7 @@ from functools import cached_property
 from typing import Any
 
 from app.serving.live_race import LiveRace
-from engine.measurements.hardware import is_of_this_machine
+from engine.race.hardware import is_of_this_machine
 from visualize.board import replay
 from visualize.figures import Figure, figures
 from visualize.recorded_race import RecordedRace

@@ -18,8 +18,8 @@ from app.settings import SETTINGS
 from engine.infilling import Infilling
 from engine.models import load
 from engine.models.base import ImageModel
-from engine.models.card import CARDS, ModelError
-from engine.models.device import classify, zero_gpu
+from engine.models.supply.card import CARDS, ModelError
+from engine.models.supply.device import classify, zero_gpu
 from engine.race import Race, RaceRequest
 
 STARTUP_SECONDS = 20.0  # to fork, attach the GPU, draw the swatches and the recording

@@ -25,11 +25,11 @@ import torch
 from engine.bench import infill as bench_infill
 from engine.commands.race import add_model_options, load_model, sampling_of
 from engine.decoders import DECODERS, DEFAULT
-from engine.measurements.hardware import device_name
-from engine.measurements.intervals import mean, mean_text
 from engine.models.base import ImageModel
-from engine.models.card import ModelError
+from engine.models.supply.card import ModelError
+from engine.numerics.intervals import mean, mean_text
 from engine.race import Lane, Race, RaceRequest
+from engine.race.hardware import device_name
 from engine.race.request import lane_names, parse_lane
 from engine.settings import SettingError
 from engine.trace import LaneState, LaneStats

@@ -17,10 +17,10 @@ import torch
 
 from engine.decoders.ar import VanillaAR
 from engine.infilling import ORDERS, Infilling, box_mask
-from engine.measurements.intervals import mean, mean_text
-from engine.measurements.likelihood import teacher_forced
 from engine.models.base import ImageModel
+from engine.models.likelihood import teacher_forced
 from engine.numerics.distributions import gather
+from engine.numerics.intervals import mean, mean_text
 from engine.plan import Plan
 from engine.race import MAX_LANES, Lane, Race, RaceRequest
 from engine.settings import Sampling

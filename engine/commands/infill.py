@@ -15,7 +15,7 @@ from engine.commands.race import (
 from engine.decoders import FILLING
 from engine.infilling import ORDERS, Infilling, box_mask
 from engine.models.base import ImageModel
-from engine.models.card import ModelError
+from engine.models.supply.card import ModelError
 from engine.race import Race, RaceRequest
 from engine.race.request import Lane, parse_lane
 from engine.settings import SettingError

@@ -15,9 +15,9 @@ import torch
 from engine.decoders import DECODERS, WHOLE
 from engine.models import load
 from engine.models.base import ImageModel
-from engine.models.card import CARDS, ModelError
-from engine.models.device import DTYPES
-from engine.models.progress import Progress
+from engine.models.supply.card import CARDS, ModelError
+from engine.models.supply.device import DTYPES
+from engine.models.supply.progress import Progress
 from engine.race import Race, RaceRequest
 from engine.race.request import SAMPLING, build_settings, lane_names, parse_lane
 from engine.settings import Sampling, SettingError

@@ -11,7 +11,7 @@ from torch import Tensor
 from engine.clock import to_host
 from engine.decoders.decode_state import DecodeState, Verification, Window
 from engine.failures import Failure
-from engine.models.card import ModelError
+from engine.models.supply.card import ModelError
 from engine.numerics.distributions import gather, total_variation
 from engine.trace.rows import DTYPES, SHARES, SUPPORT, TOP, Source, Status
 from engine.trace.seconds import Seconds

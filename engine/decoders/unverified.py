@@ -9,7 +9,7 @@ from torch import Tensor
 from engine.decoders.base import Badge
 from engine.decoders.decode_state import DecodeState, Verification, Window
 from engine.decoders.window import WindowDecoder
-from engine.measurements.likelihood import windows
+from engine.models.likelihood import windows
 from engine.numerics.distributions import exact, logits_to_probs, total_variation
 from engine.plan import Plan
 from engine.trace import Status

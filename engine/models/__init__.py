@@ -11,9 +11,9 @@ import torch
 from engine.failures import Failure
 from engine.graphs import CudaCapture
 from engine.models.base import ImageModel
-from engine.models.card import CARDS, ModelCard, ModelError
-from engine.models.device import check, resolve_device, resolve_dtype
-from engine.models.progress import Phase, Progress, Report
+from engine.models.supply.card import CARDS, ModelCard, ModelError
+from engine.models.supply.device import check, resolve_device, resolve_dtype
+from engine.models.supply.progress import Phase, Progress, Report
 
 # A family's module is imported when one of its models is loaded: importing transformers takes
 # seconds.
@@ -61,7 +61,7 @@ def load(
     if graphs and torch_device.type != "cuda":
         raise ModelError(f"CUDA graphs need a CUDA device, not {torch_device}: leave them off.")
     if card.family == "embedded":
-        from engine.models.embedded import EmbeddedModel
+        from engine.models.embedded.model import EmbeddedModel
 
         if random or folder or dtype not in (None, "auto", "float32", torch.float32):
             raise ModelError(
@@ -72,7 +72,9 @@ def load(
     check(card, torch_device, torch_dtype)
     folders = None if random else _folders(card, folder, report)
     report(Progress(Phase.LOADING, _DOWNLOAD if folders else 0.0))
-    family = getattr(importlib.import_module(f"{__name__}.{card.family}"), FAMILIES[card.family])
+    family = getattr(
+        importlib.import_module(f"{__name__}.families.{card.family}"), FAMILIES[card.family]
+    )
     try:
         model = family(card, folders, torch_device, torch_dtype)
     except (torch.OutOfMemoryError, MemoryError) as error:
@@ -113,6 +115,6 @@ def _folders(card: ModelCard, folder: Path | None, report: Report) -> dict[str, 
             if not path.is_dir():
                 raise ModelError(f"There is no folder {path} to read {card.title} from.")
         return found
-    from engine.models.hub import fetch_all  # importing the hub's client takes a while, too
+    from engine.models.supply.hub import fetch_all  # importing the hub's client takes a while, too
 
     return fetch_all(card, lambda progress: report(progress.within(0.0, _DOWNLOAD)))

@@ -21,8 +21,8 @@ from transformers import PreTrainedModel
 from engine.infilling import Fills
 from engine.models.base import MAX_ROWS, ImageModel, Parents
 from engine.models.cache import WindowCache, ancestors
-from engine.models.card import ModelCard
 from engine.models.lean import LeanBody
+from engine.models.supply.card import ModelCard
 from engine.plan import Plan
 
 BUCKET = 256  # slots: with static shapes, bodies attend to a multiple of so many

@@ -22,9 +22,9 @@ from safetensors import SafetensorError, safe_open
 from torch import Tensor, nn
 
 from engine.models.base import ImageModel
-from engine.models.card import ModelError
 from engine.models.preview import WIDTH, PreviewDecoder
-from engine.models.progress import Phase, Progress, Report
+from engine.models.supply.card import ModelError
+from engine.models.supply.progress import Phase, Progress, Report
 
 VERSION = 1  # of the network and of how it is fitted: others' files are not read
 RATE, WARMUP = 3e-3, 50  # Adam's peak learning rate, and the steps until it

@@ -17,11 +17,11 @@ from torch import Tensor
 from transformers import JanusVQVAE, JanusVQVAEConfig
 from transformers.models.chameleon.modeling_chameleon import ChameleonVQVAE
 
-from engine.models import chameleon, janus, llamagen
-from engine.models.card import WEIGHTS, ModelCard
-from engine.models.embedded_networks import EmbeddedVQ
-from engine.models.llamagen_weights import vq_key
-from engine.models.weights import fit, read
+from engine.models.embedded.networks import EmbeddedVQ
+from engine.models.families import chameleon, janus, llamagen
+from engine.models.families.llamagen_weights import vq_key
+from engine.models.supply.card import WEIGHTS, ModelCard
+from engine.models.supply.weights import fit, read
 
 # Reads an encoder from the folders of a model's parts: pixels [B, 3, H, W] in -1 .. 1 to codes
 # [B, h, w].

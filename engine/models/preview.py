@@ -15,9 +15,9 @@ import torch.nn.functional as F
 from safetensors.torch import save_file
 from torch import Tensor, nn
 
-from engine.models.card import ModelError
-from engine.models.weights import fit as fill
-from engine.models.weights import read
+from engine.models.supply.card import ModelError
+from engine.models.supply.weights import fit as fill
+from engine.models.supply.weights import read
 
 WIDTH, LAYERS = 64, 4  # channels of the convolutions, and how many tokens away they see
 FILE = "model.safetensors"

@@ -13,11 +13,11 @@ from dataclasses import replace
 import torch
 
 from engine.decoders import DECODERS
-from engine.measurements.hardware import device_name
 from engine.models.base import ImageModel, planned
 from engine.models.body import BodyModel
-from engine.models.card import ModelError
-from engine.models.device import check_lanes, classify
+from engine.models.supply.card import ModelError
+from engine.models.supply.device import check_lanes, classify
+from engine.race.hardware import device_name
 from engine.race.request import RaceRequest
 from engine.settings import SettingError
 from engine.trace import MAX_ERROR, Frame, Header, LaneState, LaneStats, Step, Trace

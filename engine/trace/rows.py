@@ -148,7 +148,7 @@ class Dtype:
 
 
 @dataclass(frozen=True, slots=True)
-class Layout:
+class Dtypes:
     """Sizes and offsets of the rows that are sent, for JavaScript. `none` stands for no token and
     no share, `one` for a share of 1; `shares` are the fields that hold one."""
 
@@ -159,8 +159,8 @@ class Layout:
 
 
 @cache
-def layout() -> Layout:
-    """The layout of the tables above."""
+def dtypes() -> Dtypes:
+    """Of the tables above."""
     tables = {}
     for table in SENT:
         dtype = DTYPES[table]
@@ -169,4 +169,4 @@ def layout() -> Layout:
             for name, (kind, offset, *_) in (dtype.fields or {}).items()
         }
         tables[table] = Dtype(dtype.itemsize, fields)
-    return Layout(NONE, ONE, SHARES, tables)
+    return Dtypes(NONE, ONE, SHARES, tables)

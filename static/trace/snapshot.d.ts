@@ -8,6 +8,13 @@ interface Dtype {
   fields: Record<string, ["Uint8" | "Uint16" | "Uint32" | "Float32", number, number]>;
 }
 
+interface Dtypes {
+  none: number;
+  one: number;
+  shares: ("top1" | "top1_draft" | "tv" | "acceptance" | "uniform" | "p" | "q" | "shift")[];
+  tables: Record<string, Dtype>;
+}
+
 interface Infilling {
   known: number[];
   order?: string;
@@ -55,13 +62,6 @@ interface LaneUpdate {
   picture: string; // as in a snapshot, where it is another one
 }
 
-interface Layout {
-  none: number;
-  one: number;
-  shares: ("top1" | "top1_draft" | "tv" | "acceptance" | "uniform" | "p" | "q" | "shift")[];
-  tables: Record<string, Dtype>;
-}
-
 /** A row of the table at the end. */
 interface Result {
   lane: number;
@@ -92,7 +92,7 @@ interface Snapshot {
   grid: [number, number]; // rows and columns of tokens
   cells: number[]; // of every position, -1 where one is forced
   infilling: Infilling | null; // null for a whole picture
-  dtypes: Layout;
+  dtypes: Dtypes;
   codes: number; // in the codebook
   swatches: string; // base64 of an image
   lanes: LaneSnapshot[];

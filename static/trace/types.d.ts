@@ -57,7 +57,7 @@ interface Candidate {
 }
 
 /** Probabilities and distances of a row; null where there is none; there is always a top1. */
-type Shares = Record<CamelCase<Layout["shares"][number]>, number | null> & { top1: number };
+type Shares = Record<CamelCase<Dtypes["shares"][number]>, number | null> & { top1: number };
 type CamelCase<S extends string> = S extends `${infer A}_${infer B}` ? `${A}${Capitalize<B>}` : S;
 
 /** What one step did to one cell. */

@@ -21,7 +21,7 @@ from app.serving.model_pool import Availability, ModelPool
 from app.serving.race_table import StoredRace
 from app.serving.recorded_races import RecordedRaces
 from app.settings import AppSettings
-from engine.models.card import ModelCard
+from engine.models.supply.card import ModelCard
 from tests.toy import Toy, ToyContext
 
 VISITOR = SimpleNamespace(session_hash="visitor")

@@ -10,7 +10,7 @@ import torch
 import app.settings
 from app.serving import model_loader
 from app.settings import AppSettings, read
-from engine.models.card import CARDS
+from engine.models.supply.card import CARDS
 
 
 def test_environment_sets_what_it_names(monkeypatch) -> None:
@@ -69,7 +69,9 @@ def test_graphs_are_for_a_cuda_device_alone(monkeypatch, asked) -> None:
 def test_a_public_model_is_loaded_with_the_drafter_that_is_on(monkeypatch, asked, drafters) -> None:
     fetched = []
     monkeypatch.setattr(model_loader, "SETTINGS", AppSettings(drafters=drafters))
-    monkeypatch.setattr("engine.models.hub.fetch_all", lambda card, report: fetched.append(card))
+    monkeypatch.setattr(
+        "engine.models.supply.hub.fetch_all", lambda card, report: fetched.append(card)
+    )
     model_loader.load_public("anole", lambda progress: None)
     assert asked["drafter"] == bool(drafters)
     assert model_loader.download_public("anole", lambda progress: None) == CARDS["anole"]

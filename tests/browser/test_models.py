@@ -13,8 +13,8 @@ from playwright.sync_api import Page, expect
 
 from app.serving.model_pool import Availability
 from engine.decoders import DEFAULT
-from engine.models.card import CARDS, ModelError
-from engine.models.progress import Phase, Progress
+from engine.models.supply.card import CARDS, ModelError
+from engine.models.supply.progress import Phase, Progress
 from tests.app.conftest import Watched, toy_pool
 from tests.browser.acts import finished, prompted, race, show_options, unhurt
 from tests.browser.servers import Held, served_pool

@@ -12,7 +12,7 @@ from typing import Any
 
 from app.serving.model_loader import ModelLoader
 from app.serving.model_pool import Availability, ModelPool
-from engine.models.card import ModelCard
+from engine.models.supply.card import ModelCard
 from tests.app.conftest import Watched, toy_card
 from tests.clocks import scale_clocks
 

@@ -7,7 +7,7 @@ import os
 import subprocess
 from dataclasses import asdict
 
-from engine.trace.rows import layout
+from engine.trace.rows import dtypes
 from tests.static.node import HERE
 
 
@@ -18,7 +18,7 @@ def test_the_modules_pass_their_tests() -> None:
         ["node", "--input-type=module"],
         input="".join(f"import './{file.relative_to(HERE)}';\n" for file in files),
         cwd=HERE,
-        env={**os.environ, "DTYPES": json.dumps(asdict(layout()))},
+        env={**os.environ, "DTYPES": json.dumps(asdict(dtypes()))},
         capture_output=True,
         text=True,
         timeout=300,

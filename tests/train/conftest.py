@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 
-from engine.models.embedded_networks import EmbeddedDrafter, EmbeddedTarget, target_config
+from engine.models.embedded.networks import EmbeddedDrafter, EmbeddedTarget, target_config
 from tests.floats import widen
 
 SMALL = {"hidden_size": 32, "intermediate_size": 48}

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from tokenizers import Tokenizer
 
-from engine.models.embedded_scene import Layout, Scene
+from engine.reader.scene import Layout, Scene
 from train.captions import CANONICAL, CAPTION, PAD, build, knows_names, save_world, spoken, wording
 from train.glyphs import PEOPLE
 from train.scenes import held_out, random_scene, vocabulary

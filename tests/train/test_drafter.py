@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from engine.models.embedded_networks import EmbeddedDrafter, EmbeddedTarget
+from engine.models.embedded.networks import EmbeddedDrafter, EmbeddedTarget
 from tests.floats import EXACT, rounding
 from tests.train.test_infill import some
 from train.drafter import FIRST, draft, rows

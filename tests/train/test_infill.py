@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.infilling import Infilling, spread_order
-from engine.models.embedded_infill import EmbeddedInfill
-from engine.models.embedded_networks import EmbeddedTarget
+from engine.models.embedded.infill import EmbeddedInfill
+from engine.models.embedded.networks import EmbeddedTarget
 from tests.floats import rounding, widen
 from train import infill
 from train.infill import PAINTERS, WARMUP, paint, sequences, shares, token_loss

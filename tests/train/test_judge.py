@@ -6,7 +6,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from engine.models.embedded_scene import Layout, Scene
+from engine.reader.scene import Layout, Scene
 from train.evaluate import KINDS, scores
 from train.judge import GroundJudge, nearest
 from train.scenes import render, vocabulary

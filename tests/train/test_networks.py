@@ -5,7 +5,7 @@ import pytest
 import torch
 from transformers import DynamicCache
 
-from engine.models.embedded_networks import EmbeddedDrafter, EmbeddedTarget, EmbeddedVQ, VQConfig
+from engine.models.embedded.networks import EmbeddedDrafter, EmbeddedTarget, EmbeddedVQ, VQConfig
 from tests.floats import EXACT
 from train.warm import save_half
 

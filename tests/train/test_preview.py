@@ -10,7 +10,7 @@ import pytest
 import torch
 
 from engine.models.distil import loss, start
-from engine.models.embedded_networks import EmbeddedVQ, VQConfig
+from engine.models.embedded.networks import EmbeddedVQ, VQConfig
 from engine.models.preview import PreviewDecoder
 from train.preview import pool, psnr, raced
 from train.sample import pictures

@@ -18,15 +18,15 @@ import torch
 from engine.decoders import DECODERS, WHOLE
 from engine.decoders.base import Badge
 from engine.infilling import MASKED, Infilling
-from engine.measurements.quality import Judge, Picture, Quality
 from engine.models.base import planned
-from engine.models.card import WEIGHTS
-from engine.models.embedded_reader import describe, reader_of
-from engine.models.embedded_scene import Layout, Scene
+from engine.models.supply.card import WEIGHTS
 from engine.race.request import parse_lane
+from engine.reader.reader import describe, reader_of
+from engine.reader.scene import Layout, Scene
 from engine.settings import Sampling
-from tests.engine.measurements.test_quality import quality
+from engine.trace.quality import Judge, Picture, Quality
 from tests.engine.models.families import TINY
+from tests.engine.trace.test_quality import quality
 from tests.infill_toy import NeighbourToy
 from tests.toy import Toy, _state
 from train import quality as command

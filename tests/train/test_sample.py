@@ -2,7 +2,7 @@
 
 import torch
 
-from engine.models.embedded_networks import EmbeddedTarget, EmbeddedVQ, VQConfig, target_config
+from engine.models.embedded.networks import EmbeddedTarget, EmbeddedVQ, VQConfig, target_config
 from engine.settings import Sampling
 from tests.train.conftest import SMALL
 from train.sample import draw_codes, guided_probs, pictures

@@ -6,7 +6,7 @@ import itertools
 import numpy as np
 import pytest
 
-from engine.models.embedded_scene import PLACES, Layout, Scene
+from engine.reader.scene import PLACES, Layout, Scene
 from train.glyphs import PEOPLE, SIDE, glyphs
 from train.scenes import EQUAL, GROUNDS, SIZE, held_out, random_scene, render, scene, vocabulary
 from train.target import GRID, boxes

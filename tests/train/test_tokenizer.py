@@ -3,7 +3,7 @@ learns."""
 
 import torch
 
-from engine.models.embedded_networks import EmbeddedVQ, VQConfig
+from engine.models.embedded.networks import EmbeddedVQ, VQConfig
 from train.tokenizer import grown
 
 

@@ -9,8 +9,8 @@ import pytest
 import torch
 from tokenizers import Tokenizer
 
-from engine.models.embedded_infill import EmbeddedInfill
-from engine.models.embedded_networks import EmbeddedTarget, target_config
+from engine.models.embedded.infill import EmbeddedInfill
+from engine.models.embedded.networks import EmbeddedTarget, target_config
 from tests.train.conftest import SMALL
 from train import captions, warm
 from train.captions import build, load

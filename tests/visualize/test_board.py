@@ -11,7 +11,7 @@ from PIL import Image
 
 from app.serving.event_stream import EventStream
 from engine.models import load
-from engine.models.card import CARDS
+from engine.models.supply.card import CARDS
 from engine.trace import Frame, Header, LaneState, Step, Trace
 from engine.trace.rows import DTYPES, SENT
 from tests.races import race_of, raced

@@ -9,11 +9,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from engine.measurements.quality import Judge, Picture, Point, Quality
 from engine.models import load
 from engine.race.request import parse_lane
 from engine.settings import Sampling
 from engine.trace import LaneState, Trace
+from engine.trace.quality import Judge, Picture, Point, Quality
 from engine.trace.shares import NONE, share_values
 from tests.races import race_of
 from tests.stopped import run_until

@@ -23,7 +23,7 @@ from app.serving.race_stream import waiting_snapshot
 from app.serving.recorded_races import RecordedRaces
 from engine.infilling import MASKED, Fills, Infilling
 from engine.models import load
-from engine.models.card import CARDS
+from engine.models.supply.card import CARDS
 from engine.race import Lane, Race, RaceRequest
 from engine.race.request import parse_lane
 from engine.settings import Sampling, SettingError

@@ -16,8 +16,8 @@ from app.page.form import read_infilling
 from app.page.own_picture import own_picture
 from app.serving.model_pool import Availability, ModelPool
 from engine.infilling import Infilling
-from engine.models.card import CARDS
 from engine.models.encoder import encode, size
+from engine.models.supply.card import CARDS
 from engine.settings import SettingError
 
 EMBEDDED = CARDS["embedded"]

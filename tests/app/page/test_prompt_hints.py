@@ -7,9 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from app.page.prompt_hints import EXAMPLES, hint, surprise, vocabulary, word_groups
-from engine.models.card import WEIGHTS
-from engine.models.embedded_reader import reader_of
-from engine.models.embedded_scene import Layout
+from engine.models.supply.card import WEIGHTS
+from engine.reader.reader import reader_of
+from engine.reader.scene import Layout
 
 
 @given(st.text())

@@ -11,7 +11,7 @@ import torch
 from app.page.handlers import Races
 from app.serving import model_loader
 from app.serving.model_loader import ModelLoader, load_embedded
-from engine.models.card import CARDS
+from engine.models.supply.card import CARDS
 from tests.app.conftest import NONE_RECORDED, VISITOR, Watched, begun, toy_pool, wait_until
 from tests.toy import Toy
 

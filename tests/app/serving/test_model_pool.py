@@ -28,9 +28,9 @@ from app.serving.model_pool import Availability, Device, check_availability, pub
 from app.serving.race_runner import queue_note
 from app.settings import AppSettings
 from engine.decoders import DEFAULT
-from engine.models.card import CARDS, ModelCard, ModelError
-from engine.models.device import required_bytes, resolve_dtype
-from engine.models.progress import Phase, Progress
+from engine.models.supply.card import CARDS, ModelCard, ModelError
+from engine.models.supply.device import required_bytes, resolve_dtype
+from engine.models.supply.progress import Phase, Progress
 from tests.app.conftest import NONE_RECORDED, VISITOR, Watched, toy_pool, wait_until
 from tests.app.conftest import begun as begun_on
 from tests.toy import Toy
@@ -253,7 +253,7 @@ def folder(monkeypatch, tmp_path) -> Path:
     """Janus's in the folder of weights, without a file."""
     folder = tmp_path / CARDS[JANUS].repos[0].repo
     folder.mkdir(parents=True)
-    monkeypatch.setattr("engine.models.hub.folder_of_weights", tmp_path)
+    monkeypatch.setattr("engine.models.supply.hub.folder_of_weights", tmp_path)
     return folder
 
 
@@ -277,7 +277,7 @@ def test_on_a_cpu_a_public_model_races_where_its_weights_are_and_fit(
         lambda card, dtype, lane: 3600 * hours * (1 if lane.decoder == "ar" else 2),
     )
     need = required_bytes(card, resolve_dtype(torch.device("cpu")))
-    monkeypatch.setattr("engine.models.device.available", lambda device: free * need)
+    monkeypatch.setattr("engine.models.supply.device.available", lambda device: free * need)
     for name, value in environment.items():
         monkeypatch.setenv(name, value)
     here = check_availability(card, AppSettings())
@@ -315,12 +315,12 @@ def test_on_zerogpu_all_that_are_switched_on_may_race(monkeypatch) -> None:
 def test_memory_and_the_hub_are_checked_before_a_model_is_available(monkeypatch) -> None:
     settings, card = AppSettings(device="cpu"), CARDS[JANUS]
     monkeypatch.setattr(constants, "HF_HUB_OFFLINE", True)
-    monkeypatch.setattr("engine.models.device.available", lambda device: 2**30)
+    monkeypatch.setattr("engine.models.supply.device.available", lambda device: 2**30)
     here = check_availability(card, settings)
     assert here.short_reason == "not enough memory"
     assert "needs" in here.reason
     enough = 2 * required_bytes(card, torch.float32)
-    monkeypatch.setattr("engine.models.device.available", lambda device: enough)
+    monkeypatch.setattr("engine.models.supply.device.available", lambda device: enough)
     monkeypatch.setattr(constants, "HF_HUB_CACHE", "/nowhere")
     here = check_availability(card, settings)
     assert here.short_reason == "offline"

@@ -26,7 +26,7 @@ from app.serving.model_pool import Availability
 from app.serving.race_stream import Idle, Recording
 from app.settings import AppSettings
 from engine.decoders import DEFAULT
-from engine.models.card import CARDS, ModelError
+from engine.models.supply.card import CARDS, ModelError
 from engine.race import Lane, RaceRequest
 from tests.app.conftest import NONE_RECORDED, VISITOR, Watched, toy_pool, wait_until
 from tests.app.conftest import begun as begun_on

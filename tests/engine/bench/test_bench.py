@@ -19,9 +19,10 @@ from engine.bench import infill as bench_infill
 from engine.commands import race as cli_race
 from engine.decoders.sjd import SJD
 from engine.infilling import MASKED, Infilling
-from engine.models import device, janus
 from engine.models.base import planned
-from engine.models.card import CARDS, GIB
+from engine.models.families import janus
+from engine.models.supply import device
+from engine.models.supply.card import CARDS, GIB
 from engine.race import Lane
 from tests.engine.models.families import JANUS
 from tests.infill_toy import InfillToy

@@ -9,10 +9,11 @@ import pytest
 import torch
 from safetensors.torch import load_file, save_file
 
-from engine.models import llamagen, load
-from engine.models.card import CARDS, ModelError
-from engine.models.embedded_scene import Layout, Scene
+from engine.models import load
 from engine.models.encoder import encode, parts, size
+from engine.models.families import llamagen
+from engine.models.supply.card import CARDS, ModelError
+from engine.reader.scene import Layout, Scene
 from tests.engine.models.families import PUBLIC
 from train.scenes import render
 

@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from transformers import ChameleonModel, LlamaConfig, LlamaModel
 
 from engine.models.cache import WindowCache, ancestors
-from engine.models.embedded_networks import EmbeddedDrafter, target_config
+from engine.models.embedded.networks import EmbeddedDrafter, target_config
 from engine.models.lean import LeanBody
 from tests.engine.models.families import chameleon
 from tests.engine.models.families.tiny import BODY, CPU, randomise

@@ -17,12 +17,13 @@ from huggingface_hub.file_download import repo_folder_name
 
 from engine import models
 from engine.failures import Failure
-from engine.models import device, hub, load
+from engine.models import load
 from engine.models.base import ImageModel
-from engine.models.card import CARDS, GIB, ModelCard, ModelError, Source
-from engine.models.embedded import EmbeddedModel
+from engine.models.embedded.model import EmbeddedModel
 from engine.models.preview import PreviewDecoder
-from engine.models.progress import Phase, Progress
+from engine.models.supply import device, hub
+from engine.models.supply.card import CARDS, GIB, ModelCard, ModelError, Source
+from engine.models.supply.progress import Phase, Progress
 from engine.race import Lane
 from engine.trace import LaneState
 from engine.trace.file import MAX_NAME
@@ -51,7 +52,7 @@ def family(monkeypatch: pytest.MonkeyPatch) -> type[Family]:
     for name, kind in models.FAMILIES.items():
         module = types.ModuleType(name)
         setattr(module, kind, Family)
-        monkeypatch.setitem(sys.modules, f"engine.models.{name}", module)
+        monkeypatch.setitem(sys.modules, f"engine.models.families.{name}", module)
     monkeypatch.setattr(Family, "made", [])
     monkeypatch.setattr(device, "main_memory", lambda: 500 * GIB)
     return Family
@@ -88,7 +89,8 @@ def test_the_embedded_model_needs_no_hub(fetched: list[Source]) -> None:
 
 def test_every_familys_class_is_where_load_looks_for_it() -> None:
     for name, kind in models.FAMILIES.items():
-        source = Path(models.__file__).with_name(f"{name}.py").read_text("utf-8")
+        file = Path(models.__file__).parent / "families" / f"{name}.py"
+        source = file.read_text("utf-8")
         assert f"\nclass {kind}(BodyModel):" in source
 
 

@@ -10,8 +10,8 @@ import torch
 from safetensors.torch import save_file
 
 from engine.models import load
-from engine.models.card import ModelError
 from engine.models.preview import LAYERS, PreviewDecoder
+from engine.models.supply.card import ModelError
 from tests.engine.models.families import TINY
 from train.preview import psnr, raced
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from engine.decoders import DECODERS, WHOLE
 from engine.decoders.jacobi_window import SpeculativeSettings
 from engine.decoders.sjd import SJD
-from engine.models.card import ModelError
+from engine.models.supply.card import ModelError
 from engine.race import MAX_LANES, MAX_PROMPT, MAX_SEED, Lane
 from engine.settings import SettingError
 from engine.trace import Frame, LaneState, LaneStats, Seconds, Step

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from engine.decoders import DECODERS, WHOLE
 from engine.race import Lane
 from engine.trace import Frame, LaneState, LaneStats, Seconds, Status, Step, StepTable
-from engine.trace.rows import DTYPES, SENT, layout
+from engine.trace.rows import DTYPES, SENT, dtypes
 from engine.trace.shares import NONE, ONE, quantise, quantise_test, share_values
 from engine.trace.steps import step_row
 from tests.races import race_of
@@ -138,7 +138,7 @@ def test_a_touched_token_travels_in_76_bytes() -> None:
 
 
 def test_the_layout_says_where_each_field_is() -> None:
-    tables = layout().tables
+    tables = dtypes().tables
     assert tuple(tables) == SENT
     for name, table in tables.items():
         rows = np.zeros(2, DTYPES[name])

@@ -14,9 +14,9 @@ from torch import Tensor, nn
 from transformers import ChameleonConfig, ChameleonForConditionalGeneration, PretrainedConfig
 from transformers.models.chameleon.modeling_chameleon import ChameleonVQVAE
 
-from engine.models import chameleon, chameleon_vq
-from engine.models.card import CARDS, ModelCard
-from engine.models.chameleon import config as true_config
+from engine.models.families import chameleon, chameleon_vq
+from engine.models.families.chameleon import config as true_config
+from engine.models.supply.card import CARDS, ModelCard
 from tests.engine.models.families import vqgan
 from tests.engine.models.families.tiny import (
     BODY,

@@ -10,10 +10,9 @@ import torch
 from torch import Tensor, nn
 from transformers import LlamaConfig, PretrainedConfig
 
-from engine.models import embedded
-from engine.models.card import WEIGHTS, ModelCard
-from engine.models.embedded import EmbeddedModel
-from engine.models.embedded_networks import (
+from engine.models.embedded import model as embedded
+from engine.models.embedded.model import EmbeddedModel
+from engine.models.embedded.networks import (
     EmbeddedDrafter,
     EmbeddedTarget,
     EmbeddedVQ,
@@ -21,6 +20,7 @@ from engine.models.embedded_networks import (
     target_config,
 )
 from engine.models.preview import FILE, PreviewDecoder
+from engine.models.supply.card import WEIGHTS, ModelCard
 from tests.engine.models.families.tiny import BODY, Tiny, randomise, save, tiny_card
 
 CODES, SIDE = 40, 4

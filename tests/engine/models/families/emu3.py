@@ -18,9 +18,9 @@ from transformers import (
 )
 from transformers.models.emu3.image_processing_emu3 import Emu3ImageProcessor
 
-from engine.models import emu3
-from engine.models.card import ModelCard
-from engine.models.emu3 import NEGATIVE, POSITIVE
+from engine.models.families import emu3
+from engine.models.families.emu3 import NEGATIVE, POSITIVE
+from engine.models.supply.card import ModelCard
 from tests.engine.models.families.tiny import BODY, Tiny, randomise, save, tiny_card
 
 CODES, HEIGHT, WIDTH = 48, 3, 4

@@ -25,9 +25,9 @@ from transformers import (
 )
 from transformers.models.janus.image_processing_pil_janus import JanusImageProcessorPil
 
-from engine.models import janus
-from engine.models.card import ModelCard
-from engine.models.janus import BEGIN, IMAGE, PAD
+from engine.models.families import janus
+from engine.models.families.janus import BEGIN, IMAGE, PAD
+from engine.models.supply.card import ModelCard
 from tests.engine.models.families.tiny import BODY, VQ, Tiny, nearest, randomise, save, tiny_card
 
 CODES, SIDE = VQ["num_embeddings"], 4

@@ -20,10 +20,10 @@ from transformers import (
 )
 from transformers.models.t5.modeling_t5 import T5Stack
 
-from engine.models import llamagen
-from engine.models.card import ModelCard
-from engine.models.llamagen_weights import LlamaGenNetwork, LlamaGenVQ, Sizes
-from engine.models.llamagen_weights import config as true_sizes
+from engine.models.families import llamagen
+from engine.models.families.llamagen_weights import LlamaGenNetwork, LlamaGenVQ, Sizes
+from engine.models.families.llamagen_weights import config as true_sizes
+from engine.models.supply.card import ModelCard
 from tests.engine.models.families import tiny, vqgan
 from tests.engine.models.families.tiny import (
     BODY,

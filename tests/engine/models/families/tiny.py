@@ -21,7 +21,7 @@ from transformers import PretrainedConfig, PreTrainedModel
 
 from engine.models import FAMILIES
 from engine.models.body import BodyModel
-from engine.models.card import CARDS, ModelCard
+from engine.models.supply.card import CARDS, ModelCard
 from tests.floats import Module, widen
 
 CPU = torch.device("cpu")

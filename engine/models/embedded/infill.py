@@ -1,0 +1,149 @@
+"""The embedded model that fills in any cells of a picture given any others.
+
+An input row is the raster model's, token + slot of its own cell, plus `next` of the cell that it
+predicts, and its query is rotated to where that raster row would stand. With everything masked, in
+raster order and with `next` at zero, it is the raster model.
+"""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import Any, Self
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+from transformers import LlamaConfig
+
+from engine.infilling import MASKED, Fills, Infilling
+from engine.models.body import BodyContext, BodyModel, Prompt
+from engine.models.embedded.networks import EmbeddedTarget
+from engine.plan import Plan, anywhere
+
+
+class EmbeddedInfill(EmbeddedTarget):
+    """The target over sequences of caption, known cells in raster order, then masked cells.
+
+    P caption slots and the begin-of-image slot are those of the target. A row's own position id is
+    its slot, P + 1 + cell; where it asks for a cell, its query has that of the cell before it in
+    raster order, P + cell: distances are those that the target learnt.
+    """
+
+    def __init__(self, config: LlamaConfig) -> None:
+        super().__init__(config)
+        self.next = nn.Embedding(config.image_tokens, config.hidden_size)
+        self.layer_states = _layer  # of `states`; training compiles it
+        self.post_init()
+
+    @classmethod
+    @torch.no_grad()
+    def continued(cls, target: EmbeddedTarget) -> Self:
+        """A copy of the target, `next` at zero."""
+        infill = cls(target.config).to(target.device, target.dtype)
+        infill.load_state_dict(target.state_dict(), strict=False)
+        nn.init.zeros_(infill.next.weight)
+        return infill
+
+    def embed_asking(self, cells: Tensor) -> Tensor:
+        """What asking for cells [..] adds to rows [.., D]; nothing where a cell is MASKED."""
+        asked = F.embedding(cells.clamp_min(0), self.next.weight)
+        return asked * (cells >= 0)[..., None]
+
+    def states(self, inputs: Tensor, position_ids: Tensor, query_ids: Tensor) -> Tensor:
+        """Hidden states [B, T, D] of causal rows [B, T, D] whose keys and queries are rotated by
+        position ids [B, T] of their own."""
+        body, x = self.model, inputs
+        keys, queries = body.rotary_emb(x, position_ids), body.rotary_emb(x, query_ids)
+        for layer in body.layers:
+            x = self.layer_states(layer, x, keys, queries)
+        return body.norm(x)
+
+
+def _layer(layer: Any, x: Tensor, keys: Any, queries: Any) -> Tensor:
+    """One Llama layer, causal. `keys` and `queries`: cosines and sines [B, T, d]."""
+    attention, inner = layer.self_attn, layer.input_layernorm(x)
+    q, k, v = (
+        project(inner).unflatten(-1, (-1, attention.head_dim)).transpose(1, 2)
+        for project in (attention.q_proj, attention.k_proj, attention.v_proj)
+    )
+    mixed = F.scaled_dot_product_attention(
+        _rotate(q, *queries),
+        _rotate(k, *keys),
+        v,
+        is_causal=True,
+        enable_gqa=q.shape[1] != k.shape[1],
+    )
+    x = x + attention.o_proj(mixed.transpose(1, 2).flatten(2))
+    return x + layer.mlp(layer.post_attention_layernorm(x))
+
+
+def _rotate(x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
+    """Heads [B, H, T, d] by cosines and sines [B, T, d], as transformers' Llama does it."""
+    x1, x2 = x.chunk(2, -1)
+    return x * cos.unsqueeze(1) + torch.cat([-x2, x1], -1) * sin.unsqueeze(1)
+
+
+class EmbeddedInfiller(BodyModel):
+    """The embedded model that fills in any cells: the `whole` one's codes and pixels, and a network
+    of its own. Behind the caption come the known cells; the last of these rows is the first
+    window's root."""
+
+    fills_in = Fills.ANY
+
+    def __init__(self, whole: Any, network: EmbeddedInfill, weights: str) -> None:
+        """`whole` is the EmbeddedModel, `weights` what identifies the network's."""
+        self.whole, self.network, self.weights = whole, network, weights
+        for name in ("name", "grid", "vocab_size", "codebook", "device", "dtype", "sampling"):
+            setattr(self, name, getattr(whole, name))
+        self.forced_ids, self.together = whole.forced_ids, whole.together
+        self.preview, self.body = whole.preview, network.model
+
+    @cached_property
+    def plan(self) -> Plan:
+        """Its whole pictures' is of any order, too."""
+        height, width = self.grid
+        return anywhere(self.grid, Infilling((MASKED,) * (height * width), "raster"))
+
+    @property
+    def swatches(self) -> bytes | None:
+        """The whole model's: codes look the same."""
+        return self.whole.swatches
+
+    @swatches.setter
+    def swatches(self, image: bytes | None) -> None:
+        self.whole.swatches = image
+
+    def neighbours(self, k: int) -> Tensor:
+        return self.whole.neighbours(k)
+
+    def prompt(self, text: str, guided: bool) -> Prompt:
+        rows = self.whole.caption_ids(text, guided)
+        return Prompt(self.network.embed_caption(rows), (0,) * len(rows))
+
+    def start(
+        self, prompt: str, guidance: float, guided_tokens: int = 0, plan: Plan | None = None
+    ) -> BodyContext:
+        ctx = super().start(prompt, guidance, guided_tokens, plan)
+        # Rows that stand in the root's place ask for cells of their own.
+        ctx.root = ctx.prompt.embeddings[:, -1:].clone()
+        ctx.prompt.embeddings[:, -1] += self.network.embed_asking(ctx.slots[0])
+        return ctx
+
+    def embed_rows(
+        self, ctx: BodyContext, tokens: Tensor, slots: Tensor, asked: Tensor | None
+    ) -> Tensor:
+        assert asked is not None, "its plans let rows ask ahead"
+        own = self.embed(tokens, slots.clamp_min(0)).expand(ctx.rows, -1, -1)
+        if not ctx.cache.base:
+            assert ctx.root is not None, "`start` sets it"
+            own = torch.where((slots == ctx.plan.root)[:, None], ctx.root, own)
+        return own + self.network.embed_asking(asked)
+
+    def embed(self, tokens: Tensor, positions: Tensor) -> Tensor:
+        return self.network.embed_codes(tokens, positions)
+
+    def head(self, hidden: Tensor) -> Tensor:
+        return self.network.lm_head(hidden)
+
+    def decode(self, codes: Tensor) -> Tensor:
+        return self.whole.decode(codes)

@@ -1,0 +1,216 @@
+"""The networks of the embedded model: VQ-VAE (f = 8), target and EAGLE drafter, each loaded by
+`from_pretrained`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+from transformers import LlamaConfig, LlamaForCausalLM, PretrainedConfig, PreTrainedModel
+from transformers.models.llama.modeling_llama import (
+    LlamaDecoderLayer,
+    LlamaRMSNorm,
+    LlamaRotaryEmbedding,
+)
+
+from engine.reader.scene import SIDE
+
+
+class VQConfig(PretrainedConfig):
+    """`code_dim`: a code's channels; `coarse`, `fine`, `depth`: the decoder's widths and blocks."""
+
+    model_type = "photo_finish_vq"
+
+    def __init__(
+        self,
+        codes: int = 1024,
+        code_dim: int = 8,
+        coarse: int = 224,
+        fine: int = 64,
+        depth: int = 4,
+        **kwargs: Any,
+    ) -> None:
+        self.codes, self.code_dim, self.depth = codes, code_dim, depth
+        self.coarse, self.fine = coarse, fine
+        super().__init__(**kwargs)
+
+
+class ChannelNorm(nn.Module):
+    """RMS norm over the channels of each position: no statistics of the whole image, so that the
+    pixels of committed tokens do not change when distant tokens are committed."""
+
+    def __init__(self, channels: int) -> None:
+        super().__init__()
+        self.weight = nn.Parameter(torch.ones(channels))
+
+    def forward(self, x: Tensor) -> Tensor:
+        return x * torch.rsqrt(x.square().mean(1, keepdim=True) + 1e-6) * self.weight[:, None, None]
+
+
+class Residual(nn.Module):
+    def __init__(self, channels: int, kernel: int) -> None:
+        super().__init__()
+        self.norm = ChannelNorm(channels)
+        self.inner = nn.Conv2d(channels, channels, kernel, padding=kernel // 2)
+        self.outer = nn.Conv2d(channels, channels, 1 if kernel == 1 else 3, padding=kernel // 2)
+
+    def forward(self, x: Tensor) -> Tensor:
+        return x + self.outer(F.silu(self.inner(self.norm(x))))
+
+
+class EmbeddedVQ(PreTrainedModel):
+    """Pixels [B, 3, 8h, 8w] in -1..1 to codes [B, h, w] and back. The encoder's receptive field is
+    an 8 x 8 patch and a few pixels around it, so that a glyph has the same codes in every place;
+    the decoder's reaches 12 tokens, of which about four matter."""
+
+    config_class = VQConfig
+    _tied_weights_keys = None
+
+    def __init__(self, config: VQConfig) -> None:
+        super().__init__(config)
+        coarse, fine = config.coarse, config.fine
+        self.encoder = nn.Sequential(
+            nn.PixelUnshuffle(4),
+            nn.Conv2d(48, 96, 3, padding=1),
+            nn.SiLU(),
+            nn.Conv2d(96, 64, 1),
+            nn.PixelUnshuffle(2),
+            nn.Conv2d(256, 192, 1),
+            Residual(192, 1),
+            Residual(192, 1),
+            ChannelNorm(192),
+            nn.Conv2d(192, config.code_dim, 1),
+        )
+        self.codebook = nn.Parameter(
+            F.normalize(torch.randn(config.codes, config.code_dim), dim=-1)
+        )
+        self.decoder = nn.Sequential(
+            nn.Conv2d(config.code_dim, coarse, 3, padding=1),
+            *(Residual(coarse, 3) for _ in range(config.depth)),
+            nn.Conv2d(coarse, 4 * fine, 1),
+            nn.PixelShuffle(2),
+            *(Residual(fine, 3) for _ in range(2)),
+            ChannelNorm(fine),
+            nn.Conv2d(fine, 48, 3, padding=1),
+            nn.PixelShuffle(4),
+        )
+        self.post_init()
+
+    def _init_weights(self, module: nn.Module) -> None:
+        """Keeps PyTorch's own initialisation: the networks are shallow."""
+
+    def features(self, pixels: Tensor) -> Tensor:
+        """Unit vectors [B, D, h, w], before quantisation."""
+        return F.normalize(self.encoder(pixels).float(), dim=1)
+
+    def nearest(self, features: Tensor) -> Tensor:
+        """Index of the nearest code, [B, h, w]."""
+        return torch.einsum("bdhw,vd->bhwv", features, F.normalize(self.codebook, dim=-1)).argmax(
+            -1
+        )
+
+    def encode(self, pixels: Tensor) -> Tensor:
+        return self.nearest(self.features(pixels))
+
+    def embed(self, codes: Tensor) -> Tensor:
+        return F.normalize(self.codebook, dim=-1)[codes].movedim(-1, 1)
+
+    def decode(self, codes: Tensor) -> Tensor:
+        """Codes [B, h, w] to pixels [B, 3, 8h, 8w], about -1..1."""
+        return self.decoder(self.embed(codes).to(next(self.decoder.parameters()).dtype))
+
+
+def target_config(caption_vocab: int, **changes: int) -> LlamaConfig:
+    """The embedded target's sizes: a Llama over 20 x 20 image codes after 17 caption slots."""
+    sizes = {
+        "vocab_size": 1024,
+        "hidden_size": 256,
+        "intermediate_size": 704,
+        "num_hidden_layers": 6,
+        "num_attention_heads": 4,
+        "max_position_embeddings": 512,
+        "caption_vocab": caption_vocab,
+        "caption_slots": 16,
+        "image_tokens": SIDE * SIDE,
+        "tie_word_embeddings": False,
+        "bos_token_id": None,
+        "eos_token_id": None,
+    }
+    return LlamaConfig(**(sizes | changes))
+
+
+class EmbeddedTarget(LlamaForCausalLM):
+    """The target: P caption tokens, a begin-of-image slot, then the image's codes in raster order.
+
+    Its input is `inputs_embeds`: a token's embedding plus its slot's. Caption slots are 0..P-1, the
+    image begins at slot P, image token i is at slot P + 1 + i, and the row of each slot predicts
+    the token of the next one. Captions are padded on the left with a learned token (id 0), and
+    there is no padding mask: every row attends to every slot before it. A caption of padding alone
+    is the unconditional row of guidance.
+    """
+
+    def __init__(self, config: LlamaConfig) -> None:
+        super().__init__(config)
+        self.captions = nn.Embedding(config.caption_vocab, config.hidden_size)
+        self.slots = nn.Embedding(
+            config.caption_slots + 1 + config.image_tokens, config.hidden_size
+        )
+        self.post_init()
+
+    def embed_caption(self, ids: Tensor) -> Tensor:
+        """Caption ids [B, P] to the inputs of slots 0..P, [B, P + 1, D]: the row of the last
+        predicts image token 0."""
+        return F.pad(self.captions(ids), (0, 0, 0, 1)) + self.slots.weight[: ids.shape[1] + 1]
+
+    def embed_codes(self, codes: Tensor, positions: Tensor) -> Tensor:
+        """Image codes [B, L] at image positions [L] or [B, L] (0..399) to inputs [B, L, D]."""
+        # Not through the modules, whose calls cost as much as the look-ups.
+        slots = F.embedding(positions + self.config.caption_slots + 1, self.slots.weight)
+        return slots + F.embedding(codes, self.model.embed_tokens.weight)
+
+
+class EmbeddedDrafter(PreTrainedModel):
+    """EAGLE's drafter: one decoder layer over the target's hidden states.
+
+    The row at slot s has the target's input at s and the target's last hidden state (after the
+    final norm) at s - 1, and predicts the hidden state at s, from which the target's frozen
+    `lm_head` computes logits for slot s + 1. When drafting ahead, its own prediction replaces the
+    hidden state.
+    """
+
+    config_class = LlamaConfig
+    _supports_sdpa = True
+
+    def __init__(self, config: LlamaConfig) -> None:
+        super().__init__(config)
+        self.join = nn.Linear(2 * config.hidden_size, config.hidden_size)
+        self.layer = LlamaDecoderLayer(config, layer_idx=0)
+        self.norm = LlamaRMSNorm(config.hidden_size, eps=config.rms_norm_eps)
+        self.rotary = LlamaRotaryEmbedding(config)
+        self.post_init()
+
+    def forward(
+        self,
+        inputs: Tensor,
+        position_ids: Tensor,
+        attention_mask: Tensor | None = None,
+        past_key_values: Any = None,
+    ) -> Tensor:
+        """Inputs and previous hidden states [B, L, 2D] at slots `position_ids` [B, L] to hidden
+        states [B, L, D].
+
+        `attention_mask` is the 4D mask of a window, or None for plain causal rows;
+        `past_key_values` is anything with `.update(keys, values, layer) -> (keys, values)`.
+        """
+        x = self.join(inputs)
+        x = self.layer(
+            x,
+            attention_mask=attention_mask,
+            position_ids=position_ids,
+            position_embeddings=self.rotary(x, position_ids),
+            past_key_values=past_key_values,
+            use_cache=past_key_values is not None,
+        )
+        return self.norm(x)

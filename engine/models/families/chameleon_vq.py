@@ -1,0 +1,60 @@
+"""The decoder of Chameleon's VQGAN, of which transformers has only the encoder."""
+
+from __future__ import annotations
+
+import re
+
+import torch
+from torch import Tensor, nn
+from transformers import ChameleonVQVAEConfig, JanusVQVAEConfig
+from transformers.models.janus.modeling_janus import JanusVQVAEDecoder
+
+from engine.models.supply.weights import fit
+
+
+class ChameleonDecoder(nn.Module):
+    """Codes to pixels, any h x w. The topology is Janus' decoder's, that of taming-transformers,
+    without attention in the lowest level of `up`. The codebook is not normalised."""
+
+    def __init__(self, config: ChameleonVQVAEConfig) -> None:
+        super().__init__()
+        same = (
+            "embed_dim",
+            "num_embeddings",
+            "latent_channels",
+            "base_channels",
+            "channel_multiplier",
+            "num_res_blocks",
+        )
+        self.embedding = nn.Embedding(config.num_embeddings, config.embed_dim)
+        self.post_quant_conv = nn.Conv2d(config.embed_dim, config.latent_channels, 1)
+        self.decoder = JanusVQVAEDecoder(
+            JanusVQVAEConfig(**{name: getattr(config, name) for name in same})
+        )
+        self.decoder.up[0].attn = nn.ModuleList()
+
+    def load(self, state: dict[str, Tensor]) -> None:
+        """Loads the VQGAN's published weights without its encoder's. Raises ModelError as `fit`
+        does."""
+        fit(self, state, self._key)
+
+    def reorder(self, order: Tensor) -> None:
+        """Permutes the codebook: code i becomes what code order[i] was; order [V]."""
+        with torch.no_grad():
+            self.embedding.weight.copy_(self.embedding.weight[order])
+
+    def forward(self, codes: Tensor) -> Tensor:
+        """Codes [B, h, w] to pixels [B, 3, H, W], about -1..1."""
+        return self.decoder(self.post_quant_conv(self.embedding(codes).permute(0, 3, 1, 2)))
+
+    def _key(self, stored: str) -> str | None:
+        key = stored.removeprefix("model.vqmodel.")
+        if key.startswith(("encoder.", "quant_conv.")):
+            return None
+        if key == "quantize.embedding.weight":
+            return "embedding.weight"
+        # taming-transformers counts the levels from the picture down, Janus from the codes up.
+        top = len(self.decoder.up) - 1
+        return re.sub(
+            r"^decoder\.up\.(\d+)\.", lambda level: f"decoder.up.{top - int(level[1])}.", key
+        )

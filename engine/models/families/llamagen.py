@@ -1,0 +1,137 @@
+"""LlamaGen XL, text to image: stage 1 (256 px, 16 x 16 codes) and stage 2 (512 px, 32 x 32) (Sun et
+al. 2024, arXiv:2406.06525).
+
+The first 120 slots are the caption: flan-t5-xl's hidden states of its tokens, padded on the left.
+The row of the last slot predicts code 0. The unconditional row has learned states instead, and the
+same padding. Weights: the authors' `t2i_XL_stage1_256.pt`, `t2i_XL_stage2_512.pt` and
+`vq_ds16_t2i.pt`; of stage 2, LANTERN's authors have published an EAGLE drafter
+(`engine/models/families/lantern_drafter.py`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import torch
+import torch.nn.functional as F
+from tokenizers import Tokenizer
+from torch import Tensor
+from transformers import PreTrainedModel
+from transformers.models.t5.modeling_t5 import T5Stack
+
+from engine.models.body import BodyModel, Prompt
+from engine.models.families.lantern_drafter import llamagen_drafter
+from engine.models.families.llamagen_weights import (
+    GPT_UNUSED,
+    TEXT_UNUSED,
+    VQ_UNUSED,
+    LlamaGenNetwork,
+    LlamaGenVQ,
+    Rope2D,
+    Sizes,
+    config,
+    gpt_key,
+    split_qkv,
+    text_key,
+    vq_key,
+)
+from engine.models.supply.card import ModelCard
+from engine.models.supply.weights import fit, read, read_tokenizer
+
+__all__ = ["LlamaGenModel", "config"]
+
+END = 1  # T5's </s>
+
+
+class LlamaGenModel(BodyModel):
+    """Codes of 16 x 16 pixels. Sampling as in the authors' `sample_t2i.py`: guidance 7.5, top-k
+    1000, temperature 1."""
+
+    def __init__(
+        self,
+        card: ModelCard,
+        folders: dict[str, Path] | None,
+        device: torch.device,
+        dtype: torch.dtype,
+        *,
+        sizes: Sizes | None = None,
+    ) -> None:
+        """`folders` has the parts "gpt", "vq", "text" and, if wanted, "drafter"; None is random
+        weights. `sizes` default to the published model's. Raises ModelError where a file is missing
+        or does not fit."""
+        sizes = sizes or config(card)
+        random = folders is None
+        self.name, self.grid, self.sampling = card.name, card.grid, card.sampling
+        self.device, self.dtype = device, dtype
+        self.network = _network(lambda: LlamaGenNetwork(sizes.gpt), device, dtype, random)
+        # The VQ decoder is small, and 16 bits show in flat areas; T5 overflows in float16.
+        wide = torch.promote_types(dtype, torch.float32)
+        self.vq = _network(lambda: LlamaGenVQ(sizes.vq), device, wide, random)
+        text_dtype = dtype if dtype == torch.bfloat16 else wide
+        self.text = _network(lambda: T5Stack(sizes.text), device, text_dtype, random)
+        self.tokenizer = None
+        if folders is not None:
+            self.tokenizer = _tokenizer(folders["text"], sizes.gpt.caption_slots)
+            fit(self.vq, read(folders["vq"] / card.source_of("vq").files[0]), vq_key, VQ_UNUSED)
+            state = split_qkv(read(folders["gpt"] / card.source_of("gpt").files[0]), sizes.gpt)
+            fit(self.network, state, gpt_key, GPT_UNUSED)
+            fit(self.text, read(folders["text"]), text_key, TEXT_UNUSED)
+        self.body = self.network.model
+        self.caption_slots = sizes.gpt.caption_slots
+        rope = Rope2D(card.grid, sizes.gpt.head_dim, self.caption_slots, wide)
+        self.body.rotary_emb = rope.to(device)
+        self.vocab_size = sizes.gpt.vocab_size
+        # normalised, as the VQ decoder sees it
+        self.codebook = F.normalize(self.vq.quantize.embedding.weight, dim=-1)
+        self.forced_ids = torch.full((card.grid[0] * card.grid[1],), -1)
+        if folders is not None and "drafter" in folders:
+            self.drafter = llamagen_drafter(self, folders["drafter"])
+
+    def tokens(self, text: str) -> list[int]:
+        """T5's token ids of a prompt, `</s>` included, at most as many as there are caption slots,
+        lower case as in LlamaGen's training. With random weights each byte is a token."""
+        text = " ".join(text.lower().split())
+        if self.tokenizer is None:
+            return [*text.encode("utf-8", "replace")[: self.caption_slots - 1], END]
+        return self.tokenizer.encode(text).ids
+
+    def prompt(self, text: str, guided: bool) -> Prompt:
+        ids = torch.tensor([self.tokens(text)], device=self.device)
+        # No token attends to padding: states without it are the same.
+        states = self.text(input_ids=ids).last_hidden_state.to(self.dtype)
+        padding = self.caption_slots - ids.shape[1]
+        rows = F.pad(states, (0, 0, padding, 0))
+        if guided:
+            rows = torch.cat([rows, self.network.unconditional[None]])
+        return Prompt(self.network.caption(rows), (padding,) * len(rows))
+
+    def embed(self, tokens: Tensor, positions: Tensor) -> Tensor:
+        return self.body.embed_tokens(tokens)
+
+    def head(self, hidden: Tensor) -> Tensor:
+        return self.network.lm_head(hidden)
+
+    def position_ids(self, slots: Tensor, start: Tensor) -> Tensor:
+        """Padding counts, so that code i has the same position whatever the caption's length."""
+        return slots.expand(len(start), -1)
+
+    def decode(self, codes: Tensor) -> Tensor:
+        return self.vq.decoder(self.vq.post_quant_conv(self.codebook[codes].permute(0, 3, 1, 2)))
+
+
+def _network(
+    make: Callable[[], PreTrainedModel], device: torch.device, dtype: torch.dtype, random: bool
+) -> PreTrainedModel:
+    """A frozen network, its weights random or else uninitialised, which takes no time."""
+    with device if random else torch.device("meta"):
+        network = make().to(dtype)
+    return (network if random else network.to_empty(device=device)).eval().requires_grad_(False)
+
+
+def _tokenizer(folder: Path, limit: int) -> Tokenizer:
+    """T5's tokenizer, truncating at `limit` tokens. Raises ModelError where the file is missing or
+    broken."""
+    tokenizer = read_tokenizer(folder)
+    tokenizer.enable_truncation(limit)
+    return tokenizer

@@ -1,0 +1,187 @@
+"""LlamaGen's published weights and the modules they load into: a Llama body with 2-D RoPE, and
+Janus' VQ decoder.
+
+LlamaGen (Sun et al. 2024, arXiv:2406.06525) is a Llama in the layout of gpt-fast: q, k and v in one
+matrix, and a RoPE that rotates neighbouring channels where transformers rotates channel i with
+channel i + D / 2. Its VQ model is Janus'.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor, nn
+from transformers import JanusVQVAE, JanusVQVAEConfig, LlamaConfig, LlamaForCausalLM, T5Config
+
+from engine.models.supply.card import ModelCard, ModelError
+
+ROPE_BASE = 10000.0
+
+
+@dataclass(frozen=True, slots=True)
+class Sizes:
+    """The configurations of LlamaGen's three networks. `gpt` has two additional fields:
+    `caption_slots`, and `caption_width`, the width of the text encoder's states."""
+
+    gpt: LlamaConfig
+    vq: JanusVQVAEConfig
+    text: T5Config
+
+
+def config(card: ModelCard) -> Sizes:
+    """The true sizes, of both stages: GPT-XL over VQ-16 codes, and flan-t5-xl's encoder."""
+    gpt = LlamaConfig(
+        vocab_size=card.codes,
+        hidden_size=1280,
+        intermediate_size=3584,
+        num_hidden_layers=36,
+        num_attention_heads=20,
+        rms_norm_eps=1e-5,
+        tie_word_embeddings=False,
+        bos_token_id=None,
+        eos_token_id=None,
+        caption_slots=120,
+        caption_width=2048,
+    )
+    text = T5Config(
+        d_model=2048,
+        d_ff=5120,
+        num_layers=24,
+        num_heads=32,
+        feed_forward_proj="gated-gelu",
+        use_cache=False,
+    )
+    return Sizes(gpt, JanusVQVAEConfig(num_embeddings=card.codes), text)
+
+
+class Rope2D(nn.Module):
+    """Cosines and sines by slot: the first half of the rotated pairs encodes the row of the grid,
+    the second the column. Both are zero for caption slots, and so are their queries and keys: all
+    of them get equal attention."""
+
+    cos: Tensor
+    sin: Tensor
+
+    def __init__(
+        self, grid: tuple[int, int], dim: int, caption_slots: int, dtype: torch.dtype
+    ) -> None:
+        super().__init__()
+        speeds = ROPE_BASE ** -(torch.arange(0, dim // 2, 2, dtype=dtype) / (dim // 2))
+        row, column = torch.meshgrid(torch.arange(grid[0]), torch.arange(grid[1]), indexing="ij")
+        angles = torch.stack([row, column], -1).flatten(0, 1)[..., None] * speeds
+        angles = angles.flatten(1).repeat(1, 2)
+        nothing = torch.zeros(caption_slots, dim, dtype=dtype)
+        self.register_buffer("cos", torch.cat([nothing, angles.cos()]), persistent=False)
+        self.register_buffer("sin", torch.cat([nothing, angles.sin()]), persistent=False)
+
+    def forward(self, x: Tensor, position_ids: Tensor) -> tuple[Tensor, Tensor]:
+        """Slots [R, T] to cosines and sines [R, T, D] in the dtype of `x`."""
+        return self.cos[position_ids].to(x.dtype), self.sin[position_ids].to(x.dtype)
+
+
+class LlamaGenNetwork(LlamaForCausalLM):
+    """The GPT: `caption` maps the text encoder's states to the first slots' inputs; `unconditional`
+    are the states of no caption. Its RoPE depends on the grid and is set by LlamaGenModel."""
+
+    def __init__(self, config: LlamaConfig) -> None:
+        super().__init__(config)
+        width = config.hidden_size
+        self.caption = nn.Sequential(
+            nn.Linear(config.caption_width, width, bias=False),
+            nn.GELU("tanh"),
+            nn.Linear(width, width, bias=False),
+        )
+        self.unconditional = nn.Parameter(
+            torch.randn(config.caption_slots, config.caption_width) * config.caption_width**-0.5
+        )
+
+
+class LlamaGenVQ(JanusVQVAE):
+    """The codebook and the decoder, without the encoder."""
+
+    def __init__(self, config: JanusVQVAEConfig) -> None:
+        super().__init__(config)
+        del self.encoder, self.quant_conv
+
+
+_GPT_KEYS = {
+    "tok_embeddings.weight": "model.embed_tokens.weight",
+    "norm.weight": "model.norm.weight",
+    "output.weight": "lm_head.weight",
+    "cls_embedding.cap_proj.fc1.weight": "caption.0.weight",
+    "cls_embedding.cap_proj.fc2.weight": "caption.2.weight",
+    "cls_embedding.uncond_embedding": "unconditional",
+}
+_LAYER_KEYS = {
+    "attention.wq": "self_attn.q_proj",
+    "attention.wk": "self_attn.k_proj",
+    "attention.wv": "self_attn.v_proj",
+    "attention.wo": "self_attn.o_proj",
+    "feed_forward.w1": "mlp.gate_proj",
+    "feed_forward.w2": "mlp.down_proj",
+    "feed_forward.w3": "mlp.up_proj",
+    "attention_norm": "input_layernorm",
+    "ffn_norm": "post_attention_layernorm",
+}
+_VQ_KEYS = (
+    (r"^decoder\.conv_blocks\.", "decoder.up."),
+    (r"^encoder\.conv_blocks\.", "encoder.down."),
+    (r"\.(up|down)\.(\d+)\.res\.", r".\1.\2.block."),
+    (r"coder\.mid\.0\.", "coder.mid.block_1."),
+    (r"coder\.mid\.1\.", "coder.mid.attn_1."),
+    (r"coder\.mid\.2\.", "coder.mid.block_2."),
+)
+VQ_UNUSED = ("encoder.", "quant_conv.", "quantize.codebook_used")
+GPT_UNUSED = ("freqs_cis",)  # a table that its code computes
+TEXT_UNUSED = ("decoder.", "lm_head.")
+
+
+def gpt_key(key: str) -> str:
+    """A stored key, after `split_qkv`, to LlamaGenNetwork's; an unknown key is unchanged."""
+    layer = re.fullmatch(r"layers\.(\d+)\.(.+)\.weight", key)
+    if layer and layer[2] in _LAYER_KEYS:
+        return f"model.layers.{layer[1]}.{_LAYER_KEYS[layer[2]]}.weight"
+    return _GPT_KEYS.get(key, key)
+
+
+def vq_key(key: str) -> str:
+    """A stored key to JanusVQVAE's."""
+    for pattern, replacement in _VQ_KEYS:
+        key = re.sub(pattern, replacement, key)
+    return key
+
+
+def text_key(key: str) -> str:
+    """A T5 model's stored key to its encoder's, which shares the embedding with the decoder."""
+    return "embed_tokens.weight" if key == "shared.weight" else key.removeprefix("encoder.")
+
+
+def split_qkv(state: dict[str, Tensor], gpt: LlamaConfig) -> dict[str, Tensor]:
+    """`layers.N.attention.wqkv` [3D, D] to wq, wk and wv [D, D], rows of q and k in transformers'
+    order.
+
+    Raises ModelError, naming the key, where one has another shape."""
+    split = {}
+    width, heads = gpt.hidden_size, gpt.num_attention_heads
+    for key, tensor in state.items():
+        if not key.endswith(".attention.wqkv.weight"):
+            split[key] = tensor
+            continue
+        if tensor.shape != (3 * width, width):
+            raise ModelError(
+                f"The weights do not fit: {key!r} has the shape {tuple(tensor.shape)}, not"
+                f" {(3 * width, width)}."
+            )
+        for name, part in zip("qkv", tensor.chunk(3), strict=True):
+            split[key.replace("wqkv", f"w{name}")] = (
+                part if name == "v" else pairs_apart(part, heads)
+            )
+    return split
+
+
+def pairs_apart(rows: Tensor, heads: int) -> Tensor:
+    """Reorders rows of q or k from pairs (0, 1), (2, 3) .. of each head to pairs (0, D / 2),
+    (1, D / 2 + 1) .."""
+    return rows.view(heads, -1, 2, rows.shape[1]).transpose(1, 2).reshape(rows.shape)

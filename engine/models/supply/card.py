@@ -1,0 +1,323 @@
+"""Model cards: everything known of a model before it is loaded, in the order in which the page
+lists them.
+
+A family's class is `Model(card, folders, device, dtype)`, called by `engine.models.load`:
+
+    folders: dict[str, Path] | None    part -> folder with that part's files (`ModelCard.repos`
+                                       names the parts: "model" alone for Janus and Emu3; "gpt",
+                                       "vq", "text" for LlamaGen; "model", "vq", "text" for the
+                                       Chameleon family). `card.source_of("gpt").files[0]` is a
+                                       file's name in it. None: random weights at the card's true
+                                       size; no file is read, and the network is not used.
+    device, dtype                      torch.device and torch.dtype of the body; memory has been
+                                       checked.
+
+It raises ModelError for a file that is missing or does not fit the card. Given a card with other
+sizes than those below (`dataclasses.replace`), it takes the sizes from the files' own
+configuration, and name, grid and sampling from the card.
+
+The values are from the models' public repositories, model cards and papers; `source` cites the
+sampling defaults. Parameter counts were computed from each configuration with transformers: what
+text-to-image loads, rounded to 10 million.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+from engine.failures import Failure
+from engine.infilling import Fills
+from engine.settings import Sampling
+
+REVISIONS = Path(__file__).with_name("revisions.json")
+WEIGHTS = Path(__file__).parents[3] / "weights"  # of the embedded model
+GIB = 2**30
+_MB = 10**6
+
+
+class ModelError(Exception):
+    """A model that cannot be loaded or used; the message is user-readable and says what to do."""
+
+    def __init__(self, message: str, failure: Failure = Failure.MISSING_MODEL) -> None:
+        super().__init__(message)
+        self.failure = failure
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """Files of one public repository. `files` are the patterns to download; `revision` is a commit
+    hash, or "main" until `python -m engine.models.supply.pin_revisions` has pinned it."""
+
+    part: str
+    repo: str
+    revision: str
+    files: tuple[str, ...]
+
+    def commit(self, folder: Path) -> str:
+        """The commit of the files in a folder of the hub's cache, which is named by it; the
+        revision, where they are in another one."""
+        return folder.name if re.fullmatch("[0-9a-f]{40}", folder.name) else self.revision
+
+
+@dataclass(frozen=True, slots=True)
+class DrafterCard:
+    """An EAGLE drafter of LANTERN's authors, for research only."""
+
+    source: Source
+    parameters: int
+
+
+@dataclass(frozen=True, slots=True)
+class ModelCard:
+    """A model. `length` counts the sequence positions of one image, forced ones included;
+    `layers` the parameters of the transformer's layers, nearly all that a pass multiplies with;
+    `kv_values` the KV-cache elements of one position of one guidance row; `working` the bytes taken
+    by activations and the image decoder; `download` those of its files on the hub, to a tenth of a
+    gigabyte. `drafter` is loaded on request only; `fills_in` as in ImageModel."""
+
+    name: str
+    title: str
+    family: str
+    repos: tuple[Source, ...]
+    grid: tuple[int, int]
+    codes: int
+    length: int
+    parameters: int
+    layers: int
+    kv_values: int
+    working: int
+    sampling: Sampling
+    source: str
+    licence: str
+    licence_url: str
+    download: int = 0
+    research_only: bool = False
+    drafter: DrafterCard | None = None
+    fills_in: Fills = Fills.BELOW
+
+    def with_drafter(self) -> ModelCard:
+        """The model and its drafter, whose part is "drafter". Raises ModelError where none was
+        published."""
+        if self.drafter is None:
+            others = ", ".join(card.name for card in CARDS.values() if card.drafter)
+            raise ModelError(
+                f"LANTERN's authors published no drafter for {self.title}, but for {others}."
+            )
+        return dataclasses.replace(
+            self,
+            repos=(*self.repos, self.drafter.source),
+            parameters=self.parameters + self.drafter.parameters,
+        )
+
+    def source_of(self, part: str) -> Source:
+        """The source of one part. Raises KeyError if the model has no such part."""
+        return {source.part: source for source in self.repos}[part]
+
+
+_PINNED: dict[str, str | None] = json.loads(REVISIONS.read_text("utf-8"))
+
+
+def _from(part: str, repo: str, *files: str) -> Source:
+    return Source(part, repo, _PINNED[repo] or "main", files)
+
+
+def _drafter(repo: str, parameters: int) -> DrafterCard:
+    """The repository holds what the trainer saved, of which these files are enough."""
+    files = ("config.json", "pytorch_model*.bin", "model*.safetensors*")
+    return DrafterCard(_from("drafter", repo, *files), parameters)
+
+
+_HF = ("*.json", "*.jinja", "*.txt", "*.safetensors")
+_TOKENIZER = ("config.json", "tokenizer.json", "tokenizer_config.json", "special_tokens_map.json")
+_ANOLE = "leloy/Anole-7b-v0.1-hf"
+_CHAMELEON_VQ = _from(
+    "vq", "leloy/Anole-7b-v0.1-vqvae-hf", "*.json", "*.safetensors", "*.pt", "*.bin"
+)
+_T5 = _from(
+    "text",
+    "google/flan-t5-xl",
+    *_TOKENIZER,
+    "spiece.model",
+    "model*.safetensors",
+    "model.safetensors.index.json",
+)
+_CHAMELEON_LICENCE = "https://ai.meta.com/resources/models-and-libraries/chameleon-license/"
+_JANUS_SOURCE = (
+    "generation_inference.py of deepseek-ai/Janus: cfg_weight 5, temperature 1 (Chen et al. 2025,"
+    " arXiv:2501.17811)"
+)
+_LLAMAGEN_SOURCE = (
+    "autoregressive/sample/sample_t2i.py of FoundationVision/LlamaGen: cfg-scale 7.5, top-k 1000,"
+    " temperature 1, top-p 1 (Sun et al. 2024, arXiv:2406.06525)"
+)
+
+
+def _janus(
+    size: str, parameters: int, layers: int, depth: int, width: int, download: int
+) -> ModelCard:
+    return ModelCard(
+        name=f"janus-pro-{size.lower()}",
+        title=f"Janus-Pro {size}",
+        family="janus",
+        repos=(_from("model", f"deepseek-community/Janus-Pro-{size}", *_HF),),
+        grid=(24, 24),
+        codes=16384,
+        length=576,
+        parameters=parameters,
+        layers=layers,
+        kv_values=2 * depth * width,
+        working=GIB,
+        sampling=Sampling(guidance=5.0, temperature=1.0, top_k=0, top_p=1.0),
+        source=_JANUS_SOURCE,
+        licence=(
+            "code MIT; weights DeepSeek Model License (commercial use allowed, some uses forbidden)"
+        ),
+        licence_url="https://github.com/deepseek-ai/Janus/blob/main/LICENSE-MODEL",
+        download=download,
+    )
+
+
+def _llamagen(side: int, file: str, drafter: str) -> ModelCard:
+    return ModelCard(
+        name=f"llamagen-{side * 16}",
+        title=f"LlamaGen XL {side * 16} px",
+        family="llamagen",
+        repos=(
+            _from("gpt", "peizesun/llamagen_t2i", file),
+            _from("vq", "peizesun/llamagen_t2i", "vq_ds16_t2i.pt"),
+            _T5,
+        ),
+        grid=(side, side),
+        codes=16384,
+        length=side * side,
+        parameters=2_040_000_000,
+        layers=730_000_000,
+        kv_values=2 * 36 * 1280,
+        # The text encoder stays in float32 where the body is float16, in which it overflows.
+        working=3 * GIB,
+        sampling=Sampling(guidance=7.5, temperature=1.0, top_k=1000, top_p=1.0),
+        source=_LLAMAGEN_SOURCE,
+        licence="MIT; text encoder Apache-2.0",
+        licence_url="https://github.com/FoundationVision/LlamaGen/blob/main/LICENSE",
+        # in float32, and the text encoder's files have its decoder as well
+        download=14_800 * _MB,
+        drafter=_drafter(drafter, 45_000_000),
+    )
+
+
+CARDS: dict[str, ModelCard] = {
+    card.name: card
+    for card in (
+        ModelCard(
+            name="embedded",
+            title="Embedded model",
+            family="embedded",
+            repos=(),
+            grid=(20, 20),
+            codes=1024,
+            length=400,
+            parameters=10_700_000,
+            layers=4_700_000,
+            kv_values=2 * 6 * 256,
+            working=GIB // 4,
+            sampling=Sampling(guidance=1.5, temperature=1.0, top_k=256, top_p=1.0),
+            source="weights/README.md, evaluation",
+            licence="Apache-2.0",
+            licence_url="https://www.apache.org/licenses/LICENSE-2.0",
+            fills_in=(Fills.ANY if (WEIGHTS / "infill" / "config.json").exists() else Fills.BELOW),
+        ),
+        _janus("1B", 1_530_000_000, 1_230_000_000, 24, 2048, 4_200 * _MB),
+        _janus("7B", 6_630_000_000, 6_070_000_000, 30, 4096, 14_800 * _MB),
+        _llamagen(16, "t2i_XL_stage1_256.pt", "jadohu/llamagen_drafter"),
+        _llamagen(32, "t2i_XL_stage2_512.pt", "jadohu/llamagen2_drafter"),
+        ModelCard(
+            name="emu3",
+            title="Emu3-Gen",
+            family="emu3",
+            repos=(_from("model", "BAAI/Emu3-Gen-hf", *_HF),),
+            grid=(90, 90),
+            codes=32768,
+            length=90 * 91,
+            parameters=8_030_000_000,
+            layers=6_980_000_000,
+            kv_values=2 * 32 * 8 * 128,
+            working=5 * GIB,
+            sampling=Sampling(guidance=3.0, temperature=1.0, top_k=2048, top_p=1.0),
+            source=(
+                "image_generation.py of baaivision/Emu3: classifier_free_guidance 3.0, top_k 2048"
+                " (Wang et al. 2024, arXiv:2409.18869)"
+            ),
+            licence="Apache-2.0",
+            licence_url="https://github.com/baaivision/Emu3/blob/main/LICENSE",
+            download=35_000 * _MB,  # in float32
+        ),
+        ModelCard(
+            name="anole",
+            title="Anole 7B",
+            family="chameleon",
+            repos=(
+                _from("model", _ANOLE, "config.json", "generation_config.json", "model*"),
+                _CHAMELEON_VQ,
+                _from("text", _ANOLE, *_TOKENIZER),
+            ),
+            grid=(32, 32),
+            codes=8192,
+            length=1024,
+            parameters=6_820_000_000,
+            layers=6_480_000_000,
+            kv_values=2 * 32 * 4096,
+            working=GIB,
+            sampling=Sampling(guidance=3.0, temperature=0.7, top_k=0, top_p=0.9),
+            source=(
+                "options of GAIR-NLP/anole, chameleon/inference: text guidance 3.0, temperature"
+                " 0.7, top-p 0.9 (Chern et al. 2024, arXiv:2407.06135)"
+            ),
+            licence="Chameleon Research License: research only, not commercial",
+            licence_url=_CHAMELEON_LICENCE,
+            download=14_600 * _MB,
+            research_only=True,
+            drafter=_drafter("jadohu/anole_drafter", 240_000_000),
+        ),
+        ModelCard(
+            name="lumina-768",
+            title="Lumina-mGPT 7B 768",
+            family="chameleon",
+            repos=(
+                _from(
+                    "model",
+                    "Alpha-VLLM/Lumina-mGPT-7B-768",
+                    "config.json",
+                    "generation_config.json",
+                    "model*",
+                ),
+                _CHAMELEON_VQ,
+                # Lumina's own repository has no tokenizer in transformers' form
+                _from("text", _ANOLE, *_TOKENIZER),
+            ),
+            grid=(48, 48),
+            codes=8192,
+            length=48 * 49,
+            parameters=6_820_000_000,
+            layers=6_480_000_000,
+            kv_values=2 * 32 * 4096,
+            working=2 * GIB,
+            sampling=Sampling(guidance=4.0, temperature=1.0, top_k=2000, top_p=1.0),
+            source=(
+                "lumina_mgpt/generate_examples of Alpha-VLLM/Lumina-mGPT: cfg 4.0, image_top_k"
+                " 2000, temperature 1 (Liu et al. 2024, arXiv:2408.02657)"
+            ),
+            licence=(
+                "no licence of its own; made from Chameleon, so Chameleon Research License:"
+                " research only, not commercial"
+            ),
+            licence_url=_CHAMELEON_LICENCE,
+            download=14_300 * _MB,
+            research_only=True,
+            drafter=_drafter("sihwanpark/LANTERN-Lumina-mGPT-7B-768", 240_000_000),
+        ),
+    )
+}

@@ -1,0 +1,199 @@
+"""Device and dtype of a model, whether it fits there (checked before any weights are read), and the
+kinds of failure there."""
+
+from __future__ import annotations
+
+import functools
+import os
+from pathlib import Path
+
+import torch
+
+from engine.failures import Failure
+from engine.models.base import MAX_ROWS
+from engine.models.supply.card import CARDS, GIB, ModelCard, ModelError
+from engine.settings import SettingError
+
+DTYPES = {"bfloat16": torch.bfloat16, "float16": torch.float16, "float32": torch.float32}
+LANES = 2  # that must fit beside the weights; a race asks for its own number
+_PROMPT = 256  # positions of a prompt; longer ones are rare
+_CUDA_MEMORY_ALLOCATION = 2  # cudaErrorMemoryAllocation
+_CGROUP = Path("/sys/fs/cgroup")
+_MEMINFO = Path("/proc/meminfo")
+
+
+def zero_gpu() -> bool:
+    """Whether this is a ZeroGPU Space: there, torch.cuda is only emulated outside a decorated
+    call."""
+    return os.environ.get("SPACES_ZERO_GPU", "").lower() in ("1", "true")
+
+
+def resolve_device(wanted: str = "auto") -> torch.device:
+    """The device of that name; "auto" is a GPU where there is one. Raises ModelError for an unknown
+    or missing device."""
+    if wanted == "auto":
+        wanted = "cuda" if zero_gpu() or torch.cuda.is_available() else "cpu"
+    try:
+        device = torch.device(wanted)
+    except RuntimeError:
+        device = None
+    if device is None or device.type not in ("cpu", "cuda"):
+        raise ModelError(f"{wanted!r} is not a device: it is auto, cpu, cuda, or cuda:0 and so on.")
+    if device.type == "cuda" and not zero_gpu():
+        count = torch.cuda.device_count() if torch.cuda.is_available() else 0
+        if (device.index or 0) >= count:
+            here = f"{count} GPU{'s' * (count > 1)}" if count else "the CPU"
+            raise ModelError(f"There is no {wanted} here, only {here}: set the device to auto.")
+    return device
+
+
+def resolve_dtype(device: torch.device, wanted: str | torch.dtype | None = None) -> torch.dtype:
+    """Dtype to run in: the requested one, or the fast one on the device (bfloat16 on Ampere and
+    later and on a CPU that multiplies in it, float16 on older GPUs, float32 on other CPUs). Raises
+    ModelError for a name not in DTYPES."""
+    if isinstance(wanted, torch.dtype):
+        return wanted
+    if wanted not in (None, "auto"):
+        if wanted not in DTYPES:
+            raise ModelError(f"{wanted!r} is not a dtype: it is auto, {', '.join(DTYPES)}.")
+        return DTYPES[wanted]
+    if device.type == "cpu":
+        return torch.bfloat16 if cpu_has_bfloat16() else torch.float32
+    # every ZeroGPU card is later than Ampere
+    if zero_gpu() or torch.cuda.get_device_capability(device) >= (8, 0):
+        return torch.bfloat16
+    return torch.float16
+
+
+@functools.cache
+def cpu_has_bfloat16() -> bool:
+    """Whether the processor multiplies in bfloat16. One that does not (AVX2 alone) takes 28 times
+    as long in it as in float32."""
+    found = torch.cpu.get_capabilities()
+    return any(found.get(name) for name in ("avx512_bf16", "amx_bf16"))
+
+
+def race_bytes(card: ModelCard, dtype: torch.dtype, lanes: int) -> int:
+    """Bytes that a race takes beside the weights: a KV cache of two guidance rows for each lane,
+    and working memory, of a pass or of the decoding of one picture."""
+    positions = card.length + _PROMPT + MAX_ROWS
+    return lanes * 2 * positions * card.kv_values * dtype.itemsize + card.working
+
+
+def required_bytes(card: ModelCard, dtype: torch.dtype, lanes: int = LANES) -> int:
+    """Bytes that a model and a race of `lanes` lanes take."""
+    return card.parameters * dtype.itemsize + race_bytes(card, dtype, lanes)
+
+
+def check_lanes(card: ModelCard, device: torch.device, dtype: torch.dtype, lanes: int) -> None:
+    """Raises SettingError, naming how many fit, if a race of so many lanes does not fit beside the
+    loaded model."""
+    free = available(device)
+    if free is None or race_bytes(card, dtype, lanes) <= free:
+        return
+    fit = [count for count in range(1, lanes) if race_bytes(card, dtype, count) <= free]
+    raise SettingError(
+        f"{lanes} lanes of {card.title} need {_gib(race_bytes(card, dtype, lanes))} on {device},"
+        f" and {_gib(free)} are free: {f'race {max(fit)} at most' if fit else 'free some'}."
+    )
+
+
+def available(device: torch.device) -> int | None:
+    """Bytes free on the device, or None where that is unknown (ZeroGPU attaches its GPUs later)."""
+    if device.type == "cuda":
+        if zero_gpu():
+            return None
+        pooled = torch.cuda.memory_reserved(device) - torch.cuda.memory_allocated(device)
+        return torch.cuda.mem_get_info(device)[0] + pooled
+    return main_memory()
+
+
+def main_memory(meminfo: Path = _MEMINFO, cgroup: Path = _CGROUP) -> int | None:
+    """Bytes free in main memory, of the machine or within a container's limit, whichever is less.
+    None where the system does not report it."""
+    free = [bound for bound in (_machine(meminfo), _container(cgroup)) if bound is not None]
+    return min(free, default=None)
+
+
+def _machine(meminfo: Path) -> int | None:
+    try:
+        lines = dict(line.split(":", 1) for line in meminfo.read_text().splitlines())
+        return int(lines["MemAvailable"].split()[0]) * 1024
+    except (OSError, LookupError, ValueError):
+        return None
+
+
+def _container(cgroup: Path) -> int | None:
+    try:
+        limit, used = (
+            int((cgroup / name).read_text()) for name in ("memory.max", "memory.current")
+        )
+        stat = dict(line.split() for line in (cgroup / "memory.stat").read_text().splitlines())
+        # cached files count as used, but are evicted when memory is needed
+        return max(0, limit - used + int(stat["inactive_file"]))
+    except (OSError, LookupError, ValueError):  # "max" where there is no limit
+        return None
+
+
+def check(card: ModelCard, device: torch.device, dtype: torch.dtype) -> None:
+    """Raises ModelError, naming what would fit instead, if the model does not fit on the device."""
+    short = shortage(card, device, dtype)
+    if short is None:
+        return
+    half = resolve_dtype(device)
+    if half.itemsize < dtype.itemsize and shortage(card, device, half) is None:
+        short += f" In {_name(half)} it would fit: {_gib(required_bytes(card, half))}."
+    others = [c for c in CARDS.values() if c.name != card.name and not c.research_only]
+    fit = ", ".join(other.title for other in others if shortage(other, device, dtype) is None)
+    raise ModelError(
+        f"{short}"
+        f" {f'What fits: {fit}.' if fit else 'No other model fits either: free some memory.'}"
+    )
+
+
+def shortage(card: ModelCard, device: torch.device, dtype: torch.dtype) -> str | None:
+    """A sentence on the memory that is missing, or None if the model fits or free memory is
+    unknown."""
+    free, need = available(device), required_bytes(card, dtype)
+    if free is not None and need > free:
+        return (
+            f"{card.title} needs {_gib(need)} on {device} in {_name(dtype)}, and {_gib(free)} are"
+            " free."
+        )
+    weights = card.parameters * dtype.itemsize
+    main = main_memory() if device.type == "cuda" and not zero_gpu() else None
+    if main is not None and weights > main:
+        return (
+            f"{card.title} passes through main memory, where its weights need {_gib(weights)}, and"
+            f" {_gib(main)} are free."
+        )
+    return None
+
+
+def classify(error: BaseException, device: torch.device) -> Failure:
+    """The kind of failure that an exception caught while running on `device` stands for."""
+    if isinstance(error, SettingError):
+        return Failure.REJECTED_SETTING
+    if isinstance(error, ModelError):
+        return error.failure
+    if isinstance(error, (torch.OutOfMemoryError, MemoryError)):
+        return Failure.OUT_OF_MEMORY
+    if isinstance(error, torch.AcceleratorError):
+        code = getattr(error, "error_code", None)
+        return Failure.OUT_OF_MEMORY if code == _CUDA_MEMORY_ALLOCATION else Failure.DEVICE_LOST
+    # cuBLAS and cuDNN report a lost device as a plain RuntimeError
+    started: bool = torch.cuda.is_initialized()  # type: ignore[no-untyped-call]
+    if isinstance(error, RuntimeError) and device.type == "cuda" and started:
+        try:
+            torch.cuda.synchronize(device)
+        except RuntimeError:
+            return Failure.DEVICE_LOST
+    return Failure.BUG
+
+
+def _name(dtype: torch.dtype) -> str:
+    return str(dtype).removeprefix("torch.")
+
+
+def _gib(count: int) -> str:
+    return f"{count / GIB:.1f} GiB"

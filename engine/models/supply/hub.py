@@ -1,0 +1,222 @@
+"""Downloads files from the Hugging Face hub, at pinned revisions, into the hub's own cache (HF_HOME
+and HF_HUB_OFFLINE are honoured).
+
+Every failure is a ModelError that says what to do. Downloads resume where a failed one stopped.
+"""
+
+from __future__ import annotations
+
+import errno
+import io
+import logging
+from pathlib import Path
+from typing import Any
+
+from huggingface_hub import HfApi, constants, errors, snapshot_download
+from tqdm import tqdm
+
+from engine.models.supply.card import ModelCard, ModelError, Source
+from engine.models.supply.progress import Phase, Progress, Report
+from engine.models.supply.weights import shards
+
+HUB_SECONDS = 10.0  # for the hub to answer
+# of weights that a host has: with the files of a repository in its folder owner/name
+folder_of_weights: Path | None = None
+_ENDINGS = (".safetensors", ".pt", ".bin")
+_OFFLINE = "This machine may not ask the hub (HF_HUB_OFFLINE is set)"
+
+log = logging.getLogger(__name__)
+
+
+def fetch_all(card: ModelCard, report: Report = lambda progress: None) -> dict[str, Path]:
+    """`fetch` for every source of a model: part -> folder."""
+    width = 1 / len(card.repos)
+
+    def fetch_part(index: int, source: Source) -> Path:
+        return fetch(source, lambda progress: report(progress.within(index * width, width)))
+
+    return {source.part: fetch_part(i, source) for i, source in enumerate(card.repos)}
+
+
+def fetch(source: Source, report: Report = lambda progress: None) -> Path:
+    """The folder with the source's files: a given one, or the hub's cache, after downloading those
+    that are missing. Raises ModelError."""
+    report(Progress(Phase.LOOKING_UP, 0.0))
+    if (here := given(source)) is not None:
+        complete(source, here)
+        return here
+    try:
+        folder = _snapshot(source, tqdm_class=_bar(report))
+    # connections fail with the classes of whatever HTTP library the hub's client uses
+    except Exception as error:
+        log.warning("%s could not be fetched: %s: %s", source.repo, type(error).__name__, error)
+        raise ModelError(explain(source, error)) from error
+    complete(source, folder)
+    report(Progress(Phase.DOWNLOADING, 1.0))
+    return folder
+
+
+def given(source: Source) -> Path | None:
+    """The source's folder in the folder of weights, where there is one."""
+    folder = folder_of_weights and folder_of_weights / source.repo
+    return folder if folder and folder.is_dir() else None
+
+
+def at_hand(source: Source) -> Path | None:
+    """The folder with a source's files, None where they are not all on this machine. Raises
+    ModelError where the folder of weights has only some of them."""
+    if (folder := given(source)) is not None:
+        complete(source, folder)
+        return folder
+    try:
+        folder = _snapshot(source, local_files_only=True)
+        complete(source, folder)
+    except Exception:  # of the client's many, or of `complete`
+        return None
+    return folder
+
+
+def _snapshot(source: Source, **options: Any) -> Path:
+    patterns = list(source.files)
+    return Path(
+        snapshot_download(source.repo, revision=source.revision, allow_patterns=patterns, **options)
+    )
+
+
+def require(card: ModelCard) -> None:
+    """Raises ModelError where a model's files are neither on this machine nor on a hub that answers
+    within seconds; downloads nothing."""
+    for source in card.repos:
+        if at_hand(source):
+            continue
+        try:
+            HfApi().model_info(source.repo, revision=source.revision, timeout=HUB_SECONDS)
+        except Exception as error:
+            raise ModelError(explain(source, error)) from error
+
+
+def explain(source: Source, error: Exception) -> str:
+    """A user-readable message on what went wrong and what to do. Subclasses are tested before their
+    bases: a gated repository is a kind of one that is not found, an incomplete snapshot a kind of
+    missing entry."""
+    page = f"https://huggingface.co/{source.repo}"
+    offline = constants.is_offline_mode()
+    if isinstance(error, errors.LocalEntryNotFoundError) and isinstance(
+        error.__cause__, errors.HfHubHTTPError
+    ):
+        return explain(source, error.__cause__)  # the hub was reached, and its answer says more
+    if isinstance(error, errors.GatedRepoError):
+        return (
+            f"{source.repo} is gated: accept its licence on {page}, then set HF_TOKEN to a token of"
+            " that account (on a Space: a secret of that name) and start again."
+        )
+    if isinstance(error, errors.RepositoryNotFoundError):
+        return (
+            f"{source.repo} is not on the hub, or not for everyone: look at {page}; if it is"
+            " private, set HF_TOKEN to a token that may read it."
+        )
+    if isinstance(error, errors.RevisionNotFoundError):
+        return (
+            f"{source.repo} has no revision {source.revision}: `python -m"
+            f" engine.models.supply.pin_revisions {source.repo}` pins the one that it has now."
+        )
+    if isinstance(error, errors.IncompleteSnapshotError):
+        why = _OFFLINE if offline else "The hub cannot be reached"
+        return (
+            f"{source.repo} is only half downloaded. {why}: connect, and try again; the download"
+            " goes on where it broke off."
+        )
+    if isinstance(error, errors.OfflineModeIsEnabled) or (
+        offline and isinstance(error, errors.LocalEntryNotFoundError)
+    ):
+        return (
+            f"{source.repo} is not on this machine, or not all of it. {_OFFLINE}: unset it, or"
+            f" bring the files into the hub's cache with `hf download {source.repo}`."
+        )
+    if isinstance(error, errors.LocalEntryNotFoundError):
+        return (
+            f"{source.repo} is not on this machine, or not all of it, and the hub cannot be"
+            " reached: check the connection, and try again."
+        )
+    if isinstance(error, errors.HfHubHTTPError):
+        return _http_error(source, error)
+    if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
+        return (
+            f"The disk is full: {source.repo} did not fit into the hub's cache. Free some"
+            " room, or set HF_HOME to a folder on a larger disk; the download goes on where it"
+            " broke off."
+        )
+    if isinstance(error, PermissionError):
+        return "The hub's cache cannot be written to: set HF_HOME to a folder that can."
+    return (
+        f"{source.repo} could not be downloaded ({type(error).__name__}): check the connection, and"
+        " try again."
+    )
+
+
+def _http_error(source: Source, error: errors.HfHubHTTPError) -> str:
+    status = error.response.status_code
+    if status in (401, 403):
+        return (
+            f"The hub rejects {source.repo} (HTTP {status}): check that HF_TOKEN is valid and may"
+            " read it."
+        )
+    if status == 429:
+        return (
+            "The hub asks for a pause (HTTP 429): try again in a few minutes, or set HF_TOKEN,"
+            " which has more requests free."
+        )
+    return f"The hub has a problem with {source.repo} (HTTP {status}): try again in a few minutes."
+
+
+def complete(source: Source, folder: Path) -> None:
+    """Raises ModelError if weight files are missing in `folder`: the hub's client does not notice
+    in a cache that another program filled."""
+    again = "delete its folder, and the next start downloads it again"
+    if folder == given(source):
+        again = "bring it into the folder of weights"
+    for index in sorted(folder.glob("*.safetensors.index.json")):
+        for shard in shards(index):
+            if not (folder / shard).is_file():
+                raise ModelError(
+                    f"{source.repo} is only half downloaded, {shard} is missing: {again}."
+                )
+    named = [name for name in source.files if name.endswith(_ENDINGS) and "*" not in name]
+    for name in named:
+        if not (folder / name).is_file():
+            raise ModelError(f"{source.repo} is only half downloaded, {name} is missing: {again}.")
+    if (
+        not named
+        and _has_weights(source)
+        and not any(p.suffix in _ENDINGS and p.is_file() for p in folder.iterdir())
+    ):
+        raise ModelError(
+            f"{source.repo} has no file of weights here, or only half of one: {again}."
+        )
+
+
+def _has_weights(source: Source) -> bool:
+    return any(name.endswith((*_ENDINGS, "*")) for name in source.files)
+
+
+def _bar(report: Report) -> type[tqdm]:
+    """A progress bar for the hub's client that draws nothing and reports bytes. The client makes
+    one for bytes received, one for bytes written and one for files; the one that counts most bytes
+    is followed."""
+    furthest = 0
+
+    class Bar(tqdm):
+        def __init__(self, *args: Any, **kwargs: Any) -> None:
+            kwargs.pop("name", None)  # an argument of the client's own bars
+            super().__init__(*args, **{**kwargs, "file": io.StringIO(), "disable": False})
+
+        def update(self, n: float | None = 1) -> bool | None:
+            nonlocal furthest
+            drawn = super().update(n)
+            if self.unit == "B" and self.total and self.n > furthest:
+                furthest = int(self.n)
+                total = int(max(self.total, furthest))
+                report(Progress(Phase.DOWNLOADING, furthest / total, furthest, total))
+            return drawn
+
+    return Bar

@@ -1,0 +1,162 @@
+"""Model files: weights read and copied into modules strictly, an error naming the first key that
+does not fit; and tokenizers."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import pickle
+import zipfile
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import torch
+from safetensors import SafetensorError
+from safetensors.torch import load_file
+from tokenizers import Tokenizer
+from torch import Tensor, nn
+
+from engine.models.supply.card import ModelError
+
+_WRAPPERS = ("model", "module", "state_dict")  # keys under which training scripts put weights
+AGAIN = "delete it, and the next start downloads it again"
+
+
+def require_file(path: Path) -> Path:
+    """The path of a file. Raises ModelError where it is missing."""
+    if not path.is_file():
+        raise ModelError(
+            f"{path.name} is missing: delete its folder, and the next start downloads it again."
+        )
+    return path
+
+
+def read(path: Path) -> dict[str, Tensor]:
+    """All tensors of a .safetensors or torch file, or of a folder of safetensors, sharded or not;
+    on the CPU, memory-mapped where the format allows. Torch files are read with `weights_only`: no
+    code in them is run.
+
+    Raises ModelError where a file is missing, broken, or holds anything but tensors."""
+    if path.is_dir():
+        return _read_folder(path)
+    require_file(path)
+    try:
+        if path.suffix == ".safetensors":
+            return load_file(path)
+        # Training scripts keep their options beside the weights in a Namespace, which runs nothing.
+        with torch.serialization.safe_globals([argparse.Namespace]):
+            stored = torch.load(
+                path, map_location="cpu", weights_only=True, mmap=zipfile.is_zipfile(path) or None
+            )
+    except (SafetensorError, pickle.UnpicklingError, RuntimeError, EOFError, ValueError) as error:
+        raise ModelError(
+            f"{path.name} cannot be read as weights ({_first_line(error)}): {AGAIN}."
+        ) from error
+    for name in _WRAPPERS:
+        if isinstance(stored, dict) and isinstance(stored.get(name), dict):
+            stored = stored[name]
+            break
+    if not (
+        isinstance(stored, dict)
+        and stored
+        and all(isinstance(value, Tensor) for value in stored.values())
+    ):
+        raise ModelError(
+            f"{path.name} holds something else than a table of tensors: it is not this"
+            " model's file."
+        )
+    return dict(stored)
+
+
+def shards(index: Path) -> list[str]:
+    """The files that an index of safetensors names, all in its folder. Raises ModelError for an
+    index that cannot be read or that names other files."""
+    try:
+        names = sorted(set(json.loads(index.read_text("utf-8"))["weight_map"].values()))
+        beside = all(Path(name).name == name for name in names)
+    except (ValueError, LookupError, TypeError, AttributeError) as error:
+        raise ModelError(f"{index.name} is not an index of weights: {AGAIN}.") from error
+    if not beside:
+        raise ModelError(f"{index} names files outside its folder: it is not this model's file.")
+    return names
+
+
+def read_tokenizer(folder: Path) -> Tokenizer:
+    """A folder's `tokenizer.json`, without its truncation and padding.
+
+    Raises ModelError where the file is missing or broken."""
+    path = require_file(folder / "tokenizer.json")
+    try:
+        tokenizer = Tokenizer.from_file(str(path))
+    except Exception as error:  # the library raises nothing narrower
+        raise ModelError(f"{path.name} is not a tokenizer: {AGAIN}.") from error
+    tokenizer.no_truncation()
+    tokenizer.no_padding()
+    return tokenizer
+
+
+def _read_folder(folder: Path) -> dict[str, Tensor]:
+    index = folder / "model.safetensors.index.json"
+    if not index.is_file():
+        return read(folder / "model.safetensors")
+    state: dict[str, Tensor] = {}
+    for shard in shards(index):
+        state.update(read(folder / shard))
+    return state
+
+
+def fit(
+    module: nn.Module,
+    state: dict[str, Tensor],
+    rename: Callable[[str], str | None] | None = None,
+    drop: Sequence[str] = (),
+) -> None:
+    """Copies `state` into `module`, key by key, in the module's own dtype and device. A module on
+    the meta device takes the tensors themselves, in its own dtype; buffers that are not stored are
+    the caller's to set.
+
+    `rename` maps a stored key to the module's, or to None to skip it; stored keys that begin with
+    one of `drop` are skipped before. Raises ModelError that names the first key that is missing,
+    unexpected or of another shape; the module is then unchanged."""
+    own = module.state_dict(keep_vars=True)
+    placed: dict[str, Tensor] = {}
+    for key, tensor in state.items():
+        if key.startswith(tuple(drop)):
+            continue
+        name = rename(key) if rename else key
+        if name is None:
+            continue
+        if name not in own:
+            raise ModelError(f"The weights do not fit: {key!r} is unexpected.")
+        if own[name].shape != tensor.shape:
+            raise ModelError(
+                f"The weights do not fit: {key!r} has the shape {tuple(tensor.shape)}, not"
+                f" {tuple(own[name].shape)}."
+            )
+        placed[name] = tensor
+    filled = {id(own[name]) for name in placed}  # tied weights: one name of several is enough
+    for name, tensor in own.items():
+        if id(tensor) not in filled:
+            raise ModelError(f"The weights do not fit: {name!r} is missing.")
+    if any(tensor.is_meta for tensor in own.values()):
+        ready = {name: tensor.to(own[name].dtype) for name, tensor in placed.items()}
+        module.load_state_dict(ready, strict=False, assign=True)
+        return
+    with torch.no_grad():
+        for name, tensor in placed.items():
+            own[name].copy_(tensor)
+
+
+def _first_line(error: Exception) -> str:
+    return str(error).strip().split("\n")[0][:120] or type(error).__name__
+
+
+def randomise(network: nn.Module) -> None:
+    """The same weights on every start, of a scale that neither vanishes nor overflows: normal with
+    deviation 0.02, scales 1, all else 0. A pass takes the same time with any."""
+    generator = torch.Generator(next(network.parameters()).device).manual_seed(0)
+    for name, values in network.state_dict().items():
+        if values.dim() > 1:
+            values.normal_(0, 0.02, generator=generator)
+        else:
+            values.fill_(name.endswith(("weight", "running_var")))

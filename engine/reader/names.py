@@ -1,0 +1,232 @@
+"""What words mean to the embedded model: names of its things, grounds and places in many languages,
+words that join or count them, and words that name nothing."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from enum import Enum, auto
+
+import emoji
+from rapidfuzz import process
+from rapidfuzz.distance import OSA
+
+from engine.reader import words as lists
+
+
+class Kind(Enum):
+    """What a word is to a prompt."""
+
+    THING = auto()
+    GROUND = auto()
+    COLOUR = auto()  # a ground behind "on" or before "background"
+    PLACE = auto()
+    COUNT = auto()
+    ABOVE = auto()  # what precedes is above what follows
+    BELOW = auto()
+    RIGHT = auto()
+    LINK = auto()  # side by side
+    GLUE = auto()
+    BACKDROP = auto()
+    ACTIVITY = auto()  # with a person, the thing that shows one doing it
+    UNKNOWN = auto()
+
+
+Meaning = tuple[Kind, str | int]
+
+LANGUAGES = ["de", "fr", "es", "it", "pt", "zh", "ja", "ru", "ko", "tr", "ar", "fa", "id"]
+CJK = "\u3005-\u3007\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff"
+_MARKS = "\u0300-\u036f\u0591-\u05c7\u0610-\u061a\u064b-\u0670\u0900-\u0dff\u0e00-\u0eff"
+TOKEN = re.compile(
+    rf"(?P<cjk>[{CJK}]+)|(?P<number>\d+[a-zA-Z]*)|(?:(?![{CJK}])[^\W\d_]|[{_MARKS}])+|&"
+)
+_HEAD_LAST = ("de", "ru", "tr", "ko")  # where the noun stands behind its adjective
+_VOICED = "\u3099\u309a"  # the marks of kana, which make other letters
+_LETTERS = str.maketrans(
+    {"ı": "i", "ø": "o", "ł": "l", "đ": "d", "œ": "oe", "æ": "ae", "ي": "ی", "ك": "ک"}
+)
+_FACE = re.compile(
+    r"^(?:rosto|cara|tete|faccina|visage|морда|голова) (?:d[ei] )?|の顔$| 얼굴$| gesicht$"
+)
+_PLURALS = re.compile(r"s\b")
+_PARTICLES = re.compile("(?:에서|에게|하고|이랑|[와과이가은는을를의에도랑들로])$")
+
+
+def fold(text: str) -> str:
+    """Lower case without accents; hiragana for katakana."""
+    marks = unicodedata.normalize("NFKD", text.casefold())
+    plain = "".join(c for c in marks if c in _VOICED or unicodedata.category(c) != "Mn")
+    plain = unicodedata.normalize("NFC", plain).translate(_LETTERS)
+    return "".join(chr(ord(c) - 96) if "ァ" <= c <= "ヶ" else c for c in plain)
+
+
+def phrase(text: str) -> str:
+    """The folded words of a text, between spaces."""
+    return " ".join(fold(match.group()) for match in TOKEN.finditer(text))
+
+
+def english(text: str) -> str:
+    """The English name of an emoji, as train.glyphs has it."""
+    name: str = emoji.EMOJI_DATA[text]["en"]
+    return name.strip(":").replace("_", " ").lower().replace("’", "'")
+
+
+class Names:
+    """The names in `world`, lists by the keys "glyphs", "grounds" and "places", in many words and
+    languages. The first meaning of a phrase stands: English before others, the lists of
+    words.toml before the `emoji` package."""
+
+    def __init__(self, world: Mapping[str, Sequence[str]]) -> None:
+        self._meanings: dict[str, Meaning] = {}
+        self.emoji: dict[str, str] = {}  # of the model's things
+        grounds = {
+            name: Kind.COLOUR if name in lists.COLOURS else Kind.GROUND for name in world["grounds"]
+        }
+        drawn = grounds | dict.fromkeys(world["glyphs"], Kind.THING)
+        words = {
+            name: (lists.GROUNDS | lists.THINGS).get(name, "").partition(";") for name in drawn
+        }
+        places = dict.fromkeys(world["places"], Kind.PLACE)
+        for name, kind in (drawn | places).items():
+            self._add([phrase(name)], kind, name)
+        for name in places:
+            self._add(_phrases(lists.PLACES.get(name, "")), Kind.PLACE, name)
+        for name, kind in drawn.items():
+            self._add(_phrases(words[name][0]), kind, name)
+        for key, meaning in list(self._meanings.items()):
+            self._add([key.replace(" ", "")], *meaning)  # "teddybear"
+        near = [key for key, (kind, _) in self._meanings.items() if kind is not Kind.PLACE]
+        for name, activities in lists.ACTIVITIES.items():
+            self._add(_phrases(activities) if name in drawn else (), Kind.ACTIVITY, name)
+        for name, kind in drawn.items():
+            self._add(_phrases(words[name][2]), kind, name)
+        self._add_grammar()
+        self._add_languages(frozenset(world["glyphs"]))
+        self.longest = 1 + max(key.count(" ") for key in self._meanings)  # in words
+        self.longest_cjk = max(len(key) for key in self._meanings if re.match(f"[{CJK}]", key))
+        self._near = _by_letter(near)
+        self._near_elsewhere = _by_letter(
+            key for key, (kind, _) in self._meanings.items() if kind in (Kind.THING, Kind.GROUND)
+        )
+
+    def _add(self, keys: Iterable[str], kind: Kind, value: str | int = "") -> None:
+        for key in keys:
+            self._meanings.setdefault(key, (kind, value))
+
+    def _add_grammar(self) -> None:
+        for number, words in lists.COUNTS.items():
+            keys = list(_phrases(words))
+            self._add(keys, Kind.COUNT, number)
+            for key in keys:
+                if re.fullmatch(f"[{CJK}]", key):
+                    self._add((key + counter for counter in lists.COUNTERS), Kind.COUNT, number)
+        for words, kind in (
+            (lists.ABOVE, Kind.ABOVE),
+            (lists.BELOW, Kind.BELOW),
+            (lists.RIGHT, Kind.RIGHT),
+            (lists.LINK, Kind.LINK),
+            (lists.GLUE, Kind.GLUE),
+            (lists.BACKDROP, Kind.BACKDROP),
+        ):
+            self._add(_phrases(words), kind)
+        self._add(lists.OTHERS, Kind.UNKNOWN)
+
+    def _add_languages(self, things: frozenset[str]) -> None:
+        """The names that the `emoji` package has, then their nouns alone."""
+        emoji.config.load_language(LANGUAGES)
+        nouns: dict[str, str] = {}
+        for text, data in emoji.EMOJI_DATA.items():
+            name = english(text)
+            if name not in things:
+                continue
+            self.emoji[text] = name
+            if name != "automobile":  # "red car" leaves its colour out
+                self._add(map(phrase, data.get("alias", ())), Kind.THING, name)
+            noun = phrase(re.sub(r" (?:of|on|with) .*", "", name)).split()[-1]
+            nouns.setdefault(noun, name)
+            for language in LANGUAGES:
+                for part in re.sub(r"\(.*?\)", "", data.get(language, "")).split("/"):
+                    if not (key := _FACE.sub("", phrase(part.replace("_", " ")))):
+                        continue
+                    self._add([key], Kind.THING, name)
+                    noun = key.split()[-1 if language in _HEAD_LAST else 0]
+                    if len(noun) > 4 or not noun.isascii():
+                        nouns.setdefault(noun, name)
+        for noun, name in nouns.items():
+            self._add([noun], Kind.THING, name)
+
+    def called(self) -> dict[str, list[str]]:
+        """What each thing, ground and place is called: folded phrases, as they stand."""
+        found: dict[str, list[str]] = {}
+        for key, (kind, value) in self._meanings.items():
+            if kind in (Kind.THING, Kind.GROUND, Kind.COLOUR, Kind.PLACE):
+                found.setdefault(str(value), []).append(key)
+        return found
+
+    def exact(self, key: str) -> Meaning | None:
+        """The meaning of a phrase, as it stands."""
+        return self._meanings.get(key)
+
+    def form(self, key: str) -> Meaning | None:
+        """The meaning of a phrase in the plural, with a Korean particle or an Arabic article."""
+        for form in _stems(key):
+            found = self._meanings.get(form)
+            if found and found[0] in (Kind.THING, Kind.GROUND, Kind.COLOUR):
+                return found
+        return None
+
+    def misspelt(self, key: str, elsewhere: bool) -> Meaning | None:
+        """The meaning of the English name that differs least: by a letter, or by two if it is long
+        or has the same letters. `elsewhere`: or of a name in another language that ends otherwise,
+        as plurals do. The first letter is always right."""
+        if len(key) < 4:
+            return None
+        names = self._near.get((key[0], key.count(" ")), [])
+        for name, distance, _ in process.extract(
+            key, names, scorer=OSA.distance, score_cutoff=2, limit=None
+        ):
+            if distance == 1 and len(key) == 4 and len(name) < 5 and sorted(name) != sorted(key):
+                continue
+            if distance == 1 or len(key) > 7 or (len(key) > 5 and set(key) == set(name)):
+                return self._meanings[name]
+        if not elsewhere and key.isascii():
+            return None
+        names = self._near_elsewhere.get((key[0], key.count(" ")), [])
+        for name, *_ in process.extract(key, names, scorer=OSA.distance, score_cutoff=1):
+            ending = name in (key[:-1], key[:-1] + name[-1]) or key == name[:-1]
+            if len(key) > 7 or not key.isascii() or ending:
+                return self._meanings[name]
+        return None
+
+
+def _phrases(text: str) -> Iterator[str]:
+    return (key for part in text.split(",") if (key := phrase(part)))
+
+
+def _by_letter(keys: Iterable[str]) -> dict[tuple[str, int], list[str]]:
+    """Names that may be misspelt, by their first letter and number of spaces."""
+    found: dict[tuple[str, int], list[str]] = {}
+    for key in keys:
+        if len(key) > 3:
+            found.setdefault((key[0], key.count(" ")), []).append(key)
+    return found
+
+
+def _stems(word: str) -> Iterator[str]:
+    """What a word may be a form of; of several words each may be a plural."""
+    if "s " in word:
+        yield _PLURALS.sub("", word)
+    if word.endswith("s") and len(word) > 3:
+        yield word[:-1]
+        if word.endswith(("ses", "xes", "zes", "ches", "shes", "oes")):
+            yield word[:-2]
+        if word.endswith("ies"):
+            yield word[:-3] + "y"
+        if word.endswith("ves"):
+            yield from (word[:-3] + "f", word[:-3] + "fe")
+    if "가" <= word[-1] <= "힣":
+        yield _PARTICLES.sub("", word)
+    for prefix in ("وال", "ال", "و") if word[0] in "وا" else ():
+        if word.startswith(prefix) and len(word) > len(prefix) + 1:
+            yield word.removeprefix(prefix)

@@ -1,0 +1,124 @@
+"""The words of a prompt with what each means."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import emoji
+
+from engine.reader.names import TOKEN, Kind, Names, english, fold
+from engine.reader.words import COUNTERS, ELSEWHERE
+
+_JOINED = re.compile(r"[\s'’_-]*")  # between words of one name
+_TIMES = re.compile(r"(?<=\d)\s*[x×](?=\s)", re.IGNORECASE)  # "2 × cat"
+_MISSPELT = 3  # words, the longest name that is looked for misspelt
+
+
+@dataclass(frozen=True, slots=True)
+class Word:
+    """Some words of a prompt that mean one thing. `gap`: punctuation stands before them; `sure`:
+    spelt as the name is."""
+
+    text: str
+    kind: Kind
+    value: str | int = ""
+    gap: bool = False
+    sure: bool = True
+
+    @property
+    def name(self) -> str:
+        return str(self.value)
+
+
+def read_words(names: Names, prompt: str) -> list[Word]:
+    """All words in the prompt's order, the longest names first."""
+    text = _TIMES.sub("", unicodedata.normalize("NFC", prompt))
+    elsewhere = not ELSEWHERE.isdisjoint(fold(text).split())
+    found: list[Word] = []
+    known: dict[str, Word] = {}
+    at = 0
+    for match in emoji.emoji_list(text):
+        found += _read_plain(names, text[at : match["match_start"]], elsewhere)
+        at = match["match_end"]
+        if match["emoji"] not in known:
+            known[match["emoji"]] = _read_emoji(names, match["emoji"])
+        found.append(known[match["emoji"]])
+    return [*found, *_read_plain(names, text[at:], elsewhere)]
+
+
+def _read_emoji(names: Names, text: str) -> Word:
+    """A thing of the model's, or the last one that the emoji's English name names."""
+    if name := names.emoji.get(text):
+        return Word(text, Kind.THING, name, gap=True)
+    name = english(text).split(" with ")[0]
+    for part in (name.replace(" face", ""), name):  # "cat face" is a cat
+        words = _read_plain(names, part, elsewhere=False)
+        things = [word.name for word in words if word.kind is Kind.THING and word.sure]
+        if things:
+            return Word(text, Kind.THING, things[-1], gap=True)
+    return Word(text, Kind.UNKNOWN)
+
+
+def _read_plain(names: Names, text: str, elsewhere: bool) -> list[Word]:
+    tokens = list(TOKEN.finditer(text))
+    folded = [fold(token.group()) for token in tokens]
+    ends = [0, *(token.end() for token in tokens)]
+    gaps = [
+        not _JOINED.fullmatch(text, end, token.start())
+        for end, token in zip(ends, tokens, strict=False)
+    ]
+    found: list[Word] = []
+    at = 0
+    while at < len(tokens):
+        if tokens[at].group("cjk"):
+            counted = at > 0 and bool(tokens[at - 1].group("number"))
+            found += _read_cjk(names, tokens[at].group(), counted)
+            at += 1
+            continue
+        end = at + 1
+        while end < min(len(tokens), at + names.longest) and not gaps[end]:
+            end += 1
+        kind, value, used, sure = _longest(names, folded[at:end], elsewhere)
+        typed = text[tokens[at].start() : tokens[at + used - 1].end()]
+        found.append(Word(typed, kind, value, gaps[at], sure))
+        at += used
+    return found
+
+
+def _longest(names: Names, words: list[str], elsewhere: bool) -> tuple[Kind, str | int, int, bool]:
+    """What the words begin with, how many of them that takes and whether it is spelt so."""
+    for used in range(len(words), 0, -1):
+        key = " ".join(words[:used])
+        if meaning := names.exact(key) or names.form(key):
+            return *meaning, used, True
+    if words[0].isdecimal():
+        return Kind.COUNT, int(words[0][:4]), 1, True
+    for used in range(min(_MISSPELT, len(words)), 0, -1):
+        if meaning := names.misspelt(" ".join(words[:used]), elsewhere):
+            return *meaning, used, False
+    return Kind.GLUE if len(words[0]) == 1 else Kind.UNKNOWN, "", 1, True
+
+
+def _read_cjk(names: Names, text: str, counted: bool) -> Iterator[Word]:
+    """Names in a text without spaces; what lies between two of them is one word. `counted`: a
+    number in digits stands before it."""
+    folded = fold(text)
+    if len(folded) != len(text):  # compatibility characters
+        text = folded
+    at = begin = 1 if counted and text[0] in COUNTERS else 0
+    while at < len(text):
+        longest = min(len(text), at + names.longest_cjk)
+        end = next((end for end in range(longest, at, -1) if names.exact(folded[at:end])), 0)
+        if not end:
+            at += 1
+            continue
+        if begin < at:
+            yield Word(text[begin:at], Kind.UNKNOWN)
+        if meaning := names.exact(folded[at:end]):
+            yield Word(text[at:end], *meaning)
+        at = begin = end
+    if begin < len(text):
+        yield Word(text[begin:], Kind.UNKNOWN)

@@ -1,0 +1,33 @@
+"""The word lists of `words.toml`, which says what each is."""
+
+from __future__ import annotations
+
+import tomllib
+from pathlib import Path
+from typing import Any
+
+_LISTS: dict[str, Any] = tomllib.loads(Path(__file__).with_name("words.toml").read_text("utf-8"))
+
+THINGS: dict[str, str] = _LISTS["things"]
+GROUNDS: dict[str, str] = _LISTS["grounds"]
+PLACES: dict[str, str] = _LISTS["places"]
+ACTIVITIES: dict[str, str] = _LISTS["activities"]
+SCENERY: dict[str, str] = _LISTS["scenery"]
+COUNTS: dict[int, str] = {int(number): words for number, words in _LISTS["counts"].items()}
+
+ABOVE: str = _LISTS["above"]
+BELOW: str = _LISTS["below"]
+RIGHT: str = _LISTS["right"]
+LINK: str = _LISTS["link"]
+GLUE: str = _LISTS["glue"]
+BACKDROP: str = _LISTS["backdrop"]
+COUNTERS: str = _LISTS["counters"]
+
+COLOURS: frozenset[str] = frozenset(_LISTS["colours"])
+PEOPLE: frozenset[str] = frozenset(_LISTS["people"])
+WORN: frozenset[str] = frozenset(_LISTS["worn"])
+WEARING: frozenset[str] = frozenset(_LISTS["wearing"])
+PAIRS: frozenset[str] = frozenset(_LISTS["pairs"])
+KINDS: frozenset[str] = frozenset(_LISTS["kinds"])
+ELSEWHERE: frozenset[str] = frozenset(_LISTS["elsewhere"])
+OTHERS: tuple[str, ...] = tuple(_LISTS["others"])

@@ -1,0 +1,80 @@
+"""The cards of the public models."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import re
+
+import pytest
+
+from engine.models import FAMILIES
+from engine.models.embedded.model import EmbeddedModel
+from engine.models.supply.card import CARDS, REVISIONS
+
+
+def test_the_page_lists_them_in_this_order() -> None:
+    names = ["embedded", "janus-pro-1b", "janus-pro-7b", "llamagen-256", "llamagen-512"]
+    names += ["emu3", "anole", "lumina-768"]
+    assert list(CARDS) == [card.name for card in CARDS.values()] == names
+
+
+def test_every_card_can_be_raced() -> None:
+    for card in CARDS.values():
+        height, width = card.grid
+        assert card.family == "embedded" or card.family in FAMILIES
+        assert card.length in (height * width, height * (width + 1)), (
+            "a forced token a row, or none"
+        )
+        assert 0 < card.codes < 65535, "a code fits the wire's 16 bits, and 65535 is none"
+        assert card.sampling.top_k <= card.codes
+        assert card.licence_url.startswith("https://")
+        assert card.source
+
+
+def test_parts_are_named_once_and_downloads_are_bounded() -> None:
+    for card in CARDS.values():
+        parts = [source.part for source in card.repos]
+        assert len(set(parts)) == len(parts)
+        # never a whole repository
+        assert all(source.files and "*" not in source.files for source in card.repos)
+        for part in parts:
+            assert card.source_of(part).part == part
+    with pytest.raises(KeyError):
+        CARDS["anole"].source_of("gpt")
+
+
+def test_a_download_has_all_that_is_loaded() -> None:
+    for card in CARDS.values():
+        assert bool(card.download) == bool(card.repos)
+        if card.repos:
+            assert card.download >= 2 * card.parameters, "16 bits a parameter at least"
+
+
+def test_the_chameleon_family_alone_is_for_research_alone() -> None:
+    assert [card.name for card in CARDS.values() if card.research_only] == ["anole", "lumina-768"]
+    assert all(("research only" in card.licence) == card.research_only for card in CARDS.values())
+
+
+def test_revisions_are_hashes_or_not_yet_known() -> None:
+    pinned = json.loads(REVISIONS.read_text())
+    drafters = [card.drafter.source for card in CARDS.values() if card.drafter]
+    sources = [source for card in CARDS.values() for source in card.repos] + drafters
+    assert set(pinned) == {source.repo for source in sources}
+    for revision in pinned.values():
+        assert revision is None or re.fullmatch("[0-9a-f]{40}", revision)
+    for source in sources:
+        assert source.revision == (pinned[source.repo] or "main")
+
+
+def test_the_embedded_card_says_what_the_embedded_model_is() -> None:
+    card, model = CARDS["embedded"], EmbeddedModel()
+    assert (model.grid, model.vocab_size, model.plan.length) == (card.grid, card.codes, card.length)
+    assert model.sampling == card.sampling
+    cache = model.start("red apple", 1.5).cache
+    assert cache._k.numel() + cache._v.numel() == card.kv_values * 2 * cache.slots
+
+
+def test_cards_cannot_be_changed() -> None:
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        CARDS["embedded"].codes = 1
