@@ -41,21 +41,22 @@ class CudaCapture:
 
 
 class Graphs:
-    """The captured parts of one lane, the newest of each part. A pass is charged to the lane as its
-    replay; what it takes to capture it is not."""
+    """The captured parts of one lane, which a later race replays. A pass is charged to the lane as
+    its replay; what it takes to capture it is not."""
 
-    def __init__(self, capture: Capture, clock: StepClock) -> None:
-        self._capture, self._clock = capture, clock
-        self._parts: dict[str, tuple[Hashable, Any, Callable[[], None]]] = {}
+    def __init__(self, capture: Capture) -> None:
+        self._capture = capture
+        # By part and key: result, replay, and the function, whose tensors a replay reads.
+        self._parts: dict[tuple[str, Hashable], tuple[Any, Callable[[], None], object]] = {}
 
-    def run(self, part: str, key: Hashable, function: Callable[[], Any]) -> Any:
-        """The result of `function`, which is captured where `key` is not that of the part's last
-        run, and replayed: `key` stands for everything in it that is not on the device. Running it
-        twice must do what running it once does."""
-        if part not in self._parts or self._parts[part][0] != key:
+    def run(self, part: str, key: Hashable, function: Callable[[], Any], clock: StepClock) -> Any:
+        """The result of `function`, which is captured where it has not run with this `key`, and
+        replayed: `key` stands for everything in it that is not on the device. Running it twice must
+        do what running it once does."""
+        if (part, key) not in self._parts:
             function()  # libraries set themselves up, which no graph can hold
-            self._parts[part] = key, *self._capture(function)
-            self._clock.skip()
-        _, result, replay = self._parts[part]
+            self._parts[part, key] = *self._capture(function), function
+            clock.skip()
+        result, replay, _ = self._parts[part, key]
         replay()
         return result

@@ -10,6 +10,7 @@ import torch
 from torch import Tensor
 
 from engine.infilling import MASKED, Fills, Infilling
+from engine.models.slots import Slot
 from engine.plan import Plan
 from tests.toy import Toy, ToyContext
 
@@ -28,10 +29,15 @@ class InfillToy(Toy):
         self.table = 1.5 * torch.randn(size, generator=generator)
 
     def start(
-        self, prompt: str, guidance: float, guided_tokens: int = 0, plan: Plan | None = None
+        self,
+        prompt: str,
+        guidance: float,
+        guided_tokens: int = 0,
+        plan: Plan | None = None,
+        slot: Slot | None = None,
     ) -> ToyContext:
         if plan is None or plan.infilling is None:
-            return super().start(prompt, guidance, guided_tokens, plan)
+            return super().start(prompt, guidance, guided_tokens, plan, slot)
         return InfillContext(plan)
 
     def logits_of(self, plan: Plan, path: Sequence[int], target: int) -> Tensor:

@@ -10,6 +10,7 @@ import torch
 from torch import Tensor
 
 from engine.models.base import ImageModel
+from engine.models.slots import Slot
 from engine.plan import Plan
 from engine.settings import Sampling
 
@@ -85,7 +86,12 @@ class Toy(ImageModel):
         self.sampling = Sampling(guidance=1.0, top_k=0)
 
     def start(
-        self, prompt: str, guidance: float, guided_tokens: int = 0, plan: Plan | None = None
+        self,
+        prompt: str,
+        guidance: float,
+        guided_tokens: int = 0,
+        plan: Plan | None = None,
+        slot: Slot | None = None,
     ) -> ToyContext:
         plan = plan or self.plan
         return FrontsContext(plan) if plan.fronts else ToyContext(plan)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Generator, Mapping
+from collections.abc import Callable, Generator, Mapping
 from dataclasses import dataclass
 from enum import Enum
 from typing import ClassVar
@@ -16,6 +16,11 @@ from engine.plan import Plan
 from engine.settings import Sampling, SettingError
 from engine.settings import Settings as AnySettings
 from engine.trace import Step
+
+
+def never() -> bool:
+    """Nobody stops it."""
+    return False
 
 
 class Badge(Enum):
@@ -77,8 +82,12 @@ class Decoder(ABC):
             )
 
     @abstractmethod
-    def steps(self, prompt: str, seed: int) -> Generator[Step, None, None]:
-        """Decodes one image step by step. Closing the iterator frees the KV cache."""
+    def steps(
+        self, prompt: str, seed: int, stopped: Callable[[], bool] = never
+    ) -> Generator[Step, None, None]:
+        """Decodes one image step by step. Closing the iterator gives its slot back. Where the last
+        step waits for passes that no step shows, an audit's, `stopped()` is asked between them
+        whether to leave them out."""
 
     @torch.inference_mode()
     def generate(self, prompt: str, seed: int) -> list[int]:

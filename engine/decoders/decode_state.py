@@ -14,6 +14,7 @@ from torch import Tensor
 
 from engine.decoders.base import Decoder
 from engine.models.base import MAX_ROWS, Parents
+from engine.numerics.distributions import Support
 from engine.numerics.randomness import Noise, Purpose
 
 
@@ -84,29 +85,38 @@ class DecodeState:
         model, device = decoder.model, decoder.model.device
         self.model, self.plan, self.prompt = model, decoder.plan, prompt
         sampling = decoder.sampling
-        self.ctx = model.start(prompt, sampling.guidance, sampling.guided_tokens, self.plan)
+        # With static shapes all that a step works on stays in its place from race to race.
+        lane = type(decoder), decoder.settings, sampling, self.plan
+        self.slot = model.slots.take(lane if model.static else None)
+        try:
+            self.ctx = model.start(
+                prompt, sampling.guidance, sampling.guided_tokens, self.plan, self.slot
+            )
+        except BaseException:
+            model.slots.release(self.slot)
+            raise
         self.noise = Noise(seed, device)
         self.step = 0
         self.frontier = 0
-        self.n = torch.zeros((), dtype=torch.long, device=device)
-        self.room = torch.full_like(self.n, self.plan.length - 1)  # drafts before the image's end
-        self.tokens = torch.zeros(self.plan.length, dtype=torch.long, device=device)
+        zero, place = torch.zeros((), dtype=torch.long, device=device), self.slot.place
+        self.n = place("n", zero)
+        self.room = place("room", zero + self.plan.length - 1)  # drafts before the image's end
+        self.tokens = place("tokens", zero.repeat(self.plan.length))
         self.root = self.tokens[:1]  # the last committed token; in the first window any
         # What the last verification left: tokens [N], their q [N, V], and how many are committed.
         self.drafts = torch.zeros(1, dtype=torch.long, device=device)
         self.q = torch.zeros(1, model.vocab_size, device=device)
-        self.count = torch.ones_like(self.n)
-        self.forced_ids = torch.tensor(self.plan.forced, device=device)
+        self.count = place("count", zero + 1)
+        self.forced_ids = place("forced_ids", torch.tensor(self.plan.forced, device=device))
         self.path: list[int] = []  # the window rows that the last step kept
         # Position n's newest p is row n % len(recent_p); None unless an initialisation draws from
         # it.
         self.recent_p: Tensor | None = None
         self.drafter_passes = 0
-        self.sampled: list[Tensor] = []  # what unverified tokens were drawn from, step by step
-        self._fixed: dict[str, Tensor] = {}
+        self.sampled: list[Support] = []  # what unverified tokens were drawn from, step by step
         # With static shapes: this step's numbers by what they were drawn for.
         self._noise: dict[tuple[Purpose, int, int], Tensor] = {}
-        self._offsets = torch.arange(self.plan.length + MAX_ROWS, device=device)
+        self._offsets = place("offsets", torch.arange(self.plan.length + MAX_ROWS, device=device))
 
     @property
     def draft_limit(self) -> int:
@@ -136,7 +146,7 @@ class DecodeState:
             return self._draw(purpose, rows, count)
         key = purpose, rows, count
         if key not in self._noise:
-            self._noise[key] = self._draw(*key).clone()
+            self._noise[key] = self.slot.place(key, self._draw(*key))
         return self._noise[key]
 
     def _draw(self, purpose: Purpose, rows: int, count: int) -> Tensor:
@@ -146,12 +156,7 @@ class DecodeState:
 
     def fixed(self, name: str, values: Tensor) -> Tensor:
         """The values; with static shapes in the same place in every step."""
-        if not self.model.static:
-            return values
-        place = self._fixed.get(name)
-        if place is None or place.shape != values.shape:
-            place = self._fixed[name] = torch.empty_like(values)
-        return place.copy_(values)
+        return self.slot.place(name, values)
 
     def forced(self, positions: Tensor) -> Tensor | None:
         """Where the layout forces a token, bool; None where it never does."""
@@ -173,6 +178,11 @@ class DecodeState:
         there = rows <= last
         rows = rows.clamp_max(last)
         return self.drafts[rows], self.q[rows], there
+
+    def close(self) -> None:
+        """Gives the slot back; the state is not used again."""
+        self.ctx.close()
+        self.model.slots.release(self.slot)
 
     def commit(self, verification: Verification, count: int, path: list[int]) -> None:
         """Takes over what a step committed and left."""

@@ -93,7 +93,8 @@ class JacobiWindowDecoder(WindowDecoder):
         count = min(self.settings.window - 1, state.draft_limit)
         if self.settings.init.endswith("sample") and state.recent_p is None:
             size = self.plan.stride + self.settings.window
-            state.recent_p = torch.ones(size, self.model.vocab_size, device=self.model.device)
+            ones = torch.ones(size, self.model.vocab_size, device=self.model.device)
+            state.recent_p = state.slot.place("recent_p", ones)
         fresh = "one-hot"
         if isinstance(self.settings, SpeculativeSettings):
             fresh = self.settings.fresh

@@ -3,13 +3,13 @@ counts a draft's nearest codes with it."""
 
 from __future__ import annotations
 
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from dataclasses import dataclass
 
 import torch
 from torch import Tensor
 
-from engine.decoders.base import Badge
+from engine.decoders.base import Badge, never
 from engine.decoders.decode_state import DecodeState, Diagnostics, Verification, Window
 from engine.decoders.jacobi_window import (
     JacobiWindowDecoder,
@@ -144,9 +144,11 @@ class Lantern(JacobiWindowDecoder):
     def capturable(self) -> bool:
         return self.eagle is None  # a drafter reads as many tokens as were committed
 
-    def steps(self, prompt: str, seed: int) -> Generator[Step, None, None]:
+    def steps(
+        self, prompt: str, seed: int, stopped: Callable[[], bool] = never
+    ) -> Generator[Step, None, None]:
         self._neighbours()  # of the model alone, so computed before the first step's clock starts
-        yield from super().steps(prompt, seed)
+        yield from super().steps(prompt, seed, stopped)
 
     def propose(self, state: DecodeState) -> Window:
         eagle = self.eagle

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass, field, fields, replace
 
 import numpy as np
 import torch
@@ -19,120 +20,180 @@ from engine.trace.shares import NONE, ONE, quantise, quantise_test
 from engine.trace.steps import Step, StepTable, refs, step_row
 
 
+@dataclass(frozen=True, slots=True)
+class Record:
+    """What is recorded of a step, on the device: W rows, the window's and one more. `whole`: draft
+    or -1, token, status [3, W]; `shares` [SHARES, W]; `top` and `top_shares`, the likeliest tokens
+    of p and of q and their shares [2, W, TOP]; `support` as `_support` makes it; groups and
+    candidates as in Diagnostics, where there are any. `flat` is all of it, for one copy."""
+
+    count: Tensor
+    whole: Tensor
+    shares: Tensor
+    top: Tensor
+    top_shares: Tensor
+    support: Tensor
+    groups: Tensor | None
+    candidates: Tensor | None
+    flat: Tensor = field(init=False)
+
+    def __post_init__(self) -> None:
+        # Whole numbers below 2**53 and float32 both fit a float64.
+        flat = torch.cat([part.double().view(-1) for part in self.parts().values()])
+        object.__setattr__(self, "flat", flat)
+
+    def parts(self) -> dict[str, Tensor]:
+        """Those that there are, in their order in `flat`."""
+        found = {name: getattr(self, name) for name in (f.name for f in fields(HostRecord))}
+        return {name: part for name, part in found.items() if part is not None}
+
+
+@dataclass(frozen=True, slots=True)
+class HostRecord:
+    """A Record on the host."""
+
+    count: np.ndarray
+    whole: np.ndarray
+    shares: np.ndarray
+    top: np.ndarray
+    top_shares: np.ndarray
+    support: np.ndarray
+    groups: np.ndarray | None = None
+    candidates: np.ndarray | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Copied:
+    """A step's record on its way to the host, and what the host knew when it set out: the frontier
+    before the step, how many rows are before the image's end, how many the window had, and whether
+    positions behind the committed ones keep or get a draft."""
+
+    start: int
+    rows: int
+    window_rows: int
+    redraws: bool
+    shapes: dict[str, torch.Size]
+    flat: Tensor
+
+    def read(self) -> HostRecord:
+        """Once the device is done."""
+        flat, parts, end = self.flat.numpy(), {}, 0
+        for name, shape in self.shapes.items():
+            begin, end = end, end + shape.numel()
+            parts[name] = flat[begin:end].reshape(shape)
+        return HostRecord(**parts)
+
+
+def copy(record: Record, state: DecodeState, window: Window, verification: Verification) -> Copied:
+    """Starts the step's one copy from the device."""
+    return Copied(
+        state.frontier,
+        min(state.plan.length - state.frontier, len(verification.tokens)),
+        1 + len(window.drafts if window.nodes is None else window.nodes),
+        verification.redraws,
+        {name: part.shape for name, part in record.parts().items()},
+        to_host(record.flat),
+    )
+
+
 class StepRecorder:
-    """Records one lane of `length` positions, step after step: `copy` of what `collect` made, then,
-    when the device is done, `step`."""
+    """Records one lane of `length` positions, step after step."""
 
     def __init__(self, length: int) -> None:
         # Of each position the likeliest tokens of its latest p and their shares; 0 at first.
         self._latest = np.zeros((length, 2 * TOP), "<u2")
 
-    def copy(
-        self,
-        record: dict[str, Tensor],
-        state: DecodeState,
-        window: Window,
-        verification: Verification,
-    ) -> None:
-        """Starts the step's one copy from the device."""
-        self._start = state.frontier
-        # before the image's end
-        self._rows = min(state.plan.length - state.frontier, len(verification.tokens))
-        self._window_rows = 1 + len(window.drafts if window.nodes is None else window.nodes)
-        self._redraws = verification.redraws
-        self._shapes = {name: part.shape for name, part in record.items() if name != "flat"}
-        self._copy = to_host(record["flat"])
-
-    def step(
-        self, nfe: int, drafter_passes: int, seconds: Seconds, prices: Tensor | None = None
-    ) -> Step:
-        """The step's rows; in the last one `prices` [length], if there are any."""
-        flat, read, end = self._copy.numpy(), {}, 0
-        for name, shape in self._shapes.items():
-            begin, end = end, end + shape.numel()
-            read[name] = flat[begin:end].reshape(shape)
-        self._read, count = read, int(read["count"])
-        size = self._rows
-        if not self._redraws:
-            size = max(count, int((read["whole"][0, :size] >= 0).sum()))
-        draft, token, status = read["whole"][:, :size]
-        unknown = np.flatnonzero(np.isnan(read["shares"][SHARES.index("top1"), :count]))
+    def step(self, copied: Copied, nfe: int, drafter_passes: int, seconds: Seconds) -> Step:
+        """The step's rows. Raises ModelError where a probability is no number."""
+        read, start, size = copied.read(), copied.start, copied.rows
+        count = int(read.count)
+        if not copied.redraws:
+            size = max(count, int((read.whole[0, :size] >= 0).sum()))
+        draft, token, status = read.whole[:, :size]
+        unknown = np.flatnonzero(np.isnan(read.shares[SHARES.index("top1"), :count]))
         if len(unknown):
             raise ModelError(
-                f"The model's probabilities at position {self._start + unknown[0]} are not numbers:"
+                f"The model's probabilities at position {start + unknown[0]} are not numbers:"
                 " something in it overflows. Load it in bfloat16 or float32.",
                 Failure.OVERFLOW,
             )
         rows = np.zeros(size, DTYPES["positions"])
         draft = np.where(draft < 0, NONE, draft)
         rows["draft"], rows["token"], rows["status"] = draft, token, status
-        shares = read["shares"][:, :size]
+        shares = read.shares[:, :size]
         for name, share in zip(SHARES, quantise(shares), strict=True):
             rows[name] = share
         exact = dict(zip(SHARES, shares, strict=True))
         acceptance, uniform = exact["acceptance"], exact["uniform"]
         rows["acceptance"], rows["uniform"] = quantise_test(acceptance, uniform)
-        likeliest = read["top_shares"][:, :size]
-        tokens = np.where(likeliest > 0, read["top"][:, :size], NONE)
+        likeliest = read.top_shares[:, :size]
+        tokens = np.where(likeliest > 0, read.top[:, :size], NONE)
         p_top, q_top = np.concatenate([tokens, quantise(likeliest)], -1).astype("<u2")
         rows["top"], rows["top_shares"] = p_top[:, :TOP], p_top[:, TOP:]
-        latest = self._latest[self._start : self._start + size]
+        latest = self._latest[start : start + size]
         source = find_sources(draft, q_top, latest)
         own = q_top[source == Source.OWN]
         distributions = np.zeros(len(own), DTYPES["distributions"])
         distributions["top"], distributions["top_shares"] = own[:, :TOP], own[:, TOP:]
-        grouped, groups = self._groups(~np.isnan(uniform))
-        tried, candidates = self._candidates(rows["status"])
+        grouped, groups = _groups(read, ~np.isnan(uniform))
+        tried, candidates = _candidates(read, rows["status"])
         rows["refs"] = refs(source, grouped, tried)
-        rejections = self._rejections(rows[count - 1], uniform[count - 1])
+        rejections = _rejections(read, rows[count - 1], uniform[count - 1])
         step = step_row(
-            nfe, self._window_rows, size, count, drafter_passes, seconds, len(rejections) > 0
+            nfe, copied.window_rows, size, count, drafter_passes, seconds, len(rejections) > 0
         )
         latest[:] = p_top
-        priced = np.zeros(0 if prices is None else len(prices), DTYPES["prices"])
-        if prices is not None:
-            priced["shift"] = quantise(prices.double().cpu().numpy())
-        details = distributions, groups, candidates, rejections, priced
-        return Step(StepTable(self._start, step, rows, *details))
+        details = distributions, groups, candidates, rejections, np.zeros(0, DTYPES["prices"])
+        return Step(StepTable(start, step, rows, *details))
 
-    def _groups(self, tested: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Which positions have a group, and their rows."""
-        found = self._read.get("groups", np.zeros((0, 3)))[: len(tested)]
-        has = np.zeros(len(tested), bool)
-        has[: len(found)] = tested[: len(found)] & (found[:, 0] >= 1)
-        found = found[has[: len(found)]]
-        groups = np.zeros(len(found), DTYPES["groups"])
-        groups["count"], groups["p"], groups["q"] = found[:, :3].T
-        others = found[:, 4:]  # behind the draft
-        groups["neighbours"] = NONE
-        groups["neighbours"][:, : others.shape[1]] = np.where(others < 0, NONE, others)
-        return has, groups
 
-    def _candidates(self, status: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """How many candidates were tried for each position, and their rows."""
-        levels = self._read.get("candidates", np.zeros((0, 0, 6)))[: len(status)]
-        tried = (levels[..., 5] > 0) & (status[: len(levels)] != Status.FORCED)[:, None]
-        counts = np.zeros(len(status), int)
-        counts[: len(levels)] = tried.sum(-1)
-        token, p, q, acceptance, uniform, _ = levels[tried].T
-        candidates = np.zeros(len(token), DTYPES["candidates"])
-        candidates["token"], candidates["p"], candidates["q"] = token, quantise(p), quantise(q)
-        candidates["acceptance"], candidates["uniform"] = quantise_test(acceptance, uniform)
-        return counts, candidates
+def priced(step: Step, prices: Tensor) -> Step:
+    """A lane's last step, with the prices [length] of all positions."""
+    rows = np.zeros(len(prices), DTYPES["prices"])
+    rows["shift"] = quantise(prices.double().cpu().numpy())
+    return Step(replace(step.rows, prices=rows))
 
-    def _rejections(self, row: np.void, uniform: float) -> np.ndarray:
-        """The distributions behind the step's last committed position, if its draft was tested,
-        rejected and replaced."""
-        if row["status"] != Status.RESAMPLED or row["draft"] == NONE or np.isnan(uniform):
-            return np.zeros(0, DTYPES["rejections"])
-        tokens, p, q = self._read["support"]
-        order = np.argsort(tokens)
-        order = order[(p + q > 0)[order]]
-        found = np.zeros(1, DTYPES["rejections"])
-        found["uniform"], found["tokens"] = uniform, NONE
-        for name, values in (("tokens", tokens), ("p", p), ("q", q)):
-            found[name][0, : len(order)] = values[order]
-        return found
+
+def _groups(read: HostRecord, tested: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Which positions have a group, and their rows."""
+    found = (np.zeros((0, 3)) if read.groups is None else read.groups)[: len(tested)]
+    has = np.zeros(len(tested), bool)
+    has[: len(found)] = tested[: len(found)] & (found[:, 0] >= 1)
+    found = found[has[: len(found)]]
+    groups = np.zeros(len(found), DTYPES["groups"])
+    groups["count"], groups["p"], groups["q"] = found[:, :3].T
+    others = found[:, 4:]  # behind the draft
+    groups["neighbours"] = NONE
+    groups["neighbours"][:, : others.shape[1]] = np.where(others < 0, NONE, others)
+    return has, groups
+
+
+def _candidates(read: HostRecord, status: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """How many candidates were tried for each position, and their rows."""
+    levels = (np.zeros((0, 0, 6)) if read.candidates is None else read.candidates)[: len(status)]
+    tried = (levels[..., 5] > 0) & (status[: len(levels)] != Status.FORCED)[:, None]
+    counts = np.zeros(len(status), int)
+    counts[: len(levels)] = tried.sum(-1)
+    token, p, q, acceptance, uniform, _ = levels[tried].T
+    candidates = np.zeros(len(token), DTYPES["candidates"])
+    candidates["token"], candidates["p"], candidates["q"] = token, quantise(p), quantise(q)
+    candidates["acceptance"], candidates["uniform"] = quantise_test(acceptance, uniform)
+    return counts, candidates
+
+
+def _rejections(read: HostRecord, row: np.void, uniform: float) -> np.ndarray:
+    """The distributions behind the step's last committed position, if its draft was tested,
+    rejected and replaced."""
+    if row["status"] != Status.RESAMPLED or row["draft"] == NONE or np.isnan(uniform):
+        return np.zeros(0, DTYPES["rejections"])
+    tokens, p, q = read.support
+    order = np.argsort(tokens)
+    order = order[(p + q > 0)[order]]
+    found = np.zeros(1, DTYPES["rejections"])
+    found["uniform"], found["tokens"] = uniform, NONE
+    for name, values in (("tokens", tokens), ("p", p), ("q", q)):
+        found[name][0, : len(order)] = values[order]
+    return found
 
 
 def find_sources(draft: np.ndarray, top: np.ndarray, latest: np.ndarray) -> np.ndarray:
@@ -149,34 +210,18 @@ def collect(
     window: Window,
     verification: Verification,
     shift_of: Callable[[Tensor, Tensor], Tensor],
-) -> dict[str, Tensor]:
-    """What is recorded of a step, on the device; "flat" is all of it. `shift_of(p, q)` is the
-    rule's shift [H] where the diagnostics have none."""
+) -> Record:
+    """What is recorded of a step. `shift_of(p, q)` is the rule's shift [H] where the diagnostics
+    have none."""
     diagnostics = verification.diagnostics()
     p, q = verification.p, window.q if diagnostics.q is None else diagnostics.q
     # Static shapes cannot stop at the last test; elsewhere the others would cost most of the time.
-    tested = len(q) if state.model.static else min(len(q), int(verification.count))
+    priced = len(q) if state.model.static else min(len(q), int(verification.count))
     shift = diagnostics.shift
     if shift is None:
-        shift = shift_of(p[:tested], q[:tested])
+        shift = shift_of(p[:priced], q[:priced])
     q = torch.cat([q, q.new_zeros(len(p) - len(q), p.shape[1])])
-    record = _rows(state, verification, q, shift)
-    last = (verification.count - 1).view(1)
-    record["support"] = _support(p[last][0], q[last][0], verification.drafts[last])
-    if diagnostics.groups is not None:
-        record["groups"] = diagnostics.groups
-    if diagnostics.candidates is not None:
-        record["candidates"] = diagnostics.candidates
-    # Whole numbers below 2**53 and float32 both fit a float64: one tensor, one copy.
-    record["flat"] = torch.cat([part.double().view(-1) for part in record.values()])
-    return record
-
-
-def _rows(
-    state: DecodeState, verification: Verification, q: Tensor, shift: Tensor
-) -> dict[str, Tensor]:
-    """What is known of each row of the window; `shift` [at most rows]."""
-    p, rows = verification.p, len(verification.tokens)
+    rows = len(verification.tokens)
     positions = state.positions(rows)
     forced = state.forced(positions)
     if forced is None:
@@ -203,15 +248,19 @@ def _rows(
         "q": known(gather(q, drafts), judged),
         "shift": known(shift, tested),
     }
-    return {
-        "count": verification.count,
-        "whole": torch.stack(
+    last = (verification.count - 1).view(1)
+    return Record(
+        verification.count,
+        torch.stack(
             [torch.where(judged, drafts, -1), state.ids(verification.tokens, positions), status]
         ),
-        "shares": torch.stack([shares[name] for name in SHARES]),
-        "top": _padded(torch.stack([top.indices for top in tops])),
-        "top_shares": _padded(torch.stack([top.values for top in tops])),
-    }
+        torch.stack([shares[name] for name in SHARES]),
+        _padded(torch.stack([top.indices for top in tops])),
+        _padded(torch.stack([top.values for top in tops])),
+        _support(p[last][0], q[last][0], verification.drafts[last]),
+        diagnostics.groups,
+        diagnostics.candidates,
+    )
 
 
 def _padded(values: Tensor) -> Tensor:

@@ -3,6 +3,8 @@ picture is there."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import torch
 from torch import Tensor
 
@@ -10,7 +12,7 @@ from engine.decoders.base import Badge
 from engine.decoders.decode_state import DecodeState, Verification, Window
 from engine.decoders.window import WindowDecoder
 from engine.models.likelihood import windows
-from engine.numerics.distributions import exact, logits_to_probs, total_variation
+from engine.numerics.distributions import Support, exact, logits_to_probs, total_variation
 from engine.plan import Plan
 from engine.trace import Status
 
@@ -32,24 +34,28 @@ class Unverified(WindowDecoder):
         """Every draft is accepted: q."""
         return exact(q)
 
-    def prices(
+    def observe(
         self, state: DecodeState, window: Window, verification: Verification, count: int
-    ) -> Tensor | None:
+    ) -> None:
         q, p = window.q, verification.p
         drafted = (verification.status == Status.ACCEPTED)[:, None]
         q = torch.cat([q, q.new_zeros(len(p) - len(q), p.shape[1])])
-        state.sampled.append(torch.where(drafted, q, p)[:count].cpu())  # a large picture's: 1 GB
-        if state.frontier < self.plan.length:
-            return None
+        state.sampled.append(Support.of(torch.where(drafted, q, p)[:count]))
+
+    def audit(self, state: DecodeState, stopped: Callable[[], bool]) -> Tensor | None:
         plan, places = self.own_order
-        every, forced = torch.arange(len(places), device=places.device), state.forced_ids >= 0
+        device = places.device
+        every, forced = torch.arange(len(places), device=device), state.forced_ids >= 0
         tokens = torch.empty_like(state.tokens)
         tokens[places] = state.ids(state.tokens, every)
-        sampled, order = torch.cat(state.sampled), places.argsort()
-        found, done = q.new_full((len(places),), torch.nan), 0
+        q, order = Support.join(state.sampled), places.argsort()
+        found = torch.full((len(places),), torch.nan, device=device)
+        done = 0
         for logits in windows(self.model, plan, state.prompt, self.sampling, tokens):
             here = order[done : done + len(logits)]
             done += len(logits)
             p = logits_to_probs(logits, self.sampling, None)
-            found[here] = total_variation(sampled[here.cpu()].to(p.device), p).to(found)
+            found[here] = total_variation(q.rows(here, p), p).to(found)
+            if stopped():
+                return None
         return found.masked_fill(forced, torch.nan)

@@ -19,9 +19,9 @@ import torch
 from torch import Tensor
 
 from engine.clock import StepClock, to_host
-from engine.decoders.base import Badge, Decoder
+from engine.decoders.base import Badge, Decoder, never
 from engine.decoders.decode_state import DecodeState, Verification, Window
-from engine.decoders.recorder import StepRecorder, collect
+from engine.decoders.recorder import StepRecorder, collect, copy, priced
 from engine.graphs import Graphs
 from engine.numerics.distributions import exact, logits_to_probs, total_variation
 from engine.trace import Step
@@ -60,23 +60,30 @@ class WindowDecoder(Decoder):
         """The window rows that stay in the cache: those on the path to what was committed."""
         return path
 
-    def prices(
+    def observe(
         self, state: DecodeState, window: Window, verification: Verification, count: int
-    ) -> Tensor | None:
-        """Called after each step, uncharged. After the last one the prices [length] of a decoder
-        that verifies nothing; else None."""
+    ) -> None:
+        """Called after each step, uncharged."""
+
+    def audit(self, state: DecodeState, stopped: Callable[[], bool]) -> Tensor | None:
+        """Called after the last step, uncharged, when the lane's slot is free: the prices [length]
+        of a decoder that verifies nothing, else None. `stopped` as in `steps`."""
         return None
 
-    def steps(self, prompt: str, seed: int) -> Generator[Step, None, None]:
+    def steps(
+        self, prompt: str, seed: int, stopped: Callable[[], bool] = never
+    ) -> Generator[Step, None, None]:
         model = self.model
         state, recorder = DecodeState(self, prompt, seed), StepRecorder(self.plan.length)
         clock = StepClock(model.device)
-        graphs = Graphs(model.capture(), clock) if model.capture and self.capturable else None
+        graphs = None
+        if model.capture and self.capturable:
+            graphs = state.slot.graphs = state.slot.graphs or Graphs(model.capture())
 
         def run(part: str, key: Hashable, function: Callable[..., Any], *inputs: Any) -> Any:
             bound = partial(function, state, *inputs)
             # The first step reads the prompt too: its shapes are its own.
-            return graphs.run(part, key, bound) if graphs and state.step else bound()
+            return graphs.run(part, key, bound, clock) if graphs and state.step else bound()
 
         try:
             while state.frontier < self.plan.length:
@@ -93,7 +100,7 @@ class WindowDecoder(Decoder):
                 outcome = to_host(outcome)
                 clock.lap("verify")
                 record = run("record", len(fed), collect, window, verification, self.shift)
-                recorder.copy(record, state, window, verification)
+                copied = copy(record, state, window, verification)
                 clock.wait()
                 clock.skip()
                 count, *path = outcome.tolist()
@@ -103,10 +110,17 @@ class WindowDecoder(Decoder):
                 state.commit(verification, count, path)
                 clock.lap("verify")
                 seconds = clock.seconds()
-                prices = self.prices(state, window, verification, count)
-                yield recorder.step(state.step, state.drafter_passes, seconds, prices)
+                self.observe(state, window, verification, count)
+                step = recorder.step(copied, state.step, state.drafter_passes, seconds)
+                if state.frontier < self.plan.length:
+                    yield step
+        except Exception:
+            state.slot.clear()  # numbers that are none would stay in its cache
+            raise
         finally:
-            state.ctx.close()
+            state.close()
+        prices = self.audit(state, stopped)
+        yield step if prices is None else priced(step, prices)
 
     def _propose(self, state: DecodeState) -> tuple[Window, Tensor, Tensor]:
         """The next window; token ids of all its rows, root first, and the position whose

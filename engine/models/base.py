@@ -14,6 +14,7 @@ from torch import Tensor
 
 from engine.graphs import Capture
 from engine.infilling import Fills, Infilling
+from engine.models.slots import Slot, Slots
 from engine.numerics.ranking import rank_keys, ranked_index
 from engine.plan import Plan, anywhere, below, whole
 from engine.settings import Sampling
@@ -28,7 +29,7 @@ class Context(Protocol):
     its other methods and its drafter take."""
 
     def close(self) -> None:
-        """Frees the cache."""
+        """Lets go of the cache and of what the last window left."""
 
 
 class Drafter(Protocol):
@@ -82,6 +83,11 @@ class ImageModel(ABC):
     _neighbours: Tensor | None = None
 
     @cached_property
+    def slots(self) -> Slots:
+        """The places of its lanes."""
+        return Slots()
+
+    @cached_property
     def plan(self) -> Plan:
         """That of a whole picture."""
         return whole(self.grid, self.forced_ids.tolist())
@@ -98,12 +104,17 @@ class ImageModel(ABC):
 
     @abstractmethod
     def start(
-        self, prompt: str, guidance: float, guided_tokens: int = 0, plan: Plan | None = None
+        self,
+        prompt: str,
+        guidance: float,
+        guided_tokens: int = 0,
+        plan: Plan | None = None,
+        slot: Slot | None = None,
     ) -> Context:
-        """Tokenises the prompt and allocates an empty cache; the prompt itself, and what the plan
-        (by default the whole picture's) says is known, is prefilled with the first window. Guidance
-        is for positions before `guided_tokens`, 0 for all; the logits of the others are the
-        conditional row's."""
+        """Tokenises the prompt and opens an empty cache, that of `slot` where there is one; the
+        prompt itself, and what the plan (by default the whole picture's) says is known, is
+        prefilled with the first window. Guidance is for positions before `guided_tokens`, 0 for
+        all; the logits of the others are the conditional row's."""
 
     @abstractmethod
     def forward(

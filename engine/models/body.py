@@ -14,7 +14,6 @@ from functools import cached_property
 
 import numpy as np
 import torch
-import torch.nn.functional as F
 from torch import Tensor
 from transformers import PreTrainedModel
 
@@ -22,6 +21,7 @@ from engine.infilling import Fills
 from engine.models.base import MAX_ROWS, ImageModel, Parents
 from engine.models.cache import WindowCache, ancestors
 from engine.models.lean import LeanBody
+from engine.models.slots import Slot
 from engine.models.supply.card import ModelCard
 from engine.plan import Plan
 
@@ -56,24 +56,32 @@ class BodyContext:
         guidance: float,
         guided_tokens: int,
         cache: WindowCache,
+        slot: Slot,
     ) -> None:
-        self.plan, self.prompt, self.text, self.cache = plan, prompt, text, cache
+        self.plan, self.prompt, self.text, self.cache, self.slot = plan, prompt, text, cache, slot
         self.guidance, self.guided_tokens = guidance, guided_tokens
         device = prompt.embeddings.device
         self.rows, self.length = prompt.embeddings.shape[:2]
         # Of each position its slot; then the one that padding asks for; last the root's.
         behind = max(plan.slots) + 1
-        self.slots = torch.tensor([*plan.slots, behind, plan.root], device=device)
+        self.slots = slot.place(
+            "slots", torch.tensor([*plan.slots, behind, plan.root], device=device)
+        )
         # And of all that the cache will hold, in its order, the place: the text's rows, then slots.
         places = [*range(text), *(text + slot for slot, _ in plan.known)]
-        self.cached = torch.tensor([*places, *(text + slot for slot in plan.slots)], device=device)
-        self.start = torch.tensor(prompt.start, device=device)
+        places += [text + slot for slot in plan.slots]
+        unused = [0] * (cache.slots - len(places))
+        self.cached = slot.place("cached", torch.tensor([*places, *unused], device=device))
+        self.start = slot.place("start", torch.tensor(prompt.start, device=device))
+        # How many rows the text has, and the prompt, as a captured graph reads them.
+        self.behind = slot.place("behind", torch.tensor(text, device=device))
+        self.origin = slot.place("origin", torch.tensor(self.length, device=device))
         # What padding adds to the attention mask of every row, [R, 1, 1, slots]. A drafter's trees
         # reach further than the cache.
         slots = torch.arange(cache.slots + MAX_ROWS, device=device)
         padding = slots < self.start[:, None, None, None]
         least = torch.finfo(prompt.embeddings.dtype).min
-        self.padding = padding.to(prompt.embeddings.dtype) * least
+        self.padding = slot.place("padding", padding.to(prompt.embeddings.dtype) * least)
         # Where rows may ask ahead: what stands in the root's place in the first window, [R, 1, D].
         self.root: Tensor | None = None
         self.hidden: Tensor | None = None
@@ -139,6 +147,24 @@ class BodyModel(ImageModel):
         """Built in the first `start`: on ZeroGPU, the device is there no sooner."""
         return LeanBody(self.body.layers, self.body.norm, self.body.rotary_emb)
 
+    @cached_property
+    def _chain(self) -> tuple[Tensor, Tensor]:
+        """`shape` of the longest window's chain, of which others' is the beginning."""
+        return self._chain_of(MAX_ROWS)
+
+    def _chain_of(self, length: int) -> tuple[Tensor, Tensor]:
+        depths = torch.arange(length, device=self.device)
+        return depths, additive_mask(depths <= depths[:, None], self.dtype)
+
+    def shape(self, parents: Parents, length: int) -> tuple[Tensor, Tensor]:
+        """How far below the root each of a window's rows is, [L], and their additive mask
+        [L, L]."""
+        if parents is None:
+            # Behind a drafter's prompt there are more.
+            depths, mask = self._chain if length <= MAX_ROWS else self._chain_of(length)
+            return depths[:length], mask[:length, :length]
+        return _tree(parents, self.device, self.dtype)
+
     @abstractmethod
     def prompt(self, text: str, guided: bool) -> Prompt:
         """The prompt's rows: conditional, and unconditional too if guided."""
@@ -180,7 +206,12 @@ class BodyModel(ImageModel):
         return (places - start[:, None]).clamp_min(0)
 
     def start(
-        self, prompt: str, guidance: float, guided_tokens: int = 0, plan: Plan | None = None
+        self,
+        prompt: str,
+        guidance: float,
+        guided_tokens: int = 0,
+        plan: Plan | None = None,
+        slot: Slot | None = None,
     ) -> BodyContext:
         rows, plan = self.prompt(prompt, guidance != 1.0), plan or self.plan
         count, text = rows.embeddings.shape[:2]
@@ -188,18 +219,20 @@ class BodyModel(ImageModel):
             slots, ids = torch.tensor(plan.known, device=self.device).unbind(1)
             known = self.embed(ids, slots).expand(count, -1, -1)
             rows = Prompt(torch.cat([rows.embeddings, known], 1), rows.start)
-        lean = self.lean
-        cache = WindowCache(
+        lean, slot = self.lean, slot or Slot()
+        needed = text + len(plan.known) + plan.length + MAX_ROWS
+        cache = slot.cache(
+            "body",
             len(lean.layers),
             count,
             lean.kv_heads,
-            text + len(plan.known) + plan.length + MAX_ROWS,
+            -(-needed // BUCKET) * BUCKET,  # a longer prompt fits, too
             lean.head_dim,
             self.dtype,
             self.device,
             BUCKET if self.static else 1,
         )
-        return BodyContext(plan, rows, text, guidance, guided_tokens, cache)
+        return BodyContext(plan, rows, text, guidance, guided_tokens, cache, slot)
 
     def forward(
         self,
@@ -210,9 +243,12 @@ class BodyModel(ImageModel):
     ) -> Tensor:
         plan, before, length = ctx.plan, ctx.prompt_rows, len(tokens)
         ctx.cache.open(before + length)
-        depths, tree = layout(parents, length, self.device, self.dtype)
+        depths, tree = self.shape(parents, length)
+        positions = ctx.cache.first + depths - ctx.origin
+        if before:
+            positions += before
         # Rows behind the image's end are of no use, but a table has no entry for them.
-        positions = (ctx.cache.first + depths + (before - ctx.length)).clamp_max(plan.length - 1)
+        positions = positions.clamp_max(plan.length - 1)
         if targets is None:
             targets = positions + 1
         if plan.fronts:
@@ -221,7 +257,7 @@ class BodyModel(ImageModel):
             slots = ctx.slots[positions] if plan.ahead else positions + (plan.root + 1)
         asked = ctx.slots[targets.clamp_max(plan.length - 1)] if plan.ahead else None
         embedded = self.embed_rows(ctx, tokens, slots, asked).expand(ctx.rows, -1, -1)
-        places = slots + ctx.text
+        places = slots + ctx.behind
         if not ctx.cache.base:
             # The first window's root is the prompt's last token, whatever stands for it.
             embedded = torch.cat([ctx.prompt.embeddings, embedded[:, 1:]], 1)
@@ -229,7 +265,7 @@ class BodyModel(ImageModel):
         mask = self._fronts(ctx, places) if plan.fronts else self._mask(ctx, before, tree)
         queries = None
         if asked is not None:
-            standing = torch.cat([ctx.cached[:before], asked + (ctx.text - 1)])
+            standing = torch.cat([ctx.cached[:before], asked + ctx.behind - 1])
             queries = self.position_ids(standing, ctx.start)
         hidden = self.lean(embedded, mask, self.position_ids(places, ctx.start), ctx.cache, queries)
         ctx.hidden = hidden[:, -length:]
@@ -244,8 +280,7 @@ class BodyModel(ImageModel):
         """Additive mask [R, 1, T, end] of a window's rows at places [T], each of which sees what
         stands no later."""
         cache = ctx.cache
-        there = F.pad(ctx.cached, (0, max(0, cache.end - len(ctx.cached))))[: cache.end]
-        nowhere = ctx.text + self.plan.length
+        there, nowhere = ctx.cached[: cache.end], ctx.behind + self.plan.length
         there = torch.where(cache.hidden(0), nowhere, there).index_copy(0, cache.window, places)
         least = torch.finfo(self.dtype).min
         mask = torch.where(there <= places[:, None], ctx.padding[..., : cache.end], least)
@@ -276,12 +311,12 @@ class BodyModel(ImageModel):
         ctx.advance(ctx.committed if frontier is None else frontier)
 
 
+# A graph that is captured finds its tree on the device.
 @functools.lru_cache(maxsize=256)
-def layout(
-    parents: Parents, length: int, device: torch.device, dtype: torch.dtype
+def _tree(
+    parents: tuple[int, ...], device: torch.device, dtype: torch.dtype
 ) -> tuple[Tensor, Tensor]:
-    """How far below the root each of a window's rows is, [L], and their additive mask [L, L]."""
-    seen = ancestors(parents, length)
+    seen = ancestors(parents)
     return (seen.sum(1) - 1).to(device), additive_mask(seen, dtype).to(device)
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -29,17 +30,34 @@ class WindowCache:
         bucket: int = 1,
     ) -> None:
         """`bucket`: bodies attend to a multiple of so many slots, the last ones masked."""
+        self.kind = layers, heads, dim, dtype, device, bucket
         slots = -(-slots // bucket) * bucket
         k = torch.zeros(layers, rows, heads, slots, dim, dtype=dtype, device=device)
-        self._k, self._v = k, torch.zeros_like(k)
-        self._layers = list(zip(self._k.unbind(0), self._v.unbind(0), strict=True))
-        self._attended = self._layers  # up to `end`
+        self._all = k, torch.zeros_like(k)
         self._slots = torch.arange(slots, device=device)
         self.slots, self.bucket = slots, bucket
-        self.base = 0
         self.first = torch.zeros((), dtype=torch.long, device=device)
+        self.reset(rows)
+
+    @property
+    def rows(self) -> int:
+        """R, of those that it was made with."""
+        return self._all[0].shape[1]
+
+    @property
+    def bytes(self) -> int:
+        """What it takes on its device."""
+        return sum(part.nbytes for part in self._all)
+
+    def reset(self, rows: int) -> None:
+        """Discards everything; from now on it has so many rows, of those it was made with. What was
+        in it stays in its memory, where no one attends to it: it must be finite."""
+        self._k, self._v = (part[:, :rows] for part in self._all)
+        self._layers = list(zip(self._k.unbind(0), self._v.unbind(0), strict=True))
+        self._attended = self._layers  # up to `end`
         self.window = self._slots[:0]  # slots of the window's rows
         self.end = 0  # how many slots bodies attend to
+        self._set_base(0)
 
     def open(self, window: int) -> None:
         """Reserves rows for the next forward pass to write. Raises IndexError when full."""
@@ -98,12 +116,9 @@ class WindowCache:
         self.first.fill_(base)
 
 
-def ancestors(parents: Sequence[int] | None, length: int) -> Tensor:
-    """The tree attention mask, bool [L, L]: row i attends to row j if j is i or an ancestor of i.
-    `parents` None is a chain."""
-    if parents is None:
-        return torch.ones(length, length, dtype=torch.bool).tril()
-    seen = torch.eye(length, dtype=torch.bool)
-    for row in range(1, length):
-        seen[row] |= seen[parents[row]]
-    return seen
+def ancestors(parents: Sequence[int]) -> Tensor:
+    """A tree's attention mask, bool [L, L]: row i attends to row j if j is i or its ancestor."""
+    seen = np.eye(len(parents), dtype=bool)  # a row of a tensor takes ten times as long
+    for row, parent in enumerate(parents[1:], 1):
+        seen[row] |= seen[parent]
+    return torch.from_numpy(seen)

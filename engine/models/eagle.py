@@ -12,7 +12,7 @@ from torch import Tensor
 from transformers import PreTrainedModel
 
 from engine.models.base import Drafter
-from engine.models.body import BodyContext, BodyModel, additive_mask, layout
+from engine.models.body import BodyContext, BodyModel, additive_mask
 from engine.models.cache import WindowCache
 from engine.models.lean import LeanBody
 
@@ -51,7 +51,7 @@ class EagleDrafter(Drafter):
         count = len(cache.window)
         chain = None
         if count > 1:
-            _, chain = layout(None, count, self.model.device, self.model.dtype)
+            _, chain = self.model.shape(None, count)
         ctx.drafted = self._read(ctx, inputs, cache.window, chain)[:, -1:]
         ctx.branches = None
         return self._logits(ctx, ctx.drafted, cache.window[-1:])[0]
@@ -98,7 +98,8 @@ class EagleDrafter(Drafter):
 
     def _cache(self, ctx: BodyContext) -> WindowCache:
         if ctx.drafter_cache is None:
-            ctx.drafter_cache = WindowCache(
+            ctx.drafter_cache = ctx.slot.cache(
+                "drafter",
                 1,
                 ctx.rows,
                 self.network.config.num_key_value_heads,

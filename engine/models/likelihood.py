@@ -27,8 +27,12 @@ def windows(
     """The same a window of positions after the other: all logits of a large picture are a
     gigabyte."""
     fed = torch.cat([tokens[:1], tokens[:-1]])  # whatever stands for the first root
-    ctx = model.start(prompt, sampling.guidance, sampling.guided_tokens, plan)
-    for window in torch.split(fed, MAX_ROWS):
-        yield model.forward(ctx, window)
-        model.keep(ctx, range(len(window)))
-    ctx.close()
+    slot = model.slots.take()
+    try:
+        ctx = model.start(prompt, sampling.guidance, sampling.guided_tokens, plan, slot)
+        for window in torch.split(fed, MAX_ROWS):
+            yield model.forward(ctx, window)
+            model.keep(ctx, range(len(window)))
+        ctx.close()
+    finally:
+        model.slots.release(slot)

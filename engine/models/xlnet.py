@@ -18,6 +18,7 @@ from transformers import XLNetLMHeadModel
 
 from engine.infilling import MASKED, Fills, Infilling
 from engine.models.base import ImageModel, Parents
+from engine.models.slots import Slot
 from engine.plan import Plan
 from engine.settings import Sampling, SettingError
 
@@ -61,7 +62,12 @@ class XLNetText(ImageModel):
         self.forced_ids = torch.full((length,), -1)
 
     def start(
-        self, prompt: str, guidance: float, guided_tokens: int = 0, plan: Plan | None = None
+        self,
+        prompt: str,
+        guidance: float,
+        guided_tokens: int = 0,
+        plan: Plan | None = None,
+        slot: Slot | None = None,
     ) -> TextContext:
         """The text is its own prompt, and there is no guidance."""
         return TextContext(plan or self.plan, self.device)

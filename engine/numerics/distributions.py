@@ -7,6 +7,9 @@ puts the forced id in its place when it feeds or records the token, so no rule t
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
+
 import torch
 import torch.nn.functional as F
 from torch import Tensor
@@ -106,3 +109,34 @@ def total_variation(p: Tensor, q: Tensor) -> Tensor:
 def gather(p: Tensor, tokens: Tensor) -> Tensor:
     """p[..., tokens[...]]."""
     return p.gather(-1, tokens[..., None])[..., 0]
+
+
+@dataclass(frozen=True, slots=True)
+class Support:
+    """Distributions of N positions on the host, by the tokens [N, k] that have a probability, and
+    that [N, k]; where a position has fewer than k, any tokens with 0. A large picture's are a
+    gigabyte with all tokens, and a tenth of it with top-k."""
+
+    tokens: Tensor
+    shares: Tensor
+
+    @classmethod
+    def of(cls, q: Tensor) -> Support:
+        """Of q [N, V]. Waits for the device."""
+        shares, tokens = q.topk(int((q > 0).sum(-1).max()))
+        return cls(tokens.int().cpu(), shares.cpu())
+
+    @classmethod
+    def join(cls, parts: Sequence[Support]) -> Support:
+        widest = max(part.tokens.shape[1] for part in parts)
+
+        def joined(rows: Sequence[Tensor]) -> Tensor:
+            return torch.cat([F.pad(row, (0, widest - row.shape[1])) for row in rows])
+
+        return cls(joined([p.tokens for p in parts]), joined([p.shares for p in parts]))
+
+    def rows(self, positions: Tensor, p: Tensor) -> Tensor:
+        """The distributions at positions [n], like p [n, V]."""
+        here = positions.cpu()
+        tokens, shares = self.tokens[here].long().to(p.device), self.shares[here].to(p.device)
+        return torch.zeros_like(p, dtype=shares.dtype).scatter_add_(-1, tokens, shares)

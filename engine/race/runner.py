@@ -27,8 +27,8 @@ log = logging.getLogger(__name__)
 
 class Race:
     """An iterator of frames. `stop()` ends it after the step in progress; closing the iterator ends
-    it at once. Either way the caches are freed. A lane that raises has failed, and the others go
-    on."""
+    it at once. Either way the slots are given back. A lane that raises has failed, and the others
+    go on."""
 
     def __init__(self, model: ImageModel, request: RaceRequest) -> None:
         """`model` is the one that `request` names. Raises SettingError as `planned` does,
@@ -36,7 +36,7 @@ class Race:
         device."""
         request.sampling.check(model.plan.length)
         if isinstance(model, BodyModel) and model.card:
-            check_lanes(model.card, model.device, model.dtype, len(request.lanes))
+            check_lanes(model.card, model.device, model.dtype, len(request.lanes), model.slots)
         self.request, self._stopped = request, False
         self.model, self.plan = planned(model, request.infilling)
         self._decoders = [
@@ -81,7 +81,7 @@ class Race:
         running: dict[int, Generator[Step, None, None]] = {}
         try:
             for i, decoder in enumerate(self._decoders):
-                running[i] = decoder.steps(request.prompt, request.seed)
+                running[i] = decoder.steps(request.prompt, request.seed, lambda: self._stopped)
                 yield Frame(i, LaneState.RACING)
             while running and not self._stopped:
                 i = min(running, key=lambda lane: stats[lane].clock)

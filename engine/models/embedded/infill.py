@@ -18,6 +18,7 @@ from transformers import LlamaConfig
 from engine.infilling import MASKED, Fills, Infilling
 from engine.models.body import BodyContext, BodyModel, Prompt
 from engine.models.embedded.networks import EmbeddedTarget
+from engine.models.slots import Slot
 from engine.plan import Plan, anywhere
 
 
@@ -121,9 +122,14 @@ class EmbeddedInfiller(BodyModel):
         return Prompt(self.network.embed_caption(rows), (0,) * len(rows))
 
     def start(
-        self, prompt: str, guidance: float, guided_tokens: int = 0, plan: Plan | None = None
+        self,
+        prompt: str,
+        guidance: float,
+        guided_tokens: int = 0,
+        plan: Plan | None = None,
+        slot: Slot | None = None,
     ) -> BodyContext:
-        ctx = super().start(prompt, guidance, guided_tokens, plan)
+        ctx = super().start(prompt, guidance, guided_tokens, plan, slot)
         # Rows that stand in the root's place ask for cells of their own.
         ctx.root = ctx.prompt.embeddings[:, -1:].clone()
         ctx.prompt.embeddings[:, -1] += self.network.embed_asking(ctx.slots[0])

@@ -11,6 +11,7 @@ import torch
 
 from engine.failures import Failure
 from engine.models.base import MAX_ROWS
+from engine.models.slots import Slots
 from engine.models.supply.card import CARDS, GIB, ModelCard, ModelError
 from engine.settings import SettingError
 
@@ -85,11 +86,19 @@ def required_bytes(card: ModelCard, dtype: torch.dtype, lanes: int = LANES) -> i
     return card.parameters * dtype.itemsize + race_bytes(card, dtype, lanes)
 
 
-def check_lanes(card: ModelCard, device: torch.device, dtype: torch.dtype, lanes: int) -> None:
+def check_lanes(
+    card: ModelCard, device: torch.device, dtype: torch.dtype, lanes: int, slots: Slots
+) -> None:
     """Raises SettingError, naming how many fit, if a race of so many lanes does not fit beside the
-    loaded model."""
+    loaded model. Its slots of races before are the lanes' own; where room is short, those that the
+    race does not use are freed."""
     free = available(device)
-    if free is None or race_bytes(card, dtype, lanes) <= free:
+    if free is None:
+        return
+    free += slots.bytes(lanes)
+    if race_bytes(card, dtype, lanes) > free:
+        free += slots.trim(lanes)
+    if race_bytes(card, dtype, lanes) <= free:
         return
     fit = [count for count in range(1, lanes) if race_bytes(card, dtype, count) <= free]
     raise SettingError(

@@ -12,11 +12,12 @@ import torch
 from torch import Tensor
 
 from engine.decoders import DECODERS, WHOLE
+from engine.decoders import window as window_loop
 from engine.decoders.base import Badge
 from engine.decoders.decode_state import Window
 from engine.decoders.gsd import GSD, GSDSettings
 from engine.decoders.lantern import LanternSettings
-from engine.decoders.recorder import StepRecorder, find_sources
+from engine.decoders.recorder import find_sources
 from engine.decoders.relaxed import RelaxedSettings
 from engine.failures import Failure
 from engine.race import Lane
@@ -173,15 +174,15 @@ def test_lantern_that_borrows_nothing_has_no_shift(settings: LanternSettings) ->
 def test_the_recorded_shift_is_that_of_the_rule(monkeypatch: pytest.MonkeyPatch) -> None:
     """Row by row, with every row of the window computed."""
     expected: list[list[float]] = []
-    copy = StepRecorder.copy
+    copy = window_loop.copy
 
-    def spy(self: StepRecorder, record: Any, state: Any, window: Window, verification: Any) -> None:
+    def spy(record: Any, state: Any, window: Window, verification: Any) -> Any:
         p = verification.p[: len(window.q)]
         rule = GSD(Toy((4, 4), CODES), GSDSettings(G=4))
         expected.append(rule.shift(p, window.q).tolist())
-        copy(self, record, state, window, verification)
+        return copy(record, state, window, verification)
 
-    monkeypatch.setattr(StepRecorder, "copy", spy)
+    monkeypatch.setattr(window_loop, "copy", spy)
     found = with_spots(decoded.__wrapped__("gsd", settings=GSDSettings(G=4)))
     compared = 0
     for (_, step), shift in zip(found, expected, strict=True):
@@ -260,15 +261,15 @@ def test_q_is_read_back_wherever_it_is(
 ) -> None:
     """The likeliest tokens of q, followed to their source, are those that the window came with."""
     given: list[list[list[tuple[int, int]]]] = []
-    copy = StepRecorder.copy
+    copy = window_loop.copy
 
-    def spy(self: StepRecorder, record: Any, state: Any, window: Window, *args: Any) -> None:
+    def spy(record: Any, state: Any, window: Window, *args: Any) -> Any:
         found = window.q.topk(TOP)
         rows = zip(found.indices.tolist(), found.values.tolist(), strict=True)
         given.append([[(x, share(q)) for x, q in zip(*row, strict=True) if q > 0] for row in rows])
-        copy(self, record, state, window, *args)
+        return copy(record, state, window, *args)
 
-    monkeypatch.setattr(StepRecorder, "copy", spy)
+    monkeypatch.setattr(window_loop, "copy", spy)
     found = with_spots(decoded.__wrapped__(name, forced=forced, seeds=range(2)))
     for (_, step), drafts in zip(found, given, strict=True):
         for p, q in zip(step, drafts, strict=False):

@@ -13,7 +13,7 @@ from torch import Tensor
 from transformers import LlamaConfig, LlamaModel
 
 from engine.models.base import MAX_ROWS
-from engine.models.body import BodyModel, Prompt, guide
+from engine.models.body import BUCKET, BodyModel, Prompt, guide
 from engine.settings import Sampling
 from tests.engine.models.families import TINY
 from tests.engine.models.families.tiny import BODY, CPU, randomise
@@ -189,7 +189,7 @@ def test_lanes_do_not_disturb_one_another() -> None:
 def test_a_window_beyond_the_cache_is_rejected_and_the_context_goes_on() -> None:
     sequence = started("plain", 1.0)
     with pytest.raises(IndexError, match="slots"):
-        model("plain").forward(sequence.ctx, torch.zeros(LENGTH + MAX_ROWS + 2, dtype=torch.long))
+        model("plain").forward(sequence.ctx, torch.zeros(BUCKET, dtype=torch.long))
     sequence.window([1, 2])
 
 

@@ -4,6 +4,8 @@ against transformers' own classes or the published code written out."""
 from __future__ import annotations
 
 import functools
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import pytest
@@ -187,10 +189,23 @@ def test_static_shapes_and_captured_steps_change_nothing(
     tiny: Tiny, name: str, guided_tokens: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """One row, chains and trees, through two buckets of the cache and more, and through the end of
-    guidance."""
+    guidance; again, which captures nothing; and with another seed and a prompt of another
+    length."""
     monkeypatch.setattr(body, "BUCKET", 16)
     sampling = Sampling(guidance=2.0, guided_tokens=guided_tokens, top_k=8)
-    expected = decoder(tiny, name, sampling).generate(tiny.prompts[0], 5)
+    prompts = sorted(tiny.prompts, key=len)
+    races = (prompts[-1], 5), (prompts[-1], 5), (prompts[0], 7)
+    expected = [decoder(tiny, name, sampling).generate(*race) for race in races]
+    captured = []
+
+    def counted(function: Callable[[], Any]) -> tuple[Any, Callable[[], None]]:
+        captured.append(function)
+        return capture(function)
+
     monkeypatch.setattr(tiny.model, "static", True)
-    monkeypatch.setattr(tiny.model, "capture", lambda: capture)
-    assert decoder(tiny, name, sampling).generate(tiny.prompts[0], 5) == expected
+    monkeypatch.setattr(tiny.model, "capture", lambda: counted)
+    counts = []
+    for race, tokens in zip(races, expected, strict=True):
+        assert decoder(tiny, name, sampling).generate(*race) == tokens
+        counts.append(len(captured))
+    assert counts[0] == counts[1] > 0

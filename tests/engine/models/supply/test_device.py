@@ -13,6 +13,7 @@ import torch
 
 from engine.failures import Failure
 from engine.models.base import MAX_ROWS
+from engine.models.slots import Slots
 from engine.models.supply import device as place
 from engine.models.supply.card import CARDS, GIB, ModelError
 from engine.settings import SettingError
@@ -243,10 +244,34 @@ def test_a_race_has_the_lanes_that_fit_beside_the_model(
     for name in ("memory_reserved", "memory_allocated"):
         monkeypatch.setattr(torch.cuda, name, lambda device: 0)
     if most is None:
-        place.check_lanes(card, CUDA, dtype, 8)
+        place.check_lanes(card, CUDA, dtype, 8, Slots())
         return
     if most:
-        place.check_lanes(card, CUDA, dtype, most)
+        place.check_lanes(card, CUDA, dtype, most, Slots())
     words = f"race {most} at most" if most else "free some"
     with pytest.raises(SettingError, match=f"7 lanes of Janus-Pro 1B need 3.* GiB .*{words}"):
-        place.check_lanes(card, CUDA, dtype, 7)
+        place.check_lanes(card, CUDA, dtype, 7, Slots())
+
+
+def test_what_slots_hold_is_a_races_own_and_what_others_hold_is_freed_where_room_is_short(
+    machine: Machine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    card, dtype = CARDS["janus-pro-1b"], torch.bfloat16
+    machine.has(gpus=1, gpu=1.25)  # room for working memory, not for a lane
+    for name in ("memory_reserved", "memory_allocated"):
+        monkeypatch.setattr(torch.cuda, name, lambda device: 0)
+    slots, size = Slots(), 2 * (card.length + 600) * card.kv_values
+    taken = [slots.take() for _ in range(3)]
+    for slot in taken:
+        slot.cache("body", 1, 2, 1, size // 4, 1, dtype, torch.device("cpu"))
+    with pytest.raises(SettingError, match="free some"):
+        place.check_lanes(card, CUDA, dtype, 1, slots)  # another race has them
+    for slot in taken:
+        slots.release(slot)
+    place.check_lanes(card, CUDA, dtype, 3, slots)
+    assert all(slot.bytes for slot in taken)
+    with pytest.raises(SettingError, match="race 4 at most"):
+        place.check_lanes(card, CUDA, dtype, 5, slots)
+    machine.has(gpus=1, gpu=0.9)
+    place.check_lanes(card, CUDA, dtype, 1, slots)
+    assert [bool(slot.bytes) for slot in taken] == [True, False, False]
