@@ -1,8 +1,8 @@
 """CUDA graphs of a lane's steps: the parts of a step are launched as one, not kernel by kernel.
 
 A part can be captured once its operations, shapes and addresses are those of the step before
-(`ImageModel.static`). What an earlier part returned may be read in a later one: a replay writes its
-results where the capture did.
+(`ImageModel` says when). What an earlier part returned may be read in a later one: a replay writes
+its results where the capture did.
 """
 
 from __future__ import annotations

@@ -25,6 +25,9 @@ class ToyContext:
         self.paths: list[list[int]] = []
         self.drafted: list[list[int]] = []  # the sequences after which a drafter has predicted
 
+    def attended(self, rows: int) -> int:
+        return 0  # it has no cache
+
     def close(self) -> None:
         self.paths = []
 

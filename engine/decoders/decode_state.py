@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from engine.decoders.base import Decoder
-from engine.models.base import MAX_ROWS, Parents
+from engine.models.base import MAX_ROWS, Parents, host_count
 from engine.numerics.distributions import Support
 from engine.numerics.randomness import Noise, Purpose
 
@@ -122,7 +122,7 @@ class DecodeState:
     def draft_limit(self) -> int:
         """How many drafts a window may have: those before the image's end; with static shapes it
         keeps its width, and those behind the end are never accepted."""
-        return MAX_ROWS if self.model.static else self.plan.length - self.frontier - 1
+        return host_count(self.model, self.room, MAX_ROWS)
 
     def offsets(self, count: int) -> Tensor:
         """0 .. count - 1."""

@@ -12,6 +12,7 @@ from torch import Tensor
 from engine.clock import to_host
 from engine.decoders.decode_state import DecodeState, Verification, Window
 from engine.failures import Failure
+from engine.models.base import host_count
 from engine.models.supply.card import ModelError
 from engine.numerics.distributions import gather, total_variation
 from engine.trace.rows import DTYPES, SHARES, SUPPORT, TOP, Source, Status
@@ -216,7 +217,7 @@ def collect(
     diagnostics = verification.diagnostics()
     p, q = verification.p, window.q if diagnostics.q is None else diagnostics.q
     # Static shapes cannot stop at the last test; elsewhere the others would cost most of the time.
-    priced = len(q) if state.model.static else min(len(q), int(verification.count))
+    priced = min(len(q), host_count(state.model, verification.count, len(q)))
     shift = diagnostics.shift
     if shift is None:
         shift = shift_of(p[:priced], q[:priced])

@@ -12,7 +12,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from engine.models.base import ImageModel
+from engine.models.base import ImageModel, host_count
 from engine.settings import Sampling
 
 
@@ -24,11 +24,9 @@ def support_size(p: Tensor, model: ImageModel, sampling: Sampling) -> tuple[int,
     keeps ties.
     """
     held = (p > 0).sum(-1, keepdim=True)
-    most = p.shape[-1]
-    if not model.static:
-        most = int(torch.cat([held.flatten(), held.new_ones(1)]).max())
-    elif sampling.top_k:
-        most = min(most, 2 * sampling.top_k)
+    largest = torch.cat([held.flatten(), held.new_ones(1)]).max()
+    codes = p.shape[-1]
+    most = host_count(model, largest, min(codes, 2 * sampling.top_k or codes))
     return most, held > most
 
 

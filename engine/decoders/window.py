@@ -91,7 +91,7 @@ class WindowDecoder(Decoder):
                 state.drafter_passes = 0
                 window, fed, positions = run("propose", None, self._propose)
                 clock.lap("draft" if state.drafter_passes else "verify")
-                attended = model.attended(state.ctx, len(fed))
+                attended = state.ctx.attended(len(fed))
                 logits = run("forward", attended, self._forward, window, fed, positions)
                 clock.lap("forward")
                 verification, outcome = run(

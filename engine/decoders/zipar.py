@@ -10,7 +10,7 @@ from torch import Tensor
 
 from engine.decoders.decode_state import DecodeState, Verification, Window
 from engine.decoders.unverified import Unverified
-from engine.models.base import ImageModel
+from engine.models.base import ImageModel, host_count
 from engine.plan import Plan, waves
 from engine.settings import Sampling, knob
 from engine.settings import Settings as AnySettings
@@ -83,7 +83,9 @@ class ZipAR(Unverified):
         starts = (0, *self._waves.ends[:-1])
         wave = torch.zeros(self.plan.length, dtype=torch.long)
         wave[list(starts)] = torch.arange(len(starts))
-        self._wave, self._drawn = wave.to(device), torch.tensor(windows.drawn, device=device)
+        self._wave = wave.to(device)
+        self._rows = torch.tensor(windows.rows, device=device)
+        self._drawn = torch.tensor(windows.drawn, device=device)
 
     @property
     def own_order(self) -> tuple[Plan, Tensor]:
@@ -92,10 +94,9 @@ class ZipAR(Unverified):
     def propose(self, state: DecodeState) -> WaveWindow:
         wave = self._wave[state.n.view(1)]
         code, place, asked, source = (table[wave][0] for table in self._tables)
-        if not self.model.static:
-            windows = self._waves.windows
-            rows, drawn = windows.rows[state.step], windows.drawn[state.step]
-            code, place, asked, source = code[:rows], place[:rows], asked[:rows], source[:drawn]
+        rows = host_count(self.model, self._rows[wave][0], len(code))
+        drawn = host_count(self.model, self._drawn[wave][0], len(source))
+        code, place, asked, source = code[:rows], place[:rows], asked[:rows], source[:drawn]
         fed = state.ids(state.tokens[code], place)
         nothing = state.drafts[:0], state.q[:0]
         return WaveWindow(*nothing, nodes=fed[1:], fed=fed, asked=asked, source=source)

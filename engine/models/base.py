@@ -28,6 +28,10 @@ class Context(Protocol):
     """Per-lane state: plan, KV cache and committed length. Each model has a class of its own, which
     its other methods and its drafter take."""
 
+    def attended(self, rows: int) -> Hashable:
+        """How much of the cache a pass over a window of `rows` rows reads: beside the tokens, all
+        of it that is not on the device."""
+
     def close(self) -> None:
         """Lets go of the cache and of what the last window left."""
 
@@ -129,11 +133,6 @@ class ImageModel(ABC):
         Returns logits [L, V], float32 (float64 of a network in float64), guidance mixed in where it
         is for the row's target, image codes only: row i's are those of its target."""
 
-    def attended(self, ctx: Any, rows: int) -> Hashable:
-        """How much of the cache a pass over a window of `rows` rows reads: beside the tokens, all
-        of it that is not on the device."""
-        return 0
-
     @abstractmethod
     def keep(self, ctx: Any, rows: Sequence[int], frontier: int | None = None) -> None:
         """Makes these rows of the last window permanent, root first, and discards the others.
@@ -143,6 +142,12 @@ class ImageModel(ABC):
     def pixels(self, tokens: np.ndarray) -> np.ndarray:
         """Codes int [h, w], or [B, h, w], to uint8 [8h, 8w, 3] (or the model's own scale), or a
         batch of such."""
+
+
+def host_count(model: ImageModel, count: Tensor, most: int) -> int:
+    """A count on the device [] as the host may use it: with static shapes, whose steps are the same
+    whatever it is, the most that it can be. Elsewhere it waits for the device."""
+    return most if model.static else int(count)
 
 
 def planned(model: ImageModel, infilling: Infilling | None) -> tuple[ImageModel, Plan]:

@@ -104,6 +104,9 @@ class BodyContext:
         then none."""
         return 0 if self.cache.base else self.length - 1
 
+    def attended(self, rows: int) -> tuple[int, int]:
+        return self.rows, self.cache.reach(self.prompt_rows + rows)
+
     def guide(self, logits: Tensor, positions: Tensor) -> Tensor:
         """Logits [R, L, V] of rows that ask for sequence positions [L] to [L, V], with guidance
         where it applies."""
@@ -272,9 +275,6 @@ class BodyModel(ImageModel):
         if before and self.drafter is not None and not plan.infilling:
             ctx.prompt_hidden = hidden[:, :before]
         return ctx.guide(self.head(ctx.hidden), targets)
-
-    def attended(self, ctx: BodyContext, rows: int) -> tuple[int, int]:
-        return ctx.rows, ctx.cache.reach(ctx.prompt_rows + rows)
 
     def _fronts(self, ctx: BodyContext, places: Tensor) -> Tensor:
         """Additive mask [R, 1, T, end] of a window's rows at places [T], each of which sees what

@@ -79,7 +79,7 @@ def steps(
 
 
 def keep_contexts(model: Toy) -> None:
-    """A toy's captured pass is that of its context: a slot has one for each plan, which begins anew."""
+    """A toy's captured pass is that of its context: a slot has one for each plan, used again."""
     start, contexts = model.start, {}
 
     def again(prompt: str, guidance: float, guided: int, plan: Plan, slot: Slot) -> ToyContext:

@@ -117,7 +117,7 @@ def test_a_pass_behind_the_guided_tokens_is_no_graph_of_those_before(
     tiny.forward(ctx, window)
     for _ in range(3):
         tiny.keep(ctx, [0])
-        reads.append(tiny.attended(ctx, len(window)))
+        reads.append(ctx.attended(len(window)))
         tiny.forward(ctx, window)
     assert reads[0] == reads[1] != reads[2]
 
