@@ -4,6 +4,7 @@ rejection. Exactly lossless."""
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import torch
 from torch import Tensor
@@ -18,12 +19,12 @@ from engine.decoders.speculate import (
     keep_coupled,
     pad_end,
 )
-from engine.decoders.tree import READINGS, Tree, children_on, side_nodes, side_on, tree
+from engine.decoders.tree import Tree, children_on, side_nodes, side_on, tree
 from engine.decoders.window import WindowDecoder
 from engine.models.base import MAX_ROWS
 from engine.numerics.distributions import gather, normalise, residual, sample
 from engine.numerics.randomness import Purpose
-from engine.settings import SettingError, Settings, knob
+from engine.settings import SettingError, Settings, Withdrawn, knob
 from engine.trace import Status
 
 
@@ -38,18 +39,21 @@ class PACSettings(Settings):
         True, "Adaptive continuation: behind a rejection, keep the drafts that still fit."
     )
     PD: bool = knob(True, "Proactive drafting: several candidates for the first positions.")
-    tree: str = knob(
-        "full", "How the paper's tree is read; `full` is what its code does.", choices=READINGS
-    )
-
     fresh: str = fresh_knob("uniform")
+
+    withdrawn: ClassVar = {
+        "tree": Withdrawn(
+            ("full", "spine", "lanes", "deep"),
+            "every node of the tree's levels has K candidates below it, as tree = full had.",
+        )
+    }
 
     def __post_init__(self) -> None:
         Settings.__post_init__(self)
-        if self.PD and side_nodes(self.K, self.D, self.tree) + self.D >= self.window:
-            nodes = side_nodes(self.K, self.D, self.tree) + self.D + 1
+        if self.PD and side_nodes(self.K, self.D) + self.D >= self.window:
+            nodes = side_nodes(self.K, self.D) + self.D + 1
             raise SettingError(
-                f"A {self.tree} tree of K = {self.K}, D = {self.D} takes up to {nodes} rows, and"
+                f"A tree of K = {self.K}, D = {self.D} takes up to {nodes} rows, and"
                 f" the window has {self.window}: make K or D smaller, or the window larger."
             )
 
@@ -91,7 +95,7 @@ class SJDPAC(WindowDecoder):
 
     def _tree(self, room: int) -> Tree:
         s = self.settings
-        return tree(s.window, room, s.K if s.PD else 1, s.D, s.tree)
+        return tree(s.window, room, s.K if s.PD else 1, s.D)
 
     def propose(self, state: DecodeState) -> Window:
         layout = self._tree(state.draft_limit)

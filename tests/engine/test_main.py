@@ -91,6 +91,7 @@ def test_a_race_has_the_threads_that_are_asked_for(main: Main, capsys, monkeypat
         (["x", "--lanes", "sjd:window"], f"{WINDOW} ''"),
         (["x", "--lanes", "sjd:window=1"], "from 2 to 96"),
         (["x", "--lanes", "sjd:init=magic"], "init is one of random, horizontal repeat"),
+        (["x", "--lanes", "sjd-pac:tree=deep"], "SJD-PAC has no setting tree any more: every node"),
         (["x", "--lanes", "sjd-pac:AC=yes"], "SJD-PAC: AC is on or off, not 'yes'"),
         (["x", "--lanes", "sjd-pac:window=9"], "make K or D smaller"),
         (["x", "--lanes", ",".join(["ar"] * 9)], "1 to 8 lanes"),

@@ -174,21 +174,19 @@ def ways_off(layout: Tree) -> set[tuple[int, int]]:
 
 
 TREES = [
-    (3, "full", 2, 3, True),
-    (3, "deep", 2, 2, False),
-    (2, "lanes", 2, 3, True),
-    (2, "spine", 2, 2, True),
+    (3, 2, 3, True),
+    (3, 2, 3, False),
     # More candidates than codes: the last ones do not exist.
-    *((2, reading, 3, 2, True) for reading in ("full", "spine", "lanes")),
-    (2, "full", 8, 2, True),
+    (2, 3, 2, True),
+    (2, 8, 2, True),
 ]
 
 
 @exact
-@pytest.mark.parametrize(("codes", "reading", "K", "D", "AC"), TREES)
-def test_trees(codes: int, reading: str, K: int, D: int, AC: bool) -> None:
+@pytest.mark.parametrize(("codes", "K", "D", "AC"), TREES)
+def test_trees(codes: int, K: int, D: int, AC: bool) -> None:
     model = Toy((1, 3), codes)
-    decoder = SJDPAC(model, SJDPAC.Settings(window=40, K=K, D=D, tree=reading, AC=AC))
+    decoder = SJDPAC(model, SJDPAC.Settings(window=40, K=K, D=D, AC=AC))
     seen = checked(decoder).seen
     assert seen["end of image"] > 0
     assert seen["resampled"] > 0 or codes <= K

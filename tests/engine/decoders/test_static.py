@@ -13,7 +13,6 @@ from engine.decoders import DECODERS, WHOLE
 from engine.decoders.decode_state import DecodeState, Verification, Window
 from engine.decoders.jacobi_window import INIT_SCHEMES
 from engine.decoders.recorder import collect
-from engine.decoders.tree import READINGS
 from engine.models.base import planned
 from engine.plan import Plan
 from engine.trace import Step
@@ -42,7 +41,7 @@ KNOBS: dict[str, list[dict[str, object]]] = {
         {"drafts": "tree", "depth": 3, "width": 2, "nodes": 7, "delta": 0.3},
     ],
     "sjd-pac": [
-        *({"window": 20, "K": 2, "D": 3, "tree": reading} for reading in READINGS),
+        {"window": 20, "K": 2, "D": 3},
         {"window": 16, "K": 3, "D": 2, "AC": False},
         {"window": 9, "PD": False},
     ],
