@@ -202,7 +202,7 @@ def any_accepted(K: int) -> float:
 
 def sjd_pac() -> dict[str, Tensor]:
     model = Toy((2, 3), 4)
-    decoder = DECODERS["sjd-pac"](model, PACSettings(window=16, PD=False))
+    decoder = DECODERS["sjd-pac"](model, PACSettings(window=16, K=1))
     some = torch.tensor([any_accepted(K) for K in range(1, 5)])
     return {
         "first candidate: acceptance": level((3,), 0)[0].acceptance[0],

@@ -33,24 +33,26 @@ class PACSettings(Settings):
     """L = 64, K = 4, D = 3 are the paper's (Sec. 5.1)."""
 
     window: int = knob(64, "Rows of one forward pass, the tree's included.", low=2, high=MAX_ROWS)
-    K: int = knob(4, "Candidates for each of the first positions.", low=1, high=8)
+    K: int = knob(
+        4, "Candidates for each of the first positions; 1 is without any beside.", low=1, high=8
+    )
     D: int = knob(3, "Levels of the tree of candidates.", low=1, high=5)
     AC: bool = knob(
         True, "Adaptive continuation: behind a rejection, keep the drafts that still fit."
     )
-    PD: bool = knob(True, "Proactive drafting: several candidates for the first positions.")
     fresh: str = fresh_knob("uniform")
 
     withdrawn: ClassVar = {
         "tree": Withdrawn(
             ("full", "spine", "lanes", "deep"),
             "every node of the tree's levels has K candidates below it, as tree = full had.",
-        )
+        ),
+        "PD": Withdrawn((True, False), "K = 1 drafts without candidates, as PD = false did."),
     }
 
     def __post_init__(self) -> None:
         Settings.__post_init__(self)
-        if self.PD and side_nodes(self.K, self.D) + self.D >= self.window:
+        if self.K > 1 and side_nodes(self.K, self.D) + self.D >= self.window:
             nodes = side_nodes(self.K, self.D) + self.D + 1
             raise SettingError(
                 f"A tree of K = {self.K}, D = {self.D} takes up to {nodes} rows, and"
@@ -94,8 +96,7 @@ class SJDPAC(WindowDecoder):
     presets = {"As in the paper": PACSettings(), "For a CPU": PACSettings(window=32, K=3, D=2)}
 
     def _tree(self, room: int) -> Tree:
-        s = self.settings
-        return tree(s.window, room, s.K if s.PD else 1, s.D)
+        return tree(self.settings.window, room, self.settings.K, self.settings.D)
 
     def propose(self, state: DecodeState) -> Window:
         layout = self._tree(state.draft_limit)

@@ -108,7 +108,7 @@ CHAINS = [
     *variants("lantern", delta=[0.0], depth=[5], draws=["top-1"], k=[3]),
     *variants("lantern", delta=[0.0], drafter=["jacobi"], window=[3], k=[3]),
     *variants("lantern", bound=["lambda"], lam=[1.0], depth=[2], k=[3]),
-    *variants("sjd-pac", PD=[False] * 3, AC=[True, False, True], window=[3, 3, 2]),
+    *variants("sjd-pac", K=[1] * 3, AC=[True, False, True], window=[3, 3, 2]),
 ]
 
 
@@ -129,7 +129,7 @@ KEPT = [
     ("sjd", {"window": 4, "fresh": "uniform", "verification": "block"}),
     ("scd", {"window": 4, "coupling": "gumbel", "fresh": "uniform"}),
     ("scd", {"window": 4, "coupling": "maximal", "fresh": "uniform"}),
-    ("sjd-pac", {"window": 4, "PD": False}),
+    ("sjd-pac", {"window": 4, "K": 1}),
 ]
 
 
@@ -148,7 +148,7 @@ TOP_K = [
     ("gsd", {"window": 3, "G": 1, "fresh": "uniform"}),
     ("lantern", {"delta": 0.0}),
     ("lantern", {"delta": 0.0, "drafts": "tree", "depth": 2, "width": 2, "nodes": 4}),
-    ("sjd-pac", {"window": 3, "PD": False}),
+    ("sjd-pac", {"window": 3, "K": 1}),
 ]
 
 
@@ -258,7 +258,7 @@ three = partial(Toy, (1, 3), 3)
 WINDOW = {"window": 3}
 MAXIMAL = {"window": 3, "coupling": "maximal", "fresh": "uniform"}
 BLOCK = {"window": 3, "fresh": "uniform", "verification": "block"}
-CHAIN = {"window": 3, "PD": False}
+CHAIN = {"window": 3, "K": 1}
 TREE = {"window": 8, "K": 2, "D": 2}
 DEEP = {"window": 8, "K": 2, "D": 3}
 SMALL_TREE = {"drafts": "tree", "depth": 2, "width": 2, "nodes": 4, "k": 2, "delta": 0.0}
@@ -277,7 +277,7 @@ BUGS = [
     (planted.BlockWithKeptDrafts, SCD, flat, MAXIMAL | {"window": 4}),
     (planted.BlockReplacedFromR, SJD, nearly_even, BLOCK),
     (planted.StaleJacobi, Jacobi, pair, WINDOW),
-    (planted.FullAcceptanceFromThePad, SJDPAC, pair, {"window": 2, "PD": False}),
+    (planted.FullAcceptanceFromThePad, SJDPAC, pair, {"window": 2, "K": 1}),
     (planted.ContinuedWithStaleDistribution, SJDPAC, pair, CHAIN),
     (planted.ContinuedFromP, SJDPAC, pair, CHAIN),
     (planted.LongestPathWins, SJDPAC, zero_or_one, DEEP),

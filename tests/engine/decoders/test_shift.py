@@ -188,7 +188,7 @@ def test_neighbourhoods_held_in_blocks_are_the_same(
     "decoder",
     [
         SJD(SMALL),
-        SJDPAC(SMALL, PACSettings(window=16, PD=False)),
+        SJDPAC(SMALL, PACSettings(window=16, K=1)),
         GSD(SMALL, GSDSettings(**GSDS[0])),
         RelaxedSJD(SMALL, RelaxedSettings(**RELAXED[0])),
         RelaxedSJD(SMALL, RelaxedSettings(**RELAXED[-1])),

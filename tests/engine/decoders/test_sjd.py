@@ -36,8 +36,8 @@ CHAINS = {
     "gsd G=1": GSD(TOY, GSDSettings(G=1, delta=1.0, d=10.0)),
     "lantern delta=0": Lantern(TOY, LanternSettings(k=62, delta=0.0)),
     "lantern lambda=1": Lantern(TOY, LanternSettings(k=62, bound="lambda", lam=1.0)),
-    "sjd-pac": SJDPAC(TOY, PACSettings(window=16, PD=False)),
-    "sjd-pac without AC": SJDPAC(TOY, PACSettings(window=16, PD=False, AC=False)),
+    "sjd-pac": SJDPAC(TOY, PACSettings(window=16, K=1)),
+    "sjd-pac without AC": SJDPAC(TOY, PACSettings(window=16, K=1, AC=False)),
 }
 every_chain = pytest.mark.parametrize("name", CHAINS)
 

@@ -131,8 +131,8 @@ def test_nothing_accepted_commits_one_token() -> None:
 
 def continued(x: int, keep: float, redraw: float, *, AC: bool = True) -> tuple[Verification, int]:
     """A verification whose first draft is rejected, and what becomes of the second, x."""
-    decoder = SJDPAC(TOY, PACSettings(window=16, PD=False, AC=AC))
-    u = [[REJECT] * 8, [*[0.5] * 5, keep, redraw, 0.5]]
+    decoder = SJDPAC(TOY, PACSettings(window=16, K=1, AC=AC))
+    u = [[REJECT] * 4, [0.5, 0.5, keep, redraw]]
     verification = verify_chain(decoder, P, Q, [0, x], verify=u)
     assert verification.count == 1
     return verification, int(verification.tokens[1])

@@ -43,7 +43,7 @@ KNOBS: dict[str, list[dict[str, object]]] = {
     "sjd-pac": [
         {"window": 20, "K": 2, "D": 3},
         {"window": 16, "K": 3, "D": 2, "AC": False},
-        {"window": 9, "PD": False},
+        {"window": 9, "K": 1},
     ],
     "zipar": [{"s": 1}, {"s": 2}, {"s": 9}],
     "assd": [{"k": 3, "fused": True}, {"k": 3, "drafts": "n-gram"}],

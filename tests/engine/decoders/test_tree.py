@@ -34,7 +34,7 @@ def test_a_tree_larger_than_the_window_is_rejected() -> None:
         SettingError, match="tree of K = 4, D = 4 takes up to 86 rows, and the window has 64"
     ):
         PACSettings(K=4, D=4)
-    assert PACSettings(K=4, D=4, PD=False).K == 4
+    assert PACSettings(window=2, K=1, D=5).D == 5, "without candidates there is no tree"
 
 
 @pytest.mark.parametrize(("K", "D"), SHAPES)
@@ -55,6 +55,7 @@ def test_parents_children_and_depths_agree(window: int, room: int, K: int, D: in
     try:
         PACSettings(window=window, K=K, D=D)
     except SettingError:
+        assert K > 1
         assert side_nodes(K, D) + D >= window
         return
     layout = tree(window, room, K, D)
