@@ -32,7 +32,6 @@ LANES = (
     "assd",
     *(f"assd:k={k}" for k in (8, 15)),
     "assd:drafts=n-gram",
-    "assd:fused=true",
     "sjd",
     "scd",
     "sjd-pac",

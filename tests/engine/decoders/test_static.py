@@ -46,7 +46,7 @@ KNOBS: dict[str, list[dict[str, object]]] = {
         {"window": 9, "K": 1},
     ],
     "zipar": [{"s": 1}, {"s": 2}, {"s": 9}],
-    "assd": [{"k": 3, "fused": True}, {"k": 3, "drafts": "n-gram"}],
+    "assd": [{"k": 3}, {"k": 3, "drafts": "n-gram"}],
 }
 CASES = [(name, settings) for name in DECODERS for settings in [{}, *KNOBS.get(name, [])]]
 GRIDS = [((4, 5), False), ((3, 4), True), ((1, 2), False), ((1, 1), False)]
