@@ -27,9 +27,8 @@ TOY = Toy((2, 3), CODES, seed=3)
 GSDS = [
     {"G": 2, "delta": 1.0, "d": 10.0},
     {"G": 5, "delta": 0.15, "d": 0.5},
-    {"G": 4, "order": "descending", "delta": 0.3},
+    {"G": 4, "delta": 0.3},
     {"G": 100, "delta": 0.1, "d": 1.0},
-    {"reading": "code"},
 ]
 LANTERNS = [
     {"k": 4, "delta": 0.2},

@@ -33,10 +33,9 @@ LOSSLESS = [name for name in WHOLE if DECODERS[name].badge is not Badge.CHANGED_
 GSDS = [
     {"G": 2, "delta": 1.0, "d": 10.0},
     {"G": 5, "delta": 0.15, "d": 0.5},
-    {"G": 4, "order": "descending", "delta": 0.3},
+    {"G": 4, "delta": 0.3},
     {"G": 100, "delta": 0.1, "d": 1.0},
     {"G": 1},
-    {"reading": "code"},
 ]
 LANTERNS = [
     {"k": 4, "delta": 0.2},

@@ -34,7 +34,7 @@ KNOBS: dict[str, list[dict[str, object]]] = {
     "sjd-relaxed": [
         {"window": 6, "relax": relax} for relax in ("amplify", "add", "anneal", "typical")
     ],
-    "gsd": [{"window": 6, "G": 3}, {"window": 9, "reading": "code"}],
+    "gsd": [{"window": 6, "G": 3}, {"window": 9, "G": 14}],
     "lantern": [
         {"drafter": "jacobi", "window": 6, "delta": 0.3},
         {"depth": 4},  # the drafter reads as many tokens as were committed
