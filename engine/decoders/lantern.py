@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Generator
 from dataclasses import dataclass
+from typing import ClassVar
 
 import torch
 from torch import Tensor
@@ -21,9 +22,9 @@ from engine.decoders.lantern_tree import DraftTree, Walk, draft_tree
 from engine.decoders.shift import support_size
 from engine.decoders.speculate import acceptance_probability, speculate
 from engine.models.base import MAX_ROWS, Drafter
-from engine.numerics.distributions import exact, gather, logits_to_probs, one_hot, residual, sample
+from engine.numerics.distributions import exact, gather, logits_to_probs, residual, sample
 from engine.numerics.randomness import Purpose
-from engine.settings import knob
+from engine.settings import Withdrawn, knob
 from engine.trace import Step
 from engine.trace.rows import TOP
 
@@ -61,12 +62,6 @@ class LanternSettings(JacobiWindowSettings):
         low=1,
         high=16,
         needs=("drafter", "eagle"),
-    )
-    draws: str = knob(
-        "sampled",
-        "Whether the drafter of a chain samples its guess or takes its likeliest token.",
-        choices=("sampled", "top-1"),
-        needs=("drafts", "chain"),
     )
     nodes: int = knob(
         8,
@@ -109,6 +104,12 @@ class LanternSettings(JacobiWindowSettings):
         high=10.0,
         needs=("bound", "lambda"),
     )
+
+    withdrawn: ClassVar = {
+        "draws": Withdrawn(
+            ("sampled", "top-1"), "drafts = tree with width = 1 is a chain of the likeliest tokens."
+        )
+    }
 
     def neighbours(self, codes: int) -> int:
         """The k of a model with this many codes: at least 1, the draft itself, at most all."""
@@ -174,8 +175,6 @@ class Lantern(JacobiWindowDecoder):
                 logits = eagle.next(state.ctx, state.ids(tokens[-1], position - 1)[0])
                 state.drafter_passes += 1
             drafted = logits_to_probs(logits[None], self.sampling, state.forced(position))
-            if self.settings.draws == "top-1":
-                drafted = one_hot(drafted.argmax(-1), drafted.shape[-1])
             tokens.append(sample(drafted, u))
             q.append(drafted)
         return Window(torch.cat(tokens), torch.cat(q))

@@ -261,6 +261,7 @@ def test_what_no_decoder_makes_or_is_raced_here_is_rejected_in_words(trace, word
         ("sjd-pac", {"K": 4, "D": 3, "tree": "full"}, "SJD-PAC"),
         ("sjd-pac", {"window": 8, "PD": False}, "SJD-PAC window=8 PD=false"),
         ("gsd", {"G": 10, "order": "descending", "reading": "paper"}, "GSD order=descending"),
+        ("lantern", {"k": 0, "draws": "top-1"}, "LANTERN draws=top-1"),
         ("assd", {"drafts": "self", "k": 5, "fused": True}, "ASSD fused=true"),
         # a tree of as many levels has more rows than the window now
         ("sjd-pac", {"K": 4, "D": 4, "tree": "spine"}, "SJD-PAC D=4 tree=spine"),
