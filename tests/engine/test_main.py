@@ -177,6 +177,13 @@ def test_the_model_is_loaded_as_asked_and_after_everything_else_is_checked(
 # Filling in part of a picture
 
 
+def test_a_trace_that_is_not_there_is_named(engine: Main, capsys: Capture) -> None:
+    with pytest.raises(SystemExit) as ended:
+        engine("infill", "missing.json")
+    assert ended.value.code == 2
+    assert "missing.json" in capsys.readouterr().err
+
+
 def test_a_box_of_a_saved_races_picture_is_filled_in(
     engine: Main, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: Capture
 ) -> None:
@@ -206,6 +213,9 @@ def test_a_box_of_a_saved_races_picture_is_filled_in(
         ("--box", "1,1,200,2", outside),
         ("--box", "0,0,0,2", outside),
         ("--box", "-1,0,2,2", outside),
+        ("--lanes", "jet", "no decoder called"),
+        ("--out", "/no/where/x.json", "no folder"),
+        ("--text", "a [2]", "are filled in by python -m examples.fill_in_text"),
     ):
         with pytest.raises(SystemExit) as ended:
             call(f"{option}={value}")
