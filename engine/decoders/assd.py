@@ -51,9 +51,9 @@ class ASSD(WindowDecoder):
 
     The first draft is a sample of the model's own p, so the draft pass commits it (Lemma 1), a last
     lone position needs no verification, and the verification starts from it as root. Either pass
-    commits at least one token: never more passes than tokens (Theorem 1). A chain of drafts all
-    accepted gives no bonus token, which the next draft pass makes up for; but where the chain comes
-    to the last position, its last row samples that, and no draft is needed there.
+    commits at least one token: never more passes than tokens (Theorem 1). Where all drafts are
+    accepted, the pass commits no bonus token: the next draft pass does. Only where the chain ends
+    right before the last position does its last row sample that one, which then needs no draft.
 
     `n-gram` drafts (Alg. 2) need no pass, and each verification may end in a bonus token.
     """
@@ -87,7 +87,7 @@ class ASSD(WindowDecoder):
 
     def verify(self, state: DecodeState, window: Window, p: Tensor) -> Verification:
         if self.settings.drafts == "self" and drafting(state):
-            # Independent samples, each of what the prefix says of its position.
+            # The samples are independent: each row saw what is committed alone.
             return commit_first(state, p, sample(p, state.uniform(Purpose.DRAFT, len(p), 1)[:, 0]))
         acceptance = chain_acceptance(window, p)
         verification = speculate(state, window, p, acceptance, redraws=False)
@@ -98,6 +98,6 @@ class ASSD(WindowDecoder):
 
 
 def drafting(state: DecodeState) -> bool:
-    """Whether this is a draft pass: every second one is, since a draft pass that leaves no draft to
-    verify ends the image."""
+    """Whether this is a draft pass. Draft and verification passes alternate: a draft pass that
+    leaves nothing to verify has ended the image."""
     return state.step % 2 == 0

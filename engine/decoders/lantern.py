@@ -153,7 +153,7 @@ class Lantern(JacobiWindowDecoder):
         eagle = self.eagle
         if eagle is None:
             return super().propose(state)
-        left = self.plan.length - state.frontier - 1  # its cache ends with the image
+        left = self.plan.length - state.frontier - 1  # the drafter's cache has no place behind it
         depth = min(self.settings.depth, left) if state.path else 0
         if not depth:
             return Window(state.drafts[:0], state.q[:0])
@@ -213,11 +213,12 @@ class Lantern(JacobiWindowDecoder):
         return verification
 
     def committed(self, p: Tensor, q: Tensor) -> Tensor:
-        """Of a chain's draft; a tree's node tries several (`Walk.shift`).
+        """What the test of a chain's draft commits; a tree's node tries several drafts
+        (`Walk.shift`).
 
-        A rejected x has less mass than q(x) even with A's, so its replacement is drawn from
-        max(p - q, 0) without A: over all x at once, a token gets of that difference the weights of
-        the x whose A does not hold it."""
+        Where x is rejected, p'(x) is below q(x), so the replacement is drawn from max(p - q, 0) on
+        the tokens outside A. All x are added up at once: of that difference a token gets the
+        weights of those x whose A does not hold it."""
         wide, draft = exact(p), exact(q)
         left = (wide - draft).clamp_min(0)
         committed, weights = torch.zeros_like(wide), torch.zeros_like(wide)
@@ -234,7 +235,7 @@ class Lantern(JacobiWindowDecoder):
             drawn = draft.gather(-1, x)
             accepted = drawn.minimum(mass)
             rejected = drawn - accepted
-            # It is at least the mass rejected, but for rounding.
+            # Rounding apart, it is at least the rejected mass.
             rest = left.sum(-1, keepdim=True) - (near(left) * within).sum(-1)
             weight = torch.where(rejected > 0, rejected / rest.maximum(rejected), 0)
             weights += weight.sum(-1, keepdim=True)

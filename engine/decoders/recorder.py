@@ -20,8 +20,8 @@ from engine.trace.steps import Step, StepTable, refs, step_row
 
 
 class StepRecorder:
-    """Records one lane of `length` positions, step after step: `copy` of what `collect` made, then,
-    when the device is done, `step`."""
+    """Records one lane of `length` positions. After each step `copy` starts the copy of what
+    `collect` made, and when the device is done `step` makes the rows of it."""
 
     def __init__(self, length: int) -> None:
         # Of each position the likeliest tokens of its latest p and their shares; 0 at first.
@@ -136,8 +136,9 @@ class StepRecorder:
 
 
 def find_sources(draft: np.ndarray, top: np.ndarray, latest: np.ndarray) -> np.ndarray:
-    """Where each q is, by its likeliest tokens and their shares [N, 2 TOP] and those of the latest
-    p at its position: distributions that differ elsewhere alone would be shown the same."""
+    """The Source of each q. Its likeliest tokens and their shares [N, 2 TOP] are compared with
+    those of the latest p at its position: distributions that differ in other tokens alone look the
+    same."""
     before = (top == latest).all(-1)
     certain = (top[:, 0] == draft) & (top[:, 1] == NONE) & (top[:, TOP] == ONE)
     source = np.where(before, Source.BEFORE, np.where(certain, Source.CERTAIN, Source.OWN))
@@ -154,7 +155,8 @@ def collect(
     rule's shift [H] where the diagnostics have none."""
     diagnostics = verification.diagnostics()
     p, q = verification.p, window.q if diagnostics.q is None else diagnostics.q
-    # Static shapes cannot stop at the last test; elsewhere the others would cost most of the time.
+    # The shift is of use up to the last test, and would cost most of the time behind it; static
+    # shapes cannot depend on where that is.
     tested = len(q) if state.model.static else min(len(q), int(verification.count))
     shift = diagnostics.shift
     if shift is None:

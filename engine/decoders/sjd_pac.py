@@ -174,9 +174,10 @@ class Walk:
         """p [rows, V]; `room` (0-dim): how many drafts come before the image's end."""
         self.p, self.room = p, room
         self.alive = torch.ones(1, dtype=torch.bool, device=p.device)
-        self.rejected = torch.zeros_like(self.alive)  # whether a draft was, where the walk ended
-        self.depth = torch.zeros(1, dtype=torch.long, device=p.device)  # accepted nodes
-        self.node = torch.zeros_like(self.depth)  # the last of them
+        self.rejected = torch.zeros_like(self.alive)  # whether the walk ended with a rejection
+        # How many nodes are accepted, and the row of the last one.
+        self.depth = torch.zeros(1, dtype=torch.long, device=p.device)
+        self.node = torch.zeros_like(self.depth)
         self.left = p[0]  # the distribution to sample if the walk ends here
         self.path = [self.node]
         self.tokens: list[Tensor] = []
