@@ -160,9 +160,9 @@ def _join(address: str) -> None:
 
 
 def ray_folder() -> tempfile.TemporaryDirectory[str]:
-    """For all files of a cluster of this machine: its user's alone, since the usual one may be
-    another user's, and removed at the end. It is in the temporary folder, or in /tmp where the
-    paths of Ray's sockets would be too long."""
+    """A folder for all files of a cluster of this machine, which only its user can read and which
+    is removed at the end: Ray's usual folder may be another user's. It is in the temporary folder,
+    or in /tmp where the paths of Ray's sockets would be too long."""
     prefix, parent = "photo-finish-ray-", tempfile.gettempdir()
     if len(os.fsencode(f"{parent}/{prefix}12345678/{SOCKET}")) > PATH_BYTES:
         parent = "/tmp"
@@ -170,12 +170,13 @@ def ray_folder() -> tempfile.TemporaryDirectory[str]:
 
 
 def _end_at_sigterm() -> None:
-    """As at Ctrl-C: with its cluster."""
+    """On SIGTERM the program ends as at Ctrl-C, and its cluster with it."""
     signal.signal(signal.SIGTERM, signal.default_int_handler)
 
 
 def _keep_token_private() -> None:
-    """Of the token that Ray writes, and of all its other files: it leaves them readable to all."""
+    """Has only the user read the token and all other files that Ray writes: it leaves them readable
+    to all."""
     os.umask(0o077)
     with contextlib.suppress(FileNotFoundError):
         (Path.home() / ".ray" / "auth_token").chmod(0o600)

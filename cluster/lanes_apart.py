@@ -17,15 +17,16 @@ from visualize.board import replay
 from visualize.recorded_race import Pictures, RecordedRace
 from visualize.snapshot import CLOCKS, Snapshot, Update
 
-# of a board, what every lane's racer knows and the page does not
+# the parts of a board that every lane's racer knows and the page does not
 _SHARED = ("machine", "grid", "cells", "dtypes", "codes", "swatches", "preview")
 
 
 def race_apart(
     request: RaceRequest, waiting: Snapshot, start: Callable[[RaceRequest], Stream]
 ) -> WorkerEvents:
-    """The race's stream, of the races of its lanes, which `start` starts; `waiting` is its board
-    before it begins. One lane's WorkerFailure ends them all. Closed, it cancels every one."""
+    """The race's stream, put together from the streams of the races of its lanes, which `start`
+    starts; `waiting` is its board before it begins. A WorkerFailure of one lane ends all lanes;
+    closing the stream cancels them."""
     lanes = [replace(request, lanes=(lane,)) for lane in request.lanes]
     board, notes = waiting, [""] * len(lanes)
     recordings: list[RecordedRace | None] = [None] * len(lanes)

@@ -15,7 +15,7 @@ class Options(BaseModel):
     least: int = Field(1, ge=1, description="racers at least, also while nobody races")
     most: int = Field(2, ge=1, description="racers at most")
     cpus: float = Field(1, ge=0, description="CPU cores of each racer")
-    # A part of one would let a lane pay for another race's passes.
+    # On a shared GPU a lane would be charged for another race's passes.
     gpus: int = Field(0, ge=0, description="GPUs of each racer, whole ones")
     lanes_apart: bool = Field(
         False, description="one race at a time, each of its lanes on a racer of its own"

@@ -34,8 +34,18 @@ LOST = (
 )
 # options of `launch` that mounting into another app knows, too
 MOUNTED = (
-    *("theme", "css", "css_paths", "head", "enable_monitoring", "max_file_size", "mcp_server"),
-    *("footer_links", "i18n", "run_history", "show_error", "ssr_mode"),
+    "theme",
+    "css",
+    "css_paths",
+    "head",
+    "enable_monitoring",
+    "max_file_size",
+    "mcp_server",
+    "footer_links",
+    "i18n",
+    "run_history",
+    "show_error",
+    "ssr_mode",
 )
 
 log = logging.getLogger(__name__)

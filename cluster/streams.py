@@ -12,7 +12,7 @@ from typing import Protocol
 from app.serving.race_stream import Idle, Recording, WorkerFailure
 from visualize.snapshot import Snapshot, Update
 
-IDLE_SECONDS = 0.25  # without an event
+IDLE_SECONDS = 0.25  # without an event, until an Idle stands for one
 
 Event = Snapshot | Update | Idle | Recording | WorkerFailure
 

@@ -8,8 +8,9 @@ types and unknown choices raise `SettingError`.
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 
 class SettingError(ValueError):
@@ -43,8 +44,19 @@ def knob(
 
 
 @dataclass(frozen=True, slots=True)
+class Withdrawn:
+    """A setting that races no longer have, and older traces do: the `values` it could have, its
+    default first, and a clause that says what to do `instead`."""
+
+    values: tuple[bool | str, ...]
+    instead: str
+
+
+@dataclass(frozen=True, slots=True)
 class Settings:
     """Base of every settings class: checks each field against its knob and its default's type."""
+
+    withdrawn: ClassVar[Mapping[str, Withdrawn]] = {}
 
     def __post_init__(self) -> None:
         for name, spec, default in knobs(type(self)):
@@ -54,6 +66,19 @@ class Settings:
 def knobs(settings: type[Settings]) -> list[tuple[str, Knob, Any]]:
     """(name, knob, default) of every field, in order."""
     return [(f.name, f.metadata["knob"], f.default) for f in dataclasses.fields(settings)]
+
+
+def check_recorded(settings: type[Settings], values: Mapping[str, Any]) -> None:
+    """Raises SettingError where a traced lane's settings hold a value that no race has had. Each is
+    checked by itself: which values go together may have been another rule when it was raced."""
+    known = {name: (spec, default) for name, spec, default in knobs(settings)}
+    for name, value in values.items():
+        if name in known:
+            _validate(name, value, *known[name])
+        elif name not in settings.withdrawn:
+            raise SettingError(f"there is no setting {_short_repr(name)}")
+        elif value not in settings.withdrawn[name].values:
+            raise SettingError(f"{name} was never {_short_repr(value)}")
 
 
 def _validate(name: str, value: Any, spec: Knob, default: Any) -> Any:

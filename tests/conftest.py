@@ -38,7 +38,7 @@ SLOW = (
     "abuse",
     "cluster",
     "engine/models",
-    "engine/decoders/test_changed.py",
+    "engine/decoders/test_rules.py",
     "engine/bench",
     "test_notebooks.py",
     "train",

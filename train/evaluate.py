@@ -47,7 +47,8 @@ GRID = [
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """Scenes of a stream, of some layouts in turn; `equal`: those alone with equal things."""
+    """Scenes of a stream, whose layouts take turns; with `equal` only those that show equal
+    things."""
 
     stream: int
     layouts: tuple[Layout, ...]

@@ -44,7 +44,7 @@ def box(rng: np.random.Generator) -> np.ndarray:
 
 
 def stroke(rng: np.random.Generator) -> np.ndarray:
-    """What a brush of 1 to 3 cells leaves that wanders with momentum."""
+    """The trail of a brush of 1 to 3 cells that wanders with momentum."""
     part, brush = np.zeros((GRID, GRID), bool), rng.integers(1, 4)
     place, angle = rng.uniform(0, GRID, 2), rng.uniform(0, 2 * np.pi)
     for _ in range(rng.integers(4, 24)):
@@ -60,7 +60,7 @@ def scattered(rng: np.random.Generator) -> np.ndarray:
 
 
 def half(rng: np.random.Generator) -> np.ndarray:
-    """All, of which `paint` takes as many rows as it needs."""
+    """Every cell, of which `paint` takes as many rows as it needs."""
     return np.ones((GRID, GRID), bool)
 
 
@@ -68,8 +68,8 @@ PAINTERS: tuple[Callable[[np.random.Generator], np.ndarray], ...] = (box, stroke
 
 
 def paint(rng: np.random.Generator, share: float) -> np.ndarray:
-    """A mask of about `share` of the cells, one at least, bool [400]: one kind of painting again
-    and again, the cells of the last one only as far as they are needed."""
+    """A mask of about `share` of the cells, one at least, bool [400]: one kind of painting is
+    repeated until they are enough, and of the last one only the cells that are needed count."""
     wanted = max(1, round(share * GRID * GRID))
     painter, turns = PAINTERS[rng.integers(len(PAINTERS))], rng.integers(4)
     mask = np.zeros((GRID, GRID), bool)
@@ -102,7 +102,8 @@ def token_loss(
     network: EmbeddedInfill, some: Examples, masks: Tensor, spread: Tensor
 ) -> tuple[Tensor, Tensor]:
     """Cross-entropy of every masked cell, nats [N], and its place in the flattened codes [B, 400]:
-    scene after scene, each in its own order. The embedded view's rows, all at once."""
+    scene after scene, each in its own order. The rows are those of the embedded model that fills
+    in, all in one pass."""
     order = sequences(masks, spread)
     masked = masks.gather(1, order)
     asked = torch.where(masked, order, MASKED)

@@ -72,7 +72,7 @@ def distances(picture: np.ndarray, what: Scene) -> np.ndarray:
 def nearest(
     picture: np.ndarray, what: Scene, rng: np.random.Generator, candidates: int | None = None
 ) -> list[str]:
-    """The nearest thing to each square: of all, or of so many `candidates`, the right one and
+    """The nearest thing to each square, of all things or of `candidates` things: the right one and
     others drawn at random."""
     return nearest_by(distances(picture, what), what, rng, candidates)
 
@@ -80,7 +80,7 @@ def nearest(
 def nearest_by(
     far: np.ndarray, what: Scene, rng: np.random.Generator, candidates: int | None = None
 ) -> list[str]:
-    """The same by the `distances` of a picture."""
+    """The thing nearest to each square by a picture's `distances`, as `nearest` finds it."""
     names = np.array(vocabulary()[0])
     found = []
     for row, thing in zip(far, what.things, strict=True):

@@ -33,7 +33,7 @@ def has_bfloat16() -> bool:
 
 @contextlib.contextmanager
 def at_sigterm(handler: Callable[..., None]) -> Iterator[None]:
-    """Calls `handler` where the process is terminated, but only within."""
+    """Within this context a SIGTERM calls `handler`."""
     before = signal.signal(signal.SIGTERM, handler)
     try:
         yield

@@ -19,7 +19,7 @@ from PIL import Image
 
 from engine.decoders import DECODERS
 from engine.models.base import ImageModel
-from engine.settings import SettingError
+from engine.settings import SettingError, check_recorded
 from engine.trace import Header, LaneState, Trace, TraceError
 from visualize.pictures import canvas, webp
 from visualize.swatches import COLUMNS, SIDE, sheet
@@ -136,8 +136,8 @@ def _drawable(trace: Trace, lane: int) -> None:
             f"The trace has a lane of a decoder that is not known here: {decoder[:40]!r}."
         )
     try:
-        DECODERS[decoder].Settings(**header.lanes[lane].settings)
-    except (SettingError, TypeError) as error:
+        check_recorded(DECODERS[decoder].Settings, header.lanes[lane].settings)
+    except SettingError as error:
         raise TraceError(
             f"The settings of the lane {decoder} are not valid: {str(error)[:200]}"
         ) from error

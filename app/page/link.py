@@ -39,6 +39,7 @@ from engine.race.request import (
     group_title,
     parse_lane,
     parse_value,
+    reject_withdrawn,
 )
 from engine.settings import Sampling, SettingError
 from engine.trace import Header
@@ -136,15 +137,17 @@ def request_of(header: Header) -> RaceRequest:
 
 
 def _is_ours(name: str) -> bool:
-    """Whether a field is about the race. Raises SettingError for one that is not and was probably
-    meant to be: of a group of knobs, or nearly one of our names."""
+    """Whether a field is about the race. Raises SettingError for one that no longer is, and for one
+    that was probably meant to be: of a group of knobs, or nearly one of our names."""
     if name in FIELDS or name in KNOBS:
         return True
     if name in OTHER_FIELDS or name.startswith("__"):
         return False
+    group, _, knob = name.partition(".")
+    reject_withdrawn(group, knob)
     shown = name[:40]
     close = difflib.get_close_matches(shown.lower(), OURS, 1, NEAR)
-    if close or shown.partition(".")[0] in GROUPS:
+    if close or group in GROUPS:
         meant = f" Did you mean {close[0]}?" if close else ""
         raise SettingError(f"The link has a field {shown!r}, which is none of this page's.{meant}")
     return False

@@ -28,11 +28,13 @@ from engine.trace import LaneState, LaneStats
 
 LANES = (
     "ar",
-    *(f"assd:k={k}" for k in (2, 3, 4)),
+    "assd:k=2",
+    "assd:k=3",
+    "assd:k=4",
     "assd",
-    *(f"assd:k={k}" for k in (8, 15)),
+    "assd:k=8",
+    "assd:k=15",
     "assd:drafts=n-gram",
-    "assd:fused=true",
     "sjd",
     "scd",
     "sjd-pac",

@@ -1,9 +1,10 @@
-"""The command `python -m engine infill`: fills in blanks of a text, or part of a traced picture."""
+"""The command `python -m engine infill`: fills in part of a traced picture."""
 
 from __future__ import annotations
 
 import argparse
 from pathlib import Path
+from typing import NoReturn
 
 from engine.commands.race import (
     add_model_options,
@@ -23,15 +24,12 @@ from engine.trace import Trace, TraceError
 
 
 def add_infill_command(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("trace", nargs="?", type=Path, help="a saved race, whose picture to change")
+    parser.add_argument("trace", type=Path, help="a saved race, whose picture to change")
     parser.add_argument("--lane", type=int, default=1, help="whose picture; counted from 1")
     parser.add_argument("--box", default="4,4,8,8", help="top,left,height,width in tokens")
     parser.add_argument("--prompt", help="another caption than the race's")
     parser.add_argument("--order", choices=ORDERS, default=ORDERS[0])
-    parser.add_argument("--text", help="a text; [3] is a blank of three tokens")
-    parser.add_argument(
-        "--xlnet", default="xlnet/xlnet-base-cased", help="its model: a name on the hub or a folder"
-    )
+    parser.add_argument("--text", type=reject_text, help=argparse.SUPPRESS)
     parser.add_argument("--seed", type=int, default=0, help="by default %(default)s")
     parser.add_argument(
         "--lanes",
@@ -43,23 +41,24 @@ def add_infill_command(parser: argparse.ArgumentParser) -> None:
     parser.set_defaults(run=run_infill, parser=parser)
 
 
+def reject_text(text: str) -> NoReturn:
+    """Of an option that there is no more. Raises ArgumentTypeError with what to do instead."""
+    raise argparse.ArgumentTypeError(
+        "blanks of a text are filled in by python -m examples.fill_in_text"
+    )
+
+
 def run_infill(args: argparse.Namespace) -> None:
-    """Prints each lane's text, if any, and the table. Exits with 1 if a lane failed, with 2 for
-    arguments that cannot be raced."""
+    """Prints the race. Exits with 1 if a lane failed, with 2 for arguments that cannot be raced."""
     parser: argparse.ArgumentParser = args.parser
-    if (args.text is None) == (args.trace is None):
-        parser.error("give a saved race, or a --text with blanks")
     if args.out and not args.out.parent.is_dir():
         parser.error(f"there is no folder {args.out.parent} to write the trace to")
     try:
         lanes = tuple(parse_lane(text.strip(), offered=FILLING) for text in args.lanes.split(","))
-        if args.text is None:
-            race = picture_race(args, lanes)
-            print_race(race, args.out, args.dumps)
-        else:
-            fill_text(args, lanes)
+        race = picture_race(args, lanes)
     except (SettingError, ModelError, TraceError, OSError) as error:
         parser.error(str(error))
+    print_race(race, args.out, args.dumps)
 
 
 def picture_race(args: argparse.Namespace, lanes: tuple[Lane, ...]) -> Race:
@@ -90,22 +89,3 @@ def final_codes(trace: Trace, lane: int) -> list[int]:
     if min(codes) < 0:
         raise SettingError(f"Lane {lane + 1} did not finish its picture.")
     return codes
-
-
-def fill_text(args: argparse.Namespace, lanes: tuple[Lane, ...]) -> None:
-    """Loads XLNet and prints what each lane makes of the text. Raises OSError where there is no
-    model, SettingError."""
-    from transformers import AutoTokenizer, XLNetLMHeadModel  # takes seconds
-
-    from engine.models.xlnet import XLNetText, read_blanks
-
-    tokenizer = AutoTokenizer.from_pretrained(args.xlnet)
-    infilling = read_blanks(args.text, tokenizer)
-    network = XLNetLMHeadModel.from_pretrained(args.xlnet, use_safetensors=True).eval()
-    model = XLNetText(network, len(infilling.known))
-    request = RaceRequest(args.text, args.seed, lanes, model.sampling, model.name, infilling)
-    race = Race(model, request)
-    trace = print_race(race, args.out, lambda trace, _: trace.dumps())  # a text has no pictures
-    for i, lane in enumerate(lanes):
-        codes = final_codes(trace, i)
-        print(f"\n{lane.decoder}: {tokenizer.decode(codes, skip_special_tokens=True)}")

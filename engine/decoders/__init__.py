@@ -18,9 +18,19 @@ from engine.decoders.sjd_pac import SJDPAC
 from engine.decoders.zipar import ZipAR
 
 # By name, in the order in which lanes stand on the page.
-_LANES = (
-    *(VanillaAR, Jacobi, FixedPoint, SJD, SCD, RelaxedSJD, GSD, Lantern, SJDPAC),
-    *(ZipAR, ASSD, Parallel),
+_LANES: tuple[type[Decoder], ...] = (
+    VanillaAR,
+    Jacobi,
+    FixedPoint,
+    SJD,
+    SCD,
+    RelaxedSJD,
+    GSD,
+    Lantern,
+    SJDPAC,
+    ZipAR,
+    ASSD,
+    Parallel,
 )
 DECODERS: dict[str, type[Decoder]] = {decoder.name: decoder for decoder in _LANES}
 # Those that race unless others are chosen.

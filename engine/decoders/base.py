@@ -58,8 +58,9 @@ class Decoder(ABC):
         plan: Plan | None = None,
     ) -> None:
         """`settings` default to the decoder's, `sampling` to the model's, `plan` to the whole
-        picture's. Raises TypeError for another decoder's settings, SettingError where it races on
-        infillings alone and the plan is of none, or `model` draws in raster order alone."""
+        picture's. Raises TypeError for another decoder's settings, SettingError where the decoder
+        races on infillings alone and the plan is a whole picture's, or `model` predicts the next
+        token alone."""
         self.model, self.plan = model, plan or model.plan
         self.settings = settings if settings is not None else self.Settings()
         self.sampling = sampling if sampling is not None else model.sampling
@@ -74,7 +75,8 @@ class Decoder(ABC):
 
     @classmethod
     def check_fills(cls, fills: Fills, title: str) -> None:
-        """Raises SettingError where it asks for any cell, and a model gives the next one alone."""
+        """Raises SettingError where the decoder asks for any cell and a model predicts the next one
+        alone."""
         if cls.infills and fills is Fills.BELOW:
             raise SettingError(
                 f"{cls.title} asks for tokens out of order: {title} can only draw a picture on,"

@@ -22,19 +22,20 @@ def verify_block(state: DecodeState, window: Window, p: Tensor) -> Verification:
     S_i = sum_v max(a_i p_{i+1}(v) - q_{i+1}(v), 0), draft i passes with probability
     h_i = S_i / (S_i + 1 - a_i), the last one with a_i. Behind t accepted drafts the next token is a
     sample of R(a_t p_{t+1}, q_{t+1}), or the bonus. No lossless rule accepts more drafts in
-    expectation (Theorem 2). Exact where drafts are independent of each other and of the passes
-    before but for their q, as those that are redrawn from p are; not where drafts are kept.
+    expectation (Theorem 2). It is exact where the drafts of a pass are independent of one another
+    and depend on earlier passes through their q alone, as redrawn drafts do. It is not exact where
+    drafts are kept from pass to pass.
 
     p [H + 1, V]. The acceptance recorded of a draft is its h.
     """
     drafts, q = window.drafts, window.q
     H, room = len(drafts), state.room.clamp_max(len(drafts))
     ratio = gather(p[:-1], drafts).double() / gather(q, drafts).double()
-    walk = torch.cat([ratio.new_zeros(1), ratio.log().cumsum(0)])  # log a, but for its bound
+    walk = torch.cat([ratio.new_zeros(1), ratio.log().cumsum(0)])  # log a, if a had no bound
     a = (walk - walk.cummax(0).values).exp()
     left = (a[:-1, None].to(p.dtype) * p[:-1] - q).clamp_min(0).sum(-1, dtype=torch.float64)
     left = torch.cat([left[1:], left.new_zeros(1)])[:H]
-    # Where p and q are the same behind a certain draft, the next one is as certain.
+    # Where a draft is certain and p = q behind it, the fraction is 0 / 0: it passes.
     h = torch.where(a[1:] < 1, left / (left + 1 - a[1:]), 1.0)
     offsets = state.offsets(H)
     h = torch.where(offsets + 1 < room, h, a[1:])

@@ -102,7 +102,7 @@ class DecodeState:
         self.n = place("n", zero)
         self.room = place("room", zero + self.plan.length - 1)  # drafts before the image's end
         self.tokens = place("tokens", zero.repeat(self.plan.length))
-        self.root = self.tokens[:1]  # the last committed token; in the first window any
+        self.root = self.tokens[:1]  # the last committed token; means nothing in the first window
         # What the last verification left: tokens [N], their q [N, V], and how many are committed.
         self.drafts = torch.zeros(1, dtype=torch.long, device=device)
         self.q = torch.zeros(1, model.vocab_size, device=device)
@@ -141,7 +141,7 @@ class DecodeState:
         return self._drawn(Purpose.NOISE, rows, self.model.vocab_size)
 
     def _drawn(self, purpose: Purpose, rows: int, count: int) -> Tensor:
-        """This step's numbers; with static shapes in the same place in every step."""
+        """This step's numbers. With static shapes they stand at the same address in every step."""
         if not self.model.static:
             return self._draw(purpose, rows, count)
         key = purpose, rows, count
@@ -155,7 +155,7 @@ class DecodeState:
         return self.noise.uniform(purpose, self.frontier, rows, self.step, count)
 
     def fixed(self, name: str, values: Tensor) -> Tensor:
-        """The values; with static shapes in the same place in every step."""
+        """The values. With static shapes they are copied to the same address in every step."""
         return self.slot.place(name, values)
 
     def forced(self, positions: Tensor) -> Tensor | None:
@@ -171,8 +171,8 @@ class DecodeState:
         return torch.where(ids >= 0, ids, tokens)
 
     def drafts_left(self, count: int) -> tuple[Tensor, Tensor, Tensor]:
-        """The first `count` drafts that the last step left, [count], their q [count, V], and which
-        of them there are: the others mean nothing."""
+        """The first `count` drafts that the last step left, [count], their q [count, V], and bool
+        [count], which of them exist: the others mean nothing."""
         rows = self._offsets[:count] + self.count
         last = len(self.drafts) - 1
         there = rows <= last

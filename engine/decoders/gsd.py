@@ -4,6 +4,7 @@ by the probability of its group."""
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import torch
 from torch import Tensor
@@ -15,10 +16,8 @@ from engine.decoders.shift import committed_by_residual, support_size
 from engine.decoders.speculate import acceptance_probability, speculate
 from engine.numerics.distributions import exact, gather
 from engine.numerics.ranking import rank_keys, ranked_index
-from engine.settings import knob
+from engine.settings import Withdrawn, knob
 from engine.trace.rows import TOP
-
-RELEASED_HALF = 7  # the released code has no G: it takes ranks idx - 7 to idx + 6
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +31,6 @@ class GSDSettings(SpeculativeSettings):
         "Group size: how many tokens of similar probability stand in for one another.",
         low=1,
         high=100,
-        needs=("reading", "paper"),
     )
     d: float = knob(
         0.5,
@@ -43,33 +41,30 @@ class GSDSettings(SpeculativeSettings):
     delta: float = knob(
         0.15, "Leaves out tokens whose probability differs by more.", low=0.0, high=1.0
     )
-    order: str = knob(
-        "ascending",
-        "Which neighbour an even group gets more of: less or more probable.",
-        choices=("ascending", "descending"),
-        needs=("reading", "paper"),
-    )
-    reading: str = knob(
-        "paper",
-        "The rule as the paper states it, or as its released code does it (G is 14 there).",
-        choices=("paper", "code"),
-    )
+
+    withdrawn: ClassVar = {
+        "order": Withdrawn(
+            ("ascending", "descending"), "tokens are sorted ascending, as in the released code."
+        ),
+        "reading": Withdrawn(("paper", "code"), "G = 14 is the released code's group."),
+    }
 
 
 class GSD(JacobiWindowDecoder):
-    """Sort tokens by p. The group C of a draft x has ranks [rank(x) - G // 2, rank(x) + G // 2),
-    without tokens too far from x in the codebook (d) or in probability (delta). Accept x with
-    probability min(1, sum_C p / sum_C q); on rejection resample as SJD does (Alg. 3 and 5).
+    """Sort tokens by p, ascending. The group C of a draft x has ranks [rank(x) - G // 2,
+    rank(x) + G // 2), without tokens too far from x in the codebook (d) or in probability (delta).
+    Accept x with probability min(1, sum_C p / sum_C q); on rejection resample as SJD does (Alg. 3
+    and 5).
 
     The distribution changes: groups are centred on the draft, not a partition as in Theorem 1.
     rank(x) is where x itself stands among equal probabilities, which stand by id. A draft with
     p(x) = 0 is never accepted, though at top-k's border its group may hold tokens with p > 0: by
     the letter of Alg. 3 it then might be.
 
-    Where the released code departs from the paper: G is always 14, ranks x - 7 to x + 6; a group
-    that would begin before the first rank is dropped for SJD's rule; equal probabilities stand as
-    an unstable sort leaves them; and d is ignored in a group with an id over 10,000, since its
-    table of embeddings ends there. `reading` = "code" has the first two.
+    The paper leaves open which way to sort; its released code sorts ascending. There G is always
+    14, ranks x - 7 to x + 6; a group that would begin before the first rank is dropped for SJD's
+    rule; equal probabilities stand as an unstable sort leaves them; and d is ignored in a group
+    with an id over 10,000, since its table of embeddings ends there.
     """
 
     name, title = "gsd", "GSD"
@@ -105,20 +100,20 @@ def group_acceptance(
         (p.gather(-1, members) * included).sum(-1), (q.gather(-1, members) * included).sum(-1)
     )
     alone = acceptance_probability(gather(p, x), gather(q, x))
-    return torch.where(_judged_alone(p, x, settings), alone, grouped)
+    return torch.where(gather(p, x) == 0, alone, grouped)
 
 
 def group_diagnostics(
     p: Tensor, q: Tensor, x: Tensor, codebook: Tensor, settings: GSDSettings
 ) -> Diagnostics:
-    """Each draft's group, nearest ranks first; a count of 0 where SJD's rule holds instead."""
+    """Each draft's group, nearest ranks first; a count of 0 where p(x) = 0."""
     members, included = group(p, x, codebook, settings)
     # From x outwards: its own column, the rank below it, the one above it, and so on; tokens
     # outside the group come last.
     size = members.shape[1]
     outwards = (torch.arange(size, device=p.device) - size // 2).abs()
     nearest = torch.where(included, outwards, size).argsort(dim=-1, stable=True)[:, :TOP]
-    count = torch.where(_judged_alone(p, x, settings), 0, included.sum(-1))
+    count = torch.where(gather(p, x) == 0, 0, included.sum(-1))
     masses = ((dist.gather(-1, members) * included).sum(-1) for dist in (p, q))
     tokens = torch.where(included, members, -1).gather(-1, nearest)
     return Diagnostics(torch.cat([torch.stack([count, *masses], -1), tokens], -1))
@@ -128,7 +123,7 @@ def group(p: Tensor, x: Tensor, codebook: Tensor, settings: GSDSettings) -> tupl
     """Tokens [H, size] around each draft's rank, and whether each is in the group, bool [H, size];
     the draft itself always is."""
     half = _half(p.shape[-1], settings)
-    keys = rank_keys(p, descending=settings.reading != "code" and settings.order == "descending")
+    keys = rank_keys(p)
     own, far = keys.gather(-1, x[:, None]), 1 << 62  # beyond all keys; its index is 0
     before = torch.where(keys < own, keys, -far).topk(half).values.flip(-1)
     behind = torch.where(keys < own, far, keys).topk(max(half, 1), largest=False).values
@@ -140,26 +135,14 @@ def group(p: Tensor, x: Tensor, codebook: Tensor, settings: GSDSettings) -> tupl
     return members, exists & (close | (members == x[:, None]))
 
 
-def _judged_alone(p: Tensor, x: Tensor, settings: GSDSettings) -> Tensor:
-    """bool [H]: the drafts that SJD's rule judges. Those with p(x) = 0, which it never accepts; and
-    in the code's reading those whose group would begin before the first rank."""
-    alone = gather(p, x) == 0
-    if settings.reading == "code":
-        keys = rank_keys(p)
-        alone |= (keys < keys.gather(-1, x[:, None])).sum(-1) < RELEASED_HALF
-    return alone
-
-
 def group_acceptances(
     p: Tensor, q: Tensor, codebook: Tensor, settings: GSDSettings, most: int
 ) -> Tensor:
     """`group_acceptance` of every token as a draft, [H, V] float64, by one sort instead of a search
     for each; p holds at most so many tokens, and the acceptance of the others is 0."""
-    descending = settings.reading != "code" and settings.order == "descending"
     V, half = p.shape[-1], _half(p.shape[-1], settings)
     count = min(V, most + half)  # with the neighbours of the least likely ones
-    order = ranked_index(rank_keys(p, descending).topk(count, largest=not descending).values)
-    order = order if descending else order.flip(-1)
+    order = ranked_index(rank_keys(p).topk(count).values).flip(-1)
     ranked, codes = p.gather(-1, order), codebook[order]
     masses = [exact(values).gather(-1, order) for values in (p, q)]
     sums, spread = [mass.clone() for mass in masses], _spread(codebook)
@@ -173,8 +156,6 @@ def group_acceptances(
             if step < half:  # a group reaches one rank less upwards
                 total[:, low] += mass[:, high] * close
     alone = ranked == 0
-    if settings.reading == "code":
-        alone[:, : max(0, RELEASED_HALF - (V - count))].fill_(True)
     chosen = (torch.where(alone, mass, total) for mass, total in zip(masses, sums, strict=True))
     acceptance = torch.zeros_like(p, dtype=torch.float64)
     return acceptance.scatter_(-1, order, acceptance_probability(*chosen))
@@ -182,7 +163,7 @@ def group_acceptances(
 
 def _half(codes: int, settings: GSDSettings) -> int:
     """How many ranks below the draft's a group reaches."""
-    return min(RELEASED_HALF if settings.reading == "code" else settings.G // 2, codes)
+    return min(settings.G // 2, codes)
 
 
 def _spread(codebook: Tensor) -> Tensor:
@@ -193,7 +174,4 @@ def _spread(codebook: Tensor) -> Tensor:
 def _close(gap: Tensor, apart: Tensor, spread: Tensor, settings: GSDSettings) -> Tensor:
     """Whether tokens are near enough to the draft, bool, by the differences of their probabilities
     and their squared distances in the codebook."""
-    apart = apart / spread
-    if settings.reading == "code":
-        return (gap < settings.delta) & (apart < settings.d)
-    return (gap <= settings.delta) & (apart <= settings.d)
+    return (gap <= settings.delta) & (apart / spread <= settings.d)

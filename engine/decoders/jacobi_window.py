@@ -106,9 +106,10 @@ class JacobiWindowDecoder(WindowDecoder):
 def fill_up(
     state: DecodeState, drafts: Tensor, q: Tensor, there: Tensor, new: Tensor, fresh: str
 ) -> tuple[Tensor, Tensor]:
-    """Drafts [H] and their q [H, V], new ones where none is `there`: their q is one-hot, or
-    uniform but at forced positions. Either keeps a lossless rule lossless: uniform tokens are
-    samples of both."""
+    """Drafts [H] and their q [H, V]; where no draft is `there`, it is a `new` one. The q of a new
+    draft is one-hot or, where `fresh` says so and no token is forced, uniform. Either keeps a
+    lossless rule lossless: a token drawn uniformly is a sample of the uniform distribution, and any
+    token is one of its own one-hot distribution."""
     drafts = torch.where(there, drafts, new)
     if fresh == "uniform":
         q = torch.where(there[:, None], q, 1 / q.shape[-1])
@@ -121,8 +122,8 @@ def fill_up(
 
 
 def initial_tokens(state: DecodeState, drafts: Tensor, there: Tensor, scheme: str) -> Tensor:
-    """A token for each of the next positions, [H], of use where no draft is `there`: behind the
-    kept ones.
+    """A token [H] for each of the next positions; `fill_up` takes those of positions where no draft
+    is `there`, which come behind the kept drafts.
 
     Horizontal: from the left neighbour, which in a run of new tokens is the last known token for
     all of them. Vertical: from the token above, or the nearest known one above that. Positions

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator
 from dataclasses import dataclass
+from typing import ClassVar
 
 import torch
 from torch import Tensor
@@ -21,9 +22,9 @@ from engine.decoders.lantern_tree import DraftTree, Walk, draft_tree
 from engine.decoders.shift import support_size
 from engine.decoders.speculate import acceptance_probability, speculate
 from engine.models.base import MAX_ROWS, Drafter
-from engine.numerics.distributions import exact, gather, logits_to_probs, one_hot, residual, sample
+from engine.numerics.distributions import exact, gather, logits_to_probs, residual, sample
 from engine.numerics.randomness import Purpose
-from engine.settings import knob
+from engine.settings import Withdrawn, knob
 from engine.trace import Step
 from engine.trace.rows import TOP
 
@@ -61,12 +62,6 @@ class LanternSettings(JacobiWindowSettings):
         low=1,
         high=16,
         needs=("drafter", "eagle"),
-    )
-    draws: str = knob(
-        "sampled",
-        "Whether the drafter of a chain samples its guess or takes its likeliest token.",
-        choices=("sampled", "top-1"),
-        needs=("drafts", "chain"),
     )
     nodes: int = knob(
         8,
@@ -109,6 +104,12 @@ class LanternSettings(JacobiWindowSettings):
         high=10.0,
         needs=("bound", "lambda"),
     )
+
+    withdrawn: ClassVar = {
+        "draws": Withdrawn(
+            ("sampled", "top-1"), "drafts = tree with width = 1 is a chain of the likeliest tokens."
+        )
+    }
 
     def neighbours(self, codes: int) -> int:
         """The k of a model with this many codes: at least 1, the draft itself, at most all."""
@@ -154,7 +155,7 @@ class Lantern(JacobiWindowDecoder):
         eagle = self.eagle
         if eagle is None:
             return super().propose(state)
-        left = self.plan.length - state.frontier - 1  # its cache ends with the image
+        left = self.plan.length - state.frontier - 1  # the drafter's cache has no place behind it
         depth = min(self.settings.depth, left) if state.path else 0
         if not depth:
             return Window(state.drafts[:0], state.q[:0])
@@ -176,8 +177,6 @@ class Lantern(JacobiWindowDecoder):
                 logits = eagle.next(state.ctx, state.ids(tokens[-1], position - 1)[0])
                 state.drafter_passes += 1
             drafted = logits_to_probs(logits[None], self.sampling, state.forced(position))
-            if self.settings.draws == "top-1":
-                drafted = one_hot(drafted.argmax(-1), drafted.shape[-1])
             tokens.append(sample(drafted, u))
             q.append(drafted)
         return Window(torch.cat(tokens), torch.cat(q))
@@ -216,11 +215,12 @@ class Lantern(JacobiWindowDecoder):
         return verification
 
     def committed(self, p: Tensor, q: Tensor) -> Tensor:
-        """Of a chain's draft; a tree's node tries several (`Walk.shift`).
+        """What the test of a chain's draft commits; a tree's node tries several drafts
+        (`Walk.shift`).
 
-        A rejected x has less mass than q(x) even with A's, so its replacement is drawn from
-        max(p - q, 0) without A: over all x at once, a token gets of that difference the weights of
-        the x whose A does not hold it."""
+        Where x is rejected, p'(x) is below q(x), so the replacement is drawn from max(p - q, 0) on
+        the tokens outside A. All x are added up at once: of that difference a token gets the
+        weights of those x whose A does not hold it."""
         wide, draft = exact(p), exact(q)
         left = (wide - draft).clamp_min(0)
         committed, weights = torch.zeros_like(wide), torch.zeros_like(wide)
@@ -237,7 +237,7 @@ class Lantern(JacobiWindowDecoder):
             drawn = draft.gather(-1, x)
             accepted = drawn.minimum(mass)
             rejected = drawn - accepted
-            # It is at least the mass rejected, but for rounding.
+            # Rounding apart, it is at least the rejected mass.
             rest = left.sum(-1, keepdim=True) - (near(left) * within).sum(-1)
             weight = torch.where(rejected > 0, rejected / rest.maximum(rejected), 0)
             weights += weight.sum(-1, keepdim=True)

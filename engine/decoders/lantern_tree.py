@@ -52,11 +52,11 @@ def draft_tree(
     """
     width = min(width, first.shape[-1])
     chance, token = (values[0] for values in first.topk(width))
-    # Of all candidates, and of the root before them: token, chance, depth and whom it follows.
+    # Of all candidates: token, chance, depth and the candidate that it follows, 0 for the root.
     tokens, chances = [token], [chance]
     depths, parents = [torch.ones_like(token)], [torch.zeros_like(token)]
-    candidate = torch.arange(1, width + 1, device=first.device)  # those expanded
-    read = torch.zeros_like(token)  # what they follow, by the drafter's count
+    # Those that are expanded next: their numbers, and the drafter's numbers of what they follow.
+    candidate, read = torch.arange(1, width + 1, device=first.device), torch.zeros_like(token)
     for level in range(1, depth):
         below, children = expand(level, token, read).topk(width)
         below, children = (below * chance[:, None]).view(-1), children.view(-1)

@@ -198,8 +198,9 @@ def _rejections(read: HostRecord, row: np.void, uniform: float) -> np.ndarray:
 
 
 def find_sources(draft: np.ndarray, top: np.ndarray, latest: np.ndarray) -> np.ndarray:
-    """Where each q is, by its likeliest tokens and their shares [N, 2 TOP] and those of the latest
-    p at its position: distributions that differ elsewhere alone would be shown the same."""
+    """The Source of each q. Its likeliest tokens and their shares [N, 2 TOP] are compared with
+    those of the latest p at its position: distributions that differ in other tokens alone look the
+    same."""
     before = (top == latest).all(-1)
     certain = (top[:, 0] == draft) & (top[:, 1] == NONE) & (top[:, TOP] == ONE)
     source = np.where(before, Source.BEFORE, np.where(certain, Source.CERTAIN, Source.OWN))
@@ -216,7 +217,8 @@ def collect(
     have none."""
     diagnostics = verification.diagnostics()
     p, q = verification.p, window.q if diagnostics.q is None else diagnostics.q
-    # Static shapes cannot stop at the last test; elsewhere the others would cost most of the time.
+    # The shift is of use up to the last test, and would cost most of the time behind it; static
+    # shapes cannot depend on where that is.
     priced = min(len(q), host_count(state.model, verification.count, len(q)))
     shift = diagnostics.shift
     if shift is None:

@@ -53,10 +53,9 @@ class RelaxedSJD(JacobiWindowDecoder):
     the square root of eps; on rejection draw from p. Medusa's first token is p's likeliest; here
     it is drawn.
 
-    `add` also accepts tokens that p rules out. Cool-SD's factor has a constant exp(-mu) that is not
-    published in what was read, here 1, and no lower bound: below 1 it would reject what SJD
-    accepts and commit no other distribution.
-    """
+    `add` also accepts tokens that p rules out. Cool-SD's factor has a constant exp(-mu), whose
+    value was not found: here it is 1. And it may fall below 1, where it would reject what SJD
+    accepts and commit the same distribution: here it does not."""
 
     name, title, default = "sjd-relaxed", "Relaxed SJD", False
     idea = "SJD with a plainer test, which lets the distribution change."

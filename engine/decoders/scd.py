@@ -28,19 +28,19 @@ class SCDSettings(SpeculativeSettings):
 
 
 class SCD(JacobiWindowDecoder):
-    """SJD's verification; but a draft x ~ q behind its end becomes a sample of the newer p that is
-    mostly x again. `gumbel`: argmax_v log p_i(v) + G_i(v), vanilla AR's G_i in every
-    pass, unchanged with probability at least (1 - TV) / (1 + TV). `maximal`: x with probability
+    """Verification is SJD's. Behind its end a draft x ~ q becomes a sample of the newer p that is
+    mostly x again. `gumbel`: argmax_v log p_i(v) + G_i(v), vanilla AR's G_i in every pass,
+    unchanged with probability at least (1 - TV) / (1 + TV). `maximal`: x with probability
     min(1, p(x) / q(x)), else a sample of R(p, q); unchanged with probability 1 - TV, the most that
     one redraw allows.
 
-    Lossless, because which passes redraw position i, from which distributions, and which one
-    verifies it depends on tokens and numbers of earlier positions alone, and G_i and the coupling's
-    numbers are used at position i only: given all earlier positions the draft is a sample of its q,
-    however it is coupled with those before it, and SJD's test and both on fresh numbers,
-    commit a sample of p. So G_i may serve all drafts of a position, and the bonus, since no draft
-    of its position was tested; never the replacement of a rejected draft, which was G_i's choice.
-    """
+    It is lossless. Which passes redraw position i, from which distributions, and which pass
+    verifies it depend on tokens and numbers of earlier positions alone, and G_i and the coupling's
+    numbers are used at position i only. So given all earlier positions a draft is a sample of its
+    q, however it is coupled with the drafts before it, and SJD's test commits a sample of p by
+    fresh numbers. G_i may serve all drafts of a position, and also the bonus, since no draft of its
+    position was tested. It may not serve the replacement of a rejected draft, which was G_i's
+    choice."""
 
     name, title = "scd", "SCD"
     idea = "SJD whose guesses change only as far as their distributions do."

@@ -17,12 +17,9 @@ from engine.settings import Sampling
 
 
 def support_size(p: Tensor, model: ImageModel, sampling: Sampling) -> tuple[int, Tensor]:
-    """How many tokens the distributions p [H, V] hold at most, at least 1, and which hold more
-    [H, 1].
-
-    None does, but with static shapes, which cannot follow p: there it is twice top-k, since top-k
-    keeps ties.
-    """
+    """How many tokens the distributions p [H, V] hold at most, at least 1, and bool [H, 1], which
+    of them hold more. With static shapes the number cannot follow p: it is twice top-k, and as
+    top-k keeps ties, some may hold more. Without, none does."""
     held = (p > 0).sum(-1, keepdim=True)
     largest = torch.cat([held.flatten(), held.new_ones(1)]).max()
     codes = p.shape[-1]

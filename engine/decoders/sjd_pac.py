@@ -4,6 +4,7 @@ rejection. Exactly lossless."""
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import torch
 from torch import Tensor
@@ -18,12 +19,12 @@ from engine.decoders.speculate import (
     keep_coupled,
     pad_end,
 )
-from engine.decoders.tree import READINGS, Tree, children_on, side_nodes, side_on, tree
+from engine.decoders.tree import Tree, children_on, side_nodes, side_on, tree
 from engine.decoders.window import WindowDecoder
 from engine.models.base import MAX_ROWS
 from engine.numerics.distributions import gather, normalise, residual, sample
 from engine.numerics.randomness import Purpose
-from engine.settings import SettingError, Settings, knob
+from engine.settings import SettingError, Settings, Withdrawn, knob
 from engine.trace import Status
 
 
@@ -32,24 +33,29 @@ class PACSettings(Settings):
     """L = 64, K = 4, D = 3 are the paper's (Sec. 5.1)."""
 
     window: int = knob(64, "Rows of one forward pass, the tree's included.", low=2, high=MAX_ROWS)
-    K: int = knob(4, "Candidates for each of the first positions.", low=1, high=8)
+    K: int = knob(
+        4, "Candidates for each of the first positions; 1 is without any beside.", low=1, high=8
+    )
     D: int = knob(3, "Levels of the tree of candidates.", low=1, high=5)
     AC: bool = knob(
         True, "Adaptive continuation: behind a rejection, keep the drafts that still fit."
     )
-    PD: bool = knob(True, "Proactive drafting: several candidates for the first positions.")
-    tree: str = knob(
-        "full", "How the paper's tree is read; `full` is what its code does.", choices=READINGS
-    )
-
     fresh: str = fresh_knob("uniform")
+
+    withdrawn: ClassVar = {
+        "tree": Withdrawn(
+            ("full", "spine", "lanes", "deep"),
+            "every node of the tree's levels has K candidates below it, as tree = full had.",
+        ),
+        "PD": Withdrawn((True, False), "K = 1 drafts without candidates, as PD = false did."),
+    }
 
     def __post_init__(self) -> None:
         Settings.__post_init__(self)
-        if self.PD and side_nodes(self.K, self.D, self.tree) + self.D >= self.window:
-            nodes = side_nodes(self.K, self.D, self.tree) + self.D + 1
+        if self.K > 1 and side_nodes(self.K, self.D) + self.D >= self.window:
+            nodes = side_nodes(self.K, self.D) + self.D + 1
             raise SettingError(
-                f"A {self.tree} tree of K = {self.K}, D = {self.D} takes up to {nodes} rows, and"
+                f"A tree of K = {self.K}, D = {self.D} takes up to {nodes} rows, and"
                 f" the window has {self.window}: make K or D smaller, or the window larger."
             )
 
@@ -90,8 +96,7 @@ class SJDPAC(WindowDecoder):
     presets = {"As in the paper": PACSettings(), "For a CPU": PACSettings(window=32, K=3, D=2)}
 
     def _tree(self, room: int) -> Tree:
-        s = self.settings
-        return tree(s.window, room, s.K if s.PD else 1, s.D, s.tree)
+        return tree(self.settings.window, room, self.settings.K, self.settings.D)
 
     def propose(self, state: DecodeState) -> Window:
         layout = self._tree(state.draft_limit)
@@ -169,9 +174,10 @@ class Walk:
         """p [rows, V]; `room` (0-dim): how many drafts come before the image's end."""
         self.p, self.room = p, room
         self.alive = torch.ones(1, dtype=torch.bool, device=p.device)
-        self.rejected = torch.zeros_like(self.alive)  # whether a draft was, where the walk ended
-        self.depth = torch.zeros(1, dtype=torch.long, device=p.device)  # accepted nodes
-        self.node = torch.zeros_like(self.depth)  # the last of them
+        self.rejected = torch.zeros_like(self.alive)  # whether the walk ended with a rejection
+        # How many nodes are accepted, and the row of the last one.
+        self.depth = torch.zeros(1, dtype=torch.long, device=p.device)
+        self.node = torch.zeros_like(self.depth)
         self.left = p[0]  # the distribution to sample if the walk ends here
         self.path = [self.node]
         self.tokens: list[Tensor] = []

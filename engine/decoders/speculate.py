@@ -30,8 +30,8 @@ def pad_end(values: Tensor, fill: float) -> Tensor:
 
 
 def chain_status(first: Tensor, rows: int, drafts: Tensor) -> Tensor:
-    """Status [rows] of a chain of `drafts` (0-dim) drafts whose first rejected one is number
-    `first` (`drafts`: none was)."""
+    """Status [rows] of a chain of `drafts` (0-dim) drafts of which number `first` is the first to
+    be rejected; `first` is `drafts` where none is."""
     i = torch.arange(rows, device=first.device)
     end = torch.where(first < drafts, int(Status.RESAMPLED), int(Status.FRESH))
     status = torch.where(i < first, int(Status.ACCEPTED), int(Status.REFINED))

@@ -1,14 +1,8 @@
 """Trees of drafts: the side nodes of a window and the parent of each row (SJD-PAC, Sec. 4.1).
 
-The paper's tree of K candidates for D positions can be read in several ways. Its text says a K-ary
-tree (`full` or `deep`), but then K = 4, D = 4 of its Table 3 does not fit a window of 64 rows; only
-`spine` and `lanes` fit every row of that table.
-
-* `full`: every node of D levels, the root counted as the first, has the same K candidates below it.
-  The released code does this; K = 4, D = 3 are 21 nodes.
-* `deep`: the same with D levels below the root; 85 nodes for K = 4, D = 3.
-* `spine`: K candidates at each of D levels, but only the first has children.
-* `lanes`: K candidates below the root, each with a chain of its own, D long.
+Every node of the tree's D levels, the root counted as the first, has the same K candidates below
+it: K = 4, D = 3 are 21 nodes. So the released code reads the paper's K candidates for D positions,
+though K = 4, D = 4 of the paper's Table 3 then take 85 nodes and do not fit its window of 64 rows.
 """
 
 from __future__ import annotations
@@ -18,8 +12,6 @@ from dataclasses import dataclass
 
 import torch
 from torch import Tensor
-
-READINGS = ("full", "spine", "lanes", "deep")
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,17 +30,13 @@ class Tree:
     children: tuple[tuple[int, ...], ...]
 
 
-def side_nodes(K: int, D: int, reading: str) -> int:
+def side_nodes(K: int, D: int) -> int:
     """How many rows the tree takes beside its spine."""
-    return len(_branches(K, _levels(D, reading), reading))
-
-
-def _levels(D: int, reading: str) -> int:
-    return D - 1 if reading == "full" else D
+    return len(_branches(K, D - 1))
 
 
 @functools.lru_cache(maxsize=256)
-def _branches(K: int, levels: int, reading: str) -> tuple[tuple[int, int, int], ...]:
+def _branches(K: int, levels: int) -> tuple[tuple[int, int, int], ...]:
     """(depth, candidate, parent) of each side node; a parent below zero is spine node -parent - 1,
     else a side node."""
     nodes: list[tuple[int, int, int]] = []
@@ -56,27 +44,21 @@ def _branches(K: int, levels: int, reading: str) -> tuple[tuple[int, int, int], 
     for depth in range(1, levels + 1):
         here = []
         for parent in above:
-            on_spine = parent < 0
-            lane = 0 if on_spine else nodes[parent][1]
             for k in range(K):
-                if on_spine and k == 0:
+                if parent < 0 and k == 0:
                     here.append(-depth - 1)
-                elif (
-                    reading in ("full", "deep")
-                    or (on_spine and (reading == "spine" or depth == 1))
-                    or (reading == "lanes" and not on_spine and k == lane)
-                ):
+                else:
                     nodes.append((depth, k, parent))
                     here.append(len(nodes) - 1)
-        above = here if reading != "spine" else [-depth - 1]
+        above = here
     return tuple(nodes)
 
 
 @functools.lru_cache(maxsize=256)
-def tree(window: int, room: int, K: int, D: int, reading: str) -> Tree:
+def tree(window: int, room: int, K: int, D: int) -> Tree:
     """The tree of a window of `window` rows where at most `room` drafts fit below the root."""
-    levels = min(_levels(D, reading), room) if K > 1 else 0
-    branches = _branches(K, levels, reading)
+    levels = min(D - 1, room) if K > 1 else 0
+    branches = _branches(K, levels)
     spine = min(window - 1 - len(branches), room)
 
     def row(node: int) -> int:

@@ -19,8 +19,9 @@ from engine.trace import Status
 
 class Unverified(WindowDecoder):
     """Its price at a position is TV(q, p): q is the distribution that the committed token was
-    sampled from, p the model's given all tokens before it in the model's own order. Guidance for
-    the first n tokens alone is for other cells there than in another order: that is priced too."""
+    sampled from, p the model's given all tokens before it in the model's own order. Where guidance
+    is for the first n tokens alone, these are other cells in the model's order than in this plan's:
+    the price counts that too."""
 
     badge = Badge.CHANGED_DISTRIBUTION
 

@@ -83,9 +83,7 @@ class ZipAR(Unverified):
         starts = (0, *self._waves.ends[:-1])
         wave = torch.zeros(self.plan.length, dtype=torch.long)
         wave[list(starts)] = torch.arange(len(starts))
-        self._wave = wave.to(device)
-        self._rows = torch.tensor(windows.rows, device=device)
-        self._drawn = torch.tensor(windows.drawn, device=device)
+        self._wave, self._drawn = wave.to(device), torch.tensor(windows.drawn, device=device)
 
     @property
     def own_order(self) -> tuple[Plan, Tensor]:
@@ -94,8 +92,9 @@ class ZipAR(Unverified):
     def propose(self, state: DecodeState) -> WaveWindow:
         wave = self._wave[state.n.view(1)]
         code, place, asked, source = (table[wave][0] for table in self._tables)
-        rows = host_count(self.model, self._rows[wave][0], len(code))
-        drawn = host_count(self.model, self._drawn[wave][0], len(source))
+        windows = self._waves.windows
+        rows = host_count(self.model, windows.rows[state.step], len(code))
+        drawn = host_count(self.model, windows.drawn[state.step], len(source))
         code, place, asked, source = code[:rows], place[:rows], asked[:rows], source[:drawn]
         fed = state.ids(state.tokens[code], place)
         nothing = state.drafts[:0], state.q[:0]

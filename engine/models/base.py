@@ -144,9 +144,10 @@ class ImageModel(ABC):
         batch of such."""
 
 
-def host_count(model: ImageModel, count: Tensor, most: int) -> int:
-    """A count on the device [] as the host may use it: with static shapes, whose steps are the same
-    whatever it is, the most that it can be. Elsewhere it waits for the device."""
+def host_count(model: ImageModel, count: Tensor | int, most: int) -> int:
+    """A count as a step may use it on the host: with static shapes, whose steps are the same
+    whatever it is, the most that it can be. Elsewhere itself; one on the device [] is waited
+    for."""
     return most if model.static else int(count)
 
 

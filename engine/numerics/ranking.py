@@ -8,13 +8,13 @@ from torch import Tensor
 _BITS = 20  # of an index
 
 
-def rank_keys(values: Tensor, descending: bool = False) -> Tensor:
+def rank_keys(values: Tensor) -> Tensor:
     """int64 keys of values [.., V], none negative, V at most 2^20, that order each row as a stable
     sort does: by value, equal values by index. No two keys of a row are equal."""
     # Bits of floats that are not negative are in the floats' own order.
     order = values.float().contiguous().view(torch.int32).long()
     index = torch.arange(values.shape[-1], device=values.device)
-    return ((-order if descending else order) << _BITS) | index
+    return (order << _BITS) | index
 
 
 def ranked_index(keys: Tensor) -> Tensor:

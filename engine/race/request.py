@@ -97,6 +97,13 @@ def build_settings(group: str, values: Mapping[str, Any]) -> Any:
         raise SettingError(f"{group_title(group)}: {error}"[:MAX_MESSAGE]) from error
 
 
+def reject_withdrawn(group: str, knob: str) -> None:
+    """Raises SettingError for a setting that the group no longer has, with what to do instead."""
+    old = GROUPS.get(group, Settings).withdrawn.get(knob)
+    if old is not None:
+        raise SettingError(f"{group_title(group)} has no setting {knob} any more: {old.instead}")
+
+
 def parse_value(default: Any, text: str) -> Any:
     """A knob's value from text, of the type of its default. Text of another type stays text: the
     settings reject it, and say what they accept."""
@@ -124,6 +131,7 @@ def parse_lane(
     pairs = [pair.partition("=")[::2] for pair in rest.split(";") if pair]
     for knob, value in pairs:
         if knob not in defaults:
+            reject_withdrawn(name, knob)
             known = ", ".join(defaults) or "none"
             raise SettingError(f"{name} has no knob {knob[:40]!r}; it has {known}.")
         if knob in values:
@@ -135,7 +143,8 @@ def parse_lane(
 
 
 def format_lane(lane: TraceLane) -> str:
-    """The inverse of `parse_lane`; knobs only where they differ from their defaults."""
+    """The inverse of `parse_lane`; knobs only where they differ from their defaults. An old trace's
+    lane may have a withdrawn setting, which `parse_lane` then rejects."""
     changed = ";".join(f"{k}={format_value(value)}" for k, value in _changed_knobs(lane).items())
     return f"{lane.decoder}:{changed}" if changed else lane.decoder
 
@@ -162,7 +171,9 @@ def rule_of(lane: TraceLane) -> str:
 
 
 def _changed_knobs(lane: TraceLane) -> dict[str, Any]:
-    defaults = dataclasses.asdict(DECODERS[lane.decoder].Settings())
+    kind = DECODERS[lane.decoder].Settings
+    defaults = {knob: old.values[0] for knob, old in kind.withdrawn.items()}
+    defaults |= dataclasses.asdict(kind())
     return {knob: value for knob, value in lane.settings.items() if value != defaults[knob]}
 
 

@@ -285,7 +285,7 @@ def _header(head: dict[str, Any]) -> Header:
         sampling = Sampling(**head["sampling"])
     except SettingError as error:
         raise TraceError(f"The sampling settings cannot be: {str(error)[:200]}") from error
-    # neither is in traces from before there was any
+    # older traces have neither
     infilling, weights = head.get("infilling"), head.get("weights", "")
     if infilling is not None:
         try:

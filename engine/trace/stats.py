@@ -45,7 +45,7 @@ class LaneStats:
 
     @property
     def clock(self) -> float:
-        """Seconds in all; equal times are equal numbers."""
+        """All seconds, summed in microseconds so that equal times are equal numbers."""
         return sum(self.micros) / 1e6
 
     @property

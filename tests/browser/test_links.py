@@ -43,7 +43,7 @@ def fill(page: Page) -> None:
     knob(page, 2, "window").fill("8")
     page.get_by_role("button", name="Duplicate lane 3").click()
     knob(page, 4, "G").fill("50")
-    knob(page, 4, "order").select_option("descending")
+    knob(page, 4, "init").select_option("vertical repeat")
     page.get_by_role("button", name="Remove lane 5").click()
 
 
@@ -82,7 +82,7 @@ def test_a_link_brings_every_field_back_and_waits(quick, open_page) -> None:
     page.wait_for_function("window.heard.at(-1) === 'Done'")
     assert dict(parse_qsl(link.query)) == {
         **{"prompt": "a & b = ü + 😀", "seed": "123", "model": "toy", "sampling.guidance": "2.5"},
-        "lanes": "ar,sjd:window=8,gsd,gsd:G=50;order=descending",
+        "lanes": "ar,sjd:window=8,gsd,gsd:init=vertical repeat;G=50",
     }
     other = open_page(quick, query="?" + link.query)
     expect(other.locator("#seed input")).to_have_value("123")
@@ -92,7 +92,7 @@ def test_a_link_brings_every_field_back_and_waits(quick, open_page) -> None:
     expect(other.locator("#sampling").get_by_label("guidance")).to_have_value("2.5")
     expect(knob(other, 2, "window")).to_have_value("8")
     assert [knob(other, i, "G").input_value() for i in (3, 4)] == ["10", "50"]
-    expect(knob(other, 4, "order")).to_have_value("descending")
+    expect(knob(other, 4, "init")).to_have_value("vertical repeat")
     expect(other.locator(".board")).to_have_attribute("data-state", "waiting")
     other.locator("#copy").click()
     expect(other.locator("#link input, #link textarea")).to_have_value(field.input_value())

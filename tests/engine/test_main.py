@@ -91,6 +91,7 @@ def test_a_race_has_the_threads_that_are_asked_for(main: Main, capsys, monkeypat
         (["x", "--lanes", "sjd:window"], f"{WINDOW} ''"),
         (["x", "--lanes", "sjd:window=1"], "from 2 to 96"),
         (["x", "--lanes", "sjd:init=magic"], "init is one of random, horizontal repeat"),
+        (["x", "--lanes", "sjd-pac:tree=deep"], "SJD-PAC has no setting tree any more: every node"),
         (["x", "--lanes", "sjd-pac:AC=yes"], "SJD-PAC: AC is on or off, not 'yes'"),
         (["x", "--lanes", "sjd-pac:window=9"], "make K or D smaller"),
         (["x", "--lanes", ",".join(["ar"] * 9)], "1 to 8 lanes"),
@@ -176,6 +177,13 @@ def test_the_model_is_loaded_as_asked_and_after_everything_else_is_checked(
 # Filling in part of a picture
 
 
+def test_a_trace_that_is_not_there_is_named(engine: Main, capsys: Capture) -> None:
+    with pytest.raises(SystemExit) as ended:
+        engine("infill", "missing.json")
+    assert ended.value.code == 2
+    assert "missing.json" in capsys.readouterr().err
+
+
 def test_a_box_of_a_saved_races_picture_is_filled_in(
     engine: Main, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: Capture
 ) -> None:
@@ -205,6 +213,9 @@ def test_a_box_of_a_saved_races_picture_is_filled_in(
         ("--box", "1,1,200,2", outside),
         ("--box", "0,0,0,2", outside),
         ("--box", "-1,0,2,2", outside),
+        ("--lanes", "jet", "no decoder called"),
+        ("--out", "/no/where/x.json", "no folder"),
+        ("--text", "a [2]", "are filled in by python -m examples.fill_in_text"),
     ):
         with pytest.raises(SystemExit) as ended:
             call(f"{option}={value}")

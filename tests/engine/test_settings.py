@@ -4,13 +4,23 @@ from __future__ import annotations
 
 import dataclasses
 from dataclasses import dataclass
+from typing import ClassVar
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.decoders import DECODERS
-from engine.settings import Knob, Sampling, SettingError, Settings, knob, knobs
+from engine.settings import (
+    Knob,
+    Sampling,
+    SettingError,
+    Settings,
+    Withdrawn,
+    check_recorded,
+    knob,
+    knobs,
+)
 
 CLASSES = sorted(
     {Sampling, *(decoder.Settings for decoder in DECODERS.values())},
@@ -30,6 +40,8 @@ class Some(Settings):
     part: float = knob(0.5, "A part.", low=0.0, high=1.0)
     on: bool = knob(True, "A switch.")
     word: str = knob("a", "A word.", choices=("a", "b"))
+
+    withdrawn: ClassVar = {"old": Withdrawn(("c", "d"), "word does.")}
 
 
 def valid(settings: Settings) -> bool:
@@ -113,3 +125,23 @@ def test_settings_are_frozen_and_comparable() -> None:
 def test_both_ends_of_a_range_are_allowed() -> None:
     assert [Some(whole=end).whole for end in (1, 5)] == [1, 5]
     assert [Some(part=end).part for end in (0, 1)] == [0, 1]
+
+
+@dataclass(frozen=True, slots=True)
+class Bound(Some):
+    """Its defaults do not go together."""
+
+    def __post_init__(self) -> None:
+        raise SettingError("whole is never 3.")
+
+
+def test_a_traces_settings_are_checked_one_by_one_withdrawn_ones_too() -> None:
+    for good in ({}, {"whole": 3, "word": "b"}, {"old": "c"}, {"old": "d", "part": 1.0}):
+        check_recorded(Bound, good)
+    for bad, words in (
+        ({"whole": 6}, "whole is a whole number from 1 to 5, not 6"),
+        ({"old": "<b>"}, "old was never '<b>'"),
+        ({"older": "c"}, "there is no setting 'older'"),
+    ):
+        with pytest.raises(SettingError, match=words):
+            check_recorded(Bound, bad)

@@ -29,7 +29,7 @@ from visualize.measures import (
 )
 
 LANES = (
-    *("ar", "jacobi", "fpi", "sjd", "sjd-pac", "gsd:G=4;delta=1;d=10;order=descending"),
+    *("ar", "jacobi", "fpi", "sjd", "sjd-pac", "gsd:G=8;delta=1;d=10"),
     *("lantern:k=8;delta=0.3", "gsd:G=1"),
 )
 

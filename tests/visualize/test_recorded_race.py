@@ -221,7 +221,7 @@ def hand_made(*steps: Step, **options: Any) -> Trace:
 FINISHED = hand_made(whole())
 
 
-def by(decoder: str, **settings: int) -> Trace:
+def by(decoder: str, **settings: int | str) -> Trace:
     """The finished race as one of another decoder."""
     lane = replace(FINISHED.header.lanes[0], decoder=decoder, settings=settings)
     return headed(FINISHED, lanes=(lane,))
@@ -245,6 +245,7 @@ def by(decoder: str, **settings: int) -> Trace:
         (by("jet"), "not known here: 'jet'"),
         (by("sjd-pac", K=1000), "K is a whole number from 1 to 8"),
         (by("sjd-pac", no_such=1), "settings of the lane sjd-pac"),
+        (by("sjd-pac", tree="round"), "tree was never 'round'"),
     ],
 )
 def test_what_no_decoder_makes_or_is_raced_here_is_rejected_in_words(trace, words) -> None:
@@ -252,6 +253,24 @@ def test_what_no_decoder_makes_or_is_raced_here_is_rejected_in_words(trace, word
         assert words in rejected(trace.dumps())
     else:
         assert replay(RecordedRace.loads(trace.dumps())).recorded
+
+
+@pytest.mark.parametrize(
+    ("decoder", "settings", "name"),
+    [
+        ("sjd-pac", {"K": 4, "D": 3, "tree": "full"}, "SJD-PAC"),
+        ("sjd-pac", {"window": 8, "PD": False}, "SJD-PAC window=8 PD=false"),
+        ("gsd", {"G": 10, "order": "descending", "reading": "paper"}, "GSD order=descending"),
+        ("lantern", {"k": 0, "draws": "top-1"}, "LANTERN draws=top-1"),
+        ("assd", {"drafts": "self", "k": 5, "fused": True}, "ASSD fused=true"),
+        # a tree of as many levels has more rows than the window now
+        ("sjd-pac", {"K": 4, "D": 4, "tree": "spine"}, "SJD-PAC D=4 tree=spine"),
+    ],
+)
+def test_a_trace_with_a_withdrawn_setting_opens_under_its_old_name(decoder, settings, name) -> None:
+    recording = RecordedRace.loads(by(decoder, **settings).dumps())
+    assert replay(recording).lanes[0].title == name
+    assert recording.trace.header.lanes[0].settings == settings
 
 
 @pytest.mark.parametrize("name", ["prompt", "machine", "model", "error"])

@@ -128,6 +128,8 @@ def test_a_race_starts_at_once_only_where_the_link_says_so() -> None:
         ("?lanes=" + ",".join(["ar"] * 9), "8 at most"),
         ("?lanes=gsd:G=0,gsd", "GSD: G is a whole number from 1 to 100, not 0"),
         ("?lanes=gsd:speed=9", "gsd has no knob 'speed'"),
+        ("?lanes=sjd-pac:tree=spine", "SJD-PAC has no setting tree any more: every node"),
+        ("?lanes=sjd-pac&sjd-pac.tree=spine", "SJD-PAC has no setting tree any more: every node"),
         ("?lanes=gsd:G=4;G=5", "GSD: G is given twice"),
         ("?lanes=<b>", "lanes can be any of"),
         ("?model=other", "model can be toy"),
@@ -139,7 +141,7 @@ def test_a_race_starts_at_once_only_where_the_link_says_so() -> None:
         ("?lanes=gsd&gsd.G=0", "GSD: G is a whole number from 1 to 100, not 0"),
         ("?lanes=gsd&gsd.G=1.5", "GSD: G is a whole number from 1 to 100, not 1.5"),
         ("?lanes=gsd&gsd.d=nan", "GSD: d is a number from 0 to 10, not 'nan'"),
-        ("?lanes=gsd&gsd.order=sideways", "order is one of ascending, descending"),
+        ("?lanes=gsd&gsd.init=sideways", "init is one of random, horizontal repeat"),
         ("?lanes=ar&gsd.G=4", "gsd.G is a knob of GSD, which is not among"),
         (
             "?sampling.guided_tokens=nan",

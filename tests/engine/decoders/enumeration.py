@@ -48,9 +48,9 @@ def _widened(values: Tensor) -> Tensor:
     return values if values.dtype is torch.float32 else values.double()
 
 
-def _narrow_keys(values: Tensor, descending: bool = False) -> Tensor:
+def _narrow_keys(values: Tensor) -> Tensor:
     """A key is the bits of a float32."""
-    return rank_keys(values.to(torch.float32), descending)
+    return rank_keys(values.to(torch.float32))
 
 
 @dataclass

@@ -76,22 +76,8 @@ class RejectedKept(Spoilt, ASSD):
             v.tokens[: len(window.drafts)] = window.drafts
 
 
-class FusedAskedOfTheWholeChain(Spoilt, ASSD):
-    """The next drafts are drawn from the answers of the last row, accepted or not, and verified
-    with those of the row where the chain ended."""
-
-    def spoil(self, v: Verification, state: DecodeState, window: Window, p: Tensor) -> None:
-        count = int(v.count)
-        ahead = len(window.drafts) - len(window.q)
-        if ahead:
-            last = assd.sample(p[-ahead:], state.uniform(Purpose.FRESH, ahead, 1)[:, 0])
-            v.tokens[count : count + ahead] = last
-
-
-SELF, NGRAMS, FUSED = {"k": 3}, {"k": 3, "drafts": "n-gram"}, {"k": 3, "fused": True}
+SELF, NGRAMS = {"k": 3}, {"k": 3, "drafts": "n-gram"}
 BUGS = (
-    (FusedAskedOfTheWholeChain, FUSED),
-    (UniformQ, FUSED),
     (UniformQ, NGRAMS),
     (UniformQ, SELF),
     (ResampledFromP, SELF),

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from engine.decoders import DECODERS, FILLING
-from engine.decoders.assd import ASSD, ASSDSettings
+from engine.decoders.assd import ASSD, DRAFTS, ASSDSettings
 from engine.decoders.base import Badge
 from engine.decoders.jacobi_window import INIT_SCHEMES
 from engine.decoders.parallel import Parallel, ParallelSettings, rounds
@@ -57,10 +57,7 @@ def off(decoder: ASSD) -> float:
 
 
 @exact
-@pytest.mark.parametrize(
-    "settings",
-    [ASSDSettings(k=3), ASSDSettings(drafts="n-gram", k=2), ASSDSettings(k=2, fused=True)],
-)
+@pytest.mark.parametrize("settings", [ASSDSettings(k=3), ASSDSettings(drafts="n-gram", k=2)])
 def test_every_masks_joint_distribution_is_the_models(settings: ASSDSettings) -> None:
     for i, mask in enumerate(MASKS):
         toy = InfillToy((2, 2), 2, seed=3)
@@ -69,9 +66,7 @@ def test_every_masks_joint_distribution_is_the_models(settings: ASSDSettings) ->
 
 @exact
 @pytest.mark.parametrize("order", ORDERS)
-@pytest.mark.parametrize(
-    "knobs", [*({"k": k} for k in (2, 4, 5)), {"drafts": "n-gram", "k": 3}, {"k": 3, "fused": True}]
-)
+@pytest.mark.parametrize("knobs", [*({"k": k} for k in (2, 4, 5)), {"drafts": "n-gram", "k": 3}])
 def test_the_joint_distribution_whatever_k_and_order(knobs: dict, order: str) -> None:
     assert off(assd(filling(HALF, order), ASSDSettings(**knobs))) < CLOSE
 
@@ -114,17 +109,10 @@ def fillings(draw: st.DrawFn) -> Filling:
 
 
 @settings(max_examples=80, deadline=None)
-@given(
-    fillings(),
-    st.sampled_from([("self", False), ("n-gram", False), ("self", True)]),
-    st.integers(2, 9),
-    st.integers(0, 2**53),
-)
+@given(fillings(), st.sampled_from(DRAFTS), st.integers(2, 9), st.integers(0, 2**53))
 @torch.inference_mode()
-def test_never_more_passes_than_cells(
-    filling: Filling, way: tuple[str, bool], k: int, seed: int
-) -> None:
-    steps = list(assd(filling, ASSDSettings(drafts=way[0], k=k, fused=way[1])).steps("", seed))
+def test_never_more_passes_than_cells(filling: Filling, drafts: str, k: int, seed: int) -> None:
+    steps = list(assd(filling, ASSDSettings(drafts=drafts, k=k)).steps("", seed))
     assert steps[-1].after == filling[1].length
     assert steps[-1].nfe == len(steps) <= filling[1].length
 
@@ -168,18 +156,6 @@ def test_two_drafts_of_four_cells_take_four_passes_and_a_lone_cell_one() -> None
             assert len(list(decoder.steps("", seed))) == passes
 
 
-def test_fused_takes_as_many_rows_as_a_pass_may_have() -> None:
-    for knobs in ({"k": 10}, {"drafts": "n-gram"}):
-        with pytest.raises(SettingError, match="fused goes with drafts = self and k of at most 9"):
-            ASSDSettings(fused=True, **knobs)
-    toy = InfillToy((1, 9), 2)
-    steps = assd(filling((True,) * 9, "raster", toy), ASSDSettings(k=3, fused=True)).steps("", 1)
-    with torch.inference_mode():
-        rows = [int(step.rows.steps["rows"][0]) for step in steps]
-    assert rows[0] == 3  # nothing is drafted yet
-    assert rows[1] == 9
-
-
 def test_it_needs_an_infilling() -> None:
     for decoder in (ASSD, Parallel):
         with pytest.raises(SettingError, match="fills in pictures"):
@@ -201,9 +177,7 @@ def recorded(decoder: WindowDecoder) -> list[Spot]:
     ]
 
 
-@pytest.mark.parametrize(
-    "knobs", [{"k": 3}, {"k": 3, "fused": True}, {"drafts": "n-gram", "k": 3}], ids=str
-)
+@pytest.mark.parametrize("knobs", [{"k": 3}, {"drafts": "n-gram", "k": 3}], ids=str)
 def test_tests_are_recorded_with_their_numbers_and_without_a_shift(knobs: dict) -> None:
     found = recorded(assd(filling((True,) * 6, "spread"), ASSDSettings(**knobs)))
     assert len(found) == 6 * 30

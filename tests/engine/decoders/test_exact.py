@@ -102,13 +102,11 @@ CHAINS = [
     *variants("scd", coupling=["gumbel"] * 2, window=[2, 32], fresh=["one-hot", "uniform"]),
     *variants("scd", coupling=["maximal"] * 2, window=[2, 32], fresh=["one-hot", "uniform"]),
     *variants("scd", coupling=["gumbel", "maximal"], window=[3] * 2, init=["vertical repeat"] * 2),
-    *variants("gsd", window=[3, 3], G=[1, 1], order=["ascending", "descending"]),
-    *variants("gsd", window=[4], reading=["paper"], G=[1], init=["horizontal sample"]),
-    *variants("lantern", delta=[0.0] * 2, depth=[1, 2], draws=["sampled"] * 2, k=[3] * 2),
-    *variants("lantern", delta=[0.0], depth=[5], draws=["top-1"], k=[3]),
+    *variants("gsd", window=[3, 4], G=[1, 1], init=["random", "horizontal sample"]),
+    *variants("lantern", delta=[0.0] * 3, depth=[1, 2, 5], k=[3] * 3),
     *variants("lantern", delta=[0.0], drafter=["jacobi"], window=[3], k=[3]),
     *variants("lantern", bound=["lambda"], lam=[1.0], depth=[2], k=[3]),
-    *variants("sjd-pac", PD=[False] * 3, AC=[True, False, True], window=[3, 3, 2]),
+    *variants("sjd-pac", K=[1] * 3, AC=[True, False, True], window=[3, 3, 2]),
 ]
 
 
@@ -129,7 +127,7 @@ KEPT = [
     ("sjd", {"window": 4, "fresh": "uniform", "verification": "block"}),
     ("scd", {"window": 4, "coupling": "gumbel", "fresh": "uniform"}),
     ("scd", {"window": 4, "coupling": "maximal", "fresh": "uniform"}),
-    ("sjd-pac", {"window": 4, "PD": False}),
+    ("sjd-pac", {"window": 4, "K": 1}),
 ]
 
 
@@ -148,7 +146,7 @@ TOP_K = [
     ("gsd", {"window": 3, "G": 1, "fresh": "uniform"}),
     ("lantern", {"delta": 0.0}),
     ("lantern", {"delta": 0.0, "drafts": "tree", "depth": 2, "width": 2, "nodes": 4}),
-    ("sjd-pac", {"window": 3, "PD": False}),
+    ("sjd-pac", {"window": 3, "K": 1}),
 ]
 
 
@@ -174,21 +172,19 @@ def ways_off(layout: Tree) -> set[tuple[int, int]]:
 
 
 TREES = [
-    (3, "full", 2, 3, True),
-    (3, "deep", 2, 2, False),
-    (2, "lanes", 2, 3, True),
-    (2, "spine", 2, 2, True),
+    (3, 2, 3, True),
+    (3, 2, 3, False),
     # More candidates than codes: the last ones do not exist.
-    *((2, reading, 3, 2, True) for reading in ("full", "spine", "lanes")),
-    (2, "full", 8, 2, True),
+    (2, 3, 2, True),
+    (2, 8, 2, True),
 ]
 
 
 @exact
-@pytest.mark.parametrize(("codes", "reading", "K", "D", "AC"), TREES)
-def test_trees(codes: int, reading: str, K: int, D: int, AC: bool) -> None:
+@pytest.mark.parametrize(("codes", "K", "D", "AC"), TREES)
+def test_trees(codes: int, K: int, D: int, AC: bool) -> None:
     model = Toy((1, 3), codes)
-    decoder = SJDPAC(model, SJDPAC.Settings(window=40, K=K, D=D, tree=reading, AC=AC))
+    decoder = SJDPAC(model, SJDPAC.Settings(window=40, K=K, D=D, AC=AC))
     seen = checked(decoder).seen
     assert seen["end of image"] > 0
     assert seen["resampled"] > 0 or codes <= K
@@ -260,7 +256,7 @@ three = partial(Toy, (1, 3), 3)
 WINDOW = {"window": 3}
 MAXIMAL = {"window": 3, "coupling": "maximal", "fresh": "uniform"}
 BLOCK = {"window": 3, "fresh": "uniform", "verification": "block"}
-CHAIN = {"window": 3, "PD": False}
+CHAIN = {"window": 3, "K": 1}
 TREE = {"window": 8, "K": 2, "D": 2}
 DEEP = {"window": 8, "K": 2, "D": 3}
 SMALL_TREE = {"drafts": "tree", "depth": 2, "width": 2, "nodes": 4, "k": 2, "delta": 0.0}
@@ -279,7 +275,7 @@ BUGS = [
     (planted.BlockWithKeptDrafts, SCD, flat, MAXIMAL | {"window": 4}),
     (planted.BlockReplacedFromR, SJD, nearly_even, BLOCK),
     (planted.StaleJacobi, Jacobi, pair, WINDOW),
-    (planted.FullAcceptanceFromThePad, SJDPAC, pair, {"window": 2, "PD": False}),
+    (planted.FullAcceptanceFromThePad, SJDPAC, pair, {"window": 2, "K": 1}),
     (planted.ContinuedWithStaleDistribution, SJDPAC, pair, CHAIN),
     (planted.ContinuedFromP, SJDPAC, pair, CHAIN),
     (planted.LongestPathWins, SJDPAC, zero_or_one, DEEP),

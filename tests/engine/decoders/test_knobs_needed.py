@@ -11,7 +11,7 @@ from engine.settings import knobs
 from tests.toy import Toy
 
 OTHER = {"eagle": "jacobi", "jacobi": "eagle", "chain": "tree", "tree": "chain"}
-OTHER |= {"delta": "lambda", "lambda": "delta", "paper": "code", "add": "amplify"}
+OTHER |= {"delta": "lambda", "lambda": "delta", "add": "amplify"}
 OTHER |= {"typical": "amplify"}
 NEEDY = [
     (name, *knob)

@@ -3,23 +3,39 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 
 import pytest
 import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from torch import Tensor
 
 import engine.decoders.window
 from engine.clock import StepClock
+from engine.decoders.decode_state import DecodeState
 from engine.decoders.lantern import Lantern, LanternSettings, bounded_neighbourhood
-from engine.decoders.lantern_tree import Walk, children_of, draft_tree
+from engine.decoders.lantern_tree import DraftTree, Walk, children_of, draft_tree
 from engine.trace import Status, Step
 from engine.trace.shares import NONE
 from tests.engine.decoders.driving import ACCEPT, REJECT, acceptances, near
+from tests.engine.decoders.symbolic import SymbolicNoise, outcomes, settled
+from tests.floats import rounding
 from tests.toy import Toy
 
 TARGET = torch.tensor([0.30, 0.25, 0.20, 0.15, 0.10])
 DRAFT = torch.tensor([0.05, 0.60, 0.20, 0.10, 0.05])
 LINE = Toy((2, 3), 5)
 LINE.codebook = torch.tensor([[2.0], [0.0], [1.0], [3.0], [4.0]])  # from code 1: 2, 0, 3, 4
+
+
+CODES = 6
+TOY = Toy((2, 3), CODES, seed=3)
+
+
+def distribution(seed: int) -> Tensor:
+    logits = torch.randn(CODES, generator=torch.Generator().manual_seed(seed))
+    return torch.softmax(1.5 * logits, -1)
 
 
 def lantern(**changes: float | str) -> Lantern:
@@ -79,6 +95,38 @@ def test_the_neighbourhood_is_the_nearest_codes_within_the_bound(
     assert added.item() == pytest.approx(mass)
     accepted = acceptances(lantern(**changes), TARGET, DRAFT)[1].item()
     assert accepted == pytest.approx(min(1, (0.25 + mass) / 0.60))
+
+
+def members(p: Sequence[float], x: int, codebook: Tensor, s: LanternSettings) -> list[int]:
+    """The neighbourhood of x: nearest first, as long as their mass together stays within the
+    bound."""
+    distance = [float((other - codebook[x]).square().sum()) for other in codebook]
+    near = sorted((y for y in range(len(p)) if y != x), key=lambda y: distance[y])[: s.k - 1]
+    bound, chosen = s.delta if s.bound == "delta" else (s.lam - 1) * p[x], []
+    for y in near:
+        if sum(p[z] for z in chosen) + p[y] > bound:
+            break
+        chosen.append(y)
+    return chosen
+
+
+@given(
+    seed=st.integers(0, 10**6),
+    k=st.integers(1, CODES),
+    bound=st.sampled_from(["delta", "lambda"]),
+    delta=st.floats(0, 1),
+    lam=st.floats(1, 10),
+)
+def test_the_neighbourhood_is_that_of_its_definition(
+    seed: int, k: int, bound: str, delta: float, lam: float
+) -> None:
+    settings = LanternSettings(k=k, bound=bound, delta=delta, lam=lam)
+    p = distribution(seed)
+    inside, added = Lantern(TOY, settings)._neighbourhood(p.expand(CODES, -1), torch.arange(CODES))
+    for x, row in enumerate(inside):
+        expected = members(p.tolist(), x, TOY.codebook, settings)
+        assert row.nonzero()[:, 0].tolist() == sorted(expected)
+    torch.testing.assert_close((p * inside).sum(-1), added)
 
 
 def test_a_code_over_the_bound_ends_the_neighbourhood() -> None:
@@ -225,3 +273,48 @@ def test_what_was_never_tested_is_dropped_and_never_rejected(knobs: dict[str, st
                 seen.update(map(Status, step.positions["status"].tolist()))
     assert (seen[Status.DROPPED] > 0) == (knobs.get("drafter") != "jacobi")
     assert (seen[Status.REFINED] > 0) == (knobs.get("drafter") == "jacobi")
+
+
+# What a tree commits
+
+TREE = [2, 0, 5]  # the drafts below a root, in this order
+TREES = [
+    {"k": 4, "delta": 0.2},
+    {"k": 3, "delta": 0.05},
+    {"k": 4, "bound": "lambda", "lam": 2.0},
+    {"k": 6, "delta": 0.0},
+]
+
+
+def tree_distribution(p: Tensor, s: LanternSettings) -> list[float]:
+    """What a tree of the certain drafts TREE commits at the first position, from the definition."""
+    left, reached, committed = p.tolist(), 1.0, [0.0] * CODES
+    for x in TREE:
+        chosen = members(left, x, TOY.codebook, s)
+        a = left[x] + sum(left[v] for v in chosen)
+        committed[x] += reached * a
+        reached *= 1 - a
+        rest = [0.0 if v == x or v in chosen else left[v] for v in range(CODES)]
+        left = [each / sum(rest) for each in rest]
+    return [committed[v] + reached * left[v] for v in range(CODES)]
+
+
+@pytest.mark.parametrize("knobs", TREES)
+def test_a_tree_commits_by_the_changed_distribution(knobs: dict[str, float]) -> None:
+    """Every outcome of the verification."""
+    decoder = Lantern(TOY, LanternSettings(**knobs))
+    tokens = torch.tensor(TREE)
+    p = distribution(2)
+    tree = DraftTree(tokens[:0], p[None][:0], nodes=tokens, children=((1, 2, 3), (), (), ()))
+    expected = tree_distribution(p, decoder.settings)
+    assert sum(expected) == pytest.approx(1, abs=rounding(1))
+    found = torch.zeros(CODES, dtype=torch.float64)
+
+    def run() -> int:
+        state = DecodeState(decoder, "", 0)
+        state.noise = SymbolicNoise(0, p.device)
+        return int(settled(decoder.verify(state, tree, p.expand(4, -1)).tokens[:1]))
+
+    for choices, token in outcomes(run, {}):
+        found[token] += choices.weight
+    torch.testing.assert_close(found.float(), torch.tensor(expected))

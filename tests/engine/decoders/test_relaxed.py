@@ -7,46 +7,14 @@ import torch
 
 from engine.decoders.relaxed import RelaxedSettings, RelaxedSJD, typical_threshold
 from engine.decoders.sjd import SJD
-from tests.engine.decoders.driving import (
-    TOY,
-    P,
-    Q,
-    acceptances,
-    committed_distribution,
-    near,
-    replacement_distribution,
-    verify_chain,
-)
+from tests.engine.decoders.driving import TOY, Q, acceptances, near, verify_chain
 from tests.toy import Toy
 
-R = [0, 0, 0.25, 0.75]
-RULES = [
-    ({"relax": "amplify", "k": 2.0}, [0.5, 1, 1, 1], R, [0.2, 0.3, 0.25, 0.25]),
-    ({"relax": "add", "e": 0.05}, [0.375, 5 / 6, 1, 1], R, [0.15, 0.25, 0.275, 0.325]),
-    ({"relax": "amplify", "k": 1.2}, [0.3, 0.8, 1, 1], R, [0.12, 0.24, 0.285, 0.355]),
-    # H = 1.2799: the thresholds are 0.3 x 0.2781 and 0.7071 x 0.2781
-    ({"relax": "typical"}, [1, 1, 1, 1], None, Q.tolist()),
-    ({"relax": "typical", "eps": 0.5}, [0, 1, 1, 1], P.tolist(), [0.04, 0.38, 0.32, 0.26]),
-]
 NEUTRAL = [
     {"relax": "amplify", "k": 1.0},
     {"relax": "add", "e": 0.0},
     {"relax": "anneal", "k": 1.0},
 ]
-
-
-@pytest.mark.parametrize(("knobs", "accepted", "replaced", "committed"), RULES)
-def test_it_accepts_and_replaces_by_its_rule(
-    knobs: dict[str, object],
-    accepted: list[float],
-    replaced: list[float] | None,
-    committed: list[float],
-) -> None:
-    decoder = RelaxedSJD(TOY, RelaxedSettings(**knobs))
-    near(acceptances(decoder, P, Q), accepted)
-    if replaced:
-        near(replacement_distribution(decoder, P, Q, 0), replaced)
-    near(committed_distribution(decoder, P, Q), committed)
 
 
 @pytest.mark.parametrize("forced", [False, True])

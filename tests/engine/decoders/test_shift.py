@@ -1,4 +1,5 @@
-"""The shift of every rule, against the definition summed up draft by draft."""
+"""Shifts: of lossless rules, of LANTERN's trees, and with static shapes. That of every rule on a
+chain is in test_rules.py."""
 
 from __future__ import annotations
 
@@ -10,54 +11,22 @@ from torch import Tensor
 
 from engine.decoders import DECODERS, WHOLE
 from engine.decoders.base import Badge
-from engine.decoders.decode_state import DecodeState, Window
-from engine.decoders.gsd import GSD, GSDSettings, group_acceptance, group_acceptances
 from engine.decoders.lantern import Lantern, LanternSettings
 from engine.decoders.lantern_tree import DraftTree, Walk, children_of
-from engine.decoders.relaxed import RelaxedSettings, RelaxedSJD
+from engine.decoders.relaxed import RelaxedSJD
 from engine.decoders.shift import committed_by_residual
-from engine.decoders.sjd import SJD
-from engine.decoders.sjd_pac import SJDPAC, PACSettings
 from engine.decoders.speculate import acceptance_probability
 from engine.decoders.window import WindowDecoder
-from engine.numerics.distributions import exact, one_hot, residual, total_variation
+from engine.numerics.distributions import exact, one_hot, total_variation
 from engine.settings import Sampling
-from tests.engine.decoders.driving import TOY as SMALL
-from tests.engine.decoders.driving import P, Q, committed_distribution
+from tests.engine.decoders.test_rules import CHANGED
 from tests.floats import rounding
 from tests.toy import Toy
 
 CODES = 18
 TOY = Toy((2, 12), CODES, seed=3)
 LOSSLESS = [name for name in WHOLE if DECODERS[name].badge is not Badge.CHANGED_DISTRIBUTION]
-GSDS = [
-    {"G": 2, "delta": 1.0, "d": 10.0},
-    {"G": 5, "delta": 0.15, "d": 0.5},
-    {"G": 4, "order": "descending", "delta": 0.3},
-    {"G": 100, "delta": 0.1, "d": 1.0},
-    {"G": 1},
-    {"reading": "code"},
-]
-LANTERNS = [
-    {"k": 4, "delta": 0.2},
-    {"k": 18, "delta": 1.0},
-    {"k": 5, "delta": 0.05},
-    {"k": 1, "delta": 1.0},
-    {"k": 8, "bound": "lambda", "lam": 2.0},
-    {"k": 18, "bound": "lambda", "lam": 10.0},
-]
-RELAXED = [
-    {"relax": "amplify", "k": 2.0},
-    {"relax": "add", "e": 0.1},
-    {"relax": "anneal", "k": 4.0},
-    {"relax": "typical"},
-    {"relax": "typical", "eps": 0.5},
-]
-LOSSY = [
-    *(GSD(TOY, GSDSettings(**knobs)) for knobs in GSDS),
-    *(Lantern(TOY, LanternSettings(**knobs)) for knobs in LANTERNS),
-    *(RelaxedSJD(TOY, RelaxedSettings(**knobs)) for knobs in RELAXED),
-]
+LOSSY = [kind(TOY, kind.Settings(**knobs)) for kind, knobs, _ in CHANGED]
 
 
 def pairs(seed: int, rows: int = 3, codes: int = CODES) -> tuple[Tensor, Tensor]:
@@ -72,35 +41,6 @@ def pairs(seed: int, rows: int = 3, codes: int = CODES) -> tuple[Tensor, Tensor]
     return p, q
 
 
-def replacement(decoder: WindowDecoder, x: int, p: Tensor, q: Tensor) -> Tensor:
-    """What the decoder draws a rejected draft's replacement from, [V]."""
-    if isinstance(decoder, Lantern):
-        left = decoder._replacement(torch.tensor([x]), p[None], q[None])[0]
-    elif isinstance(decoder, RelaxedSJD) and decoder.settings.relax == "typical":
-        left = p
-    else:
-        left = residual(p, q)
-    return left / left.sum()
-
-
-def brute_force(decoder: WindowDecoder, p: Tensor, q: Tensor) -> Tensor:
-    """p' [H, V], from the decoder's own verification of every draft at every place, one at a
-    time."""
-    H, V = p.shape
-    found = torch.zeros(H, V, dtype=torch.float64)
-    state = DecodeState(decoder, "", 0)
-    for x in range(V):
-        window = Window(torch.full((H,), x), q)
-        verification = decoder.verify(state, window, torch.cat([p, p[-1:]]))
-        for i, a in enumerate(verification.acceptance[:H].double()):
-            if q[i, x] == 0:
-                continue
-            found[i, x] += q[i, x] * a
-            if a < 1:
-                found[i] += q[i, x] * (1 - a) * replacement(decoder, x, p[i], q[i]).double()
-    return found
-
-
 @pytest.mark.parametrize("name", LOSSLESS)
 @settings(max_examples=20)
 @given(st.integers(0, 10**6))
@@ -110,17 +50,6 @@ def test_a_lossless_rule_has_no_shift(name: str, seed: int) -> None:
     p, q = exact(p), exact(q)
     committed = committed_by_residual(p, q, acceptance_probability(p, q))
     assert (total_variation(committed, p) < 1e-12).all()
-
-
-@pytest.mark.parametrize("decoder", LOSSY, ids=lambda d: f"{d.name} {d.settings}"[:70])
-@settings(max_examples=20, deadline=None)
-@given(st.integers(0, 10**6))
-def test_the_shift_is_that_of_the_definition(decoder: WindowDecoder, seed: int) -> None:
-    p, q = pairs(seed)
-    committed = decoder.committed(p, q)
-    torch.testing.assert_close(committed, brute_force(decoder, p, q), atol=rounding(1), rtol=0)
-    torch.testing.assert_close(committed.sum(-1), torch.ones(3, dtype=torch.float64))
-    torch.testing.assert_close(decoder.shift(p, q), total_variation(committed, exact(p)))
 
 
 @pytest.mark.parametrize(("delta", "lossless"), [(0.0, True), (0.3, False), (1.0, False)])
@@ -182,39 +111,3 @@ def test_neighbourhoods_held_in_blocks_are_the_same(
     expected = decoder.committed(p, q)
     monkeypatch.setattr("engine.decoders.lantern.DRAFTS_AT_ONCE", block)
     torch.testing.assert_close(decoder.committed(p, q), expected)
-
-
-@pytest.mark.parametrize(
-    "decoder",
-    [
-        SJD(SMALL),
-        SJDPAC(SMALL, PACSettings(window=16, PD=False)),
-        GSD(SMALL, GSDSettings(**GSDS[0])),
-        RelaxedSJD(SMALL, RelaxedSettings(**RELAXED[0])),
-        RelaxedSJD(SMALL, RelaxedSettings(**RELAXED[-1])),
-        Lantern(SMALL, LanternSettings(k=3, delta=0.3)),
-    ],
-    ids=lambda d: d.name,
-)
-def test_it_is_the_distribution_of_what_verification_commits(decoder: WindowDecoder) -> None:
-    """Every outcome of the verification: nothing of the rule is assumed."""
-    expected = committed_distribution(decoder, P, Q)
-    shift = total_variation(expected, exact(P))
-    torch.testing.assert_close(decoder.shift(P[None], Q[None])[0], shift, atol=rounding(1), rtol=0)
-    if decoder.badge is Badge.CHANGED_DISTRIBUTION:
-        committed = decoder.committed(P[None], Q[None])[0]
-        torch.testing.assert_close(committed, expected, atol=rounding(1), rtol=0)
-
-
-@given(st.integers(0, 10**6), st.sampled_from(GSDS))
-def test_all_groups_at_once_are_the_groups_one_by_one(seed: int, knobs: dict[str, object]) -> None:
-    p, q = pairs(seed)
-    p = (p * 50).round() + 1  # with equal probabilities
-    p /= p.sum(-1, keepdim=True)
-    chosen = GSDSettings(**knobs)
-    x = torch.arange(CODES)
-    for i, row in enumerate(group_acceptances(p, q, TOY.codebook, chosen, CODES)):
-        each = (values[i].expand(CODES, -1) for values in (p, q))
-        one = group_acceptance(*each, x, TOY.codebook, chosen)
-        drawn = q[i] > 0
-        torch.testing.assert_close(row[drawn], one.double()[drawn], atol=rounding(1), rtol=0)

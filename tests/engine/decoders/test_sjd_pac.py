@@ -98,10 +98,10 @@ def test_a_distribution_with_too_few_tokens_gives_candidates_that_are_never_acce
         assert not walk.alive
 
 
-def verify_tree(u: list[float], K: int = 2, D: int = 3, reading: str = "full") -> Verification:
+def verify_tree(u: list[float]) -> Verification:
     """Verification of a tree whose nodes all have p = P; u are the candidates' uniforms at every
     level."""
-    decoder = SJDPAC(TOY, PACSettings(window=16, K=K, D=D, tree=reading))
+    decoder = SJDPAC(TOY, PACSettings(window=16, K=2, D=3))
     state = DecodeState(decoder, "", 0)
     state.noise = FixedNoise(verify=[[*u, 0.5, 0.5, 0.5]], candidate=[[0.5, 0.9]])
     window = decoder.propose(state)
@@ -113,7 +113,7 @@ def test_the_first_accepted_candidate_wins_whatever_its_candidates_would_lead_to
     everything = verify_tree([ACCEPT, ACCEPT])
     assert everything.path[: int(everything.count)].tolist() == list(range(int(everything.count)))
     second = verify_tree([REJECT, ACCEPT])
-    layout = tree(16, TOY.plan.length - 1, 2, 3, "full")
+    layout = tree(16, TOY.plan.length - 1, 2, 3)
     first_side = layout.children[0][1]
     assert second.path[:3].tolist() == [0, first_side, layout.children[first_side][1]]
     assert second.count == 3
@@ -131,8 +131,8 @@ def test_nothing_accepted_commits_one_token() -> None:
 
 def continued(x: int, keep: float, redraw: float, *, AC: bool = True) -> tuple[Verification, int]:
     """A verification whose first draft is rejected, and what becomes of the second, x."""
-    decoder = SJDPAC(TOY, PACSettings(window=16, PD=False, AC=AC))
-    u = [[REJECT] * 8, [*[0.5] * 5, keep, redraw, 0.5]]
+    decoder = SJDPAC(TOY, PACSettings(window=16, K=1, AC=AC))
+    u = [[REJECT] * 4, [0.5, 0.5, keep, redraw]]
     verification = verify_chain(decoder, P, Q, [0, x], verify=u)
     assert verification.count == 1
     return verification, int(verification.tokens[1])

@@ -13,7 +13,6 @@ from engine.decoders import DECODERS, WHOLE
 from engine.decoders.decode_state import DecodeState, Verification, Window
 from engine.decoders.jacobi_window import INIT_SCHEMES
 from engine.decoders.recorder import collect
-from engine.decoders.tree import READINGS
 from engine.models.base import planned
 from engine.models.slots import Slot
 from engine.plan import Plan
@@ -36,19 +35,19 @@ KNOBS: dict[str, list[dict[str, object]]] = {
     "sjd-relaxed": [
         {"window": 6, "relax": relax} for relax in ("amplify", "add", "anneal", "typical")
     ],
-    "gsd": [{"window": 6, "G": 3}, {"window": 9, "reading": "code"}],
+    "gsd": [{"window": 6, "G": 3}, {"window": 9, "G": 14}],
     "lantern": [
         {"drafter": "jacobi", "window": 6, "delta": 0.3},
         {"depth": 4},  # the drafter reads as many tokens as were committed
         {"drafts": "tree", "depth": 3, "width": 2, "nodes": 7, "delta": 0.3},
     ],
     "sjd-pac": [
-        *({"window": 20, "K": 2, "D": 3, "tree": reading} for reading in READINGS),
+        {"window": 20, "K": 2, "D": 3},
         {"window": 16, "K": 3, "D": 2, "AC": False},
-        {"window": 9, "PD": False},
+        {"window": 9, "K": 1},
     ],
     "zipar": [{"s": 1}, {"s": 2}, {"s": 9}],
-    "assd": [{"k": 3, "fused": True}, {"k": 3, "drafts": "n-gram"}],
+    "assd": [{"k": 3}, {"k": 3, "drafts": "n-gram"}],
 }
 CASES = [(name, settings) for name in DECODERS for settings in [{}, *KNOBS.get(name, [])]]
 GRIDS = [((4, 5), False), ((3, 4), True), ((1, 2), False), ((1, 1), False)]

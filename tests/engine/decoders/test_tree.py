@@ -1,4 +1,4 @@
-"""Trees of drafts: how many nodes each reading has, and that parents and children agree."""
+"""Trees of drafts: how many nodes they have, and that parents and children agree."""
 
 from __future__ import annotations
 
@@ -7,85 +7,58 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.decoders.sjd_pac import PACSettings
-from engine.decoders.tree import READINGS, side_nodes, tree
+from engine.decoders.tree import side_nodes, tree
 from engine.settings import SettingError
 
-SHAPES = [(4, 3), (2, 3), (3, 3), (5, 3), (4, 2), (4, 4)]  # K, D of the paper's Table 3
+SHAPES = [(4, 3), (2, 3), (3, 3), (5, 3), (4, 2)]  # K, D of the paper's Table 3, but for (4, 4)
 
 
 @pytest.mark.parametrize(
-    ("reading", "below_the_root"),
-    [
-        ("full", [20, 6, 12, 30, 4, 84]),
-        ("deep", [84, 14, 39, 155, 20, 340]),
-        ("spine", [12, 6, 9, 15, 8, 16]),
-        ("lanes", [12, 6, 9, 15, 8, 16]),
-    ],
+    ("K", "D", "nodes"),
+    [(K, D, n) for (K, D), n in zip([*SHAPES, (4, 4)], [20, 6, 12, 30, 4, 84], strict=True)],
 )
-def test_a_tree_has_as_many_nodes_as_its_reading_says(
-    reading: str, below_the_root: list[int]
-) -> None:
-    for (K, D), nodes in zip(SHAPES, below_the_root, strict=True):
-        levels = D - 1 if reading == "full" else D
-        assert side_nodes(K, D, reading) + levels == nodes
+def test_every_node_of_d_levels_has_k_candidates(K: int, D: int, nodes: int) -> None:
+    assert side_nodes(K, D) + D - 1 == nodes
 
 
 def test_the_papers_window_holds_21_tree_nodes_and_a_spine_of_45_drafts() -> None:
-    layout = tree(64, 1000, 4, 3, "full")
+    layout = tree(64, 1000, 4, 3)
     assert layout.spine == 45
     assert layout.branching == 2
     assert len(layout.parents) == 64
     assert 1 + layout.branching + len(layout.side) == 21
 
 
-@pytest.mark.parametrize("reading", ["spine", "lanes"])
-def test_twelve_nodes_leave_a_longer_spine(reading: str) -> None:
-    assert tree(64, 1000, 4, 3, reading).spine == 54
-    assert len(tree(64, 1000, 4, 3, reading).parents) == 64
-
-
-@pytest.mark.parametrize(
-    ("K", "D", "reading"), [(4, 4, "full"), (4, 3, "deep"), (5, 3, "deep"), (4, 4, "deep")]
-)
-def test_a_tree_larger_than_the_window_is_rejected(K: int, D: int, reading: str) -> None:
+def test_a_tree_larger_than_the_window_is_rejected() -> None:
     with pytest.raises(
-        SettingError, match=r"tree of K = \d, D = \d takes up to \d+ rows, and the window has 64"
+        SettingError, match="tree of K = 4, D = 4 takes up to 86 rows, and the window has 64"
     ):
-        PACSettings(K=K, D=D, tree=reading)
-    assert PACSettings(K=K, D=D, tree=reading, PD=False).K == K
+        PACSettings(K=4, D=4)
+    assert PACSettings(window=2, K=1, D=5).D == 5, "without candidates there is no tree"
 
 
-@pytest.mark.parametrize("reading", ["full", "spine", "lanes"])
-@pytest.mark.parametrize(("K", "D"), SHAPES[:5])
-def test_the_papers_table_fits_the_papers_window(K: int, D: int, reading: str) -> None:
-    assert PACSettings(K=K, D=D, tree=reading).window == 64
+@pytest.mark.parametrize(("K", "D"), SHAPES)
+def test_the_papers_table_fits_the_papers_window(K: int, D: int) -> None:
+    assert PACSettings(K=K, D=D).window == 64
 
 
 def test_side_nodes_and_their_parents() -> None:
-    full = tree(20, 9, 2, 3, "full")
-    assert full.side == ((1, 1), (2, 1), (2, 0), (2, 1))
-    lanes = tree(20, 9, 3, 2, "lanes")
-    assert lanes.side == ((1, 1), (1, 2), (2, 1), (2, 2))
-    spine = tree(20, 9, 3, 2, "spine")
-    assert [spine.parents[spine.spine + 1 + i] for i in range(4)] == [0, 0, 1, 1]
+    layout = tree(20, 9, 2, 3)
+    assert layout.side == ((1, 1), (2, 1), (2, 0), (2, 1))
+    assert layout.parents[layout.spine + 1 :] == (0, 1, layout.spine + 1, layout.spine + 1)
 
 
 @given(
-    window=st.integers(2, 96),
-    room=st.integers(0, 100),
-    K=st.integers(1, 8),
-    D=st.integers(1, 5),
-    reading=st.sampled_from(READINGS),
+    window=st.integers(2, 96), room=st.integers(0, 100), K=st.integers(1, 8), D=st.integers(1, 5)
 )
-def test_parents_children_and_depths_agree(
-    window: int, room: int, K: int, D: int, reading: str
-) -> None:
+def test_parents_children_and_depths_agree(window: int, room: int, K: int, D: int) -> None:
     try:
-        PACSettings(window=window, K=K, D=D, tree=reading)
+        PACSettings(window=window, K=K, D=D)
     except SettingError:
-        assert side_nodes(K, D, reading) + D >= window
+        assert K > 1
+        assert side_nodes(K, D) + D >= window
         return
-    layout = tree(window, room, K, D, reading)
+    layout = tree(window, room, K, D)
     rows, H = len(layout.parents), layout.spine
     assert rows == 1 + H + len(layout.side) <= window
     assert layout.branching <= H <= room
@@ -109,19 +82,16 @@ def test_parents_children_and_depths_agree(
     assert sum(child >= 0 for below in layout.children for child in below) == rows - 1
 
 
-@given(st.integers(1, 5), st.integers(1, 4), st.sampled_from(READINGS), st.integers(0, 8))
-def test_each_reading_branches_where_it_says(K: int, D: int, reading: str, room: int) -> None:
-    """On or off the spine, how many candidates a node has below it."""
-    layout = tree(2000, room, K, D, reading)
-    levels = min(D - 1 if reading == "full" else D, room) if K > 1 else 0
+@given(st.integers(1, 5), st.integers(1, 4), st.integers(0, 8))
+def test_a_node_has_k_candidates_on_the_trees_levels_and_one_below_them(
+    K: int, D: int, room: int
+) -> None:
+    """One on the spine, that is; off it none."""
+    layout = tree(2000, room, K, D)
+    levels = min(D - 1, room) if K > 1 else 0
     assert layout.branching == levels
     depth = [0] * len(layout.parents)
     for row, below in enumerate(layout.children):
         depth[row] = depth[layout.parents[row]] + 1 if row else 0
         count = sum(child >= 0 for child in below)
-        if row <= layout.spine:
-            branches = depth[row] < levels and (reading != "lanes" or row == 0)
-            assert count == (K if branches else int(row < layout.spine))
-        else:
-            below_it = {"full": K, "deep": K, "spine": 0, "lanes": 1}[reading]
-            assert count == (depth[row] < levels) * below_it
+        assert count == (K if depth[row] < levels else int(row < layout.spine))

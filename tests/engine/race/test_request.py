@@ -21,7 +21,11 @@ from engine.race.request import (
     rule_of,
 )
 from engine.settings import Sampling, SettingError, knobs
+from engine.trace import TraceLane
 
+WITHDRAWN = [
+    (group, knob, old) for group, kind in GROUPS.items() for knob, old in kind.withdrawn.items()
+]
 REQUEST = RaceRequest("red apple", 7, (Lane("sjd"), Lane("sjd")), Sampling(), "embedded")
 
 
@@ -59,6 +63,21 @@ def test_lanes_without_knobs_have_the_defaults() -> None:
 def test_lanes_that_cannot_be_raced_are_rejected(text: str, message: str) -> None:
     with pytest.raises(SettingError, match=message):
         parse_lane(text)
+
+
+@pytest.mark.parametrize(("group", "knob", "old"), WITHDRAWN)
+def test_a_withdrawn_setting_is_rejected_with_what_to_do_instead(group, knob, old) -> None:
+    """Whatever its value; an old trace's lane keeps it in its name."""
+    assert old.instead.endswith(".")
+    for value in old.values:
+        with pytest.raises(SettingError) as caught:
+            parse_lane(f"{group}:{knob}={format_value(value)}")
+        start = f"{DECODERS[group].title} has no setting {knob} any more: "
+        assert str(caught.value) == start + old.instead
+    lanes = [TraceLane(group, {knob: value}) for value in old.values]
+    shown = [f" {knob}={format_value(value)}" for value in old.values[1:]]
+    assert lane_names(lanes) == [DECODERS[group].title + name for name in ("", *shown)]
+    assert knob not in {name for name, _, _ in knobs(GROUPS[group])}
 
 
 def test_a_lane_comes_back_from_its_text() -> None:

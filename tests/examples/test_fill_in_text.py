@@ -1,10 +1,9 @@
 """XLNet on a text with blanks, from a tiny saved model: one pass against one for each token, and
-the command."""
+the example as a program."""
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Callable
+import runpy
 from pathlib import Path
 
 import pytest
@@ -12,15 +11,15 @@ import torch
 from tokenizers import Tokenizer, models, pre_tokenizers
 from transformers import AutoTokenizer, PreTrainedTokenizerFast, XLNetConfig, XLNetLMHeadModel
 
-from engine import __main__ as cli
+from engine.decoders import DECODERS
 from engine.decoders.ar import VanillaAR
 from engine.decoders.assd import ASSD, ASSDSettings
 from engine.infilling import MASKED, Infilling
 from engine.models.base import planned
-from engine.models.xlnet import XLNetText, read_blanks
 from engine.plan import Plan
 from engine.settings import SettingError
-from engine.trace import Trace
+from examples import fill_in_text
+from examples.fill_in_text import XLNetText, read_blanks
 from tests.floats import EXACT
 
 WORDS = tuple(f"word{i}" for i in range(16))
@@ -126,58 +125,31 @@ def test_a_text_that_is_too_long_is_rejected(model: XLNetText) -> None:
         XLNetText(model.network, 513)
 
 
-Main = Callable[..., None]
-Capture = pytest.CaptureFixture[str]
-
-
-@pytest.fixture
-def main(monkeypatch: pytest.MonkeyPatch) -> Main:
-    def call(*arguments: str) -> None:
-        monkeypatch.setattr(sys, "argv", ["engine", "infill", *arguments])
-        cli.main()
-
-    return call
-
-
-def test_the_command_fills_in_a_text(
-    main: Main, folder: Path, tmp_path: Path, capsys: Capture
+def test_the_example_fills_in_a_text(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    out = tmp_path / "text.json"
-    main("--text", "word0 [4] word3 [3] word15", "--xlnet", str(folder), "--out", str(out))
-    printed = capsys.readouterr().out
-    assert printed.count("7/7") >= 3
-    for lane in ("ar", "assd"):
-        words = printed.split(f"\n{lane}: ")[1].splitlines()[0].split()
+    def run(*arguments: str) -> list[str]:
+        monkeypatch.setattr("sys.argv", [fill_in_text.__file__, *arguments])
+        runpy.run_path(fill_in_text.__file__, run_name="__main__")
+        return capsys.readouterr().out.splitlines()
+
+    printed = run("word0 [4] word3 [3] word15", str(folder))
+    assert [line.split(",")[0] for line in printed] == ["ar", "assd"]
+    assert printed[0].startswith("ar, 7 passes: ")
+    for line in printed:
+        words = line.split(": ")[1].split()
+        assert int(line.split()[1]) <= 7
         assert (words[0], words[-1]) == ("word0", "word15")
         assert "word3" in words
-    header = Trace.loads(out.read_bytes()).header
-    assert header.grid == (1, 12)
-    assert len(header.cells) == 7
+    for arguments, words in (
+        (("no blank", str(folder)), "Leave a blank"),
+        ((), "usage: python -m examples.fill_in_text"),
+    ):
+        with pytest.raises(SystemExit, match=words):
+            run(*arguments)
 
 
-def test_a_lane_that_needs_a_tree_fails_alone(main: Main, folder: Path, capsys: Capture) -> None:
-    with pytest.raises(SystemExit) as ended:
-        main("--text", "word0 [4] word3", "--xlnet", str(folder), "--lanes", "sjd-pac,assd")
-    assert ended.value.code == 1
-    captured = capsys.readouterr()
-    assert "in chains, not in trees" in captured.err
-    assert "4/4" in captured.out
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        ((), "a saved race, or a --text"),
-        (("--text", "no blank"), "Leave a blank"),
-        (("--text", "a [2]", "--lanes", "jet"), "no decoder called"),
-        (("--text", "a [2]", "--out", "/no/where/x.json"), "no folder"),
-        (("missing.json",), "missing.json"),
-    ],
-)
-def test_what_cannot_be_filled_in_is_said(
-    main: Main, folder: Path, capsys: Capture, arguments: tuple[str, ...], message: str
-) -> None:
-    with pytest.raises(SystemExit) as ended:
-        main(*arguments, "--xlnet", str(folder))
-    assert ended.value.code == 2
-    assert message in capsys.readouterr().err
+def test_a_rule_that_needs_a_tree_says_so(model: XLNetText) -> None:
+    decoder = DECODERS["sjd-pac"](model, plan=plan_of(model))
+    with pytest.raises(ValueError, match="in chains, not in trees"):
+        decoder.generate("", 0)

@@ -1,55 +1,62 @@
-"""XLNet on texts with blanks: the any-subset model of the ASSD paper (Yang et al., NeurIPS 2019).
+"""Fills in the blanks of a text by XLNet, one token a pass and then by ASSD:
 
-Its two streams give the distribution of every position from what its mask lets it see, so that one
-pass over the text either verifies a chain or asks for many positions at once. The mask is order
-causal (Eq. 6), known tokens see one another, and nothing is cached.
+    python -m examples.fill_in_text "The capital of France is [2], and it lies on the [1]."
+
+[2] is a blank of two tokens. It shows what a model of another kind has to bring for the decoders to
+run over it: a text is a grid of one row, and its tokens are the codes.
+
+XLNet (Yang et al., NeurIPS 2019) is the any-subset model of the ASSD paper. Its two streams give
+the distribution of every position from what its mask lets it see, so that one pass either verifies
+a chain or asks for many positions at once. The mask is order causal (Eq. 6), known tokens see one
+another, and nothing is cached.
 """
 
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor
-from transformers import XLNetLMHeadModel
+from transformers import AutoTokenizer, XLNetLMHeadModel
 
+from engine.decoders import DECODERS
 from engine.infilling import MASKED, Fills, Infilling
-from engine.models.base import ImageModel, Parents
+from engine.models.base import ImageModel, Parents, planned
 from engine.models.slots import Slot
 from engine.plan import Plan
 from engine.settings import Sampling, SettingError
 
-_BLANK = re.compile(r"\[(\d{1,3})\]")
+BLANK = re.compile(r"\[(\d{1,3})\]")
 MAX_TOKENS = 512
 
 
 class TextContext:
-    """`tokens`: those committed, but the newest."""
-
-    def attended(self, rows: int) -> int:
-        return 0  # it has no cache
+    """One decode: the text with what is committed, and the places of its tokens in the order."""
 
     def __init__(self, plan: Plan, device: torch.device) -> None:
         assert plan.infilling is not None, "a text is drawn around what is known of it"
-        self.length = plan.length
         self.order = torch.tensor(plan.cells, device=device)
         self.known = torch.tensor(plan.infilling.known, device=device)
         # Place in the order [N]; known tokens come before all.
         self.rank = torch.full_like(self.known, -1)
         self.rank[self.order] = torch.arange(plan.length, device=device)
-        self.tokens: list[int] = []
+        self.tokens: list[int] = []  # those committed, but the newest
         self.window: list[int] = []
         self.started = False
 
+    def attended(self, rows: int) -> int:
+        return 0  # it has no cache
+
     def close(self) -> None:
-        self.window = []
+        """There is no cache to free."""
 
 
 class XLNetText(ImageModel):
-    """A text of N tokens, a grid of one row; its tokens are the codes."""
+    """A text of N tokens of which some are known."""
 
     name = "xlnet"
     sampling = Sampling(guidance=1.0, top_k=0)
@@ -87,15 +94,14 @@ class XLNetText(ImageModel):
             raise ValueError("A text is verified in chains, not in trees.")
         ctx.window = tokens.tolist() if ctx.started else tokens.tolist()[1:]
         committed = len(ctx.tokens) + ctx.started
-        visible = ctx.length
+        visible = len(ctx.order)
         filled = [*ctx.tokens, *ctx.window]
         if parents is not None:  # copies of the root, which ask for what is not committed
             visible, filled = committed, filled[:committed]
         asked = ctx.order[committed : committed + len(tokens)]
         ids = ctx.known.clamp_min(0)
         ids[ctx.order[: len(filled)]] = torch.tensor(filled, device=self.device, dtype=ids.dtype)
-        rank = ctx.rank
-        seen = (rank < 0) | (rank < rank[:, None].clamp_max(visible))
+        seen = (ctx.rank < 0) | (ctx.rank < ctx.rank[:, None].clamp_max(visible))
         mapping = torch.nn.functional.one_hot(asked, len(ids))
         logits = self.network(
             ids[None],
@@ -118,7 +124,7 @@ def read_blanks(text: str, tokenizer: Any) -> Infilling:
     """A text in which `[n]` stands for a blank of n tokens, filled in from left to right. Raises
     SettingError where there is none."""
     known: list[int] = []
-    for i, part in enumerate(_BLANK.split(text)):
+    for i, part in enumerate(BLANK.split(text)):
         if i % 2:
             known += [MASKED] * int(part)
         else:
@@ -127,3 +133,32 @@ def read_blanks(text: str, tokenizer: Any) -> Infilling:
         raise SettingError("Leave a blank to fill in: [3] stands for three tokens.")
     ends = [tokenizer.sep_token_id, tokenizer.cls_token_id]  # XLNet's come last
     return Infilling((*known, *(token for token in ends if token is not None)), "raster")
+
+
+def main(text: str, name: str = "xlnet/xlnet-base-cased", seed: int = 0) -> None:
+    """Prints the text that each decoder makes and the passes it took. `name` is on the hub, from
+    where 470 MB are downloaded, or a folder. Raises OSError where there is no model, SettingError.
+    """
+    tokenizer = AutoTokenizer.from_pretrained(name)
+    infilling = read_blanks(text, tokenizer)
+    network = XLNetLMHeadModel.from_pretrained(name, use_safetensors=True).eval()
+    model, plan = planned(XLNetText(network, len(infilling.known)), infilling)
+    for decoder in ("ar", "assd"):
+        with torch.inference_mode():
+            steps = list(DECODERS[decoder](model, plan=plan).steps(text, seed))
+        tokens = list(infilling.known)
+        for cell, token in zip(
+            plan.cells, (t for step in steps for t in step.committed["token"]), strict=True
+        ):
+            tokens[cell] = int(token)
+        filled = tokenizer.decode(tokens, skip_special_tokens=True)
+        print(f"{decoder}, {len(steps)} passes: {filled}")
+
+
+if __name__ == "__main__":
+    if len(sys.argv) not in (2, 3):
+        sys.exit('usage: python -m examples.fill_in_text "a text with a [2]" [model]')
+    try:
+        main(*sys.argv[1:])
+    except SettingError as error:
+        sys.exit(str(error))
