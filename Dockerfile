@@ -7,12 +7,12 @@ RUN apt-get update \
 
 RUN useradd --create-home --uid 1000 runner
 WORKDIR /home/runner/photo-finish
-# requirements-cluster.txt: for a Ray cluster.
+# Besides requirements.txt; requirements-cluster.txt: for a Ray cluster.
 ARG REQUIREMENTS=requirements.txt
 # An index beside PyPI, which pip reads from its environment: PyTorch's CPU build is a sixth of the one with CUDA.
 ARG PIP_EXTRA_INDEX_URL=
 COPY requirements.txt requirements-cluster.txt constraints.txt ./
-RUN pip install --no-cache-dir --requirement "$REQUIREMENTS" --constraint constraints.txt
+RUN pip install --no-cache-dir --requirement requirements.txt --requirement "$REQUIREMENTS" --constraint constraints.txt
 COPY app.py ./
 COPY app app
 COPY cluster cluster

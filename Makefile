@@ -3,6 +3,7 @@
 PYTHON ?= $(shell command -v python3.12 >/dev/null 2>&1 && python3.12 -c '' 2>/dev/null && echo python3.12 || echo python3)
 VENV := .venv
 BIN := $(VENV)/bin
+PIP := $(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt
 SUDO := $(shell [ "$$(id -u)" = 0 ] || echo sudo -n)
 
 # A worker a core of two; a file's tests stay on one worker, which makes their page or their model once. Files start
@@ -22,7 +23,7 @@ help:
 	@echo "make lint     check style, format and types"
 	@echo "make lint-js  check the board's JavaScript; needs npm"
 	@echo "make format   format the Python code"
-	@echo "make clean    remove the virtual environment and npm's packages"
+	@echo "make clean    remove the virtual environment, npm's packages and what a build left"
 
 run: $(VENV)/.run
 	$(BIN)/python app.py
@@ -71,15 +72,15 @@ $(VENV)/.made:
 
 $(VENV)/.run: $(VENV)/.made requirements.txt constraints.txt
 	@echo "Installing what the page needs, once: some minutes, and up to 3 GB (docs/hosting.md says how to take less)."
-	$(BIN)/pip install --quiet --disable-pip-version-check -r requirements.txt -c constraints.txt
+	$(PIP) -r requirements.txt
 	@touch $@
 
 $(VENV)/.cluster: $(VENV)/.made requirements.txt requirements-cluster.txt constraints.txt
-	$(BIN)/pip install --quiet --disable-pip-version-check -r requirements-cluster.txt -c constraints.txt
+	$(PIP) -r requirements.txt -r requirements-cluster.txt
 	@touch $@ $(VENV)/.run
 
 $(VENV)/.test: $(VENV)/.made requirements.txt requirements-cluster.txt requirements-dev.txt constraints.txt
-	$(BIN)/pip install --quiet --disable-pip-version-check -r requirements-dev.txt -c constraints.txt
+	$(PIP) -r requirements.txt -r requirements-cluster.txt -r requirements-dev.txt
 	@touch $@ $(VENV)/.run $(VENV)/.cluster
 
 # What the tests need that pip does not have: a browser, a JavaScript engine, the emoji font. Chromium's headless shell
@@ -109,4 +110,4 @@ define INSTALL
 endef
 
 clean:
-	rm -rf $(VENV) node_modules
+	rm -rf $(VENV) node_modules build dist photo_finish.egg-info

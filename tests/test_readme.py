@@ -50,7 +50,7 @@ def front() -> dict[str, Any]:
 
 def requirements(name: str = "requirements.txt") -> dict[str, Requirement]:
     lines = [line.split(" #")[0].strip() for line in page(name).splitlines()]
-    read = [Requirement(line) for line in lines if line and not line.startswith(("#", "-r "))]
+    read = [Requirement(line) for line in lines if line and not line.startswith("#")]
     return {canonicalize_name(each.name): each for each in read}
 
 
