@@ -6,7 +6,6 @@ import signal
 
 if os.getpid() == 1:  # of a container, whose first process is not ended by SIGTERM by default
     signal.signal(signal.SIGTERM, lambda *_: os._exit(128 + signal.SIGTERM))
-os.environ.setdefault("GRADIO_ANALYTICS_ENABLED", "False")
 if os.environ.get("SPACES_ZERO_GPU"):
     import spaces  # noqa: F401  # must be imported before torch.cuda, which it replaces
 

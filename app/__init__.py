@@ -2,6 +2,7 @@
 
 import os
 
+os.environ.setdefault("GRADIO_ANALYTICS_ENABLED", "False")
 # Whose X-Forwarded-For the server believes; it takes the last address there that is none of these.
 # A Space's proxies have private addresses, and append to what a visitor may have forged.
 if "SPACE_ID" in os.environ:

@@ -70,6 +70,9 @@ def main() -> None:
         _check_port(args.host, args.port)
         for name, value in LOCAL.items():
             os.environ.setdefault(name, value)
+        # Ray's workers look for modules in the working directory alone, which need not be this one.
+        path = os.environ.get("PYTHONPATH")
+        os.environ["PYTHONPATH"] = os.pathsep.join([str(ROOT), *([path] if path else [])])
     with contextlib.suppress(KeyboardInterrupt):
         serve(options, args.address, args.host, args.port)
 

@@ -12,7 +12,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m engine")
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
     add_race_command(commands.add_parser("race", help="race decoders over one prompt and seed"))
-    add_infill_command(commands.add_parser("infill", help="fill in part of a picture or a text"))
+    add_infill_command(commands.add_parser("infill", help="fill in part of a picture"))
     args = parser.parse_args()
     args.run(args)
 

@@ -31,7 +31,7 @@ HERE = Path(__file__).parent
 # What takes longest, longest first: it starts in this order and before all else, so that at the end
 # no worker waits for another. `--quick` leaves it out: tests that drive a browser, a running page
 # or a cluster, start workers or wait for races in them, sample until a distribution shows, build a
-# family's networks, train, or encode, and the notebook.
+# family's networks, train, or encode, the notebook and the wheel.
 SLOW = (
     "engine/decoders/test_exact.py",
     "browser",
@@ -41,6 +41,7 @@ SLOW = (
     "engine/decoders/test_rules.py",
     "engine/bench",
     "test_notebooks.py",
+    "test_wheel.py",
     "train",
     "app/serving/test_model_pool.py",
     "visualize/test_film.py",

@@ -12,13 +12,18 @@ from visualize.recorded_race import record
 
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m visualize")
-    commands = parser.add_subparsers(required=True, metavar="COMMAND")
-    for name, add_command in (("race", add_race_command), ("infill", add_infill_command)):
-        words = f"as python -m engine {name}, and its trace has the pictures"
-        add_command(commands.add_parser(name, help=words))
+    add_race_commands(parser.add_subparsers(required=True, metavar="COMMAND"))
     args = parser.parse_args()
-    args.dumps = lambda trace, model: record(trace, model).dumps()
     args.run(args)
+
+
+def add_race_commands(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    race = commands.add_parser("race", help="race decoders over one prompt and seed")
+    add_race_command(race)
+    infill = commands.add_parser("infill", help="fill in part of a picture")
+    add_infill_command(infill)
+    for command in (race, infill):
+        command.set_defaults(dumps=lambda trace, model: record(trace, model).dumps())
 
 
 if __name__ == "__main__":

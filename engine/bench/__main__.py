@@ -115,9 +115,14 @@ def card(result: dict[str, Any]) -> str:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        prog="python -m engine.bench", description=__doc__.splitlines()[0]
-    )
+    parser = argparse.ArgumentParser(prog="python -m engine.bench")
+    add_bench_command(parser)
+    args = parser.parse_args()
+    args.run(args)
+
+
+def add_bench_command(parser: argparse.ArgumentParser) -> None:
+    parser.description = __doc__.partition("\n\n")[0]
     parser.add_argument(
         "--lanes", help="comma-separated, by default those of a new race; knobs as in sjd:window=32"
     )
@@ -127,7 +132,13 @@ def main() -> None:
     )
     parser.add_argument("--seeds", type=int, default=2)
     add_model_options(parser)
-    args = parser.parse_args()
+    parser.set_defaults(run=run_bench, parser=parser)
+
+
+def run_bench(args: argparse.Namespace) -> None:
+    """Prints a card and one line of JSON. Exits with 2 for arguments that cannot be raced. Raises
+    RuntimeError if a lane fails."""
+    parser: argparse.ArgumentParser = args.parser
     if not 1 <= args.prompts <= len(PROMPTS) or args.seeds < 1:
         parser.error(f"1 to {len(PROMPTS)} prompts, and at least one seed")
     usual = bench_infill.LANES if args.infill else DEFAULT

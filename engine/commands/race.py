@@ -44,10 +44,7 @@ def add_race_command(parser: argparse.ArgumentParser) -> None:
 def add_out_option(parser: argparse.ArgumentParser) -> None:
     """Adds `--out`, and `dumps`, which makes the file's text of a trace and its model."""
     parser.add_argument(
-        "--out",
-        type=Path,
-        help="write the trace here; without pictures by `python -m engine`, with them by"
-        " `python -m visualize`",
+        "--out", type=Path, help="write the trace here; `python -m engine` leaves its pictures out"
     )
     parser.set_defaults(dumps=lambda trace, model: trace.dumps())
 

@@ -67,6 +67,12 @@ def test_options_without_sense_are_said_in_words(
     assert capsys.readouterr().err.endswith(f"error: {message}\n")
 
 
+def test_rays_workers_find_the_code_wherever_the_command_is_started(start, monkeypatch) -> None:
+    monkeypatch.setenv("PYTHONPATH", "others")
+    assert start("--port", "0")
+    assert os.environ["PYTHONPATH"] == f"{ROOT}{os.pathsep}others"
+
+
 @pytest.mark.parametrize("scheme", ["", "ray://"])
 def test_a_cluster_that_does_not_answer_is_said_in_words(scheme: str) -> None:
     with free_port() as port:

@@ -1,0 +1,193 @@
+"""The wheel, built from the checkout's files as they stand and used where there is no checkout: in
+an environment of its own, which sees the packages of this one."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+import sysconfig
+from dataclasses import dataclass
+from importlib.metadata import PathDistribution
+from pathlib import Path
+
+import httpx
+import pytest
+from packaging.requirements import Requirement
+
+from tests.app.conftest import wait_until
+from tests.pages import ROOT, page
+from tests.ports import free_port
+from visualize.recorded_race import RecordedRace
+
+FOLDERS = ("app/", "cluster/", "engine/", "static/", "visualize/", "weights/")
+FILES = ("requirements.txt", "requirements-cluster.txt", "requirements-dev.txt")
+
+
+def checkout_files() -> list[str]:
+    """Files that are committed or may be, without those that were deleted."""
+    # whoever owns the folder: in a container it is another user
+    command = ["git", "-c", "safe.directory=*", "ls-files", "-co", "--exclude-standard", "-z"]
+    listed = subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True).stdout
+    return [name for name in listed.split("\0") if (ROOT / name).is_file()]
+
+
+@dataclass(frozen=True)
+class Installed:
+    """`bin` has the commands, `packages` is site-packages, `folder` has nothing in it at first."""
+
+    bin: Path
+    packages: Path
+    folder: Path
+
+    def start(self, *command: str, **variables: str) -> subprocess.Popen[str]:
+        kept = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+        return subprocess.Popen(
+            [self.bin / command[0], *command[1:]],
+            cwd=self.folder,
+            env=kept | variables,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+        )
+
+    def run(self, *command: str, status: int = 0, **variables: str) -> str:
+        """What the command prints; fails where it ends with another status."""
+        with self.start(*command, **variables) as process:
+            printed, _ = process.communicate(timeout=300)
+        assert process.returncode == status, printed
+        return printed
+
+
+@pytest.fixture(scope="module")
+def installed(tmp_path_factory: pytest.TempPathFactory) -> Installed:
+    top = tmp_path_factory.mktemp("wheel")
+    source, built, made, empty = (top / name for name in ("source", "built", "made", "empty"))
+    for name in checkout_files():
+        (source / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(ROOT / name, source / name)
+    empty.mkdir()
+
+    def python(*arguments: object, cwd: Path = top) -> None:
+        subprocess.run([sys.executable, *map(str, arguments)], cwd=cwd, check=True)
+
+    # the wheel from the sdist, which so has to have what the wheel is made of
+    build = f"from setuptools.build_meta import build_sdist; build_sdist({str(built)!r})"
+    python("-c", build, cwd=source)
+    offline = ("--no-deps", "--no-index")
+    (sdist,) = built.iterdir()
+    python("-m", "pip", "wheel", "--no-build-isolation", *offline, "--wheel-dir", built, sdist)
+    python("-m", "venv", "--without-pip", made)
+    (packages,) = made.glob("lib/*/site-packages")
+    (packages / "others.pth").write_text(sysconfig.get_path("purelib"))
+    (wheel,) = built.glob("*.whl")
+    python("-m", "pip", "--python", made / "bin" / "python", "install", *offline, wheel)
+    return Installed(made / "bin", packages, empty)
+
+
+def test_everything_lies_in_one_folder_and_nothing_is_left_out(installed: Installed) -> None:
+    tops = {path.name for path in installed.packages.iterdir()} - {"others.pth"}
+    (about,) = tops - {"photo_finish"}
+    assert re.fullmatch(r"photo_finish-[\d.]+\.dist-info", about)
+    root = installed.packages / "photo_finish"
+    there = {path.relative_to(root).as_posix() for path in root.rglob("*") if path.is_file()}
+    ours = {name for name in checkout_files() if name.startswith(FOLDERS)}
+    ours |= {path.name for path in (ROOT / "photo_finish").glob("*.py")}
+    assert {name for name in there if not name.endswith(".pyc")} == ours
+
+
+def test_it_requires_what_the_files_of_requirements_say(installed: Installed) -> None:
+    (about,) = installed.packages.glob("photo_finish-*.dist-info")
+    required = [Requirement(line) for line in PathDistribution(about).requires]
+    everyone, cluster, tests = (
+        {Requirement(line) for line in page(name).splitlines() if not line.startswith("#")}
+        for name in FILES
+    )
+    for extra, lines in (("", set()), ("cluster", cluster), ("test", cluster | tests)):
+        needed = {
+            Requirement(str(each).partition(";")[0])
+            for each in required
+            if not each.marker or each.marker.evaluate({"extra": extra})
+        }
+        assert needed == everyone | lines, extra
+
+
+def test_it_races_and_fills_in(installed: Installed) -> None:
+    race = ("race", "red apple", "--lanes", "scd", "--threads", "1", "--out", "race.json")
+    printed = installed.run("photo-finish", *race)
+    assert "400/400" in printed
+    assert "trace: race.json" in printed
+    recorded = RecordedRace.loads((installed.folder / "race.json").read_bytes())
+    assert recorded.pictures.lanes[0], "it has its pictures"
+    box = ("--box", "18,18,2,2", "--lanes", "ar", "--out", "filled.json")
+    assert "4/4 " in installed.run("photo-finish", "infill", "race.json", *box)
+    filled = RecordedRace.loads((installed.folder / "filled.json").read_bytes())
+    assert filled.pictures.lanes[0]
+
+
+def test_it_has_the_bench(installed: Installed) -> None:
+    printed = installed.run("photo-finish", "bench", "--prompts", "0", status=2)
+    assert "photo-finish bench: error: 1 to 6 prompts" in printed
+
+
+def test_it_serves_the_page_with_its_board_and_recorded_races(installed: Installed) -> None:
+    with free_port() as port:
+        serving = installed.start("photo-finish", "page", GRADIO_SERVER_PORT=str(port))
+        url, answers = f"http://127.0.0.1:{port}/", []
+
+        def answered() -> bool:
+            try:
+                answers.append(httpx.get(url, timeout=60))
+            except httpx.TransportError:
+                return serving.poll() is not None
+            return True
+
+        try:
+            wait_until(answered)
+        finally:
+            serving.terminate()
+            printed, _ = serving.communicate(timeout=300)
+    assert answers, printed
+    assert answers[0].status_code == 200
+    assert "Race board" in answers[0].text
+    for race in (ROOT / "static" / "races").glob("*.json"):
+        assert f'"{race.stem}"' in answers[0].text
+
+
+WHERE = "import engine.clock, visualize, app; print(engine.clock.__file__, app.__file__)"
+MISSING = "ModuleNotFoundError: No module named 'engine"
+
+
+def test_one_import_makes_the_folders_importable(installed: Installed) -> None:
+    root = installed.packages / "photo_finish"
+    assert MISSING in installed.run("python", "-c", WHERE, status=1)
+    printed = installed.run("python", "-c", f"import photo_finish; {WHERE}")
+    assert printed.split() == [f"{root}/engine/clock.py", f"{root}/app/__init__.py"]
+
+
+def test_a_package_of_the_same_name_gives_way_unless_it_was_imported_before(
+    installed: Installed, tmp_path: Path
+) -> None:
+    (tmp_path / "engine.py").touch()
+    after, before = (
+        f"import {names}; {WHERE}" for names in ("photo_finish", "engine, photo_finish")
+    )
+    printed = installed.run("python", "-c", after, PYTHONPATH=str(tmp_path))
+    assert printed.startswith(f"{installed.packages}/photo_finish/engine/")
+    printed = installed.run("python", "-c", before, status=1, PYTHONPATH=str(tmp_path))
+    assert MISSING in printed
+
+
+@pytest.mark.parametrize("module", ["cluster", "visualize.film"])
+def test_modules_that_are_commands_run_as_parts_of_it(installed: Installed, module: str) -> None:
+    assert "usage: " in installed.run("python", "-m", f"photo_finish.{module}", "--help")
+
+
+def test_a_checkout_has_the_command_too() -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "photo_finish", "--help"], cwd=ROOT, capture_output=True, text=True
+    )
+    offered = re.findall(r"^    (\w+) ", done.stdout, re.MULTILINE)
+    assert offered == ["page", "race", "infill", "bench"]
