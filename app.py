@@ -12,9 +12,9 @@ if os.environ.get("SPACES_ZERO_GPU"):
 # in gradio's reload mode app.py stands in for app/
 __path__ = [str(pathlib.Path(__file__).with_suffix(""))]
 
+from app.models.model_pool import default_pool
 from app.page.launch import serve
 from app.page.layout import build
-from app.serving.model_pool import default_pool
 
 pool = default_pool()
 demo = build(pool)

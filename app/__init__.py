@@ -1,4 +1,5 @@
-"""The page: what is on it (`page`), what serves it (`serving`), and its settings."""
+"""The page and its settings. A folder imports only those named before it: `workers`, `models`,
+`races`, `api`, `page`."""
 
 import os
 

@@ -1,8 +1,8 @@
 """`python -m app`: the same page as `python app.py`."""
 
+from app.models.model_pool import default_pool
 from app.page.launch import serve
 from app.page.layout import build
-from app.serving.model_pool import default_pool
 
 
 def main() -> None:

@@ -9,7 +9,7 @@ import heapq
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
-from app.serving.race_stream import Recording, WorkerEvents, WorkerFailure
+from app.workers.race_stream import Recording, WorkerEvents, WorkerFailure
 from cluster.streams import Stream, merge
 from engine.race import RaceRequest
 from engine.trace import Frame, LaneState, Trace

@@ -17,11 +17,11 @@ from ray.serve.exceptions import RayServeException
 from ray.serve.handle import DeploymentHandle
 from ray.util import metrics
 
+from app.models.model_loader import ModelLoader
+from app.models.model_pool import Availability, Device, ModelPool
 from app.page.launch import LAUNCH
 from app.page.layout import build
-from app.serving.model_loader import ModelLoader
-from app.serving.model_pool import Availability, Device, ModelPool
-from app.serving.race_stream import Recording, WorkerEvents, WorkerFailure, waiting_snapshot
+from app.workers.race_stream import Recording, WorkerEvents, WorkerFailure, waiting_snapshot
 from cluster.lanes_apart import race_apart
 from cluster.streams import Stream, merge
 from engine.failures import Failure

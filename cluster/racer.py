@@ -15,11 +15,12 @@ from concurrent.futures import ThreadPoolExecutor
 from ray import serve
 from ray.util import metrics
 
-from app.page.prompt_hints import hint
-from app.serving.gpu_errors import DEVICE_LOST
-from app.serving.model_loader import free_memory
-from app.serving.model_pool import Availability, ModelPool, default_pool
-from app.serving.race_stream import (
+from app.models.model_loader import free_memory
+from app.models.model_pool import Availability, ModelPool, default_pool
+from app.models.prompt_hints import hint
+from app.settings import SETTINGS
+from app.workers.gpu_errors import DEVICE_LOST
+from app.workers.race_stream import (
     Idle,
     RaceStream,
     Recording,
@@ -27,7 +28,6 @@ from app.serving.race_stream import (
     race_seconds,
     waiting_snapshot,
 )
-from app.settings import SETTINGS
 from cluster.streams import Event
 from engine.failures import Failure
 from engine.models.base import ImageModel

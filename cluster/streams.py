@@ -9,7 +9,7 @@ from collections.abc import Generator, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from app.serving.race_stream import Idle, Recording, WorkerFailure
+from app.workers.race_stream import Idle, Recording, WorkerFailure
 from visualize.snapshot import Snapshot, Update
 
 IDLE_SECONDS = 0.25  # without an event, until an Idle stands for one

@@ -43,11 +43,11 @@ SLOW = (
     "test_notebooks.py",
     "test_wheel.py",
     "train",
-    "app/serving/test_model_pool.py",
+    "app/models/test_model_pool.py",
     "visualize/test_film.py",
-    "app/serving/test_api.py",
-    "app/serving/test_zerogpu.py",
-    "app/serving/test_families.py",
+    "app/api/test_api.py",
+    "app/workers/test_zerogpu.py",
+    "app/races/test_families.py",
 )
 assert all((HERE / name).exists() for name in SLOW)
 

@@ -7,8 +7,8 @@ import re
 
 import numpy as np
 
-from app.serving.api import Api
-from app.serving.api_result import LaneResult, RaceResult
+from app.api.api import Api
+from app.api.api_result import LaneResult, RaceResult
 from tests.browser.servers import served
 from tests.infill_toy import NeighbourToy
 from tests.pages import page, table

@@ -6,9 +6,9 @@ import json
 
 import gradio as gr
 
+from app.api.page_blocks import PageFile
 from app.page.fill_in import fillable
-from app.page.handlers import Races
-from app.serving.page_blocks import PageFile
+from app.races.races import Races
 from visualize.assets import markup, script
 
 # Gradio asks a gr.HTML for a dozen attributes that it does not have, at every update of the page,

@@ -13,9 +13,9 @@ from typing import Any
 
 import gradio as gr
 
+from app.api.visitor import session_of
 from app.page.form import PRIVATE, QUIET, unchecked
-from app.page.handlers import Races, user_error
-from app.page.visitor import session_of
+from app.races.races import Races, user_error
 from app.settings import SETTINGS
 from engine.settings import SettingError
 from visualize.film import FilmError, Kind, film, photo

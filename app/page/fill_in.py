@@ -7,7 +7,7 @@ from typing import Any
 
 import gradio as gr
 
-from app.serving.model_pool import ModelPool
+from app.models.model_pool import ModelPool
 from engine.infilling import Fills
 from visualize.assets import STATIC, script
 

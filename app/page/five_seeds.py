@@ -8,10 +8,10 @@ from typing import Any
 
 import gradio as gr
 
+from app.api.api import RACE_QUEUE
+from app.api.visitor import address, session_of
 from app.page.form import ON_BOARD_JS, QUIET, settings_of
-from app.page.handlers import Races, watched
-from app.page.visitor import address, session_of
-from app.serving.api import RACE_QUEUE
+from app.races.races import Races, watched
 from engine.race import MAX_SEED
 from engine.trace import LaneState, Trace
 from visualize.seeds import Estimate, over_seeds

@@ -9,9 +9,9 @@ from typing import Any
 import gradio as gr
 from gradio import http_server
 
-from app.serving import zerogpu
-from app.serving.api import CONCURRENCY
-from app.serving.model_pool import Device, ModelPool
+from app.api.api import CONCURRENCY
+from app.models.model_pool import Device, ModelPool
+from app.workers import zerogpu
 from engine.models.supply.card import ModelError
 from visualize.assets import styles
 

@@ -11,6 +11,11 @@ from typing import Any
 
 import gradio as gr
 
+from app.api.api import CONCURRENCY, Api
+from app.api.page_blocks import PageBlocks
+from app.api.visitor import address, session_of
+from app.models.model_pool import ModelPool
+from app.models.prompt_hints import EXAMPLES, LISTED, surprise, typed_hint, vocabulary
 from app.page.board import board_of, race_files, script_file
 from app.page.fill_in import fill_in, fillable
 from app.page.form import (
@@ -23,20 +28,15 @@ from app.page.form import (
     settings_of,
     unchecked,
 )
-from app.page.handlers import Races, watched
 from app.page.lane_list import lane_list
 from app.page.links import COPY_JS, LINK_JS, Links, notice_of
 from app.page.model_choice import model_choice
 from app.page.own_picture import own_picture
-from app.page.prompt_hints import EXAMPLES, LISTED, surprise, typed_hint, vocabulary
 from app.page.results_panel import results_panel
-from app.page.visitor import address, session_of
 from app.page.word_list import word_list
-from app.serving.api import CONCURRENCY, Api
-from app.serving.model_pool import ModelPool
-from app.serving.page_blocks import PageBlocks
-from app.serving.race_events import race_routes
-from app.serving.recorded_races import RecordedRaces
+from app.races.race_events import race_routes
+from app.races.races import Races, watched
+from app.races.recorded_races import RecordedRaces
 from visualize.assets import script
 
 ASKED_JS = """(...values) => {

@@ -9,10 +9,10 @@ from typing import Any
 
 import gradio as gr
 
+from app.api.visitor import session_of
 from app.page.form import Fields, form_values
-from app.page.handlers import Races, user_error
-from app.page.link import read_link, starts_at_once, write_link
-from app.page.visitor import session_of
+from app.races.link import read_link, starts_at_once, write_link
+from app.races.races import Races, user_error
 from engine.settings import SettingError
 
 WAITS = "The form is filled in from your link: press Race."

@@ -7,9 +7,9 @@ from typing import Any
 
 import gradio as gr
 
+from app.models.model_pool import Device, ModelPool
 from app.page.form import QUIET
-from app.serving import zerogpu
-from app.serving.model_pool import Device, ModelPool
+from app.workers import zerogpu
 from engine.decoders import DEFAULT
 from engine.models.supply.card import ModelCard, ModelError
 from engine.models.supply.hub import at_hand

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from PIL import Image, ImageOps, UnidentifiedImageError
 
-from app.page.handlers import user_error
-from app.serving.model_pool import ModelPool
+from app.models.model_pool import ModelPool
+from app.races.races import user_error
 from engine.infilling import ORDERS
 from engine.models.supply.card import ModelError
 from engine.models.supply.hub import at_hand

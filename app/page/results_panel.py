@@ -9,13 +9,13 @@ from typing import Any
 
 import gradio as gr
 
+from app.api.visitor import session_of
 from app.page.export import export_section
 from app.page.five_seeds import five_seeds_section
 from app.page.form import OWN_JS, QUIET, unfolding
-from app.page.handlers import Races
-from app.page.visitor import session_of
 from app.page.what_if import lane_choices, what_if_section
-from app.serving.race_table import StoredRace
+from app.races.race_table import StoredRace
+from app.races.races import Races
 from visualize.figures import Figure
 from visualize.quality import about, quality_figures, stored
 

@@ -11,10 +11,10 @@ import gradio as gr
 import numpy as np
 import plotly.graph_objects as go
 
+from app.api.visitor import session_of
 from app.page.form import KNOBS, QUIET, Fields, unfolding
-from app.page.handlers import NOT_OVER, Races
 from app.page.rejudge import rejudge
-from app.page.visitor import session_of
+from app.races.races import NOT_OVER, Races
 from engine.decoders import DECODERS
 from engine.decoders.lantern import LanternSettings
 from engine.race.request import build_settings

@@ -8,7 +8,7 @@ from typing import Any
 
 import gradio as gr
 
-from app.page.prompt_hints import EXAMPLES, word_groups
+from app.models.prompt_hints import EXAMPLES, word_groups
 from visualize.assets import script
 
 MARKUP = f"""<div class="word-list">

@@ -17,7 +17,7 @@ import gradio as gr
 import httpx
 import pytest
 
-import app.page.handlers
+import app.races.races
 from app.page.layout import build
 from app.settings import AppSettings
 from engine.trace import LaneState
@@ -127,7 +127,7 @@ def open_site(model: Watched) -> Iterator[Site]:
     with tempfile.TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
         # its own: other pages on the machine clean the usual one
         patch.setenv("GRADIO_TEMP_DIR", folder)
-        patch.setattr(app.page.handlers, "SETTINGS", AppSettings(kept_races=KEPT))
+        patch.setattr(app.races.races, "SETTINGS", AppSettings(kept_races=KEPT))
         demo = build(ready_pool(model), NONE_RECORDED)
         with (
             launched(demo, state_session_capacity=KEPT) as url,

@@ -10,7 +10,7 @@ from typing import Any
 import httpx
 import pytest
 
-from app.serving.request_guard import MAX_BODY
+from app.api.request_guard import MAX_BODY
 from tests.abuse.conftest import Site, wait_until
 
 TYPED = "a prompt that somebody typed"

@@ -12,14 +12,14 @@ from typing import Any
 import pytest
 from hypothesis import strategies as st
 
-import app.serving.race_stream
+import app.workers.race_stream
+from app.models.model_loader import ModelLoader
+from app.models.model_pool import Availability, ModelPool
 from app.page.form import SAMPLING_KNOBS
-from app.page.handlers import Races
-from app.serving.live_race import Boards
-from app.serving.model_loader import ModelLoader
-from app.serving.model_pool import Availability, ModelPool
-from app.serving.race_table import StoredRace
-from app.serving.recorded_races import RecordedRaces
+from app.races.live_race import Boards
+from app.races.race_table import StoredRace
+from app.races.races import Races
+from app.races.recorded_races import RecordedRaces
 from app.settings import AppSettings
 from engine.models.supply.card import ModelCard
 from tests.toy import Toy, ToyContext
@@ -125,7 +125,7 @@ def model() -> Watched:
 
 @pytest.fixture
 def races(monkeypatch, model) -> Races:
-    monkeypatch.setattr(app.serving.race_stream, "SETTINGS", AppSettings(updates=30))
+    monkeypatch.setattr(app.workers.race_stream, "SETTINGS", AppSettings(updates=30))
     return Races(ready_pool(model), NONE_RECORDED)
 
 

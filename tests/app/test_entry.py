@@ -15,7 +15,7 @@ import gradio as gr
 import pytest
 from gradio import http_server
 
-import app.serving.model_loader
+import app.models.model_loader
 from app.page.launch import serve
 from app.page.layout import build
 from tests.app.conftest import NONE_RECORDED, toy_pool
@@ -28,7 +28,7 @@ ROOT = Path(__file__).parent.parent.parent
 def loads(monkeypatch) -> list[str]:
     """What was loaded to start the page."""
     loads: list[str] = []
-    monkeypatch.setattr(app.serving.model_loader, "load", loads.append)
+    monkeypatch.setattr(app.models.model_loader, "load", loads.append)
     return loads
 
 
@@ -45,9 +45,9 @@ def test_the_package_wins_over_the_script() -> None:
 # app.py as the first process of a container, over a page that only waits
 CONTAINER = """
 import runpy, signal, sys, types
-for name in ("app.page.launch", "app.page.layout", "app.serving.model_pool"):
+for name in ("app.page.launch", "app.page.layout", "app.models.model_pool"):
     sys.modules[name] = types.ModuleType(name)
-sys.modules["app.serving.model_pool"].default_pool = lambda: None
+sys.modules["app.models.model_pool"].default_pool = lambda: None
 sys.modules["app.page.layout"].build = lambda pool: None
 def serve(demo, pool):
     print("serving", flush=True)
@@ -81,7 +81,7 @@ def test_module_serves_the_page_before_it_loads_the_model(monkeypatch, loads) ->
         gr.Blocks, "launch", lambda demo, **kwargs: order.append(kwargs["show_error"])
     )
     monkeypatch.setattr(
-        app.serving.model_loader.ModelLoader, "start", lambda loader: order.append("load")
+        app.models.model_loader.ModelLoader, "start", lambda loader: order.append("load")
     )
     monkeypatch.setattr(gr.Blocks, "block_thread", lambda demo: order.append("wait"))
     runpy.run_module("app", run_name="__main__")

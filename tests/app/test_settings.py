@@ -8,7 +8,7 @@ import pytest
 import torch
 
 import app.settings
-from app.serving import model_loader
+from app.models import model_loader
 from app.settings import AppSettings, read
 from engine.models.supply.card import CARDS
 

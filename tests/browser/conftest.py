@@ -16,7 +16,7 @@ import pytest
 from playwright import sync_api
 from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page, expect
 
-from app.serving.live_race import LiveRace
+from app.races.live_race import LiveRace
 from engine.infilling import Infilling
 from tests.app.conftest import wait_until
 from tests.app.page.test_fill_in import CODES, MASK

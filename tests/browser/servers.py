@@ -13,10 +13,10 @@ from typing import Any
 import gradio as gr
 import httpx
 
+from app.models.model_pool import ModelPool
 from app.page.launch import LAUNCH
 from app.page.layout import build
-from app.serving.model_pool import ModelPool
-from app.serving.recorded_races import RecordedRaces
+from app.races.recorded_races import RecordedRaces
 from engine.models.base import ImageModel
 from tests.app.conftest import NONE_RECORDED, Watched, toy_pool
 from tests.clocks import set_clocks

@@ -7,7 +7,7 @@ from urllib.parse import parse_qsl, quote, urlsplit
 import pytest
 from playwright.sync_api import Locator, Page, expect
 
-from app.page.prompt_hints import EXAMPLES
+from app.models.prompt_hints import EXAMPLES
 from tests.browser.acts import (
     INJECTIONS,
     by_passes,

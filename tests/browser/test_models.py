@@ -11,7 +11,7 @@ from contextlib import contextmanager
 import torch
 from playwright.sync_api import Page, expect
 
-from app.serving.model_pool import Availability
+from app.models.model_pool import Availability
 from engine.decoders import DEFAULT
 from engine.models.supply.card import CARDS, ModelError
 from engine.models.supply.progress import Phase, Progress

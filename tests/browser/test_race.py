@@ -8,7 +8,7 @@ from urllib.parse import parse_qsl, urlsplit
 
 from playwright.sync_api import expect
 
-from app.page.prompt_hints import EXAMPLES
+from app.models.prompt_hints import EXAMPLES
 from engine.decoders.sjd_pac import SJDPAC
 from tests.app.conftest import Watched, wait_until
 from tests.browser.acts import (

@@ -10,8 +10,8 @@ import pytest
 from PIL import Image
 from playwright.sync_api import Page, expect
 
-from app.page.prompt_hints import EXAMPLES
-from app.serving.model_loader import load_embedded
+from app.models.model_loader import load_embedded
+from app.models.prompt_hints import EXAMPLES
 from engine.decoders import DECODERS
 from tests.browser.acts import finished, key, lanes_by_event, prompted, race
 from tests.browser.test_screens import BEYOND

@@ -10,7 +10,7 @@ from collections.abc import Callable
 import pytest
 from playwright.sync_api import Page, expect
 
-from app.page.prompt_hints import EXAMPLES
+from app.models.prompt_hints import EXAMPLES
 from tests.browser.acts import OVER, finished, hold_timers, key, prompted, run_timers, wide
 
 # A swipe of so many pixels across the middle of the window.

@@ -23,7 +23,7 @@ import ray
 from ray import serve
 from ray.serve.handle import DeploymentHandle
 
-from app.page.handlers import Races
+from app.races.races import Races
 from cluster import page, racer
 from cluster.page import ClusterPool
 from tests.app.conftest import NONE_RECORDED

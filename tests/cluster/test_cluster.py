@@ -22,7 +22,7 @@ import ray  # which brings psutil
 
 import psutil  # isort: skip
 
-from app.page.handlers import Races
+from app.races.races import Races
 from app.settings import SETTINGS
 from cluster.page import LOST
 from engine.trace import StepTable

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from app.serving import race_stream
-from app.serving.race_stream import Idle, Recording, WorkerFailure
+from app.workers import race_stream
+from app.workers.race_stream import Idle, Recording, WorkerFailure
 from cluster.lanes_apart import join, race_apart
 from cluster.streams import Event, Stream, merge
 from engine.failures import Failure

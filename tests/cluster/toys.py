@@ -10,8 +10,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from app.serving.model_loader import ModelLoader
-from app.serving.model_pool import Availability, ModelPool
+from app.models.model_loader import ModelLoader
+from app.models.model_pool import Availability, ModelPool
 from engine.models.supply.card import ModelCard
 from tests.app.conftest import Watched, toy_card
 from tests.clocks import scale_clocks

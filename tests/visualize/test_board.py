@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from app.serving.event_stream import EventStream
+from app.races.event_stream import EventStream
 from engine.models import load
 from engine.models.supply.card import CARDS
 from engine.trace import Frame, Header, LaneState, Step, Trace

@@ -13,14 +13,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from app.api.api import Api
 from app.page.fill_in import LANES, fillable
 from app.page.form import form_values, infilling_value, read_form, settings_of
-from app.page.handlers import Races
-from app.page.link import read_link, request_of, write_link
-from app.serving import zerogpu
-from app.serving.api import Api
-from app.serving.race_stream import waiting_snapshot
-from app.serving.recorded_races import RecordedRaces
+from app.races.link import read_link, request_of, write_link
+from app.races.races import Races
+from app.races.recorded_races import RecordedRaces
+from app.workers import zerogpu
+from app.workers.race_stream import waiting_snapshot
 from engine.infilling import MASKED, Fills, Infilling
 from engine.models import load
 from engine.models.supply.card import CARDS
@@ -37,7 +37,7 @@ from tests.app.conftest import (
     raced,
     ready_pool,
 )
-from tests.app.page.test_link import DEFAULT, MODELS, OWN, fields
+from tests.app.races.test_link import DEFAULT, MODELS, OWN, fields
 from tests.infill_toy import BelowToy, NeighbourToy
 from visualize.recorded_race import RecordedRace
 

@@ -7,7 +7,7 @@ import gradio as gr
 import pytest
 
 from app.page.five_seeds import SEEDS, race_seeds
-from app.page.handlers import Races
+from app.races.races import Races
 from engine.race import MAX_SEED
 from tests.app.conftest import VISITOR, raced, wait_until
 

@@ -1,0 +1,1 @@
+"""The calls for programs, and the server that answers them and the page."""

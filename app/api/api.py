@@ -1,0 +1,161 @@
+"""The race for programs: plain values in, the table of results out (`api_result`).
+
+`gradio_client` calls it by `api_name="/race"`, an MCP client as the tool `race`, which answers in
+JSON. It is a race like the page's own, in the same queue and under the same checks and limits.
+`fill_in` is a race of an infilling, where a model of the page fills in.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import gradio as gr
+
+from app.api.api_result import table, with_recording
+from app.api.visitor import address
+from app.page.fill_in import fillable
+from app.page.form import SAMPLING_KNOBS, sampling_values
+from app.races.races import Races
+from app.settings import SETTINGS
+
+# races that gradio runs at a time, waiting included: FairQueue decides which of them runs
+CONCURRENCY = SETTINGS.queue_size + 8
+# gradio's queue for the page's races and these
+RACE_QUEUE: dict[str, Any] = {"concurrency_limit": CONCURRENCY, "concurrency_id": "race"}
+
+
+@dataclass(frozen=True)
+class Sampled:
+    """What a call says of sampling; None: as the model has it."""
+
+    guidance: float | None
+    guided_tokens: int | None
+    temperature: float | None
+    top_k: int | None
+    top_p: float | None
+
+
+class Api:
+    """The API over `races`."""
+
+    def __init__(self, races: Races) -> None:
+        self._races = races
+
+    def mount(self) -> None:
+        """Adds it to the gr.Blocks being built."""
+        gr.api(self.race, api_name="race", **RACE_QUEUE)
+        if fillable(self._races.pool):
+            gr.api(self.fill_in, api_name="fill_in", **RACE_QUEUE)
+
+    def race(
+        self,
+        prompt: str,
+        seed: int,
+        lanes: list[str],
+        request: gr.Request,
+        model: str | None = None,
+        guidance: float | None = None,
+        temperature: float | None = None,
+        top_k: int | None = None,
+        top_p: float | None = None,
+        pictures: bool = False,
+        trace: bool = False,
+        guided_tokens: int | None = None,
+    ) -> Iterator[dict]:
+        """Races decoders of one autoregressive image model against each other and returns the table
+        of results, with each picture's codes. A lane is a decoder's name, or name and knobs:
+        "gsd:G=50;d=0.3".
+
+        Parameters:
+            prompt: What the picture should show, in English, at most 1000 characters.
+            seed: A whole number from 0 to 9007199254740991; the same seed runs the same race,
+                on one machine always, on others nearly always.
+            lanes: 1 to 8 of: ar, jacobi, fpi, sjd, scd, sjd-relaxed, gsd, lantern, sjd-pac, zipar.
+            model: The model's name, by default the one that the page opens with.
+            guidance: Classifier-free guidance, 1 to 20, by default the model's.
+            temperature: From 0.1 to 2, by default the model's.
+            top_k: Only the k likeliest tokens can be drawn, 0 to 65536, where 0 allows all.
+            top_p: Only the likeliest tokens that hold this share can be drawn, 0.05 to 1.
+            pictures: Whether the result has each lane's picture, as a PNG file in base64.
+            trace: Whether the result has the race as a file's text, which the page opens.
+            guided_tokens: Guidance for the first n tokens alone, 0 for all; at most a picture's.
+        Returns: The state, and each lane's forward passes, seconds, speed-up over vanilla AR and
+            shift: how far, on average, one test of a draft commits from the model's own
+            distribution (TV, 0 to 1); 0 for a lossless decoder, null where no draft was tested;
+            of zipar and parallel, which test nothing, of one token.
+        """
+        values = {"prompt": prompt, "seed": seed, "lanes": lanes, "model": model}
+        sampling = Sampled(guidance, guided_tokens, temperature, top_k, top_p)
+        yield from self._run(values, sampling, pictures, trace, request)
+
+    def fill_in(
+        self,
+        prompt: str,
+        seed: int,
+        lanes: list[str],
+        known: list[int],
+        order: str,
+        request: gr.Request,
+        model: str | None = None,
+        guidance: float | None = None,
+        temperature: float | None = None,
+        top_k: int | None = None,
+        top_p: float | None = None,
+        pictures: bool = False,
+        trace: bool = False,
+        guided_tokens: int | None = None,
+    ) -> Iterator[dict]:
+        """Races decoders that fill in a part of a picture, and returns the table of results, as
+        `race` does.
+
+        Parameters:
+            prompt: What the whole picture should show, in English, at most 1000 characters.
+            seed: A whole number from 0 to 9007199254740991; the same seed runs the same race,
+                on one machine always, on others nearly always.
+            lanes: 1 to 8 of those of `race` without zipar, and of assd and parallel, which need a
+                model that fills in any part.
+            known: The picture's codes, row by row, and -1 where it is to be filled in. Most models
+                fill in everything behind some token alone, in raster order.
+            order: The order in which it is filled in: spread or raster.
+            model: As in `race`; so are those that follow.
+        """
+        infilling = {"known": known, "order": order}
+        values = {"prompt": prompt, "seed": seed, "lanes": lanes, "model": model}
+        values["infilling"] = infilling
+        sampling = Sampled(guidance, guided_tokens, temperature, top_k, top_p)
+        yield from self._run(values, sampling, pictures, trace, request)
+
+    def _run(
+        self,
+        values: dict[str, Any],
+        sampling: Sampled,
+        pictures: bool,
+        trace: bool,
+        request: gr.Request,
+    ) -> Iterator[dict]:
+        # A generator, although only the last value counts: gradio closes it when the client
+        # disconnects, and with it the race.
+        values = self._races.default_values | self._sampling(values["model"], sampling) | values
+        # No session: each has one race at a time, and all MCP clients share one.
+        live = self._races.start("", address(request), values)
+        try:
+            with contextlib.closing(live.watch()) as boards:
+                for board in boards:
+                    if board is not None:
+                        result = table(board)
+                    yield result
+        finally:
+            live.stop()
+        if live.recording is not None:
+            yield with_recording(result, live.recording, pictures, trace)
+
+    def _sampling(self, model: Any, sampling: Sampled) -> dict[str, Any]:
+        """The form's values: the model's own, but for those that are sent."""
+        card = self._races.pool.find(model or self._races.default.model)
+        own = sampling_values(card.sampling) if card else {}
+        sent = {each.name: field for field, each in SAMPLING_KNOBS.items()}
+        asked = {sent[name]: value for name, value in vars(sampling).items() if value is not None}
+        return own | asked

@@ -1,0 +1,103 @@
+"""PageBlocks: gr.Blocks whose server also has files of its own, compression, limits, and MCP in
+JSON, whether it is launched or mounted into another app."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import logging
+from collections.abc import AsyncIterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import gradio as gr
+from gradio.block_function import BlockFunction
+from starlette.middleware import Middleware
+from starlette.middleware.gzip import GZipMiddleware
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from app.api.api_result import RaceResult
+from app.api.call_errors import WRONG_VALUE, CallErrors, complete
+from app.api.mcp_server import McpPath, answer_in_json
+from app.api.request_guard import FAILED, RequestGuard, without_message
+
+KEEP = {"Cache-Control": "public, max-age=31536000, immutable"}
+GZIP_LEVEL = 5  # 9 takes twice as long for 2% less
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class PageFile:
+    """A text that the page fetches. Its path names its contents, so a browser keeps it for good."""
+
+    name: str
+    text: str
+    media_type: str
+
+    @cached_property
+    def path(self) -> str:
+        """On the page's server."""
+        return f"/files/{hashlib.sha256(self.text.encode()).hexdigest()[:16]}/{self.name}"
+
+    def route(self) -> Route:
+        def send(_: Request) -> Response:
+            return Response(self.text, media_type=self.media_type, headers=KEEP)
+
+        return Route(self.path, send)
+
+
+class PageBlocks(gr.Blocks):
+    """`routes` are served once it is launched, or mounted with `extensions`; MCP, with
+    mcp_server=True."""
+
+    def __init__(self, *, routes: Sequence[Route], **options: Any) -> None:
+        super().__init__(**options)
+        self._routes = routes
+
+    def extensions(self) -> dict[str, Any]:
+        """What gradio calls app_kwargs. It writes into this dict: each server needs its own."""
+        return {
+            "routes": [*self._routes],
+            "middleware": [
+                Middleware(RequestGuard),
+                Middleware(GZipMiddleware, compresslevel=GZIP_LEVEL),
+                Middleware(McpPath),
+            ],
+            "exception_handlers": CallErrors(self).handlers(),
+            "lifespan": self._lifespan,
+        }
+
+    def launch(self, *args: Any, **options: Any) -> Any:
+        return super().launch(*args, **options, app_kwargs=self.extensions())
+
+    async def preprocess_data(
+        self, block_fn: BlockFunction, inputs: list[Any], *args: Any, **options: Any
+    ) -> Any:
+        values = complete(block_fn, inputs)
+        try:
+            return await super().preprocess_data(block_fn, values, *args, **options)
+        except gr.Error:
+            raise
+        except Exception:
+            raise gr.Error(WRONG_VALUE, print_exception=False) from None
+
+    async def process_api(self, block_fn: Any, *args: Any, **options: Any) -> dict[str, Any]:
+        """Gradio prints what an exception says, and that may be what a visitor typed."""
+        try:
+            return await super().process_api(block_fn, *args, **options)
+        except gr.Error as error:
+            error.print_exception = False
+            raise
+        except Exception as error:
+            log.error("%s: %s", getattr(block_fn, "api_name", ""), without_message(error))
+            raise gr.Error(FAILED, print_exception=False) from None
+
+    @contextlib.asynccontextmanager
+    async def _lifespan(self, app: Any) -> AsyncIterator[None]:
+        if self.mcp_server_obj is not None:
+            answer_in_json(self.mcp_server_obj, RaceResult.model_json_schema())
+        yield

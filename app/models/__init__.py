@@ -1,0 +1,1 @@
+"""The models that can race here, and their weights in memory."""

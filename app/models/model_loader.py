@@ -1,0 +1,143 @@
+"""Loading models in the background, and warming them up."""
+
+from __future__ import annotations
+
+import contextlib
+import gc
+import itertools
+import logging
+import threading
+from collections.abc import Callable
+from concurrent.futures import Future
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from huggingface_hub import constants
+
+from app.settings import SETTINGS
+from app.workers.device_thread import device_thread
+from engine.decoders import WHOLE
+from engine.models import load
+from engine.models.base import ImageModel
+from engine.models.supply.card import CARDS, ModelCard
+from engine.models.supply.device import resolve_device
+from engine.models.supply.progress import Phase, Progress, Report
+from engine.race import MAX_LANES, Lane, Race, RaceRequest
+from visualize.board import live_board
+
+_CORES = torch.get_num_threads()  # as torch counts them, which it does before any is set
+
+log = logging.getLogger(__name__)
+
+
+class ModelLoader:
+    """Loads a model once, in a thread of its own. `note` is the progress, as the board shows it."""
+
+    def __init__(self, load: Callable[[], Any], note: str = "Loading the model…") -> None:
+        self._load, self._lock = load, threading.Lock()
+        self._future: Future[ImageModel] | None = None
+        self.note = note
+
+    def start(self) -> Future[ImageModel]:
+        with self._lock:
+            if self._future is None:
+                self._future = Future()
+                threading.Thread(
+                    target=self._run, args=(self._future,), name="model", daemon=True
+                ).start()
+            return self._future
+
+    def wait(self, seconds: float) -> ImageModel | None:
+        """The model, or None if it takes longer. Raises what its loading raised."""
+        future = self.start()
+        try:
+            return future.result(seconds)
+        except TimeoutError:
+            if future.done():
+                raise
+            return None
+
+    @property
+    def done(self) -> bool:
+        return self._future is not None and self._future.done()
+
+    def _run(self, future: Future[ImageModel]) -> None:
+        try:
+            future.set_result(self._load())
+        except Exception as error:  # raised again by `wait`
+            log.exception("the model could not be loaded")
+            future.set_exception(error)
+
+
+def free_memory() -> None:
+    """Frees the memory of a public model that is no longer referred to."""
+    gc.collect()
+    if torch.cuda.is_initialized():
+        torch.cuda.empty_cache()
+
+
+def load_public(name: str, report: Report) -> ImageModel:
+    """A public model, from the hub or its cache, warm. Raises ModelError."""
+    drafter = name in SETTINGS.drafters
+    graphs = SETTINGS.graphs and resolve_device(SETTINGS.device).type == "cuda"
+    model = load(
+        name,
+        SETTINGS.device,
+        SETTINGS.dtype,
+        progress=report,
+        drafter=drafter,
+        graphs=graphs,
+        # Beside the weights, in the one folder that a host is asked to keep.
+        previews=Path(constants.HF_HUB_CACHE) / "photo-finish",
+    )
+    report(Progress(Phase.WARMING, 1.0))
+    return warm_up(model)
+
+
+def download_public(name: str, report: Report) -> ModelCard:
+    """Downloads a public model's files. Raises ModelError."""
+    from engine.models.supply.hub import fetch_all
+
+    card = CARDS[name]
+    fetch_all(card.with_drafter() if name in SETTINGS.drafters else card, report)
+    return card
+
+
+def load_embedded() -> ImageModel:
+    """The model that ships with the repository, always on the CPU: it is small enough."""
+    return warm_up(load("embedded"))
+
+
+def use_threads(model: ImageModel) -> None:
+    """Sets how many threads this one computes with. Two are the most that the embedded model gains
+    from, a public one gains from all. One waits for any other process on its core, and the others
+    wait for it, so one core is left to the page and the browser where a model can do without. On a
+    GPU nothing is set."""
+    if model.device.type != "cpu":
+        return
+    most, least = (_CORES, 2) if model.slow_pixels else (2, 1)
+    torch.set_num_threads(min(_CORES, most, max(least, _CORES - 1)))
+
+
+def warm_up(model: ImageModel) -> ImageModel:
+    """Runs a few steps of every lane, and decodes pictures, on the thread that will race: the first
+    time takes longer."""
+    return device_thread(model.device).submit(_warm_up, model).result()
+
+
+def _warm_up(model: ImageModel) -> ImageModel:
+    use_threads(model)
+    slow = model.slow_pixels  # then every pass and picture takes seconds
+    for count in range(1, 1 if slow else MAX_LANES + 1):
+        for decode in filter(None, (model.pixels, model.preview)):
+            decode(np.zeros((count, *model.grid), int))
+    for name in ("ar",) if slow else WHOLE:
+        race = Race(model, RaceRequest("warm", 0, (Lane(name),), model.sampling, model.name))
+        board = live_board(race)
+        with contextlib.closing(iter(race)) as moves:
+            for frame in itertools.islice(moves, 4):
+                board.fold(frame)
+        board.update()
+    return model

@@ -1,0 +1,310 @@
+"""ModelPool: the models on the page, whether each can race here, and the weights in memory.
+
+The page's own model always stays in main memory. Of the public models one at a time is loaded and
+warm; another is loaded when a race needs it, after the first has been freed.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import os
+import threading
+from collections.abc import Callable, Hashable, Mapping
+from dataclasses import dataclass
+from enum import Enum
+from functools import cached_property
+from typing import Any
+
+import torch
+from huggingface_hub import constants
+
+from app.models.model_loader import (
+    ModelLoader,
+    download_public,
+    free_memory,
+    load_embedded,
+    load_public,
+)
+from app.settings import AUTO, PREFIX, SETTINGS, AppSettings
+from app.workers import zerogpu
+from app.workers.race_stream import SLOW_SECONDS, WorkerEvents, duration_words
+from engine.decoders import DECODERS, DEFAULT
+from engine.models.supply.card import CARDS, ModelCard, ModelError
+from engine.models.supply.device import check, resolve_device, resolve_dtype, zero_gpu
+from engine.models.supply.progress import Progress, Report
+from engine.race import Lane, RaceRequest
+from engine.race.passes import lane_seconds
+from engine.settings import SettingError
+
+# What the page opens with by itself: the best models that are free to use, the best one first.
+BEST = ("janus-pro-7b", "janus-pro-1b")
+# What races on a public model on a CPU unless other lanes are chosen, vanilla AR first.
+SLOW_LANES = ("ar", "scd")
+# Loads a public model by name. On ZeroGPU it only downloads the files: workers load them.
+Load = Callable[[str, Report], Any]
+
+log = logging.getLogger(__name__)
+
+
+class Device(Enum):
+    """Devices with a queue of their own."""
+
+    CPU = "cpu"
+    GPU = "gpu"
+    ZEROGPU = "zerogpu"
+    CLUSTER = "cluster"
+
+
+@dataclass(frozen=True, slots=True)
+class Availability:
+    """Whether a model can race on this machine; if not, the reason as a sentence, and in two or
+    three words. `note`: what else there is to know before one races on it, as sentences."""
+
+    reason: str = ""
+    short_reason: str = ""
+    note: str = ""
+
+    @property
+    def available(self) -> bool:
+        return not self.reason
+
+
+class ModelPool:
+    """`loader` loads the page's own model, whose card is `own`; `load` loads the public ones."""
+
+    def __init__(
+        self,
+        loader: ModelLoader,
+        own: ModelCard,
+        public: Mapping[ModelCard, Availability] | None = None,
+        load: Load | None = None,
+    ) -> None:
+        self.loader, self.own = loader, own
+        self._load = load or (download_public if zero_gpu() else load_public)
+        self._models = {own: Availability(), **(public or {})}
+        self._lock = threading.Lock()
+        # the public model in memory; none: its name is empty, and the loader the page's own
+        self._name, self._public = "", loader
+        self._gpu_lost, self._downloaded = "", set[str]()
+        # races that run at a time on a device; on any other one
+        self.at_once: dict[Hashable, int] = {Device.ZEROGPU: zerogpu.MAX_CALLS}
+
+    @property
+    def cards(self) -> list[ModelCard]:
+        """Every model, the page's own first."""
+        return list(self._models)
+
+    def find(self, name: Any) -> ModelCard | None:
+        """The card of a model by whatever a browser sent as its name."""
+        return next((card for card in self.cards if card.name == name), None)
+
+    def card(self, name: str) -> ModelCard:
+        """Raises SettingError for a model that is not on the page."""
+        if card := self.find(name):
+            return card
+        names = ", ".join(card.name for card in self.cards)
+        raise SettingError(f"model can be {names} on this page, and nothing else.")
+
+    def availability(self, name: str) -> Availability:
+        card = self.card(name)
+        here = self._models[card]
+        if self._gpu_lost and here.available and card is not self.own:
+            return Availability(self._gpu_lost, "GPU lost")
+        return here
+
+    def require(self, name: str) -> ModelCard:
+        """The card of a model that can race here. Raises SettingError for any other."""
+        card, here = self.card(name), self.availability(name)
+        if not here.available:
+            raise SettingError(f"{card.title} cannot race here: {here.reason}")
+        return card
+
+    @cached_property
+    def opening(self) -> tuple[ModelCard, str]:
+        """The model that the page opens with, and in a sentence why it is this one; empty where
+        the settings name it."""
+        if SETTINGS.model != AUTO:
+            card = self.find(SETTINGS.model) or self.own
+            here = self.availability(card.name)
+            if here.available:
+                return card, ""
+            return self.own, (
+                f"{card.title}, which the host chose for this page, cannot race here: {here.reason}"
+                f" The page opens with {self.own.title} instead."
+            )
+        best = list(filter(None, map(self.find, BEST)))
+        why = ""
+        if any(self.is_slow(card.name) for card in best):
+            slow = [card.title for card in self.cards if self.is_slow(card.name)]
+            return self.own, f"{', '.join(slow)} can race here too, at minutes a picture."
+        for card in best:
+            why = self.availability(card.name).reason or _missing(card)
+            if not why:
+                return card, f"The page opens with {card.title}, the best model that can race here."
+            why = f"The page opens with {self.own.title}. {card.title} cannot race here: {why}"
+        return self.own, why
+
+    def run(self, request: RaceRequest) -> WorkerEvents:
+        """A race in another process than the page's."""
+        return zerogpu.run_race(request)
+
+    def report_waiting(self, races: int) -> None:
+        """Called with the number of races that wait when one has come or gone; for metrics."""
+
+    def is_slow(self, name: str) -> bool:
+        """Whether it is a public model that can race here, but takes minutes, on a CPU."""
+        here = self.availability(name).available
+        return here and name != self.own.name and self.device(name) is Device.CPU
+
+    def lanes(self, name: str) -> tuple[str, ...]:
+        """The lanes that race on a model unless others are chosen."""
+        return SLOW_LANES if self.is_slow(name) else DEFAULT
+
+    def device(self, name: str) -> Device:
+        """The device whose queue a race of this model joins."""
+        if name == self.own.name or resolve_device(SETTINGS.device).type == "cpu":
+            return Device.CPU
+        return Device.ZEROGPU if zero_gpu() else Device.GPU
+
+    def wait(self, name: str, seconds: float) -> Any:
+        """The model, or None if it takes longer; starts loading where needed. On ZeroGPU anything
+        but None: its files are here. Only the race that has the device may wait for a public model.
+        Raises what its loading raised; the next call starts again."""
+        if name in self._downloaded:
+            return True
+        loader = self._loader(name)
+        if loader is None:  # another model is loading, for a race that has left
+            with contextlib.suppress(Exception):
+                self._public.wait(seconds)
+            return None
+        try:
+            model = loader.wait(seconds)
+        except Exception:
+            with self._lock:
+                if self._public is loader:
+                    self._name = ""
+            raise
+        # several of its races run at a time, each in a process of its own
+        if model is not None and self.device(name) is Device.ZEROGPU:
+            self._downloaded.add(name)
+        return model
+
+    def start(self) -> None:
+        """Starts loading the page's own model, and the one that the page opens with."""
+        self.loader.start()
+        name = self.opening[0].name
+        # none if a race is loading another one already
+        if name != self.own.name and (loader := self._loader(name)):
+            loader.start()
+
+    def note(self, name: str) -> str:
+        """Progress of the loading, as the board shows it."""
+        loader = self._loader(name)
+        return loader.note if loader else f"Waiting for another model. {self._public.note}"
+
+    def lose_gpu(self, reason: str) -> None:
+        """Turns every public model off until the page is started again."""
+        log.error("the GPU was lost")
+        with self._lock:
+            self._gpu_lost, self._name, self._public = reason, "", self.loader
+
+    def _loader(self, name: str) -> ModelLoader | None:
+        """None while another public model is loading."""
+        if name == self.own.name:
+            return self.loader
+        with self._lock:
+            if self._name != name and (not self._name or self._public.done):
+                self._name, self._public = name, self._new_loader(name)
+            return self._public if self._name == name else None
+
+    def _new_loader(self, name: str) -> ModelLoader:
+        title = self.card(name).title
+
+        def report(progress: Progress) -> None:
+            loader.note = progress.text(title)
+
+        def load() -> Any:
+            free_memory()
+            return self._load(name, report)
+
+        return (loader := ModelLoader(load, f"Loading {title}…"))
+
+
+def public_models(settings: AppSettings = SETTINGS) -> dict[ModelCard, Availability]:
+    """Every public model on this machine."""
+    return {card: check_availability(card, settings) for card in CARDS.values() if card.repos}
+
+
+def check_availability(card: ModelCard, settings: AppSettings) -> Availability:
+    if card.name not in settings.models:
+        if card.research_only:
+            return Availability(
+                "it is for research only, so the host of this page must switch it on"
+                " (PHOTO_FINISH_MODELS).",
+                "research only",
+            )
+        return Availability(
+            "the host of this page has not switched it on (PHOTO_FINISH_MODELS).", "not switched on"
+        )
+    if card.name in settings.drafters:
+        card = card.with_drafter()
+    device = resolve_device(settings.device)
+    on_cpu, dtype = device.type == "cpu", resolve_dtype(device, settings.dtype)
+    if on_cpu and settings.device != "cpu" and (reason := _needs_gpu(card)):
+        return Availability(reason, "no GPU here")
+    try:
+        check(card, device, dtype)
+    except ModelError as error:
+        return Availability(str(error), "not enough memory")
+    if constants.is_offline_mode() and (missing := _missing(card)):
+        return Availability(missing, "offline")
+    return _slow(card, dtype) if on_cpu else Availability()
+
+
+def _needs_gpu(card: ModelCard) -> str:
+    """Why a model cannot race on the processor unless the settings say so, in sentences; empty
+    where its weights are on this machine, and this is no Space, whose visitors share two cores."""
+    from engine.models.supply.hub import at_hand
+
+    if "SPACE_ID" in os.environ:
+        return "it needs a GPU, and this Space has none."
+    try:
+        if all(map(at_hand, card.repos)):
+            return ""
+    except ModelError as error:
+        return str(error)
+    return (
+        "it needs a GPU, and there is none here. On the processor a picture takes minutes: start"
+        f" the page with {PREFIX}DEVICE=cpu to race it all the same. Its first race downloads"
+        f" {card.download / 1e9:.1f} GB."
+    )
+
+
+def _slow(card: ModelCard, dtype: torch.dtype) -> Availability:
+    """Of a model on the processor: what its lanes take, from the time of a pass here."""
+    plain, other = (lane_seconds(card, dtype, Lane(name)) for name in SLOW_LANES)
+    if plain > SLOW_SECONDS:
+        return Availability("a picture takes hours on this machine's processor.", "too slow here")
+    names = [DECODERS[name].title for name in SLOW_LANES]
+    return Availability(
+        note=f"It races on this machine's processor: a picture takes {names[0]} about"
+        f" {duration_words(plain)} and {names[1]} at most {duration_words(other)}, less the more"
+        " of its guesses are right."
+    )
+
+
+def _missing(card: ModelCard) -> str:
+    """Why a model's files cannot be had, in a sentence; empty if they can."""
+    from engine.models.supply.hub import require
+
+    try:
+        require(card)
+    except ModelError as error:
+        return str(error)
+    return ""
+
+
+def default_pool() -> ModelPool:
+    """The embedded model, and every public one."""
+    return ModelPool(ModelLoader(load_embedded), CARDS["embedded"], public_models())

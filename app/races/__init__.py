@@ -1,0 +1,1 @@
+"""Races: asked for, in the queue, running, watched and kept."""

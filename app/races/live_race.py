@@ -1,0 +1,215 @@
+"""LiveRace: a race from the moment it is asked for to its end. It runs in a thread of its own and
+goes on while a page is reloaded."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import html
+import secrets
+import threading
+import time
+from collections import Counter
+from collections.abc import AsyncGenerator, Callable, Generator, Iterator
+from dataclasses import dataclass
+
+import gradio as gr
+
+from app.races.event_stream import NOTHING, EventStream
+from app.races.fair_queue import Ticket
+from app.workers.race_stream import stopped_update
+from engine.race import RaceRequest
+from engine.trace import LaneState
+from visualize.recorded_race import RecordedRace
+from visualize.snapshot import Snapshot, Update
+
+WATCH_SECONDS = 0.25  # between two looks of a program at a race that has nothing new
+BEGIN_SECONDS = 0.5  # at most, for a page to have the first message
+PASS_ON_SECONDS = 0.05  # at most, for those who watch to be sent another one
+ALIVE_SECONDS = 10.0  # between messages, that what stands between does not end the stream
+UNWATCHED_SECONDS = 20.0  # after which a race that nobody watches is stopped
+UNWATCHED = "Stopped: its page was gone."
+MAX_BETS = 10_000
+OVER = (LaneState.FINISHED, LaneState.STOPPED)
+Boards = Generator[Snapshot | None, None, None]  # None: nothing new
+
+
+@dataclass(slots=True, eq=False)
+class _Watcher:
+    """One who watches; `wake` is called when there is something new. Numbers count chunks."""
+
+    wake: Callable[[], object]
+    given: int = 0
+    taken: int = 0  # has come back for more since
+    gone: bool = False
+
+
+class LiveRace:
+    """What its thread shows, and who watches. `link` is the query with its settings; `board` is
+    what there is to see now, without the patches of pictures."""
+
+    def __init__(
+        self, race_id: str, request: RaceRequest, link: str, ticket: Ticket, board: Snapshot
+    ) -> None:
+        self.id, self.request, self.link, self.ticket = race_id, request, link, ticket
+        self.key = secrets.token_urlsafe(9)  # whoever has it may stop the race
+        self.recording: RecordedRace | None = None
+        self.stopped = threading.Event()  # by its visitor
+        self._turn = threading.Condition()
+        self._events = EventStream()
+        self._last: Snapshot | Update | None = None
+        self._watchers: list[_Watcher] = []
+        self._bets: dict[str, int] = {}  # by voter, on lanes
+        self._seen = time.monotonic()
+        self._over = False
+        self._error: gr.Error | None = None
+        self._show(board)
+
+    @property
+    def ends(self) -> bool:
+        """Whether it is to end after the step in progress."""
+        return self.stopped.is_set() or bool(self.reason)
+
+    @property
+    def reason(self) -> str:
+        """Why it ends, where its visitor did not stop it; user-readable."""
+        gone = not self._watchers and time.monotonic() - self._seen > UNWATCHED_SECONDS
+        return self.ticket.cancelled or (UNWATCHED if gone else "")
+
+    def stop(self) -> None:
+        """Ends it after the step in progress, or takes it out of the queue."""
+        self.stopped.set()
+
+    def begin(self) -> None:
+        """Waits until a page has the first message, whose lanes are empty."""
+        with self._turn:
+            self._turn.wait_for(lambda: any(each.taken for each in self._watchers), BEGIN_SECONDS)
+
+    def show(self, event: Snapshot | Update) -> None:
+        """Shows what happened, and waits until those who watch were sent it: that takes a
+        processor, and happens between two steps, in no lane's seconds. Nobody waits for one who has
+        not taken in what came before. Of the last event, that the race is over is shown by `end`,
+        when the race can be asked for."""
+        if event.state in OVER:
+            self._last = event
+            event = event.model_copy(update={"state": LaneState.RACING, "results": ()})
+        with self._turn:
+            quick = [each for each in self._watchers if each.taken == len(self._events.chunks)]
+            self._show(event)
+            number = len(self._events.chunks)
+            self._turn.wait_for(
+                lambda: all(each.taken == number or each.gone for each in quick), PASS_ON_SECONDS
+            )
+
+    def end(self, error: gr.Error | None) -> None:
+        """Shows the race as it ended. Programs that watch get the error."""
+        last, note = self._last, html.unescape(error.message) if error else self.reason
+        if last is None:
+            last = stopped_update(self.board, note)
+        else:
+            now = {"lanes": (), "patches": ""} | ({"note": note} if error else {})
+            facts = {name: getattr(last, name) for name in ("seq", "state", "note", "results")}
+            last = Update(**facts | now)
+        with self._turn:
+            self._over, self._error = True, error
+            self._show(last)
+            self._events.close()
+
+    def watch(self) -> Boards:
+        """Yields the newest board, again and again until the race has ended: to a program of this
+        process. Raises gr.Error."""
+        with self._watching(_Watcher(self._turn.notify_all)) as watcher:
+            while True:
+                with self._turn:
+                    new = self._take(watcher)
+                    if not new and not self._over:
+                        self._turn.wait(WATCH_SECONDS)
+                        new = self._take(watcher)
+                    board, over = self.board, self._over
+                if new or not over:
+                    yield board if new else None
+                else:
+                    break
+        if self._error is not None:
+            raise self._error
+
+    def wait(self, seconds: float) -> bool:
+        """Whether it has ended, after so many seconds at most. Raises gr.Error where it failed."""
+        with self._turn:
+            self._turn.wait_for(lambda: self._over, seconds)
+            if self._error is not None:
+                raise self._error
+            return self._over
+
+    def bet(self, voter: str, lane: int) -> bool:
+        """Places a voter's bet on a lane, instead of the one before; whether it can be placed."""
+        with self._turn:
+            lanes, cells = self.board.lanes, sum(cell >= 0 for cell in self.board.cells)
+            closed = self._over or any(2 * each.n >= cells for each in lanes)
+            if (
+                closed
+                or lane >= len(lanes)
+                or (voter not in self._bets and len(self._bets) >= MAX_BETS)
+            ):
+                return False
+            self._bets[voter] = lane
+            return True
+
+    async def stream(self) -> AsyncGenerator[bytes, None]:
+        """Yields chunks of its EventStream, from the first on, as they come, until the race has
+        ended."""
+        loop, news = asyncio.get_running_loop(), asyncio.Event()
+
+        def wake() -> None:
+            with contextlib.suppress(RuntimeError):  # the server is being closed
+                loop.call_soon_threadsafe(news.set)
+
+        with self._watching(_Watcher(wake)) as watcher:
+            while True:
+                news.clear()
+                with self._turn:
+                    chunks, over = self._take(watcher), self._over
+                if chunks:
+                    yield b"".join(chunks)
+                elif over:
+                    return
+                else:
+                    try:
+                        await asyncio.wait_for(news.wait(), ALIVE_SECONDS)
+                    except TimeoutError:
+                        yield NOTHING
+
+    @contextlib.contextmanager
+    def _watching(self, watcher: _Watcher) -> Iterator[_Watcher]:
+        with self._turn:
+            self._watchers.append(watcher)
+        try:
+            yield watcher
+        finally:
+            with self._turn:
+                self._watchers.remove(watcher)
+                watcher.gone, self._seen = True, time.monotonic()
+                self._turn.notify_all()
+
+    def _take(self, watcher: _Watcher) -> list[bytes]:
+        """What a watcher, who has come back for more, has not been given yet."""
+        watcher.taken = watcher.given
+        self._turn.notify_all()
+        new = self._events.chunks[watcher.given :]
+        watcher.given += len(new)
+        return new
+
+    def _show(self, event: Snapshot | Update) -> None:
+        number = len(self._events.chunks)
+        if isinstance(event, Snapshot):
+            named = {"id": self.id, "link": self.link, "seq": number}
+            self.board = event.model_copy(update=named)
+            self._events.add("snapshot", number, self.board)
+        else:
+            tally = Counter(self._bets.values())
+            bets = tuple(tally[i] for i in range(len(self.board.lanes))) if tally else ()
+            update = event.model_copy(update={"seq": number, "bets": bets})
+            self.board = self.board.after(update)
+            self._events.add("update", number, update)
+        for watcher in self._watchers:
+            watcher.wake()

@@ -1,0 +1,79 @@
+"""What a page watches a race by: a stream of server-sent events that costs the race nearly the same
+for a hall of phones as for one, since no watcher takes a place in gradio's queue or a thread."""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import AsyncIterator, Callable
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response, StreamingResponse
+from starlette.routing import Route
+
+from app.races.event_stream import GZIP, EventStream
+from app.races.live_race import LiveRace
+from app.races.race_table import StoredRace
+
+# They ask a proxy not to hold events back, and a cache not to keep them.
+HEADERS = {"Cache-Control": "no-cache, no-transform", "X-Accel-Buffering": "no"}
+NOT_KEPT = "This race is no longer kept here."
+CLOSED = "Bets are closed: a lane is half way."
+Find = Callable[[str], LiveRace | StoredRace | None]
+
+
+class Bet(BaseModel):
+    """A voter's bet on a lane; `voter` is a name that their browser made up."""
+
+    model_config = ConfigDict(strict=True, extra="forbid")
+
+    voter: str = Field(min_length=8, max_length=64)
+    lane: int = Field(ge=0, lt=64)
+
+
+def race_routes(find: Find) -> list[Route]:
+    """The stream of a race by its id, and where bets on it are placed. A race that is over is one
+    event; one that is not kept is answered with 404, after which no browser asks again."""
+
+    async def events(request: Request) -> Response:
+        race = find(request.path_params["race"])
+        if race is None:
+            return JSONResponse({"error": NOT_KEPT}, 404)
+        chunks: AsyncIterator[bytes] = race.stream() if isinstance(race, LiveRace) else _over(race)
+        headers = dict(HEADERS)
+        if "gzip" in request.headers.get("accept-encoding", ""):
+            headers["Content-Encoding"] = "gzip"
+        else:
+            chunks = _plain(chunks)
+        return StreamingResponse(chunks, media_type="text/event-stream", headers=headers)
+
+    async def bet(request: Request) -> Response:
+        try:
+            placed = Bet.model_validate_json(await request.body())
+        except ValidationError:
+            return JSONResponse({"error": "A bet is {voter: 8 to 64 characters, lane: 0 ..}."}, 422)
+        race = find(request.path_params["race"])
+        if race is None:
+            return JSONResponse({"error": NOT_KEPT}, 404)
+        if not (isinstance(race, LiveRace) and race.bet(placed.voter, placed.lane)):
+            return JSONResponse({"error": CLOSED}, 409)
+        return JSONResponse({"lane": placed.lane})
+
+    return [
+        Route("/races/{race}/events", events),
+        Route("/races/{race}/bets", bet, methods=["POST"]),
+    ]
+
+
+async def _over(race: StoredRace) -> AsyncIterator[bytes]:
+    events = EventStream()
+    events.add("snapshot", 0, race.replay())
+    events.close()
+    yield b"".join(events.chunks)
+
+
+async def _plain(chunks: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
+    """The same for one who cannot decompress; a comment where a chunk holds nothing."""
+    unzip = zlib.decompressobj(GZIP)
+    async for chunk in chunks:
+        yield unzip.decompress(chunk) or b":\n\n"

@@ -1,0 +1,196 @@
+"""RaceRunner: takes a race through the queue, the model's loading and the device, and keeps its
+recording."""
+
+from __future__ import annotations
+
+import contextlib
+import contextvars
+import html
+import logging
+import threading
+from typing import Any
+
+import gradio as gr
+import torch
+
+from app.models.model_loader import free_memory
+from app.models.model_pool import Device, ModelPool
+from app.models.prompt_hints import hint
+from app.races.fair_queue import FairQueue
+from app.races.live_race import LiveRace
+from app.races.race_table import RaceTable, StoredRace
+from app.workers import zerogpu
+from app.workers.device_thread import device_thread
+from app.workers.gpu_errors import BUG, DEVICE_LOST, MESSAGES, zerogpu_message
+from app.workers.race_stream import (
+    RaceStream,
+    Recording,
+    WorkerFailure,
+    duration_words,
+    race_seconds,
+    waiting_snapshot,
+)
+from engine.failures import Failure
+from engine.models.base import ImageModel
+from engine.models.supply.card import ModelError
+from engine.models.supply.device import classify
+from engine.race import Race, RaceRequest
+from engine.race.hardware import device_name
+from engine.settings import SettingError
+from engine.trace import TraceError
+from visualize.recorded_race import RecordedRace
+from visualize.snapshot import Snapshot, Update
+
+POLL_SECONDS = 0.25  # between looks at the queue, or at a model that is loading
+
+log = logging.getLogger(__name__)
+
+
+class RaceRunner:
+    """Runs each race in a thread of its own; races on one device wait for each other in `queue`."""
+
+    def __init__(self, pool: ModelPool, queue: FairQueue, table: RaceTable) -> None:
+        self._pool, self._queue, self._table = pool, queue, table
+
+    def start(self, live: LiveRace) -> None:
+        # ZeroGPU finds the visitor whose quota it uses in gradio's context
+        context = contextvars.copy_context()
+        threading.Thread(
+            target=context.run, args=(self._run, live), name=f"race {live.id}", daemon=True
+        ).start()
+
+    def waiting(self, request: RaceRequest, note: str) -> Snapshot:
+        """The board before a race begins."""
+        on_cpu = self._pool.device(request.model) is Device.CPU
+        machine = device_name(torch.device("cpu")) if on_cpu else ""
+        return waiting_snapshot(request, self._pool.card(request.model), note, machine)
+
+    def _run(self, live: LiveRace) -> None:
+        error = None
+        live.begin()
+        try:
+            if self._wait_in_queue(live) and (model := self._wait_for_model(live)) is not None:
+                if live.ticket.device in (Device.ZEROGPU, Device.CLUSTER):
+                    self._run_elsewhere(live)
+                else:
+                    device_thread(model.device).submit(self._run_here, model, live).result()
+        except gr.Error as failure:
+            error = failure
+        except SettingError as failure:  # its lanes do not fit on the device
+            error = gr.Error(html.escape(str(failure), quote=False), print_exception=False)
+        except Exception:
+            log.exception("a race failed")
+            error = gr.Error(BUG, print_exception=False)
+        finally:
+            race = None
+            if live.recording is not None:
+                race = StoredRace(live.id, live.recording, live.link, raced_here=True)
+            self._table.finish(live.id, race)
+            self._queue.leave(live.ticket)
+            live.end(error)
+
+    def _wait_in_queue(self, live: LiveRace) -> bool:
+        """Whether the race has the device then. Raises gr.Error where it lost its place."""
+        ticket, shown = live.ticket, ""
+        while ahead := self._queue.ahead(ticket):
+            if (note := queue_note(ahead, self._queue.estimate(ticket.device, ahead))) != shown:
+                live.show(self.waiting(live.request, shown := note))
+            live.stopped.wait(POLL_SECONDS)
+            if live.ends:
+                break
+        if ticket.cancelled:
+            raise gr.Error(ticket.cancelled, print_exception=False)
+        return ticket.racing
+
+    def _wait_for_model(self, live: LiveRace) -> Any:
+        """The model; None where the race ends before there is one. Raises gr.Error."""
+        name = live.request.model
+        model, shown = self._load(name, 0), None
+        while model is None and not live.ends:
+            if (note := self._pool.note(name)) != shown:
+                live.show(self.waiting(live.request, shown := note))
+            model = self._load(name, POLL_SECONDS)
+        return model
+
+    def _load(self, name: str, seconds: float) -> Any:
+        card = self._pool.require(name)
+        try:
+            return self._pool.wait(name, seconds)
+        except ModelError as error:
+            text = f"{card.title}: {error} The embedded model can race meanwhile."
+            raise gr.Error(html.escape(text, quote=False), print_exception=False) from error
+        except Exception as error:
+            raise gr.Error(
+                "The model could not be loaded. Recorded races still play.", print_exception=False
+            ) from error
+
+    def _run_here(self, model: ImageModel, live: LiveRace) -> None:
+        race, failures = Race(model, live.request), set[Failure | None]()
+        note = hint(live.request.prompt, live.request.model)
+        stream = None
+        try:
+            stream = RaceStream(race, note, race_seconds(race))
+            with contextlib.closing(stream.events()) as events:
+                for event in events:
+                    if live.ends:
+                        race.stop()
+                    if isinstance(event, Snapshot | Update):
+                        live.show(event.model_copy(update={"note": live.reason or event.note}))
+            failures = {frame.failure for frame in stream.frames}
+        except Exception as error:
+            log.exception("a race failed")
+            failures = {failure := classify(error, model.device)}
+            raise gr.Error(MESSAGES.get(failure, BUG), print_exception=False) from error
+        finally:
+            live.recording = _record(stream)
+            if Failure.DEVICE_LOST in failures:
+                self._pool.lose_gpu(DEVICE_LOST)
+            elif Failure.OUT_OF_MEMORY in failures:
+                free_memory()
+
+    def _run_elsewhere(self, live: LiveRace) -> None:
+        waiting = "Waiting for a racer…"
+        if live.ticket.device is Device.ZEROGPU:
+            seconds = zerogpu.duration(live.request)
+            waiting = f"Waiting for ZeroGPU to lend a GPU for {seconds:g} seconds…"
+        live.show(self.waiting(live.request, waiting))
+        message = ""
+        try:
+            with contextlib.closing(self._pool.run(live.request)) as events:
+                for event in events:
+                    if isinstance(event, WorkerFailure):
+                        message = event.message or MESSAGES.get(event.failure, BUG)
+                    elif isinstance(event, Recording):
+                        live.recording = RecordedRace.loads(event.text)
+                    elif isinstance(event, Snapshot | Update):
+                        live.show(event)
+                    if live.ends:
+                        break
+        except gr.Error as error:
+            log.warning("ZeroGPU: %s: %s", getattr(error, "title", ""), error.message)
+            raise gr.Error(zerogpu_message(error), print_exception=False) from error
+        if message:
+            raise gr.Error(html.escape(message, quote=False), print_exception=False)
+
+
+def queue_note(ahead: int, seconds: float | None) -> str:
+    """What the board says while so many races come first, for an estimated `seconds`: None while no
+    race has ended from which to tell."""
+    races = "race comes" if ahead == 1 else "races come"
+    text = f"In the queue: {ahead} {races} before yours."
+    if seconds is None:
+        return text
+    wait = duration_words(seconds)
+    return f"{text} If they take as long as the last ones, yours starts within {wait}."
+
+
+def _record(stream: RaceStream | None) -> RecordedRace | None:
+    """None where nothing began, or nothing can be drawn: after a CUDA error, or of a race that is
+    too long for a file."""
+    if stream is None or not stream.frames:
+        return None
+    try:
+        return stream.recording()
+    except (RuntimeError, TraceError):
+        log.exception("a race could not be kept")
+        return None

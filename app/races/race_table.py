@@ -1,0 +1,159 @@
+"""RaceTable: every race that a visitor can come back to, by its id."""
+
+from __future__ import annotations
+
+import secrets
+import threading
+import time
+from collections import OrderedDict
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from app.races.live_race import LiveRace
+from engine.race.hardware import is_of_this_machine
+from visualize.board import replay
+from visualize.figures import Figure, figures
+from visualize.recorded_race import RecordedRace
+from visualize.snapshot import Snapshot
+
+MAX_BYTES = 256 * 2**20  # of one visitor's races, rejected distributions and all
+STEP_BYTES = 2048  # of a step's Python objects, beside its rows
+KEPT_SECONDS = 600.0  # after the page that showed a race was closed or lost
+
+
+def new_id() -> str:
+    """Of a race; whoever has it can see the race, so it cannot be guessed."""
+    return secrets.token_urlsafe(9)
+
+
+@dataclass(frozen=True, eq=False)
+class StoredRace:
+    """A race that is over, or that a file held. Compared by identity, since traces are long."""
+
+    id: str
+    recording: RecordedRace
+    link: str = ""  # the query with its settings; empty where this page cannot race it
+    raced_here: bool = False  # by the visitor, on this machine
+
+    @cached_property
+    def bytes(self) -> int:
+        """In memory, about."""
+        trace, pictures = self.recording.trace, self.recording.pictures
+        steps = [frame.step.rows for frame in trace.frames if frame.step]
+        rows = sum(array.nbytes for table in steps for array in table.arrays().values())
+        files = (pictures.swatches, *filter(None, pictures.lanes)) if pictures else ()
+        return rows + STEP_BYTES * len(steps) + len(trace.codebook) + sum(map(len, files))
+
+    @cached_property
+    def figures(self) -> list[Figure]:
+        return figures(self.recording.trace)
+
+    def replay(self) -> Snapshot:
+        """The whole race as one snapshot."""
+        machine, recorded = self.recording.trace.header.machine, not self.raced_here
+        own = {"id": self.id, "link": self.link, "recorded": recorded}
+        own["elsewhere"] = recorded and not is_of_this_machine(machine)
+        return replay(self.recording).model_copy(update=own)
+
+
+@dataclass(slots=True)
+class _Entry:
+    """A race, and the visitor it counts for. `left`: since when their page is gone, in seconds."""
+
+    visitor: str
+    race: LiveRace | StoredRace
+    key: str  # of a race that began here; whoever has it is the visitor
+    left: float | None = None
+
+    @property
+    def bytes(self) -> int:
+        return self.race.bytes if isinstance(self.race, StoredRace) else 0
+
+
+class RaceTable:
+    """Races in progress and races that are over, by id. Of each visitor at most MAX_BYTES, of
+    `max_visitors`; the least recently used go first, and KEPT_SECONDS after their page is gone
+    all."""
+
+    def __init__(self, max_visitors: int, clock: Callable[[], float] = time.monotonic) -> None:
+        self._max_visitors, self._clock = max_visitors, clock
+        self._lock = threading.Lock()
+        self._entries: OrderedDict[str, _Entry] = OrderedDict()
+
+    def put(self, visitor: str, race: LiveRace | StoredRace) -> None:
+        with self._lock:
+            key = race.key if isinstance(race, LiveRace) else ""
+            self._entries[race.id] = entry = _Entry(visitor, race, key)
+            self._make_room(entry)
+
+    def finish(self, race_id: str, race: StoredRace | None) -> None:
+        """Puts its recording in the place of a race in progress, which leaves without one."""
+        with self._lock:
+            entry = self._entries.pop(race_id, None)
+            if entry is not None and race is not None:
+                self._entries[race_id], entry.race = entry, race
+                self._make_room(entry)
+
+    def get(self, race_id: Any, visitor: str | None, key: Any = "") -> LiveRace | StoredRace | None:
+        """None for a race that is not kept, or never was. A race whose page is gone, or whose key
+        this is, is this visitor's from then on, where it is a visitor who asks."""
+        with self._lock:
+            self._drop_expired()
+            entry = self._entries.get(race_id) if isinstance(race_id, str) else None
+            if entry is None:
+                return None
+            self._entries.move_to_end(entry.race.id)
+            own = entry.left is not None or (entry.key and key == entry.key)
+            if own and visitor is not None:
+                entry.visitor, entry.left = visitor, None
+            return entry.race
+
+    def live(self, visitor: str) -> LiveRace | None:
+        """The visitor's own race in progress."""
+        with self._lock:
+            races = self._races_of(visitor)
+            return next((race for race in races if isinstance(race, LiveRace)), None)
+
+    def last(self, visitor: str) -> StoredRace | None:
+        """The visitor's last own race that is over."""
+        with self._lock:
+            races = self._races_of(visitor)
+            own = (race for race in races if isinstance(race, StoredRace) and race.raced_here)
+            return next(own, None)
+
+    def leave(self, visitor: str) -> None:
+        """The visitor's page is gone."""
+        with self._lock:
+            for entry in self._entries.values():
+                if entry.visitor == visitor:
+                    entry.left = self._clock()
+
+    def _races_of(self, visitor: str) -> Iterator[LiveRace | StoredRace]:
+        """The newest first."""
+        entries = reversed(self._entries.values())
+        return (entry.race for entry in entries if entry.visitor == visitor)
+
+    def _make_room(self, newest: _Entry) -> None:
+        self._drop_expired()
+        own = [e for e in self._entries.values() if e.visitor == newest.visitor and e is not newest]
+        room = MAX_BYTES - newest.bytes
+        for entry in reversed(own):
+            room -= entry.bytes
+            if room < 0 and isinstance(entry.race, StoredRace):
+                del self._entries[entry.race.id]
+        if newest.bytes > MAX_BYTES:
+            self._entries.pop(newest.race.id, None)
+        visitors = list(dict.fromkeys(e.visitor for e in reversed(self._entries.values())))
+        away = visitors[self._max_visitors :]
+        self._drop_stored(lambda entry: entry.visitor in away)
+
+    def _drop_expired(self) -> None:
+        since = self._clock() - KEPT_SECONDS
+        self._drop_stored(lambda entry: entry.left is not None and entry.left < since)
+
+    def _drop_stored(self, goes: Callable[[_Entry], bool]) -> None:
+        for race_id, entry in list(self._entries.items()):
+            if isinstance(entry.race, StoredRace) and goes(entry):
+                del self._entries[race_id]

@@ -1,0 +1,215 @@
+"""Races: what happens when a visitor asks for a race, stops it, comes back to one, or closes the
+page."""
+
+from __future__ import annotations
+
+import html
+import logging
+import random
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import gradio as gr
+
+from app.models.model_pool import ModelPool
+from app.models.prompt_hints import EXAMPLES
+from app.page.form import form_values, read_form
+from app.races.fair_queue import FairQueue, QueueFullError
+from app.races.link import request_of, write_link
+from app.races.live_race import LiveRace
+from app.races.race_runner import RaceRunner
+from app.races.race_table import MAX_BYTES, RaceTable, StoredRace, new_id
+from app.races.recorded_races import RecordedRaces
+from app.settings import AUTO, SETTINGS
+from engine.decoders import DECODERS
+from engine.race import Lane, RaceRequest
+from engine.race.request import MAX_MESSAGE
+from engine.settings import SettingError
+from engine.trace import MAX_BYTES as MAX_FILE_BYTES
+from engine.trace import TraceError
+from visualize.recorded_race import RecordedRace
+from visualize.snapshot import Snapshot
+
+NOT_OVER = "The race on the board is not over yet."
+NOT_KEPT = (
+    "This race is no longer kept here, or it never began. Reload the page to have its settings in"
+    " the form, and race again."
+)
+NOT_YOURS = "Only the page that began this race can stop it."
+
+log = logging.getLogger(__name__)
+
+
+class Races:
+    """The page's races, live and recorded."""
+
+    def __init__(self, pool: ModelPool, recorded: RecordedRaces) -> None:
+        self.pool, self.recorded = pool, recorded
+        card, why = pool.opening
+        # why the page does not open with the model that the settings name; empty if it does
+        self.model_note = "" if SETTINGS.model == AUTO else why
+        if why:
+            log.warning("PHOTO_FINISH_MODEL=%s: %s", SETTINGS.model, why)
+        seed = random.randrange(2**31)
+        lanes = self._lanes(card.name)
+        self.default = RaceRequest(EXAMPLES[0], seed, lanes, card.sampling, card.name)
+        self.default_values = form_values(self.default)
+        self._table = RaceTable(SETTINGS.kept_races)
+        self._queue = FairQueue(SETTINGS.queue_size, pool.at_once, report=pool.report_waiting)
+        self._runner = RaceRunner(pool, self._queue, self._table)
+
+    def _lanes(self, model: str) -> tuple[Lane, ...]:
+        return tuple(Lane(name) for name in self.pool.lanes(model))
+
+    def default_on(self, model: str | None) -> RaceRequest:
+        """The default request, with the lanes that race on this model where there is one of that
+        name."""
+        if model is None or self.pool.find(model) is None:
+            return self.default
+        return replace(self.default, lanes=self._lanes(model))
+
+    def waiting_board(self) -> Snapshot:
+        """The board of a page that has nothing to show yet."""
+        nameless = {"id": "", "link": "", "prompt": ""}
+        return self._runner.waiting(self.default, "").model_copy(update=nameless)
+
+    def read(self, values: Mapping[str, Any]) -> RaceRequest:
+        """The request of the form's values. Raises SettingError if it cannot be run here."""
+        request = read_form(values, self.default.model)
+        self.require(request)
+        return request
+
+    def require(self, request: RaceRequest) -> None:
+        """Raises SettingError if a request cannot be run here."""
+        card, infilling = self.pool.require(request.model), request.infilling
+        request.sampling.check(card.length)
+        if infilling is None:
+            return
+        infilling.check(card.grid, card.codes)
+        infilling.check_model(card.fills_in, card.title)
+        for lane in request.lanes:
+            DECODERS[lane.decoder].check_fills(card.fills_in, card.title)
+
+    def start(self, session: str, address: str, values: Mapping[str, Any]) -> LiveRace:
+        """Starts the race of the form's values. A session has one race at a time, the newest; an
+        empty one, of a program, has any number, and none is kept. Raises gr.Error."""
+        try:
+            request = self.read(values)
+            device = self.pool.device(request.model)
+            ticket = self._queue.join(session or object(), address, device)
+        except (SettingError, QueueFullError) as error:
+            raise user_error(error) from error
+        link = write_link(request, self.pool.card(request.model).sampling)
+        live = LiveRace(new_id(), request, link, ticket, self._runner.waiting(request, ""))
+        if session:
+            self._table.put(session, live)
+        self._runner.start(live)
+        return live
+
+    def find(
+        self, race_id: Any, session: str | None = None, key: Any = ""
+    ) -> LiveRace | StoredRace | None:
+        """A recorded race by its name, or one that is kept by its id; `session` is the visitor's
+        who comes back to it, maybe with its key."""
+        if race_id in self.recorded:
+            return self.recorded.race(race_id)
+        return self._table.get(race_id, session, key)
+
+    def kept(self, race_id: Any, session: str) -> StoredRace:
+        """A race that is over. Raises gr.Error, as `show` does."""
+        race = self.find(race_id, session)
+        if race is None:
+            raise gr.Error(NOT_KEPT, print_exception=False)
+        if isinstance(race, LiveRace):
+            raise gr.Error(NOT_OVER, print_exception=False)
+        return race
+
+    def show(self, race_id: Any, session: str) -> dict[str, Any]:
+        """The board's value with a race: its recording, or what is to be watched. A visitor's own
+        race that gives way to another one is stopped. Raises gr.Error."""
+        race = self.find(race_id, session)
+        if race is None:
+            raise gr.Error(NOT_KEPT, print_exception=False)
+        self._give_way(session, race)
+        if isinstance(race, LiveRace):
+            return watched(race, self.owns(race, session))
+        replay = self.recorded.replay(race.id) if race.id in self.recorded else race.replay()
+        return replay.wire()
+
+    def open_file(self, path: Any, session: str) -> Snapshot:
+        """Puts the race of a visitor's file on the board. A bad file leaves the board as it was."""
+        try:
+            file = Path(path)
+            if file.stat().st_size > MAX_FILE_BYTES:
+                raise TraceError(
+                    f"The file is larger than {MAX_FILE_BYTES // 2**20} MB, which a trace may have"
+                    " at most."
+                )
+            recording = RecordedRace.loads(file.read_bytes())
+            race = StoredRace(new_id(), recording, self._link(recording))
+            if race.bytes > MAX_BYTES:
+                raise TraceError(
+                    f"The race takes {race.bytes / 2**20:.0f} MB of memory; this page keeps"
+                    f" {MAX_BYTES // 2**20} of each visitor."
+                )
+        except TraceError as error:
+            raise user_error(error) from error
+        except (TypeError, ValueError, OSError) as error:
+            raise gr.Error("There is no file to open.", print_exception=False) from error
+        self._give_way(session, race)
+        self._table.put(session, race)
+        return race.replay()
+
+    def stop(self, race_id: Any, key: Any, session: str) -> None:
+        """Stops a race for whoever has its key, as the page that began it has, also once it was
+        loaded again. Raises gr.Error for others."""
+        race = self.find(race_id, session, key)
+        if isinstance(race, LiveRace):
+            if not self.owns(race, session):
+                raise gr.Error(NOT_YOURS, print_exception=False)
+            race.stop()
+
+    def owns(self, race: LiveRace, session: str) -> bool:
+        """Whether it is this visitor's race, or one that they watch."""
+        return race is self._table.live(session)
+
+    def leave(self, session: str) -> None:
+        """The visitor's page is gone: its races are kept for a while, for when it comes back."""
+        self._table.leave(session)
+
+    def choices(self, session: str) -> list[tuple[str, str]]:
+        """The races that a visitor can choose from: titles and ids."""
+        recorded = [(title, name) for name, title in self.recorded.titles.items()]
+        if own := self._table.last(session):
+            return [(f"Your last race: {own.recording.trace.header.prompt}", own.id), *recorded]
+        return recorded
+
+    def _give_way(self, session: str, race: LiveRace | StoredRace) -> None:
+        """Stops the race that a visitor has asked for, where another one is to be on the board."""
+        own = self._table.live(session)
+        if own is not None and own is not race:
+            own.stop()
+
+    def _link(self, recording: RecordedRace) -> str:
+        """The query of its settings; empty where this page cannot race it."""
+        card = self.pool.find(recording.trace.header.model)
+        if card is None:
+            return ""
+        try:
+            return write_link(request_of(recording.trace.header), card.sampling)
+        except SettingError:
+            return ""
+
+
+def watched(race: LiveRace, own: bool, more: bool = False) -> dict[str, Any]:
+    """The board's value, for gradio, where the page is to watch a race: its id, its key if it is
+    the visitor's own, and whether another one follows it at once."""
+    return {"watch": race.id, "key": race.key if own else "", "more": more}
+
+
+def user_error(error: Exception) -> gr.Error:
+    """An exception whose message is user-readable, for gradio, which renders it as HTML: a file may
+    have contributed to the message."""
+    return gr.Error(html.escape(str(error)[:MAX_MESSAGE], quote=False), print_exception=False)

@@ -1,0 +1,44 @@
+"""The recorded races that ship with the page and need no model."""
+
+from __future__ import annotations
+
+import functools
+import json
+from pathlib import Path
+
+from app.races.race_table import StoredRace
+from visualize.recorded_race import RecordedRace
+from visualize.snapshot import Snapshot
+
+FOLDER = Path(__file__).parents[2] / "static" / "races"
+TOUR, ROWS = "tour", "rows"  # races of the guided tour
+
+
+class RecordedRaces:
+    """The recorded races of a folder, by file stem, which is their id; `titles` say what is drawn.
+    Parsed at first use."""
+
+    def __init__(self, folder: Path = FOLDER) -> None:
+        self._texts = {file.stem: file.read_text("utf-8") for file in sorted(folder.glob("*.json"))}
+        headers = {name: json.loads(text)["header"] for name, text in self._texts.items()}
+        parts = [name for name, header in headers.items() if header.get("infilling")]
+        self.titles = {
+            name: f"{header['prompt']}{', a part filled in' * (name in parts)}"
+            for name, header in headers.items()
+        }
+        # the tour's races, by what their chapters are about
+        named = {"whole": TOUR, "rows": ROWS, "filling": next(iter(parts), "")}
+        self.tours = {about: name for about, name in named.items() if name in self._texts}
+        # what the page opens with
+        self.first = next((x for x in self.titles if x not in {TOUR, ROWS, *parts}), None)
+        self.race = functools.cache(self._race)
+        self.replay = functools.cache(self._replay)
+
+    def __contains__(self, name: object) -> bool:
+        return isinstance(name, str) and name in self._texts
+
+    def _race(self, name: str) -> StoredRace:
+        return StoredRace(name, RecordedRace.loads(self._texts[name]), f"?recorded={name}")
+
+    def _replay(self, name: str) -> Snapshot:
+        return self.race(name).replay()

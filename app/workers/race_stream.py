@@ -1,0 +1,177 @@
+"""Runs a race and yields what the board shows, in the page's process or a worker: ZeroGPU's, or a
+racer of a cluster."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import math
+import time
+from collections.abc import Generator
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from app.models.model_loader import use_threads
+from app.settings import SETTINGS
+from app.workers.gpu_errors import MESSAGES
+from engine.failures import Failure
+from engine.models.body import BodyModel
+from engine.models.supply.card import ModelCard
+from engine.race import Race, RaceRequest
+from engine.race.passes import lane_seconds
+from engine.trace import Frame, Header, LaneState, Trace
+from visualize.board import Board, live_board
+from visualize.recorded_race import RecordedRace, record
+from visualize.snapshot import LaneFigures, LaneUpdate, Snapshot, Update
+
+# Of the wall clock, at most: lanes are not charged for drawing, but it delays the race.
+DRAWING_SHARE = 0.25
+SLOW = (
+    "On this machine's processor a picture takes minutes. A lane shows the colour of each token"
+    " until it is done, and its picture then."
+)
+SLOW_SECONDS = 3600.0  # at most, for a race on a public model on a CPU
+RACE_LIMIT = "Stopped: a race may take {:g} seconds on this page."
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Idle:
+    """Nothing new to show. Yielded often: between two events a race can be ended."""
+
+
+@dataclass(frozen=True, slots=True)
+class Recording:
+    """A finished race as a file's text: the last event of another process that runs it."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class WorkerFailure:
+    """The last event of such a process if the race failed. `message` is user-readable; where it is
+    empty, gpu_errors has one for the kind of failure."""
+
+    failure: Failure
+    message: str
+
+
+WorkerEvents = Generator[Snapshot | Update | Idle | Recording | WorkerFailure, None, None]
+
+
+def duration_words(seconds: float) -> str:
+    """Seconds rounded up: "40 seconds", "3 minutes"."""
+    if seconds <= 90:
+        return f"{max(10, 10 * math.ceil(seconds / 10))} seconds"
+    return f"{math.ceil(seconds / 60)} minutes"
+
+
+def race_seconds(race: Race) -> float:
+    """Seconds after which a race is stopped: the settings', or twice what every pass of a public
+    model's lanes is estimated to take on a CPU."""
+    model = race.model
+    if not (isinstance(model, BodyModel) and model.card and model.slow_pixels):
+        return SETTINGS.race_seconds
+    estimates = [lane_seconds(model.card, model.dtype, lane) for lane in race.request.lanes]
+    return max(SETTINGS.race_seconds, min(SLOW_SECONDS, 2 * sum(estimates)))
+
+
+class RaceStream:
+    """A race as it goes on, and what is to be kept of it."""
+
+    def __init__(self, race: Race, note: str, seconds: float, late: str = "") -> None:
+        """The board says `note`. After `seconds` the race is stopped and the board says `late`, by
+        default that this page allows no more."""
+        self.race, self.frames = race, list[Frame]()
+        self._board = live_board(race)
+        self._board.note = note or (SLOW if race.model.slow_pixels else "")
+        self._seconds, self._late = seconds, late or RACE_LIMIT.format(seconds)
+
+    def events(self) -> Generator[Snapshot | Update | Idle, None, None]:
+        """Yields a snapshot at once, then updates as often as DRAWING_SHARE and the settings allow,
+        and Idle after every other step."""
+        use_threads(self.race.model)
+        board, started, drawing, updates = self._board, time.monotonic(), 0.0, 0
+        due = started + 1 / SETTINGS.updates
+        yield board.snapshot()
+        try:
+            with contextlib.closing(iter(self.race)) as moves:
+                for frame in moves:
+                    if frame.failure in MESSAGES:
+                        frame = replace(frame, error=MESSAGES[frame.failure])
+                    self.frames.append(frame)
+                    board.fold(frame)
+                    begin = time.monotonic()
+                    if begin > started + self._seconds:
+                        board.note = self._late
+                        self.race.stop()
+                    # The first update is of all lanes' first steps; the end is one, the last.
+                    ready = begin >= due or (not updates and board.has_begun)
+                    if frame.step is None or not ready or board.is_over:
+                        yield Idle()
+                        continue
+                    yield board.update()
+                    spent = time.monotonic() - begin
+                    due = begin + max(1 / SETTINGS.updates, spent / DRAWING_SHARE)
+                    drawing, updates = drawing + spent, updates + 1
+            yield board.update()
+        finally:
+            wall = time.monotonic() - started
+            share = 100 * drawing / max(wall, 1e-9)
+            log.info(
+                "race closed: %d frames, %.1f s, %d updates, drawing took %.0f%% of it",
+                *(len(self.frames), wall, updates, share),
+            )
+
+    def trace(self) -> Trace:
+        """Of a race that may have been closed before its end: lanes that were racing are
+        stopped."""
+        last = {frame.lane: frame.state for frame in self.frames}
+        racing = [lane for lane, state in last.items() if state is LaneState.RACING]
+        ends = (Frame(lane, LaneState.STOPPED) for lane in racing)
+        return self.race.trace((*self.frames, *ends))
+
+    def recording(self) -> RecordedRace:
+        """Raises TraceError for a race that is too long for a file."""
+        return record(self.trace(), self.race.model, self._board.pictures())
+
+
+def waiting_snapshot(request: RaceRequest, card: ModelCard, note: str, machine: str) -> Snapshot:
+    """The board before the model is loaded: its lanes, with nothing drawn and no forced tokens."""
+    infilling, whole = request.infilling, tuple(range(card.grid[0] * card.grid[1]))
+    header = Header(
+        prompt=request.prompt,
+        seed=request.seed,
+        model=card.name,
+        grid=card.grid,
+        vocab_size=card.codes,
+        cells=infilling.cells(card.grid) if infilling else whole,
+        sampling=request.sampling,
+        lanes=tuple(lane.plain() for lane in request.lanes),
+        machine=machine,
+        infilling=infilling,
+    )
+    board = Board(header, lambda tokens: np.zeros((*tokens.shape, 3), np.uint8))
+    board.note = note
+    return board.snapshot()
+
+
+def stopped_update(board: Snapshot, note: str) -> Update:
+    """The end of a race that had none of its own: every lane stops where it was."""
+    going = (LaneState.WAITING, LaneState.RACING)
+    lanes = tuple(
+        LaneUpdate(
+            **{name: getattr(lane, name) for name in LaneFigures.model_fields}
+            | {"state": LaneState.STOPPED},
+            lane=i,
+            table={},
+            cells=(),
+            picture="",
+        )
+        for i, lane in enumerate(board.lanes)
+        if lane.state in going
+    )
+    state = LaneState.STOPPED
+    return Update(seq=board.seq, state=state, note=note, lanes=lanes, patches="", results=())

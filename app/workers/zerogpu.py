@@ -1,0 +1,91 @@
+"""A race on ZeroGPU: one call that holds a GPU for as long as the race is estimated to take.
+
+The call runs in a forked worker; its argument and the events it yields go through pickle. Changes
+to the worker's memory never reach the page, but the next call finds a loaded model again if ZeroGPU
+gives it the same worker. No torch.compile: ZeroGPU does not support it.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable, Sequence
+
+import torch
+
+from app.settings import SETTINGS
+from app.workers.race_stream import RaceStream, Recording, WorkerEvents, WorkerFailure
+from engine.infilling import Infilling
+from engine.models import load
+from engine.models.base import ImageModel
+from engine.models.supply.card import CARDS, ModelError
+from engine.models.supply.device import classify, zero_gpu
+from engine.race import Race, RaceRequest
+
+STARTUP_SECONDS = 20.0  # to fork, attach the GPU, draw the swatches and the recording
+READ_BYTES_PER_SECOND = 1.5e9  # of weights, from the disk's cache to the GPU
+# seconds of a forward pass, and what every billion of parameters adds
+PASS_SECONDS, PASS_SECONDS_PER_BILLION = 0.015, 0.004
+WINDOW_COST = 0.6  # of another lane, relative to vanilla AR: fewer passes, each with a window
+MARGIN_SECONDS = 8.0  # before the worker would be killed, the race is stopped
+MAX_CALLS = 4  # at a time
+
+log = logging.getLogger(__name__)
+_loaded: dict[str, ImageModel] = {}  # by name: the page's own choice; in a worker the last one
+
+
+def place(name: str) -> None:
+    """Puts a model on the GPU before the page starts. ZeroGPU packs what is there then, and streams
+    it to each worker faster than that could read it from the disk. Raises ModelError."""
+    _loaded[name] = load(name, "cuda", SETTINGS.dtype, drafter=name in SETTINGS.drafters)
+
+
+def cost(model: str, decoders: Sequence[str], infilling: Infilling | None = None) -> float:
+    """Seconds for which a race of these lanes holds a GPU at most, from the model's size and grid;
+    the visitor's daily quota is checked against them."""
+    card = CARDS[model]
+    length = infilling.masked if infilling else card.length
+    one_pass = PASS_SECONDS + PASS_SECONDS_PER_BILLION * card.parameters / 1e9
+    ar_passes = sum(1.0 if decoder == "ar" else WINDOW_COST for decoder in decoders)
+    racing = 1.3 * length * one_pass * ar_passes
+    loading = 0 if model in _loaded else 2 * card.parameters / READ_BYTES_PER_SECOND
+    return min(SETTINGS.gpu_seconds, round(STARTUP_SECONDS + loading + racing))
+
+
+def duration(request: RaceRequest) -> float:
+    """`cost` of a race. ZeroGPU calls it with the arguments of `run_race`."""
+    return cost(request.model, [lane.decoder for lane in request.lanes], request.infilling)
+
+
+def on_zerogpu(task: Callable[..., WorkerEvents]) -> Callable[..., WorkerEvents]:
+    """Decorates `task` to hold a GPU for `duration`; outside a ZeroGPU Space it is unchanged."""
+    if not zero_gpu():
+        return task
+    import spaces  # imported by app.py before torch.cuda
+
+    return spaces.GPU(duration=duration)(task)
+
+
+@on_zerogpu
+def run_race(request: RaceRequest) -> WorkerEvents:
+    """The race's stream, and at last its Recording, or a WorkerFailure."""
+    seconds = duration(request)
+    deadline = time.monotonic() + seconds - MARGIN_SECONDS
+    # a fork of a process that has used several threads hangs when it uses them again
+    torch.set_num_threads(1)
+    try:
+        if request.model not in _loaded:
+            _loaded.clear()
+            _loaded[request.model] = load(
+                request.model, "cuda", SETTINGS.dtype, drafter=request.model in SETTINGS.drafters
+            )
+        model = _loaded[request.model]
+        race = Race(model, request)
+        note = f"Stopped: ZeroGPU lends its GPU for {seconds:g} seconds, which are nearly over."
+        stream = RaceStream(race, "", deadline - time.monotonic(), note)
+        yield from stream.events()
+        yield Recording(stream.recording().dumps())
+    except Exception as error:  # caught here, since not every exception can be pickled
+        log.exception("a race on ZeroGPU failed")
+        message = str(error) if isinstance(error, ModelError) else ""
+        yield WorkerFailure(classify(error, torch.device("cuda")), message)

@@ -1,0 +1,92 @@
+"""The model behind the open page: loading it, and races that wait for it."""
+
+from __future__ import annotations
+
+import threading
+
+import gradio as gr
+import pytest
+import torch
+
+from app.models import model_loader
+from app.models.model_loader import ModelLoader, load_embedded
+from app.races.races import Races
+from engine.models.supply.card import CARDS
+from tests.app.conftest import NONE_RECORDED, VISITOR, Watched, begun, toy_pool, wait_until
+from tests.toy import Toy
+
+
+class Slow(Watched):
+    """A toy that is loaded once `may_load` is set."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.may_load = threading.Event()
+
+    def load(self) -> Toy:
+        assert self.may_load.wait(300)
+        return self
+
+
+@pytest.mark.parametrize(("cores", "own", "public"), [(1, 1, 1), (2, 1, 2), (4, 2, 3), (16, 2, 15)])
+def test_a_public_model_computes_on_all_cores_but_one(monkeypatch, cores, own, public) -> None:
+    threads = []
+    monkeypatch.setattr(model_loader, "_CORES", cores)
+    monkeypatch.setattr(torch, "set_num_threads", threads.append)
+    model = Toy()
+    for model.slow_pixels in (False, True):
+        model_loader.use_threads(model)
+    model.device = torch.device("cuda")
+    model_loader.use_threads(model)
+    assert threads == [own, public]
+
+
+def test_a_race_waits_for_the_model_says_so_and_goes_on() -> None:
+    slow = Slow()
+    race = begun(Races(toy_pool(slow, slow.load), NONE_RECORDED))
+    waits = next(board for board in race if board.note)
+    assert (waits.state, waits.note) == ("waiting", "Loading the model…")
+    assert waits.prompt == "red apple"
+    slow.may_load.set()
+    last = list(race)[-1]
+    assert (last.state, last.note) == ("finished", "")
+
+
+def test_waiting_for_the_model_can_be_given_up() -> None:
+    slow = Slow()
+    races = Races(toy_pool(slow, slow.load), NONE_RECORDED)
+    race = begun(races)
+    waits = next(board for board in race if board.note)
+    races.stop(waits.id, "", VISITOR.session_hash)
+    last = list(race)[-1]
+    assert (last.state, last.note) == ("stopped", "")
+    slow.may_load.set()
+    wait_until(lambda: races.pool.loader.done)
+    assert slow.passes == 0
+    assert list(begun(races))[-1].state == "finished"
+
+
+def test_a_model_that_cannot_be_loaded_is_reported_without_details(caplog) -> None:
+    def load() -> Toy:
+        raise FileNotFoundError("/secret/path is missing")
+
+    race = begun(Races(toy_pool(Toy(), load), NONE_RECORDED))
+    with pytest.raises(gr.Error, match="could not be loaded") as caught:
+        list(race)
+    assert "secret" not in caught.value.message
+    assert "secret" in caplog.text
+
+
+def test_the_embedded_models_card_is_what_is_loaded() -> None:
+    card, model = CARDS["embedded"], load_embedded()
+    assert (card.name, card.grid, card.codes) == (model.name, model.grid, model.vocab_size)
+    assert card.sampling == model.sampling
+    assert model.forced_ids.tolist() == [-1] * card.length
+
+
+def test_a_model_is_loaded_once() -> None:
+    loads = []
+    loader = ModelLoader(lambda: loads.append(1) or Toy())
+    assert loader.start() is loader.start()
+    assert loader.wait(300) is loader.wait(300)
+    assert loads == [1]

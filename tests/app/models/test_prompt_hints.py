@@ -1,0 +1,81 @@
+from __future__ import annotations
+
+from random import Random
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from app.models.prompt_hints import EXAMPLES, hint, surprise, vocabulary, word_groups
+from engine.models.supply.card import WEIGHTS
+from engine.reader.reader import reader_of
+from engine.reader.scene import Layout
+
+
+@given(st.text())
+def test_hint_is_for_every_text(text) -> None:
+    assert isinstance(hint(text, "embedded"), str)
+    assert hint(text, "emu3") == ""
+
+
+@pytest.mark.parametrize(
+    ("prompt", "note"),
+    [
+        ("a Red Apple on the sky clouds", ""),
+        ("an octopus", ""),  # on a ground that it stands out from
+        ("on green grass, an owl", ""),
+        ("apple on sky", ""),
+        ("un chat noir sur la neige", "This model reads: cat on white snow; not drawn: noir."),
+        ("a guitarr on red", "This model reads: guitar on red."),
+        (
+            "an octopus playing the xylophone on green grass",
+            "This model reads: octopus on green grass; not drawn: playing, xylophone.",
+        ),
+        ("two cats on red", ""),
+        ("five cats on red", "This model reads: 4 × cat on red; not drawn: 1 more."),
+        (
+            "a happy cat above a dog on red",
+            "This model reads: cat above dog on red; not drawn: happy.",
+        ),
+    ],
+)
+def test_hint_says_what_is_drawn_where_the_prompt_says_something_else(
+    prompt: str, note: str
+) -> None:
+    assert hint(prompt, "embedded") == note
+
+
+@pytest.mark.parametrize("prompt", ["xylophone", "¿?"])
+def test_a_prompt_that_names_nothing_is_said_to(prompt: str) -> None:
+    assert "names nothing that this model can draw, so it draws “" in hint(prompt, "embedded")
+
+
+def test_every_name_is_listed_once_with_its_picture_and_what_it_is_called() -> None:
+    words = vocabulary("embedded")
+    groups = word_groups(words)
+    for kind in ("glyphs", "grounds", "places"):
+        listed = [name for group in groups if group["kind"] == kind for name, *_ in group["words"]]
+        assert sorted(listed) == sorted(words[kind])
+    found = {name: (group["title"], *rest) for group in groups for name, *rest in group["words"]}
+    title, emoji, called = found["octopus"]
+    assert (title, emoji) == ("animals", "🐙")
+    assert {"octopus", "pulpo", "осьминог"} <= {*called.split("|")}
+
+
+def test_a_surprise_is_a_prompt_of_words_that_the_model_knows() -> None:
+    words = vocabulary("embedded")
+    prompts = {surprise(words, Random(seed)) for seed in range(100)}
+    assert len(prompts) > 90
+    assert all(hint(prompt, "embedded") == "" for prompt in prompts)
+    read = [reader_of(WEIGHTS).read(prompt).scene for prompt in prompts]
+    assert {scene.layout for scene in read} == set(Layout)
+    assert len({scene.place for scene in read}) > 3
+    assert any(len(set(scene.things)) < len(scene.things) for scene in read)
+
+
+def test_the_embedded_model_knows_the_examples() -> None:
+    assert [hint(example, "embedded") for example in EXAMPLES] == [""] * len(EXAMPLES)
+
+
+def test_the_words_of_other_models_are_not_known() -> None:
+    assert vocabulary("emu3") == {}

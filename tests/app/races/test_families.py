@@ -1,0 +1,56 @@
+"""The page's races over the families' own classes, read from files: other patches, codes and forced
+tokens than a toy's."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+import torch
+
+import app.models.model_loader
+import app.races.race_runner
+from app.models.model_loader import load_public
+from app.models.model_pool import Availability
+from app.races.races import Races
+from app.workers.race_stream import SLOW, RaceStream
+from engine.models.body import BodyModel
+from tests.app.conftest import NONE_RECORDED, VISITOR, begun, toy_pool
+from tests.engine.models.families import EMU3, JANUS, Tiny
+from tests.steps import EIGHT
+from tests.toy import Toy
+from visualize.board import replay
+from visualize.recorded_race import RecordedRace
+
+
+@pytest.mark.parametrize("tiny", [EMU3, JANUS], ids=lambda tiny: tiny.card.name)
+def test_a_public_model_races_in_every_lane_and_is_drawn_again(monkeypatch, tiny: Tiny) -> None:
+    card = replace(tiny.card, sampling=replace(tiny.card.sampling, top_k=0))
+
+    def load(*_, **options: object) -> BodyModel:
+        model = tiny.load(tiny.folders, torch.float32, card)
+        model.card, model.slow_pixels = card, True  # as on a CPU
+        return model
+
+    monkeypatch.setattr(app.models.model_loader, "load", load)
+    monkeypatch.setattr("app.workers.race_stream.lane_seconds", lambda *lane: 50.0)
+    limits = []
+    monkeypatch.setattr(
+        app.races.race_runner,
+        "RaceStream",
+        lambda *race: limits.append(race[-1]) or RaceStream(*race),
+    )
+    pool = toy_pool(Toy(), public={card: Availability()}, load_public=load_public)
+    races = Races(pool, NONE_RECORDED)
+    boards = list(begun(races, prompt="a cat", lanes=list(EIGHT), model=card.name))
+    assert limits == [2 * 50.0 * len(EIGHT)], "twice what every pass of its lanes may take"
+    for lane in (lane for board in boards for lane in board.lanes):
+        assert lane.state == "finished" or not lane.picture
+    assert {board.note for board in boards if board.state == "racing"} == {SLOW}
+    last = boards[-1]
+    assert [lane.error for lane in last.lanes] == [""] * len(EIGHT)
+    assert {lane.state for lane in last.lanes} == {"finished"}
+    assert {lane.n for lane in last.lanes} == {card.grid[0] * card.grid[1]}
+    again = replay(RecordedRace.loads(races.kept(last.id, VISITOR.session_hash).recording.dumps()))
+    assert [lane.table for lane in again.lanes] == [lane.table for lane in last.lanes]
+    assert [lane.drafter for lane in again.lanes] == [0] * len(EIGHT)
