@@ -21,7 +21,7 @@ from app.models.model_loader import ModelLoader
 from app.models.model_pool import Availability, Device, ModelPool
 from app.page.launch import LAUNCH
 from app.page.layout import build
-from app.workers.race_stream import Recording, WorkerEvents, WorkerFailure, waiting_snapshot
+from app.workers.race_stream import Recording, WorkerEvents, WorkerFailure
 from cluster.lanes_apart import race_apart
 from cluster.streams import Stream, merge
 from engine.failures import Failure
@@ -104,8 +104,7 @@ class ClusterPool(ModelPool):
 
     def _events(self, request: RaceRequest) -> WorkerEvents:
         if self._apart and 1 < len(request.lanes) <= self._racers:
-            waiting = waiting_snapshot(request, self.card(request.model), "", "")
-            yield from race_apart(request, waiting, self._start)
+            yield from race_apart(request, self.waiting(request).board(), self._start)
         else:
             yield from (event for _, event in merge([self._start(request, request.model)]))
 

@@ -20,14 +20,8 @@ from app.models.model_pool import Availability, ModelPool, default_pool
 from app.models.prompt_hints import hint
 from app.settings import SETTINGS
 from app.workers.gpu_errors import DEVICE_LOST
-from app.workers.race_stream import (
-    Idle,
-    RaceStream,
-    Recording,
-    WorkerFailure,
-    race_seconds,
-    waiting_snapshot,
-)
+from app.workers.race_stream import Idle, RaceStream, Recording, WorkerFailure, race_seconds
+from app.workers.waiting import Waiting
 from cluster.streams import Event
 from engine.failures import Failure
 from engine.models.base import ImageModel
@@ -119,7 +113,8 @@ class Racer:
             if now == note:
                 yield Idle()
             else:
-                yield waiting_snapshot(request, card, note := now, device_name(self._device))
+                note = now
+                yield Waiting(request, card, device_name(self._device), note).board()
         found: ImageModel = model
         return found
 

@@ -25,6 +25,7 @@ PAGES += sorted((ROOT / "docs").glob("*.md"))
 PAST = ("log.md", "CHANGELOG.md")  # what they name may be gone
 # Each may import those before it; train/ and examples/ stand beside them.
 ORDER = ("engine", "visualize", "app")
+ROOMS = ("workers", "models", "races", "api", "page")  # of the page, likewise
 
 
 # Links, words, commands
@@ -97,6 +98,15 @@ def test_imports_follow_the_arrow(folder: str) -> None:
     later = {*ORDER[ORDER.index(folder) + 1 :], "cluster", "photo_finish", "ray", "train", "tests"}
     for file, names in imported(folder).items():
         assert not names & later, file
+
+
+def test_a_folder_of_the_page_imports_only_those_before_it() -> None:
+    folders = {path.name for path in (ROOT / "app").iterdir() if (path / "__init__.py").exists()}
+    assert folders == set(ROOMS)
+    for i, room in enumerate(ROOMS):
+        for file in (ROOT / "app" / room).glob("*.py"):
+            found = {name.split(".")[1] for name in imports(file) if name.startswith("app.")}
+            assert found <= {"settings", *ROOMS[: i + 1]}, file
 
 
 def test_the_engine_draws_and_serves_nothing_and_training_imports_the_engine_alone() -> None:

@@ -16,9 +16,8 @@ import gradio as gr
 
 from app.api.api_result import table, with_recording
 from app.api.visitor import address
-from app.page.fill_in import fillable
-from app.page.form import SAMPLING_KNOBS, sampling_values
 from app.races.races import Races
+from app.races.request_values import SAMPLING_KNOBS, sampling_values
 from app.settings import SETTINGS
 
 # races that gradio runs at a time, waiting included: FairQueue decides which of them runs
@@ -47,7 +46,7 @@ class Api:
     def mount(self) -> None:
         """Adds it to the gr.Blocks being built."""
         gr.api(self.race, api_name="race", **RACE_QUEUE)
-        if fillable(self._races.pool):
+        if self._races.pool.fillable():
             gr.api(self.fill_in, api_name="fill_in", **RACE_QUEUE)
 
     def race(
@@ -138,9 +137,9 @@ class Api:
     ) -> Iterator[dict]:
         # A generator, although only the last value counts: gradio closes it when the client
         # disconnects, and with it the race.
-        values = self._races.default_values | self._sampling(values["model"], sampling) | values
-        # No session: each has one race at a time, and all MCP clients share one.
-        live = self._races.start("", address(request), values)
+        values = {"infilling": None} | self._sampling(values["model"], sampling) | values
+        # No session: each has one race at a time, and a program any number.
+        live = self._races.start("", address(request), self._races.read(values))
         try:
             with contextlib.closing(live.watch()) as boards:
                 for board in boards:
@@ -153,9 +152,8 @@ class Api:
             yield with_recording(result, live.recording, pictures, trace)
 
     def _sampling(self, model: Any, sampling: Sampled) -> dict[str, Any]:
-        """The form's values: the model's own, but for those that are sent."""
-        card = self._races.pool.find(model or self._races.default.model)
-        own = sampling_values(card.sampling) if card else {}
-        sent = {each.name: field for field, each in SAMPLING_KNOBS.items()}
-        asked = {sent[name]: value for name, value in vars(sampling).items() if value is not None}
-        return own | asked
+        """Its values by their fields' names: the model's own, but for those that are sent."""
+        card = self._races.pool.find(model) or self._races.default
+        fields = {each.name: field for field, each in SAMPLING_KNOBS.items()}
+        sent = {name: value for name, value in vars(sampling).items() if value is not None}
+        return sampling_values(card.sampling) | {fields[name]: sent[name] for name in sent}

@@ -17,7 +17,7 @@ import torch
 from huggingface_hub import constants
 
 from app.settings import SETTINGS
-from app.workers.device_thread import device_thread
+from app.workers.device_thread import device_thread, use_threads
 from engine.decoders import WHOLE
 from engine.models import load
 from engine.models.base import ImageModel
@@ -26,8 +26,6 @@ from engine.models.supply.device import resolve_device
 from engine.models.supply.progress import Phase, Progress, Report
 from engine.race import MAX_LANES, Lane, Race, RaceRequest
 from visualize.board import live_board
-
-_CORES = torch.get_num_threads()  # as torch counts them, which it does before any is set
 
 log = logging.getLogger(__name__)
 
@@ -108,17 +106,6 @@ def download_public(name: str, report: Report) -> ModelCard:
 def load_embedded() -> ImageModel:
     """The model that ships with the repository, always on the CPU: it is small enough."""
     return warm_up(load("embedded"))
-
-
-def use_threads(model: ImageModel) -> None:
-    """Sets how many threads this one computes with. Two are the most that the embedded model gains
-    from, a public one gains from all. One waits for any other process on its core, and the others
-    wait for it, so one core is left to the page and the browser where a model can do without. On a
-    GPU nothing is set."""
-    if model.device.type != "cpu":
-        return
-    most, least = (_CORES, 2) if model.slow_pixels else (2, 1)
-    torch.set_num_threads(min(_CORES, most, max(least, _CORES - 1)))
 
 
 def warm_up(model: ImageModel) -> ImageModel:

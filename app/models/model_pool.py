@@ -29,11 +29,14 @@ from app.models.model_loader import (
 from app.settings import AUTO, PREFIX, SETTINGS, AppSettings
 from app.workers import zerogpu
 from app.workers.race_stream import SLOW_SECONDS, WorkerEvents, duration_words
+from app.workers.waiting import Waiting
 from engine.decoders import DECODERS, DEFAULT
+from engine.infilling import Fills
 from engine.models.supply.card import CARDS, ModelCard, ModelError
 from engine.models.supply.device import check, resolve_device, resolve_dtype, zero_gpu
 from engine.models.supply.progress import Progress, Report
 from engine.race import Lane, RaceRequest
+from engine.race.hardware import device_name
 from engine.race.passes import lane_seconds
 from engine.settings import SettingError
 
@@ -144,6 +147,22 @@ class ModelPool:
                 return card, f"The page opens with {card.title}, the best model that can race here."
             why = f"The page opens with {self.own.title}. {card.title} cannot race here: {why}"
         return self.own, why
+
+    def fillable(self) -> dict[str, list[int | str]]:
+        """By the name of each model that fills in pictures here: the height, the width and the
+        codes that a picture has to have, and what of it the model fills in."""
+        return {
+            card.name: [*card.grid, card.codes, card.fills_in.value]
+            for card in self.cards
+            if card.fills_in is not Fills.NOTHING and self.availability(card.name).available
+        }
+
+    def waiting(self, request: RaceRequest) -> Waiting:
+        """A race that is asked for. Its machine is known already where that is this processor.
+        Raises SettingError for a model that is not on the page."""
+        on_cpu = self.device(request.model) is Device.CPU
+        machine = device_name(torch.device("cpu")) if on_cpu else ""
+        return Waiting(request, self.card(request.model), machine)
 
     def run(self, request: RaceRequest) -> WorkerEvents:
         """A race in another process than the page's."""

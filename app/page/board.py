@@ -7,7 +7,6 @@ import json
 import gradio as gr
 
 from app.api.page_blocks import PageFile
-from app.page.fill_in import fillable
 from app.races.races import Races
 from visualize.assets import markup, script
 
@@ -48,5 +47,5 @@ def board_of(races: Races, script: PageFile, recorded: dict[str, PageFile]) -> g
         recorded={name: file.path for name, file in recorded.items()},
         opening=races.recorded.first,
         tours=races.recorded.tours,
-        fillable=fillable(races.pool),
+        fillable=races.pool.fillable(),
     )

@@ -26,7 +26,7 @@ def fill_in(pool: ModelPool) -> gr.HTML:
         apply_default_css=False,
         elem_id="fill-in",
         lanes={fills.value: list(lanes) for fills, lanes in LANES.items()},
-        fillable=fillable(pool),
+        fillable=pool.fillable(),
     )
     # gr.HTML describes its value as text
     field.api_info = lambda: {
@@ -35,13 +35,3 @@ def fill_in(pool: ModelPool) -> gr.HTML:
     }
     field.example_payload = field.example_value = lambda: None
     return field
-
-
-def fillable(pool: ModelPool) -> dict[str, list[int | str]]:
-    """By the name of each model here that fills in pictures: the height, the width and the codes
-    that a picture has to have, and what of it the model fills in."""
-    return {
-        card.name: [*card.grid, card.codes, card.fills_in.value]
-        for card in pool.cards
-        if card.fills_in is not Fills.NOTHING and pool.availability(card.name).available
-    }

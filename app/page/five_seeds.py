@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import html
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
 import gradio as gr
 
 from app.api.api import RACE_QUEUE
 from app.api.visitor import address, session_of
-from app.page.form import ON_BOARD_JS, QUIET, settings_of
-from app.races.races import Races, watched
+from app.page.form import ON_BOARD_JS, QUIET
+from app.races.races import Races, user_error, watched
+from app.races.request_values import request_of
 from engine.race import MAX_SEED
+from engine.settings import SettingError
 from engine.trace import LaneState, Trace
 from visualize.seeds import Estimate, over_seeds
 
@@ -51,12 +54,16 @@ def race_seeds(races: Races, race_id: Any, client: gr.Request) -> Iterator[tuple
     values of the board and the table. Raises gr.Error."""
     session, traces = session_of(client), list[Trace]()
     header = races.kept(race_id, session).recording.trace.header
-    values = settings_of(header) | {"model": header.model}
+    try:
+        request = request_of(header)
+        races.require(request)
+    except SettingError as error:
+        raise user_error(error) from error
     first = min(header.seed, MAX_SEED - SEEDS + 1)
     for seed in range(first, first + SEEDS):
         progress = f"<p role='status'>Race {len(traces) + 1} of {SEEDS}, from seed {seed}…</p>"
         yield gr.skip(), progress + seeds_table(traces)
-        live = races.start(session, address(client), values | {"seed": seed})
+        live = races.start(session, address(client), replace(request, seed=seed))
         last = seed == first + SEEDS - 1
         try:
             yield watched(live, own=True, more=not last), gr.skip()

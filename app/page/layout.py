@@ -17,17 +17,8 @@ from app.api.visitor import address, session_of
 from app.models.model_pool import ModelPool
 from app.models.prompt_hints import EXAMPLES, LISTED, surprise, typed_hint, vocabulary
 from app.page.board import board_of, race_files, script_file
-from app.page.fill_in import fill_in, fillable
-from app.page.form import (
-    OWN_JS,
-    PRIVATE,
-    QUIET,
-    SAMPLING_KNOBS,
-    Fields,
-    sampling_values,
-    settings_of,
-    unchecked,
-)
+from app.page.fill_in import fill_in
+from app.page.form import OWN_JS, PRIVATE, QUIET, Fields, unchecked
 from app.page.lane_list import lane_list
 from app.page.links import COPY_JS, LINK_JS, Links, notice_of
 from app.page.model_choice import model_choice
@@ -37,6 +28,12 @@ from app.page.word_list import word_list
 from app.races.race_events import race_routes
 from app.races.races import Races, watched
 from app.races.recorded_races import RecordedRaces
+from app.races.request_values import (
+    SAMPLING_KNOBS,
+    recorded_values,
+    request_values,
+    sampling_values,
+)
 from visualize.assets import script
 
 ASKED_JS = """(...values) => {
@@ -135,7 +132,9 @@ def build(pool: ModelPool, recorded: RecordedRaces | None = None) -> PageBlocks:
 
         def race(request: gr.Request, *values: Any) -> dict[str, Any]:
             named = form.named(values)
-            return watched(races.start(session_of(request), address(request), named), own=True)
+            return watched(
+                races.start(session_of(request), address(request), races.read(named)), own=True
+            )
 
         def show(race_id: Any, request: gr.Request) -> dict[str, Any]:
             return races.show(race_id, session_of(request))
@@ -154,8 +153,8 @@ def build(pool: ModelPool, recorded: RecordedRaces | None = None) -> PageBlocks:
             card = races.pool.find(header.model)
             known = card is not None and races.pool.availability(card.name).available
             model = {"model": header.model} if known else {}
-            whole = {} if header.model in fillable(pool) else {"infilling": None}
-            return settings_of(header) | model | whole
+            whole = {} if header.model in pool.fillable() else {"infilling": None}
+            return recorded_values(header) | model | whole
 
         uses = itertools.count(1)
 
@@ -213,7 +212,7 @@ def build(pool: ModelPool, recorded: RecordedRaces | None = None) -> PageBlocks:
 
 def _entry(races: Races) -> tuple[gr.Textbox, gr.Number, gr.Button, gr.Button]:
     """All that it takes to race: the prompt, the seed, and the buttons that start and stop."""
-    values = races.default_values
+    values = request_values(races.default)
     with gr.Row(elem_id="entry"):
         prompt = gr.Textbox(
             values["prompt"], label="Prompt", max_lines=1, scale=5, min_width=120, elem_id="prompt"
@@ -229,7 +228,7 @@ def _entry(races: Races) -> tuple[gr.Textbox, gr.Number, gr.Button, gr.Button]:
 
 def _settings(races: Races, prompt: gr.Textbox, seed: gr.Number, infilling: gr.HTML) -> Fields:
     """The rest of the form."""
-    values = races.default_values
+    values = request_values(races.default)
     lanes = lane_list(values["lanes"])
     model = model_choice(races.pool, values["model"])
     with gr.Row(elem_id="sampling"):

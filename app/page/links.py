@@ -10,9 +10,10 @@ from typing import Any
 import gradio as gr
 
 from app.api.visitor import session_of
-from app.page.form import Fields, form_values
+from app.page.form import Fields
 from app.races.link import read_link, starts_at_once, write_link
-from app.races.races import Races, user_error
+from app.races.races import Races
+from app.races.request_values import request_values
 from engine.settings import SettingError
 
 WAITS = "The form is filled in from your link: press Race."
@@ -44,11 +45,8 @@ class Links:
         self._starts = itertools.count(1)
 
     def copy(self, *values: Any) -> tuple[str, Any, str]:
-        """Updates of the link's query, the field that shows it, and the notice."""
-        try:
-            request = self._races.read(self._form.named(values))
-        except SettingError as error:
-            raise user_error(error) from error
+        """Updates of the link's query, the field that shows it, and the notice. Raises gr.Error."""
+        request = self._races.read(self._form.named(values))
         sampling = self._races.pool.card(request.model).sampling
         return write_link(request, sampling), gr.update(visible=True), ""
 
@@ -68,7 +66,7 @@ class Links:
             linked = read_link(query, models, default)
             if linked is not None:
                 self._races.require(linked)
-                values = form_values(linked)
+                values = request_values(linked)
             if kept is None and linked is not None:
                 starts = starts_at_once(query)
                 if not starts:

@@ -12,9 +12,10 @@ import numpy as np
 import plotly.graph_objects as go
 
 from app.api.visitor import session_of
-from app.page.form import KNOBS, QUIET, Fields, unfolding
+from app.page.form import QUIET, Fields, unfolding
 from app.page.rejudge import rejudge
 from app.races.races import NOT_OVER, Races
+from app.races.request_values import KNOBS
 from engine.decoders import DECODERS
 from engine.decoders.lantern import LanternSettings
 from engine.race.request import build_settings

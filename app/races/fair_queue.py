@@ -12,6 +12,8 @@ from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field
 from functools import partial
 
+from app.workers.race_stream import duration_words
+
 MAX_ADDRESSES = 1000  # whose last turn is remembered; all others count as new
 TIMED_RACES = 5  # of a device, the last ones, from which waiting times are estimated
 _numbers = itertools.count(1)
@@ -33,6 +35,25 @@ class Ticket:
     racing: bool = False
     started: float = 0.0  # seconds, once it is racing
     cancelled: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Wait:
+    """What a race in the queue waits for: `ahead` races come first and take about `seconds`, None
+    while no race on the device has ended from which to tell."""
+
+    ahead: int
+    seconds: float | None
+
+    @property
+    def note(self) -> str:
+        """As the board says it."""
+        races = "race comes" if self.ahead == 1 else "races come"
+        text = f"In the queue: {self.ahead} {races} before yours."
+        if self.seconds is None:
+            return text
+        words = duration_words(self.seconds)
+        return f"{text} If they take as long as the last ones, yours starts within {words}."
 
 
 class FairQueue:
@@ -60,43 +81,34 @@ class FairQueue:
         self._turns = itertools.count(1)
         self._last_turn: OrderedDict[str, int] = OrderedDict()
 
-    def join(self, visitor: Hashable, address: str, device: Hashable) -> Ticket:
+    def join(self, ticket: Ticket) -> None:
         """Raises QueueFullError."""
         with self._lock:
-            self._cancel_all(visitor, "Your later race has taken this one's place.")
-            waiting = [ticket for ticket in self._tickets if not ticket.racing]
+            self._cancel_all(ticket.visitor, "Your later race has taken this one's place.")
+            waiting = [other for other in self._tickets if not other.racing]
             if len(waiting) >= self._max_waiting:
-                self._make_room(waiting, address)
-            self._tickets.append(ticket := Ticket(visitor, address, device))
+                self._make_room(waiting, ticket.address)
+            self._tickets.append(ticket)
             self._report_waiting()
-            return ticket
 
-    def ahead(self, ticket: Ticket) -> int:
-        """How many races come first. 0: the device is this race's until it leaves."""
+    def wait_of(self, ticket: Ticket) -> Wait | None:
+        """What a race waits for. None: it has the device until it leaves, or has left."""
         with self._lock:
             if ticket.racing or ticket not in self._tickets:
-                return 0
+                return None
             here = [other for other in self._tickets if other.device == ticket.device]
             racing = [other for other in here if other.racing]
             waiting = [other for other in here if not other.racing]
             ahead = self._order(waiting, racing).index(ticket) + len(racing)
             if ahead >= self._at_once.get(ticket.device, 1):
-                return ahead
+                return Wait(ahead, self._estimate(ticket.device, ahead))
             ticket.racing, ticket.started = True, self._clock()
             self._last_turn[ticket.address] = next(self._turns)
             self._last_turn.move_to_end(ticket.address)
             while len(self._last_turn) > MAX_ADDRESSES:
                 self._last_turn.popitem(last=False)
             self._report_waiting()
-            return 0
-
-    def estimate(self, device: Hashable, ahead: int) -> float | None:
-        """Seconds until `ahead` races are over, if each takes the median of the device's last
-        ones; None while no race on it has ended."""
-        with self._lock:
-            if not self._seconds[device]:
-                return None
-            return ahead * statistics.median(self._seconds[device]) / self._at_once.get(device, 1)
+            return None
 
     def leave(self, ticket: Ticket) -> None:
         """Gives the place in the queue, or the device, to others. May be called twice."""
@@ -106,6 +118,13 @@ class FairQueue:
                 self._report_waiting()
                 if ticket.racing:
                     self._seconds[ticket.device].append(self._clock() - ticket.started)
+
+    def _estimate(self, device: Hashable, ahead: int) -> float | None:
+        """Seconds until `ahead` races are over, if each takes the median of the device's last
+        ones."""
+        if not self._seconds[device]:
+            return None
+        return ahead * statistics.median(self._seconds[device]) / self._at_once.get(device, 1)
 
     def _order(self, waiting: list[Ticket], racing: list[Ticket]) -> list[Ticket]:
         rounds = Counter(ticket.address for ticket in racing)

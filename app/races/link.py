@@ -26,7 +26,7 @@ from urllib.parse import urlencode
 
 import numpy as np
 
-from app.page.form import KNOBS, form_values, sampling_values
+from app.races.request_values import KNOBS, SAMPLING_KNOBS
 from engine.decoders import FILLING, WHOLE
 from engine.infilling import MASKED, ORDERS, Infilling
 from engine.race import MAX_LANES, MAX_SEED, RaceRequest
@@ -42,16 +42,11 @@ from engine.race.request import (
     reject_withdrawn,
 )
 from engine.settings import Sampling, SettingError
-from engine.trace import Header
 
-# Other fields of the page's address: the page's own, and those of gradio and Spaces.
-OTHER_FIELDS = frozenset(
-    [
-        *("go", "race", "recorded", "t", "clock", "layer", "cell", "shown", "tour", "present"),
-        *("view", "logs", "deep_link", "footer", "header"),
-    ]
-)
 FIELDS = ("prompt", "seed", "model", "lanes", "known", "order")  # of a race, besides knobs
+# Fields of the page's address that say nothing of a race's settings.
+PAGE_FIELDS = ("go", "race", "recorded", "t", "clock", "layer", "cell", "shown", "tour", "present")
+HOST_FIELDS = ("view", "logs", "deep_link", "footer", "header")  # gradio's and those of Spaces
 OURS = (*FIELDS, "go", "present", *KNOBS)  # that another field's name may be meant for
 MAX_FIELDS = 100
 NEAR = 0.75  # difflib's likeness from which a name counts as a misspelt one of ours
@@ -62,10 +57,12 @@ _HOLE = 0xFFFF  # no code: a token to be filled in
 def write_link(request: RaceRequest, sampling: Sampling, *, go: bool = False) -> str:
     """The link's query. `sampling` is the model's own, which is not spelled out; with `go` the link
     starts the race."""
-    values, own = form_values(request), sampling_values(sampling)
-    fields = {name: str(values[name]) for name in ("prompt", "seed", "model")}
-    fields["lanes"] = ",".join(values["lanes"])
-    fields |= {name: format_value(values[name]) for name in own if values[name] != own[name]}
+    fields = {"prompt": request.prompt, "seed": str(request.seed), "model": request.model}
+    fields["lanes"] = ",".join(format_lane(lane.plain()) for lane in request.lanes)
+    for field, each in SAMPLING_KNOBS.items():
+        value = getattr(request.sampling, each.name)
+        if value != getattr(sampling, each.name):
+            fields[field] = format_value(value)
     if request.infilling:
         fields["known"] = _format_known(request.infilling.known)
         fields["order"] = request.infilling.order
@@ -128,20 +125,12 @@ def starts_at_once(query: Sequence[tuple[str, str]]) -> bool:
     return ("go", "1") in query
 
 
-def request_of(header: Header) -> RaceRequest:
-    """The request for a trace's race. Raises SettingError if it cannot be run."""
-    lanes = tuple(parse_lane(format_lane(lane)) for lane in header.lanes)
-    return RaceRequest(
-        header.prompt, header.seed, lanes, header.sampling, header.model, header.infilling
-    )
-
-
 def _is_ours(name: str) -> bool:
     """Whether a field is about the race. Raises SettingError for one that no longer is, and for one
     that was probably meant to be: of a group of knobs, or nearly one of our names."""
     if name in FIELDS or name in KNOBS:
         return True
-    if name in OTHER_FIELDS or name.startswith("__"):
+    if name in PAGE_FIELDS or name in HOST_FIELDS or name.startswith("__"):
         return False
     group, _, knob = name.partition(".")
     reject_withdrawn(group, knob)

@@ -11,17 +11,17 @@ import threading
 import time
 from collections import Counter
 from collections.abc import AsyncGenerator, Callable, Generator, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import gradio as gr
 
 from app.races.event_stream import NOTHING, EventStream
 from app.races.fair_queue import Ticket
-from app.workers.race_stream import stopped_update
+from app.workers.waiting import Waiting
 from engine.race import RaceRequest
 from engine.trace import LaneState
 from visualize.recorded_race import RecordedRace
-from visualize.snapshot import Snapshot, Update
+from visualize.snapshot import LaneFigures, LaneUpdate, Snapshot, Update
 
 WATCH_SECONDS = 0.25  # between two looks of a program at a race that has nothing new
 BEGIN_SECONDS = 0.5  # at most, for a page to have the first message
@@ -48,10 +48,9 @@ class LiveRace:
     """What its thread shows, and who watches. `link` is the query with its settings; `board` is
     what there is to see now, without the patches of pictures."""
 
-    def __init__(
-        self, race_id: str, request: RaceRequest, link: str, ticket: Ticket, board: Snapshot
-    ) -> None:
-        self.id, self.request, self.link, self.ticket = race_id, request, link, ticket
+    def __init__(self, race_id: str, waiting: Waiting, link: str, ticket: Ticket) -> None:
+        self.id, self.link, self.ticket = race_id, link, ticket
+        self._waiting = waiting
         self.key = secrets.token_urlsafe(9)  # whoever has it may stop the race
         self.recording: RecordedRace | None = None
         self.stopped = threading.Event()  # by its visitor
@@ -63,7 +62,11 @@ class LiveRace:
         self._seen = time.monotonic()
         self._over = False
         self._error: gr.Error | None = None
-        self._show(board)
+        self._show(waiting.board())
+
+    @property
+    def request(self) -> RaceRequest:
+        return self._waiting.request
 
     @property
     def ends(self) -> bool:
@@ -85,6 +88,10 @@ class LiveRace:
         with self._turn:
             self._turn.wait_for(lambda: any(each.taken for each in self._watchers), BEGIN_SECONDS)
 
+    def wait_for(self, note: str) -> None:
+        """Shows what the race waits for before it begins."""
+        self.show(replace(self._waiting, note=note).board())
+
     def show(self, event: Snapshot | Update) -> None:
         """Shows what happened, and waits until those who watch were sent it: that takes a
         processor, and happens between two steps, in no lane's seconds. Nobody waits for one who has
@@ -105,7 +112,7 @@ class LiveRace:
         """Shows the race as it ended. Programs that watch get the error."""
         last, note = self._last, html.unescape(error.message) if error else self.reason
         if last is None:
-            last = stopped_update(self.board, note)
+            last = _stopped_update(self.board, note)
         else:
             now = {"lanes": (), "patches": ""} | ({"note": note} if error else {})
             facts = {name: getattr(last, name) for name in ("seq", "state", "note", "results")}
@@ -213,3 +220,22 @@ class LiveRace:
             self._events.add("update", number, update)
         for watcher in self._watchers:
             watcher.wake()
+
+
+def _stopped_update(board: Snapshot, note: str) -> Update:
+    """The end of a race that had none of its own: every lane stops where it was."""
+    going = (LaneState.WAITING, LaneState.RACING)
+    lanes = tuple(
+        LaneUpdate(
+            **{name: getattr(lane, name) for name in LaneFigures.model_fields}
+            | {"state": LaneState.STOPPED},
+            lane=i,
+            table={},
+            cells=(),
+            picture="",
+        )
+        for i, lane in enumerate(board.lanes)
+        if lane.state in going
+    )
+    state = LaneState.STOPPED
+    return Update(seq=board.seq, state=state, note=note, lanes=lanes, patches="", results=())

@@ -11,7 +11,6 @@ import threading
 from typing import Any
 
 import gradio as gr
-import torch
 
 from app.models.model_loader import free_memory
 from app.models.model_pool import Device, ModelPool
@@ -22,20 +21,12 @@ from app.races.race_table import RaceTable, StoredRace
 from app.workers import zerogpu
 from app.workers.device_thread import device_thread
 from app.workers.gpu_errors import BUG, DEVICE_LOST, MESSAGES, zerogpu_message
-from app.workers.race_stream import (
-    RaceStream,
-    Recording,
-    WorkerFailure,
-    duration_words,
-    race_seconds,
-    waiting_snapshot,
-)
+from app.workers.race_stream import RaceStream, Recording, WorkerFailure, race_seconds
 from engine.failures import Failure
 from engine.models.base import ImageModel
 from engine.models.supply.card import ModelError
 from engine.models.supply.device import classify
-from engine.race import Race, RaceRequest
-from engine.race.hardware import device_name
+from engine.race import Race
 from engine.settings import SettingError
 from engine.trace import TraceError
 from visualize.recorded_race import RecordedRace
@@ -55,15 +46,14 @@ class RaceRunner:
     def start(self, live: LiveRace) -> None:
         # ZeroGPU finds the visitor whose quota it uses in gradio's context
         context = contextvars.copy_context()
-        threading.Thread(
+        thread = threading.Thread(
             target=context.run, args=(self._run, live), name=f"race {live.id}", daemon=True
-        ).start()
-
-    def waiting(self, request: RaceRequest, note: str) -> Snapshot:
-        """The board before a race begins."""
-        on_cpu = self._pool.device(request.model) is Device.CPU
-        machine = device_name(torch.device("cpu")) if on_cpu else ""
-        return waiting_snapshot(request, self._pool.card(request.model), note, machine)
+        )
+        try:
+            thread.start()
+        except RuntimeError:  # the machine has none left
+            self._end(live, None)
+            raise
 
     def _run(self, live: LiveRace) -> None:
         error = None
@@ -82,19 +72,22 @@ class RaceRunner:
             log.exception("a race failed")
             error = gr.Error(BUG, print_exception=False)
         finally:
-            race = None
-            if live.recording is not None:
-                race = StoredRace(live.id, live.recording, live.link, raced_here=True)
-            self._table.finish(live.id, race)
-            self._queue.leave(live.ticket)
-            live.end(error)
+            self._end(live, error)
+
+    def _end(self, live: LiveRace, error: gr.Error | None) -> None:
+        race = None
+        if live.recording is not None:
+            race = StoredRace(live.id, live.recording, live.link, raced_here=True)
+        self._table.finish(live.id, race)
+        self._queue.leave(live.ticket)
+        live.end(error)
 
     def _wait_in_queue(self, live: LiveRace) -> bool:
         """Whether the race has the device then. Raises gr.Error where it lost its place."""
         ticket, shown = live.ticket, ""
-        while ahead := self._queue.ahead(ticket):
-            if (note := queue_note(ahead, self._queue.estimate(ticket.device, ahead))) != shown:
-                live.show(self.waiting(live.request, shown := note))
+        while (wait := self._queue.wait_of(ticket)) is not None:
+            if wait.note != shown:
+                live.wait_for(shown := wait.note)
             live.stopped.wait(POLL_SECONDS)
             if live.ends:
                 break
@@ -108,7 +101,7 @@ class RaceRunner:
         model, shown = self._load(name, 0), None
         while model is None and not live.ends:
             if (note := self._pool.note(name)) != shown:
-                live.show(self.waiting(live.request, shown := note))
+                live.wait_for(shown := note)
             model = self._load(name, POLL_SECONDS)
         return model
 
@@ -153,7 +146,7 @@ class RaceRunner:
         if live.ticket.device is Device.ZEROGPU:
             seconds = zerogpu.duration(live.request)
             waiting = f"Waiting for ZeroGPU to lend a GPU for {seconds:g} seconds…"
-        live.show(self.waiting(live.request, waiting))
+        live.wait_for(waiting)
         message = ""
         try:
             with contextlib.closing(self._pool.run(live.request)) as events:
@@ -171,17 +164,6 @@ class RaceRunner:
             raise gr.Error(zerogpu_message(error), print_exception=False) from error
         if message:
             raise gr.Error(html.escape(message, quote=False), print_exception=False)
-
-
-def queue_note(ahead: int, seconds: float | None) -> str:
-    """What the board says while so many races come first, for an estimated `seconds`: None while no
-    race has ended from which to tell."""
-    races = "race comes" if ahead == 1 else "races come"
-    text = f"In the queue: {ahead} {races} before yours."
-    if seconds is None:
-        return text
-    wait = duration_words(seconds)
-    return f"{text} If they take as long as the last ones, yours starts within {wait}."
 
 
 def _record(stream: RaceStream | None) -> RecordedRace | None:

@@ -15,13 +15,13 @@ import gradio as gr
 
 from app.models.model_pool import ModelPool
 from app.models.prompt_hints import EXAMPLES
-from app.page.form import form_values, read_form
-from app.races.fair_queue import FairQueue, QueueFullError
-from app.races.link import request_of, write_link
+from app.races.fair_queue import FairQueue, QueueFullError, Ticket
+from app.races.link import write_link
 from app.races.live_race import LiveRace
 from app.races.race_runner import RaceRunner
 from app.races.race_table import MAX_BYTES, RaceTable, StoredRace, new_id
 from app.races.recorded_races import RecordedRaces
+from app.races.request_values import read_request, request_of
 from app.settings import AUTO, SETTINGS
 from engine.decoders import DECODERS
 from engine.race import Lane, RaceRequest
@@ -55,7 +55,6 @@ class Races:
         seed = random.randrange(2**31)
         lanes = self._lanes(card.name)
         self.default = RaceRequest(EXAMPLES[0], seed, lanes, card.sampling, card.name)
-        self.default_values = form_values(self.default)
         self._table = RaceTable(SETTINGS.kept_races)
         self._queue = FairQueue(SETTINGS.queue_size, pool.at_once, report=pool.report_waiting)
         self._runner = RaceRunner(pool, self._queue, self._table)
@@ -72,13 +71,16 @@ class Races:
 
     def waiting_board(self) -> Snapshot:
         """The board of a page that has nothing to show yet."""
-        nameless = {"id": "", "link": "", "prompt": ""}
-        return self._runner.waiting(self.default, "").model_copy(update=nameless)
+        return self.pool.waiting(self.default).board().model_copy(update={"prompt": ""})
 
     def read(self, values: Mapping[str, Any]) -> RaceRequest:
-        """The request of the form's values. Raises SettingError if it cannot be run here."""
-        request = read_form(values, self.default.model)
-        self.require(request)
+        """The request of plain values, as `read_request` takes them. Raises gr.Error if it cannot
+        be run here."""
+        try:
+            request = read_request(values, self.default.model)
+            self.require(request)
+        except SettingError as error:
+            raise user_error(error) from error
         return request
 
     def require(self, request: RaceRequest) -> None:
@@ -92,17 +94,18 @@ class Races:
         for lane in request.lanes:
             DECODERS[lane.decoder].check_fills(card.fills_in, card.title)
 
-    def start(self, session: str, address: str, values: Mapping[str, Any]) -> LiveRace:
-        """Starts the race of the form's values. A session has one race at a time, the newest; an
-        empty one, of a program, has any number, and none is kept. Raises gr.Error."""
+    def start(self, session: str, address: str, request: RaceRequest) -> LiveRace:
+        """Starts a race that can be run here. A session has one race at a time, the newest; an
+        empty one, of a program, has any number, and none is kept. Raises gr.Error where the queue
+        is full."""
+        waiting = self.pool.waiting(request)
+        link = write_link(request, waiting.card.sampling)
+        ticket = Ticket(session or object(), address, self.pool.device(request.model))
+        live = LiveRace(new_id(), waiting, link, ticket)
         try:
-            request = self.read(values)
-            device = self.pool.device(request.model)
-            ticket = self._queue.join(session or object(), address, device)
-        except (SettingError, QueueFullError) as error:
+            self._queue.join(ticket)
+        except QueueFullError as error:
             raise user_error(error) from error
-        link = write_link(request, self.pool.card(request.model).sampling)
-        live = LiveRace(new_id(), request, link, ticket, self._runner.waiting(request, ""))
         if session:
             self._table.put(session, live)
         self._runner.start(live)

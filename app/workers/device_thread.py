@@ -1,5 +1,5 @@
-"""One thread for each device: libraries keep handles, workspaces and plans for each thread, and set
-them up again in another."""
+"""The threads that races compute on: one for each device, and how many a pass uses on a
+processor."""
 
 from __future__ import annotations
 
@@ -8,7 +8,25 @@ from concurrent.futures import ThreadPoolExecutor
 
 import torch
 
+from engine.models.base import ImageModel
+
+_CORES = torch.get_num_threads()  # as torch counts them, which it does before any is set
+
 
 @functools.cache
 def device_thread(device: torch.device) -> ThreadPoolExecutor:
+    """A device's one thread: libraries keep handles, workspaces and plans for each thread, and set
+    them up again in another."""
     return ThreadPoolExecutor(1, f"race-{device}")
+
+
+def use_threads(model: ImageModel) -> None:
+    """Sets how many threads the calling thread computes with; on a GPU nothing is set.
+
+    The embedded model gains from two at most, a public one from all. A thread whose core another
+    process uses holds up all the others of a pass, so one core is left to the page and the browser
+    where the model can do without it."""
+    if model.device.type != "cpu":
+        return
+    most, least = (_CORES, 2) if model.slow_pixels else (2, 1)
+    torch.set_num_threads(min(_CORES, most, max(least, _CORES - 1)))

@@ -10,20 +10,17 @@ import time
 from collections.abc import Generator
 from dataclasses import dataclass, replace
 
-import numpy as np
-
-from app.models.model_loader import use_threads
 from app.settings import SETTINGS
+from app.workers.device_thread import use_threads
 from app.workers.gpu_errors import MESSAGES
 from engine.failures import Failure
 from engine.models.body import BodyModel
-from engine.models.supply.card import ModelCard
-from engine.race import Race, RaceRequest
+from engine.race import Race
 from engine.race.passes import lane_seconds
-from engine.trace import Frame, Header, LaneState, Trace
-from visualize.board import Board, live_board
+from engine.trace import Frame, LaneState, Trace
+from visualize.board import live_board
 from visualize.recorded_race import RecordedRace, record
-from visualize.snapshot import LaneFigures, LaneUpdate, Snapshot, Update
+from visualize.snapshot import Snapshot, Update
 
 # Of the wall clock, at most: lanes are not charged for drawing, but it delays the race.
 DRAWING_SHARE = 0.25
@@ -136,42 +133,3 @@ class RaceStream:
     def recording(self) -> RecordedRace:
         """Raises TraceError for a race that is too long for a file."""
         return record(self.trace(), self.race.model, self._board.pictures())
-
-
-def waiting_snapshot(request: RaceRequest, card: ModelCard, note: str, machine: str) -> Snapshot:
-    """The board before the model is loaded: its lanes, with nothing drawn and no forced tokens."""
-    infilling, whole = request.infilling, tuple(range(card.grid[0] * card.grid[1]))
-    header = Header(
-        prompt=request.prompt,
-        seed=request.seed,
-        model=card.name,
-        grid=card.grid,
-        vocab_size=card.codes,
-        cells=infilling.cells(card.grid) if infilling else whole,
-        sampling=request.sampling,
-        lanes=tuple(lane.plain() for lane in request.lanes),
-        machine=machine,
-        infilling=infilling,
-    )
-    board = Board(header, lambda tokens: np.zeros((*tokens.shape, 3), np.uint8))
-    board.note = note
-    return board.snapshot()
-
-
-def stopped_update(board: Snapshot, note: str) -> Update:
-    """The end of a race that had none of its own: every lane stops where it was."""
-    going = (LaneState.WAITING, LaneState.RACING)
-    lanes = tuple(
-        LaneUpdate(
-            **{name: getattr(lane, name) for name in LaneFigures.model_fields}
-            | {"state": LaneState.STOPPED},
-            lane=i,
-            table={},
-            cells=(),
-            picture="",
-        )
-        for i, lane in enumerate(board.lanes)
-        if lane.state in going
-    )
-    state = LaneState.STOPPED
-    return Update(seq=board.seq, state=state, note=note, lanes=lanes, patches="", results=())

@@ -15,11 +15,11 @@ from hypothesis import strategies as st
 import app.workers.race_stream
 from app.models.model_loader import ModelLoader
 from app.models.model_pool import Availability, ModelPool
-from app.page.form import SAMPLING_KNOBS
 from app.races.live_race import Boards
 from app.races.race_table import StoredRace
 from app.races.races import Races
 from app.races.recorded_races import RecordedRaces
+from app.races.request_values import SAMPLING_KNOBS
 from app.settings import AppSettings
 from engine.models.supply.card import ModelCard
 from tests.toy import Toy, ToyContext
@@ -140,7 +140,7 @@ def wait_until(true: Callable[[], object], seconds: float = 300) -> None:
 def begin(races: Races, visitor: object = VISITOR, **values: object) -> Boards:
     """What a race shows: boards, and None where there is nothing new."""
     session = visitor.session_hash or ""
-    live = races.start(session, "", form(**values))
+    live = races.start(session, "", races.read(form(**values)))
     try:
         yield from live.watch()
     finally:

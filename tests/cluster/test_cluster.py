@@ -124,7 +124,7 @@ def test_fifty_visitors_at_once(cluster, races) -> None:
     def visit(i: int) -> None:
         values = form(seed=i, lanes=("ar",))
         try:
-            live = races.start(str(i), f"10.0.0.{i}", values)
+            live = races.start(str(i), f"10.0.0.{i}", races.read(values))
             last = list(filter(None, live.watch()))[-1]
             ends[i], ids[i] = last.state, last.id
         except gr.Error as error:

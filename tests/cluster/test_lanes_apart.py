@@ -13,6 +13,7 @@ import pytest
 
 from app.workers import race_stream
 from app.workers.race_stream import Idle, Recording, WorkerFailure
+from app.workers.waiting import Waiting
 from cluster.lanes_apart import join, race_apart
 from cluster.streams import Event, Stream, merge
 from engine.failures import Failure
@@ -82,7 +83,7 @@ def request(*lanes: str, prompt: str = "red apple") -> RaceRequest:
 
 
 def apart(race: RaceRequest, start: Callable[[RaceRequest], Stream]) -> Iterator[Event]:
-    return race_apart(race, race_stream.waiting_snapshot(race, card("toy"), "", ""), start)
+    return race_apart(race, Waiting(race, card("toy")).board(), start)
 
 
 def until_threads_end() -> None:

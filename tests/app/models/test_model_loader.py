@@ -6,9 +6,7 @@ import threading
 
 import gradio as gr
 import pytest
-import torch
 
-from app.models import model_loader
 from app.models.model_loader import ModelLoader, load_embedded
 from app.races.races import Races
 from engine.models.supply.card import CARDS
@@ -26,19 +24,6 @@ class Slow(Watched):
     def load(self) -> Toy:
         assert self.may_load.wait(300)
         return self
-
-
-@pytest.mark.parametrize(("cores", "own", "public"), [(1, 1, 1), (2, 1, 2), (4, 2, 3), (16, 2, 15)])
-def test_a_public_model_computes_on_all_cores_but_one(monkeypatch, cores, own, public) -> None:
-    threads = []
-    monkeypatch.setattr(model_loader, "_CORES", cores)
-    monkeypatch.setattr(torch, "set_num_threads", threads.append)
-    model = Toy()
-    for model.slow_pixels in (False, True):
-        model_loader.use_threads(model)
-    model.device = torch.device("cuda")
-    model_loader.use_threads(model)
-    assert threads == [own, public]
 
 
 def test_a_race_waits_for_the_model_says_so_and_goes_on() -> None:

@@ -23,7 +23,6 @@ from app.page.form import Fields
 from app.page.links import Links
 from app.page.model_choice import describe
 from app.races import live_race
-from app.races.race_runner import queue_note
 from app.races.races import Races
 from app.settings import AppSettings
 from app.workers.gpu_errors import DEVICE_LOST, OUT_OF_MEMORY
@@ -409,15 +408,6 @@ def test_a_second_race_of_a_visitor_takes_the_place_of_the_first() -> None:
     second = [board for board in begun(races) if board]
     assert list(first)[-1].state == "stopped"
     assert second[-1].state == "finished"
-
-
-def test_the_place_in_the_queue_is_said_in_words() -> None:
-    assert queue_note(1, None) == "In the queue: 1 race comes before yours."
-    for seconds, wait in ((0.2, "10 seconds"), (34.0, "40 seconds"), (130.0, "3 minutes")):
-        assert queue_note(3, seconds) == (
-            "In the queue: 3 races come before yours. If they take as long as the last ones, yours"
-            f" starts within {wait}."
-        )
 
 
 def test_a_race_that_is_not_watched_gives_its_place_in_the_queue_up(monkeypatch) -> None:

@@ -14,13 +14,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from app.api.api import Api
-from app.page.fill_in import LANES, fillable
-from app.page.form import form_values, infilling_value, read_form, settings_of
-from app.races.link import read_link, request_of, write_link
+from app.page.fill_in import LANES
+from app.races.link import read_link, write_link
 from app.races.races import Races
 from app.races.recorded_races import RecordedRaces
+from app.races.request_values import (
+    infilling_value,
+    read_request,
+    recorded_values,
+    request_of,
+    request_values,
+)
 from app.workers import zerogpu
-from app.workers.race_stream import waiting_snapshot
 from engine.infilling import MASKED, Fills, Infilling
 from engine.models import load
 from engine.models.supply.card import CARDS
@@ -81,7 +86,7 @@ def test_a_recorded_infilling_comes_back_from_its_file(races, tmp_path) -> None:
     recording = races.kept(last.id, SESSION).recording
     assert RecordedRace.loads(recording.dumps()) == recording
     header = recording.trace.header
-    assert settings_of(header)["infilling"] == PART_VALUE
+    assert recorded_values(header)["infilling"] == PART_VALUE
     assert request_of(header).infilling == PART
     file = tmp_path / "race.json"
     file.write_text(recording.dumps())
@@ -92,8 +97,8 @@ def test_a_recorded_infilling_comes_back_from_its_file(races, tmp_path) -> None:
     assert all(lane.picture for lane in opened.lanes)
 
 
-CELLS = st.lists(st.integers(MASKED, 1023), min_size=1, max_size=40)
-KNOWN = CELLS.filter(lambda known: MASKED in known)
+CELLS = st.lists(st.integers(MASKED, 1023), max_size=40)
+KNOWN = st.tuples(CELLS, CELLS).map(lambda known: [*known[0], MASKED, *known[1]])
 
 
 @given(KNOWN, st.sampled_from(["spread", "raster"]))
@@ -102,7 +107,7 @@ def test_every_infilling_comes_back_from_its_link_and_from_the_form(known, order
     request = RaceRequest("red apple", 7, lanes, OWN, "toy", Infilling(tuple(known), order))
     link = write_link(request, MODELS["toy"])
     assert read_link(fields(link), MODELS, DEFAULT) == request
-    assert read_form(form_values(request), "other") == request
+    assert read_request(request_values(request), "other") == request
 
 
 @pytest.mark.parametrize(
@@ -125,7 +130,7 @@ def test_links_that_cannot_be_say_so(query, words) -> None:
 @given(ANYTHING)
 def test_whatever_a_browser_sends_is_an_infilling_or_rejected(value) -> None:
     try:
-        request = read_form(form(infilling=value), "toy")
+        request = read_request(form(infilling=value), "toy")
     except SettingError:
         return
     assert request.infilling is None
@@ -149,7 +154,7 @@ def test_masks_that_cannot_be_say_so(races, known, words) -> None:
 
 def test_a_model_that_draws_whole_pictures_only_says_so() -> None:
     races = Races(ready_pool(Watched()), NONE_RECORDED)
-    assert fillable(races.pool) == {}
+    assert races.pool.fillable() == {}
     with pytest.raises(gr.Error, match="toy draws whole pictures only"):
         board(races)
 
@@ -160,7 +165,7 @@ BELOW = infilling_value(ROWS, "toy")
 
 def test_a_model_that_draws_pictures_on_does_so_with_its_own_lanes() -> None:
     races = Races(ready_pool(BelowToy()), NONE_RECORDED)
-    assert fillable(races.pool) == {"toy": [6, 6, 16, "below"]}
+    assert races.pool.fillable() == {"toy": [6, 6, 16, "below"]}
     last = board(races, infilling=BELOW, lanes=list(LANES[Fills.BELOW]))
     assert last.state == "finished"
     assert [lane.n for lane in last.lanes] == [24] * len(LANES[Fills.BELOW])
@@ -183,7 +188,7 @@ def test_what_it_cannot_draw_is_not_raced(value, lane, words) -> None:
 
 
 def test_the_card_of_a_model_says_whether_it_fills_in(races) -> None:
-    assert fillable(races.pool) == {"toy": [6, 6, 16, "any"]}
+    assert races.pool.fillable() == {"toy": [6, 6, 16, "any"]}
     assert CARDS["embedded"].fills_in == load("embedded").fills_in
 
 
@@ -203,7 +208,7 @@ def test_the_plain_request_carries_it_and_a_gpu_is_lent_for_less() -> None:
 
 def test_the_board_before_the_model_is_there_has_the_mask(races) -> None:
     request = RaceRequest("red apple", 7, (Lane("assd"),), Sampling(), "toy", PART)
-    shown = waiting_snapshot(request, races.pool.own, "", "")
+    shown = races.pool.waiting(request).board()
     assert shown.cells == PART.cells((6, 6))
     assert shown.infilling.known == PART.known
 

@@ -13,8 +13,8 @@ from PIL import Image
 
 from app.models.model_pool import Availability, ModelPool
 from app.page import own_picture as module
-from app.page.form import read_infilling
 from app.page.own_picture import own_picture
+from app.races.request_values import read_infilling
 from engine.infilling import Infilling
 from engine.models.encoder import encode, size
 from engine.models.supply.card import CARDS

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.page.form import KNOBS as FORM_KNOBS
 from app.page.rejudge import rejudge
 from app.page.what_if import RULES, SLIDERS, SPANS, answer, lane_choices, plots
+from app.races.request_values import KNOBS as FORM_KNOBS
 from engine.decoders import DECODERS
 from engine.decoders.gsd import GSDSettings
 from engine.decoders.lantern import LanternSettings

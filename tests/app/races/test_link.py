@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.page.form import form_values, read_form
 from app.races.link import read_link, starts_at_once, write_link
+from app.races.request_values import read_request, request_values
 from engine.decoders import WHOLE
 from engine.race import MAX_SEED, Lane, RaceRequest
 from engine.race.request import GROUPS, SAMPLING, build_settings, parse_lane
@@ -69,7 +69,7 @@ def read(link: str) -> RaceRequest | None:
 @given(REQUESTS)
 def test_every_race_comes_back_from_its_link_and_from_the_forms_values(race) -> None:
     assert read(write_link(race, MODELS[race.model])) == race
-    assert read_form(form_values(race), "other") == race
+    assert read_request(request_values(race), "other") == race
 
 
 def test_a_link_spells_out_what_differs_and_nothing_else() -> None:
@@ -174,5 +174,5 @@ def test_any_query_is_a_race_or_rejected_with_a_message(query) -> None:
 
 
 def test_defaults_are_the_forms() -> None:
-    request = read_form(form("x", lanes=["gsd"]), "toy")
+    request = read_request(form("x", lanes=["gsd"]), "toy")
     assert write_link(request, request.sampling) == "?prompt=x&seed=7&model=toy&lanes=gsd"

@@ -15,9 +15,12 @@ import app.races.live_race
 from app.races.event_stream import GZIP
 from app.races.fair_queue import Ticket
 from app.races.live_race import LiveRace
+from app.workers.waiting import Waiting
 from engine.race import Lane, RaceRequest
 from engine.settings import Sampling
 from engine.trace import Frame, LaneState
+from tests.app.conftest import toy_card
+from tests.toy import Toy
 from tests.visualize.races import frame, pixels, step, toy_race
 from visualize.board import Board
 
@@ -31,7 +34,8 @@ class Raced:
         self.board = Board(toy_race(LANES, side=4).header, pixels, preview=pixels)
         lanes = tuple(map(Lane, LANES))
         request = RaceRequest("red apple", 7, lanes, Sampling(), "toy")
-        self.live = LiveRace("id", request, "?", Ticket("me", "", "cpu"), self.board.snapshot())
+        waiting = Waiting(request, toy_card(Toy((4, 4))))
+        self.live = LiveRace("id", waiting, "?", Ticket("me", "", "cpu"))
 
     def step(self, lane: int, before: int, after: int) -> None:
         self.board.fold(frame(lane, step(before, after), 16))

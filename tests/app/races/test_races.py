@@ -19,7 +19,6 @@ from app.races.races import NOT_KEPT, NOT_OVER, NOT_YOURS, Races
 from app.races.recorded_races import RecordedRaces
 from app.settings import AppSettings
 from engine.decoders import DEFAULT
-from engine.settings import SettingError
 from engine.trace import MAX_BYTES
 from tests.app.conftest import VISITOR, Watched, begun, form, raced, toy_pool, wait_until
 from tests.toy import Toy
@@ -76,8 +75,19 @@ def test_a_race_has_its_id_before_its_first_step_and_a_link_to_its_settings(race
 
 def test_a_race_whose_sampling_does_not_fit_the_picture_is_not_queued(races) -> None:
     races.read(form(knobs={"sampling.guided_tokens": 36}))
-    with pytest.raises(SettingError, match="guided_tokens is a whole number from 0 to 36, "):
+    with pytest.raises(gr.Error, match="guided_tokens is a whole number from 0 to 36, "):
         races.read(form(knobs={"sampling.guided_tokens": 37}))
+
+
+def test_a_race_that_cannot_be_started_leaves_its_place_in_the_queue(races, monkeypatch) -> None:
+    def fail(thread: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(threading.Thread, "start", fail)
+        with pytest.raises(RuntimeError):
+            next(begun(races))
+    assert raced(races).recording.trace.frames[-1].state.value == "finished"
 
 
 def test_a_race_that_is_over_can_be_asked_for_at_once(races, caplog) -> None:

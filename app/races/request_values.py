@@ -1,0 +1,121 @@
+"""A RaceRequest as plain values by name, as the form and programs send them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from engine.decoders import FILLING, WHOLE
+from engine.infilling import MASKED, ORDERS, Infilling
+from engine.race import MAX_LANES, RaceRequest
+from engine.race.request import GROUPS, SAMPLING, build_settings, format_lane, parse_lane
+from engine.settings import Knob, Sampling, SettingError, knobs
+from engine.trace import MAX_SIDE, Header
+
+
+@dataclass(frozen=True, slots=True)
+class KnobField:
+    """One knob of a group's settings, under the name that links have for it (`sjd.window`)."""
+
+    group: str
+    name: str
+    knob: Knob
+    default: Any
+
+
+KNOBS: dict[str, KnobField] = {
+    f"{group}.{name}": KnobField(group, name, knob, default)
+    for group, settings in GROUPS.items()
+    for name, knob, default in knobs(settings)
+}
+SAMPLING_KNOBS = {field: each for field, each in KNOBS.items() if each.group == SAMPLING}
+
+
+def read_request(values: Mapping[str, Any], default_model: str) -> RaceRequest:
+    """The request of a form's values, lanes as `parse_lane` reads them. Raises SettingError."""
+    texts = values["lanes"]
+    if not isinstance(texts, list) or not all(isinstance(text, str) for text in texts):
+        raise SettingError('The lanes are a list of decoders, as texts: "gsd" or "gsd:G=50;d=0.3".')
+    if not texts:
+        raise SettingError("Choose at least one lane.")
+    if len(texts) > MAX_LANES:
+        raise SettingError(f"A race has 1 to {MAX_LANES} lanes, not {len(texts)}.")
+    prompt, seed, model = values["prompt"], values["seed"], values["model"]
+    if isinstance(prompt, str):
+        # half a surrogate pair cannot be sent back
+        prompt = prompt.encode("utf-8", "replace").decode()
+    if isinstance(seed, float) and seed.is_integer():
+        seed = int(seed)
+    sampling = {each.name: values[field] for field, each in SAMPLING_KNOBS.items()}
+    model = default_model if model in (None, "") else model
+    infilling = values["infilling"]
+    whole = infilling in (None, "")
+    offered = WHOLE if whole else FILLING
+    return RaceRequest(
+        prompt=prompt,
+        seed=seed,
+        sampling=build_settings(SAMPLING, sampling),
+        lanes=tuple(parse_lane(text, offered=offered) for text in texts),
+        model=model,
+        infilling=None if whole else read_infilling(infilling, model),
+    )
+
+
+def read_infilling(value: Any, model: Any) -> Infilling:
+    """An infilling from {known, order, model}, as `infilling_value` writes it; without a model, of
+    any. Raises SettingError, also for another model's, whose codes mean nothing to this one."""
+    if not isinstance(value, dict) or not isinstance(known := value.get("known"), list):
+        raise SettingError(
+            "What to fill in is {known, order}: a code for each token of the picture,"
+            f" {MASKED} where it is to be filled in, and an order."
+        )
+    if len(known) > MAX_SIDE**2:
+        raise SettingError(f"A picture has at most {MAX_SIDE**2} tokens, not {len(known)}.")
+    if value.get("model", model) != model:
+        raise SettingError(
+            f"The picture to fill in is not of {model!r:.40}: choose its model again, or go back to"
+            " whole pictures."
+        )
+    return Infilling(tuple(known), value.get("order", ORDERS[0]))
+
+
+def infilling_value(infilling: Infilling | None, model: str) -> dict[str, Any] | None:
+    """The inverse of `read_infilling`; None of a whole picture."""
+    if infilling is None:
+        return None
+    return {"known": list(infilling.known), "order": infilling.order, "model": model}
+
+
+def request_values(request: RaceRequest) -> dict[str, Any]:
+    """The inverse of `read_request`."""
+    return {
+        "prompt": request.prompt,
+        "seed": request.seed,
+        "lanes": [format_lane(lane.plain()) for lane in request.lanes],
+        "model": request.model,
+        "infilling": infilling_value(request.infilling, request.model),
+    } | sampling_values(request.sampling)
+
+
+def recorded_values(header: Header) -> dict[str, Any]:
+    """The form's values of a race that was recorded, but for its model."""
+    return {
+        "prompt": header.prompt,
+        "seed": header.seed,
+        "lanes": [format_lane(lane) for lane in header.lanes],
+        "infilling": infilling_value(header.infilling, header.model),
+    } | sampling_values(header.sampling)
+
+
+def sampling_values(sampling: Sampling) -> dict[str, Any]:
+    """Sampling's part of the form's values."""
+    return {field: getattr(sampling, each.name) for field, each in SAMPLING_KNOBS.items()}
+
+
+def request_of(header: Header) -> RaceRequest:
+    """The request for a trace's race. Raises SettingError if it cannot be run."""
+    lanes = tuple(parse_lane(format_lane(lane)) for lane in header.lanes)
+    return RaceRequest(
+        header.prompt, header.seed, lanes, header.sampling, header.model, header.infilling
+    )
