@@ -13,11 +13,11 @@ import plotly.graph_objects as go
 
 from app.api.visitor import session_of
 from app.page.form import QUIET, Fields, unfolding
-from app.page.rejudge import rejudge
 from app.races.races import NOT_OVER, Races
 from app.races.request_values import KNOBS
 from engine.decoders import DECODERS
 from engine.decoders.lantern import LanternSettings
+from engine.race.rejudge import rejudge
 from engine.race.request import build_settings
 from engine.settings import SettingError, Settings
 from engine.trace import Trace
@@ -26,6 +26,10 @@ from visualize.recorded_race import RecordedRace
 from visualize.what_if_plots import count_plot, marked_picture
 
 RULES = {"gsd": ("G", "d", "delta"), "lantern": ("k", "delta")}  # the knobs of each rule
+BLIND = (
+    "The rejections cannot be judged again: this trace does not say what the model's codes look"
+    " like."
+)
 PARAGRAPH = '<p role="status">{}</p>'
 # Where a knob of a rule still makes a difference, if not in all of its range.
 SPANS = {"gsd.G": (1, 50), "gsd.d": (0.0, 1.0), "lantern.k": (0, 250)}
@@ -51,7 +55,7 @@ def answer(trace: Trace, lane: Any, rule: Any, knobs: Mapping[str, Any]) -> str:
     settings = _settings(trace, lane, rule, knobs)
     tally = rejudge(trace, lane, rule, settings)
     if tally.accepted is None:
-        return tally.sentence
+        return BLIND
     judged = {knob: _value(trace, settings, knob) for knob in RULES[rule]}
     values = ", ".join(f"{knob} = {value:g}" for knob, value in judged.items())
     share = f"{tally.accepted} ({tally.accepted / tally.rejections:.0%})"

@@ -6,12 +6,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.page.rejudge import rejudge
 from app.page.what_if import RULES, SLIDERS, SPANS, answer, lane_choices, plots
 from app.races.request_values import KNOBS as FORM_KNOBS
 from engine.decoders import DECODERS
 from engine.decoders.gsd import GSDSettings
 from engine.decoders.lantern import LanternSettings
+from engine.race.rejudge import rejudge
 from engine.settings import SettingError
 from tests.app.conftest import ANYTHING
 from tests.races import raced

@@ -1,5 +1,5 @@
-"""What if: a lane's rejected drafts, judged again by a relaxed rule on the distributions and
-uniform numbers that they were rejected with."""
+"""A lane's rejected drafts, verified again by a relaxed rule on the distributions and uniform
+numbers that they were rejected with."""
 
 from __future__ import annotations
 
@@ -27,36 +27,12 @@ ROUNDING = 1e-3  # less than this missing from a distribution is rounding
 
 @dataclass(frozen=True, slots=True)
 class Tally:
-    """Of `rejections` rejected drafts, `accepted` would have passed; None where that cannot be
-    known. `positions` are the sequence positions of those."""
+    """Of `rejections` rejected drafts, `accepted` would have passed; None where the trace does not
+    say what the model's codes look like. `positions` are the sequence positions of those."""
 
     rejections: int
     accepted: int | None
     positions: tuple[int, ...] = field(default=(), compare=False)
-
-    @property
-    def sentence(self) -> str:
-        """The tally in words, with what it does not say."""
-        if self.rejections == 0:
-            return (
-                "No draft of this lane was tested and rejected, so there is nothing to judge again."
-            )
-        if self.accepted is None:
-            return (
-                "The rejections cannot be judged again: this trace does not say what the model's"
-                " codes look like."
-            )
-        drafts = f"{self.rejections} rejected draft{'s' * (self.rejections > 1)}"
-        outcome = (
-            "would have been accepted by this rule, on the same distributions and with the same"
-            " uniform numbers"
-        )
-        if self.accepted == 0:
-            return f"None of the {drafts} {outcome}."
-        return (
-            f"{self.accepted} of the {drafts} {outcome}. Only first rejections are verified, one"
-            " by one: after a different decision every later step would have been another."
-        )
 
 
 def rejudge(trace: Trace, lane: int, rule: str, settings: Settings) -> Tally:
@@ -66,8 +42,8 @@ def rejudge(trace: Trace, lane: int, rule: str, settings: Settings) -> Tally:
     The distributions are those recorded: all of p and q where no more than 512 tokens had any
     probability. What larger ones leave out is spread evenly over the other tokens. The draft passes
     if the uniform number drawn for it lies below the rule's acceptance probability, by the
-    decoders' own functions. A settings object of another rule, an unknown rule, no such lane, or a
-    trace that is too large raises SettingError.
+    decoders' own functions. Raises SettingError for an unknown rule, the settings of another one, a
+    lane that is not there, and a trace that is too large.
     """
     if rule not in _RULES or not isinstance(settings, _RULES[rule][0]):
         raise SettingError(

@@ -10,11 +10,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.page.rejudge import Tally, rejudge
 from engine.decoders.gsd import GSDSettings
 from engine.decoders.lantern import LanternSettings
 from engine.decoders.sjd import SJD
 from engine.race import Lane
+from engine.race.rejudge import Tally, rejudge
 from engine.race.request import parse_lane
 from engine.settings import Sampling, SettingError
 from engine.trace import Frame, Header, LaneState, Status, Trace
@@ -165,32 +165,21 @@ def test_every_first_rejection_is_judged_again() -> None:
 
 def test_many_rejections_of_a_large_vocabulary_are_judged_as_one_by_one(monkeypatch) -> None:
     whole = [rejudge(race(), lane("sjd"), *rule) for rule in SLACK]
-    monkeypatch.setattr("app.page.rejudge.BLOCK", 3 * 20)
+    monkeypatch.setattr("engine.race.rejudge.BLOCK", 3 * 20)
     assert whole == [rejudge(race(), lane("sjd"), *rule) for rule in SLACK]
 
 
 @pytest.mark.parametrize("name", ["ar", "jacobi"])
-def test_a_lane_that_tests_no_draft_says_so(name: str) -> None:
-    tally = rejudge(race(), lane(name), "gsd", GSDSettings())
-    assert tally == Tally(0, 0)
-    assert "no draft of this lane was tested" in tally.sentence.lower()
+def test_of_a_lane_that_tests_no_draft_none_is_judged(name: str) -> None:
+    assert rejudge(race(), lane(name), "gsd", GSDSettings()) == Tally(0, 0)
 
 
-def test_a_trace_without_a_codebook_says_so() -> None:
+def test_without_a_codebook_nothing_is_known() -> None:
     trace = replace(race(), codebook=b"")
     tally = rejudge(trace, lane("sjd"), "lantern", LanternSettings(k=62))
     assert tally.accepted is None
     assert tally.rejections > 0
-    assert "cannot be judged again" in tally.sentence
     assert rejudge(trace, lane("ar"), "lantern", LanternSettings(k=62)) == Tally(0, 0)
-
-
-def test_the_sentence_says_that_later_steps_would_have_differed() -> None:
-    some = Tally(40, 12).sentence
-    assert some.startswith("12 of the 40 rejected drafts would have been accepted")
-    assert "every later step would have been another" in some
-    assert Tally(40, 0).sentence.startswith("None of the 40 rejected drafts")
-    assert Tally(1, 1).sentence.startswith("1 of the 1 rejected draft would")
 
 
 @pytest.mark.parametrize(
@@ -209,7 +198,7 @@ def test_a_trace_beyond_any_picture_is_rejected_before_it_costs_anything(monkeyp
     one, wide = rejection(P, Q, 1, 0.5), np.zeros((5, 513), "<f4")
     with pytest.raises(SettingError, match="too large"):
         rejudge(rejected(one, codebook=wide), 0, "gsd", GSDSettings())
-    monkeypatch.setattr("app.page.rejudge.MAX_ENTRIES", 2 * 5)
+    monkeypatch.setattr("engine.race.rejudge.MAX_ENTRIES", 2 * 5)
     rejudge(rejected(one, one), 0, "gsd", GSDSettings())
     with pytest.raises(SettingError, match="too large"):
         rejudge(rejected(one, one, one), 0, "gsd", GSDSettings())
