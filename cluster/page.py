@@ -40,7 +40,6 @@ MOUNTED = (
     "head",
     "enable_monitoring",
     "max_file_size",
-    "mcp_server",
     "footer_links",
     "i18n",
     "run_history",

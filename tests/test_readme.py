@@ -127,7 +127,9 @@ def test_requirements_are_what_the_code_imports() -> None:
         for name in third
         if not {canonicalize_name(home) for home in homes[name]} & requirements().keys()
     }
-    assert missing <= {"fastapi", "pydantic", "starlette"}, "gradio brings them, and says which"
+    assert missing <= {"anyio", "fastapi", "pydantic", "starlette"}, (
+        "gradio brings them, and says which"
+    )
 
 
 def test_the_page_alone_needs_no_ray_and_a_cluster_has_the_version_that_is_tested() -> None:

@@ -8,7 +8,7 @@ JSON. It is a race like the page's own, in the same queue and under the same che
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -43,11 +43,15 @@ class Api:
     def __init__(self, races: Races) -> None:
         self._races = races
 
+    def calls(self) -> dict[str, Callable[..., Iterator[dict]]]:
+        """By name; nothing can be filled in where no model of the page does."""
+        calls = {"race": self.race}
+        return calls | {"fill_in": self.fill_in} if self._races.pool.fillable() else calls
+
     def mount(self) -> None:
-        """Adds it to the gr.Blocks being built."""
-        gr.api(self.race, api_name="race", **RACE_QUEUE)
-        if self._races.pool.fillable():
-            gr.api(self.fill_in, api_name="fill_in", **RACE_QUEUE)
+        """Adds them to the gr.Blocks being built."""
+        for name, call in self.calls().items():
+            gr.api(call, api_name=name, **RACE_QUEUE)
 
     def race(
         self,

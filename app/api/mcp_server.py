@@ -1,69 +1,153 @@
-"""What makes gradio's MCP server answer in JSON, and at its path without the last slash, too."""
+"""The calls for programs as tools of the Model Context Protocol, by the server of package `mcp`."""
 
 from __future__ import annotations
 
+import contextlib
+import inspect
 import json
 import logging
+import os
+import re
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, get_type_hints
 
-from gradio.mcp import GradioMCPServer
+import anyio
+import gradio as gr
+from gradio.context import LocalContext
+from mcp.server.lowlevel import Server
+from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
+from mcp.types import TextContent, Tool
+from pydantic import ConfigDict, Field, create_model
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import Route
+from starlette.types import Receive, Scope, Send
 
-PATH = "/gradio_api/mcp"
+from app.api.api_result import RaceResult
+from app.api.request_guard import FAILED, without_message
+
+PATH = "/gradio_api/mcp"  # where clients look for the tools of a Gradio app
+Call = Callable[..., Iterator[dict]]
+
+log = logging.getLogger(__name__)
 
 
-def answer_in_json(server: GradioMCPServer, schema: dict[str, Any]) -> None:
-    """Makes a server whose tools each return one JSON object of a schema send it as text and as
-    structured content, and reject fields that a tool does not take. Gradio itself sends Python's
-    repr of it. What the library cannot read it logs, and with it what a visitor typed: that is
-    turned off, since its answer says the same."""
-    logging.getLogger("mcp").setLevel(logging.CRITICAL)
-    logging.getLogger().addFilter(_is_not_mcps)  # of which a part logs to the root logger
-    types: Any = server.types
+class McpServer:
+    """An ASGI app that answers each request by itself, without sessions. `calls` are the tools by
+    name: generators of results, of which the last one counts, closed when the client hangs up. At
+    most `threads` of them run at a time. It can be served once."""
 
-    def to_text(data: list[Any], root_url: str) -> list[Any]:
-        (value,) = data
-        return [types.TextContent(type="text", text=json.dumps(value, ensure_ascii=False))]
+    def __init__(self, calls: Mapping[str, Call], threads: int) -> None:
+        # Tools of several Spaces may stand beside one another.
+        space = os.environ.get("SPACE_ID", "").rpartition("/")[2]
+        prefix = re.sub(r"\W", "_", f"{space}_") if space else ""
+        self._calls = {prefix + name: call for name, call in calls.items()}
+        self._tools = [_tool(name, call) for name, call in self._calls.items()]
+        self._threads = anyio.CapacityLimiter(threads)
+        self._server: Server[Any, Request] = Server("Photo Finish")
+        self._server.list_tools()(self._list_tools)
+        self._server.call_tool()(self._call_tool)
+        self._manager = StreamableHTTPSessionManager(self._server, stateless=True)
+        # The library logs what it cannot read, which a visitor typed; its answer says the same. A
+        # part of it uses the root logger.
+        logging.getLogger("mcp").setLevel(logging.CRITICAL)
+        logging.getLogger().addFilter(_is_not_mcps)
 
-    server.postprocess_output_data = to_text  # type: ignore[method-assign]
-    handlers: dict[type, Any] = server.mcp_server.request_handlers
-    call_tool = handlers[types.CallToolRequest]
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        await self._manager.handle_request(scope, receive, send)
 
-    async def call(request: Any) -> Any:
-        answer = await call_tool(request)
-        if not answer.root.isError:
-            answer.root.structuredContent = json.loads(answer.root.content[0].text)
-        return answer
+    def routes(self) -> list[Route]:
+        """With and without a slash at the end: not every client follows a redirect. The schema is
+        what the hub asks a Space for."""
+        return [
+            Route(PATH, self, methods=["POST"]),
+            Route(f"{PATH}/", self, methods=["POST"]),
+            Route(f"{PATH}/schema", self._send_schema),
+        ]
 
-    handlers[types.CallToolRequest] = call
-    list_tools = handlers[types.ListToolsRequest]
+    @contextlib.asynccontextmanager
+    async def lifespan(self, _: Any) -> AsyncIterator[None]:
+        async with self._manager.run():
+            yield
 
-    async def list_with_schemas(request: Any) -> Any:
-        answer = await list_tools(request)
-        for tool in answer.root.tools:
-            tool.inputSchema["additionalProperties"] = False
-            tool.outputSchema = schema
-        return answer
+    async def _send_schema(self, _: Request) -> Response:
+        fields = {"name", "description", "inputSchema"}
+        return JSONResponse([tool.model_dump(include=fields) for tool in self._tools])
 
-    handlers[types.ListToolsRequest] = list_with_schemas
+    async def _list_tools(self) -> list[Tool]:
+        return self._tools
+
+    async def _call_tool(
+        self, name: str, arguments: dict[str, Any]
+    ) -> tuple[list[TextContent], dict[str, Any]]:
+        """The result as text and as structured content. What it raises is answered as an error with
+        the exception's message."""
+        if name not in self._calls:
+            raise ValueError(f"There is no such tool; there are {', '.join(self._calls)}.")
+        client = gr.Request(self._server.request_context.request)
+        LocalContext.request.set(client)  # where ZeroGPU looks for whose quota a race uses
+        results, result, step = self._calls[name](**arguments, request=client), dict[str, Any](), 0
+        try:
+            while new := await self._in_thread(next, results, None):
+                if new is not result:
+                    await self._report(step := step + 1, result := new)
+        except gr.Error as error:
+            raise ValueError(error.message) from error
+        except Exception as error:
+            log.error("%s: %s", name, without_message(error))
+            raise ValueError(FAILED) from error
+        finally:
+            with anyio.CancelScope(shield=True):
+                await self._in_thread(results.close)  # type: ignore[attr-defined]
+        return [TextContent(type="text", text=json.dumps(result, ensure_ascii=False))], result
+
+    async def _in_thread(self, work: Callable[..., Any], *values: Any) -> Any:
+        return await anyio.to_thread.run_sync(work, *values, limiter=self._threads)
+
+    async def _report(self, step: int, result: Mapping[str, Any]) -> None:
+        """Tells a client that wants to know that its call goes on."""
+        context = self._server.request_context
+        if context.meta and context.meta.progressToken is not None:
+            await context.session.send_progress_notification(
+                context.meta.progressToken,
+                step,
+                message=result["note"] or result["state"],
+                related_request_id=str(context.request_id),
+            )
+
+
+def _tool(name: str, call: Call) -> Tool:
+    about, described = _read_docstring(inspect.getdoc(call) or "")
+    hints = get_type_hints(call)
+    fields: dict[str, Any] = {
+        each.name: (
+            hints[each.name],
+            Field(
+                ... if each.default is each.empty else each.default,
+                description=described.get(each.name),
+            ),
+        )
+        for each in inspect.signature(call).parameters.values()
+        if each.name != "request"
+    }
+    arguments = create_model(name, __config__=ConfigDict(extra="forbid"), **fields)
+    return Tool(
+        name=name,
+        description=about,
+        inputSchema=arguments.model_json_schema(),
+        outputSchema=RaceResult.model_json_schema(),
+    )
+
+
+def _read_docstring(text: str) -> tuple[str, dict[str, str]]:
+    """What a call does and returns, and the descriptions of its parameters by name."""
+    does, _, rest = text.partition("Parameters:\n")
+    listed, returns, what = rest.partition("Returns:")
+    found = re.findall(r"^ {4}(\w+): (.+(?:\n {8}.+)*)", listed, re.MULTILINE)
+    described = {name: " ".join(words.split()) for name, words in found}
+    return " ".join(f"{does} {returns}{what}".split()), described
 
 
 def _is_not_mcps(record: logging.LogRecord) -> bool:
     return "mcp" not in Path(record.pathname).parts
-
-
-class McpPath:
-    """ASGI middleware: PATH is served itself, where Starlette redirects to PATH with a slash. Some
-    clients know an MCP address by its ending in /mcp, and not every one follows a redirect. Gradio
-    calls the page again with a call's headers: the visitor's address is put into them."""
-
-    def __init__(self, app: Any) -> None:
-        self._app = app
-
-    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
-        if scope["type"] == "http" and scope["path"].removesuffix("/").endswith(PATH):
-            rest = [each for each in scope["headers"] if each[0] != b"x-forwarded-for"]
-            caller = [(b"x-forwarded-for", scope["client"][0].encode())] if scope["client"] else []
-            path = scope["path"].removesuffix("/") + "/"
-            scope = {**scope, "path": path, "headers": [*rest, *caller]}
-        await self._app(scope, receive, send)

@@ -1,12 +1,11 @@
-"""PageBlocks: gr.Blocks whose server also has files of its own, compression, limits, and MCP in
-JSON, whether it is launched or mounted into another app."""
+"""PageBlocks: gr.Blocks whose server also has files of its own, compression, limits and MCP,
+whether it is launched or mounted into another app."""
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
 import logging
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -19,9 +18,9 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from app.api.api_result import RaceResult
+from app.api.api import CONCURRENCY
 from app.api.call_errors import WRONG_VALUE, CallErrors, complete
-from app.api.mcp_server import McpPath, answer_in_json
+from app.api.mcp_server import Call, McpServer
 from app.api.request_guard import FAILED, RequestGuard, without_message
 
 KEEP = {"Cache-Control": "public, max-age=31536000, immutable"}
@@ -51,24 +50,26 @@ class PageFile:
 
 
 class PageBlocks(gr.Blocks):
-    """`routes` are served once it is launched, or mounted with `extensions`; MCP, with
-    mcp_server=True."""
+    """`routes`, and `calls` as MCP tools, are served once it is launched, or mounted with
+    `extensions`."""
 
-    def __init__(self, *, routes: Sequence[Route], **options: Any) -> None:
+    def __init__(
+        self, *, routes: Sequence[Route], calls: Mapping[str, Call], **options: Any
+    ) -> None:
         super().__init__(**options)
-        self._routes = routes
+        self._routes, self._calls = routes, calls
 
     def extensions(self) -> dict[str, Any]:
         """What gradio calls app_kwargs. It writes into this dict: each server needs its own."""
+        mcp = McpServer(self._calls, CONCURRENCY)
         return {
-            "routes": [*self._routes],
+            "routes": [*self._routes, *mcp.routes()],
             "middleware": [
                 Middleware(RequestGuard),
                 Middleware(GZipMiddleware, compresslevel=GZIP_LEVEL),
-                Middleware(McpPath),
             ],
             "exception_handlers": CallErrors(self).handlers(),
-            "lifespan": self._lifespan,
+            "lifespan": mcp.lifespan,
         }
 
     def launch(self, *args: Any, **options: Any) -> Any:
@@ -95,9 +96,3 @@ class PageBlocks(gr.Blocks):
         except Exception as error:
             log.error("%s: %s", getattr(block_fn, "api_name", ""), without_message(error))
             raise gr.Error(FAILED, print_exception=False) from None
-
-    @contextlib.asynccontextmanager
-    async def _lifespan(self, app: Any) -> AsyncIterator[None]:
-        if self.mcp_server_obj is not None:
-            answer_in_json(self.mcp_server_obj, RaceResult.model_json_schema())
-        yield

@@ -48,7 +48,6 @@ LAUNCH: dict[str, Any] = {
     "head": HEAD,
     "enable_monitoring": False,
     "max_file_size": "32mb",
-    "mcp_server": True,
     # sessions that gradio remembers, at a quarter of a megabyte each
     "state_session_capacity": 100,
     "footer_links": [],

@@ -84,12 +84,14 @@ BET = "<label>Bet on <select><option value=''>no lane</option></select></label>"
 def build(pool: ModelPool, recorded: RecordedRaces | None = None) -> PageBlocks:
     """The page. Nothing needs to be loaded yet; `recorded` are by default the races that ship."""
     races = Races(pool, RecordedRaces() if recorded is None else recorded)
+    api = Api(races)
     board_script, shipped = script_file(), race_files(races)
     with PageBlocks(
         routes=[
             *(file.route() for file in (board_script, *shipped.values())),
             *race_routes(races.find),
         ],
+        calls=api.calls(),
         title="Photo Finish",
         analytics_enabled=False,
         delete_cache=(3600, 3600),
@@ -185,7 +187,7 @@ def build(pool: ModelPool, recorded: RecordedRaces | None = None) -> PageBlocks:
         begins = [*starts, file.upload]
         gr.on(begins, None, None, [chosen, notice, reading], js="() => [null, '', '']", **PRIVATE)
         gr.on(starts, race, form.components, board, js=ASKED_JS, **options)
-        Api(races).mount()
+        api.mount()
         stop.click(stop_race, race_and_key, None, queue=False, js=OWN_JS, **PRIVATE)
         opens = PRIVATE | at_once
         # not `input`, which is also leaving the field
