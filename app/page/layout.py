@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import html
-import itertools
 import os
 from functools import partial
 from random import Random
@@ -13,27 +12,22 @@ import gradio as gr
 
 from app.api.api import CONCURRENCY, Api
 from app.api.page_blocks import PageBlocks
-from app.api.visitor import address, session_of
 from app.models.model_pool import ModelPool
-from app.models.prompt_hints import EXAMPLES, LISTED, surprise, typed_hint, vocabulary
+from app.models.prompt_hints import EXAMPLES, surprise, vocabulary
 from app.page.board import board_of, race_files, script_file
+from app.page.events import Events
 from app.page.fill_in import fill_in
 from app.page.form import OWN_JS, PRIVATE, QUIET, Fields, unchecked
 from app.page.lane_list import lane_list
-from app.page.links import COPY_JS, LINK_JS, Links, notice_of
+from app.page.links import COPY_JS, LINK_JS, Links
 from app.page.model_choice import model_choice
 from app.page.own_picture import own_picture
 from app.page.results_panel import results_panel
 from app.page.word_list import word_list
 from app.races.race_events import race_routes
-from app.races.races import Races, watched
+from app.races.races import Races
 from app.races.recorded_races import RecordedRaces
-from app.races.request_values import (
-    SAMPLING_KNOBS,
-    recorded_values,
-    request_values,
-    sampling_values,
-)
+from app.races.request_values import SAMPLING_KNOBS, request_values, sampling_values
 from visualize.assets import script
 
 ASKED_JS = """(...values) => {
@@ -97,24 +91,9 @@ def build(pool: ModelPool, recorded: RecordedRaces | None = None) -> PageBlocks:
         delete_cache=(3600, 3600),
         fill_width=True,
     ) as demo:
-        space = os.environ.get("SPACE_ID", "")
-        sources = LINKS.format(space=html.escape(space)) if space else ""
-        gr.HTML(HEADER.format(links=sources), apply_default_css=False)
+        _masthead()
         prompt, seed, go, stop = _entry(races)
-        with gr.Row(elem_id="ready"):
-            examples = [[text] for text in EXAMPLES]
-            tried = gr.Examples(
-                examples, [prompt], label="Prompts to try", elem_id="examples", **PRIVATE
-            )
-            tried.load_input_event.then(None, None, None, js=RACE_JS, **PRIVATE)
-            words = vocabulary(races.pool.own.name)
-            if words:
-                any_prompt = gr.Button("Surprise me", size="sm", scale=0, elem_id="surprise")
-                drawn = any_prompt.click(lambda: surprise(words, Random()), None, prompt, **QUIET)
-                drawn.then(None, None, None, js=RACE_JS, **PRIVATE)
-            gr.HTML(
-                BET, js_on_load=script("form/bet_form.js"), apply_default_css=False, elem_id="bet"
-            )
+        _prompts_and_bet(races, prompt)
         # how the model reads the prompt, while it is typed
         reading = gr.HTML(elem_id="reading", apply_default_css=False)
         infilling = fill_in(pool)
@@ -128,55 +107,10 @@ def build(pool: ModelPool, recorded: RecordedRaces | None = None) -> PageBlocks:
         on_board = unchecked(gr.Textbox(visible=False))
         race_and_key = [on_board, unchecked(gr.Textbox(visible=False))]
 
-        def read(*values: Any) -> str:
-            notice = notice_of(typed_hint(form.named(values)), "status")
-            return notice.replace(LISTED, f'<a href="#words">{LISTED}</a>')
-
-        def race(request: gr.Request, *values: Any) -> dict[str, Any]:
-            named = form.named(values)
-            return watched(
-                races.start(session_of(request), address(request), races.read(named)), own=True
-            )
-
-        def show(race_id: Any, request: gr.Request) -> dict[str, Any]:
-            return races.show(race_id, session_of(request))
-
-        def stop_race(race_id: Any, key: Any, request: gr.Request) -> None:
-            races.stop(race_id, key, session_of(request))
-
-        def open_file(path: Any, request: gr.Request) -> dict[str, Any]:
-            return races.open_file(path, session_of(request)).wire()
-
-        def settings(event: gr.EventData, request: gr.Request) -> dict[str, Any]:
-            """The form as it was for a race; its model stays where the page has no other of that
-            name, and a picture that cannot be filled in here is left out. Raises gr.Error."""
-            race = races.kept(getattr(event, "race", ""), session_of(request))
-            header = race.recording.trace.header
-            card = races.pool.find(header.model)
-            known = card is not None and races.pool.availability(card.name).available
-            model = {"model": header.model} if known else {}
-            whole = {} if header.model in pool.fillable() else {"infilling": None}
-            return recorded_values(header) | model | whole
-
-        uses = itertools.count(1)
-
-        def use(event: gr.EventData, request: gr.Request) -> list[Any]:
-            values = settings(event, request)
-            if values.get("infilling"):  # the browser hears of a value only if it is another
-                values["infilling"] |= {"use": next(uses)}
-            return form.updates(values)
-
-        def fill(event: gr.EventData, request: gr.Request) -> list[Any]:
-            """What a picture on the board was drawn from; the browser fills in the rest."""
-            values, own = settings(event, request), {"seed", "lanes", "infilling"}
-            return form.updates({name: values[name] for name in values.keys() - own})
-
-        def show_asked(event: gr.EventData, request: gr.Request) -> dict[str, Any]:
-            return show(getattr(event, "race", ""), request)
-
-        board.use(use, None, form.components, **QUIET)
-        board.fill(fill, None, form.components, **QUIET)
-        links, autostart, query = Links(races, form), gr.State(0), gr.Textbox(visible=False)
+        events, links = Events(races, form), Links(races, form)
+        board.use(events.use, None, form.components, **QUIET)
+        board.fill(events.fill, None, form.components, **QUIET)
+        autostart, query = gr.State(0), gr.Textbox(visible=False)
         starts = [go.click, prompt.submit, autostart.change]
         # A race runs in a thread of its own, so none of these takes long, and none waits for
         # another: a hall of visitors may open a link at once.
@@ -186,30 +120,49 @@ def build(pool: ModelPool, recorded: RecordedRaces | None = None) -> PageBlocks:
         # the page's model has been read. Gradio does this first only if it stands first.
         begins = [*starts, file.upload]
         gr.on(begins, None, None, [chosen, notice, reading], js="() => [null, '', '']", **PRIVATE)
-        gr.on(starts, race, form.components, board, js=ASKED_JS, **options)
+        gr.on(starts, events.race, form.components, board, js=ASKED_JS, **options)
         api.mount()
-        stop.click(stop_race, race_and_key, None, queue=False, js=OWN_JS, **PRIVATE)
+        stop.click(events.stop, race_and_key, None, queue=False, js=OWN_JS, **PRIVATE)
         opens = PRIVATE | at_once
         # not `input`, which is also leaving the field
-        chosen.select(show, chosen, board, api_name="recorded", **opens)
-        file.upload(open_file, file, board, api_name="open", **QUIET)
+        chosen.select(events.show, chosen, board, api_name="recorded", **opens)
+        file.upload(events.open_file, file, board, api_name="open", **QUIET)
         brought = [own, form.component("model")]
         own.upload(partial(own_picture, pool), brought, infilling, concurrency_limit=1, **PRIVATE)
-        board.show(show_asked, None, board, trigger_mode="multiple", **opens)
-        prompt.change(read, form.components, reading, trigger_mode="always_last", **QUIET)
+        board.show(events.show_asked, None, board, trigger_mode="multiple", **opens)
+        prompt.change(events.read, form.components, reading, trigger_mode="always_last", **QUIET)
         shown = [query, link, notice]
         copied = copy.click(links.copy, form.components, shown, js=COPY_JS, **PRIVATE)
         copied.success(None, query, [link, notice], js=LINK_JS, **PRIVATE)
         demo.load(links.open, None, [notice, autostart, board, *form.components], **opens)
         results_panel(races, chosen, board, race_and_key)
 
-        def leave(request: gr.Request) -> None:
-            races.leave(session_of(request))
-
-        demo.unload(leave)
+        demo.unload(events.leave)
     # Of all events; FairQueue bounds the races. Nothing can be called outside the queue.
     demo.queue(max_size=CONCURRENCY + 40, api_open=False)
     return demo
+
+
+def _masthead() -> None:
+    space = os.environ.get("SPACE_ID", "")
+    sources = LINKS.format(space=html.escape(space)) if space else ""
+    gr.HTML(HEADER.format(links=sources), apply_default_css=False)
+
+
+def _prompts_and_bet(races: Races, prompt: gr.Textbox) -> None:
+    """Prompts to race at a click, and a bet on a lane."""
+    words = vocabulary(races.pool.own.name)
+    with gr.Row(elem_id="ready"):
+        examples = [[text] for text in EXAMPLES]
+        tried = gr.Examples(
+            examples, [prompt], label="Prompts to try", elem_id="examples", **PRIVATE
+        )
+        tried.load_input_event.then(None, None, None, js=RACE_JS, **PRIVATE)
+        if words:
+            any_prompt = gr.Button("Surprise me", size="sm", scale=0, elem_id="surprise")
+            drawn = any_prompt.click(lambda: surprise(words, Random()), None, prompt, **QUIET)
+            drawn.then(None, None, None, js=RACE_JS, **PRIVATE)
+        gr.HTML(BET, js_on_load=script("form/bet_form.js"), apply_default_css=False, elem_id="bet")
 
 
 def _entry(races: Races) -> tuple[gr.Textbox, gr.Number, gr.Button, gr.Button]:

@@ -1,0 +1,74 @@
+"""What the page does when its visitor races, watches, stops, opens a file or uses a race's
+settings."""
+
+from __future__ import annotations
+
+import itertools
+from typing import Any
+
+import gradio as gr
+
+from app.api.visitor import address, session_of
+from app.models.prompt_hints import LISTED, typed_hint
+from app.page.form import Fields
+from app.page.links import notice_of
+from app.races.races import Races, watched
+from app.races.request_values import recorded_values
+
+
+class Events:
+    """Handlers of gradio's events. Where they take values they are those of `form`, by position;
+    they return values of the board or updates of the form. They raise gr.Error."""
+
+    def __init__(self, races: Races, form: Fields) -> None:
+        self._races, self._form = races, form
+        self._uses = itertools.count(1)
+
+    def read(self, *values: Any) -> str:
+        """How the model reads the prompt, as HTML."""
+        notice = notice_of(typed_hint(self._form.named(values)), "status")
+        return notice.replace(LISTED, f'<a href="#words">{LISTED}</a>')
+
+    def race(self, client: gr.Request, *values: Any) -> dict[str, Any]:
+        request = self._races.read(self._form.named(values))
+        return watched(self._races.start(session_of(client), address(client), request), own=True)
+
+    def show(self, race_id: Any, client: gr.Request) -> dict[str, Any]:
+        return self._races.show(race_id, session_of(client))
+
+    def show_asked(self, event: gr.EventData, client: gr.Request) -> dict[str, Any]:
+        """The race that the board's script asks for."""
+        return self.show(getattr(event, "race", ""), client)
+
+    def stop(self, race_id: Any, key: Any, client: gr.Request) -> None:
+        self._races.stop(race_id, key, session_of(client))
+
+    def open_file(self, path: Any, client: gr.Request) -> dict[str, Any]:
+        return self._races.open_file(path, session_of(client)).wire()
+
+    def leave(self, client: gr.Request) -> None:
+        self._races.leave(session_of(client))
+
+    def use(self, event: gr.EventData, client: gr.Request) -> list[Any]:
+        """The form as it was for the race on the board."""
+        values = self._settings(event, client)
+        if values.get("infilling"):  # the browser hears of a value only if it is another
+            values["infilling"] |= {"use": next(self._uses)}
+        return self._form.updates(values)
+
+    def fill(self, event: gr.EventData, client: gr.Request) -> list[Any]:
+        """What a picture on the board was drawn from; the browser fills in the rest."""
+        values, own = self._settings(event, client), {"seed", "lanes", "infilling"}
+        return self._form.updates({name: values[name] for name in values.keys() - own})
+
+    def _settings(self, event: gr.EventData, client: gr.Request) -> dict[str, Any]:
+        """The form's values of a race that is over. Its model is left out where it cannot race
+        here, and a picture to fill in where no model here can."""
+        pool = self._races.pool
+        race = self._races.kept(getattr(event, "race", ""), session_of(client))
+        header = race.recording.trace.header
+        card = pool.find(header.model)
+        known = card is not None and pool.availability(card.name).available
+        model = {"model": header.model} if known else {}
+        whole = {} if header.model in pool.fillable() else {"infilling": None}
+        return recorded_values(header) | model | whole
