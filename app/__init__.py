@@ -4,8 +4,9 @@
 import os
 
 os.environ.setdefault("GRADIO_ANALYTICS_ENABLED", "False")
-# Whose X-Forwarded-For the server believes; it takes the last address there that is none of these.
-# A Space's proxies have private addresses, and append to what a visitor may have forged.
+# The proxies whose X-Forwarded-For the server believes: the last address in it that is none of
+# theirs is the visitor's. A Space's have private addresses, and append to what a visitor may have
+# forged.
 if "SPACE_ID" in os.environ:
     private = "127.0.0.1,10.0.0.0/8,172.16.0.0/12,192.168.0.0/16,100.64.0.0/10,fc00::/7"
     os.environ.setdefault("FORWARDED_ALLOW_IPS", private)

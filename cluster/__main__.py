@@ -20,12 +20,12 @@ from pydantic import ValidationError
 from cluster.options import Options
 
 ROOT = Path(__file__).parent.parent
-# What no replica needs of the folder that a remote cluster is sent, as gitignore has it; but Ray
-# takes "/.*" for the folder itself.
+# What no replica needs of the folder that is sent to a remote cluster, in patterns as of a
+# .gitignore. "/.*" would leave the folder itself out, as Ray reads it.
 LEFT_OUT = ["/.?*", "/node_modules", "/docs", "/examples", "/tests", "/train"]
-# Of a cluster that is started here. Ray reads them when it is imported.
+# Environment variables of a cluster that is started here. Ray reads them when it is imported.
 LOCAL = {
-    "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0",  # on Linux, too: it listens on loopback alone
+    "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0",  # then it listens on loopback alone, on Linux too
     "RAY_AUTH_MODE": "token",  # in ~/.ray, so that no other user of this machine gets in
     "RAY_USAGE_STATS_ENABLED": "0",
 }

@@ -142,7 +142,8 @@ def deployment() -> serve.Deployment:
     return serve.deployment(
         name="page",
         num_replicas=1,
-        max_ongoing_requests=10_000,  # of them most wait: the fair queue bounds the races
-        # Where it is served, and where Ray itself has its state: it is lost with no other machine.
+        max_ongoing_requests=10_000,  # most of them wait: the fair queue bounds the races
+        # On the head, which serves it and has Ray's own state: losing another machine does not end
+        # it.
         ray_actor_options={"num_cpus": 0, "resources": {"node:__internal_head__": 0.001}},
     )(serve.ingress()(Page))

@@ -30,7 +30,7 @@ class _BodyTooLargeError(Exception):
 
 
 class RequestGuard:
-    """Rejects bodies of more than MAX_BODY bytes, those whose length is not declared as well, and
+    """Rejects bodies of more than MAX_BODY bytes, whether or not they declare their length, and
     adds HEADERS. An exception that nothing else caught is logged without its message, which may
     hold what a visitor typed."""
 

@@ -87,10 +87,11 @@ class ModelPool:
         self._load = load or (download_public if zero_gpu() else load_public)
         self._models = {own: Availability(), **(public or {})}
         self._lock = threading.Lock()
-        # the public model in memory; none: its name is empty, and the loader the page's own
+        # The public model in memory. Without one the name is empty, and the loader is the page's
+        # own.
         self._name, self._public = "", loader
         self._gpu_lost, self._downloaded = "", set[str]()
-        # races that run at a time on a device; on any other one
+        # How many races run at a time on a device; one on a device that is not named here.
         self.at_once: dict[Hashable, int] = {Device.ZEROGPU: zerogpu.MAX_CALLS}
 
     @property
@@ -213,7 +214,7 @@ class ModelPool:
         """Starts loading the page's own model, and the one that the page opens with."""
         self.loader.start()
         name = self.opening[0].name
-        # none if a race is loading another one already
+        # Where a race is loading another public model already, this one is left for later.
         if name != self.own.name and (loader := self._loader(name)):
             loader.start()
 

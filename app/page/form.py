@@ -7,7 +7,7 @@ from typing import Any
 
 import gradio as gr
 
-# Options of an event: programs cannot call it; it shows no progress either.
+# Options of an event that programs cannot call, and of one that shows no progress besides.
 PRIVATE: dict[str, Any] = {"api_visibility": "private"}
 QUIET = PRIVATE | {"show_progress": "hidden"}
 # The race on the board, and its key where it is the visitor's own.

@@ -116,15 +116,16 @@ def build(pool: ModelPool, recorded: RecordedRaces | None = None) -> PageBlocks:
         # another: a hall of visitors may open a link at once.
         at_once: dict[str, Any] = {"concurrency_limit": None, "show_progress": "hidden"}
         options = at_once | {"api_name": "board", "api_visibility": "undocumented"}
-        # None of the recorded races is on the board then, and what the notice said of a link or of
-        # the page's model has been read. Gradio does this first only if it stands first.
+        # Once a race begins or a file is opened, no recorded race is on the board, and what the
+        # notice said of a link or of the page's model has been read. Gradio clears both before it
+        # calls what follows only if that is said first.
         begins = [*starts, file.upload]
         gr.on(begins, None, None, [chosen, notice, reading], js="() => [null, '', '']", **PRIVATE)
         gr.on(starts, events.race, form.components, board, js=ASKED_JS, **options)
         api.mount()
         stop.click(events.stop, race_and_key, None, queue=False, js=OWN_JS, **PRIVATE)
         opens = PRIVATE | at_once
-        # not `input`, which is also leaving the field
+        # `input` would also fire when the field is left
         chosen.select(events.show, chosen, board, api_name="recorded", **opens)
         file.upload(events.open_file, file, board, api_name="open", **QUIET)
         brought = [own, form.component("model")]

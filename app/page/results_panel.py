@@ -23,7 +23,7 @@ from visualize.quality import about, quality_figures, stored
 def results_panel(
     races: Races, recorded: gr.Dropdown, board: gr.HTML, race_and_key: list[Any]
 ) -> None:
-    """`recorded` are the races to choose from, of which it chooses the one that is over."""
+    """`recorded` is the list of races to choose from: the race that is over is put into it."""
     shown = gr.State("")  # the id of the race that all of it is about
     with gr.Accordion("What decided it", open=False, elem_id="decided") as decided:
         _draw_unfolded(races, shown, decided, _figures)
@@ -48,7 +48,7 @@ def results_panel(
             gr.update(choices=titles, value=known),
         ]
 
-    # where one race gives way to another at once, the last counts
+    # Two races may follow each other at once: then the later one is shown.
     last = {"js": OWN_JS, "trigger_mode": "always_last"}
     board.over(update, race_and_key, [shown, lane, recorded], **last, **QUIET)
 

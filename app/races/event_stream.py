@@ -7,14 +7,14 @@ import zlib
 from pydantic import BaseModel
 
 GZIP = 16 + zlib.MAX_WBITS
-# A block of deflate that holds nothing: what stands between a server and a browser sees that the
-# stream goes on, and it fits between any two chunks.
+# A block of deflate that holds nothing, which may stand between any two chunks: it shows a proxy
+# that the stream goes on.
 NOTHING = b"\x00\x00\x00\xff\xff"
 
 
 class EventStream:
-    """`chunks` are what is sent, as a gzip stream: everyone reads it from the first chunk on, whole
-    chunks only."""
+    """`chunks` in their order are one gzip stream. Every reader reads it from the first chunk on,
+    and whole chunks only."""
 
     def __init__(self) -> None:
         self.chunks: list[bytes] = []

@@ -15,7 +15,7 @@ from functools import partial
 from app.workers.race_stream import duration_words
 
 MAX_ADDRESSES = 1000  # whose last turn is remembered; all others count as new
-TIMED_RACES = 5  # of a device, the last ones, from which waiting times are estimated
+TIMED_RACES = 5  # the last races of a device, by which waiting times are estimated
 _numbers = itertools.count(1)
 
 

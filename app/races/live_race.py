@@ -23,10 +23,10 @@ from engine.trace import LaneState
 from visualize.recorded_race import RecordedRace
 from visualize.snapshot import LaneFigures, LaneUpdate, Snapshot, Update
 
-WATCH_SECONDS = 0.25  # between two looks of a program at a race that has nothing new
-BEGIN_SECONDS = 0.5  # at most, for a page to have the first message
-PASS_ON_SECONDS = 0.05  # at most, for those who watch to be sent another one
-ALIVE_SECONDS = 10.0  # between messages, that what stands between does not end the stream
+WATCH_SECONDS = 0.25  # a program looks at the race this often where nothing is new
+BEGIN_SECONDS = 0.5  # a race waits no longer for a page to have its first message
+PASS_ON_SECONDS = 0.05  # it waits no longer for its watchers to be sent an update
+ALIVE_SECONDS = 10.0  # a stream sends something this often, so that no proxy takes it for dead
 UNWATCHED_SECONDS = 20.0  # after which a race that nobody watches is stopped
 UNWATCHED = "Stopped: its page was gone."
 MAX_BETS = 10_000
@@ -36,17 +36,17 @@ Boards = Generator[Snapshot | None, None, None]  # None: nothing new
 
 @dataclass(slots=True, eq=False)
 class _Watcher:
-    """One who watches; `wake` is called when there is something new. Numbers count chunks."""
+    """A reader of the race's stream. `wake` is called when there is something new."""
 
     wake: Callable[[], object]
-    given: int = 0
-    taken: int = 0  # has come back for more since
+    given: int = 0  # chunks
+    taken: int = 0  # chunks that it had been given when it last asked for more
     gone: bool = False
 
 
 class LiveRace:
-    """What its thread shows, and who watches. `link` is the query with its settings; `board` is
-    what there is to see now, without the patches of pictures."""
+    """A race with its watchers. `link` is the query with its settings; `board` is what there is to
+    see now, without the patches of pictures."""
 
     def __init__(self, race_id: str, waiting: Waiting, link: str, ticket: Ticket) -> None:
         self.id, self.link, self.ticket = race_id, link, ticket
@@ -93,10 +93,10 @@ class LiveRace:
         self.show(replace(self._waiting, note=note).board())
 
     def show(self, event: Snapshot | Update) -> None:
-        """Shows what happened, and waits until those who watch were sent it: that takes a
-        processor, and happens between two steps, in no lane's seconds. Nobody waits for one who has
-        not taken in what came before. Of the last event, that the race is over is shown by `end`,
-        when the race can be asked for."""
+        """Shows what happened, and waits until the watchers were sent it: sending takes a
+        processor, and so happens between two steps, in no lane's seconds. A watcher that has yet to
+        take in an earlier event is not waited for. The last event is shown as if the race went on:
+        `end` says that it is over, once its recording can be had."""
         if event.state in OVER:
             self._last = event
             event = event.model_copy(update={"state": LaneState.RACING, "results": ()})
@@ -149,7 +149,8 @@ class LiveRace:
             return self._over
 
     def bet(self, voter: str, lane: int) -> bool:
-        """Places a voter's bet on a lane, instead of the one before; whether it can be placed."""
+        """Places a voter's bet on a lane, in place of an earlier bet. False where it cannot be
+        placed: bets are closed, there is no such lane, or too many have bet."""
         with self._turn:
             lanes, cells = self.board.lanes, sum(cell >= 0 for cell in self.board.cells)
             closed = self._over or any(2 * each.n >= cells for each in lanes)

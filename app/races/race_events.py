@@ -1,5 +1,5 @@
-"""What a page watches a race by: a stream of server-sent events that costs the race nearly the same
-for a hall of phones as for one, since no watcher takes a place in gradio's queue or a thread."""
+"""The stream of server-sent events by which a page watches a race. A hall of phones costs the race
+hardly more than one: no watcher takes a thread, or a place in gradio's queue."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ async def _over(race: StoredRace) -> AsyncIterator[bytes]:
 
 
 async def _plain(chunks: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
-    """The same for one who cannot decompress; a comment where a chunk holds nothing."""
+    """The chunks decompressed; a comment in place of a chunk that holds nothing."""
     unzip = zlib.decompressobj(GZIP)
     async for chunk in chunks:
         yield unzip.decompress(chunk) or b":\n\n"

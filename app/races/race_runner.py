@@ -83,7 +83,8 @@ class RaceRunner:
         live.end(error)
 
     def _wait_in_queue(self, live: LiveRace) -> bool:
-        """Whether the race has the device then. Raises gr.Error where it lost its place."""
+        """Waits for the race's turn. False where it ended before. Raises gr.Error where it lost its
+        place."""
         ticket, shown = live.ticket, ""
         while (wait := self._queue.wait_of(ticket)) is not None:
             if wait.note != shown:
@@ -96,7 +97,8 @@ class RaceRunner:
         return ticket.racing
 
     def _wait_for_model(self, live: LiveRace) -> Any:
-        """The model; None where the race ends before there is one. Raises gr.Error."""
+        """Waits for the model. None where the race is to end before it is loaded. Raises
+        gr.Error."""
         name = live.request.model
         model, shown = self._load(name, 0), None
         while model is None and not live.ends:

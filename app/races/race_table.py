@@ -24,7 +24,7 @@ KEPT_SECONDS = 600.0  # after the page that showed a race was closed or lost
 
 
 def new_id() -> str:
-    """Of a race; whoever has it can see the race, so it cannot be guessed."""
+    """A race's id. It cannot be guessed, since everyone who has it can see the race."""
     return secrets.token_urlsafe(9)
 
 
@@ -64,7 +64,7 @@ class _Entry:
 
     visitor: str
     race: LiveRace | StoredRace
-    key: str  # of a race that began here; whoever has it is the visitor
+    key: str  # of a race that began here: who sends it is the visitor who began it
     left: float | None = None
 
     @property
@@ -73,9 +73,9 @@ class _Entry:
 
 
 class RaceTable:
-    """Races in progress and races that are over, by id. Of each visitor at most MAX_BYTES, of
-    `max_visitors`; the least recently used go first, and KEPT_SECONDS after their page is gone
-    all."""
+    """Races in progress and races that are over, by id. At most MAX_BYTES are kept of a visitor and
+    `max_visitors` have races here, where those least recently used go first. KEPT_SECONDS after a
+    visitor's page is gone, so are the races."""
 
     def __init__(self, max_visitors: int, clock: Callable[[], float] = time.monotonic) -> None:
         self._max_visitors, self._clock = max_visitors, clock
@@ -97,8 +97,8 @@ class RaceTable:
                 self._make_room(entry)
 
     def get(self, race_id: Any, visitor: str | None, key: Any = "") -> LiveRace | StoredRace | None:
-        """None for a race that is not kept, or never was. A race whose page is gone, or whose key
-        this is, is this visitor's from then on, where it is a visitor who asks."""
+        """None for a race that is not kept, or never was. A visitor who asks for a race whose page
+        is gone, or who has its key, owns it from then on."""
         with self._lock:
             self._drop_expired()
             entry = self._entries.get(race_id) if isinstance(race_id, str) else None

@@ -114,8 +114,8 @@ class Races:
     def find(
         self, race_id: Any, session: str | None = None, key: Any = ""
     ) -> LiveRace | StoredRace | None:
-        """A recorded race by its name, or one that is kept by its id; `session` is the visitor's
-        who comes back to it, maybe with its key."""
+        """A recorded race by its name, or a race that is kept by its id. A visitor who comes back
+        to a race sends the `session` of the page, and the race's key where the page has it."""
         if race_id in self.recorded:
             return self.recorded.race(race_id)
         return self._table.get(race_id, session, key)
@@ -130,8 +130,8 @@ class Races:
         return race
 
     def show(self, race_id: Any, session: str) -> dict[str, Any]:
-        """The board's value with a race: its recording, or what is to be watched. A visitor's own
-        race that gives way to another one is stopped. Raises gr.Error."""
+        """The board's value with a race: its recording, or what is to be watched. Stops the
+        visitor's own race in progress where this is another one. Raises gr.Error."""
         race = self.find(race_id, session)
         if race is None:
             raise gr.Error(NOT_KEPT, print_exception=False)
@@ -166,8 +166,8 @@ class Races:
         return race.replay()
 
     def stop(self, race_id: Any, key: Any, session: str) -> None:
-        """Stops a race for whoever has its key, as the page that began it has, also once it was
-        loaded again. Raises gr.Error for others."""
+        """Stops a race for the page that began it. That page has the race's key, and keeps it when
+        it is loaded again. Raises gr.Error for others."""
         race = self.find(race_id, session, key)
         if isinstance(race, LiveRace):
             if not self.owns(race, session):
@@ -175,7 +175,7 @@ class Races:
             race.stop()
 
     def owns(self, race: LiveRace, session: str) -> bool:
-        """Whether it is this visitor's race, or one that they watch."""
+        """Whether this visitor began the race; others only watch it."""
         return race is self._table.live(session)
 
     def leave(self, session: str) -> None:
@@ -190,7 +190,8 @@ class Races:
         return recorded
 
     def _give_way(self, session: str, race: LiveRace | StoredRace) -> None:
-        """Stops the race that a visitor has asked for, where another one is to be on the board."""
+        """Stops the visitor's race in progress where `race`, which the board is to show, is another
+        one."""
         own = self._table.live(session)
         if own is not None and own is not race:
             own.stop()

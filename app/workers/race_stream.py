@@ -116,10 +116,12 @@ class RaceStream:
             yield board.update()
         finally:
             wall = time.monotonic() - started
-            share = 100 * drawing / max(wall, 1e-9)
             log.info(
                 "race closed: %d frames, %.1f s, %d updates, drawing took %.0f%% of it",
-                *(len(self.frames), wall, updates, share),
+                len(self.frames),
+                wall,
+                updates,
+                100 * drawing / max(wall, 1e-9),
             )
 
     def trace(self) -> Trace:

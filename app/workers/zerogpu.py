@@ -31,7 +31,9 @@ MARGIN_SECONDS = 8.0  # before the worker would be killed, the race is stopped
 MAX_CALLS = 4  # at a time
 
 log = logging.getLogger(__name__)
-_loaded: dict[str, ImageModel] = {}  # by name: the page's own choice; in a worker the last one
+# By name. In the page's process it is the model that the page opens with, in a worker the one that
+# raced last.
+_loaded: dict[str, ImageModel] = {}
 
 
 def place(name: str) -> None:
