@@ -44,7 +44,7 @@ SLOW = (
     "test_wheel.py",
     "train",
     "app/serving/test_model_pool.py",
-    "visualize/test_film.py",
+    "visualize/film/test_film.py",
     "app/serving/test_api.py",
     "app/serving/test_zerogpu.py",
     "app/serving/test_families.py",

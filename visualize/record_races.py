@@ -21,7 +21,7 @@ from engine.models.base import ImageModel
 from engine.race import Race, RaceRequest
 from engine.race.request import parse_lane
 from visualize.assets import STATIC
-from visualize.recorded_race import RecordedRace, record
+from visualize.pictures.recorded_race import RecordedRace, record
 
 RACES = STATIC / "races"
 FILLED = ("ar", "assd", "assd:drafts=n-gram", "sjd", "scd", "parallel")

@@ -14,7 +14,7 @@ from app.page.visitor import address, session_of
 from app.serving.api import RACE_QUEUE
 from engine.race import MAX_SEED
 from engine.trace import LaneState, Trace
-from visualize.seeds import Estimate, over_seeds
+from visualize.figures.seeds import Estimate, over_seeds
 
 SEEDS = 5
 LOOK_SECONDS = 1.0  # between two looks at a race, where gradio can end this one

@@ -16,8 +16,8 @@ from app.page.handlers import Races
 from app.page.visitor import session_of
 from app.page.what_if import lane_choices, what_if_section
 from app.serving.race_table import StoredRace
-from visualize.figures import Figure
-from visualize.quality import about, quality_figures, stored
+from visualize.figures.figures import Figure
+from visualize.figures.quality import about, quality_figures, stored
 
 
 def results_panel(

@@ -20,8 +20,8 @@ from app.serving.fair_queue import Ticket
 from app.serving.race_stream import stopped_update
 from engine.race import RaceRequest
 from engine.trace import LaneState
-from visualize.recorded_race import RecordedRace
-from visualize.snapshot import Snapshot, Update
+from visualize.board.snapshot import Snapshot, Update
+from visualize.pictures.recorded_race import RecordedRace
 
 WATCH_SECONDS = 0.25  # between two looks of a program at a race that has nothing new
 BEGIN_SECONDS = 0.5  # at most, for a page to have the first message

@@ -21,9 +21,9 @@ from engine.models.supply.card import ModelCard
 from engine.race import Race, RaceRequest
 from engine.race.passes import lane_seconds
 from engine.trace import Frame, Header, LaneState, Trace
-from visualize.board import Board, live_board
-from visualize.recorded_race import RecordedRace, record
-from visualize.snapshot import LaneFigures, LaneUpdate, Snapshot, Update
+from visualize.board.board import Board, live_board
+from visualize.board.snapshot import LaneFigures, LaneUpdate, Snapshot, Update
+from visualize.pictures.recorded_race import RecordedRace, record
 
 # Of the wall clock, at most: lanes are not charged for drawing, but it delays the race.
 DRAWING_SHARE = 0.25

@@ -15,10 +15,10 @@ from playwright.sync_api import Browser, Page, expect
 from tests.browser.acts import PATIENCE, by_passes
 from tests.visualize.races import filled_trace
 from visualize.assets import STATIC
-from visualize.cells import PAPER, Cells, atlas
-from visualize.layers import COUNTED, LaneReplay, Layer
-from visualize.recorded_race import RecordedRace, record
-from visualize.standalone import standalone
+from visualize.export.standalone import standalone
+from visualize.film.cells import PAPER, Cells, atlas
+from visualize.film.layers import COUNTED, LaneReplay, Layer
+from visualize.pictures.recorded_race import RecordedRace, record
 
 PASS = 41  # lanes that have finished, and lanes with drafts before their frontier
 PARTS = 4  # of a cell, along and across

@@ -19,9 +19,9 @@ from tests.infill_toy import NeighbourToy
 from tests.races import race_of
 from tests.steps import Spot, build
 from tests.toy import Toy
-from visualize.board import Board
-from visualize.recorded_race import RecordedRace, record
-from visualize.snapshot import Snapshot
+from visualize.board.board import Board
+from visualize.board.snapshot import Snapshot
+from visualize.pictures.recorded_race import RecordedRace, record
 
 FIVE = ("ar", "sjd", "gsd", "lantern", "sjd-pac")
 MASK = tuple(2 <= cell // 6 < 5 and 1 <= cell % 6 < 5 for cell in range(36))  # of 6 x 6 tokens

@@ -19,7 +19,7 @@ from engine.race import Lane, RaceRequest
 from engine.settings import Sampling
 from engine.trace import Frame, LaneState
 from tests.visualize.races import frame, pixels, step, toy_race
-from visualize.board import Board
+from visualize.board.board import Board
 
 LANES = ("ar", "sjd")
 
