@@ -1,10 +1,11 @@
 from __future__ import annotations
 
+import emoji
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from PIL import Image
+from PIL import Image, features
 
 from visualize.film.typeface import Typeface
 
@@ -46,6 +47,31 @@ def test_what_no_font_knows_is_a_box() -> None:
     box = (drawn("\uffff") < 200).any(-1)
     assert 8 < box.sum() < 100
     np.testing.assert_array_equal(drawn("\uffff"), drawn("\ufffe"))
+
+
+@pytest.mark.parametrize("bold", [False, True])
+def test_no_word_that_the_embedded_model_reads_has_a_box(bold) -> None:
+    """In any of its languages, emoji included."""
+    emoji.config.load_language(emoji.LANGUAGES)
+    texts = set(emoji.EMOJI_DATA)
+    for language in emoji.LANGUAGES:
+        texts |= {data.get(language, "") for data in emoji.EMOJI_DATA.values()}
+    chars = set("".join(texts))
+    face = Typeface(10, bold)
+    box = drawn("\uffff", face).tobytes()
+    assert [char for char in sorted(chars) if drawn(char, face).tobytes() == box] == []
+
+
+@pytest.mark.skipif(not features.check("fribidi"), reason="Pillow finds no FriBiDi")
+def test_arabic_runs_from_right_to_left_in_joined_letters() -> None:
+    def ink(text: str) -> np.ndarray:
+        across = (drawn(text) < 200).any(-1).any(0)
+        return across[: round(10 + FACE.length(text))]
+
+    first, both = ink("قطة"), ink("قطة وكلب")
+    np.testing.assert_array_equal(first[10:], both[-len(first[10:]) :])
+    assert FACE.length("كلب") < sum(map(FACE.length, "كلب"))
+    assert FACE.length("می\u200cخواهم") != FACE.length("میخواهم")
 
 
 def test_what_has_no_shape_takes_no_room() -> None:
