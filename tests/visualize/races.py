@@ -141,9 +141,15 @@ def trace_of(
 ) -> Trace:
     """A trace of hand-made lanes on a grid of so many rows, all of which end in a state."""
     header = Header(
-        *("a prompt", 1, "toy", (rows, length // rows), 5, tuple(range(length)), Sampling()),
-        tuple(Lane(name).plain() for name in lanes),
-        "here",
+        prompt="a prompt",
+        seed=1,
+        model="toy",
+        grid=(rows, length // rows),
+        vocab_size=5,
+        cells=tuple(range(length)),
+        sampling=Sampling(),
+        lanes=tuple(Lane(name).plain() for name in lanes),
+        machine="here",
     )
     frames = [
         Frame(i, LaneState.RACING, step) for i, steps in enumerate(lanes.values()) for step in steps

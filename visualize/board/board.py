@@ -54,8 +54,11 @@ class Board:
         swatches: bytes | None = None,
         preview: Pixels | None = None,
     ) -> None:
-        self.header, self.note = header, ""
-        self._pixels, self._preview, self._seq = pixels, preview, 0
+        self.header = header
+        self.note = ""
+        self._pixels = pixels
+        self._preview = preview
+        self._seq = 0
         self._swatches = base64.b64encode(swatches or b"").decode()
         self._lanes = [
             BoardLane(lane, name, header.grid, header.cells_of(i), header.infilling)
@@ -178,17 +181,15 @@ class Board:
     def _places(self, lane: BoardLane) -> dict[MeasuredClock, int | None]:
         """A finished lane's place in either clock, or None while a lane that still races could come
         in before it."""
-        others = {
-            state: [other for other in self._lanes if other.state is state] for state in LaneState
-        }
         places: dict[MeasuredClock, int | None] = dict.fromkeys(CLOCKS)
-        if lane.state is LaneState.FINISHED:
-            for clock in CLOCKS:
-                mine = lane.clock(clock)
-                if all(other.clock(clock) >= mine for other in others[LaneState.RACING]):
-                    places[clock] = 1 + sum(
-                        other.clock(clock) < mine for other in others[LaneState.FINISHED]
-                    )
+        if lane.state is not LaneState.FINISHED:
+            return places
+        racing = [other for other in self._lanes if other.state is LaneState.RACING]
+        finished = [other for other in self._lanes if other.state is LaneState.FINISHED]
+        for clock in CLOCKS:
+            mine = lane.clock(clock)
+            if all(other.clock(clock) >= mine for other in racing):
+                places[clock] = 1 + sum(other.clock(clock) < mine for other in finished)
         return places
 
     def _results(self) -> tuple[Result, ...]:

@@ -48,23 +48,29 @@ class BoardLane:
         cells: tuple[int, ...],
         infilling: Infilling | None,
     ) -> None:
-        self.decoder, self.rule, self.name = lane.decoder, rule_of(lane), name
-        self.state, self.error = LaneState.WAITING, ""
+        self.decoder = lane.decoder
+        self.rule = rule_of(lane)
+        self.name = name
+        self.state = LaneState.WAITING
+        self.error = ""
         self.tokens = np.array(infilling.known if infilling else [MASKED] * (grid[0] * grid[1]))
         self.needs_picture = False
-        committed = self.tokens != MASKED
-        self.patches = LanePatches(committed, grid)
-        self._committed, self._known = committed, int(committed.sum())
-        self._cells, self._own = np.array(cells), lane.cells
-        self._stats, self._table = LaneStats(), dict.fromkeys(SENT, "")
-        self._pending: list[Step] = []  # not in the text yet
+        self._committed = self.tokens != MASKED
+        self._known = int(self._committed.sum())
+        self.patches = LanePatches(self._committed, grid)
+        self._cells = np.array(cells)
+        self._own_cells = lane.cells
+        self._stats = LaneStats()
+        self._table = dict.fromkeys(SENT, "")
+        self._pending: list[Step] = []  # steps whose rows are not in the table's text yet
         self.picture: np.ndarray | None = None
-        self._file, self._sent_file = "", ""  # of the picture
+        self._file = ""  # the picture as base64
         self._sent: LaneFigures | None = None
+        self._sent_file = ""
 
     def fold(self, frame: Frame) -> None:
-        # Where a lane begins, what is known is drawn, if anything is; where it ends, the picture
-        # without drafts.
+        # A lane that begins shows the cells that are known, if there are any. One that ends shows
+        # its picture without drafts.
         self.needs_picture |= frame.state is not self.state and bool(self._known)
         self.state, self.error = frame.state, frame.error or ""
         if frame.state in (LaneState.STOPPED, LaneState.FAILED):
@@ -80,7 +86,7 @@ class BoardLane:
         free = cells >= 0
         committed = cells[: len(step.committed)]
         self._committed[committed[committed >= 0]] = True
-        # Drafts too: a convolutional decoder sees a few tokens around each.
+        # Drafts are kept too, since a convolutional decoder sees a few tokens around each cell.
         self.tokens[~self._committed] = -1
         self.tokens[cells[free]] = step.positions["token"][free]
 
@@ -108,7 +114,7 @@ class BoardLane:
             **dict(self._sent),
             decoder=self.decoder,
             rule=self.rule,
-            own_cells=self._own,
+            own_cells=self._own_cells,
             title=self.name,
             idea=decoder.idea,
             paper=decoder.paper,
@@ -161,22 +167,20 @@ class BoardLane:
         differs: list[int] = []
         if ar is not None and DECODERS[self.decoder].badge is Badge.IDENTICAL:
             differs = np.flatnonzero(self.tokens != ar.tokens).tolist()
-        stats, total = self._stats, self._stats.clock
+        stats = self._stats
         return Result(
             lane=number,
             compression=round(stats.step_compression, 3),
             length=round(stats.mean_acceptance_length, 3),
             passes=stats.nfe,
             drafter=stats.drafter_passes,
-            seconds=round(total, 4),
-            pass_ms=round(1000 * total / stats.nfe, 2),
+            seconds=round(stats.clock, 4),
+            pass_ms=round(1000 * stats.clock / stats.nfe, 2),
             differs=differs[0] if differs else None,
-            faster={
-                clock: (
-                    ar and round(ar.clock(clock) / self.clock(clock), 3)
-                    if self.clock(clock)
-                    else None
-                )
-                for clock in CLOCKS
-            },
+            faster={clock: self._faster(clock, ar) for clock in CLOCKS},
         )
+
+    def _faster(self, clock: MeasuredClock, ar: BoardLane | None) -> float | None:
+        if ar is None or not self.clock(clock):
+            return None
+        return round(ar.clock(clock) / self.clock(clock), 3)

@@ -53,6 +53,7 @@ def steps_csv(trace: Trace) -> str:
         tests = np.bincount(table.step, ~np.isnan(shifts), len(table))
         sums = np.bincount(table.step, np.nan_to_num(shifts), len(table))
         for k in range(len(table)):
+            step = table.steps[k]
             times = [*table.seconds[k], table.clock[k + 1]]
             writer.writerow(
                 [
@@ -60,10 +61,11 @@ def steps_csv(trace: Trace) -> str:
                     lane.decoder,
                     names[number - 1],
                     k + 1,
-                    *(table.steps[count][k] for count in ("nfe", "rows")),
+                    step["nfe"],
+                    step["rows"],
                     *table.frontier[k : k + 2],
                     *statuses[k],
-                    table.steps["drafter_passes"][k],
+                    step["drafter_passes"],
                     *(f"{value:.6f}" for value in times),
                     f"{sums[k] / tests[k]:.6f}" if tests[k] else "",
                 ]

@@ -44,7 +44,7 @@ from visualize.figures.plots import (
 
 HATCHES = ("", "/", "x", "-")  # of the parts of a step
 PARTS = {"forward": "forward pass", "verify": "verification", "cache": "cache", "draft": "drafter"}
-# acceptance lengths, together in a bar
+# Acceptance lengths that share a bar.
 SPANS = ((1, 1), (2, 2), (3, 3), (4, 4), (5, 8), (9, 16), (17, 32), (33, 64), (65, 96))
 FEWEST_PAIRS = 5  # a mean over fewer is noise
 
@@ -71,7 +71,7 @@ def figures(trace: Trace) -> list[Figure]:
     work = [(lane, rows_read(lane.table)) for lane in lanes]
     lengths = [(lane, acceptance_lengths(lane.table)) for lane in lanes]
     top1 = [(lane, sorted_top1(lane.table)) for lane in lanes]
-    # A block's drafts are accepted together: 1 - TV says nothing of one of them.
+    # The drafts of a block are accepted together, so that 1 - TV says nothing of one of them.
     alone = [lane for lane in lanes if not lane.block]
     tested = [(lane, found) for lane in alone if (found := acceptance(lane.table))]
     deep = [(lane, depths) for lane in lanes if (depths := acceptance_by_depth(lane.table))]
@@ -144,10 +144,14 @@ def _rows(lanes: Sequence[tuple[Runner, Rows]]) -> go.Figure:
                 hovertemplate=f"{lane.name}<br>%{{x:.1f}} rows {word}<extra></extra>",
                 marker=lane_fill(lane, hatch),
             )
-        name = f"rows {word}"
-        marker = hatched(hatch)
-        options = {"offsetgroup": unit, "name": name, "marker": marker}
-        plot.add_bar(x=[None], y=[lanes[0][0].name], orientation="h", **options)
+        plot.add_bar(
+            x=[None],
+            y=[lanes[0][0].name],
+            orientation="h",
+            offsetgroup=unit,
+            name=f"rows {word}",
+            marker=hatched(hatch),
+        )
     plot.update_layout(barmode="group", bargap=0.35, legend_traceorder="normal")
     return plot.update_yaxes(autorange="reversed", showgrid=False)
 
@@ -285,7 +289,7 @@ def _time(lanes: Sequence[tuple[Runner, Seconds]]) -> go.Figure:
                 hovertemplate=hover,
                 marker=lane_fill(lane, hatch),
             )
-        # the legend is about the parts, whatever the lanes' colours
+        # An empty bar in no lane's colour puts the part into the legend.
         if any(seconds for _, _, seconds in spent):
             plot.add_bar(
                 x=[None], y=[lanes[0][0].name], orientation="h", name=word, marker=hatched(hatch)

@@ -44,14 +44,14 @@ def runners(trace: Trace) -> list[Runner]:
     states = {frame.lane: frame.state for frame in trace.frames}
     return [
         Runner(
-            i,
-            names[i],
-            lane.decoder,
-            sum(other.decoder == lane.decoder for other in trace.header.lanes[:i]),
-            DECODERS[lane.decoder].badge is not Badge.CHANGED_DISTRIBUTION,
-            rule_of(lane) == "block",
-            states[i] is LaneState.FINISHED,
-            table,
+            index=i,
+            name=names[i],
+            decoder=lane.decoder,
+            repeat=sum(other.decoder == lane.decoder for other in trace.header.lanes[:i]),
+            lossless=DECODERS[lane.decoder].badge is not Badge.CHANGED_DISTRIBUTION,
+            block=rule_of(lane) == "block",
+            finished=states[i] is LaneState.FINISHED,
+            table=table,
         )
         for i, lane in enumerate(trace.header.lanes)
         if len(table := trace.table(i))
@@ -170,23 +170,23 @@ def acceptance(table: StepTable) -> Acceptance | None:
     promise = 1 - share_values(table.positions["tv"][tested])
     passed = _first_passed(table)[tested]
     bins = np.clip((promise * BINS).astype(int), 0, BINS - 1)
-    trials, accepted, sums = (
-        np.bincount(bins, weights, BINS) for weights in (None, passed, promise)
-    )
+    trials = np.bincount(bins, minlength=BINS)
+    accepted = np.bincount(bins, passed, BINS)
+    sums = np.bincount(bins, promise, BINS)
     filled = np.where(trials > 0, trials, np.nan)
     low, high = wilson(accepted, filled)
     spread = math.sqrt((promise * (1 - promise)).clip(0).sum())
     excess = passed.sum() - promise.sum()
     return Acceptance(
-        trials,
-        accepted.astype(int),
-        sums / filled,
-        accepted / filled,
-        low,
-        high,
-        float(passed.mean()),
-        float(promise.mean()),
-        float(excess / spread) if spread > 0 else 0.0,
+        trials=trials,
+        accepted=accepted.astype(int),
+        promise=sums / filled,
+        share=accepted / filled,
+        low=low,
+        high=high,
+        rate=float(passed.mean()),
+        promised=float(promise.mean()),
+        z=float(excess / spread) if spread > 0 else 0.0,
     )
 
 
@@ -266,7 +266,8 @@ def tv_by_distance(table: StepTable) -> Distances:
     recent. Drafts that the next step did not find in its window, or that came from another
     distribution than this p (an EAGLE drafter's), are left out, and forced positions.
     """
-    rows, last = table.positions, table.first[:-1] + table.steps["committed"] - 1
+    rows = table.positions
+    last = table.first[:-1] + table.steps["committed"] - 1  # of each step the last committed row
     rejecting = (rows["status"][last] == Status.RESAMPLED) & (rows["draft"][last] != NONE)
     before = np.maximum(table.step - 1, 0)  # the step before each row's
     reach = table.frontier[:-1] + table.steps["positions"]

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import plotly.graph_objects as go
+from PIL import ImageColor
 
 from visualize.figures.measures import Runner
 from visualize.look import LOOK
@@ -17,16 +18,17 @@ from visualize.look import LOOK
 HEIGHT = 340
 DECODER_LOOKS: dict[str, dict[str, str]] = LOOK["decoders"]
 INK, RULE = "#7b7f87", "rgba(128, 132, 140, 0.28)"
-# Dashes of lanes that share a decoder follow one another.
+# A lane whose decoder an earlier lane has gets a later one of these.
 DASHES = ("solid", *(look["dash"] for name, look in DECODER_LOOKS.items() if name != "ar"))
 HATCHES = tuple(dict.fromkeys(look["hatch"] for look in DECODER_LOOKS.values()))
-MOST_POINTS = 400  # of a line; more than its pixels would only make the page heavy
+MOST_POINTS = 400  # of a line: more than it has pixels would only make the page heavy
 
 
 def lane_look(lane: Runner, size: int = 7) -> dict[str, Any]:
     """Name, line and marker of a lane's traces, the same in every figure: its decoder's, and of
     another lane of that decoder a lighter colour, another dash and an open symbol."""
-    look, colour = DECODER_LOOKS[lane.decoder], lane_colour(lane)
+    look = DECODER_LOOKS[lane.decoder]
+    colour = lane_colour(lane)
     dash = DASHES[(DASHES.index(look["dash"]) + 3 * lane.repeat) % len(DASHES)]
     symbol = look["symbol"] + "-open" * (lane.repeat % 2)
     return {
@@ -39,13 +41,11 @@ def lane_look(lane: Runner, size: int = 7) -> dict[str, Any]:
 def lane_colour(lane: Runner) -> str:
     """Its decoder's, moved towards the text's grey for each earlier lane of that decoder: it reads
     on either page."""
+    own = ImageColor.getrgb(DECODER_LOOKS[lane.decoder]["colour"])
+    grey = ImageColor.getrgb(INK)
     share = 0.4 * min(lane.repeat, 2)
-    parts = (
-        (int(one[i : i + 2], 16), int(INK[i : i + 2], 16))
-        for one in [DECODER_LOOKS[lane.decoder]["colour"]]
-        for i in (1, 3, 5)
-    )
-    return "#" + "".join(f"{round(x + share * (grey - x)):02x}" for x, grey in parts)
+    mixed = (round(x + share * (y - x)) for x, y in zip(own, grey, strict=True))
+    return "#" + "".join(f"{part:02x}" for part in mixed)
 
 
 def lane_hatch(lane: Runner) -> str:

@@ -59,7 +59,7 @@ SWEEPS = (
 
 
 @dataclass(frozen=True, slots=True)
-class Estimate:
+class PanelPoint:
     """A point of a panel: mean passes a picture, and a value with its 95% interval."""
 
     lane: str
@@ -136,28 +136,29 @@ def _difference(quality: Quality, trace: Trace) -> str:
     return ""
 
 
-def shifts(quality: Quality) -> list[Estimate]:
+def shifts(quality: Quality) -> list[PanelPoint]:
     """Mean shift of each point; intervals over pictures."""
     return _means(quality, lambda _, picture: picture.shift)
 
 
-def log_p_changes(quality: Quality) -> list[Estimate]:
+def log_p_changes(quality: Quality) -> list[PanelPoint]:
     """Log p of each point's pictures less that of vanilla AR's of the same captions and seeds, in
     nats a token: above 0 they are likelier, below less likely."""
     return _means(quality, lambda first, picture: (picture.log_p - first.log_p) / quality.tokens)
 
 
-def right_pictures(quality: Quality) -> list[Estimate]:
+def right_pictures(quality: Quality) -> list[PanelPoint]:
     """Share of pictures whose every thing is in its place, with Wilson's interval; none without a
     judge."""
     if quality.judge is None:
         return []
-    n, found = len(quality), []
+    found = []
+    n = len(quality)
     for point in quality.points:
         right = sum(bool(picture.right) for picture in point.pictures)
         low, high = (float(end) for end in wilson(np.array(right), np.array(float(n))))
         passes = _mean([picture.passes for picture in point.pictures])
-        found.append(Estimate(point.lane, _name(point.lane), passes, right / n, low, high))
+        found.append(PanelPoint(point.lane, _name(point.lane), passes, right / n, low, high))
     return found
 
 
@@ -175,7 +176,7 @@ def rings(trace: Trace) -> list[tuple[str, str, int, float]]:
     return found
 
 
-def _means(quality: Quality, value: Callable[[Picture, Picture], float]) -> list[Estimate]:
+def _means(quality: Quality, value: Callable[[Picture, Picture], float]) -> list[PanelPoint]:
     """Means over the captions of `value(vanilla AR's picture, the point's picture)`."""
     baseline = next(point for point in quality.points if point.lane == BASELINE)
     found = []
@@ -185,13 +186,13 @@ def _means(quality: Quality, value: Callable[[Picture, Picture], float]) -> list
         middle, half = measured["mean"], measured["plus_minus"]
         passes = _mean([picture.passes for picture in point.pictures])
         found.append(
-            Estimate(point.lane, _name(point.lane), passes, middle, middle - half, middle + half)
+            PanelPoint(point.lane, _name(point.lane), passes, middle, middle - half, middle + half)
         )
     return found
 
 
 def _panel(
-    found: Sequence[Estimate],
+    found: Sequence[PanelPoint],
     title: str,
     number: str,
     rings: Sequence[tuple[str, str, int, float]] = (),
@@ -201,16 +202,16 @@ def _panel(
     plot = blank_plot("passes a picture", title)
     left = list(found)
     for sweep in SWEEPS:
-        line = [estimate for estimate in found if _belongs(estimate.lane, sweep)]
-        left = [estimate for estimate in left if estimate not in line]
+        line = [point for point in found if _belongs(point.lane, sweep)]
+        left = [point for point in left if point not in line]
         if line:
             texts = [""] * (len(line) - 1) + [_knob(line[-1].lane, sweep)]
             look = _look(sweep.decoder, sweep.symbol)
             look["line"] = {"color": look["marker"]["color"], "dash": sweep.dash}
             look["textposition"] = sweep.label
             _add(plot, sweep.title, line, number, texts, mode="lines+markers+text", **look)
-    for decoder in dict.fromkeys(parse_lane(estimate.lane).decoder for estimate in left):
-        mine = [estimate for estimate in left if parse_lane(estimate.lane).decoder == decoder]
+    for decoder in dict.fromkeys(parse_lane(point.lane).decoder for point in left):
+        mine = [point for point in left if parse_lane(point.lane).decoder == decoder]
         look = _look(decoder)
         _add(plot, DECODERS[decoder].title, mine, number, [""] * len(mine), mode="markers", **look)
     for decoder, name, passes, value in rings:
@@ -229,9 +230,17 @@ def _panel(
             hovertemplate=f"this race: {name}<br>{passes} passes<br>%{{y:{number}}}<extra></extra>",
         )
     if rings:
-        note = {"text": "○ this race", "x": 1, "y": 1, "xref": "paper", "yref": "paper"}
-        plot.add_annotation(**note, showarrow=False, xanchor="right", yanchor="top")
-    first = next(estimate for estimate in found if estimate.lane == BASELINE)
+        plot.add_annotation(
+            text="○ this race",
+            x=1,
+            y=1,
+            xref="paper",
+            yref="paper",
+            xanchor="right",
+            yanchor="top",
+            showarrow=False,
+        )
+    first = next(point for point in found if point.lane == BASELINE)
     plot.add_hline(y=first.value, line={"color": INK, "width": 1, "dash": "dot"})
     if first.high > first.low:
         plot.add_hrect(y0=first.low, y1=first.high, fillcolor=BAND, line_width=0, layer="below")
@@ -243,30 +252,30 @@ def _panel(
 def _add(
     plot: go.Figure,
     name: str,
-    points: Sequence[Estimate],
+    points: Sequence[PanelPoint],
     number: str,
     texts: list[str],
     **look: Any,
 ) -> None:
-    """A trace of estimates with their intervals."""
+    """A trace of points with their intervals."""
     hover = (
         "%{customdata[0]}<br>%{x:.1f} passes a picture<br>"
         f"%{{y:{number}}} (95%: %{{customdata[1]:{number}}} to %{{customdata[2]:{number}}})"
         "<extra></extra>"
     )
     plot.add_scatter(
-        x=[estimate.passes for estimate in points],
-        y=[estimate.value for estimate in points],
+        x=[point.passes for point in points],
+        y=[point.value for point in points],
         name=name,
         text=texts,
         textfont={"size": 11},
-        customdata=[[estimate.name, estimate.low, estimate.high] for estimate in points],
+        customdata=[[point.name, point.low, point.high] for point in points],
         hovertemplate=hover,
         error_y={
             "type": "data",
             "symmetric": False,
-            "array": [estimate.high - estimate.value for estimate in points],
-            "arrayminus": [estimate.value - estimate.low for estimate in points],
+            "array": [point.high - point.value for point in points],
+            "arrayminus": [point.value - point.low for point in points],
             "width": 3,
             "thickness": 1,
         },
@@ -311,8 +320,8 @@ def _mean(values: Sequence[float]) -> float:
     return sum(values) / len(values)
 
 
-def _shift_sentence(found: Sequence[Estimate]) -> str:
-    most = max(found, key=lambda estimate: estimate.value)
+def _shift_sentence(found: Sequence[PanelPoint]) -> str:
+    most = max(found, key=lambda point: point.value)
     return (
         f"Where {most.name} tests a draft, the distribution of what it commits is a TV of"
         f" {most.value:.2f} from the model's p on average, in {most.passes:.0f} passes a picture;"
@@ -320,8 +329,8 @@ def _shift_sentence(found: Sequence[Estimate]) -> str:
     )
 
 
-def _log_p_sentence(found: Sequence[Estimate]) -> str:
-    most = max(found, key=lambda estimate: abs(estimate.value))
+def _log_p_sentence(found: Sequence[PanelPoint]) -> str:
+    most = max(found, key=lambda point: abs(point.value))
     side = "likelier" if most.value > 0 else "less likely"
     return (
         f"Farthest from 0 are pictures of {most.name}, {side} than vanilla AR's of the same"
@@ -331,9 +340,9 @@ def _log_p_sentence(found: Sequence[Estimate]) -> str:
     )
 
 
-def _right_sentence(found: Sequence[Estimate], quality: Quality) -> str:
-    first = next(estimate for estimate in found if estimate.lane == BASELINE)
-    fewest = min(found, key=lambda estimate: estimate.passes)
+def _right_sentence(found: Sequence[PanelPoint], quality: Quality) -> str:
+    first = next(point for point in found if point.lane == BASELINE)
+    fewest = min(found, key=lambda point: point.passes)
     return (
         f"Of {len(quality)} pictures vanilla AR got every thing right in {first.value:.0%} (95%:"
         f" {first.low:.0%} to {first.high:.0%}, the band); {fewest.name}, with the fewest passes,"

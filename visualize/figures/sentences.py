@@ -77,7 +77,8 @@ def lengths(lanes: Sequence[tuple[Runner, Lengths]]) -> str:
     )
     if not singles:
         return "Every step committed one token, as vanilla AR's do: no lane gained anything."
-    (most, name), (least, other) = singles[0], singles[-1]
+    most, name = singles[0]
+    least, other = singles[-1]
     first = f"In {most:.0%} of its steps {name} committed a single token and gained nothing"
     return first + (f"; {other} did so in {least:.0%} of its own." if len(singles) > 1 else ".")
 
@@ -124,9 +125,8 @@ def acceptance(lanes: Sequence[tuple[Runner, Acceptance]]) -> str:
             "No lane put a draft to the test: vanilla AR has none, and Jacobi and fixed-point"
             " iteration only compare."
         )
-    lossless, relaxed = (
-        [entry for entry in lanes if entry[0].lossless is kind] for kind in (True, False)
-    )
+    lossless = [entry for entry in lanes if entry[0].lossless]
+    relaxed = [entry for entry in lanes if not entry[0].lossless]
     said = []
     if lossless:
         away = [entry for entry in lossless if abs(entry[1].z) > NEAR]
@@ -137,9 +137,9 @@ def acceptance(lanes: Sequence[tuple[Runner, Acceptance]]) -> str:
         said.append(f"{lane.name}, lossless, lies {where}: {_shares(found)}")
     if relaxed:
         lane, found = max(relaxed, key=lambda entry: entry[1].rate - entry[1].promised)
-        where = ("" if found.z > NEAR else "not clearly ") + (
-            "above it" if said else "above the diagonal"
-        )
+        where = "above it" if said else "above the diagonal"
+        if found.z <= NEAR:
+            where = f"not clearly {where}"
         said.append(f"{lane.name}, relaxed, lies {where}: {_shares(found)}")
     return "; ".join(said) + "."
 
@@ -216,13 +216,8 @@ def distance(lanes: Sequence[tuple[Runner, Distances]], stride: int) -> str:
             f" {FEWEST} in a lane."
         )
     lane, found = max(known, key=lambda entry: entry[1].pairs.sum())
-    tv = dict(
-        zip(
-            found.distance[found.pairs >= FEWEST].tolist(),
-            found.tv[found.pairs >= FEWEST].tolist(),
-            strict=True,
-        )
-    )
+    enough = found.pairs >= FEWEST
+    tv = dict(zip(found.distance[enough].tolist(), found.tv[enough].tolist(), strict=True))
     row = {j: value for j, value in tv.items() if j < stride} or tv
     least = min(row, key=row.__getitem__)
     first = (

@@ -28,8 +28,14 @@ def marked_picture(recording: RecordedRace, lane: int, positions: Sequence[int])
     if pictures is not None and (file := pictures.lanes[lane]) is not None:
         plot.add_layout_image(
             source=f"data:image/webp;base64,{base64.b64encode(file).decode()}",
-            **{"xref": "x", "yref": "y", "x": -0.5, "y": -0.5, "layer": "below"},
-            **{"sizex": columns, "sizey": rows, "sizing": "stretch"},
+            xref="x",
+            yref="y",
+            x=-0.5,
+            y=-0.5,
+            layer="below",
+            sizex=columns,
+            sizey=rows,
+            sizing="stretch",
         )
     side = max(4, 0.8 * SIDE / max(rows, columns))
     for colour, width in ((EDGE, 4), (MARK, 2)):
@@ -57,7 +63,7 @@ def count_plot(
     plot.update_layout(height=SIDE, showlegend=False)
     plot.update_yaxes(range=[0, 1.05 * most])
     plot.add_scatter(x=values, y=counts, mode="lines", line={"color": "#0072B2", "width": 2})
-    marker = {"color": "#e4002b", "size": 11}
-    plot.add_scatter(x=[current[0]], y=[current[1]], mode="markers", marker=marker)
+    value, count = current
+    plot.add_scatter(x=[value], y=[count], mode="markers", marker={"color": "#e4002b", "size": 11})
     plot.update_traces(hovertemplate=f"{knob} = %{{x:g}}: %{{y}} accepted<extra></extra>")
     return plot

@@ -16,10 +16,13 @@ from visualize.pictures.recorded_race import pixels
 from visualize.pictures.swatches import COLUMNS
 from visualize.pictures.swatches import SIDE as SWATCH
 
-INK, PAPER, RULE, SIGNAL = (COLOURS[name] for name in ("ink", "paper", "rule", "signal"))
-DRAFT, UNDER, FRONTIER, NOTCH, NO_VALUE, TO_FILL = (
-    LOOK[name] for name in ("draft", "under", "frontier", "notch", "noValue", "toFill")
-)
+INK = COLOURS["ink"]
+DRAFT = LOOK["draft"]
+UNDER = LOOK["under"]
+FRONTIER = LOOK["frontier"]
+NOTCH = LOOK["notch"]
+NO_VALUE = LOOK["noValue"]
+TO_FILL = LOOK["toFill"]
 SHAPES = LOOK["marks"]["shapes"]
 
 
@@ -46,7 +49,10 @@ class Cells:
         palette: Mapping[str, str] = COLOURS,
     ) -> None:
         self._palette = palette
-        self._replay, self._layer, self._most, self._swatches = replay, layer, most, swatches
+        self._replay = replay
+        self._layer = layer
+        self._most = most
+        self._swatches = swatches
         self._grid = grid
         self._kept = np.flatnonzero(replay.known >= 0)  # cells that were known from the start
         # Where rows and columns begin, and end. A long grid's cells may be narrower than a pixel;
@@ -93,8 +99,10 @@ class Cells:
     def _pictured(self, instant: Instant) -> Image.Image:
         """What is committed solid, the drafts' swatches pale, the rest paper. Where there is no
         picture, swatches stand in for it, and grey for them."""
-        out, stage = self._flat(self._palette["paper"]), np.zeros(int(np.prod(self._grid)), int)
-        stage[instant.cells], stage[instant.cells[: instant.n]] = 1, 2
+        out = self._flat(self._palette["paper"])
+        stage = np.zeros(int(np.prod(self._grid)), int)
+        stage[instant.cells] = 1
+        stage[instant.cells[: instant.n]] = 2
         stage[self._kept] = 2
         tiled = self._tiled(instant) if stage.any() else out
         solid = tiled if self._picture is None else self._picture
@@ -135,19 +143,15 @@ class Cells:
         for i in range(instant.n, len(values)):
             left, top, right, bottom = self._box(instant.cells[i])
             if known[i] and left < right and top < bottom:
-                x, y = (
-                    round(DRAFT["inset"] * (right - left)),
-                    round(DRAFT["inset"] * (bottom - top)),
-                )
+                x = round(DRAFT["inset"] * (right - left))
+                y = round(DRAFT["inset"] * (bottom - top))
                 pen.rectangle(
                     (left + x, top + y, right - 1 - x, bottom - 1 - y), tuple(inner[i].tolist())
                 )
         for cell in instant.cells[~known]:
             left, top, right, bottom = self._box(cell)
-            image.paste(
-                stroke(max(1, right - left), max(1, bottom - top), self._palette["paper"]),
-                (left, top),
-            )
+            sprite = stroke(max(1, right - left), max(1, bottom - top), self._palette["paper"])
+            image.paste(sprite, (left, top))
         if self._layer is Layer.RUNS:
             self._notches(image, instant)
         return image
@@ -172,12 +176,8 @@ class Cells:
             box = (left, top, min(right, left + width), bottom)
             if left < right and top < bottom:
                 patch = image.crop(box)
-                image.paste(
-                    Image.blend(
-                        patch, Image.new("RGB", patch.size, self._palette["card"]), NOTCH["opacity"]
-                    ),
-                    box,
-                )
+                pale = Image.new("RGB", patch.size, self._palette["card"])
+                image.paste(Image.blend(patch, pale, NOTCH["opacity"]), box)
 
     def _marked(self, instant: Instant) -> Image.Image:
         """What the last step that touched it did to each cell."""
@@ -198,21 +198,25 @@ class Cells:
         """Of a picture that is filled in, the cells where nothing is drawn yet."""
         for cell in cells:
             left, top, right, bottom = self._box(cell)
-            size = max(1, right - left), max(1, bottom - top)
-            image.paste(hatched(*size, self._palette["paper"]), (left, top))
+            sprite = hatched(max(1, right - left), max(1, bottom - top), self._palette["paper"])
+            image.paste(sprite, (left, top))
 
     def _outline(self, image: Image.Image) -> None:
         """The line between what is known and what is filled in."""
         masked = (self._replay.known < 0).reshape(self._grid)
-        pen, edge = ImageDraw.Draw(image), max(1, round(TO_FILL["edge"] * self._side))
+        pen = ImageDraw.Draw(image)
+        edge = max(1, round(TO_FILL["edge"] * self._side))
         for name, width in (("card", 2 * edge), ("ink", edge)):
-            low, high = -(width // 2), width - width // 2 - 1
+            low = -(width // 2)
+            high = low + width - 1
             for row, column in np.argwhere(masked[:, 1:] != masked[:, :-1]).tolist():
-                x, (top, bottom) = self._columns[column + 1], self._rows[row : row + 2]
+                x = self._columns[column + 1]
+                top, bottom = self._rows[row : row + 2]
                 box = (x + low, top + low, x + high, bottom + high)
                 pen.rectangle(box, self._palette[name])
             for row, column in np.argwhere(masked[1:] != masked[:-1]).tolist():
-                y, (left, right) = self._rows[row + 1], self._columns[column : column + 2]
+                y = self._rows[row + 1]
+                left, right = self._columns[column : column + 2]
                 box = (left + low, y + low, right + high, y + high)
                 pen.rectangle(box, self._palette[name])
 
@@ -232,18 +236,18 @@ class Cells:
 
     def _frames(self, image: Image.Image, cells: range) -> None:
         """Dashed lines around these cells: what is left of a row, whole rows, and the row begun."""
-        pen, columns = ImageDraw.Draw(image), self._grid[1]
-        dash, width = (
-            max(1.0, DRAFT["dash"] * self._side),
-            max(1, round(DRAFT["frame"] * self._side)),
-        )
+        pen = ImageDraw.Draw(image)
+        columns = self._grid[1]
+        dash = max(1.0, DRAFT["dash"] * self._side)
+        width = max(1, round(DRAFT["frame"] * self._side))
         rows = np.clip(
             [-(-cells.start // columns) * columns, cells.stop // columns * columns],
             cells.start,
             cells.stop,
         )
         for first, end in itertools.pairwise(sorted({cells.start, *map(int, rows), cells.stop})):
-            (left, top, _, _), (_, _, right, bottom) = self._box(first), self._box(end - 1)
+            left, top, _, _ = self._box(first)
+            _, _, right, bottom = self._box(end - 1)
             for at in np.arange(left, right, 2 * dash):
                 for y in (top, bottom):
                     pen.line((at, y, min(right, at + dash), y), self._palette["ink"], width)
@@ -286,9 +290,10 @@ def hatched(width: int, height: int, paper: str) -> Image.Image:
     """To be filled in: grey lines that run on from cell to cell."""
     fine = 4  # drawn so much larger, for smooth edges
     image = Image.new("RGB", (width * fine, height * fine), paper)
-    pen, line = ImageDraw.Draw(image), round(fine * max(1, TO_FILL["width"] * min(width, height)))
+    pen = ImageDraw.Draw(image)
+    line = round(fine * max(1, TO_FILL["width"] * min(width, height)))
     for at in (-0.5, 0, 0.5, 1, 1.5):
-        ends = (at - 0.5) * image.width, image.height, (at + 0.5) * image.width, 0
+        ends = ((at - 0.5) * image.width, image.height, (at + 0.5) * image.width, 0)
         pen.line(ends, TO_FILL["colour"], line)
     return image.resize((width, height), Image.Resampling.BOX)
 
@@ -300,8 +305,10 @@ def mark(status: Status, width: int, height: int) -> Image.Image:
     shape = SHAPES[name]
     fine = 4  # drawn so much larger, for smooth edges
     image = Image.new("RGB", (width * fine, height * fine), colour)
-    pen, unit = ImageDraw.Draw(image), fine * min(width, height) / 2
-    x, y, line = width * fine / 2, height * fine / 2, max(1, round(LOOK["marks"]["line"] * unit))
+    pen = ImageDraw.Draw(image)
+    x, y = width * fine / 2, height * fine / 2
+    unit = fine * min(width, height) / 2
+    line = max(1, round(LOOK["marks"]["line"] * unit))
 
     def around(x: float, y: float, reach: float) -> tuple[float, float, float, float]:
         return (x - reach, y - reach, x + reach, y + reach)

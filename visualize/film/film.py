@@ -22,7 +22,8 @@ from visualize.film.still import Still
 from visualize.pictures.recorded_race import RecordedRace
 
 HOLD = 3.0  # seconds that the finish stays
-SLOWEST, FASTEST = 0.25, 16.0
+SLOWEST = 0.25  # speeds
+FASTEST = 16.0
 LONGEST = 600.0  # seconds that a film may last
 
 
@@ -115,12 +116,10 @@ def film(
     if kind is Kind.MP4:  # players stop at the last frame
         rest = max(1, round(HOLD * (count / played if count else how.rate)))
         times += [played + HOLD * (i + 1) / rest for i in range(rest)]
-    # the finish once more at the end, since a frame lasts until the next; of the last, WebP's
-    # encoder makes it the average
-    else:
-        times.append(
-            (played + HOLD) * len(times) / (len(times) + 1) if kind is Kind.WEBP else played + HOLD
-        )
+    elif kind is Kind.GIF:  # a frame lasts until the next: the finish comes once more, at the end
+        times.append(played + HOLD)
+    else:  # WebP's encoder gives its last frame the average duration of those before it
+        times.append((played + HOLD) * len(times) / (len(times) + 1))
     shown += [shown[-1]] * (len(times) - len(shown))
     frames = len(times)
     buffer = io.BytesIO()
@@ -138,11 +137,13 @@ def film(
             context.colorspace, context.color_range = Colorspace.ITU709, ColorRange.MPEG
             context.color_primaries, context.color_trc = ColorPrimaries.BT709, ColorTrc.BT709
         palette = _palette(still, shown[-1]) if kind is Kind.GIF else None
-        frame, drawn = None, None
+        frame = drawn = None
         for i, (time, t) in enumerate(zip(times, shown, strict=True)):
             if frame is None or t != drawn:  # the finish is drawn once
-                frame, drawn = _frame(still.draw(t), how.pixels, palette), t
-            frame.pts, frame.time_base = round(time / how.tick), how.tick
+                frame = _frame(still.draw(t), how.pixels, palette)
+                drawn = t
+            frame.time_base = how.tick
+            frame.pts = round(time / how.tick)
             file.mux(stream.encode(frame))
             progress((i + 1) / (frames + 1))
         file.mux(stream.encode())

@@ -103,22 +103,25 @@ class LaneReplay:
 
     def at(self, k: int) -> Instant:
         """The lane after its k-th step; 0 is the start."""
-        table, last, n = self.table, k == len(self.table), int(self._n[k])
+        table = self.table
+        last = k == len(table)
+        n = int(self._n[k])
         drafts = np.arange(0)
         if k > 0 and not (last and self.state in (LaneState.STOPPED, LaneState.FAILED)):
             first = table.first[k - 1]
             drafts = first + np.flatnonzero(self._drafts[first : table.first[k]])
-        passes, rows = int(self._passes[k]), np.concatenate([self._committed[:n], drafts])
+        passes = int(self._passes[k])
+        rows = np.concatenate([self._committed[:n], drafts])
         return Instant(
-            k,
-            n,
-            self.state if last else LaneState.RACING if k else LaneState.WAITING,
-            passes,
-            int(self._drafter[k]),
-            float(table.clock[k]),
-            int(table.frontier[k]) / passes if passes else 0.0,
-            rows,
-            self.cell[rows],
+            k=k,
+            n=n,
+            state=self.state if last else LaneState.RACING if k else LaneState.WAITING,
+            passes=passes,
+            drafter=int(self._drafter[k]),
+            seconds=float(table.clock[k]),
+            compression=int(table.frontier[k]) / passes if passes else 0.0,
+            rows=rows,
+            cells=self.cell[rows],
         )
 
     def values(self, layer: Layer, instant: Instant) -> np.ndarray:
@@ -149,8 +152,9 @@ class LaneReplay:
     def _gain(self) -> np.ndarray:
         """Of each row, what a group or a neighbourhood added to the acceptance probability of its
         draft (GSD, Fig. 7), at least 0; NaN where there was none."""
-        shares = (share_values(self.table.positions[name]) for name in ("acceptance", "p", "q"))
-        acceptance, p, q = shares
+        rows = self.table.positions
+        acceptance = share_values(rows["acceptance"])
+        p, q = share_values(rows["p"]), share_values(rows["q"])
         known = self.table.has_group & ~np.isnan(acceptance) & (q > 0)
         alone = np.divide(p, q, out=np.ones_like(p), where=known)
         return np.where(known, np.maximum(0, acceptance - np.minimum(1, alone)), np.nan)

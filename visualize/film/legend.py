@@ -28,7 +28,8 @@ class Legend:
 
     def draw(self, image: Image.Image, left: int, right: int, top: int) -> None:
         """Below `top`, from `left` to `right`."""
-        face, low, high = self.scale.face(14), top + self.scale.px(20), top + self.scale.px(46)
+        face = self.scale.face(14)
+        low, high = top + self.scale.px(20), top + self.scale.px(46)  # baselines
         word = self.scale.face(15, True)
         word.draw(image, (right, high), "Photo Finish", self.palette["ink"], right=True)
         width = right - left - word.length("Photo Finish") - self.scale.px(40)
@@ -48,7 +49,8 @@ class Legend:
             self._scale_bar(image, left, high)
 
     def _marks(self, image: Image.Image, x: float, baseline: int, width: float) -> None:
-        face, side = self.scale.face(14), self.scale.px(20)
+        face = self.scale.face(14)
+        side = self.scale.px(20)
         step = min(self.scale.px(130), width / (len(MARKS) - 1))
         forced = min(self.header.cells) < 0
         for status in (status for status in MARKS if forced or status is not Status.FORCED):
@@ -63,7 +65,9 @@ class Legend:
 
     def _boxes(self, image: Image.Image, x: float, baseline: int) -> None:
         """The two colours of a comparison."""
-        face, side, pen = self.scale.face(14), self.scale.px(14), ImageDraw.Draw(image)
+        face = self.scale.face(14)
+        side = self.scale.px(14)
+        pen = ImageDraw.Draw(image)
         for share, text in enumerate(("the same token", "another token")):
             colour = tuple(colours(self.layer, np.array(float(share))).tolist())
             left, top = round(x), baseline - self.scale.px(12)
@@ -73,7 +77,8 @@ class Legend:
 
     def _scale_bar(self, image: Image.Image, left: int, baseline: int) -> None:
         """The scale, with its numbers."""
-        face, width, height = self.scale.face(14), self.scale.px(300), self.scale.px(12)
+        face = self.scale.face(14)
+        width, height = self.scale.px(300), self.scale.px(12)
         bar = colours(self.layer, np.tile(np.linspace(0, 1, width), (height, 1)))
         image.paste(Image.fromarray(bar), (left, baseline - height))
         low = COUNTS.get(self.layer, 0)

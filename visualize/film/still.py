@@ -22,10 +22,17 @@ from visualize.look import COLOURS, DARK, LOOK
 from visualize.pictures.recorded_race import RecordedRace
 
 BADGES = {badge: LOOK["badges"][badge.value.split()[0]] for badge in Badge}
-MARGIN, GAP, WIDTH, NARROW = 32, 20, 1344, 720  # pixels at scale 1
+# Pixels at scale 1.
+WIDTH = 1344  # of the board, at most
+NARROW = 720  # and at least
 WIDEST = 420  # a lane
-# the board's head; above, under and between a lane's parts; the legend
-TOP, HEAD, BAR, LINE, FOOT = 116, 54, 8, 29, 76
+MARGIN = 32  # around the board
+GAP = 20  # between lanes
+TOP = 116  # the board's head
+HEAD = 54  # a lane's name and badge
+BAR = 8  # its progress
+LINE = 29  # each of its figures
+FOOT = 76  # the legend
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,9 +66,12 @@ class Still:
     ) -> None:
         if clock not in CLOCKS:
             raise ValueError(f"The clock is {' or '.join(CLOCKS)}, not {clock!r}.")
-        self._header, self._clock, self._layer = recording.trace.header, clock, layer
+        self._header = recording.trace.header
+        self._clock = clock
+        self._layer = layer
         self._scale = Scale(scale)
-        self._px, self._face = self._scale.px, self._scale.face
+        self._px = self._scale.px
+        self._face = self._scale.face
         self.palette = DARK if dark else COLOURS
         replays = [LaneReplay(recording.trace, i) for i in range(len(self._header.lanes))]
         shown = list(range(len(replays)) if lanes is None else lanes)
@@ -96,10 +106,8 @@ class Still:
         self._names = lane_names(self._header.lanes)
         self._spots = []
         for place, i in enumerate(shown):
-            x, y = (
-                (width - across) // 2 + place % columns * (side + GAP),
-                TOP + place // columns * row + HEAD,
-            )
+            x = (width - across) // 2 + place % columns * (side + GAP)
+            y = TOP + place // columns * row + HEAD
             cells = Cells(
                 replays[i],
                 self._header.grid,
@@ -124,23 +132,27 @@ class Still:
         shown = f"{t:.2f}" if self._clock == "seconds" else str(int(t))
         self._face(46).draw(image, (right, self._px(66)), shown, self.palette["signal"], right=True)
         for spot in self._spots:
-            k, i = spot.replay.step_at(self._clock, t), spot.lane
-            if i not in self._drawn or self._drawn[i][0] != k:
-                self._drawn[i] = (k, self._lane(spot, spot.replay.at(k)))
-            image.paste(self._drawn[i][1], spot.xy)
+            k = spot.replay.step_at(self._clock, t)
+            drawn = self._drawn.get(spot.lane)
+            if drawn is None or drawn[0] != k:
+                drawn = self._drawn[spot.lane] = (k, self._lane(spot, spot.replay.at(k)))
+            image.paste(drawn[1], spot.xy)
         slide = Image.new("RGB", self.size, self.palette["card"])
         slide.paste(image, self.offset)
         return slide
 
     def _furniture(self) -> Image.Image:
         """All that does not move: the head, the lanes' names and badges, the legend."""
-        header, left, right = self._header, self._px(MARGIN), self.board[0] - self._px(MARGIN)
+        header = self._header
+        left, right = self._px(MARGIN), self.board[0] - self._px(MARGIN)
         image = Image.new("RGB", self.board, self.palette["card"])
         pen = ImageDraw.Draw(image)
         room = right - left - self._px(220)
-        face, baselines = self._face(28, True), [56]
+        face = self._face(28, True)
+        baselines = [56]
         if face.length(" ".join(header.prompt.split())) > room:
-            face, baselines = self._face(22, True), [38, 66]
+            face = self._face(22, True)
+            baselines = [38, 66]
         for text, baseline in zip(face.wrap(header.prompt, room, 2), baselines, strict=False):
             face.draw(image, (left, self._px(baseline)), text, self.palette["ink"])
         grid = " × ".join(map(str, header.grid))
@@ -148,16 +160,12 @@ class Still:
         filling = f", {header.infilling.masked} filled in" if header.infilling else ""
         facts = " · ".join(filter(None, [*names, header.machine, f"{grid} tokens{filling}"]))
         face = self._face(15)
-        face.draw(
-            image,
-            (left, self._px(92)),
-            face.fit(facts, right - left - self._px(120)),
-            self.palette["soft"],
-        )
-        face.draw(image, (right, self._px(92)), self._clock, self.palette["soft"], right=True)
-        pen.rectangle(
-            (left, self._px(102), right, self._px(102) + self._px(3) - 1), self.palette["ink"]
-        )
+        facts = face.fit(facts, right - left - self._px(120))
+        baseline = self._px(92)
+        face.draw(image, (left, baseline), facts, self.palette["soft"])
+        face.draw(image, (right, baseline), self._clock, self.palette["soft"], right=True)
+        line = self._px(102)
+        pen.rectangle((left, line, right, line + self._px(3) - 1), self.palette["ink"])
         for spot in self._spots:
             self._name(image, spot)
         legend = Legend(self._layer, header, self._names, self._most, self._scale, self.palette)
@@ -165,44 +173,44 @@ class Still:
         return image
 
     def _name(self, image: Image.Image, spot: _Spot) -> None:
-        decoder, (x, y), side = self._decoder(spot.lane), spot.xy, self._px(22)
-        top, pen = y - self._px(HEAD - 6), ImageDraw.Draw(image)
+        """The number, the name and the badge of a lane."""
+        x, y = spot.xy
+        pen = ImageDraw.Draw(image)
+        top = y - self._px(HEAD - 6)
+        side = self._px(22)
         pen.rectangle((x, top, x + side - 1, top + side - 1), self.palette["ink"])
-        digit, face = str(spot.lane + 1), self._face(14, True)
-        face.draw(
-            image,
-            (x + (side - face.length(digit)) / 2, top + 0.73 * side),
-            digit,
-            self.palette["card"],
-        )
-        name, room = self._names[spot.lane], self._side - self._px(30)
+        digit = str(spot.lane + 1)
+        face = self._face(14, True)
+        middle = x + (side - face.length(digit)) / 2
+        face.draw(image, (middle, top + 0.73 * side), digit, self.palette["card"])
+        name = self._names[spot.lane]
+        room = self._side - self._px(30)
         face = self._face(18, True)
         if face.length(name) > room:
             face = self._face(14, True)
-        face.draw(
-            image, (x + self._px(30), top + 0.78 * side), face.fit(name, room), self.palette["ink"]
-        )
-        badge, box = BADGES[decoder.badge], self._px(9)
+        at = (x + self._px(30), top + 0.78 * side)
+        face.draw(image, at, face.fit(name, room), self.palette["ink"])
+        decoder = self._decoder(spot.lane)
+        badge = BADGES[decoder.badge]
         colour = self.palette[badge["colour"]]
-        baseline, edge = y - self._px(9), max(1, self._px(2))
-        left, over, right, under = x, baseline - box, x + box - 1, baseline - 1
+        baseline = y - self._px(9)
+        box = self._px(9)
+        edge = max(1, self._px(2))
+        left, right = x, x + box - 1
+        over, under = baseline - box, baseline - 1
         if badge["shape"] == "square":
             pen.rectangle((left, over, right, under), colour)
         elif badge["shape"] == "disc":
             pen.ellipse((left, over, right, under), colour)
         else:
             across, down = (left + right) / 2, (over + under) / 2
-            pen.polygon(
-                [
-                    (across, over - edge),
-                    (right + edge, down),
-                    (across, under + edge),
-                    (left - edge, down),
-                ],
-                None,
-                colour,
-                edge,
-            )
+            corners = [
+                (across, over - edge),
+                (right + edge, down),
+                (across, under + edge),
+                (left - edge, down),
+            ]
+            pen.polygon(corners, None, colour, edge)
         self._face(14).draw(image, (x + self._px(15), baseline), decoder.badge.value, colour)
 
     def _decoder(self, i: int) -> type[Decoder]:
@@ -210,7 +218,8 @@ class Still:
 
     def _lane(self, spot: _Spot, now: Instant) -> Image.Image:
         """What moves of a lane: its cells, its progress and its figures."""
-        replay, side = spot.replay, self._side
+        replay = spot.replay
+        side = self._side
         image = Image.new("RGB", (side, self._panel), self.palette["card"])
         pen = ImageDraw.Draw(image)
         pen.rectangle((0, 0, side - 1, side - 1), self.palette["paper"])
@@ -219,12 +228,8 @@ class Still:
             face = self._face(15)
             words = face.wrap("This recording has no picture of this lane.", side - self._px(32), 4)
             for line, text in enumerate(words):
-                face.draw(
-                    image,
-                    (self._px(16), side - self._px(16) - self._px(22) * (len(words) - 1 - line)),
-                    text,
-                    self.palette["ink"],
-                )
+                baseline = side - self._px(16) - self._px(22) * (len(words) - 1 - line)
+                face.draw(image, (self._px(16), baseline), text, self.palette["ink"])
         cells = sum(cell >= 0 for cell in self._header.cells)
         bar = side + self._px(BAR)
         pen.rectangle((0, side, side - 1, bar - 1), self.palette["rule"])
@@ -253,7 +258,8 @@ class Still:
                 ink = self.palette["signal"] if place == 1 else self.palette["soft"]
                 self._face(17, True).draw(image, (side, baseline), _ordinal(place), ink, right=True)
         if now.state is LaneState.FAILED:
-            face, top = self._face(14), bar + self._px(25 + LINE * len(figures))
+            face = self._face(14)
+            top = bar + self._px(25 + LINE * len(figures))
             for line, text in enumerate(face.wrap(f"This lane failed: {replay.error}", side, 2)):
                 face.draw(image, (0, top + self._px(19) * line), text, self.palette["signal"])
         return image

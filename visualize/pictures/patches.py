@@ -19,8 +19,10 @@ class LanePatches:
     changes; what is committed at first is known, and drawn elsewhere."""
 
     def __init__(self, committed: np.ndarray, grid: tuple[int, int]) -> None:
-        self._committed, self._grid = committed, grid
-        self._known, self._drawn = committed.copy(), committed.copy()
+        self._committed = committed
+        self._grid = grid
+        self._known = committed.copy()
+        self._drawn = committed.copy()
         self._settled = np.zeros(grid[0], bool)  # rows
 
     def due(self) -> tuple[int, ...]:

@@ -7,10 +7,11 @@ import io
 import numpy as np
 from PIL import Image
 
-RACING, FINAL = 80, 95  # WebP qualities, of what another picture replaces, and of what stays
-# Pixels of a final picture that is not compressed as a photograph is: enlarged, the eye would find
-# what is lost. It is sent without loss but for the last bit of a colour, which is noise and a sixth
-# of its bytes.
+RACING = 80  # WebP quality of a picture that another one replaces
+FINAL = 95  # of one that stays
+# A final picture of so many pixels or fewer is not compressed as a photograph is, since the page
+# enlarges it and the loss would show. It loses the last bit of a colour alone, which is noise and a
+# sixth of its bytes.
 SMALL = 2**16
 
 

@@ -24,8 +24,9 @@ from engine.trace import Header, LaneState, Trace, TraceError
 from visualize.pictures.picture import canvas, webp
 from visualize.pictures.swatches import COLUMNS, SIDE, sheet
 
-# of a token's side; of a picture's side; of all lanes' pictures
-MAX_PATCH, MAX_SIDE, MAX_PIXELS = 32, 4096, 2**23
+MAX_PATCH = 32  # pixels of a token's side
+MAX_SIDE = 4096  # of a picture's side
+MAX_PIXELS = 2**23  # of all lanes' pictures
 MAX_CELLS = 2**16 - 1
 
 # What base64 and PIL raise at what they cannot, or will not, read.
@@ -150,7 +151,8 @@ def _drawable(trace: Trace, lane: int) -> None:
 def _pictures(data: Any, header: Header) -> Pictures:
     if not (isinstance(data, dict) and isinstance(data.get("lanes"), list)):
         raise TraceError("The pictures of this file are damaged.")
-    count, (height, width) = len(header.lanes), header.grid
+    count = len(header.lanes)
+    height, width = header.grid
     if len(data["lanes"]) != count:
         raise TraceError("The pictures of this file are damaged: there is not one for each lane.")
     sheet_size = (COLUMNS * SIDE, -(-header.vocab_size // COLUMNS) * SIDE)

@@ -82,8 +82,14 @@ def test_its_policy_allows_its_own_script_alone() -> None:
 
 HOSTILE = (
     *INJECTIONS,
-    *("</script>", "</SCRIPT ><b>", "<!--<script>", "</title><b>x", "&lt;b&gt; &amp;"),
-    *("\u2028\u2029", "]]>", "\x00"),
+    "</script>",
+    "</SCRIPT ><b>",
+    "<!--<script>",
+    "</title><b>x",
+    "&lt;b&gt; &amp;",
+    "\u2028\u2029",
+    "]]>",
+    "\x00",
 )
 
 

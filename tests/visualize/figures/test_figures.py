@@ -33,8 +33,17 @@ from visualize.figures.measures import (
 from visualize.figures.plots import DECODER_LOOKS, HEIGHT, INK, MOST_POINTS
 
 NAMES = [
-    *("passes", "seconds", "rows", "lengths", "gain"),
-    *("top1", "acceptance", "depth", "shift", "time", "distance"),
+    "passes",
+    "seconds",
+    "rows",
+    "lengths",
+    "gain",
+    "top1",
+    "acceptance",
+    "depth",
+    "shift",
+    "time",
+    "distance",
 ]
 PAGES = ("#ffffff", "#16181d")
 

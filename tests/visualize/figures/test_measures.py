@@ -29,8 +29,14 @@ from visualize.figures.measures import (
 )
 
 LANES = (
-    *("ar", "jacobi", "fpi", "sjd", "sjd-pac", "gsd:G=8;delta=1;d=10"),
-    *("lantern:k=8;delta=0.3", "gsd:G=1"),
+    "ar",
+    "jacobi",
+    "fpi",
+    "sjd",
+    "sjd-pac",
+    "gsd:G=8;delta=1;d=10",
+    "lantern:k=8;delta=0.3",
+    "gsd:G=1",
 )
 
 

@@ -63,8 +63,15 @@ def pictures(lane: str, count: int) -> tuple[Picture, ...]:
 def measured(count: int = 10, judge: Judge | None = JUDGE) -> Quality:
     header = race().header
     return Quality(
-        *(header.model, header.weights, header.sampling, 36, "held out", judge),
-        *("c0ffee", "a machine", "2026-01-02"),
+        model=header.model,
+        weights=header.weights,
+        sampling=header.sampling,
+        tokens=36,
+        captions="held out",
+        judge=judge,
+        commit="c0ffee",
+        machine="a machine",
+        date="2026-01-02",
         points=tuple(Point(lane, pictures(lane, count)) for lane in LANES),
     )
 

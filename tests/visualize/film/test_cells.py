@@ -6,10 +6,12 @@ from PIL import ImageColor
 
 from engine.trace import LaneState, Status
 from tests.visualize.races import recorded
-from visualize.film.cells import DRAFT, INK, PAPER, RULE, SIGNAL, Cells, atlas, mark
+from visualize.film.cells import DRAFT, INK, Cells, atlas, mark
 from visualize.film.layers import COUNTS, MARKS, SCALES, Instant, LaneReplay, Layer, colours, shares
+from visualize.look import COLOURS
 from visualize.pictures.recorded_race import RecordedRace, pixels
 
+PAPER, RULE, SIGNAL = COLOURS["paper"], COLOURS["rule"], COLOURS["signal"]
 GRID, SIDE = 6, 192  # of a lane: 6 x 6 cells of 32 pixels
 
 
