@@ -1,8 +1,8 @@
 FROM python:3.12-slim
 
-# Fonts for prompts on pictures, in any script and with emoji; wget for KubeRay's probes.
+# libfribidi for Arabic and Devanagari on pictures; wget for KubeRay's probes.
 RUN apt-get update \
-    && apt-get install --yes --no-install-recommends fonts-dejavu-core fonts-noto-cjk fonts-noto-color-emoji wget \
+    && apt-get install --yes --no-install-recommends libfribidi0 wget \
     && rm -rf /var/lib/apt/lists/*
 
 RUN useradd --create-home --uid 1000 runner

@@ -13,9 +13,9 @@ from app.workers.race_stream import Recording, WorkerEvents, WorkerFailure
 from cluster.streams import Stream, merge
 from engine.race import RaceRequest
 from engine.trace import Frame, LaneState, Trace
-from visualize.board import replay
-from visualize.recorded_race import Pictures, RecordedRace
-from visualize.snapshot import CLOCKS, Snapshot, Update
+from visualize.board.board import replay
+from visualize.board.snapshot import CLOCKS, Snapshot, Update
+from visualize.pictures.recorded_race import Pictures, RecordedRace
 
 # the parts of a board that every lane's racer knows and the page does not
 _SHARED = ("machine", "grid", "cells", "dtypes", "codes", "swatches", "preview")

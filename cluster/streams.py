@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from app.workers.race_stream import Idle, Recording, WorkerFailure
-from visualize.snapshot import Snapshot, Update
+from visualize.board.snapshot import Snapshot, Update
 
 IDLE_SECONDS = 0.25  # without an event, until an Idle stands for one
 

@@ -44,7 +44,7 @@ SLOW = (
     "test_wheel.py",
     "train",
     "app/models/test_model_pool.py",
-    "visualize/test_film.py",
+    "visualize/film/test_film.py",
     "app/api/test_api.py",
     "app/workers/test_zerogpu.py",
     "app/races/test_families.py",

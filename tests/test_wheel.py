@@ -20,7 +20,7 @@ from packaging.requirements import Requirement
 from tests.app.conftest import wait_until
 from tests.pages import ROOT, page
 from tests.ports import free_port
-from visualize.recorded_race import RecordedRace
+from visualize.pictures.recorded_race import RecordedRace
 
 FOLDERS = ("app/", "cluster/", "engine/", "static/", "visualize/", "weights/")
 FILES = ("requirements.txt", "requirements-cluster.txt", "requirements-dev.txt")

@@ -1,5 +1,5 @@
 """Quality against passes: what each relaxation costs, and that the lossless lanes cost nothing.
-`python -m train.quality --pictures 500 --out visualize/quality.json`
+`python -m train.quality --pictures 500 --out visualize/figures/quality.json`
 
 Every lane of LANES draws the same held-out captions from the same seeds, spread over `--workers`
 processes of one thread each. The file is saved after each caption, so that all lanes have the same
@@ -211,7 +211,7 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--pictures", type=int, default=500, help="of each lane")
-    parser.add_argument("--out", type=Path, default=Path("visualize/quality.json"))
+    parser.add_argument("--out", type=Path, default=Path("visualize/figures/quality.json"))
     parser.add_argument("--weights", type=Path, default=WEIGHTS)
     parser.add_argument("--workers", type=int, default=os.cpu_count(), help="processes")
     args = parser.parse_args()

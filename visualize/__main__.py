@@ -7,7 +7,7 @@ import argparse
 
 from engine.commands.infill import add_infill_command
 from engine.commands.race import add_race_command
-from visualize.recorded_race import record
+from visualize.pictures.recorded_race import record
 
 
 def main() -> None:

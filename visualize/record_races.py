@@ -21,7 +21,7 @@ from engine.models.base import ImageModel
 from engine.race import Race, RaceRequest
 from engine.race.request import parse_lane
 from visualize.assets import STATIC
-from visualize.recorded_race import RecordedRace, record
+from visualize.pictures.recorded_race import RecordedRace, record
 
 RACES = STATIC / "races"
 FILLED = ("ar", "assd", "assd:drafts=n-gram", "sjd", "scd", "parallel")
@@ -74,8 +74,9 @@ def run_and_record(spec: RaceSpec, model: ImageModel) -> RecordedRace:
     if spec.part:
         codes = VanillaAR(model).generate(spec.part.prompt, spec.part.seed)
         infilling = Infilling.of_mask(codes, box_mask(model.grid, *spec.part.box))
-    lanes, sampling = tuple(map(parse_lane, spec.lanes)), model.sampling
-    race = Race(model, RaceRequest(spec.prompt, spec.seed, lanes, sampling, model.name, infilling))
+    lanes = tuple(map(parse_lane, spec.lanes))
+    request = RaceRequest(spec.prompt, spec.seed, lanes, model.sampling, model.name, infilling)
+    race = Race(model, request)
     return record(race.trace(list(race)), model)
 
 
@@ -91,7 +92,7 @@ def main() -> None:
     args = parser.parse_args()
     if strange := set(args.slugs) - set(slugs):
         parser.error(f"there is no race {', '.join(sorted(strange))}; there are {', '.join(slugs)}")
-    torch.set_num_threads(2)  # more gain such a small model nothing
+    torch.set_num_threads(2)  # so small a model is no faster with more
     model = load("embedded")
     RACES.mkdir(exist_ok=True)
     for spec in SPECS:

@@ -10,8 +10,8 @@ from typing import Any
 from PIL import Image
 from pydantic import BaseModel, ConfigDict, Field
 
-from visualize.recorded_race import RecordedRace, pixels
-from visualize.snapshot import CLOCKS, Snapshot
+from visualize.board.snapshot import CLOCKS, Snapshot
+from visualize.pictures.recorded_race import RecordedRace, pixels
 
 # fields of a lane, and those of a snapshot's lane that they show
 _SHOWN = {name: name for name in ("decoder", "title", "badge", "state", "error")} | {

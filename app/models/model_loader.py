@@ -25,7 +25,7 @@ from engine.models.supply.card import CARDS, ModelCard
 from engine.models.supply.device import resolve_device
 from engine.models.supply.progress import Phase, Progress, Report
 from engine.race import MAX_LANES, Lane, Race, RaceRequest
-from visualize.board import live_board
+from visualize.board.board import live_board
 
 log = logging.getLogger(__name__)
 

@@ -18,12 +18,12 @@ from app.page.form import PRIVATE, QUIET, unchecked
 from app.races.races import Races, user_error
 from app.settings import SETTINGS
 from engine.settings import SettingError
-from visualize.film import FilmError, Kind, film, photo
-from visualize.layers import Layer
-from visualize.recorded_race import RecordedRace
-from visualize.snapshot import CLOCKS
-from visualize.standalone import standalone
-from visualize.steps_csv import steps_csv
+from visualize.board.snapshot import CLOCKS
+from visualize.export.standalone import standalone
+from visualize.export.steps_csv import steps_csv
+from visualize.film.film import FilmError, Kind, film, photo
+from visualize.film.layers import Layer
+from visualize.pictures.recorded_race import RecordedRace
 
 SPEEDS = (0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0)
 FILMS = {"MP4": Kind.MP4, "GIF": Kind.GIF, "WebP": Kind.WEBP}

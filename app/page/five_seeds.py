@@ -17,7 +17,7 @@ from app.races.request_values import request_of
 from engine.race import MAX_SEED
 from engine.settings import SettingError
 from engine.trace import LaneState, Trace
-from visualize.seeds import Estimate, over_seeds
+from visualize.figures.seeds import Estimate, over_seeds
 
 SEEDS = 5
 LOOK_SECONDS = 1.0  # between two looks at a race, where gradio can end this one

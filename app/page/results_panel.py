@@ -16,8 +16,8 @@ from app.page.form import OWN_JS, QUIET, unfolding
 from app.page.what_if import lane_choices, what_if_section
 from app.races.race_table import StoredRace
 from app.races.races import Races
-from visualize.figures import Figure
-from visualize.quality import about, quality_figures, stored
+from visualize.figures.figures import Figure
+from visualize.figures.quality import about, quality_figures, stored
 
 
 def results_panel(

@@ -21,9 +21,9 @@ from engine.race.rejudge import rejudge
 from engine.race.request import build_settings
 from engine.settings import SettingError, Settings
 from engine.trace import Trace
-from visualize.measures import runners
-from visualize.recorded_race import RecordedRace
-from visualize.what_if_plots import count_plot, marked_picture
+from visualize.figures.measures import runners
+from visualize.figures.what_if_plots import count_plot, marked_picture
+from visualize.pictures.recorded_race import RecordedRace
 
 RULES = {"gsd": ("G", "d", "delta"), "lantern": ("k", "delta")}  # the knobs of each rule
 BLIND = (

@@ -20,8 +20,8 @@ from app.races.fair_queue import Ticket
 from app.workers.waiting import Waiting
 from engine.race import RaceRequest
 from engine.trace import LaneState
-from visualize.recorded_race import RecordedRace
-from visualize.snapshot import LaneFigures, LaneUpdate, Snapshot, Update
+from visualize.board.snapshot import LaneFigures, LaneUpdate, Snapshot, Update
+from visualize.pictures.recorded_race import RecordedRace
 
 WATCH_SECONDS = 0.25  # a program looks at the race this often where nothing is new
 BEGIN_SECONDS = 0.5  # a race waits no longer for a page to have its first message

@@ -29,8 +29,8 @@ from engine.models.supply.device import classify
 from engine.race import Race
 from engine.settings import SettingError
 from engine.trace import TraceError
-from visualize.recorded_race import RecordedRace
-from visualize.snapshot import Snapshot, Update
+from visualize.board.snapshot import Snapshot, Update
+from visualize.pictures.recorded_race import RecordedRace
 
 POLL_SECONDS = 0.25  # between looks at the queue, or at a model that is loading
 

@@ -13,10 +13,10 @@ from typing import Any
 
 from app.races.live_race import LiveRace
 from engine.race.hardware import is_of_this_machine
-from visualize.board import replay
-from visualize.figures import Figure, figures
-from visualize.recorded_race import RecordedRace
-from visualize.snapshot import Snapshot
+from visualize.board.board import replay
+from visualize.board.snapshot import Snapshot
+from visualize.figures.figures import Figure, figures
+from visualize.pictures.recorded_race import RecordedRace
 
 MAX_BYTES = 256 * 2**20  # of one visitor's races, rejected distributions and all
 STEP_BYTES = 2048  # of a step's Python objects, beside its rows

@@ -29,8 +29,8 @@ from engine.race.request import MAX_MESSAGE
 from engine.settings import SettingError
 from engine.trace import MAX_BYTES as MAX_FILE_BYTES
 from engine.trace import TraceError
-from visualize.recorded_race import RecordedRace
-from visualize.snapshot import Snapshot
+from visualize.board.snapshot import Snapshot
+from visualize.pictures.recorded_race import RecordedRace
 
 NOT_OVER = "The race on the board is not over yet."
 NOT_KEPT = (

@@ -7,8 +7,8 @@ import json
 from pathlib import Path
 
 from app.races.race_table import StoredRace
-from visualize.recorded_race import RecordedRace
-from visualize.snapshot import Snapshot
+from visualize.board.snapshot import Snapshot
+from visualize.pictures.recorded_race import RecordedRace
 
 FOLDER = Path(__file__).parents[2] / "static" / "races"
 TOUR, ROWS = "tour", "rows"  # races of the guided tour

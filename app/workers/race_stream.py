@@ -18,9 +18,9 @@ from engine.models.body import BodyModel
 from engine.race import Race
 from engine.race.passes import lane_seconds
 from engine.trace import Frame, LaneState, Trace
-from visualize.board import live_board
-from visualize.recorded_race import RecordedRace, record
-from visualize.snapshot import Snapshot, Update
+from visualize.board.board import live_board
+from visualize.board.snapshot import Snapshot, Update
+from visualize.pictures.recorded_race import RecordedRace, record
 
 # Of the wall clock, at most: lanes are not charged for drawing, but it delays the race.
 DRAWING_SHARE = 0.25

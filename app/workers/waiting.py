@@ -9,8 +9,8 @@ import numpy as np
 from engine.models.supply.card import ModelCard
 from engine.race import RaceRequest
 from engine.trace import Header
-from visualize.board import Board
-from visualize.snapshot import Snapshot
+from visualize.board.board import Board
+from visualize.board.snapshot import Snapshot
 
 
 @dataclass(frozen=True, slots=True)

@@ -83,7 +83,7 @@ class ImageModel(ABC):
     preview: Callable[[np.ndarray], np.ndarray] | None = None
     fills_in: Fills = Fills.NOTHING
     filler: ImageModel | None = None  # what fills in any cells, where this one does not itself
-    swatches: bytes | None = None  # picture of every code, once drawn: `visualize.swatches`
+    swatches: bytes | None = None  # of every code, once drawn: `visualize.pictures.swatches`
     _neighbours: Tensor | None = None
 
     @cached_property

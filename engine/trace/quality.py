@@ -1,6 +1,6 @@
 """The quality file: how good the pictures of several lanes were, over the same captions and seeds.
-`train.quality` measures it, `visualize.quality` draws it; reading it needs neither torch nor a
-model.
+`train.quality` measures it, `visualize.figures.quality` draws it; reading it needs neither torch
+nor a model.
 """
 
 from __future__ import annotations

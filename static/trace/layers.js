@@ -1,5 +1,5 @@
-// What a lane can show of each of its tokens, and in which colours; visualize/layers.py says the
-// same for films.
+// What a lane can show of each of its tokens, and in which colours; visualize/film/layers.py says
+// the same for films.
 
 import look from "../look.json" with { type: "json" };
 

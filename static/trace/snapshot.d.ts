@@ -1,4 +1,4 @@
-// Written by `python -m visualize.snapshot_types` from visualize/snapshot.py.
+// Written by `python -m visualize.board.snapshot_types` from visualize/board/snapshot.py.
 
 /** What a decoder promises about the picture, next to vanilla AR's. */
 type Badge = "identical image" | "same distribution" | "changed distribution";

@@ -26,8 +26,8 @@ from tests.clocks import set_clocks
 from tests.infill_toy import NeighbourToy
 from tests.ports import free_port
 from tests.races import race_of
-from visualize.recorded_race import RecordedRace, record
-from visualize.standalone import standalone
+from visualize.export.standalone import standalone
+from visualize.pictures.recorded_race import RecordedRace, record
 
 ROOT = Path(__file__).parent.parent.parent
 CLIPBOARD = ["clipboard-read", "clipboard-write"]

@@ -22,7 +22,7 @@ from tests.app.conftest import NONE_RECORDED, Watched, toy_pool
 from tests.clocks import set_clocks
 from tests.ports import free_port
 from tests.races import raced
-from visualize.recorded_race import RecordedRace, record
+from visualize.pictures.recorded_race import RecordedRace, record
 
 PATIENCE = 600  # seconds
 TOURED = ("ar", "jacobi", "fpi", "sjd", "scd", "gsd", "lantern", "sjd-pac")

@@ -10,7 +10,7 @@ from plotly.colors import sequential
 
 from engine.trace.shares import share_values
 from tests.browser.acts import at, by_passes, frames, key
-from visualize.layers import Layer
+from visualize.film.layers import Layer
 from visualize.look import LOOK
 
 # Pauses with the space bar once the race is on. Between a look from here and a key from here the

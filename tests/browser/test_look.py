@@ -15,10 +15,11 @@ from playwright.sync_api import Browser, Page, expect
 from tests.browser.acts import PATIENCE, by_passes
 from tests.visualize.races import filled_trace
 from visualize.assets import STATIC
-from visualize.cells import PAPER, Cells, atlas
-from visualize.layers import COUNTED, LaneReplay, Layer
-from visualize.recorded_race import RecordedRace, record
-from visualize.standalone import standalone
+from visualize.export.standalone import standalone
+from visualize.film.cells import Cells, atlas
+from visualize.film.layers import COUNTED, LaneReplay, Layer
+from visualize.look import COLOURS
+from visualize.pictures.recorded_race import RecordedRace, record
 
 PASS = 41  # lanes that have finished, and lanes with drafts before their frontier
 PARTS = 4  # of a cell, along and across
@@ -59,7 +60,7 @@ def drawn(page: Page, layer: Layer) -> list[np.ndarray]:
     expect(page.locator(".board")).to_have_attribute("data-layer", layer.value)
     urls = page.eval_on_selector_all(".lane canvas", "all => all.map(one => one.toDataURL())")
     images = [Image.open(io.BytesIO(base64.b64decode(url.split(",")[1]))) for url in urls]
-    grounds = [Image.new("RGBA", image.size, PAPER) for image in images]
+    grounds = [Image.new("RGBA", image.size, COLOURS["paper"]) for image in images]
     for ground, image in zip(grounds, images, strict=True):
         ground.alpha_composite(image.convert("RGBA"))
     return [np.asarray(ground.convert("RGB")).astype(int) for ground in grounds]

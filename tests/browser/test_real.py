@@ -15,7 +15,7 @@ from app.models.prompt_hints import EXAMPLES
 from engine.decoders import DECODERS
 from tests.browser.acts import finished, key, lanes_by_event, prompted, race
 from tests.browser.test_screens import BEYOND
-from visualize.board import token_hash
+from visualize.board.board import token_hash
 
 PROMPT = "red apple on sky clouds"
 

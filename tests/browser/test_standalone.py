@@ -9,10 +9,10 @@ import pytest
 from playwright.sync_api import expect
 
 from tests.browser.acts import INJECTIONS, PATIENCE, by_passes, hashes, key, wide
-from visualize.board import token_hash
-from visualize.layers import LaneReplay
-from visualize.recorded_race import RecordedRace
-from visualize.standalone import standalone
+from visualize.board.board import token_hash
+from visualize.export.standalone import standalone
+from visualize.film.layers import LaneReplay
+from visualize.pictures.recorded_race import RecordedRace
 
 
 def hashes_at(race: RecordedRace, t: int, what: str = "token") -> list[str]:

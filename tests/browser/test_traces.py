@@ -27,7 +27,7 @@ from tests.browser.acts import (
     unhurt,
 )
 from tests.browser.servers import recorded
-from visualize.recorded_race import RecordedRace
+from visualize.pictures.recorded_race import RecordedRace
 
 DROP = """([text, name]) => {
   const bytes = Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0));

@@ -26,10 +26,10 @@ from tests.browser.acts import (
     state,
     unfold,
 )
-from visualize.figures import Figure, figures
-from visualize.measures import runners
-from visualize.quality import about, quality_figures, stored
-from visualize.recorded_race import RecordedRace
+from visualize.figures.figures import Figure, figures
+from visualize.figures.measures import runners
+from visualize.figures.quality import about, quality_figures, stored
+from visualize.pictures.recorded_race import RecordedRace
 
 SVG = "{http://www.w3.org/2000/svg}"
 

@@ -31,7 +31,7 @@ from tests.app.conftest import NONE_RECORDED, VISITOR, begin, begun, form, raced
 from tests.cluster.conftest import Cluster
 from tests.cluster.toys import NEEDS, pools
 from tests.mcp_client import tool
-from visualize.recorded_race import RecordedRace
+from visualize.pictures.recorded_race import RecordedRace
 
 LANES = ("ar", "sjd", "gsd")
 

@@ -20,8 +20,8 @@ from engine.failures import Failure
 from engine.race import Lane, Race, RaceRequest
 from engine.trace import Frame, LaneState
 from tests.cluster.toys import Ledger, Toy, card
-from visualize.recorded_race import RecordedRace
-from visualize.snapshot import Snapshot, Update
+from visualize.board.snapshot import Snapshot, Update
+from visualize.pictures.recorded_race import RecordedRace
 
 LANES = ("ar", "sjd", "gsd")
 

@@ -11,7 +11,7 @@ import numpy as np
 from engine.trace import Frame, Header
 from tests.static.node import report
 from tests.visualize.races import run, snapshots
-from visualize.board import token_hash
+from visualize.board.board import token_hash
 
 
 def left(header: Header, frames: list[Frame], lane: int) -> list[list[str]]:

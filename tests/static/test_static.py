@@ -12,10 +12,10 @@ from engine.decoders.base import Badge
 from engine.trace import Status
 from tests.static.node import report
 from visualize.assets import STATIC, STYLES, script
-from visualize.board import token_hash
-from visualize.layers import Layer
+from visualize.board.board import token_hash
+from visualize.film.layers import Layer
 from visualize.look import LOOK
-from visualize.swatches import COLUMNS, SIDE
+from visualize.pictures.swatches import COLUMNS, SIDE
 
 
 def test_scales_are_those_of_the_library() -> None:

@@ -19,9 +19,9 @@ from tests.infill_toy import NeighbourToy
 from tests.races import race_of
 from tests.steps import Spot, build
 from tests.toy import Toy
-from visualize.board import Board
-from visualize.recorded_race import RecordedRace, record
-from visualize.snapshot import Snapshot
+from visualize.board.board import Board
+from visualize.board.snapshot import Snapshot
+from visualize.pictures.recorded_race import RecordedRace, record
 
 FIVE = ("ar", "sjd", "gsd", "lantern", "sjd-pac")
 MASK = tuple(2 <= cell // 6 < 5 and 1 <= cell % 6 < 5 for cell in range(36))  # of 6 x 6 tokens
@@ -141,9 +141,15 @@ def trace_of(
 ) -> Trace:
     """A trace of hand-made lanes on a grid of so many rows, all of which end in a state."""
     header = Header(
-        *("a prompt", 1, "toy", (rows, length // rows), 5, tuple(range(length)), Sampling()),
-        tuple(Lane(name).plain() for name in lanes),
-        "here",
+        prompt="a prompt",
+        seed=1,
+        model="toy",
+        grid=(rows, length // rows),
+        vocab_size=5,
+        cells=tuple(range(length)),
+        sampling=Sampling(),
+        lanes=tuple(Lane(name).plain() for name in lanes),
+        machine="here",
     )
     frames = [
         Frame(i, LaneState.RACING, step) for i, steps in enumerate(lanes.values()) for step in steps

@@ -7,15 +7,15 @@ import numpy as np
 import pytest
 
 from tests.static.node import report
+from tests.visualize.film.test_cells import PAPER, drawn, rgb
 from tests.visualize.races import MASK, filled_trace, snapshots
-from tests.visualize.test_cells import PAPER, drawn, rgb
-from visualize.figures import figures
-from visualize.film import Kind, film, photo
-from visualize.layers import LaneReplay, Layer
-from visualize.quality import about, rings, stored
-from visualize.recorded_race import RecordedRace, record
-from visualize.standalone import standalone
-from visualize.steps_csv import steps_csv
+from visualize.export.standalone import standalone
+from visualize.export.steps_csv import steps_csv
+from visualize.figures.figures import figures
+from visualize.figures.quality import about, rings, stored
+from visualize.film.film import Kind, film, photo
+from visualize.film.layers import LaneReplay, Layer
+from visualize.pictures.recorded_race import RecordedRace, record
 
 LANES = ("ar", "assd", "assd:drafts=n-gram", "sjd", "parallel")
 KNOWN = ~np.array(MASK)

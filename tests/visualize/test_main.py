@@ -9,7 +9,7 @@ import pytest
 from engine.commands import race as cli_race
 from tests.toy import Toy
 from visualize import __main__ as cli
-from visualize.recorded_race import RecordedRace, pixels
+from visualize.pictures.recorded_race import RecordedRace, pixels
 
 
 def test_a_race_is_written_with_its_pictures(

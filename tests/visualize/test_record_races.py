@@ -20,10 +20,10 @@ from tests.races import race_of
 from tests.stopped import run_until
 from tests.toy import Toy
 from visualize import record_races as module
-from visualize.board import replay
-from visualize.measures import sorted_shifts
+from visualize.board.board import replay
+from visualize.figures.measures import sorted_shifts
+from visualize.pictures.recorded_race import RecordedRace
 from visualize.record_races import RACES, SPECS, TOURED, RaceSpec, main
-from visualize.recorded_race import RecordedRace
 
 
 @pytest.fixture(scope="module", params=SPECS, ids=[spec.slug for spec in SPECS])

@@ -16,8 +16,8 @@ from tests.clocks import set_clocks
 from tests.races import raced
 from tests.steps import retimed
 from tests.toy import Toy
-from visualize.layers import Layer
-from visualize.recorded_race import RecordedRace, record
+from visualize.film.layers import Layer
+from visualize.pictures.recorded_race import RecordedRace, record
 
 INSTANT = {"clock": "passes", "t": 3, "layer": "tv", "lanes": [0, 1], "dark": False}
 

@@ -44,7 +44,7 @@ from tests.app.conftest import (
 )
 from tests.app.races.test_link import DEFAULT, MODELS, OWN, fields
 from tests.infill_toy import BelowToy, NeighbourToy
-from visualize.recorded_race import RecordedRace
+from visualize.pictures.recorded_race import RecordedRace
 
 SESSION = VISITOR.session_hash
 CODES = [(7 * cell) % 16 for cell in range(36)]

@@ -16,7 +16,7 @@ from engine.settings import SettingError
 from tests.app.conftest import ANYTHING
 from tests.races import raced
 from tests.toy import Toy
-from visualize.recorded_race import RecordedRace
+from visualize.pictures.recorded_race import RecordedRace
 
 KNOBS = dict(zip(SLIDERS, [10, 0.5, 0.15, 62, 0.1], strict=True))
 

@@ -19,8 +19,8 @@ from tests.app.conftest import NONE_RECORDED, VISITOR, begun, toy_pool
 from tests.engine.models.families import EMU3, JANUS, Tiny
 from tests.steps import EIGHT
 from tests.toy import Toy
-from visualize.board import replay
-from visualize.recorded_race import RecordedRace
+from visualize.board.board import replay
+from visualize.pictures.recorded_race import RecordedRace
 
 
 @pytest.mark.parametrize("tiny", [EMU3, JANUS], ids=lambda tiny: tiny.card.name)

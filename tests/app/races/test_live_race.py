@@ -22,7 +22,7 @@ from engine.trace import Frame, LaneState
 from tests.app.conftest import toy_card
 from tests.toy import Toy
 from tests.visualize.races import frame, pixels, step, toy_race
-from visualize.board import Board
+from visualize.board.board import Board
 
 LANES = ("ar", "sjd")
 

@@ -11,7 +11,7 @@ from app.races import race_table
 from app.races.race_table import KEPT_SECONDS, STEP_BYTES, RaceTable, StoredRace
 from tests.races import raced
 from tests.toy import Toy
-from visualize.recorded_race import RecordedRace, record
+from visualize.pictures.recorded_race import RecordedRace, record
 
 
 class Clock:

@@ -22,7 +22,7 @@ from engine.decoders import DEFAULT
 from engine.trace import MAX_BYTES
 from tests.app.conftest import VISITOR, Watched, begun, form, raced, toy_pool, wait_until
 from tests.toy import Toy
-from visualize.recorded_race import RecordedRace
+from visualize.pictures.recorded_race import RecordedRace
 
 SESSION = VISITOR.session_hash
 RELOADED = SimpleNamespace(session_hash="after a reload")

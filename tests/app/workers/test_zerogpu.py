@@ -32,7 +32,7 @@ from tests.app.conftest import NONE_RECORDED, VISITOR, Watched, toy_pool, wait_u
 from tests.app.conftest import begun as begun_on
 from tests.app.workers.fake_spaces import Spaces
 from tests.toy import Toy
-from visualize.snapshot import Snapshot, Update
+from visualize.board.snapshot import Snapshot, Update
 
 NAME = "janus-pro-1b"
 

@@ -15,7 +15,7 @@ from engine.models.body import BodyModel
 from engine.models.distil import fit, fitted, half_made, random_grids
 from engine.models.preview import PreviewDecoder
 from tests.engine.models.families import JANUS, TINY
-from visualize.pictures import canvas
+from visualize.pictures.picture import canvas
 
 
 @pytest.fixture(autouse=True)

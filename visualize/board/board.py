@@ -1,0 +1,255 @@
+"""Board: folds a race's frames into what the page draws, live or from a recording.
+
+A recorded race is one snapshot. One that is on is a snapshot at its start, and then updates, which
+hold what happened since: new rows of step tables (base64 of the rows of engine/trace/rows.py), and
+pictures of the cells that are new. So what a race sends depends on its steps, not on how often it
+is looked at.
+"""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from engine.models.supply.card import CARDS
+from engine.race import Race
+from engine.race.request import lane_names
+from engine.trace import Frame, Header, LaneState
+from engine.trace.rows import dtypes
+from visualize.board.lane import BoardLane
+from visualize.board.snapshot import CLOCKS, MeasuredClock, Result, Snapshot, Update
+from visualize.pictures.patches import sheet_of
+from visualize.pictures.picture import RACING, canvas, webp
+from visualize.pictures.recorded_race import RecordedRace, pixels
+from visualize.pictures.swatches import sheet
+
+NO_PICTURES = (
+    "This file holds a race without its pictures. What happened to each token is there to see, in"
+    " every other layer."
+)
+# Cells that are drawn at once, at least: an image of one costs as many bytes as one of five. Until
+# then their swatches stand in.
+LEAST_PATCHES = 12
+Pixels = Callable[[np.ndarray], np.ndarray]
+
+NO_MEMORY = "Pictures wait: no memory is left on the device to decode them. The race goes on."
+
+
+class Board:
+    """The state of the board. `fold` takes a frame in; `snapshot` says all that is to be drawn, and
+    `update` what is new since the last call of either.
+
+    `pixels` (int [B, h, w] to uint8 [B, H, W, 3]; None for a recorded race) decodes the picture of
+    a lane that is over, and what is known of one that begins; `preview`, of the same shapes, those
+    of lanes that race, where swatches stand in for them if there is none. All that an update shows
+    is decoded in one call of either. `swatches` is the image file of visualize.pictures.swatches,
+    which the drafts are drawn with too."""
+
+    def __init__(
+        self,
+        header: Header,
+        pixels: Pixels | None,
+        swatches: bytes | None = None,
+        preview: Pixels | None = None,
+    ) -> None:
+        self.header = header
+        self.note = ""
+        self._pixels = pixels
+        self._preview = preview
+        self._seq = 0
+        self._swatches = base64.b64encode(swatches or b"").decode()
+        self._lanes = [
+            BoardLane(lane, name, header.grid, header.cells_of(i), header.infilling)
+            for i, (lane, name) in enumerate(
+                zip(header.lanes, lane_names(header.lanes), strict=True)
+            )
+        ]
+
+    def fold(self, frame: Frame) -> None:
+        self._lanes[frame.lane].fold(frame)
+
+    @property
+    def has_begun(self) -> bool:
+        """Whether every lane has made a step, or has failed."""
+        return all(lane.clock("passes") or lane.is_over for lane in self._lanes)
+
+    @property
+    def is_over(self) -> bool:
+        """Whether no lane makes another step."""
+        return self._state() in (LaneState.FINISHED, LaneState.STOPPED)
+
+    def show(self, pictures: Sequence[np.ndarray | None]) -> None:
+        """Takes each lane's final picture, uint8 [H, W, 3] or none, from elsewhere than a model."""
+        for lane, picture in zip(self._lanes, pictures, strict=True):
+            if picture is not None:
+                lane.show(picture)
+
+    def pictures(self) -> list[np.ndarray | None]:
+        """Each lane's final picture, uint8 [H, W, 3]; None where there is none yet."""
+        return [
+            lane.picture if lane.is_over and not lane.needs_picture else None
+            for lane in self._lanes
+        ]
+
+    def snapshot(self) -> Snapshot:
+        """What the page draws now. Numbers count grid cells; seconds are the lane's own."""
+        self._draw_whole()
+        header = self.header
+        return Snapshot(
+            seq=self._next(),
+            state=self._state(),
+            note=self.note,
+            recorded=self._pixels is None,
+            apart=False,
+            preview=self._preview not in (None, self._pixels),
+            prompt=header.prompt,
+            seed=header.seed,
+            model=header.model,
+            sampling=changed_sampling(header),
+            machine=header.machine,
+            grid=header.grid,
+            cells=header.cells,
+            infilling=header.infilling,
+            dtypes=dtypes(),
+            codes=header.vocab_size,
+            swatches=self._swatches,
+            lanes=tuple(lane.snapshot(self._places(lane)) for lane in self._lanes),
+            results=self._results(),
+        )
+
+    def update(self) -> Update:
+        """What the page draws besides what it has."""
+        self._draw_whole()
+        cells, patches = self._draw_patches()
+        lanes = (lane.update(i, self._places(lane), cells[i]) for i, lane in enumerate(self._lanes))
+        return Update(
+            seq=self._next(),
+            state=self._state(),
+            note=self.note,
+            lanes=tuple(lane for lane in lanes if lane is not None),
+            patches=patches,
+            results=self._results(),
+        )
+
+    def _next(self) -> int:
+        self._seq += 1
+        return self._seq - 1
+
+    def _draw_whole(self) -> None:
+        """Decodes the pictures of lanes that are over or begin with something known."""
+        if self._pixels is None:
+            return
+        lanes = [lane for lane in self._lanes if lane.needs_picture]
+        for lane, picture in zip(lanes, self._decode(self._pixels, lanes), strict=False):
+            lane.show(picture)
+
+    def _draw_patches(self) -> tuple[list[tuple[int, ...]], str]:
+        """The cells of each lane whose pictures are new, and these as the file of an update."""
+        cells = [lane.patches.due() if lane.is_racing else () for lane in self._lanes]
+        if sum(map(len, cells)) < LEAST_PATCHES:
+            return [()] * len(cells), ""
+        lanes = [lane for lane, due in zip(self._lanes, cells, strict=True) if due]
+        pictures = self._decode(self._preview, lanes) if self._preview else []
+        if not pictures:
+            return [()] * len(cells), ""
+        drawn = [
+            lane.patches.take(due, picture)
+            for lane, due, picture in zip(lanes, filter(None, cells), pictures, strict=True)
+        ]
+        return cells, base64.b64encode(webp(sheet_of(np.concatenate(drawn)), RACING)).decode()
+
+    def _decode(self, decode: Pixels, lanes: Sequence[BoardLane]) -> list[np.ndarray]:
+        """The pictures of lanes, all in one call; none where there is no memory for them."""
+        if not lanes:
+            return []
+        try:
+            return list(decode(np.stack([canvas(lane.tokens, self.header.grid) for lane in lanes])))
+        except MemoryError:  # the race needs no pictures, and the next ones may fit
+            self.note = NO_MEMORY
+            return []
+
+    def _state(self) -> LaneState:
+        states = {lane.state for lane in self._lanes}
+        if states == {LaneState.WAITING}:
+            return LaneState.WAITING
+        if states & {LaneState.WAITING, LaneState.RACING}:
+            return LaneState.RACING
+        return LaneState.STOPPED if LaneState.STOPPED in states else LaneState.FINISHED
+
+    def _places(self, lane: BoardLane) -> dict[MeasuredClock, int | None]:
+        """A finished lane's place in either clock, or None while a lane that still races could come
+        in before it."""
+        places: dict[MeasuredClock, int | None] = dict.fromkeys(CLOCKS)
+        if lane.state is not LaneState.FINISHED:
+            return places
+        racing = [other for other in self._lanes if other.state is LaneState.RACING]
+        finished = [other for other in self._lanes if other.state is LaneState.FINISHED]
+        for clock in CLOCKS:
+            mine = lane.clock(clock)
+            if all(other.clock(clock) >= mine for other in racing):
+                places[clock] = 1 + sum(other.clock(clock) < mine for other in finished)
+        return places
+
+    def _results(self) -> tuple[Result, ...]:
+        """The table at the end: finished lanes, fastest first. Speed-ups are over the vanilla AR
+        lane of this race."""
+        if not self.is_over:
+            return ()
+        done = sorted(
+            (x for x in self._lanes if x.state is LaneState.FINISHED),
+            key=lambda x: x.clock("seconds"),
+        )
+        ar = next((lane for lane in done if lane.decoder == "ar"), None)
+        return tuple(lane.result(self._lanes.index(lane), ar) for lane in done)
+
+
+def live_board(race: Race) -> Board:
+    """The board of a race that is about to begin. Where decoding a picture takes seconds, swatches
+    stand in for the pictures of lanes that race."""
+    model = race.model
+    preview = model.preview or (None if model.slow_pixels else model.pixels)
+    return Board(race.header, model.pixels, sheet(model), preview)
+
+
+def replay(recording: RecordedRace) -> Snapshot:
+    """A whole recorded race as one snapshot, drawn without its model."""
+    trace, pictures = recording.trace, recording.pictures
+    board = Board(trace.header, None, pictures.swatches if pictures else None)
+    for frame in trace.frames:
+        board.fold(frame)
+    if pictures is None:
+        board.note = NO_PICTURES
+    else:
+        board.show([pixels(file) if file else None for file in pictures.lanes])
+    return board.snapshot()
+
+
+def changed_sampling(header: Header) -> str:
+    """What of a race's sampling is not its model's own: "guidance 3, top-k 100"."""
+    if (card := CARDS.get(header.model)) is None:
+        return ""
+    words = {
+        "guidance": "guidance",
+        "guided_tokens": "guided tokens",
+        "temperature": "temperature",
+        "top_k": "top-k",
+        "top_p": "top-p",
+    }
+    own, values = card.sampling, header.sampling
+    return ", ".join(
+        f"{word} {getattr(values, name):g}"
+        for name, word in words.items()
+        if getattr(values, name) != getattr(own, name)
+    )
+
+
+def token_hash(tokens: Sequence[int]) -> str:
+    """FNV-1a, 32 bits, over the tokens as 4 bytes each, little-endian: what the page calls the
+    picture it has drawn."""
+    value = 0x811C9DC5
+    for token in tokens:
+        for byte in int(token).to_bytes(4, "little"):
+            value = (value ^ byte) * 0x01000193 & 0xFFFFFFFF
+    return f"{value:08x}"

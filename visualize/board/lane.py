@@ -1,0 +1,186 @@
+"""BoardLane: one lane of the board."""
+
+from __future__ import annotations
+
+import base64
+
+import numpy as np
+
+from engine.decoders import DECODERS
+from engine.decoders.base import Badge
+from engine.infilling import MASKED, Infilling
+from engine.race.request import rule_of
+from engine.trace import Frame, LaneState, LaneStats, Step, TraceLane
+from engine.trace.rows import SENT
+from visualize.board.snapshot import (
+    CLOCKS,
+    LaneFigures,
+    LaneSnapshot,
+    LaneUpdate,
+    MeasuredClock,
+    Result,
+)
+from visualize.pictures.patches import LanePatches
+from visualize.pictures.picture import final_webp
+
+PROMISES = {
+    Badge.IDENTICAL: "Token for token the picture that vanilla AR draws from this seed.",
+    Badge.SAME_DISTRIBUTION: (
+        "Another picture than vanilla AR's from this seed, drawn with exactly the same"
+        " probabilities."
+    ),
+    Badge.CHANGED_DISTRIBUTION: (
+        "Drawn with probabilities that differ from the model's own, which is the price of its"
+        " speed."
+    ),
+}
+
+
+class BoardLane:
+    """One lane: its figures, its step table as text, and its picture. `tokens` [h * w] are those
+    known or committed and the standing drafts, -1 elsewhere."""
+
+    def __init__(
+        self,
+        lane: TraceLane,
+        name: str,
+        grid: tuple[int, int],
+        cells: tuple[int, ...],
+        infilling: Infilling | None,
+    ) -> None:
+        self.decoder = lane.decoder
+        self.rule = rule_of(lane)
+        self.name = name
+        self.state = LaneState.WAITING
+        self.error = ""
+        self.tokens = np.array(infilling.known if infilling else [MASKED] * (grid[0] * grid[1]))
+        self.needs_picture = False
+        self._committed = self.tokens != MASKED
+        self._known = int(self._committed.sum())
+        self.patches = LanePatches(self._committed, grid)
+        self._cells = np.array(cells)
+        self._own_cells = lane.cells
+        self._stats = LaneStats()
+        self._table = dict.fromkeys(SENT, "")
+        self._pending: list[Step] = []  # steps whose rows are not in the table's text yet
+        self.picture: np.ndarray | None = None
+        self._file = ""  # the picture as base64
+        self._sent: LaneFigures | None = None
+        self._sent_file = ""
+
+    def fold(self, frame: Frame) -> None:
+        # A lane that begins shows the cells that are known, if there are any. One that ends shows
+        # its picture without drafts.
+        self.needs_picture |= frame.state is not self.state and bool(self._known)
+        self.state, self.error = frame.state, frame.error or ""
+        if frame.state in (LaneState.STOPPED, LaneState.FAILED):
+            self.tokens[~self._committed] = -1
+        if (step := frame.step) is not None:
+            self._take(step)
+        self.needs_picture |= self.is_over and bool(self._committed.any())
+
+    def _take(self, step: Step) -> None:
+        self._stats.add(step)
+        self._pending.append(step)
+        cells = self._cells[step.before :][: len(step.positions)]
+        free = cells >= 0
+        committed = cells[: len(step.committed)]
+        self._committed[committed[committed >= 0]] = True
+        # Drafts are kept too, since a convolutional decoder sees a few tokens around each cell.
+        self.tokens[~self._committed] = -1
+        self.tokens[cells[free]] = step.positions["token"][free]
+
+    @property
+    def is_racing(self) -> bool:
+        return self.state is LaneState.RACING
+
+    @property
+    def is_over(self) -> bool:
+        return self.state not in (LaneState.WAITING, LaneState.RACING)
+
+    def clock(self, name: MeasuredClock) -> float:
+        return self._stats.clock if name == "seconds" else self._stats.nfe
+
+    def show(self, picture: np.ndarray) -> None:
+        self.picture = picture
+        self._file = base64.b64encode(final_webp(picture)).decode()
+        self.needs_picture = False
+
+    def snapshot(self, places: dict[MeasuredClock, int | None]) -> LaneSnapshot:
+        decoder = DECODERS[self.decoder]
+        self._new_rows()
+        self._sent, self._sent_file = self._figures(places), self._file
+        return LaneSnapshot(
+            **dict(self._sent),
+            decoder=self.decoder,
+            rule=self.rule,
+            own_cells=self._own_cells,
+            title=self.name,
+            idea=decoder.idea,
+            paper=decoder.paper,
+            badge=decoder.badge,
+            promise=PROMISES[decoder.badge],
+            table=dict(self._table),
+            picture=self._file,
+        )
+
+    def update(
+        self, number: int, places: dict[MeasuredClock, int | None], cells: tuple[int, ...]
+    ) -> LaneUpdate | None:
+        """Of lane `number`, with new pictures of `cells`; None where there is nothing new."""
+        rows, figures = self._new_rows(), self._figures(places)
+        picture = "" if self._file == self._sent_file else self._file
+        if not (rows or cells or picture or figures != self._sent):
+            return None
+        self._sent, self._sent_file = figures, self._file
+        return LaneUpdate(**dict(figures), lane=number, table=rows, cells=cells, picture=picture)
+
+    def _new_rows(self) -> dict[str, str]:
+        """The rows that are not in the text yet, which they are then."""
+        rows = {}
+        for name in SENT if self._pending else ():
+            new = b"".join(getattr(step.rows, name).tobytes() for step in self._pending)
+            if new:
+                rows[name] = base64.b64encode(new).decode()
+                self._table[name] += rows[name]
+        self._pending.clear()
+        return rows
+
+    def _figures(self, places: dict[MeasuredClock, int | None]) -> LaneFigures:
+        stats = self._stats
+        return LaneFigures(
+            state=self.state,
+            error=self.error,
+            n=int(self._committed.sum()) - self._known,
+            passes=stats.nfe,
+            drafter=stats.drafter_passes,
+            seconds=round(stats.clock, 4),
+            compression=round(stats.step_compression, 3),
+            shift=stats.shift and round(stats.shift, 5),
+            places=places,
+        )
+
+    def result(self, number: int, ar: BoardLane | None) -> Result:
+        """The row of lane `number`; a speed-up is None where no vanilla AR lane has finished.
+        `differs` is the first cell at which a picture that promises to be vanilla AR's is not: in
+        low precision a near tie can fall the other way."""
+        differs: list[int] = []
+        if ar is not None and DECODERS[self.decoder].badge is Badge.IDENTICAL:
+            differs = np.flatnonzero(self.tokens != ar.tokens).tolist()
+        stats = self._stats
+        return Result(
+            lane=number,
+            compression=round(stats.step_compression, 3),
+            length=round(stats.mean_acceptance_length, 3),
+            passes=stats.nfe,
+            drafter=stats.drafter_passes,
+            seconds=round(stats.clock, 4),
+            pass_ms=round(1000 * stats.clock / stats.nfe, 2),
+            differs=differs[0] if differs else None,
+            faster={clock: self._faster(clock, ar) for clock in CLOCKS},
+        )
+
+    def _faster(self, clock: MeasuredClock, ar: BoardLane | None) -> float | None:
+        if ar is None or not self.clock(clock):
+            return None
+        return round(ar.clock(clock) / self.clock(clock), 3)

@@ -1,0 +1,151 @@
+"""What the page is sent of a race: a Snapshot, the race at one instant, and while it runs an Update
+each time, with what happened since the one before.
+
+`static/trace/snapshot.d.ts` has these types for the board's JavaScript; after a change
+`python -m visualize.board.snapshot_types` writes it anew.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Literal, get_args
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from engine.decoders.base import Badge
+from engine.infilling import Infilling
+from engine.trace import LaneState
+from engine.trace.rows import Dtypes
+
+MeasuredClock = Literal["seconds", "passes"]
+CLOCKS: tuple[MeasuredClock, ...] = get_args(MeasuredClock)
+
+
+class LaneFigures(BaseModel):
+    """What of a lane changes, besides its step table and its picture."""
+
+    model_config = ConfigDict(frozen=True)
+
+    state: LaneState
+    error: str
+    n: int = Field(description="committed cells")
+    passes: int
+    drafter: int = Field(description="the drafter's passes")
+    seconds: float
+    compression: float = Field(description="tokens a pass")
+    shift: float | None
+    places: dict[MeasuredClock, int | None] = Field(description="1 is first; null until known")
+
+
+class LaneSnapshot(LaneFigures):
+    """A lane: its figures so far, its step table and its picture."""
+
+    decoder: str
+    rule: str = Field(
+        description='what tests its drafts: "block", "typical", or the decoder\'s own'
+    )
+    own_cells: tuple[int, ...] = Field(
+        description="as the snapshot's `cells`, of a lane with an order of its own; else none"
+    )
+    title: str
+    idea: str
+    paper: str
+    badge: Badge
+    promise: str
+    table: dict[str, str] = Field(description="base64 of each table's rows, which only grows")
+    picture: str = Field(description='base64 of an image of the whole grid, "" while there is none')
+
+
+class LaneUpdate(LaneFigures):
+    """What happened in a lane since the message before."""
+
+    lane: int
+    table: dict[str, str] = Field(description="base64 of each table's new rows, where it has any")
+    cells: tuple[int, ...] = Field(
+        description="those of which the update's `patches` show new pictures, in their order"
+    )
+    picture: str = Field(description="as in a snapshot, where it is another one")
+
+
+class Result(BaseModel):
+    """A row of the table at the end."""
+
+    model_config = ConfigDict(frozen=True)
+
+    lane: int
+    compression: float
+    length: float = Field(description="mean acceptance length")
+    passes: int
+    drafter: int
+    seconds: float
+    pass_ms: float = Field(description="all that the lane did, forward passes and all")
+    differs: int | None = Field(description="first cell at which a picture is not vanilla AR's")
+    faster: dict[MeasuredClock, float | None] = Field(description="than this race's vanilla AR")
+
+
+class Snapshot(BaseModel):
+    """A race at an instant. `id` and `link` are given to it by the page's server; a standalone file
+    has none."""
+
+    model_config = ConfigDict(frozen=True)
+
+    seq: int
+    state: LaneState
+    note: str
+    recorded: bool
+    elsewhere: bool = Field(False, description="recorded on another machine than the page's")
+    apart: bool = Field(description="each lane on a device of its own, all at once")
+    preview: bool = Field(
+        description="whether the pictures of lanes that race are a smaller decoder's"
+    )
+    prompt: str
+    seed: int
+    model: str
+    sampling: str = Field(description="what of it is not the model's own")
+    machine: str
+    grid: tuple[int, int] = Field(description="rows and columns of tokens")
+    cells: tuple[int, ...] = Field(description="of every position, -1 where one is forced")
+    infilling: Infilling | None = Field(description="null for a whole picture")
+    dtypes: Dtypes
+    codes: int = Field(description="in the codebook")
+    swatches: str = Field(description="base64 of an image")
+    lanes: tuple[LaneSnapshot, ...]
+    results: tuple[Result, ...]
+    id: str = Field("", description="of the race, by which page and server call it")
+    link: str = Field("", description="the query with its settings")
+    bets: tuple[int, ...] = Field(
+        (), description="on each lane, of those who watch; none where nobody bets"
+    )
+
+    def wire(self) -> dict[str, Any]:
+        """The JSON object that is sent."""
+        return self.model_dump(mode="json", exclude_unset=True)
+
+    def after(self, update: Update) -> Snapshot:
+        """The race once an update has been taken in. Patches are not: they stand in for a picture
+        that its lane's end brings."""
+        lanes = list(self.lanes)
+        for new in update.lanes:
+            old = lanes[new.lane]
+            table = {name: text + new.table.get(name, "") for name, text in old.table.items()}
+            figures = {name: getattr(new, name) for name in LaneFigures.model_fields}
+            picture = new.picture or old.picture
+            lanes[new.lane] = old.model_copy(update=figures | {"table": table, "picture": picture})
+        same = {name: getattr(update, name) for name in ("seq", "state", "note", "results", "bets")}
+        return self.model_copy(update=same | {"lanes": tuple(lanes)})
+
+
+class Update(BaseModel):
+    """What happened in a race since the message before, a snapshot or an update."""
+
+    model_config = ConfigDict(frozen=True)
+
+    seq: int
+    state: LaneState
+    note: str
+    lanes: tuple[LaneUpdate, ...] = Field(description="those in which anything happened")
+    patches: str = Field(
+        description="base64 of an image of single cells, those of the first lane first, in rows as"
+        " long as the swatches'; empty where there is none"
+    )
+    results: tuple[Result, ...]
+    bets: tuple[int, ...] = Field((), description="as in a snapshot")

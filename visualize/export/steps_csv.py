@@ -1,0 +1,73 @@
+"""Steps: a race as a table for a spreadsheet, one row a step."""
+
+from __future__ import annotations
+
+import csv
+import io
+
+import numpy as np
+
+from engine.race.request import lane_names
+from engine.trace import Status, Trace
+from engine.trace.shares import share_values
+
+COLUMNS = (
+    "lane",
+    "decoder",
+    "name",
+    "step",
+    "nfe",
+    "rows",
+    "frontier_before",
+    "frontier_after",
+    *(status.name.lower() for status in Status),
+    "drafter_passes",
+    "forward_seconds",
+    "verify_seconds",
+    "cache_seconds",
+    "draft_seconds",
+    "lane_seconds",
+    "shift",
+)
+
+
+def steps_csv(trace: Trace) -> str:
+    """CSV (RFC 4180) with a header line: lanes in their order, each lane's steps in theirs; both
+    count from 1.
+
+    The frontier counts tokens, forced ones included; a column for each status counts the positions
+    that the step did that to; `lane_seconds` is the lane's clock after the step; `shift` is
+    the mean of the tests that committed a token, empty where there was none. Cells hold numbers and
+    names of decoders and lanes alone, nothing that a visitor wrote, so that a spreadsheet finds no
+    formula.
+    """
+    out = io.StringIO()
+    writer = csv.writer(out)
+    writer.writerow(COLUMNS)
+    names = lane_names(trace.header.lanes)
+    for number, lane in enumerate(trace.header.lanes, 1):
+        table = trace.table(number - 1)
+        statuses = np.zeros((len(table), len(Status)), int)
+        np.add.at(statuses, (table.step, table.positions["status"]), 1)
+        shifts = share_values(table.shift)
+        tests = np.bincount(table.step, ~np.isnan(shifts), len(table))
+        sums = np.bincount(table.step, np.nan_to_num(shifts), len(table))
+        for k in range(len(table)):
+            step = table.steps[k]
+            times = [*table.seconds[k], table.clock[k + 1]]
+            writer.writerow(
+                [
+                    number,
+                    lane.decoder,
+                    names[number - 1],
+                    k + 1,
+                    step["nfe"],
+                    step["rows"],
+                    *table.frontier[k : k + 2],
+                    *statuses[k],
+                    step["drafter_passes"],
+                    *(f"{value:.6f}" for value in times),
+                    f"{sums[k] / tests[k]:.6f}" if tests[k] else "",
+                ]
+            )
+    return out.getvalue()

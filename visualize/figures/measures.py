@@ -1,0 +1,286 @@
+"""Measures: the numbers behind the figures, each from the step table of one lane.
+
+Lengths count sequence positions, forced ones included, as `LaneStats` does; whatever is about
+distributions leaves forced positions out, since nothing is sampled there.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from engine.decoders import DECODERS
+from engine.decoders.base import Badge
+from engine.numerics.intervals import wilson
+from engine.race.request import lane_names, rule_of
+from engine.trace import LaneState, Seconds, Status, StepTable, Trace
+from engine.trace.rows import Source
+from engine.trace.shares import NONE, share_values
+
+BINS = 10
+
+
+@dataclass(frozen=True, slots=True)
+class Runner:
+    """A lane that made at least one step; `index` is its place in the race, `name` its short name,
+    and `repeat` how many earlier lanes have its decoder. `lossless` is whether the decoder promises
+    the model's own distribution, `block` whether it tests drafts together."""
+
+    index: int
+    name: str
+    decoder: str
+    repeat: int
+    lossless: bool
+    block: bool
+    finished: bool
+    table: StepTable
+
+
+def runners(trace: Trace) -> list[Runner]:
+    """The lanes that made a step, in the race's order."""
+    names = lane_names(trace.header.lanes)
+    states = {frame.lane: frame.state for frame in trace.frames}
+    return [
+        Runner(
+            index=i,
+            name=names[i],
+            decoder=lane.decoder,
+            repeat=sum(other.decoder == lane.decoder for other in trace.header.lanes[:i]),
+            lossless=DECODERS[lane.decoder].badge is not Badge.CHANGED_DISTRIBUTION,
+            block=rule_of(lane) == "block",
+            finished=states[i] is LaneState.FINISHED,
+            table=table,
+        )
+        for i, lane in enumerate(trace.header.lanes)
+        if len(table := trace.table(i))
+    ]
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """Committed tokens [S + 1] against target passes [S + 1] and the lane's own seconds [S + 1],
+    from the start on."""
+
+    tokens: np.ndarray
+    passes: np.ndarray
+    seconds: np.ndarray
+
+
+def progress(table: StepTable) -> Progress:
+    """How the frontier advanced; the first entry is the start, before any step."""
+    passes = np.concatenate([[0], table.steps["nfe"]])
+    return Progress(table.frontier, passes.astype(int), table.clock)
+
+
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """Rows that the model read, on average, in a pass and for each token committed."""
+
+    per_pass: float
+    per_token: float
+
+
+def rows_read(table: StepTable) -> Rows:
+    """Passes are not equal work: each reads all rows of its window."""
+    rows, committed = table.steps["rows"].sum(), table.steps["committed"].sum()
+    return Rows(float(rows / len(table)), float(rows / committed))
+
+
+@dataclass(frozen=True, slots=True)
+class Lengths:
+    """Acceptance lengths [K] that occurred, ascending; steps [K] that had each; share [K] of all
+    steps; and gain [K], the share of the speed-up that came from each. `mean` is the mean
+    acceptance length."""
+
+    lengths: np.ndarray
+    steps: np.ndarray
+    share: np.ndarray
+    gain: np.ndarray
+    mean: float
+
+
+def acceptance_lengths(table: StepTable) -> Lengths:
+    """SJD-PAC Fig. 1a and 1b. The acceptance length l of a step is the tokens it committed, the
+    last sampled one included.
+
+    With n_l steps of length l out of N, a pass yields sum l n_l / N = 1 + sum (l - 1) n_l / N
+    tokens. The first of each step is what vanilla AR gets too, so a length's gain is (l - 1) n_l /
+    sum (l' - 1) n_l': the paper counts "additionally accepted tokens" alone. Where no step was
+    longer than 1 there is no speed-up to share, and every gain is 0.
+    """
+    committed = table.steps["committed"].astype(int)
+    lengths, counts = np.unique(committed, return_counts=True)
+    extra = (lengths - 1) * counts
+    return Lengths(
+        lengths, counts, counts / counts.sum(), extra / max(extra.sum(), 1), float(committed.mean())
+    )
+
+
+def sorted_top1(table: StepTable) -> np.ndarray:
+    """Top-1 of the model's distribution at every committed position, largest first [n] (GSD Fig. 2
+    c to e)."""
+    rows = table.positions[table.committed & (table.positions["status"] != Status.FORCED)]
+    return np.sort(share_values(rows["top1"]))[::-1]
+
+
+def sorted_shifts(table: StepTable) -> np.ndarray:
+    """The shifts of all tests that committed a token, or of all tokens of a lane that tests
+    nothing, largest first [n]; none where there is none."""
+    shifts = share_values(table.shift)
+    return np.sort(shifts[~np.isnan(shifts)])[::-1]
+
+
+@dataclass(frozen=True, slots=True)
+class Acceptance:
+    """Tested drafts in ten bins of 1 - TV, each 0.1 wide: trials [10] and accepted [10] of them,
+    the mean 1 - TV of a bin's trials [10], the share accepted [10] and its 95% Wilson interval
+    [10]; the last four are NaN in an empty bin.
+
+    `rate` and `promised` are the means over all trials of what was accepted and of 1 - TV; `z` is
+    how many standard deviations the first lies above the second if every trial passes with
+    probability 1 - TV.
+    """
+
+    trials: np.ndarray
+    accepted: np.ndarray
+    promise: np.ndarray
+    share: np.ndarray
+    low: np.ndarray
+    high: np.ndarray
+    rate: float
+    promised: float
+    z: float
+
+
+def acceptance(table: StepTable) -> Acceptance | None:
+    """Measured acceptance against 1 - TV(p, q) (GSD Proposition 1: for x ~ q the lossless rule
+    accepts with 1 - TV exactly).
+
+    A trial is a committed position whose draft was held against a uniform number: status accepted
+    or resampled. Where several candidates were tried (SJD-PAC), the first one's own outcome counts,
+    since only it was drawn from q and met all of p. Forced positions are none, nor are drafts
+    behind a rejection, nor what Jacobi and fixed-point iteration do: they compare a draft with a
+    new sample, which agrees with another probability. None where nothing was tested.
+    """
+    tested = _tested(table)
+    if not tested.any():
+        return None
+    promise = 1 - share_values(table.positions["tv"][tested])
+    passed = _first_passed(table)[tested]
+    bins = np.clip((promise * BINS).astype(int), 0, BINS - 1)
+    trials = np.bincount(bins, minlength=BINS)
+    accepted = np.bincount(bins, passed, BINS)
+    sums = np.bincount(bins, promise, BINS)
+    filled = np.where(trials > 0, trials, np.nan)
+    low, high = wilson(accepted, filled)
+    spread = math.sqrt((promise * (1 - promise)).clip(0).sum())
+    excess = passed.sum() - promise.sum()
+    return Acceptance(
+        trials=trials,
+        accepted=accepted.astype(int),
+        promise=sums / filled,
+        share=accepted / filled,
+        low=low,
+        high=high,
+        rate=float(passed.mean()),
+        promised=float(promise.mean()),
+        z=float(excess / spread) if spread > 0 else 0.0,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Depths:
+    """Tested drafts by their depth [K], 1 for the first behind the frontier, ascending: trials [K],
+    the share accepted [K], and its 95% Wilson interval [K]."""
+
+    depth: np.ndarray
+    trials: np.ndarray
+    share: np.ndarray
+    low: np.ndarray
+    high: np.ndarray
+
+
+def acceptance_by_depth(table: StepTable) -> Depths | None:
+    """Acceptance of a step's first draft, of its second where the first was accepted, and so on:
+    EAGLE's n-alpha, with n accepted drafts before the one that is tested, here depth n + 1.
+
+    Trials are those of `acceptance`; forced positions are no depth of their own. None where nothing
+    was tested."""
+    tested = _tested(table)
+    if not tested.any():
+        return None
+    free = np.cumsum(table.positions["status"] != Status.FORCED)
+    before = np.concatenate([[0], free])[table.first[:-1]]
+    depth = (free - before[table.step])[tested]
+    trials = np.bincount(depth)
+    some = np.flatnonzero(trials)
+    accepted = np.bincount(depth, _first_passed(table)[tested])[some]
+    low, high = wilson(accepted, trials[some].astype(float))
+    return Depths(some, trials[some], accepted / trials[some], low, high)
+
+
+def _tested(table: StepTable) -> np.ndarray:
+    rows = table.positions
+    decided = np.isin(rows["status"], (Status.ACCEPTED, Status.RESAMPLED))
+    known = [rows[name] != NONE for name in ("draft", "tv", "uniform")]
+    return table.committed & decided & np.all(known, 0)
+
+
+def _first_passed(table: StepTable) -> np.ndarray:
+    passed = table.positions["status"] == Status.ACCEPTED
+    several = table.candidate_counts > 0
+    first = (np.cumsum(table.candidate_counts, dtype=int) - table.candidate_counts)[several]
+    tried = table.candidates[first]
+    passed[several] = tried["uniform"] < tried["acceptance"]
+    return passed
+
+
+def step_seconds(table: StepTable) -> Seconds:
+    """Where the time of an average step went."""
+    return Seconds(*table.seconds.mean(0).tolist())
+
+
+@dataclass(frozen=True, slots=True)
+class Distances:
+    """Distances [D] behind a rejected position, ascending, in sequence positions; the mean TV at
+    each [D], and how many pairs of steps it is of [D]."""
+
+    distance: np.ndarray
+    tv: np.ndarray
+    pairs: np.ndarray
+
+
+def tv_by_distance(table: StepTable) -> Distances:
+    """How far a rejection moves the distributions behind it (after SJD-PAC Fig. 4), measured from
+    the race.
+
+    A step that rejects the draft at position i and puts another token there leaves drafts at i + j
+    whose q is this step's p, computed behind the rejected token. The next step computes p at i + j
+    behind the new one: its TV(p, q) there is the total variation between the distributions before
+    and after the change, at distance j. Averaged over all rejections of the lane, j by j.
+
+    Two things differ from the paper, which masks position i alone in the cache: what was redrawn
+    between i and i + j changed the distributions as well, and what fills the far end of a window is
+    recent. Drafts that the next step did not find in its window, or that came from another
+    distribution than this p (an EAGLE drafter's), are left out, and forced positions.
+    """
+    rows = table.positions
+    last = table.first[:-1] + table.steps["committed"] - 1  # of each step the last committed row
+    rejecting = (rows["status"][last] == Status.RESAMPLED) & (rows["draft"][last] != NONE)
+    before = np.maximum(table.step - 1, 0)  # the step before each row's
+    reach = table.frontier[:-1] + table.steps["positions"]
+    found = (
+        (table.step > 0)
+        & rejecting[before]
+        & (table.position < reach[before])
+        & (table.source == Source.BEFORE)
+        & (rows["tv"] != NONE)
+        & (rows["status"] != Status.FORCED)
+    )
+    distance = (table.position - table.position[last][before])[found]
+    tv = np.bincount(distance, share_values(rows["tv"][found]))
+    pairs = np.bincount(distance)
+    some = np.flatnonzero(pairs)
+    return Distances(some, tv[some] / pairs[some], pairs[some])

@@ -1,0 +1,118 @@
+"""What all figures share: an empty plot, how a lane looks, and lines of few points.
+
+They lie on white and on dark pages alike: no background of their own, text in a grey that reads on
+both. A decoder keeps its colour, dash and symbol from figure to figure and from race to race.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import plotly.graph_objects as go
+from PIL import ImageColor
+
+from visualize.figures.measures import Runner
+from visualize.look import LOOK
+
+HEIGHT = 340
+DECODER_LOOKS: dict[str, dict[str, str]] = LOOK["decoders"]
+INK, RULE = "#7b7f87", "rgba(128, 132, 140, 0.28)"
+# A lane whose decoder an earlier lane has gets a later one of these.
+DASHES = ("solid", *(look["dash"] for name, look in DECODER_LOOKS.items() if name != "ar"))
+HATCHES = tuple(dict.fromkeys(look["hatch"] for look in DECODER_LOOKS.values()))
+MOST_POINTS = 400  # of a line: more than it has pixels would only make the page heavy
+
+
+def lane_look(lane: Runner, size: int = 7) -> dict[str, Any]:
+    """Name, line and marker of a lane's traces, the same in every figure: its decoder's, and of
+    another lane of that decoder a lighter colour, another dash and an open symbol."""
+    look = DECODER_LOOKS[lane.decoder]
+    colour = lane_colour(lane)
+    dash = DASHES[(DASHES.index(look["dash"]) + 3 * lane.repeat) % len(DASHES)]
+    symbol = look["symbol"] + "-open" * (lane.repeat % 2)
+    return {
+        "name": lane.name,
+        "line": {"color": colour, "dash": dash, "width": 2.2},
+        "marker": {"color": colour, "symbol": symbol, "size": size},
+    }
+
+
+def lane_colour(lane: Runner) -> str:
+    """Its decoder's, moved towards the text's grey for each earlier lane of that decoder: it reads
+    on either page."""
+    own = ImageColor.getrgb(DECODER_LOOKS[lane.decoder]["colour"])
+    grey = ImageColor.getrgb(INK)
+    share = 0.4 * min(lane.repeat, 2)
+    mixed = (round(x + share * (y - x)) for x, y in zip(own, grey, strict=True))
+    return "#" + "".join(f"{part:02x}" for part in mixed)
+
+
+def lane_hatch(lane: Runner) -> str:
+    """A bar's pattern where its place does not say whose it is: its decoder's, and of another lane
+    of that decoder another."""
+    first = HATCHES.index(DECODER_LOOKS[lane.decoder]["hatch"])
+    return HATCHES[(first + 3 * lane.repeat) % len(HATCHES)]
+
+
+def lane_fill(lane: Runner, hatch: str) -> dict[str, Any]:
+    """A bar's marker in a lane's colour."""
+    return hatched(hatch) | {"color": lane_colour(lane)}
+
+
+def hatched(hatch: str) -> dict[str, Any]:
+    """A bar's marker in no lane's colour."""
+    pattern = {
+        "shape": hatch,
+        "fillmode": "overlay",
+        "fgcolor": "white",
+        "fgopacity": 0.85,
+        "size": 6,
+        "solidity": 0.4,
+    }
+    return {"color": INK, "pattern": pattern}
+
+
+def blank_plot(x: str, y: str) -> go.Figure:
+    """An empty plot that suits either page."""
+    axis = {
+        "gridcolor": RULE,
+        "linecolor": RULE,
+        "zeroline": False,
+        "automargin": True,
+        "fixedrange": True,
+    }
+    return go.Figure(
+        layout={
+            "template": "none",
+            "height": HEIGHT,
+            "autosize": True,
+            "margin": {"l": 12, "r": 12, "t": 10, "b": 12},
+            "paper_bgcolor": "rgba(0, 0, 0, 0)",
+            "plot_bgcolor": "rgba(0, 0, 0, 0)",
+            "font": {
+                "color": INK,
+                "size": 13,
+                "family": "ui-sans-serif, system-ui, Helvetica Neue, Arial, sans-serif",
+            },
+            "xaxis": {**axis, "title": {"text": x, "font": {"size": 13}}},
+            "yaxis": {**axis, "title": {"text": y, "font": {"size": 13}}},
+            "legend": {
+                "orientation": "h",
+                "x": 0,
+                "y": 0,
+                "yref": "container",
+                "yanchor": "bottom",
+            },
+            "hovermode": "closest",
+            "showlegend": True,
+        }
+    )
+
+
+def thinned(x: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """A line's points, evenly thinned to MOST_POINTS where there are more; its ends stay."""
+    if len(x) <= MOST_POINTS:
+        return x, y
+    points = np.linspace(0, len(x) - 1, MOST_POINTS).round().astype(int)
+    return x[points], y[points]

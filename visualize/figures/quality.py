@@ -1,0 +1,350 @@
+"""What speed costs: the stored measurement of quality against passes (GSD Fig. 10, without FID),
+with a finished race's lanes as rings in it.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import plotly.graph_objects as go
+
+from engine.decoders import DECODERS
+from engine.models.supply.card import CARDS
+from engine.numerics.intervals import mean, wilson
+from engine.race.request import lane_names, parse_lane
+from engine.settings import Sampling
+from engine.trace import LaneStats, Trace
+from engine.trace.quality import Picture, Quality
+from visualize.figures.figures import Figure
+from visualize.figures.measures import runners
+from visualize.figures.plots import DECODER_LOOKS, INK, blank_plot
+
+HEIGHT = 430
+BASELINE = "ar"
+BAND = "rgba(128, 132, 140, 0.22)"
+
+
+@dataclass(frozen=True, slots=True)
+class Sweep:
+    """Lanes of one rule that differ in one knob: a line. `where` are the other knobs that choose
+    the rule."""
+
+    title: str
+    decoder: str
+    knob: str
+    where: tuple[tuple[str, str], ...] = ()
+    dash: str = "solid"
+    symbol: str | None = None  # the decoder's own by default
+    label: str = "top center"  # where the last point's value stands
+
+
+SWEEPS = (
+    Sweep("GSD G", "gsd", "G", label="middle left"),
+    Sweep("LANTERN δ", "lantern", "delta", (("bound", "delta"),)),
+    Sweep("LANTERN λ", "lantern", "lam", (("bound", "lambda"),), "dot", "cross-open"),
+    Sweep("k p / q", "sjd-relaxed", "k", (("relax", "amplify"),), "solid", "asterisk-open"),
+    Sweep("(p + e) / q", "sjd-relaxed", "e", (("relax", "add"),), "dash", "diamond-open"),
+    Sweep(
+        "annealed k", "sjd-relaxed", "k", (("relax", "anneal"),), "dot", "hash-open", "middle right"
+    ),
+    Sweep("ZipAR s", "zipar", "s"),
+    Sweep("Parallel T", "parallel", "T"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class PanelPoint:
+    """A point of a panel: mean passes a picture, and a value with its 95% interval."""
+
+    lane: str
+    name: str
+    passes: float
+    value: float
+    low: float
+    high: float
+
+
+@functools.cache
+def stored() -> Quality:
+    """The measurement that comes with the page."""
+    return Quality.load(Path(__file__).with_name("quality.json"))
+
+
+def quality_figures(quality: Quality, trace: Trace) -> list[Figure]:
+    """The panels: shift, log p and, where a judge saw the pictures, those right, over passes."""
+    found = shifts(quality)
+    panels = [
+        Figure(
+            "cost-shift",
+            "Shift against passes",
+            _shift_sentence(found),
+            _panel(found, "mean shift, TV(p′, p)", ".3f", rings(trace)),
+        )
+    ]
+    changes = log_p_changes(quality)
+    panels.append(
+        Figure(
+            "cost-log-p",
+            "Log p next to vanilla AR",
+            _log_p_sentence(changes),
+            _panel(changes, "log p, nats a token", "+.3f"),
+        )
+    )
+    if right := right_pictures(quality):
+        plot = _panel(right, "pictures with the right things", ".1%").update_yaxes(tickformat=".0%")
+        panels.append(Figure("cost-right", "Right things", _right_sentence(right, quality), plot))
+    return panels
+
+
+def about(quality: Quality, trace: Trace) -> str:
+    """Whose figures these are, and how they were measured."""
+    judged = "" if quality.judge else " No judge of things goes with these weights."
+    whose = "Rings are the lanes of this race: one picture each."
+    if trace.header.infilling:
+        whose = (
+            "These are figures of whole pictures: this race, which filled in a part, has no rings."
+        )
+    return (
+        f"{len(quality)} held-out captions, each drawn once by each of {len(quality.points)}"
+        f" settings from the same seed: {_title(quality.model)}, weights {quality.weights[:8]},"
+        f" {_sampled(quality.sampling)}; {quality.machine}; commit {quality.commit};"
+        f" {quality.date}. Intervals are 95%. Log p is at that guidance and temperature, before"
+        f" top-k and top-p.{judged}{_difference(quality, trace)} {whose}"
+    )
+
+
+def _difference(quality: Quality, trace: Trace) -> str:
+    """What sets the race apart from the measurement, if anything does."""
+    header = trace.header
+    if header.model != quality.model:
+        return (
+            f" These are figures of {_title(quality.model)}; the race was over"
+            f" {_title(header.model)}."
+        )
+    if header.weights != quality.weights and header.infilling is None:
+        if header.weights:
+            return " The race was over other weights of this model."
+        return " The race's file does not say which weights of this model it was over."
+    if header.sampling != quality.sampling:
+        return f" The race had other settings: {_sampled(header.sampling)}."
+    return ""
+
+
+def shifts(quality: Quality) -> list[PanelPoint]:
+    """Mean shift of each point; intervals over pictures."""
+    return _means(quality, lambda _, picture: picture.shift)
+
+
+def log_p_changes(quality: Quality) -> list[PanelPoint]:
+    """Log p of each point's pictures less that of vanilla AR's of the same captions and seeds, in
+    nats a token: above 0 they are likelier, below less likely."""
+    return _means(quality, lambda first, picture: (picture.log_p - first.log_p) / quality.tokens)
+
+
+def right_pictures(quality: Quality) -> list[PanelPoint]:
+    """Share of pictures whose every thing is in its place, with Wilson's interval; none without a
+    judge."""
+    if quality.judge is None:
+        return []
+    found = []
+    n = len(quality)
+    for point in quality.points:
+        right = sum(bool(picture.right) for picture in point.pictures)
+        low, high = (float(end) for end in wilson(np.array(right), np.array(float(n))))
+        passes = _mean([picture.passes for picture in point.pictures])
+        found.append(PanelPoint(point.lane, _name(point.lane), passes, right / n, low, high))
+    return found
+
+
+def rings(trace: Trace) -> list[tuple[str, str, int, float]]:
+    """Decoder, name, passes and mean shift of each lane that finished a whole picture."""
+    found: list[tuple[str, str, int, float]] = []
+    if trace.header.infilling:
+        return found
+    for lane in runners(trace):
+        stats = LaneStats()
+        for step in trace.steps(lane.index):
+            stats.add(step)
+        if lane.finished:
+            found.append((lane.decoder, lane.name, stats.nfe, stats.shift or 0.0))
+    return found
+
+
+def _means(quality: Quality, value: Callable[[Picture, Picture], float]) -> list[PanelPoint]:
+    """Means over the captions of `value(vanilla AR's picture, the point's picture)`."""
+    baseline = next(point for point in quality.points if point.lane == BASELINE)
+    found = []
+    for point in quality.points:
+        pairs = zip(baseline.pictures, point.pictures, strict=True)
+        measured = mean([value(first, picture) for first, picture in pairs])
+        middle, half = measured["mean"], measured["plus_minus"]
+        passes = _mean([picture.passes for picture in point.pictures])
+        found.append(
+            PanelPoint(point.lane, _name(point.lane), passes, middle, middle - half, middle + half)
+        )
+    return found
+
+
+def _panel(
+    found: Sequence[PanelPoint],
+    title: str,
+    number: str,
+    rings: Sequence[tuple[str, str, int, float]] = (),
+) -> go.Figure:
+    """Lossless lanes as points, each sweep as a line, vanilla AR as a band, a race's lanes as
+    rings."""
+    plot = blank_plot("passes a picture", title)
+    left = list(found)
+    for sweep in SWEEPS:
+        line = [point for point in found if _belongs(point.lane, sweep)]
+        left = [point for point in left if point not in line]
+        if line:
+            texts = [""] * (len(line) - 1) + [_knob(line[-1].lane, sweep)]
+            look = _look(sweep.decoder, sweep.symbol)
+            look["line"] = {"color": look["marker"]["color"], "dash": sweep.dash}
+            look["textposition"] = sweep.label
+            _add(plot, sweep.title, line, number, texts, mode="lines+markers+text", **look)
+    for decoder in dict.fromkeys(parse_lane(point.lane).decoder for point in left):
+        mine = [point for point in left if parse_lane(point.lane).decoder == decoder]
+        look = _look(decoder)
+        _add(plot, DECODERS[decoder].title, mine, number, [""] * len(mine), mode="markers", **look)
+    for decoder, name, passes, value in rings:
+        plot.add_scatter(
+            x=[passes],
+            y=[value],
+            mode="markers",
+            name="this race",
+            showlegend=False,
+            marker={
+                "symbol": "circle-open",
+                "size": 17,
+                "color": DECODER_LOOKS[decoder]["colour"],
+                "line": {"width": 2.5},
+            },
+            hovertemplate=f"this race: {name}<br>{passes} passes<br>%{{y:{number}}}<extra></extra>",
+        )
+    if rings:
+        plot.add_annotation(
+            text="○ this race",
+            x=1,
+            y=1,
+            xref="paper",
+            yref="paper",
+            xanchor="right",
+            yanchor="top",
+            showarrow=False,
+        )
+    first = next(point for point in found if point.lane == BASELINE)
+    plot.add_hline(y=first.value, line={"color": INK, "width": 1, "dash": "dot"})
+    if first.high > first.low:
+        plot.add_hrect(y0=first.low, y1=first.high, fillcolor=BAND, line_width=0, layer="below")
+    ticks = [2**power for power in range(16)]
+    legend = {"entrywidth": 62, "font": {"size": 11}}
+    return plot.update_xaxes(type="log", tickvals=ticks).update_layout(height=HEIGHT, legend=legend)
+
+
+def _add(
+    plot: go.Figure,
+    name: str,
+    points: Sequence[PanelPoint],
+    number: str,
+    texts: list[str],
+    **look: Any,
+) -> None:
+    """A trace of points with their intervals."""
+    hover = (
+        "%{customdata[0]}<br>%{x:.1f} passes a picture<br>"
+        f"%{{y:{number}}} (95%: %{{customdata[1]:{number}}} to %{{customdata[2]:{number}}})"
+        "<extra></extra>"
+    )
+    plot.add_scatter(
+        x=[point.passes for point in points],
+        y=[point.value for point in points],
+        name=name,
+        text=texts,
+        textfont={"size": 11},
+        customdata=[[point.name, point.low, point.high] for point in points],
+        hovertemplate=hover,
+        error_y={
+            "type": "data",
+            "symmetric": False,
+            "array": [point.high - point.value for point in points],
+            "arrayminus": [point.value - point.low for point in points],
+            "width": 3,
+            "thickness": 1,
+        },
+        **look,
+    )
+
+
+def _look(decoder: str, symbol: str | None = None) -> dict[str, Any]:
+    """The marker of a decoder."""
+    look = DECODER_LOOKS[decoder]
+    return {"marker": {"color": look["colour"], "symbol": symbol or look["symbol"], "size": 9}}
+
+
+def _belongs(lane: str, sweep: Sweep) -> bool:
+    parsed = parse_lane(lane)
+    return parsed.decoder == sweep.decoder and all(
+        getattr(parsed.settings, knob) == value for knob, value in sweep.where
+    )
+
+
+def _knob(lane: str, sweep: Sweep) -> str:
+    return f"{getattr(parse_lane(lane).settings, sweep.knob):g}"
+
+
+def _name(lane: str) -> str:
+    return lane_names([parse_lane(lane).plain()])[0]
+
+
+def _title(model: str) -> str:
+    return CARDS[model].title if model in CARDS else model
+
+
+def _sampled(sampling: Sampling) -> str:
+    tokens = f" for {sampling.guided_tokens} tokens" if sampling.guided_tokens else ""
+    return (
+        f"guidance {sampling.guidance:g}{tokens}, temperature {sampling.temperature:g}, top-k"
+        f" {sampling.top_k}, top-p {sampling.top_p:g}"
+    )
+
+
+def _mean(values: Sequence[float]) -> float:
+    return sum(values) / len(values)
+
+
+def _shift_sentence(found: Sequence[PanelPoint]) -> str:
+    most = max(found, key=lambda point: point.value)
+    return (
+        f"Where {most.name} tests a draft, the distribution of what it commits is a TV of"
+        f" {most.value:.2f} from the model's p on average, in {most.passes:.0f} passes a picture;"
+        " lossless lanes lie at 0."
+    )
+
+
+def _log_p_sentence(found: Sequence[PanelPoint]) -> str:
+    most = max(found, key=lambda point: abs(point.value))
+    side = "likelier" if most.value > 0 else "less likely"
+    return (
+        f"Farthest from 0 are pictures of {most.name}, {side} than vanilla AR's of the same"
+        f" captions and seeds by {abs(most.value):.2f} nats a token, {math.exp(most.value):.2f}"
+        f" times as probable each (95%: {most.low:+.2f} to {most.high:+.2f} nats); lossless lanes"
+        " leave 0 by chance alone."
+    )
+
+
+def _right_sentence(found: Sequence[PanelPoint], quality: Quality) -> str:
+    first = next(point for point in found if point.lane == BASELINE)
+    fewest = min(found, key=lambda point: point.passes)
+    return (
+        f"Of {len(quality)} pictures vanilla AR got every thing right in {first.value:.0%} (95%:"
+        f" {first.low:.0%} to {first.high:.0%}, the band); {fewest.name}, with the fewest passes,"
+        f" {fewest.value:.0%} ({fewest.low:.0%} to {fewest.high:.0%})."
+    )

@@ -1,0 +1,78 @@
+"""The same race from several seeds: each lane's mean figures with 95% intervals, and its ranks
+where noise does not decide them.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from engine.numerics.intervals import mean
+from engine.trace import Trace
+from visualize.figures.measures import runners
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """A mean over seeds and the half-width of its 95% interval, by Student's t; None of a single
+    seed, which has none."""
+
+    mean: float
+    half: float | None
+
+    @staticmethod
+    def of(values: Sequence[float]) -> Estimate:
+        found = mean(list(values))
+        return Estimate(found["mean"], found.get("plus_minus"))
+
+
+@dataclass(frozen=True, slots=True)
+class SeedFigures:
+    """A lane over all seeds. `faster` is the mean ratio of vanilla AR's seconds to its own, seed by
+    seed; None without such a lane. A rank is None where the order of the lane and one next to it
+    in means is within noise: the 95% interval of their difference, seed by seed, holds zero."""
+
+    name: str
+    passes: Estimate
+    seconds: Estimate
+    faster: Estimate | None
+    rank_by_passes: int | None
+    rank_by_seconds: int | None
+
+
+def over_seeds(traces: Sequence[Trace]) -> list[SeedFigures]:
+    """The lanes in the race's order but for those that did not finish from every seed. `traces`
+    are at least one race's from several seeds. Raises ValueError where their lanes differ."""
+    if any(trace.header.lanes != traces[0].header.lanes for trace in traces):
+        raise ValueError("the traces are not of one race")
+    raced = [{r.index: r for r in runners(trace) if r.finished} for trace in traces]
+    lanes = [index for index in raced[0] if all(index in lane for lane in raced)]
+    passes = {i: [float(race[i].table.steps["nfe"][-1]) for race in raced] for i in lanes}
+    seconds = {i: [float(race[i].table.clock[-1]) for race in raced] for i in lanes}
+    ar = next((seconds[i] for i in lanes if raced[0][i].decoder == "ar"), None)
+    by_passes, by_seconds = ranks(passes), ranks(seconds)
+    return [
+        SeedFigures(
+            raced[0][i].name,
+            Estimate.of(passes[i]),
+            Estimate.of(seconds[i]),
+            Estimate.of([a / b for a, b in zip(ar, seconds[i], strict=True)]) if ar else None,
+            by_passes[i],
+            by_seconds[i],
+        )
+        for i in lanes
+    ]
+
+
+def ranks(values: dict[int, list[float]]) -> dict[int, int | None]:
+    """The rank of each lane, the lowest mean first; None for a tie within noise."""
+    order = sorted(values, key=lambda i: sum(values[i]))
+    pairs = itertools.pairwise(order)
+    tied = {i for pair in pairs if _within_noise(*(values[i] for i in pair)) for i in pair}
+    return {i: None if i in tied else rank for rank, i in enumerate(order, 1)}
+
+
+def _within_noise(a: Sequence[float], b: Sequence[float]) -> bool:
+    difference = Estimate.of([x - y for x, y in zip(a, b, strict=True)])
+    return difference.half is None or abs(difference.mean) <= difference.half

@@ -1,0 +1,276 @@
+"""Sentences: what to see in each figure, with the number from this race in it; another sentence
+where the race shows it not.
+
+They are plain text of the program's own words and numbers. Figures hand in each lane with its
+measure.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from engine.trace import Seconds
+from visualize.figures.measures import (
+    Acceptance,
+    Depths,
+    Distances,
+    Lengths,
+    Progress,
+    Rows,
+    Runner,
+)
+
+HALF = 0.5
+FLAT = 0.05  # a distribution whose likeliest token is no likelier than this is flat (GSD Sec. 3.1)
+NEAR = 3.0  # standard deviations that chance is granted to leave the diagonal
+FEWEST = 20  # means over fewer pairs are not put into words
+
+
+def passes(lanes: Sequence[tuple[Runner, Progress]], length: int) -> str:
+    """Of committed tokens against forward passes."""
+    ran = _finished(lanes)
+    if not ran:
+        return _unfinished(lanes, length)
+    best, other = _winner(ran, lambda found: found.passes[-1])
+    needed = best[1].passes[-1]
+    first = (
+        f"{best[0].name} needed {_passes(needed)} for its {length} tokens, {length / needed:.2f}"
+        " tokens a pass"
+    )
+    return first + (f"; {other[0].name} needed {other[1].passes[-1]}." if other else ".")
+
+
+def seconds(lanes: Sequence[tuple[Runner, Progress]], length: int) -> str:
+    """Of committed tokens against seconds."""
+    ran = _finished(lanes)
+    if not ran:
+        return _unfinished(lanes, length)
+    best, other = _winner(ran, lambda found: found.seconds[-1])
+    mine = best[1].seconds[-1]
+    if other is None or mine <= 0:
+        return f"{best[0].name} took {mine:.2f} s for its {length} tokens."
+    time, work = other[1].seconds[-1] / mine, other[1].passes[-1] / best[1].passes[-1]
+    return (
+        f"{best[0].name} was first, after {mine:.2f} s: {time:.2f} times as fast as {other[0].name}"
+        f" by the clock, {work:.2f} times counted in passes."
+    )
+
+
+def rows(lanes: Sequence[tuple[Runner, Rows]]) -> str:
+    """Of the rows that the model read."""
+    lane, found = max(lanes, key=lambda entry: entry[1].per_token)
+    if found.per_pass <= 1:
+        return "Every pass read a single row: the last token, which gives the next."
+    return (
+        f"Passes are not equal work: one of {lane.name} read {found.per_pass:.1f} rows on average,"
+        f" {found.per_token:.1f} for each token that was committed; vanilla AR's read one for one."
+    )
+
+
+def lengths(lanes: Sequence[tuple[Runner, Lengths]]) -> str:
+    """Of the acceptance lengths (SJD-PAC Fig. 1a)."""
+    singles = sorted(
+        ((_single(found), lane.name) for lane, found in lanes if found.lengths[-1] > 1),
+        reverse=True,
+    )
+    if not singles:
+        return "Every step committed one token, as vanilla AR's do: no lane gained anything."
+    most, name = singles[0]
+    least, other = singles[-1]
+    first = f"In {most:.0%} of its steps {name} committed a single token and gained nothing"
+    return first + (f"; {other} did so in {least:.0%} of its own." if len(singles) > 1 else ".")
+
+
+def gain(lanes: Sequence[tuple[Runner, Lengths]]) -> str:
+    """Of each length's share of the speed-up (SJD-PAC Fig. 1b)."""
+    lane, found = max(lanes, key=lambda entry: entry[1].mean)
+    if found.mean <= 1:
+        return "No step committed more than one token, so there is no speed-up to share out."
+    longest = np.cumsum(found.gain[::-1])[::-1]  # what steps of at least this length brought
+    start = int(np.flatnonzero(longest >= min(HALF, longest[0]))[-1])
+    share = found.share[start:].sum()
+    return (
+        f"{lane.name} owes {longest[start]:.0%} of its speed-up to the {share:.0%} of its steps"
+        f" that committed {found.lengths[start]} tokens or more."
+    )
+
+
+def top1(lanes: Sequence[tuple[Runner, np.ndarray]]) -> str:
+    """Of the sorted top-1 probabilities (GSD Fig. 2)."""
+    drawn = [(lane, values) for lane, values in lanes if len(values)]
+    if not drawn:
+        return "No token was sampled yet."
+    lane, values = next((entry for entry in drawn if entry[0].decoder == "ar"), drawn[0])
+    median, flat = np.median(values), (values < FLAT).mean()
+    said = (
+        f"Half of {lane.name}'s tokens were drawn from distributions whose likeliest token had"
+        f" {median:.2f}"
+    )
+    if median > HALF:
+        return f"{said} or more: there a single guess is mostly right, and drafts have it easy."
+    said += (
+        f" or less, {flat:.0%} of all from distributions with less than {FLAT:.2f}"
+        if flat >= 0.01
+        else " or less"
+    )
+    return f"{said}: even the best single guess is mostly wrong there."
+
+
+def acceptance(lanes: Sequence[tuple[Runner, Acceptance]]) -> str:
+    """Of measured acceptance against 1 - TV (GSD Proposition 1)."""
+    if not lanes:
+        return (
+            "No lane put a draft to the test: vanilla AR has none, and Jacobi and fixed-point"
+            " iteration only compare."
+        )
+    lossless = [entry for entry in lanes if entry[0].lossless]
+    relaxed = [entry for entry in lanes if not entry[0].lossless]
+    said = []
+    if lossless:
+        away = [entry for entry in lossless if abs(entry[1].z) > NEAR]
+        lane, found = max(
+            away or lossless, key=lambda entry: abs(entry[1].z) if away else entry[1].trials.sum()
+        )
+        where = "off the diagonal by more than chance allows" if away else "on the diagonal"
+        said.append(f"{lane.name}, lossless, lies {where}: {_shares(found)}")
+    if relaxed:
+        lane, found = max(relaxed, key=lambda entry: entry[1].rate - entry[1].promised)
+        where = "above it" if said else "above the diagonal"
+        if found.z <= NEAR:
+            where = f"not clearly {where}"
+        said.append(f"{lane.name}, relaxed, lies {where}: {_shares(found)}")
+    return "; ".join(said) + "."
+
+
+def depth(lanes: Sequence[tuple[Runner, Depths]]) -> str:
+    """Of acceptance by the draft's depth (EAGLE's n-alpha)."""
+    known = [(lane, found) for lane, found in lanes if found.trials[0] >= FEWEST]
+    if not known:
+        return f"Too few drafts were tested to compare depths: it takes {FEWEST} in a lane."
+    lane, found = max(known, key=lambda entry: (entry[1].trials >= FEWEST).sum())
+    last = int(np.flatnonzero(found.trials >= FEWEST)[-1])
+    said = f"{lane.name} accepted {found.share[0]:.0%} of its first drafts"
+    if last == 0:
+        return f"{said}, and seldom got to test another (papers call this 0-α)."
+    number = found.depth[last]
+    return (
+        f"{said} and {found.share[last]:.0%} of those at depth {number}, where all before them in"
+        f" the window had been accepted (papers call these 0-α and {number - 1}-α)."
+    )
+
+
+def shift(lanes: Sequence[tuple[Runner, np.ndarray]]) -> str:
+    """Of the shifts, step by step on the lane's own prefix."""
+    if not lanes:
+        return "No lane put a draft to the test, so nothing could be shifted."
+    exact = sum(not values.any() for _, values in lanes)
+    lane, values = max(lanes, key=lambda entry: entry[1].mean())
+    if not values.any():
+        return (
+            f"Every test was exact, a shift of 0: all {sum(len(found) for _, found in lanes)}"
+            " committed a token of the model's own distribution."
+        )
+    said = (
+        f"A test of {lane.name} committed a token from a distribution that was on average"
+        f" {values.mean():.2f} (TV) away from the model's, with the same tokens before it"
+    )
+    if exact:
+        said += f"; the {'lane' if exact == 1 else f'{exact} lanes'} at 0 paid nothing"
+    return f"{said}: of one step, not of whole pictures."
+
+
+def time(lanes: Sequence[tuple[Runner, Seconds]]) -> str:
+    """Of where a step's time went."""
+    shares = [
+        (found.forward / found.total, lane, found) for lane, found in lanes if found.total > 0
+    ]
+    if not shares:
+        return "No time was measured."
+    share, lane, found = min(shares, key=lambda entry: entry[0])
+    beside, most = max(
+        (found.verify, "verification"), (found.cache, "the cache"), (found.draft, "its drafter")
+    )
+    own = (
+        f"{lane.name} spent {share:.0%} of a step's {_milliseconds(found.total)} on the model's"
+        " forward pass"
+    )
+    own += f" and {beside / found.total:.0%} on {most}" if beside > 0 else ""
+    if len(shares) == 1:
+        return own + "."
+    share, lane, found = max(shares, key=lambda entry: entry[0])
+    return f"{own}; {lane.name} spent {share:.0%} of its {_milliseconds(found.total)} on that pass."
+
+
+def distance(lanes: Sequence[tuple[Runner, Distances]], stride: int) -> str:
+    """Of TV against the distance from the last rejection (after SJD-PAC Fig. 4)."""
+    known = [
+        (lane, found)
+        for lane, found in lanes
+        if len(found.pairs) and found.pairs[0] >= FEWEST and found.distance[0] == 1
+    ]
+    if not known:
+        return (
+            "Too few rejections were followed by another step to say how far they reach: it takes"
+            f" {FEWEST} in a lane."
+        )
+    lane, found = max(known, key=lambda entry: entry[1].pairs.sum())
+    enough = found.pairs >= FEWEST
+    tv = dict(zip(found.distance[enough].tolist(), found.tv[enough].tolist(), strict=True))
+    row = {j: value for j, value in tv.items() if j < stride} or tv
+    least = min(row, key=row.__getitem__)
+    first = (
+        f"In {lane.name}'s lane a rejection moved the distribution of the next position by a TV of"
+        f" {tv[1]:.2f}"
+    )
+    if least == 1:
+        return f"{first}, and the distributions behind it no less."
+    said = f"{first}, and the one {least} behind by {row[least]:.2f}"
+    if tv.get(stride, 0) > row[least] and stride > least:
+        return (
+            f"{said}; in the picture's next row, right below the rejected token, it is"
+            f" {tv[stride]:.2f} again."
+        )
+    return f"{said}."
+
+
+def _finished(lanes: Sequence[tuple[Runner, Progress]]) -> list[tuple[Runner, Progress]]:
+    return [entry for entry in lanes if entry[0].finished]
+
+
+def _winner(
+    lanes: Sequence[tuple[Runner, Progress]], clock: Callable[[Progress], float]
+) -> tuple[tuple[Runner, Progress], tuple[Runner, Progress] | None]:
+    """The first by a clock, and whom to hold it against: vanilla AR, or the last where that won or
+    did not finish, if any."""
+    ranked = sorted(lanes, key=lambda entry: clock(entry[1]))
+    others = [entry for entry in ranked[1:] if entry[0].decoder == "ar"] or ranked[1:]
+    return ranked[0], others[-1] if others else None
+
+
+def _unfinished(lanes: Sequence[tuple[Runner, Progress]], length: int) -> str:
+    lane, found = max(lanes, key=lambda entry: entry[1].tokens[-1])
+    return (
+        f"No lane reached the finish; {lane.name} came furthest, {found.tokens[-1]} of {length}"
+        f" tokens in {_passes(found.passes[-1])} and {found.seconds[-1]:.2f} s."
+    )
+
+
+def _passes(number: int) -> str:
+    return f"{number} pass{'' if number == 1 else 'es'}"
+
+
+def _single(measure: Lengths) -> float:
+    return float(measure.share[measure.lengths == 1].sum())
+
+
+def _shares(measure: Acceptance) -> str:
+    return (
+        f"it accepted {measure.rate:.1%} of {measure.trials.sum()} drafts where 1 − TV says"
+        f" {measure.promised:.1%}"
+    )
+
+
+def _milliseconds(duration: float) -> str:
+    return f"{1000 * duration:.1f} ms"

@@ -1,0 +1,69 @@
+"""What if, drawn: the drafts that another rule would have accepted on a lane's picture, and their
+number against one knob of the rule."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Sequence
+
+import plotly.graph_objects as go
+
+from visualize.figures.plots import blank_plot
+from visualize.pictures.recorded_race import RecordedRace
+
+SIDE = 240  # pixels of the picture, and the height of a curve
+MARK, EDGE = "#ffd400", "#14161a"  # a frame that is seen on every picture
+
+
+def marked_picture(recording: RecordedRace, lane: int, positions: Sequence[int]) -> go.Figure:
+    """A lane's final picture with a frame around the cell of each of these sequence positions.
+    Without the recording's pictures only the frames are drawn."""
+    header, pictures = recording.trace.header, recording.pictures
+    rows, columns = header.grid
+    cells = [header.cells_of(lane)[position] for position in positions]
+    plot = blank_plot("", "")
+    plot.update_layout(height=SIDE, showlegend=False, margin={"l": 0, "r": 0, "t": 0, "b": 0})
+    plot.update_xaxes(visible=False, range=[-0.5, columns - 0.5], constrain="domain")
+    plot.update_yaxes(visible=False, range=[rows - 0.5, -0.5], scaleanchor="x")
+    if pictures is not None and (file := pictures.lanes[lane]) is not None:
+        plot.add_layout_image(
+            source=f"data:image/webp;base64,{base64.b64encode(file).decode()}",
+            xref="x",
+            yref="y",
+            x=-0.5,
+            y=-0.5,
+            layer="below",
+            sizex=columns,
+            sizey=rows,
+            sizing="stretch",
+        )
+    side = max(4, 0.8 * SIDE / max(rows, columns))
+    for colour, width in ((EDGE, 4), (MARK, 2)):
+        plot.add_scatter(
+            x=[cell % columns for cell in cells],
+            y=[cell // columns for cell in cells],
+            mode="markers",
+            marker={
+                "symbol": "square-open",
+                "size": side,
+                "color": colour,
+                "line": {"width": width},
+            },
+            hovertext=[f"row {cell // columns + 1}, column {cell % columns + 1}" for cell in cells],
+            hoverinfo="text",
+        )
+    return plot
+
+
+def count_plot(
+    knob: str, values: Sequence[float], counts: Sequence[int], current: tuple[float, int], most: int
+) -> go.Figure:
+    """How many of `most` drafts pass against a knob's values; `current` is the setting's point."""
+    plot = blank_plot(knob, "accepted")
+    plot.update_layout(height=SIDE, showlegend=False)
+    plot.update_yaxes(range=[0, 1.05 * most])
+    plot.add_scatter(x=values, y=counts, mode="lines", line={"color": "#0072B2", "width": 2})
+    value, count = current
+    plot.add_scatter(x=[value], y=[count], mode="markers", marker={"color": "#e4002b", "size": 11})
+    plot.update_traces(hovertemplate=f"{knob} = %{{x:g}}: %{{y}} accepted<extra></extra>")
+    return plot

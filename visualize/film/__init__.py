@@ -1,0 +1,1 @@
+"""Films and stills of a recorded race, drawn without its model."""

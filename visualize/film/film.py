@@ -1,0 +1,200 @@
+"""A recorded race as a moving picture (MP4, GIF or WebP), and photos of it.
+
+Every lane runs at once, at true speed by its own clock. Frames are drawn one at a time and handed
+to the encoder, so that a long race needs no more memory than a short one.
+"""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from enum import Enum
+from fractions import Fraction
+
+import av
+import numpy as np
+from av.video.reformatter import ColorPrimaries, ColorRange, Colorspace, ColorTrc
+from PIL import Image, ImageColor
+
+from visualize.film.layers import Layer
+from visualize.film.still import Still
+from visualize.pictures.recorded_race import RecordedRace
+
+HOLD = 3.0  # seconds that the finish stays
+SLOWEST = 0.25  # speeds
+FASTEST = 16.0
+LONGEST = 600.0  # seconds that a film may last
+
+
+class FilmError(ValueError):
+    """A film that cannot be made; the message is fit to be shown to a visitor."""
+
+
+class Kind(Enum):
+    MP4 = "mp4"
+    GIF = "gif"
+    WEBP = "webp"
+
+
+@dataclass(frozen=True, slots=True)
+class _Format:
+    """How a kind is written: frames a second and in all at most, the board's scale, the clock its
+    times are counted on."""
+
+    rate: int
+    most: int
+    scale: float
+    codec: str
+    pixels: str
+    tick: Fraction
+    options: dict[str, str]
+
+
+# H.264 in yuv420p plays everywhere. GIF counts time in hundredths of a second.
+_FORMATS = {
+    Kind.MP4: _Format(
+        30,
+        3600,
+        1.25,
+        "libx264",
+        "yuv420p",
+        Fraction(1, 30_000),
+        {"crf": "18", "preset": "veryfast", "rc-lookahead": "10"},
+    ),
+    Kind.GIF: _Format(10, 200, 1.0, "gif", "pal8", Fraction(1, 100), {}),
+    Kind.WEBP: _Format(
+        12,
+        300,
+        1.0,
+        "libwebp_anim",
+        "bgra",
+        Fraction(1, 1000),
+        {"quality": "80", "compression_level": "2"},
+    ),
+}
+
+
+def film(
+    recording: RecordedRace,
+    kind: Kind,
+    *,
+    clock: str = "seconds",
+    layer: Layer = Layer.PICTURE,
+    speed: float = 1.0,
+    lanes: Sequence[int] | None = None,
+    dark: bool = False,
+    progress: Callable[[float], None] = lambda _: None,
+) -> bytes:
+    """The race as a file: all of it, `speed` (0.25 to 16) times as fast as it ran, then HOLD
+    seconds of the finish. With these of its `lanes` (all, if None), light or dark.
+
+    By passes it lasts as long as by seconds. MP4 has 30 frames a second, but 3,600 in all at most;
+    WebP 12 and 300, GIF 10 and 200: a longer film has fewer frames a second. `progress` gets the
+    share that is done, from 0 to 1; what it raises ends the work. Raises FilmError where the speed
+    is out of range, or the film would last longer than LONGEST.
+    """
+    if (
+        isinstance(speed, bool)
+        or not isinstance(speed, int | float)
+        or not SLOWEST <= speed <= FASTEST
+    ):
+        raise FilmError(
+            f"The speed is a number from {SLOWEST:g} to {FASTEST:g}, not {str(speed)[:40]}."
+        )
+    how = _FORMATS[kind]
+    still = Still(recording, clock, layer, how.scale, lanes, dark=dark)
+    played = still.length["seconds"] / speed
+    if played > LONGEST:
+        raise FilmError(
+            f"The film would last {played:.0f} seconds; at most {LONGEST:.0f} are possible. A"
+            " higher speed helps."
+        )
+    count = min(how.most, round(played * how.rate))  # frames before the finish
+    times = [i * played / count for i in range(count)] + [played]
+    shown = [still.length[clock] * t / played if played else still.length[clock] for t in times]
+    if kind is Kind.MP4:  # players stop at the last frame
+        rest = max(1, round(HOLD * (count / played if count else how.rate)))
+        times += [played + HOLD * (i + 1) / rest for i in range(rest)]
+    elif kind is Kind.GIF:  # a frame lasts until the next: the finish comes once more, at the end
+        times.append(played + HOLD)
+    else:  # WebP's encoder gives its last frame the average duration of those before it
+        times.append((played + HOLD) * len(times) / (len(times) + 1))
+    shown += [shown[-1]] * (len(times) - len(shown))
+    frames = len(times)
+    buffer = io.BytesIO()
+    progress(0.0)
+    with av.open(
+        buffer, "w", format=kind.value, options={"loop": "0"} if kind is not Kind.MP4 else {}
+    ) as file:
+        stream = file.add_stream(how.codec, rate=how.rate, options=how.options)
+        assert isinstance(stream, av.VideoStream)
+        stream.width, stream.height = still.size
+        stream.pix_fmt = how.pixels
+        stream.time_base = stream.codec_context.time_base = how.tick
+        if kind is Kind.MP4:
+            context = stream.codec_context  # players guess wrongly where the file does not say
+            context.colorspace, context.color_range = Colorspace.ITU709, ColorRange.MPEG
+            context.color_primaries, context.color_trc = ColorPrimaries.BT709, ColorTrc.BT709
+        palette = _palette(still, shown[-1]) if kind is Kind.GIF else None
+        frame = drawn = None
+        for i, (time, t) in enumerate(zip(times, shown, strict=True)):
+            if frame is None or t != drawn:  # the finish is drawn once
+                frame = _frame(still.draw(t), how.pixels, palette)
+                drawn = t
+            frame.time_base = how.tick
+            frame.pts = round(time / how.tick)
+            file.mux(stream.encode(frame))
+            progress((i + 1) / (frames + 1))
+        file.mux(stream.encode())
+    progress(1.0)
+    return buffer.getvalue()
+
+
+def photo(
+    recording: RecordedRace,
+    clock: str,
+    t: float,
+    layer: Layer,
+    scale: float = 2.0,
+    lanes: Sequence[int] | None = None,
+    *,
+    dark: bool = False,
+) -> bytes:
+    """The board at one instant of a clock as PNG, `scale` times its size in a GIF; with these of
+    its `lanes` (all, if None), light or dark."""
+    buffer = io.BytesIO()
+    Still(recording, clock, layer, scale, lanes, dark=dark).draw(t).save(buffer, "PNG")
+    return buffer.getvalue()
+
+
+def _palette(still: Still, end: float) -> Image.Image:
+    """256 colours for a whole film, from its middle and its end, and those of the board itself: a
+    palette for each frame would flicker."""
+    pair = [np.asarray(still.draw(t)) for t in (end / 2, end)]
+    common = Image.fromarray(np.concatenate(pair)).quantize(
+        256 - len(still.palette), Image.Quantize.MEDIANCUT
+    )
+    found = np.array(common.getpalette()).reshape(-1, 3)
+    board = np.array([ImageColor.getrgb(colour) for colour in still.palette.values()])
+    # Pillow looks colours up coarsely: one close to the ground would be taken for it.
+    apart = np.abs(found[:, None] - board).max(-1).min(-1) >= 8
+    palette = Image.new("P", (1, 1))
+    palette.putpalette(np.concatenate([board, found[apart]]).ravel().tolist())
+    return palette
+
+
+def _frame(image: Image.Image, pixels: str, palette: Image.Image | None) -> av.VideoFrame:
+    if palette is not None:
+        flat = np.array(palette.getpalette(), np.uint8).reshape(-1, 3)
+        table = np.full((256, 4), 255, np.uint8)
+        table[: len(flat), 1:] = flat
+        indices = np.asarray(image.quantize(palette=palette, dither=Image.Dither.NONE))
+        # PyAV's stubs know arrays alone; for pal8 its code takes this pair.
+        return av.VideoFrame.from_ndarray((indices, table), format="pal8")  # type: ignore[arg-type]
+    frame = av.VideoFrame.from_ndarray(np.asarray(image), format="rgb24")
+    if pixels == "bgra":
+        return frame.reformat(format=pixels)
+    return frame.reformat(
+        format=pixels, dst_colorspace=Colorspace.ITU709, dst_color_range=ColorRange.MPEG
+    )

@@ -1,0 +1,220 @@
+"""Layers: what each cell of a lane shows at an instant, from its step table alone."""
+
+from __future__ import annotations
+
+import functools
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any
+
+import numpy as np
+from PIL import ImageColor
+
+from engine.trace import Header, LaneState, Status, Trace
+from engine.trace.shares import share_values
+from visualize.look import LOOK
+
+
+class Layer(Enum):
+    """What a lane can show of each of its tokens; look.json says how."""
+
+    PICTURE = "picture"
+    TOP1 = "top1"
+    TOP1_DRAFT = "top1_draft"
+    TV = "tv"
+    ACCEPTANCE = "acceptance"
+    GAIN = "gain"
+    SHIFT = "shift"
+    DIFFERS = "differs"
+    STATUS = "status"
+    WAITING = "waiting"
+    RUNS = "runs"
+    ORDER = "order"
+
+    @property
+    def look(self) -> dict[str, Any]:
+        """Its entry in look.json: title, kind, words, and what its kind needs."""
+        return next(layer for layer in LOOK["layers"] if layer["name"] == self.value)
+
+
+SHARES = tuple(layer for layer in Layer if layer.look["kind"] == "share")  # from 0 to 1
+COUNTS = {
+    layer: layer.look["least"] for layer in Layer if layer.look["kind"] == "count"
+}  # the least that there is
+COUNTED = (*COUNTS, Layer.ORDER)  # whose scales end where the race says
+# Perceptually uniform and safe for the colour-blind: evenly spaced stops.
+SCALES = {layer: LOOK["scales"][layer.look["scale"]] for layer in Layer if "scale" in layer.look}
+# A status is shown by shape as well as by colour (Okabe and Ito's).
+MARKS = {
+    status: (mark["shape"], mark["colour"])
+    for status, mark in zip(Status, LOOK["statuses"], strict=True)
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Instant:
+    """A lane after its k-th step. `rows` are the rows of its step table that tell of the cells it
+    has reached, in sequence order: of the step that committed each of the first n, of the k-th step
+    for the drafts that stand after them. `cells` are their grid cells."""
+
+    k: int
+    n: int
+    state: LaneState
+    passes: int
+    drafter: int
+    seconds: float
+    compression: float
+    rows: np.ndarray
+    cells: np.ndarray
+
+    def clock(self, name: str) -> float:
+        return self.seconds if name == "seconds" else self.passes
+
+
+class LaneReplay:
+    """One lane of a trace, and where it stood after any of its steps."""
+
+    def __init__(self, trace: Trace, lane: int) -> None:
+        header = trace.header
+        self._reference = trace.tokens(reference_lane(header))
+        known = header.infilling.known if header.infilling else ()
+        # by cell the tokens of a picture that is filled in, -1 where the race draws them
+        self.known = np.array(known, int)
+        self._order = np.array([cell for cell in header.cells_of(lane) if cell >= 0])
+        frames = [frame for frame in trace.frames if frame.lane == lane]
+        self.state = frames[-1].state if frames else LaneState.WAITING
+        self.error = (frames[-1].error or "") if frames else ""
+        self.table = table = trace.table(lane)
+        self.cell = np.array(header.cells_of(lane))[table.position]
+        self._drafts = ~table.committed & (self.cell >= 0)
+        self._committed = np.flatnonzero(table.committed & (self.cell >= 0))
+        done = np.bincount(table.step[self._committed], minlength=len(table))
+        self._n = np.concatenate([[0], np.cumsum(done)])
+        self._passes = np.concatenate([[0], table.steps["nfe"]]).astype(int)
+        self._drafter = np.concatenate([[0], np.cumsum(table.steps["drafter_passes"], dtype=int)])
+
+    def clock(self, name: str) -> np.ndarray:
+        """What the lane's clock shows after each of its steps; the first entry is the start."""
+        return self.table.clock if name == "seconds" else self._passes
+
+    def step_at(self, clock: str, t: float) -> int:
+        """How many steps the lane has made when its clock shows t."""
+        return int(np.searchsorted(self.clock(clock), t, "right")) - 1
+
+    def at(self, k: int) -> Instant:
+        """The lane after its k-th step; 0 is the start."""
+        table = self.table
+        last = k == len(table)
+        n = int(self._n[k])
+        drafts = np.arange(0)
+        if k > 0 and not (last and self.state in (LaneState.STOPPED, LaneState.FAILED)):
+            first = table.first[k - 1]
+            drafts = first + np.flatnonzero(self._drafts[first : table.first[k]])
+        passes = int(self._passes[k])
+        rows = np.concatenate([self._committed[:n], drafts])
+        return Instant(
+            k=k,
+            n=n,
+            state=self.state if last else LaneState.RACING if k else LaneState.WAITING,
+            passes=passes,
+            drafter=int(self._drafter[k]),
+            seconds=float(table.clock[k]),
+            compression=int(table.frontier[k]) / passes if passes else 0.0,
+            rows=rows,
+            cells=self.cell[rows],
+        )
+
+    def values(self, layer: Layer, instant: Instant) -> np.ndarray:
+        """float [reached cells]: shares from 0 to 1, or passes, or tokens, or 1 where the committed
+        token differs from the reference lane's; NaN where a cell has no such number."""
+        rows = instant.rows
+        if layer is Layer.GAIN:
+            return self._gain[rows]
+        if layer is Layer.SHIFT:
+            return share_values(self.table.shift[rows])
+        if layer in SHARES:
+            return share_values(self.table.positions[layer.value][rows])
+        out = np.full(len(rows), np.nan)
+        if layer is Layer.DIFFERS:
+            expected = self._reference[instant.cells[: instant.n]]
+            differs = self.table.positions["token"][rows[: instant.n]] != expected
+            out[: instant.n] = np.where(expected < 0, np.nan, differs)
+        elif layer is Layer.WAITING:
+            out = self._waits[rows].astype(float)
+            out[instant.n :] += 1  # a draft that stands has just been refined
+        elif layer in (Layer.RUNS, Layer.ORDER):
+            steps = self.table.step[rows[: instant.n]]
+            what = "committed" if layer is Layer.RUNS else "nfe"
+            out[: instant.n] = self.table.steps[what][steps]
+        return out
+
+    @functools.cached_property
+    def _gain(self) -> np.ndarray:
+        """Of each row, what a group or a neighbourhood added to the acceptance probability of its
+        draft (GSD, Fig. 7), at least 0; NaN where there was none."""
+        rows = self.table.positions
+        acceptance = share_values(rows["acceptance"])
+        p, q = share_values(rows["p"]), share_values(rows["q"])
+        known = self.table.has_group & ~np.isnan(acceptance) & (q > 0)
+        alone = np.divide(p, q, out=np.ones_like(p), where=known)
+        return np.where(known, np.maximum(0, acceptance - np.minimum(1, alone)), np.nan)
+
+    @functools.cached_property
+    def _waits(self) -> np.ndarray:
+        """Of each row, how many earlier ones are of the same position."""
+        order = np.argsort(self.table.position, kind="stable")
+        _, starts, counts = np.unique(
+            self.table.position[order], return_index=True, return_counts=True
+        )
+        out = np.empty(len(order), int)
+        out[order] = np.arange(len(order)) - np.repeat(starts, counts)
+        return out
+
+    def shift(self, instant: Instant) -> float | None:
+        """Mean shift of the tests so far, or of the tokens of a lane that tests nothing; None where
+        there is none."""
+        found = self.values(Layer.SHIFT, instant)
+        known = found[~np.isnan(found)]
+        return float(known.mean()) if len(known) else None
+
+    def run_starts(self, instant: Instant) -> np.ndarray:
+        """int: the cell at which each of the steps up to an instant began to commit."""
+        starts = self._n[: instant.k]
+        cells: np.ndarray = self._order[starts[starts < len(self._order)]]
+        return cells
+
+    def most(self, layer: Layer) -> int:
+        """The number at the end of the layer's scale, as far as this lane says: the largest count
+        that it ever shows, or as many passes as there are tokens."""
+        if layer is Layer.ORDER:
+            return len(self._order)
+        if layer is Layer.RUNS:
+            return int(max(self.table.steps["committed"][np.diff(self._n) > 0], default=0))
+        return int(max((self._waits + self._drafts)[self.cell >= 0], default=0))
+
+
+def reference_lane(header: Header) -> int:
+    """The lane whose tokens the others' are compared with: vanilla AR's, else the first."""
+    return next((i for i, lane in enumerate(header.lanes) if lane.decoder == "ar"), 0)
+
+
+def shares(layer: Layer, values: np.ndarray, most: int) -> np.ndarray:
+    """Where values stand on their layer's scale, 0 to 1, or beyond its end. Counts by logarithms:
+    most runs and waits are short, a few are long."""
+    if layer is Layer.ORDER:
+        return (values - 1) / max(1, most - 1)
+    if layer not in COUNTS:
+        return values / layer.look.get("most", 1)
+    low = COUNTS[layer]
+    return np.log1p(values - low) / np.log1p(max(low + 1, most) - low)
+
+
+def colours(layer: Layer, places: np.ndarray) -> np.ndarray:
+    """Places on the scale, 0 to 1, as uint8 [..., 3]."""
+    stops = np.array([ImageColor.getrgb(stop) for stop in SCALES[layer]])
+    at = np.clip(np.nan_to_num(places), 0, 1) * (len(stops) - 1)
+    return (
+        np.stack([np.interp(at, np.arange(len(stops)), channel) for channel in stops.T], -1)
+        .round()
+        .astype(np.uint8)
+    )

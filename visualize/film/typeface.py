@@ -1,0 +1,138 @@
+"""Text on pictures, in the faces of fonts/ alone: it is the same on every machine.
+
+They have Latin, Greek, Cyrillic, Arabic, Hebrew, Devanagari, Thai, Chinese, Japanese, Korean and
+emoji; any other character is a box. Where Pillow finds FriBiDi, Raqm joins the letters of Arabic
+and Devanagari and orders what runs from right to left.
+"""
+
+from __future__ import annotations
+
+import functools
+import unicodedata
+from dataclasses import dataclass
+from itertools import groupby
+from pathlib import Path
+
+from PIL import Image, ImageDraw, ImageFont
+
+FONTS = Path(__file__).parent / "fonts"
+WEIGHTS = {False: "NotoSans-Regular", True: "NotoSans-Bold"}
+# For what those lack, in one weight.
+BESIDE = ("DroidSansFallback", "NotoSansCJK-Bold", "NotoEmoji-Bold")
+# A noncharacter: what a font draws for it, it draws for everything it does not know.
+NOWHERE = "\uffff"
+NON_JOINER = "\u200c"  # has no shape, but Persian letters before and behind it have another
+
+
+@dataclass(frozen=True, slots=True)
+class Typeface:
+    """A size in pixels and a weight."""
+
+    size: int
+    bold: bool = False
+
+    def length(self, text: str) -> float:
+        return sum(font.getlength(part) for font, part in self._runs(text))
+
+    def draw(
+        self,
+        image: Image.Image,
+        xy: tuple[float, float],
+        text: str,
+        ink: str,
+        *,
+        right: bool = False,
+    ) -> None:
+        """Draws one line with its baseline at xy, which is its left end or, with `right`, its right
+        one."""
+        x, y = xy
+        if right:
+            x -= self.length(text)
+        pen = ImageDraw.Draw(image)
+        for font, part in self._runs(text):
+            pen.text((x, y), part, ink, font, anchor="ls")
+            x += font.getlength(part)
+
+    def fit(self, text: str, width: float) -> str:
+        """The text, or as much of it as fits, with an ellipsis."""
+        if self.length(text) <= width:
+            return text
+        low, high = 0, len(text)
+        while low < high:
+            middle = (low + high + 1) // 2
+            low, high = (
+                (middle, high) if self.length(text[:middle] + "…") <= width else (low, middle - 1)
+            )
+        return text[:low].rstrip() + "…"
+
+    def wrap(self, text: str, width: float, lines: int) -> list[str]:
+        """The text in at most so many lines, the last of them cut short if it must be."""
+        out: list[str] = []
+        words = " ".join(text.split()).split(" ")
+        while words and len(out) < lines - 1:
+            count = 1
+            while count < len(words) and self.length(" ".join(words[: count + 1])) <= width:
+                count += 1
+            if count == 1 and self.length(words[0]) > width:
+                cut = max(1, len(self.fit(words[0], width)) - 1)
+                out.append(words[0][:cut])
+                words[0] = words[0][cut:]
+            else:
+                out.append(" ".join(words[:count]))
+                words = words[count:]
+        return [*out, self.fit(" ".join(words), width)] if words else out
+
+    def _runs(self, text: str) -> list[tuple[ImageFont.FreeTypeFont, str]]:
+        """The text in parts, each with the font that draws it."""
+        names: list[str] = []
+        chars = [char for char in map(_plain, unicodedata.normalize("NFC", text)) if char]
+        for char in chars:
+            # A mark is drawn by the font of the letter before it, together with it.
+            joins = names and (unicodedata.combining(char) or char == NON_JOINER)
+            names.append(names[-1] if joins else _name_of(char, self.bold))
+        runs = groupby(zip(names, chars, strict=True), lambda pair: pair[0])
+        return [(_font(name, self.size), "".join(char for _, char in run)) for name, run in runs]
+
+
+def _plain(char: str) -> str:
+    """White space as a blank; nothing of what has no shape of its own (joiners, directions,
+    variants, skin tones, controls)."""
+    if char.isspace():
+        return " "
+    if char == NON_JOINER:
+        return char
+    silent = "\ufe00" <= char <= "\ufe0f" or "\U0001f3fb" <= char <= "\U0001f3ff"
+    return "" if silent or unicodedata.category(char) in ("Cc", "Cf", "Cs") else char
+
+
+@functools.lru_cache(4096)
+def _name_of(char: str, bold: bool) -> str:
+    """The first font that knows a character; where none does, the text's own, which has a box."""
+    for name in (WEIGHTS[bold], *BESIDE):
+        font = _font(name, 20)
+        if _shape(font, char) != _shape(font, NOWHERE):
+            return name
+    return WEIGHTS[bold]
+
+
+def _shape(font: ImageFont.FreeTypeFont, char: str) -> tuple[tuple[int, int], bytes]:
+    mask = font.getmask(char)
+    return mask.size, bytes(mask)
+
+
+@functools.lru_cache(64)
+def _font(name: str, size: int) -> ImageFont.FreeTypeFont:
+    return ImageFont.truetype(FONTS / f"{name}.woff2", size)
+
+
+@dataclass(frozen=True, slots=True)
+class Scale:
+    """Lengths and typefaces of a drawing, `factor` times those that it is described in."""
+
+    factor: float
+
+    def px(self, length: float) -> int:
+        return round(length * self.factor)
+
+    def face(self, size: int, bold: bool = False) -> Typeface:
+        return Typeface(self.px(size), bold)

@@ -1,0 +1,200 @@
+"""RecordedRace: a trace and the pictures that go with it, in one file. With it a race is drawn
+again where its model is not.
+
+The file is the trace's JSON object with one key more, "pictures": {"swatches": base64, "lanes":
+[base64 or null, ..]}, all WebP. It is read from anyone: see `RecordedRace.loads`.
+"""
+
+from __future__ import annotations
+
+import base64
+import io
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from PIL import Image
+
+from engine.decoders import DECODERS
+from engine.models.base import ImageModel
+from engine.settings import SettingError, check_recorded
+from engine.trace import Header, LaneState, Trace, TraceError
+from visualize.pictures.picture import canvas, webp
+from visualize.pictures.swatches import COLUMNS, SIDE, sheet
+
+MAX_PATCH = 32  # pixels of a token's side
+MAX_SIDE = 4096  # of a picture's side
+MAX_PIXELS = 2**23  # of all lanes' pictures
+MAX_CELLS = 2**16 - 1
+
+# What base64 and PIL raise at what they cannot, or will not, read.
+_BOMBS = (Image.DecompressionBombError, Image.DecompressionBombWarning)
+_UNREADABLE = (ValueError, OSError, SyntaxError, EOFError, MemoryError, *_BOMBS)
+
+
+@dataclass(frozen=True, slots=True)
+class Pictures:
+    """`swatches` is the file that visualize.pictures.swatches makes; `lanes` each lane's final
+    picture as a WebP file without loss, None where nothing was committed. Cells that were not
+    committed hold nothing to be shown."""
+
+    swatches: bytes
+    lanes: tuple[bytes | None, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class RecordedRace:
+    """A trace, with its pictures or without."""
+
+    trace: Trace
+    pictures: Pictures | None
+
+    def dumps(self) -> str:
+        """The file's text."""
+        text = self.trace.dumps()
+        if self.pictures is None:
+            return text
+        lanes = [
+            None if lane is None else base64.b64encode(lane).decode()
+            for lane in self.pictures.lanes
+        ]
+        pictures = {"swatches": base64.b64encode(self.pictures.swatches).decode(), "lanes": lanes}
+        return json.dumps(json.loads(text) | {"pictures": pictures})
+
+    @staticmethod
+    def loads(text: str | bytes) -> RecordedRace:
+        """Reads a file from anyone. Raises TraceError with a message that says what is wrong with
+        it.
+
+        What is returned can be drawn: its decoders are known here and their settings valid, and
+        every picture is a WebP file of a size that fits the grid. Sizes are checked before a pixel
+        is decoded.
+        """
+        trace = Trace.loads(text)
+        _texts(trace)
+        for i in range(len(trace.header.lanes)):
+            _drawable(trace, i)
+        pictures = json.loads(text).get("pictures")
+        return RecordedRace(trace, None if pictures is None else _pictures(pictures, trace.header))
+
+
+def record(
+    trace: Trace, model: ImageModel, drawn: Sequence[np.ndarray | None] | None = None
+) -> RecordedRace:
+    """Draws the pictures of a trace with the model that raced, but for those of lanes that are
+    `drawn` already, uint8 [H, W, 3]. Raises TraceError if that was another model."""
+    header = trace.header
+    if (header.model, header.grid, header.vocab_size) != (model.name, model.grid, model.vocab_size):
+        raise TraceError(
+            f"The pictures of this trace can only be drawn by the model {header.model}; here is"
+            f" {model.name}."
+        )
+    pictures = list(drawn or [None] * len(header.lanes))
+    tokens = {i: trace.tokens(i) for i, picture in enumerate(pictures) if picture is None}
+    tokens = {i: lane for i, lane in tokens.items() if (lane >= 0).any()}
+    if tokens:
+        grids = np.stack([canvas(lane, header.grid) for lane in tokens.values()])
+        for i, picture in zip(tokens, model.pixels(grids), strict=True):
+            pictures[i] = picture
+    lanes = tuple(None if picture is None else webp(picture, None) for picture in pictures)
+    return RecordedRace(trace, Pictures(sheet(model), lanes))
+
+
+def pixels(file: bytes) -> np.ndarray:
+    """An image file of a recording as uint8 [H, W, 3]."""
+    with Image.open(io.BytesIO(file), formats=["WEBP"]) as image:
+        return np.asarray(image.convert("RGB"))
+
+
+def _texts(trace: Trace) -> None:
+    header = trace.header
+    for text in (
+        header.prompt,
+        header.model,
+        header.machine,
+        header.weights,
+        *(frame.error or "" for frame in trace.frames),
+    ):
+        try:
+            text.encode()
+        except UnicodeEncodeError as error:
+            raise TraceError(
+                "The trace is damaged: a text in it holds half a character, which cannot be shown."
+            ) from error
+
+
+def _drawable(trace: Trace, lane: int) -> None:
+    """Raises TraceError where a lane's decoder is not known here, or its events cannot be."""
+    header, decoder = trace.header, trace.header.lanes[lane].decoder
+    if header.grid[0] * header.grid[1] > MAX_CELLS:
+        raise TraceError(
+            f"A grid of {header.grid[0]} x {header.grid[1]} tokens is too large to be drawn."
+        )
+    if decoder not in DECODERS:
+        raise TraceError(
+            f"The trace has a lane of a decoder that is not known here: {decoder[:40]!r}."
+        )
+    try:
+        check_recorded(DECODERS[decoder].Settings, header.lanes[lane].settings)
+    except SettingError as error:
+        raise TraceError(
+            f"The settings of the lane {decoder} are not valid: {str(error)[:200]}"
+        ) from error
+    states = [frame.state for frame in trace.frames if frame.lane == lane]
+    complete = trace.table(lane).frontier[-1] == len(header.cells)
+    if LaneState.FINISHED in states[:-1] or (LaneState.FINISHED in states and not complete):
+        raise TraceError("The trace is damaged: a lane is said to have finished, and has not.")
+
+
+def _pictures(data: Any, header: Header) -> Pictures:
+    if not (isinstance(data, dict) and isinstance(data.get("lanes"), list)):
+        raise TraceError("The pictures of this file are damaged.")
+    count = len(header.lanes)
+    height, width = header.grid
+    if len(data["lanes"]) != count:
+        raise TraceError("The pictures of this file are damaged: there is not one for each lane.")
+    sheet_size = (COLUMNS * SIDE, -(-header.vocab_size // COLUMNS) * SIDE)
+
+    def fits(size: tuple[int, int]) -> bool:
+        side = size[0] // width
+        return (
+            size == (side * width, side * height)
+            and 1 <= side <= MAX_PATCH
+            and max(size) <= MAX_SIDE
+            and size[0] * size[1] * count <= MAX_PIXELS
+        )
+
+    swatches = _image(
+        data.get("swatches"), "The image of the swatches", lambda size: size == sheet_size
+    )
+    names = [f"The picture of lane {i + 1}" for i in range(count)]
+    lanes = [
+        None if file is None else _image(file, name, fits)
+        for file, name in zip(data["lanes"], names, strict=True)
+    ]
+    return Pictures(swatches, tuple(lanes))
+
+
+def _image(text: Any, what: str, fits: Callable[[tuple[int, int]], bool]) -> bytes:
+    """The file that base64 text holds, if it is one still WebP image whose size (width, height)
+    `fits`. Opening it reads its header alone: what does not fit is never decoded."""
+    if not isinstance(text, str):
+        raise TraceError(f"{what} is damaged: it is not text.")
+    try:
+        data = base64.b64decode(text, validate=True)
+        with Image.open(io.BytesIO(data), formats=["WEBP"]) as image:
+            if image.n_frames > 1:  # type: ignore[attr-defined]  # WebP's own, which stubs omit
+                raise TraceError(f"{what} moves; it has to be a still.")
+            if not fits(image.size):
+                raise TraceError(
+                    f"{what} has {image.width} x {image.height} pixels, which does not fit this"
+                    " race."
+                )
+            image.load()
+    except TraceError:
+        raise
+    except _UNREADABLE as error:
+        raise TraceError(f"{what} is damaged, or is no WebP image.") from error
+    return data
