@@ -12,6 +12,7 @@ import logging
 from collections.abc import AsyncGenerator, Callable, Generator
 from concurrent.futures import ThreadPoolExecutor
 
+import torch
 from ray import serve
 from ray.util import metrics
 
@@ -19,6 +20,7 @@ from app.models.model_loader import free_memory
 from app.models.model_pool import Availability, ModelPool, default_pool
 from app.models.prompt_hints import hint
 from app.settings import SETTINGS
+from app.workers.device_thread import device_thread
 from app.workers.gpu_errors import DEVICE_LOST
 from app.workers.race_stream import Idle, RaceStream, Recording, WorkerFailure, race_seconds
 from app.workers.waiting import Waiting
@@ -45,8 +47,6 @@ class Racer:
         self._pool = make_pool()
         self._pool.loader.start()
         self._device, self._lost = resolve_device(SETTINGS.device), False
-        # One thread: a race is closed in it after the step in progress.
-        self._thread = ThreadPoolExecutor(1, "race")
         self._lanes = metrics.Counter(
             "photo_finish_lanes",
             "Lanes that ended: finished, stopped, or a kind of failure.",
@@ -71,13 +71,19 @@ class Racer:
         """The race's stream. Closed or cancelled, the race ends after the step in progress."""
         if serve.get_multiplexed_model_id():
             await self._warm(request.model)
-        loop = asyncio.get_running_loop()
+        loop, thread = asyncio.get_running_loop(), self._thread(request.model)
         events = self._events(request)
         try:
-            while event := await loop.run_in_executor(self._thread, next, events, None):
+            while event := await loop.run_in_executor(thread, next, events, None):
                 yield event
         finally:
-            await asyncio.shield(loop.run_in_executor(self._thread, events.close))
+            await asyncio.shield(loop.run_in_executor(thread, events.close))
+
+    def _thread(self, name: str) -> ThreadPoolExecutor:
+        """The one that the model was warmed up on. A race is closed in it after the step in
+        progress."""
+        own = name == self._pool.own.name
+        return device_thread(torch.device("cpu") if own else self._device)
 
     @serve.multiplexed(max_num_models_per_replica=1)
     async def _warm(self, name: str) -> str:
