@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 import tomllib
+from graphlib import TopologicalSorter
 from pathlib import Path
 
 import pytest
@@ -25,7 +27,6 @@ PAGES += sorted((ROOT / "docs").glob("*.md"))
 PAST = ("log.md", "CHANGELOG.md")  # what they name may be gone
 # Each may import those before it; train/ and examples/ stand beside them.
 ORDER = ("engine", "visualize", "app")
-ROOMS = ("workers", "models", "races", "api", "page")  # of the page, likewise
 
 
 # Links, words, commands
@@ -100,15 +101,6 @@ def test_imports_follow_the_arrow(folder: str) -> None:
         assert not names & later, file
 
 
-def test_a_folder_of_the_page_imports_only_those_before_it() -> None:
-    folders = {path.name for path in (ROOT / "app").iterdir() if (path / "__init__.py").exists()}
-    assert folders == set(ROOMS)
-    for i, room in enumerate(ROOMS):
-        for file in (ROOT / "app" / room).glob("*.py"):
-            found = {name.split(".")[1] for name in imports(file) if name.startswith("app.")}
-            assert found <= {"settings", *ROOMS[: i + 1]}, file
-
-
 def test_the_engine_draws_and_serves_nothing_and_training_imports_the_engine_alone() -> None:
     for file, names in imported("engine").items():
         assert not names & {"gradio", "plotly", "PIL", "fastapi"}, file
@@ -148,14 +140,52 @@ def test_architecture_names_every_package_and_no_other() -> None:
     assert named == there | others
 
 
-def test_the_picture_shows_the_order_and_every_package_of_it() -> None:
-    text = page("docs/architecture.md")
+def drawn(text: str) -> tuple[dict[str, str], set[tuple[str, str]]]:
+    """The folder of each node of the picture, and its arrows."""
     picture = re.search(r"```mermaid\n(.+?)```", text, re.DOTALL)[1]
-    assert tuple(re.findall(r"^  subgraph (\w+) ", picture, re.MULTILINE)) == ORDER
-    for name in (row[0].strip("`") for row in table(text, "folder")):
-        if name.startswith(ORDER):
-            assert re.search(rf'"{name.rstrip("/").split("/")[-1]}/', picture), name
+    folders, arrows, above = dict[str, str](), set[tuple[str, str]](), ""
+    for line in map(str.strip, picture.splitlines()):
+        if found := re.match(r'subgraph \w+ \["(\w+)/', line):
+            above = f"{found[1]}/"
+        elif line == "end":
+            above = ""
+        for node, folder in re.findall(r'(\w+)\["([\w/]+)/<br>', line):
+            folders[node] = above + folder
+        chain = re.sub(r"\[.*?\]", "", line).split(" --> ")
+        arrows |= set(itertools.pairwise(chain))
+    return folders, {(folders[a], folders[b]) for a, b in arrows}
+
+
+def test_the_picture_has_the_order_and_every_folder() -> None:
+    text = page("docs/architecture.md")
+    assert tuple(re.findall(r"^  subgraph (\w+) ", text, re.MULTILINE)) == ORDER
     assert " < ".join(f"`{name}`" for name in ORDER) in " ".join(text.split())
+    named = {row[0].strip("`/") for row in table(text, "folder")}
+    folders = {name for name in named if name.startswith(tuple(f"{top}/" for top in ORDER))}
+    assert set(drawn(text)[0].values()) == folders | {"cluster", "train"}
+
+
+def test_the_arrows_of_the_picture_are_the_imports_of_the_folders() -> None:
+    """An arrow is drawn where there is an import, and whoever imports a folder is reached from it.
+    A folder and the one around it are one room."""
+    folders, arrows = drawn(page("docs/architecture.md"))
+    found = set[tuple[str, str]]()
+    for folder in folders.values():
+        for file in (ROOT / folder).glob("*.py"):
+            for name in imports(file):
+                path = ROOT / name.replace(".", "/")
+                other = str((path if path.is_dir() else path.parent).relative_to(ROOT))
+                if other in folders.values() and other != folder:
+                    found.add((other, folder))
+    assert arrows <= found, "drawn and not there"
+    behind = {folder: [a for a, b in arrows if b == folder] for folder in folders.values()}
+    order = list(TopologicalSorter(behind).static_order())
+    reach: dict[str, set[str]] = {}
+    for folder in order:
+        reach[folder] = {*behind[folder], *(far for a in behind[folder] for far in reach[a])}
+    for other, folder in found:
+        one_room = f"{other}/".startswith(f"{folder}/") or f"{folder}/".startswith(f"{other}/")
+        assert one_room or other in reach[folder], f"{folder} imports {other}"
 
 
 # Trace format
