@@ -15,7 +15,7 @@ from engine.decoders.lantern import LanternSettings
 from engine.decoders.relaxed import RelaxedSettings, typical_threshold
 from engine.decoders.scd import SCDSettings
 from engine.decoders.sjd import SJD
-from engine.decoders.sjd_pac import PACSettings, Walk
+from engine.decoders.sjd_pac import CandidateWalk, PACSettings
 from engine.decoders.window import WindowDecoder
 from engine.models.base import planned
 from engine.numerics.distributions import total_variation
@@ -163,7 +163,7 @@ def lantern() -> dict[str, Tensor]:
     }
 
 
-def level(candidates: tuple[int, ...], accept: int | None) -> tuple[Walk, list[Tensor]]:
+def level(candidates: tuple[int, ...], accept: int | None) -> tuple[CandidateWalk, list[Tensor]]:
     """One level of SJD-PAC's walk with p = Q and candidates drawn from q = P without replacement,
     of which number `accept` alone is accepted; and the distribution each was drawn from."""
     drawn_from, left = [], P
@@ -174,7 +174,7 @@ def level(candidates: tuple[int, ...], accept: int | None) -> tuple[Walk, list[T
     K = len(candidates)
     children = torch.tensor([list(range(1, K + 1)), *[[-1] * K] * K])
     uniforms = torch.tensor([0.0 if k == accept else REJECT for k in range(K)])
-    walk = Walk(Q.expand(K + 1, -1), torch.tensor(K))
+    walk = CandidateWalk(Q.expand(K + 1, -1), torch.tensor(K))
     walk.descend(children, torch.tensor(candidates), torch.stack(drawn_from), uniforms)
     return walk, drawn_from
 

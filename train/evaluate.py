@@ -46,8 +46,8 @@ GRID = [
 
 
 @dataclass(frozen=True, slots=True)
-class Kind:
-    """Scenes of a stream, whose layouts take turns; with `equal` only those that show equal
+class SceneStream:
+    """The scenes of a stream, whose layouts take turns; with `equal` only those that show equal
     things."""
 
     stream: int
@@ -69,10 +69,10 @@ class Kind:
 
 SEVERAL = (Layout.PAIR, Layout.STACK, Layout.THREE, Layout.FOUR)
 KINDS = {
-    "sampled": Kind(17, (Layout.ONE,)),
-    "sampled_two": Kind(27, (Layout.PAIR, Layout.STACK)),
-    "sampled_more": Kind(37, (Layout.THREE, Layout.FOUR)),
-    "sampled_counts": Kind(47, SEVERAL, equal=True),
+    "sampled": SceneStream(17, (Layout.ONE,)),
+    "sampled_two": SceneStream(27, (Layout.PAIR, Layout.STACK)),
+    "sampled_more": SceneStream(37, (Layout.THREE, Layout.FOUR)),
+    "sampled_counts": SceneStream(47, SEVERAL, equal=True),
 }
 
 
@@ -147,7 +147,7 @@ def scores(
 def controls(
     judge: GroundJudge,
     vq: EmbeddedVQ,
-    kind: Kind,
+    kind: SceneStream,
     real: np.ndarray,
     shown: np.ndarray,
     labels: list[Scene],

@@ -14,7 +14,7 @@ from typing import Any
 
 import gradio as gr
 
-from app.api.api_result import table, with_recording
+from app.api.api_result import results_table, with_recording
 from app.api.visitor import address
 from app.races.races import Races
 from app.races.request_values import SAMPLING_KNOBS, sampling_values
@@ -148,7 +148,7 @@ class Api:
             with contextlib.closing(live.watch()) as boards:
                 for board in boards:
                     if board is not None:
-                        result = table(board)
+                        result = results_table(board)
                     yield result
         finally:
             live.stop()

@@ -74,7 +74,7 @@ class RaceResult(BaseModel):
     )
 
 
-def table(board: Snapshot) -> dict[str, Any]:
+def results_table(board: Snapshot) -> dict[str, Any]:
     """A RaceResult of a snapshot of the board. Places and speed-ups are None until they are
     known."""
     snapshot = board.wire()

@@ -21,12 +21,12 @@ from engine.settings import SettingError
 from visualize.board.snapshot import CLOCKS
 from visualize.export.standalone import standalone
 from visualize.export.steps_csv import steps_csv
-from visualize.film.film import FilmError, Kind, film, photo
+from visualize.film.film import FilmError, FilmFormat, film, photo
 from visualize.film.layers import Layer
 from visualize.pictures.recorded_race import RecordedRace
 
 SPEEDS = (0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0)
-FILMS = {"MP4": Kind.MP4, "GIF": Kind.GIF, "WebP": Kind.WEBP}
+FILMS = {"MP4": FilmFormat.MP4, "GIF": FilmFormat.GIF, "WebP": FilmFormat.WEBP}
 # Every kind of file, with its suffix.
 KINDS = {
     "Trace": ".json",

@@ -154,11 +154,11 @@ def print_race(race: Race, out: Path | None, dumps: Callable[[Trace, ImageModel]
             if frame.error:
                 print(f"{names[frame.lane]} failed: {frame.error}", file=sys.stderr)
             if time.monotonic() - printed > _UPDATE_SECONDS:
-                print(table(names, stats, states, race.plan.length), end="\n\n")
+                print(standings(names, stats, states, race.plan.length), end="\n\n")
                 printed = time.monotonic()
     except KeyboardInterrupt:
         print("stopped")
-    print(table(names, stats, states, race.plan.length))
+    print(standings(names, stats, states, race.plan.length))
     trace = race.trace(frames)
     print(f"\n{request.prompt!r}, seed {request.seed}, on {trace.header.machine}")
     if out:
@@ -169,7 +169,7 @@ def print_race(race: Race, out: Path | None, dumps: Callable[[Trace, ImageModel]
     return trace
 
 
-def table(
+def standings(
     names: Sequence[str], stats: Sequence[LaneStats], states: Sequence[LaneState], length: int
 ) -> str:
     """The stats as text, one row for each lane; `length` in sequence positions."""

@@ -18,7 +18,7 @@ from engine.decoders.jacobi_window import (
     init_knob,
     window_knob,
 )
-from engine.decoders.lantern_tree import DraftTree, Walk, draft_tree
+from engine.decoders.lantern_tree import DraftTree, TreeWalk, draft_tree
 from engine.decoders.shift import support_size
 from engine.decoders.speculate import acceptance_probability, speculate
 from engine.models.base import MAX_ROWS, Drafter
@@ -206,7 +206,7 @@ class Lantern(JacobiWindowDecoder):
         return verification
 
     def _verify_tree(self, state: DecodeState, tree: DraftTree, p: Tensor) -> Verification:
-        walk, K = Walk(tree, p, self._neighbourhood), min(self.settings.width, *p.shape)
+        walk, K = TreeWalk(tree, p, self._neighbourhood), min(self.settings.width, *p.shape)
         u = state.uniform(Purpose.VERIFY, self.settings.depth + 1, K + 1)
         for level in range(self.settings.depth):
             walk.descend(u[level, :K])
@@ -216,7 +216,7 @@ class Lantern(JacobiWindowDecoder):
 
     def committed(self, p: Tensor, q: Tensor) -> Tensor:
         """What the test of a chain's draft commits; a tree's node tries several drafts
-        (`Walk.shift`).
+        (`TreeWalk.shift`).
 
         Where x is rejected, p'(x) is below q(x), so the replacement is drawn from max(p - q, 0) on
         the tokens outside A. All x are added up at once: of that difference a token gets the

@@ -113,7 +113,7 @@ class Level:
         return self.mass.clamp_max(1)
 
 
-class Walk:
+class TreeWalk:
     """Verification of a tree. From the root down, a node's children are tried in order against what
     is left of its p; a draft is certain, q(x) = 1. Child x is accepted with probability p(x) and
     its neighbourhood's mass, and the first accepted one is the next node. At a rejection, R(p', q)

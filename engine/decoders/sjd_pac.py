@@ -123,7 +123,7 @@ class SJDPAC(WindowDecoder):
     def verify(self, state: DecodeState, window: Window, p: Tensor) -> Verification:
         H, K = len(window.drafts), self.settings.K
         u = state.uniform(Purpose.VERIFY, H + 1, K + 3)
-        walk = Walk(p, state.room.clamp_max(H))
+        walk = CandidateWalk(p, state.room.clamp_max(H))
         if isinstance(window, TreeWindow):
             children = children_on(window.layout, p.device)
             for level in range(window.layout.branching):
@@ -165,7 +165,7 @@ def draw_candidates(
     return torch.stack(tokens, 1), torch.stack(drawn_from, 1)
 
 
-class Walk:
+class CandidateWalk:
     """Verification down the tree without a copy from the device: every level is computed, whether
     or not an earlier one ended the walk. Numbers are of shape [1]: indexing by a tensor without a
     dimension would copy it to the host."""

@@ -21,7 +21,7 @@ from engine.models.embedded.networks import EmbeddedVQ
 from engine.models.families import chameleon, janus, llamagen
 from engine.models.families.llamagen_weights import vq_key
 from engine.models.supply.card import WEIGHTS, ModelCard
-from engine.models.supply.weights import fit, read
+from engine.models.supply.weights import fit, read_weights
 
 # Reads an encoder from the folders of a model's parts: pixels [B, 3, H, W] in -1 .. 1 to codes
 # [B, h, w].
@@ -52,13 +52,13 @@ def _embedded(card: ModelCard, folders: Mapping[str, Path]) -> Callable[[Tensor]
 
 
 def _janus(card: ModelCard, folders: Mapping[str, Path]) -> Callable[[Tensor], Tensor]:
-    prefix, state = "model.vqmodel.", read(folders["model"])
+    prefix, state = "model.vqmodel.", read_weights(folders["model"])
     own = {key.removeprefix(prefix): state[key] for key in state if key.startswith(prefix)}
     return _normalised(janus.read_config(folders["model"]).vq_config, own)
 
 
 def _llamagen(card: ModelCard, folders: Mapping[str, Path]) -> Callable[[Tensor], Tensor]:
-    stored = read(folders["vq"] / card.source_of("vq").files[0])
+    stored = read_weights(folders["vq"] / card.source_of("vq").files[0])
     return _normalised(
         llamagen.config(card).vq, {vq_key(key): tensor for key, tensor in stored.items()}
     )
@@ -88,7 +88,9 @@ def _chameleon(card: ModelCard, folders: Mapping[str, Path]) -> Callable[[Tensor
         vq = ChameleonVQVAE(settings.vq_config)
     del vq.post_quant_conv
     prefix = "model.vqmodel."
-    state = {key.removeprefix(prefix): tensor for key, tensor in read(folders["vq"]).items()}
+    state = {
+        key.removeprefix(prefix): tensor for key, tensor in read_weights(folders["vq"]).items()
+    }
     fit(vq, state, drop=("decoder.", "post_quant_conv."))
     vq.float().eval()
     token_of = torch.tensor(chameleon.codes_in_order(settings)).argsort()

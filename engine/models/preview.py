@@ -17,7 +17,7 @@ from torch import Tensor, nn
 
 from engine.models.supply.card import ModelError
 from engine.models.supply.weights import fit as fill
-from engine.models.supply.weights import read
+from engine.models.supply.weights import read_weights
 
 WIDTH, LAYERS = 64, 4  # channels of the convolutions, and how many tokens away they see
 FILE = "model.safetensors"
@@ -67,7 +67,7 @@ class PreviewDecoder(nn.Module):
     def load(cls, file: Path, device: torch.device) -> PreviewDecoder:
         """From a file that `save` wrote, whose shapes say how many codes and what scale there are;
         in float32. Raises ModelError where the file is missing, broken or another network's."""
-        state = read(file)
+        state = read_weights(file)
         try:
             codes, size = state["patches.weight"].shape
         except (KeyError, ValueError) as error:

@@ -13,7 +13,7 @@ from visualize.export.standalone import standalone
 from visualize.export.steps_csv import steps_csv
 from visualize.figures.figures import figures
 from visualize.figures.quality import about, rings, stored
-from visualize.film.film import Kind, film, photo
+from visualize.film.film import FilmFormat, film, photo
 from visualize.film.layers import LaneReplay, Layer
 from visualize.pictures.recorded_race import RecordedRace, record
 
@@ -74,7 +74,7 @@ def test_every_layer_is_photographed(recording, layer) -> None:
 def test_it_is_taken_away_and_described_as_any_race_is(recording) -> None:
     trace = recording.trace
     assert RecordedRace.loads(recording.dumps()) == recording
-    assert film(recording, Kind.WEBP, speed=16.0, lanes=[1])
+    assert film(recording, FilmFormat.WEBP, speed=16.0, lanes=[1])
     assert '"infilling"' in standalone(recording)
     rows = sum(len(trace.table(i)) for i in range(len(LANES)))
     assert len(steps_csv(trace).splitlines()) == 1 + rows

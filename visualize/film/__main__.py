@@ -9,7 +9,7 @@ from pathlib import Path
 from engine.models import load
 from engine.models.supply.card import ModelError
 from visualize.board.snapshot import CLOCKS
-from visualize.film.film import FASTEST, SLOWEST, Kind, film
+from visualize.film.film import FASTEST, SLOWEST, FilmFormat, film
 from visualize.film.layers import Layer
 from visualize.pictures.recorded_race import RecordedRace, record
 
@@ -26,7 +26,7 @@ def main() -> None:
     )
     parser.add_argument("--speed", type=float, default=1.0, help=f"{SLOWEST:g} to {FASTEST:g}")
     args = parser.parse_args()
-    endings = [kind.value for kind in Kind]
+    endings = [kind.value for kind in FilmFormat]
     if (ending := args.out.suffix.lower().removeprefix(".")) not in endings:
         parser.error(f"a film ends in .{', .'.join(endings)}, not {args.out.name!r}")
     try:
@@ -34,7 +34,11 @@ def main() -> None:
         if recording.pictures is None:
             recording = record(recording.trace, load(recording.trace.header.model))
         data = film(
-            recording, Kind(ending), clock=args.clock, layer=Layer(args.layer), speed=args.speed
+            recording,
+            FilmFormat(ending),
+            clock=args.clock,
+            layer=Layer(args.layer),
+            speed=args.speed,
         )
     except (OSError, ValueError, ModelError) as error:
         parser.error(str(error))

@@ -31,7 +31,7 @@ class FilmError(ValueError):
     """A film that cannot be made; the message is fit to be shown to a visitor."""
 
 
-class Kind(Enum):
+class FilmFormat(Enum):
     MP4 = "mp4"
     GIF = "gif"
     WEBP = "webp"
@@ -53,7 +53,7 @@ class _Format:
 
 # H.264 in yuv420p plays everywhere. GIF counts time in hundredths of a second.
 _FORMATS = {
-    Kind.MP4: _Format(
+    FilmFormat.MP4: _Format(
         30,
         3600,
         1.25,
@@ -62,8 +62,8 @@ _FORMATS = {
         Fraction(1, 30_000),
         {"crf": "18", "preset": "veryfast", "rc-lookahead": "10"},
     ),
-    Kind.GIF: _Format(10, 200, 1.0, "gif", "pal8", Fraction(1, 100), {}),
-    Kind.WEBP: _Format(
+    FilmFormat.GIF: _Format(10, 200, 1.0, "gif", "pal8", Fraction(1, 100), {}),
+    FilmFormat.WEBP: _Format(
         12,
         300,
         1.0,
@@ -77,7 +77,7 @@ _FORMATS = {
 
 def film(
     recording: RecordedRace,
-    kind: Kind,
+    kind: FilmFormat,
     *,
     clock: str = "seconds",
     layer: Layer = Layer.PICTURE,
@@ -113,10 +113,12 @@ def film(
     count = min(how.most, round(played * how.rate))  # frames before the finish
     times = [i * played / count for i in range(count)] + [played]
     shown = [still.length[clock] * t / played if played else still.length[clock] for t in times]
-    if kind is Kind.MP4:  # players stop at the last frame
+    if kind is FilmFormat.MP4:  # players stop at the last frame
         rest = max(1, round(HOLD * (count / played if count else how.rate)))
         times += [played + HOLD * (i + 1) / rest for i in range(rest)]
-    elif kind is Kind.GIF:  # a frame lasts until the next: the finish comes once more, at the end
+    elif (
+        kind is FilmFormat.GIF
+    ):  # a frame lasts until the next: the finish comes once more, at the end
         times.append(played + HOLD)
     else:  # WebP's encoder gives its last frame the average duration of those before it
         times.append((played + HOLD) * len(times) / (len(times) + 1))
@@ -125,18 +127,18 @@ def film(
     buffer = io.BytesIO()
     progress(0.0)
     with av.open(
-        buffer, "w", format=kind.value, options={"loop": "0"} if kind is not Kind.MP4 else {}
+        buffer, "w", format=kind.value, options={"loop": "0"} if kind is not FilmFormat.MP4 else {}
     ) as file:
         stream = file.add_stream(how.codec, rate=how.rate, options=how.options)
         assert isinstance(stream, av.VideoStream)
         stream.width, stream.height = still.size
         stream.pix_fmt = how.pixels
         stream.time_base = stream.codec_context.time_base = how.tick
-        if kind is Kind.MP4:
+        if kind is FilmFormat.MP4:
             context = stream.codec_context  # players guess wrongly where the file does not say
             context.colorspace, context.color_range = Colorspace.ITU709, ColorRange.MPEG
             context.color_primaries, context.color_trc = ColorPrimaries.BT709, ColorTrc.BT709
-        palette = _palette(still, shown[-1]) if kind is Kind.GIF else None
+        palette = _palette(still, shown[-1]) if kind is FilmFormat.GIF else None
         frame = drawn = None
         for i, (time, t) in enumerate(zip(times, shown, strict=True)):
             if frame is None or t != drawn:  # the finish is drawn once

@@ -35,7 +35,7 @@ from engine.models.body import BodyModel, Prompt
 from engine.models.families.chameleon_vq import ChameleonDecoder
 from engine.models.families.lantern_drafter import chameleon_drafter
 from engine.models.supply.card import ModelCard, ModelError
-from engine.models.supply.weights import fit, read, read_tokenizer, require_file
+from engine.models.supply.weights import fit, read_tokenizer, read_weights, require_file
 from engine.settings import SettingError
 
 BOS, PAD, END_OF_TURN = "<s>", "<pad>", "<reserved08706>"
@@ -94,7 +94,11 @@ class ChameleonModel(BodyModel):
         if folders is None:
             network.apply(network._init_weights)
         else:
-            fit(network, _cut_head(read(folders["model"]), settings, bpe), drop=("model.vqmodel.",))
+            fit(
+                network,
+                _cut_head(read_weights(folders["model"]), settings, bpe),
+                drop=("model.vqmodel.",),
+            )
         self.output = network.lm_head.weight.detach()
         self.body = network.model.eval().requires_grad_(False)
 
@@ -102,7 +106,7 @@ class ChameleonModel(BodyModel):
         self.vq = ChameleonDecoder(settings.vq_config).eval().requires_grad_(False)
         self.vq.to(torch.promote_types(dtype, torch.float32))
         if folders is not None:
-            self.vq.load(read(folders["vq"]))
+            self.vq.load(read_weights(folders["vq"]))
         self.vq.to(self.device).reorder(torch.tensor(order, device=self.device))
         self.codebook = self.vq.embedding.weight.detach()
 

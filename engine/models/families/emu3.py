@@ -24,7 +24,7 @@ from transformers.models.emu3.modeling_emu3 import Emu3ImageVocabularyMapping
 
 from engine.models.body import BodyModel, Prompt
 from engine.models.supply.card import ModelCard, ModelError
-from engine.models.supply.weights import fit, randomise, read, require_file
+from engine.models.supply.weights import fit, randomise, read_weights, require_file
 
 # From image_generation.py of baaivision/Emu3, where the second is the unconditional row's text.
 POSITIVE = " masterpiece, film grained, best quality."
@@ -107,7 +107,7 @@ class Emu3Model(BodyModel):
         if folder is None:
             randomise(network)
         else:
-            fit(network, _visual_rows(read(folder), ids[:-1], self.config), _key)
+            fit(network, _visual_rows(read_weights(folder), ids[:-1], self.config), _key)
         self.body, self.output, self.vq = network.body, network.output, network.vq
         self.codebook = self.vq.quantize.embedding.weight
         height, width = card.grid

@@ -27,7 +27,7 @@ from transformers.models.llama.modeling_llama import LlamaRotaryEmbedding
 
 from engine.models.body import BodyModel, Prompt
 from engine.models.supply.card import ModelCard, ModelError
-from engine.models.supply.weights import fit, randomise, read, read_tokenizer, require_file
+from engine.models.supply.weights import fit, randomise, read_tokenizer, read_weights, require_file
 
 BEGIN, IMAGE, PAD = "<｜begin▁of▁sentence｜>", "<begin_of_image>", "<｜▁pad▁｜>"
 TEMPLATE = "<|User|>: {}\n\n<|Assistant|>:" + IMAGE
@@ -85,7 +85,7 @@ class JanusModel(BodyModel):
         if folders is None:
             randomise(network)
         else:
-            fit(network, read(folders["model"]), drop=UNUSED)
+            fit(network, read_weights(folders["model"]), drop=UNUSED)
         # normalised, as the VQ decoder sees it
         self.codebook = F.normalize(
             network.model.vqmodel.quantize.embedding.weight.detach(), dim=-1

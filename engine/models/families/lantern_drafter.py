@@ -32,7 +32,7 @@ from engine.models.cache import WindowCache
 from engine.models.eagle import EagleDrafter
 from engine.models.families.llamagen_weights import pairs_apart
 from engine.models.supply.card import ModelError
-from engine.models.supply.weights import AGAIN, fit, read, require_file
+from engine.models.supply.weights import AGAIN, fit, read_weights, require_file
 
 _OWN = ("intermediate_size", "rms_norm_eps")  # may be other than the target's
 _SHARED = ("hidden_size", "num_attention_heads", "num_key_value_heads")
@@ -158,7 +158,7 @@ def _config(model: BodyModel, folder: Path) -> PretrainedConfig:
 def _read(folder: Path) -> dict[str, Tensor]:
     """Raises ModelError."""
     stored = folder / "pytorch_model.bin"
-    return read(stored if stored.is_file() else folder)
+    return read_weights(stored if stored.is_file() else folder)
 
 
 def _fitted(network: LanternNetwork, state: dict[str, Tensor], model: BodyModel) -> LanternNetwork:

@@ -37,7 +37,7 @@ from engine.models.families.llamagen_weights import (
     vq_key,
 )
 from engine.models.supply.card import ModelCard
-from engine.models.supply.weights import fit, read, read_tokenizer
+from engine.models.supply.weights import fit, read_tokenizer, read_weights
 
 __all__ = ["LlamaGenModel", "config"]
 
@@ -73,10 +73,17 @@ class LlamaGenModel(BodyModel):
         self.tokenizer = None
         if folders is not None:
             self.tokenizer = _tokenizer(folders["text"], sizes.gpt.caption_slots)
-            fit(self.vq, read(folders["vq"] / card.source_of("vq").files[0]), vq_key, VQ_UNUSED)
-            state = split_qkv(read(folders["gpt"] / card.source_of("gpt").files[0]), sizes.gpt)
+            fit(
+                self.vq,
+                read_weights(folders["vq"] / card.source_of("vq").files[0]),
+                vq_key,
+                VQ_UNUSED,
+            )
+            state = split_qkv(
+                read_weights(folders["gpt"] / card.source_of("gpt").files[0]), sizes.gpt
+            )
             fit(self.network, state, gpt_key, GPT_UNUSED)
-            fit(self.text, read(folders["text"]), text_key, TEXT_UNUSED)
+            fit(self.text, read_weights(folders["text"]), text_key, TEXT_UNUSED)
         self.body = self.network.model
         self.caption_slots = sizes.gpt.caption_slots
         rope = Rope2D(card.grid, sizes.gpt.head_dim, self.caption_slots, wide)

@@ -31,7 +31,7 @@ def require_file(path: Path) -> Path:
     return path
 
 
-def read(path: Path) -> dict[str, Tensor]:
+def read_weights(path: Path) -> dict[str, Tensor]:
     """All tensors of a .safetensors or torch file, or of a folder of safetensors, sharded or not;
     on the CPU, memory-mapped where the format allows. Torch files are read with `weights_only`: no
     code in them is run.
@@ -98,10 +98,10 @@ def read_tokenizer(folder: Path) -> Tokenizer:
 def _read_folder(folder: Path) -> dict[str, Tensor]:
     index = folder / "model.safetensors.index.json"
     if not index.is_file():
-        return read(folder / "model.safetensors")
+        return read_weights(folder / "model.safetensors")
     state: dict[str, Tensor] = {}
     for shard in shards(index):
-        state.update(read(folder / shard))
+        state.update(read_weights(folder / shard))
     return state
 
 

@@ -19,7 +19,7 @@ from gradio_client.exceptions import AppError
 from PIL import Image
 
 from app.api.api import Api
-from app.api.api_result import RaceResult, table
+from app.api.api_result import RaceResult, results_table
 from engine.decoders import WHOLE
 from engine.trace import Trace
 from tests.browser.servers import served
@@ -206,6 +206,6 @@ def test_calls_in_one_session_do_not_end_each_other(client) -> None:
 
 
 def test_table_of_a_race_that_waits_has_no_results(races) -> None:
-    for row in table(races.waiting_board())["lanes"]:
+    for row in results_table(races.waiting_board())["lanes"]:
         found = row["state"], row["place_by_passes"], row["faster_by_seconds"]
         assert found == ("waiting", None, None)

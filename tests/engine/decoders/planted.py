@@ -19,7 +19,7 @@ from engine.decoders.jacobi import Jacobi
 from engine.decoders.lantern import Lantern
 from engine.decoders.scd import SCD
 from engine.decoders.sjd import SJD
-from engine.decoders.sjd_pac import SJDPAC, TreeWindow, Walk
+from engine.decoders.sjd_pac import SJDPAC, CandidateWalk, TreeWindow
 from engine.decoders.speculate import (
     acceptance_probability,
     chain_acceptance,
@@ -190,11 +190,11 @@ class OtherWalk:
     walk: type
 
     def verify(self, state: DecodeState, window: Window, p: Tensor) -> Verification:
-        with patch.object(self.module, "Walk", self.walk):
+        with patch.object(self.module, self.walk.__base__.__name__, self.walk):
             return super().verify(state, window, p)
 
 
-class LongestWalk(Walk):
+class LongestWalk(CandidateWalk):
     def __init__(self, p: Tensor, room: Tensor) -> None:
         super().__init__(p, room)
         self.levels: list[tuple[Tensor, Tensor, Tensor, Tensor]] = []
@@ -365,7 +365,7 @@ class CandidatesWithAFloor(SJDPAC):
         return window
 
 
-class UnendingWalk(lantern.Walk):
+class UnendingWalk(lantern.TreeWalk):
     def descend(self, u: Tensor) -> None:
         levels = len(self.levels)
         super().descend(u)
@@ -380,7 +380,7 @@ class ChildrenOfARejectedNode(OtherWalk, Lantern):
     module, walk = lantern, UnendingWalk
 
 
-class KeepingWalk(lantern.Walk):
+class KeepingWalk(lantern.TreeWalk):
     def rejected(self, p: Tensor, x: Tensor, members: Tensor) -> Tensor:
         return p
 
@@ -391,7 +391,7 @@ class RejectedChildKept(OtherWalk, Lantern):
     module, walk = lantern, KeepingWalk
 
 
-class WideWalk(lantern.Walk):
+class WideWalk(lantern.TreeWalk):
     nearest: Tensor
 
     def rejected(self, p: Tensor, x: Tensor, members: Tensor) -> Tensor:
@@ -409,7 +409,7 @@ class NeighboursOfTheRejectedRemoved(OtherWalk, Lantern):
         return super().verify(state, window, p)
 
 
-class RootWalk(lantern.Walk):
+class RootWalk(lantern.TreeWalk):
     def left(self) -> Tensor:
         return self.levels[0].left
 

@@ -15,7 +15,7 @@ import engine.decoders.window
 from engine.clock import StepClock
 from engine.decoders.decode_state import DecodeState
 from engine.decoders.lantern import Lantern, LanternSettings, bounded_neighbourhood
-from engine.decoders.lantern_tree import DraftTree, Walk, children_of, draft_tree
+from engine.decoders.lantern_tree import DraftTree, TreeWalk, children_of, draft_tree
 from engine.trace import Status, Step
 from engine.trace.shares import NONE
 from tests.engine.decoders.driving import ACCEPT, REJECT, acceptances, near
@@ -179,10 +179,10 @@ def test_children_come_in_the_order_of_their_rows() -> None:
     assert children_of((0, 0, 1, 0, 1, 3)) == ((1, 3), (2, 4), (), (5,), (), ())
 
 
-def walked(*uniforms: list[float]) -> tuple[Walk, object]:
+def walked(*uniforms: list[float]) -> tuple[TreeWalk, object]:
     """LINE's rule with k = 3, delta = 0.25 on the tree above, whose rows all have p = TARGET."""
     drafted = tree(3, 2, 6, [])
-    walk = Walk(drafted, TARGET.expand(7, -1), lantern(delta=0.25)._neighbourhood)
+    walk = TreeWalk(drafted, TARGET.expand(7, -1), lantern(delta=0.25)._neighbourhood)
     for u in uniforms:
         walk.descend(torch.tensor(u, dtype=torch.float64))
     return walk, walk.finish(torch.full((4,), 0.5, dtype=torch.float64))

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from engine.decoders.decode_state import DecodeState, Verification
-from engine.decoders.sjd_pac import SJDPAC, PACSettings, TreeWindow, Walk, draw_candidates
+from engine.decoders.sjd_pac import SJDPAC, CandidateWalk, PACSettings, TreeWindow, draw_candidates
 from engine.decoders.tree import tree
 from engine.trace import Status
 from tests.engine.decoders.driving import ACCEPT, REJECT, TOY, FixedNoise, P, Q, near, verify_chain
@@ -24,14 +24,14 @@ def one_level(K: int) -> Tensor:
     return torch.tensor([list(range(1, K + 1)), *[[-1] * K] * K])
 
 
-def walked(p: Tensor, q: Tensor, candidates: tuple[int, ...], u: list[float]) -> Walk:
+def walked(p: Tensor, q: Tensor, candidates: tuple[int, ...], u: list[float]) -> CandidateWalk:
     """One level of the walk over candidates drawn from q one after another without replacement."""
     candidate_q, left = [], q
     for token in candidates:
         candidate_q.append(left)
         left = left.scatter(0, torch.tensor([token]), 0)
         left = left / left.sum().clamp_min(1e-30)
-    walk = Walk(p.expand(len(candidates) + 1, -1), torch.tensor(len(candidates)))
+    walk = CandidateWalk(p.expand(len(candidates) + 1, -1), torch.tensor(len(candidates)))
     children, q = one_level(len(candidates)), torch.stack(candidate_q)
     walk.descend(children, torch.tensor(candidates), q, torch.tensor(u))
     return walk
@@ -92,7 +92,7 @@ def test_a_distribution_with_too_few_tokens_gives_candidates_that_are_never_acce
     assert not q[0, 2:].any()
     assert not q[1, 1:].any()
     for level, draws in enumerate((2, 1)):
-        walk = Walk(torch.full((5, 4), 0.25), torch.tensor(4))
+        walk = CandidateWalk(torch.full((5, 4), 0.25), torch.tensor(4))
         u = torch.tensor([REJECT] * draws + [ACCEPT] * (4 - draws))
         walk.descend(one_level(4), tokens[level], q[level], u)
         assert not walk.alive

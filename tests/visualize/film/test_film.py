@@ -16,7 +16,7 @@ from tests.steps import retimed
 from tests.visualize.races import recorded, toy_trace
 from visualize.board.snapshot import CLOCKS
 from visualize.film import __main__ as cli
-from visualize.film.film import _FORMATS, HOLD, FilmError, Kind, film, photo
+from visualize.film.film import _FORMATS, HOLD, FilmError, FilmFormat, film, photo
 from visualize.film.layers import Layer
 from visualize.film.still import Still
 from visualize.pictures.recorded_race import RecordedRace
@@ -34,9 +34,9 @@ def timed(seconds: float) -> RecordedRace:
     return replace(recorded(), trace=replace(trace, frames=tuple(frames)))
 
 
-def played(data: bytes, kind: Kind) -> tuple[list[np.ndarray], list[float]]:
+def played(data: bytes, kind: FilmFormat) -> tuple[list[np.ndarray], list[float]]:
     """The pictures of a film uint8 [H, W, 3], and the seconds that each stays."""
-    if kind is Kind.MP4:
+    if kind is FilmFormat.MP4:
         with av.open(io.BytesIO(data)) as file:
             stream = file.streams.video[0]
             assert (stream.codec_context.name, stream.pix_fmt) == ("h264", "yuv420p")
@@ -56,14 +56,14 @@ def played(data: bytes, kind: Kind) -> tuple[list[np.ndarray], list[float]]:
 
 
 def off(
-    picture: np.ndarray, recording: RecordedRace, kind: Kind, t: float, clock: str = "seconds"
+    picture: np.ndarray, recording: RecordedRace, kind: FilmFormat, t: float, clock: str = "seconds"
 ) -> np.ndarray:
     """How far a film's picture is from the board at an instant."""
     still = Still(recording, clock, Layer.PICTURE, _FORMATS[kind].scale)
     return np.abs(picture.astype(int) - np.asarray(still.draw(t)))
 
 
-@pytest.mark.parametrize("kind", Kind)
+@pytest.mark.parametrize("kind", FilmFormat)
 def test_a_film_lasts_as_long_as_the_race_and_holds_its_finish(kind, monkeypatch) -> None:
     """Its frames are drawn one at a time: one is given up before the one after the next is."""
     shares: list[float] = []
@@ -93,7 +93,7 @@ def test_a_film_lasts_as_long_as_the_race_and_holds_its_finish(kind, monkeypatch
     assert np.abs(pictures[0].astype(int) - pictures[-1]).mean() > 1
 
 
-@pytest.mark.parametrize("kind", Kind)
+@pytest.mark.parametrize("kind", FilmFormat)
 def test_a_long_race_has_no_more_frames(kind, monkeypatch) -> None:
     monkeypatch.setitem(_FORMATS, kind, replace(_FORMATS[kind], most=12))
     pictures, seconds = played(film(timed(24.0), kind), kind)
@@ -102,11 +102,11 @@ def test_a_long_race_has_no_more_frames(kind, monkeypatch) -> None:
 
 
 def test_by_passes_it_lasts_as_long() -> None:
-    pictures, seconds = played(film(timed(1.0), Kind.WEBP, clock="passes"), Kind.WEBP)
+    pictures, seconds = played(film(timed(1.0), FilmFormat.WEBP, clock="passes"), FilmFormat.WEBP)
     assert sum(seconds) == pytest.approx(1.0 + HOLD, abs=0.02)
     half = Still(timed(1.0), "passes", Layer.PICTURE).length["passes"] / 2
     by_passes, by_seconds = (
-        off(pictures[6], timed(1.0), Kind.WEBP, *at).mean()
+        off(pictures[6], timed(1.0), FilmFormat.WEBP, *at).mean()
         for at in ((half, "passes"), (0.5, "seconds"))
     )
     assert by_passes < 1 < by_seconds
@@ -115,12 +115,12 @@ def test_by_passes_it_lasts_as_long() -> None:
 @pytest.mark.parametrize("speed", [0, 0.24, 16.1, -1, float("nan"), float("inf"), True, "2", None])
 def test_a_speed_out_of_range_is_rejected(speed) -> None:
     with pytest.raises(FilmError, match=r"from 0\.25 to 16"):
-        film(timed(1.0), Kind.GIF, speed=speed)
+        film(timed(1.0), FilmFormat.GIF, speed=speed)
 
 
 def test_a_film_of_hours_is_rejected_before_a_frame_is_drawn() -> None:
     with pytest.raises(FilmError, match="would last 10000 seconds"):
-        film(timed(10_000.0), Kind.GIF, progress=lambda _: pytest.fail("it began"))
+        film(timed(10_000.0), FilmFormat.GIF, progress=lambda _: pytest.fail("it began"))
 
 
 def test_what_watches_can_end_the_work() -> None:
@@ -129,10 +129,10 @@ def test_what_watches_can_end_the_work() -> None:
             raise InterruptedError
 
     with pytest.raises(InterruptedError):
-        film(timed(1.0), Kind.MP4, progress=enough)
+        film(timed(1.0), FilmFormat.MP4, progress=enough)
 
 
-@pytest.mark.parametrize("kind", Kind)
+@pytest.mark.parametrize("kind", FilmFormat)
 def test_a_race_that_took_no_time_or_made_no_step_is_its_finish(kind) -> None:
     header = recorded().trace.header
     failed = (Frame(0, LaneState.STOPPED), Frame(1, LaneState.FAILED, None, "broken"))
@@ -158,7 +158,7 @@ def test_command(tmp_path, monkeypatch, capsys) -> None:
     bare.write_text(timed(0.2).trace.dumps())
     monkeypatch.setattr(cli, "load", lambda name: {"toy": toy_trace(("ar", "sjd"))[1]}[name])
     options = ["--speed", "4", "--layer", "tv", "--clock", "passes"]
-    expected = film(timed(0.2), Kind.GIF, speed=4, layer=Layer.TV, clock="passes")
+    expected = film(timed(0.2), FilmFormat.GIF, speed=4, layer=Layer.TV, clock="passes")
     for file in (race, bare):  # a trace's pictures are drawn by its model
         monkeypatch.setattr(sys, "argv", ["film", str(file), str(out), *options])
         cli.main()
@@ -176,7 +176,7 @@ def test_command(tmp_path, monkeypatch, capsys) -> None:
 
 
 def test_limits_are_those_of_the_docstring() -> None:
-    limits = [(_FORMATS[kind].rate, _FORMATS[kind].most) for kind in Kind]
+    limits = [(_FORMATS[kind].rate, _FORMATS[kind].most) for kind in FilmFormat]
     assert limits == [(30, 3600), (10, 200), (12, 300)]
     said = "30 frames a second, but 3,600 in all at most; WebP 12 and 300, GIF 10 and 200"
     assert said in " ".join(film.__doc__.split())

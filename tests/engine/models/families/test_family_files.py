@@ -49,8 +49,8 @@ def rewritten(tiny: Tiny, to: Path, name: str, change: Callable[[dict], object])
 
 def change_weights(patch: pytest.MonkeyPatch, tiny: Tiny, change) -> None:
     """From here on, what the family reads of a file passes through `change`."""
-    read = tiny.module.read
-    patch.setattr(tiny.module, "read", lambda path: change(read(path)))
+    read = tiny.module.read_weights
+    patch.setattr(tiny.module, "read_weights", lambda path: change(read(path)))
 
 
 def first_logits(model: BodyModel, prompt: str) -> Tensor:

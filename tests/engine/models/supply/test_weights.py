@@ -13,7 +13,7 @@ from safetensors.torch import save, save_file
 from torch import Tensor, nn
 
 from engine.models.supply.card import ModelError
-from engine.models.supply.weights import fit, read
+from engine.models.supply.weights import fit, read_weights
 
 
 def state(seed: int = 0) -> dict[str, Tensor]:
@@ -28,13 +28,13 @@ def equal(a: dict[str, Tensor], b: dict[str, Tensor]) -> bool:
 
 def test_safetensors_are_read_whole_and_sharded(tmp_path: Path) -> None:
     save_file(state(), tmp_path / "model.safetensors")
-    assert equal(read(tmp_path / "model.safetensors"), state())
-    assert equal(read(tmp_path), state())
+    assert equal(read_weights(tmp_path / "model.safetensors"), state())
+    assert equal(read_weights(tmp_path), state())
     for i, (key, tensor) in enumerate(state(1).items()):
         save_file({key: tensor}, tmp_path / f"part-{i}.safetensors")
     index = {"weight_map": {key: f"part-{i}.safetensors" for i, key in enumerate(state())}}
     (tmp_path / "model.safetensors.index.json").write_text(json.dumps(index))
-    assert equal(read(tmp_path), state(1)), "the index goes before a file that is there too"
+    assert equal(read_weights(tmp_path), state(1)), "the index goes before a file that is there too"
 
 
 @pytest.mark.parametrize("wrapper", ["model", "module", "state_dict", None])
@@ -42,13 +42,13 @@ def test_safetensors_are_read_whole_and_sharded(tmp_path: Path) -> None:
 def test_torch_files_are_unwrapped(tmp_path: Path, wrapper: str | None, zipped: bool) -> None:
     stored = {wrapper: state(), "steps": 7} if wrapper else state()
     torch.save(stored, tmp_path / "gpt.pt", _use_new_zipfile_serialization=zipped)
-    assert equal(read(tmp_path / "gpt.pt"), state())
+    assert equal(read_weights(tmp_path / "gpt.pt"), state())
 
 
 def test_a_training_scripts_options_do_no_harm(tmp_path: Path) -> None:
     options = argparse.Namespace(image_size=256, lr=1e-4)
     torch.save({"model": state(), "args": options}, tmp_path / "gpt.pt")
-    assert equal(read(tmp_path / "gpt.pt"), state())
+    assert equal(read_weights(tmp_path / "gpt.pt"), state())
 
 
 WITNESS = Path("weights-ran-code")
@@ -77,7 +77,7 @@ def test_broken_files_are_named_and_nothing_in_them_is_run(
     monkeypatch.chdir(tmp_path)
     (tmp_path / name).write_bytes(data)
     with pytest.raises(ModelError, match=f"{name} cannot be read as weights.*delete it"):
-        read(tmp_path / name)
+        read_weights(tmp_path / name)
     assert not WITNESS.exists()
 
 
@@ -87,25 +87,25 @@ def test_broken_files_are_named_and_nothing_in_them_is_run(
 def test_a_file_of_something_else_raises(tmp_path: Path, stored: object) -> None:
     torch.save(stored, tmp_path / "gpt.pt")
     with pytest.raises(ModelError, match="something else than a table of tensors"):
-        read(tmp_path / "gpt.pt")
+        read_weights(tmp_path / "gpt.pt")
 
 
 def test_a_missing_file_or_shard_is_named(tmp_path: Path) -> None:
     with pytest.raises(ModelError, match=r"gpt\.pt is missing"):
-        read(tmp_path / "gpt.pt")
+        read_weights(tmp_path / "gpt.pt")
     with pytest.raises(ModelError, match=r"model\.safetensors is missing"):
-        read(tmp_path)
+        read_weights(tmp_path)
     index = tmp_path / "model.safetensors.index.json"
     index.write_text(json.dumps({"weight_map": {"weight": "model-2.safetensors"}}))
     with pytest.raises(ModelError, match=r"model-2\.safetensors is missing"):
-        read(tmp_path)
+        read_weights(tmp_path)
     index.write_text(json.dumps({"weight_map": {"weight": "../secret.safetensors"}}))
     with pytest.raises(ModelError, match="outside its folder"):
-        read(tmp_path)
+        read_weights(tmp_path)
     for broken in ("[]", "{}", "half of", '{"weight_map": 3}', '{"weight_map": {"weight": 3}}'):
         index.write_text(broken)
         with pytest.raises(ModelError, match="is not an index of weights"):
-            read(tmp_path)
+            read_weights(tmp_path)
 
 
 def test_a_state_that_fits_is_copied_in_the_modules_dtype() -> None:
