@@ -14,6 +14,7 @@ interface Shape {
 
 type Picture = import("../lanes/picture.js").Picture;
 type Plane = import("../lanes/draw.js").Plane;
+type Playback = import("./playback.js").Playback;
 
 interface Style {
   layer: Layer;
