@@ -1,4 +1,10 @@
-// Elements of the page.
+// Elements of the page, and its window.
+
+/**
+ * How many pixels of the page's height are seen at once: in a Space's iframe the window can be as
+ * tall as the page.
+ */
+export const windowHeight = () => Math.min(innerHeight, screen.height);
 
 /**
  * The first element that a selector finds in `root`. Throws where there is none of its kind, by
@@ -34,7 +40,7 @@ export const closest = ({ target }, selector) =>
 /** A copy of what a template holds. @param {HTMLTemplateElement} template */
 export const templateCopy = ({ content }) => document.importNode(content, true);
 
-/** What finds elements of `root` by their classes, as `query` does. @param {ParentNode} root */
+/** A `query` of elements in `root` by their class. @param {ParentNode} root */
 export function finder(root) {
   /** @overload @param {string} name @returns {HTMLElement} */
   /** @template {Element} E @overload @param {string} name @param {new () => E} kind @returns {E} */
@@ -51,6 +57,12 @@ export function promptField() {
   if (field instanceof HTMLInputElement || field instanceof HTMLTextAreaElement) return field;
   throw new TypeError("the prompt has another field");
 }
+
+/**
+ * A colour that a style names, for canvases.
+ * @param {CSSStyleDeclaration} style @param {string} name
+ */
+export const colourNamed = (style, name) => style.getPropertyValue(`--${name}`).trim();
 
 /** A canvas's pen. @param {HTMLCanvasElement} canvas */
 export function penOf(canvas) {
@@ -82,8 +94,8 @@ export function make(spec, ...parts) {
   return /** @type {Made<S>} */ (element);
 }
 
-// Writes a text or an attribute only where it has changed: the board is drawn up to sixty times a
-// second.
+// `say` and `attribute` write only what has changed: the board is drawn up to sixty times a second.
+
 /** @param {Element} element @param {string | number} text */
 export function say(element, text) {
   if (element.textContent !== String(text)) element.textContent = String(text);
@@ -99,14 +111,15 @@ export function attribute(element, name, value) {
  */
 export function sized(canvas, width, height) {
   if (canvas.width !== width || canvas.height !== height) {
-    [canvas.width, canvas.height] = [width, height];
+    canvas.width = width;
+    canvas.height = height;
   }
   return canvas;
 }
 
 /**
- * What the browser keeps under a name; "" where it has nothing, or keeps nothing: it may raise
- * where its storage is asked for.
+ * What the browser keeps under a name; "" where it has nothing, or keeps nothing. A browser that
+ * keeps nothing may raise an error where its storage is asked for.
  * @param {() => Storage} storage @param {string} item
  */
 export function kept(storage, item) {
@@ -125,6 +138,6 @@ export function keep(storage, item, text) {
   try {
     storage().setItem(item, text);
   } catch {
-    // There is nowhere to remember it.
+    // This browser keeps nothing.
   }
 }

@@ -64,9 +64,11 @@ export function dividing(p, q, ratio) {
 // "0.31 < 0.74", in one piece.
 /** @param {number} uniform @param {number} acceptance */
 export function versus(uniform, acceptance) {
-  let [a, b] = [chance(uniform), chance(acceptance)];
+  let a = chance(uniform);
+  let b = chance(acceptance);
   for (let digits = 3; a === b && uniform !== acceptance && digits < 6; digits++) {
-    [a, b] = [uniform.toFixed(digits), acceptance.toFixed(digits)];
+    a = uniform.toFixed(digits);
+    b = acceptance.toFixed(digits);
   }
   return [a, uniform < acceptance ? "<" : "≥", b].join("\u00a0");
 }

@@ -1,30 +1,34 @@
-// Joins the board to the page: the board's value is a snapshot, and what else the page has stands
-// outside it.
+// Joins the board to the page: the board's value is a snapshot, and all else that the page has
+// stands outside of it.
 
 import { mountBets } from "./board/bet.js";
-import { mountBoard, windowHeight } from "./board/board.js";
+import { mountBoard } from "./board/board.js";
 import { addressOf } from "./controls/moment.js";
-import { keep, kept, query, queryAll } from "./dom.js";
+import { keep, kept, query, queryAll, windowHeight } from "./dom.js";
+import { mountDropping } from "./form/drop.js";
 import { mountFilling } from "./form/filling.js";
-import { mountSaving, saveButtons } from "./panels/save.js";
+import { watchCharts } from "./panels/charts.js";
+import { mountSaving } from "./panels/save.js";
 import { leaveRace, watchRace } from "./trace/live_race.js";
 import { isOn, isOver } from "./trace/replay.js";
 
 const VOTER = "photo-finish-voter";
-let name = ""; // the voter's
+let voterName = "";
 
-// What is about the race on the board, or about the next one: it rests while one is on.
+// Parts that are about the race on the board, or about the next one. They are inert while a race is
+// on.
 const RESTING = "#bet, #decided, #five-seeds, #seeds-table, #cost, #whatif, #export";
 
 /**
- * With what gradio gives a script of its; `root` is the server's address.
+ * Mounts the board and joins it to the page. All but the last argument is what gradio gives a
+ * script of a component.
  * @param {HTMLElement} element @param {PageProps} props @param {typeof trigger} trigger
- * @param {typeof watch} watch @param {string} root
+ * @param {typeof watch} watch @param {string} root the server's address
  */
 export function mountPage(element, props, trigger, watch, root) {
   let shown = ""; // the race that is on the board
-  let over = ""; // the race that the page knows to be over
-  let bets = false; // Race was pressed, and the bet is on what comes
+  let over = ""; // the race that the page has been told is over
+  let bets = false; // whether Race was pressed, so that the form's bet is on the race that comes
   let watched = { watch: "", key: "", more: false }; // the race that was watched last
   /** @type {(snapshot: Shown) => void} shows a race */
   let display = () => {};
@@ -40,8 +44,10 @@ export function mountPage(element, props, trigger, watch, root) {
       };
       const take = () => {
         const { value } = props;
-        if ("watch" in value) watchIt((watched = { ...value, key: keyOf(value) }));
-        else if (value.id) display(value);
+        if ("watch" in value) {
+          watched = { ...value, key: keyOf(value) };
+          watchIt(watched);
+        } else if (value.id) display(value);
         else callback(value);
       };
       watch("value", take);
@@ -51,7 +57,7 @@ export function mountPage(element, props, trigger, watch, root) {
     props.tours.whole ? { races: props.tours, show } : undefined,
   );
 
-  // Of a recorded race, which the browser keeps.
+  // The snapshot of a recorded race; the browser keeps its file.
   /** @param {string} name @returns {Promise<Snapshot>} */
   async function fetchRace(name) {
     const answer = await fetch(root + props.recorded[name]);
@@ -70,29 +76,29 @@ export function mountPage(element, props, trigger, watch, root) {
       callback(race);
     }
     const others = Object.keys(recorded).filter((name) => name !== opening);
-    const ignore = () => {}; // asked for, it is fetched again
+    const ignore = () => {}; // it is fetched again when it is asked for
     for (const name of others) {
-      const answer = fetch(root + recorded[name]); // read, so that it is kept, but not parsed
-      await answer.then((file) => file.blob()).catch(ignore);
+      const answer = fetch(root + recorded[name]);
+      await answer.then((file) => file.blob()).catch(ignore); // a file that is read is kept
     }
   }
 
-  // Where a recorded race does not come, whoever asked for it can ask again.
+  // Asks for a race. Where a recorded one does not come, the visitor can ask again. A race that is
+  // watched is read again, since gradio has nothing new to say of it.
   /** @param {string} race */
   function show(race) {
     if (race in props.recorded) fetchRace(race).then(display, () => {});
-    else if (race === watched.watch)
-      watchIt(watched); // of which gradio has nothing new to say
+    else if (race === watched.watch) watchIt(watched);
     else trigger("show", { race });
   }
 
-  // Where it is gone, the page's server says so.
+  // Watches a race. Where it is gone, the page's server is asked for it and says so.
   /** @param {Watched} race */
   function watchIt({ watch: race }) {
     watchRace(`${root}/races/${race}/events`, display, () => trigger("show", { race }));
   }
 
-  // Another race is on the board: the page's address says so, that it may be left and opened again.
+  // Another race is on the board. The page's address names it, so that it comes back with the page.
   /** @param {Shown} snapshot */
   function changeTo(snapshot) {
     shown = snapshot.id ?? "";
@@ -125,7 +131,7 @@ export function mountPage(element, props, trigger, watch, root) {
     trigger("over");
   });
 
-  // A race that begins comes into sight, under the form's first row, which stays on the screen.
+  // Scrolls a race that begins into sight, below the form's first row, which stays on the screen.
   function reveal() {
     const { bottom } = query(element, ".lanes").getBoundingClientRect();
     if (bottom <= windowHeight()) return;
@@ -135,39 +141,16 @@ export function mountPage(element, props, trigger, watch, root) {
     board.scrollIntoView();
   }
 
-  // Plotly listens to the window on behalf of each chart, also of one that gradio has taken down,
-  // which would stay in memory.
-  new MutationObserver((changes) => {
-    for (const { target } of changes) offerFiles(target);
-    for (const node of changes.flatMap(({ removedNodes }) => [...removedNodes])) {
-      if (!(node instanceof Element) || node.isConnected) continue;
-      for (const chart of [node, ...node.querySelectorAll(".js-plotly-plot")])
-        stopListening(/** @type {Partial<Plot>} */ (chart));
-    }
-  }).observe(document.body, { childList: true, subtree: true });
-
-  /** @param {Partial<Plot>} chart */
-  function stopListening({ _responsiveChartHandler: handler }) {
-    if (handler) removeEventListener("resize", handler);
-  }
-
-  // A chart can be saved, once plotly has drawn it.
-  /** @param {Node} node */
-  function offerFiles(node) {
-    const chart = node instanceof Element && node.closest(".js-plotly-plot");
-    if (!chart || chart.nextElementSibling?.matches(".save")) return;
-    const title = /** @type {Partial<Plot>} */ (chart)._fullLayout?.xaxis.title;
-    const heading = chart.closest(".figure")?.querySelector("h3")?.textContent;
-    const name = (heading ?? title?.text ?? "").toLowerCase().replace(/[^a-z0-9]+/g, "-");
-    chart.after(saveButtons(name.replace(/^-|-$/g, "") || "picture"));
-  }
+  watchCharts();
   mountSaving(document);
+  mountDropping(element);
 
   document.addEventListener("photo-finish-press", (event) => {
     document.getElementById(event.detail)?.click();
   });
 
-  // A race that was not raced from this form can be: with its prompt, seed, lanes and sampling.
+  // The settings of a race that was not raced from this form can be taken over: its prompt, seed,
+  // lanes and sampling.
   const useSettings = query(element, ".use-settings");
   useSettings.hidden = false;
   useSettings.addEventListener("click", () => {
@@ -175,44 +158,14 @@ export function mountPage(element, props, trigger, watch, root) {
     document.querySelector("#entry")?.scrollIntoView({ block: "nearest" });
   });
 
-  // A file dropped onto the board is handed to the page's own "Open a trace".
-  element.addEventListener("dragover", (event) => {
-    if (!event.dataTransfer?.types.includes("Files")) return;
-    event.preventDefault();
-    element.classList.add("dropping");
+  // A visitor who watches another one's race bets on it here.
+  /** @param {string} race */
+  const isGuestOf = (race) => race === watched.watch && !watched.key;
+  mountBets(element, board, isGuestOf, async ({ race, lane }) => {
+    const options = { method: "POST", body: JSON.stringify({ voter: voter(), lane }) };
+    const answer = await fetch(`${root}/races/${race}/bets`, options).catch(() => null);
+    return answer !== null && answer.ok;
   });
-  for (const name of ["dragleave", "drop"]) {
-    element.addEventListener(name, () => element.classList.remove("dropping"));
-  }
-  element.addEventListener("drop", (event) => {
-    if (!event.dataTransfer?.files.length) return;
-    event.preventDefault(); // or the browser leaves the page for the file
-    const one = new DataTransfer();
-    one.items.add(event.dataTransfer.files[0]);
-    openTrace(one.files);
-  });
-
-  // The board may be on the page before the button is.
-  /** @param {FileList} files */
-  function openTrace(files) {
-    const input = document.querySelector("#bring input[type=file]");
-    if (!(input instanceof HTMLInputElement)) return void setTimeout(openTrace, 100, files);
-    input.files = files;
-    input.dispatchEvent(new Event("change", { bubbles: true }));
-  }
-
-  // One who watches another visitor's race bets on it here. A name of the browser's own keeps their
-  // bets one.
-  mountBets(
-    element,
-    board,
-    (race) => race === watched.watch && !watched.key,
-    async ({ race, lane }) => {
-      const options = { method: "POST", body: JSON.stringify({ voter: voter(), lane }) };
-      const answer = await fetch(`${root}/races/${race}/bets`, options).catch(() => null);
-      return answer !== null && answer.ok;
-    },
-  );
 
   mountFilling(element, board, props.fillable, () => trigger("fill", onBoard()));
   document.addEventListener("photo-finish-swatches", (event) => {
@@ -223,16 +176,22 @@ export function mountPage(element, props, trigger, watch, root) {
   });
 }
 
-/** By which the server knows a browser's bets as one; where nothing is kept, a page's. */
+/**
+ * The name by which the server counts a browser's bets on a race as one. Where the browser keeps
+ * nothing, it is the page's.
+ */
 function voter() {
   const numbers = () => Array.from(crypto.getRandomValues(new Uint32Array(4)));
-  name ||= kept(() => localStorage, VOTER) || numbers().join("-");
-  keep(() => localStorage, VOTER, name);
-  return name;
+  voterName ||= kept(() => localStorage, VOTER) || numbers().join("-");
+  keep(() => localStorage, VOTER, voterName);
+  return voterName;
 }
 
-// A race's key, which its page has also when it is loaded again.
-/** @param {Pick<Watched, "watch" | "key">} race */
+/**
+ * The key by which a race can be stopped. The browser keeps it, so that its page has it again after
+ * a reload; "" where the race is another visitor's.
+ * @param {Pick<Watched, "watch" | "key">} race
+ */
 function keyOf({ watch, key }) {
   if (key) keep(() => sessionStorage, watch, key);
   return key || kept(() => sessionStorage, watch);

@@ -1,7 +1,7 @@
 // What a screen reader says of the board: the start, finishes, and the token that has been chosen.
 
 import { say } from "../dom.js";
-import { countOf, inSeconds, lastOf } from "../numbers.js";
+import { capital, countOf, inSeconds, lastOf } from "../numbers.js";
 import { outcomeOf, stoppedWords } from "../panels/results.js";
 import { isOver } from "../trace/replay.js";
 import { STATUSES } from "../trace/layers.js";
@@ -13,8 +13,8 @@ export function announceStart(region, { prompt, lanes }) {
 }
 
 /**
- * Says which lanes have ended as shown, and at the end how the race came out and what came of the
- * bet; each once, as `said` has them.
+ * Says which lanes have ended, and at the race's end how it came out and what came of the bet. What
+ * is in `said` has been said and is not said again.
  * @param {HTMLElement} region @param {Race} race @param {LaneState[]} states that the lanes show
  * @param {Bet | null} bet @param {Set<number | "race">} said
  */
@@ -69,9 +69,9 @@ function tokenInWords(lane, view, cell, columns) {
  * @param {number} columns @param {string} count in words
  */
 export function announceMask(region, cells, masked, columns, count) {
-  const [first, last] = [cells[0], lastOf(cells)].map((cell) => cellInWords(cell, columns));
-  const place =
-    cells.length > 1 ? `From ${first} to ${last}` : first[0].toUpperCase() + first.slice(1);
+  const first = cellInWords(cells[0], columns);
+  const last = cellInWords(lastOf(cells), columns);
+  const place = cells.length > 1 ? `From ${first} to ${last}` : capital(first);
   const inside = cells.filter((cell) => masked.has(cell)).length;
   const some = inside ? "in part to be filled in" : "known";
   say(region, `${place}: ${inside === cells.length ? "to be filled in" : some}. ${count}.`);

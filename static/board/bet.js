@@ -10,8 +10,8 @@ export const isOpen = (race) =>
   isOn(race) && race.lanes.every(({ n, order }) => 2 * n < order.length);
 
 /**
- * How many bets there are; once the race is over, on which lanes, and how many were right. "" where
- * nobody bets.
+ * How many bets there are, and once the race is over on which lanes and how many were right; ""
+ * where nobody bets.
  * @param {Race} race
  */
 export function tallyInWords(race) {
@@ -28,8 +28,8 @@ export function tallyInWords(race) {
 }
 
 /**
- * Buttons by which one who watches bets on a lane, shown while that is possible. `place` sends the
- * bet on a race; what it returns is whether it was taken.
+ * Buttons by which a visitor who watches a race bets on a lane, shown while that is possible.
+ * `place` sends a bet to the server, and returns whether it was taken.
  * @param {HTMLElement} root @param {Board} board @param {(race: string) => boolean} isWatched
  * @param {(bet: Bet) => Promise<boolean>} place
  */
@@ -72,6 +72,5 @@ export function betInWords(race, bet) {
   const { title, places } = lane;
   if (places.passes === null || places.seconds === null)
     return `You bet on ${title}: it did not finish.`;
-  const [passes, seconds] = [places.passes, places.seconds].map(ordinal);
-  return `You bet on ${title}: ${passes} by passes, ${seconds} by seconds.`;
+  return `You bet on ${title}: ${ordinal(places.passes)} by passes, ${ordinal(places.seconds)} by seconds.`;
 }

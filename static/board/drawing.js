@@ -1,8 +1,8 @@
-// Draws the board as its state is. Most frames only move the instant: they leave alone what does
-// not follow from it, for a race that is on needs the processors. Its pictures move with every
-// frame; its figures follow so often as one can read them.
+// Draws the board as its state is. Most frames only move the instant, and leave alone what does not
+// follow from it: a race that is on needs the processors. Its pictures move with every frame, its
+// figures only as often as one can read them.
 
-import { finder } from "../dom.js";
+import { colourNamed, finder } from "../dom.js";
 import { drawFigures, drawPictures } from "../lanes/cards.js";
 import { drawFinish } from "../panels/finish.js";
 import { drawLegend } from "../panels/legend.js";
@@ -12,8 +12,8 @@ import { isJustAfter, isOver, laneAt, placesAt, stepsShown } from "../trace/repl
 import { announceEnds, announceToken } from "./announce.js";
 import { drawHead } from "./head.js";
 
-const READ = 100; // ms that a live race's figures stand, at least
-const MARKED = 0.06; // seconds from step to step, at least, for marks that go again half way
+const READ = 100; // milliseconds that a live race's figures stand, at least
+const MARKED = 0.06; // seconds to a lane's next step, at least, for its latest to be marked
 
 /**
  * What draws the board, its controls and its panel of the modelled clock.
@@ -22,8 +22,10 @@ const MARKED = 0.06; // seconds from step to step, at least, for marks that go a
  */
 export function bindDrawing(board, { drawControls, drawModelled }) {
   const part = finder(board);
-  let [states, shown, instant] = ["", "", ""]; // of the lanes, their steps, with marks, as drawn
-  let written = 0; // when the figures were
+  let states = ""; // of the lanes, as drawn last
+  let shown = ""; // the lanes' steps, as drawn last
+  let instant = ""; // the lanes' steps and marks, as drawn last
+  let written = 0; // when the figures were drawn last
   /** @type {Chosen | null} */
   let uncovered = null; // the pinned cell whose picture has been brought into view
   /** @type {Set<number | "race">} */
@@ -31,8 +33,8 @@ export function bindDrawing(board, { drawControls, drawModelled }) {
   let colours = { ink: "", card: "", rule: "", signal: "" };
 
   /**
-   * A new race is on the board: what has ended by now is no news, but that a recording will be over
-   * that plays.
+   * Begins a new race. What has ended by now is no news and is not said; the end of a recording
+   * that plays is news.
    * @param {Race} race @param {boolean} playing
    */
   function begin({ snapshot, lanes }, playing) {
@@ -42,7 +44,8 @@ export function bindDrawing(board, { drawControls, drawModelled }) {
   }
 
   /**
-   * Draws `all` of it, or what follows from the instant. Whether the board's listeners are to know.
+   * Draws all of the board, or what follows from the instant. Returns whether the board's listeners
+   * are to be called.
    * @param {Raced} state @param {Frame} frame
    */
   function draw(state, { cards, swatches, length, rate, all }) {
@@ -50,7 +53,9 @@ export function bindDrawing(board, { drawControls, drawModelled }) {
     const done = isOver(race) && state.live;
     const steps = stepsShown(state);
     const marked = markedLanes(state, steps, rate);
-    const [running, moved, now] = [!all && state.live, [steps, marked].join(), performance.now()];
+    const running = !all && state.live;
+    const moved = [steps, marked].join();
+    const now = performance.now();
     if (running && moved === instant) return false;
     const views = race.lanes.map((lane, i) => laneAt(lane, steps[i]));
     const layer = layerOf(state.layer);
@@ -59,7 +64,8 @@ export function bindDrawing(board, { drawControls, drawModelled }) {
     const style = { layer, range: rangeOf(race, layer), against, swatches, ...colours };
     drawPictures(cards, race, { style, cell, views, marked });
     if (running && rate > 0 && now - written < READ) return false;
-    [instant, written] = [moved, now];
+    instant = moved;
+    written = now;
     const places = done ? views.map(() => null) : placesAt(race.lanes, views, clock);
     drawFigures(cards, race, { clock, views, places, against });
     drawHead(board, state);
@@ -78,19 +84,14 @@ export function bindDrawing(board, { drawControls, drawModelled }) {
     }
     const ended = !state.live && isOver(race) && !race.snapshot.recorded;
     if (state.live || ended) {
-      const seen = ended ? race.lanes : views;
-      announceEnds(
-        part("live"),
-        race,
-        seen.map((one) => one.state),
-        state.bet,
-        said,
-      );
+      const lanes = ended ? race.lanes : views;
+      const ends = lanes.map((one) => one.state);
+      announceEnds(part("live"), race, ends, state.bet, said);
     }
     return more;
   }
 
-  // What is said of the chosen cell, as of the steps that are drawn.
+  // Draws and says what there is of the chosen cell, as of the steps that are shown.
   /** @param {Raced} state @param {number[]} steps @param {View[]} views @param {Card[]} cards */
   function drawCell(state, steps, views, cards) {
     const { race, cell } = state;
@@ -103,12 +104,13 @@ export function bindDrawing(board, { drawControls, drawModelled }) {
     drawPeek(part("peek"), state, steps);
   }
 
-  // Of a cell that has just been pinned, the picture is scrolled out from under the panel.
+  // Scrolls the picture of a cell that has just been pinned out from under the panel.
   /** @param {Chosen | null} pinned @param {Card[]} cards */
   function uncover(pinned, cards) {
     if (pinned === uncovered) return;
     uncovered = pinned;
-    if (!pinned || part("stage-panel").querySelector(".chapter")) return; // which has places for both
+    if (!pinned) return;
+    if (part("stage-panel").querySelector(".chapter")) return; // the tour has a place for the panel
     const { canvas } = cards[pinned.lane];
     canvas.style.scrollMarginBottom = `${part("token").offsetHeight + 8}px`;
     canvas.scrollIntoView({ block: "nearest" });
@@ -117,9 +119,12 @@ export function bindDrawing(board, { drawControls, drawModelled }) {
   return { begin, draw };
 }
 
-// Which lanes show what their latest step did: while the board moves, those between whose steps
-// there is time to see it. `rate` is how fast it does.
-/** @param {Raced} state @param {number[]} steps @param {number} rate */
+/**
+ * Which lanes mark what their latest step did. Marks are drawn while the board moves, on lanes
+ * between whose steps there is time to see them.
+ * @param {Raced} state @param {number[]} steps
+ * @param {number} rate seconds of the clock that go by in one second
+ */
 function markedLanes({ race, clock, t, seconds }, steps, rate) {
   /** @type {[Clock, number]} */
   const [by, at] = seconds === null ? [clock, t] : ["seconds", seconds];
@@ -128,12 +133,16 @@ function markedLanes({ race, clock, t, seconds }, steps, rate) {
   );
 }
 
-// Those that canvases are drawn in, which follow the page's theme.
-/** @param {HTMLElement} board */
+/**
+ * The colours that canvases are drawn in, which follow the page's theme.
+ * @param {HTMLElement} board
+ */
 function coloursOf(board) {
   const style = getComputedStyle(board);
-  const [ink, card, rule, signal] = ["ink", "card", "rule", "signal"].map((name) =>
-    style.getPropertyValue(`--${name}`).trim(),
-  );
-  return { ink, card, rule, signal };
+  return {
+    ink: colourNamed(style, "ink"),
+    card: colourNamed(style, "card"),
+    rule: colourNamed(style, "rule"),
+    signal: colourNamed(style, "signal"),
+  };
 }

@@ -16,14 +16,18 @@ const APART = {
   racing: "Each lane runs on a device of its own, all at once.",
   over: "Each lane ran on a device of its own, all at once.",
 };
+
 /** How a live race keeps time. @param {Snapshot} snapshot */
-const howLanesRun = ({ apart, state }) =>
-  state === "racing" ? (apart ? APART.racing : SLOWER) : apart ? APART.over : "";
+function howLanesRun({ apart, state }) {
+  if (state === "racing") return apart ? APART.racing : SLOWER;
+  return apart ? APART.over : "";
+}
+
 /** How much of a picture is filled in, and in which order. @param {Race} race */
-const fillingInWords = ({ snapshot: { infilling }, lanes: [lane] }) =>
-  infilling
-    ? `, ${lane.order.length} filled in${infilling.order === "raster" ? " row by row" : ""}`
-    : "";
+function fillingInWords({ snapshot: { infilling }, lanes: [lane] }) {
+  if (!infilling) return "";
+  return `, ${lane.order.length} filled in${infilling.order === "raster" ? " row by row" : ""}`;
+}
 
 /** @param {Race} race @param {Bet | null} bet @param {string} how its lanes ran */
 function endInWords(race, bet, how) {
@@ -67,7 +71,7 @@ export function drawHead(board, state) {
   say(part("clock-unit"), clockName(clock) + (present && speed !== 1 ? `, ${speed}×` : ""));
   say(part("prompt"), prompt || "Type a prompt, press Race.");
   const size = `${grid.join(" × ")} tokens${fillingInWords(race)}`;
-  // Of another machine its name and its cores or memory: the line is to stay one.
+  // Of another machine only its name and its cores or memory are named, to keep this to one line.
   const where = elsewhere
     ? `recorded on another machine, ${machine.split(", ", 2).join(", ")}`
     : machine;
@@ -77,7 +81,8 @@ export function drawHead(board, state) {
   const done = isOver(race) && live;
   const how = live ? howLanesRun(race.snapshot) : "";
   const going = [how, tallyInWords(race)].filter(Boolean).join(" ");
-  say(part("pace"), done ? endInWords(race, bet, how) : live ? going : "");
+  if (done) say(part("pace"), endInWords(race, bet, how));
+  else say(part("pace"), live ? going : "");
   part("pace").classList.toggle("outcome", done);
   part("again-slowly").hidden = !done || !state.t;
   say(part("note"), note);

@@ -14,6 +14,7 @@ interface Shape {
 
 type Picture = import("../lanes/picture.js").Picture;
 type Plane = import("../lanes/draw.js").Plane;
+type Playback = import("./playback.js").Playback;
 
 interface Style {
   layer: Layer;
@@ -29,10 +30,10 @@ interface Style {
 type Box = [x: number, y: number, width: number, height: number];
 interface Selected {
   cell: number | null;
-  here: boolean; // it was selected in this lane
-  marked: boolean; // what the latest step did to each cell
+  here: boolean; // whether it was selected in this lane
+  marked: boolean; // whether what the latest step did is marked on its cells
 }
-/** What all pictures are drawn with, and of each lane how many steps, and whether it is marked. */
+/** What all pictures are drawn with, and each lane's instant and whether its latest step is marked. */
 interface PicturesDrawn {
   style: Style;
   cell: Chosen | null;
@@ -40,7 +41,7 @@ interface PicturesDrawn {
   marked: boolean[];
 }
 
-/** What all figures are of, and of each lane how many steps, and its place. */
+/** What all figures are drawn with, and each lane's instant and its place. */
 interface FiguresDrawn {
   clock: Clock;
   views: View[];
@@ -56,7 +57,7 @@ interface Card {
   plane: Plane;
   side: number; // pixels of a cell
   drawn: string; // all that its picture shows, as a key
-  written: string; // and its figures
+  written: string; // all that its figures show, as a key
 }
 
 /** What a frame of the board is drawn with. */
@@ -68,7 +69,7 @@ interface Frame {
   all: boolean; // more than the instant has changed
 }
 
-/** A cell of a lane: its life, of which rows up to `now` are drawn. */
+/** A cell of a lane and its life; `now` is the row of the step that the board shows, -1 before any. */
 interface CellView {
   lane: Lane;
   cell: number;
@@ -82,7 +83,7 @@ interface Chosen {
   cell: number;
   pinned: boolean;
 }
-/** On a lane of one race, placed before it began. */
+/** A bet on a lane of a race, placed before the race or early in it. */
 interface Bet {
   race: string;
   lane: number;
@@ -92,10 +93,10 @@ interface State {
   clock: Clock;
   costs: Costs & { preset: string | null }; // the modelled clock's
   t: number;
-  seconds: number | null; // the instant of the lanes' seconds that is shown, where it is not t's
+  seconds: number | null; // where all lanes stand at one instant of their seconds, that instant
   playing: boolean;
   speed: number;
-  live: boolean; // a race that is on is followed, or one that is over stands at its finish
+  live: boolean; // whether a race that is on is followed, or one that is over stands at its finish
   layer: string;
   hidden: Set<number>;
   cell: Chosen | null;

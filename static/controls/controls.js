@@ -18,7 +18,7 @@ import { MOVES, bindKeys, toggleHelp } from "./keys.js";
 
 const SPEEDS = [0.05, 0.1, 0.25, 0.5, 1, 2, 4, 8];
 const FLAG = 16; // pixels, the width of a flag on the scrubber
-const SEEN = 8; // seconds that a recording is to last, about
+const SEEN = 8; // seconds that a recording is to last, roughly
 
 /** The speed at which a recording of so many seconds can be watched. @param {number} seconds */
 export function watchable(seconds) {
@@ -41,8 +41,8 @@ export function stepTarget({ race, clock, t, hidden, stepping }, back) {
 }
 
 /**
- * The instant of the next (or previous) finish; the start and the end of what there is stand for
- * one.
+ * The instant of the next (or previous) finish. Where there is none, it is the end (or the start)
+ * of the race so far.
  * @param {Raced} state @param {boolean} back
  */
 export function finishTarget({ race, clock, t }, back) {
@@ -71,9 +71,9 @@ export function sameInstant({ race, clock, t, seconds, cell }, other) {
 export function bindControls(root, board) {
   const { state, go } = board;
   const part = finder(root);
-  const [reference, speeds, stepping] = ["reference", "speed", "stepping"].map((name) =>
-    part(name, HTMLSelectElement),
-  );
+  const reference = part("reference", HTMLSelectElement);
+  const speeds = part("speed", HTMLSelectElement);
+  const stepping = part("stepping", HTMLSelectElement);
   const scrub = part("scrub", HTMLInputElement);
   /** @param {boolean} back */
   const step = (back) => {
@@ -110,7 +110,7 @@ export function bindControls(root, board) {
     const alone = !state.hidden.has(i) && state.hidden.size === others.length;
     go({ hidden: new Set(alone ? [] : others), front: i });
   };
-  // The page's buttons do it: what is raced, and whether it may, stands in its form.
+  // The page's own buttons are pressed: what is raced, and whether it may, stands in its form.
   const again = () => {
     const detail = state.race && isOn(state.race) ? "stop" : "race";
     document.dispatchEvent(new CustomEvent("photo-finish-press", { detail }));
@@ -118,7 +118,7 @@ export function bindControls(root, board) {
   const stage = () => {
     go({ present: !state.present });
     if (state.present)
-      root.requestFullscreen?.().catch(() => {}); // else the page itself is the stage
+      root.requestFullscreen?.().catch(() => {}); // without it the page itself is the stage
     else if (document.fullscreenElement) document.exitFullscreen();
   };
   const help = () => toggleHelp(root);
@@ -165,11 +165,21 @@ export function bindControls(root, board) {
 
   const ideas = () => (root.dataset.ideas = root.dataset.ideas === "1" ? "0" : "1");
   bindKeys(board, scrub, {
+    toggle,
+    step,
+    finish,
+    layer,
+    clock,
+    speed,
+    stage,
+    help,
+    again,
     ideas,
-    ...{ toggle, step, finish, layer, clock, speed, stage, help, again, show, only },
+    show,
+    only,
   });
 
-  let width = 0; // of the scrubber, in pixels; to measure it in a frame would cost a layout
+  let width = 0; // of the scrubber, in pixels; measuring it in each frame would cost a layout
   new ResizeObserver(([{ contentRect }]) => {
     width = contentRect.width;
     go({});
@@ -181,8 +191,10 @@ export function bindControls(root, board) {
     const { lanes } = state.race;
     const buttons = lanes.map(({ title }, i) =>
       make("button", i + 1, {
-        ...{ type: "button", title: `Show or hide ${title} (${i + 1})` },
-        ...{ "aria-label": `Show ${title}`, onclick: () => show(i) },
+        type: "button",
+        title: `Show or hide ${title} (${i + 1})`,
+        "aria-label": `Show ${title}`,
+        onclick: () => show(i),
       }),
     );
     part("shown").replaceChildren(...buttons);
@@ -199,7 +211,7 @@ export function bindControls(root, board) {
   }
 
   /**
-   * `all` of them, or what follows the instant.
+   * Draws all controls, or those that follow the instant.
    * @param {number} length of the scrubber, on the clock @param {boolean} all
    */
   function drawControls(length, all) {
@@ -212,7 +224,7 @@ export function bindControls(root, board) {
       bar.style.setProperty("--share", String(length ? t / length : 0));
     attribute(scrub, "aria-valuetext", `${onClock(t, clock)} ${clockName(clock)}`);
     const shown = isOn(race) && state.live ? t : length;
-    drawFlags(part("flags"), race, clock, [shown, length, width]);
+    drawFlags(part("flags"), race, clock, shown, length, width);
   }
 
   /** @param {Raced} state @param {number} length */
@@ -228,8 +240,8 @@ export function bindControls(root, board) {
     queryAll(part("shown"), "button").forEach((button, i) => press(button, !hidden.has(i)));
     press(part("stage"), state.present);
     attribute(part("stage"), "aria-label", state.present ? "Leave the stage" : "Full screen");
-    const words = moving() ? "Pause" : state.live && length ? "Play again" : "Play";
-    attribute(part("play"), "aria-label", words);
+    const play = state.live && length ? "Play again" : "Play";
+    attribute(part("play"), "aria-label", moving() ? "Pause" : play);
     attribute(part("play"), "data-moving", Number(moving()));
     part("live-button").hidden = state.live || race.snapshot.state !== "racing";
     for (const name of ["previous-finish", "step-back", "play", "step-on", "next-finish"])
@@ -243,25 +255,29 @@ export function bindControls(root, board) {
 }
 
 /**
- * Left ends of flags that cover none of the others: as near as can be to where they belong, in
- * pixels, ascending.
- * @param {number[]} ends @param {number} width of all
+ * The left ends of flags, in pixels and ascending, as near to where they belong as they can be
+ * without one flag covering another.
+ * @param {number[]} ends where they belong @param {number} width of the scrubber
  */
 export function sideBySide(ends, width) {
   const places = [...ends];
   for (let i = 1; i < places.length; i++) places[i] = Math.max(places[i], places[i - 1] + FLAG);
   let most = width - FLAG;
-  for (let i = places.length - 1; i >= 0; i--, most -= FLAG) places[i] = Math.min(places[i], most);
+  for (let i = places.length - 1; i >= 0; i--) {
+    places[i] = Math.min(places[i], most);
+    most -= FLAG;
+  }
   return places;
 }
 
-// The flags of the lanes that have finished up to an instant, over a scrubber so long and so many
-// pixels wide; made again only where one moves by a pixel or so.
 /**
+ * Draws the flags of the lanes that have finished over the scrubber. They are made again only where
+ * one moves by a pixel or so.
  * @param {HTMLElement} panel @param {Race} race @param {Clock} clock
- * @param {[number, number, number]} sizes
+ * @param {number} until the instant up to which finishes are shown
+ * @param {number} length of the scrubber, on the clock @param {number} width of it, in pixels
  */
-function drawFlags(panel, race, clock, [until, length, width]) {
+function drawFlags(panel, race, clock, until, length, width) {
   const done = finishers(race.lanes, clock).filter((i) => clockOf(race.lanes[i], clock) <= until);
   const shares = done.map((i) => {
     const share = length ? clockOf(race.lanes[i], clock) / length : 0;
@@ -306,7 +322,7 @@ function stopAt(bar, stop) {
   for (const button of queryAll(bar, "button")) button.tabIndex = button === stop ? 0 : -1;
 }
 
-// Pointing previews a cell, a click pins it or lets it go, and the keyboard's focus selects.
+// Pointing at a cell previews it, a click pins it or lets it go, and the keyboard's focus pins one.
 /** @param {HTMLCanvasElement} canvas @param {number} lane @param {Board} board */
 function bindCanvas(canvas, lane, { state, go }) {
   /** @param {MouseEvent} event */

@@ -3,7 +3,7 @@
 import { closest, keep, kept, make, query, queryAll, templateCopy } from "../dom.js";
 import { hasRace } from "../trace/replay.js";
 
-const STORE = "photo-finish-keys"; // "off" in the browser's storage: letters, digits and signs rest
+const STORE = "photo-finish-keys"; // kept as "off" where letters, digits and signs are no keys
 
 const SCROLLING = /^(Arrow|Page|Home|End)|^ $/;
 
@@ -16,6 +16,7 @@ export const MOVES = {
 };
 
 /**
+ * The cell that a move leads to; at the grid's edge it stays.
  * @param {{ lane: number, cell: number }} from @param {[number, number]} move
  * @param {[number, number]} grid
  */
@@ -26,7 +27,7 @@ export function neighbour({ lane, cell }, [down, right], [rows, columns]) {
 }
 
 // Whether a key belongs to what has the focus: a field, a table that it scrolls, or a button that
-// it would press. The scrubber's arrows are ours.
+// it would press. The scrubber's arrows are the board's.
 /** @param {KeyboardEvent} event @param {Element} scrub */
 export function isTyped(event, scrub) {
   const target = closest(event, "input, textarea, select, [contenteditable], dialog");
@@ -37,7 +38,7 @@ export function isTyped(event, scrub) {
   return Boolean(pressed) && [" ", "Enter"].includes(event.key);
 }
 
-// Whether letters, digits and signs are keys; who speaks to their machine may not want them.
+// Whether letters, digits and signs are keys. Visitors who speak to a machine may not want that.
 const charactersAct = () => kept(() => localStorage, STORE) !== "off";
 
 /** @param {boolean} on */
@@ -54,6 +55,7 @@ export function isResting(event) {
 }
 
 /**
+ * Has the keys do what the board's controls do.
  * @param {Board} board @param {HTMLInputElement} scrub @param {Acts} acts
  */
 export function bindKeys({ state, go }, scrub, acts) {
@@ -133,7 +135,7 @@ export function toggleHelp(root) {
   dialog.showModal();
 }
 
-// What the board says only to those who point at something, for all others.
+// What the board says to those who point at something, as rows of the help for all others.
 /** @param {HTMLElement} root */
 function shownWords(root) {
   const pointed = ".layers [title], .lane .badge[title], .lane dl [title], .results th[title]";

@@ -6,7 +6,7 @@ import { LAYERS } from "../trace/layers.js";
 import { sameInstant } from "./controls.js";
 
 const MEASURED = /** @type {const} */ (["seconds", "passes"]);
-const LASTING = /^(present|view|logs|deep_link|header|footer|__.*)$/; // fields of no race
+const LASTING = /^(present|view|logs|deep_link|header|footer|__.*)$/; // fields that are of no race
 
 /** @param {Snapshot} snapshot */
 const isRecorded = ({ link = "" }) => link.startsWith("?recorded=");
@@ -15,7 +15,7 @@ const withId = ({ link, id }) => `${link ? `${link}&` : "?"}race=${id}`;
 
 /**
  * The query of the page while a race is on the board: it brings the race back, or its settings.
- * @param {Snapshot} snapshot @param {string} before: the query of the page until then
+ * @param {Snapshot} snapshot @param {string} before the query of the page until then
  */
 export function addressOf(snapshot, before) {
   const lasting = [...new URLSearchParams(before)].filter(([name]) => LASTING.test(name));
@@ -24,8 +24,9 @@ export function addressOf(snapshot, before) {
 }
 
 /**
- * The query of a link to what is on the board. The modelled clock's instant is that of the seconds;
- * a race that is no longer kept runs again, in other seconds, but in as many passes.
+ * The query of a link to what is on the board. An instant of a recorded race is given by seconds or
+ * by passes, and one of the modelled clock as that of the seconds. An instant of another race is
+ * given by passes: a race that is no longer kept is run again, in other seconds but as many passes.
  * @param {Raced} state
  */
 export function writeMoment(state) {
@@ -53,7 +54,7 @@ export function isLinked(link, asked) {
 }
 
 /**
- * What a page's query says of the board; what cannot be is left out.
+ * What a page's query says of the board. What this race cannot show is left out.
  * @param {string} asked @param {Race} race
  * @returns {Change}
  */
@@ -67,27 +68,31 @@ export function readMoment(asked, { lanes, cells }) {
   const [lane, cell] = numbers("cell");
   const shown = numbers("shown").filter((number) => number >= 1 && number <= lanes.length);
   const others = lanes.map((_, i) => i).filter((i) => !shown.includes(i + 1));
-  return {
-    ...(clock && { clock }),
-    ...(layer && { layer }),
-    ...(shown.length && { hidden: new Set(others) }),
-    ...(lane >= 1 &&
-      lane <= lanes.length &&
-      cell >= 0 &&
-      cell < cells && { cell: { lane: lane - 1, cell, pinned: true } }),
-    ...(t && Number(t) >= 0 && { t: Number(t), playing: false }),
-  };
+  /** @type {Change} */
+  const change = {};
+  if (clock) change.clock = clock;
+  if (layer) change.layer = layer;
+  if (shown.length) change.hidden = new Set(others);
+  if (lane >= 1 && lane <= lanes.length && cell >= 0 && cell < cells)
+    change.cell = { lane: lane - 1, cell, pinned: true };
+  if (t && Number(t) >= 0) {
+    change.t = Number(t);
+    change.playing = false;
+  }
+  return change;
 }
 
 /**
- * Copies a link, or else puts it up as the page's address.
- * @param {HTMLElement} button says which
- * @param {string} moment its query
+ * Copies a link, or makes it the page's address where the browser does not let it be copied.
+ * @param {HTMLElement} button which says what has been done
+ * @param {string} moment the link's query
  */
 export async function copyLink(button, moment) {
   const link = location.origin + location.pathname + moment;
-  const yes = () => true;
-  const copied = await navigator.clipboard?.writeText(link).then(yes, () => false);
+  const copied = await navigator.clipboard?.writeText(link).then(
+    () => true,
+    () => false,
+  );
   if (!copied) history.replaceState(null, "", link);
   const words = query(button, "span");
   words.textContent = copied ? "Copied" : "It is the page's address now";

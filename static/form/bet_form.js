@@ -12,17 +12,12 @@ const lanesOf = () =>
 
 // The lanes as the form lists them now; a bet on one that is no longer there is off.
 function offer() {
-  const [lanes, chosen] = [lanesOf(), select.selectedOptions[0]?.text];
-  if (
-    Array.from(select.options, (option) => option.text)
-      .slice(1)
-      .join() === lanes.join()
-  )
-    return;
-  select.replaceChildren(
-    new Option("no lane", ""),
-    ...lanes.map((text, i) => new Option(text, String(i))),
-  );
+  const lanes = lanesOf();
+  const chosen = select.selectedOptions[0]?.text;
+  const [, ...listed] = Array.from(select.options, (option) => option.text);
+  if (listed.join() === lanes.join()) return;
+  const options = lanes.map((text, i) => new Option(text, String(i)));
+  select.replaceChildren(new Option("no lane", ""), ...options);
   select.value = String(lanes.indexOf(chosen)).replace("-1", "");
 }
 

@@ -1,15 +1,25 @@
-// The picture to fill in: paints its mask. Gradio runs this text once, with `element`, `props` and
-// `watch`; the value is an Infilling, or "" of whole pictures.
+// The picture to fill in, and the mask that is painted on it. Gradio runs this text once, with
+// `element`, `props` and `watch`. The value is an Infilling, or "" where whole pictures are drawn.
 
 import { announceMask } from "../board/announce.js";
 import { MOVES, neighbour } from "../controls/keys.js";
-import { attribute, finder, make, penOf, query, queryAll, say, sized } from "../dom.js";
+import {
+  attribute,
+  colourNamed,
+  finder,
+  make,
+  penOf,
+  query,
+  queryAll,
+  say,
+  sized,
+} from "../dom.js";
 import { pasteSwatch, toFill } from "../lanes/marks.js";
 import { decodeImage } from "../lanes/picture.js";
 import { lastOf } from "../numbers.js";
 import { boxBetween, painted, rowsFrom, scattered, strokeBetween } from "./mask.js";
 
-const EIGHTH = 8; // of the tokens are scattered at once
+const SCATTERED = 1 / 8; // of the tokens, at once
 const SIDE = 32; // pixels of a token, on the canvas
 /** @type {Record<string, string>} */
 const ORDERS = {
@@ -29,7 +39,10 @@ const state = {
   /** @type {[number, number]} */ grid: [1, 1],
   /** @type {HTMLCanvasElement | HTMLImageElement | null} */ picture: null,
   /** @type {HTMLImageElement | null} */ swatches: null,
-  ...{ tool: "box", cell: 0, anchor: 0, open: false },
+  tool: "box",
+  cell: 0, // the one that keys or the pointer have chosen
+  anchor: 0, // the corner of a box across from it
+  open: false,
 };
 /** @type {{ from: number, at: number, mask: Set<number> } | null} while a pointer is down */
 let drag = null;
@@ -46,7 +59,7 @@ const knownNow = () => state.codes.map((code, cell) => (state.mask.has(cell) ? -
 
 /** @param {Set<number>} mask */
 function change(mask) {
-  state.codes.forEach((code, cell) => code < 0 && mask.add(cell)); // nobody knows what to keep
+  state.codes.forEach((code, cell) => code < 0 && mask.add(cell)); // what is not known is filled in
   state.mask = mask;
   form.value = { known: knownNow(), order: orderNow(), model: state.model };
   draw();
@@ -71,9 +84,9 @@ function drawMask() {
   const [rows, columns] = state.grid;
   const context = penOf(sized(canvas, SIDE * columns, SIDE * rows));
   const colours = getComputedStyle(panel);
-  const [ink, card, rule] = ["ink", "card", "rule"].map((name) =>
-    colours.getPropertyValue(`--${name}`).trim(),
-  );
+  const ink = colourNamed(colours, "ink");
+  const card = colourNamed(colours, "card");
+  const rule = colourNamed(colours, "rule");
   /** @param {number} cell */
   const corner = (cell) => [(cell % columns) * SIDE, Math.floor(cell / columns) * SIDE];
   context.clearRect(0, 0, canvas.width, canvas.height);
@@ -92,7 +105,8 @@ function drawMask() {
   const boxed = drag && state.tool === "box" && fills() === "any";
   const cells = drag && boxed ? boxBetween(drag.from, drag.at, columns) : chosen();
   if (!drag && !canvas.matches(":focus-visible")) return;
-  const [[left, top], [right, bottom]] = [corner(cells[0]), corner(lastOf(cells))];
+  const [left, top] = corner(cells[0]);
+  const [right, bottom] = corner(lastOf(cells));
   for (const { colour, width } of [
     { colour: card, width: 8 },
     { colour: ink, width: 4 },
@@ -120,7 +134,8 @@ canvas.addEventListener("pointerdown", (event) => {
   canvas.setPointerCapture(event.pointerId);
   const cell = cellAt(event);
   drag = { from: cell, at: cell, mask: state.mask };
-  Object.assign(state, { cell, anchor: cell });
+  state.cell = cell;
+  state.anchor = cell;
   paint(cell);
 });
 canvas.addEventListener("pointermove", (event) => {
@@ -133,12 +148,13 @@ for (const name of ["pointerup", "pointercancel"]) {
   });
 }
 
-// A box, and the rows from one on, replace those that the same drag has drawn before; strokes add
-// up.
+// Paints the mask as a drag has come to a cell. A box, and the rows from one on, replace what the
+// same drag has painted before; strokes are added to it.
 /** @param {number} cell */
 function paint(cell) {
   if (!drag) return;
-  const [from, tool] = [drag.at, state.tool];
+  const { tool } = state;
+  const from = drag.at;
   drag.at = cell;
   if (fills() === "below") {
     state.cell = cell;
@@ -169,7 +185,8 @@ new MutationObserver(drawMask).observe(document.body, { attributeFilter: ["class
 
 /** @type {Record<string, () => Set<number>>} */
 const acts = {
-  scatter: () => scattered(state.mask, state.codes.length, Math.ceil(state.codes.length / EIGHTH)),
+  scatter: () =>
+    scattered(state.mask, state.codes.length, Math.ceil(state.codes.length * SCATTERED)),
   invert: () => new Set(state.codes.map((_, cell) => cell).filter((cell) => !state.mask.has(cell))),
   clear: () => new Set(),
 };
@@ -205,7 +222,10 @@ function copyOf(picture) {
   return copy;
 }
 
-/** @param {Pick<typeof state, "model" | "codes" | "grid" | "picture">} picture nothing masked */
+/**
+ * Opens a picture of which nothing is masked.
+ * @param {Pick<typeof state, "model" | "codes" | "grid" | "picture">} picture
+ */
 function begin(picture) {
   const before = panel.hidden ? "" : fills();
   Object.assign(state, picture, { cell: 0, anchor: 0 });
@@ -216,14 +236,14 @@ function begin(picture) {
   canvas.focus({ preventScroll: true });
 }
 
-// A picture of the board.
+// The board hands over one of its pictures.
 document.addEventListener("photo-finish-fill", ({ detail }) =>
   begin({ ...detail, picture: copyOf(detail.picture) }),
 );
 document.addEventListener("photo-finish-start", () => show(false));
 
-// A picture of the visitor's own; or a mask from a link, or of a race on the board: what is masked
-// is not known.
+// Takes in the form's value. It is a picture of the visitor's own; or a mask, from a link or of a
+// race on the board, of which only what is not masked is known.
 async function read() {
   if (!form.value) return draw();
   const { known, order: name, model, picture: own } = form.value;
@@ -232,14 +252,14 @@ async function read() {
     const picture = await decodeImage(own);
     return begin({ model, codes: known, grid: [rows, columns], picture });
   }
-  if (!panel.hidden && String(known) === String(knownNow())) return; // painted here
+  if (!panel.hidden && String(known) === String(knownNow())) return; // it was painted here
   if (rows * columns !== known.length) return;
   const mask = new Set(known.map((_, cell) => cell).filter((cell) => known[cell] < 0));
-  Object.assign(state, { model, codes: known, grid: [rows, columns], mask });
-  Object.assign(state, { picture: null, open: true });
+  Object.assign(state, { model, codes: known, grid: [rows, columns], mask, picture: null });
+  state.open = true;
   order.value = name ?? "";
   draw();
-  // The board may have a picture with the same tokens; else what they look like alone will do.
+  // The board may have a picture with the same tokens; if not, their swatches are drawn.
   /**
    * @param {string} swatches @param {{ known: number[], canvas: HTMLCanvasElement } | null} picture
    */

@@ -5,8 +5,8 @@ import { committedToken } from "../trace/layers.js";
 import { isOver } from "../trace/replay.js";
 
 /**
- * Shows the buttons (class `fill`) of the lanes whose pictures can be filled in here, and hands the
- * one that is pressed on, as an event of the document.
+ * Shows the buttons (class `fill`) of the lanes whose pictures can be filled in here. Where one is
+ * pressed, its picture is handed on by an event of the document.
  * @param {HTMLElement} root @param {Board} board
  * @param {Fillable} fillable
  * @param {() => void} began

@@ -8,7 +8,7 @@ const form = /** @type {LaneListProps} */ (props);
 const decoders = form.decoders;
 const list = query(element, "ol");
 const more = query(element, ".lane-more");
-/** @type {ListedLane[] | null} while a picture is filled in: the lanes of whole ones */
+/** @type {ListedLane[] | null} the lanes of whole pictures, while one is filled in */
 let whole = null;
 /** @type {Fills | ""} */
 let filling = "";
@@ -16,7 +16,7 @@ let filling = "";
 const SWITCH = { true: "on", false: "off" };
 /** @type {ListedLane[]} */
 let lanes = [];
-let fields = 0; // made so far: each has an id of its own
+let fields = 0; // how many were made so far; each has an id of its own
 
 /** @param {string} text @returns {ListedLane} */
 function parseLane(text) {
@@ -43,7 +43,7 @@ function formatLane({ decoder, knobs }) {
 const save = () => void (form.value = lanes.map(formatLane));
 
 /**
- * Another list of lanes; the focus goes to a lane's decoder, or to the buttons that add one.
+ * Lists other lanes. The focus goes to the decoder of one, or to the buttons that add a lane.
  * @param {ListedLane[]} next @param {number} focus
  */
 function change(next, focus) {
@@ -60,8 +60,13 @@ function show() {
   const adders = offered().map((decoder) =>
     make(
       "button",
-      { type: "button", ariaLabel: `Add ${decoder.title}`, title: decoder.idea, disabled: full },
-      { onclick: () => change([...lanes, { decoder, knobs: {} }], lanes.length) },
+      {
+        type: "button",
+        ariaLabel: `Add ${decoder.title}`,
+        title: decoder.idea,
+        disabled: full,
+        onclick: () => change([...lanes, { decoder, knobs: {} }], lanes.length),
+      },
       `+ ${decoder.title}`,
     ),
   );
@@ -69,7 +74,7 @@ function show() {
   more.replaceChildren(make("span", words), ...adders);
 }
 
-// Some decoders fill in any part of a picture and draw no whole ones, some draw whole ones alone.
+// Decoders that fill in any part of a picture draw no whole ones, and some draw whole ones alone.
 const offered = () =>
   decoders.filter(
     ({ infills, rows }) => !(infills && filling !== "any") && !(rows && filling !== ""),
@@ -80,7 +85,8 @@ function rowOf(lane, i) {
   const { decoder } = lane;
   /** @type {(() => void)[]} */
   const marks = [];
-  const [before, after] = [lanes.slice(0, i), lanes.slice(i + 1)];
+  const before = lanes.slice(0, i);
+  const after = lanes.slice(i + 1);
   const listed = offered().includes(decoder) ? offered() : [...offered(), decoder];
   const options = listed.map(({ name, title }) => make("option", { value: name }, title));
   const choice = make("select", { ariaLabel: `Decoder of lane ${i + 1}` }, ...options);
@@ -90,19 +96,22 @@ function rowOf(lane, i) {
   );
   const copy = { ...lane, knobs: { ...lane.knobs } };
   const duplicate = make("button", "Duplicate", {
-    ...{ type: "button", ariaLabel: `Duplicate lane ${i + 1}` },
-    ...{ disabled: lanes.length >= form.most },
+    type: "button",
+    ariaLabel: `Duplicate lane ${i + 1}`,
+    disabled: lanes.length >= form.most,
     onclick: () => change([...before, lane, copy, ...after], i + 1),
   });
   const presets = Object.entries(decoder.presets).map(([title, text]) =>
     make("button", title, {
-      ...{ type: "button", ariaLabel: `${title}, lane ${i + 1}` },
+      type: "button",
+      ariaLabel: `${title}, lane ${i + 1}`,
       onclick: () => change([...before, parseLane(text), ...after], i),
     }),
   );
   const chosen = presets.length ? [make("div.lane-acts", ...presets)] : [];
   const remove = make("button", "Remove", {
-    ...{ type: "button", ariaLabel: `Remove lane ${i + 1}` },
+    type: "button",
+    ariaLabel: `Remove lane ${i + 1}`,
     onclick: () => change([...before, ...after], Math.min(i, lanes.length - 2)),
   });
   return make(
@@ -170,9 +179,10 @@ document.addEventListener("photo-finish-filling", (event) => {
   filling = event.detail;
   if (filling && !whole) {
     whole = lanes.filter(({ decoder }) => !decoder.infills);
-    lanes = form.value.map(parseLane); // of another race, perhaps
+    lanes = form.value.map(parseLane); // which may be those of another race
   } else if (!filling && whole) {
-    [lanes, whole] = [whole, null];
+    lanes = whole;
+    whole = null;
     save();
   }
   show();

@@ -6,16 +6,14 @@
  * @param {number} from @param {number} to @param {number} columns @returns {number[]}
  */
 export function boxBetween(from, to, columns) {
-  const [rows, across] = [
-    [from, to].map((cell) => Math.floor(cell / columns)),
-    [from, to].map((cell) => cell % columns),
-  ];
-  /** @param {number[]} pair */
-  const range = (pair) => {
-    const low = Math.min(...pair);
-    return Array.from({ length: Math.max(...pair) - low + 1 }, (_, i) => low + i);
+  /** @param {number} one @param {number} other */
+  const range = (one, other) => {
+    const low = Math.min(one, other);
+    return Array.from({ length: Math.max(one, other) - low + 1 }, (_, i) => low + i);
   };
-  return range(rows).flatMap((row) => range(across).map((column) => row * columns + column));
+  const rows = range(Math.floor(from / columns), Math.floor(to / columns));
+  const across = range(from % columns, to % columns);
+  return rows.flatMap((row) => across.map((column) => row * columns + column));
 }
 
 /**
@@ -23,8 +21,10 @@ export function boxBetween(from, to, columns) {
  * @param {number} from @param {number} to @param {[number, number]} grid
  */
 export function strokeBetween(from, to, [rows, columns]) {
-  const [row, column] = [Math.floor(from / columns), from % columns];
-  const [down, right] = [Math.floor(to / columns) - row, (to % columns) - column];
+  const row = Math.floor(from / columns);
+  const column = from % columns;
+  const down = Math.floor(to / columns) - row;
+  const right = (to % columns) - column;
   const steps = Math.max(1, Math.abs(down), Math.abs(right));
   const cells = new Set();
   for (let i = 0; i <= steps; i++) {

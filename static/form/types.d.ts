@@ -6,7 +6,7 @@ interface ListedKnob {
   info: string;
   choices: string[];
   default: string;
-  needs: string[]; // another knob and its value without which this one does nothing, or nothing
+  needs: string[]; // another knob and its value, without which this one does nothing; or empty
 }
 
 interface ListedDecoder {
@@ -59,14 +59,14 @@ type Fills = "below" | "any";
 /** Of the models that can fill in, the grid and the codes of their pictures, and what they fill in. */
 type Fillable = Record<string, [rows: number, columns: number, codes: number, fills: Fills]>;
 
-/** What gradio gives to the board. */
-/** A race in progress, in the place of a snapshot. */
+/** A race in progress, which gradio gives to the board in the place of a snapshot. */
 interface Watched {
   watch: string; // its id
   key: string; // by which it can be stopped; "" of another visitor's
   more: boolean; // another one follows it at once
 }
 
+/** What gradio gives to the board. */
 interface PageProps {
   value: Snapshot | Watched;
   opening: string | null; // the id of the recorded race that the page opens with

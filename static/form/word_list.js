@@ -14,7 +14,7 @@ for (const { kind, words } of form.groups) kinds[kind].push(...words.map(([word]
 const search = query(element, "input", HTMLInputElement);
 
 /**
- * Where these words stand in a prompt, in its order; of names within one another the longest.
+ * Where these words stand in a prompt, in its order; of words within one another the longest.
  * @param {string} prompt @param {string[]} words
  */
 function wordsIn(prompt, words) {
@@ -33,8 +33,10 @@ function promptWith(prompt, kind, word) {
     const [start, text] = joins ? [end, ` and ${word}`] : [last.index, word];
     return prompt.slice(0, start) + text + prompt.slice(end);
   }
-  if (kind === "glyphs")
-    return `${word}${JOINTS.grounds}${wordsIn(prompt, kinds.grounds)[0]?.[0] ?? kinds.grounds[0]}`;
+  if (kind === "glyphs") {
+    const ground = wordsIn(prompt, kinds.grounds)[0]?.[0] ?? kinds.grounds[0];
+    return word + JOINTS.grounds + ground;
+  }
   return prompt.trim() + JOINTS[kind] + word;
 }
 
@@ -46,7 +48,7 @@ function use(kind, word) {
 }
 
 /**
- * As the server folds names: no case, no accents, hiragana for katakana.
+ * A text as the server folds names: without case and accents, with hiragana for katakana.
  * @param {string} text
  */
 function fold(text) {

@@ -51,13 +51,12 @@ export function makeCards(container, template, lanes, pictures) {
     part("post").title = "Jump to this lane's finish";
     part("post").setAttribute("aria-label", `Jump to the finish of ${lane.title}`);
     container.append(root);
-    const [canvas, picture] = [query(root, "canvas", HTMLCanvasElement), pictures[i]];
     return {
       root,
       part,
-      canvas,
-      picture,
-      plane: new Plane(picture),
+      canvas: query(root, "canvas", HTMLCanvasElement),
+      picture: pictures[i],
+      plane: new Plane(pictures[i]),
       side: 4,
       drawn: "",
       written: "",
@@ -77,7 +76,8 @@ export function drawPictures(cards, race, { style, cell, views, marked }) {
   const all = [layer.name, range, colours, compared, !swatches, cell?.cell].join();
   cards.forEach((card, i) => {
     const { root, canvas, picture, plane, side } = card;
-    const [lane, view] = [race.lanes[i], views[i]];
+    const lane = race.lanes[i];
+    const view = views[i];
     const painted = picture.rows.reduce((sum, times) => sum + times, 0);
     const here = cell?.lane === i;
     const instant = [view.k, view.state, marked[i], here, painted];
@@ -100,7 +100,8 @@ export function drawPictures(cards, race, { style, cell, views, marked }) {
 export function drawFigures(cards, race, { clock, views, places, against }) {
   const all = [clock, against && [against.title, against.count]].join();
   cards.forEach((card, i) => {
-    const [lane, view] = [race.lanes[i], views[i]];
+    const lane = race.lanes[i];
+    const view = views[i];
     const { state, error, places: ends, priced, drafter, count } = lane;
     const facts = [state, error, priced, drafter > 0, count > 1, CLOCKS.map((name) => ends[name])];
     const key = [all, facts, view.k, view.state, view.modelled, places[i]].join();
@@ -142,9 +143,10 @@ function drawCard({ part, canvas }, lane, view, clock, against, place) {
     part("place-" + name).classList.toggle("first", end === 1);
   }
   const done = state === "finished";
-  say(part("stamp"), done ? finishWords(lane, clock) : n ? `${n} of ${cells}` : "");
+  const progress = n ? `${n} of ${cells}` : "";
+  say(part("stamp"), done ? finishWords(lane, clock) : progress);
   attribute(part("stamp"), "data-unit", done && clock === "passes" ? clock : "");
-  const stamped = done && lane.places[clock]; // then its place is in the stamp
+  const stamped = done && lane.places[clock]; // a finished lane has its place in its stamp
   say(part("place-now"), place && !stamped ? ordinal(place) : "");
   const { before = 0, after = 0 } = lane.steps[k - 1] ?? {};
   say(part("gain"), place && !done ? `+${after - before}` : "");
@@ -159,15 +161,19 @@ function drawCard({ part, canvas }, lane, view, clock, against, place) {
 /** @param {LaneFacts} lane */
 function paperOf({ title, paper }) {
   const [number] = paper.match(/\d{4}\.\d{5}/) ?? [];
-  const href = `https://arxiv.org/abs/${number}`;
-  const facts = { href, title: paper, target: "_blank", rel: "noopener" };
-  return number
-    ? [make("a.paper", "paper", { ...facts, "aria-label": `The paper of ${title}` })]
-    : [];
+  if (!number) return [];
+  const link = make("a.paper", "paper", {
+    href: `https://arxiv.org/abs/${number}`,
+    title: paper,
+    target: "_blank",
+    rel: "noopener",
+    "aria-label": `The paper of ${title}`,
+  });
+  return [link];
 }
 
-// What drafts in a lane that may have a drafter. Its first step has no drafts yet, so until the
-// second nobody can say.
+// What drafts in a lane that may have a drafter: the drafter's passes, or "Jacobi". A lane's first
+// step has no drafts, so before the second it is not known, and nothing is said.
 /** @param {Lane} lane @param {View} view */
 function draftsOf(lane, view) {
   if (lane.drafter) return countOf(view.drafter, "pass", "passes");
@@ -183,8 +189,8 @@ export function shiftWords(badge, shift) {
   return badge.startsWith("changed") || shift ? chance(shift) : "0 exact";
 }
 
-// What a photo finish notes at a lane: its place and its time on the clock that is shown; a
-// modelled time, which nobody measured, is marked. The word "passes" follows where there is room.
+// The stamp of a lane that has finished: its place and its time on the clock that is shown. A
+// modelled time, which nobody measured, is marked. The style adds "passes" where there is room.
 /** @param {Lane} lane @param {Clock} clock */
 function finishWords(lane, clock) {
   const time = onClock(clockOf(lane, clock), clock);

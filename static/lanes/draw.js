@@ -21,7 +21,8 @@ export function rectangles(from, to, columns) {
   const out = [];
   let cell = from;
   while (cell < to) {
-    const [row, column] = [Math.floor(cell / columns), cell % columns];
+    const row = Math.floor(cell / columns);
+    const column = cell % columns;
     const whole = column === 0 ? Math.floor((to - cell) / columns) : 0;
     const width = whole ? columns : Math.min(columns - column, to - cell);
     out.push([column, row, width, whole || 1]);
@@ -77,7 +78,7 @@ export class Plane {
   #small = document.createElement("canvas"); // one pixel a cell
   #key = "";
   #done = 0; // cells painted
-  /** @type {number[]} the rows of the picture, how often painted as they are here */
+  /** @type {number[]} of each row of the picture, how often it had been painted when drawn here */
   #rows = [];
 
   /** @param {Card["picture"]} picture */
@@ -91,13 +92,15 @@ export class Plane {
    */
   update(lane, [rows, columns], side, style) {
     const { layer, range, rule, card, swatches, against } = style;
-    const what = [layer.name, range, rule, card, Boolean(swatches), lane.priced];
-    const shown = [...what, side, rows, columns];
-    // Later steps of the lane compared with say more of cells that are painted.
-    const key = [...shown, ...(against ? [against.title, against.count] : [])].join();
+    // With each step of the lane compared with, more is known of cells that have been painted.
+    const compared = against && [against.title, against.count];
+    const what = [layer.name, range, rule, card, Boolean(swatches), compared, lane.priced];
+    const key = [what, side, rows, columns].join();
     const context = penOf(sized(this.canvas, side * columns, side * rows));
     if (key !== this.#key) {
-      [this.#key, this.#done, this.#rows] = [key, 0, []];
+      this.#key = key;
+      this.#done = 0;
+      this.#rows = [];
       context.clearRect(0, 0, this.canvas.width, this.canvas.height);
     }
     const view = laneAt(lane, lane.count);
@@ -125,7 +128,8 @@ export class Plane {
   #paintPicture(context, count) {
     const source = this.picture.canvas;
     context.imageSmoothingQuality = "high";
-    const [from, to] = [source.height / count, this.canvas.height / count];
+    const from = source.height / count;
+    const to = this.canvas.height / count;
     this.picture.rows.forEach((times, row) => {
       if (!times || times === this.#rows[row]) return;
       const across = this.canvas.width;
@@ -163,7 +167,8 @@ export class Plane {
    * @param {number} side @param {Style} style
    */
   #paintNotches(context, lane, columns, side, style) {
-    [context.fillStyle, context.globalAlpha] = [style.card, look.notch.opacity];
+    context.fillStyle = style.card;
+    context.globalAlpha = look.notch.opacity;
     for (const { before } of lane.steps) {
       const [x, y] = cornerOf(lane.order[before], columns, side);
       if (before >= this.#done) context.fillRect(x, y, Math.max(1, look.notch.width * side), side);
@@ -198,8 +203,8 @@ export function drawLane(canvas, plane, lane, view, [, columns], style) {
   if (style.cell !== null) drawSelected(context, style.cell, columns, side, style);
 }
 
-// Of a picture to fill in, what is known: solid, in other layers faint; and where nothing is drawn
-// yet, hatched.
+// Draws what is known of a picture to fill in: solid, and faint in other layers than the picture.
+// Cells that nothing has been drawn in yet are hatched.
 /**
  * @param {CanvasRenderingContext2D} context @param {Plane} plane @param {Lane} lane
  * @param {View} view @param {number} columns @param {number} side @param {Style} style
@@ -219,7 +224,7 @@ function drawKnown(context, plane, lane, view, columns, side, style) {
   }
 }
 
-// The line between what is known and what is filled in.
+// Draws the line between what is known and what is filled in.
 /**
  * @param {CanvasRenderingContext2D} context @param {Lane} lane @param {number} columns
  * @param {number} side @param {Style} style
@@ -251,7 +256,7 @@ function drawOutline(context, { known }, columns, side, style) {
   context.lineCap = "butt";
 }
 
-// The picture, faintly, over what a layer shows of a part of it: what stands where stays in sight.
+// Draws the picture faintly over what a layer shows of a part of it, so that both can be seen.
 /**
  * @param {CanvasRenderingContext2D} context @param {Picture} picture @param {number} left
  * @param {number} top @param {number} across @param {number} down
@@ -265,7 +270,7 @@ function drawFaintly(context, { canvas: source, rows }, left, top, across, down)
   context.globalAlpha = 1;
 }
 
-// Of a draft, the swatch shows faintly, and of a number only a smaller square.
+// Draws a draft: in the picture its swatch, faintly; in other layers a smaller square.
 /**
  * @param {CanvasRenderingContext2D} context @param {Lane} lane @param {View} view
  * @param {number} cell @param {number} columns @param {number} side @param {Style} style
@@ -280,7 +285,8 @@ function drawDraft(context, lane, view, cell, columns, side, style) {
   }
   const inset = look.draft.inset * side;
   if (style.layer.kind === "status") {
-    const [margin, status] = [Math.round(inset / 2), lane.status(view.rowOf(cell))];
+    const margin = Math.round(inset / 2);
+    const status = lane.status(view.rowOf(cell));
     return pasteMark(context, status, x + margin, y + margin, side - 2 * margin);
   }
   const value = layerValue(lane, view, cell, style.layer.name, style.against);
@@ -289,8 +295,8 @@ function drawDraft(context, lane, view, cell, columns, side, style) {
   context.fillRect(x + inset, y + inset, side - 2 * inset, side - 2 * inset);
 }
 
-// What the latest step's tests came to, small on the cells: which drafts were accepted, and which
-// were not.
+// Draws small marks on the cells whose drafts the latest step tested: which were accepted, and
+// which were not.
 /**
  * @param {CanvasRenderingContext2D} context @param {Lane} lane @param {View} view
  * @param {number} columns @param {number} side
@@ -309,7 +315,7 @@ function drawTests(context, lane, view, columns, side) {
   context.globalAlpha = 1;
 }
 
-// Drafts have a thin dashed frame, and a line in the colour of the finish line stands at the
+// Draws a thin dashed frame around drafts, and a line in the colour of the finish line at the
 // frontier.
 /**
  * @param {CanvasRenderingContext2D} context @param {Lane} lane @param {View} view
@@ -338,7 +344,7 @@ function drawFrontier(context, lane, view, columns, side, style) {
   context.stroke(new Path2D(`M${context.canvas.width} ${first * side} ${path.join(" ")}`));
 }
 
-// The selected cell: a full frame in its own lane, corners in the others.
+// Draws a frame around the selected cell: a whole one in its own lane, corners in the others.
 /**
  * @param {CanvasRenderingContext2D} context @param {number} cell @param {number} columns
  * @param {number} side @param {Style & Selected} style
@@ -347,10 +353,11 @@ function drawSelected(context, cell, columns, side, style) {
   const gap = Math.max(2, side / 10);
   const [x, y] = cornerOf(cell, columns, side);
   const size = side + 2 * gap;
-  // Inside the canvas, also around a cell at its edge.
+  // The frame lies inside the canvas, even around a cell at its edge.
   /** @param {number} corner @param {number} length */
   const inside = (corner, length) => Math.min(length - size - gap, Math.max(gap, corner - gap));
-  const [left, top] = [inside(x, context.canvas.width), inside(y, context.canvas.height)];
+  const left = inside(x, context.canvas.width);
+  const top = inside(y, context.canvas.height);
   context.setLineDash(style.here ? [] : [size / 2, size / 2]);
   context.lineDashOffset = style.here ? 0 : size / 4;
   for (const { colour, width } of [

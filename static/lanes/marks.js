@@ -1,5 +1,5 @@
-// What stands in a single cell: the mark of a status, the swatch of a token, the stroke of no
-// value.
+// What is drawn in a single cell: the mark of a status, the swatch of a token, the stroke of a cell
+// without a value.
 
 import { penOf, sized } from "../dom.js";
 import look from "../look.json" with { type: "json" };
@@ -23,7 +23,8 @@ export function drawMark(context, status, x, y, r) {
   context.fillStyle = STATUSES[status].colour;
   context.fillRect(-1, -1, 2, 2);
   context.fillStyle = context.strokeStyle = ink;
-  [context.lineWidth, context.lineCap] = [line, "round"];
+  context.lineWidth = line;
+  context.lineCap = "round";
   context.beginPath();
   if (circle) context.arc(0, 0, circle, 0, 2 * Math.PI);
   for (const [start, ...rest] of lines ?? []) {
@@ -35,7 +36,7 @@ export function drawMark(context, status, x, y, r) {
   context.restore();
 }
 
-/** @type {Map<string, HTMLCanvasElement>} what was drawn once, by its name and size */
+/** @type {Map<string, HTMLCanvasElement>} what is drawn once, by its name and size */
 const tiles = new Map();
 /**
  * @param {string | number} name @param {number} side
@@ -111,7 +112,8 @@ export const swatchAt = (token) => [
  */
 export function pasteSwatch(context, token, x, y, side, style) {
   if (style.swatches) {
-    const [[column, row], size] = [swatchAt(token), look.swatches.side];
+    const [column, row] = swatchAt(token);
+    const size = look.swatches.side;
     context.drawImage(style.swatches, column * size, row * size, size, size, x, y, side, side);
   } else {
     context.fillStyle = style.rule;

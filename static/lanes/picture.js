@@ -16,7 +16,7 @@ export async function decodeImage(text) {
   );
 }
 
-// The picture at its own size.
+// A lane's picture at its own size.
 export class Picture {
   canvas = document.createElement("canvas");
   /** @type {number[]} how often each row of tokens has been painted */
@@ -50,9 +50,10 @@ export class Picture {
    * @param {number} side
    */
   paintCell(image, cell, left, top, side) {
-    const [column, row] = [cell % this.columns, Math.floor(cell / this.columns)];
+    const row = Math.floor(cell / this.columns);
     sized(this.canvas, side * this.columns, side * this.rows.length);
-    const [x, y] = [column * side, row * side];
+    const x = (cell % this.columns) * side;
+    const y = row * side;
     penOf(this.canvas).drawImage(image, left, top, side, side, x, y, side, side);
     this.rows[row] += 1;
     this.#cells.add(cell);
@@ -60,7 +61,7 @@ export class Picture {
 }
 
 /**
- * Paints what came of a race, each lane's in its picture, once all of it is decoded.
+ * Paints the images that came of a race on its lanes' pictures, once all of them are decoded.
  * @param {Painting[]} paintings @param {Picture[]} pictures
  */
 export async function paintAll(paintings, pictures) {

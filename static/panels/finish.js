@@ -7,8 +7,8 @@ import { tableOf, whySentence } from "./results.js";
 import { saveButtons } from "./save.js";
 
 /**
- * Shown once the race is over; rebuilt for each race and, on the modelled clock, whenever that
- * changes.
+ * Draws the panel, which is shown once the race is over. It is built once a race and, on the
+ * modelled clock, again whenever that changes.
  * @param {HTMLElement} panel @param {Raced} state @param {Card[]} cards
  */
 export function drawFinish(panel, { race, clock: shown }, cards) {

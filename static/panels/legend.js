@@ -24,7 +24,7 @@ export function listPromises(list, lanes) {
 }
 
 /**
- * Rebuilt only when it changes.
+ * Draws the legend of a layer. It is built again only when it changes.
  * @param {HTMLElement} panel @param {Layer} layer @param {Race} race
  * @param {Lane | null} against the lane that others are compared with
  */
@@ -44,7 +44,7 @@ export function drawLegend(panel, layer, race, against) {
 }
 
 /**
- * What stands for a layer's values; nothing for the picture.
+ * The legend's scale of a layer's values; the picture has none.
  * @param {Layer} layer @param {[number, number]} range @param {Lane | null} against
  */
 function scaleOf(layer, range, against) {

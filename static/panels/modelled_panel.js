@@ -5,7 +5,7 @@ import { attribute, finder, make, queryAll, say } from "../dom.js";
 import { inMilliseconds, lastOf } from "../numbers.js";
 import { fitCosts, presetsOf, verdictOf } from "../trace/modelled_clock.js";
 
-const STEPS = 1000; // of a slider: 0 is no cost, from 1 on they lie evenly in its logarithm
+const STEPS = 1000; // of a slider: 0 is no cost, and from 1 on the cost's logarithm grows evenly
 /** @type {{name: keyof Costs, letter: string, title: string, least: number, most: number}[]} */
 const COSTS = [
   { name: "pass", letter: "a", title: "a pass", least: 1e-4, most: 1 },
@@ -33,7 +33,6 @@ export const secondsAt = (place, { least, most }) =>
  * @param {HTMLElement} panel @param {Board} board
  */
 export function bindModelled(panel, { state, go }) {
-  /** @param {string} name */
   const part = finder(panel);
   const sliders = COSTS.map((cost) => {
     const { name, letter, title } = cost;

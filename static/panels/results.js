@@ -5,7 +5,8 @@ import { make } from "../dom.js";
 import { countOf, inSeconds, percent } from "../numbers.js";
 import { boundOf, lengthOf } from "../trace/replay.js";
 
-const NOISE = 0.02; // of a lane's seconds: nearer lanes may change places in another run
+// Lanes whose seconds differ by less than this share may change places in another run.
+const NOISE = 0.02;
 const TARGET_LAYERS = { embedded: 6, "LlamaGen-XL": 36 }; // a drafter is one such layer
 
 /** Mean rows of a lane's windows. @param {Lane} lane */
@@ -33,7 +34,8 @@ function least(lanes, of, noise = 0) {
 export function outcomeOf({ snapshot: { results, recorded }, lanes }) {
   const done = results.map((row) => lanes[row.lane]);
   if (done.length < 2) return "";
-  const [fewest, fastest] = [least(done, (lane) => lane.passes), least(done, timeOf, NOISE)];
+  const fewest = least(done, (lane) => lane.passes);
+  const fastest = least(done, timeOf, NOISE);
   const ar = done.find(({ decoder }) => decoder === "ar");
   const same = results
     .filter((row) => lanes[row.lane].badge.startsWith("identical") && row.differs === null)
@@ -41,20 +43,21 @@ export function outcomeOf({ snapshot: { results, recorded }, lanes }) {
     .filter((lane) => ar && lane.decoder !== "ar" && timeOf(lane) * (1 + NOISE) < timeOf(ar));
   const time = inSeconds(Math.min(...fastest.map(timeOf)));
   const tie = fastest.length > 1 ? "too near to call, " : "";
-  return [
+  const sentences = [
     `Fewest passes: ${titlesOf(fewest)}, ${fewest[0].passes}.`,
     `Fastest${recorded ? "" : " here"}: ${titlesOf(fastest)}, ${tie}${time} s.`,
-    ...(ar && same.length ? [`Same picture as ${ar.title}, faster: ${titlesOf(same)}.`] : []),
-  ].join(" ");
+  ];
+  if (ar && same.length) sentences.push(`Same picture as ${ar.title}, faster: ${titlesOf(same)}.`);
+  return sentences.join(" ");
 }
 /** @param {Lane} lane */
 const timeOf = (lane) => lane.seconds;
 
 /** When a race was stopped, in words. @param {Race} race */
-export const stoppedWords = (race) =>
-  lengthOf(race, "seconds")
-    ? `Stopped at ${inSeconds(lengthOf(race, "seconds"))} s.`
-    : "Stopped before it began.";
+export function stoppedWords(race) {
+  const seconds = lengthOf(race, "seconds");
+  return seconds ? `Stopped at ${inSeconds(seconds)} s.` : "Stopped before it began.";
+}
 
 /**
  * Why the clocks' orders differ, with the figures of this race where it has them.
@@ -115,7 +118,7 @@ function passesOf(row, lane) {
 }
 
 /**
- * Heading, its explanation, and a lane's value.
+ * The columns of the table of results: the heading, its explanation, and a lane's value.
  * @param {Snapshot} snapshot
  * @returns {[string, string, (row: Result, lane: Lane, race: Race) => string | number][]}
  */

@@ -7,7 +7,7 @@ const NAMESPACE = "http://www.w3.org/2000/svg";
 const TYPES = { svg: "image/svg+xml", csv: "text/csv" };
 const INTERVAL = " ± ";
 
-/** The buttons; `name` is the file's. @param {string} name */
+/** Buttons that save what stands before them under a name. @param {string} name */
 export function saveButtons(name) {
   /** @param {"svg" | "csv"} kind */
   const button = (kind) =>
@@ -19,7 +19,7 @@ export function saveButtons(name) {
   return make("p.save", { "data-name": name }, button("svg"), button("csv"));
 }
 
-/** Saves what a pressed button is about. @param {Document} page */
+/** Saves what stands before a pair of buttons when one is pressed. @param {Document} page */
 export function mountSaving(page) {
   page.addEventListener("click", (event) => {
     const button = closest(event, "[data-save]");
@@ -79,7 +79,7 @@ export function rowsOfTable({ rows: shown }) {
   );
 }
 
-/** RFC 4180. @param {unknown[][]} rows */
+/** Rows as a CSV file (RFC 4180). @param {unknown[][]} rows */
 export function csv(rows) {
   /** @param {unknown} value */
   const cell = (value) => {
@@ -89,8 +89,8 @@ export function csv(rows) {
   return rows.map((row) => row.map(cell).join(",") + "\r\n").join("");
 }
 
-// A chart's layers, of which plotly makes several, in one file, whose patterns are in it: plotly
-// names them by the page's address.
+// A chart as one file. Plotly draws it in several layers, and names its patterns by the page's
+// address; in the file they are named by their ids alone.
 /** @param {Plot} plot */
 function svgOfPlot(plot) {
   const layers = plot.querySelectorAll(".main-svg");
@@ -120,22 +120,24 @@ function svgOfTable(table) {
     add("line", { x1: 0, x2: width, y1: below, y2: below, stroke: "#888888" });
     for (const cell of row.cells) {
       const { fontFamily, fontSize, fontWeight, textAlign } = getComputedStyle(cell);
-      const font = { "font-size": fontSize, "font-weight": fontWeight, "font-family": fontFamily };
       const right = ["right", "end"].includes(textAlign);
-      const anchor = { "text-anchor": right ? "end" : "start" };
+      const style = {
+        "text-anchor": right ? "end" : "start",
+        "font-size": fontSize,
+        "font-weight": fontWeight,
+        "font-family": fontFamily,
+      };
       for (const [word, box] of wordsOf(cell)) {
-        const place = {
-          x: box[right ? "right" : "left"] - left,
-          y: box.bottom - top - box.height / 4,
-        };
-        add("text", { ...place, ...anchor, ...font }, word);
+        const x = (right ? box.right : box.left) - left;
+        const y = box.bottom - top - box.height / 4;
+        add("text", { x, y, ...style }, word);
       }
     }
   }
   return new XMLSerializer().serializeToString(file);
 }
 
-// The words of an element with the place of each: a line may end anywhere.
+// The words of an element with the place of each, since a line may end between any two.
 /** @param {Element} element @returns {[string, DOMRect][]} */
 function wordsOf({ firstChild: text }) {
   if (!text) return [];

@@ -7,14 +7,15 @@ import { isKnown } from "../numbers.js";
 
 const atlas = { text: "", url: "" }; // the image of all swatches, and its address for styles
 
-// Takes the atlas in; the last one's memory is given back.
+// Takes in the image of all swatches, and gives back the memory of the one before.
 /** @param {string} text */
 export function takeAtlas(text) {
   if (atlas.text === text) return;
   if (atlas.url) URL.revokeObjectURL(atlas.url);
   const bytes = Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0));
   const image = new Blob([bytes], { type: "image/webp" });
-  Object.assign(atlas, { text, url: text && URL.createObjectURL(image) });
+  atlas.text = text;
+  atlas.url = text && URL.createObjectURL(image);
 }
 
 // What a code looks like decoded alone, `side` pixels wide; an empty square where there is no
@@ -25,7 +26,8 @@ export function swatchOf(token, codes, side, mark = "") {
   if (mark) swatch.classList.add(mark);
   if (!isKnown(token)) swatch.classList.add("nothing");
   else if (atlas.url) {
-    const [[column, row], across] = [swatchAt(token), look.swatches.columns];
+    const [column, row] = swatchAt(token);
+    const across = look.swatches.columns;
     swatch.style.backgroundImage = `url("${atlas.url}")`;
     swatch.style.backgroundSize = `${across * side}px ${Math.ceil(codes / across) * side}px`;
     swatch.style.backgroundPosition = `${-column * side}px ${-row * side}px`;

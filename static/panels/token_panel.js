@@ -23,10 +23,10 @@ import { swatchOf, takeAtlas } from "./swatch.js";
 const UNDRAWN = ["block", "typical"];
 
 /**
- * Shows the cell pinned in `state`, or hides the panel. steps[i]: how many steps of lane i are
- * drawn. Of a race that is over the whole life is shown, with the drawn step marked; of one that
- * runs, what has been drawn of it.
- * @param {HTMLElement} panel @param {Raced} state @param {number[]} steps
+ * Shows the life of the pinned cell, or hides the panel. Of a race that is over the whole life is
+ * shown, with the step that the board shows marked; of one that runs, what the board has shown.
+ * @param {HTMLElement} panel @param {Raced} state
+ * @param {number[]} steps of each lane, how many are shown
  */
 export function drawToken(panel, { race, cell: chosen }, steps) {
   panel.hidden = !chosen?.pinned;
@@ -52,7 +52,8 @@ export function drawToken(panel, { race, cell: chosen }, steps) {
 }
 
 /**
- * The cell that is pointed at, in one line: where, its token, and what the last step drawn did.
+ * Says of the cell that is pointed at, in one line: where it is, its token, and what the last step
+ * that is shown did to it.
  * @param {HTMLElement} line @param {Raced} state @param {number[]} steps
  */
 export function drawPeek(line, { race, cell: chosen }, steps) {
@@ -66,14 +67,14 @@ export function drawPeek(line, { race, cell: chosen }, steps) {
   if (!shown) return;
   const { swatches, codes } = race.snapshot;
   const lane = race.lanes[shown.lane];
-  const [life, columns] = [lifeOf(lane, shown.cell, steps[shown.lane]), race.grid[1]];
+  const life = lifeOf(lane, shown.cell, steps[shown.lane]);
   const row = life.at(-1);
   takeAtlas(swatches);
   const parts = row ? peekParts(lane, row, codes) : [make("span", unreached(lane, shown.cell))];
   line.append(
     make(
       "div.pointed-at",
-      make("span.peek-where", whereOf(lane, shown.cell, columns)),
+      make("span.peek-where", whereOf(lane, shown.cell, race.grid[1])),
       ...parts,
       make("span.peek-hint", "Click for all of it."),
     ),
@@ -109,8 +110,9 @@ function headOf({ lane, cell, life, now, codes, columns }) {
   const title = make("h3", isKnown(token) ? `Why token ${token}?` : "Why this token?");
   const where = make("p.token-where", whereOf(lane, cell, columns));
   const words = known === null ? whyToken(lane.rule, life) : WHY_KNOWN;
+  const isLater = life.length > 0 && now < 0;
   const later = `Not reached yet at this instant; what will happen: ${words[0].toLowerCase()}${words.slice(1)}`;
-  const why = make("p.token-why", life.length && now < 0 ? later : words);
+  const why = make("p.token-why", isLater ? later : words);
   const close = make("button.token-close", "×", { type: "button", "aria-label": "Close" });
   return make(
     "header.token-head",
@@ -121,12 +123,13 @@ function headOf({ lane, cell, life, now, codes, columns }) {
   );
 }
 
-// The life, what the rule considered beside the draft of the chosen row, and its distributions;
-// redrawn when another row is.
+// The life of the cell, and of its chosen row what the rule considered beside the draft, and the
+// distributions. These are drawn again when another row is chosen.
 /** @param {CellView} view */
 function bodyOf(view) {
   if (!view.life.length) return make("div.token-body");
-  const [considered, pair] = [make("div.token-considered"), make("div.token-pair")];
+  const considered = make("div.token-considered");
+  const pair = make("div.token-pair");
   const rows = view.life.map((row, i) => lifeRow(view, row, i));
   /** @param {number} chosen */
   const choose = (chosen) => {
@@ -164,7 +167,8 @@ function lifeRow({ lane, codes, now }, row, i) {
     make("span", swatchOf(row.token, codes, 24, row.committed ? "final" : "draft")),
     make("span.life-status", mark, make("b", STATUSES[row.status].name)),
     number("p", ofP),
-    ...[number("q", chance(q)), number("TV", chance(row.tv))],
+    number("q", chance(q)),
+    number("TV", chance(row.tv)),
     testOf(lane.rule, row),
   );
 }
@@ -189,14 +193,15 @@ function testOf(rule, row) {
 
 /** @param {CellView} view @param {LifeRow} row */
 function consideredOf(view, row) {
-  const [candidates, shift] = [row.candidates.length, shiftInWords(row, view.lane.priced)];
-  return [
-    ...(view.lane.decoder === "zipar" ? [neighboursOf(view, row)] : []),
-    ...(UNDRAWN.includes(view.lane.rule) ? [] : experimentOf(row)),
-    ...(candidates ? [candidatesOf(view, row)] : []),
-    ...(row.group && view.lane.rule !== "typical" ? [groupOf(view, row.group, row.draft)] : []),
-    ...(shift ? [make("p.token-shift", shift)] : []),
-  ];
+  const { decoder, rule, priced } = view.lane;
+  const shift = shiftInWords(row, priced);
+  const parts = [];
+  if (decoder === "zipar") parts.push(neighboursOf(view, row));
+  if (!UNDRAWN.includes(rule)) parts.push(...experimentOf(row));
+  if (row.candidates.length) parts.push(candidatesOf(view, row));
+  if (row.group && rule !== "typical") parts.push(groupOf(view, row.group, row.draft));
+  if (shift) parts.push(make("p.token-shift", shift));
+  return parts;
 }
 
 // What a token drawn with those of other rows saw of the cells around it.
@@ -218,16 +223,21 @@ function neighboursOf({ lane, codes, columns }, row) {
   );
 }
 
-// The number that decided, if one did, to be dragged past the acceptance probability: the race
-// stays as it was.
+// The number that decided, if one did. It can be dragged past the acceptance probability, to see
+// what would have come; the race stays as it was.
 /** @param {LifeRow} row */
 function experimentOf(row) {
   const [drawn, acceptance] = decisive(row);
   if (drawn === null || acceptance === null) return [];
   const verdict = make("p.experiment-verdict", { role: "status" }, experimentInWords(row, drawn));
   const number = make("input.experiment-number", {
-    ...{ type: "range", min: 0, max: 1, step: 0.001, value: drawn },
-    ...{ style: `--acceptance: ${acceptance}`, ariaLabel: "The number drawn" },
+    type: "range",
+    min: 0,
+    max: 1,
+    step: 0.001,
+    value: drawn,
+    style: `--acceptance: ${acceptance}`,
+    ariaLabel: "The number drawn",
   });
   const figure = make(
     "figure.experiment",
@@ -273,7 +283,7 @@ function sourceOf(lane, { draft, topDraft }) {
  * @param {number | null} share @param {Share[]} other
  */
 function distributionOf({ codes }, row, title, top, share, other) {
-  const { draft, token, committed, status } = row;
+  const { draft, token } = row;
   const figure = make("figure.distribution", make("figcaption", title));
   const bars = [...top];
   if (draft !== null && share !== null && !bars.some(([id]) => id === draft))
@@ -285,10 +295,7 @@ function distributionOf({ codes }, row, title, top, share, other) {
     const elsewhere = other.find(([otherId]) => otherId === id);
     if (elsewhere)
       bar.append(make("i.bar-other", { style: `left: ${(100 * elsewhere[1]) / scale}%` }));
-    const kept = status === DID.DROPPED ? "dropped" : "kept";
-    const stays = committed ? ["token", "accepted"] : ["next", kept];
-    const words = id === token ? stays[Number(id === draft)] : id === draft ? "draft" : "";
-    const mark = id === token && committed ? "final" : id === draft ? "draft" : "";
+    const { words, mark } = roleOf(id, row);
     const line = make(
       "div.bar-row",
       swatchOf(id, codes, 20, mark),
@@ -304,19 +311,32 @@ function distributionOf({ codes }, row, title, top, share, other) {
   return figure;
 }
 
+// What a token is in a row: the word beside its bar, and the mark of its swatch.
+/** @param {number} id @param {LifeRow} row */
+function roleOf(id, { draft, token, committed, status }) {
+  if (id === token && committed)
+    return { words: id === draft ? "accepted" : "token", mark: "final" };
+  if (id === draft && id !== token) return { words: "draft", mark: "draft" };
+  if (id !== token) return { words: "", mark: "" };
+  if (id !== draft) return { words: "next", mark: "" };
+  return { words: status === DID.DROPPED ? "dropped" : "kept", mark: "draft" };
+}
+
 // GSD's group or LANTERN's neighbourhood: its tokens, and the two masses.
 /** @param {CellView} view @param {Group} group @param {number | null} draft */
 function groupOf({ lane, codes }, { count, tokens, p, q }, draft) {
   const gsd = lane.decoder === "gsd";
   const others = gsd ? `${count} tokens about as probable` : `it and the nearest ${count - 1}`;
-  const title = `The draft's ${gsd ? "group C" : "neighbourhood A"}: ${count === 1 ? "the draft alone" : others}`;
+  const members = count === 1 ? "the draft alone" : others;
+  const title = `The draft's ${gsd ? "group C" : "neighbourhood A"}: ${members}`;
   const swatches = tokens.map((token) =>
     swatchOf(token, codes, 28, token === draft ? "draft" : ""),
   );
   if (count > tokens.length) swatches.push(make("span", `and ${count - tokens.length} more`));
-  const ratio = q > 0 ? `: ratio ${chance(p / q)}${p > q ? ", taken as 1" : ""}.` : ".";
+  const capped = p > q ? ", taken as 1" : "";
+  const ratio = q > 0 ? `: ratio ${chance(p / q)}${capped}` : "";
   const [ofP, ofQ] = dividing(p, q, p / q);
-  const masses = `${ofP} of p against ${ofQ} of q${gsd ? "" : " for it alone"}${ratio}`;
+  const masses = `${ofP} of p against ${ofQ} of q${gsd ? "" : " for it alone"}${ratio}.`;
   return make(
     "figure.group",
     make("figcaption", title),

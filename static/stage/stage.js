@@ -5,9 +5,10 @@ import { stepTarget } from "../controls/controls.js";
 import { closest, query } from "../dom.js";
 import { hasRace } from "../trace/replay.js";
 
-const SHOWN = 3000; // milliseconds for which the strip stays
-const SWIPE = [60, 800]; // at least so many pixels across, in so many milliseconds at most
-const OWN = "button, a, input, select, label, dialog, .strip"; // have clicks of their own
+const SHOWN = 3000; // milliseconds for which the strip stays when nothing moves
+// A swipe is at least so many pixels long, and takes at most so many milliseconds.
+const SWIPE = { pixels: 60, milliseconds: 800 };
+const OWN = "button, a, input, select, label, dialog, .strip"; // elements with clicks of their own
 const narrow = "(max-width: 700px)"; // a phone
 
 /** Whether the stage has room for one lane. @param {State} state */
@@ -25,7 +26,8 @@ export function lanesShown({ race, hidden, front }, phone) {
  * @param {Raced} state @param {number} by
  */
 export function nextLane(state, by) {
-  const [shown, [front]] = [lanesShown(state, false), lanesShown(state, true)];
+  const shown = lanesShown(state, false);
+  const [front] = lanesShown(state, true);
   return shown[(shown.indexOf(front) + by + shown.length) % shown.length];
 }
 
@@ -35,7 +37,8 @@ export function nextLane(state, by) {
  */
 export function mountStage(root, { state, go, onChange }, tour) {
   const strip = query(root, ".strip");
-  let [timer, was] = [0, false];
+  let timer = 0;
+  let wasPresent = false;
   /** @type {PointerEvent | null} */
   let down = null;
 
@@ -46,7 +49,7 @@ export function mountStage(root, { state, go, onChange }, tour) {
     timer = setTimeout(() => delete strip.dataset.shown, SHOWN);
   }
 
-  // On or back: in the tour, else by a step.
+  // Turns to another chapter of the tour, or outside of it by a step.
   /** @param {number} by */
   function turn(by) {
     if (!hasRace(state) || tour.move(by)) return;
@@ -69,10 +72,11 @@ export function mountStage(root, { state, go, onChange }, tour) {
   /** @param {PointerEvent} event */
   function swiped({ clientX, clientY, timeStamp, pointerId }) {
     if (!down || down.pointerId !== pointerId) return;
-    const [across, along] = [clientX - down.clientX, clientY - down.clientY];
-    const quick = timeStamp - down.timeStamp < SWIPE[1];
+    const across = clientX - down.clientX;
+    const along = clientY - down.clientY;
+    const quick = timeStamp - down.timeStamp < SWIPE.milliseconds;
     down = null;
-    if (!quick || Math.abs(across) < Math.max(SWIPE[0], 2 * Math.abs(along))) return;
+    if (!quick || Math.abs(across) < Math.max(SWIPE.pixels, 2 * Math.abs(along))) return;
     const by = across < 0 ? 1 : -1;
     if (hasRace(state) && isPhone(state) && !root.dataset.tour)
       go({ front: nextLane(state, by), cell: null });
@@ -89,8 +93,8 @@ export function mountStage(root, { state, go, onChange }, tour) {
   root.addEventListener("pointercancel", () => (down = null));
   root.addEventListener("click", tapped, true);
   onChange(({ present }) => {
-    if (present && !was) reveal();
-    was = present;
+    if (present && !wasPresent) reveal();
+    wasPresent = present;
   });
   if (new URLSearchParams(location.search).get("present") === "1") go({ present: true });
 }

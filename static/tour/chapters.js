@@ -25,9 +25,18 @@ const ENTRIES = [...outline, ROWS, FILLING];
 
 /** @type {((lane: Lane, race: Race) => Scene)[]} what each chapter of the outline shows and says */
 const SCENES = [
-  ...[oneAtATime, guessInParallel, sameNoise, guessWithADistribution, redrawCoupled, whyHard],
-  ...[acceptAGroup, acceptANeighbour, treeAndContinuation, whenItLoses],
-  ...[drawRowsAtOnce, fillInAPart],
+  oneAtATime,
+  guessInParallel,
+  sameNoise,
+  guessWithADistribution,
+  redrawCoupled,
+  whyHard,
+  acceptAGroup,
+  acceptANeighbour,
+  treeAndContinuation,
+  whenItLoses,
+  drawRowsAtOnce,
+  fillInAPart,
 ];
 
 /**
@@ -38,11 +47,14 @@ const SCENES = [
  * @returns {Found}
  */
 export function tourOf(race, races = null) {
-  /** @type {Found} */
-  const { chapters, missing } = { chapters: [], missing: [] };
+  /** @type {Found["chapters"]} */
+  const chapters = [];
+  /** @type {Found["missing"]} */
+  const missing = [];
   const filling = Boolean(race.snapshot.infilling);
   ENTRIES.forEach((entry, i) => {
-    const [number, { title, part = "whole" }] = [i + 1, entry];
+    const { title, part = "whole" } = entry;
+    const number = i + 1;
     const home = races?.[part];
     const isHere = races ? home === race.snapshot.id : filling === (part === "filling");
     if (isHere && entry.decoders.some((name) => racedIndex(race, name) >= 0))
@@ -64,18 +76,22 @@ function chapterOf({ title, reference, decoders, beside, fourLanes = false }, i,
   const scene = SCENES[i](race.lanes[index], race);
   const { layer = "picture", step, cell, costs, lines, replay, test = null } = scene;
   const chosen = cell === null ? null : { lane: index, cell, pinned: true };
-  const end = { playing: false, live: true };
   /** @type {Change} */
-  const instant = costs
-    ? { clock: "modelled", costs, ...end }
-    : step === undefined
-      ? { clock: "passes", ...end }
-      : { clock: "passes", playing: false, lane: index, step };
+  const view = { layer, hidden, cell: chosen, clock: "passes", playing: false };
+  if (step === undefined) view.live = true;
+  else Object.assign(view, { lane: index, step });
+  if (costs) Object.assign(view, { clock: "modelled", costs });
   const frames = step === undefined ? [] : framesOf(race.lanes[index], index, step, layer);
   return {
-    ...{ number: i + 1, title, lines, reference, fourLanes, test, last: false },
+    number: i + 1,
+    title,
+    lines,
+    reference,
+    fourLanes,
+    test,
+    last: false,
     replay: replay ?? { title: "Replay this pass", frames },
-    view: { layer, hidden, cell: chosen, ...instant },
+    view,
   };
 }
 
@@ -88,13 +104,18 @@ function framesOf(lane, index, step, layer) {
   const count = (status) => rows.filter((row) => row.status === status).length;
   const { window } = laneAt(lane, step - 1);
   const drafts = window ? `${countOf(window, "draft")} behind the frontier` : "no draft yet";
-  const [accepted, rejected] = [count(DID.ACCEPTED), count(DID.RESAMPLED)];
-  const tested = `${accepted} accepted${rejected ? `, ${countOf(rejected, "draft")} rejected` : ""}`;
+  const accepted = count(DID.ACCEPTED);
+  const rejected = count(DID.RESAMPLED);
+  const others = rejected ? `, ${countOf(rejected, "draft")} rejected` : "";
+  const tested = `${accepted} accepted${others}`;
   const test = accepted + rejected ? tested : "no draft to test";
   /** @param {number} k @param {string} shown @returns {Change} */
   const at = (k, shown) => ({
-    ...{ clock: "passes", layer: shown, playing: false },
-    ...{ lane: index, step: k },
+    clock: "passes",
+    layer: shown,
+    playing: false,
+    lane: index,
+    step: k,
   });
   return [
     { words: `Before pass ${nfe}: ${drafts}.`, view: at(step - 1, "picture") },
@@ -103,18 +124,27 @@ function framesOf(lane, index, step, layer) {
   ];
 }
 
-// The last page: what to try now, beside the lanes of the chapter before it. More are too many for
-// half a stage.
+// The last page: what to try now, beside the lanes of the chapter before it. All lanes would be too
+// many for half a stage.
 /** @param {{ number: number, view?: Chapter["view"] }} before @returns {Chapter} */
 function yourTurn({ number, view }) {
   const line =
     "Every instant, token and layer of a race can be looked at, and any prompt raced. To begin with:";
   return {
-    ...{ number: number + 1, title: "Your turn", lines: [line], reference: "" },
-    ...{ fourLanes: false, replay: { title: "", frames: [] }, last: true },
+    number: number + 1,
+    title: "Your turn",
+    lines: [line],
+    reference: "",
+    fourLanes: false,
+    replay: { title: "", frames: [] },
+    last: true,
     view: {
-      ...{ layer: "picture", hidden: view?.hidden ?? new Set(), cell: null },
-      ...{ clock: /** @type {Clock} */ ("passes"), playing: false, live: true },
+      layer: "picture",
+      hidden: view?.hidden ?? new Set(),
+      cell: null,
+      clock: "passes",
+      playing: false,
+      live: true,
     },
   };
 }

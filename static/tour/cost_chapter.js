@@ -3,11 +3,12 @@
 import { inMilliseconds } from "../numbers.js";
 import { fitCosts } from "../trace/modelled_clock.js";
 
-// The end of the race on another machine's clock, to be tried.
+// Shows the end of the race on another machine's clock, which visitors can change.
 /** @param {unknown} _ @param {Race} race */
 export function whenItLoses(_, race) {
   const { costs } = fitCosts(race.lanes);
-  const [a, b] = [costs.pass, costs.row].map((seconds) => `${inMilliseconds(seconds)} ms`);
+  const a = `${inMilliseconds(costs.pass)} ms`;
+  const b = `${inMilliseconds(costs.row)} ms`;
   const rows = Math.max(...race.lanes.flatMap(({ steps }) => steps.map((step) => step.rows)));
   const ratio = ((costs.pass + rows * costs.row) / (costs.pass + costs.row)).toFixed(1);
   const lines = [

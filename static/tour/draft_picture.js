@@ -1,4 +1,4 @@
-// A draft's test as a picture: how much q and p have of the draft, and the number drawn along q.
+// A draft's test as a picture: what q and p give the draft, and the number that was drawn along q.
 
 import { make } from "../dom.js";
 import { chance } from "../numbers.js";

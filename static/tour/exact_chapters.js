@@ -29,7 +29,7 @@ import {
   summary,
 } from "./examples.js";
 
-// A pass in the middle of the picture at which the model was as sure as it usually was.
+// Shows a pass in the middle of the picture at which the model was as sure as it usually was.
 /** @param {Lane} lane @param {Race} race */
 export function oneAtATime(lane, race) {
   const rows = rowsOf(lane);
@@ -52,14 +52,15 @@ export function oneAtATime(lane, race) {
   return { step: shown.at + 1, cell: shown.cell, lines };
 }
 
-// The pass that repeated the most guesses.
+// Shows the pass that repeated the most guesses.
 /** @param {Lane} lane */
 export function guessInParallel(lane) {
   const verified = [DID.ACCEPTED, DID.RESAMPLED];
   const tested = rowsOf(lane).filter((row) => row.draft !== null && verified.includes(row.status));
   const repeated = tested.filter(({ status }) => status === DID.ACCEPTED);
   const { at, here, cell } = mostAccepted(lane);
-  const [step, widest] = [lane.steps[at], Math.max(...lane.steps.map(({ touched }) => touched))];
+  const step = lane.steps[at];
+  const widest = Math.max(...lane.steps.map(({ touched }) => touched));
   const share = tested.length ? ` (${percent(repeated.length, tested.length)})` : "";
   const lines = [
     `Jacobi decoding guesses ahead: one pass over a window of guesses, called drafts, gives the distributions of up to ${widest} ` +
@@ -71,7 +72,7 @@ export function guessInParallel(lane) {
   return { step: at + 1, cell, lines };
 }
 
-// The end of the race beside vanilla AR's: two pictures, and how many tokens of them are equal.
+// Shows the end of the race beside vanilla AR: two pictures, and how many tokens are equal.
 /** @param {Lane} lane @param {Race} race */
 export function sameNoise(lane, race) {
   const ar = racedIndex(race, "ar");
@@ -97,7 +98,7 @@ export function sameNoise(lane, race) {
   return { cell: null, lines, replay: { title: "Compare the two pictures", frames } };
 }
 
-// Of the guesses that a lane redrew before their test, those that came out as they were.
+// The share of the guesses that a lane redrew before their test and that came out as they were.
 /** @param {LifeRow[]} rows */
 function shareOfKept(rows) {
   const redrawn = rows.filter((row) => !row.committed && row.draft !== null);
@@ -105,14 +106,16 @@ function shareOfKept(rows) {
   return redrawn.length ? percent(kept.length, redrawn.length) : "";
 }
 
-// The pass that accepted the most guesses.
+// Shows the pass that accepted the most guesses.
 /** @param {Lane} lane @param {Race} race */
 export function redrawCoupled(lane, race) {
   const rows = rowsOf(lane);
   const sjd = race.lanes[racedIndex(race, "sjd")];
-  const [stayed, others] = [shareOfKept(rows), sjd ? shareOfKept(rowsOf(sjd)) : ""];
+  const stayed = shareOfKept(rows);
+  const others = sjd ? shareOfKept(rowsOf(sjd)) : "";
   const { at, here, cell } = mostAccepted(lane);
-  const share = stayed ? `: here ${stayed}${others ? `, of SJD's ${others}` : ""}` : "";
+  const compared = others ? `, of SJD's ${others}` : "";
+  const share = stayed ? `: here ${stayed}${compared}` : "";
   const lines = [
     "SJD redraws the guesses that a pass did not reach, each anew, and so throws away many that the newer distribution likes as " +
       `well. SCD redraws them with the same noise, so that more of them stay as they are${share}.`,
@@ -123,7 +126,7 @@ export function redrawCoupled(lane, race) {
   return { step: at + 1, cell, lines };
 }
 
-// A step that accepted some drafts and rejected the next: the rejected cell, and why.
+// Shows a step that accepted some drafts and rejected the next: the rejected cell, and why.
 /** @param {Lane} lane @param {Race} race */
 export function guessWithADistribution(lane, race) {
   const rejected = rowsOf(lane).filter(
@@ -141,18 +144,20 @@ export function guessWithADistribution(lane, race) {
   /** @type {DraftOdds | null} */
   let odds = null;
   if (p !== null && q !== null && uniform !== null && acceptance !== null) {
-    const [[ofP, ofQ], test] = [dividing(p, q, acceptance), versus(uniform, acceptance)];
+    const [ofP, ofQ] = dividing(p, q, acceptance);
+    const test = versus(uniform, acceptance);
     why = `: p gave it ${ofP} and q ${ofQ}, and the number drawn is not below their ratio, ${test}`;
     odds = { p, q, uniform };
   }
   const middle =
     `At pass ${pass}, ${shown.ahead} drafts were accepted and the next, token ${draft}, rejected${why}. ` +
     `Token ${token} took its place.`;
-  return { ...{ step: shown.at + 1, cell: shown.cell, lines: [middle, rule, total] }, test: odds };
+  const lines = [middle, rule, total];
+  return { step: shown.at + 1, cell: shown.cell, lines, test: odds };
 }
 
-// Where both distributions are flat and still far apart; fresh guesses, certain of themselves, are
-// left out.
+// Shows a cell where both distributions are flat and still far apart. Fresh guesses, whose q is
+// certain, are left out.
 /** @param {Lane} lane */
 export function whyHard(lane) {
   const committed = rowsOf(lane).filter((row) => row.committed);
@@ -169,18 +174,17 @@ export function whyHard(lane) {
   const shown =
     best(tested, ({ tv, top1, top1Draft }) => tv * (1 - top1) * (1 - top1Draft)) ?? tested[0];
   const mean = tested.reduce((sum, row) => sum + 1 - row.tv, 0) / tested.length;
-  const [top1, top1Draft, tv] = [shown.top1, shown.top1Draft, shown.tv].map(chance);
   const lines = [
     flat,
     "And two flat distributions share little: small differences add up. The draft's distribution q and the model's p lie a median TV of " +
       `${middle(tested.map((row) => row.tv))} apart, and an exact rule accepts with probability 1 − TV, on average ${chance(mean)}.`,
-    `The chosen token: top-1 of p ${top1}, of q ${top1Draft}, yet TV ${tv}.`,
+    `The chosen token: top-1 of p ${chance(shown.top1)}, of q ${chance(shown.top1Draft)}, yet TV ${chance(shown.tv)}.`,
   ];
   return { layer: "tv", step: lane.count, cell: shown.cell, lines };
 }
 
-// A later candidate accepted, inside the picture if it can be, in a step that ended at a rejection
-// and kept many drafts after it.
+// Shows a later candidate that was accepted, inside the picture if there is one, in a step that
+// ended at a rejection and kept many drafts behind it.
 /** @param {Lane} lane @param {Race} race */
 export function treeAndContinuation(lane, race) {
   const rows = rowsOf(lane);
@@ -211,7 +215,8 @@ export function treeAndContinuation(lane, race) {
 function aboutTree(later, shown) {
   if (!shown) return "In this race no later candidate is known to have been taken.";
   const { candidates, pass } = shown;
-  const [n, last] = [candidates.length, lastOf(candidates)];
+  const n = candidates.length;
+  const last = lastOf(candidates);
   const failed = n === 2 ? "the first" : `the first ${n - 1}`;
   const passed = `candidate ${n} passed here (${versus(last.uniform, last.acceptance)}) after ${failed} had failed`;
   return `At pass ${pass} ${passed}; a later candidate was taken ${inTimes(later.length)} in this race.`;

@@ -1,7 +1,7 @@
 // What the chapters look for in a race: rows that make a good example, and what a lane did in all.
 
 import { countOf, lastOf } from "../numbers.js";
-import { DID } from "../trace/explain.js";
+import { DID, rowOfStep } from "../trace/explain.js";
 
 /**
  * The lane whose drafts are tested by this decoder's own rule, if it made a step; else -1.
@@ -12,11 +12,8 @@ export const racedIndex = ({ lanes }, name) =>
 
 /** Every row of a lane with its step, oldest first. @param {Lane} lane @returns {LifeRow[]} */
 export function rowsOf(lane) {
-  return lane.steps.flatMap((step, at) =>
-    Array.from({ length: step.touched }, (_, i) => {
-      const committed = step.before + i < step.after;
-      return Object.assign(lane.row(step.first + i), { at, pass: step.nfe, ahead: i, committed });
-    }),
+  return lane.steps.flatMap(({ touched }, at) =>
+    Array.from({ length: touched }, (_, i) => rowOfStep(lane, at, i)),
   );
 }
 
@@ -50,8 +47,8 @@ export function mostAccepted(lane) {
 /** The last cell that a step committed. @param {Lane} lane @param {number} at */
 export const lastCell = (lane, at) => lane.order[lane.steps[at].after - 1];
 
-// Whether a draft makes a good example: drawn from a distribution, no fresh guess, with odds that
-// can be read.
+// Whether a draft makes a good example: it was drawn from a distribution, is no fresh guess, and p
+// and q can be read.
 /** @param {Shares} row */
 export const isReadable = ({ p, q }) =>
   p !== null && q !== null && p >= 0.001 && q >= 0.01 && q < 0.999;
@@ -68,7 +65,7 @@ export function summary(lane) {
   return `${countOf(reached, "token")} in ${countOf(passes, "pass", "passes")}, ${each} a pass`;
 }
 
-// What another lane that raced too took: "; SJD took 117 passes for 256", or nothing.
+// What another decoder's lane took, if it raced: "; SJD took 117 passes for 256".
 /** @param {Race} race @param {string} decoder */
 export function against(race, decoder) {
   const other = race.lanes[racedIndex(race, decoder)];

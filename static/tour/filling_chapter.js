@@ -19,12 +19,12 @@ export const FILLING = {
 const passes = (lane) => countOf(lastOf(lane.steps).passes, "pass", "passes");
 
 /**
- * The pass of ASSD that accepted the most guesses.
+ * Shows the pass of ASSD that accepted the most guesses.
  * @param {Lane} lane @param {Race} race @returns {Scene}
  */
 export function fillInAPart(lane, race) {
   const { at, here, cell } = mostAccepted(lane);
-  const [n, bound] = [lane.order.length, boundOf(lane)];
+  const n = lane.order.length;
   const parallel = race.lanes[racedIndex(race, "parallel")];
   const unchecked = parallel
     ? ` Parallel took ${passes(parallel)} and checked nothing: its picture is of another distribution.`
@@ -35,7 +35,7 @@ export function fillInAPart(lane, race) {
     "A second pass then tests them in order, as SJD does: the first rejected one is redrawn and those behind it are dropped. So " +
       `the distribution stays exactly vanilla AR's. Shown is pass ${lane.steps[at].nfe}, with ${here.length} accepted.`,
     "The first guess needs no test, since nothing was guessed before it: either pass makes at least one token final, so that there " +
-      `are never more passes than tokens, here ${bound}. It took ${passes(lane)}.${unchecked}`,
+      `are never more passes than tokens, here ${boundOf(lane)}. It took ${passes(lane)}.${unchecked}`,
   ];
   return { step: at + 1, cell, lines };
 }

@@ -37,8 +37,8 @@ export function acceptANeighbour(lane, race) {
   return relaxed(lane, race, rule, masses, "a neighbour");
 }
 
-// A relaxed rule's chapter: the plainest acceptance that p(x) / q(x) alone would have rejected, and
-// how many there were.
+// The chapter of a relaxed rule. It shows the plainest acceptance that p(x) / q(x) alone would have
+// rejected, and says how many there were.
 /**
  * @param {Lane} lane @param {Race} race @param {string} rule
  * @param {(group: Group, ratio: number) => string} masses @param {string} whom
@@ -69,7 +69,8 @@ function relaxed(lane, race, rule, masses, whom) {
   const { row, p, q, uniform, acceptance, group } = shown ?? saved[0];
   const { at, cell, pass, draft } = row;
   const odds = Math.min(1, p / q);
-  const [alone, together] = [odds, acceptance].map((ratio) => versus(uniform, ratio));
+  const alone = versus(uniform, odds);
+  const together = versus(uniform, acceptance);
   const [ofP, ofQ] = dividing(p, q, odds);
   const lines = [
     rule,

@@ -24,7 +24,8 @@ function price({ steps }) {
 }
 
 /**
- * The pass in the middle of those with the most open rows, and a token in the middle of its front.
+ * Shows the pass in the middle of those with the most open rows, and a token in the middle of its
+ * front.
  * @param {Lane} lane @param {Race} race @returns {Scene}
  */
 export function drawRowsAtOnce(lane, race) {

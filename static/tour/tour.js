@@ -10,7 +10,7 @@ import { draftPicture } from "./draft_picture.js";
 
 const PHASE = 1500; // milliseconds of each part of a replayed pass
 const BEYOND = ["gsd", "gsd:G=50"]; // lanes to try: the paper's group, and one five times as large
-const TOUR_LANES = 5; // a visitor's own race of so many decoders is toured as it is
+const TOUR_LANES = 5; // decoders of a visitor's own race for it to be toured, not a recorded one
 /** @type {Record<string, string>} */
 const KEYS = { PageDown: "on", n: "on", PageUp: "back", p: "back", Escape: "leave", t: "replay" };
 
@@ -41,8 +41,10 @@ export function mountTour(root, board) {
   /** @type {Tour | null} */
   let tour = null;
   let first = 1; // the chapter that the tour opens at
+  // A race that has been asked for, the one that was on the board then, and what is to be done once
+  // the race is there.
   /** @type {{ race?: string | null, from?: string, then(): void } | null} */
-  let awaited = null; // what to do when this race is on the board after that
+  let awaited = null;
 
   function start() {
     if (tour) return leave();
@@ -54,7 +56,7 @@ export function mountTour(root, board) {
     fetch(board.tours.races.whole, () => open(before));
   }
 
-  // The tour's recorded races, if this is one.
+  // The tour's recorded races, if this race is one of them; else null.
   /** @param {Race} race */
   function racesOf(race) {
     const { races } = board.tours ?? {};
@@ -62,7 +64,7 @@ export function mountTour(root, board) {
     return races && id && Object.values(races).includes(id) ? races : null;
   }
 
-  // Should it fail, whatever asked for it can ask again.
+  // Asks for a race of the tour. Should it not come, the visitor can ask again.
   /** @param {string | null | undefined} race @param {() => void} then */
   function fetch(race, then) {
     awaited = { race, from: idOf(board.state.race), then };
@@ -87,7 +89,7 @@ export function mountTour(root, board) {
     if (!found?.chapters.length) return void draw();
     tour = { ...found, at: 0, phase: -1, race: idOf(race), before };
     const at = found.chapters.findIndex(({ number }) => number === first);
-    first = 1; // which the next line may set again, on its way to another race
+    first = 1; // `show` may set it again, on its way to another race
     show(Math.max(0, at));
     // In two columns the transport stays in sight, so that the arrows can be seen to work.
     const wide = matchMedia("(min-width: 900px)").matches;
@@ -115,7 +117,7 @@ export function mountTour(root, board) {
       panel.scrollIntoView();
   }
 
-  // Plays the chapter's pass in its parts; a visitor who likes things still presses for each.
+  // Plays the chapter's pass in its parts. A visitor who likes things still presses for each part.
   function replay() {
     const frames = shown()?.replay.frames ?? [];
     if (!tour || !frames.length) return;
@@ -129,7 +131,9 @@ export function mountTour(root, board) {
     if (!tour) return;
     board.go(frames[tour.phase].view);
     draw();
-    const [{ t, layer }, { at, phase }, playing] = [board.state, tour, tour];
+    const { t, layer } = board.state;
+    const { at, phase } = tour;
+    const playing = tour;
     if (still || phase + 1 >= frames.length) return;
     setTimeout(() => {
       const moved = board.state.t !== t || board.state.layer !== layer;
@@ -211,7 +215,7 @@ export function mountTour(root, board) {
     }
     document.body.classList.toggle("present", Boolean(present));
     const chapter = shown();
-    // Which has two columns; the page's end of the tour has the whole width.
+    // A chapter has two columns; the last page of the tour has the whole width on the page.
     frame.dataset.tour = chapter && (present || !chapter.last) ? String(chapter.number) : "";
     button.setAttribute("aria-pressed", String(Boolean(tour)));
     panel.hidden = !(tour || awaited || present);
@@ -277,7 +281,7 @@ export function mountTour(root, board) {
 }
 
 /**
- * One chapter; rebuilt only when another is shown.
+ * Draws a chapter. It is built again only when another one is shown.
  * @param {HTMLElement} panel
  * @param {{ template: HTMLTemplateElement, fourLanes: HTMLElement }} parts
  * @param {Chapter} chapter @param {Tour} tour
@@ -314,12 +318,17 @@ function drawChapter(
     part("text").append(make("ul.chapter-tries", ...choices));
   }
   part("replay").hidden = !replay.frames.length;
-  Object.assign(part("again"), { textContent: replay.title, onclick: acts.replay });
+  part("again").textContent = replay.title;
+  part("again").onclick = acts.replay;
   part("hint").hidden = last;
   if (missing.length) part("missing").textContent = missingWords(missing);
-  Object.assign(part("leave"), { onclick: leave });
-  Object.assign(part("back"), { onclick: () => show(at - 1), disabled: at === 0 });
-  Object.assign(part("on"), { onclick: () => show(at + 1), disabled: at === chapters.length - 1 });
+  part("leave").onclick = leave;
+  const back = query(page, ".chapter-back", HTMLButtonElement);
+  back.onclick = () => show(at - 1);
+  back.disabled = at === 0;
+  const on = query(page, ".chapter-on", HTMLButtonElement);
+  on.onclick = () => show(at + 1);
+  on.disabled = at === chapters.length - 1;
   panel.replaceChildren(page);
   if (focused) (queryAll(panel, `.${focused}:not(:disabled)`)[0] ?? part("leave")).focus();
 }

@@ -40,8 +40,8 @@ interface StepEnd {
 /** What a chapter shows and says. */
 interface Scene {
   layer?: string;
-  step?: number; // none: the race's end, with `costs` on the modelled clock
-  replay?: Replay; // of other things than the pass
+  step?: number; // where there is none, the race's end is shown, with `costs` on the modelled clock
+  replay?: Replay; // where something else than the pass is replayed
   costs?: State["costs"];
   cell: number | null;
   lines: string[];
@@ -76,11 +76,11 @@ interface Found {
   chapters: (Chapter | Elsewhere)[];
   missing: { number: number; title: string }[];
 }
-/** The tour while it is open: the chapter that is shown, its part that is replayed, and what it leaves to. */
+/** The tour while it is open: the chapter that is shown, the part of it that is replayed, and what comes back when it is left. */
 interface Tour extends Found {
   at: number;
   phase: number;
-  race: string | undefined; // of which it is
+  race: string | undefined; // the id of the race that it is about
   before: Before;
 }
 interface Before {

@@ -21,7 +21,7 @@ export const DID = {
   REJECTED: 5,
   DROPPED: 6,
 };
-const ROUNDING = 0.5 / 65534; // at most so much is a share on the wire off
+const ROUNDING = 0.5 / 65534; // by which a share on the wire is off, at most
 
 /**
  * The rows of one cell over the first `until` steps of a lane, oldest first.
@@ -37,16 +37,21 @@ export function lifeOf(lane, cell, until) {
     const step = lane.steps[at];
     if (step.before > rank) break; // committed: nothing touches it again
     if (rank >= step.before + step.touched) continue;
-    const row = lane.row(step.first + rank - step.before);
-    life.push({
-      ...row,
-      pass: step.nfe,
-      at,
-      ahead: rank - step.before,
-      committed: rank < step.after,
-    });
+    life.push(rowOfStep(lane, at, rank - step.before));
   }
   return life;
+}
+
+/**
+ * The i-th row of a lane's step, with that step. What is read of a row only when it is used stays
+ * so.
+ * @param {Lane} lane @param {number} at the step's index @param {number} i
+ * @returns {LifeRow}
+ */
+export function rowOfStep(lane, at, i) {
+  const step = lane.steps[at];
+  const committed = step.before + i < step.after;
+  return Object.assign(lane.row(step.first + i), { pass: step.nfe, at, ahead: i, committed });
 }
 
 // Whether p(x) / q(x) alone would have rejected a draft that was accepted, whatever the rounding on
@@ -62,7 +67,7 @@ export function neededGroup({ status, uniform, p, q }) {
 const isSaved = ({ status, uniform, acceptance }) =>
   status === DID.ACCEPTED && uniform !== null && acceptance !== null && uniform >= acceptance;
 
-// Left untested by a decoder that then drafts anew (LANTERN's, behind a rejection).
+// Whether a draft was left untested by a decoder that then drafts anew (LANTERN's rejections).
 /** @param {Row} row */
 const isDropped = (row) => row.status === DID.DROPPED;
 
@@ -84,7 +89,8 @@ export const WHY_KNOWN =
  */
 export function whyToken(rule, life) {
   if (!life.length) return "No step has reached this cell yet.";
-  const [before, last] = [life.slice(0, -1), lastOf(life)];
+  const before = life.slice(0, -1);
+  const last = lastOf(life);
   if (last.status === DID.FORCED) return "Fixed by the model's layout: no decoder samples it.";
   if (last.status === DID.FRESH) return whyFresh(rule, before, last);
   if (!last.committed) return `Not committed yet: ${pastOf(life)}. ${whatNext(last)}`;
@@ -117,7 +123,8 @@ function pastOf(before, last) {
     return last?.topDraft.length === 1 && Number(last.q) > 0.999 ? "a fresh guess" : "drafted";
   const tested = drafts.filter((row) => isKnown(row.uniform));
   const kept = tested.filter((row) => row.draft === row.token).length;
-  const [redrawn, refined] = [tested.length - kept, drafts.length - tested.length];
+  const redrawn = tested.length - kept;
+  const refined = drafts.length - tested.length;
   const events = Object.entries({ kept, redrawn, refined }).filter(([, n]) => n);
   return [
     `drafted at pass ${before[0].pass}`,
@@ -154,7 +161,7 @@ function whyVerified(rule, row, accepted) {
   return masses ? `${masses}, and ${test}` : test;
 }
 
-// Of a draft of a block, whose drafts are tested together.
+// Why a draft of a block was accepted or not; the drafts of a block are tested together.
 /** @param {LifeRow} row */
 function whyBlock(row) {
   const { uniform, acceptance, status } = row;
@@ -167,7 +174,7 @@ function whyBlock(row) {
   return `its block had a chance of ${chance(acceptance)} to hold up to here, and the number drawn was below it, ${test}`;
 }
 
-// Of a draft that p alone accepts or not, by a threshold.
+// Why a draft was accepted or not where p alone decides, by a threshold.
 /** @param {LifeRow} row */
 function whyTypical({ group, p, status }) {
   const gave = `p gave the draft ${chance(group?.p ?? p)}`;
@@ -190,10 +197,11 @@ function massesOf(decoder, { group, p, q, acceptance }) {
   return `p gave the draft ${ofP} and q ${ofQ}`;
 }
 
-// Several candidates of a tree tried: how that ended.
+// How it ended where several candidates of a tree were tried.
 /** @param {string} decoder @param {LifeRow} row */
 function whyCandidates(decoder, { pass, candidates, status, token }) {
-  const [n, last] = [candidates.length, lastOf(candidates)];
+  const n = candidates.length;
+  const last = lastOf(candidates);
   const test = versus(last.uniform, last.acceptance);
   if (status !== DID.ACCEPTED) {
     const drawn = `Token ${token} was drawn from what they left of p.`;
@@ -207,7 +215,7 @@ function whyCandidates(decoder, { pass, candidates, status, token }) {
   return `at pass ${pass} ${rejected} rejected and candidate ${n} accepted: ${why}.`;
 }
 
-// What to add on an accepted draft: that it needed its group.
+// What is added of an accepted draft that needed its group.
 /** @param {string} rule @param {LifeRow} row */
 function aloneWords(rule, row) {
   if (rule === "typical" || !row.group || !neededGroup(row)) return "";
@@ -258,9 +266,11 @@ function whyFresh(decoder, before, { top, token, pass, ahead }) {
 export function experimentInWords(row, number) {
   const [drawn, acceptance] = decisive(row);
   if (drawn === null || acceptance === null) return "";
-  const [was, is] = [drawn, number].map((each) => each < acceptance);
+  const was = drawn < acceptance;
+  const is = number < acceptance;
   const tested = [DID.ACCEPTED, DID.RESAMPLED].includes(row.status);
-  const verdict = (tested ? ["rejected", "accepted"] : ["redrawn", "kept"])[Number(is)];
+  const [yes, no] = tested ? ["accepted", "rejected"] : ["kept", "redrawn"];
+  const verdict = is ? yes : no;
   const test = `${verdict}, ${versus(number, acceptance)}`;
   if (number === drawn) return `The number drawn was ${chance(drawn)}: ${test}.`;
   const draft = row.candidates.length > 1 ? lastOf(row.candidates).token : row.draft;
@@ -310,7 +320,8 @@ export function stepInWords(rule, row) {
     test = sure ? ", certain" : `, ${versus(uniform, acceptance)}`;
   }
   if (status === DID.REFINED || status === DID.REJECTED) {
-    return test ? (draft === token ? "kept" : "redrawn") + test : "refined";
+    if (!test) return "refined";
+    return (draft === token ? "kept" : "redrawn") + test;
   }
   if (isSaved(row)) return `saved${test}`;
   if (rule === "jacobi" || rule === "fpi") return accepted ? "the same again" : `then ${token}`;

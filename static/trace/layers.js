@@ -35,12 +35,10 @@ export function colourOf(scale, share) {
  * first.
  * @param {Race} race @param {number | null} chosen @returns {number}
  */
-export const referenceOf = ({ lanes }, chosen) =>
-  chosen ??
-  Math.max(
-    0,
-    lanes.findIndex(({ decoder }) => decoder === "ar"),
-  );
+export function referenceOf({ lanes }, chosen) {
+  const ar = lanes.findIndex(({ decoder }) => decoder === "ar");
+  return chosen ?? Math.max(0, ar);
+}
 
 /**
  * The token that a lane has committed at a cell, at whatever instant; null if none.

@@ -1,16 +1,20 @@
-// The instant that is shown of a race while it runs. Messages bring its steps in bunches; the
-// instant goes after the newest of them evenly, a message behind, so that each is seen in its turn.
+// The instant that is shown of a race while it runs. Messages bring its steps in bunches. The
+// instant follows the newest step evenly, a message behind, so that each step is seen in its turn.
 
 import { lengthOf, raceClock } from "./replay.js";
 
-const LEAST = 0.05; // seconds between two messages, as far as the instant's speed goes
+// Seconds between two messages, at least and at most, from which the instant's speed is reckoned.
+const LEAST = 0.05;
 const MOST = 1;
-const NEWEST = 0.3; // what the newest interval counts among those before it
-const SLACK = 1.5; // intervals to the head: a message that is half an interval late finds it moving still
+const NEWEST = 0.3; // the weight of the newest interval in the mean of all
+// Intervals that the instant takes to the newest step: when a message is half an interval late, the
+// instant is still moving.
+const SLACK = 1.5;
 
 /**
- * Up to which second all that happens in a race is known: the race steps the lane that is furthest
- * behind; of lanes that run all at once the one that is furthest has shown how far they are.
+ * The second up to which all that happens in a race is known. Lanes that take turns have all come
+ * at least as far as the one that is furthest behind, which steps next. Lanes that run all at once
+ * are all at the instant of the one that is furthest.
  * @param {Race} race
  */
 export function knownUntil(race) {
@@ -18,28 +22,32 @@ export function knownUntil(race) {
   return apart ? lengthOf(race, "seconds") : raceClock(race, "seconds");
 }
 
-/** Chases the head of one race, in seconds of the lanes' clocks. It never goes back. */
+/** Follows the newest known instant of a race, in seconds of its lanes, and never goes back. */
 export class LiveClock {
-  #interval = 0; // between messages, smoothed; 0 before there were two
-  #due = 0; // when a message was last taken in
-  #now = 0; // when `seconds` was
+  #interval = 0; // mean seconds between messages; 0 before there were two
+  #due = 0; // when the last message was taken in, in milliseconds
+  #now = 0; // when `seconds` was set, in milliseconds
 
-  /** @param {number} head where it begins @param {number} now in milliseconds, as those below */
+  /**
+   * @param {number} head the second that it begins at
+   * @param {number} now in milliseconds, as in the methods below
+   */
   constructor(head, now) {
     this.head = head;
     this.seconds = head;
-    this.speed = 0; // seconds in a second
+    this.speed = 0; // seconds of the lanes' clocks that go by in one second
     this.#due = this.#now = now;
   }
 
-  /** Whether there are steps that it has not reached. */
+  /** Whether there are steps that the instant has not reached. */
   get isBehind() {
     return this.seconds < this.head;
   }
 
   /**
-   * A message was taken in: the head is there now. `last`: no other one will come.
-   * @param {number} head @param {number} now @param {boolean} last
+   * Takes note of a message, after which all is known up to `head`.
+   * @param {number} head @param {number} now
+   * @param {boolean} last whether no other message will come
    */
   follow(head, now, last) {
     this.advance(now);
@@ -51,7 +59,7 @@ export class LiveClock {
     this.speed = (this.head - this.seconds) / (this.#interval * (last ? 1 : SLACK));
   }
 
-  /** The instant to show. @param {number} now */
+  /** Moves on to now, and returns the instant to show. @param {number} now */
   advance(now) {
     const passed = Math.max(0, now - this.#now) / 1000;
     this.#now = Math.max(this.#now, now);
@@ -60,7 +68,7 @@ export class LiveClock {
     return this.seconds;
   }
 
-  /** Goes to the head at once. */
+  /** Goes to the newest known instant at once. */
   catchUp() {
     this.seconds = this.head;
   }

@@ -1,21 +1,21 @@
-// A race that is watched while it runs: server-sent events bring what is new.
+// A race that is watched while it runs: server-sent events bring what is new of it.
 
 import { advance, beginRace } from "./updates.js";
 
 /** @type {EventSource | null} of the one race that is watched */
 let source = null;
 
-/** Watches no race any more. */
+/** Stops watching. */
 export function leaveRace() {
   source?.close();
   source = null;
 }
 
 /**
- * Watches a race until it is over. The browser asks again by itself where the line was lost, and is
- * then sent everything once more.
- * @param {string} url its events' @param {(race: Live) => void} show
- * @param {() => void} gone called where there is no such race
+ * Watches a race until it is over. Where the connection was lost the browser asks again by itself,
+ * and is then sent everything once more.
+ * @param {string} url of the race's events @param {(race: Live) => void} show
+ * @param {() => void} gone is called where there is no such race
  */
 export function watchRace(url, show, gone) {
   leaveRace();

@@ -1,7 +1,7 @@
-// Another machine's clock: what the same passes would cost there. A pass costs a + b x rows (a
-// whatever its window, b for each row of the window), and each of the drafter's passes d.
+// Another machine's clock: what the same passes would cost there. A pass costs a + b x rows, where
+// a does not depend on its window and b is for each row of it. A pass of the drafter costs d.
 
-import { lastOf, percent } from "../numbers.js";
+import { countOf, lastOf, percent } from "../numbers.js";
 import { finishers } from "./replay.js";
 
 /**
@@ -32,7 +32,8 @@ export function fitCosts(lanes) {
   }));
   /** @param {(point: { rows: number, time: number }) => number} of */
   const mean = (of) => points.reduce((sum, point) => sum + of(point), 0) / (points.length || 1);
-  const [rows, time] = [mean((point) => point.rows), mean((point) => point.time)];
+  const rows = mean((point) => point.rows);
+  const time = mean((point) => point.time);
   const variance = mean((point) => (point.rows - rows) ** 2);
   const covariance = mean((point) => (point.rows - rows) * (point.time - time));
   let row = variance ? Math.max(0, covariance / variance) : 0;
@@ -49,7 +50,9 @@ export function fitCosts(lanes) {
     return Math.abs(lastOf(modelledSeconds(lane, costs)) - seconds) / seconds;
   });
   return {
-    ...{ costs, passes: points.length, windows: variance > 0 },
+    costs,
+    passes: points.length,
+    windows: variance > 0,
     explained: spread ? 1 - missed / spread : null,
     error: errors.length ? errors.reduce((sum, error) => sum + error, 0) / errors.length : null,
   };
@@ -82,24 +85,32 @@ export function presetsOf({ costs, passes, windows, explained, error }) {
   const unknown = windows ? "" : " All of them had one size of window, so b is unknown.";
   return [
     {
-      ...{ name: "fitted", title: "This machine", costs },
+      name: "fitted",
+      title: "This machine",
+      costs,
       words: good.length ? fitted + unknown : "Nothing has been measured yet.",
     },
     {
-      ...{ name: "laptop", title: "Laptop GPU", costs: machine(MACHINES.laptop) },
+      name: "laptop",
+      title: "Laptop GPU",
+      costs: machine(MACHINES.laptop),
       words:
         "A model of 1.3 billion weights on 256 GB/s and 23 TFLOP/s, by peak figures: reading the weights takes " +
         "10 ms, computing a row 0.23 ms. Rows cost little, and 45 of them as much as the pass.",
     },
     {
-      ...{ name: "large", title: "Large GPU, memory full", costs: machine(MACHINES.large) },
+      name: "large",
+      title: "Large GPU, memory full",
+      costs: machine(MACHINES.large),
       words:
         "A model of 1.3 billion weights on 3.35 TB/s and 989 TFLOP/s, drawing at once the 340 pictures whose caches " +
         "fill 80 GB, by peak figures: the memory is read once for all, in 12 ms, but a row is computed for every " +
         "picture, in 1.8 ms.",
     },
     {
-      ...{ name: "free", title: "Rows cost nothing", costs: { ...costs, row: 0 } },
+      name: "free",
+      title: "Rows cost nothing",
+      costs: { ...costs, row: 0 },
       words:
         "A pass costs the same whatever its window: the clock of the papers that count passes.",
     },
@@ -151,7 +162,7 @@ export function verdictOf(lanes) {
   const rows = worst.steps.reduce((sum, step) => sum + step.rows, 0) / worst.count;
   const compression = last.reached / last.passes;
   const cost = worst.modelled / last.passes / (ar.modelled / lastOf(ar.steps).passes);
-  const window = `${Math.round(rows)} ${Math.round(rows) === 1 ? "row" : "rows"}`;
+  const window = countOf(Math.round(rows), "row");
   return (
     `${best} Slower than ${ar.title}: ${losers.map(speed).join(", ")}. ${worst.title} commits ` +
     `${compression.toFixed(2)} tokens a pass, but a pass, of ${window} on average` +

@@ -3,9 +3,10 @@
 const AROUND = { left: [0, -1], "above left": [-1, -1], above: [-1, 0], "above right": [-1, 1] };
 
 /**
- * The neighbours that come before a cell in raster order, and whether the pass that drew it, its
- * row, found them there; and where that did not find the token right before it, the cell whose
- * token it was fed instead, or null.
+ * The neighbours that come before a cell in raster order, each with whether the pass that drew the
+ * cell's token (its `row`) found one there. `stand`: where a row's first token was drawn before the
+ * row above had ended, the cell whose token the model was fed in place of that row's last; else
+ * null.
  * @param {Lane} lane @param {LifeRow} row @param {number} columns
  */
 export function seenAround(lane, { cell, at }, columns) {
@@ -22,19 +23,21 @@ export function seenAround(lane, { cell, at }, columns) {
   return { around, stand: misses ? (above.findLast(isThere) ?? null) : null };
 }
 
-/** The same in words. @param {Lane} lane @param {LifeRow} row @param {number} columns */
+/**
+ * What `seenAround` finds, in words.
+ * @param {Lane} lane @param {LifeRow} row @param {number} columns
+ */
 export function seenInWords(lane, row, columns) {
   const { around, stand } = seenAround(lane, row, columns);
   /** @param {boolean} seen */
   const named = (seen) => around.filter((one) => one.seen === seen).map(({ name }) => name);
-  const [there, missing] = [named(true), named(false)].map((names) => names.join(", "));
+  const there = named(true).join(", ");
+  const missing = named(false).join(", ");
   const saw = there ? `Of its neighbours it saw ${there}` : "It saw none of its neighbours";
-  const sentences = [missing ? `${saw}; not there yet: ${missing}.` : `${saw}.`];
-  if (stand !== null)
-    sentences.push(
-      lane.cells.includes(-1)
-        ? "It begins a row: it was drawn behind the mark that ends the row above, though that row had not ended."
-        : `It begins a row: the token right before it, the end of the row above, did not exist yet, and token ${lane.token(lane.committedBy[lane.rank[stand]])}, the newest of that row, stood in for it.`,
-    );
-  return sentences.join(" ");
+  const sentence = missing ? `${saw}; not there yet: ${missing}.` : `${saw}.`;
+  if (stand === null) return sentence;
+  if (lane.cells.includes(-1))
+    return `${sentence} It begins a row: it was drawn behind the mark that ends the row above, though that row had not ended.`;
+  const token = lane.token(lane.committedBy[lane.rank[stand]]);
+  return `${sentence} It begins a row: the token right before it, the end of the row above, did not exist yet, and token ${token}, the newest of that row, stood in for it.`;
 }

@@ -10,7 +10,8 @@ export const CLOCKS = ["seconds", "passes", "modelled"];
  * @param {Lane} lane @param {Clock} clock @param {number} t
  */
 export function stepAt(lane, clock, t) {
-  let [low, high] = [0, lane.count];
+  let low = 0;
+  let high = lane.count;
   while (low < high) {
     const middle = (low + high) >> 1;
     if (lane.steps[middle][clock] <= t) low = middle + 1;
@@ -25,18 +26,30 @@ export function stepAt(lane, clock, t) {
  */
 export function laneAt(lane, k) {
   const step = lane.steps[k - 1];
-  const state = k === lane.count ? lane.state : k ? "racing" : "waiting";
   if (!step) {
-    const zeros = { passes: 0, drafter: 0, seconds: 0, modelled: 0, compression: 0, shift: null };
-    return { k, n: 0, window: 0, state, ...zeros, rowOf: () => -1 };
+    return {
+      k,
+      n: 0,
+      window: 0,
+      state: lane.count ? "waiting" : lane.state,
+      passes: 0,
+      drafter: 0,
+      seconds: 0,
+      modelled: 0,
+      compression: 0,
+      shift: null,
+      rowOf: () => -1,
+    };
   }
+  const state = k === lane.count ? lane.state : "racing";
   const { after: n, before, first, touched } = step;
   const over = ["stopped", "failed"].includes(state); // no step will verify its drafts
   const reach = over ? n : before + touched;
   /** @param {number} cell */
   const rowOf = (cell) => {
     const rank = lane.rank[cell];
-    return rank < n ? lane.committedBy[rank] : rank < reach ? first + rank - before : -1;
+    if (rank < n) return lane.committedBy[rank];
+    return rank < reach ? first + rank - before : -1;
   };
   const { passes, drafted: drafter, seconds, modelled, reached } = step;
   return {
@@ -89,8 +102,9 @@ export const lengthOf = (race, clock) =>
   Math.max(0, ...race.lanes.map((lane) => clockOf(lane, clock)));
 
 /**
- * The race's clock while it runs: that of the running lane which is furthest behind, but for lanes
- * that have made no step yet, which the others do not wait for; then the slowest lane's.
+ * The race's clock. While the race runs it is that of the running lane which is furthest behind;
+ * lanes that have made no step yet are left out, since the others do not wait for them. After the
+ * race it is the slowest lane's.
  * @param {Race} race @param {Clock} clock
  */
 export function raceClock(race, clock) {
@@ -100,8 +114,8 @@ export function raceClock(race, clock) {
 }
 
 /**
- * How many steps of each lane are shown. A race that is followed live, or was paused so, stands
- * where its lanes' seconds are as many, on whatever clock.
+ * How many steps of each lane are shown. Where `seconds` are known, as of a race that is followed
+ * live or was paused then, all lanes stand at that many of their seconds, on whatever clock.
  * @param {Raced} state
  */
 export const stepsShown = ({ race, clock, t, seconds }) =>
@@ -110,7 +124,7 @@ export const stepsShown = ({ race, clock, t, seconds }) =>
   );
 
 /**
- * What a clock says where all lanes are at one instant of their seconds: as `raceClock`, of the
+ * What a clock says when all lanes are at one instant of their seconds: as `raceClock` does, of the
  * steps that they have made by then.
  * @param {Race} race @param {Clock} clock @param {number} seconds
  */
@@ -123,21 +137,22 @@ export function instantAt({ lanes }, clock, seconds) {
 }
 
 /**
- * Whether an instant lies in the first half of the time from a lane's k-th step to its next. Of
- * steps that are nearer to each other than `least` none does.
+ * Whether an instant lies in the first half of the time from a lane's k-th step to its next, and
+ * that time is not shorter than `least`.
  * @param {Lane} lane @param {Clock} clock @param {number} t @param {number} k
  * @param {number} least
  */
 export function isJustAfter(lane, clock, t, k, least) {
   if (k === 0 || k >= lane.count) return false;
-  const [from, to] = [lane.steps[k - 1][clock], lane.steps[k][clock]];
+  const from = lane.steps[k - 1][clock];
+  const to = lane.steps[k][clock];
   return to - from >= least && t < (from + to) / 2;
 }
 
 /**
- * Each lane's place at an instant, 1 the first: of those that have finished, by a clock; of the
- * others, behind them, by the tokens that they have committed. Lanes that are equal share the
- * better one; null before a lane has any, and where it came to nothing.
+ * Each lane's place at an instant; 1 is the first. Lanes that have finished are in the order of a
+ * clock, and the others behind them in that of the tokens that they have committed. Equal lanes
+ * share the better place. It is null while a lane has no token, and where it came to nothing.
  * @param {Lane[]} lanes @param {View[]} views @param {Clock} clock
  */
 export function placesAt(lanes, views, clock) {
@@ -164,7 +179,8 @@ export function nextStep(lanes, clock, t, back = false) {
     return lane.steps.slice(0, k).findLast((step) => step[clock] < t)?.[clock] ?? 0;
   });
   const found = back ? Math.max(0, ...times) : Math.min(Infinity, ...times);
-  return (back ? found < t : Number.isFinite(found)) ? found : null;
+  const exists = back ? found < t : Number.isFinite(found);
+  return exists ? found : null;
 }
 
 /** Whether there is a race on the board. @param {State} state @returns {state is Raced} */
@@ -177,8 +193,8 @@ export const isOver = ({ snapshot: { state } }) => ["finished", "stopped"].inclu
 export const isOn = (race) => Boolean(race.snapshot.prompt) && !isOver(race);
 
 /**
- * The passes that a lane never makes more of, whatever is accepted: ASSD's, as many as there are
- * tokens (Theorem 1); null where nothing is promised.
+ * The number of passes that a lane never exceeds, whatever is accepted. ASSD makes at most as many
+ * as there are tokens (Theorem 1); null where nothing is promised.
  * @param {Lane} lane
  */
 export const boundOf = (lane) => (lane.decoder === "assd" ? lane.order.length : null);

@@ -2,11 +2,11 @@
 
 const BYTES = { Uint8: 1, Uint16: 2, Uint32: 4, Float32: 4 };
 
-// Rows of one dtype: base64 that only grows, decoded from where it was when it is read.
+// Rows of one dtype, in base64 that only grows. What has been added is decoded when it is read.
 export class Rows {
   text = "";
   #view = new DataView(new ArrayBuffer(0));
-  #decoded = 0; // characters; 4 of them are 3 bytes
+  #decoded = 0; // characters of the text; 4 of them are 3 bytes
   /** @param {Dtype} dtype */
   constructor({ size, fields }) {
     this.size = size;
@@ -20,7 +20,8 @@ export class Rows {
     const bytes = new Uint8Array(this.#view.byteLength + tail.length);
     bytes.set(new Uint8Array(this.#view.buffer));
     for (let i = 0; i < tail.length; i++) bytes[this.#view.byteLength + i] = tail.charCodeAt(i);
-    [this.#view, this.#decoded] = [new DataView(bytes.buffer), this.text.length];
+    this.#view = new DataView(bytes.buffer);
+    this.#decoded = this.text.length;
   }
   /**
    * A row's field, or the i-th number of one that holds several.

@@ -2,21 +2,29 @@
 
 import { Rows } from "./rows.js";
 
-const SOURCE = { certain: 1, before: 2, own: 3 }; // of q's top tokens
+const SOURCE = { certain: 1, before: 2, own: 3 }; // where q's top tokens are found
 const PARTS = ["forward", "verify", "cache", "draft"]; // of a step's time, in microseconds
-const STRIDE = 64; // rows: of every so many it is known where their details begin
-// Before the first step.
+const STRIDE = 64; // rows of `positions` between two of which it is kept where their details begin
+// What the first step counts on from.
 const START = {
-  ...{ after: 0, micros: 0, reached: 0, drafted: 0, row: 0, positions: 0, tests: 0, shifts: 0 },
+  after: 0,
+  micros: 0,
+  reached: 0,
+  drafted: 0,
+  row: 0,
+  positions: 0,
+  tests: 0,
+  shifts: 0,
 };
 
 /** @param {string} name */
 const camelCase = (name) => name.replace(/_(\w)/g, (_, letter) => letter.toUpperCase());
 
 // One lane of a race: what is sent of it (title, state, passes, ...) and its step table. Sampled
-// positions are counted from 0, forced ones left out: `order` is the cell of each, `rank` the
-// number of each cell. A row here is one touched cell in one step, step after step; a step's cells
-// are contiguous in that order, from the number of those committed before it.
+// positions are counted from 0, and forced ones are left out: `order` has the cell of each sampled
+// position, and `rank` the position of each cell. A row here is one touched cell in one step, step
+// after step. The cells of a step follow one another in that order, and begin behind those that
+// were committed before it.
 export class StepTable {
   /** @type {Step[]} */
   steps = [];
@@ -25,7 +33,7 @@ export class StepTable {
   /** @type {Record<string, number>} */
   most = { waiting: 0, runs: 0 }; // the largest count that each of these layers ever shows
   /** @type {number[]} */
-  #rows = []; // of each row, its number in `positions`, which has forced ones too
+  #rows = []; // of each row, its number in the table `positions`, which has forced ones too
   priced = false; // whether the prices of a lane that tests nothing are known
   #places = [[0, 0, 0]]; // where the details of every STRIDE-th row of `positions` begin
 
@@ -73,7 +81,8 @@ export class StepTable {
   take({ table, ...facts }) {
     Object.assign(this, facts);
     for (const [name, text] of Object.entries(table)) this.tables[name].text = text;
-    const [known, priced] = [this.count, this.priced];
+    const known = this.count;
+    const priced = this.priced;
     for (let k = known; k < this.tables.steps.count; k++) this.#take(k);
     this.priced = this.tables.prices.count > 0;
     for (let k = this.priced && !priced ? 0 : known; k < this.count; k++) this.#weigh(k);
@@ -83,7 +92,9 @@ export class StepTable {
   /** @param {number} k */
   #weigh(k) {
     const { tests, shifts } = this.steps[k - 1] ?? START;
-    const step = Object.assign(this.steps[k], { tests, shifts });
+    const step = this.steps[k];
+    step.tests = tests;
+    step.shifts = shifts;
     for (let i = 0; i < step.positions; i++) {
       const shift = this.cells[step.reached - step.tokens + i] < 0 ? null : this.#shift(step, i);
       if (shift === null) continue;
@@ -97,29 +108,44 @@ export class StepTable {
   /** @param {Step} step @param {number} i */
   #shift({ row, reached, tokens }, i) {
     const { positions, prices } = this.tables;
-    const priced = this.priced && i < tokens;
-    return this.#share(
-      priced ? prices.at(reached - tokens + i, "shift") : positions.at(row + i, "shift"),
-    );
+    if (this.priced && i < tokens) return this.#share(prices.at(reached - tokens + i, "shift"));
+    return this.#share(positions.at(row + i, "shift"));
   }
 
   /** @param {number} k */
   #take(k) {
     /** @param {string} field */
     const read = (field) => this.tables.steps.at(k, field);
-    const counts = ["nfe", "rows", "positions", "committed", "drafter_passes"];
-    const [nfe, rows, positions, tokens, drafter] = counts.map(read);
+    const nfe = read("nfe");
+    const positions = read("positions");
+    const tokens = read("committed");
+    const drafter = read("drafter_passes");
     const times = PARTS.map(read);
     const last = this.steps[k - 1] ?? START;
-    const [before, first, row] = [last.after, this.#rows.length, last.row + last.positions];
+    const before = last.after;
+    const row = last.row + last.positions;
+    const micros = last.micros + times.reduce((sum, time) => sum + time);
     const step = {
-      ...{ nfe, rows, before, after: before, first, touched: 0, tokens, drafter, passes: nfe },
-      ...{ row, positions, micros: last.micros + times.reduce((sum, time) => sum + time) },
-      ...{ seconds: 0, modelled: 0, split: times.map((time) => time / 1e6) },
-      ...{ reached: last.reached + tokens, drafted: last.drafted + drafter },
-      ...{ tests: 0, shifts: 0 },
+      nfe,
+      rows: read("rows"),
+      before,
+      after: before,
+      first: this.#rows.length,
+      touched: 0,
+      row,
+      positions,
+      tokens,
+      drafter,
+      split: times.map((time) => time / 1e6),
+      passes: nfe,
+      micros,
+      seconds: micros / 1e6,
+      modelled: 0,
+      reached: last.reached + tokens,
+      tests: 0,
+      shifts: 0,
+      drafted: last.drafted + drafter,
     };
-    step.seconds = step.micros / 1e6;
     this.steps.push(step);
     for (let i = 0; i < positions; i++) {
       if (this.cells[last.reached + i] < 0) continue; // forced
@@ -165,8 +191,11 @@ export class StepTable {
    * @param {number} row
    */
   gain(row) {
-    const [acceptance, p, q] = ["acceptance", "p", "q"].map((name) => this.share(row, name));
-    if (!(this.#at(row, "refs") & 4) || acceptance === null || p === null || !q) return null;
+    if (!(this.#at(row, "refs") & 4)) return null;
+    const acceptance = this.share(row, "acceptance");
+    const p = this.share(row, "p");
+    const q = this.share(row, "q");
+    if (acceptance === null || p === null || !q) return null;
     return Math.max(0, acceptance - Math.min(1, p / q));
   }
 
@@ -178,7 +207,8 @@ export class StepTable {
   // The step, counted from 0, that a row is of.
   /** @param {number} row */
   stepOf(row) {
-    let [low, high] = [0, this.count - 1];
+    let low = 0;
+    let high = this.count - 1;
     while (low < high) {
       const middle = (low + high + 1) >> 1;
       if (this.steps[middle].first <= row) low = middle;
@@ -189,18 +219,24 @@ export class StepTable {
 
   /**
    * All that a row says. The distributions, the group and the candidates are read when they are
-   * used: who goes through all rows needs few of them.
+   * used, since what goes through all rows uses few of them.
    * @returns {Row}
    * @param {number} i
    */
   row(i) {
-    const [lane, step, at] = [this, this.stepOf(i), this.#rows[i]];
+    const lane = this;
+    const step = this.stepOf(i);
+    const at = this.#rows[i];
     const rank = this.steps[step].before + i - this.steps[step].first;
-    const [refs, drafted] = [this.#at(i, "refs"), this.#at(i, "draft")];
-    const draft = drafted === this.dtypes.none ? null : drafted;
+    const refs = this.#at(i, "refs");
+    const drafted = this.#at(i, "draft");
     const shares = this.dtypes.shares.map((name) => [camelCase(name), this.share(i, name)]);
     return {
-      ...{ cell: this.order[rank], step, draft, token: this.token(i), status: this.status(i) },
+      cell: this.order[rank],
+      step,
+      draft: drafted === this.dtypes.none ? null : drafted,
+      token: this.token(i),
+      status: this.status(i),
       .../** @type {Shares} */ (Object.fromEntries(shares)),
       get top() {
         return lane.#top("positions", at);
@@ -218,8 +254,8 @@ export class StepTable {
     };
   }
 
-  // Where the details of a row of `positions` begin in the other tables: counted on from the last
-  // row of which that is known.
+  // Where the details of a row of `positions` begin in the other tables. They are counted from the
+  // nearest row before it of which that is kept.
   /** @param {number} row */
   #place(row) {
     const last = Math.floor(row / STRIDE);
@@ -245,7 +281,8 @@ export class StepTable {
    * @param {string} table @param {number} row @returns {Share[]}
    */
   #top(table, row) {
-    const [tokens, shares] = ["top", "top_shares"].map((name) => this.tables[table].all(row, name));
+    const tokens = this.tables[table].all(row, "top");
+    const shares = this.tables[table].all(row, "top_shares");
     const known = tokens.filter((token) => token !== this.dtypes.none);
     return known.map((token, n) => [token, shares[n] / this.dtypes.one]);
   }
@@ -266,35 +303,42 @@ export class StepTable {
 
   /** @param {number} row @param {number} draft */
   #group(row, draft) {
-    const [count, p, q] = ["count", "p", "q"].map((name) => this.tables.groups.at(row, name));
-    const others = this.tables.groups
-      .all(row, "neighbours")
-      .filter((token) => token !== this.dtypes.none);
-    return { count, p, q, tokens: [draft, ...others] };
+    const { groups } = this.tables;
+    const neighbours = groups.all(row, "neighbours");
+    const others = neighbours.filter((token) => token !== this.dtypes.none);
+    return {
+      count: groups.at(row, "count"),
+      p: groups.at(row, "p"),
+      q: groups.at(row, "q"),
+      tokens: [draft, ...others],
+    };
   }
 
   /** @param {number} row */
   #candidate(row) {
-    /** @param {string} name */
-    const read = (name) => this.tables.candidates.at(row, name);
-    const names = ["p", "q", "acceptance", "uniform"];
-    const [p, q, acceptance, uniform] = names.map((name) => read(name) / this.dtypes.one);
-    return { token: read("token"), p, q, acceptance, uniform };
+    const { candidates } = this.tables;
+    const { one } = this.dtypes;
+    return {
+      token: candidates.at(row, "token"),
+      p: candidates.at(row, "p") / one,
+      q: candidates.at(row, "q") / one,
+      acceptance: candidates.at(row, "acceptance") / one,
+      uniform: candidates.at(row, "uniform") / one,
+    };
   }
 }
 
 /**
- * Takes a snapshot in. Decodes only what `previous` (the race so far) has not, and then shares its
- * lanes; `fresh` says that a new race has begun.
+ * Reads a snapshot. Where it goes on from `previous`, the race so far, it takes over its lanes and
+ * decodes only what has been added; `fresh` says that it is another race.
  * @param {Snapshot} snapshot @param {Race | null} previous @returns {Race}
  */
 export function readRace(snapshot, previous) {
   const cells = snapshot.grid[0] * snapshot.grid[1];
   const fresh = !previous || !continues(snapshot, previous);
   const lanes = snapshot.lanes.map((wire, i) => {
-    const lane = fresh
-      ? /** @type {Lane} */ (new StepTable(snapshot, wire.own_cells))
-      : previous.lanes[i];
+    const table = fresh ? new StepTable(snapshot, wire.own_cells) : previous.lanes[i];
+    const lane = /** @type {Lane} */ (table);
     lane.take(wire);
     return lane;
   });

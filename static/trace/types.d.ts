@@ -25,7 +25,7 @@ interface Step {
   first: number;
   touched: number;
   row: number; // in the table, forced positions counted
-  positions: number; // likewise
+  positions: number; // of the table, forced ones counted
   tokens: number;
   drafter: number;
   split: number[];
@@ -35,9 +35,8 @@ interface Step {
   seconds: number;
   modelled: number; // seconds on another machine (modelled_clock.js)
   reached: number; // tokens
-  tests: number; // of drafts, that committed a token; of a lane that tests nothing, the tokens
-  // with a price
-  shifts: number; // of those tests, summed up
+  tests: number; // of drafts that committed a token; where a lane tests nothing, its tokens with a price
+  shifts: number; // the sum of the shifts of those tests
   drafted: number; // the drafter's passes
 }
 
@@ -73,7 +72,10 @@ interface Row extends Shares {
   readonly candidates: Candidate[]; // SJD-PAC's
 }
 
-/** A row with its step: its forward pass, its index, the cells that it committed before this one, and whether this one. */
+/**
+ * A row with its step: the step's forward pass and index, how many cells of the step come before
+ * this one, and whether the step committed this one.
+ */
 interface LifeRow extends Row {
   pass: number;
   at: number;
@@ -81,7 +83,7 @@ interface LifeRow extends Row {
   committed: boolean;
 }
 
-/** What another machine's passes cost, in seconds: each, for each row of its window, and each of the drafter's. */
+/** What passes cost on another machine, in seconds: a pass, each row of its window, a drafter's pass. */
 interface Costs {
   pass: number;
   row: number;

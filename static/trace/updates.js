@@ -1,17 +1,17 @@
-// A race as a page has been sent it: a snapshot, and then updates.
+// A race as a page is sent it: a snapshot, and then updates.
 
 import look from "../look.json" with { type: "json" };
 
 /**
- * What is painted of a snapshot: each lane's whole picture.
+ * What there is to be painted of a snapshot: each lane's whole picture, where it has one.
  * @param {Snapshot} snapshot @returns {Painting[]}
  */
 export const picturesOf = ({ lanes }) =>
   lanes.flatMap(({ picture }, lane) => (picture ? [{ image: picture, parts: [{ lane }] }] : []));
 
 /**
- * A race that is watched, from a snapshot: its first, or one that is sent when a lane of a race on
- * several devices begins, or at its end.
+ * A race that is watched, from a snapshot. That is its first one, or one that comes later: when a
+ * lane of a race on several devices begins, and at the end.
  * @param {Snapshot} snapshot @param {Live | null} before @returns {Live}
  */
 export function beginRace(snapshot, before) {
@@ -20,22 +20,21 @@ export function beginRace(snapshot, before) {
 }
 
 /**
- * The race once an update has been taken in. Its paintings only grow, in the same list.
+ * The race with an update added to it. Its paintings are added to the list that it has.
  * @param {Live} race @param {Update} update @returns {Live}
  */
 export function advance(race, { lanes: changed, patches, ...facts }) {
   const lanes = [...race.lanes];
   /** @type {Painting["parts"]} */
   const parts = [];
-  for (const { cells, ...change } of changed) {
-    const { lane, table, picture, ...figures } = change;
+  for (const { lane, cells, table, picture, ...figures } of changed) {
     const before = lanes[lane];
-    const tables = Object.entries(before.table).map(([name, text]) => [
-      name,
-      text + (table[name] ?? ""),
-    ]);
+    /** @type {LaneSnapshot["table"]} */
+    const tables = {};
+    for (const [name, text] of Object.entries(before.table))
+      tables[name] = text + (table[name] ?? "");
     const whole = picture || before.picture;
-    lanes[lane] = { ...before, ...figures, table: Object.fromEntries(tables), picture: whole };
+    lanes[lane] = { ...before, ...figures, table: tables, picture: whole };
     if (picture) race.paintings.push({ image: picture, parts: [{ lane }] });
     if (cells.length && patches) parts.push({ lane, cells });
   }
@@ -45,8 +44,8 @@ export function advance(race, { lanes: changed, patches, ...facts }) {
 
 /**
  * Where each cell's patch lies in a painting's image: the cell, its lane, and the left and top of
- * its square; and the square's side, for an image so wide.
- * @param {Painting} painting @param {number} width
+ * its square; and the side of all squares.
+ * @param {Painting} painting @param {number} width of the image, in pixels
  */
 export function patchesOf({ parts }, width) {
   const cells = parts.flatMap(({ lane, cells = [] }) => cells.map((cell) => ({ lane, cell })));

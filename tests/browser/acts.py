@@ -33,6 +33,10 @@ INJECTIONS = (
     "\\` ' \" </p><svg onload=window.hit=1>",
     "javascript:window.hit=1",
 )
+# All of them at once, and what would end the element or the script that it is in.
+HOSTILE = " ".join(
+    (*INJECTIONS, "</script><script>window.hit=1</script>", "--><b onclick=x>", "</title><b>b</b>")
+)
 PROMPT = "red apple on sky clouds"
 
 

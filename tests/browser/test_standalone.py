@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 from playwright.sync_api import expect
 
-from tests.browser.acts import INJECTIONS, PATIENCE, by_passes, hashes, key, wide
+from tests.browser.acts import HOSTILE, PATIENCE, by_passes, hashes, key, wide
 from visualize.board.board import token_hash
 from visualize.export.standalone import standalone
 from visualize.film.layers import LaneReplay
@@ -75,14 +75,10 @@ def test_it_follows_the_system_and_fits_a_phone(open_file, duel, dark) -> None:
     page.wait_for_function(follows, arg=not dark)
 
 
-@pytest.mark.parametrize(
-    "prompt",
-    [*INJECTIONS, "</script><script>window.hit=1</script>", "--><b onclick=x>", "</title><b>b</b>"],
-)
-def test_what_a_visitor_wrote_is_plain_text(open_file, duel, prompt) -> None:
-    header = replace(duel.trace.header, prompt=prompt, machine=prompt)
+def test_what_a_visitor_wrote_is_plain_text(open_file, duel) -> None:
+    header = replace(duel.trace.header, prompt=HOSTILE, machine=HOSTILE[-200:])
     page = open_file(replace(duel, trace=replace(duel.trace, header=header)))
-    assert page.title() == " ".join(f"{prompt} · Photo Finish".split())
+    assert page.title() == " ".join(f"{HOSTILE} · Photo Finish".split())
     assert page.evaluate("window.hit") is None
     assert page.evaluate("document.querySelectorAll('script').length") == 2
     made = ".board img, .board .head svg, .board script, .board iframe, body > b, title ~ b"

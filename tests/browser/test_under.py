@@ -194,7 +194,7 @@ def test_a_stopped_race_can_be_taken_away(held, model, stops, open_page) -> None
     assert {frame.state.value for frame in trace.frames[-2:]} == {"stopped"}
 
 
-def test_each_kind_of_file_is_what_it_says(page, duel) -> None:
+def test_each_kind_of_file_is_what_it_says(page, open_page, duel) -> None:
     name = "photo-finish-cactus-on-yellow-sand-7"
     file = download(page, "Trace")
     assert file.name == f"{name}.json"
@@ -218,9 +218,7 @@ def test_each_kind_of_file_is_what_it_says(page, duel) -> None:
     file = download(page, "WebP")
     with Image.open(file) as image:
         assert (file.name, image.format, image.is_animated) == (f"{name}.webp", "WEBP", True)
-
-
-def test_the_png_is_of_the_instant_and_the_layer_on_the_board(page) -> None:
+    # A picture is of the instant and the layer that are on the board.
     by_passes(page)
     pictures = []
     for t, layer in (("4", "Picture"), ("20", "Picture"), ("20", "Status"), ("4", "Picture")):
@@ -230,9 +228,6 @@ def test_the_png_is_of_the_instant_and_the_layer_on_the_board(page) -> None:
             pictures.append(image.tobytes())
     assert pictures[0] == pictures[3]
     assert len(set(pictures)) == 3
-
-
-def test_the_html_file_plays_without_a_server(page, open_page, tmp_path) -> None:
     file = download(page, "Standalone HTML")
     assert file.name == "photo-finish-cactus-on-yellow-sand-7.html"
     alone = open_page(file.as_uri())

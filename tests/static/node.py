@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+from engine.trace.rows import dtypes
+
 HERE = Path(__file__).parent
+ENV = {**os.environ, "DTYPES": json.dumps(asdict(dtypes()))}  # for step tables written by hand
 
 
 def report(what: str, data: Any) -> Any:
@@ -15,6 +20,7 @@ def report(what: str, data: Any) -> Any:
     done = subprocess.run(
         ["node", HERE / "report.js", what],
         input=json.dumps(data),
+        env=ENV,
         capture_output=True,
         text=True,
         timeout=120,

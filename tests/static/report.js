@@ -7,11 +7,15 @@ import { json } from "node:stream/consumers";
 import * as layers from "../../static/trace/layers.js";
 import { hashOf, hashesOf, laneAt, stepAt } from "../../static/trace/replay.js";
 import { readRace } from "../../static/trace/step_table.js";
+import { prose } from "./prose.js";
 
 const indices = (length) => [...Array(length).keys()];
 const drawn = (lane, k) => hashesOf(lane, laneAt(lane, k));
 
 const reports = {
+  // What the board says in sentences.
+  prose: () => prose,
+
   replays: (races) => races.map(reports.replay),
 
   hash: hashOf,

@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-import json
-import os
 import subprocess
-from dataclasses import asdict
 
-from engine.trace.rows import dtypes
-from tests.static.node import HERE
+from tests.static.node import ENV, HERE
 
 
 def test_the_modules_pass_their_tests() -> None:
@@ -18,7 +14,7 @@ def test_the_modules_pass_their_tests() -> None:
         ["node", "--input-type=module"],
         input="".join(f"import './{file.relative_to(HERE)}';\n" for file in files),
         cwd=HERE,
-        env={**os.environ, "DTYPES": json.dumps(asdict(dtypes()))},
+        env=ENV,
         capture_output=True,
         text=True,
         timeout=300,

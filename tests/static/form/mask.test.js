@@ -1,9 +1,8 @@
-// Painting a mask, and what a screen reader says of it.
+// Painting a mask.
 
 import assert from "node:assert/strict";
 import test from "node:test";
 
-import { announceMask } from "../../../static/board/announce.js";
 import * as masks from "../../../static/form/mask.js";
 import { range } from "../wire.js";
 
@@ -44,15 +43,4 @@ test("painting masks cells or takes the mask off", () => {
   const mask = new Set([1, 2]);
   assert.deepEqual(sorted(painted(mask, [2, 3], true)), [1, 2, 3]);
   assert.deepEqual(sorted(painted(mask, [2, 3], false)), [1]);
-});
-
-test("what is chosen is said, and how much is masked", () => {
-  const region = { textContent: "" };
-  const said = (...cells) => {
-    announceMask(region, cells, new Set([0, 1]), 6, "2 of 36 tokens to fill in");
-    return region.textContent;
-  };
-  assert.equal(said(0), "Row 1, column 1: to be filled in. 2 of 36 tokens to fill in.");
-  assert.equal(said(8), "Row 2, column 3: known. 2 of 36 tokens to fill in.");
-  assert.match(said(0, 1, 6, 7), /^From row 1, column 1 to row 2, column 2: in part to be/);
 });

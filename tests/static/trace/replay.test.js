@@ -1,42 +1,14 @@
-// Where every lane stood after any of its steps.
+// Clocks, places and steps. Where each lane stood after each of its steps is compared with Python's
+// by tests/visualize/film/test_layers.py.
 
 import assert from "node:assert/strict";
 import test from "node:test";
 
 import { DID } from "../../../static/trace/explain.js";
 import * as replay from "../../../static/trace/replay.js";
-import { Wire, fieldsOf, laneOf, raceOf, range, threeSteps } from "../wire.js";
+import { Wire, laneOf, raceOf, threeSteps } from "../wire.js";
 
-const { FRESH, REFINED } = DID;
-
-test("a lane stands where its steps left it", () => {
-  const views = range(4).map((k) => replay.laneAt(laneOf(threeSteps("finished")), k));
-  const names = ["k", "n", "window", "state", "passes", "drafter", "seconds", "compression"];
-  assert.deepEqual(fieldsOf(views, ...names), [
-    [0, 0, 0, "waiting", 0, 0, 0, 0],
-    [1, 2, 1, "racing", 1, 2, 0.001234, 2],
-    [2, 3, 2, "racing", 3, 2, 0.001734, 4 / 3],
-    [3, 6, 0, "finished", 4, 2, 0.002734, 7 / 4],
-  ]);
-  const rows = views.map((view) => range(6).map(view.rowOf));
-  assert.deepEqual(rows, [
-    [-1, -1, -1, -1, -1, -1],
-    [0, 1, 2, -1, -1, -1],
-    [0, 1, 3, 4, 5, -1],
-    [0, 1, 3, 6, 7, 8],
-  ]);
-});
-
-test("drafts of a lane that was stopped stand no more", () => {
-  const stand = (state) => {
-    const wire = new Wire("sjd", state).step(1, 3, 1);
-    wire.cell(5, FRESH).cell(6, REFINED).cell(7, REFINED);
-    const view = replay.laneAt(laneOf(wire), 1);
-    return [view.n, view.window, view.rowOf(1)];
-  };
-  assert.deepEqual(stand("stopped"), [1, 0, -1]);
-  assert.deepEqual(stand("racing"), [1, 2, 1]);
-});
+const { FRESH } = DID;
 
 for (const [clock, steps] of Object.entries({
   passes: { 0: 0, 0.99: 0, 1: 1, 2: 1, 3: 2, 3.5: 2, 4: 3, 99: 3 },

@@ -20,6 +20,7 @@ from tests.visualize.races import FIVE, filled_trace, run, step, trace_of
 from visualize.board.board import replay
 from visualize.board.snapshot import CLOCKS
 from visualize.film.layers import COUNTS, SCALES, LaneReplay, Layer, colours, reference_lane, shares
+from visualize.look import LOOK
 from visualize.pictures.recorded_race import RecordedRace
 
 NAN = np.nan
@@ -48,10 +49,13 @@ def lane_of(*steps: Step, state: LaneState = LaneState.RACING) -> LaneReplay:
 def test_the_page_says_the_same(trace) -> None:
     said = report("layers", replay(RecordedRace(trace, None)).wire())
     lanes = [LaneReplay(trace, i) for i in range(len(trace.header.lanes))]
-    for layer, low in COUNTS.items():
-        most = max(low + 1, *(lane.most(layer) for lane in lanes))
-        assert said["ranges"][layer.value] == [low, most]
-    assert said["ranges"]["order"] == [1, lanes[0].most(Layer.ORDER)]
+    ends = {layer: (0, LOOK["layers"][i].get("most", 1)) for i, layer in enumerate(Layer)}
+    ends |= {
+        layer: (low, max(low + 1, *(lane.most(layer) for lane in lanes)))
+        for layer, low in COUNTS.items()
+    }
+    ends[Layer.ORDER] = (1, lanes[0].most(Layer.ORDER))
+    assert said["ranges"] == {layer.value: [*pair] for layer, pair in ends.items()}
     compared = 0
     for lane, views in zip(lanes, said["lanes"], strict=True):
         assert len(views) == len(lane.table) + 1

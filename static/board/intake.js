@@ -1,0 +1,75 @@
+// What the board takes in. A snapshot's images are decoded before anything of it is shown.
+
+import { Picture, decodeImage, paintAll } from "../lanes/picture.js";
+import { picturesOf } from "../trace/updates.js";
+
+/**
+ * Calls `act` in the next frame; a page that is hidden has no frames, and waits 50 ms.
+ * @param {FrameRequestCallback} act
+ */
+export function onFrame(act) {
+  if (document.hidden) setTimeout(act, 50);
+  else requestAnimationFrame(act);
+}
+
+/**
+ * Calls `adopt` with the newest snapshot, once a frame at most. Snapshots that another one has
+ * overtaken by then are left out.
+ * @param {(value: Shown) => Promise<void>} adopt
+ */
+export function takeNewest(adopt) {
+  /** @type {Shown | null} */
+  let pending = null;
+  let taking = false;
+
+  /** @param {Shown | null} value */
+  return async function take(value) {
+    if (!value) return;
+    pending = value;
+    if (taking) return;
+    taking = true;
+    try {
+      while (pending) {
+        const next = pending;
+        pending = null;
+        await adopt(next);
+        await new Promise(onFrame);
+      }
+    } finally {
+      taking = false;
+    }
+  };
+}
+
+/** The pictures of the race on the board, and the image of its tokens' swatches. */
+export class Pictures {
+  /** @type {Picture[]} of each lane */
+  lanes = [];
+  /** @type {HTMLImageElement | null} */
+  swatches = null;
+  #race = /** @type {string | undefined} */ (undefined); // its id
+  #swatches = ""; // the text of their image
+  /** @type {Painting[]} the list of which `#painted` have been painted */
+  #paintings = [];
+  #painted = 0;
+
+  /**
+   * Paints what has come of a race since its snapshot before. Where one of its lanes begins later
+   * than others, the race is set out anew, on the same pictures.
+   * @param {Shown} value
+   */
+  async paint(value) {
+    const same = this.#race === value.id && this.lanes.length === value.lanes.length;
+    if (!same) this.lanes = value.lanes.map(() => new Picture(value.grid));
+    this.#race = value.id;
+    const paintings = "paintings" in value ? value.paintings : picturesOf(value);
+    const known = same && paintings === this.#paintings ? this.#painted : 0;
+    const count = paintings.length; // the list may grow while these are decoded
+    await paintAll(paintings.slice(known, count), this.lanes);
+    this.#paintings = paintings;
+    this.#painted = count;
+    if (value.swatches === this.#swatches) return;
+    this.swatches = value.swatches ? await decodeImage(value.swatches) : null;
+    this.#swatches = value.swatches;
+  }
+}

@@ -1,0 +1,174 @@
+// How the board moves through time. It follows a race that is on, or it plays a race again. It
+// changes the instant of the board's state (`t`, `seconds`, `live` and `playing`), and draws
+// nothing.
+
+import { LiveClock, knownUntil } from "../trace/live_clock.js";
+import { instantAt, isOver, lengthOf, stepAt } from "../trace/replay.js";
+
+const LONGEST = 0.25; // seconds that a replay goes on in one frame, however long the page was busy
+// Seconds between two frames of a replay, at least: thirty frames a second look smooth, and are
+// half the work of sixty.
+const SHORTEST = 0.03;
+
+/** Whether the visitor has asked for no motion. */
+export const isStill = () => matchMedia("(prefers-reduced-motion: reduce)").matches;
+
+export class Playback {
+  /** @type {State} */
+  #state;
+  #followed = new LiveClock(0, 0);
+  /** @type {Shown | null} the last snapshot of a race of which not all steps have been shown */
+  #ending = null;
+  #last = 0; // when the last frame was drawn, in milliseconds
+
+  /** @param {State} state */
+  constructor(state) {
+    this.#state = state;
+  }
+
+  /** Whether a race is followed and has steps that are still to be shown. */
+  get isBehind() {
+    return this.#state.live && this.#followed.isBehind;
+  }
+
+  /** How long the race is so far, on the board's clock. */
+  get length() {
+    const { race, clock } = this.#state;
+    return race ? lengthOf(race, clock) : 0;
+  }
+
+  /** The newest instant of which all is known, on the board's clock. */
+  get newest() {
+    const { race, clock } = this.#state;
+    if (!race) return 0;
+    return isOver(race) ? this.length : instantAt(race, clock, this.#followed.head);
+  }
+
+  /** Seconds of the board's clock that go by in one second; 0 while nothing moves. */
+  get rate() {
+    if (this.#state.playing) return this.#state.speed * this.#pace();
+    return this.isBehind ? this.#followed.speed : 0;
+  }
+
+  /**
+   * Puts what has been sent of a race on the board. The race counts as one that is on until its
+   * last step has been shown.
+   * @param {Race} race @param {boolean} fresh whether it is another race than before
+   */
+  follow(race, fresh) {
+    const now = performance.now();
+    const over = isOver(race);
+    if (fresh) this.#followed = new LiveClock(knownUntil(race), now);
+    else this.#followed.follow(knownUntil(race), now, over);
+    this.#ending = over && this.isBehind ? race.snapshot : null;
+    this.#state.race = this.#ending
+      ? { ...race, snapshot: { ...race.snapshot, state: "racing" } }
+      : race;
+  }
+
+  /**
+   * Stands at the start of a race that plays by itself, or follows one that does not.
+   * @param {boolean} plays
+   */
+  begin(plays) {
+    this.#state.t = 0;
+    this.#state.seconds = null;
+    this.#state.playing = false;
+    this.#state.live = !plays;
+    this.#last = performance.now();
+  }
+
+  /** Goes to the newest instant at once, and follows the race from there. */
+  catchUp() {
+    this.#state.live = true;
+    this.#state.playing = false;
+    this.#followed.catchUp();
+  }
+
+  /**
+   * Goes to an instant of the board's clock; at the newest one the race is followed.
+   * @param {number} t
+   */
+  moveTo(t) {
+    const end = this.newest;
+    this.#state.t = Math.min(end, Math.max(0, t));
+    this.#state.seconds = null;
+    this.#state.live = this.#state.t >= end;
+    if (this.#state.live) this.catchUp();
+  }
+
+  /**
+   * Plays the race, from its start if it stands at its finish, or pauses. A race that is on goes on
+   * while the board is paused.
+   * @param {boolean} playing
+   */
+  play(playing) {
+    const state = this.#state;
+    const over = state.race !== null && isOver(state.race);
+    if (playing && state.live && over) {
+      state.t = 0;
+      state.seconds = null;
+      state.live = false;
+    }
+    if (!playing && state.live && !over) state.live = false;
+    state.playing = playing && !state.live;
+    this.#last = performance.now();
+  }
+
+  /**
+   * Moves the instant on to now. Returns whether a frame is to be drawn: the frames of a replay are
+   * SHORTEST apart.
+   */
+  advance() {
+    const now = performance.now();
+    const passed = (now - this.#last) / 1000;
+    const { playing, live, speed, t } = this.#state;
+    if (playing && passed < SHORTEST) return false;
+    if (playing) this.moveTo(t + Math.min(LONGEST, passed) * speed * this.#pace());
+    else if (live && (document.hidden || isStill())) this.#followed.catchUp();
+    else if (live) this.#followed.advance(now);
+    this.#last = now;
+    return true;
+  }
+
+  /**
+   * Ends a race that is over and of which every step has been shown. Returns whether it has just
+   * done so.
+   */
+  end() {
+    const { race } = this.#state;
+    if (!race || !this.#ending || this.isBehind) return false;
+    this.#state.race = { ...race, snapshot: this.#ending };
+    this.#ending = null;
+    return true;
+  }
+
+  /** Sets the instant of a race that is followed: on every clock that of its lanes' seconds. */
+  settle() {
+    const { race, clock, live } = this.#state;
+    if (!race || !live) return;
+    this.#state.seconds = this.#followed.seconds;
+    this.#state.t = instantAt(race, clock, this.#followed.seconds);
+  }
+
+  /**
+   * How long the scrubber is on the clock. It is as long as a race that is over; while the race is
+   * on, so long that the lane that is furthest has as large a share of its tokens behind it.
+   * @param {Raced} state
+   */
+  scale({ race, t, live }) {
+    if (isOver(race)) return this.length;
+    const shares = race.lanes.map((lane) => {
+      const k = stepAt(lane, "seconds", live ? this.#followed.seconds : this.#followed.head);
+      return k ? lane.steps[k - 1].after / lane.order.length : 0;
+    });
+    return (live ? t : this.newest) / (Math.max(...shares) || 1);
+  }
+
+  // A replay takes as long by passes as it does by seconds.
+  #pace() {
+    const { race, clock } = this.#state;
+    if (clock !== "passes" || !race) return 1;
+    return this.length / Math.max(0.1, lengthOf(race, "seconds"));
+  }
+}

@@ -1,0 +1,82 @@
+// The board's state, from which everything on it is drawn, and how a change is applied to it.
+
+import { sameInstant } from "../controls/controls.js";
+import { isPhone } from "../stage/stage.js";
+import { fitCosts, modelLanes, presetsOf } from "../trace/modelled_clock.js";
+import { clockAt, hasRace } from "../trace/replay.js";
+
+/** The state of a board that no race has come to yet. @returns {State} */
+export function newState() {
+  return {
+    race: null,
+    clock: "seconds",
+    costs: { preset: "fitted", pass: 0, row: 0, drafter: 0 },
+    t: 0,
+    seconds: null,
+    playing: false,
+    speed: 1,
+    live: true,
+    layer: "picture",
+    hidden: new Set(),
+    cell: null,
+    against: null,
+    bet: null,
+    stepping: null,
+    present: false,
+    front: 0,
+  };
+}
+
+/**
+ * Sets the modelled clock of a race's lanes. A machine that has a name keeps the costs that the
+ * race gives it; `costs` without a name are taken as they are.
+ * @param {State} state @param {Lane[]} lanes @param {State["costs"]} costs
+ */
+export function remodel(state, lanes, costs) {
+  const presets = presetsOf(fitCosts(lanes));
+  const named = presets.find(({ name }) => name === costs.preset);
+  state.costs = { ...(named?.costs ?? costs), preset: costs.preset };
+  modelLanes(lanes, state.costs);
+}
+
+/**
+ * Applies a change to the state. Returns whether the lanes have to be laid out again.
+ * @param {State} state @param {Playback} playback that moves its instant
+ * @param {Change} change
+ */
+export function applyChange(state, playback, change) {
+  const { lane, step, t, live, playing, clock, costs, ...plain } = change;
+  if (!hasRace(state)) {
+    Object.assign(state, plain);
+    state.clock = clock ?? state.clock;
+    state.costs = costs ?? state.costs;
+    return false;
+  }
+  if (costs) changeCosts(state, playback, costs);
+  if (clock && clock !== state.clock) {
+    state.t = sameInstant(state, clock);
+    state.clock = clock;
+    state.seconds = null;
+  }
+  Object.assign(state, plain);
+  if (plain.hidden) state.hidden = new Set(plain.hidden);
+  if (plain.cell) state.front = plain.cell.lane;
+  if (live) playback.catchUp();
+  if (lane !== undefined && step !== undefined)
+    playback.moveTo(clockAt(state.race.lanes[lane], state.clock, step));
+  if (t !== undefined) playback.moveTo(t);
+  if (playing !== undefined) playback.play(playing);
+  const arranging = ["hidden", "present"];
+  if (isPhone(state)) arranging.push("front", "cell");
+  return arranging.some((name) => name in plain);
+}
+
+/**
+ * Gives the modelled machine other costs. On its clock the instant keeps its share of the race.
+ * @param {Raced} state @param {Playback} playback @param {State["costs"]} costs
+ */
+function changeCosts(state, playback, costs) {
+  const before = playback.length;
+  remodel(state, state.race.lanes, costs);
+  if (state.clock === "modelled") state.t = before ? (state.t / before) * playback.length : 0;
+}

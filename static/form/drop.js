@@ -1,0 +1,36 @@
+// A trace's file that is dropped onto the board, which the page's own "Open a trace" takes.
+
+/** Takes files that are dropped onto an element. @param {HTMLElement} element */
+export function mountDropping(element) {
+  element.addEventListener("dragover", (event) => {
+    if (!event.dataTransfer?.types.includes("Files")) return;
+    event.preventDefault();
+    element.classList.add("dropping");
+  });
+  for (const name of ["dragleave", "drop"])
+    element.addEventListener(name, () => element.classList.remove("dropping"));
+  element.addEventListener("drop", (event) => {
+    if (!event.dataTransfer?.files.length) return;
+    event.preventDefault(); // otherwise the browser leaves the page for the file
+    const one = new DataTransfer();
+    one.items.add(event.dataTransfer.files[0]);
+    if (!openTrace(one.files)) openOnceThere(one.files);
+  });
+}
+
+/** Hands files to the page's button. Returns whether it is on the page. @param {FileList} files */
+function openTrace(files) {
+  const input = document.querySelector("#bring input[type=file]");
+  if (!(input instanceof HTMLInputElement)) return false;
+  input.files = files;
+  input.dispatchEvent(new Event("change", { bubbles: true }));
+  return true;
+}
+
+/** Waits for the button, since the board may be on the page before it. @param {FileList} files */
+function openOnceThere(files) {
+  const observer = new MutationObserver(() => {
+    if (openTrace(files)) observer.disconnect();
+  });
+  observer.observe(document.body, { childList: true, subtree: true });
+}
