@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import threading
 
 from app.models.model_loader import ModelLoader, warm_up
@@ -10,6 +9,7 @@ from app.models.model_pool import ModelPool
 from cluster.racer import Racer
 from engine.race import Lane, RaceRequest
 from tests.app.conftest import toy_card
+from tests.coroutines import run
 from tests.toy import Toy
 
 
@@ -38,6 +38,6 @@ def test_a_race_is_on_the_thread_that_the_model_was_warmed_up_on() -> None:
         async for _ in racer.race(request):
             pass
 
-    asyncio.run(race())
+    run(race())
     assert set(model.threads) == warmed
     assert len(warmed) == 1

@@ -104,7 +104,7 @@ def windows() -> Iterable[tuple[Tensor | None, Tensor]]:
     seen = torch.ones(ROWS, PROMPT, PROMPT, dtype=torch.bool).tril()
     slots = torch.arange(PROMPT)
     yield additive(seen & (slots >= start)), (slots - start[:, 0]).clamp_min(0)
-    tree = ancestors(PARENTS, len(PARENTS))
+    tree = ancestors(PARENTS)
     seen = torch.cat([torch.ones(len(tree), PROMPT, dtype=torch.bool), tree], 1)
     slots = torch.arange(seen.shape[1])
     yield additive(seen & (slots >= start)), PROMPT + tree.sum(1) - 1 - start[:, 0]
