@@ -97,17 +97,6 @@ def started(name: str, guidance: float, guided_tokens: int = 0) -> Sequence:
     return Sequence(model(name), expected, guidance, guided_tokens=guided_tokens)
 
 
-@every_model
-@pytest.mark.parametrize(
-    ("guidance", "guided_tokens"),
-    [(1.0, 0), (1.0, 4), *((3.0, count) for count in (0, 1, 3, 4, 8, LENGTH))],
-)
-def test_windows_and_trees_equal_one_shot(name: str, guidance: float, guided_tokens: int) -> None:
-    """Windows before, across and behind the last guided token."""
-    started(name, guidance, guided_tokens).follow(4)
-    started(name, guidance, guided_tokens).begin_with_a_tree()
-
-
 def test_a_pass_behind_the_guided_tokens_is_no_graph_of_those_before(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -133,22 +122,6 @@ def test_the_first_window_takes_the_prompt_in_whatever_id_its_root_has(
         logits.append(model(name).forward(ctx, torch.tensor([root, 2, 6])))
         torch.testing.assert_close(logits[-1], one_shot([2, 6], model(name), guidance), **EXACT)
     assert torch.equal(*logits)
-
-
-@every_model
-def test_rejected_rows_leave_no_trace(name: str) -> None:
-    """After the same committed tokens the next window's logits are bit for bit the same, whatever
-    was rejected on the way."""
-    after = []
-    for rejected in ([2, 6, 8], [10, 10, 10], [0, 1, 2]):
-        sequence = started(name, 2.0)
-        sequence.window([5, *rejected])
-        sequence.keep([0, 1], [5], 4)
-        sequence.window(rejected)
-        sequence.keep([0], [], 9)
-        after.append(model(name).forward(sequence.ctx, torch.tensor([9, 1, 2])))
-    assert torch.equal(after[0], after[1])
-    assert torch.equal(after[0], after[2])
 
 
 @settings(max_examples=25)

@@ -83,10 +83,3 @@ def test_a_row_sees_itself_and_its_line_of_parents(tree: tuple[int, ...]) -> Non
     for row, parent in enumerate(tree):
         lines.append({row} | (lines[parent] if row else set()))
         assert set(seen[row].nonzero()[:, 0].tolist()) == lines[row]
-
-
-@pytest.mark.parametrize("length", [1, 2, 9])
-def test_a_chain_named_as_a_tree_is_a_triangle(length: int) -> None:
-    chain = [max(0, i - 1) for i in range(length)]
-    triangle = torch.ones(length, length, dtype=torch.bool).tril()
-    assert torch.equal(ancestors(chain), triangle)

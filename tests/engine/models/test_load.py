@@ -87,13 +87,6 @@ def test_the_embedded_model_needs_no_hub(fetched: list[Source]) -> None:
             load(**options)
 
 
-def test_every_familys_class_is_where_load_looks_for_it() -> None:
-    for name, kind in models.FAMILIES.items():
-        file = Path(models.__file__).parent / "families" / f"{name}.py"
-        source = file.read_text("utf-8")
-        assert f"\nclass {kind}(BodyModel):" in source
-
-
 @pytest.mark.parametrize("name", [name for name in CARDS if name != "embedded"])
 def test_a_public_models_parts_are_fetched_and_handed_over(
     family: type[Family], fetched: list[Source], tmp_path: Path, name: str

@@ -13,17 +13,12 @@ import pytest
 import torch
 from safetensors.torch import load_file, save_file
 
-from engine.decoders import DEFAULT
 from engine.decoders.ar import VanillaAR
 from engine.decoders.fpi import FixedPoint
 from engine.decoders.jacobi_window import JacobiWindowSettings
 from engine.models import load
 from engine.models.embedded.model import EmbeddedModel
-from engine.race import Lane
-from engine.trace import LaneState, Seconds
 from tests.engine.models.families import TINY
-from tests.races import race_of
-from tests.steps import retimed
 
 PROMPT = "red apple on sky clouds"
 TINY_EMBEDDED = TINY["embedded"]
@@ -60,19 +55,6 @@ def test_the_fixed_point_of_the_true_weights_is_vanilla_ars_picture() -> None:
     ar = VanillaAR(true).generate(prompt, seed)
     assert FixedPoint(true, JacobiWindowSettings(window=16)).generate(prompt, seed) == ar
     assert len(set(ar)) > 1
-
-
-def test_every_lane_finishes_twice_the_same() -> None:
-    lanes = [Lane(name) for name in DEFAULT]
-    races = [list(race_of(TINY_EMBEDDED.model, lanes, PROMPT, 3)) for _ in range(2)]
-    for lane in range(len(lanes)):
-        mine = [[frame for frame in frames if frame.lane == lane] for frames in races]
-        first, second = (
-            [retimed(frame.step, Seconds()) for frame in frames if frame.step] for frames in mine
-        )
-        assert first == second
-        assert first[-1].after == TINY_EMBEDDED.model.plan.length
-        assert mine[0][-1].state is LaneState.FINISHED
 
 
 def test_committed_pixels_do_not_change_when_tokens_far_below_arrive() -> None:

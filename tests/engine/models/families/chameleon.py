@@ -28,7 +28,7 @@ from tests.engine.models.families.tiny import (
     tiny_card,
 )
 
-CODES = 32
+CODES, MAP = 32, "vocabulary_map"
 BEGIN, END_OF_TURN, END_OF_LINE = "<racm3:break>", "<reserved08706>", "<reserved08799>"
 
 
@@ -105,6 +105,12 @@ class TinyChameleon(Tiny):
     absent = ("body.vqmodel", "vq.encoder", "vq.quant_conv")
     files = ("model/config.json", "model/model-00002-of-*.safetensors")
     files += ("vq/model.safetensors", "text/tokenizer.json")
+    misfits = (
+        ("config.json", lambda c: c.pop(MAP), "no vocabulary_map"),
+        ("config.json", lambda c: c[MAP].pop("IMGIMGAZ"), "other image tokens than its 32 codes"),
+        ("config.json", lambda c: c[MAP].update({"<s>": 2}), "not this model's: <s> is 0, not 2"),
+        ("config.json", lambda c: c.update(hidden_size="large"), "config.json cannot be read"),
+    )
     too_long = r"takes \d+ tokens; beside its picture .* has room for \d+\. Shorten it"
 
     def __init__(self, name: str, grid: tuple[int, int], template: str, *size: str) -> None:

@@ -32,6 +32,12 @@ NAMES = {
     "image_wrapper_token": "<|image token|>",
     "eof_token": "<|extra_201|>",
 }
+MAP, CODE_7, WORDS = (
+    "vocabulary_map",
+    "<|visual token 000007|>",
+    ("boi_token", "extra_special_tokens"),
+)
+UNNAMED = "does not name 48 visual tokens and an end of"
 HEAD = "text_model.lm_head.weight"
 
 
@@ -83,6 +89,15 @@ class TinyEmu3(Tiny):
     unused = ("vqmodel.encoder.", "vqmodel.quant_conv.")
     absent = ("vq.encoder", "vq.quant_conv")
     files = ("model/config.json", "model/tokenizer.json", "model/model-00002-of-*.safetensors")
+    misfits = (
+        ("config.json", lambda c: c.update({MAP: None}), UNNAMED),
+        ("config.json", lambda c: c[MAP].pop("<|extra_200|>"), UNNAMED),
+        ("config.json", lambda c: c[MAP].pop(CODE_7), UNNAMED),
+        ("config.json", lambda c: c[MAP].update({"<|visual token x|>": 3}), UNNAMED),
+        ("config.json", lambda c: c[MAP].update({CODE_7: 9999}), "ids beyond the model's vocab"),
+        ("config.json", lambda c: c["text_config"].update(hidden_size="wide"), "not the config"),
+        ("tokenizer_config.json", lambda c: list(map(c.pop, WORDS)), "has no boi_token"),
+    )
     limit, too_long = 585, r"takes 586 of the model's tokens, and there is room for 585"
 
     @cached_property

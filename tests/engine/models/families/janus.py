@@ -51,6 +51,11 @@ def config(words: int = 267) -> JanusConfig:
     )
 
 
+def unnamed(tokenizer: dict, mark: str) -> None:
+    (added,) = (each for each in tokenizer["added_tokens"] if each["content"] == mark)
+    added["content"] = "<other>"
+
+
 class TinyJanus(Tiny):
     card = tiny_card("janus-pro-1b", (SIDE, SIDE), CODES)
     module = janus
@@ -60,6 +65,19 @@ class TinyJanus(Tiny):
     absent = ("network.lm_head", "network.model.vision_model", "network.model.aligner")
     absent += ("vq.encoder", "vq.quant_conv")
     files = ("model/config.json", "model/tokenizer.json", "model/model-00002-of-*.safetensors")
+    misfits = (
+        (
+            "config.json",
+            lambda c: c.update(model_type="llama"),
+            "a model of type 'llama', not janus",
+        ),
+        (
+            "config.json",
+            lambda c: c["text_config"].update(hidden_size="wide"),
+            "not a configuration",
+        ),
+        ("tokenizer.json", lambda c: unnamed(c, IMAGE), "does not know <begin_of_image>"),
+    )
     limit, too_long = 512, r"has 513 tokens; Janus-Pro takes at most 512 here: make it shorter"
 
     @cached_property

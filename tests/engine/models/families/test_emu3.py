@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -13,12 +12,9 @@ from engine.models.families import emu3
 from engine.models.families.emu3 import POSITIVE
 from engine.models.supply.card import CARDS, ModelError
 from tests.engine.models.families import EMU3
-from tests.engine.models.families.test_family_files import change_weights, rewritten
+from tests.engine.models.families.test_family_files import change_weights, linked
 
 BEGIN, START, WRAPPER = "<|extra_203|>", "<|image start|>", "<|image token|>"
-MAP, CODE_7 = "vocabulary_map", "<|visual token 000007|>"
-UNNAMED = "does not name 48 visual tokens and an end of"
-BEYOND, ANOTHERS = "ids beyond the model's vocabulary", "is not the configuration of an Emu3 model"
 
 
 def test_a_prompt_ends_in_the_documented_words() -> None:
@@ -69,33 +65,8 @@ def test_keys_as_the_classes_have_them(monkeypatch: pytest.MonkeyPatch) -> None:
         assert all(torch.equal(ours[name], theirs[name]) for name in theirs)
 
 
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        (lambda config: config.update({MAP: None}), UNNAMED),
-        (lambda config: config[MAP].pop("<|extra_200|>"), UNNAMED),
-        (lambda config: config[MAP].pop(CODE_7), UNNAMED),
-        (lambda config: config[MAP].update({"<|visual token x|>": 3}), UNNAMED),
-        (lambda config: config[MAP].update({CODE_7: 9999}), BEYOND),
-        (lambda config: config["text_config"].update(hidden_size="wide"), ANOTHERS),
-    ],
-)
-def test_configurations_that_do_not_fit_are_rejected(
-    tmp_path: Path, change: Callable[[dict], object], message: str
-) -> None:
-    folders = rewritten(EMU3, tmp_path, "config.json", change)
-    with pytest.raises(ModelError, match=message):
-        EMU3.load(folders)
-
-
-def test_another_models_tokenizer_is_rejected(tmp_path: Path) -> None:
-    def forget(values: dict[str, object]) -> None:
-        for name in ("boi_token", "extra_special_tokens"):
-            values.pop(name, None)
-
-    folders = rewritten(EMU3, tmp_path, "tokenizer_config.json", forget)
-    with pytest.raises(ModelError, match="has no boi_token"):
-        EMU3.load(folders)
+def test_a_tokenizer_without_its_configuration_is_rejected(tmp_path: Path) -> None:
+    folders = linked(EMU3.folders, tmp_path)
     (folders["model"] / "tokenizer_config.json").unlink()
     with pytest.raises(ModelError, match=r"The tokenizer of .* has no b"):
         EMU3.load(folders)

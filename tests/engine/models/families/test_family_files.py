@@ -75,6 +75,17 @@ def test_a_damaged_file_is_named_with_what_to_do(tiny: Tiny, damage: str, tmp_pa
         assert str(tmp_path) not in str(caught.value), "visitors read it"
 
 
+@pytest.mark.parametrize(
+    ("name", "file", "change", "message"),
+    [(name, *misfit) for name, tiny in PUBLIC.items() for misfit in tiny.misfits],
+)
+def test_files_of_another_model_are_rejected_in_words(
+    name: str, file: str, change: Callable[[dict], object], message: str, tmp_path: Path
+) -> None:
+    with pytest.raises(ModelError, match=message):
+        PUBLIC[name].load(rewritten(PUBLIC[name], tmp_path, file, change))
+
+
 @pytest.mark.parametrize("damage", ["missing", "unexpected", "misshapen"])
 def test_weights_that_do_not_fit_are_named(tiny: Tiny, damage: str) -> None:
     for key, own in tiny.weights.items():

@@ -14,15 +14,12 @@ from safetensors.torch import save_file
 from torch import Tensor
 from transformers.models.chameleon.modeling_chameleon import ChameleonDecoderLayer
 
-from engine.decoders.ar import VanillaAR
-from engine.decoders.lantern import Lantern, LanternSettings
 from engine.models.body import BodyModel
 from engine.models.eagle import EagleDrafter
 from engine.models.families.chameleon import ChameleonModel
 from engine.models.families.lantern_drafter import chameleon_drafter, llamagen_drafter
 from engine.models.families.llamagen import LlamaGenModel
 from engine.models.supply.card import CARDS, ModelError
-from engine.settings import Sampling
 from tests.engine.models.families import ANOLE, LLAMAGEN, LUMINA, chameleon, llamagen
 from tests.engine.models.families.tiny import drawn, narrowed
 from tests.floats import EXACT, widen
@@ -199,21 +196,6 @@ def test_a_tree_of_drafts_equals_a_whole_recomputation_of_its_paths(
         for ours, path in zip(logits, paths, strict=True):
             expected = recomputed(model, text, committed, path)
             torch.testing.assert_close(ours, expected, **EXACT)
-
-
-@pytest.mark.parametrize("drafts", ["chain", "tree"])
-@pytest.mark.parametrize("name", SIZES)
-def test_with_a_delta_of_zero_greedy_decoding_gives_vanilla_ars_tokens(
-    models: dict[str, BodyModel], name: str, drafts: str
-) -> None:
-    model, greedy = models[name], Sampling(guidance=2.0, top_k=1)
-    lantern = Lantern(model, LanternSettings(k=9, delta=0.0, drafts=drafts), greedy)
-    with torch.inference_mode():
-        steps = list(lantern.steps("a cat", 3))
-    assert sum(step.drafter_passes for step in steps) > 0
-    tokens = [int(token) for step in steps for token in step.committed["token"]]
-    assert tokens == VanillaAR(model, sampling=greedy).generate("a cat", 3)
-    assert len(set(tokens)) > 2
 
 
 # The files

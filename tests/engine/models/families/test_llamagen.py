@@ -25,15 +25,6 @@ from tests.engine.models.families.llamagen import SIZES, SLOTS, gpt_shapes, vq_s
 from tests.engine.models.families.tiny import CPU
 
 
-def test_the_prompt_is_its_words_and_an_end() -> None:
-    tokens = LLAMAGEN.model.tokens
-    assert tokens("A red fox  on Snow") == [3, 4, 5, 6, 7, 1]
-    assert tokens("  A\tRED\n fox ") == [3, 4, 5, 1]
-    assert tokens("") == [1]
-    assert tokens("fox " * 50) == [5] * (SLOTS - 1) + [1]
-    assert tokens("łoś 🦌") == [2, 2, 1]
-
-
 def test_with_random_weights_the_prompt_is_its_bytes() -> None:
     model = LlamaGenModel(LLAMAGEN.card, None, CPU, torch.float32, sizes=SIZES)
     assert model.tokens("Fox") == [*b"fox", 1]

@@ -47,6 +47,8 @@ class Tiny(ABC):
     options: dict[str, object] = {}  # of its class
     small: object  # what the family's `config` returns, at a tiny size
     files: tuple[str, ...] = ()  # part/name of each file that it needs
+    # Of another model: a file of the part `model`, what makes it so, and how it is rejected.
+    misfits: tuple[tuple[str, Callable[[dict], object], str], ...] = ()
     # How many tokens a prompt may have, and the error for more; 0 where it is cut.
     limit, too_long = 0, ""
 
