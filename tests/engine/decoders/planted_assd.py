@@ -74,15 +74,3 @@ class RejectedKept(Spoilt, ASSD):
     def spoil(self, v: Verification, state: DecodeState, window: Window, p: Tensor) -> None:
         if window.parents is None:
             v.tokens[: len(window.drafts)] = window.drafts
-
-
-SELF, NGRAMS = {"k": 3}, {"k": 3, "drafts": "n-gram"}
-BUGS = (
-    (UniformQ, NGRAMS),
-    (UniformQ, SELF),
-    (ResampledFromP, SELF),
-    (TolerantAcceptance, SELF),
-    (NextRowsQ, SELF),
-    (BonusFromQ, SELF),
-    (RejectedKept, SELF),
-)

@@ -46,14 +46,3 @@ def test_a_block_that_fails_ends_at_its_first_draft() -> None:
     assert int(failed.tokens[0]) == 1  # R(p, q) has code 1 alone
     assert failed.status.tolist() == [Status.RESAMPLED, Status.REFINED, Status.REFINED]
     assert failed.uniform.isnan().tolist() == [False, True, True]
-
-
-def test_behind_an_accepted_draft_the_residual_is_what_its_block_left() -> None:
-    """p = (.5, .4, .1) and q = (.1, .4, .5): draft 2 has a = 1/5, draft 1 keeps it. R(p / 5, q) is
-    empty, so neither passes alone; with q one-hot behind draft 1, a = 1 and S = p without it."""
-    p, q = torch.tensor([0.5, 0.4, 0.1]), torch.tensor([0.1, 0.4, 0.5])
-    near(verify_chain(BLOCK, p, q, [2, 1]).acceptance[:2], [0, 1 / 5])
-    certain = torch.stack([q, torch.tensor([0.0, 1.0, 0.0])])
-    done = verify_chain(BLOCK, p, certain, [0, 1], verify=[[0.5, 0.9, 0.5]])
-    near(done.acceptance[:2], [1, 0.4])
-    assert done.tokens[:2].tolist() == [0, 2]  # 0.9 into (.5, 0, .1)

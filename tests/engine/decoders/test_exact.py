@@ -12,6 +12,7 @@ import torch
 
 from engine.decoders import DECODERS, WHOLE
 from engine.decoders.ar import VanillaAR
+from engine.decoders.assd import ASSD
 from engine.decoders.base import Badge, Decoder
 from engine.decoders.fpi import FixedPoint
 from engine.decoders.jacobi import Jacobi
@@ -22,10 +23,13 @@ from engine.decoders.sjd import SJD
 from engine.decoders.sjd_pac import SJDPAC
 from engine.decoders.tree import Tree
 from engine.decoders.window import WindowDecoder
+from engine.models.base import planned
+from engine.plan import Plan
 from engine.settings import Sampling, SettingError, Settings, knobs
-from tests.engine.decoders import planted
+from tests.engine.decoders import planted, planted_assd
 from tests.engine.decoders.enumeration import CLOSE, Enumeration, distance, enumerated, exactly
 from tests.engine.decoders.sampling import decodes_until_caught, lossless
+from tests.infill_toy import InfillToy, infilling
 from tests.toy import Toy
 
 LOSSLESS = [name for name in WHOLE if DECODERS[name].badge is not Badge.CHANGED_DISTRIBUTION]
@@ -195,6 +199,12 @@ def test_trees(codes: int, K: int, D: int, AC: bool) -> None:
 
 
 @exact
+def test_a_tree_of_certain_drafts() -> None:
+    """Their distributions have no second token: the other candidates do not exist."""
+    checked(SJDPAC(Toy((1, 3), 2), SJDPAC.Settings(window=8, K=2, D=3, fresh="one-hot")))
+
+
+@exact
 def test_a_tree_window_of_which_all_is_accepted() -> None:
     """A spine that ends well before the image."""
     found = checked(SJDPAC(Toy((1, 4), 2), SJDPAC.Settings(window=4, K=2, D=2)))
@@ -245,6 +255,12 @@ def flat() -> Toy:
     return model
 
 
+def half_known() -> tuple[Toy, Plan]:
+    """Four cells of six are filled in, in spread order."""
+    mask = (True, False, True, True, False, True)
+    return planned(InfillToy((2, 3), 2, seed=3), infilling(mask, "spread", 2, seed=4))
+
+
 zero_then = partial(crafted, [1.0, 0, 0], [0.6, 0.4, 0], [0.6, 0.4, 0])
 zero_or_one = partial(crafted, [0.5, 0.5, 0], [0.2, 0.3, 0.5], [0.6, 0.4, 0])
 depends_on_zero = partial(crafted, [1.0, 0, 0, 0], [0.5, 0, 0, 0.5], [0.26, 0.37, 0.37, 0])
@@ -253,6 +269,7 @@ pair = partial(Toy, (1, 3), 2)
 two_of_three = partial(Toy, (1, 2), 3)
 three = partial(Toy, (1, 3), 3)
 
+Planted = Callable[[], Toy | tuple[Toy, Plan]]
 WINDOW = {"window": 3}
 MAXIMAL = {"window": 3, "coupling": "maximal", "fresh": "uniform"}
 BLOCK = {"window": 3, "fresh": "uniform", "verification": "block"}
@@ -288,13 +305,22 @@ BUGS = [
     (planted.RejectedChildKept, Lantern, three, SMALL_TREE),
     (planted.NeighboursOfTheRejectedRemoved, Lantern, three, SMALL_TREE),
     (planted.BonusFromTheRoot, Lantern, three, SMALL_TREE),
+    (planted_assd.UniformQ, ASSD, half_known, {"k": 3, "drafts": "n-gram"}),
+    (planted_assd.UniformQ, ASSD, half_known, {"k": 3}),
+    (planted_assd.ResampledFromP, ASSD, half_known, {"k": 3}),
+    (planted_assd.TolerantAcceptance, ASSD, half_known, {"k": 3}),
+    (planted_assd.NextRowsQ, ASSD, half_known, {"k": 3}),
+    (planted_assd.BonusFromQ, ASSD, half_known, {"k": 3}),
+    (planted_assd.RejectedKept, ASSD, half_known, {"k": 3}),
 ]
 
 
 @functools.cache
-def off(decoder: type[WindowDecoder], toy: Callable[[], Toy], settings: tuple) -> float:
-    built = decoder(toy(), decoder.Settings(**dict(settings)))
-    return distance(enumerated(built).joint, built.model.joint_distribution())
+def off(decoder: type[WindowDecoder], toy: Planted, settings: tuple) -> float:
+    made = toy()
+    model, plan = made if isinstance(made, tuple) else (made, made.plan)
+    built = decoder(model, decoder.Settings(**dict(settings)), plan=plan)
+    return distance(enumerated(built).joint, model.joint_distribution(plan))
 
 
 @exact
@@ -302,7 +328,7 @@ def off(decoder: type[WindowDecoder], toy: Callable[[], Toy], settings: tuple) -
     ("bug", "sound", "toy", "settings"), BUGS, ids=[bug[0].__name__ for bug in BUGS]
 )
 def test_a_planted_bug_is_found_where_the_sound_decoder_is_exact(
-    bug: type[WindowDecoder], sound: type[WindowDecoder], toy: Callable[[], Toy], settings: dict
+    bug: type[WindowDecoder], sound: type[WindowDecoder], toy: Planted, settings: dict
 ) -> None:
     knobs = tuple(settings.items())
     assert off(bug, toy, knobs) > 1e3 * CLOSE

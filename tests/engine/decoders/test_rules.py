@@ -84,6 +84,7 @@ LOSSLESS: list[tuple[type[WindowDecoder], dict[str, object]]] = [
     (Lantern, {"k": 1, "delta": 1.0}),
     (RelaxedSJD, {"relax": "amplify", "k": 1.0}),
     (RelaxedSJD, {"relax": "add", "e": 0.0}),
+    (RelaxedSJD, {"relax": "anneal", "k": 1.0}),
     (SJDPAC, {"K": 1}),
     (SJDPAC, {"K": 1, "AC": False}),
 ]

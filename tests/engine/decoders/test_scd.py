@@ -8,11 +8,8 @@ from scipy import stats
 
 from engine.decoders.decode_state import DecodeState, Verification, Window
 from engine.decoders.scd import SCD, SCDSettings
-from engine.decoders.sjd import SJD
-from engine.numerics.distributions import sample
 from engine.trace import Status
-from tests.engine.decoders.driving import ACCEPT, REJECT, TOY, P, Q, near, point_mass, verify_chain
-from tests.toy import Toy
+from tests.engine.decoders.driving import REJECT, TOY, P, Q, near, point_mass, verify_chain
 
 GUMBEL, MAXIMAL = (SCD(TOY, SCDSettings(coupling=name)) for name in ("gumbel", "maximal"))
 
@@ -72,25 +69,3 @@ def test_maximal_coupling_keeps_with_p_over_q_else_redraws_from_the_residual() -
     near(done.acceptance[1:6], [0.25, 0.25, 2 / 3, 2 / 3, 1])
     near(done.uniform[1:6], [0.24, 0.26, 0.66, 0.67, 0.99])
     assert done.q[1:].equal(P.expand(6, -1))
-
-
-def test_maximal_coupling_leaves_what_is_committed_alone() -> None:
-    """The coupling's numbers would reject all that the test accepts."""
-    u = {"verify": [[ACCEPT, 0.5, 0.2]], "coupling": [[REJECT, 0.5]]}
-    done = verify_chain(MAXIMAL, P, Q, [0, 1], **u)
-    assert int(done.count) == 3
-    assert done.tokens.tolist() == [0, 1, int(sample(P, torch.tensor(0.2)))]
-    assert done.status.tolist() == [Status.ACCEPTED, Status.ACCEPTED, Status.FRESH]
-
-
-@pytest.mark.parametrize("coupling", ["gumbel", "maximal"])
-def test_coupled_drafts_take_fewer_passes_than_independent_ones(coupling: str) -> None:
-    """On average over seeds, with the same window."""
-    model = Toy((6, 6), 8)
-    settings = SCDSettings(coupling=coupling)
-    passes = [
-        sum(len(list(decoder.steps("", seed))) for seed in range(8))
-        for decoder in (SCD(model, settings), SJD(model, SJD.Settings(window=32)))
-    ]
-    assert settings.window == 32
-    assert passes[0] < passes[1]

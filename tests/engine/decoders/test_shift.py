@@ -1,5 +1,5 @@
-"""Shifts: of lossless rules, of LANTERN's trees, and with static shapes. That of every rule on a
-chain is in test_rules.py."""
+"""Shifts: of LANTERN's trees, and with static shapes. That of every rule on a chain is in
+test_rules.py."""
 
 from __future__ import annotations
 
@@ -9,15 +9,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import Tensor
 
-from engine.decoders import DECODERS, WHOLE
-from engine.decoders.base import Badge
 from engine.decoders.lantern import Lantern, LanternSettings
 from engine.decoders.lantern_tree import DraftTree, TreeWalk, children_of
 from engine.decoders.relaxed import RelaxedSJD
-from engine.decoders.shift import committed_by_residual
-from engine.decoders.speculate import acceptance_probability
 from engine.decoders.window import WindowDecoder
-from engine.numerics.distributions import exact, one_hot, total_variation
+from engine.numerics.distributions import one_hot, total_variation
 from engine.settings import Sampling
 from tests.engine.decoders.test_rules import CHANGED
 from tests.floats import rounding
@@ -25,7 +21,6 @@ from tests.toy import Toy
 
 CODES = 18
 TOY = Toy((2, 12), CODES, seed=3)
-LOSSLESS = [name for name in WHOLE if DECODERS[name].badge is not Badge.CHANGED_DISTRIBUTION]
 LOSSY = [kind(TOY, kind.Settings(**knobs)) for kind, knobs, _ in CHANGED]
 
 
@@ -39,17 +34,6 @@ def pairs(seed: int, rows: int = 3, codes: int = CODES) -> tuple[Tensor, Tensor]
         row[torch.randperm(codes, generator=generator)[: codes // 2]] = 0
         row /= row.sum()
     return p, q
-
-
-@pytest.mark.parametrize("name", LOSSLESS)
-@settings(max_examples=20)
-@given(st.integers(0, 10**6))
-def test_a_lossless_rule_has_no_shift(name: str, seed: int) -> None:
-    p, q = pairs(seed, codes=300)
-    assert DECODERS[name](TOY).shift(p, q).equal(torch.zeros(3, dtype=torch.float64))
-    p, q = exact(p), exact(q)
-    committed = committed_by_residual(p, q, acceptance_probability(p, q))
-    assert (total_variation(committed, p) < 1e-12).all()
 
 
 @pytest.mark.parametrize(("delta", "lossless"), [(0.0, True), (0.3, False), (1.0, False)])

@@ -42,12 +42,6 @@ def test_the_papers_table_fits_the_papers_window(K: int, D: int) -> None:
     assert PACSettings(K=K, D=D).window == 64
 
 
-def test_side_nodes_and_their_parents() -> None:
-    layout = tree(20, 9, 2, 3)
-    assert layout.side == ((1, 1), (2, 1), (2, 0), (2, 1))
-    assert layout.parents[layout.spine + 1 :] == (0, 1, layout.spine + 1, layout.spine + 1)
-
-
 @given(
     window=st.integers(2, 96), room=st.integers(0, 100), K=st.integers(1, 8), D=st.integers(1, 5)
 )
