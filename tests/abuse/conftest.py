@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import gc
 import json
+import socket
 import tempfile
 import threading
 from collections.abc import Iterator
@@ -26,6 +27,11 @@ from tests.browser.servers import launched
 
 KEPT = 8  # visitors whom the page remembers, so that few show what it would not forget
 PAGE_SIZE = 4096
+SECRETS = (b"root:x:0:0", b"from app.page.launch import", b"gradio[mcp]", b"PATH=", b"PRIVATE KEY")
+TARGETS = (
+    *("/etc/passwd", "/proc/self/environ", "app.py", "requirements.txt", "~/.ssh/id_rsa"),
+    *(str(Path(__file__).parents[2] / name) for name in ("app.py", ".git/config")),
+)
 CHECKOUT = str(Path(__file__).parents[2])  # a message that names it leaks where the page lies
 
 
@@ -109,14 +115,42 @@ class Site:
         )
 
 
+class Trap(threading.Thread):
+    """A server of somebody else's, which counts who calls it."""
+
+    def __init__(self) -> None:
+        super().__init__(daemon=True)
+        self.socket = socket.create_server(("127.0.0.1", 0))
+        self.url = f"http://127.0.0.1:{self.socket.getsockname()[1]}/secret.json"
+        self.calls = 0
+
+    def run(self) -> None:
+        while True:
+            try:
+                caller, _ = self.socket.accept()
+            except OSError:
+                return
+            self.calls += 1
+            caller.sendall(b"HTTP/1.1 200 OK\r\ncontent-length: 10\r\n\r\nroot:x:0:0")
+            caller.close()
+
+
+@pytest.fixture
+def trap() -> Iterator[Trap]:
+    trap = Trap()
+    trap.start()
+    yield trap
+    trap.socket.close()
+
+
 def words(data: Any) -> str:
-    """The words of an error. Gradio says nothing of an exception that nobody meant for a
-    visitor."""
+    """The words of an error, which gradio shows as HTML. It says nothing of an exception that
+    nobody meant for a visitor."""
     assert isinstance(data, dict), f"an exception that nobody caught: {data}"
     assert data.get("error"), f"an exception that nobody caught: {data}"
     text = data["error"]
     assert 10 < len(text) < 1000
-    assert not any(each in text for each in ("Traceback", " at 0x", CHECKOUT, ".py", "Errno"))
+    assert not any(each in text for each in ("<", "Traceback", " at 0x", CHECKOUT, ".py", "Errno"))
     return text
 
 

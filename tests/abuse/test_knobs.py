@@ -48,32 +48,6 @@ def test_any_field_may_hold_anything(site: Site, data: st.DataObject) -> None:
     assert event == "complete" or words(answer)
 
 
-# The form's own tests have the words for every other prompt, seed and list of lanes.
-@pytest.mark.parametrize("name", ["race", "board"])
-@pytest.mark.parametrize(
-    ("place", "wrong", "message"),
-    [
-        (0, None, "prompt is empty"),
-        (0, "x" * 10**6, "characters"),
-        (1, 10**30, "whole number"),
-        (2, ["ar"] * 10_000, "1 to 8 lanes"),
-        (2, ["../ar"], "no decoder called"),
-        (2, ["x" * 10**6], "no decoder called"),
-        (2, ["gsd:" + "x" * 10**6], "gsd has no knob"),
-        (2, ["gsd:G=" + "9" * 10**6], "GSD: G is a whole number"),
-        (2, ["gsd:" + "G=4;" * 10**5], "GSD: G is given twice"),
-        (2, ["gsd:<img src=x onerror=alert(1)>"], "gsd has no knob"),
-    ],
-    ids=lambda value: repr(value)[:30],
-)
-def test_what_no_form_would_send_is_rejected_in_words(
-    site: Site, name: str, place: int, wrong: object, message: str
-) -> None:
-    values = site.race_values() if name == "board" else ["red apple", 7, ["ar"]]
-    values[place] = wrong
-    assert message in site.rejection(values, name)
-
-
 @pytest.mark.parametrize(
     "body",
     [

@@ -62,14 +62,6 @@ def test_a_malformed_call_is_answered_with_a_sentence(site: Site, path, body, wo
     assert words in answer.json()["error"]
 
 
-MORE = [TYPED, 7, ["ar"], *[None] * 5, False, False, None, "more"]
-
-
-@pytest.mark.parametrize("values", [[], [TYPED], MORE])
-def test_a_call_with_missing_or_further_values_says_what_it_takes(site: Site, values) -> None:
-    assert site.rejection(values, "race").startswith(TAKES)
-
-
 OF_MCP = [
     mcp(TYPED),
     mcp(name=TYPED, arguments={}),
