@@ -26,7 +26,6 @@ from tests.toy import Toy
 
 Main = Callable[..., None]
 Capture = pytest.CaptureFixture[str]
-WINDOW = "SJD: window is a whole number from 2 to 96, not"
 
 
 @pytest.fixture
@@ -85,18 +84,7 @@ def test_a_race_has_the_threads_that_are_asked_for(main: Main, capsys, monkeypat
     [
         (["x", "--lanes", "jet"], "There is no decoder called 'jet'; there are ar,"),
         (["x", "--lanes", ""], "no decoder called ''"),
-        (["x", "--lanes", "sjd:speed=9"], "sjd has no knob 'speed'; it has window, init"),
-        (["x", "--lanes", "ar:speed=9"], "ar has no knob 'speed'; it has none"),
-        (["x", "--lanes", "sjd:window=many"], f"{WINDOW} 'many'"),
-        (["x", "--lanes", "sjd:window"], f"{WINDOW} ''"),
-        (["x", "--lanes", "sjd:window=1"], "from 2 to 96"),
-        (["x", "--lanes", "sjd:init=magic"], "init is one of random, horizontal repeat"),
-        (["x", "--lanes", "sjd-pac:tree=deep"], "SJD-PAC has no setting tree any more: every node"),
-        (["x", "--lanes", "sjd-pac:AC=yes"], "SJD-PAC: AC is on or off, not 'yes'"),
-        (["x", "--lanes", "sjd-pac:window=9"], "make K or D smaller"),
-        (["x", "--lanes", ",".join(["ar"] * 9)], "1 to 8 lanes"),
         ([" "], "the prompt is empty"),
-        (["x", "--seed", "-1"], "The seed is a whole number"),
         (["x", "--model", "jet"], "invalid choice: 'jet'"),
         (["x", "--guided-tokens", "-1"], "guided_tokens is a whole number from 0 to 65536, not -1"),
         (["x", "--guided-tokens", "13"], "guided_tokens is a whole number from 0 to 12, the"),

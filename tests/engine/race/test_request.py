@@ -54,6 +54,7 @@ def test_lanes_without_knobs_have_the_defaults() -> None:
         ("sjd:speed=9", "sjd has no knob 'speed'; it has window, init"),
         ("ar:speed=9", "ar has no knob 'speed'; it has none"),
         ("sjd:window=many", "SJD: window is a whole number from 2 to 96, not 'many'"),
+        ("sjd:window", "SJD: window is a whole number from 2 to 96, not ''"),
         ("sjd:window=1e999", "SJD: window is a whole number from 2 to 96, not inf"),
         ("sjd-pac:AC=yes", "SJD-PAC: AC is on or off, not 'yes'"),
         ("gsd:G=4;G=4", "GSD: G is given twice"),
