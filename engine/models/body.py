@@ -223,13 +223,12 @@ class BodyModel(ImageModel):
             known = self.embed(ids, slots).expand(count, -1, -1)
             rows = Prompt(torch.cat([rows.embeddings, known], 1), rows.start)
         lean, slot = self.lean, slot or Slot()
-        needed = text + len(plan.known) + plan.length + MAX_ROWS
         cache = slot.cache(
             "body",
             len(lean.layers),
             count,
             lean.kv_heads,
-            -(-needed // BUCKET) * BUCKET,  # a longer prompt fits, too
+            text + len(plan.known) + plan.length + MAX_ROWS,
             lean.head_dim,
             self.dtype,
             self.device,
