@@ -17,7 +17,7 @@ import { Wire, filledIn, laneOf, plain, raceOf, range, threeSteps } from "./wire
 const { ACCEPTED, RESAMPLED, FRESH, FORCED, REFINED, REJECTED, DROPPED } = DID;
 
 /** What is said of a life, and in short of its last row. */
-function told(rule, ...life) {
+function sentences(rule, ...life) {
   const short = life.length ? `\n  in short: ${stepInWords(rule, life.at(-1))}` : "";
   return plain(whyToken(rule, life) + short);
 }
@@ -339,7 +339,7 @@ const tours = {
 export const prose = [
   ...Object.entries(lives).map(([name, all]) => [
     `Why a token: ${name}`,
-    all.map((one) => told(...one)),
+    all.map((one) => sentences(...one)),
   ]),
   ["Another number drawn", experiments],
   ["Shift of a test, and the price of a token", shifts],

@@ -120,7 +120,7 @@ def pairs(seed: int) -> tuple[Tensor, Tensor]:
     return p, q
 
 
-def law(rule: Rule, p: Tensor, q: Tensor, i: int, settings: Settings) -> Tensor:
+def committed_by_definition(rule: Rule, p: Tensor, q: Tensor, i: int, settings: Settings) -> Tensor:
     """[V]: the distribution of what is committed where draft number i is tested, by definition."""
     committed = torch.zeros(CODES, dtype=torch.float64)
     for x in q.nonzero()[:, 0].tolist():
@@ -151,11 +151,17 @@ def test_one_verification_accepts_and_commits_by_its_definition(
             assert found.equal(verify_chain(SJD(TOY), window, q, [x] * 4).acceptance[:4])
     for i in range(4):
         enumerated = committed_distribution(decoder, p[i], q[i])
-        near(enumerated, law(rule, p[i], q[i], 0, decoder.settings).tolist(), rounding(1))
-    laws = torch.stack([law(rule, p[i], q[i], i, decoder.settings) for i in range(4)])
-    near(decoder.shift(p, q), total_variation(laws, exact(p)).tolist(), rounding(1))
+        near(
+            enumerated,
+            committed_by_definition(rule, p[i], q[i], 0, decoder.settings).tolist(),
+            rounding(1),
+        )
+    expected = torch.stack(
+        [committed_by_definition(rule, p[i], q[i], i, decoder.settings) for i in range(4)]
+    )
+    near(decoder.shift(p, q), total_variation(expected, exact(p)).tolist(), rounding(1))
     if decoder.badge is Badge.CHANGED_DISTRIBUTION:
-        near(decoder.committed(p, q), laws.tolist(), rounding(1))
+        near(decoder.committed(p, q), expected.tolist(), rounding(1))
 
 
 chains = pytest.mark.parametrize(("kind", "knobs"), LOSSLESS)
