@@ -92,9 +92,14 @@ class DecodeState:
             self.ctx = model.start(
                 prompt, sampling.guidance, sampling.guided_tokens, self.plan, self.slot
             )
+            self._allocate(seed, device)
         except BaseException:
+            self.slot.clear()
             model.slots.release(self.slot)
             raise
+
+    def _allocate(self, seed: int, device: torch.device) -> None:
+        """What a step works on, in the slot's places."""
         self.noise = Noise(seed, device)
         self.step = 0
         self.frontier = 0
@@ -105,7 +110,7 @@ class DecodeState:
         self.root = self.tokens[:1]  # the last committed token; means nothing in the first window
         # What the last verification left: tokens [N], their q [N, V], and how many are committed.
         self.drafts = torch.zeros(1, dtype=torch.long, device=device)
-        self.q = torch.zeros(1, model.vocab_size, device=device)
+        self.q = torch.zeros(1, self.model.vocab_size, device=device)
         self.count = place("count", zero + 1)
         self.forced_ids = place("forced_ids", torch.tensor(self.plan.forced, device=device))
         self.path: list[int] = []  # the window rows that the last step kept
@@ -122,7 +127,7 @@ class DecodeState:
     def draft_limit(self) -> int:
         """How many drafts a window may have: those before the image's end; with static shapes it
         keeps its width, and those behind the end are never accepted."""
-        return host_count(self.model, self.room, MAX_ROWS)
+        return host_count(self.model, self.plan.length - self.frontier - 1, MAX_ROWS)
 
     def offsets(self, count: int) -> Tensor:
         """0 .. count - 1."""

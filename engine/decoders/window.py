@@ -74,11 +74,8 @@ class WindowDecoder(Decoder):
         self, prompt: str, seed: int, stopped: Callable[[], bool] = never
     ) -> Generator[Step, None, None]:
         model = self.model
-        state, recorder = DecodeState(self, prompt, seed), StepRecorder(self.plan.length)
-        clock = StepClock(model.device)
-        graphs = None
-        if model.capture and self.capturable:
-            graphs = state.slot.graphs = state.slot.graphs or Graphs(model.capture())
+        state, graphs = DecodeState(self, prompt, seed), None
+        recorder, clock = StepRecorder(self.plan.length), StepClock(model.device)
 
         def run(part: str, key: Hashable, function: Callable[..., Any], *inputs: Any) -> Any:
             bound = partial(function, state, *inputs)
@@ -86,6 +83,8 @@ class WindowDecoder(Decoder):
             return graphs.run(part, key, bound, clock) if graphs and state.step else bound()
 
         try:
+            if model.capture and self.capturable:
+                graphs = state.slot.graphs = state.slot.graphs or Graphs(model.capture())
             while state.frontier < self.plan.length:
                 clock.skip()
                 state.drafter_passes = 0

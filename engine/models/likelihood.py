@@ -34,5 +34,8 @@ def windows(
             yield model.forward(ctx, window)
             model.keep(ctx, range(len(window)))
         ctx.close()
+    except Exception:
+        slot.clear()  # as a lane that fails
+        raise
     finally:
         model.slots.release(slot)

@@ -107,6 +107,26 @@ def test_what_a_failed_lane_leaves_is_not_used_again() -> None:
     assert not slot.bytes
 
 
+def test_a_lane_that_cannot_begin_gives_its_slot_back() -> None:
+    """Where its tensors do not fit, or a graph's memory does not."""
+
+    def full(*_: Any) -> Tensor:
+        raise MemoryError
+
+    for spoil in ("place", "capture"):
+        model = Toy()
+        model.static = True
+        slot = model.slots.take()
+        model.slots.release(slot)
+        if spoil == "place":
+            slot.place = full
+        else:
+            model.capture = full
+        with pytest.raises(MemoryError):
+            DECODERS["ar"](model).generate("", 0)
+        assert model.slots.take() is slot, spoil
+
+
 # Audits
 
 
