@@ -34,7 +34,7 @@ from engine.models.embedded.model import EmbeddedModel
 from engine.models.likelihood import teacher_forced
 from engine.models.supply.card import WEIGHTS
 from engine.numerics.distributions import gather, logits_to_probs
-from engine.race.hardware import device_name
+from engine.race.hardware import machine_of
 from engine.race.request import parse_lane
 from engine.reader.reader import describe
 from engine.reader.scene import Scene
@@ -230,7 +230,7 @@ def main() -> None:
         captions=f"held-out captions of train.scenes, stream {TEST}",
         judge=judge,
         commit=subprocess.run(describe, check=True, capture_output=True, text=True).stdout.strip(),
-        machine=device_name(model.device),
+        machine=machine_of(model),
         date=datetime.now(UTC).date().isoformat(),
         points=tuple(Point(lane) for lane in LANES),
     )

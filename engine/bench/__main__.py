@@ -29,7 +29,7 @@ from engine.models.base import ImageModel
 from engine.models.supply.card import ModelError
 from engine.numerics.intervals import mean, mean_text
 from engine.race import Lane, Race, RaceRequest
-from engine.race.hardware import device_name
+from engine.race.hardware import machine_of
 from engine.race.request import lane_names, parse_lane
 from engine.settings import SettingError
 from engine.trace import LaneState, LaneStats
@@ -164,7 +164,7 @@ def run_bench(args: argparse.Namespace) -> None:
     result = {
         "model": model.name,
         "random_weights": args.random_weights,
-        "machine": device_name(model.device),
+        "machine": machine_of(model),
         "torch": torch.__version__,
         "races": len(runs),
         "prompts": args.prompts,
@@ -184,7 +184,7 @@ def run_infill(
     runs = bench_infill.run(model, names, lanes, PROMPTS[: args.prompts], args.seeds)
     result = {
         "model": model.name,
-        "machine": device_name(model.device),
+        "machine": machine_of(model),
         "torch": torch.__version__,
         "races": args.prompts * args.seeds,
         "lanes": names,

@@ -86,6 +86,11 @@ class ImageModel(ABC):
     swatches: bytes | None = None  # of every code, once drawn: `visualize.pictures.swatches`
     _neighbours: Tensor | None = None
 
+    @property
+    def runtime(self) -> str:
+        """What runs its layers, with the version, where that is not PyTorch."""
+        return ""
+
     @cached_property
     def slots(self) -> Slots:
         """The places of its lanes."""

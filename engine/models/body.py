@@ -11,6 +11,7 @@ from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from pathlib import Path
 
 import numpy as np
 import torch
@@ -21,6 +22,7 @@ from engine.infilling import Fills
 from engine.models.base import MAX_ROWS, ImageModel, Parents
 from engine.models.cache import WindowCache, ancestors
 from engine.models.lean import LeanBody
+from engine.models.onnx_body import Body, fastest_body
 from engine.models.slots import Slot
 from engine.models.supply.card import ModelCard
 from engine.plan import Plan
@@ -136,7 +138,8 @@ class BodyContext:
 
 
 class BodyModel(ImageModel):
-    """An ImageModel over a body that transformers has loaded, run by a LeanBody."""
+    """An ImageModel over a body that transformers has loaded, run by a LeanBody or, where there
+    are `graphs` of its layers, by ONNX Runtime."""
 
     body: PreTrainedModel
     dtype: torch.dtype
@@ -144,11 +147,20 @@ class BodyModel(ImageModel):
     card: ModelCard | None = None  # of a public model at its true size
     # Pictures that `pixels` decodes together; a card's working memory is for one.
     together: int = 1
+    graphs: Path | None = None  # their folder; for prompts without padding alone
 
     @cached_property
     def lean(self) -> LeanBody:
         """Built in the first `start`: on ZeroGPU, the device is there no sooner."""
         return LeanBody(self.body.layers, self.body.norm, self.body.rotary_emb)
+
+    @cached_property
+    def run_layers(self) -> Body:
+        return fastest_body(self.lean, self.graphs)
+
+    @property
+    def runtime(self) -> str:
+        return self.run_layers.runtime if self.graphs else ""
 
     @cached_property
     def _chain(self) -> tuple[Tensor, Tensor]:
@@ -269,7 +281,8 @@ class BodyModel(ImageModel):
         if asked is not None:
             standing = torch.cat([ctx.cached[:before], asked + ctx.behind - 1])
             queries = self.position_ids(standing, ctx.start)
-        hidden = self.lean(embedded, mask, self.position_ids(places, ctx.start), ctx.cache, queries)
+        ids = self.position_ids(places, ctx.start)
+        hidden = self.run_layers(embedded, mask, ids, ctx.cache, queries)
         ctx.hidden = hidden[:, -length:]
         if before and self.drafter is not None and not plan.infilling:
             ctx.prompt_hidden = hidden[:, :before]

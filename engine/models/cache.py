@@ -45,6 +45,11 @@ class WindowCache:
         return self._all[0].shape[1]
 
     @property
+    def layers(self) -> list[tuple[Tensor, Tensor]]:
+        """Each layer's keys and values [R, H, slots, D], in one piece."""
+        return self._layers
+
+    @property
     def bytes(self) -> int:
         """What it takes on its device."""
         return sum(part.nbytes for part in self._all)

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cached_property
+from pathlib import Path
 
 import torch
 import torch.nn.functional as F
@@ -15,6 +16,7 @@ from engine.models.base import Drafter
 from engine.models.body import BodyContext, BodyModel, additive_mask
 from engine.models.cache import WindowCache
 from engine.models.lean import LeanBody
+from engine.models.onnx_body import Body, fastest_body
 
 MAX_TREE = 160  # drafts, read in one step
 
@@ -28,12 +30,19 @@ class EagleDrafter(Drafter):
     drafts are overwritten in the next step.
     """
 
-    def __init__(self, network: PreTrainedModel, model: BodyModel) -> None:
-        self.network, self.model = network, model
+    def __init__(
+        self, network: PreTrainedModel, model: BodyModel, graphs: Path | None = None
+    ) -> None:
+        """`graphs`: the folder of those of its layer, as BodyModel's."""
+        self.network, self.model, self.graphs = network, model, graphs
 
     @cached_property
     def lean(self) -> LeanBody:
         return LeanBody([self.network.layer], self.network.norm, self.network.rotary)
+
+    @cached_property
+    def run_layers(self) -> Body:
+        return fastest_body(self.lean, self.graphs)
 
     def extend(self, ctx: BodyContext, rows: Sequence[int], tokens: Tensor) -> Tensor:
         assert ctx.hidden is not None, "the target has read the tokens"
@@ -133,7 +142,7 @@ class EagleDrafter(Drafter):
         self, inputs: Tensor, mask: Tensor | None, position_ids: Tensor, cache: WindowCache
     ) -> Tensor:
         """Hidden states [R, L, D] of rows [R, L, 2D]."""
-        return self.lean(self.network.join(inputs), mask, position_ids, cache)
+        return self.run_layers(self.network.join(inputs), mask, position_ids, cache)
 
     def _mask(self, ctx: BodyContext, cache: WindowCache, newest: Tensor | None) -> Tensor | None:
         """Additive mask [R, 1, L, S] of L rows: `newest` [L, N] of the newest slots, all before

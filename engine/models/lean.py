@@ -51,6 +51,8 @@ class LeanBody:
     modules stay usable where they are. Moving or casting them afterwards would separate the two.
     """
 
+    runtime = ""  # PyTorch
+
     @torch.inference_mode(False)
     @torch.no_grad()
     def __init__(self, layers: Iterable[nn.Module], norm: Any, rotary: nn.Module) -> None:

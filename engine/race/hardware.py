@@ -9,6 +9,13 @@ from pathlib import Path
 
 import torch
 
+from engine.models.base import ImageModel
+
+
+def machine_of(model: ImageModel) -> str:
+    """The `device_name` of a model's device, and what runs its layers where that is not PyTorch."""
+    return ", ".join(filter(None, (device_name(model.device), model.runtime)))
+
 
 def device_name(device: torch.device) -> str:
     """One line: the device, its cores or memory, and torch's version."""

@@ -17,7 +17,7 @@ from engine.models.base import ImageModel, planned
 from engine.models.body import BodyModel
 from engine.models.supply.card import ModelError
 from engine.models.supply.device import check_lanes, classify
-from engine.race.hardware import device_name
+from engine.race.hardware import machine_of
 from engine.race.request import RaceRequest
 from engine.settings import SettingError
 from engine.trace import MAX_ERROR, Frame, Header, LaneState, LaneStats, Step, Trace
@@ -61,7 +61,7 @@ class Race:
                 replace(lane.plain(), cells=() if cells == self.plan.cells else cells)
                 for lane, cells in zip(request.lanes, own, strict=True)
             ),
-            device_name(model.device),
+            machine_of(model),
             request.infilling,
             model.weights,
         )

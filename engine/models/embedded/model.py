@@ -62,7 +62,10 @@ class EmbeddedModel(BodyModel):
             .to(self.device)
             .eval()
         )
-        self.drafter = EagleDrafter(network, self)
+        # ONNX Runtime runs target and drafter where it is faster.
+        fast = self.device.type == "cpu" and dtype == torch.float32
+        self.graphs = weights / "target" if fast else None
+        self.drafter = EagleDrafter(network, self, weights / "drafter" if fast else None)
         self.preview = PreviewDecoder.load(weights / "preview" / FILE, self.device).pictures
         self._infill = weights / "infill"
         self.fills_in = Fills.ANY if (self._infill / "config.json").exists() else Fills.BELOW

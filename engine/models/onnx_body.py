@@ -1,0 +1,170 @@
+"""A LeanBody's layers run by ONNX Runtime, whose kernels take less of a processor's time.
+
+The graph is a file without weights, which `python -m train.export` makes; it gets those of the lean
+body when its session is made. ONNX Runtime is imported here alone, and everything runs without it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import logging
+from pathlib import Path
+from typing import Any, Protocol
+from weakref import WeakKeyDictionary
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from engine.models.cache import WindowCache
+from engine.models.lean import LeanBody
+
+log = logging.getLogger(__name__)
+
+ROWS = 1, 2  # of guidance; each number has a graph of its own
+PLACES = 1024  # position ids that the tables of the rotation have
+
+
+class Body(Protocol):
+    """What runs a body's layers; `runtime` is its name and version where it is not PyTorch."""
+
+    @property
+    def runtime(self) -> str: ...
+
+    def __call__(
+        self,
+        inputs: Tensor,
+        mask: Tensor | None,
+        position_ids: Tensor,
+        cache: WindowCache,
+        query_ids: Tensor | None = None,
+    ) -> Tensor:
+        """As LeanBody's."""
+
+
+def fastest_body(lean: LeanBody, graphs: Path | None) -> Body:
+    """The layers as ONNX Runtime runs them by the files in the folder `graphs`; the lean body where
+    there is none, and, with a warning, where the package or a file is missing or does not fit."""
+    if graphs is None:
+        return lean
+    try:
+        return OnnxBody(lean, graphs)
+    except Exception as error:  # whatever keeps it from running, the lean body does
+        log.warning("the layers of %s run in PyTorch: %s", graphs, error)
+        return lean
+
+
+class OnnxBody:
+    """The layers of a LeanBody without biases, in float32 on a CPU, for rows that share mask and
+    position ids, as those of prompts without padding do.
+
+    Attention is ONNX Runtime's GroupQueryAttention, which rotates queries and keys and writes the
+    window's keys and values where the cache has them. It takes a window in a batch of one, so the R
+    rows are heads to it: [R, H, slots, d] is [1, R H, slots, d] without a copy. A session computes
+    with as many threads as torch did when it was made.
+    """
+
+    def __init__(self, lean: LeanBody, graphs: Path) -> None:
+        """Raises ImportError without the package, ValueError for the graph of another body, and
+        what the package raises for a graph that it cannot read."""
+        import onnxruntime
+
+        self.runtime = f"ONNX Runtime {onnxruntime.__version__}"
+        self._lean = lean
+        self._sessions = {rows: _session(lean, graphs / file_name(rows)) for rows in ROWS}
+        # Of each cache and number of rows: they know the cache's addresses.
+        self._bindings: WeakKeyDictionary[WindowCache, dict[int, Any]] = WeakKeyDictionary()
+
+    def __call__(
+        self,
+        inputs: Tensor,
+        mask: Tensor | None,
+        position_ids: Tensor,
+        cache: WindowCache,
+        query_ids: Tensor | None = None,
+    ) -> Tensor:
+        """As LeanBody's, which also runs what the graph does not have: queries that are rotated
+        otherwise than keys, and windows that are not the last of the slots attended to."""
+        if query_ids is not None or cache.bucket > 1:
+            return self._lean(inputs, mask, position_ids, cache, query_ids)
+        rows, length, width = inputs.shape
+        x = inputs.transpose(0, 1).contiguous()
+        if mask is None:
+            mask = torch.zeros(1, 1, length, cache.end)
+        mask, ids = mask[:1].contiguous(), position_ids[:1].contiguous()
+        lengths = torch.tensor([cache.end - 1, cache.end], dtype=torch.int32)
+        hidden = torch.empty_like(x)
+        binding = self._binding(cache, rows)
+        for name, kind, shape, address in (
+            ("x", np.float32, (length * rows, width), x.data_ptr()),
+            ("mask", np.float32, tuple(mask.shape), mask.data_ptr()),
+            ("position_ids", np.int64, (1, length), ids.data_ptr()),
+            ("last_slot", np.int32, (1,), lengths.data_ptr()),
+            ("end", np.int32, (1,), lengths.data_ptr() + lengths.element_size()),
+        ):
+            binding.bind_input(name, "cpu", 0, kind, shape, address)
+        shape = length * rows, width
+        binding.bind_output("hidden", "cpu", 0, np.float32, shape, hidden.data_ptr())
+        self._sessions[rows].run_with_iobinding(binding)
+        return hidden.transpose(0, 1)
+
+    def _binding(self, cache: WindowCache, rows: int) -> Any:
+        bindings = self._bindings.setdefault(cache, {})
+        if rows not in bindings:
+            bindings[rows] = binding = self._sessions[rows].io_binding()
+            for layer, (keys, values) in enumerate(cache.layers):
+                _, heads, slots, dim = keys.shape
+                for name, part in (("keys", keys), ("values", values)):
+                    place = "cpu", 0, np.float32, (1, rows * heads, slots, dim), part.data_ptr()
+                    binding.bind_input(f"{layer}.past_{name}", *place)
+                    binding.bind_output(f"{layer}.{name}", *place)
+        return bindings[rows]
+
+
+def file_name(rows: int) -> str:
+    return f"layers-{rows}.onnx"
+
+
+def initializers(lean: LeanBody) -> dict[str, Tensor]:
+    """The graph's tensors by name: matrices [in, out], norms [D], and cosines and sines
+    [PLACES, d / 2]."""
+    cos, sin = lean.rotary(lean.norm.new_empty(1), torch.arange(PLACES)[None])
+    half = lean.head_dim // 2
+    found = {"norm": lean.norm, "cos": cos[0, :, :half], "sin": sin[0, :, :half]}
+    for index, layer in enumerate(lean.layers):
+        found |= {
+            f"{index}.attention_norm": layer.attention_norm,
+            f"{index}.qkv": layer.qkv.weight.t(),
+            f"{index}.output": layer.output.weight.t(),
+            f"{index}.mlp_norm": layer.mlp_norm,
+            f"{index}.gate_up": layer.gate_up.weight.t(),
+            f"{index}.down": layer.down.weight.t(),
+        }
+    return found
+
+
+def digest(lean: LeanBody) -> str:
+    """16 hexadecimal digits of what a graph depends on: the sizes of the weights and of the heads,
+    the norm's constant, and the rotation's tables."""
+    given = initializers(lean)
+    shapes = {name: list(tensor.shape) for name, tensor in given.items()}
+    known = json.dumps([shapes, lean.heads, lean.kv_heads, lean.head_dim, lean.eps])
+    return hashlib.sha256(known.encode()).hexdigest()[:16]
+
+
+def _session(lean: LeanBody, graph: Path) -> Any:
+    import onnxruntime as ort
+
+    options = ort.SessionOptions()
+    options.intra_op_num_threads, options.inter_op_num_threads = torch.get_num_threads(), 1
+    # A thread that spins takes a core from the page.
+    options.add_session_config_entry("session.intra_op.allow_spinning", "0")
+    options.log_severity_level = 3  # errors
+    given = {name: tensor.contiguous().numpy() for name, tensor in initializers(lean).items()}
+    values = [ort.OrtValue.ortvalue_from_numpy(array) for array in given.values()]
+    options.add_external_initializers(list(given), values)
+    session = ort.InferenceSession(str(graph), options, ["CPUExecutionProvider"])
+    if session.get_modelmeta().custom_metadata_map.get("body") != digest(lean):
+        raise ValueError(f"{graph.name} is of another body; python -m train.export makes it again")
+    return session

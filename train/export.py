@@ -1,0 +1,146 @@
+"""Makes the graphs by which ONNX Runtime runs the layers of target and drafter, in their folders:
+`python -m train.export`.
+
+They have no weights (`engine/models/onnx_body.py` gives them those that are loaded), so they are
+made again only where the sizes of a network change.
+"""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import Any
+
+from onnx import ModelProto, NodeProto, TensorProto, ValueInfoProto, helper
+from transformers import LlamaConfig
+
+from engine.models.embedded.networks import EmbeddedDrafter, EmbeddedTarget
+from engine.models.lean import LeanBody
+from engine.models.onnx_body import ROWS, digest, file_name, initializers
+
+MICROSOFT = {"domain": "com.microsoft"}  # ONNX Runtime's own operators
+
+
+def graph(lean: LeanBody, rows: int) -> ModelProto:
+    """The layers and the final norm for so many rows of guidance, with the inputs and outputs that
+    OnnxBody binds. Raises ValueError for a body with what it does not have: biases, norms of heads
+    or behind the layers, and keys that heads share."""
+    layers = lean.layers
+    biased = any(p.bias is not None for y in layers for p in (y.qkv, y.output, y.gate_up, y.down))
+    normed = lean.norm_after or any(layer.head_norm for layer in layers)
+    if biased or normed or lean.heads != lean.kv_heads:
+        raise ValueError("only layers like Llama's, without biases and shared keys, are exported")
+    heads = rows * lean.heads
+    nodes: list[NodeProto] = []
+
+    def add(kind: str, inputs: list[str], outputs: list[str], **values: Any) -> None:
+        nodes.append(helper.make_node(kind, inputs, outputs, **values))
+
+    epsilon = {"epsilon": lean.eps}
+    add("SimplifiedLayerNormalization", ["x", "0.attention_norm"], ["0.inner"], **epsilon)
+    stream = "x"
+    for i in range(len(layers)):
+        add("MatMul", [f"{i}.inner", f"{i}.qkv"], [f"{i}.qkv.out"])
+        # [T R, 3 H d] to [1, T, 3 R H d]: rows are heads, and all queries come before all keys.
+        add("Reshape", [f"{i}.qkv.out", "apart"], [f"{i}.apart"])
+        add("Transpose", [f"{i}.apart"], [f"{i}.together"], perm=[0, 2, 1, 3])
+        add("Reshape", [f"{i}.together", "packed"], [f"{i}.packed"])
+        shared = "last_slot", "end", "cos", "sin", "position_ids", "mask"
+        add(
+            "GroupQueryAttention",
+            [f"{i}.packed", "", "", f"{i}.past_keys", f"{i}.past_values", *shared],
+            [f"{i}.heads", f"{i}.keys", f"{i}.values"],
+            num_heads=heads,
+            kv_num_heads=heads,
+            do_rotary=1,
+            causal=0,  # the mask says all
+            **MICROSOFT,
+        )
+        add("Reshape", [f"{i}.heads", "flat"], [f"{i}.mixed"])
+        add("MatMul", [f"{i}.mixed", f"{i}.output"], [f"{i}.output.out"])
+        add(
+            "SkipSimplifiedLayerNormalization",
+            [stream, f"{i}.output.out", f"{i}.mlp_norm"],
+            [f"{i}.mlp_inner", "", "", f"{i}.stream"],
+            **epsilon,
+            **MICROSOFT,
+        )
+        add("MatMul", [f"{i}.mlp_inner", f"{i}.gate_up"], [f"{i}.gate_up.out"])
+        add("Split", [f"{i}.gate_up.out"], [f"{i}.gate", f"{i}.up"], axis=-1, num_outputs=2)
+        add("QuickGelu", [f"{i}.gate"], [f"{i}.silu"], alpha=1.0, **MICROSOFT)
+        add("Mul", [f"{i}.silu", f"{i}.up"], [f"{i}.gated"])
+        add("MatMul", [f"{i}.gated", f"{i}.down"], [f"{i}.down.out"])
+        last, stream = i + 1 == len(layers), f"{i + 1}.stream_before"
+        add(
+            "SkipSimplifiedLayerNormalization",
+            [f"{i}.stream", f"{i}.down.out", "norm" if last else f"{i + 1}.attention_norm"],
+            ["hidden"] if last else [f"{i + 1}.inner", "", "", stream],
+            **epsilon,
+            **MICROSOFT,
+        )
+    return _model(lean, rows, nodes)
+
+
+def _model(lean: LeanBody, rows: int, nodes: list[NodeProto]) -> ModelProto:
+    width, inner, heads = len(lean.norm), lean.heads * lean.head_dim, rows * lean.heads
+
+    def value(name: str, *shape: int | str, kind: int = TensorProto.FLOAT) -> ValueInfoProto:
+        return helper.make_tensor_value_info(name, kind, shape)
+
+    shapes = {
+        "flat": [-1, inner],
+        "apart": [-1, rows, 3, inner],
+        "packed": [1, -1, 3 * rows * inner],
+    }
+    tensors = [helper.make_tensor(n, TensorProto.INT64, [len(s)], s) for n, s in shapes.items()]
+    for name, weight in initializers(lean).items():
+        # Of data that stands elsewhere; OnnxBody gives it, and no file is read.
+        tensor = TensorProto(name=name, data_type=TensorProto.FLOAT, dims=weight.shape)
+        tensor.data_location = TensorProto.EXTERNAL
+        tensor.external_data.add(key="location", value="weights")
+        tensors.append(tensor)
+    parts = [f"{i}.{part}" for i in range(len(lean.layers)) for part in ("keys", "values")]
+    inputs = [
+        value("x", "T R", width),
+        value("mask", 1, 1, "T", "S"),
+        value("position_ids", 1, "T", kind=TensorProto.INT64),
+        value("last_slot", 1, kind=TensorProto.INT32),
+        value("end", 1, kind=TensorProto.INT32),
+        *(value(part.replace(".", ".past_"), 1, heads, "slots", lean.head_dim) for part in parts),
+    ]
+    outputs = [
+        value("hidden", "T R", width),
+        *(value(part, 1, heads, "slots", lean.head_dim) for part in parts),
+    ]
+    opsets = [helper.make_opsetid("", 21), helper.make_opsetid(MICROSOFT["domain"], 1)]
+    made = helper.make_graph(nodes, "layers", inputs, outputs, tensors)
+    model = helper.make_model(made, opset_imports=opsets, ir_version=10)
+    helper.set_model_props(model, {"body": digest(lean)})
+    return model
+
+
+def bodies(weights: Path) -> dict[str, LeanBody]:
+    """The lean bodies of the networks in these folders, with random weights."""
+    target = EmbeddedTarget(LlamaConfig.from_pretrained(weights / "target")).model
+    drafter = EmbeddedDrafter(LlamaConfig.from_pretrained(weights / "drafter"))
+    return {
+        "target": LeanBody(target.layers, target.norm, target.rotary_emb),
+        "drafter": LeanBody([drafter.layer], drafter.norm, drafter.rotary),
+    }
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        prog="python -m train.export", description=__doc__.partition("\n\n")[0]
+    )
+    parser.add_argument("--weights", type=Path, default=Path("weights"))
+    args = parser.parse_args()
+    for folder, lean in bodies(args.weights).items():
+        for rows in ROWS:
+            path = args.weights / folder / file_name(rows)
+            path.write_bytes(graph(lean, rows).SerializeToString())
+            print(f"{path}: {path.stat().st_size / 1024:.0f} KB")
+
+
+if __name__ == "__main__":
+    main()
