@@ -37,8 +37,10 @@ def graph(lean: LeanBody, rows: int) -> ModelProto:
         nodes.append(helper.make_node(kind, inputs, outputs, **values))
 
     epsilon = {"epsilon": lean.eps}
-    add("SimplifiedLayerNormalization", ["x", "0.attention_norm"], ["0.inner"], **epsilon)
-    stream = "x"
+    stream = "x" if lean.join is None else "joined"
+    if lean.join is not None:
+        add("Gemm", ["x", "join", "join_bias"], [stream])
+    add("SimplifiedLayerNormalization", [stream, "0.attention_norm"], ["0.inner"], **epsilon)
     for i in range(len(layers)):
         add("MatMul", [f"{i}.inner", f"{i}.qkv"], [f"{i}.qkv.out"])
         # [T R, 3 H d] to [1, T, 3 R H d]: rows are heads, and all queries come before all keys.
@@ -101,7 +103,7 @@ def _model(lean: LeanBody, rows: int, nodes: list[NodeProto]) -> ModelProto:
         tensors.append(tensor)
     parts = [f"{i}.{part}" for i in range(len(lean.layers)) for part in ("keys", "values")]
     inputs = [
-        value("x", "T R", width),
+        value("x", "T R", width if lean.join is None else lean.join.weight.shape[1]),
         value("mask", 1, 1, "T", "S"),
         value("position_ids", 1, "T", kind=TensorProto.INT64),
         value("last_slot", 1, kind=TensorProto.INT32),
@@ -125,7 +127,7 @@ def bodies(weights: Path) -> dict[str, LeanBody]:
     drafter = EmbeddedDrafter(LlamaConfig.from_pretrained(weights / "drafter"))
     return {
         "target": LeanBody(target.layers, target.norm, target.rotary_emb),
-        "drafter": LeanBody([drafter.layer], drafter.norm, drafter.rotary),
+        "drafter": LeanBody([drafter.layer], drafter.norm, drafter.rotary, drafter.join),
     }
 
 

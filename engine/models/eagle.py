@@ -38,7 +38,8 @@ class EagleDrafter(Drafter):
 
     @cached_property
     def lean(self) -> LeanBody:
-        return LeanBody([self.network.layer], self.network.norm, self.network.rotary)
+        network = self.network
+        return LeanBody([network.layer], network.norm, network.rotary, network.join)
 
     @cached_property
     def run_layers(self) -> Body:
@@ -142,7 +143,7 @@ class EagleDrafter(Drafter):
         self, inputs: Tensor, mask: Tensor | None, position_ids: Tensor, cache: WindowCache
     ) -> Tensor:
         """Hidden states [R, L, D] of rows [R, L, 2D]."""
-        return self.run_layers(self.network.join(inputs), mask, position_ids, cache)
+        return self.run_layers(inputs, mask, position_ids, cache)
 
     def _mask(self, ctx: BodyContext, cache: WindowCache, newest: Tensor | None) -> Tensor | None:
         """Additive mask [R, 1, L, S] of L rows: `newest` [L, N] of the newest slots, all before

@@ -55,8 +55,11 @@ class LeanBody:
 
     @torch.inference_mode(False)
     @torch.no_grad()
-    def __init__(self, layers: Iterable[nn.Module], norm: Any, rotary: nn.Module) -> None:
-        """`rotary(x, position_ids)` returns cosines and sines [R, T, d] in the dtype of x. Raises
+    def __init__(
+        self, layers: Iterable[nn.Module], norm: Any, rotary: nn.Module, join: Any = None
+    ) -> None:
+        """`rotary(x, position_ids)` returns cosines and sines [R, T, d] in the dtype of x. `join`
+        is a linear module that inputs of another width go through first, a drafter's. Raises
         ValueError for an activation other than SiLU."""
         modules: list[Any] = list(layers)
         attention = modules[0].self_attn
@@ -73,6 +76,7 @@ class LeanBody:
         half = self.norm.new_ones(self.head_dim // 2)
         self._sign = torch.cat([-half, half])
         self.layers = [_layer(module) for module in modules]
+        self.join = None if join is None else _projection(join)
         if self.norm.is_cuda:
             torch.cuda.empty_cache()  # the separate matrices, whose blocks no fused one fits
 
@@ -85,10 +89,11 @@ class LeanBody:
         cache: Cache,
         query_ids: Tensor | None = None,
     ) -> Tensor:
-        """Embeddings [R, T, D] at `position_ids` [R, T] to hidden states [R, T, D], after the final
-        norm. `mask` [R, 1, T, S] is added to the attention scores; None hides nothing. Queries are
-        rotated by `query_ids` [R, T], by default the same as keys."""
-        rows, length, width = inputs.shape
+        """Embeddings [R, T, D], or what `join` makes such of, at `position_ids` [R, T] to hidden
+        states [R, T, D], after the final norm. `mask` [R, 1, T, S] is added to the attention
+        scores; None hides nothing. Queries are rotated by `query_ids` [R, T], by default the same
+        as keys."""
+        (rows, length, _), width = inputs.shape, len(self.norm)
         heads, kv_heads, dim = self.heads, self.kv_heads, self.head_dim
         groups = heads // kv_heads
         if mask is not None and groups > 1:
@@ -103,7 +108,11 @@ class LeanBody:
                 for q, k in both
             )
         sin = sin * self._sign
-        x = inputs.reshape(-1, width).clone()  # the residual stream, added to in place
+        # The residual stream, added to in place.
+        if self.join is None:
+            x = inputs.reshape(-1, width).clone()
+        else:
+            x = F.linear(inputs, self.join.weight, self.join.bias).view(-1, width)
         for index, layer in enumerate(self.layers):
             inner = x if self.norm_after else self._normed(x, layer.attention_norm)
             qkv = F.linear(inner, layer.qkv.weight, layer.qkv.bias).view(rows, length, -1, dim)

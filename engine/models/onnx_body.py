@@ -56,8 +56,8 @@ def fastest_body(lean: LeanBody, graphs: Path | None) -> Body:
 
 
 class OnnxBody:
-    """The layers of a LeanBody without biases, in float32 on a CPU, for rows that share mask and
-    position ids, as those of prompts without padding do.
+    """The layers of a LeanBody without biases but its join's, in float32 on a CPU, for rows that
+    share mask and position ids, as those of prompts without padding do.
 
     Attention is ONNX Runtime's GroupQueryAttention, which rotates queries and keys and writes the
     window's keys and values where the cache has them. It takes a window in a batch of one, so the R
@@ -94,7 +94,7 @@ class OnnxBody:
             mask = torch.zeros(1, 1, length, cache.end)
         mask, ids = mask[:1].contiguous(), position_ids[:1].contiguous()
         lengths = torch.tensor([cache.end - 1, cache.end], dtype=torch.int32)
-        hidden = torch.empty_like(x)
+        hidden = x.new_empty(length, rows, len(self._lean.norm))
         binding = self._binding(cache, rows)
         for name, kind, shape, address in (
             ("x", np.float32, (length * rows, width), x.data_ptr()),
@@ -104,7 +104,7 @@ class OnnxBody:
             ("end", np.int32, (1,), lengths.data_ptr() + lengths.element_size()),
         ):
             binding.bind_input(name, "cpu", 0, kind, shape, address)
-        shape = length * rows, width
+        shape = length * rows, hidden.shape[2]
         binding.bind_output("hidden", "cpu", 0, np.float32, shape, hidden.data_ptr())
         self._sessions[rows].run_with_iobinding(binding)
         return hidden.transpose(0, 1)
@@ -127,11 +127,14 @@ def file_name(rows: int) -> str:
 
 
 def initializers(lean: LeanBody) -> dict[str, Tensor]:
-    """The graph's tensors by name: matrices [in, out], norms [D], and cosines and sines
+    """The graph's tensors by name: matrices [in, out], norms and a bias [D], and cosines and sines
     [PLACES, d / 2]."""
     cos, sin = lean.rotary(lean.norm.new_empty(1), torch.arange(PLACES)[None])
     half = lean.head_dim // 2
     found = {"norm": lean.norm, "cos": cos[0, :, :half], "sin": sin[0, :, :half]}
+    if lean.join is not None:
+        assert lean.join.bias is not None, "a drafter's has one"
+        found |= {"join": lean.join.weight.t(), "join_bias": lean.join.bias}
     for index, layer in enumerate(lean.layers):
         found |= {
             f"{index}.attention_norm": layer.attention_norm,

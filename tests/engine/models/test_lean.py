@@ -31,9 +31,11 @@ class Case:
     layers: Iterable[nn.Module]
     rotary: nn.Module
     reference: Callable[[Tensor, Tensor, Tensor, WindowCache], Tensor]
+    join: nn.Module | None = None
+    width: int = BODY["hidden_size"]  # of the inputs
 
     def lean(self) -> LeanBody:
-        return LeanBody(self.layers, self.module.norm, self.rotary)
+        return LeanBody(self.layers, self.module.norm, self.rotary, self.join)
 
 
 def body(module: nn.Module) -> Case:
@@ -46,17 +48,14 @@ def body(module: nn.Module) -> Case:
 
 
 def drafter() -> Case:
-    """A drafter whose `join` passes its inputs' first half on."""
     config = target_config(9, vocab_size=11, **BODY, caption_slots=3, image_tokens=16)
     network = randomise(EmbeddedDrafter(config))
-    width = network.config.hidden_size
-    network.join.weight.copy_(torch.eye(width, 2 * width))
-    network.join.bias.zero_()
 
     def reference(inputs: Tensor, mask: Tensor, position_ids: Tensor, cache: WindowCache) -> Tensor:
-        return network(torch.cat([inputs, inputs], -1), position_ids, mask, cache)
+        return network(inputs, position_ids, mask, cache)
 
-    return Case(network, [network.layer], network.rotary, reference)
+    width = network.join.in_features
+    return Case(network, [network.layer], network.rotary, reference, network.join, width)
 
 
 def llama(**changes: object) -> LlamaModel:
@@ -120,7 +119,8 @@ def test_equals_transformers(name: str) -> None:
     generator = torch.Generator().manual_seed(2)
     for mask, position_ids in windows():
         length = position_ids.shape[1]
-        inputs = torch.randn(ROWS, length, len(lean.norm), generator=generator, dtype=torch.float64)
+        shape = ROWS, length, case(name).width
+        inputs = torch.randn(shape, generator=generator, dtype=torch.float64)
         before = inputs.clone()
         for each in (ours, theirs):
             each.open(length)

@@ -53,7 +53,9 @@ class Pair:
 
     def window(self, mask: Tensor | None, ids: Tensor, queries: Tensor | None = None) -> None:
         """Random rows at position ids [T], of which a bool mask [T, S] says what each sees."""
-        width, length, shown = len(lean(self.part).norm), len(ids), None
+        body = lean(self.part, torch.float64)
+        width = len(body.norm) if body.join is None else body.join.weight.shape[1]
+        length, shown = len(ids), None
         inputs = torch.randn(self.rows, length, width, generator=self.generator).double() / 3
         for cache in (self.ours, self.theirs):
             cache.open(length)
@@ -66,7 +68,6 @@ class Pair:
         ids = ids.expand(self.rows, -1)
         asked = None if queries is None else queries.expand(self.rows, -1)
         states = onnx(self.part)(inputs.float(), shown, ids, self.ours, asked)
-        body = lean(self.part, torch.float64)
         wide = None if shown is None else shown.double()
         expected = body(inputs, wide, ids, self.theirs, asked)
         torch.testing.assert_close(states.double(), expected, **CLOSE)
