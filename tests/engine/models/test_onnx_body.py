@@ -13,13 +13,16 @@ import pytest
 import torch
 from torch import Tensor
 
+from engine.infilling import MASKED, Infilling
 from engine.models.cache import WindowCache, ancestors
 from engine.models.embedded.model import EmbeddedModel
 from engine.models.lean import LeanBody
 from engine.models.onnx_body import OnnxBody, fastest_body, file_name
 from engine.models.supply.card import WEIGHTS
+from engine.plan import below
 from engine.race.hardware import device_name, machine_of
 from tests.engine.models.families.tiny import CPU
+from tests.floats import rounding
 
 CLOSE = {"rtol": 0, "atol": 1e-4}
 PARENTS = [0, 0, 1, 1, 0, 4]
@@ -168,6 +171,29 @@ def test_what_the_graph_does_not_have_the_lean_body_runs() -> None:
     pair.chain(2)
 
 
+@pytest.mark.parametrize("below_row", [0, 10])
+@torch.inference_mode()
+def test_logits_of_whole_pictures_and_of_their_rests(below_row: int) -> None:
+    """Windows of 1 to 64 rows and a tree, with guidance for the first 100 tokens."""
+    fast, wide = model(torch.float32), model(torch.float64)
+    generator = torch.Generator().manual_seed(3)
+    codes = torch.randint(fast.vocab_size, (400,), generator=generator).tolist()
+    plan, known = None, below_row * 20
+    if known:
+        infilling = Infilling((*codes[:known], *(MASKED,) * (400 - known)), "raster")
+        plan = below(fast.plan, infilling)
+    lanes = [(m, m.start("cat and dog on green grass", 1.5, 100, plan)) for m in (fast, wide)]
+    for length in (1, 64, 16, 32, 4, 1, 33, 64):
+        parents = tuple(PARENTS) if length == 4 else None
+        tokens = torch.tensor(codes[: len(parents or range(length))])
+        logits, exact = (each.forward(ctx, tokens, parents) for each, ctx in lanes)
+        bound = rounding(exact, 1.5)
+        torch.testing.assert_close(logits.double(), exact, rtol=0, atol=bound)
+        for each, ctx in lanes:
+            each.keep(ctx, [0, 1, 3] if parents else range(len(tokens)))
+        codes = codes[len(tokens) :]
+
+
 def without_package(folder: Path, patch: pytest.MonkeyPatch) -> None:
     patch.setitem(sys.modules, "onnxruntime", None)
 
@@ -226,6 +252,7 @@ def test_it_is_the_way_of_a_processor_in_float32_and_named_with_the_machine() ->
     for runs in (fast, fast.drafter):
         assert isinstance(runs.run_layers, OnnxBody)
     for runs in (wide, wide.drafter):
+        assert runs.graphs is None
         assert runs.run_layers is runs.lean
     name = device_name(CPU)
     assert machine_of(wide) == name
