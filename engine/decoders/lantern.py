@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from engine.decoders.base import Badge, never
-from engine.decoders.decode_state import DecodeState, Diagnostics, Verification, Window
+from engine.decoders.decode_state import DecodeState, Verification, Window
 from engine.decoders.jacobi_window import (
     JacobiWindowDecoder,
     JacobiWindowSettings,
@@ -201,9 +201,7 @@ class Lantern(JacobiWindowDecoder):
         acceptance = neighbourhood_acceptance(p[:-1], window.q, x, self._nearest(x), self.settings)
         # An EAGLE network drafts anew from what was committed.
         jacobi = self.eagle is None
-        verification = speculate(state, window, p, acceptance, self._replacement, redraws=jacobi)
-        verification.diagnostics = lambda: Diagnostics(self._groups(p[:-1], window.q, x))
-        return verification
+        return speculate(state, window, p, acceptance, self._replacement, redraws=jacobi)
 
     def _verify_tree(self, state: DecodeState, tree: DraftTree, p: Tensor) -> Verification:
         walk, K = TreeWalk(tree, p, self._neighbourhood), min(self.settings.width, *p.shape)
@@ -211,10 +209,10 @@ class Lantern(JacobiWindowDecoder):
         for level in range(self.settings.depth):
             walk.descend(u[level, :K])
         verification = walk.finish(u[:, K])
-        verification.diagnostics = lambda: walk.diagnostics(self._groups)
+        verification.diagnostics = lambda: walk.diagnostics(self.groups)
         return verification
 
-    def committed(self, p: Tensor, q: Tensor) -> Tensor:
+    def committed(self, p: Tensor, q: Tensor, i: Tensor) -> Tensor:
         """What the test of a chain's draft commits; a tree's node tries several drafts
         (`TreeWalk.shift`).
 
@@ -260,9 +258,8 @@ class Lantern(JacobiWindowDecoder):
         moved = p.masked_fill(members, 0).scatter_add(-1, x[:, None], added[:, None])
         return residual(moved, q)
 
-    def _groups(self, p: Tensor, q: Tensor, x: Tensor) -> Tensor:
-        """Each draft and its neighbourhood, nearest first, and the masses compared, as
-        `Diagnostics.groups`."""
+    def groups(self, p: Tensor, q: Tensor, x: Tensor) -> Tensor:
+        """Each draft and its neighbourhood, nearest first, and the masses compared."""
         members, added = self._neighbourhood(p, x)
         nearest = self._nearest(x)
         inside = members.gather(-1, nearest)  # the nearest ones, without a gap

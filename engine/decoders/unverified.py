@@ -31,7 +31,7 @@ class Unverified(WindowDecoder):
         each of this plan's [length]."""
         return self.plan, torch.arange(self.plan.length, device=self.model.device)
 
-    def committed(self, p: Tensor, q: Tensor) -> Tensor:
+    def committed(self, p: Tensor, q: Tensor, i: Tensor) -> Tensor:
         """Every draft is accepted: q."""
         return exact(q)
 
