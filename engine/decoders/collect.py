@@ -36,9 +36,8 @@ class Rule(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Observation:
-    """What a step leaves to be recorded; `start` is the frontier before it, 0-dim."""
+    """What a step leaves to be recorded."""
 
-    start: Tensor
     window: Window
     verification: Verification
 
@@ -128,7 +127,9 @@ class _Rows:
     `judged`: rows whose draft has a place in the picture; `tested`: those of which a test committed
     something."""
 
-    def __init__(self, state: DecodeState, observations: Sequence[Observation]) -> None:
+    def __init__(
+        self, state: DecodeState, observations: Sequence[Observation], starts: Tensor
+    ) -> None:
         made = [each.verification for each in observations]
         self.details = [verification.diagnostics() for verification in made]
         qs = [
@@ -148,7 +149,7 @@ class _Rows:
         counts = [verification.count for verification in made]
         self.counts, self.p, self.q = torch.stack(counts), joined("p"), _cat(qs)
         offsets = _cat([state.offsets(size) for size in sizes])
-        places = offsets + each_row([each.start for each in observations])
+        places = offsets + each_row(starts.unbind())
         last = state.plan.length - 1
         inside, positions = places < last, places.clamp_max(last)
         forced = state.forced(positions)
@@ -175,10 +176,13 @@ class _Rows:
         return torch.where(where, every, torch.nan)
 
 
-def collect(rule: Rule, state: DecodeState, observations: Sequence[Observation]) -> Packed:
-    """What is recorded of steps of one lane. With static shapes, of one step: all its rows are
-    computed then, and else those alone that are recorded."""
-    rows = _Rows(state, observations)
+def collect(
+    rule: Rule, state: DecodeState, observations: Sequence[Observation], starts: Tensor
+) -> Packed:
+    """What is recorded of steps of one lane; `starts` [N] are the frontiers before them. With
+    static shapes, of one step: all its rows are computed then, and else those alone that are
+    recorded."""
+    rows = _Rows(state, observations, starts)
 
     def chosen(where: Tensor) -> slice | Tensor:
         return slice(None) if state.model.static else where.nonzero()[:, 0]

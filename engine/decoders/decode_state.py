@@ -14,7 +14,7 @@ from torch import Tensor
 
 from engine.decoders.base import Decoder
 from engine.models.base import MAX_ROWS, Parents, host_count
-from engine.numerics.distributions import Support
+from engine.numerics.distributions import Sampled
 from engine.numerics.randomness import Noise, Purpose
 
 
@@ -119,7 +119,7 @@ class DecodeState:
         # it.
         self.recent_p: Tensor | None = None
         self.drafter_passes = 0
-        self.sampled: list[Support] = []  # what unverified tokens were drawn from, step by step
+        self.sampled = Sampled()  # what unverified tokens were drawn from
         # With static shapes: this step's numbers by what they were drawn for.
         self._noise: dict[tuple[Purpose, int, int], Tensor] = {}
         self._offsets = place("offsets", torch.arange(self.plan.length + MAX_ROWS, device=device))

@@ -12,7 +12,7 @@ from torch import Tensor
 from engine.decoders.base import Badge
 from engine.decoders.decode_state import DecodeState, Verification, Window
 from engine.decoders.jacobi_window import JacobiWindowDecoder, SpeculativeSettings
-from engine.decoders.shift import committed_by_residual, support_size
+from engine.decoders.shift import committed_by_residual, most_tokens
 from engine.decoders.speculate import acceptance_probability, speculate
 from engine.numerics.distributions import exact, gather
 from engine.numerics.ranking import rank_keys, ranked_index
@@ -94,7 +94,7 @@ class GSD(JacobiWindowDecoder):
         return torch.cat([torch.stack([count, *masses], -1), tokens], -1)
 
     def committed(self, p: Tensor, q: Tensor, i: Tensor) -> Tensor:
-        most, beyond = support_size(p, self.model, self.sampling)
+        most, beyond = most_tokens(p > 0, self.model, self.sampling)
         acceptance = group_acceptances(p, q, self.model.codebook, self.settings, most)
         committed = committed_by_residual(exact(p), exact(q), acceptance)
         return committed.masked_fill(beyond, torch.nan)

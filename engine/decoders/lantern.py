@@ -19,7 +19,7 @@ from engine.decoders.jacobi_window import (
     window_knob,
 )
 from engine.decoders.lantern_tree import DraftTree, TreeWalk, draft_tree
-from engine.decoders.shift import support_size
+from engine.decoders.shift import most_tokens
 from engine.decoders.speculate import acceptance_probability, speculate
 from engine.models.base import MAX_ROWS, Drafter
 from engine.numerics.distributions import exact, gather, logits_to_probs, residual, sample
@@ -216,32 +216,34 @@ class Lantern(JacobiWindowDecoder):
         """What the test of a chain's draft commits; a tree's node tries several drafts
         (`TreeWalk.shift`).
 
-        Where x is rejected, p'(x) is below q(x), so the replacement is drawn from max(p - q, 0) on
-        the tokens outside A. All x are added up at once: of that difference a token gets the
-        weights of those x whose A does not hold it."""
+        A draft with q(x) <= p(x) is accepted. Where x is rejected, p'(x) is below q(x), so the
+        replacement is drawn from max(p - q, 0) on the tokens outside A. All x are added up at once:
+        of that difference a token gets the weights of those x whose A does not hold it."""
         wide, draft = exact(p), exact(q)
-        left = (wide - draft).clamp_min(0)
-        committed, weights = torch.zeros_like(wide), torch.zeros_like(wide)
-        most, beyond = support_size(q, self.model, self.sampling)
-        for x in torch.split(q.topk(most).indices, DRAFTS_AT_ONCE, 1):
-            nearest = self._nearest(x)  # [H, DRAFTS_AT_ONCE, k - 1]
-
-            def near(values: Tensor, codes: Tensor = nearest) -> Tensor:
-                return values.gather(-1, codes.flatten(1)).view(codes.shape)
-
-            bound = neighbourhood_bound(p.gather(-1, x), self.settings)
-            within = within_bound(near(p), bound)
-            mass = wide.gather(-1, x) + (near(wide) * within).sum(-1)
+        left, total = (wide - draft).clamp_min(0), p.sum(-1, keepdim=True, dtype=torch.float64)
+        committed, weights = draft.clone(), torch.zeros_like(wide)
+        above = draft - wide
+        most, beyond = most_tokens(above > 0, self.model, self.sampling)
+        for x in torch.split(above.topk(most, sorted=False).indices, DRAFTS_AT_ONCE, 1):
+            nearest = self._nearest(x)  # [T, DRAFTS_AT_ONCE, k - 1]
+            masses = _of_codes(p, nearest)
+            within = within_bound(masses, neighbourhood_bound(p.gather(-1, x), self.settings))
+            lent = (masses * within).sum(-1, dtype=torch.float64) / total
             drawn = draft.gather(-1, x)
-            accepted = drawn.minimum(mass)
+            accepted = drawn.minimum(wide.gather(-1, x) + lent)
+            committed.scatter_(-1, x, accepted)
+            # Few are ever rejected.
             rejected = drawn - accepted
-            # Rounding apart, it is at least the rejected mass.
-            rest = left.sum(-1, keepdim=True) - (near(left) * within).sum(-1)
+            some, _ = most_tokens(rejected > 0, self.model, self.sampling)
+            rejected, which = rejected.topk(min(some, rejected.shape[-1]), sorted=False)
+            which = which[..., None].expand(-1, -1, nearest.shape[-1])
+            nearest, within = nearest.gather(1, which), within.gather(1, which)
+            # Rounding apart, what is left outside A is at least the rejected mass.
+            rest = left.sum(-1, keepdim=True) - (_of_codes(left, nearest) * within).sum(-1)
             weight = torch.where(rejected > 0, rejected / rest.maximum(rejected), 0)
             weights += weight.sum(-1, keepdim=True)
             held = (weight[..., None] * within).flatten(1)
             weights.scatter_add_(-1, nearest.flatten(1), -held)
-            committed.scatter_(-1, x, accepted)
         return (committed + left * weights).masked_fill(beyond, torch.nan)
 
     def _neighbours(self) -> Tensor:
@@ -306,3 +308,8 @@ def within_bound(masses: Tensor, bound: Tensor) -> Tensor:
     """Which of the neighbours with `masses` [.., k - 1], nearest first, are in the neighbourhood,
     bool. Rounding is forgiven; a bound [..] of 0 stays 0."""
     return masses.cumsum(-1) <= bound[..., None] * (1 + 1e-6)
+
+
+def _of_codes(values: Tensor, codes: Tensor) -> Tensor:
+    """Values [T, V] of codes [T, ..]."""
+    return values.gather(-1, codes.flatten(1)).view(codes.shape)

@@ -10,8 +10,9 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
+from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -29,8 +30,7 @@ from engine.trace.steps import Step, StepTable, refs, step_row
 MOST_BYTES = 8 * 2**20  # of distributions that are kept to be collected together
 
 
-@dataclass(frozen=True, slots=True)
-class _Made:
+class _Made(NamedTuple):
     """A step whose rows are yet to be put together, and what the host knows of it: how many rows it
     has on the device, how many of them are before the image's end, whether positions behind the
     committed ones keep or get a draft, and of its row in `steps` the numbers that are known."""
@@ -42,7 +42,7 @@ class _Made:
     redraws: bool
     nfe: int
     window_rows: int
-    count: int
+    committed: int
     drafter_passes: int
     micros: tuple[int, ...]
 
@@ -64,8 +64,8 @@ class StepRecorder:
         self, state: DecodeState, window: Window, verification: Verification
     ) -> Observation | Packed:
         """What a step leaves to be recorded. Its operations may be captured in a graph."""
-        seen = Observation(state.n.clone(), window, verification)
-        return collect(self._rule, state, [seen]) if self._at_once else seen
+        seen = Observation(window, verification)
+        return collect(self._rule, state, [seen], state.n.view(1)) if self._at_once else seen
 
     def step(
         self,
@@ -115,11 +115,11 @@ class StepRecorder:
         if isinstance(seen, Packed):
             likeliest = seen.read().shares[:, SHARES.index("top1")]
         else:
-            likeliest = seen.verification.p[:, 0].numpy()  # a row has one NaN, or it has no number
-        unknown = np.flatnonzero(np.isnan(likeliest[:count]))
-        if len(unknown):
+            likeliest = seen.verification.p.numpy()[:, 0]  # of a row all are numbers, or none is
+        unknown = np.isnan(likeliest[:count])
+        if unknown.any():
             raise ModelError(
-                f"The model's probabilities at position {start + unknown[0]} are not numbers:"
+                f"The model's probabilities at position {start + unknown.argmax()} are not numbers:"
                 " something in it overflows. Load it in bfloat16 or float32.",
                 Failure.OVERFLOW,
             )
@@ -136,8 +136,10 @@ class StepRecorder:
         if not (made := self._pending):
             return
         packed = [step.seen for step in made if isinstance(step.seen, Packed)]
-        if seen := [step.seen for step in made if isinstance(step.seen, Observation)]:
-            packed.append(collect(self._rule, self._state, seen))
+        if not self._at_once:
+            seen = [step.seen for step in made if isinstance(step.seen, Observation)]
+            starts = torch.tensor([step.start for step in made])
+            packed = [collect(self._rule, self._state, seen, starts)]
         found = Found.join([each.read() for each in packed])
         levels = [level for each in packed for level in each.levels]
         self._tables += _rows_of(made, found, levels, self._latest).split()
@@ -161,7 +163,7 @@ def _rows_of(
     offset = np.arange(sizes.sum()) - first.repeat(sizes)
     drafts = np.add.reduceat(found.whole[:, 0] >= 0, first, dtype=int)
     touched = [
-        step.before_end if step.redraws else max(step.count, min(step.before_end, drafted))
+        step.before_end if step.redraws else max(step.committed, min(step.before_end, drafted))
         for step, drafted in zip(made, drafts.tolist(), strict=True)
     ]
     keep = offset < np.repeat(touched, sizes)
@@ -187,14 +189,14 @@ def _rows_of(
     grouped, groups = _groups(found, keep, ~np.isnan(uniform))
     tried, candidates = _candidates(found, keep, first, levels)
     rows["refs"] = refs(source, grouped, tried)
-    last = first + [step.count - 1 for step in made]
+    last = first + [step.committed - 1 for step in made]
     rejections = _rejections(found, found.shares[last, SHARES.index("uniform")])
     steps = [
         step_row(
             step.nfe,
             step.window_rows,
             size,
-            step.count,
+            step.committed,
             step.drafter_passes,
             step.micros,
             bool(replaced),
