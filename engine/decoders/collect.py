@@ -169,11 +169,11 @@ class _Rows:
         )
         self.inside = inside
 
-    def spread(self, values: Tensor, where: Tensor) -> Tensor:
-        """Values [Q] as those of all rows, NaN where `where` [R] is false."""
-        every = values.new_full(self.drafts.shape, torch.nan)
+    def spread(self, values: Tensor) -> Tensor:
+        """Values [Q, n] as those of all rows, 0 for those without a q."""
+        every = values.new_zeros(len(self.drafts), values.shape[1])
         every[self.with_q] = values
-        return torch.where(where, every, torch.nan)
+        return every
 
 
 def collect(
@@ -187,23 +187,31 @@ def collect(
     def chosen(where: Tensor) -> slice | Tensor:
         return slice(None) if state.model.static else where.nonzero()[:, 0]
 
-    p, q = rows.p, rows.q
-    top, top_q = (d.topk(min(TOP, d.shape[-1])) for d in (p, q))
-    most, most_q = top.values, torch.zeros_like(top.values)
-    most_q[rows.with_q] = top_q.values
-    most_q = most_q * rows.inside[:, None]
-    tokens_q = torch.zeros_like(top.indices)
-    tokens_q[rows.with_q] = top_q.indices
-    has_q = most_q[:, 0] > 0
+    p, q, most = rows.p, rows.q, min(TOP, rows.p.shape[-1])
+    (top_p, tokens_p), (top_q, tokens_q) = p.topk(most), q.topk(most)
+    # All that there is of rows with a q alone, as one tensor: whole numbers fit a float32.
+    columns = (
+        top_q,
+        tokens_q.to(p.dtype),
+        total_variation(rows.compared, q)[:, None],
+        gather(q, rows.x)[:, None],
+        _shift(rule, rows, chosen(rows.tested[rows.with_q]))[:, None],
+    )
+    top_q, tokens_q, *others = torch.split(
+        rows.spread(torch.cat(columns, 1)), [most, most, 1, 1, 1], 1
+    )
+    tv, q_of_draft, shift = (column[:, 0] for column in others)
+    top_q = top_q * rows.inside[:, None]
+    has_q = top_q[:, 0] > 0
     shares = [
-        most[:, 0],
-        torch.where(has_q, most_q[:, 0], torch.nan),
-        rows.spread(total_variation(rows.compared, q), has_q),
+        top_p[:, 0],
+        torch.where(has_q, top_q[:, 0], torch.nan),
+        torch.where(has_q, tv, torch.nan),
         rows.acceptance,
         rows.uniform,
         torch.where(rows.judged, gather(p, rows.drafts), torch.nan),
-        rows.spread(gather(q, rows.x), rows.judged),
-        rows.spread(_shift(rule, rows, chosen(rows.tested[rows.with_q])), rows.tested),
+        torch.where(rows.judged, q_of_draft, torch.nan),
+        torch.where(rows.tested, shift, torch.nan),
     ]
     last = rows.counts - 1 + rows.first
     replaced = (rows.status == int(Status.RESAMPLED)) & rows.judged & ~rows.uniform.isnan()
@@ -216,8 +224,8 @@ def collect(
                 [torch.where(rows.judged, rows.drafts, -1), rows.tokens, rows.status], 1
             ),
             "shares": torch.stack(shares, 1),
-            "top": _padded(torch.stack([top.indices, tokens_q], 1)),
-            "top_shares": _padded(torch.stack([most, most_q], 1)),
+            "top": _padded(torch.stack([tokens_p, tokens_q], 1)),
+            "top_shares": _padded(torch.stack([top_p, top_q], 1)),
             "replaced": replaced,
             "support": _support(rows, last, chosen(replaced)),
             "groups": _groups(rule, rows, chosen(~rows.uniform[rows.with_q].isnan())),
@@ -251,9 +259,7 @@ def _groups(rule: Rule, rows: _Rows, chosen: slice | Tensor) -> Tensor:
             return rows.p.new_zeros(0, 0)
         found = some.new_zeros(len(rows.x), some.shape[1])
         found[chosen] = some
-    every = found.new_zeros(len(rows.drafts), found.shape[1])
-    every[rows.with_q] = found
-    return every
+    return rows.spread(found)
 
 
 def _given(parts: Sequence[Tensor | None], rows: _Rows) -> Tensor | None:
