@@ -1,9 +1,9 @@
 """The bench of a peer, `python -m engine.bench --peer generate`: vanilla AR beside transformers'
 own `generate` over the same weights, prompts and sampling, by turns in one process.
 
-The modules that a LeanBody fused keep their weights as views, so that transformers computes with
-the very tensors that vanilla AR computes with. `generate` draws its tokens by torch.multinomial:
-other pictures of the same distribution, with as many tokens.
+transformers runs the modules that it loaded, their weights laid out as it loaded them: what a
+LeanBody fused for a processor it would run a tenth faster than as it does by itself. `generate`
+draws its tokens by torch.multinomial: other pictures of the same distribution, with as many tokens.
 
 Vanilla AR's seconds are counted twice: *charged* by its clock, and *waited* for, which is all that
 passes from the prompt to the last token, what a step records included.
@@ -32,7 +32,7 @@ from transformers.modeling_outputs import CausalLMOutputWithPast
 
 from engine.decoders.ar import VanillaAR
 from engine.models.base import ImageModel
-from engine.models.body import Prompt, guide
+from engine.models.body import BodyModel, Prompt, guide
 from engine.models.embedded.model import EmbeddedModel
 from engine.models.families.emu3 import NEGATIVE, POSITIVE, Emu3Model
 from engine.models.families.janus import JanusModel
@@ -74,7 +74,12 @@ def check_peer(name: str) -> None:
 
 
 def peer_of(model: ImageModel, sampling: Sampling) -> Generate:
-    """transformers' own `generate` over the weights of a model that `check_peer` accepts."""
+    """transformers' own `generate` over the weights of a model that `check_peer` accepts. On a
+    processor it holds the body's weights once more, as transformers lays them out."""
+    assert isinstance(model, BodyModel), "every family's model is one"
+    _ = model.lean  # which lays the weights out for itself when it is first asked for
+    for parameter in model.body.parameters():
+        parameter.data = parameter.data.contiguous()  # on a GPU it is
     return PEERS[CARDS[model.name].family](model, sampling)
 
 
