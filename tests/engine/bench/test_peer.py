@@ -95,6 +95,17 @@ def test_tokens_are_drawn_from_vanilla_ars_distributions(
     torch.testing.assert_close(found[free], expected[free], rtol=1e-4, atol=1e-6)
 
 
+def test_its_weights_lie_as_transformers_loads_them(tiny: Tiny) -> None:
+    model = tiny.load(tiny.folders)
+    loaded = {name: weight.clone() for name, weight in model.body.named_parameters()}
+    assert model.lean, "lays them out for itself"
+    assert not all(weight.is_contiguous() for weight in model.body.parameters())
+    peer.peer_of(model, model.sampling)
+    for name, weight in model.body.named_parameters():
+        assert weight.is_contiguous()
+        assert weight.equal(loaded[name])
+
+
 def test_figures_are_ratios_within_a_round() -> None:
     seconds = {CacheKind.DYNAMIC: 3.0, CacheKind.STATIC: 4.0}
     slower = {cache: 3 * value for cache, value in seconds.items()}
