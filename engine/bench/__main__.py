@@ -5,7 +5,8 @@ figures.
 within this run: the lanes take turns, so a slow moment of the machine falls on all of them.
 Intervals are 95% (Student's t over the races).
 
-`--infill` fills in parts of pictures instead: engine/bench/infill.py says what.
+`--infill` fills in parts of pictures instead: engine/bench/infill.py says what. `--peer generate`
+runs transformers' own `generate` beside vanilla AR: engine/bench/peer.py.
 
 `--model janus-pro-1b --random-weights` times a public model where its weights are not: passes cost
 what they cost, but how many a lane needs, and with it every speed-up, is a matter of the weights.
@@ -23,6 +24,7 @@ from typing import Any
 import torch
 
 from engine.bench import infill as bench_infill
+from engine.bench import peer as bench_peer
 from engine.commands.race import add_model_options, load_model, sampling_of
 from engine.decoders import DECODERS, DEFAULT
 from engine.models.base import ImageModel
@@ -128,6 +130,11 @@ def add_bench_command(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--infill", action="store_true", help="fill in parts of pictures")
     parser.add_argument(
+        "--peer",
+        choices=["generate"],
+        help="by turns with vanilla AR, transformers' own generate on the same weights",
+    )
+    parser.add_argument(
         "--prompts", type=int, default=len(PROMPTS), help="how many of the built-in prompts"
     )
     parser.add_argument("--seeds", type=int, default=2)
@@ -141,6 +148,9 @@ def run_bench(args: argparse.Namespace) -> None:
     parser: argparse.ArgumentParser = args.parser
     if not 1 <= args.prompts <= len(PROMPTS) or args.seeds < 1:
         parser.error(f"1 to {len(PROMPTS)} prompts, and at least one seed")
+    if args.peer:
+        run_peer(args)
+        return
     usual = bench_infill.LANES if args.infill else DEFAULT
     names = [text.strip() for text in args.lanes.split(",")] if args.lanes else list(usual)
     try:
@@ -199,6 +209,48 @@ def run_infill(
     fills = len(bench_infill.MASKS) * args.prompts * args.seeds
     heading = f"{model.name}, each figure of {fills} fills, {result['machine']}"
     print(bench_infill.card(heading, runs, dict(zip(names, titles, strict=True))), end="\n\n")
+    print(json.dumps(result))
+
+
+def run_peer(args: argparse.Namespace) -> None:
+    """Prints what transformers' `generate` takes beside vanilla AR, as a card and one line of
+    JSON."""
+    parser: argparse.ArgumentParser = args.parser
+    if args.infill or args.lanes or args.guided_tokens:
+        parser.error(
+            "--peer generate draws whole pictures beside vanilla AR with every token guided: leave"
+            " out --infill, --lanes and --guided-tokens"
+        )
+    try:
+        bench_peer.check_peer(args.model)
+        model = load_model(args)
+    except (SettingError, ModelError) as error:
+        parser.error(str(error))
+    generate = bench_peer.peer_of(model, model.sampling)
+    bench_peer.run_round(model, generate, PROMPTS[0], 1000)  # warms both up; not counted
+    rounds: list[bench_peer.Round] = []
+    for prompt in PROMPTS[: args.prompts]:
+        for seed in range(args.seeds):
+            rounds.append(bench_peer.run_round(model, generate, prompt, seed))
+            print(
+                f"{len(rounds)}/{args.prompts * args.seeds} {prompt}, seed {seed}", file=sys.stderr
+            )
+    result = {
+        "model": model.name,
+        "random_weights": args.random_weights,
+        "machine": device_name(model.device),
+        "torch": torch.__version__,
+        "rounds": len(rounds),
+        "prompts": args.prompts,
+        "seeds": args.seeds,
+        "peer": args.peer,
+        **bench_peer.figures(rounds),
+    }
+    heading = (
+        f"{model.name}{' with random weights' * args.random_weights}, {len(rounds)} rounds"
+        f" ({args.prompts} prompts x {args.seeds} seeds), {result['machine']}"
+    )
+    print(bench_peer.card(heading, result), end="\n\n")
     print(json.dumps(result))
 
 
