@@ -15,6 +15,7 @@ from typing import Protocol
 
 import numpy as np
 import torch
+import torch.nn.functional as F
 from torch import Tensor
 
 from engine.clock import to_host
@@ -229,7 +230,7 @@ def collect(
             "replaced": replaced,
             "support": _support(rows, last, chosen(replaced)),
             "groups": _groups(rule, rows, chosen(~rows.uniform[rows.with_q].isnan())),
-            "candidates": _cat(candidates) if candidates else p.new_zeros(0, 0, 6),
+            "candidates": _wide(candidates) if candidates else p.new_zeros(0, 0, 6),
         },
         tuple(0 if d.candidates is None else len(d.candidates) for d in rows.details),
     )
@@ -288,7 +289,15 @@ def _support(rows: _Rows, last: Tensor, chosen: slice | Tensor) -> Tensor:
 
 def _padded(values: Tensor) -> Tensor:
     """[.., TOP or fewer] to [.., TOP]."""
-    return torch.nn.functional.pad(values, (0, TOP - values.shape[-1]))
+    return F.pad(values, (0, TOP - values.shape[-1]))
+
+
+def _wide(parts: Sequence[Tensor]) -> Tensor:
+    """Candidates [levels, K, 6] of steps that try different numbers of them, as one."""
+    if len(parts) == 1:
+        return parts[0]
+    most = max(part.shape[1] for part in parts)
+    return torch.cat([F.pad(part, (0, 0, 0, most - part.shape[1])) for part in parts])
 
 
 def _cat(parts: Sequence[Tensor]) -> Tensor:

@@ -250,7 +250,8 @@ class Lantern(JacobiWindowDecoder):
         return self.model.neighbours(self.settings.neighbours(self.model.vocab_size))
 
     def _nearest(self, x: Tensor) -> Tensor:
-        return self._neighbours()[x].long()
+        found = self._neighbours().index_select(0, x.flatten())
+        return found.view(*x.shape, found.shape[1]).long()
 
     def _neighbourhood(self, p: Tensor, x: Tensor) -> tuple[Tensor, Tensor]:
         return neighbourhood(p, x, self._nearest(x), self.settings)
