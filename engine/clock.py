@@ -75,6 +75,6 @@ class StepClock:
 def to_host(values: Tensor) -> Tensor:
     """A copy in the host's memory, complete after the next wait."""
     if values.device.type == "cpu":
-        return values
+        return values.clone()
     pinned = torch.empty(values.shape, dtype=values.dtype, pin_memory=True)
     return pinned.copy_(values, non_blocking=True)

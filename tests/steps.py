@@ -125,10 +125,16 @@ def build(
             found[name][0, : len(rejection.tokens)] = getattr(rejection, name)
         details["rejections"].append(found)
     step = step_row(
-        nfe, len(rows), len(rows), after - before, drafter_passes, seconds, rejection is not None
+        nfe,
+        len(rows),
+        len(rows),
+        after - before,
+        drafter_passes,
+        seconds.micros,
+        rejection is not None,
     )
     arrays = {name: np.concatenate(parts) for name, parts in details.items()}
-    return Step(StepTable(before, step, rows, **arrays))
+    return Step.of(StepTable(before, step, rows, **arrays))
 
 
 def retimed(step: Step, seconds: Seconds) -> Step:
@@ -139,10 +145,10 @@ def retimed(step: Step, seconds: Seconds) -> Step:
         len(step.positions),
         step.after - step.before,
         step.drafter_passes,
-        seconds,
+        seconds.micros,
         bool(step.rows.steps["rejected"][0]),
     )
-    return Step(dataclasses.replace(step.rows, steps=row))
+    return Step.of(dataclasses.replace(step.rows, steps=row))
 
 
 def spots(steps: Sequence[Step]) -> list[list[Spot]]:

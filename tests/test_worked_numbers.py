@@ -115,7 +115,7 @@ def relaxed_sjd() -> dict[str, Tensor]:
     for eps in (0.09, 0.5):
         found[f"typical ε = {eps}: threshold"] = typical_threshold(P[None], eps)
     typical = decoder(relax="typical", eps=0.5)
-    found["typical ε = 0.5: shift"] = typical.shift(P[None], Q[None])
+    found["typical ε = 0.5: shift"] = typical.shift(P[None], Q[None], torch.zeros(1))
     even = torch.tensor([0.1, 0.9, 0, 0]), torch.tensor([1.0, 0, 0, 0])
     accepted = verify_chain(decoder(relax="anneal", k=4.0), *even, [0] * 4).acceptance[:4]
     return found | {"anneal k = 4: factor of the first four drafts": accepted / 0.1}

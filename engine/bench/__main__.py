@@ -5,7 +5,8 @@ figures.
 within this run: the lanes take turns, so a slow moment of the machine falls on all of them.
 Intervals are 95% (Student's t over the races).
 
-`--infill` fills in parts of pictures instead: engine/bench/infill.py says what.
+`--infill` fills in parts of pictures instead: engine/bench/infill.py says what. `--peer generate`
+runs transformers' own `generate` beside vanilla AR: engine/bench/peer.py.
 
 `--model janus-pro-1b --random-weights` times a public model where its weights are not: passes cost
 what they cost, but how many a lane needs, and with it every speed-up, is a matter of the weights.
@@ -16,13 +17,16 @@ from __future__ import annotations
 import argparse
 import json
 import sys
+import time
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import torch
 
 from engine.bench import infill as bench_infill
+from engine.bench import peer as bench_peer
 from engine.commands.race import add_model_options, load_model, sampling_of
 from engine.decoders import DECODERS, DEFAULT
 from engine.models.base import ImageModel
@@ -44,20 +48,38 @@ PROMPTS = (
 )
 
 
-def race(model: ImageModel, lanes: list[Lane], prompt: str, seed: int) -> list[LaneStats]:
+@dataclass(slots=True)
+class LaneRun:
+    """A lane's stats over a race, and the seconds of its turns, what it is not charged for and the
+    making of its rows among them."""
+
+    stats: LaneStats = field(default_factory=LaneStats)
+    waited: float = 0.0
+
+
+def race(model: ImageModel, lanes: list[Lane], prompt: str, seed: int) -> list[LaneRun]:
     """Runs one race to its end. Raises RuntimeError if a lane fails."""
-    stats = [LaneStats() for _ in lanes]
+    runs = [LaneRun() for _ in lanes]
     request = RaceRequest(prompt, seed, tuple(lanes), model.sampling, model.name)
+    begin = time.perf_counter()
     for frame in Race(model, request):
         if frame.state is LaneState.FAILED:
             raise RuntimeError(f"{lanes[frame.lane].decoder} failed: {frame.error}")
+        run = runs[frame.lane]
         if frame.step:
-            stats[frame.lane].add(frame.step)
-    return stats
+            run.stats.add(frame.step)
+        run.waited += time.perf_counter() - begin
+        begin = time.perf_counter()
+    for run in runs:
+        _ = run.stats.shift  # which asks for the rows
+        run.waited += time.perf_counter() - begin
+        begin = time.perf_counter()
+    return runs
 
 
-def figures(runs: Sequence[LaneStats], baseline: Sequence[LaneStats] | None) -> dict[str, Any]:
+def figures(lane: Sequence[LaneRun], baseline: Sequence[LaneRun] | None) -> dict[str, Any]:
     """One lane's figures over its races; `baseline` are vanilla AR's in the same races."""
+    runs = [run.stats for run in lane]
     steps = [len(run.lengths) for run in runs]
 
     def per_step(part: str) -> dict[str, float]:
@@ -79,12 +101,13 @@ def figures(runs: Sequence[LaneStats], baseline: Sequence[LaneStats] | None) -> 
             part: per_step(part) for part in ("total", "forward", "verify", "cache", "draft")
         },
         "outside_forward": mean([1 - run.seconds.forward / run.seconds.total for run in runs]),
+        "not_charged": mean([run.waited / run.stats.seconds.total - 1 for run in lane]),
     }
     shifts = [run.shift for run in runs if run.shift is not None]
     result["shift"] = mean(shifts) if shifts else None  # of lanes that test drafts
     if baseline:
-        pairs = list(zip(baseline, runs, strict=True))
-        result["speed_up"] = mean([ar.seconds.total / run.seconds.total for ar, run in pairs])
+        pairs = [(ar.stats.seconds, run.seconds) for ar, run in zip(baseline, runs, strict=True)]
+        result["speed_up"] = mean([ar.total / own.total for ar, own in pairs])
     return result
 
 
@@ -99,9 +122,9 @@ def card(result: dict[str, Any]) -> str:
         "",
         (
             "| lane | passes | tokens / pass | seconds | speed-up over AR | ms / pass | outside"
-            " forward |"
+            " forward | not charged |"
         ),
-        "| --- | --- | --- | --- | --- | --- | --- |",
+        "| --- | --- | --- | --- | --- | --- | --- | --- |",
     ]
     for name, f in result["lanes"].items():
         speed_up = mean_text(f["speed_up"]) if "speed_up" in f else "-"
@@ -109,7 +132,7 @@ def card(result: dict[str, Any]) -> str:
             f"| {DECODERS[name.partition(':')[0]].title}{name[len(name.partition(':')[0]) :]} |"
             f" {f['nfe']['mean']:.0f} | {mean_text(f['step_compression'])} |"
             f" {f['seconds']['mean']:.2f} | {speed_up} | {f['ms_per_pass']['mean']:.1f} |"
-            f" {100 * f['outside_forward']['mean']:.0f}% |"
+            f" {100 * f['outside_forward']['mean']:.0f}% | {100 * f['not_charged']['mean']:.1f}% |"
         )
     return "\n".join(rows)
 
@@ -128,6 +151,11 @@ def add_bench_command(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--infill", action="store_true", help="fill in parts of pictures")
     parser.add_argument(
+        "--peer",
+        choices=["generate"],
+        help="by turns with vanilla AR, transformers' own generate on the same weights",
+    )
+    parser.add_argument(
         "--prompts", type=int, default=len(PROMPTS), help="how many of the built-in prompts"
     )
     parser.add_argument("--seeds", type=int, default=2)
@@ -141,6 +169,9 @@ def run_bench(args: argparse.Namespace) -> None:
     parser: argparse.ArgumentParser = args.parser
     if not 1 <= args.prompts <= len(PROMPTS) or args.seeds < 1:
         parser.error(f"1 to {len(PROMPTS)} prompts, and at least one seed")
+    if args.peer:
+        run_peer(args)
+        return
     usual = bench_infill.LANES if args.infill else DEFAULT
     names = [text.strip() for text in args.lanes.split(",")] if args.lanes else list(usual)
     try:
@@ -154,7 +185,7 @@ def run_bench(args: argparse.Namespace) -> None:
         run_infill(model, names, lanes, args)
         return
     race(model, lanes, PROMPTS[0], 1000)  # warms caches and allocators up; not counted
-    runs: list[list[LaneStats]] = []
+    runs: list[list[LaneRun]] = []
     for prompt in PROMPTS[: args.prompts]:
         for seed in range(args.seeds):
             runs.append(race(model, lanes, prompt, seed))
@@ -199,6 +230,48 @@ def run_infill(
     fills = len(bench_infill.MASKS) * args.prompts * args.seeds
     heading = f"{model.name}, each figure of {fills} fills, {result['machine']}"
     print(bench_infill.card(heading, runs, dict(zip(names, titles, strict=True))), end="\n\n")
+    print(json.dumps(result))
+
+
+def run_peer(args: argparse.Namespace) -> None:
+    """Prints what transformers' `generate` takes beside vanilla AR, as a card and one line of
+    JSON."""
+    parser: argparse.ArgumentParser = args.parser
+    if args.infill or args.lanes or args.guided_tokens:
+        parser.error(
+            "--peer generate draws whole pictures beside vanilla AR with every token guided: leave"
+            " out --infill, --lanes and --guided-tokens"
+        )
+    try:
+        bench_peer.check_peer(args.model)
+        model = load_model(args)
+    except (SettingError, ModelError) as error:
+        parser.error(str(error))
+    generate = bench_peer.peer_of(model, model.sampling)
+    bench_peer.run_round(model, generate, PROMPTS[0], 1000)  # warms both up; not counted
+    rounds: list[bench_peer.Round] = []
+    for prompt in PROMPTS[: args.prompts]:
+        for seed in range(args.seeds):
+            rounds.append(bench_peer.run_round(model, generate, prompt, seed))
+            print(
+                f"{len(rounds)}/{args.prompts * args.seeds} {prompt}, seed {seed}", file=sys.stderr
+            )
+    result = {
+        "model": model.name,
+        "random_weights": args.random_weights,
+        "machine": device_name(model.device),
+        "torch": torch.__version__,
+        "rounds": len(rounds),
+        "prompts": args.prompts,
+        "seeds": args.seeds,
+        "peer": args.peer,
+        **bench_peer.figures(rounds),
+    }
+    heading = (
+        f"{model.name}{' with random weights' * args.random_weights}, {len(rounds)} rounds"
+        f" ({args.prompts} prompts x {args.seeds} seeds), {result['machine']}"
+    )
+    print(bench_peer.card(heading, result), end="\n\n")
     print(json.dumps(result))
 
 

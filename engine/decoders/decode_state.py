@@ -14,7 +14,7 @@ from torch import Tensor
 
 from engine.decoders.base import Decoder
 from engine.models.base import MAX_ROWS, Parents, host_count
-from engine.numerics.distributions import Support
+from engine.numerics.distributions import Sampled
 from engine.numerics.randomness import Noise, Purpose
 
 
@@ -36,20 +36,21 @@ class Window:
 
 @dataclass(slots=True)
 class Diagnostics:
-    """What a rule considered beside the drafts, for the records alone.
+    """What a rule considered on a tree beside the drafts, for the records alone: of a chain,
+    `WindowDecoder.groups` and `shift` say it.
 
-    groups [H, 3 + up to TOP]: of each draft's group (GSD) or neighbourhood (LANTERN) how many
-    tokens, the two masses (under p and q) whose ratio is the acceptance probability, and the
-    nearest tokens, the draft first, -1 for none; of typical acceptance, for the draft alone, p(x)
-    and the threshold. candidates [levels, K, 6]: token, p, q, acceptance
-    probability, uniform, and 1 where it was tried. Where the window has no drafts of its own: q
-    [H, V], what those on the path were drawn from, and shift [H], of their nodes' tests.
+    candidates [levels, K, 6]: token, p, q, acceptance probability, uniform, and 1 where it was
+    tried. Where the window has no drafts of its own: q [H, V], what those on the path were drawn
+    from, shift [H], of their nodes' tests, and groups [H, 3 + up to TOP]: of each draft's group
+    (GSD) or neighbourhood (LANTERN) how many tokens, the two masses (under p and q) whose ratio is
+    the acceptance probability, and the nearest tokens, the draft first, -1 for none; of typical
+    acceptance, for the draft alone, p(x) and the threshold.
     """
 
-    groups: Tensor | None = None
     candidates: Tensor | None = None
     q: Tensor | None = None
     shift: Tensor | None = None
+    groups: Tensor | None = None
 
 
 @dataclass(slots=True)
@@ -71,7 +72,7 @@ class Verification:
     uniform: Tensor  # the number drawn against it; NaN: the rule did not come to it
     path: Tensor | None = None
     redraws: bool = True  # whether positions behind the committed ones keep or get a draft
-    diagnostics: Callable[[], Diagnostics] = Diagnostics  # called while no lane is charged
+    diagnostics: Callable[[], Diagnostics] = Diagnostics  # called when the step is recorded
 
 
 class DecodeState:
@@ -118,7 +119,7 @@ class DecodeState:
         # it.
         self.recent_p: Tensor | None = None
         self.drafter_passes = 0
-        self.sampled: list[Support] = []  # what unverified tokens were drawn from, step by step
+        self.sampled = Sampled()  # what unverified tokens were drawn from
         # With static shapes: this step's numbers by what they were drawn for.
         self._noise: dict[tuple[Purpose, int, int], Tensor] = {}
         self._offsets = place("offsets", torch.arange(self.plan.length + MAX_ROWS, device=device))

@@ -10,9 +10,9 @@ import torch
 from torch import Tensor
 
 from engine.decoders.base import Badge
-from engine.decoders.decode_state import DecodeState, Diagnostics, Verification, Window
+from engine.decoders.decode_state import DecodeState, Verification, Window
 from engine.decoders.jacobi_window import JacobiWindowDecoder, SpeculativeSettings
-from engine.decoders.shift import committed_by_residual, support_size
+from engine.decoders.shift import committed_by_residual, most_tokens
 from engine.decoders.speculate import acceptance_probability, speculate
 from engine.numerics.distributions import exact, gather
 from engine.numerics.ranking import rank_keys, ranked_index
@@ -78,14 +78,23 @@ class GSD(JacobiWindowDecoder):
         acceptance = group_acceptance(
             p[:-1], window.q, window.drafts, self.model.codebook, self.settings
         )
-        verification = speculate(state, window, p, acceptance)
-        verification.diagnostics = lambda: group_diagnostics(
-            p[:-1], window.q, window.drafts, self.model.codebook, self.settings
-        )
-        return verification
+        return speculate(state, window, p, acceptance)
 
-    def committed(self, p: Tensor, q: Tensor) -> Tensor:
-        most, beyond = support_size(p, self.model, self.sampling)
+    def groups(self, p: Tensor, q: Tensor, x: Tensor) -> Tensor:
+        """Nearest ranks first; a count of 0 where p(x) = 0."""
+        members, included = group(p, x, self.model.codebook, self.settings)
+        # From x outwards: its own column, the rank below it, the one above it, and so on; tokens
+        # outside the group come last.
+        size = members.shape[1]
+        outwards = (torch.arange(size, device=p.device) - size // 2).abs()
+        nearest = torch.where(included, outwards, size).argsort(dim=-1, stable=True)[:, :TOP]
+        count = torch.where(gather(p, x) == 0, 0, included.sum(-1))
+        masses = ((dist.gather(-1, members) * included).sum(-1) for dist in (p, q))
+        tokens = torch.where(included, members, -1).gather(-1, nearest)
+        return torch.cat([torch.stack([count, *masses], -1), tokens], -1)
+
+    def committed(self, p: Tensor, q: Tensor, i: Tensor) -> Tensor:
+        most, beyond = most_tokens(p > 0, self.model, self.sampling)
         acceptance = group_acceptances(p, q, self.model.codebook, self.settings, most)
         committed = committed_by_residual(exact(p), exact(q), acceptance)
         return committed.masked_fill(beyond, torch.nan)
@@ -101,22 +110,6 @@ def group_acceptance(
     )
     alone = acceptance_probability(gather(p, x), gather(q, x))
     return torch.where(gather(p, x) == 0, alone, grouped)
-
-
-def group_diagnostics(
-    p: Tensor, q: Tensor, x: Tensor, codebook: Tensor, settings: GSDSettings
-) -> Diagnostics:
-    """Each draft's group, nearest ranks first; a count of 0 where p(x) = 0."""
-    members, included = group(p, x, codebook, settings)
-    # From x outwards: its own column, the rank below it, the one above it, and so on; tokens
-    # outside the group come last.
-    size = members.shape[1]
-    outwards = (torch.arange(size, device=p.device) - size // 2).abs()
-    nearest = torch.where(included, outwards, size).argsort(dim=-1, stable=True)[:, :TOP]
-    count = torch.where(gather(p, x) == 0, 0, included.sum(-1))
-    masses = ((dist.gather(-1, members) * included).sum(-1) for dist in (p, q))
-    tokens = torch.where(included, members, -1).gather(-1, nearest)
-    return Diagnostics(torch.cat([torch.stack([count, *masses], -1), tokens], -1))
 
 
 def group(p: Tensor, x: Tensor, codebook: Tensor, settings: GSDSettings) -> tuple[Tensor, Tensor]:

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from engine.decoders.base import Badge, never
-from engine.decoders.decode_state import DecodeState, Diagnostics, Verification, Window
+from engine.decoders.decode_state import DecodeState, Verification, Window
 from engine.decoders.jacobi_window import (
     JacobiWindowDecoder,
     JacobiWindowSettings,
@@ -19,7 +19,7 @@ from engine.decoders.jacobi_window import (
     window_knob,
 )
 from engine.decoders.lantern_tree import DraftTree, TreeWalk, draft_tree
-from engine.decoders.shift import support_size
+from engine.decoders.shift import most_tokens
 from engine.decoders.speculate import acceptance_probability, speculate
 from engine.models.base import MAX_ROWS, Drafter
 from engine.numerics.distributions import exact, gather, logits_to_probs, residual, sample
@@ -201,9 +201,7 @@ class Lantern(JacobiWindowDecoder):
         acceptance = neighbourhood_acceptance(p[:-1], window.q, x, self._nearest(x), self.settings)
         # An EAGLE network drafts anew from what was committed.
         jacobi = self.eagle is None
-        verification = speculate(state, window, p, acceptance, self._replacement, redraws=jacobi)
-        verification.diagnostics = lambda: Diagnostics(self._groups(p[:-1], window.q, x))
-        return verification
+        return speculate(state, window, p, acceptance, self._replacement, redraws=jacobi)
 
     def _verify_tree(self, state: DecodeState, tree: DraftTree, p: Tensor) -> Verification:
         walk, K = TreeWalk(tree, p, self._neighbourhood), min(self.settings.width, *p.shape)
@@ -211,46 +209,49 @@ class Lantern(JacobiWindowDecoder):
         for level in range(self.settings.depth):
             walk.descend(u[level, :K])
         verification = walk.finish(u[:, K])
-        verification.diagnostics = lambda: walk.diagnostics(self._groups)
+        verification.diagnostics = lambda: walk.diagnostics(self.groups)
         return verification
 
-    def committed(self, p: Tensor, q: Tensor) -> Tensor:
+    def committed(self, p: Tensor, q: Tensor, i: Tensor) -> Tensor:
         """What the test of a chain's draft commits; a tree's node tries several drafts
         (`TreeWalk.shift`).
 
-        Where x is rejected, p'(x) is below q(x), so the replacement is drawn from max(p - q, 0) on
-        the tokens outside A. All x are added up at once: of that difference a token gets the
-        weights of those x whose A does not hold it."""
+        A draft with q(x) <= p(x) is accepted. Where x is rejected, p'(x) is below q(x), so the
+        replacement is drawn from max(p - q, 0) on the tokens outside A. All x are added up at once:
+        of that difference a token gets the weights of those x whose A does not hold it."""
         wide, draft = exact(p), exact(q)
-        left = (wide - draft).clamp_min(0)
-        committed, weights = torch.zeros_like(wide), torch.zeros_like(wide)
-        most, beyond = support_size(q, self.model, self.sampling)
-        for x in torch.split(q.topk(most).indices, DRAFTS_AT_ONCE, 1):
-            nearest = self._nearest(x)  # [H, DRAFTS_AT_ONCE, k - 1]
-
-            def near(values: Tensor, codes: Tensor = nearest) -> Tensor:
-                return values.gather(-1, codes.flatten(1)).view(codes.shape)
-
-            bound = neighbourhood_bound(p.gather(-1, x), self.settings)
-            within = within_bound(near(p), bound)
-            mass = wide.gather(-1, x) + (near(wide) * within).sum(-1)
+        left, total = (wide - draft).clamp_min(0), p.sum(-1, keepdim=True, dtype=torch.float64)
+        committed, weights = draft.clone(), torch.zeros_like(wide)
+        above = draft - wide
+        most, beyond = most_tokens(above > 0, self.model, self.sampling)
+        for x in torch.split(above.topk(most, sorted=False).indices, DRAFTS_AT_ONCE, 1):
+            nearest = self._nearest(x)  # [T, DRAFTS_AT_ONCE, k - 1]
+            masses = _of_codes(p, nearest)
+            within = within_bound(masses, neighbourhood_bound(p.gather(-1, x), self.settings))
+            lent = (masses * within).sum(-1, dtype=torch.float64) / total
             drawn = draft.gather(-1, x)
-            accepted = drawn.minimum(mass)
+            accepted = drawn.minimum(wide.gather(-1, x) + lent)
+            committed.scatter_(-1, x, accepted)
+            # Few are ever rejected.
             rejected = drawn - accepted
-            # Rounding apart, it is at least the rejected mass.
-            rest = left.sum(-1, keepdim=True) - (near(left) * within).sum(-1)
+            some, _ = most_tokens(rejected > 0, self.model, self.sampling)
+            rejected, which = rejected.topk(min(some, rejected.shape[-1]), sorted=False)
+            which = which[..., None].expand(-1, -1, nearest.shape[-1])
+            nearest, within = nearest.gather(1, which), within.gather(1, which)
+            # Rounding apart, what is left outside A is at least the rejected mass.
+            rest = left.sum(-1, keepdim=True) - (_of_codes(left, nearest) * within).sum(-1)
             weight = torch.where(rejected > 0, rejected / rest.maximum(rejected), 0)
             weights += weight.sum(-1, keepdim=True)
             held = (weight[..., None] * within).flatten(1)
             weights.scatter_add_(-1, nearest.flatten(1), -held)
-            committed.scatter_(-1, x, accepted)
         return (committed + left * weights).masked_fill(beyond, torch.nan)
 
     def _neighbours(self) -> Tensor:
         return self.model.neighbours(self.settings.neighbours(self.model.vocab_size))
 
     def _nearest(self, x: Tensor) -> Tensor:
-        return self._neighbours()[x].long()
+        found = self._neighbours().index_select(0, x.flatten())
+        return found.view(*x.shape, found.shape[1]).long()
 
     def _neighbourhood(self, p: Tensor, x: Tensor) -> tuple[Tensor, Tensor]:
         return neighbourhood(p, x, self._nearest(x), self.settings)
@@ -260,9 +261,8 @@ class Lantern(JacobiWindowDecoder):
         moved = p.masked_fill(members, 0).scatter_add(-1, x[:, None], added[:, None])
         return residual(moved, q)
 
-    def _groups(self, p: Tensor, q: Tensor, x: Tensor) -> Tensor:
-        """Each draft and its neighbourhood, nearest first, and the masses compared, as
-        `Diagnostics.groups`."""
+    def groups(self, p: Tensor, q: Tensor, x: Tensor) -> Tensor:
+        """Each draft and its neighbourhood, nearest first, and the masses compared."""
         members, added = self._neighbourhood(p, x)
         nearest = self._nearest(x)
         inside = members.gather(-1, nearest)  # the nearest ones, without a gap
@@ -309,3 +309,8 @@ def within_bound(masses: Tensor, bound: Tensor) -> Tensor:
     """Which of the neighbours with `masses` [.., k - 1], nearest first, are in the neighbourhood,
     bool. Rounding is forgiven; a bound [..] of 0 stays 0."""
     return masses.cumsum(-1) <= bound[..., None] * (1 + 1e-6)
+
+
+def _of_codes(values: Tensor, codes: Tensor) -> Tensor:
+    """Values [T, V] of codes [T, ..]."""
+    return values.gather(-1, codes.flatten(1)).view(codes.shape)

@@ -199,7 +199,7 @@ class TreeWalk:
         p = torch.stack([level.targets[level.child] for level in self.levels])
         drafts = torch.stack([level.tokens[level.child] for level in self.levels])
         q = one_hot(drafts, p.shape[-1])
-        return Diagnostics(groups(p, q, drafts), torch.stack(candidates), q, self.shift())
+        return Diagnostics(torch.stack(candidates), q, self.shift(), groups(p, q, drafts))
 
     def shift(self) -> Tensor:
         """TV(p', p) [levels], float64, of the nodes of the path. Given the drafts x_1, x_2, .. of a

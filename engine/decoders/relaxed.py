@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from engine.decoders.base import Badge
-from engine.decoders.decode_state import DecodeState, Diagnostics, Verification, Window
+from engine.decoders.decode_state import DecodeState, Verification, Window
 from engine.decoders.jacobi_window import JacobiWindowDecoder, SpeculativeSettings
 from engine.decoders.shift import committed_by_residual
 from engine.decoders.speculate import acceptance_probability, speculate
@@ -76,18 +76,20 @@ class RelaxedSJD(JacobiWindowDecoder):
         mass = gather(p[:-1], window.drafts)
         threshold = typical_threshold(p[:-1], self.settings.eps)[:, 0]
         acceptance = (mass > threshold).to(p.dtype)
-        verification = speculate(state, window, p, acceptance, lambda draft, p, q: p)
-        verification.diagnostics = lambda: Diagnostics(
-            torch.stack([torch.ones_like(mass), mass, threshold, window.drafts], -1)
-        )
-        return verification
+        return speculate(state, window, p, acceptance, lambda draft, p, q: p)
 
-    def committed(self, p: Tensor, q: Tensor) -> Tensor:
+    def groups(self, p: Tensor, q: Tensor, x: Tensor) -> Tensor | None:
+        if self.settings.relax != "typical":
+            return None
+        mass, threshold = gather(p, x), typical_threshold(p, self.settings.eps)[:, 0]
+        return torch.stack([torch.ones_like(mass), mass, threshold, x], -1)
+
+    def committed(self, p: Tensor, q: Tensor, i: Tensor) -> Tensor:
         if self.settings.relax == "typical":
             accepted = exact(q) * (p > typical_threshold(p, self.settings.eps))
             return accepted + (1 - accepted.sum(-1, keepdim=True)) * exact(p)
         p, q = exact(p), exact(q)
-        raised = self._raised(p, torch.arange(len(p), device=p.device)[:, None])
+        raised = self._raised(p, i[:, None])
         return committed_by_residual(p, q, acceptance_probability(raised, q))
 
     def _raised(self, p: Tensor, i: Tensor) -> Tensor:

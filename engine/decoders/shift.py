@@ -16,13 +16,13 @@ from engine.models.base import ImageModel, host_count
 from engine.settings import Sampling
 
 
-def support_size(p: Tensor, model: ImageModel, sampling: Sampling) -> tuple[int, Tensor]:
-    """How many tokens the distributions p [H, V] hold at most, at least 1, and bool [H, 1], which
-    of them hold more. With static shapes the number cannot follow p: it is twice top-k, and as
-    top-k keeps ties, some may hold more. Without, none does."""
-    held = (p > 0).sum(-1, keepdim=True)
+def most_tokens(where: Tensor, model: ImageModel, sampling: Sampling) -> tuple[int, Tensor]:
+    """How many tokens of bool `where` [T, V] are true in a row at most, at least 1, and bool
+    [T, 1], in which rows more are: none of them, without static shapes. With them the number cannot
+    follow `where`, tokens that have a probability: it is twice top-k, which keeps ties."""
+    held = where.sum(-1, keepdim=True)
     largest = torch.cat([held.flatten(), held.new_ones(1)]).max()
-    codes = p.shape[-1]
+    codes = where.shape[-1]
     most = host_count(model, largest, min(codes, 2 * sampling.top_k or codes))
     return most, held > most
 

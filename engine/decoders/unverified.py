@@ -12,7 +12,7 @@ from engine.decoders.base import Badge
 from engine.decoders.decode_state import DecodeState, Verification, Window
 from engine.decoders.window import WindowDecoder
 from engine.models.likelihood import windows
-from engine.numerics.distributions import Support, exact, logits_to_probs, total_variation
+from engine.numerics.distributions import exact, logits_to_probs, total_variation
 from engine.plan import Plan
 from engine.trace import Status
 
@@ -31,7 +31,7 @@ class Unverified(WindowDecoder):
         each of this plan's [length]."""
         return self.plan, torch.arange(self.plan.length, device=self.model.device)
 
-    def committed(self, p: Tensor, q: Tensor) -> Tensor:
+    def committed(self, p: Tensor, q: Tensor, i: Tensor) -> Tensor:
         """Every draft is accepted: q."""
         return exact(q)
 
@@ -41,7 +41,7 @@ class Unverified(WindowDecoder):
         q, p = window.q, verification.p
         drafted = (verification.status == Status.ACCEPTED)[:, None]
         q = torch.cat([q, q.new_zeros(len(p) - len(q), p.shape[1])])
-        state.sampled.append(Support.of(torch.where(drafted, q, p)[:count]))
+        state.sampled.add(torch.where(drafted, q, p)[:count])
 
     def audit(self, state: DecodeState, stopped: Callable[[], bool]) -> Tensor | None:
         plan, places = self.own_order
@@ -49,7 +49,7 @@ class Unverified(WindowDecoder):
         every, forced = torch.arange(len(places), device=device), state.forced_ids >= 0
         tokens = torch.empty_like(state.tokens)
         tokens[places] = state.ids(state.tokens, every)
-        q, order = Support.join(state.sampled), places.argsort()
+        q, order = state.sampled.all(), places.argsort()
         found = torch.full((len(places),), torch.nan, device=device)
         done = 0
         for logits in windows(self.model, plan, state.prompt, self.sampling, tokens):

@@ -20,8 +20,9 @@ from torch import Tensor
 
 from engine.clock import StepClock, to_host
 from engine.decoders.base import Badge, Decoder, never
+from engine.decoders.collect import Packed
 from engine.decoders.decode_state import DecodeState, Verification, Window
-from engine.decoders.recorder import StepRecorder, collect, copy, priced
+from engine.decoders.recorder import StepRecorder, priced
 from engine.graphs import Graphs
 from engine.numerics.distributions import exact, logits_to_probs, total_variation
 from engine.trace import Step
@@ -44,17 +45,22 @@ class WindowDecoder(Decoder):
         """The rule. `p` [rows, V] are the model's distributions after each window row. Drafts
         behind the image's end (from `state.room` on) are never accepted."""
 
-    def committed(self, p: Tensor, q: Tensor) -> Tensor:
-        """p' [H, V] in float64: the distribution of the token that a test of the window's drafts
-        commits, for p and q [H, V], each draft a sample of its q; p unless the badge says that it
-        changes."""
+    def committed(self, p: Tensor, q: Tensor, i: Tensor) -> Tensor:
+        """p' [T, V] in float64: the distribution of the token that each of T tests commits, for p
+        and q [T, V], a draft being a sample of its q and number i [T] of its window; p unless the
+        badge says that it changes."""
         raise NotImplementedError
 
-    def shift(self, p: Tensor, q: Tensor) -> Tensor:
-        """TV(p', p) [H], float64, for p and q [H, V]: 0 where the badge promises it."""
+    def shift(self, p: Tensor, q: Tensor, i: Tensor) -> Tensor:
+        """TV(p', p) [T], float64, of what `committed` takes: 0 where the badge promises it."""
         if self.badge is not Badge.CHANGED_DISTRIBUTION:
             return torch.zeros(len(q), dtype=torch.float64, device=q.device)
-        return total_variation(self.committed(p, q), exact(p))
+        return total_variation(self.committed(p, q, i), exact(p))
+
+    def groups(self, p: Tensor, q: Tensor, x: Tensor) -> Tensor | None:
+        """Of a rule that tests a draft with other tokens: of drafts x [T], under p and q [T, V],
+        what `Diagnostics.groups` says."""
+        return None
 
     def kept(self, state: DecodeState, path: list[int]) -> Sequence[int]:
         """The window rows that stay in the cache: those on the path to what was committed."""
@@ -75,7 +81,7 @@ class WindowDecoder(Decoder):
     ) -> Generator[Step, None, None]:
         model = self.model
         state, graphs = DecodeState(self, prompt, seed), None
-        recorder, clock = StepRecorder(self.plan.length), StepClock(model.device)
+        recorder, clock = StepRecorder(self, state), StepClock(model.device)
 
         def run(part: str, key: Hashable, function: Callable[..., Any], *inputs: Any) -> Any:
             bound = partial(function, state, *inputs)
@@ -98,8 +104,8 @@ class WindowDecoder(Decoder):
                 )
                 outcome = to_host(outcome)
                 clock.lap("verify")
-                record = run("record", len(fed), collect, window, verification, self.shift)
-                copied = copy(record, state, window, verification)
+                seen = run("record", len(fed), recorder.observe, window, verification)
+                seen = seen.to_host() if isinstance(seen, Packed) else seen
                 clock.wait()
                 clock.skip()
                 count, *path = outcome.tolist()
@@ -110,13 +116,14 @@ class WindowDecoder(Decoder):
                 clock.lap("verify")
                 seconds = clock.seconds()
                 self.observe(state, window, verification, count)
-                step = recorder.step(copied, state.step, state.drafter_passes, seconds)
+                step = recorder.step(seen, window, verification, count, seconds)
                 if state.frontier < self.plan.length:
                     yield step
         except Exception:
             state.slot.clear()  # numbers that are none would stay in its cache
             raise
         finally:
+            recorder.close()
             state.close()
         prices = self.audit(state, stopped)
         yield step if prices is None else priced(step, prices)

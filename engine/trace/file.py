@@ -258,7 +258,7 @@ class Trace:
             for i, packed in enumerate(data["lanes"][: len(header.lanes) + 1]):
                 cells = np.array(header.cells_of(min(i, len(header.lanes) - 1)))
                 table = unpack_table(packed, cells, header.vocab_size, most)
-                lanes.append(table.split())
+                lanes.append([Step.of(step) for step in table.split()])
                 most -= len(table.positions)
             trace = Trace(header, tuple(_frames(data["order"], lanes)), unpack(data["codebook"]))
         except TraceError:

@@ -24,3 +24,8 @@ class Seconds:
     @property
     def total(self) -> float:
         return self.forward + self.verify + self.cache + self.draft
+
+    @property
+    def micros(self) -> tuple[int, ...]:
+        """Whole microseconds, as PARTS."""
+        return tuple(round(1e6 * getattr(self, part)) for part in PARTS)

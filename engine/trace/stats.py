@@ -8,7 +8,7 @@ import numpy as np
 
 from engine.trace.seconds import PARTS, Seconds
 from engine.trace.shares import NONE, ONE
-from engine.trace.steps import Step
+from engine.trace.steps import Step, StepTable
 
 
 @dataclass(slots=True)
@@ -21,23 +21,17 @@ class LaneStats:
     drafter_passes: int = 0
     micros: list[int] = field(default_factory=lambda: [0] * len(PARTS))
     lengths: list[int] = field(default_factory=list)
-    shifts: int = 0  # of all tests, in units of 1 / ONE
-    tests: int = 0
+    _shifts: int = 0  # of all tests, in units of 1 / ONE
+    _tests: int = 0
+    _unread: list[Step] = field(default_factory=list)  # whose shifts are not in these yet
 
     def add(self, step: Step) -> None:
         """Takes in the next step."""
         self.nfe, self.frontier = step.nfe, step.after
         self.drafter_passes += step.drafter_passes
-        row = step.rows.steps[0]
-        self.micros = [
-            spent + int(row[part]) for spent, part in zip(self.micros, PARTS, strict=True)
-        ]
+        self.micros = [sum(both) for both in zip(self.micros, step.micros, strict=True)]
         self.lengths.append(step.after - step.before)
-        shift = step.positions["shift"]
-        if len(step.rows.prices):  # of the whole picture
-            shift, self.shifts, self.tests = step.rows.prices["shift"], 0, 0
-        self.shifts += int(shift[shift != NONE].sum(dtype=np.int64))
-        self.tests += int((shift != NONE).sum())
+        self._unread.append(step)
 
     @property
     def seconds(self) -> Seconds:
@@ -62,4 +56,12 @@ class LaneStats:
     def shift(self) -> float | None:
         """Mean shift of the tests that committed a token, or of all tokens once a lane that tests
         nothing knows its prices; None where there is none."""
-        return self.shifts / (ONE * self.tests) if self.tests else None
+        if self._unread:
+            table = StepTable.join([step.rows for step in self._unread])
+            self._unread.clear()
+            shift = table.positions["shift"]
+            if len(table.prices):  # of the whole picture
+                shift, self._shifts, self._tests = table.prices["shift"], 0, 0
+            self._shifts += int(shift[shift != NONE].sum(dtype=np.int64))
+            self._tests += int((shift != NONE).sum())
+        return self._shifts / (ONE * self._tests) if self._tests else None

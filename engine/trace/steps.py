@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 
@@ -115,8 +114,8 @@ class StepTable:
         """The lane's seconds before each step and after the last [S + 1]."""
         return _ends(np.sum([self.steps[part] for part in PARTS], 0)) / 1e6
 
-    def split(self) -> list[Step]:
-        """The steps, each a view on its rows."""
+    def split(self) -> list[StepTable]:
+        """A table of each step, a view on its rows."""
         ends = {"steps": np.arange(len(self) + 1), "positions": self.first}
         counts = {
             "distributions": self.source == Source.OWN,
@@ -128,25 +127,34 @@ class StepTable:
         ends["prices"] = len(self.prices) * (ends["steps"] == len(self))
         arrays = self.arrays()
         bounds = zip(*(ends[table].tolist() for table in DTYPES), strict=True)
-        steps = []
+        tables = []
         for (low, high), start in zip(
             itertools.pairwise(bounds), self.frontier.tolist(), strict=False
         ):
             pieces = zip(arrays.values(), low, high, strict=True)
-            steps.append(Step(StepTable(start, *(array[i:j] for array, i, j in pieces))))
-        return steps
+            tables.append(StepTable(start, *(array[i:j] for array, i, j in pieces)))
+        return tables
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Step:
-    """One step of a decoder: one target forward pass and the verification after it.
+    """One step of a decoder: one target forward pass and the verification after it. Rows of
+    positions below `after` are final; the others are the drafts that the next step finds in its
+    window.
 
-    `rows` is its part of the step table. Rows of positions below `after` are final; the others are
-    the drafts that the next step finds in its window. Raises ValueError where no token is
-    committed, or a committed position has no row.
+    `nfe` are the decoder's target passes so far, this one included; `before` and `after` the
+    frontier before the step and after it; `drafter_passes` the drafter's in this step; `micros` its
+    microseconds, as PARTS. `table()` gives its part of the step table: a lane may put the rows of
+    many steps together when those of one are first asked for. Raises ValueError where no token is
+    committed.
     """
 
-    rows: StepTable
+    nfe: int
+    before: int
+    after: int
+    drafter_passes: int
+    micros: tuple[int, ...]
+    table: Callable[[], StepTable]
 
     def __post_init__(self) -> None:
         if not (self.nfe > 0 and self.before >= 0 and self.after > self.before):
@@ -154,38 +162,32 @@ class Step:
                 f"a step commits at least one token: nfe {self.nfe}, frontier {self.before} to"
                 f" {self.after}"
             )
-        if not self.after - self.before <= self._row["positions"] == len(self.positions):
+
+    @staticmethod
+    def of(table: StepTable) -> Step:
+        """The step of a table of one. Raises ValueError where no token is committed, or a committed
+        position has no row."""
+        row = table.steps[0]
+        before, committed = table.start, int(row["committed"])
+        if not committed <= row["positions"] == len(table.positions):
             raise ValueError(
-                f"positions {self.before} to {self.after} are committed, and each has a row"
+                f"positions {before} to {before + committed} are committed, and each has a row"
             )
+        micros = tuple(int(row[part]) for part in PARTS)
+        passes = int(row["drafter_passes"])
+        return Step(int(row["nfe"]), before, before + committed, passes, micros, lambda: table)
+
+    def __eq__(self, other: object) -> bool:
+        return self.rows == other.rows if isinstance(other, Step) else NotImplemented
 
     @property
-    def _row(self) -> Any:
-        return self.rows.steps[0]
-
-    @property
-    def nfe(self) -> int:
-        """The decoder's target passes so far, this one included."""
-        return int(self._row["nfe"])
-
-    @property
-    def before(self) -> int:
-        """The frontier before the step."""
-        return self.rows.start
-
-    @property
-    def after(self) -> int:
-        """The frontier after the step."""
-        return self.rows.start + int(self._row["committed"])
-
-    @property
-    def drafter_passes(self) -> int:
-        """The drafter's passes in this step."""
-        return int(self._row["drafter_passes"])
+    def rows(self) -> StepTable:
+        """Its part of the step table."""
+        return self.table()
 
     @property
     def seconds(self) -> Seconds:
-        return Seconds(*(int(self._row[part]) / 1e6 for part in PARTS))
+        return Seconds(*(spent / 1e6 for spent in self.micros))
 
     @property
     def positions(self) -> np.ndarray:
@@ -209,11 +211,10 @@ def step_row(
     positions: int,
     committed: int,
     drafter_passes: int,
-    seconds: Seconds,
+    micros: Sequence[int],
     rejected: bool,
 ) -> np.ndarray:
-    """A row of `steps` [1]."""
-    micros = (round(1e6 * getattr(seconds, part)) for part in PARTS)
+    """A row of `steps` [1]; `micros` as PARTS. Raises OverflowError for a number that fits none."""
     row = (nfe, rows, positions, committed, drafter_passes, *micros, rejected, 0)
     return np.array([row], DTYPES["steps"])
 

@@ -95,6 +95,7 @@ class Board:
 
     def snapshot(self) -> Snapshot:
         """What the page draws now. Numbers count grid cells; seconds are the lane's own."""
+        self._read()
         self._draw_whole()
         header = self.header
         return Snapshot(
@@ -121,6 +122,7 @@ class Board:
 
     def update(self) -> Update:
         """What the page draws besides what it has."""
+        self._read()
         self._draw_whole()
         cells, patches = self._draw_patches()
         lanes = (lane.update(i, self._places(lane), cells[i]) for i, lane in enumerate(self._lanes))
@@ -136,6 +138,10 @@ class Board:
     def _next(self) -> int:
         self._seq += 1
         return self._seq - 1
+
+    def _read(self) -> None:
+        for lane in self._lanes:
+            lane.read()
 
     def _draw_whole(self) -> None:
         """Decodes the pictures of lanes that are over or begin with something known."""

@@ -10,7 +10,7 @@ from engine.decoders import DECODERS
 from engine.decoders.base import Badge
 from engine.infilling import MASKED, Infilling
 from engine.race.request import rule_of
-from engine.trace import Frame, LaneState, LaneStats, Step, TraceLane
+from engine.trace import Frame, LaneState, LaneStats, Step, StepTable, TraceLane
 from engine.trace.rows import SENT
 from visualize.board.snapshot import (
     CLOCKS,
@@ -62,7 +62,8 @@ class BoardLane:
         self._own_cells = lane.cells
         self._stats = LaneStats()
         self._table = dict.fromkeys(SENT, "")
-        self._pending: list[Step] = []  # steps whose rows are not in the table's text yet
+        self._pending: list[Step] = []  # steps whose rows are not read yet
+        self._new = dict.fromkeys(SENT, b"")  # rows that are read, but not in the table's text yet
         self.picture: np.ndarray | None = None
         self._file = ""  # the picture as base64
         self._sent: LaneFigures | None = None
@@ -73,22 +74,32 @@ class BoardLane:
         # its picture without drafts.
         self.needs_picture |= frame.state is not self.state and bool(self._known)
         self.state, self.error = frame.state, frame.error or ""
-        if frame.state in (LaneState.STOPPED, LaneState.FAILED):
-            self.tokens[~self._committed] = -1
         if (step := frame.step) is not None:
-            self._take(step)
-        self.needs_picture |= self.is_over and bool(self._committed.any())
+            self._stats.add(step)
+            self._pending.append(step)
+        self.needs_picture |= self.is_over and bool(self._known or self._stats.frontier)
 
-    def _take(self, step: Step) -> None:
-        self._stats.add(step)
-        self._pending.append(step)
-        cells = self._cells[step.before :][: len(step.positions)]
-        free = cells >= 0
-        committed = cells[: len(step.committed)]
-        self._committed[committed[committed >= 0]] = True
-        # Drafts are kept too, since a convolutional decoder sees a few tokens around each cell.
+    def read(self) -> None:
+        """Reads the rows of the steps that were folded since the last time: of many together they
+        take less time to make."""
+        if self._pending:
+            self._take(StepTable.join([step.rows for step in self._pending]))
+            self._pending.clear()
+        if self.state in (LaneState.STOPPED, LaneState.FAILED):
+            self.tokens[~self._committed] = -1
+
+    def _take(self, table: StepTable) -> None:
+        for name in SENT:
+            self._new[name] += getattr(table, name).tobytes()
+        cells, tokens = self._cells[table.position], table.positions["token"]
+        committed = table.committed & (cells >= 0)
+        self._committed[cells[committed]] = True
+        self.tokens[cells[committed]] = tokens[committed]
+        # The newest drafts are kept too, since a convolutional decoder sees a few tokens around
+        # each cell.
         self.tokens[~self._committed] = -1
-        self.tokens[cells[free]] = step.positions["token"][free]
+        standing = (cells >= 0) & ~table.committed & (table.step == len(table) - 1)
+        self.tokens[cells[standing]] = tokens[standing]
 
     @property
     def is_racing(self) -> bool:
@@ -138,12 +149,11 @@ class BoardLane:
     def _new_rows(self) -> dict[str, str]:
         """The rows that are not in the text yet, which they are then."""
         rows = {}
-        for name in SENT if self._pending else ():
-            new = b"".join(getattr(step.rows, name).tobytes() for step in self._pending)
+        for name, new in self._new.items():
             if new:
                 rows[name] = base64.b64encode(new).decode()
                 self._table[name] += rows[name]
-        self._pending.clear()
+                self._new[name] = b""
         return rows
 
     def _figures(self, places: dict[MeasuredClock, int | None]) -> LaneFigures:

@@ -32,7 +32,7 @@ Capture = pytest.CaptureFixture[str]
 LANES = ["ar", "sjd:window=4", "lantern:k=8"]
 KEYS = {"nfe", "step_compression", "mean_acceptance_length", "acceptance_histogram"}
 KEYS |= {"drafter_passes", "seconds", "ms_per_pass", "ms_per_step", "outside_forward"}
-KEYS |= {"shift", "speed_up"}
+KEYS |= {"not_charged", "shift", "speed_up"}
 
 
 def run_bench(*arguments: str) -> tuple[list[str], list[str]]:
@@ -79,6 +79,7 @@ def test_the_figures_fit_together(result: dict[str, Any]) -> None:
         assert spent == pytest.approx(parts["total"]["mean"], abs=1e-3)
         assert figures["ms_per_pass"] == parts["forward"]
         assert 0 < figures["outside_forward"]["mean"] < 1
+        assert figures["not_charged"]["mean"] > 0
         assert figures["speed_up"]["mean"] > 0
         assert (figures["drafter_passes"]["mean"] > 0) == (name == "lantern:k=8")
         if name != "ar":

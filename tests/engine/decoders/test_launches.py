@@ -12,9 +12,9 @@ from torch import Tensor
 from torch.utils._pytree import tree_leaves
 
 from engine import clock
-from engine.decoders import DECODERS, WHOLE, recorder, window
+from engine.decoders import DECODERS, WHOLE, collect, window
 from engine.decoders.decode_state import DecodeState
-from engine.decoders.recorder import collect
+from engine.decoders.recorder import StepRecorder
 from tests.engine.decoders.test_static import WithoutValues
 from tests.engine.recorded_graph import Recorder
 from tests.pages import page, table
@@ -44,7 +44,7 @@ def launches(name: str) -> Counter[str]:
         window, fed, positions = run("propose", decoder._propose, state)
         logits = decoder._forward(state, window, fed, positions)
         verification, _ = run("verify", decoder._verify, state, window, logits, positions)
-        run("record", collect, state, window, verification, decoder.shift)
+        run("record", StepRecorder(decoder, state).observe, state, window, verification)
         run("commit", state.commit, verification, 1, [0])
         found["rows"] = len(fed)
 
@@ -69,7 +69,7 @@ def waits(name: str, monkeypatch: pytest.MonkeyPatch) -> tuple[int, int]:
         found["waits"] += 1
         real(self)
 
-    for module in (window, recorder):
+    for module in (window, collect):
         monkeypatch.setattr(module, "to_host", to_host)
     monkeypatch.setattr(clock.StepClock, "wait", wait)
     model, steps = Toy((4, 5), 8), set()

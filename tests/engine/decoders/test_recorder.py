@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import functools
+import gc
+import weakref
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -11,18 +14,18 @@ import pytest
 import torch
 from torch import Tensor
 
-from engine.decoders import DECODERS, WHOLE
-from engine.decoders import window as window_loop
+from engine.decoders import DECODERS, WHOLE, recorder
 from engine.decoders.base import Badge
 from engine.decoders.decode_state import Window
 from engine.decoders.gsd import GSD, GSDSettings
 from engine.decoders.lantern import LanternSettings
-from engine.decoders.recorder import find_sources
+from engine.decoders.recorder import StepRecorder, find_sources
 from engine.decoders.relaxed import RelaxedSettings
 from engine.failures import Failure
 from engine.race import Lane
-from engine.trace import LaneState, Status, Step
+from engine.trace import LaneState, Status, Step, StepTable
 from engine.trace.rows import TOP, Source
+from engine.trace.seconds import PARTS
 from engine.trace.shares import NONE, ONE
 from tests.floats import STORED, rounding
 from tests.races import race_of
@@ -174,15 +177,15 @@ def test_lantern_that_borrows_nothing_has_no_shift(settings: LanternSettings) ->
 def test_the_recorded_shift_is_that_of_the_rule(monkeypatch: pytest.MonkeyPatch) -> None:
     """Row by row, with every row of the window computed."""
     expected: list[list[float]] = []
-    copy = window_loop.copy
+    observe = StepRecorder.observe
 
-    def spy(record: Any, state: Any, window: Window, verification: Any) -> Any:
+    def spy(self: StepRecorder, state: Any, window: Window, verification: Any) -> Any:
         p = verification.p[: len(window.q)]
         rule = GSD(Toy((4, 4), CODES), GSDSettings(G=4))
-        expected.append(rule.shift(p, window.q).tolist())
-        return copy(record, state, window, verification)
+        expected.append(rule.shift(p, window.q, torch.arange(len(p))).tolist())
+        return observe(self, state, window, verification)
 
-    monkeypatch.setattr(window_loop, "copy", spy)
+    monkeypatch.setattr(StepRecorder, "observe", spy)
     found = with_spots(decoded.__wrapped__("gsd", settings=GSDSettings(G=4)))
     compared = 0
     for (_, step), shift in zip(found, expected, strict=True):
@@ -261,19 +264,57 @@ def test_q_is_read_back_wherever_it_is(
 ) -> None:
     """The likeliest tokens of q, followed to their source, are those that the window came with."""
     given: list[list[list[tuple[int, int]]]] = []
-    copy = window_loop.copy
+    observe = StepRecorder.observe
 
-    def spy(record: Any, state: Any, window: Window, *args: Any) -> Any:
+    def spy(self: StepRecorder, state: Any, window: Window, verification: Any) -> Any:
         found = window.q.topk(TOP)
         rows = zip(found.indices.tolist(), found.values.tolist(), strict=True)
         given.append([[(x, share(q)) for x, q in zip(*row, strict=True) if q > 0] for row in rows])
-        return copy(record, state, window, *args)
+        return observe(self, state, window, verification)
 
-    monkeypatch.setattr(window_loop, "copy", spy)
+    monkeypatch.setattr(StepRecorder, "observe", spy)
     found = with_spots(decoded.__wrapped__(name, forced=forced, seeds=range(2)))
     for (_, step), drafts in zip(found, given, strict=True):
         for p, q in zip(step, drafts, strict=False):
             assert p.draft is None or [(x, share(each)) for x, each in p.top_draft] == q
+
+
+@pytest.mark.parametrize("static", [False, True])
+@pytest.mark.parametrize("name", WHOLE)
+def test_rows_are_the_same_whenever_they_are_asked_for(
+    name: str, static: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """After each step, after some, at the end; and where little is kept until then."""
+    model = Toy((4, 4), CODES, forced=True)
+    model.static = static
+    decoder = DECODERS[name](model)
+
+    def rows(asked: Callable[[int], bool]) -> list[StepTable]:
+        steps = list[Step]()
+        for step in decoder.steps("", 3):
+            steps.append(step)
+            if asked(len(steps)):
+                _ = step.rows
+        tables = [step.rows for step in steps]
+        for table in tables:
+            for part in PARTS:
+                table.steps[part] = 0
+        return tables
+
+    expected = rows(lambda count: True)
+    assert rows(lambda count: count % 3 == 2) == rows(lambda count: False) == expected
+    monkeypatch.setattr(recorder, "MOST_BYTES", 1000)
+    assert rows(lambda count: False) == expected
+
+
+def test_a_step_kept_when_its_lane_is_over_holds_nothing_of_the_model() -> None:
+    decoder = DECODERS["sjd"](Toy((4, 4), CODES))
+    model = weakref.ref(decoder.model)
+    steps = list(decoder.steps("", 0))
+    del decoder
+    gc.collect()
+    assert model() is None
+    assert len(StepTable.join([step.rows for step in steps])) == len(steps)
 
 
 def test_most_qs_are_where_they_were_before() -> None:

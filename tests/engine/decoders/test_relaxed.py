@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from engine.decoders.relaxed import RelaxedSettings, RelaxedSJD, typical_threshold
-from tests.engine.decoders.driving import TOY, Q, acceptances, near, verify_chain
+from tests.engine.decoders.driving import TOY, Q, acceptances, near
 
 
 @pytest.mark.parametrize(
@@ -24,5 +24,5 @@ def test_a_typical_draft_has_more_than_the_threshold(
     near(typical_threshold(torch.tensor([p]), eps)[0], [threshold], 1e-6)
     decoder = RelaxedSJD(TOY, RelaxedSettings(relax="typical", eps=eps))
     near(acceptances(decoder, torch.tensor(p), Q), [float(mass > threshold) for mass in p])
-    groups = verify_chain(decoder, torch.tensor(p), Q, [0, 1, 2, 3]).diagnostics().groups
+    groups = decoder.groups(torch.tensor([p] * 4), Q, torch.arange(4))
     near(groups.flatten(), [x for i in range(4) for x in (1, p[i], threshold, i)], 1e-6)

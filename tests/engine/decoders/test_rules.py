@@ -159,9 +159,13 @@ def test_one_verification_accepts_and_commits_by_its_definition(
     expected = torch.stack(
         [committed_by_definition(rule, p[i], q[i], i, decoder.settings) for i in range(4)]
     )
-    near(decoder.shift(p, q), total_variation(expected, exact(p)).tolist(), rounding(1))
+    near(
+        decoder.shift(p, q, torch.arange(len(p))),
+        total_variation(expected, exact(p)).tolist(),
+        rounding(1),
+    )
     if decoder.badge is Badge.CHANGED_DISTRIBUTION:
-        near(decoder.committed(p, q), expected.tolist(), rounding(1))
+        near(decoder.committed(p, q, torch.arange(len(p))), expected.tolist(), rounding(1))
 
 
 chains = pytest.mark.parametrize(("kind", "knobs"), LOSSLESS)

@@ -78,9 +78,9 @@ def test_static_shapes_have_the_same_shift(decoder: WindowDecoder) -> None:
     wide = type(decoder)(Toy((2, 12), CODES, seed=3), decoder.settings, Sampling(top_k=CODES // 2))
     narrow = type(decoder)(wide.model, decoder.settings, Sampling(top_k=3))
     wide.model.static = True
-    expected = decoder.shift(p, q)
-    torch.testing.assert_close(wide.shift(p, q), expected)
-    found = narrow.shift(p, q)
+    expected = decoder.shift(p, q, torch.arange(len(p)))
+    torch.testing.assert_close(wide.shift(p, q, torch.arange(len(p))), expected)
+    found = narrow.shift(p, q, torch.arange(len(p)))
     torch.testing.assert_close(found[2], expected[2])
     if not isinstance(decoder, RelaxedSJD):
         assert found[0].isnan()
@@ -92,6 +92,6 @@ def test_neighbourhoods_held_in_blocks_are_the_same(
 ) -> None:
     p, q = pairs(9)
     decoder = Lantern(TOY, LanternSettings(k=8, delta=0.3))
-    expected = decoder.committed(p, q)
+    expected = decoder.committed(p, q, torch.arange(len(p)))
     monkeypatch.setattr("engine.decoders.lantern.DRAFTS_AT_ONCE", block)
-    torch.testing.assert_close(decoder.committed(p, q), expected)
+    torch.testing.assert_close(decoder.committed(p, q, torch.arange(len(p))), expected)

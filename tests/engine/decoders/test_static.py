@@ -12,7 +12,7 @@ from torch import Tensor
 from engine.decoders import DECODERS, WHOLE
 from engine.decoders.decode_state import DecodeState, Verification, Window
 from engine.decoders.jacobi_window import INIT_SCHEMES
-from engine.decoders.recorder import collect
+from engine.decoders.recorder import StepRecorder
 from engine.models.base import planned
 from engine.models.slots import Slot
 from engine.plan import Plan
@@ -177,7 +177,7 @@ def test_nothing_is_copied_between_host_and_device_within_a_step(
             window, fed, positions = decoder._propose(state)
             logits = decoder._forward(state, window, fed, positions)
             verification, outcome = decoder._verify(state, window, logits, positions)
-            record = collect(state, window, verification, decoder.shift)
+            record = StepRecorder(decoder, state).observe(state, window, verification)
             for tensor in (fed, logits, verification.tokens, outcome, record.flat):
                 assert tensor.device.type == "meta"
             count = min(count, len(verification.tokens))
