@@ -259,7 +259,7 @@ def run_peer(args: argparse.Namespace) -> None:
     result = {
         "model": model.name,
         "random_weights": args.random_weights,
-        "machine": device_name(model.device),
+        "machine": machine_of(model),
         "torch": torch.__version__,
         "rounds": len(rounds),
         "prompts": args.prompts,
