@@ -33,6 +33,19 @@ TREES = st.integers(1, 8).flatmap(
 )
 
 
+def test_a_layers_part_is_in_one_piece_however_many_rows_are_read() -> None:
+    held = cache()
+    for rows in (ROWS, 2, 1):
+        if rows == 1:
+            held.narrow()
+        else:
+            held.reset(rows)
+        assert len(held.layers) == LAYERS
+        for part in (part for layer in held.layers for part in layer):
+            assert part.shape == (rows, HEADS, SLOTS, DIM)
+            assert part.is_contiguous()
+
+
 def test_a_full_cache_says_so_and_stays_as_it_was() -> None:
     held = cache()
     fill(held, list(range(7)))
