@@ -115,8 +115,8 @@ def _model(lean: LeanBody, rows: int, nodes: list[NodeProto]) -> ModelProto:
         *(value(part, 1, heads, "slots", lean.head_dim) for part in parts),
     ]
     opsets = [helper.make_opsetid("", 21), helper.make_opsetid(MICROSOFT["domain"], 1)]
-    made = helper.make_graph(nodes, "layers", inputs, outputs, tensors)
-    model = helper.make_model(made, opset_imports=opsets, ir_version=10)
+    layers = helper.make_graph(nodes, "layers", inputs, outputs, tensors)
+    model = helper.make_model(layers, opset_imports=opsets, ir_version=10)
     helper.set_model_props(model, {"body": digest(lean)})
     return model
 

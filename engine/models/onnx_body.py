@@ -131,12 +131,12 @@ def initializers(lean: LeanBody) -> dict[str, Tensor]:
     [PLACES, d / 2]."""
     cos, sin = lean.rotary(lean.norm.new_empty(1), torch.arange(PLACES)[None])
     half = lean.head_dim // 2
-    found = {"norm": lean.norm, "cos": cos[0, :, :half], "sin": sin[0, :, :half]}
+    tensors = {"norm": lean.norm, "cos": cos[0, :, :half], "sin": sin[0, :, :half]}
     if lean.join is not None:
         assert lean.join.bias is not None, "a drafter's has one"
-        found |= {"join": lean.join.weight.t(), "join_bias": lean.join.bias}
+        tensors |= {"join": lean.join.weight.t(), "join_bias": lean.join.bias}
     for index, layer in enumerate(lean.layers):
-        found |= {
+        tensors |= {
             f"{index}.attention_norm": layer.attention_norm,
             f"{index}.qkv": layer.qkv.weight.t(),
             f"{index}.output": layer.output.weight.t(),
@@ -144,16 +144,15 @@ def initializers(lean: LeanBody) -> dict[str, Tensor]:
             f"{index}.gate_up": layer.gate_up.weight.t(),
             f"{index}.down": layer.down.weight.t(),
         }
-    return found
+    return tensors
 
 
 def digest(lean: LeanBody) -> str:
-    """16 hexadecimal digits of what a graph depends on: the sizes of the weights and of the heads,
-    the norm's constant, and the rotation's tables."""
-    given = initializers(lean)
-    shapes = {name: list(tensor.shape) for name, tensor in given.items()}
-    known = json.dumps([shapes, lean.heads, lean.kv_heads, lean.head_dim, lean.eps])
-    return hashlib.sha256(known.encode()).hexdigest()[:16]
+    """16 hexadecimal digits of what a graph depends on: the sizes of the weights, of the rotation's
+    tables and of the heads, and the norm's constant."""
+    shapes = {name: list(tensor.shape) for name, tensor in initializers(lean).items()}
+    text = json.dumps([shapes, lean.heads, lean.kv_heads, lean.head_dim, lean.eps])
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
 def _session(lean: LeanBody, graph: Path) -> Any:
@@ -164,9 +163,9 @@ def _session(lean: LeanBody, graph: Path) -> Any:
     # A thread that spins takes a core from the page.
     options.add_session_config_entry("session.intra_op.allow_spinning", "0")
     options.log_severity_level = 3  # errors
-    given = {name: tensor.contiguous().numpy() for name, tensor in initializers(lean).items()}
-    values = [ort.OrtValue.ortvalue_from_numpy(array) for array in given.values()]
-    options.add_external_initializers(list(given), values)
+    arrays = {name: tensor.contiguous().numpy() for name, tensor in initializers(lean).items()}
+    values = [ort.OrtValue.ortvalue_from_numpy(array) for array in arrays.values()]
+    options.add_external_initializers(list(arrays), values)
     session = ort.InferenceSession(str(graph), options, ["CPUExecutionProvider"])
     if session.get_modelmeta().custom_metadata_map.get("body") != digest(lean):
         raise ValueError(f"{graph.name} is of another body; python -m train.export makes it again")
