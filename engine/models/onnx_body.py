@@ -72,7 +72,9 @@ class OnnxBody:
 
         self.runtime = f"ONNX Runtime {onnxruntime.__version__}"
         self._lean = lean
-        self._sessions = {rows: _session(lean, graphs / file_name(rows)) for rows in ROWS}
+        # Kept as long as the sessions: that they copy them is not documented.
+        self._arrays = {name: t.contiguous().numpy() for name, t in initializers(lean).items()}
+        self._sessions = {rows: self._session(graphs / file_name(rows)) for rows in ROWS}
         # Of each cache and number of rows: they know the cache's addresses.
         self._bindings: WeakKeyDictionary[WindowCache, dict[int, Any]] = WeakKeyDictionary()
 
@@ -108,6 +110,23 @@ class OnnxBody:
         binding.bind_output("hidden", "cpu", 0, np.float32, shape, hidden.data_ptr())
         self._sessions[rows].run_with_iobinding(binding)
         return hidden.transpose(0, 1)
+
+    def _session(self, graph: Path) -> Any:
+        import onnxruntime as ort
+
+        options = ort.SessionOptions()
+        options.intra_op_num_threads, options.inter_op_num_threads = torch.get_num_threads(), 1
+        # A thread that spins takes a core from the page.
+        options.add_session_config_entry("session.intra_op.allow_spinning", "0")
+        options.log_severity_level = 3  # errors
+        values = [ort.OrtValue.ortvalue_from_numpy(array) for array in self._arrays.values()]
+        options.add_external_initializers(list(self._arrays), values)
+        session = ort.InferenceSession(str(graph), options, ["CPUExecutionProvider"])
+        if session.get_modelmeta().custom_metadata_map.get("body") != digest(self._lean):
+            raise ValueError(
+                f"{graph.name} is of another body; python -m train.export makes it again"
+            )
+        return session
 
     def _binding(self, cache: WindowCache, rows: int) -> Any:
         bindings = self._bindings.setdefault(cache, {})
@@ -153,20 +172,3 @@ def digest(lean: LeanBody) -> str:
     shapes = {name: list(tensor.shape) for name, tensor in initializers(lean).items()}
     text = json.dumps([shapes, lean.heads, lean.kv_heads, lean.head_dim, lean.eps])
     return hashlib.sha256(text.encode()).hexdigest()[:16]
-
-
-def _session(lean: LeanBody, graph: Path) -> Any:
-    import onnxruntime as ort
-
-    options = ort.SessionOptions()
-    options.intra_op_num_threads, options.inter_op_num_threads = torch.get_num_threads(), 1
-    # A thread that spins takes a core from the page.
-    options.add_session_config_entry("session.intra_op.allow_spinning", "0")
-    options.log_severity_level = 3  # errors
-    arrays = {name: tensor.contiguous().numpy() for name, tensor in initializers(lean).items()}
-    values = [ort.OrtValue.ortvalue_from_numpy(array) for array in arrays.values()]
-    options.add_external_initializers(list(arrays), values)
-    session = ort.InferenceSession(str(graph), options, ["CPUExecutionProvider"])
-    if session.get_modelmeta().custom_metadata_map.get("body") != digest(lean):
-        raise ValueError(f"{graph.name} is of another body; python -m train.export makes it again")
-    return session
