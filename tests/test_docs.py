@@ -19,6 +19,8 @@ from engine.decoders import DECODERS, WHOLE
 from engine.models.supply.card import CARDS, GIB, ModelCard
 from engine.models.supply.device import required_bytes
 from engine.trace.file import FORMAT, VERSION, Header, LaneState
+from engine.trace.rejections import HEAD, LISTED
+from engine.trace.residuals import EXPECTED
 from engine.trace.rows import DTYPES, SENT, Source, Status
 from tests.pages import ROOT, imports, page, sections, table
 
@@ -224,6 +226,17 @@ def test_trace_format_has_every_table_status_source_and_state() -> None:
     assert [row[:2] for row in table(text, "source")] == named(Source)
     listed = re.search(r"`state` is one of (.+?);", text)[1]
     assert re.findall(r"`(\w+)`", listed) == [state.value for state in LaneState]
+
+
+def test_trace_format_says_how_a_file_stores_the_tables() -> None:
+    text = page("docs/trace-format.md")
+    assert [row[0] for row in table(text, "difference")] == [f"`{name}`" for name in EXPECTED]
+    for key, dtype in (("head", HEAD), ("token", LISTED)):
+        described = [(name, row[1]) for row in table(text, key) for name in row[0].split(", ")]
+        assert described == [
+            (f"`{name}`", dtype[name].str.lstrip("<")) for name in dtype.names or ()
+        ]
+        assert f", {dtype.itemsize} bytes a row" in text
 
 
 def test_trace_format_is_of_this_version_with_this_header() -> None:

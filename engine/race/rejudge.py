@@ -15,8 +15,8 @@ from engine.decoders.lantern import LanternSettings, neighbourhood_acceptance
 from engine.models.base import nearest_codes
 from engine.settings import SettingError, Settings
 from engine.trace.file import Trace
+from engine.trace.rejections import as_stored
 from engine.trace.shares import NONE
-from engine.trace.steps import StepTable
 
 BLOCK = 2**22  # entries of distributions [N, V] that are verified at once
 # Of all distributions; more is no picture's, but would keep a machine busy for minutes.
@@ -39,7 +39,8 @@ def rejudge(trace: Trace, lane: int, rule: str, settings: Settings) -> Tally:
     """Verifies the first rejection of every step of a lane by `rule`, "gsd" or "lantern", with its
     settings; no forward pass.
 
-    The distributions are those recorded: all of p and q where no more than 512 tokens had any
+    The distributions are those recorded, rounded as a trace's file stores them, so that a race and
+    its file give the same answers: all of p and q where no more than 512 tokens had any
     probability. What larger ones leave out is spread evenly over the other tokens. The draft passes
     if the uniform number drawn for it lies below the rule's acceptance probability, by the
     decoders' own functions. Raises SettingError for an unknown rule, the settings of another one, a
@@ -55,14 +56,13 @@ def rejudge(trace: Trace, lane: int, rule: str, settings: Settings) -> Tally:
             f"There is no lane {lane!r:.20}; the race has {len(trace.header.lanes)}."
         )
     table = trace.table(lane)
-    rejections = table.rejections
-    if not len(rejections) or not trace.codebook:
-        return Tally(len(rejections), None if len(rejections) else 0)
+    if not len(table.rejections) or not trace.codebook:
+        return Tally(len(table.rejections), None if len(table.rejections) else 0)
     codes = trace.header.vocab_size
     codebook = torch.from_numpy(np.frombuffer(trace.codebook, "<f4").reshape(codes, -1).copy())
-    if len(rejections) * codes > MAX_ENTRIES or codebook.shape[1] > MAX_DIMENSIONS:
+    if len(table.rejections) * codes > MAX_ENTRIES or codebook.shape[1] > MAX_DIMENSIONS:
         raise SettingError("This trace is too large for its rejections to be judged again.")
-    rows = _rows(table)
+    rows, rejections = table.rejecting, as_stored(table)
     drafts = torch.from_numpy(table.positions["draft"][rows].astype(np.int64))
     uniforms = torch.from_numpy(rejections["uniform"].copy())
     size, passes = max(1, BLOCK // codes), np.zeros(len(rejections), bool)
@@ -72,13 +72,6 @@ def rejudge(trace: Trace, lane: int, rule: str, settings: Settings) -> Tally:
         passes[i : i + size] = (uniforms[i : i + size] < acceptance).numpy()
     positions = tuple(table.position[rows[passes]].tolist())
     return Tally(len(rejections), len(positions), positions)
-
-
-def _rows(table: StepTable) -> np.ndarray:
-    """The row of `positions` that each row of `rejections` is about."""
-    last: np.ndarray = table.first[:-1] + table.steps["committed"] - 1
-    rows: np.ndarray = last[table.steps["rejected"] > 0]
-    return rows
 
 
 def _dense(rejections: np.ndarray, name: str, codes: int) -> Tensor:

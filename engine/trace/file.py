@@ -21,11 +21,14 @@ import numpy as np
 from engine.failures import Failure
 from engine.infilling import MASKED, Infilling
 from engine.settings import Sampling, SettingError
-from engine.trace.packing import PackingError, pack, pack_table, unpack, unpack_table
+from engine.trace.packing import pack_table, unpack_table, unpack_table_4
 from engine.trace.reduce import DROP, Dropped
 from engine.trace.steps import Step, StepTable
+from engine.trace.streams import PackingError, pack, unpack, unpack_zlib
 
-FORMAT, VERSION = "photo-finish-trace", 4
+FORMAT, VERSION = "photo-finish-trace", 5
+# What reads a lane's table, and other bytes, by the file's version.
+READERS = {4: (unpack_table_4, unpack_zlib), VERSION: (unpack_table, unpack)}
 MAX_BYTES = 32 * 2**20
 # touched by all steps of all lanes; seven lanes over 90 x 90 tokens touch some 390,000
 MAX_POSITIONS = 800_000
@@ -247,20 +250,21 @@ class Trace:
             raise TraceError("This is not a trace: it is not JSON.") from error
         if not isinstance(data, dict) or data.get("format") != FORMAT:
             raise TraceError("This is not a trace of Photo Finish.")
-        if data.get("version") != VERSION:
+        if data.get("version") not in [*READERS]:
             raise TraceError(
-                f"This trace is of version {data.get('version')!r}; this program reads version"
-                f" {VERSION}."
+                f"This trace is of version {data.get('version')!r:.20}; this program reads versions"
+                f" {' and '.join(map(str, READERS))}."
             )
+        read_table, read = READERS[data["version"]]
         try:
             header = _header(data["header"])
             lanes, most = [], MAX_POSITIONS
             for i, packed in enumerate(data["lanes"][: len(header.lanes) + 1]):
                 cells = np.array(header.cells_of(min(i, len(header.lanes) - 1)))
-                table = unpack_table(packed, cells, header.vocab_size, most)
+                table = read_table(packed, cells, header.vocab_size, most)
                 lanes.append([Step.of(step) for step in table.split()])
                 most -= len(table.positions)
-            trace = Trace(header, tuple(_frames(data["order"], lanes)), unpack(data["codebook"]))
+            trace = Trace(header, tuple(_frames(data["order"], lanes)), read(data["codebook"]))
         except TraceError:
             raise
         except PackingError as error:

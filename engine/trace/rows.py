@@ -1,7 +1,7 @@
 """The rows of the step table, as NumPy structured dtypes.
 
 These dtypes are the one description of a row. `StepRecorder` fills the rows from one device copy,
-the trace file stores their bytes, the board sends them, and JavaScript reads them at the offsets
+the trace file packs them, the board sends them, and JavaScript reads them at the offsets
 that `layout` exports. Each size is a multiple of 3 bytes: base64 of a longer table then begins with
 that of a shorter one.
 

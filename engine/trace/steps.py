@@ -76,10 +76,30 @@ class StepTable:
         return position
 
     @cached_property
+    def in_sequence(self) -> np.ndarray:
+        """The rows of `positions` in sequence order, those of one position by their steps."""
+        return np.argsort(self.position, kind="stable")
+
+    @cached_property
+    def earlier(self) -> np.ndarray:
+        """The row of each position's own in the latest step that touched it before; -1 for none."""
+        order, earlier = self.in_sequence, np.full(len(self.positions), -1)
+        same = np.diff(self.position[order]) == 0
+        earlier[order[1:][same]] = order[:-1][same]
+        return earlier
+
+    @cached_property
     def committed(self) -> np.ndarray:
         """Whether each row's step committed it."""
         committed: np.ndarray = self.position < self.frontier[1:][self.step]
         return committed
+
+    @cached_property
+    def rejecting(self) -> np.ndarray:
+        """The row of `positions` that each row of `rejections` is about."""
+        last: np.ndarray = self.first[:-1] + self.steps["committed"] - 1
+        rows: np.ndarray = last[self.steps["rejected"] > 0]
+        return rows
 
     @cached_property
     def shift(self) -> np.ndarray:

@@ -45,7 +45,7 @@ def test_the_list() -> None:
 
 def test_what_ships_is_what_was_specified(spec) -> None:
     text = (RACES / f"{spec.slug}.json").read_bytes()
-    assert len(text) < 3_600_000
+    assert len(text) < 1_250_000
     recording = RecordedRace.loads(text)
     header = recording.trace.header
     model = load("embedded")
@@ -78,6 +78,24 @@ def test_what_ships_is_what_was_specified(spec) -> None:
         changed = DECODERS[lane.decoder].badge is Badge.CHANGED_DISTRIBUTION
         assert (len(shifts) > length / 3) == (lane.decoder != "ar")
         assert shifts.any() == changed
+
+
+def test_a_lane_takes_at_most_600_bytes_a_token(spec) -> None:
+    lanes = json.loads((RACES / f"{spec.slug}.json").read_bytes())["lanes"]
+    trace = RecordedRace.loads((RACES / f"{spec.slug}.json").read_bytes()).trace
+    for i, lane in enumerate(lanes):
+        assert sum(map(len, lane.values())) <= 600 * int(trace.table(i).frontier[-1])
+
+
+def test_seven_lanes_of_8100_tokens_stay_below_25_mb() -> None:
+    """At the bytes a token of the recorded races of these lanes."""
+    takes = []
+    for spec in (spec for spec in SPECS if spec.lanes == DEFAULT):
+        data = json.loads((RACES / f"{spec.slug}.json").read_bytes())
+        length = len(data["header"]["cells"])
+        takes += [sum(map(len, lane.values())) / length for lane in data["lanes"]]
+    assert len(takes) >= 4 * len(DEFAULT) == 28
+    assert 8100 * len(DEFAULT) * sum(takes) / len(takes) < 25e6
 
 
 def test_the_weights_still_draw_what_ships() -> None:

@@ -21,6 +21,7 @@ from app.settings import AppSettings
 from engine.decoders import DEFAULT
 from engine.trace import MAX_BYTES
 from tests.app.conftest import VISITOR, Watched, begun, form, raced, toy_pool, wait_until
+from tests.engine.trace.reread import reread
 from tests.toy import Toy
 from visualize.pictures.recorded_race import RecordedRace
 
@@ -159,7 +160,7 @@ def test_stop_ends_the_race_with_that_id_within_two_steps(held, slow) -> None:
     assert (last.state, slow.open) == ("stopped", 0)
     recording = held.kept(race_id, SESSION).recording
     assert {f.lane: f.state.value for f in recording.trace.frames} == {0: "stopped", 1: "stopped"}
-    assert RecordedRace.loads(recording.dumps()).trace == recording.trace
+    assert RecordedRace.loads(recording.dumps()).trace == reread(recording.trace)
     held.stop(race_id, "", SESSION)
 
 

@@ -18,6 +18,7 @@ from engine.race.rejudge import Tally, rejudge
 from engine.race.request import parse_lane
 from engine.settings import Sampling, SettingError
 from engine.trace import Frame, Header, LaneState, Status, Trace
+from engine.trace.rejections import as_stored
 from tests.races import raced
 from tests.steps import Rejection, Spot, build
 from tests.toy import Toy
@@ -66,6 +67,11 @@ def rejected(*rejections: tuple[int, Rejection], codebook: np.ndarray = LINE) ->
 @functools.cache
 def race() -> Trace:
     return raced(Toy((6, 6), 20), ("ar", "sjd", *RACED.values(), "sjd-pac", "jacobi"), seed=5)
+
+
+@functools.cache
+def reread() -> Trace:
+    return Trace.loads(race().dumps())
 
 
 def lane(name: str) -> int:
@@ -167,6 +173,27 @@ def test_many_rejections_of_a_large_vocabulary_are_judged_as_one_by_one(monkeypa
     whole = [rejudge(race(), lane("sjd"), *rule) for rule in SLACK]
     monkeypatch.setattr("engine.race.rejudge.BLOCK", 3 * 20)
     assert whole == [rejudge(race(), lane("sjd"), *rule) for rule in SLACK]
+
+
+@given(GSD_SETTINGS | LANTERN_SETTINGS)
+def test_a_race_and_its_file_are_judged_alike(settings: GSDSettings | LanternSettings) -> None:
+    rule = "gsd" if isinstance(settings, GSDSettings) else "lantern"
+    for name in ("sjd", "gsd", "lantern", "sjd-pac"):
+        before, after = (rejudge(trace, lane(name), rule, settings) for trace in (race(), reread()))
+        assert (before, before.positions) == (after, after.positions)
+
+
+def test_a_race_is_judged_by_the_numbers_that_its_file_rounds() -> None:
+    """Draft 1 borrows from 2 what the file rounds; the uniform number lies between the answers."""
+    p = [0.3, 0.25, 0.2 + 2**-16, 0.15, 0.1]
+    table = rejected(rejection(p, Q, 1, 0.5)).table(0)
+    lent = [float(rows["p"][0, 2]) for rows in (table.rejections, as_stored(table))]
+    exact, stored = ((0.25 + mass) / Q[1] for mass in lent)
+    assert abs(exact - stored) > 1e-6
+    trace = rejected(rejection(p, Q, 1, (exact + stored) / 2))
+    for judged in (trace, Trace.loads(trace.dumps())):
+        tally = rejudge(judged, 0, "lantern", LanternSettings(k=2, delta=0.5))
+        assert tally == Tally(1, int(stored > exact))
 
 
 @pytest.mark.parametrize("name", ["ar", "jacobi"])

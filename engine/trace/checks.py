@@ -1,0 +1,108 @@
+"""Checks of a step table that anyone may have written: that its numbers are such as a race can
+leave. They come in this order; what a later one takes for granted, an earlier one has checked.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from engine.trace.rows import Source, Status
+from engine.trace.shares import NONE
+from engine.trace.steps import StepTable
+from engine.trace.streams import PackingError
+
+MAX_TOKEN = 2**31 - 1  # a forced id
+_TRIED = ("p", "q", "acceptance", "uniform")  # the shares of a candidate
+_FLOATS = {"groups": ("p", "q"), "rejections": ("uniform", "p", "q")}
+
+
+def check_steps(table: StepTable, length: int, rejections: int) -> None:
+    """That the steps fit `length` positions, and how many rows the other tables have."""
+    steps = table.steps
+    if (steps["positions"] < 1).any() or table.first[-1] != len(table.positions):
+        raise PackingError("its steps do not add up to its positions")
+    if (steps["committed"] < 1).any() or (steps["committed"] > steps["positions"]).any():
+        raise PackingError("a step commits nothing, or more than it touched")
+    if (np.diff(steps["nfe"].astype(np.int64), prepend=0) < 1).any():
+        raise PackingError("its forward passes do not count up")
+    if (table.frontier[:-1] + steps["positions"] > length).any():
+        raise PackingError("a position lies outside the grid")
+    if (steps["rejected"] > 1).any() or steps["rejected"].sum() != rejections:
+        raise PackingError("its rejections do not add up")
+    if len(table.prices) and not len(table.prices) == length == table.frontier[-1]:
+        raise PackingError("its prices do not add up")
+
+
+def check_refs(table: StepTable) -> None:
+    """That each row of `positions` refers to rows that there are."""
+    if (table.positions["refs"] & 8).any():
+        raise PackingError("a position refers to what there is not")
+    if (table.earlier[table.source == Source.BEFORE] < 0).any():
+        raise PackingError("a draft's distribution is not where its position says")
+    counts = {
+        "distributions": table.source == Source.OWN,
+        "groups": table.has_group,
+        "candidates": table.candidate_counts,
+    }
+    for name, count in counts.items():
+        if count.sum(dtype=np.int64) != len(table.arrays()[name]):
+            raise PackingError(f"its {name} do not add up")
+
+
+def check_positions(table: StepTable, cells: np.ndarray, codes: int) -> None:
+    """The rows of `positions`: `cells` as in the trace's header, `codes` in the vocabulary."""
+    rows = table.positions
+    forced = cells[table.position] < 0
+    if (rows["token"] >= np.where(forced, MAX_TOKEN, codes)).any():
+        raise PackingError("a token lies outside the vocabulary")
+    drafted = rows["draft"] != NONE
+    if (rows["draft"][drafted] >= codes).any():
+        raise PackingError("a draft lies outside the vocabulary")
+    if (rows["status"] > max(Status)).any():
+        raise PackingError("a position has no status that there is")
+    if (rows["top1"] == NONE).any():
+        raise PackingError("a probability is not a number")
+    _check_top(rows, codes)
+    if (~drafted[table.source == Source.CERTAIN]).any():
+        raise PackingError("a draft's distribution is not where its position says")
+    if (~drafted[table.rejecting]).any():
+        raise PackingError("a rejection has no draft in the vocabulary")
+
+
+def check_details(table: StepTable, codes: int) -> None:
+    """The rows that those of `positions` refer to."""
+    arrays, rejected = table.arrays(), table.rejections["tokens"]
+    _check_top(table.distributions, codes)
+    _check_tokens(table.groups["neighbours"], codes)
+    _check_tokens(rejected, codes)
+    if ((rejected[:, 1:] <= rejected[:, :-1]) & (rejected[:, 1:] != NONE)).any():
+        raise PackingError("the tokens of a rejection do not ascend")
+    count = table.groups["count"]
+    listed = (table.groups["neighbours"] != NONE).sum(-1)
+    if (count < 1 + listed).any() or (count > codes).any():
+        raise PackingError("a group has more tokens than there can be")
+    if (table.candidates["token"] >= codes).any():
+        raise PackingError("a candidate lies outside the vocabulary")
+    if any((table.candidates[name] == NONE).any() for name in _TRIED):
+        raise PackingError("a probability is not a number")
+    for name, fields in _FLOATS.items():
+        for values in (arrays[name][field] for field in fields):
+            if not np.isfinite(values).all():
+                raise PackingError("a probability is not a number")
+            if ((values < -1e-3) | (values > 1.001)).any():
+                raise PackingError("a probability lies outside 0 to 1")
+
+
+def _check_top(rows: np.ndarray, codes: int) -> None:
+    _check_tokens(rows["top"], codes)
+    if (rows["top_shares"] == NONE).any():
+        raise PackingError("a probability is not a number")
+
+
+def _check_tokens(tokens: np.ndarray, codes: int) -> None:
+    """Lists of tokens that end with NONE."""
+    known = tokens != NONE
+    if (tokens[known] >= codes).any():
+        raise PackingError("a token lies outside the vocabulary")
+    if (known[:, 1:] & ~known[:, :-1]).any():
+        raise PackingError("a list of tokens has a gap")

@@ -1,0 +1,124 @@
+"""The distributions behind rejected drafts, as a trace's file stores them: rounded, since they are
+most of a race's bytes, and to judge a draft again takes no more.
+
+Whether a rule accepts a draft x depends on the probability of x and tokens beside it under p, over
+that under q, which is at least q(x): steps are fractions of q(x), and p(x) and q(x) are exact. GSD
+ranks tokens by p: rounding leaves those below x below it, those above above, and equal ones equal.
+`engine.race.rejudge` judges rejections as they are stored, so that a race and its file give the
+same answers.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from engine.trace.rows import DTYPES, SUPPORT
+from engine.trace.shares import NONE
+from engine.trace.steps import StepTable
+
+# One of each rejection: how many tokens it lists, its uniform number, p(x) and q(x).
+HEAD = np.dtype([("count", "<u2"), ("uniform", "<f4"), ("p", "<f4"), ("q", "<f4")])
+# One of each token that a rejection lists: how far its number is from that of the row before, or
+# from 0, modulo 2**16; the codes of its p and q. Where p(x) > 0, that of p is one more for a p
+# equal to p(x), and two more for a larger one.
+LISTED = np.dtype([("gap", "<u2"), ("p", "<u2"), ("q", "<u2")])
+
+# A code n stands for c ((1 + (n mod 4096) / 4096) 2^(n div 4096) - 1): steps of c / 4096 near 0,
+# and of 1 / 4096 of a value well above c. The scale c is a power of 2, these times the one at or
+# below q(x).
+P_SCALE, Q_SCALE = np.float32(2**-6), np.float32(2**-1)
+LEAST = np.float32(2**-8)  # what a smaller q(x) counts as: codes of p up to 1 then fit 16 bits
+_DROPPED = 11  # the bits of a float32's 23 that a code leaves out
+_EXPONENT = np.uint32(0x7F800000)
+
+
+@dataclass(frozen=True, eq=False)
+class Rounded:
+    """Rejections as they are stored: rows of HEAD and of LISTED."""
+
+    heads: np.ndarray
+    listed: np.ndarray
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Rounded):
+            return NotImplemented
+        return np.array_equal(self.heads, other.heads) and np.array_equal(self.listed, other.listed)
+
+
+def rounded(table: StepTable) -> Rounded:
+    """The table's rejections as they are stored. Tokens whose p and q are 0 then are left out."""
+    rows = table.rejections
+    known = rows["tokens"] != NONE
+    drafted = known & (rows["tokens"] == _drafts(table))
+    heads = np.zeros(len(rows), HEAD)
+    for name in ("p", "q"):
+        heads[name] = np.where(drafted, rows[name], 0).max(-1, initial=0)
+    own, p = heads["p"][:, None], rows["p"].clip(0)
+    p_scale, q_scale = (scale[:, None] for scale in _scales(heads))
+    side = (p >= own).astype("<u2") + (p > own)
+    p_codes = _codes(p, p_scale) + np.where(own > 0, side, 0).astype("<u2")
+    q_codes = _codes(rows["q"], q_scale)
+    kept = known & (drafted | (p_codes > 0) | (q_codes > 0))
+    heads["count"], heads["uniform"] = kept.sum(-1), rows["uniform"]
+    listed = np.zeros(kept.sum(), LISTED)
+    listed["gap"] = np.diff(rows["tokens"][kept], prepend=np.uint16(0))
+    listed["p"], listed["q"] = p_codes[kept], q_codes[kept]
+    return Rounded(heads, listed)
+
+
+def restored(stored: Rounded, table: StepTable) -> np.ndarray:
+    """The rows of `rejections` from what is stored of them; `table` has their drafts. Their counts
+    are at most SUPPORT and add up to the rows of `listed`, their p(x) and q(x) are in 0 to 1."""
+    heads, listed = stored.heads, stored.listed
+    kept = np.arange(SUPPORT) < heads["count"][:, None]
+    rows = np.zeros(len(heads), DTYPES["rejections"])
+    rows["uniform"], rows["tokens"] = heads["uniform"], NONE
+    rows["tokens"][kept] = np.cumsum(listed["gap"], dtype="<u2")
+    own, p_scale, q_scale = (
+        np.repeat(values, heads["count"]) for values in (heads["p"], *_scales(heads))
+    )
+    code, here = listed["p"], _codes(own, p_scale)
+    below = np.minimum(_values(code, p_scale), np.nextafter(own, np.float32(0)))
+    above = np.maximum(_values(code - np.uint16(2), p_scale), np.nextafter(own, np.float32(2)))
+    beside = np.where(code <= here, below, np.where(code == here + 1, own, above))
+    rows["p"][kept] = np.where(own > 0, beside, _values(code, p_scale))
+    rows["q"][kept] = _values(listed["q"], q_scale)
+    drafted = kept & (rows["tokens"] == _drafts(table))
+    for name in ("p", "q"):
+        rows[name] = np.where(drafted, heads[name][:, None], rows[name])
+    return rows
+
+
+def as_stored(table: StepTable) -> np.ndarray:
+    """The table's rejections as they are read back from its file."""
+    return restored(rounded(table), table)
+
+
+def _drafts(table: StepTable) -> np.ndarray:
+    """The draft x [N, 1] of each rejection."""
+    drafts: np.ndarray = table.positions["draft"][table.rejecting, None]
+    return drafts
+
+
+def _scales(heads: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The scales of p and of q [N] of each rejection. A draft with p(x) = 0 has no rank by p: there
+    p is as coarse as q."""
+    power = (np.maximum(heads["q"], LEAST).view("<u4") & _EXPONENT).view("<f4")
+    q_scale = power * Q_SCALE
+    return np.where(heads["p"] > 0, power * P_SCALE, q_scale), q_scale
+
+
+def _codes(values: np.ndarray, scale: np.ndarray) -> np.ndarray:
+    """The codes u2 nearest to probabilities."""
+    bits = (values.clip(0) + scale).view("<u4") - scale.view("<u4")
+    codes: np.ndarray = (bits + (1 << _DROPPED - 1) >> _DROPPED).astype("<u2")
+    return codes
+
+
+def _values(codes: np.ndarray, scale: np.ndarray) -> np.ndarray:
+    """What codes stand for, float32; exact."""
+    bits = (codes.astype("<u4") << _DROPPED) + scale.view("<u4")
+    values: np.ndarray = bits.view("<f4") - scale
+    return values

@@ -1,0 +1,98 @@
+"""Residuals: fields of `positions` as differences from what other fields, and the row that the same
+position had before, let expect; most of them are 0.
+
+Differences are modulo 2**16, so that any row is read back as it was written.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from engine.trace.rows import TOP, Source
+from engine.trace.shares import NONE, ONE
+from engine.trace.steps import StepTable
+
+
+def residuals(table: StepTable) -> np.ndarray:
+    """The rows of `positions` with the fields of EXPECTED less what is expected of them."""
+    left, expected = table.positions.copy(), _Expected(table, table.positions)
+    for name, expect in EXPECTED.items():
+        left[name] -= expect(expected)
+    return left
+
+
+def restored(table: StepTable) -> np.ndarray:
+    """The rows of `positions` from a table that has their residuals, and has passed
+    `check_refs`."""
+    rows = table.positions.copy()
+    expected = _Expected(table, rows)
+    for name, expect in EXPECTED.items():
+        rows[name] += expect(expected)
+    return rows
+
+
+@dataclass(frozen=True, eq=False)
+class _Expected:
+    """What is expected of `rows`, which are those of `table` as far as they are known."""
+
+    table: StepTable
+    rows: np.ndarray
+
+    @cached_property
+    def likeliest(self) -> tuple[np.ndarray, np.ndarray]:
+        """The likeliest tokens of q and their shares [N, TOP], where its source says."""
+        source, table = self.table.source, self.table
+        tokens = np.full((len(self.rows), TOP), NONE, "<u2")
+        shares = np.zeros_like(tokens)
+        certain, before, own = (
+            source == each for each in (Source.CERTAIN, Source.BEFORE, Source.OWN)
+        )
+        tokens[certain, 0], shares[certain, 0] = self.rows["draft"][certain], ONE
+        tokens[before] = self.rows["top"][self.table.earlier[before]]
+        shares[before] = self.rows["top_shares"][self.table.earlier[before]]
+        tokens[own], shares[own] = table.distributions["top"], table.distributions["top_shares"]
+        return tokens, shares
+
+    def draft(self) -> np.ndarray:
+        return np.where(
+            self.table.earlier < 0, NONE, self.rows["token"][self.table.earlier]
+        ).astype("<u2")
+
+    def top1(self) -> np.ndarray:
+        shares: np.ndarray = self.rows["top_shares"][:, 0]
+        return shares
+
+    def top1_draft(self) -> np.ndarray:
+        nothing = self.table.source == Source.NONE
+        return np.where(nothing, NONE, self.likeliest[1][:, 0]).astype("<u2")
+
+    def p(self) -> np.ndarray:
+        return self._share(self.rows["top"], self.rows["top_shares"])
+
+    def q(self) -> np.ndarray:
+        latest = self.rows[self.table.earlier]
+        same = (self.table.source == Source.BEFORE) & (latest["draft"] == self.rows["draft"])
+        return np.where(same, latest["p"], self._share(*self.likeliest)).astype("<u2")
+
+    def acceptance(self) -> np.ndarray:
+        p, q = (self.rows[name].astype(np.int64) for name in ("p", "q"))
+        ratio = np.minimum(ONE, (ONE * p + q // 2) // np.maximum(q, 1))
+        return np.where((p == NONE) | (q == NONE), NONE, ratio).astype("<u2")
+
+    def _share(self, tokens: np.ndarray, shares: np.ndarray) -> np.ndarray:
+        """The draft's among the likeliest tokens; 0 of one that is not among them."""
+        draft = self.rows["draft"]
+        found = (shares * (tokens == draft[:, None])).sum(-1)
+        return np.where(draft == NONE, NONE, found).astype("<u2")
+
+
+# In an order in which what is expected of a field needs fields before it alone, and those that are
+# stored as they are.
+EXPECTED: dict[str, Callable[[_Expected], np.ndarray]] = {
+    name: getattr(_Expected, name)
+    for name in ("draft", "top1", "top1_draft", "p", "q", "acceptance")
+}
