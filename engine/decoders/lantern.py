@@ -28,7 +28,8 @@ from engine.settings import Withdrawn, knob
 from engine.trace import Step
 from engine.trace.rows import TOP
 
-DRAFTS_AT_ONCE = 128  # drafts whose neighbourhoods are held at once
+FEW = 16  # neighbours, of the many that a draft may borrow from
+DRAFTS_AT_ONCE = 4096  # drafts whose neighbourhoods are held at once
 PAPER_K, PAPER_CODES = 1000, 16384  # the k of its main results (Table 3), LlamaGen's codes
 
 
@@ -220,37 +221,57 @@ class Lantern(JacobiWindowDecoder):
         replacement is drawn from max(p - q, 0) on the tokens outside A. All x are added up at once:
         of that difference a token gets the weights of those x whose A does not hold it."""
         wide, draft = exact(p), exact(q)
-        left, total = (wide - draft).clamp_min(0), p.sum(-1, keepdim=True, dtype=torch.float64)
-        committed, weights = draft.clone(), torch.zeros_like(wide)
-        above = draft - wide
-        most, beyond = most_tokens(above > 0, self.model, self.sampling)
-        for x in torch.split(above.topk(most, sorted=False).indices, DRAFTS_AT_ONCE, 1):
-            nearest = self._nearest(x)  # [T, DRAFTS_AT_ONCE, k - 1]
-            masses = _of_codes(p, nearest)
-            within = within_bound(masses, neighbourhood_bound(p.gather(-1, x), self.settings))
-            lent = (masses * within).sum(-1, dtype=torch.float64) / total
-            drawn = draft.gather(-1, x)
-            accepted = drawn.minimum(wide.gather(-1, x) + lent)
-            committed.scatter_(-1, x, accepted)
-            # Few are ever rejected.
-            rejected = drawn - accepted
-            some, _ = most_tokens(rejected > 0, self.model, self.sampling)
-            rejected, which = rejected.topk(min(some, rejected.shape[-1]), sorted=False)
-            which = which[..., None].expand(-1, -1, nearest.shape[-1])
-            nearest, within = nearest.gather(1, which), within.gather(1, which)
+        left, total = (wide - draft).clamp_min(0), p.sum(-1, dtype=torch.float64)
+        rejected, held, weights = (
+            torch.zeros_like(wide),
+            torch.zeros_like(wide),
+            torch.zeros_like(total),
+        )
+
+        codes = p.shape[1]
+
+        def lacking(row: Tensor, x: Tensor, nearest: Tensor) -> tuple[Tensor, Tensor]:
+            """What drafts x [N], each of a row, lack of q(x), [N], and which of their neighbours
+            are in A, [N, k - 1]."""
+            masses = p.take(nearest + row[:, None] * codes)
+            within = within_bound(masses, neighbourhood_bound(p[row, x], self.settings))
+            lent = (masses * within).sum(-1, dtype=torch.float64) / total[row]
+            return draft[row, x] - wide[row, x] - lent, within
+
+        tests, beyond = self._drafts(draft > wide, draft - wide)
+        for row, x in zip(*(torch.split(values, DRAFTS_AT_ONCE) for values in tests), strict=True):
+            if not self.model.static:  # most need but a few of their neighbours
+                some = (lacking(row, x, self._nearest(x, FEW))[0] > 0).nonzero()[:, 0]
+                row, x = row[some], x[some]
+            nearest = self._nearest(x)  # [N, k - 1]
+            missing, within = lacking(row, x, nearest)
+            missing = missing.clamp_min(0)
+            rejected[row, x] = missing
             # Rounding apart, what is left outside A is at least the rejected mass.
-            rest = left.sum(-1, keepdim=True) - (_of_codes(left, nearest) * within).sum(-1)
-            weight = torch.where(rejected > 0, rejected / rest.maximum(rejected), 0)
-            weights += weight.sum(-1, keepdim=True)
-            held = (weight[..., None] * within).flatten(1)
-            weights.scatter_add_(-1, nearest.flatten(1), -held)
-        return (committed + left * weights).masked_fill(beyond, torch.nan)
+            here = nearest + row[:, None] * codes
+            rest = left.sum(-1)[row] - (left.take(here) * within).sum(-1)
+            weight = torch.where(missing > 0, missing / rest.maximum(missing), 0)
+            weights.index_add_(0, row, weight)
+            held.view(-1).scatter_add_(0, here.view(-1), (weight[:, None] * within).view(-1))
+        committed = draft - rejected + left * (weights[:, None] - held)
+        return committed.masked_fill(beyond, torch.nan)
+
+    def _drafts(self, where: Tensor, first: Tensor) -> tuple[tuple[Tensor, Tensor], Tensor]:
+        """The rows and tokens of bool `where` [T, V]; with static shapes as many as there may be,
+        those with the largest `first` [T, V]. And in which rows there are more, bool [T, 1]."""
+        most, beyond = most_tokens(where, self.model, self.sampling)
+        if not self.model.static:
+            row, x = where.nonzero().unbind(1)
+            return (row, x), beyond
+        x = first.topk(most, sorted=False).indices
+        rows = torch.arange(len(x), device=x.device)[:, None].expand(-1, most)
+        return (rows.flatten(), x.flatten()), beyond
 
     def _neighbours(self) -> Tensor:
         return self.model.neighbours(self.settings.neighbours(self.model.vocab_size))
 
-    def _nearest(self, x: Tensor) -> Tensor:
-        found = self._neighbours().index_select(0, x.flatten())
+    def _nearest(self, x: Tensor, most: int | None = None) -> Tensor:
+        found = self._neighbours()[:, :most].index_select(0, x.flatten())
         return found.view(*x.shape, found.shape[1]).long()
 
     def _neighbourhood(self, p: Tensor, x: Tensor) -> tuple[Tensor, Tensor]:
@@ -309,8 +330,3 @@ def within_bound(masses: Tensor, bound: Tensor) -> Tensor:
     """Which of the neighbours with `masses` [.., k - 1], nearest first, are in the neighbourhood,
     bool. Rounding is forgiven; a bound [..] of 0 stays 0."""
     return masses.cumsum(-1) <= bound[..., None] * (1 + 1e-6)
-
-
-def _of_codes(values: Tensor, codes: Tensor) -> Tensor:
-    """Values [T, V] of codes [T, ..]."""
-    return values.gather(-1, codes.flatten(1)).view(codes.shape)

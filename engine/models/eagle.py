@@ -92,7 +92,7 @@ class EagleDrafter(Drafter):
     def _logits(self, ctx: BodyContext, predicted: Tensor, slots: Tensor) -> Tensor:
         """Logits [L, V] of the tokens after rows at slots [L], from their predicted states
         [R, L, D]."""
-        asked = slots - self._prompt_rows(ctx) + 1
+        asked = slots + (1 - self._prompt_rows(ctx))
         return ctx.guide(self.model.head(predicted), asked)
 
     def _prompt_rows(self, ctx: BodyContext) -> int:

@@ -29,7 +29,7 @@ class LaneStats:
         """Takes in the next step."""
         self.nfe, self.frontier = step.nfe, step.after
         self.drafter_passes += step.drafter_passes
-        self.micros = [sum(both) for both in zip(self.micros, step.micros, strict=True)]
+        self.micros = list(map(int.__add__, self.micros, step.micros))
         self.lengths.append(step.after - step.before)
         self._unread.append(step)
 

@@ -9,6 +9,7 @@ from functools import cached_property
 from pathlib import Path
 
 import torch
+import torch.nn.functional as F
 from tokenizers import Tokenizer
 from torch import Tensor
 
@@ -17,6 +18,7 @@ from engine.models.body import BodyModel, Prompt
 from engine.models.eagle import EagleDrafter
 from engine.models.embedded.infill import EmbeddedInfill, EmbeddedInfiller
 from engine.models.embedded.networks import EmbeddedDrafter, EmbeddedTarget, EmbeddedVQ
+from engine.models.lean import fast_layout
 from engine.models.preview import FILE, PreviewDecoder
 from engine.models.supply.card import WEIGHTS
 from engine.reader.reader import reader_of
@@ -57,6 +59,7 @@ class EmbeddedModel(BodyModel):
         self.codebook = self.vq.codebook.detach()
         self.forced_ids = torch.full((side * side,), -1)
         self.body = self.target.model
+        self._head = fast_layout(self.target.lm_head.weight.detach())
         network = (
             EmbeddedDrafter.from_pretrained(weights / "drafter", dtype=self.dtype)
             .to(self.device)
@@ -96,7 +99,7 @@ class EmbeddedModel(BodyModel):
         return self.target.embed_codes(tokens, positions)
 
     def head(self, hidden: Tensor) -> Tensor:
-        return self.target.lm_head(hidden)
+        return F.linear(hidden, self._head)
 
     def decode(self, codes: Tensor) -> Tensor:
         return self.vq.decode(codes)

@@ -167,7 +167,7 @@ class EmbeddedTarget(LlamaForCausalLM):
     def embed_codes(self, codes: Tensor, positions: Tensor) -> Tensor:
         """Image codes [B, L] at image positions [L] or [B, L] (0..399) to inputs [B, L, D]."""
         # Not through the modules, whose calls cost as much as the look-ups.
-        slots = F.embedding(positions + self.config.caption_slots + 1, self.slots.weight)
+        slots = F.embedding(positions + (self.config.caption_slots + 1), self.slots.weight)
         return slots + F.embedding(codes, self.model.embed_tokens.weight)
 
 
