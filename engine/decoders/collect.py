@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
+from functools import partial
 from typing import Protocol
 
 import numpy as np
@@ -20,6 +21,7 @@ from torch import Tensor
 
 from engine.clock import to_host
 from engine.decoders.decode_state import DecodeState, Verification, Window
+from engine.models.base import host_rows
 from engine.numerics.distributions import gather, total_variation
 from engine.trace import Status
 from engine.trace.rows import SUPPORT, TOP
@@ -185,9 +187,7 @@ def collect(
     recorded."""
     rows = _Rows(state, observations, starts)
 
-    def chosen(where: Tensor) -> slice | Tensor:
-        return slice(None) if state.model.static else where.nonzero()[:, 0]
-
+    chosen = partial(host_rows, state.model)
     p, q, most = rows.p, rows.q, min(TOP, rows.p.shape[-1])
     (top_p, tokens_p), (top_q, tokens_q) = p.topk(most), q.topk(most)
     # All that there is of rows with a q alone, as one tensor: whole numbers fit a float32.

@@ -21,7 +21,7 @@ from engine.decoders.jacobi_window import (
 from engine.decoders.lantern_tree import DraftTree, TreeWalk, draft_tree
 from engine.decoders.shift import most_tokens
 from engine.decoders.speculate import acceptance_probability, speculate
-from engine.models.base import MAX_ROWS, Drafter
+from engine.models.base import MAX_ROWS, Drafter, host_rows
 from engine.numerics.distributions import exact, gather, logits_to_probs, residual, sample
 from engine.numerics.randomness import Purpose
 from engine.settings import Withdrawn, knob
@@ -222,13 +222,8 @@ class Lantern(JacobiWindowDecoder):
         of that difference a token gets the weights of those x whose A does not hold it."""
         wide, draft = exact(p), exact(q)
         left, total = (wide - draft).clamp_min(0), p.sum(-1, dtype=torch.float64)
-        rejected, held, weights = (
-            torch.zeros_like(wide),
-            torch.zeros_like(wide),
-            torch.zeros_like(total),
-        )
-
-        codes = p.shape[1]
+        rejected, held = torch.zeros_like(wide), torch.zeros_like(wide)
+        weights, codes = torch.zeros_like(total), p.shape[1]
 
         def lacking(row: Tensor, x: Tensor, nearest: Tensor) -> tuple[Tensor, Tensor]:
             """What drafts x [N], each of a row, lack of q(x), [N], and which of their neighbours
@@ -238,11 +233,14 @@ class Lantern(JacobiWindowDecoder):
             lent = (masses * within).sum(-1, dtype=torch.float64) / total[row]
             return draft[row, x] - wide[row, x] - lent, within
 
-        tests, beyond = self._drafts(draft > wide, draft - wide)
-        for row, x in zip(*(torch.split(values, DRAFTS_AT_ONCE) for values in tests), strict=True):
-            if not self.model.static:  # most need but a few of their neighbours
-                some = (lacking(row, x, self._nearest(x, FEW))[0] > 0).nonzero()[:, 0]
-                row, x = row[some], x[some]
+        most, beyond = most_tokens(draft > wide, self.model, self.sampling)
+        tests = torch.arange(len(p), device=p.device)[:, None].expand(-1, most).flatten()
+        drafts = (draft - wide).topk(most, sorted=False).indices.flatten()
+        pairs = torch.split(tests, DRAFTS_AT_ONCE), torch.split(drafts, DRAFTS_AT_ONCE)
+        for row, x in zip(*pairs, strict=True):
+            # Most need but a few of their neighbours.
+            some = host_rows(self.model, lacking(row, x, self._nearest(x, FEW))[0] > 0)
+            row, x = row[some], x[some]
             nearest = self._nearest(x)  # [N, k - 1]
             missing, within = lacking(row, x, nearest)
             missing = missing.clamp_min(0)
@@ -255,17 +253,6 @@ class Lantern(JacobiWindowDecoder):
             held.view(-1).scatter_add_(0, here.view(-1), (weight[:, None] * within).view(-1))
         committed = draft - rejected + left * (weights[:, None] - held)
         return committed.masked_fill(beyond, torch.nan)
-
-    def _drafts(self, where: Tensor, first: Tensor) -> tuple[tuple[Tensor, Tensor], Tensor]:
-        """The rows and tokens of bool `where` [T, V]; with static shapes as many as there may be,
-        those with the largest `first` [T, V]. And in which rows there are more, bool [T, 1]."""
-        most, beyond = most_tokens(where, self.model, self.sampling)
-        if not self.model.static:
-            row, x = where.nonzero().unbind(1)
-            return (row, x), beyond
-        x = first.topk(most, sorted=False).indices
-        rows = torch.arange(len(x), device=x.device)[:, None].expand(-1, most)
-        return (rows.flatten(), x.flatten()), beyond
 
     def _neighbours(self) -> Tensor:
         return self.model.neighbours(self.settings.neighbours(self.model.vocab_size))

@@ -156,6 +156,12 @@ def host_count(model: ImageModel, count: Tensor | int, most: int) -> int:
     return most if model.static else int(count)
 
 
+def host_rows(model: ImageModel, where: Tensor) -> Tensor | slice:
+    """The numbers of the rows of bool `where` [R] that are true, as a step may choose by them: with
+    static shapes all. On a device they are waited for."""
+    return slice(None) if model.static else where.nonzero()[:, 0]
+
+
 def planned(model: ImageModel, infilling: Infilling | None) -> tuple[ImageModel, Plan]:
     """What draws a whole picture, or fills in a part, and the plan. Raises SettingError where the
     model cannot, or the infilling does not fit it."""

@@ -30,6 +30,7 @@ from engine.trace.seconds import PARTS
 from tests.app.conftest import NONE_RECORDED, VISITOR, begin, begun, form, raced, wait_until
 from tests.cluster.conftest import Cluster
 from tests.cluster.toys import NEEDS, pools
+from tests.engine.trace.reread import reread
 from tests.mcp_client import tool
 from visualize.pictures.recorded_race import RecordedRace
 
@@ -58,8 +59,9 @@ def races(cluster: Cluster) -> Races:
 
 
 def here(folder: Path, lanes: tuple[str, ...]) -> RecordedRace:
-    """The race in this process."""
-    return raced(Races(pools(folder)(), NONE_RECORDED), lanes=lanes).recording
+    """The race in this process, as a file brings it."""
+    recording = raced(Races(pools(folder)(), NONE_RECORDED), lanes=lanes).recording
+    return replace(recording, trace=reread(recording.trace))
 
 
 def test_a_race_on_the_cluster_is_the_race_in_the_process(races, tmp_path) -> None:
