@@ -102,6 +102,12 @@ class AppSettings(BaseSettings):
         description="models for which LANTERN drafts with its authors' EAGLE networks, for research"
         " only: `llamagen-256`, `llamagen-512`, `anole`, `lumina-768`, with commas between them",
     )
+    # Read where decoders are listed, in engine/decoders/outside.py.
+    decoders: str | None = Field(
+        None,
+        description="Python files with decoders of your own, with commas between them"
+        " (decoders.md); they are run as they are",
+    )
     device: Annotated[str, AfterValidator(_check_device)] = Field(
         "auto",
         description="`auto`, `cpu` (public models too, at minutes a picture), `cuda`, or `cuda:0`"

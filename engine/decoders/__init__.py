@@ -5,17 +5,19 @@ from __future__ import annotations
 
 from engine.decoders.ar import VanillaAR
 from engine.decoders.assd import ASSD
-from engine.decoders.base import Decoder
+from engine.decoders.base import Badge, Decoder
 from engine.decoders.fpi import FixedPoint
 from engine.decoders.gsd import GSD
 from engine.decoders.jacobi import Jacobi
 from engine.decoders.lantern import Lantern
+from engine.decoders.outside import load_outside, stand_in
 from engine.decoders.parallel import Parallel
 from engine.decoders.relaxed import RelaxedSJD
 from engine.decoders.scd import SCD
 from engine.decoders.sjd import SJD
 from engine.decoders.sjd_pac import SJDPAC
 from engine.decoders.zipar import ZipAR
+from engine.trace import MAX_LANES
 
 # By name, in the order in which lanes stand on the page.
 _LANES: tuple[type[Decoder], ...] = (
@@ -32,9 +34,20 @@ _LANES: tuple[type[Decoder], ...] = (
     ASSD,
     Parallel,
 )
-DECODERS: dict[str, type[Decoder]] = {decoder.name: decoder for decoder in _LANES}
+BUILT_IN: dict[str, type[Decoder]] = {decoder.name: decoder for decoder in _LANES}
+DECODERS = BUILT_IN | {decoder.name: decoder for decoder in load_outside(BUILT_IN)}
 # Those that race unless others are chosen.
-DEFAULT = tuple(name for name, decoder in DECODERS.items() if decoder.default)
+DEFAULT = tuple(name for name, decoder in DECODERS.items() if decoder.default)[:MAX_LANES]
 # Those that race on whole pictures, and on infillings.
 WHOLE = tuple(name for name, decoder in DECODERS.items() if not decoder.infills)
 FILLING = tuple(name for name, decoder in DECODERS.items() if not decoder.rows)
+
+
+def decoder_of(name: str) -> type[Decoder]:
+    """A lane's decoder, or what stands in for one that is not here."""
+    return DECODERS.get(name) or stand_in(name)
+
+
+def badge_of(name: str) -> Badge:
+    """What a lane wears: its decoder's badge, if it is one of the repository's."""
+    return BUILT_IN[name].badge if name in BUILT_IN else Badge.NOT_JUDGED

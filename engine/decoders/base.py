@@ -29,6 +29,7 @@ class Badge(Enum):
     IDENTICAL = "identical image"
     SAME_DISTRIBUTION = "same distribution"
     CHANGED_DISTRIBUTION = "changed distribution"
+    NOT_JUDGED = "not judged"  # nothing that is proved here, whatever its author says
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from engine.decoders import DECODERS
+from engine.decoders import DECODERS, decoder_of
 from engine.decoders.base import Decoder
 from engine.infilling import Infilling
 from engine.settings import Sampling, SettingError, Settings, knobs
@@ -158,7 +158,7 @@ def lane_names(lanes: Sequence[TraceLane]) -> list[str]:
             f"{knob}={value:g}" if isinstance(value, float) else f"{knob}={format_value(value)}"
             for knob, value in _changed_knobs(lane).items()
         )
-        names.append(" ".join([DECODERS[lane.decoder].title, *knobs]))
+        names.append(" ".join([decoder_of(lane.decoder).title, *knobs]))
     return [name if names.count(name) == 1 else f"{name} ({i})" for i, name in enumerate(names, 1)]
 
 
@@ -171,10 +171,10 @@ def rule_of(lane: TraceLane) -> str:
 
 
 def _changed_knobs(lane: TraceLane) -> dict[str, Any]:
-    kind = DECODERS[lane.decoder].Settings
+    kind = decoder_of(lane.decoder).Settings
     defaults = {knob: old.values[0] for knob, old in kind.withdrawn.items()}
     defaults |= dataclasses.asdict(kind())
-    return {knob: value for knob, value in lane.settings.items() if value != defaults[knob]}
+    return {knob: value for knob, value in lane.settings.items() if value != defaults.get(knob)}
 
 
 def _decoder(name: str, offered: Sequence[str] = tuple(DECODERS)) -> type[Decoder]:

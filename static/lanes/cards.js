@@ -41,7 +41,7 @@ export function makeCards(container, template, lanes, pictures) {
     part("title").append(...lane.title.split(" ").flatMap((word) => [make("span", word), " "]));
     part("title").title = `${lane.title}: ${lane.paper}`;
     part("idea").append(`${lane.idea} `, ...paperOf(lane));
-    part("dot").style.background = DECODERS[lane.decoder].colour;
+    part("dot").style.background = (DECODERS[lane.decoder] ?? look.outside).colour;
     part("badge").title = lane.promise;
     dressBadge(part("badge"), lane.badge);
     part("fill").setAttribute(
@@ -186,6 +186,7 @@ function draftsOf(lane, view) {
  * @param {string} badge @param {number | null} shift
  */
 export function shiftWords(badge, shift) {
+  if (badge.startsWith("not") && !shift) return "not judged";
   return badge.startsWith("changed") || shift ? chance(shift) : "0 exact";
 }
 

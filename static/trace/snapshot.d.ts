@@ -1,7 +1,7 @@
 // Written by `python -m visualize.board.snapshot_types` from visualize/board/snapshot.py.
 
 /** What a decoder promises about the picture, next to vanilla AR's. */
-type Badge = "identical image" | "same distribution" | "changed distribution";
+type Badge = "identical image" | "same distribution" | "changed distribution" | "not judged";
 
 interface Dtype {
   size: number;

@@ -6,7 +6,7 @@ import base64
 
 import numpy as np
 
-from engine.decoders import DECODERS
+from engine.decoders import badge_of, decoder_of
 from engine.decoders.base import Badge
 from engine.infilling import MASKED, Infilling
 from engine.race.request import rule_of
@@ -32,6 +32,9 @@ PROMISES = {
     Badge.CHANGED_DISTRIBUTION: (
         "Drawn with probabilities that differ from the model's own, which is the price of its"
         " speed."
+    ),
+    Badge.NOT_JUDGED: (
+        "A decoder from outside: whether its distribution is the model's own was not judged here."
     ),
 }
 
@@ -118,7 +121,7 @@ class BoardLane:
         self.needs_picture = False
 
     def snapshot(self, places: dict[MeasuredClock, int | None]) -> LaneSnapshot:
-        decoder = DECODERS[self.decoder]
+        decoder, badge = decoder_of(self.decoder), badge_of(self.decoder)
         self._new_rows()
         self._sent, self._sent_file = self._figures(places), self._file
         return LaneSnapshot(
@@ -129,8 +132,8 @@ class BoardLane:
             title=self.name,
             idea=decoder.idea,
             paper=decoder.paper,
-            badge=decoder.badge,
-            promise=PROMISES[decoder.badge],
+            badge=badge,
+            promise=PROMISES[badge],
             table=dict(self._table),
             picture=self._file,
         )
@@ -175,7 +178,7 @@ class BoardLane:
         `differs` is the first cell at which a picture that promises to be vanilla AR's is not: in
         low precision a near tie can fall the other way."""
         differs: list[int] = []
-        if ar is not None and DECODERS[self.decoder].badge is Badge.IDENTICAL:
+        if ar is not None and badge_of(self.decoder) is Badge.IDENTICAL:
             differs = np.flatnonzero(self.tokens != ar.tokens).tolist()
         stats = self._stats
         return Result(

@@ -24,10 +24,15 @@ HATCHES = tuple(dict.fromkeys(look["hatch"] for look in DECODER_LOOKS.values()))
 MOST_POINTS = 400  # of a line: more than it has pixels would only make the page heavy
 
 
+def decoder_look(decoder: str) -> dict[str, str]:
+    """A decoder's colour, dash, symbol and hatch; those from outside share one of each."""
+    return DECODER_LOOKS.get(decoder, LOOK["outside"])
+
+
 def lane_look(lane: Runner, size: int = 7) -> dict[str, Any]:
     """Name, line and marker of a lane's traces, the same in every figure: its decoder's, and of
     another lane of that decoder a lighter colour, another dash and an open symbol."""
-    look = DECODER_LOOKS[lane.decoder]
+    look = decoder_look(lane.decoder)
     colour = lane_colour(lane)
     dash = DASHES[(DASHES.index(look["dash"]) + 3 * lane.repeat) % len(DASHES)]
     symbol = look["symbol"] + "-open" * (lane.repeat % 2)
@@ -41,7 +46,7 @@ def lane_look(lane: Runner, size: int = 7) -> dict[str, Any]:
 def lane_colour(lane: Runner) -> str:
     """Its decoder's, moved towards the text's grey for each earlier lane of that decoder: it reads
     on either page."""
-    own = ImageColor.getrgb(DECODER_LOOKS[lane.decoder]["colour"])
+    own = ImageColor.getrgb(decoder_look(lane.decoder)["colour"])
     grey = ImageColor.getrgb(INK)
     share = 0.4 * min(lane.repeat, 2)
     mixed = (round(x + share * (y - x)) for x, y in zip(own, grey, strict=True))
@@ -51,7 +56,7 @@ def lane_colour(lane: Runner) -> str:
 def lane_hatch(lane: Runner) -> str:
     """A bar's pattern where its place does not say whose it is: its decoder's, and of another lane
     of that decoder another."""
-    first = HATCHES.index(DECODER_LOOKS[lane.decoder]["hatch"])
+    first = HATCHES.index(decoder_look(lane.decoder)["hatch"])
     return HATCHES[(first + 3 * lane.repeat) % len(HATCHES)]
 
 

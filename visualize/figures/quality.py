@@ -23,7 +23,7 @@ from engine.trace import LaneStats, Trace
 from engine.trace.quality import Picture, Quality
 from visualize.figures.figures import Figure
 from visualize.figures.measures import runners
-from visualize.figures.plots import DECODER_LOOKS, INK, blank_plot
+from visualize.figures.plots import INK, blank_plot, decoder_look
 
 HEIGHT = 430
 BASELINE = "ar"
@@ -224,7 +224,7 @@ def _panel(
             marker={
                 "symbol": "circle-open",
                 "size": 17,
-                "color": DECODER_LOOKS[decoder]["colour"],
+                "color": decoder_look(decoder)["colour"],
                 "line": {"width": 2.5},
             },
             hovertemplate=f"this race: {name}<br>{passes} passes<br>%{{y:{number}}}<extra></extra>",
@@ -285,7 +285,7 @@ def _add(
 
 def _look(decoder: str, symbol: str | None = None) -> dict[str, Any]:
     """The marker of a decoder."""
-    look = DECODER_LOOKS[decoder]
+    look = decoder_look(decoder)
     return {"marker": {"color": look["colour"], "symbol": symbol or look["symbol"], "size": 9}}
 
 

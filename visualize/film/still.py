@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from PIL import Image, ImageDraw
 
-from engine.decoders import DECODERS
+from engine.decoders import badge_of, decoder_of
 from engine.decoders.base import Badge, Decoder
 from engine.race.request import lane_names
 from engine.trace import LaneState
@@ -21,6 +21,7 @@ from visualize.film.typeface import Scale
 from visualize.look import COLOURS, DARK, LOOK
 from visualize.pictures.recorded_race import RecordedRace
 
+EXACT = Badge.IDENTICAL, Badge.SAME_DISTRIBUTION
 BADGES = {badge: LOOK["badges"][badge.value.split()[0]] for badge in Badge}
 # Pixels at scale 1.
 WIDTH = 1344  # of the board, at most
@@ -191,7 +192,7 @@ class Still:
         at = (x + self._px(30), top + 0.78 * side)
         face.draw(image, at, face.fit(name, room), self.palette["ink"])
         decoder = self._decoder(spot.lane)
-        badge = BADGES[decoder.badge]
+        badge = BADGES[badge_of(decoder.name)]
         colour = self.palette[badge["colour"]]
         baseline = y - self._px(9)
         box = self._px(9)
@@ -202,6 +203,8 @@ class Still:
             pen.rectangle((left, over, right, under), colour)
         elif badge["shape"] == "disc":
             pen.ellipse((left, over, right, under), colour)
+        elif badge["shape"] == "ring":
+            pen.ellipse((left, over, right, under), None, colour, edge)
         else:
             across, down = (left + right) / 2, (over + under) / 2
             corners = [
@@ -211,10 +214,12 @@ class Still:
                 (left - edge, down),
             ]
             pen.polygon(corners, None, colour, edge)
-        self._face(14).draw(image, (x + self._px(15), baseline), decoder.badge.value, colour)
+        self._face(14).draw(
+            image, (x + self._px(15), baseline), badge_of(decoder.name).value, colour
+        )
 
     def _decoder(self, i: int) -> type[Decoder]:
-        return DECODERS[self._header.lanes[i].decoder]
+        return decoder_of(self._header.lanes[i].decoder)
 
     def _lane(self, spot: _Spot, now: Instant) -> Image.Image:
         """What moves of a lane: its cells, its progress and its figures."""
@@ -267,8 +272,11 @@ class Still:
     def _shift(self, spot: _Spot, now: Instant) -> str:
         """The mean shift of a lane's tests so far, as on its card."""
         shift = spot.replay.shift(now)
-        if self._decoder(spot.lane).badge is not Badge.CHANGED_DISTRIBUTION and not shift:
+        badge = badge_of(self._decoder(spot.lane).name)
+        if badge in EXACT and not shift:
             return "0 exact"
+        if badge is Badge.NOT_JUDGED and not shift:
+            return badge.value
         return "–" if shift is None else f"{shift:.3f}"
 
 

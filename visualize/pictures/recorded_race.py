@@ -10,6 +10,7 @@ from __future__ import annotations
 import base64
 import io
 import json
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -28,6 +29,7 @@ MAX_PATCH = 32  # pixels of a token's side
 MAX_SIDE = 4096  # of a picture's side
 MAX_PIXELS = 2**23  # of all lanes' pictures
 MAX_CELLS = 2**16 - 1
+_PLAIN = re.compile(r"[A-Za-z0-9 ._-]{1,40}")  # words of a decoder that is not here
 
 # What base64 and PIL raise at what they cannot, or will not, read.
 _BOMBS = (Image.DecompressionBombError, Image.DecompressionBombWarning)
@@ -126,22 +128,26 @@ def _texts(trace: Trace) -> None:
 
 
 def _drawable(trace: Trace, lane: int) -> None:
-    """Raises TraceError where a lane's decoder is not known here, or its events cannot be."""
+    """Raises TraceError where a lane cannot have been raced."""
     header, decoder = trace.header, trace.header.lanes[lane].decoder
     if header.grid[0] * header.grid[1] > MAX_CELLS:
         raise TraceError(
             f"A grid of {header.grid[0]} x {header.grid[1]} tokens is too large to be drawn."
         )
-    if decoder not in DECODERS:
-        raise TraceError(
-            f"The trace has a lane of a decoder that is not known here: {decoder[:40]!r}."
-        )
-    try:
-        check_recorded(DECODERS[decoder].Settings, header.lanes[lane].settings)
-    except SettingError as error:
-        raise TraceError(
-            f"The settings of the lane {decoder} are not valid: {str(error)[:200]}"
-        ) from error
+    settings = header.lanes[lane].settings
+    if decoder not in DECODERS:  # from outside: its name and its settings are all that is shown
+        texts = [decoder, *settings, *(v for v in settings.values() if isinstance(v, str))]
+        if not all(map(_PLAIN.fullmatch, texts)):
+            raise TraceError(
+                f"The trace has a lane of a decoder that is not known here: {decoder[:40]!r}."
+            )
+    else:
+        try:
+            check_recorded(DECODERS[decoder].Settings, settings)
+        except SettingError as error:
+            raise TraceError(
+                f"The settings of the lane {decoder} are not valid: {str(error)[:200]}"
+            ) from error
     states = [frame.state for frame in trace.frames if frame.lane == lane]
     complete = trace.table(lane).frontier[-1] == len(header.cells)
     if LaneState.FINISHED in states[:-1] or (LaneState.FINISHED in states and not complete):

@@ -243,7 +243,7 @@ def by(decoder: str, **settings: int | str) -> Trace:
         (hand_made(half(0, 1)), "has not"),
         (hand_made(half(0, 1), half(8, 2, 16)), "outside the grid"),
         (replace(FINISHED, frames=(*FINISHED.frames, Frame(0, LaneState.RACING))), "has not"),
-        (by("jet"), "not known here: 'jet'"),
+        (by("<b>jet"), "not known here: '<b>jet'"),
         (by("sjd-pac", K=1000), "K is a whole number from 1 to 8"),
         (by("sjd-pac", no_such=1), "settings of the lane sjd-pac"),
         (by("sjd-pac", tree="round"), "tree was never 'round'"),

@@ -1,0 +1,150 @@
+"""Decoders from outside the repository: classes of `Decoder` in the Python files that
+PHOTO_FINISH_DECODERS names, or that installed packages offer as entry points.
+
+They are code of whoever runs this machine, and are run as such. Nothing that a visitor sends gets
+here.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import importlib.util
+import inspect
+import logging
+import os
+import re
+import sys
+import traceback
+from collections.abc import Callable, Collection
+from functools import partial
+from importlib.metadata import EntryPoint, entry_points
+from pathlib import Path
+
+from engine.decoders.base import Badge, Decoder
+from engine.settings import SettingError, Settings
+
+FILES = "PHOTO_FINISH_DECODERS"  # a variable: files, with commas between them
+GROUP = "photo_finish.decoders"  # of entry points, each a class of Decoder
+_NAME = re.compile(r"[a-z][a-z0-9-]{0,39}")  # as in links and on the command line
+_TEXTS = ("name", "title", "idea", "paper")
+
+log = logging.getLogger(__name__)
+
+
+class DecoderError(Exception):
+    """A decoder that cannot race; the message says where and why."""
+
+
+def load_outside(taken: Collection[str]) -> list[type[Decoder]]:
+    """The decoders of the variable's files, then those of installed packages. What cannot race is
+    left out with a warning: a file that fails, a class that lacks what a lane needs, and one whose
+    name is `taken`."""
+    found: dict[str, type[Decoder]] = {}
+    files = filter(None, map(str.strip, os.environ.get(FILES, "").split(",")))
+    sources: list[Callable[[], list[type]]] = [partial(classes_of, Path(file)) for file in files]
+    sources += [partial(_installed, point) for point in entry_points(group=GROUP)]
+    for source in sources:
+        try:
+            for kind in source():
+                decoder = checked(kind, {*taken, *found})
+                found[decoder.name] = decoder
+        except DecoderError as error:
+            log.warning("A decoder is left out: %s", error)
+    return list(found.values())
+
+
+def classes_of(file: Path) -> list[type[Decoder]]:
+    """The decoders that a Python file defines, in its order. Raises DecoderError where it cannot be
+    run, or defines none."""
+    name = f"photo_finish_decoder_{file.stem}"
+    spec = importlib.util.spec_from_file_location(name, file)
+    if spec is None or spec.loader is None:
+        raise DecoderError(f"{file} is no Python file: its name ends with .py.")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module  # a dataclass looks its module up
+    try:
+        spec.loader.exec_module(module)
+    except FileNotFoundError as error:
+        raise DecoderError(f"there is no file {file}.") from error
+    except SyntaxError as error:
+        raise DecoderError(f"{file}, line {error.lineno}: {error.msg}.") from error
+    except Exception as error:
+        lines = [
+            line
+            for path, line, *_ in traceback.extract_tb(error.__traceback__)
+            if path == str(file)
+        ]
+        where = f"{file}, line {lines[-1]}" if lines else str(file)
+        raise DecoderError(f"{where}: {type(error).__name__}: {error}.") from error
+    own = [
+        value
+        for value in vars(module).values()
+        if inspect.isclass(value) and issubclass(value, Decoder) and value.__module__ == name
+    ]
+    if not own:
+        raise DecoderError(f"{file} defines no class of Decoder.")
+    return own
+
+
+def _installed(point: EntryPoint) -> list[type]:
+    try:
+        return [point.load()]
+    except Exception as error:
+        raise DecoderError(f"{point.value}: {type(error).__name__}: {error}.") from error
+
+
+def checked(decoder: type, taken: Collection[str]) -> type[Decoder]:
+    """The class. Raises DecoderError where it cannot be a lane beside those whose names are
+    `taken`."""
+    if not (inspect.isclass(decoder) and issubclass(decoder, Decoder)):
+        raise DecoderError(f"{decoder!r} is no class of Decoder.")
+    where = f"{inspect.getsourcefile(decoder)}, line {inspect.getsourcelines(decoder)[1]}"
+    which = f"{where}: {decoder.__name__}"
+    if decoder.__abstractmethods__:
+        raise DecoderError(f"{which} lacks {' and '.join(sorted(decoder.__abstractmethods__))}.")
+    for field in _TEXTS:
+        if not isinstance(text := getattr(decoder, field, None), str) or not text.strip():
+            raise DecoderError(f"{which} has no {field}, a text.")
+    if not _NAME.fullmatch(decoder.name):
+        raise DecoderError(
+            f"{which} is called {decoder.name!r}: a name is at most 40 small letters, digits and"
+            " hyphens, a letter first."
+        )
+    if decoder.name in taken:
+        raise DecoderError(f"{which} is called {decoder.name!r}, as another decoder is.")
+    claims = [badge for badge in Badge if badge is not Badge.NOT_JUDGED]
+    if getattr(decoder, "badge", None) not in claims:
+        raise DecoderError(f"{which} has no badge, one of {', '.join(map(str, claims))}.")
+    _check_settings(which, decoder.Settings)
+    return decoder
+
+
+def _check_settings(which: str, settings: type) -> None:
+    if not (inspect.isclass(settings) and issubclass(settings, Settings)):
+        raise DecoderError(f"{which} has Settings that are no class of engine.settings.Settings.")
+    for field in dataclasses.fields(settings):
+        spec = field.metadata.get("knob")
+        if spec is None:
+            raise DecoderError(
+                f"{which}: the setting {field.name} has no range: make it knob(default, help, ..),"
+                " with low and high or choices."
+            )
+        number = isinstance(field.default, int | float) and not isinstance(field.default, bool)
+        if number and (spec.low is None or spec.high is None):
+            raise DecoderError(f"{which}: the setting {field.name} has no range: low and high.")
+    try:
+        settings()
+    except SettingError as error:
+        raise DecoderError(f"{which}: of its own defaults {error}.") from error
+
+
+def stand_in(name: str) -> type[Decoder]:
+    """What a trace's lane of a decoder that is not here is drawn with."""
+    facts = {
+        "name": name,
+        "title": name,
+        "idea": "This machine has no such decoder: its author's file is missing.",
+        "paper": "",
+        "badge": Badge.NOT_JUDGED,
+    }
+    return type("StandIn", (Decoder,), facts)
