@@ -68,7 +68,7 @@ def classes_of(file: Path) -> list[type[Decoder]]:
         raise DecoderError(f"there is no file {file}.") from error
     except SyntaxError as error:
         raise DecoderError(f"{file}, line {error.lineno}: {error.msg}.") from error
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         lines = [
             line
             for path, line, *_ in traceback.extract_tb(error.__traceback__)
@@ -98,8 +98,7 @@ def checked(decoder: type, taken: Collection[str]) -> type[Decoder]:
     `taken`."""
     if not (inspect.isclass(decoder) and issubclass(decoder, Decoder)):
         raise DecoderError(f"{decoder!r} is no class of Decoder.")
-    where = f"{inspect.getsourcefile(decoder)}, line {inspect.getsourcelines(decoder)[1]}"
-    which = f"{where}: {decoder.__name__}"
+    which = f"{_place(decoder)}: {decoder.__name__}"
     if decoder.__abstractmethods__:
         raise DecoderError(f"{which} lacks {' and '.join(sorted(decoder.__abstractmethods__))}.")
     for field in _TEXTS:
@@ -119,6 +118,13 @@ def checked(decoder: type, taken: Collection[str]) -> type[Decoder]:
     return decoder
 
 
+def _place(decoder: type) -> str:
+    try:
+        return f"{inspect.getsourcefile(decoder)}, line {inspect.getsourcelines(decoder)[1]}"
+    except (OSError, TypeError):  # a class that no source file has
+        return decoder.__module__
+
+
 def _check_settings(which: str, settings: type) -> None:
     if not (inspect.isclass(settings) and issubclass(settings, Settings)):
         raise DecoderError(f"{which} has Settings that are no class of engine.settings.Settings.")
@@ -134,7 +140,7 @@ def _check_settings(which: str, settings: type) -> None:
             raise DecoderError(f"{which}: the setting {field.name} has no range: low and high.")
     try:
         settings()
-    except SettingError as error:
+    except (SettingError, TypeError) as error:  # a value out of range, or none
         raise DecoderError(f"{which}: of its own defaults {error}.") from error
 
 

@@ -13,10 +13,11 @@ import pytest
 
 from engine.decoders import outside as module
 from engine.decoders.outside import DecoderError, checked, classes_of, load_outside
+from engine.decoders.window import WindowDecoder
 
 EXAMPLE = Path(__file__).parents[3] / "examples" / "decoders" / "my_rule.py"
 RULE = """
-from dataclasses import dataclass
+from dataclasses import MISSING, dataclass
 
 from engine.decoders.base import Badge
 from engine.decoders.jacobi_window import JacobiWindowDecoder, SpeculativeSettings
@@ -74,6 +75,7 @@ def test_a_file_s_own_decoders_are_found_and_none_that_it_imports(rule: Path) ->
             "import nothing_of_this_name",
             r"line 7: ModuleNotFound",
         ),
+        ("from engine.settings import knob", "raise SystemExit(1)", "line 7: SystemExit"),
     ],
 )
 def test_a_file_that_fails_says_where(tmp_path: Path, old: str, new: str, words: str) -> None:
@@ -114,6 +116,12 @@ def test_a_file_has_to_be_there_and_be_python(tmp_path: Path) -> None:
             "    Settings = dict",
             "no class of engine.settings.Settings",
         ),
+        (
+            "slots=True)\nclass MySettings(SpeculativeSettings):\n    strict: float = knob(1.0",
+            "slots=True, kw_only=True)\nclass MySettings(SpeculativeSettings):\n"
+            "    strict: float = knob(MISSING",
+            "missing 1 required keyword-only argument: 'strict'",
+        ),
     ],
 )
 def test_a_class_that_cannot_be_a_lane_says_what_it_lacks(
@@ -122,6 +130,11 @@ def test_a_class_that_cannot_be_a_lane_says_what_it_lacks(
     (found,) = classes_of(written(tmp_path, old, new))
     with pytest.raises(DecoderError, match=rf"my_rule\.py, line \d+: MyRule.*{words}"):
         checked(found, {"sjd"})
+
+
+def test_a_class_without_a_source_file_is_named_by_its_module() -> None:
+    with pytest.raises(DecoderError, match="Made lacks propose and verify"):
+        checked(type("Made", (WindowDecoder,), {"__module__": "built"}), ())
 
 
 def test_what_cannot_race_is_left_out_with_a_warning(
