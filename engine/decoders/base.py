@@ -31,6 +31,11 @@ class Badge(Enum):
     CHANGED_DISTRIBUTION = "changed distribution"
     NOT_JUDGED = "not judged"  # nothing that is proved here, whatever its author says
 
+    @property
+    def lossless(self) -> bool:
+        """Whether it promises vanilla AR's distribution."""
+        return self in (Badge.IDENTICAL, Badge.SAME_DISTRIBUTION)
+
 
 @dataclass(frozen=True, slots=True)
 class NoSettings(AnySettings):

@@ -39,10 +39,13 @@ class Rule(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Observation:
-    """What a step leaves to be recorded."""
+    """What a step leaves to be recorded, where that is done later."""
 
     window: Window
     verification: Verification
+
+    def to_host(self) -> Observation:
+        return self  # it is there
 
     @property
     def bytes(self) -> int:
@@ -139,8 +142,8 @@ class _Rows:
             each.window.q if detail.q is None else detail.q
             for each, detail in zip(observations, self.details, strict=True)
         ]
-        self.heights, sizes = list(map(len, qs)), [len(each.tokens) for each in made]
-        self.first, self.first_q = _before(sizes), _before(self.heights)
+        heights, sizes = list(map(len, qs)), [len(each.tokens) for each in made]
+        self.first, self.first_q = _first(sizes), _first(heights)
 
         def joined(name: str) -> Tensor:
             return _cat([getattr(verification, name) for verification in made])
@@ -166,7 +169,7 @@ class _Rows:
             self.status = torch.where(forced, int(Status.FORCED), self.status)
         self.acceptance = torch.where(inside, joined("acceptance"), torch.nan)
         self.uniform = torch.where(free, joined("uniform"), torch.nan)
-        self.with_q = _with_q(sizes, self.heights)
+        self.with_q = _with_q(self.first, heights)
         self.x, self.i, self.compared = (
             rows[self.with_q] for rows in (self.drafts, offsets, self.p)
         )
@@ -238,7 +241,7 @@ def collect(
 
 def _shift(rule: Rule, rows: _Rows, chosen: slice | Tensor) -> Tensor:
     """The shift [Q] of each draft's test, 0 where it is not computed."""
-    given = _given([detail.shift for detail in rows.details], rows)
+    given = _given([detail.shift for detail in rows.details])
     if given is not None:
         return given.to(rows.p.dtype)
     found = rows.p.new_zeros(len(rows.x))
@@ -253,7 +256,7 @@ def _shift(rule: Rule, rows: _Rows, chosen: slice | Tensor) -> Tensor:
 def _groups(rule: Rule, rows: _Rows, chosen: slice | Tensor) -> Tensor:
     """Of each row's draft, as `Rule.groups` gives them, with a count of 0 where there is none; of
     no row where the rule has no groups."""
-    found = _given([detail.groups for detail in rows.details], rows)
+    found = _given([detail.groups for detail in rows.details])
     if found is None:
         some = rule.groups(rows.compared[chosen], rows.q[chosen], rows.x[chosen])
         if some is None:
@@ -263,7 +266,7 @@ def _groups(rule: Rule, rows: _Rows, chosen: slice | Tensor) -> Tensor:
     return rows.spread(found)
 
 
-def _given(parts: Sequence[Tensor | None], rows: _Rows) -> Tensor | None:
+def _given(parts: Sequence[Tensor | None]) -> Tensor | None:
     """What the rule gave for the drafts of each step, as one; None where it gave nothing."""
     some = next((part for part in parts if part is not None), None)
     if some is None:
@@ -304,16 +307,14 @@ def _cat(parts: Sequence[Tensor]) -> Tensor:
     return parts[0] if len(parts) == 1 else torch.cat(list(parts))
 
 
-def _before(sizes: Sequence[int]) -> Tensor | int:
+def _first(sizes: Sequence[int]) -> Tensor | int:
     """Where each step's rows begin; with one step it is no copy from the host."""
     return 0 if len(sizes) == 1 else torch.from_numpy(np.cumsum([0, *sizes[:-1]]))
 
 
-def _with_q(sizes: Sequence[int], heights: Sequence[int]) -> slice | Tensor:
-    """The rows that have a q, the first ones of each step; of one step as a slice, which copies
-    nothing."""
-    if len(sizes) == 1:
+def _with_q(first: Tensor | int, heights: Sequence[int]) -> slice | Tensor:
+    """The rows that have a q, the `heights` first ones of each step; of one step as a slice, which
+    copies nothing."""
+    if isinstance(first, int):
         return slice(heights[0])
-    begins = np.cumsum([0, *sizes[:-1]])
-    parts = [begin + np.arange(height) for begin, height in zip(begins, heights, strict=True)]
-    return torch.from_numpy(np.concatenate(parts))
+    return torch.cat([torch.arange(n) + begin for begin, n in zip(first, heights, strict=True)])

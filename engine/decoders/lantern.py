@@ -223,15 +223,18 @@ class Lantern(JacobiWindowDecoder):
         wide, draft = exact(p), exact(q)
         left, total = (wide - draft).clamp_min(0), p.sum(-1, dtype=torch.float64)
         rejected, held = torch.zeros_like(wide), torch.zeros_like(wide)
-        weights, codes = torch.zeros_like(total), p.shape[1]
+        weights, remaining = torch.zeros_like(total), left.sum(-1)
 
-        def lacking(row: Tensor, x: Tensor, nearest: Tensor) -> tuple[Tensor, Tensor]:
+        def lacking(row: Tensor, x: Tensor, near: Tensor) -> tuple[Tensor, Tensor]:
             """What drafts x [N], each of a row, lack of q(x), [N], and which of their neighbours
-            are in A, [N, k - 1]."""
-            masses = p.take(nearest + row[:, None] * codes)
+            are in A, [N, k - 1]; these are entries `near` of p."""
+            masses = p.take(near)
             within = within_bound(masses, neighbourhood_bound(p[row, x], self.settings))
             lent = (masses * within).sum(-1, dtype=torch.float64) / total[row]
             return draft[row, x] - wide[row, x] - lent, within
+
+        def entries(row: Tensor, x: Tensor, most: int | None = None) -> Tensor:
+            return self._nearest(x, most) + row[:, None] * p.shape[1]
 
         most, beyond = most_tokens(draft > wide, self.model, self.sampling)
         tests = torch.arange(len(p), device=p.device)[:, None].expand(-1, most).flatten()
@@ -239,15 +242,14 @@ class Lantern(JacobiWindowDecoder):
         pairs = torch.split(tests, DRAFTS_AT_ONCE), torch.split(drafts, DRAFTS_AT_ONCE)
         for row, x in zip(*pairs, strict=True):
             # Most need but a few of their neighbours.
-            some = host_rows(self.model, lacking(row, x, self._nearest(x, FEW))[0] > 0)
+            some = host_rows(self.model, lacking(row, x, entries(row, x, FEW))[0] > 0)
             row, x = row[some], x[some]
-            nearest = self._nearest(x)  # [N, k - 1]
-            missing, within = lacking(row, x, nearest)
+            here = entries(row, x)
+            missing, within = lacking(row, x, here)
             missing = missing.clamp_min(0)
             rejected[row, x] = missing
             # Rounding apart, what is left outside A is at least the rejected mass.
-            here = nearest + row[:, None] * codes
-            rest = left.sum(-1)[row] - (left.take(here) * within).sum(-1)
+            rest = remaining[row] - (left.take(here) * within).sum(-1)
             weight = torch.where(missing > 0, missing / rest.maximum(missing), 0)
             weights.index_add_(0, row, weight)
             held.view(-1).scatter_add_(0, here.view(-1), (weight[:, None] * within).view(-1))

@@ -136,8 +136,7 @@ class StepRecorder:
         if not (made := self._pending):
             return
         packed = [step.seen for step in made if isinstance(step.seen, Packed)]
-        if not self._at_once:
-            seen = [step.seen for step in made if isinstance(step.seen, Observation)]
+        if seen := [step.seen for step in made if isinstance(step.seen, Observation)]:
             starts = torch.tensor([step.start for step in made])
             packed = [collect(self._rule, self._state, seen, starts)]
         found = Found.join([each.read() for each in packed])

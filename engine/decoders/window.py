@@ -19,8 +19,7 @@ import torch
 from torch import Tensor
 
 from engine.clock import StepClock, to_host
-from engine.decoders.base import Badge, Decoder, never
-from engine.decoders.collect import Packed
+from engine.decoders.base import Decoder, never
 from engine.decoders.decode_state import DecodeState, Verification, Window
 from engine.decoders.recorder import StepRecorder, priced
 from engine.graphs import Graphs
@@ -53,7 +52,7 @@ class WindowDecoder(Decoder):
 
     def shift(self, p: Tensor, q: Tensor, i: Tensor) -> Tensor:
         """TV(p', p) [T], float64, of what `committed` takes: 0 where the badge promises it."""
-        if self.badge is not Badge.CHANGED_DISTRIBUTION:
+        if self.badge.lossless:
             return torch.zeros(len(q), dtype=torch.float64, device=q.device)
         return total_variation(self.committed(p, q, i), exact(p))
 
@@ -104,8 +103,7 @@ class WindowDecoder(Decoder):
                 )
                 outcome = to_host(outcome)
                 clock.lap("verify")
-                seen = run("record", len(fed), recorder.observe, window, verification)
-                seen = seen.to_host() if isinstance(seen, Packed) else seen
+                seen = run("record", len(fed), recorder.observe, window, verification).to_host()
                 clock.wait()
                 clock.skip()
                 count, *path = outcome.tolist()

@@ -12,7 +12,6 @@ from dataclasses import dataclass
 import numpy as np
 
 from engine.decoders import badge_of
-from engine.decoders.base import Badge
 from engine.numerics.intervals import wilson
 from engine.race.request import lane_names, rule_of
 from engine.trace import LaneState, Seconds, Status, StepTable, Trace
@@ -48,7 +47,7 @@ def runners(trace: Trace) -> list[Runner]:
             name=names[i],
             decoder=lane.decoder,
             repeat=sum(other.decoder == lane.decoder for other in trace.header.lanes[:i]),
-            lossless=badge_of(lane.decoder) in (Badge.IDENTICAL, Badge.SAME_DISTRIBUTION),
+            lossless=badge_of(lane.decoder).lossless,
             block=rule_of(lane) == "block",
             finished=states[i] is LaneState.FINISHED,
             table=table,

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 from PIL import Image, ImageDraw
 
-from engine.decoders import badge_of, decoder_of
-from engine.decoders.base import Badge, Decoder
+from engine.decoders import badge_of
+from engine.decoders.base import Badge
 from engine.race.request import lane_names
 from engine.trace import LaneState
 from visualize.board.board import changed_sampling
@@ -21,7 +21,6 @@ from visualize.film.typeface import Scale
 from visualize.look import COLOURS, DARK, LOOK
 from visualize.pictures.recorded_race import RecordedRace
 
-EXACT = Badge.IDENTICAL, Badge.SAME_DISTRIBUTION
 BADGES = {badge: LOOK["badges"][badge.value.split()[0]] for badge in Badge}
 # Pixels at scale 1.
 WIDTH = 1344  # of the board, at most
@@ -191,8 +190,8 @@ class Still:
             face = self._face(14, True)
         at = (x + self._px(30), top + 0.78 * side)
         face.draw(image, at, face.fit(name, room), self.palette["ink"])
-        decoder = self._decoder(spot.lane)
-        badge = BADGES[badge_of(decoder.name)]
+        worn = self._badge(spot.lane)
+        badge = BADGES[worn]
         colour = self.palette[badge["colour"]]
         baseline = y - self._px(9)
         box = self._px(9)
@@ -214,12 +213,10 @@ class Still:
                 (left - edge, down),
             ]
             pen.polygon(corners, None, colour, edge)
-        self._face(14).draw(
-            image, (x + self._px(15), baseline), badge_of(decoder.name).value, colour
-        )
+        self._face(14).draw(image, (x + self._px(15), baseline), worn.value, colour)
 
-    def _decoder(self, i: int) -> type[Decoder]:
-        return decoder_of(self._header.lanes[i].decoder)
+    def _badge(self, i: int) -> Badge:
+        return badge_of(self._header.lanes[i].decoder)
 
     def _lane(self, spot: _Spot, now: Instant) -> Image.Image:
         """What moves of a lane: its cells, its progress and its figures."""
@@ -272,8 +269,8 @@ class Still:
     def _shift(self, spot: _Spot, now: Instant) -> str:
         """The mean shift of a lane's tests so far, as on its card."""
         shift = spot.replay.shift(now)
-        badge = badge_of(self._decoder(spot.lane).name)
-        if badge in EXACT and not shift:
+        badge = self._badge(spot.lane)
+        if badge.lossless and not shift:
             return "0 exact"
         if badge is Badge.NOT_JUDGED and not shift:
             return badge.value
