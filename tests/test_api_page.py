@@ -10,7 +10,7 @@ import numpy as np
 from app.api.api import Api
 from app.api.api_result import LaneResult, RaceResult
 from tests.browser.servers import served
-from tests.infill_toy import NeighbourToy
+from tests.infill_toys import NeighbourToy
 from tests.pages import page, table
 
 PAGE = page("docs/api.md")

@@ -17,22 +17,15 @@ from engine.decoders.scd import SCDSettings
 from engine.decoders.sjd import SJD
 from engine.decoders.sjd_pac import CandidateWalk, PACSettings
 from engine.decoders.window import WindowDecoder
+from engine.judge.infill_toys import InfillToy, infilling
+from engine.judge.one_pass import accepted_drafts, committed_distribution, verify_chain
+from engine.judge.toys import Toy
 from engine.models.base import planned
 from engine.numerics.distributions import total_variation
 from engine.wavefront import Wavefront
-from tests.engine.decoders.driving import (
-    acceptances,
-    accepted_drafts,
-    alpha,
-    committed_distribution,
-    point_mass,
-    replacement_distribution,
-    verify_chain,
-)
+from tests.engine.decoders.driving import acceptances, alpha, point_mass, replacement_distribution
 from tests.engine.decoders.test_scd import gumbel_overlap
-from tests.infill_toy import InfillToy, infilling
 from tests.pages import page, sections, table
-from tests.toy import Toy
 
 P, Q = torch.tensor([0.1, 0.2, 0.3, 0.4]), torch.tensor([0.4, 0.3, 0.2, 0.1])
 TARGET = torch.tensor([0.30, 0.25, 0.20, 0.15, 0.10])

@@ -42,7 +42,7 @@ class _Bigrams:
     def __init__(self, grid: Tensor, vocab: int) -> None:
         self.shape, self.vocab, self.codes = grid.shape, vocab, grid.flatten()
         known = self.codes != MASKED
-        self.unigrams = torch.bincount(self.codes[known], minlength=vocab).float()
+        self.unigrams = torch.bincount(self.codes[known], minlength=vocab)
         padded = F.pad(grid, (1, 1, 1, 1), value=MASKED)
         height, width = self.shape
         # For each direction, the code that stands there beside each cell.
@@ -67,4 +67,6 @@ class _Bigrams:
             if len(followers):
                 return torch.bincount(followers, minlength=self.vocab) / len(followers)
         total = self.unigrams.sum()
-        return self.unigrams / total if total else torch.full_like(self.unigrams, 1 / self.vocab)
+        if total:
+            return self.unigrams / total
+        return torch.full((self.vocab,), 1 / self.vocab, device=codes.device)

@@ -21,9 +21,10 @@ _SUPPORTS_AT_ONCE = 64  # positions
 
 
 def logits_to_probs(logits: Tensor, sampling: Sampling, forced: Tensor | None) -> Tensor:
-    """Logits [L, V] to distributions [L, V], float32; `forced` bool [L], None where no position
-    is. Top-k keeps ties, so its support can exceed k."""
-    logits = logits.float()
+    """Logits [L, V] to distributions [L, V], float32 (float64 of logits in float64); `forced` bool
+    [L], None where no position is. Top-k keeps ties, so its support can exceed k."""
+    if logits.dtype != torch.float64:
+        logits = logits.float()
     if sampling.temperature != 1:
         logits = logits / sampling.temperature
     if 0 < sampling.top_k < logits.shape[-1]:
@@ -37,7 +38,7 @@ def logits_to_probs(logits: Tensor, sampling: Sampling, forced: Tensor | None) -
         p = p.masked_fill(outside.scatter(-1, order, outside), 0)
     # A float32 softmax is off by up to 1e-6 in total, and a p and a q that meet in a test by that
     # much from each other.
-    p = p / p.sum(-1, keepdim=True, dtype=torch.float64).float()
+    p = p / p.sum(-1, keepdim=True, dtype=torch.float64).to(p.dtype)
     if forced is None:
         return p
     return torch.where(

@@ -9,9 +9,9 @@ from contextlib import contextmanager
 from unittest.mock import patch
 
 from app.settings import SETTINGS
+from engine.judge.toys import ToyContext
 from tests.abuse.conftest import Site, words
 from tests.app.conftest import Watched, wait_until
-from tests.toy import ToyContext
 
 VISITORS = 50
 

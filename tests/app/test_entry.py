@@ -18,8 +18,8 @@ from gradio import http_server
 import app.models.model_loader
 from app.page.launch import serve
 from app.page.layout import build
+from engine.judge.toys import Toy
 from tests.app.conftest import NONE_RECORDED, toy_pool
-from tests.toy import Toy
 
 ROOT = Path(__file__).parent.parent.parent
 

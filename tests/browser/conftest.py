@@ -23,7 +23,7 @@ from tests.app.page.test_fill_in import CODES, MASK
 from tests.browser.acts import PATIENCE, prompted
 from tests.browser.servers import TOURED, Held, answers, recorded, served
 from tests.clocks import set_clocks
-from tests.infill_toy import NeighbourToy
+from tests.infill_toys import NeighbourToy
 from tests.ports import free_port
 from tests.races import race_of
 from visualize.export.standalone import standalone

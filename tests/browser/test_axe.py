@@ -25,7 +25,7 @@ from tests.browser.acts import (
     unfold,
 )
 from tests.browser.servers import served
-from tests.infill_toy import NeighbourToy
+from tests.infill_toys import NeighbourToy
 
 RULES: tuple[str, ...] = ("wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice")
 LAID_OUT = ("target-size", "scrollable-region-focusable", "aria-hidden-focus", "meta-viewport")

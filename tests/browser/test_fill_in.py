@@ -11,7 +11,7 @@ from playwright.sync_api import Locator, Page, expect
 from tests.app.page.test_fill_in import CODES, MASK
 from tests.browser.acts import finished, hashes, key, prompted, race, set_lanes, show_options, wide
 from tests.browser.servers import served
-from tests.infill_toy import BelowToy, NeighbourToy
+from tests.infill_toys import BelowToy, NeighbourToy
 
 LANES = ["Vanilla AR", "ASSD", "ASSD drafts=n-gram", "SJD", "SCD", "Parallel"]
 ROWS_LANES = ["Vanilla AR", "Fixed point", "SJD", "SCD"]  # where rows are drawn

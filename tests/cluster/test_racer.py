@@ -7,10 +7,10 @@ import threading
 from app.models.model_loader import ModelLoader, warm_up
 from app.models.model_pool import ModelPool
 from cluster.racer import Racer
+from engine.judge.toys import Toy
 from engine.race import Lane, RaceRequest
 from tests.app.conftest import toy_card
 from tests.coroutines import run
-from tests.toy import Toy
 
 
 class Named(Toy):

@@ -10,12 +10,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.infilling import MASKED, Infilling, box_mask, spread_order
+from engine.judge.infill_toys import InfillToy
+from engine.judge.toys import Toy
 from engine.race import Lane, Race, RaceRequest
 from engine.settings import Sampling, SettingError
 from engine.trace import Trace, TraceError
-from tests.infill_toy import InfillToy
 from tests.races import race_of
-from tests.toy import Toy
 
 HALF = Infilling((0, MASKED, MASKED, 1, MASKED, 0))
 

@@ -11,14 +11,14 @@ from typing import Any
 import numpy as np
 
 from engine.infilling import Infilling
+from engine.judge.toys import Toy
 from engine.race import Lane, Race
 from engine.settings import Sampling
 from engine.trace import Frame, Header, LaneState, Seconds, Status, Step, Trace
 from tests.clocks import set_clocks
-from tests.infill_toy import NeighbourToy
+from tests.infill_toys import NeighbourToy
 from tests.races import race_of
 from tests.steps import Spot, build
-from tests.toy import Toy
 from visualize.board.board import Board
 from visualize.board.snapshot import Snapshot
 from visualize.pictures.recorded_race import RecordedRace, record

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from engine.commands import race as cli_race
-from tests.toy import Toy
+from engine.judge.toys import Toy
 from visualize import __main__ as cli
 from visualize.pictures.recorded_race import RecordedRace, pixels
 

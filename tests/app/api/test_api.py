@@ -23,7 +23,7 @@ from app.api.api_result import RaceResult, results_table
 from engine.decoders import WHOLE
 from engine.trace import Trace
 from tests.browser.servers import served
-from tests.infill_toy import NeighbourToy
+from tests.infill_toys import NeighbourToy
 from tests.mcp_client import tool
 from tests.pages import ROOT
 

@@ -44,7 +44,7 @@ from tests.app.conftest import (
 )
 from tests.app.races.test_link import DEFAULT, MODELS, OWN, fields
 from tests.engine.trace.reread import reread
-from tests.infill_toy import BelowToy, NeighbourToy
+from tests.infill_toys import BelowToy, NeighbourToy
 from visualize.pictures.recorded_race import RecordedRace
 
 SESSION = VISITOR.session_hash

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import httpx
 
+from engine.judge.toys import Toy
 from tests.browser.servers import served
-from tests.toy import Toy
 
 
 def test_a_page_that_answers_slowly_at_first_is_served(monkeypatch) -> None:

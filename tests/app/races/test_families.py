@@ -14,11 +14,11 @@ from app.models.model_loader import load_public
 from app.models.model_pool import Availability
 from app.races.races import Races
 from app.workers.race_stream import SLOW, RaceStream
+from engine.judge.toys import Toy
 from engine.models.body import BodyModel
 from tests.app.conftest import NONE_RECORDED, VISITOR, begun, toy_pool
 from tests.engine.models.families import EMU3, JANUS, Tiny
 from tests.steps import EIGHT
-from tests.toy import Toy
 from visualize.board.board import replay
 from visualize.pictures.recorded_race import RecordedRace
 

@@ -9,8 +9,8 @@ import pytest
 
 from app.races import race_table
 from app.races.race_table import KEPT_SECONDS, STEP_BYTES, RaceTable, StoredRace
+from engine.judge.toys import Toy
 from tests.races import raced
-from tests.toy import Toy
 from visualize.pictures.recorded_race import RecordedRace, record
 
 

@@ -19,10 +19,10 @@ from app.races.races import NOT_KEPT, NOT_OVER, NOT_YOURS, Races
 from app.races.recorded_races import RecordedRaces
 from app.settings import AppSettings
 from engine.decoders import DEFAULT
+from engine.judge.toys import Toy
 from engine.trace import MAX_BYTES
 from tests.app.conftest import VISITOR, Watched, begun, form, raced, toy_pool, wait_until
 from tests.engine.trace.reread import reread
-from tests.toy import Toy
 from visualize.pictures.recorded_race import RecordedRace
 
 SESSION = VISITOR.session_hash

@@ -9,8 +9,8 @@ import torch
 
 from app.races.races import Races
 from app.workers import device_thread
+from engine.judge.toys import Toy
 from tests.app.conftest import NONE_RECORDED, Watched, begun, ready_pool
-from tests.toy import Toy
 
 
 class Named(Watched):

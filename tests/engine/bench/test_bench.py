@@ -19,14 +19,14 @@ from engine.bench import infill as bench_infill
 from engine.commands import race as cli_race
 from engine.decoders.sjd import SJD
 from engine.infilling import MASKED, Infilling
+from engine.judge.infill_toys import InfillToy
+from engine.judge.toys import Toy
 from engine.models.base import planned
 from engine.models.families import janus
 from engine.models.supply import device
 from engine.models.supply.card import CARDS, GIB
 from engine.race import Lane
 from tests.engine.models.families import JANUS
-from tests.infill_toy import InfillToy
-from tests.toy import Toy
 
 Capture = pytest.CaptureFixture[str]
 LANES = ["ar", "sjd:window=4", "lantern:k=8"]

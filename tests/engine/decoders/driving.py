@@ -1,60 +1,18 @@
-"""Running a decoder's rule by hand: chosen windows, distributions and uniforms."""
+"""What the tests of rules ask of one verification."""
 
 from __future__ import annotations
-
-import itertools
 
 import torch
 from torch import Tensor
 
-from engine.decoders.decode_state import DecodeState, Verification, Window
 from engine.decoders.window import WindowDecoder
-from engine.numerics.distributions import gather, one_hot
-from engine.numerics.randomness import Purpose
-from engine.trace import Status
-from tests.engine.decoders.symbolic import SymbolicNoise, outcomes, settled
-from tests.toy import Toy
+from engine.judge.one_pass import first_tokens, verify_chain
+from engine.judge.toys import Toy
+from engine.numerics.distributions import one_hot
 
 P, Q = torch.tensor([0.1, 0.2, 0.3, 0.4]), torch.tensor([0.4, 0.3, 0.2, 0.1])
 TOY = Toy((2, 3), 4)
 ACCEPT, REJECT = 0.0, 1.0  # below every acceptance probability but 0; not below any
-
-
-class FixedNoise:
-    """Noise with given uniforms: one row [count] for every position (or one for all), else 0.5."""
-
-    def __init__(self, **rows: list[list[float]]) -> None:
-        self.rows = {Purpose[name.upper()]: torch.tensor(values) for name, values in rows.items()}
-
-    def uniform(self, purpose: Purpose, start: int, rows: int, draw: int, count: int) -> Tensor:
-        u = torch.full((rows, count), 0.5, dtype=torch.float64)
-        given = self.rows.get(purpose, u[:0])
-        given = given.expand(len(u), -1) if len(given) == 1 else given[: len(u)]
-        u[: len(given), : given.shape[1]] = given[:, :count]
-        return u
-
-    def gumbel(self, start: int, count: int, codes: int) -> Tensor:
-        return torch.zeros(count, codes)
-
-
-def verifying(decoder: WindowDecoder) -> DecodeState:
-    """The state in step 1: ASSD's step 0 drafts, and verifies nothing."""
-    state = DecodeState(decoder, "", 0)
-    state.step = 1
-    return state
-
-
-def verify_chain(
-    decoder: WindowDecoder, p: Tensor, q: Tensor, drafts: list[int], **rows: list[list[float]]
-) -> Verification:
-    """The verification of a chain of drafts [H]; p [H + 1, V] and q [H, V], or one each for all
-    positions; `rows` as in FixedNoise."""
-    state = verifying(decoder)
-    state.noise = FixedNoise(**rows)
-    state.room.fill_(len(drafts))
-    p, q = p.expand(len(drafts) + 1, -1), q.expand(len(drafts), -1)
-    window = Window(torch.tensor(drafts, dtype=torch.long), q.contiguous())
-    return decoder.verify(state, window, p.contiguous())
 
 
 def acceptances(decoder: WindowDecoder, p: Tensor, q: Tensor) -> Tensor:
@@ -62,63 +20,10 @@ def acceptances(decoder: WindowDecoder, p: Tensor, q: Tensor) -> Tensor:
     return verify_chain(decoder, p, q, list(range(len(p)))).acceptance[:-1]
 
 
-class TestedNoise(SymbolicNoise):
-    """Of a position with a draft, whose test and replacement no Gumbel noise decides."""
-
-    def gumbel(self, start: int, count: int, codes: int) -> Tensor:
-        return torch.zeros(count, codes)
-
-
-def first_tokens(decoder: WindowDecoder, p: Tensor, q: Tensor, x: int) -> tuple[Tensor, Tensor]:
-    """[V] each: the probabilities of what is committed at the first position in place of a rejected
-    draft x, and of all that is; every outcome of the verification's numbers."""
-    replaced, committed = torch.zeros(2, len(p), dtype=torch.float64)
-
-    def run() -> Verification:
-        state = verifying(decoder)
-        state.noise = TestedNoise(0, p.device)
-        state.room.fill_(1)
-        return decoder.verify(state, Window(torch.tensor([x]), q[None]), p.expand(2, -1))
-
-    for choices, verification in outcomes(run, {}):
-        token = int(settled(verification.tokens[:1]))
-        rejected = int(settled(verification.status[:1])) == Status.RESAMPLED
-        committed[token] += choices.weight
-        replaced[token] += choices.weight * rejected
-    return replaced, committed
-
-
 def replacement_distribution(decoder: WindowDecoder, p: Tensor, q: Tensor, x: int) -> Tensor:
     """[V]: the distribution of the token committed in place of a rejected draft x."""
     replaced, _ = first_tokens(decoder, p, q, x)
     return replaced / replaced.sum()
-
-
-def committed_distribution(decoder: WindowDecoder, p: Tensor, q: Tensor) -> Tensor:
-    """[V]: the distribution of what one verification commits at the first position, the draft drawn
-    from q."""
-    drafts = [x for x in range(len(p)) if q[x] > 0]
-    return sum(float(q[x]) * first_tokens(decoder, p, q, x)[1] for x in drafts)
-
-
-def accepted_drafts(decoder: WindowDecoder, p: Tensor, q: Tensor) -> float:
-    """How many of drafts from q [H, V] one verification accepts on average, p [H + 1, V] being the
-    model's whatever was drafted: every draft, and every outcome of the verification's numbers."""
-    expected = 0.0
-    for drafts in itertools.product(range(p.shape[-1]), repeat=len(q)):
-        x = torch.tensor(drafts)
-
-        def run() -> Tensor:
-            state = verifying(decoder)
-            state.noise = SymbolicNoise(0, p.device)
-            state.room.fill_(len(q))
-            return settled(decoder.verify(state, Window(x, q), p).count.view(1))  # noqa: B023
-
-        chance = float(gather(q, x).prod())
-        expected += chance * sum(
-            each.weight * (int(count) - 1) for each, count in outcomes(run, {})
-        )
-    return expected
 
 
 def point_mass(token: int, codes: int) -> Tensor:

@@ -18,19 +18,20 @@ from engine.decoders.parallel import Parallel, ParallelSettings, rounds
 from engine.decoders.sjd import SJD
 from engine.decoders.window import WindowDecoder
 from engine.infilling import ORDERS
+from engine.judge.enumeration import CLOSE, distance, enumerated, exactly
+from engine.judge.infill_toys import InfillToy, infilling
+from engine.judge.toys import Toy
 from engine.models.base import planned
 from engine.plan import Plan
 from engine.settings import SettingError
 from engine.trace import Status
 from engine.trace.shares import NONE
-from tests.engine.decoders.enumeration import CLOSE, distance, enumerated, exactly
 from tests.engine.decoders.test_exact import small
 from tests.floats import STORED
-from tests.infill_toy import InfillToy, infilling, masks
+from tests.infill_toys import masks
 from tests.steps import Spot, spots
-from tests.toy import Toy
 
-exact = pytest.mark.usefixtures(exactly.__name__)
+exact = exactly()
 MASKS = masks(4)
 Filling = tuple[InfillToy, Plan]
 HALF = (True, False, True, True, False, True)

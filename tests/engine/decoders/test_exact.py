@@ -23,17 +23,17 @@ from engine.decoders.sjd import SJD
 from engine.decoders.sjd_pac import SJDPAC
 from engine.decoders.tree import Tree
 from engine.decoders.window import WindowDecoder
+from engine.judge.enumeration import CLOSE, Enumeration, distance, enumerated, exactly
+from engine.judge.infill_toys import InfillToy, infilling
+from engine.judge.sampling import decodes_until_caught, lossless
+from engine.judge.toys import Toy
 from engine.models.base import planned
 from engine.plan import Plan
 from engine.settings import Sampling, SettingError, Settings, knobs
 from tests.engine.decoders import planted, planted_assd
-from tests.engine.decoders.enumeration import CLOSE, Enumeration, distance, enumerated, exactly
-from tests.engine.decoders.sampling import decodes_until_caught, lossless
-from tests.infill_toy import InfillToy, infilling
-from tests.toy import Toy
 
 LOSSLESS = [name for name in WHOLE if DECODERS[name].badge is not Badge.CHANGED_DISTRIBUTION]
-exact = pytest.mark.usefixtures(exactly.__name__)
+exact = exactly()
 
 
 def small(decoder: type[Decoder]) -> Settings:

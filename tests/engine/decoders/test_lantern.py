@@ -16,12 +16,12 @@ from engine.clock import StepClock
 from engine.decoders.decode_state import DecodeState
 from engine.decoders.lantern import Lantern, LanternSettings, bounded_neighbourhood
 from engine.decoders.lantern_tree import DraftTree, TreeWalk, draft_tree
+from engine.judge.symbolic import SymbolicNoise, outcomes, settled
+from engine.judge.toys import Toy
 from engine.trace import Status, Step
 from engine.trace.shares import NONE
 from tests.engine.decoders.driving import ACCEPT, REJECT, near
-from tests.engine.decoders.symbolic import SymbolicNoise, outcomes, settled
 from tests.floats import rounding
-from tests.toy import Toy
 
 TARGET = torch.tensor([0.30, 0.25, 0.20, 0.15, 0.10])
 LINE = Toy((2, 3), 5)
@@ -263,7 +263,7 @@ def test_a_tree_commits_by_the_changed_distribution(knobs: dict[str, float]) -> 
 
     def run() -> int:
         state = DecodeState(decoder, "", 0)
-        state.noise = SymbolicNoise(0, p.device)
+        state.noise = SymbolicNoise()
         return int(settled(decoder.verify(state, tree, p.expand(4, -1)).tokens[:1]))
 
     for choices, token in outcomes(run, {}):

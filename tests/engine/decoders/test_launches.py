@@ -15,10 +15,10 @@ from engine import clock
 from engine.decoders import DECODERS, WHOLE, collect, window
 from engine.decoders.decode_state import DecodeState
 from engine.decoders.recorder import StepRecorder
+from engine.judge.toys import Toy
 from tests.engine.decoders.test_static import WithoutValues
 from tests.engine.recorded_graph import Recorder
 from tests.pages import page, table
-from tests.toy import Toy
 
 PARTS = ("propose", "verify", "commit", "record")
 

@@ -22,6 +22,7 @@ from engine.decoders.lantern import LanternSettings
 from engine.decoders.recorder import StepRecorder, find_sources
 from engine.decoders.relaxed import RelaxedSettings
 from engine.failures import Failure
+from engine.judge.toys import Toy
 from engine.race import Lane
 from engine.trace import LaneState, Status, Step, StepTable
 from engine.trace.rows import TOP, Source
@@ -30,7 +31,6 @@ from engine.trace.shares import NONE, ONE
 from tests.floats import STORED, rounding
 from tests.races import race_of
 from tests.steps import Spot, every, share, spots
-from tests.toy import Toy
 
 CODES = 12
 BY_UNIFORM = ["sjd", "gsd", "lantern", "sjd-pac"]

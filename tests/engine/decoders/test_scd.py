@@ -8,8 +8,9 @@ from scipy import stats
 
 from engine.decoders.decode_state import DecodeState, Verification, Window
 from engine.decoders.scd import SCD, SCDSettings
+from engine.judge.one_pass import verify_chain
 from engine.trace import Status
-from tests.engine.decoders.driving import REJECT, TOY, P, Q, near, point_mass, verify_chain
+from tests.engine.decoders.driving import REJECT, TOY, P, Q, near, point_mass
 
 GUMBEL, MAXIMAL = (SCD(TOY, SCDSettings(coupling=name)) for name in ("gumbel", "maximal"))
 

@@ -13,11 +13,11 @@ from engine.decoders.lantern import Lantern, LanternSettings
 from engine.decoders.lantern_tree import DraftTree, TreeWalk, children_of
 from engine.decoders.relaxed import RelaxedSJD
 from engine.decoders.window import WindowDecoder
+from engine.judge.toys import Toy
 from engine.numerics.distributions import one_hot, total_variation
 from engine.settings import Sampling
 from tests.engine.decoders.test_rules import CHANGED
 from tests.floats import rounding
-from tests.toy import Toy
 
 CODES = 18
 TOY = Toy((2, 12), CODES, seed=3)

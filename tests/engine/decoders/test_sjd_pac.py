@@ -7,9 +7,10 @@ import torch
 
 from engine.decoders.decode_state import DecodeState, Verification
 from engine.decoders.sjd_pac import SJDPAC, PACSettings, draw_candidates
+from engine.judge.one_pass import FixedNoise, verify_chain
+from engine.judge.toys import Toy
 from engine.trace import Status
-from tests.engine.decoders.driving import ACCEPT, REJECT, TOY, FixedNoise, P, Q, near, verify_chain
-from tests.toy import Toy
+from tests.engine.decoders.driving import ACCEPT, REJECT, TOY, P, Q, near
 
 
 def test_candidates_are_drawn_without_replacement() -> None:

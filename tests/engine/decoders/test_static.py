@@ -13,13 +13,14 @@ from engine.decoders import DECODERS, WHOLE
 from engine.decoders.decode_state import DecodeState, Verification, Window
 from engine.decoders.jacobi_window import INIT_SCHEMES
 from engine.decoders.recorder import StepRecorder
+from engine.judge.infill_toys import infilling
+from engine.judge.toys import Toy, ToyContext
 from engine.models.base import planned
 from engine.models.slots import Slot
 from engine.plan import Plan
 from engine.trace import Step
 from tests.engine.recorded_graph import capture_toy
-from tests.infill_toy import NeighbourToy, infilling
-from tests.toy import Toy, ToyContext
+from tests.infill_toys import NeighbourToy
 
 # Every decoder is tested with its defaults; these are further settings.
 KNOBS: dict[str, list[dict[str, object]]] = {

@@ -11,6 +11,8 @@ from torch import Tensor
 from engine.decoders.ar import VanillaAR
 from engine.decoders.parallel import Parallel, rounds
 from engine.decoders.zipar import ZipAR, ZipARSettings
+from engine.judge.infill_toys import infilling
+from engine.judge.toys import Toy
 from engine.models.base import planned
 from engine.numerics.distributions import total_variation
 from engine.race import Lane, RaceRequest
@@ -18,9 +20,8 @@ from engine.settings import SettingError
 from engine.trace import LaneStats, Status, Step
 from engine.trace.shares import NONE, ONE
 from tests.floats import STORED
-from tests.infill_toy import NeighbourToy, infilling
+from tests.infill_toys import NeighbourToy
 from tests.steps import every
-from tests.toy import Toy
 
 WHOLE = infilling((True,) * 12, "raster", 5)
 

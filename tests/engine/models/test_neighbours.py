@@ -7,8 +7,8 @@ import torch
 from torch import Tensor
 
 import engine.models.base
+from engine.judge.toys import Toy
 from engine.models.base import nearest_codes
-from tests.toy import Toy
 
 
 def codebook(codes: int) -> Tensor:

@@ -11,6 +11,8 @@ import torch
 from torch import Tensor
 
 from engine.decoders import DECODERS, unverified
+from engine.judge.infill_toys import infilling
+from engine.judge.toys import Toy
 from engine.models.base import planned
 from engine.models.cache import WindowCache
 from engine.models.slots import Slot, Slots
@@ -18,9 +20,8 @@ from engine.models.supply.card import ModelError
 from engine.race import Lane
 from engine.trace import LaneState
 from tests.engine.models.families import JANUS, TINY
-from tests.infill_toy import NeighbourToy, infilling
+from tests.infill_toys import NeighbourToy
 from tests.races import race_of
-from tests.toy import Toy
 
 CPU = torch.device("cpu")
 

@@ -13,13 +13,13 @@ from hypothesis import strategies as st
 from engine.decoders import DECODERS, WHOLE
 from engine.decoders.jacobi_window import SpeculativeSettings
 from engine.decoders.sjd import SJD
+from engine.judge.toys import Toy, ToyContext
 from engine.models.supply.card import ModelError
 from engine.race import MAX_LANES, MAX_PROMPT, MAX_SEED, Lane
 from engine.settings import SettingError
 from engine.trace import Frame, LaneState, LaneStats, Seconds, Step
 from tests.races import race_of
 from tests.steps import EIGHT, every, retimed
-from tests.toy import Toy, ToyContext
 
 ALL = [Lane(name) for name in EIGHT]
 TOO_LONG = "x" * (MAX_PROMPT + 1)

@@ -10,13 +10,13 @@ import pytest
 from PIL import Image
 
 from app.races.event_stream import EventStream
+from engine.judge.toys import Toy
 from engine.models import load
 from engine.models.supply.card import CARDS
 from engine.trace import Frame, Header, LaneState, Step, Trace
 from engine.trace.rows import DTYPES, SENT
 from tests.races import race_of, raced
 from tests.stopped import run_until
-from tests.toy import Toy
 from tests.visualize.races import FIVE, frame, pixels, run, snapshots, step, toy_race
 from visualize.board.board import (
     LEAST_PATCHES,

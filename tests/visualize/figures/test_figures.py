@@ -11,11 +11,11 @@ import numpy as np
 import pytest
 
 from engine.decoders import DECODERS
+from engine.judge.toys import Toy
 from engine.trace import LaneState, Trace
 from tests.races import race_of, raced
 from tests.steps import EIGHT
 from tests.stopped import run_until
-from tests.toy import Toy
 from tests.visualize.races import headed, steps, trace_of
 from visualize.figures.figures import SPANS, Figure, figures
 from visualize.figures.measures import (

@@ -11,11 +11,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from engine.judge.toys import Toy
 from engine.trace import Frame, LaneState, Seconds, Status, Step, StepTable, Trace
 from engine.trace.shares import quantise, share_values
 from tests.races import raced
 from tests.steps import Candidate, Spot, build
-from tests.toy import Toy
 from tests.visualize.races import steps, trace_of
 from visualize.figures.measures import (
     acceptance,

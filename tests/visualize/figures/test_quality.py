@@ -9,6 +9,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from engine.judge.toys import Toy
 from engine.models import load
 from engine.race.request import parse_lane
 from engine.settings import Sampling
@@ -17,7 +18,6 @@ from engine.trace.quality import Judge, Picture, Point, Quality
 from engine.trace.shares import NONE, share_values
 from tests.races import race_of
 from tests.stopped import run_until
-from tests.toy import Toy
 from tests.visualize.figures.test_figures import assert_one_sentence
 from tests.visualize.races import headed
 from visualize.figures.measures import runners

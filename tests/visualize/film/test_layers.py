@@ -10,12 +10,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from engine.judge.toys import Toy
 from engine.trace import Frame, LaneState, Status, Step, Trace
 from engine.trace.shares import share_values
 from tests.races import raced
 from tests.static.node import report
 from tests.steps import Spot, build
-from tests.toy import Toy
 from tests.visualize.races import FIVE, filled_trace, run, step, trace_of
 from visualize.board.board import replay
 from visualize.board.snapshot import CLOCKS

@@ -31,6 +31,10 @@ LATER = 1 << 40  # and so have outcomes that nothing has read
 NEGLIGIBLE = 1e-15  # the share of an interval that is rounding
 
 
+class NotEnumerable(Exception):
+    """Something done with a random number that only its value would say; the message says what."""
+
+
 class Choices:
     """The choices of one run: `script` says which option each of the first ones takes, later ones
     take the first."""
@@ -91,9 +95,6 @@ def outcomes(run: Callable[[], T], intervals: Intervals) -> Iterator[tuple[Choic
 class SymbolicNoise:
     """Stands in for `Noise`: the same key gives the same number in every run and every step."""
 
-    def __init__(self, seed: int, device: torch.device) -> None:
-        pass
-
     def uniform(self, purpose: Purpose, start: int, rows: int, draw: int, count: int) -> Tensor:
         keys = [[(purpose, start + row, draw, i) for i in range(count)] for row in range(rows)]
         return _numbers(keys, (rows, count)).as_subclass(Numbers)
@@ -101,9 +102,15 @@ class SymbolicNoise:
     def gumbel(self, start: int, count: int, codes: int) -> Tensor:
         """Of two codes G_1 - G_0 is all that an argmax depends on: log p_0 + G_0 is the larger one
         where u < p_0, and u, the difference's distribution function, is uniform."""
-        assert codes == 2, "the noise of more codes is no single number: sample the decoder"
+        if codes != 2:
+            raise NotEnumerable("the Gumbel noise of more than two codes is no single number")
         keys = [[(Purpose.NOISE, start + row)] * 2 for row in range(count)]
         return _numbers(keys, (count, 2)).as_subclass(Gumbel)
+
+
+def known_numbers() -> dict[int, tuple]:
+    """What each number is: its purpose and position first."""
+    return {number: key for key, number in Choices.numbers.items()}
 
 
 def _numbers(keys: list[list[Hashable]], shape: tuple[int, ...]) -> Tensor:
@@ -179,7 +186,10 @@ def settled(value: Any) -> Any:
     if not isinstance(value, Symbolic):
         return value
     if not isinstance(value, (Flags, Codes)):
-        raise TypeError("A random number is only compared with a threshold, or sampled with.")
+        raise NotEnumerable(
+            "it does something else with a random number than compare it with a threshold or sample"
+            " with it"
+        )
     codes = _plain(value)
     found = [Choices.current.value(code) for code in codes.flatten().tolist()]
     found = torch.tensor(found, dtype=torch.long).view(codes.shape)
@@ -202,6 +212,8 @@ def _moved(function: Callable, args: tuple, kwargs: dict) -> Any:
     parts = data if isinstance(data, (tuple, list)) else [data]
     kinds = [type(part) for part in parts if isinstance(part, Symbolic)]
     data = type(data)(map(_plain, data)) if isinstance(data, (tuple, list)) else _plain(data)
+    if kinds and kinds[0] in (Affine, Scores):
+        raise NotEnumerable("it takes apart what it computed from random numbers")
     result = function(data, *settled(rest), **settled(kwargs))
     return _wrap(kinds[0], result) if kinds else result
 
@@ -305,9 +317,30 @@ def _cumprod(flags: Any, dim: int) -> Any:
     return torch.tensor(out, dtype=torch.long)
 
 
+def _comparison(operation: Callable[[Any, Any], Any]) -> Callable:
+    """A comparison of numbers with thresholds, on either side; where they are equal, which has no
+    probability, it is as good as another."""
+
+    def rule(left: Any, right: Any) -> Any:
+        if not isinstance(left, Numbers | Affine) and not isinstance(right, Numbers | Affine):
+            return _strictly(operation, Flags)(left, right)
+        if isinstance(left, Numbers | Affine):
+            below = _below(left, right)
+            holds = operation(0, 1)
+        else:
+            below = _below(right, left)
+            holds = operation(1, 0)
+        return below if holds else _RULES["bitwise_not"](below)
+
+    return rule
+
+
 def _below(numbers: Any, thresholds: Any) -> Any:
-    if not isinstance(numbers, Numbers):
-        return _strictly(operator.lt, Flags)(numbers, thresholds)
+    if isinstance(numbers, Affine):
+        if (numbers.scale < 0).any():
+            raise NotEnumerable("it multiplies a random number by a negative one")
+        bound = torch.as_tensor(_plain(thresholds)) + numbers.shift
+        thresholds = (bound / numbers.scale).nan_to_num(0.0)  # 0 is not below 0
     run = Choices.current
 
     def column(u: float, a: float) -> int:
@@ -319,12 +352,6 @@ def _below(numbers: Any, thresholds: Any) -> Any:
 
     shape, columns = _columns(numbers, thresholds)
     return _postponed(Flags, shape, [column(*pair) for pair in columns])
-
-
-def _not_below(numbers: Any, thresholds: Any) -> Any:
-    if not isinstance(numbers, Numbers):
-        return _strictly(operator.ge, Flags)(numbers, thresholds)
-    return _RULES["bitwise_not"](_below(numbers, thresholds))
 
 
 def _times(numbers: Any, scale: Any) -> Any:
@@ -412,8 +439,10 @@ _RULES: dict[str, Callable] = {
     "clamp_min": _clamp_min,
     "__setitem__": _assign,
     **dict.fromkeys(("int", "long"), _truncated),
-    **dict.fromkeys(("lt", "__lt__"), _below),
-    **dict.fromkeys(("ge", "__ge__"), _not_below),
+    **dict.fromkeys(("lt", "__lt__", "less"), _comparison(operator.lt)),
+    **dict.fromkeys(("le", "__le__", "less_equal"), _comparison(operator.le)),
+    **dict.fromkeys(("gt", "__gt__", "greater"), _comparison(operator.gt)),
+    **dict.fromkeys(("ge", "__ge__", "greater_equal"), _comparison(operator.ge)),
     **dict.fromkeys(("mul", "__mul__", "__rmul__"), _times),
     **dict.fromkeys(("sub", "__sub__"), _minus),
     **dict.fromkeys(("add", "__add__", "__radd__"), _plus),
@@ -421,6 +450,4 @@ _RULES: dict[str, Callable] = {
     **dict.fromkeys(("or", "__or__", "__ror__"), _connective(1)),
     **dict.fromkeys(("bitwise_not", "__invert__"), _strictly(lambda a: 1 - a, Flags)),
     **dict.fromkeys(("eq", "__eq__"), _strictly(operator.eq, Flags)),
-    **dict.fromkeys(("le", "__le__"), _strictly(operator.le, Flags)),
-    **dict.fromkeys(("gt", "__gt__"), _strictly(operator.gt, Flags)),
 }

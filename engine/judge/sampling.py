@@ -6,9 +6,7 @@ import math
 from collections import Counter
 from collections.abc import Callable
 
-import numpy as np
 import torch
-from scipy.special import gammaln, logsumexp
 
 from engine.decoders.window import WindowDecoder
 
@@ -37,7 +35,9 @@ def smallest_p_value(sequences: Counter[Sequence], joint: Joint) -> float:
     views: list[Callable[[Sequence], Sequence]] = [lambda s: s]
     views += [lambda s, i=i, n=n: s[i : i + n] for n in (1, 2) for i in range(length - n + 1)]
     logs = [_log_e_value(sequences, joint, view, prior) for view in views for prior in PRIORS]
-    return math.exp(min(0.0, math.log(len(logs)) - float(logsumexp(logs))))
+    return math.exp(
+        min(0.0, math.log(len(logs)) - float(torch.tensor(logs, dtype=torch.float64).logsumexp(0)))
+    )
 
 
 def _log_e_value(
@@ -49,10 +49,12 @@ def _log_e_value(
     for sequence, chance in joint.items():
         chances[view(sequence)] += chance
         counts[view(sequence)] += sequences[sequence]
-    p = np.array([chance for chance in chances.values() if chance > 0])
-    c = np.array([counts[cell] for cell, chance in chances.items() if chance > 0])
-    drawn = gammaln(prior * p + c) - gammaln(prior * p) - c * np.log(p)
-    return float(gammaln(prior) - gammaln(prior + c.sum()) + drawn.sum())
+    drawn = sum(
+        math.lgamma(prior * p + counts[cell]) - math.lgamma(prior * p) - counts[cell] * math.log(p)
+        for cell, p in chances.items()
+        if p > 0
+    )
+    return math.lgamma(prior) - math.lgamma(prior + sum(counts.values())) + drawn
 
 
 def lossless(decoder: WindowDecoder, count: int) -> bool:

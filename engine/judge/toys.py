@@ -1,4 +1,4 @@
-"""Toy models with known distributions: small enough to enumerate every sequence."""
+"""Small models with known distributions: every sequence can be enumerated."""
 
 from __future__ import annotations
 
@@ -167,4 +167,4 @@ class FrontsContext(ToyContext):
 
     def keep(self, rows: Sequence[int]) -> None:
         kept = [self.window[row] for row in rows]
-        self.there |= {at: token for at, token in kept if at >= 0}
+        self.there = self.there | {at: token for at, token in kept if at >= 0}
