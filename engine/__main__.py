@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 
 from engine.commands.infill import add_infill_command
+from engine.commands.judge import add_judge_command
 from engine.commands.race import add_race_command
 
 
@@ -13,6 +14,7 @@ def main() -> None:
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
     add_race_command(commands.add_parser("race", help="race decoders over one prompt and seed"))
     add_infill_command(commands.add_parser("infill", help="fill in part of a picture"))
+    add_judge_command(commands.add_parser("judge", help="whether a decoder is lossless, exactly"))
     args = parser.parse_args()
     args.run(args)
 

@@ -103,7 +103,8 @@ class Enumeration:
     """`joint`: whole sequences; `seen`: of how many steps of a decode something is true, on
     average; `passes`: expected forward passes; `shift`: expected sum over the committed tokens of
     the shift that the decoder records, where that was asked for; `way`: the likeliest passes to the
-    sequence that was followed; `empty`: whether some step committed nothing."""
+    sequence that was followed; `misrecorded`: of windows with one draft, the largest difference
+    between the probability that it is accepted and the acceptance probability that is recorded."""
 
     joint: Joint = field(default_factory=lambda: defaultdict(float))
     seen: Counter[str] = field(default_factory=Counter)
@@ -111,6 +112,7 @@ class Enumeration:
     passes: float = 0.0
     shift: float = 0.0
     way: tuple[Pass, ...] = ()
+    misrecorded: float = 0.0
 
     def count(self, chance: float, window: Window, v: Verification, state: DecodeState) -> None:
         self.runs += 1
@@ -229,8 +231,11 @@ class _Walk:
                 twin.count.fill_(1)
                 return twin, v
 
+            accepted, recorded = 0.0, None
             for verifying, (after, v) in outcomes(verified, drafting.intervals):
                 chance = drafting.weight * verifying.weight
+                accepted += verifying.weight * (after.frontier > n + 1)
+                recorded = v.acceptance
                 if self.follow is not None and not self._leads_there(after):
                     continue
                 self.found.count(node.chance * chance, window, v, after)
@@ -251,6 +256,9 @@ class _Walk:
                     passes,
                     node.likeliest * chance,
                 )
+            if window.nodes is None and len(window.drafts) == 1 and recorded is not None:
+                off = abs(accepted - float(recorded[0]))
+                self.found.misrecorded = max(self.found.misrecorded, off)
         if vars(decoder) != own:
             changed = [name for name, value in vars(decoder).items() if own.get(name) is not value]
             raise NotEnumerable(
@@ -286,7 +294,10 @@ class _Walk:
 
 
 def _settled(v: Verification) -> Verification:
-    return Verification(**{f.name: settled(getattr(v, f.name)) for f in fields(v)})
+    """Without the numbers drawn, which have no value."""
+    values = {field.name: getattr(v, field.name) for field in fields(v)}
+    values["uniform"] = torch.zeros_like(v.acceptance)
+    return Verification(**{name: settled(value) for name, value in values.items()})
 
 
 def _seen(

@@ -24,12 +24,13 @@ class ToyContext:
         self.kept: list[int] | None = None
         self.paths: list[list[int]] = []
         self.drafted: list[list[int]] = []  # the sequences after which a drafter has predicted
+        self.closed = False
 
     def attended(self, rows: int) -> int:
         return 0  # it has no cache
 
     def close(self) -> None:
-        self.paths = []
+        self.paths, self.closed = [], True
 
 
 class ToyDrafter:

@@ -25,7 +25,7 @@ from engine.decoders.tree import Tree
 from engine.decoders.window import WindowDecoder
 from engine.judge.enumeration import CLOSE, Enumeration, distance, enumerated, exactly
 from engine.judge.infill_toys import InfillToy, infilling
-from engine.judge.sampling import decodes_until_caught, lossless
+from engine.judge.sampling import rejects, sampled_until_caught
 from engine.judge.toys import Toy
 from engine.models.base import planned
 from engine.plan import Plan
@@ -74,7 +74,8 @@ def test_a_lossless_decoder_has_the_models_joint_distribution(name: str, forced:
 def test_a_lossless_decoder_samples_the_models_distribution_with_keyed_noise(name: str) -> None:
     """Of four codes, with Gumbel noise too, whose choices the enumeration has of two alone."""
     decoder = DECODERS[name](Toy((1, 3), 4, forced=True), small(DECODERS[name]))
-    assert lossless(decoder, 250)
+    _, log_e = sampled_until_caught(decoder, decoder.model.joint_distribution(), 250)
+    assert not rejects(log_e)
 
 
 @exact
@@ -340,9 +341,10 @@ def test_a_planted_bug_of_the_gumbel_noise_is_found_by_sampling() -> None:
     enumerated: it is as many numbers, and an argmax cuts a polytope out of them."""
     settings = SCD.Settings(window=4)
     toy = crafted([1.0, 0, 0, 0], [0, 0.75, 0, 0.25], [0.5, 0.5, 0, 0])
-    taken = decodes_until_caught(planted.ReplacedWithTheDraftsNoise(toy, settings), 6000)
-    assert taken is not None
-    assert lossless(SCD(toy, settings), 250)
+    joint = toy.joint_distribution()
+    bug, sound = planted.ReplacedWithTheDraftsNoise(toy, settings), SCD(toy, settings)
+    assert rejects(sampled_until_caught(bug, joint, 6000)[1])
+    assert not rejects(sampled_until_caught(sound, joint, 250)[1])
 
 
 # Shared noise

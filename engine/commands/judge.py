@@ -1,0 +1,84 @@
+"""`python -m engine judge my_rule.py`: whether a decoder is lossless, and if not, by how much and on
+which smallest case."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+from engine.decoders import BUILT_IN, DECODERS
+from engine.decoders.base import Decoder
+from engine.decoders.outside import DecoderError, checked, classes_of
+from engine.decoders.verdict import Outcome, Verdict, source_of, write_verdicts
+from engine.judge.judge import judge
+from engine.judge.words import in_words
+
+# Draws a counterexample: the text of an SVG file.
+Draw = Callable[[Verdict], str]
+
+
+def add_judge_command(parser: argparse.ArgumentParser, draw: Draw | None = None) -> None:
+    parser.add_argument(
+        "decoder",
+        metavar="FILE or NAME",
+        help="a Python file with classes of Decoder, whose verdict is written beside it; or one of"
+        f" {', '.join(DECODERS)}",
+    )
+    parser.add_argument("--json", action="store_true", help="print the verdicts as JSON")
+    parser.set_defaults(run=run_judge, parser=parser, draw=draw)
+
+
+def run_judge(args: argparse.Namespace) -> None:
+    """Exits with 1 where a decoder does not keep what its badge says."""
+    try:
+        decoders = _decoders(args.decoder)
+    except DecoderError as error:
+        args.parser.error(str(error))
+    verdicts = [judge(decoder, _say) for decoder in decoders]
+    _say("")
+    for verdict in verdicts:
+        print(verdict.model_dump_json(indent=1) if args.json else in_words(verdict) + "\n")
+    source = source_of(decoders[0])
+    if source is not None and decoders[0].name not in BUILT_IN:
+        written = [write_verdicts(source, verdicts)]
+        written += _draw(args.draw, source, verdicts)
+        print("written:", ", ".join(map(str, written)), file=sys.stderr)
+    sys.exit(0 if all(map(_kept, verdicts)) else 1)
+
+
+def _decoders(which: str) -> list[type[Decoder]]:
+    if which in DECODERS:
+        return [DECODERS[which]]
+    if not which.endswith(".py"):
+        raise DecoderError(
+            f"there is no decoder {which!r}: name a file that ends with .py, or one of"
+            f" {', '.join(DECODERS)}."
+        )
+    return [checked(each, BUILT_IN) for each in classes_of(Path(which))]
+
+
+def _kept(verdict: Verdict) -> bool:
+    claims = {"identical image": 2, "same distribution": 1}
+    proved = {Outcome.IDENTICAL: 2, Outcome.LOSSLESS: 1, Outcome.CHANGED: 0}
+    return proved.get(verdict.outcome, -1) >= claims.get(verdict.claim, 0) and all(
+        check.passed for check in verdict.checks
+    )
+
+
+def _draw(draw: Draw | None, source: Path, verdicts: list[Verdict]) -> list[Path]:
+    """A picture of each counterexample, beside the file."""
+    written = []
+    for verdict in verdicts:
+        if draw is not None and verdict.counterexample is not None:
+            path = source.with_name(f"{source.stem}.{verdict.decoder}.svg")
+            path.write_text(draw(verdict), "utf-8")
+            written.append(path)
+    return written
+
+
+def _say(line: str) -> None:
+    """On a terminal's own line."""
+    if sys.stderr.isatty():
+        print(f"\r\033[K{line}", end="", file=sys.stderr, flush=True)

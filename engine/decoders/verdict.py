@@ -1,0 +1,231 @@
+"""The verdict on a decoder, as a file that stands beside the decoder's own.
+
+`engine.judge` finds it; a lane's badge follows from it. The file names the very text that was
+judged: a decoder whose file has changed since is not judged.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import inspect
+import logging
+import sys
+from collections.abc import Mapping, Sequence
+from enum import Enum
+from pathlib import Path
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from engine.decoders.base import Badge, Decoder
+
+FORMAT = 1
+MOST_BYTES = 2**20  # of a file that is read
+
+log = logging.getLogger(__name__)
+
+
+class Outcome(Enum):
+    """What was found, of whole pictures."""
+
+    IDENTICAL = "identical"  # vanilla AR's picture, token for token
+    LOSSLESS = "lossless"  # vanilla AR's distribution
+    CHANGED = "changed"  # another one
+    OPEN = "open"  # no difference was found, and none is excluded
+    BROKEN = "broken"  # it does not decode as a lane must
+
+    @property
+    def badge(self) -> Badge:
+        """What a lane wears for it."""
+        return {
+            Outcome.IDENTICAL: Badge.IDENTICAL,
+            Outcome.LOSSLESS: Badge.SAME_DISTRIBUTION,
+            Outcome.CHANGED: Badge.CHANGED_DISTRIBUTION,
+        }.get(self, Badge.NOT_JUDGED)
+
+
+class _Part(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+Value = bool | int | float | str
+
+
+class Number(_Part):
+    """A uniform number as a pass left it: what it is for, the position that it belongs to, and the
+    interval in which its value does what the pass did."""
+
+    purpose: str
+    position: int
+    low: float
+    high: float
+
+
+class Pass(_Part):
+    """One pass of a decode: from position `start` on its drafts [H], the model's p [rows, V], the
+    drafts' q [H, V], the numbers that decided, and what was committed with the status of each. Its
+    probability, given the passes before."""
+
+    start: int
+    drafts: tuple[int, ...]
+    p: tuple[tuple[float, ...], ...]
+    q: tuple[tuple[float, ...], ...]
+    numbers: tuple[Number, ...]
+    committed: tuple[int, ...]
+    statuses: tuple[str, ...]
+    chance: float
+
+
+class Counterexample(_Part):
+    """The smallest case in which the distribution differs from vanilla AR's.
+
+    Behind `prefix` the next token is `token` with probability `p` by vanilla AR and `found` by the
+    decoder; the whole `sequence`, of those that begin so the one that differs most, has probability
+    `sequence_p` and `sequence_found`. `way`: the likeliest passes to it."""
+
+    model: str
+    settings: Mapping[str, Value]
+    total_variation: float
+    prefix: tuple[int, ...]
+    token: int
+    p: float
+    found: float
+    sequence: tuple[int, ...]
+    sequence_p: float
+    sequence_found: float
+    way: tuple[Pass, ...]
+
+
+class Shift(_Part):
+    """A token's shift, on average over a case: as the decoder records it (None: it records none),
+    and as it is, TV between the decoder's distribution of a token and the model's given the tokens
+    before it."""
+
+    model: str
+    settings: Mapping[str, Value]
+    recorded: float | None
+    true: float
+
+
+class Judged(_Part):
+    """What was found with some settings: over how many models, and the largest total variation of
+    whole pictures among them."""
+
+    settings: Mapping[str, Value]
+    models: int
+    total_variation: float
+
+
+class Check(_Part):
+    """Something that a lane must do, and whether it does; `words` say what was seen."""
+
+    name: str
+    passed: bool
+    words: str
+
+
+class Samples(_Part):
+    """What was sampled where not every outcome can be enumerated: why, how many pictures, and
+    e: the chance of sampling so unlikely a set of pictures from vanilla AR's distribution is at
+    most 1 / e (Ville's inequality)."""
+
+    why: str
+    pictures: int
+    log10_e: float
+
+
+class Verdict(_Part):
+    """What was found of one decoder. `claim`: its author's badge. `cases`: joint distributions that
+    were enumerated, from `runs` outcomes of a pass; `difference`: the largest between the
+    probabilities of a sequence; `left_out`: models that took too long, in words. `tokens_a_pass`:
+    expected, by decoder, on the same small model."""
+
+    format: Literal[1] = FORMAT
+    version: str
+    decoder: str
+    title: str
+    claim: str
+    digest: str
+    outcome: Outcome
+    cases: int
+    runs: int
+    difference: float
+    total_variation: float
+    judged: tuple[Judged, ...]
+    left_out: tuple[str, ...]
+    counterexample: Counterexample | None
+    shift: Shift | None
+    samples: Samples | None
+    checks: tuple[Check, ...]
+    tokens_a_pass: Mapping[str, float]
+
+    @property
+    def sentence(self) -> str:
+        """The verdict in a sentence, for a page."""
+        by = f"by Photo Finish {self.version}"
+        found = f"in {self.cases} exact joint distributions"
+        return {
+            Outcome.IDENTICAL: f"Judged {by}: vanilla AR's very picture; {found} no difference.",
+            Outcome.LOSSLESS: f"Judged {by}: {found} no difference from vanilla AR's.",
+            Outcome.CHANGED: f"Judged {by}: another distribution than vanilla AR's, by a total"
+            f" variation of up to {self.total_variation:.3g} on small models.",
+            Outcome.OPEN: f"Judged {by}: no difference was found, and none is excluded.",
+            Outcome.BROKEN: f"Judged {by}: it does not decode as a lane must.",
+        }[self.outcome]
+
+
+class VerdictFile(_Part):
+    """The verdicts on the decoders of one file."""
+
+    verdicts: tuple[Verdict, ...]
+
+
+def verdict_path(source: Path) -> Path:
+    """Where the verdicts on a file's decoders stand: my_rule.verdict.json beside my_rule.py."""
+    return source.with_suffix(".verdict.json")
+
+
+def digest_of(source: Path) -> str:
+    """Of a file's text, sha256."""
+    return hashlib.sha256(source.read_bytes()).hexdigest()
+
+
+def source_of(decoder: type[Decoder]) -> Path | None:
+    """The file that defines it, None where there is none."""
+    try:
+        file = inspect.getsourcefile(decoder)
+    except (OSError, TypeError):
+        file = getattr(sys.modules.get(decoder.__module__), "__file__", None)
+    return Path(file) if file else None
+
+
+def verdict_on(decoder: type[Decoder]) -> Verdict | None:
+    """What stands beside its file, if it is of this very text. A file that cannot be read is left
+    out with a warning."""
+    source = source_of(decoder)
+    if source is None or not (path := verdict_path(source)).is_file():
+        return None
+    try:
+        if path.stat().st_size > MOST_BYTES:
+            raise ValueError(f"it has more than {MOST_BYTES // 2**20} MB")
+        found = VerdictFile.model_validate_json(path.read_bytes()).verdicts
+        digest = digest_of(source)
+    except (OSError, ValueError) as error:
+        why = "it is not of this version" if isinstance(error, ValidationError) else error
+        log.warning("The verdict %s is left out: %s.", path, why)
+        return None
+    mine = [each for each in found if each.decoder == decoder.name]
+    if mine and mine[0].digest != digest:
+        log.warning(
+            "The verdict %s is of another text than %s has now: judge it again.", path, source
+        )
+        return None
+    return mine[0] if mine else None
+
+
+def write_verdicts(source: Path, verdicts: Sequence[Verdict]) -> Path:
+    """Writes them beside the file."""
+    path = verdict_path(source)
+    text = VerdictFile(verdicts=tuple(verdicts)).model_dump_json(indent=1)
+    path.write_text(text + "\n", "utf-8")
+    return path

@@ -1,0 +1,181 @@
+"""What a lane must do, whatever its distribution: on small models, with real random numbers."""
+
+from __future__ import annotations
+
+import random
+import traceback
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+import numpy as np
+import torch
+
+from engine.decoders.base import Decoder
+from engine.decoders.verdict import Check, source_of
+from engine.infilling import Infilling
+from engine.judge.enumeration import ContractError
+from engine.judge.infill_toys import InfillToy
+from engine.judge.toys import Toy, ToyContext
+from engine.models.base import planned
+from engine.plan import Plan
+from engine.settings import Settings
+from engine.trace import Step
+
+SEEDS = range(3)
+
+
+def pictures(kind: type[Decoder]) -> list[tuple[Toy, Plan]]:
+    """Models whose pictures a decoder draws: with forced tokens and without, and of one token."""
+    if kind.infills:
+        mask = [True, False, True, True, True, True]
+        filling = Infilling.of_mask([0] * 6, mask, "spread")
+        model, plan = planned(InfillToy((2, 3), 3), filling)
+        assert isinstance(model, Toy)
+        return [(model, plan)]
+    models = [Toy((3, 4), 16), Toy((3, 4), 16, forced=True), Toy((1, 1), 4)]
+    return [(model, model.plan) for model in models]
+
+
+def check(kind: type[Decoder], settings: Settings) -> list[Check]:
+    """Whether it decodes at all, and if so whether it does all else that a lane must."""
+    try:
+        for model, plan in pictures(kind):
+            for seed in SEEDS:
+                _decoded(kind, settings, model, plan, seed)
+    except ContractError as error:
+        return [Check(name="decodes", passed=False, words=f"It does not: {error}.")]
+    except Exception as error:
+        return [Check(name="decodes", passed=False, words=_raised(kind, error))]
+    decodes = Check(
+        name="decodes",
+        passed=True,
+        words="Every pass commits a token at least, and every picture ends.",
+    )
+    return [decodes, _repeats(kind, settings), _static(kind, settings), _closes(kind, settings)]
+
+
+def _raised(kind: type[Decoder], error: Exception) -> str:
+    source = source_of(kind)
+    lines = [
+        line
+        for path, line, *_ in traceback.extract_tb(error.__traceback__)
+        if source is not None and path == str(source)
+    ]
+    where = f" {source.name}, line {lines[-1]}:" if source and lines else ""
+    return f"It raises an error:{where} {type(error).__name__}: {error}."
+
+
+@torch.inference_mode()
+def _decoded(
+    kind: type[Decoder], settings: Settings, model: Toy, plan: Plan, seed: int
+) -> list[Step]:
+    """The steps. Raises ContractError where one commits nothing, or they do not end the picture."""
+    steps, frontier = list[Step](), 0
+    for step in kind(model, settings, plan=plan).steps("", seed):
+        if step.before != frontier or step.after <= step.before:
+            raise ContractError(f"a pass from position {step.before} on committed nothing")
+        frontier = step.after
+        steps.append(step)
+    if frontier != plan.length:
+        raise ContractError(f"it ended after {frontier} tokens of {plan.length}")
+    return steps
+
+
+@contextmanager
+def _other_global_numbers(seed: int) -> Iterator[None]:
+    """With Python's, NumPy's and PyTorch's own generators in another state."""
+    states = random.getstate(), np.random.get_state()
+    with torch.random.fork_rng():
+        random.seed(seed)
+        np.random.seed(seed)
+        torch.manual_seed(seed)
+        try:
+            yield
+        finally:
+            random.setstate(states[0])
+            np.random.set_state(states[1])
+
+
+def recorded(steps: list[Step]) -> list[object]:
+    """All that is recorded of steps but their seconds."""
+    return [
+        (step.before, step.after, step.positions.tobytes(), step.committed.tobytes())
+        for step in steps
+    ]
+
+
+def _of_all(
+    kind: type[Decoder], same: Callable[[Toy, Plan, int], bool], name: str, good: str, bad: str
+) -> Check:
+    passed = all(same(model, plan, seed) for model, plan in pictures(kind) for seed in SEEDS)
+    return Check(name=name, passed=passed, words=good if passed else bad)
+
+
+def _repeats(kind: type[Decoder], settings: Settings) -> Check:
+    def same(model: Toy, plan: Plan, seed: int) -> bool:
+        found = []
+        for number in (1, 2):
+            with _other_global_numbers(number):
+                found.append(recorded(_decoded(kind, settings, model, plan, seed)))
+        return found[0] == found[1]
+
+    return _of_all(
+        kind,
+        same,
+        "repeats",
+        "One seed gives one picture, step for step.",
+        "One seed gives other pictures from run to run: it draws from a global generator. Numbers"
+        " of `state.uniform` and `state.gumbel` belong to the seed.",
+    )
+
+
+def _static(kind: type[Decoder], settings: Settings) -> Check:
+    def same(model: Toy, plan: Plan, seed: int) -> bool:
+        shrinking = recorded(_decoded(kind, settings, model, plan, seed))
+        model.static = True
+        return recorded(_decoded(kind, settings, model, plan, seed)) == shrinking
+
+    try:
+        return _of_all(
+            kind,
+            same,
+            "static shapes",
+            "Windows that keep their width to the picture's end change nothing.",
+            "With windows that keep their width to the picture's end, as CUDA graphs need them, it"
+            " decodes another picture: drafts behind the end (`state.room`) count as accepted, or a"
+            " number depends on the window's width.",
+        )
+    except Exception as error:
+        return Check(
+            name="static shapes",
+            passed=False,
+            words="With windows that keep their width to the picture's end: "
+            + _raised(kind, error),
+        )
+
+
+def _closes(kind: type[Decoder], settings: Settings) -> Check:
+    opened = list[ToyContext]()
+
+    def same(model: Toy, plan: Plan, seed: int) -> bool:
+        start = model.start
+
+        def watched(*args: object, **kwargs: object) -> ToyContext:
+            opened.append(start(*args, **kwargs))  # type: ignore[arg-type]
+            return opened[-1]
+
+        model.start = watched  # type: ignore[method-assign]
+        with torch.inference_mode():
+            steps = kind(model, settings, plan=plan).steps("", seed)
+            next(steps)
+            steps.close()  # as a race that is stopped does
+        _decoded(kind, settings, model, plan, seed)
+        return all(context.closed for context in opened)
+
+    return _of_all(
+        kind,
+        same,
+        "gives its cache back",
+        "No cache is left behind by a picture, nor by one that is stopped.",
+        "A cache is left behind: close it in a `finally`, since a race may stop between two steps.",
+    )

@@ -1,0 +1,188 @@
+"""`judge`: a decoder's joint distributions over whole pictures of small models, computed exactly
+for the corners of its settings, against vanilla AR's; and what else a lane must do."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Callable, Iterator, Sequence
+from functools import cache
+
+from engine.decoders.ar import VanillaAR
+from engine.decoders.base import Decoder
+from engine.decoders.scd import SCD
+from engine.decoders.sjd import SJD
+from engine.decoders.verdict import (
+    Check,
+    Judged,
+    Outcome,
+    Samples,
+    Shift,
+    Verdict,
+    digest_of,
+    source_of,
+)
+from engine.decoders.window import WindowDecoder
+from engine.judge.cases import RUNS_A_CASE, Case, Cases, enumerate_cases, standards
+from engine.judge.checks import SEEDS, check, pictures
+from engine.judge.corners import settings_to_judge
+from engine.judge.counterexample import counterexample, true_shift
+from engine.judge.enumeration import CLOSE, TooManyOutcomes, enumerated, exactly
+from engine.judge.sampling import rejects, sampled_until_caught
+from engine.judge.standard import four_codes
+from engine.judge.symbolic import NotEnumerable
+from engine.judge.toys import Toy
+from engine.judge.version import version
+from engine.plan import Plan
+from engine.settings import Settings
+
+PICTURES = 5000  # sampled at most where the outcomes cannot be enumerated
+# Decoders whose expected tokens a pass are given beside a decoder's own.
+BESIDE: dict[str, tuple[type[WindowDecoder], Settings]] = {
+    "SJD": (SJD, SJD.Settings(window=4)),
+    "SCD": (SCD, SCD.Settings(window=4, coupling="maximal")),
+    "block verification": (SJD, SJD.Settings(window=4, fresh="uniform", verification="block")),
+}
+
+
+def judge(kind: type[Decoder], say: Callable[[str], None] = lambda line: None) -> Verdict:
+    """The verdict. `say` is called with a line from time to time."""
+    every = settings_to_judge(kind.Settings)
+    checks = check(kind, every[0])
+    cases, samples = Cases(), None
+    example, shift, tokens = None, None, dict[str, float]()
+    if checks[0].passed:
+        if issubclass(kind, WindowDecoder):
+            with exactly():
+                cases = enumerate_cases(kind, every, say)
+                if cases.done:
+                    smallest = cases.smallest
+                    example = counterexample(kind, smallest) if smallest.differs else None
+                    shift = _shift(kind, smallest)
+                    tokens = _tokens_a_pass(kind, every[0])
+                    checks.append(_acceptance(cases.done))
+        else:
+            cases.not_enumerable["it is no WindowDecoder, whose passes can be taken one by one"] = (
+                None
+            )
+        if cases.not_enumerable:
+            say("pictures of four codes, sampled")
+            samples = _sampled(kind, every[0], "; ".join(cases.not_enumerable))
+    source = source_of(kind)
+    return Verdict(
+        version=version(),
+        decoder=kind.name,
+        title=kind.title,
+        claim=kind.badge.value,
+        digest=digest_of(source) if source else "",
+        outcome=_outcome(kind, every, checks, cases, samples),
+        cases=len(cases.done),
+        runs=sum(case.found.runs for case in cases.done),
+        difference=max((case.difference for case in cases.done), default=0.0),
+        total_variation=max((case.variation for case in cases.done), default=0.0),
+        judged=tuple(_by_settings(every, cases.done)),
+        left_out=tuple(cases.left_out),
+        counterexample=example,
+        shift=shift,
+        samples=samples,
+        checks=tuple(checks),
+        tokens_a_pass=tokens,
+    )
+
+
+def _by_settings(every: Sequence[Settings], cases: Sequence[Case]) -> Iterator[Judged]:
+    for settings in every:
+        mine = [case for case in cases if case.settings == settings]
+        if mine:
+            yield Judged(
+                settings=dataclasses.asdict(settings),
+                models=len(mine),
+                total_variation=max(case.variation for case in mine),
+            )
+
+
+def _outcome(
+    kind: type[Decoder],
+    every: Sequence[Settings],
+    checks: Sequence[Check],
+    cases: Cases,
+    samples: Samples | None,
+) -> Outcome:
+    if not checks[0].passed:
+        return Outcome.BROKEN
+    if any(case.differs for case in cases.done):
+        return Outcome.CHANGED
+    if samples is not None and rejects(samples.log10_e * math.log(10)):
+        return Outcome.CHANGED
+    if not cases.done:
+        return Outcome.OPEN
+    return Outcome.IDENTICAL if _identical(kind, every) else Outcome.LOSSLESS
+
+
+def _identical(kind: type[Decoder], every: Sequence[Settings]) -> bool:
+    """Whether it draws vanilla AR's very pictures, of real random numbers."""
+    return all(
+        kind(model, settings, plan=plan).generate("", seed)
+        == VanillaAR(model, plan=plan).generate("", seed)
+        for model, plan in pictures(kind)
+        for seed in SEEDS
+        for settings in every
+    )
+
+
+def _sampled(kind: type[Decoder], settings: Settings, why: str) -> Samples:
+    model = pictures(kind)[0][0] if kind.infills else four_codes()
+    plan = pictures(kind)[0][1] if kind.infills else model.plan
+    decoder = kind(model, settings, plan=plan)
+    place = [plan.slots.index(slot) for slot in decoder.plan.slots]
+    joint = {
+        tuple(tokens[at] for at in place): chance
+        for tokens, chance in model.joint_distribution(plan).items()
+    }
+    count, log_e = sampled_until_caught(decoder, joint, PICTURES)
+    return Samples(why=why, pictures=count, log10_e=min(log_e / math.log(10), 999.0))
+
+
+def _shift(kind: type[WindowDecoder], case: Case) -> Shift:
+    decoder = kind(case.model, case.settings, plan=case.plan)
+    tokens = sum(token < 0 for token in case.plan.forced)
+    try:
+        recorded = enumerated(decoder, shift=True).shift / tokens
+    except NotImplementedError:  # it has no `committed`
+        recorded = None
+    return Shift(
+        model=case.standard.words,
+        settings=dataclasses.asdict(case.settings),
+        recorded=recorded,
+        true=true_shift(case) / tokens,
+    )
+
+
+def _acceptance(cases: Sequence[Case]) -> Check:
+    worst = max(case.found.misrecorded for case in cases)
+    words = "A draft is accepted with the probability that is recorded."
+    if worst >= CLOSE:
+        words = (
+            f"A draft is accepted with another probability than is recorded: off by {worst:.3g}."
+        )
+    return Check(name="records its acceptances", passed=worst < CLOSE, words=words)
+
+
+def _tokens_a_pass(kind: type[WindowDecoder], settings: Settings) -> dict[str, float]:
+    """Expected, on the model whose distributions differ little (or of those that are filled in),
+    beside decoders that are known."""
+    name = "filled in, spread" if kind.infills else "even"
+    model, plan = next((m, plan) for each, m, plan, _ in standards() if each.name == name)
+    found = {}
+    for title, (decoder, chosen) in {kind.title: (kind, settings), **BESIDE}.items():
+        try:
+            passes = _passes(decoder, chosen, model, plan)
+        except (NotEnumerable, TooManyOutcomes):
+            continue
+        found.setdefault(title, plan.length / passes)
+    return found
+
+
+@cache
+def _passes(kind: type[WindowDecoder], settings: Settings, model: Toy, plan: Plan) -> float:
+    return enumerated(kind(model, settings, plan=plan), 4 * RUNS_A_CASE).passes

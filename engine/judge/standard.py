@@ -1,0 +1,139 @@
+"""The small models on which decoders are judged, smallest first."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import torch
+
+from engine.decoders.base import Decoder
+from engine.infilling import Infilling
+from engine.judge.infill_toys import InfillToy
+from engine.judge.toys import Toy
+from engine.models.base import planned
+from engine.plan import Plan
+from engine.settings import Sampling
+
+
+@dataclass(frozen=True, slots=True)
+class Standard:
+    """A small model: its name, what it is in words, and how it is made. `infilling`: what of its
+    picture is filled in."""
+
+    name: str
+    words: str
+    make: Callable[[], Toy]
+    infilling: Infilling | None = None
+
+    def build(self) -> tuple[Toy, Plan]:
+        model, plan = planned(self.make(), self.infilling)
+        assert isinstance(model, Toy)
+        return model, plan
+
+    def suits(self, decoder: type[Decoder]) -> bool:
+        """Whether the decoder draws such pictures."""
+        if self.infilling is None:
+            return not decoder.infills
+        return not decoder.rows
+
+
+def rounded(model: Toy, scale: float = 1.0) -> Toy:
+    """With probabilities in hundredths, which read well and are the same on every processor;
+    `scale` times its logits, below 1 for distributions that differ little."""
+    p = torch.softmax(scale * model.logits, -1)
+    hundredths = (100 * p).round().clamp_min(1)
+    most = hundredths.argmax(-1, keepdim=True)
+    rest = 100 - hundredths.sum(-1, keepdim=True)
+    model.logits = (hundredths.scatter_add(-1, most, rest) / 100).log()
+    return model
+
+
+def crafted(
+    first: Sequence[float], after_zero: Sequence[float], after_others: Sequence[float]
+) -> Toy:
+    """Three tokens: the distribution of the first, then by whether the token before is 0. What has
+    probability 0 needs no run of its own."""
+    codes = len(first)
+    model = Toy((1, 3), codes)
+    p = torch.tensor(after_others).expand(codes + 1, codes + 1, codes).clone()
+    p[:, 0], p[codes, codes] = torch.tensor(after_zero), torch.tensor(first)
+    model.logits = p.clamp_min(1e-30).log()
+    return model
+
+
+def two_of_three() -> Toy:
+    model = rounded(Toy((1, 3), 3))
+    model.sampling = Sampling(guidance=1.0, top_k=2)
+    return model
+
+
+def sure() -> Toy:
+    """Less than 1e-30 is left beside the likeliest token: logits with gaps of 7.6 have that at
+    temperature 0.1."""
+    model = crafted([0.02, 0.98, 0], [1, 0, 0], [0.02, 0.9, 0.08])
+    model.logits[:, 0] = torch.tensor([1.0, 2e-36, 1e-33]).log()
+    return model
+
+
+def half_filled(order: str) -> tuple[Callable[[], Toy], Infilling]:
+    mask = (True, False, True, True, False, True)
+    known = (0, 1, 0, 0, 1, 0)
+    return lambda: InfillToy((2, 3), 2, seed=3), Infilling.of_mask(known, mask, order)
+
+
+SMALL = (  # on which all settings are judged
+    Standard("pair", "two tokens of two codes", lambda: rounded(Toy((1, 2), 2))),
+    Standard("row", "three tokens of two codes in a row", lambda: rounded(Toy((1, 3), 2))),
+    Standard("column", "three tokens of two codes in a column", lambda: rounded(Toy((3, 1), 2))),
+)
+LARGER = (
+    Standard(
+        "lines",
+        "two lines of two tokens of two codes, each with a forced end",
+        lambda: rounded(Toy((2, 2), 2, forced=True)),
+    ),
+    Standard("square", "a square of four tokens of two codes", lambda: rounded(Toy((2, 2), 2))),
+    Standard(
+        "even",
+        "four tokens of two codes in a row, whose distributions differ little",
+        lambda: rounded(Toy((1, 4), 2), 0.25),
+    ),
+    Standard("pair of three", "two tokens of three codes", lambda: rounded(Toy((1, 2), 3))),
+    Standard("three", "three tokens of three codes in a row", lambda: rounded(Toy((1, 3), 3))),
+    Standard("top-k", "three tokens of three codes in a row, top-k 2", two_of_three),
+    Standard(
+        "certain first",
+        "three tokens in a row, of which the first is certain",
+        lambda: crafted([1.0, 0, 0], [0.6, 0.4, 0], [0.6, 0.4, 0]),
+    ),
+    Standard(
+        "by the token before",
+        "three tokens in a row, whose distributions are far apart by the token before",
+        lambda: crafted([0.5, 0.5, 0], [0.2, 0.3, 0.5], [0.6, 0.4, 0]),
+    ),
+    Standard(
+        "nearly even",
+        "three tokens of three codes in a row, the first nearly even",
+        lambda: crafted([0.3, 0.35, 0.35], [0.5, 0.4, 0.1], [0.5, 0.4, 0.1]),
+    ),
+    Standard(
+        "four codes",
+        "three tokens of four codes in a row",
+        lambda: crafted([1.0, 0, 0, 0], [0.5, 0, 0, 0.5], [0.26, 0.37, 0.37, 0]),
+    ),
+    Standard("sure", "three tokens in a row, some nearly certain", sure),
+    *(
+        Standard(
+            f"filled in, {order}",
+            f"four cells of six filled in, in {order} order",
+            *half_filled(order),
+        )
+        for order in ("raster", "spread")
+    ),
+)
+
+
+def four_codes() -> Toy:
+    """Sampled alone: of the Gumbel noise of four codes no outcome is an interval."""
+    return crafted([1.0, 0, 0, 0], [0, 0.75, 0, 0.25], [0.5, 0.5, 0, 0])

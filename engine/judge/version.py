@@ -1,0 +1,19 @@
+"""Which version of Photo Finish this is."""
+
+from __future__ import annotations
+
+import tomllib
+from importlib.metadata import PackageNotFoundError, metadata
+from pathlib import Path
+
+
+def version() -> str:
+    """Of the installed package, or of the checkout."""
+    project = Path(__file__).resolve().parents[2] / "pyproject.toml"
+    if project.is_file():
+        found: str = tomllib.loads(project.read_text("utf-8"))["project"]["version"]
+        return found
+    try:
+        return metadata("photo-finish")["Version"]
+    except PackageNotFoundError:
+        return "unknown"

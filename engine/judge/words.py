@@ -1,0 +1,123 @@
+"""A verdict in words, for a terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from engine.decoders.base import Badge
+from engine.decoders.verdict import Counterexample, Judged, Outcome, Pass, Value, Verdict
+
+_HEADS = {
+    Outcome.IDENTICAL: "identical: vanilla AR's very picture",
+    Outcome.LOSSLESS: "lossless: vanilla AR's distribution over pictures",
+    Outcome.CHANGED: "changed: another distribution than vanilla AR's",
+    Outcome.OPEN: "open: no difference was found, and none is excluded",
+    Outcome.BROKEN: "broken: it does not decode as a lane must",
+}
+
+
+def in_words(verdict: Verdict) -> str:
+    """The whole verdict, lines of at most 100 characters where numbers allow it."""
+    return "\n".join(_lines(verdict))
+
+
+def _lines(verdict: Verdict) -> Iterator[str]:
+    yield f"{verdict.title} ({verdict.decoder}) is {_HEADS[verdict.outcome]}."
+    if verdict.claim != verdict.outcome.badge.value and verdict.outcome is not Outcome.OPEN:
+        if verdict.outcome.badge is not Badge.NOT_JUDGED:
+            yield f"  Its badge says {verdict.claim!r}; the page will show"
+            yield f"  {verdict.outcome.badge.value!r}."
+    if verdict.cases:
+        yield (
+            f"  {verdict.cases} joint distributions over whole pictures, from {verdict.runs:,}"
+            " outcomes of a pass."
+        )
+        yield f"  Largest difference of a picture's probability: {verdict.difference:.2g}."
+    if verdict.outcome is Outcome.CHANGED and verdict.cases:
+        yield f"  Largest total variation: {verdict.total_variation:.4f}."
+        yield from _settings(verdict.judged)
+    if verdict.left_out:
+        yield f"  Too large to enumerate: {len(verdict.left_out)}, such as {verdict.left_out[0]}."
+    if verdict.samples:
+        samples = verdict.samples
+        yield f"  Not everything can be enumerated: {samples.why}."
+        yield (
+            f"  {samples.pictures:,} pictures of four codes, sampled: e = 10^{samples.log10_e:.1f}"
+            " against vanilla AR's"
+        )
+        yield "  distribution (10^7 and more says that it is another)."
+    if verdict.shift:
+        recorded = verdict.shift.recorded
+        yield (
+            "  Shift per token: "
+            + ("none" if recorded is None else f"{abs(recorded):.4f}")
+            + f" recorded, {verdict.shift.true:.4f} in truth ({verdict.shift.model},"
+            f" {settings_in_words(verdict.shift.settings)})."
+        )
+    if verdict.tokens_a_pass:
+        rates = [f"{title} {rate:.3f}" for title, rate in verdict.tokens_a_pass.items()]
+        yield f"  Expected tokens a pass, small model: {', '.join(rates)}."
+    for check in verdict.checks:
+        yield f"  {'yes' if check.passed else 'NO '} {check.name}: {check.words}"
+    if verdict.counterexample:
+        yield ""
+        yield from _counterexample(verdict.counterexample)
+
+
+def settings_in_words(settings: Mapping[str, Value]) -> str:
+    return ", ".join(f"{name} = {value}" for name, value in settings.items()) or "no settings"
+
+
+def _settings(judged: tuple[Judged, ...]) -> Iterator[str]:
+    sound = [each for each in judged if each.total_variation == 0]
+    if sound and len(sound) < len(judged):
+        yield (
+            f"  With {len(sound)} of {len(judged)} settings none was found, such as"
+            f" {settings_in_words(sound[0].settings)}."
+        )
+
+
+def _counterexample(example: Counterexample) -> Iterator[str]:
+    yield f"Smallest counterexample: {example.model};"
+    yield f"  {settings_in_words(example.settings)}."
+    behind = f"Behind {list(example.prefix)} the" if example.prefix else "The"
+    yield (
+        f"  {behind} {'next' if example.prefix else 'first'} token is {example.token} with"
+        f" probability {_number(example.p)} by vanilla AR,"
+        f" {_number(example.found)} by this decoder."
+    )
+    yield (
+        f"  The picture {list(example.sequence)}: {_number(example.sequence_p)} by vanilla AR,"
+        f" {_number(example.sequence_found)} by this decoder."
+    )
+    if example.way:
+        yield "  The likeliest way to it:"
+    for number, step in enumerate(example.way, 1):
+        yield from _pass(number, step)
+
+
+def _pass(number: int, step: Pass) -> Iterator[str]:
+    yield f"  pass {number}, probability {_number(step.chance)}:"
+    for i, p in enumerate(step.p):
+        if i > len(step.committed) - 1 and i >= len(step.drafts):
+            continue
+        line = f"    position {step.start + i}: p {_row(p)}"
+        if i < len(step.drafts) and step.drafts[i] >= 0:
+            line += f", draft {step.drafts[i]} from q {_row(step.q[i])}"
+        if i < len(step.committed):
+            line += f" -> {step.committed[i]} {step.statuses[i]}"
+        yield line
+    for drawn in step.numbers:
+        yield (
+            f"    u of {drawn.purpose} at position {drawn.position} in"
+            f" ({_number(drawn.low)}, {_number(drawn.high)})"
+        )
+
+
+def _row(values: tuple[float, ...]) -> str:
+    return "(" + ", ".join(map(_number, values)) + ")"
+
+
+def _number(value: float) -> str:
+    """Four decimals, without the zeros at the end."""
+    return f"{value:.4f}".rstrip("0").rstrip(".")
