@@ -1,0 +1,92 @@
+"""Checks a rule of speculative verification against the vectors in docs/vectors.json:
+
+    python examples/read_vectors.py docs/vectors.json
+
+It needs NumPy alone. Put your engine's rule in the place of `verify`. docs/vectors.md says what the
+fields are.
+"""
+
+import functools
+import itertools
+import json
+import sys
+
+import numpy as np
+
+
+def verify(rule, p, q, drafts, uniforms):
+    """How many drafts [H] are accepted, the distribution [V] of the token behind them, and each
+    draft's probability [H] of passing its own test; p [H + 1, V], q [H, V], uniforms [H]."""
+    ratio = [p[i][x] / q[i][x] for i, x in enumerate(drafts)]
+    scale, tests = [1.0], [min(1.0, r) for r in ratio]
+    for r in ratio:
+        scale.append(1.0 if rule == "token" else min(1.0, scale[-1] * r))
+    left = [np.maximum(scale[i] * p[i] - q[i], 0) for i in range(len(q))]
+    if rule == "block":
+        for i in range(1, len(q)):
+            mass, a = left[i].sum(), scale[i]
+            tests[i - 1] = mass / (mass + 1 - a) if a < 1 else 1.0
+        tests[-1] = scale[-1]
+    passed = np.array(uniforms) < tests
+    if rule == "token":
+        accepted = int(np.cumprod(passed).sum())
+    else:
+        accepted = int(np.max(np.flatnonzero(passed) + 1, initial=0))
+    if accepted == len(q):
+        return accepted, p[-1], tests
+    total = left[accepted].sum()
+    return accepted, left[accepted] / total if total > 0 else p[accepted], tests
+
+
+def distributions(rule, p, q):
+    """Over drafts from q and all uniforms, exactly: the probability that k are accepted [H + 1],
+    and that of every sequence of H + 1 tokens, where p continues what is committed."""
+    counts, sequences = np.zeros(len(p)), np.zeros([p.shape[1]] * len(p))
+    for drafts in itertools.product(*(np.flatnonzero(row) for row in q)):
+        chance = np.prod([q[i][x] for i, x in enumerate(drafts)])
+        tests = np.array(verify(rule, p, q, drafts, np.zeros(len(q)))[2])
+        for below in itertools.product([True, False], repeat=len(q)):
+            weight = chance * np.where(below, tests, 1 - tests).prod()
+            if weight > 0:
+                uniforms = np.where(below, tests / 2, (1 + tests) / 2)
+                accepted, following, _ = verify(rule, p, q, drafts, uniforms)
+                rows = [*np.eye(p.shape[1])[list(drafts[:accepted])], following, *p[accepted + 1 :]]
+                counts[accepted] += weight
+                sequences += weight * functools.reduce(np.multiply.outer, rows)
+    return counts, sequences
+
+
+def near(values, expected, tolerance):
+    """False for NaN, too."""
+    return np.abs(values - expected).max() <= tolerance
+
+
+def failures(case, tolerance):
+    """The fields of a case that the rule does not give."""
+    rule, p, q = case["rule"], np.array(case["p"]), np.array(case["q"])
+    accepted, following, tests = verify(rule, p, q, case["drafts"], case["uniforms"])
+    found = {"accepted": accepted, "next": following, "acceptance": tests}
+    if case["accepted_distribution"] is not None:
+        counts, sequences = distributions(rule, p, q)
+        found["accepted_distribution"] = counts
+        found["first_token"] = sequences.sum(tuple(range(1, len(p))))
+        if not near(sequences, functools.reduce(np.multiply.outer, p), tolerance):
+            yield "the distribution of whole sequences"
+    for name, values in found.items():
+        if not near(np.array(values), case[name], tolerance):
+            yield name
+
+
+def main():
+    with open(sys.argv[1], encoding="utf-8") as file:
+        vectors = json.load(file)
+    failed = {case["name"]: [*failures(case, vectors["tolerance"])] for case in vectors["cases"]}
+    for name, fields in failed.items():
+        if fields:
+            print(f"{name}: {', '.join(fields)}")
+    print(f"{sum(map(bool, failed.values()))} of {len(failed)} cases fail")
+    sys.exit(any(failed.values()))
+
+
+if __name__ == "__main__":
+    main()
