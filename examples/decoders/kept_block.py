@@ -1,0 +1,38 @@
+"""Block verification of drafts that are kept from pass to pass: two lossless parts that are not
+lossless together.
+
+Block verification (Sun et al., ICLR 2025, arXiv 2403.10444, Alg. 2) asks that the drafts of a pass
+are independent of one another given their q. SCD's maximal coupling (arXiv 2510.24211) keeps a
+draft with probability min(1, p / q): which ones it kept tells of the tokens that stood before them,
+and so a later draft's test, which can save an earlier draft, knows of that one. Tested one by one,
+such drafts are fine: a test then decides about its own draft alone."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from torch import Tensor
+
+from engine.decoders.base import Badge
+from engine.decoders.block import verify_block
+from engine.decoders.decode_state import DecodeState, Verification, Window
+from engine.decoders.jacobi_window import JacobiWindowDecoder, SpeculativeSettings, window_knob
+from engine.decoders.speculate import keep_coupled
+from engine.numerics.randomness import Purpose
+
+
+@dataclass(frozen=True, slots=True)
+class KeptBlockSettings(SpeculativeSettings):
+    window: int = window_knob(32)
+
+
+class KeptBlock(JacobiWindowDecoder):
+    name, title = "kept-block", "Block with kept drafts"
+    idea = "Keeps the guesses that still fit, and tests them together."
+    paper = "Sun et al., ICLR 2025 (arXiv 2403.10444), with So et al., 2026 (arXiv 2510.24211)"
+    badge = Badge.SAME_DISTRIBUTION
+    Settings = KeptBlockSettings
+
+    def verify(self, state: DecodeState, window: Window, p: Tensor) -> Verification:
+        u = state.uniform(Purpose.COUPLING, len(p), 2)
+        return keep_coupled(state, window, p, verify_block(state, window, p), u)

@@ -1,0 +1,49 @@
+"""PJD's rule within one row as its authors released it: boyaliao/PJD, `SpeculativeSampler.__call__`
+in `scheduler/jacobi_iteration_lumina_mgpt.py`.
+
+Up to the first rejection it is SJD. A draft x behind it stays where p(x) / q(x) > 0.5, with its old
+q; the others are redrawn from p, which becomes their q. What stays is chosen by what it is: it is a
+sample of neither q nor p, and its own test takes it for one of q. PJD gives each row of the picture
+such a window; here there is one, verified as its topmost row is, and nothing else differs from SJD.
+PJD promises good pictures, not the same distribution."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from engine.decoders.base import Badge
+from engine.decoders.decode_state import DecodeState, Verification, Window
+from engine.decoders.jacobi_window import JacobiWindowDecoder, SpeculativeSettings, window_knob
+from engine.decoders.speculate import chain_acceptance, pad_end, speculate
+from engine.numerics.distributions import exact
+
+STAYS = 0.5  # the least p / q
+
+
+@dataclass(frozen=True, slots=True)
+class ReleasedPJDSettings(SpeculativeSettings):
+    window: int = window_knob(8)
+
+
+class ReleasedPJD(JacobiWindowDecoder):
+    name, title = "released-pjd", "Released PJD, one row"
+    idea = "SJD that keeps a guess while p is more than half of what it was."
+    paper = "Liao et al., Parallel Jacobi Decoding, CVPR 2026 (arXiv 2606.05703), released code"
+    badge = Badge.CHANGED_DISTRIBUTION
+    Settings = ReleasedPJDSettings
+
+    def verify(self, state: DecodeState, window: Window, p: Tensor) -> Verification:
+        acceptance = chain_acceptance(window, p)
+        verification = speculate(state, window, p, acceptance)
+        behind = state.offsets(len(p)) >= verification.count
+        stays = behind & pad_end(acceptance > STAYS, False)
+        verification.tokens = torch.where(stays, pad_end(window.drafts, 0), verification.tokens)
+        q = torch.cat([window.q, p[-1:]])
+        verification.q = torch.where(stays[:, None], q, p)
+        return verification
+
+    def committed(self, p: Tensor, q: Tensor, i: Tensor) -> Tensor:
+        return exact(p)  # if the draft were a sample of q

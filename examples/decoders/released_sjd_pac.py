@@ -1,0 +1,90 @@
+"""SJD-PAC's tree of candidates as its authors released it: KangJialiang/SJD-PAC,
+`SJDPACSpeculativeSampler.__call__` in `scheduler/sjd_pac_iteration_lumina_mgpt.py`.
+
+Every candidate is accepted or not as if all before it had been rejected, and of the accepted paths
+the longest is taken, where SJD-PAC's proof (App. A.3) has the first accepted candidate win: what
+lies behind a candidate decides about it. And candidates 2 to K are drawn from the residual R(p, q)
+of which rejected drafts are redrawn, but tested as draws from p. Its other departures are not
+here."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from engine.decoders.decode_state import DecodeState, Verification, Window
+from engine.decoders.sjd_pac import SJDPAC, CandidateWalk, TreeWindow, draw_candidates
+from engine.decoders.speculate import acceptance_probability
+from engine.decoders.tree import children_on, side_on
+from engine.numerics.distributions import gather, normalise, residual
+from engine.numerics.randomness import Purpose
+
+
+class LongestPath(CandidateWalk):
+    """Goes down the longest accepted path, of equal ones the first."""
+
+    def __init__(self, p: Tensor, room: Tensor, window: TreeWindow, u: Tensor) -> None:
+        super().__init__(p, room)
+        self.children = children_on(window.layout, p.device)
+        self.levels = list(zip(window.candidates, window.candidate_q, strict=True))
+        self.u = u  # [levels, rows]: each node has a number of its own
+        path = self.longest(0, 0)
+        for level, (candidates, q) in enumerate(self.levels):
+            chosen = torch.ones(len(candidates), device=p.device)
+            chosen[path[level : level + 1]] = 0
+            self.descend(self.children, candidates, q, chosen)
+
+    def longest(self, node: int, level: int) -> list[int]:
+        """Which candidate is taken at each level below a node."""
+        best: list[int] = []
+        if level == min(len(self.levels), int(self.room)):
+            return best
+        left = self.p[node]
+        for k, (x, q) in enumerate(zip(*self.levels[level], strict=True)):
+            if q[x] == 0:
+                continue
+            child = int(self.children[node, k])
+            if self.u[level, child] < acceptance_probability(left[x], q[x]):
+                path = [k, *self.longest(child, level + 1)]
+                best = max(best, path, key=len)
+            left = normalise(residual(left, q))
+        return best
+
+
+class ReleasedSJDPAC(SJDPAC):
+    name, title = "released-sjd-pac", "Released SJD-PAC"
+    idea = "SJD with several candidates, of which the longest accepted path wins."
+    paper = "Kang et al., SJD-PAC, 2026 (arXiv 2603.18599), released code"
+    capturable = False
+
+    def propose(self, state: DecodeState) -> Window:
+        window, K = super().propose(state), self.settings.K
+        if isinstance(window, TreeWindow) and state.step:
+            levels = window.layout.branching
+            left = vars(state)["left"]
+            left = torch.cat([left, window.q[len(left) :]])[:levels]
+            window.candidates, drawn = draw_candidates(state, window.drafts, left, levels, K)
+            q = [window.q[:levels]]
+            for k in range(1, K):
+                q.append(normalise(q[-1].scatter(-1, window.candidates[:, k - 1 : k], 0)))
+            exists = gather(drawn, window.candidates) > 0  # where R(p, q) has K tokens
+            exists[:, 0] = True
+            window.candidate_q = torch.stack(q, 1) * exists[..., None]
+            depth, candidate = side_on(window.layout, left.device)
+            window.nodes = torch.cat([window.drafts, window.candidates[depth - 1, candidate]])
+        return window
+
+    def verify(self, state: DecodeState, window: Window, p: Tensor) -> Verification:
+        H, K = len(window.drafts), self.settings.K
+        if not isinstance(window, TreeWindow):
+            verification = super().verify(state, window, p)
+        else:
+            u = state.uniform(Purpose.VERIFY, H + 1, K + 3)
+            nodes = state.uniform(Purpose.DRAFT, window.layout.branching, len(p))
+            walk = LongestPath(p, state.room.clamp_max(H), window, nodes)
+            verification = walk.finish(window, u[:, 0], u[:, K])
+            verification.diagnostics = walk.diagnostics
+            verification = self._continue(state, window, p, verification, u[:, K + 1 :])
+        left = torch.cat([residual(p[:H], window.q), p[H : H + 1]])
+        vars(state)["left"] = left[int(verification.count) :]
+        return verification

@@ -1,0 +1,46 @@
+"""Block verification as vllm-ascend shipped it until pull request 7808 (issue 7807):
+`rejection_random_sample_block_verify_kernel` in `vllm_ascend/ops/triton/reject_sample.py`.
+
+With a_i = min(1, a_{i-1} p_i(x_i) / q_i(x_i)), it accepts up to the last draft i with
+u_1 .. u_i <= a_i, a product of uniform numbers, and replaces the draft behind it by a sample of
+R(p, q). The paper (Sun et al., ICLR 2025, arXiv 2403.10444, Alg. 2) asks u_i <= h_i, which also
+weighs what q has too little of behind draft i, and samples R(a_i p, q). A product of i numbers is
+less than a_i with a probability of more than a_i: later drafts are accepted too often. There it is
+used from three drafts on, of a drafter; here the drafts are SJD's."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from engine.decoders.base import Badge
+from engine.decoders.decode_state import DecodeState, Verification, Window
+from engine.decoders.jacobi_window import JacobiWindowDecoder, SpeculativeSettings, window_knob
+from engine.decoders.speculate import speculate
+from engine.numerics.distributions import gather
+from engine.numerics.randomness import Purpose
+
+
+@dataclass(frozen=True, slots=True)
+class VllmAscendBlockSettings(SpeculativeSettings):
+    window: int = window_knob(16)
+
+
+class VllmAscendBlock(JacobiWindowDecoder):
+    name, title = "vllm-ascend-block", "Block of vllm-ascend"
+    idea = "Tests guesses together, by a product of random numbers."
+    paper = "Sun et al., Block Verification, ICLR 2025 (arXiv 2403.10444), vllm-ascend issue 7807"
+    badge = Badge.SAME_DISTRIBUTION
+    Settings = VllmAscendBlockSettings
+
+    def verify(self, state: DecodeState, window: Window, p: Tensor) -> Verification:
+        drafts, H = window.drafts, len(window.drafts)
+        ratio = gather(p[:-1], drafts).double() / gather(window.q, drafts).double()
+        walk = torch.cat([ratio.new_zeros(1), ratio.log().cumsum(0)])  # log a, if a had no bound
+        log_a = (walk - walk.cummax(0).values)[1:]
+        u = state.uniform(Purpose.VERIFY, H + 1, 3)[:-1, 0]
+        failed = (u.log().cumsum(0) > log_a) | (state.offsets(H) >= state.room)
+        first = H - failed.flip(0).int().cumprod(0).sum()
+        return speculate(state, window, p, log_a.exp(), first=first)
