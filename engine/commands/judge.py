@@ -1,5 +1,5 @@
-"""`python -m engine judge my_rule.py`: whether a decoder is lossless, and if not, by how much and on
-which smallest case."""
+"""`python -m engine judge my_rule.py`: whether a decoder is lossless, and if not, by how much and
+on which smallest case."""
 
 from __future__ import annotations
 

@@ -26,7 +26,7 @@ from engine.settings import Settings, knobs
 # Runs of a pass's verification, of which a slow processor takes some 300 a second: what is judged
 # does not depend on how fast it is.
 RUNS_A_CASE = 2500
-RUNS_SMALL, RUNS_LARGER = 3000, 600  # of one model; its first settings are judged beyond that
+RUNS_SMALL, RUNS_LARGER = 2000, 500  # of one model; its first settings are judged beyond that
 
 
 @dataclass(frozen=True)

@@ -293,7 +293,13 @@ def _connective(ending: int) -> Callable:
     return rule
 
 
+def _outcomes_alone(values: Any) -> None:
+    if isinstance(values, Numbers | Gumbel | Affine):
+        raise NotEnumerable("it computes with random numbers before it compares them")
+
+
 def _any(flags: Any, dim: int = 0, keepdim: bool = False) -> Any:
+    _outcomes_alone(flags)
     codes, run = _plain(flags).tolist(), Choices.current
     found = run.postpone(lambda: int(any(run.value(code) for code in codes)))
     return _postponed(Flags, torch.Size([1] if keepdim else []), [found])
@@ -303,6 +309,7 @@ def _argmax(values: Any, dim: int = -1, keepdim: bool = False) -> Any:
     """Of scores; or of flags, the first that is true."""
     if isinstance(values, Scores):
         return _sampled(_plain(values).exp().cumsum(-1), values.numbers)
+    _outcomes_alone(values)
     codes, run = _plain(values).tolist(), Choices.current
     first = run.postpone(lambda: next((i for i, c in enumerate(codes) if run.value(c)), 0))
     return _postponed(Codes, torch.Size([1] if keepdim else []), [first])
@@ -310,6 +317,7 @@ def _argmax(values: Any, dim: int = -1, keepdim: bool = False) -> Any:
 
 def _cumprod(flags: Any, dim: int) -> Any:
     """What is behind the first zero is not read."""
+    _outcomes_alone(flags)
     out, product = list[int](), 1
     for code in _plain(flags).tolist():
         product = product and Choices.current.value(code)
@@ -336,6 +344,7 @@ def _comparison(operation: Callable[[Any, Any], Any]) -> Callable:
 
 
 def _below(numbers: Any, thresholds: Any) -> Any:
+    _outcomes_alone(thresholds)
     if isinstance(numbers, Affine):
         if (numbers.scale < 0).any():
             raise NotEnumerable("it multiplies a random number by a negative one")
@@ -357,6 +366,7 @@ def _below(numbers: Any, thresholds: Any) -> Any:
 def _times(numbers: Any, scale: Any) -> Any:
     if not isinstance(numbers, Numbers):
         return _strictly(operator.mul, Codes)(numbers, scale)
+    _outcomes_alone(scale)
     result = _plain(numbers).as_subclass(Affine)
     result.scale, result.shift = torch.as_tensor(scale, dtype=torch.float64), torch.zeros(())
     return result
@@ -365,6 +375,7 @@ def _times(numbers: Any, scale: Any) -> Any:
 def _minus(values: Any, shift: Any) -> Any:
     if not isinstance(values, Affine):
         return _strictly(operator.sub, Codes)(values, shift)
+    _outcomes_alone(shift)
     result = _plain(values).clone().as_subclass(Affine)
     result.scale, result.shift = values.scale, values.shift + shift
     return result
