@@ -4,8 +4,10 @@ on which smallest case."""
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 from collections.abc import Callable
+from multiprocessing import get_all_start_methods
 from pathlib import Path
 
 from engine.decoders import BUILT_IN, DECODERS
@@ -36,7 +38,8 @@ def run_judge(args: argparse.Namespace) -> None:
         decoders = _decoders(args.decoder)
     except DecoderError as error:
         args.parser.error(str(error))
-    verdicts = [judge(decoder, _say) for decoder in decoders]
+    processes = min(2, os.cpu_count() or 1) if "fork" in get_all_start_methods() else 1
+    verdicts = [judge(decoder, _say, processes) for decoder in decoders]
     _say("")
     for verdict in verdicts:
         print(verdict.model_dump_json(indent=1) if args.json else in_words(verdict) + "\n")

@@ -108,11 +108,11 @@ class Shift(_Part):
 
 
 class Judged(_Part):
-    """What was found with some settings: over how many models, and the largest total variation of
-    whole pictures among them."""
+    """One joint distribution that was enumerated: of a small model, by its name, with some
+    settings; and its total variation from vanilla AR's, 0 where there is none but for rounding."""
 
+    model: str
     settings: Mapping[str, Value]
-    models: int
     total_variation: float
 
 
@@ -135,8 +135,8 @@ class Samples(_Part):
 
 
 class Verdict(_Part):
-    """What was found of one decoder. `claim`: its author's badge. `cases`: joint distributions that
-    were enumerated, from `runs` outcomes of a pass; `difference`: the largest between the
+    """What was found of one decoder. `claim`: its author's badge. `judged`: the joint distributions
+    that were enumerated, from `runs` outcomes of a pass; `difference`: the largest between the
     probabilities of a sequence; `left_out`: models that took too long, in words. `tokens_a_pass`:
     expected, by decoder, on the same small model."""
 
@@ -147,11 +147,9 @@ class Verdict(_Part):
     claim: str
     digest: str
     outcome: Outcome
-    cases: int
+    judged: tuple[Judged, ...]
     runs: int
     difference: float
-    total_variation: float
-    judged: tuple[Judged, ...]
     left_out: tuple[str, ...]
     counterexample: Counterexample | None
     shift: Shift | None
@@ -160,10 +158,15 @@ class Verdict(_Part):
     tokens_a_pass: Mapping[str, float]
 
     @property
+    def total_variation(self) -> float:
+        """The largest of those that were enumerated."""
+        return max((each.total_variation for each in self.judged), default=0.0)
+
+    @property
     def sentence(self) -> str:
         """The verdict in a sentence, for a page."""
         by = f"by Photo Finish {self.version}"
-        found = f"in {self.cases} exact joint distributions"
+        found = f"in {len(self.judged)} exact joint distributions"
         return {
             Outcome.IDENTICAL: f"Judged {by}: vanilla AR's very picture; {found} no difference.",
             Outcome.LOSSLESS: f"Judged {by}: {found} no difference from vanilla AR's.",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cache, cached_property
 
@@ -26,7 +26,7 @@ from engine.settings import Settings, knobs
 # Runs of a pass's verification, of which a slow processor takes some 300 a second: what is judged
 # does not depend on how fast it is.
 RUNS_A_CASE = 2500
-RUNS_SMALL, RUNS_LARGER = 2000, 500  # of one model; its first settings are judged beyond that
+RUNS_SMALL, RUNS_LARGER = 5000, 500  # of one model; its first settings are judged beyond that
 
 
 @dataclass(frozen=True)
@@ -57,6 +57,42 @@ class Case:
         return total_variation(self.joint, self.expected) if self.differs else 0.0
 
 
+@cache
+def standards() -> tuple[tuple[Standard, Toy, Plan, Joint], ...]:
+    """The small models with their joint distributions, made in float64."""
+    built = [(each, *each.build()) for each in (*SMALL, *LARGER)]
+    return tuple((each, model, plan, model.joint_distribution(plan)) for each, model, plan in built)
+
+
+Found = Enumeration | NotEnumerable | TooManyOutcomes
+
+
+def enumerate_on(
+    number: int, kind: type[WindowDecoder], every: Sequence[Settings]
+) -> Iterator[tuple[Settings, Found]]:
+    """On model `number` of the standard ones, as many settings as its runs allow, each with what
+    was enumerated or why it could not be. `every`: the settings, the defaults first. `exactly` must
+    be in use."""
+    standard, model, plan, _ = standards()[number]
+    small, runs = standard in SMALL, 0
+    distinct = _distinct(every, max(plan.length, model.vocab_size))
+    for settings in (distinct[0], *_from(distinct[1:], 0 if small else number)):
+        if runs >= (RUNS_SMALL if small else RUNS_LARGER):
+            break
+        try:
+            found = enumerated(kind(model, settings, plan=plan), RUNS_A_CASE)
+            runs += found.runs
+            yield settings, found
+        except TooManyOutcomes as error:
+            runs += RUNS_A_CASE
+            yield settings, error
+        except NotEnumerable as error:
+            yield settings, error
+        except Exception as error:  # it decodes with real numbers, so these are the reason
+            reason = f"with its numbers left open it raises {type(error).__name__}: {error}"
+            yield settings, NotEnumerable(reason)
+
+
 @dataclass
 class Cases:
     """What was enumerated, smallest models first; what took too long, in words; and why something
@@ -73,46 +109,30 @@ class Cases:
         first = [case for case in some if case.standard is some[0].standard]
         return min(first, key=lambda case: case.found.runs)
 
+    def add(
+        self, number: int, kind: type[WindowDecoder], found: Iterable[tuple[Settings, Found]]
+    ) -> None:
+        """What `enumerate_on` gave of a model."""
+        standard, model, plan, expected = standards()[number]
+        for settings, each in found:
+            if isinstance(each, TooManyOutcomes):
+                self.left_out.append(f"{standard.words}, {in_words(settings)}")
+            elif isinstance(each, NotEnumerable):
+                self.not_enumerable[str(each)] = None
+            else:
+                own = sequences(each.joint, kind(model, settings, plan=plan), plan)
+                self.done.append(Case(standard, model, plan, settings, each, own, expected))
 
-@cache
-def standards() -> tuple[tuple[Standard, Toy, Plan, Joint], ...]:
-    """The small models with their joint distributions, made in float64."""
-    built = [(each, *each.build()) for each in (*SMALL, *LARGER)]
-    return tuple((each, model, plan, model.joint_distribution(plan)) for each, model, plan in built)
 
-
-def enumerate_cases(
-    kind: type[WindowDecoder], every: Sequence[Settings], say: Callable[[str], None]
-) -> Cases:
-    """`every`: the settings, the defaults first. `exactly` must be in use."""
-    cases, turn = Cases(), 0
-    for standard, model, plan, joint in standards():
-        if not standard.suits(kind):
-            continue
-        say(standard.words)
-        most, runs = RUNS_SMALL if standard in SMALL else RUNS_LARGER, 0
-        for settings in (every[0], *_from(every[1:], turn)):
-            if runs >= most:
-                break
-            decoder = kind(model, settings, plan=plan)
-            try:
-                found = enumerated(decoder, RUNS_A_CASE)
-            except TooManyOutcomes:
-                runs += RUNS_A_CASE
-                cases.left_out.append(f"{standard.words}, {in_words(settings)}")
-                continue
-            except NotEnumerable as error:
-                cases.not_enumerable[str(error)] = None
-                break
-            except Exception as error:  # it decodes real numbers, so these are the reason
-                reason = f"with its numbers left open it raises {type(error).__name__}: {error}"
-                cases.not_enumerable[reason] = None
-                break
-            runs += found.runs
-            own = sequences(found.joint, decoder, plan)
-            cases.done.append(Case(standard, model, plan, settings, found, own, joint))
-        turn += standard not in SMALL
-    return cases
+def _distinct(every: Sequence[Settings], size: int) -> list[Settings]:
+    """One of those whose whole numbers differ beyond the size of a picture alone, as windows do
+    that are wider than it."""
+    found = dict[tuple[object, ...], Settings]()
+    for settings in every:
+        values = (getattr(settings, name) for name, _, _ in knobs(type(settings)))
+        whole = (min(v, size + 1) if type(v) is int else v for v in values)
+        found.setdefault(tuple(whole), settings)
+    return list(found.values())
 
 
 def _from(settings: Sequence[Settings], turn: int) -> Iterator[Settings]:

@@ -1,15 +1,16 @@
-"""Which settings of a decoder are judged: its defaults, and settings in which every two corners of
-two knobs meet."""
+"""Which settings of a decoder are judged: its defaults, and settings in which every three corners
+of three knobs meet."""
 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable
+from collections.abc import Iterator
 from typing import Any
 
 from engine.settings import Knob, SettingError, Settings, knobs
 
-Pair = tuple[tuple[str, Any], tuple[str, Any]]
+TOGETHER = 3  # knobs
+Some = tuple[tuple[str, Any], ...]  # of the knobs, in their order, each with a value
 
 
 def corners(spec: Knob, default: Any) -> list[Any]:
@@ -30,70 +31,58 @@ def corners(spec: Knob, default: Any) -> list[Any]:
 
 
 def settings_to_judge(kind: type[Settings]) -> list[Settings]:
-    """The defaults first. A pair of values that no valid settings hold is left out."""
+    """The defaults first. Values that no valid settings hold together are left out."""
     specs = {name: (spec, default) for name, spec, default in knobs(kind)}
     values = {name: corners(*spec) for name, spec in specs.items()}
     defaults = {name: default for name, (_, default) in specs.items()}
-    found = {kind(): defaults}
-    left = dict.fromkeys(_pairs(values))  # in order
-    for name in values:  # of a decoder with a single knob
-        for value in values[name] if len(values) == 1 else ():
-            found.setdefault(kind(**{name: value}), {name: value})
-    for pair in _held(defaults):
-        left.pop(pair, None)
+    found, left = {kind(): None}, dict.fromkeys(_every(values))  # both in order
+    for some in _held(defaults):
+        left.pop(some, None)
     while left:
-        pair = next(iter(left))
-        row = _filled(dict(pair), values, left)
-        for candidate in (row, defaults | dict(pair), _with_needs(dict(pair), specs, defaults)):
+        some = dict(next(iter(left)))
+        del left[next(iter(left))]
+        needs = [specs[name][0].needs for name in some]
+        needed = defaults | dict(need for need in needs if need) | some
+        for row in (_filled(some, values, left), defaults | some, needed):
             try:
-                settings = kind(**candidate)
+                settings = kind(**row)
             except SettingError:
                 continue
-            found.setdefault(_in_use(settings, specs), candidate)
-            for held in _held(candidate):
+            found.setdefault(_in_use(settings, specs))
+            for held in _held(row):
                 left.pop(held, None)
             break
-        left.pop(pair, None)
     return list(found)
 
 
-def _pairs(values: dict[str, list[Any]]) -> Iterable[Pair]:
-    for (a, first), (b, second) in itertools.combinations(values.items(), 2):
-        for x, y in itertools.product(first, second):
-            yield (a, x), (b, y)
+def _every(values: dict[str, list[Any]]) -> Iterator[Some]:
+    for names in itertools.combinations(values, min(TOGETHER, len(values))):
+        for row in itertools.product(*(values[name] for name in names)):
+            yield tuple(zip(names, row, strict=True))
 
 
-def _held(row: dict[str, Any]) -> Iterable[Pair]:
-    return itertools.combinations(row.items(), 2)
+def _held(row: dict[str, Any]) -> Iterator[Some]:
+    return itertools.combinations(row.items(), min(TOGETHER, len(row)))
 
 
 def _filled(
-    row: dict[str, Any], values: dict[str, list[Any]], left: dict[Pair, None]
+    some: dict[str, Any], values: dict[str, list[Any]], left: dict[Some, None]
 ) -> dict[str, Any]:
-    """With the other knobs so that as many pairs that are left as possible meet, one knob after
-    another; in the knobs' order."""
+    """With values of the other knobs, one after another those that meet most of what is left."""
+    row = dict(some)
+    order = list(values)
+
+    def meets(name: str, value: Any) -> int:
+        others = itertools.combinations(row.items(), min(TOGETHER, len(values)) - 1)
+        return sum(
+            tuple(sorted(((name, value), *each), key=lambda pair: order.index(pair[0]))) in left
+            for each in others
+        )
+
     for name in values:
         if name not in row:
-            row[name] = max(
-                values[name],
-                key=lambda value, name=name: sum(  # type: ignore[misc]
-                    _ordered(values, (name, value), other) in left for other in row.items()
-                ),
-            )
+            row[name] = max(values[name], key=lambda value: meets(name, value))
     return {name: row[name] for name in values}
-
-
-def _ordered(values: dict[str, list[Any]], a: tuple[str, Any], b: tuple[str, Any]) -> Pair:
-    order = list(values)
-    return (a, b) if order.index(a[0]) < order.index(b[0]) else (b, a)
-
-
-def _with_needs(
-    row: dict[str, Any], specs: dict[str, tuple[Knob, Any]], defaults: dict[str, Any]
-) -> dict[str, Any]:
-    """With the settings that those in `row` do nothing without."""
-    needs = [specs[name][0].needs for name in row]
-    return defaults | dict(need for need in needs if need is not None) | row
 
 
 def _in_use(settings: Settings, specs: dict[str, tuple[Knob, Any]]) -> Settings:

@@ -29,6 +29,7 @@ from engine.judge.symbolic import (
     SymbolicNoise,
     known_numbers,
     outcomes,
+    recording,
     settled,
 )
 from engine.numerics.randomness import Purpose
@@ -205,15 +206,21 @@ class _Walk:
         decoder, n = self.decoder, node.state.frontier
         own = dict(vars(decoder))
         for drafting, (state, proposal) in outcomes(
-            lambda: _proposed(decoder, node.state), node.intervals
+            lambda: _proposed(decoder, node.state), node.intervals, _settled_proposal
         ):
             window, fed, positions = proposal
             logits = decoder._forward(state, window, fed, positions)
 
-            def verified() -> tuple[DecodeState, Verification]:
+            def verified() -> tuple[DecodeState, Verification, Tensor]:
                 twin = _copied(state)  # noqa: B023
-                v, outcome = decoder._verify(twin, window, logits, positions)  # noqa: B023
-                count, *path = outcome.tolist()
+                return twin, *decoder._verify(twin, window, logits, positions)  # noqa: B023
+
+            def committed(
+                made: tuple[DecodeState, Verification, Tensor],
+            ) -> tuple[DecodeState, Verification]:
+                before, v, outcome = made
+                twin = _copied(before)
+                count, *path = settled(outcome).tolist()
                 if count < 1:
                     raise ContractError(f"a pass from position {n} on committed nothing")
                 if n + count > decoder.plan.length:
@@ -232,7 +239,7 @@ class _Walk:
                 return twin, v
 
             accepted, recorded = 0.0, None
-            for verifying, (after, v) in outcomes(verified, drafting.intervals):
+            for verifying, (after, v) in outcomes(verified, drafting.intervals, committed):
                 chance = drafting.weight * verifying.weight
                 accepted += verifying.weight * (after.frontier > n + 1)
                 recorded = v.acceptance
@@ -287,17 +294,12 @@ class _Walk:
     ) -> None:
         count = after.frontier - node.state.frontier
         self.decoder.observe(after, window, v, count)
-        seen = Observation(window, _settled(v))
-        packed = collect(self.decoder, node.state, [seen], node.state.n.view(1))
+        with recording():
+            values = {each.name: settled(getattr(v, each.name)) for each in fields(v)}
+            seen = Observation(window, Verification(**values))
+            packed = collect(self.decoder, node.state, [seen], node.state.n.view(1))
         shares = packed.read().shares[:count, SHARES.index("shift")]
         self.found.shift += chance * float(np.nansum(shares))
-
-
-def _settled(v: Verification) -> Verification:
-    """Without the numbers drawn, which have no value."""
-    values = {field.name: getattr(v, field.name) for field in fields(v)}
-    values["uniform"] = torch.zeros_like(v.acceptance)
-    return Verification(**{name: settled(value) for name, value in values.items()})
 
 
 def _seen(
@@ -328,13 +330,19 @@ def _seen(
 
 def _proposed(
     decoder: WindowDecoder, before: DecodeState
-) -> tuple[DecodeState, tuple[Window, Tensor, Tensor]]:
+) -> tuple[DecodeState, Window, Tensor, Tensor]:
     state = _copied(before)
-    window, *fed = decoder._propose(state)
+    return state, *decoder._propose(state)
+
+
+def _settled_proposal(
+    made: tuple[DecodeState, Window, Tensor, Tensor],
+) -> tuple[DecodeState, tuple[Window, Tensor, Tensor]]:
+    state, window, fed, positions = made
+    window = copy.copy(window)
     for place in fields(window):
         setattr(window, place.name, settled(getattr(window, place.name)))
-    tokens, positions = settled(fed)
-    return state, (window, tokens, positions)
+    return _copied(state), (window, settled(fed), settled(positions))
 
 
 def _copied(state: DecodeState) -> DecodeState:

@@ -5,8 +5,12 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
+from concurrent.futures import ProcessPoolExecutor
 from functools import cache
+from multiprocessing import get_context
+
+import torch
 
 from engine.decoders.ar import VanillaAR
 from engine.decoders.base import Decoder
@@ -23,7 +27,7 @@ from engine.decoders.verdict import (
     source_of,
 )
 from engine.decoders.window import WindowDecoder
-from engine.judge.cases import RUNS_A_CASE, Case, Cases, enumerate_cases, standards
+from engine.judge.cases import RUNS_A_CASE, Case, Cases, Found, enumerate_on, standards
 from engine.judge.checks import SEEDS, check, pictures
 from engine.judge.corners import settings_to_judge
 from engine.judge.counterexample import counterexample, true_shift
@@ -45,7 +49,9 @@ BESIDE: dict[str, tuple[type[WindowDecoder], Settings]] = {
 }
 
 
-def judge(kind: type[Decoder], say: Callable[[str], None] = lambda line: None) -> Verdict:
+def judge(
+    kind: type[Decoder], say: Callable[[str], None] = lambda line: None, processes: int = 1
+) -> Verdict:
     """The verdict. `say` is called with a line from time to time."""
     every = settings_to_judge(kind.Settings)
     checks = check(kind, every[0])
@@ -54,7 +60,7 @@ def judge(kind: type[Decoder], say: Callable[[str], None] = lambda line: None) -
     if checks[0].passed:
         if issubclass(kind, WindowDecoder):
             with exactly():
-                cases = enumerate_cases(kind, every, say)
+                _enumerate(cases, kind, every, say, processes)
                 if cases.done:
                     smallest = cases.smallest
                     example = counterexample(kind, smallest) if smallest.differs else None
@@ -76,11 +82,16 @@ def judge(kind: type[Decoder], say: Callable[[str], None] = lambda line: None) -
         claim=kind.badge.value,
         digest=digest_of(source) if source else "",
         outcome=_outcome(kind, every, checks, cases, samples),
-        cases=len(cases.done),
+        judged=tuple(
+            Judged(
+                model=case.standard.name,
+                settings=dataclasses.asdict(case.settings),
+                total_variation=case.variation,
+            )
+            for case in cases.done
+        ),
         runs=sum(case.found.runs for case in cases.done),
         difference=max((case.difference for case in cases.done), default=0.0),
-        total_variation=max((case.variation for case in cases.done), default=0.0),
-        judged=tuple(_by_settings(every, cases.done)),
         left_out=tuple(cases.left_out),
         counterexample=example,
         shift=shift,
@@ -90,15 +101,38 @@ def judge(kind: type[Decoder], say: Callable[[str], None] = lambda line: None) -
     )
 
 
-def _by_settings(every: Sequence[Settings], cases: Sequence[Case]) -> Iterator[Judged]:
-    for settings in every:
-        mine = [case for case in cases if case.settings == settings]
-        if mine:
-            yield Judged(
-                settings=dataclasses.asdict(settings),
-                models=len(mine),
-                total_variation=max(case.variation for case in mine),
-            )
+def _enumerate(
+    cases: Cases,
+    kind: type[WindowDecoder],
+    every: Sequence[Settings],
+    say: Callable[[str], None],
+    processes: int,
+) -> None:
+    numbers = [n for n, (standard, *_) in enumerate(standards()) if standard.suits(kind)]
+    if processes > 1:
+        # Forked, for a class that only this process has loaded.
+        with ProcessPoolExecutor(processes, get_context("fork"), _begin, (kind, every)) as pool:
+            results = pool.map(_enumerated, numbers)
+            for number, found in zip(numbers, results, strict=True):
+                say(standards()[number][0].words)
+                cases.add(number, kind, found)
+        return
+    for number in numbers:
+        say(standards()[number][0].words)
+        cases.add(number, kind, enumerate_on(number, kind, every))
+
+
+_JUDGED: list[tuple[type[WindowDecoder], Sequence[Settings]]] = []  # of a forked process
+
+
+def _begin(kind: type[WindowDecoder], every: Sequence[Settings]) -> None:
+    torch.set_num_threads(1)  # threads of before the fork are not there
+    _JUDGED[:] = [(kind, every)]
+
+
+def _enumerated(number: int) -> list[tuple[Settings, Found]]:
+    with exactly():
+        return list(enumerate_on(number, *_JUDGED[0]))
 
 
 def _outcome(

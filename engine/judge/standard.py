@@ -62,6 +62,19 @@ def crafted(
     return model
 
 
+def certain_first(
+    second: Sequence[float], after_zero: Sequence[float], after_one: Sequence[float]
+) -> Toy:
+    """Four tokens of two codes, the first a 0: three that are drawn are cheap to enumerate, and
+    drafts are kept for several passes before their test."""
+    model = Toy((1, 4), 2)
+    p = torch.empty(3, 3, 2)
+    p[:, 0], p[:, 1] = torch.tensor(after_zero), torch.tensor(after_one)
+    p[2, 2], p[2, 0] = torch.tensor([1.0, 0]), torch.tensor(second)
+    model.logits = p.clamp_min(1e-30).log()
+    return model
+
+
 def two_of_three() -> Toy:
     model = rounded(Toy((1, 3), 3))
     model.sampling = Sampling(guidance=1.0, top_k=2)
@@ -85,9 +98,24 @@ def half_filled(order: str) -> tuple[Callable[[], Toy], Infilling]:
 SMALL = (  # on which all settings are judged
     Standard("pair", "two tokens of two codes", lambda: rounded(Toy((1, 2), 2))),
     Standard("row", "three tokens of two codes in a row", lambda: rounded(Toy((1, 3), 2))),
-    Standard("column", "three tokens of two codes in a column", lambda: rounded(Toy((3, 1), 2))),
+    Standard(
+        "first of three",
+        "three tokens in a row, the first of three codes, the others of two",
+        lambda: crafted([0.2, 0.3, 0.5], [0.6, 0.4, 0], [0.6, 0.4, 0]),
+    ),
+    Standard(
+        "first of two",
+        "three tokens in a row, the first of two codes, those behind a 0 of three",
+        lambda: crafted([0.4, 0.6, 0], [0.5, 0.3, 0.2], [0.6, 0.4, 0]),
+    ),
+    Standard(
+        "four",
+        "four tokens of two codes in a row, the first certain",
+        lambda: certain_first([0.4, 0.6], [0.2, 0.8], [0.7, 0.3]),
+    ),
 )
 LARGER = (
+    Standard("column", "three tokens of two codes in a column", lambda: rounded(Toy((3, 1), 2))),
     Standard(
         "lines",
         "two lines of two tokens of two codes, each with a forced end",
@@ -103,23 +131,8 @@ LARGER = (
     Standard("three", "three tokens of three codes in a row", lambda: rounded(Toy((1, 3), 3))),
     Standard("top-k", "three tokens of three codes in a row, top-k 2", two_of_three),
     Standard(
-        "certain first",
-        "three tokens in a row, of which the first is certain",
-        lambda: crafted([1.0, 0, 0], [0.6, 0.4, 0], [0.6, 0.4, 0]),
-    ),
-    Standard(
-        "by the token before",
-        "three tokens in a row, whose distributions are far apart by the token before",
-        lambda: crafted([0.5, 0.5, 0], [0.2, 0.3, 0.5], [0.6, 0.4, 0]),
-    ),
-    Standard(
-        "nearly even",
-        "three tokens of three codes in a row, the first nearly even",
-        lambda: crafted([0.3, 0.35, 0.35], [0.5, 0.4, 0.1], [0.5, 0.4, 0.1]),
-    ),
-    Standard(
         "four codes",
-        "three tokens of four codes in a row",
+        "three tokens of four codes in a row, the first certain",
         lambda: crafted([1.0, 0, 0, 0], [0.5, 0, 0, 0.5], [0.26, 0.37, 0.37, 0]),
     ),
     Standard("sure", "three tokens in a row, some nearly certain", sure),

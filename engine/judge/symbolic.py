@@ -15,8 +15,10 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Hashable, Iterator
+from contextlib import contextmanager
+from functools import partial
 from itertools import pairwise
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import torch
 from torch import Tensor
@@ -35,18 +37,36 @@ class NotEnumerable(Exception):
     """Something done with a random number that only its value would say; the message says what."""
 
 
+class _Made(NamedTuple):
+    taken: list[tuple[int, int]]
+    intervals: Intervals
+    narrowed: set[int]
+    weight: float
+
+
 class Choices:
     """The choices of one run: `script` says which option each of the first ones takes, later ones
     take the first."""
 
     current: Choices
+    recording = False  # whether numbers are only recorded: NaN then
     numbers: dict[Hashable, int] = {}
 
     def __init__(self, script: list[int], intervals: Intervals) -> None:
-        self.script, self.taken = script, list[tuple[int, int]]()  # option and number of options
+        self.script, self.taken = list(script), list[tuple[int, int]]()  # option, number of options
         self.intervals, self.narrowed = dict(intervals), set[int]()
         self.weight = 1.0
         self.later: list[Callable[[], int] | int] = []
+
+    def state(self) -> _Made:
+        """The choices so far."""
+        return _Made(list(self.taken), dict(self.intervals), set(self.narrowed), self.weight)
+
+    def restore(self, made: _Made, later: list[Callable[[], int] | int], script: list[int]) -> None:
+        """Goes back to where these choices were made, and outcomes were left for `later`."""
+        self.script, self.taken, self.later = list(script), [], list(later)
+        self.intervals, self.narrowed = dict(made.intervals), set(made.narrowed)
+        self.weight = made.weight
 
     def part(self, number: int, bounds: list[float]) -> int:
         """Which of the intervals between bounds 0, .., 1 the number lies in."""
@@ -77,19 +97,47 @@ class Choices:
         return found
 
 
-def outcomes(run: Callable[[], T], intervals: Intervals) -> Iterator[tuple[Choices, T]]:
-    """Every outcome of `run`, which begins with numbers in these intervals."""
+def outcomes(
+    run: Callable[[], T], intervals: Intervals, read: Callable[[T], Any] = lambda computed: computed
+) -> Iterator[tuple[Choices, Any]]:
+    """Every outcome of what `read` reads of what `run` computes, or of what is read of it before
+    the next one is asked for; beginning with numbers in these intervals. What is only read needs no
+    run of its own."""
     script: list[int] = []
     while True:
         Choices.current = choices = Choices(script, intervals)
-        yield choices, run()
-        taken = choices.taken
-        while taken and taken[-1][0] == taken[-1][1] - 1:
-            taken.pop()
-        if not taken:
+        computed = run()
+        made, later = choices.state(), list(choices.later)
+        reading: list[int] = []
+        while True:
+            Choices.current = choices
+            choices.restore(made, later, reading)
+            yield choices, read(computed)
+            if not _next(choices.taken, reading):
+                break
+        if not _next(made.taken, script):
             return
-        script = [pick for pick, _ in taken]
+
+
+def _next(taken: list[tuple[int, int]], script: list[int]) -> bool:
+    """Makes `script` that of the run after the one that took these options; False if it was the
+    last."""
+    while taken and taken[-1][0] == taken[-1][1] - 1:
+        taken.pop()
+    script[:] = [pick for pick, _ in taken]
+    if script:
         script[-1] += 1
+    return bool(script)
+
+
+@contextmanager
+def recording() -> Iterator[None]:
+    """Where a number's value would be recorded, NaN is."""
+    Choices.recording = True
+    try:
+        yield
+    finally:
+        Choices.recording = False
 
 
 class SymbolicNoise:
@@ -186,6 +234,8 @@ def settled(value: Any) -> Any:
     if not isinstance(value, Symbolic):
         return value
     if not isinstance(value, (Flags, Codes)):
+        if Choices.recording:
+            return torch.full(value.shape, torch.nan, dtype=torch.float64)
         raise NotEnumerable(
             "it does something else with a random number than compare it with a threshold or sample"
             " with it"
@@ -318,11 +368,21 @@ def _argmax(values: Any, dim: int = -1, keepdim: bool = False) -> Any:
 def _cumprod(flags: Any, dim: int) -> Any:
     """What is behind the first zero is not read."""
     _outcomes_alone(flags)
-    out, product = list[int](), 1
+    run, out = Choices.current, list[int]()
     for code in _plain(flags).tolist():
-        product = product and Choices.current.value(code)
-        out.append(product)
-    return torch.tensor(out, dtype=torch.long)
+        out.append(code if not out else run.postpone(partial(_both, run, out[-1], code)))
+    return _postponed(Codes, _plain(flags).shape, out)
+
+
+def _both(run: Choices, before: int, code: int) -> int:
+    return int(bool(run.value(before)) and run.value(code))
+
+
+def _sum(codes: Any, dim: int = 0, **kwargs: Any) -> Any:
+    values, run = _plain(codes).tolist(), Choices.current
+    if _plain(codes).dim() != 1 or kwargs or not isinstance(codes, Flags | Codes):
+        return NotImplemented
+    return _postponed(Codes, torch.Size([]), [run.postpone(lambda: sum(map(run.value, values)))])
 
 
 def _comparison(operation: Callable[[Any, Any], Any]) -> Callable:
@@ -444,6 +504,7 @@ _RULES: dict[str, Callable] = {
     "any": _any,
     "argmax": _argmax,
     "cumprod": _cumprod,
+    "sum": _sum,
     "searchsorted": _searchsorted,
     "minimum": _minimum,
     "clamp_max": _minimum,

@@ -23,19 +23,18 @@ def in_words(verdict: Verdict) -> str:
 
 def _lines(verdict: Verdict) -> Iterator[str]:
     yield f"{verdict.title} ({verdict.decoder}) is {_HEADS[verdict.outcome]}."
-    if verdict.claim != verdict.outcome.badge.value and verdict.outcome is not Outcome.OPEN:
-        if verdict.outcome.badge is not Badge.NOT_JUDGED:
-            yield f"  Its badge says {verdict.claim!r}; the page will show"
-            yield f"  {verdict.outcome.badge.value!r}."
-    if verdict.cases:
+    shown = verdict.outcome.badge
+    if shown is not Badge.NOT_JUDGED and verdict.claim != shown.value:
+        yield f"  Its author's badge says {verdict.claim!r}: the page says {shown.value!r}."
+    if verdict.judged:
         yield (
-            f"  {verdict.cases} joint distributions over whole pictures, from {verdict.runs:,}"
-            " outcomes of a pass."
+            f"  {len(verdict.judged)} joint distributions over whole pictures, from"
+            f" {verdict.runs:,} outcomes of a pass."
         )
         yield f"  Largest difference of a picture's probability: {verdict.difference:.2g}."
-    if verdict.outcome is Outcome.CHANGED and verdict.cases:
+    if verdict.counterexample:
         yield f"  Largest total variation: {verdict.total_variation:.4f}."
-        yield from _settings(verdict.judged)
+        yield from _sound_settings(verdict.judged)
     if verdict.left_out:
         yield f"  Too large to enumerate: {len(verdict.left_out)}, such as {verdict.left_out[0]}."
     if verdict.samples:
@@ -68,13 +67,15 @@ def settings_in_words(settings: Mapping[str, Value]) -> str:
     return ", ".join(f"{name} = {value}" for name, value in settings.items()) or "no settings"
 
 
-def _settings(judged: tuple[Judged, ...]) -> Iterator[str]:
-    sound = [each for each in judged if each.total_variation == 0]
-    if sound and len(sound) < len(judged):
-        yield (
-            f"  With {len(sound)} of {len(judged)} settings none was found, such as"
-            f" {settings_in_words(sound[0].settings)}."
-        )
+def _sound_settings(judged: tuple[Judged, ...]) -> Iterator[str]:
+    """Those with which no model differs."""
+    worst = dict[str, float]()
+    for each in judged:
+        name = settings_in_words(each.settings)
+        worst[name] = max(worst.get(name, 0.0), each.total_variation)
+    sound = [name for name, variation in worst.items() if variation == 0]
+    if sound:
+        yield f"  No difference with {len(sound)} of {len(worst)} settings, such as {sound[0]}."
 
 
 def _counterexample(example: Counterexample) -> Iterator[str]:
