@@ -106,7 +106,8 @@ class AppSettings(BaseSettings):
     decoders: str | None = Field(
         None,
         description="Python files with decoders of your own, with commas between them"
-        " (decoders.md); they are run as they are",
+        " (decoders.md); they are run as they are, and a lane wears what the verdict beside its"
+        " file says",
     )
     device: Annotated[str, AfterValidator(_check_device)] = Field(
         "auto",

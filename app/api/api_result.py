@@ -29,7 +29,9 @@ class LaneResult(BaseModel):
 
     decoder: str = Field(description="its name, as `lanes` has it")
     title: str = Field(description="the decoder's title and the knobs that are not its defaults")
-    badge: str = Field(description="identical image, same distribution or changed distribution")
+    badge: str = Field(
+        description="identical image, same distribution, changed distribution or not judged"
+    )
     state: str = Field(description="waiting, racing, finished, stopped or failed")
     error: str = Field(description="what went wrong; empty where nothing did")
     tokens: int = Field(description="sequence positions that are committed")
@@ -39,7 +41,8 @@ class LaneResult(BaseModel):
     tokens_per_pass: float | None = Field(description="committed tokens by passes")
     shift: float | None = Field(
         description="how far, on average, one test of a draft commits from the model's own"
-        " distribution (TV, 0 to 1): 0 of a lossless decoder, null where no draft was tested"
+        " distribution (TV, 0 to 1): 0 of a lossless decoder, null where no draft was tested, or"
+        " where 0 is the claim of a decoder from outside"
     )
     place_by_seconds: int | None = Field(description="1 is first; null until it is known")
     place_by_passes: int | None = Field(description="the same by forward passes")

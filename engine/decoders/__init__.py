@@ -16,6 +16,7 @@ from engine.decoders.relaxed import RelaxedSJD
 from engine.decoders.scd import SCD
 from engine.decoders.sjd import SJD
 from engine.decoders.sjd_pac import SJDPAC
+from engine.decoders.verdict import Verdict, verdict_on
 from engine.decoders.zipar import ZipAR
 from engine.trace import MAX_LANES
 
@@ -36,6 +37,10 @@ _LANES: tuple[type[Decoder], ...] = (
 )
 BUILT_IN: dict[str, type[Decoder]] = {decoder.name: decoder for decoder in _LANES}
 DECODERS = BUILT_IN | {decoder.name: decoder for decoder in load_outside(BUILT_IN)}
+# On decoders from outside, read when their files are: a later verdict may be on another text.
+VERDICTS: dict[str, Verdict | None] = {
+    name: verdict_on(decoder) for name, decoder in DECODERS.items() if name not in BUILT_IN
+}
 # Those that race unless others are chosen.
 DEFAULT = tuple(name for name, decoder in DECODERS.items() if decoder.default)[:MAX_LANES]
 # Those that race on whole pictures, and on infillings.
@@ -49,5 +54,15 @@ def decoder_of(name: str) -> type[Decoder]:
 
 
 def badge_of(name: str) -> Badge:
-    """What a lane wears: its decoder's badge, if it is one of the repository's."""
-    return BUILT_IN[name].badge if name in BUILT_IN else Badge.NOT_JUDGED
+    """What a lane wears: its decoder's badge, if it is one of the repository's, else that of the
+    verdict on it."""
+    if name in BUILT_IN:
+        return BUILT_IN[name].badge
+    verdict = VERDICTS.get(name)
+    return verdict.outcome.badge if verdict else Badge.NOT_JUDGED
+
+
+def is_claim(name: str, shift: float | None) -> bool:
+    """Whether a shift that a lane records is 0 by its author's word alone: a decoder from outside
+    whose badge says that it is lossless records 0 (`WindowDecoder.shift`), whatever it commits."""
+    return shift == 0 and name not in BUILT_IN and not badge_of(name).lossless

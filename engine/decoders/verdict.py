@@ -13,13 +13,13 @@ import sys
 from collections.abc import Mapping, Sequence
 from enum import Enum
 from pathlib import Path
-from typing import Literal
+from typing import Final, Literal
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from engine.decoders.base import Badge, Decoder
 
-FORMAT = 1
+FORMAT: Final = 1
 MOST_BYTES = 2**20  # of a file that is read
 
 log = logging.getLogger(__name__)
@@ -164,17 +164,32 @@ class Verdict(_Part):
 
     @property
     def sentence(self) -> str:
-        """The verdict in a sentence, for a page."""
+        """The verdict in a sentence, for a page, and another where the author's badge promises more
+        than was found."""
         by = f"by Photo Finish {self.version}"
         found = f"in {len(self.judged)} exact joint distributions"
-        return {
+        if self.total_variation:
+            seen = f"by a total variation of up to {self.total_variation:.3g} on small models"
+        else:
+            seen = "as sampled pictures show"
+        sentence = {
             Outcome.IDENTICAL: f"Judged {by}: vanilla AR's very picture; {found} no difference.",
             Outcome.LOSSLESS: f"Judged {by}: {found} no difference from vanilla AR's.",
-            Outcome.CHANGED: f"Judged {by}: another distribution than vanilla AR's, by a total"
-            f" variation of up to {self.total_variation:.3g} on small models.",
+            Outcome.CHANGED: f"Judged {by}: another distribution than vanilla AR's, {seen}.",
             Outcome.OPEN: f"Judged {by}: no difference was found, and none is excluded.",
             Outcome.BROKEN: f"Judged {by}: it does not decode as a lane must.",
         }[self.outcome]
+        return f"{sentence} {self._denial}".rstrip()
+
+    @property
+    def _denial(self) -> str:
+        promises = {
+            Outcome.LOSSLESS: (Badge.IDENTICAL,),
+            Outcome.CHANGED: (Badge.IDENTICAL, Badge.SAME_DISTRIBUTION),
+        }.get(self.outcome, ())
+        if self.claim not in [badge.value for badge in promises]:
+            return ""
+        return f"Its author's badge, {self.claim}, does not hold."
 
 
 class VerdictFile(_Part):

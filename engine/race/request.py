@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from engine.decoders import DECODERS, decoder_of
+from engine.decoders import BUILT_IN, DECODERS, decoder_of
 from engine.decoders.base import Decoder
 from engine.infilling import Infilling
 from engine.settings import Sampling, SettingError, Settings, knobs
@@ -164,7 +164,10 @@ def lane_names(lanes: Sequence[TraceLane]) -> list[str]:
 
 def rule_of(lane: TraceLane) -> str:
     """What tests a lane's drafts: "block" (engine/decoders/block.py), "typical" (Relaxed SJD's), or
-    the decoder's own rule, by its name."""
+    the decoder's own rule, by its name; "outside" of a decoder from outside, whose rule is not
+    known."""
+    if lane.decoder not in BUILT_IN:
+        return "outside"
     if lane.settings.get("verification") == "block":
         return "block"
     return "typical" if lane.settings.get("relax") == "typical" else lane.decoder

@@ -3,6 +3,7 @@
 import { attribute, finder, make, query, say, templateCopy } from "../dom.js";
 import look from "../look.json" with { type: "json" };
 import { chance, countOf, inSeconds, onClock, ordinal } from "../numbers.js";
+import { OUTSIDE } from "../trace/explain.js";
 import { differing } from "../trace/layers.js";
 import { CLOCKS, boundOf, clockOf, hashesOf } from "../trace/replay.js";
 import { Plane, drawLane } from "./draw.js";
@@ -133,7 +134,7 @@ function drawCard({ part, canvas }, lane, view, clock, against, place) {
   part("modelled-row").hidden = clock !== "modelled";
   say(part("seconds"), inSeconds(view.seconds));
   say(part("compression"), view.passes ? view.compression.toFixed(2) : "–");
-  say(part("shift"), shiftWords(lane.badge, view.shift));
+  say(part("shift"), shiftWords(lane, view.shift));
   part("differs-row").hidden = !against;
   if (against) say(part("differs"), differing(lane, view, against).join(" of "));
   part("progress").style.setProperty("--share", String(n / cells));
@@ -181,12 +182,13 @@ function draftsOf(lane, view) {
 }
 
 /**
- * A lane's mean shift so far: "0.13", or "0 exact" where the rule is lossless and no test showed
- * otherwise.
- * @param {string} badge @param {number | null} shift
+ * A lane's mean shift so far: "0.13", "0 exact" where the rule is lossless and no test showed
+ * otherwise, or "0 claimed" where its author's word alone says 0, and the verdict that it is not.
+ * @param {LaneFacts} lane @param {number | null} shift
  */
-export function shiftWords(badge, shift) {
+export function shiftWords({ badge, rule }, shift) {
   if (badge.startsWith("not") && !shift) return "not judged";
+  if (rule === OUTSIDE && badge.startsWith("changed") && shift === 0) return "0 claimed";
   return badge.startsWith("changed") || shift ? chance(shift) : "0 exact";
 }
 

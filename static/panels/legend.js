@@ -4,6 +4,7 @@ import { make, penOf } from "../dom.js";
 import { dressBadge } from "../lanes/cards.js";
 import { drawMark, noValue } from "../lanes/marks.js";
 import { lastOf } from "../numbers.js";
+import { OUTSIDE } from "../trace/explain.js";
 import { SCALES, STATUSES, colourOf, countShare, rangeOf } from "../trace/layers.js";
 
 const PREVIEW =
@@ -14,11 +15,20 @@ const PREVIEW =
  * @param {HTMLElement} list @param {LaneFacts[]} lanes
  */
 export function listPromises(list, lanes) {
-  const promises = new Map(lanes.map((lane) => [lane.badge, lane.promise]));
-  const badges = [...promises].map(([badge, promise]) => {
+  /** @type {Map<string, Set<string>>} */
+  const titles = new Map(); // of the decoders from outside that a sentence is about
+  /** @type {Map<string, string>} */
+  const promises = new Map();
+  for (const { badge, promise, rule, title } of lanes) {
+    promises.set(promise, badge);
+    const about = titles.get(promise) ?? new Set();
+    titles.set(promise, rule === OUTSIDE ? about.add(title) : about);
+  }
+  const badges = [...promises].map(([promise, badge]) => {
     const word = make("span.badge", badge);
     dressBadge(word, badge);
-    return make("li", word, make("span", promise));
+    const about = [...(titles.get(promise) ?? [])].join(" and ");
+    return make("li", word, make("span", [about, promise].filter(Boolean).join(": ")));
   });
   list.replaceChildren(...badges);
 }

@@ -3,17 +3,19 @@
 
 import { make, penOf, queryAll } from "../dom.js";
 import { drawMark } from "../lanes/marks.js";
-import { chance, dividing, isKnown } from "../numbers.js";
+import { chance, countOf, dividing, isKnown } from "../numbers.js";
 import {
   DID,
   decisive,
   experimentInWords,
   lifeOf,
+  OUTSIDE,
   shiftInWords,
   stepInWords,
   WHY_KNOWN,
   whyToken,
 } from "../trace/explain.js";
+import { isRatioTest, shiftOutside, whyOutside } from "../trace/outside.js";
 import { seenAround, seenInWords } from "../trace/neighbours.js";
 import { committedToken, STATUSES } from "../trace/layers.js";
 import { isOver } from "../trace/replay.js";
@@ -109,7 +111,8 @@ function headOf({ lane, cell, life, now, codes, columns }) {
   const token = known ?? life.at(-1)?.token;
   const title = make("h3", isKnown(token) ? `Why token ${token}?` : "Why this token?");
   const where = make("p.token-where", whereOf(lane, cell, columns));
-  const words = known === null ? whyToken(lane.rule, life) : WHY_KNOWN;
+  const whyDrawn = lane.rule === OUTSIDE ? whyOutside : whyToken;
+  const words = known === null ? whyDrawn(lane.rule, life) : WHY_KNOWN;
   const isLater = life.length > 0 && now < 0;
   const later = `Not reached yet at this instant; what will happen: ${words[0].toLowerCase()}${words.slice(1)}`;
   const why = make("p.token-why", isLater ? later : words);
@@ -157,7 +160,7 @@ function lifeRow({ lane, codes, now }, row, i) {
   /** @param {string} name @param {string} text */
   const number = (name, text) => make("span.life-number", { "data-name": name }, text);
   const { p, q, acceptance } = row;
-  const alone = !row.group && !row.candidates.length;
+  const alone = !row.group && !row.candidates.length && isOfRatio(lane, row);
   const [ofP] = alone && p === 0 && q !== null ? dividing(p, q, acceptance) : [chance(p)];
   return make(
     i === now ? "button.life-row.now" : "button.life-row",
@@ -194,15 +197,20 @@ function testOf(rule, row) {
 /** @param {CellView} view @param {LifeRow} row */
 function consideredOf(view, row) {
   const { decoder, rule, priced } = view.lane;
-  const shift = shiftInWords(row, priced);
+  const shift = rule === OUTSIDE ? shiftOutside(row, view.lane) : shiftInWords(row, priced);
   const parts = [];
   if (decoder === "zipar") parts.push(neighboursOf(view, row));
-  if (!UNDRAWN.includes(rule)) parts.push(...experimentOf(row));
+  if (!UNDRAWN.includes(rule) && isOfRatio(view.lane, row)) parts.push(...experimentOf(rule, row));
   if (row.candidates.length) parts.push(candidatesOf(view, row));
   if (row.group && rule !== "typical") parts.push(groupOf(view, row.group, row.draft));
   if (shift) parts.push(make("p.token-shift", shift));
   return parts;
 }
+
+// Whether a row's acceptance probability is known to be a ratio, that of p and q or of its rule's
+// own masses, and the number drawn to have decided.
+/** @param {Lane} lane @param {LifeRow} row */
+const isOfRatio = (lane, row) => lane.rule !== OUTSIDE || isRatioTest(row);
 
 // What a token drawn with those of other rows saw of the cells around it.
 /** @param {CellView} view @param {LifeRow} row */
@@ -225,11 +233,15 @@ function neighboursOf({ lane, codes, columns }, row) {
 
 // The number that decided, if one did. It can be dragged past the acceptance probability, to see
 // what would have come; the race stays as it was.
-/** @param {LifeRow} row */
-function experimentOf(row) {
+/** @param {string} rule @param {LifeRow} row */
+function experimentOf(rule, row) {
   const [drawn, acceptance] = decisive(row);
   if (drawn === null || acceptance === null) return [];
-  const verdict = make("p.experiment-verdict", { role: "status" }, experimentInWords(row, drawn));
+  const verdict = make(
+    "p.experiment-verdict",
+    { role: "status" },
+    experimentInWords(rule, row, drawn),
+  );
   const number = make("input.experiment-number", {
     type: "range",
     min: 0,
@@ -248,8 +260,8 @@ function experimentOf(row) {
   /** @param {number} value */
   const judge = (value) => {
     figure.dataset.accepted = String(Number(value < acceptance));
-    number.setAttribute("aria-valuetext", experimentInWords(row, value));
-    verdict.textContent = experimentInWords(row, value);
+    number.setAttribute("aria-valuetext", experimentInWords(rule, row, value));
+    verdict.textContent = experimentInWords(rule, row, value);
   };
   number.addEventListener("input", () => judge(Number(number.value)));
   judge(drawn);
@@ -273,7 +285,8 @@ function sourceOf(lane, { draft, topDraft }) {
   if (lane.decoder === "lantern" && lane.drafter) {
     return certain ? "the drafter's choice, certain" : "the drafter's distribution";
   }
-  return certain ? "a fresh guess, certain" : "the draft's distribution";
+  const guess = lane.rule === OUTSIDE ? "the draft, certain" : "a fresh guess, certain";
+  return certain ? guess : "the draft's distribution";
 }
 
 // The likeliest tokens as bars; a thin line on a bar is the same token's probability in the other
@@ -315,7 +328,7 @@ function distributionOf({ codes }, row, title, top, share, other) {
 /** @param {number} id @param {LifeRow} row */
 function roleOf(id, { draft, token, committed, status }) {
   if (id === token && committed)
-    return { words: id === draft ? "accepted" : "token", mark: "final" };
+    return { words: status === DID.ACCEPTED ? "accepted" : "token", mark: "final" };
   if (id === draft && id !== token) return { words: "draft", mark: "draft" };
   if (id !== token) return { words: "", mark: "" };
   if (id !== draft) return { words: "next", mark: "" };
@@ -326,9 +339,12 @@ function roleOf(id, { draft, token, committed, status }) {
 /** @param {CellView} view @param {Group} group @param {number | null} draft */
 function groupOf({ lane, codes }, { count, tokens, p, q }, draft) {
   const gsd = lane.decoder === "gsd";
+  const outside = lane.rule === OUTSIDE;
   const others = gsd ? `${count} tokens about as probable` : `it and the nearest ${count - 1}`;
   const members = count === 1 ? "the draft alone" : others;
-  const title = `The draft's ${gsd ? "group C" : "neighbourhood A"}: ${members}`;
+  const title = outside
+    ? `Recorded as the draft's group: ${countOf(count, "token")}`
+    : `The draft's ${gsd ? "group C" : "neighbourhood A"}: ${members}`;
   const swatches = tokens.map((token) =>
     swatchOf(token, codes, 28, token === draft ? "draft" : ""),
   );
@@ -336,7 +352,9 @@ function groupOf({ lane, codes }, { count, tokens, p, q }, draft) {
   const capped = p > q ? ", taken as 1" : "";
   const ratio = q > 0 ? `: ratio ${chance(p / q)}${capped}` : "";
   const [ofP, ofQ] = dividing(p, q, p / q);
-  const masses = `${ofP} of p against ${ofQ} of q${gsd ? "" : " for it alone"}${ratio}.`;
+  const masses = outside
+    ? `Recorded are ${chance(p)} of p and ${chance(q)} of q.`
+    : `${ofP} of p against ${ofQ} of q${gsd ? "" : " for it alone"}${ratio}.`;
   return make(
     "figure.group",
     make("figcaption", title),
@@ -352,7 +370,10 @@ function candidatesOf({ lane, codes }, row) {
   const title =
     candidates.length === 1 ? "One candidate was tried" : "The candidates, in the order tried";
   const rows = candidates.map((candidate, i) => {
-    const [p, q] = dividing(candidate.p, candidate.q, candidate.acceptance);
+    const [p, q] =
+      lane.rule === OUTSIDE
+        ? [chance(candidate.p), chance(candidate.q)]
+        : dividing(candidate.p, candidate.q, candidate.acceptance);
     const accepted = row.status === DID.ACCEPTED && i === candidates.length - 1;
     const status = accepted ? DID.ACCEPTED : DID.RESAMPLED;
     return make(

@@ -11,6 +11,8 @@ import {
   versus,
 } from "../numbers.js";
 
+// The rule of a decoder from outside, of which nothing is known here (engine.race.request.rule_of).
+export const OUTSIDE = "outside";
 // engine.trace.Status
 export const DID = {
   ACCEPTED: 0,
@@ -21,7 +23,7 @@ export const DID = {
   REJECTED: 5,
   DROPPED: 6,
 };
-const ROUNDING = 0.5 / 65534; // by which a share on the wire is off, at most
+export const ROUNDING = 0.5 / 65534; // by which a share on the wire is off, at most
 
 /**
  * The rows of one cell over the first `until` steps of a lane, oldest first.
@@ -69,7 +71,7 @@ const isSaved = ({ status, uniform, acceptance }) =>
 
 // Whether a draft was left untested by a decoder that then drafts anew (LANTERN's rejections).
 /** @param {Row} row */
-const isDropped = (row) => row.status === DID.DROPPED;
+export const isDropped = (row) => row.status === DID.DROPPED;
 
 // The uniform number and the acceptance probability that decided: those of the last candidate
 // tried, where there were several.
@@ -110,7 +112,7 @@ export function whyToken(rule, life) {
 
 // What came of the cell before `last`: where its draft came from, and how often it was refined.
 /** @param {LifeRow[]} before @param {LifeRow} [last] */
-function pastOf(before, last) {
+export function pastOf(before, last) {
   const drafts = before.filter((row) => row.draft !== null);
   const dropped = drafts.filter(isDropped).length;
   if (dropped) {
@@ -261,9 +263,9 @@ function whyFresh(decoder, before, { top, token, pass, ahead }) {
 
 /**
  * What another number drawn would have decided; "" where none did.
- * @param {LifeRow} row @param {number} number
+ * @param {string} rule @param {LifeRow} row @param {number} number
  */
-export function experimentInWords(row, number) {
+export function experimentInWords(rule, row, number) {
   const [drawn, acceptance] = decisive(row);
   if (drawn === null || acceptance === null) return "";
   const was = drawn < acceptance;
@@ -274,9 +276,8 @@ export function experimentInWords(row, number) {
   const test = `${verdict}, ${versus(number, acceptance)}`;
   if (number === drawn) return `The number drawn was ${chance(drawn)}: ${test}.`;
   const draft = row.candidates.length > 1 ? lastOf(row.candidates).token : row.draft;
-  const other = is
-    ? `token ${draft} would have stayed`
-    : "another token would have taken its place";
+  const another = rule === OUTSIDE ? "another draw" : "another token";
+  const other = is ? `token ${draft} would have stayed` : `${another} would have taken its place`;
   return `Had the number been ${chance(number)}: ${test}; ${was === is ? "no change" : other}.`;
 }
 
@@ -306,8 +307,8 @@ export function shiftInWords({ shift, committed }, priced = false) {
 export function stepInWords(rule, row) {
   const { status, draft, token, candidates } = row;
   if (status === DID.FORCED) return "fixed by the layout";
-  if (status === DID.FRESH) return "drawn from p, no draft";
-  if (draft === null) return "first drafted";
+  if (status === DID.FRESH) return rule === OUTSIDE ? "no draft" : "drawn from p, no draft";
+  if (draft === null) return rule === OUTSIDE ? "drafted" : "first drafted";
   if (isDropped(row)) return "dropped untested";
   if (rule === "parallel") return "kept untested";
   const accepted = status === DID.ACCEPTED;
@@ -323,7 +324,7 @@ export function stepInWords(rule, row) {
     if (!test) return "refined";
     return (draft === token ? "kept" : "redrawn") + test;
   }
-  if (isSaved(row)) return `saved${test}`;
+  if (isSaved(row) && rule !== OUTSIDE) return `saved${test}`;
   if (rule === "jacobi" || rule === "fpi") return accepted ? "the same again" : `then ${token}`;
   if (candidates.length > 1 && !accepted) return `${candidates.length} candidates rejected`;
   if (candidates.length > 1) return `candidate ${candidates.length} accepted${test}`;

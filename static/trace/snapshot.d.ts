@@ -32,7 +32,7 @@ interface LaneSnapshot {
   shift: number | null;
   places: Record<"seconds" | "passes", number | null>; // 1 is first; null until known
   decoder: string;
-  rule: string; // what tests its drafts: "block", "typical", or the decoder's own
+  rule: string; // what tests its drafts: "block", "typical", or the decoder's own; "outside" of a decoder from outside
   own_cells: number[]; // as the snapshot's `cells`, of a lane with an order of its own; else none
   title: string;
   idea: string;

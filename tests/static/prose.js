@@ -8,6 +8,7 @@ import { tourOf } from "../../static/tour/chapters.js";
 import { DID, experimentInWords, lifeOf, shiftInWords } from "../../static/trace/explain.js";
 import { stepInWords, whyToken } from "../../static/trace/explain.js";
 import { modelLanes, presetsOf, verdictOf } from "../../static/trace/modelled_clock.js";
+import { shiftOutside, whyOutside } from "../../static/trace/outside.js";
 import { seenInWords } from "../../static/trace/neighbours.js";
 import { laneAt } from "../../static/trace/replay.js";
 import { candidates, refined, row, weighed } from "./rows.js";
@@ -123,7 +124,7 @@ const experiments = [
   [kept, 0.6],
   [failed, 0.3],
   [row(FRESH), 0.5],
-].map(([one, number]) => plain(experimentInWords(one, number)));
+].map(([one, number]) => plain(experimentInWords("any", one, number)));
 
 const shifts = [
   shiftInWords(row(FRESH, { shift: null })),
@@ -132,6 +133,44 @@ const shifts = [
   shiftInWords(row(FRESH, { shift: 0.125 }), true),
   shiftInWords(row(REFINED, { shift: 0.125 }), true),
 ];
+
+// Of lanes from outside: what the step table has, and min(1, p / q) only where it agrees.
+const odd = { acceptance: 0.4, p: 0.12, q: 0.16 };
+const tops = {
+  top: [
+    [3, 0.5],
+    [8, 0.25],
+  ],
+  topDraft: [[8, 0.125]],
+};
+const outside = [
+  [],
+  [row(FORCED)],
+  [first],
+  [dropped(12)],
+  [...refined(2)],
+  [...refined(3), weighed(ACCEPTED, 0.12, 0.16, 0.31)],
+  [...refined(1), weighed(ACCEPTED, 0.5, 0.25, 0.999)],
+  [...refined(1), weighed(RESAMPLED, 0.05, 0.16, 0.91, { ...instead, ...tops })],
+  [weighed(RESAMPLED, 0.05, 0.16, 0.91)],
+  [weighed(ACCEPTED, 0.4, 1, 0.1, certain)],
+  [first, again(), redrawn, row(ACCEPTED)],
+  [row(ACCEPTED, { ...odd, uniform: 0.3 })],
+  [row(ACCEPTED, { ...odd, uniform: 0.7 })],
+  [row(RESAMPLED, { ...odd, uniform: 0.7, ...instead })],
+  [row(RESAMPLED, { ...odd, acceptance: 0.75, uniform: 0.3, ...instead })],
+  [weighed(ACCEPTED, 0.02, 0.16, 0.05, { group: group(4, 0.12, 0.16) })],
+  [row(ACCEPTED, { candidates: candidates(...tree) })],
+  [row(RESAMPLED, { ...instead, candidates: candidates(tree[0], [0.1, 0.4, 0.3]) })],
+  ...[0, 1, 4].map((ahead) => [row(FRESH, { draft: null, ahead, token: 3, ...tops })]),
+  [first, again(), row(FRESH, { draft: null, ahead: 2 })],
+].map((life) => {
+  const short = life.length ? `\n  in short: ${stepInWords("outside", life.at(-1))}` : "";
+  return plain(whyOutside("outside", life) + short);
+});
+const claims = ["not judged", "changed distribution", "same distribution"].flatMap((badge) =>
+  [0, 0.125].map((shift) => shiftOutside(row(ACCEPTED, { shift }), { badge, priced: false })),
+);
 
 /** What the tokens of 2 x 3 saw that are drawn by waves, a row one token behind the row above. */
 function neighbours() {
@@ -342,6 +381,8 @@ export const prose = [
     all.map((one) => sentences(...one)),
   ]),
   ["Another number drawn", experiments],
+  ["Why a token: decoders from outside", outside],
+  ["Shift of a decoder from outside: not judged, changed, the same", claims],
   ["Shift of a test, and the price of a token", shifts],
   ["What a token saw around it", neighbours()],
   ["Bets", bets],

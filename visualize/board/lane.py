@@ -6,7 +6,7 @@ import base64
 
 import numpy as np
 
-from engine.decoders import badge_of, decoder_of
+from engine.decoders import DECODERS, VERDICTS, badge_of, decoder_of, is_claim
 from engine.decoders.base import Badge
 from engine.infilling import MASKED, Infilling
 from engine.race.request import rule_of
@@ -34,9 +34,21 @@ PROMISES = {
         " speed."
     ),
     Badge.NOT_JUDGED: (
-        "A decoder from outside: whether its distribution is the model's own was not judged here."
+        "This machine has no such decoder, so nothing is known of its distribution."
     ),
 }
+
+
+def promise_of(name: str) -> str:
+    """What a lane's badge says, in a sentence."""
+    if verdict := VERDICTS.get(name):
+        return verdict.sentence
+    if name in DECODERS and badge_of(name) is Badge.NOT_JUDGED:
+        return (
+            f"A decoder from outside. Its author says: {DECODERS[name].badge.value}. Nothing of it"
+            " is proved here: judge it with photo-finish judge FILE, and start the page again."
+        )
+    return PROMISES[badge_of(name)]
 
 
 class BoardLane:
@@ -121,7 +133,7 @@ class BoardLane:
         self.needs_picture = False
 
     def snapshot(self, places: dict[MeasuredClock, int | None]) -> LaneSnapshot:
-        decoder, badge = decoder_of(self.decoder), badge_of(self.decoder)
+        decoder = decoder_of(self.decoder)
         self._new_rows()
         self._sent, self._sent_file = self._figures(places), self._file
         return LaneSnapshot(
@@ -132,8 +144,8 @@ class BoardLane:
             title=self.name,
             idea=decoder.idea,
             paper=decoder.paper,
-            badge=badge,
-            promise=PROMISES[badge],
+            badge=badge_of(self.decoder),
+            promise=promise_of(self.decoder),
             table=dict(self._table),
             picture=self._file,
         )
@@ -161,6 +173,7 @@ class BoardLane:
 
     def _figures(self, places: dict[MeasuredClock, int | None]) -> LaneFigures:
         stats = self._stats
+        shift = None if is_claim(self.decoder, stats.shift) else stats.shift
         return LaneFigures(
             state=self.state,
             error=self.error,
@@ -169,7 +182,7 @@ class BoardLane:
             drafter=stats.drafter_passes,
             seconds=round(stats.clock, 4),
             compression=round(stats.step_compression, 3),
-            shift=stats.shift and round(stats.shift, 5),
+            shift=shift and round(shift, 5),
             places=places,
         )
 

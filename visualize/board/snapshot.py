@@ -41,7 +41,8 @@ class LaneSnapshot(LaneFigures):
 
     decoder: str
     rule: str = Field(
-        description='what tests its drafts: "block", "typical", or the decoder\'s own'
+        description='what tests its drafts: "block", "typical", or the decoder\'s own; "outside" of'
+        " a decoder from outside"
     )
     own_cells: tuple[int, ...] = Field(
         description="as the snapshot's `cells`, of a lane with an order of its own; else none"

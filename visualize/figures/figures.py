@@ -24,6 +24,7 @@ from visualize.figures.measures import (
     acceptance,
     acceptance_by_depth,
     acceptance_lengths,
+    is_claimed,
     progress,
     rows_read,
     runners,
@@ -77,6 +78,8 @@ def figures(trace: Trace) -> list[Figure]:
     deep = [(lane, depths) for lane in lanes if (depths := acceptance_by_depth(lane.table))]
     shifts = [(lane, sorted_shifts(lane.table)) for lane in lanes]
     shifts = [(lane, values) for lane, values in shifts if len(values)]
+    claims = [lane for lane, values in shifts if is_claimed(lane, values)]
+    shifts = [(lane, values) for lane, values in shifts if not is_claimed(lane, values)]
     parts = [(lane, step_seconds(lane.table)) for lane in lanes]
     far = [(lane, tv_by_distance(lane.table)) for lane in lanes]
     return [
@@ -103,7 +106,7 @@ def figures(trace: Trace) -> list[Figure]:
             _acceptance(tested),
         ),
         Figure("depth", "Acceptance by the draft's depth", sentences.depth(deep), _depth(deep)),
-        Figure("shift", "What a test shifts", sentences.shift(shifts), _shift(shifts)),
+        Figure("shift", "What a test shifts", sentences.shift(shifts, claims), _shift(shifts)),
         Figure("time", "Where a step's time went", sentences.time(parts), _time(parts)),
         Figure(
             "distance",

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from engine.decoders import badge_of
+from engine.decoders import BUILT_IN, badge_of, is_claim
 from engine.numerics.intervals import wilson
-from engine.race.request import lane_names, rule_of
+from engine.race.request import lane_names
 from engine.trace import LaneState, Seconds, Status, StepTable, Trace
 from engine.trace.rows import Source
 from engine.trace.shares import NONE, share_values
@@ -24,14 +24,16 @@ BINS = 10
 @dataclass(frozen=True, slots=True)
 class Runner:
     """A lane that made at least one step; `index` is its place in the race, `name` its short name,
-    and `repeat` how many earlier lanes have its decoder. `lossless` is whether the decoder promises
-    the model's own distribution, `block` whether it tests drafts together."""
+    and `repeat` how many earlier lanes have its decoder. `lossless` is whether the decoder's badge
+    says that its distribution is the model's own, and `promise` a word for that; `block` is whether
+    it tests drafts together."""
 
     index: int
     name: str
     decoder: str
     repeat: int
     lossless: bool
+    promise: str
     block: bool
     finished: bool
     table: StepTable
@@ -48,13 +50,21 @@ def runners(trace: Trace) -> list[Runner]:
             decoder=lane.decoder,
             repeat=sum(other.decoder == lane.decoder for other in trace.header.lanes[:i]),
             lossless=badge_of(lane.decoder).lossless,
-            block=rule_of(lane) == "block",
+            promise=_promise(lane.decoder),
+            block=lane.settings.get("verification") == "block",
             finished=states[i] is LaneState.FINISHED,
             table=table,
         )
         for i, lane in enumerate(trace.header.lanes)
         if len(table := trace.table(i))
     ]
+
+
+def _promise(decoder: str) -> str:
+    badge = badge_of(decoder)
+    if badge.lossless:
+        return "lossless"
+    return "relaxed" if decoder in BUILT_IN else badge.value
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,6 +139,11 @@ def sorted_shifts(table: StepTable) -> np.ndarray:
     nothing, largest first [n]; none where there is none."""
     shifts = share_values(table.shift)
     return np.sort(shifts[~np.isnan(shifts)])[::-1]
+
+
+def is_claimed(lane: Runner, shifts: np.ndarray) -> bool:
+    """Whether a lane's shifts, largest first, are all 0 by its author's word alone."""
+    return len(shifts) > 0 and is_claim(lane.decoder, shifts[0])
 
 
 @dataclass(frozen=True, slots=True)

@@ -134,13 +134,13 @@ def acceptance(lanes: Sequence[tuple[Runner, Acceptance]]) -> str:
             away or lossless, key=lambda entry: abs(entry[1].z) if away else entry[1].trials.sum()
         )
         where = "off the diagonal by more than chance allows" if away else "on the diagonal"
-        said.append(f"{lane.name}, lossless, lies {where}: {_shares(found)}")
+        said.append(f"{lane.name}, {lane.promise}, lies {where}: {_shares(found)}")
     if relaxed:
         lane, found = max(relaxed, key=lambda entry: entry[1].rate - entry[1].promised)
         where = "above it" if said else "above the diagonal"
         if found.z <= NEAR:
             where = f"not clearly {where}"
-        said.append(f"{lane.name}, relaxed, lies {where}: {_shares(found)}")
+        said.append(f"{lane.name}, {lane.promise}, lies {where}: {_shares(found)}")
     return "; ".join(said) + "."
 
 
@@ -161,8 +161,17 @@ def depth(lanes: Sequence[tuple[Runner, Depths]]) -> str:
     )
 
 
-def shift(lanes: Sequence[tuple[Runner, np.ndarray]]) -> str:
-    """Of the shifts, step by step on the lane's own prefix."""
+def shift(lanes: Sequence[tuple[Runner, np.ndarray]], claims: Sequence[Runner] = ()) -> str:
+    """Of the shifts, step by step on the lane's own prefix. `claims` are lanes whose shifts are 0
+    by their author's word alone."""
+    if not claims:
+        return _shifts(lanes)
+    names = " and ".join(lane.name for lane in claims)
+    claim = f"That a test of {names} shifts nothing is its author's claim, and is not proved."
+    return f"{_shifts(lanes)} {claim}" if lanes else claim
+
+
+def _shifts(lanes: Sequence[tuple[Runner, np.ndarray]]) -> str:
     if not lanes:
         return "No lane put a draft to the test, so nothing could be shifted."
     exact = sum(not values.any() for _, values in lanes)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from PIL import Image, ImageDraw
 
-from engine.decoders import badge_of
+from engine.decoders import badge_of, is_claim
 from engine.decoders.base import Badge
 from engine.race.request import lane_names
 from engine.trace import LaneState
@@ -274,6 +274,8 @@ class Still:
             return "0 exact"
         if badge is Badge.NOT_JUDGED and not shift:
             return badge.value
+        if is_claim(self._header.lanes[spot.lane].decoder, shift):
+            return "0 claimed"
         return "–" if shift is None else f"{shift:.3f}"
 
 

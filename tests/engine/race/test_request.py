@@ -121,6 +121,10 @@ def test_the_rule_that_tests_a_lane_s_drafts_is_its_decoder_s_or_a_knob_s(text, 
     assert rule_of(parse_lane(text).plain()) == rule
 
 
+def test_the_rule_of_a_decoder_from_outside_is_not_known() -> None:
+    assert rule_of(TraceLane("my-rule", {"verification": "block"}, ())) == "outside"
+
+
 @given(st.data())
 def test_every_value_of_every_knob_comes_back_from_its_text(data: st.DataObject) -> None:
     group = data.draw(st.sampled_from(list(GROUPS)))

@@ -1,0 +1,119 @@
+// Why a cell of a lane from outside holds its token, in words. Its rule is not known here: what is
+// said is what its step table has, and that min(1, p / q) decided only where the table agrees.
+
+import { capital, chance, countOf, dividing, isKnown, lastOf, versus } from "../numbers.js";
+import { DID, decisive, isDropped, pastOf, ROUNDING, shiftInWords, whyToken } from "./explain.js";
+
+/**
+ * Why a cell holds what it holds, in a sentence or two.
+ * @param {string} rule @param {LifeRow[]} life
+ */
+export function whyOutside(rule, life) {
+  const before = life.slice(0, -1);
+  const last = lastOf(life);
+  if (!life.length || last.status === DID.FORCED) return whyToken(rule, life);
+  if (!last.committed) {
+    const guess = isDropped(last)
+      ? ""
+      : ` After pass ${last.pass} the guess is token ${last.token}.`;
+    return `Not committed yet: ${pastOf(life)}.${guess}`;
+  }
+  if (last.draft === null)
+    return capital(`${before.length ? `${pastOf(before)}; ` : ""}${undrafted(last)}`);
+  const past = pastOf(before, last);
+  const isJoined = last.candidates.length < 2 && /(drafted|anew)$/.test(past);
+  const joint = isJoined ? " and" : last.candidates.length < 2 ? "," : ";";
+  const outcome = capital(`${past}${joint} ${becameWords(last)} at pass ${last.pass}`);
+  return `${outcome}${testWords(last)}.${insteadWords(last)}`;
+}
+
+/**
+ * Whether a row says that its draft was tested with min(1, p / q): its numbers give the acceptance
+ * probability to their rounding, and the number drawn gives what became of the draft.
+ * @param {LifeRow} row
+ */
+export function isRatioTest({ status, draft, token, p, q, acceptance, uniform, ...row }) {
+  if (draft === null || row.group || row.candidates.length > 1) return false;
+  if (p === null || q === null || acceptance === null || uniform === null) return false;
+  if (q <= 2 * ROUNDING) return false;
+  const least = Math.min(1, Math.max(0, p - ROUNDING) / (q + ROUNDING));
+  const most = Math.min(1, (p + ROUNDING) / (q - ROUNDING));
+  if (acceptance < least - ROUNDING || acceptance > most + ROUNDING) return false;
+  if (status === DID.RESAMPLED || status === DID.REJECTED) return uniform >= acceptance;
+  return uniform < acceptance && (status === DID.ACCEPTED || draft === token);
+}
+
+/**
+ * What a test's shift says of a lane with this badge; "" where there is none. A decoder whose
+ * author calls it lossless records 0.
+ * @param {LifeRow} row @param {Lane} lane
+ */
+export function shiftOutside(row, { badge, priced }) {
+  const isChanged = badge.startsWith("changed");
+  const isProved = !isChanged && !badge.startsWith("not");
+  if (!isKnown(row.shift) || priced || (row.shift === 0 && isProved))
+    return shiftInWords(row, priced);
+  if (row.shift > 0) return `${shiftInWords(row)} Its author's code computed it.`;
+  if (isChanged)
+    return "Shift 0 is its author's claim: the verdict on this decoder is that it draws from another distribution than the model's.";
+  return "Shift 0 is its author's claim, and not judged here: photo-finish judge FILE judges it.";
+}
+
+/** @param {LifeRow} row */
+function undrafted({ pass, ahead, token, top }) {
+  const others = ahead ? `, behind ${countOf(ahead, "token")} of the same pass` : "";
+  const share = shareOf(top, token);
+  return `token ${token} was committed at pass ${pass} without a draft${others}${share ? `; p gave it ${share}` : ""}.`;
+}
+
+/** @param {LifeRow} row */
+function becameWords({ status, candidates }) {
+  const accepted = status === DID.ACCEPTED;
+  if (candidates.length > 1) {
+    const which = accepted ? "the last" : "none";
+    return `of ${candidates.length} candidates ${which} was accepted`;
+  }
+  if (accepted) return "accepted";
+  return status === DID.RESAMPLED || status === DID.REJECTED ? "rejected" : "committed";
+}
+
+// The numbers behind an outcome; "" where the row has none.
+/** @param {LifeRow} row */
+function testWords(row) {
+  const { p, q, candidates } = row;
+  const [uniform, acceptance] = decisive(row);
+  if (isRatioTest(row)) {
+    const [ofP, ofQ] = dividing(Number(p), Number(q), acceptance);
+    const masses = `: p gave the draft ${ofP} and q ${ofQ}`;
+    if (Number(acceptance) >= 1 - ROUNDING)
+      return `${masses}, a ratio of 1 or more, which is sure to pass`;
+    const below = row.status === DID.ACCEPTED ? "below" : "not below";
+    return `${masses}, and the number drawn was ${below} their ratio, ${versus(Number(uniform), Number(acceptance))}`;
+  }
+  const tested = candidates.length > 1 ? lastOf(candidates) : { p, q };
+  const numbers = Object.entries({
+    p: tested.p,
+    q: tested.q,
+    acceptance,
+    "number drawn": uniform,
+  }).filter(([, number]) => isKnown(number));
+  if (!numbers.length) return "";
+  const words = numbers.map(([name, number]) => `${name} ${chance(number)}`).join(", ");
+  return `. Recorded of ${candidates.length > 1 ? "the last" : "the draft"}: ${words}`;
+}
+
+/** @param {LifeRow} row */
+function insteadWords({ status, draft, token, top, topDraft }) {
+  if (status !== DID.RESAMPLED) return "";
+  const [p, q] = [shareOf(top, token), shareOf(topDraft, token)];
+  const shares = [p && `p gave it ${p}`, q && `q ${q}`].filter(Boolean).join(" and ");
+  const again = token === draft ? ", the draft again" : "";
+  return ` Token ${token} was committed in its place${again}${shares ? `: ${shares}` : ""}.`;
+}
+
+// A token's share of a distribution, "" where it is not among the likeliest that are recorded.
+/** @param {Share[]} top @param {number} token */
+function shareOf(top, token) {
+  const share = top.find(([id]) => id === token);
+  return share ? chance(share[1]) : "";
+}
