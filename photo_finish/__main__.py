@@ -5,7 +5,9 @@ from __future__ import annotations
 import argparse
 
 from engine.bench.__main__ import add_bench_command
+from engine.commands.judge import add_judge_command
 from visualize.__main__ import add_race_commands
+from visualize.figures.counterexample import counterexample_svg
 
 
 def main() -> None:
@@ -15,6 +17,8 @@ def main() -> None:
     page.set_defaults(run=serve_page)
     add_race_commands(commands)
     add_bench_command(commands.add_parser("bench", help="figures of many races"))
+    judge = commands.add_parser("judge", help="whether a decoder is lossless, exactly")
+    add_judge_command(judge, draw=counterexample_svg)
     args = parser.parse_args()
     args.run(args)
 

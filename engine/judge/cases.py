@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from functools import cache, cached_property
 
 from engine.decoders.window import WindowDecoder
+from engine.judge.choices import NotEnumerable
 from engine.judge.enumeration import (
     CLOSE,
     Enumeration,
@@ -18,7 +19,6 @@ from engine.judge.enumeration import (
     total_variation,
 )
 from engine.judge.standard import LARGER, SMALL, Standard
-from engine.judge.symbolic import NotEnumerable
 from engine.judge.toys import Toy
 from engine.plan import Plan
 from engine.settings import Settings, knobs

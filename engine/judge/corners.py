@@ -36,11 +36,12 @@ def settings_to_judge(kind: type[Settings]) -> list[Settings]:
     values = {name: corners(*spec) for name, spec in specs.items()}
     defaults = {name: default for name, (_, default) in specs.items()}
     found, left = {kind(): None}, dict.fromkeys(_every(values))  # both in order
-    for some in _held(defaults):
-        left.pop(some, None)
+    for held in _held(defaults):
+        left.pop(held, None)
     while left:
-        some = dict(next(iter(left)))
-        del left[next(iter(left))]
+        first = next(iter(left))
+        del left[first]
+        some = dict(first)
         needs = [specs[name][0].needs for name in some]
         needed = defaults | dict(need for need in needs if need) | some
         for row in (_filled(some, values, left), defaults | some, needed):

@@ -9,7 +9,7 @@ one.
 from __future__ import annotations
 
 import copy
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Hashable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, fields
@@ -23,15 +23,8 @@ from torch import Tensor
 from engine.decoders.collect import Observation, collect
 from engine.decoders.decode_state import DecodeState, Verification, Window
 from engine.decoders.window import WindowDecoder
-from engine.judge.symbolic import (
-    Intervals,
-    NotEnumerable,
-    SymbolicNoise,
-    known_numbers,
-    outcomes,
-    recording,
-    settled,
-)
+from engine.judge.choices import Intervals, NotEnumerable, known_numbers, outcomes, recording
+from engine.judge.symbolic import SymbolicNoise, settled
 from engine.numerics.randomness import Purpose
 from engine.plan import Plan
 from engine.trace import Status
@@ -108,7 +101,7 @@ class Enumeration:
     between the probability that it is accepted and the acceptance probability that is recorded."""
 
     joint: Joint = field(default_factory=lambda: defaultdict(float))
-    seen: Counter[str] = field(default_factory=Counter)
+    seen: dict[str, float] = field(default_factory=lambda: defaultdict(float))
     runs: int = 0
     passes: float = 0.0
     shift: float = 0.0
@@ -198,7 +191,7 @@ class _Walk:
 
     def start(self) -> Node:
         state = DecodeState(self.decoder, "", 0)
-        state.noise = SymbolicNoise()  # type: ignore[assignment]
+        state.noise = SymbolicNoise()
         return Node(state, {}, 1.0)
 
     def steps(self, node: Node) -> Iterator[Node]:
@@ -313,8 +306,9 @@ def _seen(
     n, count = node.state.frontier, after.frontier - node.state.frontier
     names = known_numbers()
     numbers = [
-        Number(Purpose(names[k][0]), int(names[k][1]), low, high)
+        Number(purpose, position, low, high)
         for k, (low, high) in sorted(intervals.items())
+        for purpose, position, *_ in [names[k]]
     ]
     return Pass(
         start=n,

@@ -44,6 +44,7 @@ class InfillToy(Toy):
         """Of position `target` of a plan, given the tokens of the first positions."""
         if target >= plan.length:
             return torch.zeros(self.vocab_size)
+        assert plan.infilling is not None
         codes = list(plan.infilling.known)
         for cell, token in zip(plan.cells, path, strict=False):
             codes[cell] = token

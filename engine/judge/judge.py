@@ -29,12 +29,12 @@ from engine.decoders.verdict import (
 from engine.decoders.window import WindowDecoder
 from engine.judge.cases import RUNS_A_CASE, Case, Cases, Found, enumerate_on, standards
 from engine.judge.checks import SEEDS, check, pictures
+from engine.judge.choices import NotEnumerable
 from engine.judge.corners import settings_to_judge
 from engine.judge.counterexample import counterexample, true_shift
 from engine.judge.enumeration import CLOSE, TooManyOutcomes, enumerated, exactly
 from engine.judge.sampling import rejects, sampled_until_caught
 from engine.judge.standard import four_codes
-from engine.judge.symbolic import NotEnumerable
 from engine.judge.toys import Toy
 from engine.judge.version import version
 from engine.plan import Plan
@@ -43,8 +43,8 @@ from engine.settings import Settings
 PICTURES = 5000  # sampled at most where the outcomes cannot be enumerated
 # Decoders whose expected tokens a pass are given beside a decoder's own.
 BESIDE: dict[str, tuple[type[WindowDecoder], Settings]] = {
-    "SJD": (SJD, SJD.Settings(window=4)),
-    "SCD": (SCD, SCD.Settings(window=4, coupling="maximal")),
+    "SJD": (SJD, SJD.Settings(window=4, fresh="uniform")),
+    "SCD": (SCD, SCD.Settings(window=4, fresh="uniform", coupling="maximal")),
     "block verification": (SJD, SJD.Settings(window=4, fresh="uniform", verification="block")),
 }
 
@@ -207,7 +207,7 @@ def _tokens_a_pass(kind: type[WindowDecoder], settings: Settings) -> dict[str, f
     beside decoders that are known."""
     name = "filled in, spread" if kind.infills else "even"
     model, plan = next((m, plan) for each, m, plan, _ in standards() if each.name == name)
-    found = {}
+    found = dict[str, float]()
     for title, (decoder, chosen) in {kind.title: (kind, settings), **BESIDE}.items():
         try:
             passes = _passes(decoder, chosen, model, plan)

@@ -9,16 +9,18 @@ from torch import Tensor
 
 from engine.decoders.decode_state import DecodeState, Verification, Window
 from engine.decoders.window import WindowDecoder
-from engine.judge.symbolic import SymbolicNoise, outcomes, settled
+from engine.judge.choices import outcomes
+from engine.judge.symbolic import SymbolicNoise, settled
 from engine.numerics.distributions import gather
-from engine.numerics.randomness import Purpose
+from engine.numerics.randomness import Noise, Purpose
 from engine.trace import Status
 
 
-class FixedNoise:
+class FixedNoise(Noise):
     """Noise with given uniforms: one row [count] for every position (or one for all), else 0.5."""
 
     def __init__(self, **rows: list[list[float]]) -> None:
+        super().__init__(0, torch.device("cpu"))
         self.rows = {Purpose[name.upper()]: torch.tensor(values) for name, values in rows.items()}
 
     def uniform(self, purpose: Purpose, start: int, rows: int, draw: int, count: int) -> Tensor:
@@ -82,7 +84,7 @@ def committed_distribution(decoder: WindowDecoder, p: Tensor, q: Tensor) -> Tens
     """[V]: the distribution of what one verification commits at the first position, the draft drawn
     from q."""
     drafts = [x for x in range(len(p)) if q[x] > 0]
-    return sum(float(q[x]) * first_tokens(decoder, p, q, x)[1] for x in drafts)
+    return torch.stack([float(q[x]) * first_tokens(decoder, p, q, x)[1] for x in drafts]).sum(0)
 
 
 def accepted_drafts(decoder: WindowDecoder, p: Tensor, q: Tensor) -> float:
@@ -96,7 +98,8 @@ def accepted_drafts(decoder: WindowDecoder, p: Tensor, q: Tensor) -> float:
             state = verifying(decoder)
             state.noise = SymbolicNoise()
             state.room.fill_(len(q))
-            return settled(decoder.verify(state, Window(x, q), p).count.view(1))  # noqa: B023
+            count: Tensor = settled(decoder.verify(state, Window(x, q), p).count.view(1))  # noqa: B023
+            return count
 
         chance = float(gather(q, x).prod())
         expected += chance * sum(

@@ -1,150 +1,39 @@
-"""Random numbers of which only the choices that they made are known.
+"""Random numbers of which only the choices that they make are known, as tensors: numbers
+(`Numbers`), and what they chose (`Flags`, `Codes`).
 
-A decoder compares a uniform number with a threshold, or inverts a cumulative sum at it; so what it
-does is a piecewise constant function of its numbers. Here a number is the interval that it lies in,
-at first (0, 1). A choice narrows the interval, and a later choice by the same number, wherever the
-decoder kept or read it again, is made within what is left. `Choices` takes one piece in each run.
-
-The tensors here stand for numbers (`Numbers`) and for what they chose (`Flags`, `Codes`). A choice
-is made when its outcome is read, not when the decoder compares: what is computed and then dropped,
-as the draws of rows behind a rejection are, needs no run of its own. An operation that is not known
-here reads all outcomes first.
+A choice is made when its outcome is read, not when the decoder compares: what is computed and then
+dropped, as the draws of rows behind a rejection are, needs no run of its own. An operation that is
+not known here reads all outcomes first.
 """
 
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Hashable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from functools import partial
 from itertools import pairwise
-from typing import Any, NamedTuple, TypeVar
+from typing import Any
 
 import torch
 from torch import Tensor
 
-from engine.numerics.randomness import Purpose
-
-T = TypeVar("T")
-Intervals = dict[int, tuple[float, float]]
+from engine.judge.choices import LATER, Choices, Key, NotEnumerable
+from engine.numerics.randomness import Noise, Purpose
 
 FIRST = 2  # numbers have values from here on, of which none is a probability
-LATER = 1 << 40  # and so have outcomes that nothing has read
-NEGLIGIBLE = 1e-15  # the share of an interval that is rounding
+Rule = Callable[..., Any]
 
 
-class NotEnumerable(Exception):
-    """Something done with a random number that only its value would say; the message says what."""
+class SymbolicNoise(Noise):
+    """The same key gives the same number in every run and every step."""
 
-
-class _Made(NamedTuple):
-    taken: list[tuple[int, int]]
-    intervals: Intervals
-    narrowed: set[int]
-    weight: float
-
-
-class Choices:
-    """The choices of one run: `script` says which option each of the first ones takes, later ones
-    take the first."""
-
-    current: Choices
-    recording = False  # whether numbers are only recorded: NaN then
-    numbers: dict[Hashable, int] = {}
-
-    def __init__(self, script: list[int], intervals: Intervals) -> None:
-        self.script, self.taken = list(script), list[tuple[int, int]]()  # option, number of options
-        self.intervals, self.narrowed = dict(intervals), set[int]()
-        self.weight = 1.0
-        self.later: list[Callable[[], int] | int] = []
-
-    def state(self) -> _Made:
-        """The choices so far."""
-        return _Made(list(self.taken), dict(self.intervals), set(self.narrowed), self.weight)
-
-    def restore(self, made: _Made, later: list[Callable[[], int] | int], script: list[int]) -> None:
-        """Goes back to where these choices were made, and outcomes were left for `later`."""
-        self.script, self.taken, self.later = list(script), [], list(later)
-        self.intervals, self.narrowed = dict(made.intervals), set(made.narrowed)
-        self.weight = made.weight
-
-    def part(self, number: int, bounds: list[float]) -> int:
-        """Which of the intervals between bounds 0, .., 1 the number lies in."""
-        low, high = self.intervals.get(number, (0.0, 1.0))
-        parts = [(max(low, a), min(high, b)) for a, b in pairwise(bounds)]
-        size = (high - low) * NEGLIGIBLE
-        options = [i for i, (a, b) in enumerate(parts) if b - a > size]
-        if len(options) == 1:
-            return options[0]
-        place = len(self.taken)
-        pick = self.script[place] if place < len(self.script) else 0
-        self.taken.append((pick, len(options)))
-        a, b = self.intervals[number] = parts[options[pick]]
-        self.narrowed.add(number)
-        self.weight *= (b - a) / (high - low)
-        return options[pick]
-
-    def postpone(self, choice: Callable[[], int]) -> int:
-        self.later.append(choice)
-        return LATER + len(self.later) - 1
-
-    def value(self, outcome: int) -> int:
-        if outcome < LATER:
-            return outcome
-        found = self.later[outcome - LATER]
-        if callable(found):
-            found = self.later[outcome - LATER] = int(found())
-        return found
-
-
-def outcomes(
-    run: Callable[[], T], intervals: Intervals, read: Callable[[T], Any] = lambda computed: computed
-) -> Iterator[tuple[Choices, Any]]:
-    """Every outcome of what `read` reads of what `run` computes, or of what is read of it before
-    the next one is asked for; beginning with numbers in these intervals. What is only read needs no
-    run of its own."""
-    script: list[int] = []
-    while True:
-        Choices.current = choices = Choices(script, intervals)
-        computed = run()
-        made, later = choices.state(), list(choices.later)
-        reading: list[int] = []
-        while True:
-            Choices.current = choices
-            choices.restore(made, later, reading)
-            yield choices, read(computed)
-            if not _next(choices.taken, reading):
-                break
-        if not _next(made.taken, script):
-            return
-
-
-def _next(taken: list[tuple[int, int]], script: list[int]) -> bool:
-    """Makes `script` that of the run after the one that took these options; False if it was the
-    last."""
-    while taken and taken[-1][0] == taken[-1][1] - 1:
-        taken.pop()
-    script[:] = [pick for pick, _ in taken]
-    if script:
-        script[-1] += 1
-    return bool(script)
-
-
-@contextmanager
-def recording() -> Iterator[None]:
-    """Where a number's value would be recorded, NaN is."""
-    Choices.recording = True
-    try:
-        yield
-    finally:
-        Choices.recording = False
-
-
-class SymbolicNoise:
-    """Stands in for `Noise`: the same key gives the same number in every run and every step."""
+    def __init__(self) -> None:
+        super().__init__(0, torch.device("cpu"))
 
     def uniform(self, purpose: Purpose, start: int, rows: int, draw: int, count: int) -> Tensor:
-        keys = [[(purpose, start + row, draw, i) for i in range(count)] for row in range(rows)]
+        keys: list[list[Key]] = [
+            [(purpose, start + row, draw, i) for i in range(count)] for row in range(rows)
+        ]
         return _numbers(keys, (rows, count)).as_subclass(Numbers)
 
     def gumbel(self, start: int, count: int, codes: int) -> Tensor:
@@ -152,16 +41,11 @@ class SymbolicNoise:
         where u < p_0, and u, the difference's distribution function, is uniform."""
         if codes != 2:
             raise NotEnumerable("the Gumbel noise of more than two codes is no single number")
-        keys = [[(Purpose.NOISE, start + row)] * 2 for row in range(count)]
+        keys: list[list[Key]] = [[(Purpose.NOISE, start + row)] * 2 for row in range(count)]
         return _numbers(keys, (count, 2)).as_subclass(Gumbel)
 
 
-def known_numbers() -> dict[int, tuple]:
-    """What each number is: its purpose and position first."""
-    return {number: key for key, number in Choices.numbers.items()}
-
-
-def _numbers(keys: list[list[Hashable]], shape: tuple[int, ...]) -> Tensor:
+def _numbers(keys: list[list[Key]], shape: tuple[int, ...]) -> Tensor:
     numbers = Choices.numbers
     values = [[FIRST + numbers.setdefault(key, len(numbers)) for key in row] for row in keys]
     return torch.tensor(values, dtype=torch.float64).view(shape)
@@ -170,7 +54,11 @@ def _numbers(keys: list[list[Hashable]], shape: tuple[int, ...]) -> Tensor:
 class Symbolic(Tensor):
     @classmethod
     def __torch_function__(
-        cls, function: Callable, types: object, args: tuple = (), kwargs: dict | None = None
+        cls,
+        function: Rule,
+        types: object,
+        args: tuple[Any, ...] = (),
+        kwargs: dict[str, Any] | None = None,
     ) -> Any:
         name, kwargs = function.__name__, kwargs or {}
         with torch._C.DisableTorchFunctionSubclass():
@@ -241,8 +129,8 @@ def settled(value: Any) -> Any:
             " with it"
         )
     codes = _plain(value)
-    found = [Choices.current.value(code) for code in codes.flatten().tolist()]
-    found = torch.tensor(found, dtype=torch.long).view(codes.shape)
+    outcomes = [Choices.current.value(code) for code in codes.flatten().tolist()]
+    found = torch.tensor(outcomes, dtype=torch.long).view(codes.shape)
     return found.bool() if isinstance(value, Flags) else found
 
 
@@ -256,7 +144,7 @@ def _wrap(kind: type[Symbolic], value: Any) -> Any:
     return value.as_subclass(kind)
 
 
-def _moved(function: Callable, args: tuple, kwargs: dict) -> Any:
+def _moved(function: Rule, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """An operation that only moves values."""
     data, *rest = args
     parts = data if isinstance(data, (tuple, list)) else [data]
@@ -268,13 +156,13 @@ def _moved(function: Callable, args: tuple, kwargs: dict) -> Any:
     return _wrap(kinds[0], result) if kinds else result
 
 
-def _columns(*operands: Any) -> tuple[torch.Size, list[tuple]]:
-    tensors = [torch.as_tensor(_plain(operand)) for operand in operands]
-    tensors = list(torch.broadcast_tensors(*tensors))
+def _columns(*operands: Any) -> tuple[torch.Size, list[tuple[Any, ...]]]:
+    given = [torch.as_tensor(_plain(operand)) for operand in operands]
+    tensors: list[Tensor] = list(torch.broadcast_tensors(*given))  # type: ignore[no-untyped-call]
     return tensors[0].shape, list(zip(*(t.flatten().tolist() for t in tensors), strict=True))
 
 
-def _postponed(kind: type[Symbolic], shape: torch.Size, codes: list[int]) -> Tensor:
+def _postponed(kind: type[Symbolic], shape: torch.Size, codes: list[int]) -> Any:
     return _wrap(kind, torch.tensor(codes, dtype=torch.long).view(shape))
 
 
@@ -286,7 +174,7 @@ def _whole(*operands: Any) -> bool:
     )
 
 
-def _strictly(operation: Callable[..., int], kind: type[Symbolic]) -> Callable:
+def _strictly(operation: Callable[..., int], kind: type[Symbolic]) -> Rule:
     """An operation on whole numbers that needs both of them."""
 
     def rule(*operands: Any) -> Any:
@@ -322,7 +210,7 @@ def _where(condition: Any, chosen: Any, other: Any) -> Any:
     return _postponed(Flags if flags else Codes, shape, [column(*codes) for codes in columns])
 
 
-def _connective(ending: int) -> Callable:
+def _connective(ending: int) -> Rule:
     """And (0) and or (1): the first operand equal to `ending` decides."""
 
     def rule(left: Any, right: Any) -> Any:
@@ -385,7 +273,7 @@ def _sum(codes: Any, dim: int = 0, **kwargs: Any) -> Any:
     return _postponed(Codes, torch.Size([]), [run.postpone(lambda: sum(map(run.value, values)))])
 
 
-def _comparison(operation: Callable[[Any, Any], Any]) -> Callable:
+def _comparison(operation: Callable[[Any, Any], Any]) -> Rule:
     """A comparison of numbers with thresholds, on either side; where they are equal, which has no
     probability, it is as good as another."""
 
@@ -474,12 +362,12 @@ def _truncated(values: Any) -> Any:
     return _sampled(torch.arange(1, codes + 1).double() / codes, _plain(values))
 
 
-def _sampled(cumulative: Tensor, numbers: Tensor) -> Tensor:
+def _sampled(cumulative: Tensor, numbers: Tensor) -> Any:
     """The first of the cumulative sums [.., V] above each number [..]."""
     run = Choices.current
-    rows = (cumulative / cumulative[..., -1:]).nan_to_num(1.0).expand(*numbers.shape, -1)
-    rows = rows.reshape(-1, rows.shape[-1])
-    rows = rows[:, : max((rows < 1).sum(-1).tolist(), default=0) + 1].tolist()
+    shares = (cumulative / cumulative[..., -1:]).nan_to_num(1.0).expand(*numbers.shape, -1)
+    shares = shares.reshape(-1, shares.shape[-1])
+    rows = shares[:, : max((shares < 1).sum(-1).tolist(), default=0) + 1].tolist()
 
     def column(row: list[float], u: float) -> int:
         inside = [0.0, *row[: row.index(1.0)], 1.0]
@@ -499,7 +387,7 @@ def _assign(place: Any, index: Any, value: Any) -> None:
         place[settled(index)] = settled(value)
 
 
-_RULES: dict[str, Callable] = {
+_RULES: dict[str, Rule] = {
     "where": _where,
     "any": _any,
     "argmax": _argmax,

@@ -40,6 +40,7 @@ class ToyDrafter:
         self.logits = _table(codes, seed)
 
     def extend(self, ctx: ToyContext, rows: Sequence[int], tokens: Tensor) -> Tensor:
+        assert ctx.kept is not None, "a drafter drafts behind a committed token"
         ctx.drafted = [[*ctx.kept, int(tokens[-1])]]
         assert ctx.drafted[0][-len(tokens) :] == tokens.tolist(), (
             "the drafter reads what was committed"
@@ -109,6 +110,7 @@ class Toy(ImageModel):
     ) -> Tensor:
         window = tokens.tolist()
         if isinstance(ctx, FrontsContext):
+            assert targets is not None, "rows of several fronts say what they ask for"
             paths = ctx.read(window, targets.tolist())
             return torch.stack([self.logits[_state(path, self.vocab_size)] for path in paths])
         ctx.paths = [[] if ctx.kept is None else [*ctx.kept, window[0]]]

@@ -20,9 +20,10 @@ from torch import Tensor
 
 from engine.decoders.decode_state import Verification, Window
 from engine.decoders.sjd import SJD
+from engine.judge.choices import outcomes
 from engine.judge.enumeration import exactly
 from engine.judge.one_pass import verify_chain, verifying
-from engine.judge.symbolic import Numbers, SymbolicNoise, outcomes, settled
+from engine.judge.symbolic import Numbers, SymbolicNoise, settled
 from engine.judge.toys import Toy
 from engine.numerics.distributions import gather
 from engine.numerics.randomness import Purpose
@@ -134,7 +135,7 @@ def _verification(
 
     def run() -> Verification:
         state = verifying(decoder)
-        state.noise = noise()  # type: ignore[assignment]
+        state.noise = noise()
         state.room.fill_(len(drafts))
         return decoder.verify(state, window, p)
 

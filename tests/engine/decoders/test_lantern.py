@@ -16,7 +16,8 @@ from engine.clock import StepClock
 from engine.decoders.decode_state import DecodeState
 from engine.decoders.lantern import Lantern, LanternSettings, bounded_neighbourhood
 from engine.decoders.lantern_tree import DraftTree, TreeWalk, draft_tree
-from engine.judge.symbolic import SymbolicNoise, outcomes, settled
+from engine.judge.choices import outcomes
+from engine.judge.symbolic import SymbolicNoise, settled
 from engine.judge.toys import Toy
 from engine.trace import Status, Step
 from engine.trace.shares import NONE

@@ -1,0 +1,134 @@
+"""The choices that random numbers make.
+
+A decoder compares a uniform number with a threshold, or inverts a cumulative sum at it; so what it
+does is a piecewise constant function of its numbers. Here a number is the interval that it lies in,
+at first (0, 1). A choice narrows the interval, and a later choice by the same number, wherever the
+decoder kept or read it again, is made within what is left. `Choices` takes one piece in each run,
+and `outcomes` runs until every piece was taken.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from itertools import pairwise
+from typing import Any, NamedTuple, TypeVar
+
+T = TypeVar("T")
+Intervals = dict[int, tuple[float, float]]  # of numbers
+Key = tuple[Any, ...]  # of a number: its purpose and position first
+
+LATER = 1 << 40  # from here on are outcomes that nothing has read
+NEGLIGIBLE = 1e-15  # the share of an interval that is rounding
+
+
+class NotEnumerable(Exception):
+    """Something done with a random number that only its value would say; the message says what."""
+
+
+class _Made(NamedTuple):
+    taken: list[tuple[int, int]]
+    intervals: Intervals
+    narrowed: set[int]
+    weight: float
+
+
+class Choices:
+    """The choices of one run: `script` says which option each of the first ones takes, later ones
+    take the first."""
+
+    current: Choices
+    recording = False  # whether numbers are only recorded: NaN then
+    numbers: dict[Key, int] = {}
+
+    def __init__(self, script: list[int], intervals: Intervals) -> None:
+        self.script, self.taken = list(script), list[tuple[int, int]]()  # option, number of options
+        self.intervals, self.narrowed = dict(intervals), set[int]()
+        self.weight = 1.0
+        self.later: list[Callable[[], int] | int] = []
+
+    def state(self) -> _Made:
+        """The choices so far."""
+        return _Made(list(self.taken), dict(self.intervals), set(self.narrowed), self.weight)
+
+    def restore(self, made: _Made, later: list[Callable[[], int] | int], script: list[int]) -> None:
+        """Goes back to where these choices were made, and outcomes were left for `later`."""
+        self.script, self.taken, self.later = list(script), [], list(later)
+        self.intervals, self.narrowed = dict(made.intervals), set(made.narrowed)
+        self.weight = made.weight
+
+    def part(self, number: int, bounds: list[float]) -> int:
+        """Which of the intervals between bounds 0, .., 1 the number lies in."""
+        low, high = self.intervals.get(number, (0.0, 1.0))
+        parts = [(max(low, a), min(high, b)) for a, b in pairwise(bounds)]
+        size = (high - low) * NEGLIGIBLE
+        options = [i for i, (a, b) in enumerate(parts) if b - a > size]
+        if len(options) == 1:
+            return options[0]
+        place = len(self.taken)
+        pick = self.script[place] if place < len(self.script) else 0
+        self.taken.append((pick, len(options)))
+        a, b = self.intervals[number] = parts[options[pick]]
+        self.narrowed.add(number)
+        self.weight *= (b - a) / (high - low)
+        return options[pick]
+
+    def postpone(self, choice: Callable[[], int]) -> int:
+        self.later.append(choice)
+        return LATER + len(self.later) - 1
+
+    def value(self, outcome: int) -> int:
+        if outcome < LATER:
+            return outcome
+        found = self.later[outcome - LATER]
+        if callable(found):
+            found = self.later[outcome - LATER] = int(found())
+        return found
+
+
+def outcomes(
+    run: Callable[[], T], intervals: Intervals, read: Callable[[T], Any] = lambda computed: computed
+) -> Iterator[tuple[Choices, Any]]:
+    """Every outcome of what `read` reads of what `run` computes, or of what is read of it before
+    the next one is asked for; beginning with numbers in these intervals. What is only read needs no
+    run of its own."""
+    script: list[int] = []
+    while True:
+        Choices.current = choices = Choices(script, intervals)
+        computed = run()
+        made, later = choices.state(), list(choices.later)
+        reading: list[int] = []
+        while True:
+            Choices.current = choices
+            choices.restore(made, later, reading)
+            yield choices, read(computed)
+            if not _next(choices.taken, reading):
+                break
+        if not _next(made.taken, script):
+            return
+
+
+def _next(taken: list[tuple[int, int]], script: list[int]) -> bool:
+    """Makes `script` that of the run after the one that took these options; False if it was the
+    last."""
+    while taken and taken[-1][0] == taken[-1][1] - 1:
+        taken.pop()
+    script[:] = [pick for pick, _ in taken]
+    if script:
+        script[-1] += 1
+    return bool(script)
+
+
+@contextmanager
+def recording() -> Iterator[None]:
+    """Where a number's value would be recorded, NaN is."""
+    Choices.recording = True
+    try:
+        yield
+    finally:
+        Choices.recording = False
+
+
+def known_numbers() -> dict[int, Key]:
+    """What each number is."""
+    return {number: key for key, number in Choices.numbers.items()}
