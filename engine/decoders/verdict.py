@@ -52,11 +52,12 @@ Value = bool | int | float | str
 
 
 class Number(_Part):
-    """A uniform number as a pass left it: what it is for, the position that it belongs to, and the
-    interval in which its value does what the pass did."""
+    """A uniform number as a pass left it: what it is for, the position that it belongs to, which of
+    that position's numbers it is, and the interval in which its value does what the pass did."""
 
     purpose: str
     position: int
+    index: int
     low: float
     high: float
 
@@ -76,12 +77,22 @@ class Pass(_Part):
     chance: float
 
 
+class Way(_Part):
+    """The ways to a sequence on which a token was committed with this status: the probability of
+    all, and the passes of the likeliest."""
+
+    status: str
+    chance: float
+    passes: tuple[Pass, ...]
+
+
 class Counterexample(_Part):
     """The smallest case in which the distribution differs from vanilla AR's.
 
     Behind `prefix` the next token is `token` with probability `p` by vanilla AR and `found` by the
     decoder; the whole `sequence`, of those that begin so the one that differs most, has probability
-    `sequence_p` and `sequence_found`. `way`: the likeliest passes to it."""
+    `sequence_p` and `sequence_found`. `ways` lead to it, by the status of that token; none where
+    the decoder has an order of its own."""
 
     model: str
     settings: Mapping[str, Value]
@@ -93,7 +104,7 @@ class Counterexample(_Part):
     sequence: tuple[int, ...]
     sequence_p: float
     sequence_found: float
-    way: tuple[Pass, ...]
+    ways: tuple[Way, ...]
 
 
 class Shift(_Part):

@@ -5,11 +5,11 @@ from __future__ import annotations
 
 import dataclasses
 
-from engine.decoders.verdict import Counterexample, Number, Pass
+from engine.decoders.verdict import Counterexample, Number, Pass, Way
 from engine.decoders.window import WindowDecoder
-from engine.judge import enumeration
+from engine.judge import ways
 from engine.judge.cases import Case
-from engine.judge.enumeration import CLOSE, Joint, enumerated
+from engine.judge.enumeration import CLOSE, Joint
 
 DIGITS = 12  # that are kept of a number: the others are rounding
 
@@ -24,9 +24,8 @@ def counterexample(kind: type[WindowDecoder], case: Case) -> Counterexample:
         key=lambda tokens: abs(case.joint.get(tokens, 0.0) - case.expected.get(tokens, 0.0)),
     )
     decoder = kind(case.model, case.settings, plan=case.plan)
-    way: tuple[enumeration.Pass, ...] = ()
-    if decoder.plan is case.plan:  # else its positions are others
-        way = enumerated(decoder, follow=sequence).way
+    # Of an order of its own the positions are others.
+    found_ways = ways.ways_to(decoder, sequence, len(prefix)) if decoder.plan is case.plan else []
     return Counterexample(
         model=case.standard.words,
         settings=dataclasses.asdict(case.settings),
@@ -38,7 +37,14 @@ def counterexample(kind: type[WindowDecoder], case: Case) -> Counterexample:
         sequence=sequence,
         sequence_p=round(case.expected.get(sequence, 0.0), DIGITS),
         sequence_found=round(case.joint.get(sequence, 0.0), DIGITS),
-        way=tuple(map(_recorded, way)),
+        ways=tuple(
+            Way(
+                status=way.status.name.lower() if way.status is not None else "",
+                chance=round(way.chance, DIGITS),
+                passes=tuple(map(_recorded, way.passes)),
+            )
+            for way in found_ways
+        ),
     )
 
 
@@ -89,7 +95,7 @@ def _prefixes(joint: Joint, length: int) -> Joint:
     return found
 
 
-def _recorded(one: enumeration.Pass) -> Pass:
+def _recorded(one: ways.Pass) -> Pass:
     def rounded(rows: list[list[float]]) -> tuple[tuple[float, ...], ...]:
         return tuple(tuple(round(value, DIGITS) for value in row) for row in rows)
 
@@ -102,6 +108,7 @@ def _recorded(one: enumeration.Pass) -> Pass:
             Number(
                 purpose=number.purpose.name.lower(),
                 position=number.position,
+                index=number.index,
                 low=round(number.low, DIGITS),
                 high=round(number.high, DIGITS),
             )

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import copy
 from collections import defaultdict
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Hashable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, fields
 from enum import Enum
@@ -20,15 +20,12 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from engine.decoders.collect import Observation, collect
 from engine.decoders.decode_state import DecodeState, Verification, Window
 from engine.decoders.window import WindowDecoder
-from engine.judge.choices import Intervals, NotEnumerable, known_numbers, outcomes, recording
+from engine.judge.choices import Intervals, NotEnumerable, outcomes
 from engine.judge.symbolic import SymbolicNoise, settled
-from engine.numerics.randomness import Purpose
 from engine.plan import Plan
 from engine.trace import Status
-from engine.trace.rows import SHARES
 
 Joint = dict[tuple[int, ...], float]  # by the token ids at a plan's positions
 CLOSE = 1e-12  # rounding in float64, of a probability
@@ -56,56 +53,25 @@ def exactly() -> Iterator[None]:
         torch.set_default_dtype(before)
 
 
-@dataclass(frozen=True, slots=True)
-class Number:
-    """A uniform number as a pass left it: what it is for, the position that it belongs to, and the
-    interval that its outcomes confine it to."""
-
-    purpose: Purpose
-    position: int
-    low: float
-    high: float
-
-
-@dataclass(frozen=True, slots=True)
-class Pass:
-    """One pass of a decode: from position `start` on its drafts [H], the model's p [rows, V] and
-    the drafts' q [H, V], the numbers that decided, and the tokens it committed."""
-
-    start: int
-    drafts: list[int]
-    p: list[list[float]]
-    q: list[list[float]]
-    numbers: list[Number]
-    committed: list[int]
-    statuses: list[Status]
-    chance: float
-
-
 @dataclass
 class Node:
     state: DecodeState
     intervals: Intervals
     chance: float
     narrowed: set[int] = field(default_factory=set)  # numbers that the step before has read
-    passes: tuple[Pass, ...] = ()  # of the likeliest way here, where one sequence is followed
-    likeliest: float = 1.0
+    story: Any = None  # a Walk's own, of how it came here
 
 
 @dataclass
 class Enumeration:
     """`joint`: whole sequences; `seen`: of how many steps of a decode something is true, on
-    average; `passes`: expected forward passes; `shift`: expected sum over the committed tokens of
-    the shift that the decoder records, where that was asked for; `way`: the likeliest passes to the
-    sequence that was followed; `misrecorded`: of windows with one draft, the largest difference
-    between the probability that it is accepted and the acceptance probability that is recorded."""
+    average; `passes`: expected forward passes; `misrecorded`: of windows with one draft, the
+    largest difference between the probability that it is accepted and the one that is recorded."""
 
     joint: Joint = field(default_factory=lambda: defaultdict(float))
     seen: dict[str, float] = field(default_factory=lambda: defaultdict(float))
     runs: int = 0
     passes: float = 0.0
-    shift: float = 0.0
-    way: tuple[Pass, ...] = ()
     misrecorded: float = 0.0
 
     def count(self, chance: float, window: Window, v: Verification, state: DecodeState) -> None:
@@ -127,34 +93,80 @@ class Enumeration:
             self.seen[name] += chance * true
 
 
-def enumerated(
-    decoder: WindowDecoder,
-    most: int | None = None,
-    *,
-    shift: bool = False,
-    follow: Sequence[int] | None = None,
-) -> Enumeration:
-    """Every outcome of a decode; `exactly` must be in use. `shift`: with the shift that the decoder
-    records. `follow`: of the outcomes that lead to this sequence alone, with the likeliest way to
-    it.
+@dataclass(frozen=True)
+class StepOutcome:
+    """One outcome of a pass: the node before it, the state after it, the window, its verification,
+    the numbers that decided with the intervals they lie in, and its probability given the node."""
 
-    Raises TooManyOutcomes where it takes over `most` runs of a step, NotEnumerable where the rule
-    does with a random number what only a number's value would say."""
+    before: Node
+    after: DecodeState
+    window: Window
+    verification: Verification
+    numbers: Intervals
+    chance: float
+
+
+class Walk:
+    """An enumeration under way; subclasses look on, and may leave outcomes out."""
+
+    def __init__(self, decoder: WindowDecoder, most: int | None = None) -> None:
+        """`most`: runs of a pass's verification that it may take."""
+        self.decoder, self.most, self.found = decoder, most, Enumeration()
+
+    def begin(self) -> Node:
+        """Before the first pass; again where the enumeration has to begin again."""
+        self.found = Enumeration()
+        state = DecodeState(self.decoder, "", 0)
+        state.noise = SymbolicNoise()
+        return Node(state, {}, 1.0)
+
+    def leads_on(self, outcome: StepOutcome) -> bool:
+        """Whether to go on behind an outcome."""
+        return True
+
+    def story(self, outcome: StepOutcome) -> Any:
+        """What to keep of how it came to an outcome; of runs that come to the same node, `merged`
+        says what is kept."""
+        return None
+
+    def merged(self, story: Any, other: Any) -> Any:
+        return None
+
+    def key(self, story: Any) -> Hashable:
+        """Nodes of different keys do not become one."""
+        return None
+
+    def end(self, node: Node) -> None:
+        """At a decode's last step."""
+        state = node.state
+        tokens = tuple(state.ids(state.tokens, torch.arange(len(state.tokens))).tolist())
+        self.found.joint[tokens] += node.chance
+
+
+def enumerated(decoder: WindowDecoder, most: int | None = None) -> Enumeration:
+    """Every outcome of a decode; `exactly` must be in use. Raises as `walked` does."""
+    return walked(Walk(decoder, most))
+
+
+def walked(walk: Walk) -> Enumeration:
+    """Every outcome of a decode. Raises TooManyOutcomes where it takes more runs than the walk may,
+    NotEnumerable where the rule does with a random number what only its value would say,
+    ContractError where a pass commits nothing, or too much."""
     again: dict[int, int] = {}  # by number read in several steps, the last frontier where it is
+    length = walk.decoder.plan.length
     while True:
-        known, first, found = dict(again), dict[int, int](), Enumeration()
-        walk = _Walk(decoder, found, most, shift, None if follow is None else tuple(follow))
-        nodes, step = [walk.start()], 0
+        known, first = dict(again), dict[int, int]()
+        nodes, step = [walk.begin()], 0
         while nodes:
             following: dict[Hashable, Node] = {}
             for node in nodes:
-                found.passes += node.chance
-                for after in walk.steps(node):
+                walk.found.passes += node.chance
+                for after in _steps(walk, node):
                     for number in after.narrowed:
                         if first.setdefault(number, step) != step:
                             again[number] = max(again.get(number, 0), node.state.frontier)
                     state = after.state
-                    if state.frontier == decoder.plan.length:
+                    if state.frontier == length:
                         walk.end(after)
                         continue
                     after.intervals = {
@@ -162,164 +174,85 @@ def enumerated(
                         for number, interval in after.intervals.items()
                         if state.frontier <= known.get(number, -1)
                     }
-                    key = _frozen(vars(state)), tuple(sorted(after.intervals.items()))
+                    intervals = tuple(sorted(after.intervals.items()))
+                    key = _frozen(vars(state)), intervals, walk.key(after.story)
                     if key in following:
-                        _merge(following[key], after)
+                        node_there = following[key]
+                        node_there.chance += after.chance
+                        node_there.story = walk.merged(node_there.story, after.story)
                     else:
                         following[key] = after
             nodes, step = list(following.values()), step + 1
         if known == again:
-            return found
+            return walk.found
 
 
-def _merge(node: Node, other: Node) -> None:
-    node.chance += other.chance
-    if other.likeliest > node.likeliest:
-        node.passes, node.likeliest = other.passes, other.likeliest
+def _steps(walk: Walk, node: Node) -> Iterator[Node]:
+    """Every outcome of one turn of the window loop."""
+    decoder, n = walk.decoder, node.state.frontier
+    own = _own(decoder)
+    for drafting, (state, proposal) in outcomes(
+        lambda: _proposed(decoder, node.state), node.intervals, _settled_proposal
+    ):
+        window, fed, positions = proposal
+        logits = decoder._forward(state, window, fed, positions)
 
+        def verified() -> tuple[DecodeState, Verification, Tensor]:
+            twin = _copied(state)  # noqa: B023
+            return twin, *decoder._verify(twin, window, logits, positions)  # noqa: B023
 
-@dataclass
-class _Walk:
-    """One enumeration under way."""
-
-    decoder: WindowDecoder
-    found: Enumeration
-    most: int | None
-    shift: bool
-    follow: tuple[int, ...] | None
-    likeliest: float = 0.0  # of the ways to the end so far
-
-    def start(self) -> Node:
-        state = DecodeState(self.decoder, "", 0)
-        state.noise = SymbolicNoise()
-        return Node(state, {}, 1.0)
-
-    def steps(self, node: Node) -> Iterator[Node]:
-        """Every outcome of one turn of the window loop."""
-        decoder, n = self.decoder, node.state.frontier
-        own = dict(vars(decoder))
-        for drafting, (state, proposal) in outcomes(
-            lambda: _proposed(decoder, node.state), node.intervals, _settled_proposal
-        ):
-            window, fed, positions = proposal
-            logits = decoder._forward(state, window, fed, positions)
-
-            def verified() -> tuple[DecodeState, Verification, Tensor]:
-                twin = _copied(state)  # noqa: B023
-                return twin, *decoder._verify(twin, window, logits, positions)  # noqa: B023
-
-            def committed(
-                made: tuple[DecodeState, Verification, Tensor],
-            ) -> tuple[DecodeState, Verification]:
-                before, v, outcome = made
-                twin = _copied(before)
-                count, *path = settled(outcome).tolist()
-                if count < 1:
-                    raise ContractError(f"a pass from position {n} on committed nothing")
-                if n + count > decoder.plan.length:
-                    raise ContractError(
-                        f"a pass from position {n} on committed {count} tokens, of a picture of"
-                        f" {decoder.plan.length}"
-                    )
-                path = path[:count] or list(range(count))
-                decoder.model.keep(twin.ctx, decoder.kept(twin, path), n + count)
-                twin.commit(v, count, path)
-                # What is committed, or behind the image's end, is no draft.
-                left = slice(count, decoder.plan.length - n)
-                twin.drafts = settled(torch.cat([twin.tokens[:1], v.tokens[left]]))
-                twin.q = torch.cat([torch.zeros_like(v.q[:1]), v.q[left]])
-                twin.count.fill_(1)
-                return twin, v
-
-            accepted, recorded = 0.0, None
-            for verifying, (after, v) in outcomes(verified, drafting.intervals, committed):
-                chance = drafting.weight * verifying.weight
-                accepted += verifying.weight * (after.frontier > n + 1)
-                recorded = v.acceptance
-                if self.follow is not None and not self._leads_there(after):
-                    continue
-                self.found.count(node.chance * chance, window, v, after)
-                if self.most is not None and self.found.runs > self.most:
-                    raise TooManyOutcomes
-                if self.shift:
-                    self._record(node, after, window, v, node.chance * chance)
-                passes = node.passes
-                if self.follow is not None:
-                    choices = drafting.intervals | verifying.intervals
-                    mine = {k: choices[k] for k in drafting.narrowed | verifying.narrowed}
-                    passes = (*passes, _seen(node, after, window, v, mine, chance))
-                yield Node(
-                    after,
-                    verifying.intervals,
-                    node.chance * chance,
-                    drafting.narrowed | verifying.narrowed,
-                    passes,
-                    node.likeliest * chance,
+        def committed(
+            made: tuple[DecodeState, Verification, Tensor],
+        ) -> tuple[DecodeState, Verification]:
+            before, v, outcome = made
+            twin = _copied(before)
+            count, *path = settled(outcome).tolist()
+            if count < 1:
+                raise ContractError(f"a pass from position {n} on committed nothing")
+            if n + count > decoder.plan.length:
+                raise ContractError(
+                    f"a pass from position {n} on committed {count} tokens, of a picture of"
+                    f" {decoder.plan.length}"
                 )
-            if window.nodes is None and len(window.drafts) == 1 and recorded is not None:
-                off = abs(accepted - float(recorded[0]))
-                self.found.misrecorded = max(self.found.misrecorded, off)
-        if vars(decoder) != own:
-            changed = [name for name, value in vars(decoder).items() if own.get(name) is not value]
-            raise NotEnumerable(
-                f"it keeps {', '.join(changed)} on itself from pass to pass: keep it on the state"
-            )
+            path = path[:count] or list(range(count))
+            decoder.model.keep(twin.ctx, decoder.kept(twin, path), n + count)
+            twin.commit(v, count, path)
+            # What is committed, or behind the image's end, is no draft.
+            left = slice(count, decoder.plan.length - n)
+            twin.drafts = settled(torch.cat([twin.tokens[:1], v.tokens[left]]))
+            twin.q = torch.cat([torch.zeros_like(v.q[:1]), v.q[left]])
+            twin.count.fill_(1)
+            return twin, v
 
-    def end(self, node: Node) -> None:
-        """At a decode's last step."""
-        state = node.state
-        tokens = tuple(state.ids(state.tokens, torch.arange(len(state.tokens))).tolist())
-        self.found.joint[tokens] += node.chance
-        if self.shift:
-            prices = self.decoder.audit(state, lambda: False)
-            if prices is not None:
-                self.found.shift += node.chance * float(prices.nansum())
-        if node.likeliest > self.likeliest:
-            self.found.way, self.likeliest = node.passes, node.likeliest
-
-    def _leads_there(self, state: DecodeState) -> bool:
-        here = state.frontier
-        tokens = state.ids(state.tokens[:here], torch.arange(here)).tolist()
-        return tuple(tokens) == self.follow[:here]  # type: ignore[index]
-
-    def _record(
-        self, node: Node, after: DecodeState, window: Window, v: Verification, chance: float
-    ) -> None:
-        count = after.frontier - node.state.frontier
-        self.decoder.observe(after, window, v, count)
-        with recording():
-            values = {each.name: settled(getattr(v, each.name)) for each in fields(v)}
-            seen = Observation(window, Verification(**values))
-            packed = collect(self.decoder, node.state, [seen], node.state.n.view(1))
-        shares = packed.read().shares[:count, SHARES.index("shift")]
-        self.found.shift += chance * float(np.nansum(shares))
+        accepted, recorded = 0.0, None
+        for verifying, (after, v) in outcomes(verified, drafting.intervals, committed):
+            accepted += verifying.weight * (after.frontier > n + 1)
+            recorded = v.acceptance
+            chance = drafting.weight * verifying.weight
+            choices = drafting.intervals | verifying.intervals
+            numbers = {k: choices[k] for k in drafting.narrowed | verifying.narrowed}
+            outcome = StepOutcome(node, after, window, v, numbers, chance)
+            if not walk.leads_on(outcome):
+                continue
+            walk.found.count(node.chance * chance, window, v, after)
+            if walk.most is not None and walk.found.runs > walk.most:
+                raise TooManyOutcomes
+            left, narrowed = verifying.intervals, set(numbers)
+            yield Node(after, left, node.chance * chance, narrowed, walk.story(outcome))
+        if window.nodes is None and len(window.drafts) == 1 and recorded is not None:
+            off = abs(accepted - float(recorded[0]))
+            walk.found.misrecorded = max(walk.found.misrecorded, off)
+    if (now := _own(decoder)) != own:
+        changed = [name for name, value in now.items() if own.get(name) != value]
+        raise NotEnumerable(
+            f"it keeps {', '.join(changed)} on itself from pass to pass: keep it on the state"
+        )
 
 
-def _seen(
-    node: Node,
-    after: DecodeState,
-    window: Window,
-    v: Verification,
-    intervals: Intervals,
-    chance: float,
-) -> Pass:
-    n, count = node.state.frontier, after.frontier - node.state.frontier
-    names = known_numbers()
-    numbers = [
-        Number(purpose, position, low, high)
-        for k, (low, high) in sorted(intervals.items())
-        for purpose, position, *_ in [names[k]]
-    ]
-    return Pass(
-        start=n,
-        drafts=settled(window.drafts).tolist(),
-        p=v.p.tolist(),
-        q=window.q.tolist(),
-        numbers=numbers,
-        committed=after.tokens[n : n + count].tolist(),
-        statuses=[Status(int(s)) for s in settled(v.status)[:count]],
-        chance=chance,
-    )
+def _own(decoder: WindowDecoder) -> dict[str, Hashable]:
+    """What a decoder holds beside its model and what it was made with."""
+    given = {"model", "plan", "whole", "settings", "sampling"}
+    return {name: _frozen(value) for name, value in vars(decoder).items() if name not in given}
 
 
 def _proposed(

@@ -34,6 +34,7 @@ from engine.judge.corners import settings_to_judge
 from engine.judge.counterexample import counterexample, true_shift
 from engine.judge.enumeration import CLOSE, TooManyOutcomes, enumerated, exactly
 from engine.judge.sampling import rejects, sampled_until_caught
+from engine.judge.shift import recorded_shift
 from engine.judge.standard import four_codes
 from engine.judge.toys import Toy
 from engine.judge.version import version
@@ -181,7 +182,7 @@ def _shift(kind: type[WindowDecoder], case: Case) -> Shift:
     decoder = kind(case.model, case.settings, plan=case.plan)
     tokens = sum(token < 0 for token in case.plan.forced)
     try:
-        recorded = enumerated(decoder, shift=True).shift / tokens
+        recorded = recorded_shift(decoder) / tokens
     except NotImplementedError:  # it has no `committed`
         recorded = None
     return Shift(

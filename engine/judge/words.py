@@ -91,10 +91,14 @@ def _counterexample(example: Counterexample) -> Iterator[str]:
         f"  The picture {list(example.sequence)}: {_number(example.sequence_p)} by vanilla AR,"
         f" {_number(example.sequence_found)} by this decoder."
     )
-    if example.way:
-        yield "  The likeliest way to it:"
-    for number, step in enumerate(example.way, 1):
-        yield from _pass(number, step)
+    for way in example.ways:
+        yield (
+            f"  {_number(way.chance)} of it with that token {way.status}. The likeliest way:"
+            if len(example.ways) > 1
+            else "  The likeliest way to it:"
+        )
+        for number, step in enumerate(way.passes, 1):
+            yield from _pass(number, step)
 
 
 def _pass(number: int, step: Pass) -> Iterator[str]:
@@ -110,7 +114,7 @@ def _pass(number: int, step: Pass) -> Iterator[str]:
         yield line
     for drawn in step.numbers:
         yield (
-            f"    u of {drawn.purpose} at position {drawn.position} in"
+            f"    u{drawn.index} of {drawn.purpose} at position {drawn.position} in"
             f" ({_number(drawn.low)}, {_number(drawn.high)})"
         )
 

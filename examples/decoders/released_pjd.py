@@ -38,7 +38,8 @@ class ReleasedPJD(JacobiWindowDecoder):
     def verify(self, state: DecodeState, window: Window, p: Tensor) -> Verification:
         acceptance = chain_acceptance(window, p)
         verification = speculate(state, window, p, acceptance)
-        behind = state.offsets(len(p)) >= verification.count
+        offsets = state.offsets(len(p))
+        behind = (offsets >= verification.count) & (offsets < state.room)
         stays = behind & pad_end(acceptance > STAYS, False)
         verification.tokens = torch.where(stays, pad_end(window.drafts, 0), verification.tokens)
         q = torch.cat([window.q, p[-1:]])

@@ -5,7 +5,7 @@ Every candidate is accepted or not as if all before it had been rejected, and of
 the longest is taken, where SJD-PAC's proof (App. A.3) has the first accepted candidate win: what
 lies behind a candidate decides about it. And candidates 2 to K are drawn from the residual R(p, q)
 of which rejected drafts are redrawn, but tested as draws from p. Its other departures are not
-here."""
+here. A node's number is its row's, so windows that keep their width draw another picture."""
 
 from __future__ import annotations
 
@@ -86,5 +86,7 @@ class ReleasedSJDPAC(SJDPAC):
             verification.diagnostics = walk.diagnostics
             verification = self._continue(state, window, p, verification, u[:, K + 1 :])
         left = torch.cat([residual(p[:H], window.q), p[H : H + 1]])
+        room = state.room.clamp_max(H).view(1)
+        left.index_copy_(0, room, p[room])
         vars(state)["left"] = left[int(verification.count) :]
         return verification

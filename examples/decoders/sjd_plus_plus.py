@@ -37,7 +37,8 @@ class SJDPlusPlus(JacobiWindowDecoder):
     def verify(self, state: DecodeState, window: Window, p: Tensor) -> Verification:
         verification = speculate(state, window, p, chain_acceptance(window, p))
         ratio = gather(p[:-1], window.drafts) / gather(window.q, window.drafts)
-        behind = state.offsets(len(p)) >= verification.count
+        offsets = state.offsets(len(p))
+        behind = (offsets >= verification.count) & (offsets < state.room)
         stays = behind & pad_end(ratio > self.settings.tau, False)
         verification.tokens = torch.where(stays, pad_end(window.drafts, 0), verification.tokens)
         return verification
