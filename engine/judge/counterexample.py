@@ -16,7 +16,7 @@ DIGITS = 12  # that are kept of a number: the others are rounding
 
 def counterexample(kind: type[WindowDecoder], case: Case) -> Counterexample:
     """Of a case that differs; `exactly` must be in use."""
-    prefix, token, p, found = _first_difference(case)
+    prefix, token, p, found = first_difference(case)
     start = (*prefix, token)
     every = {*case.joint, *case.expected}
     sequence = max(
@@ -58,7 +58,7 @@ def true_shift(case: Case) -> float:
     )
 
 
-def _first_difference(case: Case) -> tuple[tuple[int, ...], int, float, float]:
+def first_difference(case: Case) -> tuple[tuple[int, ...], int, float, float]:
     """Of the shortest prefix behind which the next token's distributions differ, the token that
     does most, weighed by how often the decoder gets there; the prefix, the token and its two
     probabilities."""

@@ -42,6 +42,8 @@ from engine.plan import Plan
 from engine.settings import Settings
 
 PICTURES = 5000  # sampled at most where the outcomes cannot be enumerated
+SAMPLED_SETTINGS = 5
+MOST_LOG_E = 300.0  # that of an impossible picture is infinite
 # Decoders whose expected tokens a pass are given beside a decoder's own.
 BESIDE: dict[str, tuple[type[WindowDecoder], Settings]] = {
     "SJD": (SJD, SJD.Settings(window=4, fresh="uniform")),
@@ -73,8 +75,8 @@ def judge(
                 None
             )
         if cases.not_enumerable:
-            say("pictures of four codes, sampled")
-            samples = _sampled(kind, every[0], "; ".join(cases.not_enumerable))
+            say("sampled pictures")
+            samples = _sampled(kind, every, cases)
     source = source_of(kind)
     return Verdict(
         version=version(),
@@ -165,17 +167,29 @@ def _identical(kind: type[Decoder], every: Sequence[Settings]) -> bool:
     )
 
 
-def _sampled(kind: type[Decoder], settings: Settings, why: str) -> Samples:
-    model = pictures(kind)[0][0] if kind.infills else four_codes()
-    plan = pictures(kind)[0][1] if kind.infills else model.plan
-    decoder = kind(model, settings, plan=plan)
-    place = [plan.slots.index(slot) for slot in decoder.plan.slots]
-    joint = {
-        tuple(tokens[at] for at in place): chance
-        for tokens, chance in model.joint_distribution(plan).items()
-    }
-    count, log_e = sampled_until_caught(decoder, joint, PICTURES)
-    return Samples(why=why, pictures=count, log10_e=min(log_e / math.log(10), 999.0))
+def _sampled(kind: type[Decoder], every: Sequence[Settings], cases: Cases) -> Samples:
+    """Of four codes with the defaults; where nothing could be enumerated, of a square of two codes
+    with other settings too. The mean of their e-values is one."""
+    drawn = [(four_codes(), every[0])]
+    if kind.infills:
+        drawn = [(pictures(kind)[0][0], every[0])]
+    elif not cases.done:
+        square = Toy((2, 2), 2)
+        drawn += [(square, settings) for settings in every[:SAMPLED_SETTINGS]]
+    count, logs = 0, list[float]()
+    for model, settings in drawn:
+        plan = pictures(kind)[0][1] if kind.infills else model.plan
+        decoder = kind(model, settings, plan=plan)
+        place = [plan.slots.index(slot) for slot in decoder.plan.slots]
+        joint = {
+            tuple(tokens[at] for at in place): chance
+            for tokens, chance in model.joint_distribution(plan).items()
+        }
+        more, log_e = sampled_until_caught(decoder, joint, PICTURES // len(drawn))
+        count += more
+        logs.append(min(log_e, MOST_LOG_E))
+    mean = max(logs) + math.log(sum(math.exp(log - max(logs)) for log in logs) / len(drawn))
+    return Samples(why="; ".join(cases.not_enumerable), pictures=count, log10_e=mean / math.log(10))
 
 
 def _shift(kind: type[WindowDecoder], case: Case) -> Shift:

@@ -41,7 +41,7 @@ def _lines(verdict: Verdict) -> Iterator[str]:
         samples = verdict.samples
         yield f"  Not everything can be enumerated: {samples.why}."
         yield (
-            f"  {samples.pictures:,} pictures of four codes, sampled: e = 10^{samples.log10_e:.1f}"
+            f"  {samples.pictures:,} pictures, sampled: e = 10^{samples.log10_e:.1f}"
             " against vanilla AR's"
         )
         yield "  distribution (10^7 and more says that it is another)."

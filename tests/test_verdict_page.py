@@ -1,0 +1,54 @@
+"""docs/verdicts.md: every decoder is on it, with what its smallest case gives."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from engine.decoders import BUILT_IN
+from engine.decoders.base import Decoder
+from engine.decoders.verdict import Outcome
+from engine.judge.cases import Case, standards
+from engine.judge.counterexample import first_difference
+from engine.judge.enumeration import enumerated, exactly, sequences
+from engine.settings import Settings
+from tests.pages import page, tables
+from tests.verdict_page import examples, settings_of
+
+KINDS = [*BUILT_IN.values(), *examples()]
+ROWS = [row for rows in tables(page("docs/verdicts.md")) for row in rows[1:]]
+
+
+def case(kind: type[Decoder], words: str, settings: Settings) -> Case:
+    standard, model, plan, expected = next(
+        each for each in standards() if words in (each[0].words, "") and each[0].suits(kind)
+    )
+    decoder = kind(model, settings, plan=plan)
+    found = enumerated(decoder)
+    joint = sequences(found.joint, decoder, plan)
+    return Case(standard, model, plan, settings, found, joint, expected)
+
+
+def test_every_decoder_is_there_and_why_of_each_example() -> None:
+    assert [row[0] for row in ROWS] == [kind.title for kind in KINDS]
+    why = re.findall(r"^\* \*\*(.+)\*\* \(`(.+)`\): ", page("docs/verdicts.md"), re.MULTILINE)
+    assert why == [(kind.title, kind.name) for kind in examples()]
+
+
+@pytest.mark.parametrize("number", range(len(KINDS)), ids=[kind.name for kind in KINDS])
+def test_the_smallest_case_gives_what_is_written(number: int) -> None:
+    kind, (_, outcome, count, largest, words, settings, *numbers) = KINDS[number], ROWS[number]
+    if not int(count):
+        assert largest.startswith("e = 10^")
+        return
+    with exactly():
+        if not words:
+            assert Outcome(outcome) in (Outcome.IDENTICAL, Outcome.LOSSLESS)
+            assert not case(kind, words, kind.Settings()).differs
+            return
+        found = case(kind, words, settings_of(kind.Settings, settings))
+        _, _, p, other = first_difference(found)
+    assert outcome == Outcome.CHANGED.value
+    assert [f"{value:.4f}" for value in (found.variation, p, other)] == numbers
+    assert float(largest) >= float(numbers[0])
