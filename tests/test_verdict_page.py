@@ -10,8 +10,9 @@ from engine.decoders import BUILT_IN
 from engine.decoders.base import Decoder
 from engine.decoders.verdict import Outcome
 from engine.judge.cases import Case, standards
-from engine.judge.counterexample import first_difference
+from engine.judge.counterexample import counterexample, first_difference
 from engine.judge.enumeration import enumerated, exactly, sequences
+from engine.judge.words import counterexample_lines
 from engine.settings import Settings
 from tests.pages import page, tables
 from tests.verdict_page import examples, settings_of
@@ -52,3 +53,17 @@ def test_the_smallest_case_gives_what_is_written(number: int) -> None:
     assert outcome == Outcome.CHANGED.value
     assert [f"{value:.4f}" for value in (found.variation, p, other)] == numbers
     assert float(largest) >= float(numbers[0])
+
+
+def test_the_readme_shows_what_the_command_says_of_the_wrong_rule() -> None:
+    kind = next(each for each in examples() if each.name == "wrong-rule")
+    with exactly():
+        found = counterexample(
+            kind, case(kind, "three tokens of two codes in a row", kind.Settings(window=2))
+        )
+    said = list(counterexample_lines(found))
+    shown = page("README.md").split("\nSmallest counterexample:")[1].split("\n```")[0]
+    lines = f"Smallest counterexample:{shown}".splitlines()
+    assert len(lines) > 10
+    for line in lines:
+        assert any(each.startswith(line.removesuffix("..").rstrip()) for each in said), line

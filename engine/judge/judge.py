@@ -46,9 +46,10 @@ SAMPLED_SETTINGS = 5
 MOST_LOG_E = 300.0  # that of an impossible picture is infinite
 # Decoders whose expected tokens a pass are given beside a decoder's own.
 BESIDE: dict[str, tuple[type[WindowDecoder], Settings]] = {
-    "SJD": (SJD, SJD.Settings(window=4, fresh="uniform")),
-    "SCD": (SCD, SCD.Settings(window=4, fresh="uniform", coupling="maximal")),
-    "block verification": (SJD, SJD.Settings(window=4, fresh="uniform", verification="block")),
+    "SJD": (SJD, SJD.Settings(window=4)),
+    "SJD fresh=uniform": (SJD, SJD.Settings(window=4, fresh="uniform")),
+    "SCD fresh=uniform": (SCD, SCD.Settings(window=4, fresh="uniform", coupling="maximal")),
+    "block fresh=uniform": (SJD, SJD.Settings(window=4, fresh="uniform", verification="block")),
 }
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Iterator, Mapping
 
 from engine.decoders.base import Badge
@@ -17,8 +18,20 @@ _HEADS = {
 
 
 def in_words(verdict: Verdict) -> str:
-    """The whole verdict, lines of at most 100 characters where numbers allow it."""
-    return "\n".join(_lines(verdict))
+    """The whole verdict, in lines of at most 100 characters."""
+    return "\n".join(map(_folded, _lines(verdict)))
+
+
+def _folded(line: str) -> str:
+    indent = " " * (len(line) - len(line.lstrip()))
+    return textwrap.fill(
+        line.lstrip(),
+        100,
+        initial_indent=indent,
+        subsequent_indent=indent + "  ",
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
 
 
 def _lines(verdict: Verdict) -> Iterator[str]:
@@ -41,10 +54,9 @@ def _lines(verdict: Verdict) -> Iterator[str]:
         samples = verdict.samples
         yield f"  Not everything can be enumerated: {samples.why}."
         yield (
-            f"  {samples.pictures:,} pictures, sampled: e = 10^{samples.log10_e:.1f}"
-            " against vanilla AR's"
+            f"  {samples.pictures:,} pictures, sampled: e = 10^{samples.log10_e:.1f} against vanilla"
+            " AR's distribution (10^7 and more says that it is another)."
         )
-        yield "  distribution (10^7 and more says that it is another)."
     if verdict.shift:
         recorded = verdict.shift.recorded
         yield (
@@ -55,12 +67,12 @@ def _lines(verdict: Verdict) -> Iterator[str]:
         )
     if verdict.tokens_a_pass:
         rates = [f"{title} {rate:.3f}" for title, rate in verdict.tokens_a_pass.items()]
-        yield f"  Expected tokens a pass, small model: {', '.join(rates)}."
+        yield f"  Expected tokens a pass, four tokens: {', '.join(rates)}."
     for check in verdict.checks:
         yield f"  {'yes' if check.passed else 'NO '} {check.name}: {check.words}"
     if verdict.counterexample:
         yield ""
-        yield from _counterexample(verdict.counterexample)
+        yield from counterexample_lines(verdict.counterexample)
 
 
 def settings_in_words(settings: Mapping[str, Value]) -> str:
@@ -78,9 +90,9 @@ def _sound_settings(judged: tuple[Judged, ...]) -> Iterator[str]:
         yield f"  No difference with {len(sound)} of {len(worst)} settings, such as {sound[0]}."
 
 
-def _counterexample(example: Counterexample) -> Iterator[str]:
-    yield f"Smallest counterexample: {example.model};"
-    yield f"  {settings_in_words(example.settings)}."
+def counterexample_lines(example: Counterexample) -> Iterator[str]:
+    """The smallest case and the passes that lead there."""
+    yield f"Smallest counterexample: {example.model}; {settings_in_words(example.settings)}."
     behind = f"Behind {list(example.prefix)} the" if example.prefix else "The"
     yield (
         f"  {behind} {'next' if example.prefix else 'first'} token is {example.token} with"
