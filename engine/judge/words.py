@@ -54,8 +54,8 @@ def _lines(verdict: Verdict) -> Iterator[str]:
         samples = verdict.samples
         yield f"  Not everything can be enumerated: {samples.why}."
         yield (
-            f"  {samples.pictures:,} pictures, sampled: e = 10^{samples.log10_e:.1f} against vanilla"
-            " AR's distribution (10^7 and more says that it is another)."
+            f"  {samples.pictures:,} pictures, sampled: e = 10^{samples.log10_e:.1f} against"
+            " vanilla AR's distribution (10^7 and more says that it is another)."
         )
     if verdict.shift:
         recorded = verdict.shift.recorded
@@ -105,7 +105,8 @@ def counterexample_lines(example: Counterexample) -> Iterator[str]:
     )
     for way in example.ways:
         yield (
-            f"  {_number(way.chance)} of it with that token {way.status}. The likeliest way:"
+            f"  {_number(way.chance)} of its {_number(example.sequence_found)} with that token"
+            f" {way.status}. The likeliest way:"
             if len(example.ways) > 1
             else "  The likeliest way to it:"
         )

@@ -77,7 +77,8 @@ def _text(x: float, y: float, words: str, classes: str) -> str:
 def _ways(example: Counterexample) -> Iterator[str]:
     top = TOP
     for way in example.ways:
-        words = f"{way.chance:.4f} of it with that token {way.status}. The likeliest way:"
+        share = f"{way.chance:.4f} of its {example.sequence_found:.4f}"
+        words = f"{share} with that token {way.status}. The likeliest way:"
         yield _text(LEFT, top, words, "ink")
         top += HEAD
         for number, step in enumerate(way.passes, 1):
