@@ -41,19 +41,39 @@ def settings_to_judge(kind: type[Settings]) -> list[Settings]:
     while left:
         first = next(iter(left))
         del left[first]
-        some = dict(first)
-        needs = [specs[name][0].needs for name in some]
-        needed = defaults | dict(need for need in needs if need) | some
-        for row in (_filled(some, values, left), defaults | some, needed):
+        for row in _rows(dict(first), specs, values, left):
             try:
-                settings = kind(**row)
+                settings = _in_use(kind(**row), specs)
             except SettingError:
                 continue
-            found.setdefault(_in_use(settings, specs))
-            for held in _held(row):
+            used = {name: getattr(settings, name) for name in specs}
+            if first not in _held(used):  # one of these does nothing there
+                continue
+            found.setdefault(settings)
+            for held in _held(used):
                 left.pop(held, None)
             break
     return list(found)
+
+
+def _rows(
+    some: dict[str, Any],
+    specs: dict[str, tuple[Knob, Any]],
+    values: dict[str, list[Any]],
+    left: dict[Some, None],
+) -> Iterator[dict[str, Any]]:
+    """Values of all knobs with these among them, of which some may not be valid."""
+    defaults = {name: default for name, (_, default) in specs.items()}
+    needed = dict(some)
+    while needs := {need for name in needed if (need := specs[name][0].needs)} - needed.items():
+        if {name for name, _ in needs} & {*needed}:
+            return  # one of these does nothing where another is
+        needed |= dict(needs)
+    yield _filled(needed, values, left)
+    yield defaults | needed
+    for name in values:  # another value, where a default does not go with them
+        if name not in needed:
+            yield from (defaults | needed | {name: value} for value in values[name])
 
 
 def _every(values: dict[str, list[Any]]) -> Iterator[Some]:

@@ -9,10 +9,10 @@ one.
 from __future__ import annotations
 
 import copy
-from collections import defaultdict
+from collections import defaultdict, deque
 from collections.abc import Hashable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, is_dataclass
 from enum import Enum
 from typing import Any
 
@@ -23,7 +23,7 @@ from torch import Tensor
 from engine.decoders.decode_state import DecodeState, Verification, Window
 from engine.decoders.window import WindowDecoder
 from engine.judge.choices import Intervals, NotEnumerable, outcomes
-from engine.judge.symbolic import SymbolicNoise, settled
+from engine.judge.symbolic import SymbolicNoise, copied, settled
 from engine.plan import Plan
 from engine.trace import Status
 
@@ -175,7 +175,7 @@ def walked(walk: Walk) -> Enumeration:
                         if state.frontier <= known.get(number, -1)
                     }
                     intervals = tuple(sorted(after.intervals.items()))
-                    key = _frozen(vars(state)), intervals, walk.key(after.story)
+                    key = _kept(state), intervals, walk.key(after.story)
                     if key in following:
                         node_there = following[key]
                         node_there.chance += after.chance
@@ -243,16 +243,10 @@ def _steps(walk: Walk, node: Node) -> Iterator[Node]:
             off = abs(accepted - float(recorded[0]))
             walk.found.misrecorded = max(walk.found.misrecorded, off)
     if (now := _own(decoder)) != own:
-        changed = [name for name, value in now.items() if own.get(name) != value]
+        changed = [name for name in {**own, **now} if own.get(name) != now.get(name)]
         raise NotEnumerable(
             f"it keeps {', '.join(changed)} on itself from pass to pass: keep it on the state"
         )
-
-
-def _own(decoder: WindowDecoder) -> dict[str, Hashable]:
-    """What a decoder holds beside its model and what it was made with."""
-    given = {"model", "plan", "whole", "settings", "sampling"}
-    return {name: _frozen(value) for name, value in vars(decoder).items() if name not in given}
 
 
 def _proposed(
@@ -273,26 +267,54 @@ def _settled_proposal(
 
 
 def _copied(state: DecodeState) -> DecodeState:
+    """With all that a rule keeps on it, of which outcomes are chosen now."""
     twin = copy.copy(state)
     for name, value in vars(state).items():
-        if name == "ctx" or isinstance(value, dict):
+        if name in ("ctx", "_noise"):
             setattr(twin, name, copy.copy(value))
         elif isinstance(value, Tensor) and name not in _GIVEN:
-            setattr(twin, name, value.clone())
+            setattr(twin, name, copied(value))
         elif name not in _GIVEN:
             setattr(twin, name, copy.deepcopy(value))
     return twin
 
 
+def _kept(state: DecodeState) -> Hashable:
+    """A key of what later steps depend on."""
+    return _frozen({name: value for name, value in vars(state).items() if name not in _GIVEN})
+
+
+def _own(decoder: WindowDecoder) -> dict[str, Hashable]:
+    """Keys of a decoder's attributes and its class's that may change."""
+    held: dict[str, Any] = {}
+    for kind in reversed(type(decoder).__mro__):
+        changeable = (list, dict, set, deque, Tensor, np.ndarray)
+        held |= {name: each for name, each in vars(kind).items() if isinstance(each, changeable)}
+    held |= vars(decoder)
+    fixed = {name for name, each in held.items() if is_dataclass(each) and _is_fixed(each)}
+    return {
+        name: id(each) if name in fixed else _frozen(each)
+        for name, each in held.items()
+        if name not in _GIVEN
+    }
+
+
+def _is_fixed(value: Any) -> bool:
+    fixed: bool = type(value).__dataclass_params__.frozen
+    return fixed
+
+
 def _frozen(value: Any) -> Hashable:
     """A key of what a state holds: equal keys, equal values."""
     if isinstance(value, Tensor | np.ndarray):
-        array = value.as_subclass(Tensor).numpy() if isinstance(value, Tensor) else value
+        array = value.as_subclass(Tensor).detach().numpy() if isinstance(value, Tensor) else value
         return array.shape, array.tobytes()
     if isinstance(value, dict):
-        return tuple((k, _frozen(each)) for k, each in value.items() if k not in _GIVEN)
-    if isinstance(value, list | tuple):
+        return tuple((k, _frozen(each)) for k, each in value.items())
+    if isinstance(value, list | tuple | deque):
         return tuple(map(_frozen, value))
+    if isinstance(value, set):
+        return frozenset(map(_frozen, value))
     if hasattr(value, "__dict__") and not isinstance(value, type | Enum):
         return type(value), _frozen(vars(value))
     return value if isinstance(value, Hashable) else id(value)

@@ -28,7 +28,7 @@ from engine.decoders.verdict import (
 )
 from engine.decoders.window import WindowDecoder
 from engine.judge.cases import RUNS_A_CASE, Case, Cases, Found, enumerate_on, standards
-from engine.judge.checks import SEEDS, check, pictures
+from engine.judge.checks import SEEDS, check, global_numbers, pictures
 from engine.judge.choices import NotEnumerable
 from engine.judge.corners import settings_to_judge
 from engine.judge.counterexample import counterexample, true_shift
@@ -43,7 +43,7 @@ from engine.settings import Settings
 
 PICTURES = 5000  # sampled at most where the outcomes cannot be enumerated
 SAMPLED_SETTINGS = 5
-MOST_LOG_E = 300.0  # that of an impossible picture is infinite
+MOST_LOG10_E = 999.0  # that of an impossible picture is infinite
 # Decoders whose expected tokens a pass are given beside a decoder's own.
 BESIDE: dict[str, tuple[type[WindowDecoder], Settings]] = {
     "SJD": (SJD, SJD.Settings(window=4)),
@@ -62,7 +62,9 @@ def judge(
     cases, samples = Cases(), None
     example, shift, tokens = None, None, dict[str, float]()
     if checks[0].passed:
-        if issubclass(kind, WindowDecoder):
+        if not all(each.passed for each in checks if each.name == "repeats"):
+            cases.not_enumerable["it draws from a global generator"] = None
+        elif issubclass(kind, WindowDecoder):
             with exactly():
                 _enumerate(cases, kind, every, say, processes)
                 if cases.done:
@@ -170,27 +172,29 @@ def _identical(kind: type[Decoder], every: Sequence[Settings]) -> bool:
 
 def _sampled(kind: type[Decoder], every: Sequence[Settings], cases: Cases) -> Samples:
     """Of four codes with the defaults; where nothing could be enumerated, of a square of two codes
-    with other settings too. The mean of their e-values is one."""
-    drawn = [(four_codes(), every[0])]
+    with other settings too, until the test rejects. e is at most the mean of theirs, which is one.
+    """
+    noise, square = four_codes(), Toy((2, 2), 2)
+    drawn = [(noise, noise.plan, every[0])]
     if kind.infills:
-        drawn = [(pictures(kind)[0][0], every[0])]
+        drawn = [(model, plan, every[0]) for model, plan in pictures(kind)]
     elif not cases.done:
-        square = Toy((2, 2), 2)
-        drawn += [(square, settings) for settings in every[:SAMPLED_SETTINGS]]
-    count, logs = 0, list[float]()
-    for model, settings in drawn:
-        plan = pictures(kind)[0][1] if kind.infills else model.plan
+        drawn += [(square, square.plan, settings) for settings in every[:SAMPLED_SETTINGS]]
+    count, log_e, models = 0, -math.inf, len(drawn)
+    for model, plan, settings in drawn:
         decoder = kind(model, settings, plan=plan)
         place = [plan.slots.index(slot) for slot in decoder.plan.slots]
         joint = {
             tuple(tokens[at] for at in place): chance
             for tokens, chance in model.joint_distribution(plan).items()
         }
-        more, log_e = sampled_until_caught(decoder, joint, PICTURES // len(drawn))
-        count += more
-        logs.append(min(log_e, MOST_LOG_E))
-    mean = max(logs) + math.log(sum(math.exp(log - max(logs)) for log in logs) / len(drawn))
-    return Samples(why="; ".join(cases.not_enumerable), pictures=count, log10_e=mean / math.log(10))
+        with global_numbers(0):
+            more, found = sampled_until_caught(decoder, joint, PICTURES // models, tests=models)
+        count, log_e = count + more, max(log_e, found - math.log(models))
+        if rejects(log_e):
+            break
+    why = "; ".join(cases.not_enumerable)
+    return Samples(why=why, pictures=count, log10_e=min(log_e / math.log(10), MOST_LOG10_E))
 
 
 def _shift(kind: type[WindowDecoder], case: Case) -> Shift:

@@ -57,11 +57,12 @@ def _log_of_view(
 
 
 def sampled_until_caught(
-    decoder: Decoder, joint: Joint, most: int, batch: int = 250
+    decoder: Decoder, joint: Joint, most: int, batch: int = 250, tests: int = 1
 ) -> tuple[int, float]:
-    """How many sequences were sampled, and the log of e then: until the test rejects, or `most`."""
+    """How many sequences were sampled, and the log of e then: until the test rejects, or `most`.
+    `tests`: of how many tests this is one, whose mean e rejects."""
     sequences, log_e = Counter[Sequence](), 0.0
-    while sequences.total() < most and not rejects(log_e):
+    while sequences.total() < most and not rejects(log_e - math.log(tests)):
         sequences += sample(decoder, batch, sequences.total())
         log_e = log_e_value(sequences, joint)
     return sequences.total(), log_e

@@ -21,6 +21,9 @@ from engine.judge.choices import LATER, Choices, Key, NotEnumerable
 from engine.numerics.randomness import Noise, Purpose
 
 FIRST = 2  # numbers have values from here on, of which none is a probability
+_ROUNDING = 1e-9  # of cumulative sums
+_BEYOND = 1e9  # all thresholds
+_GUMBEL = torch.tensor([0.0, 0.5], dtype=torch.float64)  # of two codes' noise, beside its number
 Rule = Callable[..., Any]
 
 
@@ -42,7 +45,7 @@ class SymbolicNoise(Noise):
         if codes != 2:
             raise NotEnumerable("the Gumbel noise of more than two codes is no single number")
         keys: list[list[Key]] = [[(Purpose.NOISE, start + row)] * 2 for row in range(count)]
-        return _numbers(keys, (count, 2)).as_subclass(Gumbel)
+        return (_numbers(keys, (count, 2)) + _GUMBEL).as_subclass(Gumbel)
 
 
 def _numbers(keys: list[list[Key]], shape: tuple[int, ...]) -> Tensor:
@@ -70,6 +73,8 @@ class Symbolic(Tensor):
                 return _moved(function, args, kwargs)
             if name.startswith("new_") or name.endswith("_like"):
                 return function(_plain(args[0]), *args[1:], **kwargs)
+            if name == "__deepcopy__":
+                return copied(args[0])
             return function(*settled(args), **settled(kwargs))
 
 
@@ -78,7 +83,7 @@ class Numbers(Symbolic):
 
 
 class Gumbel(Symbolic):
-    """Gumbel noise [.., 2] of two codes: for both the number that chooses between them."""
+    """Gumbel noise [.., 2] of two codes: the number that chooses between them, plus _GUMBEL."""
 
 
 class Scores(Symbolic):
@@ -132,6 +137,18 @@ def settled(value: Any) -> Any:
     outcomes = [Choices.current.value(code) for code in codes.flatten().tolist()]
     found = torch.tensor(outcomes, dtype=torch.long).view(codes.shape)
     return found.bool() if isinstance(value, Flags) else found
+
+
+def copied(value: Tensor) -> Tensor:
+    """What a later run can read: numbers, and outcomes that are chosen now."""
+    if not isinstance(value, Symbolic):
+        return value.clone()
+    if isinstance(value, (Flags, Codes)):
+        found: Tensor = settled(value)
+        return found
+    twin: Tensor = _plain(value).clone().as_subclass(type(value))
+    vars(twin).update(vars(value))
+    return twin
 
 
 def _wrap(kind: type[Symbolic], value: Any) -> Any:
@@ -238,6 +255,8 @@ def _outcomes_alone(values: Any) -> None:
 
 def _any(flags: Any, dim: int = 0, keepdim: bool = False) -> Any:
     _outcomes_alone(flags)
+    if flags.dim() != 1:
+        return NotImplemented
     codes, run = _plain(flags).tolist(), Choices.current
     found = run.postpone(lambda: int(any(run.value(code) for code in codes)))
     return _postponed(Flags, torch.Size([1] if keepdim else []), [found])
@@ -245,9 +264,11 @@ def _any(flags: Any, dim: int = 0, keepdim: bool = False) -> Any:
 
 def _argmax(values: Any, dim: int = -1, keepdim: bool = False) -> Any:
     """Of scores; or of flags, the first that is true."""
-    if isinstance(values, Scores):
+    if isinstance(values, Scores) and dim in (-1, values.dim() - 1) and not keepdim:
         return _sampled(_plain(values).exp().cumsum(-1), values.numbers)
     _outcomes_alone(values)
+    if values.dim() != 1:
+        return NotImplemented
     codes, run = _plain(values).tolist(), Choices.current
     first = run.postpone(lambda: next((i for i, c in enumerate(codes) if run.value(c)), 0))
     return _postponed(Codes, torch.Size([1] if keepdim else []), [first])
@@ -256,6 +277,8 @@ def _argmax(values: Any, dim: int = -1, keepdim: bool = False) -> Any:
 def _cumprod(flags: Any, dim: int) -> Any:
     """What is behind the first zero is not read."""
     _outcomes_alone(flags)
+    if flags.dim() != 1:
+        return NotImplemented
     run, out = Choices.current, list[int]()
     for code in _plain(flags).tolist():
         out.append(code if not out else run.postpone(partial(_both, run, out[-1], code)))
@@ -281,22 +304,24 @@ def _comparison(operation: Callable[[Any, Any], Any]) -> Rule:
         if not isinstance(left, Numbers | Affine) and not isinstance(right, Numbers | Affine):
             return _strictly(operation, Flags)(left, right)
         if isinstance(left, Numbers | Affine):
-            below = _below(left, right)
-            holds = operation(0, 1)
+            numbers, thresholds, holds = left, right, operation(0, 1)
         else:
-            below = _below(right, left)
-            holds = operation(1, 0)
+            numbers, thresholds, holds = right, left, operation(1, 0)
+        _outcomes_alone(thresholds)
+        # Of NaN no comparison holds.
+        below = _below(
+            numbers, torch.as_tensor(settled(thresholds)).nan_to_num(-_BEYOND if holds else _BEYOND)
+        )
         return below if holds else _RULES["bitwise_not"](below)
 
     return rule
 
 
-def _below(numbers: Any, thresholds: Any) -> Any:
-    _outcomes_alone(thresholds)
+def _below(numbers: Any, thresholds: Tensor) -> Any:
     if isinstance(numbers, Affine):
         if (numbers.scale < 0).any():
             raise NotEnumerable("it multiplies a random number by a negative one")
-        bound = torch.as_tensor(_plain(thresholds)) + numbers.shift
+        bound = thresholds + numbers.shift
         thresholds = (bound / numbers.scale).nan_to_num(0.0)  # 0 is not below 0
     run = Choices.current
 
@@ -312,6 +337,8 @@ def _below(numbers: Any, thresholds: Any) -> Any:
 
 
 def _times(numbers: Any, scale: Any) -> Any:
+    if not isinstance(numbers, Numbers):
+        numbers, scale = scale, numbers
     if not isinstance(numbers, Numbers):
         return _strictly(operator.mul, Codes)(numbers, scale)
     _outcomes_alone(scale)
@@ -333,32 +360,56 @@ def _plus(left: Any, right: Any) -> Any:
     noise = right if isinstance(right, Gumbel) else left
     if not isinstance(noise, Gumbel):
         return _strictly(operator.add, Codes)(left, right)
-    result = (left if noise is right else right).clone().as_subclass(Scores)
-    result.numbers = _plain(noise)[..., 0]
+    scores, plain = left if noise is right else right, _plain(noise)
+    if isinstance(scores, Symbolic) or plain.dim() < 1 or plain.shape[-1] != 2:
+        raise NotEnumerable("it adds Gumbel noise to something else than the logits of all codes")
+    if not torch.equal(plain - plain[..., :1], _GUMBEL.expand_as(plain)):
+        raise NotEnumerable("it adds Gumbel noise to another token than it belongs to")
+    result = scores.expand_as(plain).clone().as_subclass(Scores)
+    result.numbers = plain[..., 0]
     return result
 
 
 def _minimum(values: Any, bound: Any) -> Any:
     """A target of `sample` is below its bound but for rounding."""
-    return values if isinstance(values, Affine) else _strictly(min, Codes)(values, bound)
+    if not isinstance(values, Affine):
+        return _strictly(min, Codes)(values, bound)
+    return _unbounded(values, bound >= (values.scale - values.shift) * (1 - _ROUNDING))
 
 
 def _clamp_min(values: Any, bound: Any) -> Any:
     """A target of `sample` within its block is not negative but for rounding."""
-    return values if isinstance(values, Affine) else NotImplemented
+    if not isinstance(values, Affine):
+        return NotImplemented
+    return _unbounded(values, bound <= values.scale * _ROUNDING - values.shift)
 
 
-def _searchsorted(cumulative: Tensor, target: Any, *, right: bool) -> Any:
-    assert right
-    assert isinstance(target, Affine)
+def _unbounded(values: Any, beyond: Any) -> Any:
+    """The values, where a bound is beyond all of them."""
+    if not torch.as_tensor(beyond).all():
+        raise NotEnumerable("it bounds what it computed from random numbers")
+    return values
+
+
+def _searchsorted(cumulative: Any, target: Any, **kwargs: Any) -> Any:
+    """Of targets [.., 1]; at a number that is equal to a sum, which has no probability, either side
+    is as good as the other."""
+    if isinstance(target, Numbers):
+        target = _times(target, 1.0)
+    if not isinstance(target, Affine) or target.shape[-1] != 1 or isinstance(cumulative, Symbolic):
+        return NotImplemented
     bounds = (cumulative + target.shift) / target.scale
+    if ((bounds[..., -1] - 1).abs() > _ROUNDING).any():  # NaN where all is 0
+        raise NotEnumerable("it samples with a random number that ends before or behind the sum")
     return _wrap(Codes, _plain(_sampled(bounds, _plain(target)[..., 0]))[..., None])
 
 
 def _truncated(values: Any) -> Any:
     if not isinstance(values, Affine):
         return _plain(values).as_subclass(Codes) if isinstance(values, Flags) else values
-    codes = int(values.scale)
+    codes = int(values.scale) if values.scale.numel() == 1 else 0
+    if codes < 1 or codes != float(values.scale) or values.shift.any():
+        raise NotEnumerable("it cuts numbers off that are no multiples of a random one")
     return _sampled(torch.arange(1, codes + 1).double() / codes, _plain(values))
 
 

@@ -121,6 +121,7 @@ class Toy(ImageModel):
         return torch.stack([self.logits[_state(path, self.vocab_size)] for path in ctx.paths])
 
     def keep(self, ctx: ToyContext, rows: Sequence[int], frontier: int | None = None) -> None:
+        assert rows, "a pass commits a token at least"
         if isinstance(ctx, FrontsContext):
             return ctx.keep(rows)
         for before, row in itertools.pairwise(rows):
