@@ -9,8 +9,7 @@ import torch
 from torch import Tensor
 
 from engine.infilling import MASKED, Fills
-from engine.judge.infill_toys import InfillToy
-from engine.judge.toys import Toy
+from engine.judge.toys import InfillToy, Toy
 
 
 class NeighbourToy(InfillToy):

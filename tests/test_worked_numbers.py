@@ -17,9 +17,8 @@ from engine.decoders.scd import SCDSettings
 from engine.decoders.sjd import SJD
 from engine.decoders.sjd_pac import CandidateWalk, PACSettings
 from engine.decoders.window import WindowDecoder
-from engine.judge.infill_toys import InfillToy, infilling
 from engine.judge.one_pass import accepted_drafts, committed_distribution, verify_chain
-from engine.judge.toys import Toy
+from engine.judge.toys import InfillToy, Toy, infilling
 from engine.models.base import planned
 from engine.numerics.distributions import total_variation
 from engine.wavefront import Wavefront

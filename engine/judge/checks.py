@@ -14,8 +14,7 @@ from engine.decoders.base import Decoder
 from engine.decoders.verdict import Check, source_of
 from engine.infilling import Infilling
 from engine.judge.enumeration import ContractError
-from engine.judge.infill_toys import InfillToy
-from engine.judge.toys import Toy, ToyContext
+from engine.judge.toys import InfillToy, Toy, ToyContext
 from engine.models.base import planned
 from engine.plan import Plan
 from engine.settings import Settings

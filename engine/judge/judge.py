@@ -37,9 +37,9 @@ from engine.judge.sampling import rejects, sampled_until_caught
 from engine.judge.shift import recorded_shift
 from engine.judge.standard import four_codes
 from engine.judge.toys import Toy
-from engine.judge.version import version
 from engine.plan import Plan
 from engine.settings import Settings
+from engine.version import version
 
 PICTURES = 5000  # sampled at most where the outcomes cannot be enumerated
 SAMPLED_SETTINGS = 5

@@ -9,8 +9,7 @@ import torch
 
 from engine.decoders.base import Decoder
 from engine.infilling import Infilling
-from engine.judge.infill_toys import InfillToy
-from engine.judge.toys import Toy
+from engine.judge.toys import InfillToy, Toy
 from engine.models.base import planned
 from engine.plan import Plan
 from engine.settings import Sampling

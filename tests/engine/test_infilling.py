@@ -10,8 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.infilling import MASKED, Infilling, box_mask, spread_order
-from engine.judge.infill_toys import InfillToy
-from engine.judge.toys import Toy
+from engine.judge.toys import InfillToy, Toy
 from engine.race import Lane, Race, RaceRequest
 from engine.settings import Sampling, SettingError
 from engine.trace import Trace, TraceError

@@ -17,8 +17,7 @@ from engine import __main__ as cli
 from engine.commands import race as cli_race
 from engine.decoders import DECODERS, DEFAULT, WHOLE
 from engine.decoders.sjd import SJD
-from engine.judge.infill_toys import InfillToy
-from engine.judge.toys import Toy
+from engine.judge.toys import InfillToy, Toy
 from engine.models.supply.card import ModelError
 from engine.race import Lane, Race
 from engine.trace import Frame, LaneState, Trace

@@ -19,8 +19,7 @@ from engine.bench import infill as bench_infill
 from engine.commands import race as cli_race
 from engine.decoders.sjd import SJD
 from engine.infilling import MASKED, Infilling
-from engine.judge.infill_toys import InfillToy
-from engine.judge.toys import Toy
+from engine.judge.toys import InfillToy, Toy
 from engine.models.base import planned
 from engine.models.families import janus
 from engine.models.supply import device

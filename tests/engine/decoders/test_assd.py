@@ -19,8 +19,7 @@ from engine.decoders.sjd import SJD
 from engine.decoders.window import WindowDecoder
 from engine.infilling import ORDERS
 from engine.judge.enumeration import CLOSE, distance, enumerated, exactly
-from engine.judge.infill_toys import InfillToy, infilling
-from engine.judge.toys import Toy
+from engine.judge.toys import InfillToy, Toy, infilling
 from engine.models.base import planned
 from engine.plan import Plan
 from engine.settings import SettingError

@@ -24,9 +24,8 @@ from engine.decoders.sjd_pac import SJDPAC
 from engine.decoders.tree import Tree
 from engine.decoders.window import WindowDecoder
 from engine.judge.enumeration import CLOSE, Enumeration, distance, enumerated, exactly
-from engine.judge.infill_toys import InfillToy, infilling
 from engine.judge.sampling import rejects, sampled_until_caught
-from engine.judge.toys import Toy
+from engine.judge.toys import InfillToy, Toy, infilling
 from engine.models.base import planned
 from engine.plan import Plan
 from engine.settings import Sampling, SettingError, Settings, knobs

@@ -13,8 +13,7 @@ from engine.decoders import DECODERS, WHOLE
 from engine.decoders.decode_state import DecodeState, Verification, Window
 from engine.decoders.jacobi_window import INIT_SCHEMES
 from engine.decoders.recorder import StepRecorder
-from engine.judge.infill_toys import infilling
-from engine.judge.toys import Toy, ToyContext
+from engine.judge.toys import Toy, ToyContext, infilling
 from engine.models.base import planned
 from engine.models.slots import Slot
 from engine.plan import Plan

@@ -11,8 +11,7 @@ from torch import Tensor
 from engine.decoders.ar import VanillaAR
 from engine.decoders.parallel import Parallel, rounds
 from engine.decoders.zipar import ZipAR, ZipARSettings
-from engine.judge.infill_toys import infilling
-from engine.judge.toys import Toy
+from engine.judge.toys import Toy, infilling
 from engine.models.base import planned
 from engine.numerics.distributions import total_variation
 from engine.race import Lane, RaceRequest

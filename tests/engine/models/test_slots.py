@@ -11,8 +11,7 @@ import torch
 from torch import Tensor
 
 from engine.decoders import DECODERS, unverified
-from engine.judge.infill_toys import infilling
-from engine.judge.toys import Toy
+from engine.judge.toys import Toy, infilling
 from engine.models.base import planned
 from engine.models.cache import WindowCache
 from engine.models.slots import Slot, Slots

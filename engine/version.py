@@ -9,7 +9,7 @@ from pathlib import Path
 
 def version() -> str:
     """Of the installed package, or of the checkout."""
-    project = Path(__file__).resolve().parents[2] / "pyproject.toml"
+    project = Path(__file__).resolve().parents[1] / "pyproject.toml"
     if project.is_file():
         found: str = tomllib.loads(project.read_text("utf-8"))["project"]["version"]
         return found
