@@ -11,9 +11,9 @@ from multiprocessing import get_all_start_methods
 from pathlib import Path
 
 from engine.decoders import BUILT_IN, DECODERS
-from engine.decoders.base import Decoder
+from engine.decoders.base import Badge, Decoder
 from engine.decoders.outside import DecoderError, checked, classes_of
-from engine.decoders.verdict import Outcome, Verdict, source_of, write_verdicts
+from engine.decoders.verdict import Verdict, VerdictFile, source_of, write_verdicts
 from engine.judge.judge import judge
 from engine.judge.words import in_words
 
@@ -41,13 +41,17 @@ def run_judge(args: argparse.Namespace) -> None:
     processes = min(2, os.cpu_count() or 1) if "fork" in get_all_start_methods() else 1
     verdicts = [judge(decoder, _say, processes) for decoder in decoders]
     _say("")
-    for verdict in verdicts:
-        print(verdict.model_dump_json(indent=1) if args.json else in_words(verdict) + "\n")
+    if args.json:
+        print(VerdictFile(verdicts=tuple(verdicts)).model_dump_json(indent=1))
+    else:
+        print("\n\n".join(map(in_words, verdicts)))
     source = source_of(decoders[0])
     if source is not None and decoders[0].name not in BUILT_IN:
-        written = [write_verdicts(source, verdicts)]
-        written += _draw(args.draw, source, verdicts)
-        print("written:", ", ".join(map(str, written)), file=sys.stderr)
+        try:
+            written = [write_verdicts(source, verdicts), *_draw(args.draw, source, verdicts)]
+            print("written:", ", ".join(map(str, written)), file=sys.stderr)
+        except OSError as error:
+            print(f"nothing is written beside {source}: {error.strerror}", file=sys.stderr)
     sys.exit(0 if all(map(_kept, verdicts)) else 1)
 
 
@@ -59,15 +63,18 @@ def _decoders(which: str) -> list[type[Decoder]]:
             f"there is no decoder {which!r}: name a file that ends with .py, or one of"
             f" {', '.join(DECODERS)}."
         )
-    return [checked(each, BUILT_IN) for each in classes_of(Path(which))]
+    found: dict[str, type[Decoder]] = {}
+    for each in classes_of(Path(which)):
+        found[each.name] = checked(each, {*BUILT_IN, *found})
+    return list(found.values())
 
 
 def _kept(verdict: Verdict) -> bool:
-    claims = {"identical image": 2, "same distribution": 1}
-    proved = {Outcome.IDENTICAL: 2, Outcome.LOSSLESS: 1, Outcome.CHANGED: 0}
-    return proved.get(verdict.outcome, -1) >= claims.get(verdict.claim, 0) and all(
-        check.passed for check in verdict.checks
-    )
+    """Whether it promises no more than was found, and passes every check."""
+    promises = [Badge.CHANGED_DISTRIBUTION, Badge.SAME_DISTRIBUTION, Badge.IDENTICAL]
+    found = verdict.outcome.badge
+    kept = found in promises and promises.index(found) >= promises.index(Badge(verdict.claim))
+    return kept and all(check.passed for check in verdict.checks)
 
 
 def _draw(draw: Draw | None, source: Path, verdicts: list[Verdict]) -> list[Path]:

@@ -20,7 +20,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from engine.decoders.base import Badge, Decoder
 
 FORMAT: Final = 1
-MOST_BYTES = 2**20  # of a file that is read
+MOST_BYTES = 8 * 2**20  # of a file that is read
 
 log = logging.getLogger(__name__)
 
@@ -232,29 +232,38 @@ def verdict_on(decoder: type[Decoder]) -> Verdict | None:
     """What stands beside its file, if it is of this very text. A file that cannot be read is left
     out with a warning."""
     source = source_of(decoder)
-    if source is None or not (path := verdict_path(source)).is_file():
+    if source is None:
         return None
-    try:
-        if path.stat().st_size > MOST_BYTES:
-            raise ValueError(f"it has more than {MOST_BYTES // 2**20} MB")
-        found = VerdictFile.model_validate_json(path.read_bytes()).verdicts
-        digest = digest_of(source)
-    except (OSError, ValueError) as error:
-        why = "it is not of this version" if isinstance(error, ValidationError) else error
-        log.warning("The verdict %s is left out: %s.", path, why)
-        return None
-    mine = [each for each in found if each.decoder == decoder.name]
-    if mine and mine[0].digest != digest:
+    mine = [each for each in _read(verdict_path(source)) if each.decoder == decoder.name]
+    if mine and mine[0].digest != digest_of(source):
         log.warning(
-            "The verdict %s is of another text than %s has now: judge it again.", path, source
+            "The verdict %s is of another text than %s has now: judge it again.",
+            verdict_path(source),
+            source,
         )
         return None
     return mine[0] if mine else None
 
 
+def _read(path: Path) -> tuple[Verdict, ...]:
+    if not path.is_file():
+        return ()
+    try:
+        if path.stat().st_size > MOST_BYTES:
+            raise ValueError(f"it has more than {MOST_BYTES // 2**20} MB")
+        return VerdictFile.model_validate_json(path.read_bytes()).verdicts
+    except (OSError, ValueError) as error:
+        why = "it is not of this version" if isinstance(error, ValidationError) else error
+        log.warning("The verdict %s is left out: %s.", path, why)
+        return ()
+
+
 def write_verdicts(source: Path, verdicts: Sequence[Verdict]) -> Path:
-    """Writes them beside the file."""
-    path = verdict_path(source)
-    text = VerdictFile(verdicts=tuple(verdicts)).model_dump_json(indent=1)
+    """Writes them beside the file; those on its other decoders stay, if they are of this text."""
+    path, new = verdict_path(source), {each.decoder for each in verdicts}
+    others = [
+        each for each in _read(path) if each.decoder not in new and each.digest == digest_of(source)
+    ]
+    text = VerdictFile(verdicts=(*others, *verdicts)).model_dump_json(indent=1)
     path.write_text(text + "\n", "utf-8")
     return path

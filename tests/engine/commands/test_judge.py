@@ -13,7 +13,7 @@ from engine import __main__ as cli
 from engine import decoders
 from engine.commands import judge as command
 from engine.decoders.outside import classes_of
-from engine.decoders.verdict import Outcome, Verdict, verdict_on, verdict_path
+from engine.decoders.verdict import Outcome, VerdictFile, verdict_on, verdict_path
 from engine.judge import cases
 from engine.judge import judge as module
 
@@ -63,7 +63,7 @@ def test_a_broken_promise_ends_with_status_1(judge: Judge, tmp_path: Path, capsy
     file = copy(tmp_path, "wrong_rule")
     assert judge(str(file), "--json") == 1
     captured = capsys.readouterr()
-    printed = Verdict.model_validate(json.loads(captured.out))
+    (printed,) = VerdictFile.model_validate(json.loads(captured.out)).verdicts
     assert (printed.decoder, printed.outcome) == ("wrong-rule", Outcome.CHANGED)
     assert printed.claim == "same distribution"
     assert printed.counterexample is not None
@@ -87,6 +87,11 @@ def test_each_decoder_of_a_file_is_judged(judge: Judge, tmp_path: Path, capsys: 
     assert judge(str(file)) == 1  # one of them does not keep its promise
     found = [verdict_on(kind).outcome for kind in classes_of(file)]
     assert found == [Outcome.CHANGED, Outcome.LOSSLESS]
+    file.write_text(
+        file.read_text("utf-8").replace('"other", "Other"', '"wrong-rule", "Other"'), "utf-8"
+    )
+    assert judge(str(file)) == 2
+    assert "is called 'wrong-rule', as another decoder is" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

@@ -18,6 +18,7 @@ from engine.decoders.verdict import (
     MOST_BYTES,
     Outcome,
     Samples,
+    VerdictFile,
     verdict_on,
     verdict_path,
     write_verdicts,
@@ -51,6 +52,15 @@ def test_a_verdict_on_this_very_text_is_read(file: Path, rule: type[Decoder]) ->
     assert verdict_on(rule) == written
 
 
+def test_verdicts_on_other_decoders_of_the_text_stay(file: Path, rule: type[Decoder]) -> None:
+    mine = verdict(rule)
+    other, old = mine.model_copy(update={"decoder": "other"}), {"decoder": "old", "digest": "0"}
+    write_verdicts(file, [mine, other, mine.model_copy(update=old)])
+    again = verdict(rule, Outcome.CHANGED)
+    path = write_verdicts(file, [again])
+    assert VerdictFile.model_validate_json(path.read_text("utf-8")).verdicts == (other, again)
+
+
 def test_a_verdict_on_another_text_is_none(file: Path, rule: type[Decoder], caplog) -> None:
     write_verdicts(file, [verdict(rule)])
     file.write_text(file.read_text("utf-8") + "\n", "utf-8")
@@ -65,7 +75,7 @@ def test_a_verdict_on_another_text_is_none(file: Path, rule: type[Decoder], capl
     [
         ("{", "it is not of this version"),
         ('{"verdicts": [{"outcome": "lossless"}]}', "it is not of this version"),
-        (" " * (MOST_BYTES + 1), "it has more than 1 MB"),
+        (" " * (MOST_BYTES + 1), "it has more than 8 MB"),
     ],
 )
 def test_what_cannot_be_read_is_left_out_with_a_warning(
