@@ -46,11 +46,8 @@ def settings_to_judge(kind: type[Settings]) -> list[Settings]:
                 settings = _in_use(kind(**row), specs)
             except SettingError:
                 continue
-            used = {name: getattr(settings, name) for name in specs}
-            if first not in _held(used):  # one of these does nothing there
-                continue
             found.setdefault(settings)
-            for held in _held(used):
+            for held in _held({name: getattr(settings, name) for name in specs}):
                 left.pop(held, None)
             break
     return list(found)
@@ -65,7 +62,14 @@ def _rows(
     """Values of all knobs with these among them, of which some may not be valid."""
     defaults = {name: default for name, (_, default) in specs.items()}
     needed = dict(some)
-    while needs := {need for name in needed if (need := specs[name][0].needs)} - needed.items():
+    while (
+        needs := {
+            need
+            for name, value in needed.items()
+            if value != defaults[name] and (need := specs[name][0].needs)
+        }
+        - needed.items()
+    ):
         if {name for name, _ in needs} & {*needed}:
             return  # one of these does nothing where another is
         needed |= dict(needs)

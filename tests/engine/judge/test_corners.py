@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from engine.decoders import DECODERS
 from engine.decoders.base import NoSettings
 from engine.decoders.jacobi_window import JacobiWindowSettings
-from engine.judge.corners import TOGETHER, corners, settings_to_judge
+from engine.judge.corners import corners, settings_to_judge
 from engine.settings import SettingError, Settings, knob, knobs
 
 Row = dict[str, Any]
@@ -83,12 +83,24 @@ def classes(draw: st.DrawFn) -> type[Settings]:
     )
 
 
+def test_a_knob_is_judged_where_it_does_something() -> None:
+    @dataclasses.dataclass(frozen=True, slots=True)
+    class Own(Settings):
+        test: str = knob("p", "The test.", choices=("p", "q"))
+        share: float = knob(0.5, "A share.", low=0.0, high=1.0, needs=("test", "q"))
+        few: int = knob(1, "Few.", low=1, high=2)
+
+    shares = [("p", 0.5), ("q", 0.5), ("q", 0.0), ("q", 1.0)]
+    expected = {Own(test, share, few) for test, share in shares for few in (1, 2)}
+    assert set(settings_to_judge(Own)) == expected
+
+
 def rows(settings: Settings) -> Row:
     return {name: getattr(settings, name) for name, _, _ in knobs(type(settings))}
 
 
 def threes(row: Row) -> set[tuple[tuple[str, Any], ...]]:
-    return set(itertools.combinations(row.items(), min(TOGETHER, len(row))))
+    return set(itertools.combinations(row.items(), min(3, len(row))))
 
 
 def in_use(kind: type[Settings]) -> Iterator[Row]:

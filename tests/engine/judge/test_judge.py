@@ -339,6 +339,18 @@ def test_the_ways_lead_to_the_sequence_and_are_all_of_it() -> None:
                 assert step.numbers or step.chance == 1
 
 
+@exact
+def test_the_first_models_case_with_the_fewest_outcomes_is_the_smallest() -> None:
+    kind = example("wrong_rule")
+    wide, narrow = (case_of(kind, "row", window=window) for window in (3, 2))
+    sound, later = case_of(kind, "pair"), case_of(kind, "four", window=2)
+    later.found.runs = 1
+    assert wide.found.runs > narrow.found.runs > 1
+    assert not sound.differs
+    assert Cases([sound, wide, narrow, later]).smallest is narrow
+    assert Cases([sound]).smallest is sound
+
+
 def test_it_is_the_smallest_case() -> None:
     found = verdict_of(example("wrong_rule"))
     worst = [each.model for each in found.judged if each.total_variation > 0]
@@ -385,6 +397,9 @@ def test_the_true_shift_and_the_recorded_one(
     shift = found.shift
     assert shift.settings == found.judged[0].settings | values
     assert shift.recorded >= shift.true > 0
+    name = next(each.name for each, *_ in standards() if each.words == shift.model)
+    case = case_of(kind, name, **values)
+    assert shift.true == pytest.approx(shift_by_hand(case) / case.plan.length)
 
 
 def test_a_lossless_badge_records_no_shift_whatever_is_true() -> None:

@@ -75,7 +75,7 @@ def test_it_samples_new_seeds_until_it_rejects_or_has_enough() -> None:
     count, log_e = sampled_until_caught(decoder, flipped, 5000, batch=50)
     assert count < 5000
     assert rejects(log_e)
-    _, log_e = sampled_until_caught(decoder, flipped, 5000, batch=50, tests=10**6)
+    _, log_e = sampled_until_caught(decoder, flipped, 5000, batch=5, tests=10**6)
     assert rejects(log_e - math.log(10**6))
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from types import SimpleNamespace
 
 import pytest
 import torch
@@ -16,6 +17,7 @@ from engine.decoders.scd import SCD
 from engine.decoders.sjd import SJD
 from engine.decoders.speculate import chain_acceptance, speculate
 from engine.decoders.window import WindowDecoder
+from engine.judge import enumeration
 from engine.judge.choices import NotEnumerable, outcomes
 from engine.judge.enumeration import CLOSE, Joint, distance, enumerated, exactly
 from engine.judge.symbolic import SymbolicNoise, settled
@@ -46,6 +48,8 @@ SOUND: dict[str, Test] = {
     "p > q u": lambda u, p, q: p > q * u,
     "u q - p < 0": lambda u, p, q: u * q - p < 0,
     "torch.lt": lambda u, p, q: torch.lt(u, p / q),
+    "torch.gt": lambda u, p, q: torch.gt(p / q, u),
+    "torch.ge of a product": lambda u, p, q: torch.ge(p, torch.mul(q, u)),
     "torch.less_equal": lambda u, p, q: torch.less_equal(u, p / q),
     "torch.where": lambda u, p, q: torch.where(u < p / q, 1, 0).bool(),
     "all columns": lambda u, p, q: (u[:, None] < torch.stack([p / q, p / q], -1)).any(-1),
@@ -230,6 +234,14 @@ def test_what_it_keeps_on_itself_is_not_enumerated(kind: type[Rule]) -> None:
     name = "newest" if kind is OnItself else "passes"
     with pytest.raises(NotEnumerable, match=rf"keeps {name}.* on itself from pass to pass"):
         joint_of(kind)
+
+
+@pytest.mark.parametrize("name", ["slot", "noise", "plan", "rejected"])
+def test_states_with_other_memories_do_not_go_on_as_one(name: str) -> None:
+    first, same, other = (
+        enumeration._kept(SimpleNamespace(memory={name: [number]})) for number in (1, 1, 2)
+    )
+    assert first == same != other
 
 
 def doubting() -> Joint:
