@@ -47,8 +47,8 @@ class WindowDecoder(Decoder):
     def committed(self, p: Tensor, q: Tensor, i: Tensor) -> Tensor:
         """p' [T, V] in float64: the distribution of the token that each of T tests commits, for p
         and q [T, V], a draft being a sample of its q and number i [T] of its window; p unless the
-        badge says that it changes."""
-        raise NotImplementedError
+        badge says that it changes. NaN where nobody has said it: no shift is recorded then."""
+        return torch.full_like(exact(p), torch.nan)
 
     def shift(self, p: Tensor, q: Tensor, i: Tensor) -> Tensor:
         """TV(p', p) [T], float64, of what `committed` takes: 0 where the badge promises it."""

@@ -200,14 +200,11 @@ def _sampled(kind: type[Decoder], every: Sequence[Settings], cases: Cases) -> Sa
 def _shift(kind: type[WindowDecoder], case: Case) -> Shift:
     decoder = kind(case.model, case.settings, plan=case.plan)
     tokens = sum(token < 0 for token in case.plan.forced)
-    try:
-        recorded = recorded_shift(decoder) / tokens
-    except NotImplementedError:  # it has no `committed`
-        recorded = None
+    recorded = recorded_shift(decoder)
     return Shift(
         model=case.standard.words,
         settings=dataclasses.asdict(case.settings),
-        recorded=recorded,
+        recorded=None if recorded is None else recorded / tokens,
         true=true_shift(case) / tokens,
     )
 

@@ -16,10 +16,12 @@ from engine.judge.symbolic import settled
 from engine.trace.rows import SHARES
 
 
-def recorded_shift(decoder: WindowDecoder) -> float:
+def recorded_shift(decoder: WindowDecoder) -> float | None:
     """The expected sum over a picture's tokens of the shift, or the price, that is recorded of
-    each; `exactly` must be in use. Raises NotImplementedError where a decoder whose badge says
-    "changed distribution" has no `committed`."""
+    each; None where a decoder whose badge says "changed distribution" has no `committed`.
+    `exactly` must be in use."""
+    if not decoder.badge.lossless and type(decoder).committed is WindowDecoder.committed:
+        return None
     walk = _Recording(decoder)
     walked(walk)
     return walk.shift
