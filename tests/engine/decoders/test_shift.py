@@ -9,13 +9,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import Tensor
 
+from engine.decoders.base import Badge
 from engine.decoders.lantern import Lantern, LanternSettings
 from engine.decoders.lantern_tree import DraftTree, TreeWalk, children_of
 from engine.decoders.relaxed import RelaxedSJD
+from engine.decoders.sjd import SJD
 from engine.decoders.window import WindowDecoder
 from engine.judge.toys import Toy
 from engine.numerics.distributions import one_hot, total_variation
 from engine.settings import Sampling
+from engine.trace import LaneStats
 from tests.engine.decoders.test_rules import CHANGED
 from tests.floats import rounding
 
@@ -95,3 +98,17 @@ def test_neighbourhoods_held_in_blocks_are_the_same(
     expected = decoder.committed(p, q, torch.arange(len(p)))
     monkeypatch.setattr("engine.decoders.lantern.DRAFTS_AT_ONCE", block)
     torch.testing.assert_close(decoder.committed(p, q, torch.arange(len(p))), expected)
+
+
+def test_a_changed_rule_that_does_not_say_what_it_commits_has_no_shift() -> None:
+    class Silent(SJD):
+        badge = Badge.CHANGED_DISTRIBUTION
+
+    stats, known = LaneStats(), LaneStats()
+    with torch.inference_mode():
+        for step in Silent(TOY, SJD.Settings(window=4)).steps("", 0):
+            stats.add(step)
+        for step in SJD(TOY, SJD.Settings(window=4)).steps("", 0):
+            known.add(step)
+    assert stats.shift is None
+    assert known.shift == 0
