@@ -9,7 +9,7 @@ import pytest
 from engine.decoders import BUILT_IN
 from engine.decoders.base import Decoder
 from engine.decoders.verdict import Outcome
-from engine.judge.cases import Case, standards
+from engine.judge.cases import Case, standard_toys
 from engine.judge.counterexample import counterexample, first_difference
 from engine.judge.enumeration import enumerated, exactly, sequences
 from engine.judge.words import counterexample_lines
@@ -23,7 +23,7 @@ ROWS = [row for rows in tables(page("docs/verdicts.md")) for row in rows[1:]]
 
 def case(kind: type[Decoder], words: str, settings: Settings) -> Case:
     standard, model, plan, expected = next(
-        each for each in standards() if words in (each[0].words, "") and each[0].suits(kind)
+        each for each in standard_toys() if words in (each[0].words, "") and each[0].suits(kind)
     )
     decoder = kind(model, settings, plan=plan)
     found = enumerated(decoder)

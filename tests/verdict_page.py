@@ -47,7 +47,7 @@ def settings_of(kind: type[Settings], text: str) -> Settings:
 def cells(kind: type[Decoder], verdict: Verdict) -> list[str]:
     """Of a decoder's row."""
     example = verdict.counterexample
-    head = [kind.title, verdict.outcome.value, str(len(verdict.judged))]
+    head = [kind.title, verdict.outcome.value, str(len(verdict.cases))]
     if example is not None:
         return [
             *head,

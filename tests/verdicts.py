@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from engine.decoders.base import Decoder
-from engine.decoders.verdict import Judged, Outcome, Verdict, digest_of, source_of
+from engine.decoders.verdict import CaseVerdict, Outcome, Verdict, digest_of, source_of
 
 
 def verdict(kind: type[Decoder], outcome: Outcome = Outcome.LOSSLESS, **more: Any) -> Verdict:
@@ -18,7 +18,7 @@ def verdict(kind: type[Decoder], outcome: Outcome = Outcome.LOSSLESS, **more: An
         "claim": kind.badge.value,
         "digest": digest_of(source_of(kind)),
         "outcome": outcome,
-        "judged": (Judged(model="row", settings={}, total_variation=0.0975 * changed),) * 117,
+        "cases": (CaseVerdict(model="row", settings={}, total_variation=0.0975 * changed),) * 117,
         "runs": 13427,
         "difference": 0.051 * changed,
         "left_out": (),

@@ -39,8 +39,8 @@ def run_judge(args: argparse.Namespace) -> None:
     except DecoderError as error:
         args.parser.error(str(error))
     processes = min(2, os.cpu_count() or 1) if "fork" in get_all_start_methods() else 1
-    verdicts = [judge(decoder, _say, processes) for decoder in decoders]
-    _say("")
+    verdicts = [judge(decoder, _progress, processes) for decoder in decoders]
+    _progress("")
     if args.json:
         print(VerdictFile(verdicts=tuple(verdicts)).model_dump_json(indent=1))
     else:
@@ -88,7 +88,7 @@ def _draw(draw: Draw | None, source: Path, verdicts: list[Verdict]) -> list[Path
     return written
 
 
-def _say(line: str) -> None:
+def _progress(line: str) -> None:
     """On a terminal's own line."""
     if sys.stderr.isatty():
         print(f"\r\033[K{line}", end="", file=sys.stderr, flush=True)

@@ -118,7 +118,7 @@ class Shift(_Part):
     true: float
 
 
-class Judged(_Part):
+class CaseVerdict(_Part):
     """One joint distribution that was enumerated: of a small model, by its name, with some
     settings; and its total variation from vanilla AR's, 0 where there is none but for rounding."""
 
@@ -146,7 +146,7 @@ class Samples(_Part):
 
 
 class Verdict(_Part):
-    """What was found of one decoder. `claim`: its author's badge. `judged`: the joint distributions
+    """What was found of one decoder. `claim`: its author's badge. `cases`: the joint distributions
     that were enumerated, from `runs` outcomes of a pass; `difference`: the largest between the
     probabilities of a sequence; `left_out`: models that took too long, in words. `tokens_a_pass`:
     expected, by decoder, on the same small model."""
@@ -158,7 +158,7 @@ class Verdict(_Part):
     claim: str
     digest: str
     outcome: Outcome
-    judged: tuple[Judged, ...]
+    cases: tuple[CaseVerdict, ...]
     runs: int
     difference: float
     left_out: tuple[str, ...]
@@ -171,14 +171,14 @@ class Verdict(_Part):
     @property
     def total_variation(self) -> float:
         """The largest of those that were enumerated."""
-        return max((each.total_variation for each in self.judged), default=0.0)
+        return max((each.total_variation for each in self.cases), default=0.0)
 
     @property
     def sentence(self) -> str:
         """The verdict in a sentence, for a page, and another where the author's badge promises more
         than was found."""
         by = f"by Photo Finish {self.version}"
-        found = f"in {len(self.judged)} exact joint distributions"
+        found = f"in {len(self.cases)} exact joint distributions"
         if self.total_variation:
             seen = f"by a total variation of up to {self.total_variation:.3g} on small models"
         else:

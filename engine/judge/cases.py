@@ -18,7 +18,7 @@ from engine.judge.enumeration import (
     sequences,
     total_variation,
 )
-from engine.judge.standard import LARGER, SMALL, Standard
+from engine.judge.standard import LARGER, SMALL, StandardToy
 from engine.judge.toys import Toy
 from engine.plan import Plan
 from engine.settings import Settings, knobs
@@ -34,7 +34,7 @@ class Case:
     """A model, a plan of its pictures and a decoder's settings, and what was enumerated of them:
     the decoder's joint distribution over the plan's sequences, and the model's own."""
 
-    standard: Standard
+    standard: StandardToy
     model: Toy
     plan: Plan
     settings: Settings
@@ -58,22 +58,22 @@ class Case:
 
 
 @cache
-def standards() -> tuple[tuple[Standard, Toy, Plan, Joint], ...]:
+def standard_toys() -> tuple[tuple[StandardToy, Toy, Plan, Joint], ...]:
     """The small models with their joint distributions, made in float64."""
     built = [(each, *each.build()) for each in (*SMALL, *LARGER)]
     return tuple((each, model, plan, model.joint_distribution(plan)) for each, model, plan in built)
 
 
-Found = Enumeration | NotEnumerable | TooManyOutcomes
+EnumerationResult = Enumeration | NotEnumerable | TooManyOutcomes
 
 
 def enumerate_on(
     number: int, kind: type[WindowDecoder], every: Sequence[Settings]
-) -> Iterator[tuple[Settings, Found]]:
+) -> Iterator[tuple[Settings, EnumerationResult]]:
     """On model `number` of the standard ones, as many settings as its runs allow, each with what
     was enumerated or why it could not be. `every`: the settings, the defaults first. `exactly` must
     be in use."""
-    standard, model, plan, _ = standards()[number]
+    standard, model, plan, _ = standard_toys()[number]
     small, runs = standard in SMALL, 0
     distinct = _distinct(every, max(plan.length, model.vocab_size))
     for settings in (distinct[0], *_from(distinct[1:], 0 if small else number)):
@@ -110,10 +110,13 @@ class Cases:
         return min(first, key=lambda case: case.found.runs)
 
     def add(
-        self, number: int, kind: type[WindowDecoder], found: Iterable[tuple[Settings, Found]]
+        self,
+        number: int,
+        kind: type[WindowDecoder],
+        found: Iterable[tuple[Settings, EnumerationResult]],
     ) -> None:
         """What `enumerate_on` gave of a model."""
-        standard, model, plan, expected = standards()[number]
+        standard, model, plan, expected = standard_toys()[number]
         for settings, each in found:
             if isinstance(each, TooManyOutcomes):
                 self.left_out.append(f"{standard.words}, {in_words(settings)}")

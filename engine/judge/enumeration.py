@@ -59,7 +59,7 @@ class Node:
     intervals: Intervals
     chance: float
     narrowed: set[int] = field(default_factory=set)  # numbers that the step before has read
-    story: Any = None  # a Walk's own, of how it came here
+    history: Any = None  # a Walk's own, of how it came here
 
 
 @dataclass
@@ -124,15 +124,15 @@ class Walk:
         """Whether to go on behind an outcome."""
         return True
 
-    def story(self, outcome: StepOutcome) -> Any:
-        """What to keep of how it came to an outcome; of runs that come to the same node, `merged`
+    def history(self, outcome: StepOutcome) -> Any:
+        """What to keep of how it came to an outcome; of runs that come to the same node, `merge`
         says what is kept."""
         return None
 
-    def merged(self, story: Any, other: Any) -> Any:
+    def merge(self, history: Any, other: Any) -> Any:
         return None
 
-    def key(self, story: Any) -> Hashable:
+    def key(self, history: Any) -> Hashable:
         """Nodes of different keys do not become one."""
         return None
 
@@ -175,11 +175,11 @@ def walked(walk: Walk) -> Enumeration:
                         if state.frontier <= known.get(number, -1)
                     }
                     intervals = tuple(sorted(after.intervals.items()))
-                    key = _kept(state), intervals, walk.key(after.story)
+                    key = _kept(state), intervals, walk.key(after.history)
                     if key in following:
                         node_there = following[key]
                         node_there.chance += after.chance
-                        node_there.story = walk.merged(node_there.story, after.story)
+                        node_there.history = walk.merge(node_there.history, after.history)
                     else:
                         following[key] = after
             nodes, step = list(following.values()), step + 1
@@ -238,7 +238,7 @@ def _steps(walk: Walk, node: Node) -> Iterator[Node]:
             if walk.most is not None and walk.found.runs > walk.most:
                 raise TooManyOutcomes
             left, narrowed = verifying.intervals, set(numbers)
-            yield Node(after, left, node.chance * chance, narrowed, walk.story(outcome))
+            yield Node(after, left, node.chance * chance, narrowed, walk.history(outcome))
         if window.nodes is None and len(window.drafts) == 1 and recorded is not None:
             off = abs(accepted - float(recorded[0]))
             walk.found.misrecorded = max(walk.found.misrecorded, off)

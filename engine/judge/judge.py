@@ -17,8 +17,8 @@ from engine.decoders.base import Decoder
 from engine.decoders.scd import SCD
 from engine.decoders.sjd import SJD
 from engine.decoders.verdict import (
+    CaseVerdict,
     Check,
-    Judged,
     Outcome,
     Samples,
     Shift,
@@ -27,7 +27,14 @@ from engine.decoders.verdict import (
     source_of,
 )
 from engine.decoders.window import WindowDecoder
-from engine.judge.cases import RUNS_A_CASE, Case, Cases, Found, enumerate_on, standards
+from engine.judge.cases import (
+    RUNS_A_CASE,
+    Case,
+    Cases,
+    EnumerationResult,
+    enumerate_on,
+    standard_toys,
+)
 from engine.judge.checks import SEEDS, check, global_numbers, pictures
 from engine.judge.choices import NotEnumerable
 from engine.judge.corners import settings_to_judge
@@ -54,9 +61,9 @@ BESIDE: dict[str, tuple[type[WindowDecoder], Settings]] = {
 
 
 def judge(
-    kind: type[Decoder], say: Callable[[str], None] = lambda line: None, processes: int = 1
+    kind: type[Decoder], progress: Callable[[str], None] = lambda line: None, processes: int = 1
 ) -> Verdict:
-    """The verdict. `say` is called with a line from time to time."""
+    """The verdict. `progress(message)` is called from time to time."""
     every = settings_to_judge(kind.Settings)
     checks = check(kind, every[0])
     cases, samples = Cases(), None
@@ -66,7 +73,7 @@ def judge(
             cases.not_enumerable["it draws from a global generator"] = None
         elif issubclass(kind, WindowDecoder):
             with exactly():
-                _enumerate(cases, kind, every, say, processes)
+                _enumerate(cases, kind, every, progress, processes)
                 if cases.done:
                     smallest = cases.smallest
                     example = counterexample(kind, smallest) if smallest.differs else None
@@ -78,7 +85,7 @@ def judge(
                 None
             )
         if cases.not_enumerable:
-            say("sampled pictures")
+            progress("sampled pictures")
             samples = _sampled(kind, every, cases)
     source = source_of(kind)
     return Verdict(
@@ -88,8 +95,8 @@ def judge(
         claim=kind.badge.value,
         digest=digest_of(source) if source else "",
         outcome=_outcome(kind, every, checks, cases, samples),
-        judged=tuple(
-            Judged(
+        cases=tuple(
+            CaseVerdict(
                 model=case.standard.name,
                 settings=dataclasses.asdict(case.settings),
                 total_variation=case.variation,
@@ -111,20 +118,20 @@ def _enumerate(
     cases: Cases,
     kind: type[WindowDecoder],
     every: Sequence[Settings],
-    say: Callable[[str], None],
+    progress: Callable[[str], None],
     processes: int,
 ) -> None:
-    numbers = [n for n, (standard, *_) in enumerate(standards()) if standard.suits(kind)]
+    numbers = [n for n, (standard, *_) in enumerate(standard_toys()) if standard.suits(kind)]
     if processes > 1:
         # Forked, for a class that only this process has loaded.
         with ProcessPoolExecutor(processes, get_context("fork"), _begin, (kind, every)) as pool:
             results = pool.map(_enumerated, numbers)
             for number, found in zip(numbers, results, strict=True):
-                say(standards()[number][0].words)
+                progress(standard_toys()[number][0].words)
                 cases.add(number, kind, found)
         return
     for number in numbers:
-        say(standards()[number][0].words)
+        progress(standard_toys()[number][0].words)
         cases.add(number, kind, enumerate_on(number, kind, every))
 
 
@@ -136,7 +143,7 @@ def _begin(kind: type[WindowDecoder], every: Sequence[Settings]) -> None:
     _JUDGED[:] = [(kind, every)]
 
 
-def _enumerated(number: int) -> list[tuple[Settings, Found]]:
+def _enumerated(number: int) -> list[tuple[Settings, EnumerationResult]]:
     with exactly():
         return list(enumerate_on(number, *_JUDGED[0]))
 
@@ -223,7 +230,7 @@ def _tokens_a_pass(kind: type[WindowDecoder], settings: Settings) -> dict[str, f
     """Expected, on the model whose distributions differ little (or of those that are filled in),
     beside decoders that are known."""
     name = "filled in, spread" if kind.infills else "even"
-    model, plan = next((m, plan) for each, m, plan, _ in standards() if each.name == name)
+    model, plan = next((m, plan) for each, m, plan, _ in standard_toys() if each.name == name)
     found = dict[str, float]()
     for title, (decoder, chosen) in {kind.title: (kind, settings), **BESIDE}.items():
         try:

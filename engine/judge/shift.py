@@ -34,7 +34,7 @@ class _Recording(Walk):
         self.shift = 0.0
         return super().begin()
 
-    def story(self, outcome: StepOutcome) -> None:
+    def history(self, outcome: StepOutcome) -> None:
         before, after = outcome.before.state, outcome.after
         count, v = after.frontier - before.frontier, outcome.verification
         self.decoder.observe(after, outcome.window, v, count)

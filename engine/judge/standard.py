@@ -16,7 +16,7 @@ from engine.settings import Sampling
 
 
 @dataclass(frozen=True, slots=True)
-class Standard:
+class StandardToy:
     """A small model: its name, what it is in words, and how it is made. `infilling`: what of its
     picture is filled in."""
 
@@ -95,48 +95,48 @@ def half_filled(order: str) -> tuple[Callable[[], Toy], Infilling]:
 
 
 SMALL = (  # on which all settings are judged
-    Standard("pair", "two tokens of two codes", lambda: rounded(Toy((1, 2), 2))),
-    Standard("row", "three tokens of two codes in a row", lambda: rounded(Toy((1, 3), 2))),
-    Standard(
+    StandardToy("pair", "two tokens of two codes", lambda: rounded(Toy((1, 2), 2))),
+    StandardToy("row", "three tokens of two codes in a row", lambda: rounded(Toy((1, 3), 2))),
+    StandardToy(
         "first of three",
         "three tokens in a row, the first of three codes, the others of two",
         lambda: crafted([0.2, 0.3, 0.5], [0.6, 0.4, 0], [0.6, 0.4, 0]),
     ),
-    Standard(
+    StandardToy(
         "first of two",
         "three tokens in a row, the first of two codes, those behind a 0 of three",
         lambda: crafted([0.4, 0.6, 0], [0.5, 0.3, 0.2], [0.6, 0.4, 0]),
     ),
-    Standard(
+    StandardToy(
         "four",
         "four tokens of two codes in a row, the first certain",
         lambda: certain_first([0.4, 0.6], [0.2, 0.8], [0.7, 0.3]),
     ),
 )
 LARGER = (
-    Standard("column", "three tokens of two codes in a column", lambda: rounded(Toy((3, 1), 2))),
-    Standard(
+    StandardToy("column", "three tokens of two codes in a column", lambda: rounded(Toy((3, 1), 2))),
+    StandardToy(
         "lines",
         "two lines of two tokens of two codes, each with a forced end",
         lambda: rounded(Toy((2, 2), 2, forced=True)),
     ),
-    Standard("square", "a square of four tokens of two codes", lambda: rounded(Toy((2, 2), 2))),
-    Standard(
+    StandardToy("square", "a square of four tokens of two codes", lambda: rounded(Toy((2, 2), 2))),
+    StandardToy(
         "even",
         "four tokens of two codes in a row, whose distributions differ little",
         lambda: rounded(Toy((1, 4), 2), 0.25),
     ),
-    Standard("pair of three", "two tokens of three codes", lambda: rounded(Toy((1, 2), 3))),
-    Standard("three", "three tokens of three codes in a row", lambda: rounded(Toy((1, 3), 3))),
-    Standard("top-k", "three tokens of three codes in a row, top-k 2", two_of_three),
-    Standard(
+    StandardToy("pair of three", "two tokens of three codes", lambda: rounded(Toy((1, 2), 3))),
+    StandardToy("three", "three tokens of three codes in a row", lambda: rounded(Toy((1, 3), 3))),
+    StandardToy("top-k", "three tokens of three codes in a row, top-k 2", two_of_three),
+    StandardToy(
         "four codes",
         "three tokens of four codes in a row, the first certain",
         lambda: crafted([1.0, 0, 0, 0], [0.5, 0, 0, 0.5], [0.26, 0.37, 0.37, 0]),
     ),
-    Standard("sure", "three tokens in a row, some nearly certain", sure),
+    StandardToy("sure", "three tokens in a row, some nearly certain", sure),
     *(
-        Standard(
+        StandardToy(
             f"filled in, {order}",
             f"four cells of six filled in, in {order} order",
             *half_filled(order),

@@ -45,8 +45,8 @@ class Pass:
 @dataclass(frozen=True, slots=True)
 class Way:
     """Ways to a sequence on which one of its tokens was committed with the same status (None: not
-    yet). `chance` of them all, but where it is the story of a node, that of `passes`, the likeliest
-    of them."""
+    yet). `chance` of them all, but where it is the history of a node, that of `passes`, the
+    likeliest of them."""
 
     status: Status | None
     chance: float
@@ -72,7 +72,7 @@ class _Following(Walk):
     def begin(self) -> Node:
         self.ways, self._likeliest = {}, {}
         node = super().begin()
-        node.story = Way(None, 1.0, ())
+        node.history = Way(None, 1.0, ())
         return node
 
     def leads_on(self, outcome: StepOutcome) -> bool:
@@ -80,22 +80,22 @@ class _Following(Walk):
         tokens = state.ids(state.tokens[:here], torch.arange(here)).tolist()
         return tuple(tokens) == self.sequence[:here]
 
-    def story(self, outcome: StepOutcome) -> Way:
-        before: Way = outcome.before.story
+    def history(self, outcome: StepOutcome) -> Way:
+        before: Way = outcome.before.history
         seen = _pass(outcome)
         row = self.position - seen.start
         status = seen.statuses[row] if 0 <= row < len(seen.statuses) else before.status
         return Way(status, before.chance * outcome.chance, (*before.passes, seen))
 
-    def merged(self, story: Way, other: Way) -> Way:
-        return max(story, other, key=lambda way: way.chance)
+    def merge(self, history: Way, other: Way) -> Way:
+        return max(history, other, key=lambda way: way.chance)
 
-    def key(self, story: Way) -> Hashable:
-        return story.status
+    def key(self, history: Way) -> Hashable:
+        return history.status
 
     def end(self, node: Node) -> None:
         super().end(node)
-        way: Way = node.story
+        way: Way = node.history
         chance = node.chance + (self.ways[way.status].chance if way.status in self.ways else 0.0)
         passes = way.passes
         if way.chance <= self._likeliest.get(way.status, 0.0):

@@ -6,7 +6,7 @@ import textwrap
 from collections.abc import Iterator, Mapping
 
 from engine.decoders.base import Badge
-from engine.decoders.verdict import Counterexample, Judged, Outcome, Pass, Value, Verdict
+from engine.decoders.verdict import CaseVerdict, Counterexample, Outcome, Pass, Value, Verdict
 
 _HEADS = {
     Outcome.IDENTICAL: "identical: vanilla AR's very picture",
@@ -39,15 +39,15 @@ def _lines(verdict: Verdict) -> Iterator[str]:
     shown = verdict.outcome.badge
     if shown is not Badge.NOT_JUDGED and verdict.claim != shown.value:
         yield f"  Its author's badge says {verdict.claim!r}: the page says {shown.value!r}."
-    if verdict.judged:
+    if verdict.cases:
         yield (
-            f"  {len(verdict.judged)} joint distributions over whole pictures, from"
+            f"  {len(verdict.cases)} joint distributions over whole pictures, from"
             f" {verdict.runs:,} outcomes of a pass."
         )
         yield f"  Largest difference of a picture's probability: {verdict.difference:.2g}."
     if verdict.counterexample:
         yield f"  Largest total variation: {verdict.total_variation:.4f}."
-        yield from _sound_settings(verdict.judged)
+        yield from _sound_settings(verdict.cases)
     if verdict.left_out:
         yield f"  Too large to enumerate: {len(verdict.left_out)}, such as {verdict.left_out[0]}."
     if verdict.samples:
@@ -79,10 +79,10 @@ def settings_in_words(settings: Mapping[str, Value]) -> str:
     return ", ".join(f"{name} = {value}" for name, value in settings.items()) or "no settings"
 
 
-def _sound_settings(judged: tuple[Judged, ...]) -> Iterator[str]:
+def _sound_settings(cases: tuple[CaseVerdict, ...]) -> Iterator[str]:
     """Those with which no model differs."""
     worst = dict[str, float]()
-    for each in judged:
+    for each in cases:
         name = settings_in_words(each.settings)
         worst[name] = max(worst.get(name, 0.0), each.total_variation)
     sound = [name for name, variation in worst.items() if variation == 0]

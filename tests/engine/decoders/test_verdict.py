@@ -152,7 +152,7 @@ def test_a_claim_that_does_not_hold_is_denied(
 
 def test_a_difference_that_only_samples_show_has_no_total_variation(rule: type[Decoder]) -> None:
     samples = Samples(why="it is no WindowDecoder", pictures=4096, log10_e=9.0)
-    found = verdict(rule, Outcome.CHANGED, judged=(), samples=samples)
+    found = verdict(rule, Outcome.CHANGED, cases=(), samples=samples)
     assert "another distribution than vanilla AR's, as sampled pictures show." in found.sentence
 
 

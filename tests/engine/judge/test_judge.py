@@ -24,7 +24,7 @@ from engine.decoders.verdict import Counterexample, Outcome, Verdict
 from engine.decoders.window import WindowDecoder
 from engine.judge import cases
 from engine.judge import judge as module
-from engine.judge.cases import Case, Cases, enumerate_on, standards
+from engine.judge.cases import Case, Cases, enumerate_on, standard_toys
 from engine.judge.corners import settings_to_judge
 from engine.judge.counterexample import counterexample, true_shift
 from engine.judge.enumeration import CLOSE, enumerated, exactly
@@ -81,11 +81,11 @@ def test_the_example_is_lossless() -> None:
     assert found.total_variation == 0
     assert found.counterexample is found.samples is None
     assert all(check.passed for check in found.checks)
-    names = [standard.name for standard, *_ in standards()[: len(cases.SMALL)]]
-    assert list(dict.fromkeys(each.model for each in found.judged)) == [
+    names = [standard.name for standard, *_ in standard_toys()[: len(cases.SMALL)]]
+    assert list(dict.fromkeys(each.model for each in found.cases)) == [
         name for name in names if name != "four" or not found.left_out
     ]
-    assert found.judged[0].settings == {"window": 24, "init": "random"}
+    assert found.cases[0].settings == {"window": 24, "init": "random"}
     assert (found.shift.recorded, found.shift.true) == (0, pytest.approx(0, abs=CLOSE))
 
 
@@ -134,7 +134,7 @@ def test_sjd_is_lossless_with_the_released_rules_settings() -> None:
 @exact
 def test_the_released_tree_of_candidates_is_changed() -> None:
     kind, found = example("released_sjd_pac"), Cases()
-    number = next(n for n, (each, *_) in enumerate(standards()) if each.name == "four codes")
+    number = next(n for n, (each, *_) in enumerate(standard_toys()) if each.name == "four codes")
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(cases, "RUNS_LARGER", 1)
         patch.setattr(cases, "RUNS_A_CASE", 2500)
@@ -155,7 +155,7 @@ def test_a_decoder_without_a_window_is_sampled() -> None:
     assert sound.samples.log10_e < 1
     assert 7 < biased.samples.log10_e < 999
     assert "no WindowDecoder" in sound.samples.why
-    assert not sound.judged
+    assert not sound.cases
     assert sound.total_variation == 0
 
 
@@ -163,7 +163,7 @@ def test_the_product_of_uniforms_of_a_released_rule_is_sampled() -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(module, "PICTURES", 1000)
         found = with_settings(example("vllm_ascend_block"), {})
-    assert (found.outcome, found.judged) == (Outcome.CHANGED, ())
+    assert (found.outcome, found.cases) == (Outcome.CHANGED, ())
     assert found.samples.pictures <= 1000
 
 
@@ -171,7 +171,7 @@ def test_global_random_numbers_are_sampled_and_leave_the_verdict_the_same() -> N
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(module, "PICTURES", 1)
         found, again = judge(GlobalTorch), judge(GlobalTorch)
-    assert (found.outcome, found.judged) == (Outcome.OPEN, ())
+    assert (found.outcome, found.cases) == (Outcome.OPEN, ())
     assert "global generator" in found.samples.why
     assert found == again
 
@@ -180,7 +180,7 @@ def test_what_is_broken_is_not_judged_further() -> None:
     found = judge(Idle)
     assert found.outcome is Outcome.BROKEN
     assert [check.name for check in found.checks] == ["decodes"]
-    assert (found.judged, found.runs, found.samples, found.shift) == ((), 0, None, None)
+    assert (found.cases, found.runs, found.samples, found.shift) == ((), 0, None, None)
     assert not found.tokens_a_pass
 
 
@@ -218,7 +218,7 @@ def test_it_says_where_it_is() -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(cases, "RUNS_SMALL", 1)
         judge(VanillaAR, said.append)
-    words = [standard.words for standard, *_ in standards() if standard.suits(VanillaAR)]
+    words = [standard.words for standard, *_ in standard_toys() if standard.suits(VanillaAR)]
     assert said == [*words, "sampled pictures"]
 
 
@@ -226,8 +226,8 @@ def test_it_says_where_it_is() -> None:
 
 
 def case_of(kind: type[WindowDecoder], name: str, **values: Any) -> Case:
-    number = next(n for n, (each, *_) in enumerate(standards()) if each.name == name)
-    standard, model, plan, expected = standards()[number]
+    number = next(n for n, (each, *_) in enumerate(standard_toys()) if each.name == name)
+    standard, model, plan, expected = standard_toys()[number]
     settings = kind.Settings(**values)
     found = enumerated(kind(model, settings, plan=plan))
     return Case(standard, model, plan, settings, found, found.joint, expected)
@@ -259,7 +259,9 @@ def test_the_counterexamples_numbers_are_those_of_a_simulation() -> None:
     by chance in one of 10^9."""
     kind = example("wrong_rule")
     found = verdict_of(kind).counterexample
-    standard, model, plan, _ = next(each for each in standards() if each[0].words == found.model)
+    standard, model, plan, _ = next(
+        each for each in standard_toys() if each[0].words == found.model
+    )
     count = 1000
     decoder = kind(model, kind.Settings(**found.settings), plan=plan)
     seen = sample(decoder, count)
@@ -353,11 +355,11 @@ def test_the_first_models_case_with_the_fewest_outcomes_is_the_smallest() -> Non
 
 def test_it_is_the_smallest_case() -> None:
     found = verdict_of(example("wrong_rule"))
-    worst = [each.model for each in found.judged if each.total_variation > 0]
-    words = {standard.name: standard.words for standard, *_ in standards()}
+    worst = [each.model for each in found.cases if each.total_variation > 0]
+    words = {standard.name: standard.words for standard, *_ in standard_toys()}
     assert found.counterexample.model == words[worst[0]]
     assert found.counterexample.total_variation in [
-        each.total_variation for each in found.judged if each.model == worst[0]
+        each.total_variation for each in found.cases if each.model == worst[0]
     ]
 
 
@@ -395,9 +397,9 @@ def test_the_true_shift_and_the_recorded_one(
     assert true > 0.01
     found = with_settings(kind, values)
     shift = found.shift
-    assert shift.settings == found.judged[0].settings | values
+    assert shift.settings == found.cases[0].settings | values
     assert shift.recorded >= shift.true > 0
-    name = next(each.name for each, *_ in standards() if each.words == shift.model)
+    name = next(each.name for each, *_ in standard_toys() if each.words == shift.model)
     case = case_of(kind, name, **values)
     assert shift.true == pytest.approx(shift_by_hand(case) / case.plan.length)
 
