@@ -112,6 +112,7 @@ SMALL = (  # on which all settings are judged
         "four tokens of two codes in a row, the first certain",
         lambda: certain_first([0.4, 0.6], [0.2, 0.8], [0.7, 0.3]),
     ),
+    StandardToy("sure", "three tokens in a row, some nearly certain", sure),
 )
 LARGER = (
     StandardToy("column", "three tokens of two codes in a column", lambda: rounded(Toy((3, 1), 2))),
@@ -134,7 +135,6 @@ LARGER = (
         "three tokens of four codes in a row, the first certain",
         lambda: crafted([1.0, 0, 0, 0], [0.5, 0, 0, 0.5], [0.26, 0.37, 0.37, 0]),
     ),
-    StandardToy("sure", "three tokens in a row, some nearly certain", sure),
     *(
         StandardToy(
             f"filled in, {order}",
