@@ -69,12 +69,8 @@ def classes_of(file: Path) -> list[type[Decoder]]:
     except SyntaxError as error:
         raise DecoderError(f"{file}, line {error.lineno}: {error.msg}.") from error
     except (Exception, SystemExit) as error:
-        lines = [
-            line
-            for path, line, *_ in traceback.extract_tb(error.__traceback__)
-            if path == str(file)
-        ]
-        where = f"{file}, line {lines[-1]}" if lines else str(file)
+        line = last_line(error, file)
+        where = f"{file}, line {line}" if line else str(file)
         raise DecoderError(f"{where}: {type(error).__name__}: {error}.") from error
     own = [
         value
@@ -84,6 +80,14 @@ def classes_of(file: Path) -> list[type[Decoder]]:
     if not own:
         raise DecoderError(f"{file} defines no class of Decoder.")
     return own
+
+
+def last_line(error: BaseException, file: Path) -> int | None:
+    """The last line of a file that an error came through; None where it came through none."""
+    lines = [
+        line for path, line, *_ in traceback.extract_tb(error.__traceback__) if path == str(file)
+    ]
+    return lines[-1] if lines else None
 
 
 def _installed(point: EntryPoint) -> list[type]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-import traceback
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
@@ -11,6 +10,7 @@ import numpy as np
 import torch
 
 from engine.decoders.base import Decoder
+from engine.decoders.outside import last_line
 from engine.decoders.verdict import Check, source_of
 from engine.infilling import Infilling
 from engine.judge.enumeration import ContractError
@@ -55,12 +55,8 @@ def check(kind: type[Decoder], settings: Settings) -> list[Check]:
 
 def _raised(kind: type[Decoder], error: Exception, when: str = "It raises an error") -> str:
     source = source_of(kind)
-    lines = [
-        line
-        for path, line, *_ in traceback.extract_tb(error.__traceback__)
-        if source is not None and path == str(source)
-    ]
-    where = f" {source.name}, line {lines[-1]}:" if source and lines else ""
+    line = last_line(error, source) if source else None
+    where = f" {source.name}, line {line}:" if source and line else ""
     return f"{when}:{where} {type(error).__name__}: {error}."
 
 
@@ -142,6 +138,7 @@ def _repeats(kind: type[Decoder], settings: Settings) -> Check:
 
 def _static(kind: type[Decoder], settings: Settings) -> Check:
     def same(model: Toy, plan: Plan, seed: int) -> bool:
+        model.static = False
         shrinking = recorded(_decoded(kind, settings, model, plan, seed))
         model.static = True
         return recorded(_decoded(kind, settings, model, plan, seed)) == shrinking

@@ -15,7 +15,7 @@ from engine.decoders.decode_state import DecodeState, Verification, Window
 from engine.decoders.sjd import SJD
 from engine.decoders.speculate import chain_acceptance, speculate
 from engine.decoders.verdict import Check
-from engine.judge.checks import check
+from engine.judge.checks import SEEDS, check, pictures
 from engine.numerics.randomness import Purpose
 from engine.trace import Step
 from tests.engine.judge.rules import OneByOne, Rule, step_of
@@ -224,3 +224,17 @@ def test_global_generators_are_as_they_were() -> None:
     assert random.getstate() == states[0]
     assert np.random.get_state()[1].tolist() == states[1]
     assert torch.get_rng_state().tolist() == states[2]
+
+
+def test_static_shapes_are_compared_with_shrinking_ones_for_every_seed() -> None:
+    seen = list[bool]()
+
+    class Watched(Rule):
+        def steps(
+            self, prompt: str, seed: int, stopped: Callable[[], bool] = never
+        ) -> Generator[Step, None, None]:
+            seen.append(self.model.static)
+            yield from super().steps(prompt, seed, stopped)
+
+    assert checks(Watched)["static shapes"].passed
+    assert seen.count(True) == len(pictures(Watched)) * len(SEEDS)
