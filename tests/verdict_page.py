@@ -1,5 +1,5 @@
 """`python -m tests.verdict_page` judges every decoder here and in examples/decoders, and writes the
-tables of docs/verdicts.md. It takes some ten minutes on two cores."""
+tables of docs/verdicts.md. It takes some minutes on two cores."""
 
 from __future__ import annotations
 

@@ -51,6 +51,11 @@ class _Part(BaseModel):
 Value = bool | int | float | str
 
 
+def settings_in_words(settings: Mapping[str, Value]) -> str:
+    """Every setting with its value."""
+    return ", ".join(f"{name} = {value}" for name, value in settings.items()) or "no settings"
+
+
 class Number(_Part):
     """A uniform number as a pass left it: what it is for, the position that it belongs to, which of
     that position's numbers it is, and the interval in which its value does what the pass did."""

@@ -3,10 +3,17 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 
 from engine.decoders.base import Badge
-from engine.decoders.verdict import CaseVerdict, Counterexample, Outcome, Pass, Value, Verdict
+from engine.decoders.verdict import (
+    CaseVerdict,
+    Counterexample,
+    Outcome,
+    Pass,
+    Verdict,
+    settings_in_words,
+)
 
 _HEADS = {
     Outcome.IDENTICAL: "identical: vanilla AR's very picture",
@@ -73,10 +80,6 @@ def _lines(verdict: Verdict) -> Iterator[str]:
     if verdict.counterexample:
         yield ""
         yield from counterexample_lines(verdict.counterexample)
-
-
-def settings_in_words(settings: Mapping[str, Value]) -> str:
-    return ", ".join(f"{name} = {value}" for name, value in settings.items()) or "no settings"
 
 
 def _sound_settings(cases: tuple[CaseVerdict, ...]) -> Iterator[str]:

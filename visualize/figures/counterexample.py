@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from html import escape
 
-from engine.decoders.verdict import Counterexample, Pass, Verdict
+from engine.decoders.verdict import Counterexample, Pass, Verdict, settings_in_words
 from visualize.look import COLOURS, DARK
 
 CELL, HEIGHT, LEFT, TOP = 150, 132, 24, 92  # pixels: a position, a pass, and the margins
@@ -32,20 +32,13 @@ def counterexample_svg(verdict: Verdict) -> str:
         f"<style>{_style()}</style>",
         f'<rect width="{width}" height="{height}" class="card"/>',
         _text(LEFT, 32, f"{verdict.title}: smallest counterexample", "ink head"),
-        _text(LEFT, 54, f"{example.model}; {settings_in_words(verdict)}", "soft"),
+        _text(LEFT, 54, f"{example.model}; {settings_in_words(example.settings)}", "soft"),
         *_ways(example),
         *_beside(example, LEFT + columns * CELL + LEFT),
         *_legend(height - 34),
         "</svg>",
     ]
     return "\n".join(parts) + "\n"
-
-
-def settings_in_words(verdict: Verdict) -> str:
-    example = verdict.counterexample
-    assert example is not None
-    values = [f"{name} = {value}" for name, value in example.settings.items()]
-    return ", ".join(values) or "no settings"
 
 
 def _sentence(title: str, example: Counterexample) -> str:
