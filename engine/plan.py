@@ -25,8 +25,9 @@ class Plan:
     model reads them. `stride` is how many positions a row of the grid is from the next, all of them
     where there are no rows. `ahead`: a row may ask for any position; else for the one behind its
     own token. `fronts`: several rows of the grid are drawn at once, so that a token's slot, and not
-    when it came, says which others see it: a row stands where its query does, and sees what stands
-    no later. Raises ValueError where the columns do not fit."""
+    when it came, says which others see it: a row of a window stands where its query does, and sees
+    what stands no later, but of tokens that are not committed those alone that it follows. Raises
+    ValueError where the columns do not fit."""
 
     cells: tuple[int, ...]
     slots: tuple[int, ...]
@@ -90,6 +91,14 @@ def anywhere(grid: tuple[int, int], infilling: Infilling) -> Plan:
     known = tuple((cell, code) for cell, code in enumerate(infilling.known) if code != MASKED)
     forced = (-1,) * len(cells)
     return Plan(cells, cells, forced, len(cells), known, infilling, ahead=True)
+
+
+def rolling(plan: Plan) -> Plan:
+    """A whole plan whose rows advance each at its own pace: positions stay in raster order, and in
+    which order they are committed is not known before. Raises SettingError where it has no rows."""
+    if plan.infilling:
+        raise SettingError("What is filled in has no rows to draw at once.")
+    return replace(plan, fronts=True)
 
 
 def waves(plan: Plan, wavefront: Wavefront) -> Plan:

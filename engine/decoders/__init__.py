@@ -13,6 +13,7 @@ from engine.decoders.lantern import Lantern
 from engine.decoders.outside import load_outside, stand_in
 from engine.decoders.parallel import Parallel
 from engine.decoders.relaxed import RelaxedSJD
+from engine.decoders.rows import ParallelRows
 from engine.decoders.scd import SCD
 from engine.decoders.sjd import SJD
 from engine.decoders.sjd_pac import SJDPAC
@@ -32,6 +33,7 @@ _LANES: tuple[type[Decoder], ...] = (
     Lantern,
     SJDPAC,
     ZipAR,
+    ParallelRows,
     ASSD,
     Parallel,
 )

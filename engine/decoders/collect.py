@@ -59,7 +59,8 @@ class Found:
     status [R, 3]; `shares` [R, SHARES]; `top` and `top_shares`, the likeliest tokens of p and of q
     and their shares [R, 2, TOP]; `replaced` [N], whether the last committed token replaced a
     rejected draft, and if so `support` [N, 3, SUPPORT or fewer]: tokens, p and q of that test;
-    groups [R, 3 + TOP or fewer] and candidates [levels of all steps, K, 6] as in Diagnostics."""
+    groups [R, 3 + TOP or fewer] and candidates [levels of all steps, K, 6] as in Diagnostics;
+    places [R] of positions that do not follow one another, else [0]."""
 
     count: np.ndarray
     whole: np.ndarray
@@ -70,6 +71,7 @@ class Found:
     support: np.ndarray
     groups: np.ndarray
     candidates: np.ndarray
+    places: np.ndarray
 
     @staticmethod
     def join(parts: Sequence[Found]) -> Found:
@@ -128,7 +130,8 @@ class Packed:
 
 
 class _Rows:
-    """The rows of some steps of one lane, [R] one step's after another's. `with_q` are those that
+    """The rows of some steps of one lane, [R] one step's after another's. `places` are their
+    positions, where these do not follow one another. `with_q` are those that
     have a q [Q, V]; compared, x and i are their p, their draft, and its number in its window.
     `judged`: rows whose draft has a place in the picture; `tested`: those of which a test committed
     something."""
@@ -155,7 +158,9 @@ class _Rows:
         counts = [verification.count for verification in made]
         self.counts, self.p, self.q = torch.stack(counts), joined("p"), _cat(qs)
         offsets = _cat([state.offsets(size) for size in sizes])
-        places = offsets + each_row(starts.unbind())
+        own = made[0].places is not None  # of one lane all have them, or none
+        places = joined("places") if own else offsets + each_row(starts.unbind())
+        self.places = places if own else None
         last = state.plan.length - 1
         inside, positions = places < last, places.clamp_max(last)
         forced = state.forced(positions)
@@ -219,7 +224,8 @@ def collect(
     ]
     last = rows.counts - 1 + rows.first
     replaced = (rows.status == int(Status.RESAMPLED)) & rows.judged & ~rows.uniform.isnan()
-    replaced = replaced[last]
+    # With windows in several rows of the picture a step has a rejection in each: none is kept.
+    replaced = replaced[last] & (rows.places is None)
     candidates = [d.candidates for d in rows.details if d.candidates is not None]
     return Packed.of(
         {
@@ -234,6 +240,7 @@ def collect(
             "support": _support(rows, last, chosen(replaced)),
             "groups": _groups(rule, rows, chosen(~rows.uniform[rows.with_q].isnan())),
             "candidates": _wide(candidates) if candidates else p.new_zeros(0, 0, 6),
+            "places": rows.drafts.new_zeros(0) if rows.places is None else rows.places,
         },
         tuple(0 if d.candidates is None else len(d.candidates) for d in rows.details),
     )

@@ -6,7 +6,7 @@ Shapes: H drafts, N nodes of a tree, V codes.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import torch
@@ -32,6 +32,11 @@ class Window:
     nodes: Tensor | None = None
     depths: Tensor | None = None
     parents: Parents = None
+
+    @property
+    def touched(self) -> int | None:
+        """How many positions its rows are for, where that is known without them."""
+        return None
 
 
 @dataclass(slots=True)
@@ -59,7 +64,8 @@ class Verification:
 
     `tokens` are the committed ones, then the drafts of the next window, each of which is now a
     sample of its row of `q` [H + 1, V]. `path` are the window rows that lead to the committed
-    positions; None: row i leads to position n + i.
+    positions; None: row i leads to position n + i. `places`: which positions the rows are for,
+    where they do not follow one another.
     """
 
     count: Tensor  # committed positions, 0-dim
@@ -72,6 +78,7 @@ class Verification:
     uniform: Tensor  # the number drawn against it; NaN: the rule did not come to it
     path: Tensor | None = None
     redraws: bool = True  # whether positions behind the committed ones keep or get a draft
+    places: Tensor | None = None  # the picture's length of what is none
     diagnostics: Callable[[], Diagnostics] = Diagnostics  # called when the step is recorded
 
 
@@ -185,6 +192,11 @@ class DecodeState:
         rows = rows.clamp_max(last)
         return self.drafts[rows], self.q[rows], there
 
+    def known_until(self, path: Sequence[int]) -> int:
+        """The positions before this are all committed once those are to which the window rows of
+        `path` lead."""
+        return self.frontier + len(path)
+
     def close(self) -> None:
         """Gives the slot back; the state is not used again."""
         self.ctx.close()
@@ -198,8 +210,14 @@ class DecodeState:
             self.recent_p[rows] = verification.p
         self.drafts = self.fixed("drafts", verification.tokens)
         self.q, self.path = self.fixed("q", verification.q), path
+        self.root = self.fixed(
+            "root", self.tokens[self.frontier + count - 1 : self.frontier + count]
+        )
+        self._advance(count)
+
+    def _advance(self, count: int) -> None:
+        """To the next step."""
         self.frontier += count
-        self.root = self.fixed("root", self.tokens[self.frontier - 1 : self.frontier])
         self.step += 1
         self.count.fill_(count)
         self.n.fill_(self.frontier)

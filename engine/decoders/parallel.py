@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from engine.decoders.decode_state import DecodeState, Verification, Window
-from engine.decoders.unverified import Unverified
+from engine.decoders.priced import Unverified
 from engine.numerics.distributions import sample
 from engine.numerics.randomness import Purpose
 from engine.settings import Settings, knob

@@ -82,11 +82,12 @@ class StepRecorder:
         self._check(seen, start, count)
         rows = len(verification.tokens)
         nodes = window.drafts if window.nodes is None else window.nodes
+        before_end = min(state.plan.length - start, rows)
         made = _Made(
             seen,
             start,
             rows,
-            min(state.plan.length - start, rows),
+            before_end if window.touched is None else window.touched,
             verification.redraws,
             state.step,
             1 + len(nodes),
@@ -166,7 +167,13 @@ def _rows_of(
         for step, drafted in zip(made, drafts.tolist(), strict=True)
     ]
     keep = offset < np.repeat(touched, sizes)
-    position = (offset + np.repeat([step.start for step in made], sizes))[keep]
+    position = offset + np.repeat([step.start for step in made], sizes)
+    places = np.zeros(0, DTYPES["places"])
+    if len(found.places):
+        position = found.places.astype(np.int64)
+        places = np.zeros(keep.sum(), DTYPES["places"])
+        places["position"] = position[keep]
+    position = position[keep]
     draft, token, status = found.whole[keep].T
     rows = np.zeros(len(draft), DTYPES["positions"])
     draft = np.where(draft < 0, NONE, draft)
@@ -203,7 +210,7 @@ def _rows_of(
         for step, size, replaced in zip(made, touched, found.replaced, strict=True)
     ]
     none = np.zeros(0, DTYPES["prices"])
-    details = distributions, groups, candidates, rejections, none
+    details = distributions, groups, candidates, rejections, none, places
     return StepTable(made[0].start, np.concatenate(steps), rows, *details)
 
 

@@ -35,6 +35,10 @@ class WindowDecoder(Decoder):
         """Whether the operations of a step are always the same, as a CUDA graph needs."""
         return True
 
+    def begin(self, prompt: str, seed: int) -> DecodeState:
+        """The state of one image, of which nothing is drawn yet."""
+        return DecodeState(self, prompt, seed)
+
     @abstractmethod
     def propose(self, state: DecodeState) -> Window:
         """The next window, of at most `state.draft_limit` drafts (none is allowed)."""
@@ -79,7 +83,7 @@ class WindowDecoder(Decoder):
         self, prompt: str, seed: int, stopped: Callable[[], bool] = never
     ) -> Generator[Step, None, None]:
         model = self.model
-        state, graphs = DecodeState(self, prompt, seed), None
+        state, graphs = self.begin(prompt, seed), None
         recorder, clock = StepRecorder(self, state), StepClock(model.device)
 
         def run(part: str, key: Hashable, function: Callable[..., Any], *inputs: Any) -> Any:
@@ -108,7 +112,7 @@ class WindowDecoder(Decoder):
                 clock.skip()
                 count, *path = outcome.tolist()
                 path = path[:count] or list(range(count))
-                model.keep(state.ctx, self.kept(state, path), state.frontier + count)
+                model.keep(state.ctx, self.kept(state, path), state.known_until(path))
                 clock.lap("cache")
                 state.commit(verification, count, path)
                 clock.lap("verify")

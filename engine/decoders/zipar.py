@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from engine.decoders.decode_state import DecodeState, Verification, Window
-from engine.decoders.unverified import Unverified
+from engine.decoders.priced import Unverified
 from engine.models.base import ImageModel, host_count
 from engine.plan import Plan, waves
 from engine.settings import Sampling, knob

@@ -116,7 +116,7 @@ class Walk:
     def begin(self) -> Node:
         """Before the first pass; again where the enumeration has to begin again."""
         self.found = Enumeration()
-        state = DecodeState(self.decoder, "", 0)
+        state = self.decoder.begin("", 0)
         state.noise = SymbolicNoise()
         return Node(state, {}, 1.0)
 
@@ -215,8 +215,11 @@ def _steps(walk: Walk, node: Node) -> Iterator[Node]:
                     f" {decoder.plan.length}"
                 )
             path = path[:count] or list(range(count))
-            decoder.model.keep(twin.ctx, decoder.kept(twin, path), n + count)
+            decoder.model.keep(twin.ctx, decoder.kept(twin, path), twin.known_until(path))
             twin.commit(v, count, path)
+            if v.places is not None:
+                twin.drafts = settled(twin.drafts)
+                return twin, v
             # What is committed, or behind the image's end, is no draft.
             left = slice(count, decoder.plan.length - n)
             twin.drafts = settled(torch.cat([twin.tokens[:1], v.tokens[left]]))

@@ -33,6 +33,9 @@ class SymbolicNoise(Noise):
     def __init__(self) -> None:
         super().__init__(0, torch.device("cpu"))
 
+    def branch(self, number: int) -> SymbolicNoise:
+        return self
+
     def uniform(self, purpose: Purpose, start: int, rows: int, draw: int, count: int) -> Tensor:
         keys: list[list[Key]] = [
             [(purpose, start + row, draw, i) for i in range(count)] for row in range(rows)
@@ -275,14 +278,17 @@ def _argmax(values: Any, dim: int = -1, keepdim: bool = False) -> Any:
 
 
 def _cumprod(flags: Any, dim: int) -> Any:
-    """What is behind the first zero is not read."""
+    """What is behind the first zero of a row is not read."""
     _outcomes_alone(flags)
-    if flags.dim() != 1:
+    if flags.dim() not in (1, 2) or dim not in (-1, flags.dim() - 1):
         return NotImplemented
-    run, out = Choices.current, list[int]()
-    for code in _plain(flags).tolist():
-        out.append(code if not out else run.postpone(partial(_both, run, out[-1], code)))
-    return _postponed(Codes, _plain(flags).shape, out)
+    run, found = Choices.current, list[int]()
+    for row in _plain(flags).reshape(-1, flags.shape[-1]).tolist():
+        out = list[int]()
+        for code in row:
+            out.append(code if not out else run.postpone(partial(_both, run, out[-1], code)))
+        found += out
+    return _postponed(Codes, _plain(flags).shape, found)
 
 
 def _both(run: Choices, before: int, code: int) -> int:
@@ -290,10 +296,16 @@ def _both(run: Choices, before: int, code: int) -> int:
 
 
 def _sum(codes: Any, dim: int = 0, **kwargs: Any) -> Any:
-    values, run = _plain(codes).tolist(), Choices.current
-    if _plain(codes).dim() != 1 or kwargs or not isinstance(codes, Flags | Codes):
+    plain, run = _plain(codes), Choices.current
+    last = dim == -1 or plain.dim() == 1
+    if plain.dim() not in (1, 2) or not last or kwargs or not isinstance(codes, Flags | Codes):
         return NotImplemented
-    return _postponed(Codes, torch.Size([]), [run.postpone(lambda: sum(map(run.value, values)))])
+
+    def total(row: list[int]) -> int:
+        return run.postpone(lambda: sum(map(run.value, row)))
+
+    totals = [total(row) for row in plain.reshape(-1, plain.shape[-1]).tolist()]
+    return _postponed(Codes, plain.shape[:-1], totals)
 
 
 def _comparison(operation: Callable[[Any, Any], Any]) -> Rule:

@@ -112,7 +112,7 @@ class Toy(ImageModel):
         window = tokens.tolist()
         if isinstance(ctx, FrontsContext):
             assert targets is not None, "rows of several fronts say what they ask for"
-            paths = ctx.read(window, targets.tolist())
+            paths = ctx.read(window, targets.tolist(), parents)
             return torch.stack([self.logits[_state(path, self.vocab_size)] for path in paths])
         ctx.paths = [[] if ctx.kept is None else [*ctx.kept, window[0]]]
         for row in range(1, len(window)):
@@ -156,19 +156,29 @@ class Toy(ImageModel):
 
 class FrontsContext(ToyContext):
     """Of several fronts. `there`: the permanent tokens by their slots; `window`: those of the last
-    window, with theirs. A row's distribution depends on the last two tokens that are there up to
-    its slot."""
+    window, with theirs. A row's distribution depends on the last two tokens that it sees up to its
+    slot: permanent ones, roots, and drafts that it follows."""
 
     def __init__(self, plan: Plan) -> None:
         super().__init__(plan)
         self.there: dict[int, int] = {}
         self.window: list[tuple[int, int]] = []
 
-    def read(self, tokens: list[int], targets: list[int]) -> list[list[int]]:
+    def read(
+        self, tokens: list[int], targets: list[int], parents: Sequence[int] | None
+    ) -> list[list[int]]:
         slots = [*self.plan.slots, self.plan.length + 1]  # padding stands behind all others
         self.window = [(slots[n] - 1, token) for n, token in zip(targets, tokens, strict=True)]
-        there = {at: token for at, token in self.window if at >= 0} | self.there
-        return [[there[at] for at in sorted(there) if at <= own] for own, _ in self.window]
+        parents = range(len(tokens)) if parents is None else parents
+        roots = [row for row, parent in enumerate(parents) if row == parent]
+        followed = list[list[int]]()
+        for row, parent in enumerate(parents):
+            followed.append([] if row == parent else [*followed[parent], row])
+        paths = []
+        for row, (own, _) in enumerate(self.window):
+            seen = dict(self.window[each] for each in (*roots, *followed[row])) | self.there
+            paths.append([seen[at] for at in sorted(seen) if 0 <= at <= own])
+        return paths
 
     def keep(self, rows: Sequence[int]) -> None:
         kept = [self.window[row] for row in rows]

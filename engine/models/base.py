@@ -133,15 +133,17 @@ class ImageModel(ABC):
         committed token (in the first window: the last known one or the prompt's, whatever id stands
         there), then the drafts. `parents[i]` is the row that row i follows, for trees (one that is
         its own parent stands in the root's place); None is a chain. `targets` [L] are the positions
-        that rows ask for, by default those after their own. Where a plan has several fronts, rows
-        follow nothing but their targets, one of which may be `length`: it is padding.
+        that rows ask for, by default those after their own. Where a plan has several fronts, a root
+        is its own parent, and there may be many; without `parents` all are. A target of `length` is
+        padding there.
         Returns logits [L, V], float32 (float64 of a network in float64), guidance mixed in where it
         is for the row's target, image codes only: row i's are those of its target."""
 
     @abstractmethod
     def keep(self, ctx: Any, rows: Sequence[int], frontier: int | None = None) -> None:
         """Makes these rows of the last window permanent, root first, and discards the others.
-        `frontier` positions are committed now: by default those that were, and one a row."""
+        Positions before `frontier` are all committed now: by default those that were, and one a
+        row."""
 
     @abstractmethod
     def pixels(self, tokens: np.ndarray) -> np.ndarray:

@@ -69,11 +69,12 @@ class BodyContext:
         self.slots = slot.place(
             "slots", torch.tensor([*plan.slots, behind, plan.root], device=device)
         )
-        # And of all that the cache will hold, in its order, the place: the text's rows, then slots.
+        # And of what the cache holds, in its order, the place: the text's rows, then slots. With
+        # several fronts also of the last window's rows, and of those that are kept.
         places = [*range(text), *(text + slot for slot, _ in plan.known)]
-        places += [text + slot for slot in plan.slots]
         unused = [0] * (cache.slots - len(places))
         self.cached = slot.place("cached", torch.tensor([*places, *unused], device=device))
+        self.standing = slot.place("standing", torch.zeros_like(self.cached))
         self.start = slot.place("start", torch.tensor(prompt.start, device=device))
         # How many rows the text has, and the prompt, as a captured graph reads them.
         self.behind = slot.place("behind", torch.tensor(text, device=device))
@@ -257,7 +258,7 @@ class BodyModel(ImageModel):
     ) -> Tensor:
         plan, before, length = ctx.plan, ctx.prompt_rows, len(tokens)
         ctx.cache.open(before + length)
-        depths, tree = self.shape(parents, length)
+        depths, tree = self.shape(None if plan.fronts else parents, length)
         positions = ctx.cache.first + depths - ctx.origin
         if before:
             positions += before
@@ -276,7 +277,10 @@ class BodyModel(ImageModel):
             # The first window's root is the prompt's last token, whatever stands for it.
             embedded = torch.cat([ctx.prompt.embeddings, embedded[:, 1:]], 1)
             places = torch.cat([ctx.cached[:before], places])
-        mask = self._fronts(ctx, places) if plan.fronts else self._mask(ctx, before, tree)
+        if plan.fronts:
+            mask: Tensor | None = self._fronts(ctx, places, before, parents)
+        else:
+            mask = self._mask(ctx, before, tree)
         queries = None
         if asked is not None:
             standing = torch.cat([ctx.cached[:before], asked + ctx.behind - 1])
@@ -288,14 +292,22 @@ class BodyModel(ImageModel):
             ctx.prompt_hidden = hidden[:, :before]
         return ctx.guide(self.head(ctx.hidden), targets)
 
-    def _fronts(self, ctx: BodyContext, places: Tensor) -> Tensor:
-        """Additive mask [R, 1, T, end] of a window's rows at places [T], each of which sees what
-        stands no later."""
+    def _fronts(
+        self, ctx: BodyContext, places: Tensor, before: int, parents: Parents
+    ) -> Tensor:
+        """Additive mask [R, 1, T, end] of a window's rows at places [T], the first `before` of them
+        prompt rows. Each sees what stands no later, of the window's drafts those it follows."""
         cache = ctx.cache
+        ctx.standing[: len(places)] = places
         there, nowhere = ctx.cached[: cache.end], ctx.behind + self.plan.length
         there = torch.where(cache.hidden(0), nowhere, there).index_copy(0, cache.window, places)
+        seen = there <= places[:, None]
+        if parents is not None:
+            others = _others(parents, self.device)
+            hidden = torch.zeros_like(seen[before:]).index_copy(1, cache.window[before:], others)
+            seen[before:] &= ~hidden
         least = torch.finfo(self.dtype).min
-        mask = torch.where(there <= places[:, None], ctx.padding[..., : cache.end], least)
+        mask = torch.where(seen, ctx.padding[..., : cache.end], least)
         # A padding row sees itself alone: a row that sees nothing would be a row of NaN.
         return torch.where(there == places[:, None], 0.0, mask).to(self.dtype)
 
@@ -318,8 +330,13 @@ class BodyModel(ImageModel):
         return mask
 
     def keep(self, ctx: BodyContext, rows: Sequence[int], frontier: int | None = None) -> None:
-        before = ctx.prompt_rows
-        ctx.cache.keep([*range(before), *(before + row for row in rows)])
+        before, base = ctx.prompt_rows, ctx.cache.base
+        kept = [*range(before), *(before + row for row in rows)]
+        ctx.cache.keep(kept)
+        if ctx.plan.fronts:
+            every = len(kept) == kept[-1] + 1  # a copy from the host less
+            standing = ctx.standing[: len(kept)] if every else ctx.standing[kept]
+            ctx.cached[base : base + len(kept)] = standing
         ctx.advance(ctx.committed if frontier is None else frontier)
 
 
@@ -330,6 +347,13 @@ def _tree(
 ) -> tuple[Tensor, Tensor]:
     seen = ancestors(parents)
     return (seen.sum(1) - 1).to(device), additive_mask(seen, dtype).to(device)
+
+
+@functools.lru_cache(maxsize=256)
+def _others(parents: tuple[int, ...], device: torch.device) -> Tensor:
+    """Which rows of a window are drafts that a row does not follow, bool [L, L]."""
+    drafts = torch.tensor([row != parent for row, parent in enumerate(parents)])
+    return (drafts & ~ancestors(parents)).to(device)
 
 
 def additive_mask(seen: Tensor, dtype: torch.dtype) -> Tensor:

@@ -49,6 +49,14 @@ class Noise:
         self._gumbel: dict[int, Tensor] = {}
         # By purpose and count: numbers of the next draws and positions, and the first of each.
         self._ahead: dict[tuple[Purpose, int], tuple[int, int, Tensor]] = {}
+        self._seed, self._branches = seed, dict[int, Noise]()
+
+    def branch(self, number: int) -> Noise:
+        """The same numbers, for a reader of its own: what was computed ahead is for one that goes
+        on from position to position."""
+        if number not in self._branches:
+            self._branches[number] = Noise(self._seed, self.device)
+        return self._branches[number]
 
     def uniform(self, purpose: Purpose, start: int, rows: int, draw: int, count: int) -> Tensor:
         """[rows, count] numbers strictly between 0 and 1 of positions start, start + 1, ..:

@@ -25,12 +25,30 @@ def check_steps(table: StepTable, length: int, rejections: int) -> None:
         raise PackingError("a step commits nothing, or more than it touched")
     if (np.diff(steps["nfe"].astype(np.int64), prepend=0) < 1).any():
         raise PackingError("its forward passes do not count up")
-    if (table.frontier[:-1] + steps["positions"] > length).any():
+    if len(table.places):
+        _check_places(table, length)
+    elif (table.frontier[:-1] + steps["positions"] > length).any():
         raise PackingError("a position lies outside the grid")
     if (steps["rejected"] > 1).any() or steps["rejected"].sum() != rejections:
         raise PackingError("its rejections do not add up")
     if len(table.prices) and not len(table.prices) == length == table.frontier[-1]:
         raise PackingError("its prices do not add up")
+
+
+def _check_places(table: StepTable, length: int) -> None:
+    """That each row of `positions` has its own position, which no step touches twice, and none once
+    it is committed."""
+    if len(table.places) != len(table.positions):
+        raise PackingError("its places do not add up to its positions")
+    position = table.position
+    if (position >= length).any():
+        raise PackingError("a position lies outside the grid")
+    order = np.lexsort((table.step, position))
+    same = np.diff(position[order]) == 0
+    if (np.diff(table.step[order])[same] == 0).any():
+        raise PackingError("a step touches a position twice")
+    if table.committed[order[:-1]][same].any():
+        raise PackingError("a step touches a position that is committed")
 
 
 def check_refs(table: StepTable) -> None:

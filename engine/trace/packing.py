@@ -26,7 +26,9 @@ def pack_table(table: StepTable) -> dict[str, str]:
     stored = rejections.rounded(table)
     rows = table.arrays() | {"rejections": stored.heads, "listed": stored.listed}
     rows["positions"] = residuals.residuals(table)[table.in_sequence]
-    return {name: pack(_bytes(rows[name])) for name in STORED}
+    if not len(table.places):
+        del rows["places"]
+    return {name: pack(_bytes(rows[name])) for name in STORED if name in rows}
 
 
 def unpack_table(packed: dict[str, Any], cells: np.ndarray, codes: int, most: int) -> StepTable:
@@ -73,8 +75,9 @@ def _unpacked(
     """The rows of each table, which `read` makes of their bytes [width, N]."""
     room, rows = MAX_UNPACKED, {}
     for name, dtype in dtypes.items():
-        # The oldest traces have no prices.
-        raw = b"" if name == "prices" and name not in packed else stream(packed[name], room)
+        # The oldest traces have no prices, and few lanes have places.
+        optional = name in ("prices", "places") and name not in packed
+        raw = b"" if optional else stream(packed[name], room)
         if len(raw) % dtype.itemsize:
             raise PackingError("a table breaks off in the middle of a row")
         room -= len(raw)

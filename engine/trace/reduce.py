@@ -40,6 +40,7 @@ def without_drafts(table: StepTable) -> StepTable:
         distributions=table.distributions[keep[own]],
         groups=table.groups[keep[table.has_group]],
         candidates=table.candidates[np.repeat(keep, table.candidate_counts)],
+        places=table.places[keep[: len(table.places)]],
     )
 
 

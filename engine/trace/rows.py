@@ -38,7 +38,8 @@ DTYPES = {
             ("padding", "u1"),
         ]
     ),
-    # One of each touched position, in sequence order from the frontier on. `draft` is what was
+    # One of each touched position, those that the step committed first, in sequence order. `draft`
+    # is what was
     # verified; `p` and `q` its probabilities, `tv` is TV(p, q), `acceptance` the probability with
     # which the rule accepts this draft, `uniform` the number drawn against it (accepted if
     # smaller). `shift` is TV(p', p) where the step committed what came of a test, p' being the
@@ -96,12 +97,16 @@ DTYPES = {
             ("q", "<f4", (SUPPORT,)),
         ]
     ),
-    # One of every sequence position, in the last step of a lane that verifies nothing: TV between
-    # what its token was sampled from and the model's p given all tokens before it; NONE where the
-    # layout forces it.
+    # One of every sequence position, in the last step of a lane that verifies nothing, or whose rows
+    # do not see all that is before them: TV between what its token was sampled from and the model's
+    # p given all tokens before it; NONE where the layout forces it.
     "prices": np.dtype([("shift", "<u2"), ("padding", "u1")]),
+    # One of each row of `positions`, of a lane whose rows of the picture advance each at its own
+    # pace: the sequence position that it is about. Of other lanes none: there they follow one
+    # another from the frontier on.
+    "places": np.dtype([("position", "<u2"), ("padding", "u1")]),
 }
-SENT = ("steps", "positions", "distributions", "groups", "candidates", "prices")  # to the page
+SENT = ("steps", "positions", "distributions", "groups", "candidates", "prices", "places")  # to the page
 # Of a position.
 ShareName = Literal["top1", "top1_draft", "tv", "acceptance", "uniform", "p", "q", "shift"]
 SHARES: tuple[ShareName, ...] = get_args(ShareName)

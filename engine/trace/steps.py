@@ -28,6 +28,7 @@ class StepTable:
     candidates: np.ndarray
     rejections: np.ndarray
     prices: np.ndarray
+    places: np.ndarray
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, StepTable):
@@ -71,10 +72,17 @@ class StepTable:
         return np.repeat(np.arange(len(self)), self.steps["positions"])
 
     @cached_property
+    def offset(self) -> np.ndarray:
+        """The number of each row of `positions` in its step."""
+        offset: np.ndarray = np.arange(len(self.positions)) - self.first[:-1][self.step]
+        return offset
+
+    @cached_property
     def position(self) -> np.ndarray:
         """The sequence position of each row of `positions`."""
-        offset: np.ndarray = self.frontier[:-1] - self.first[:-1]
-        position: np.ndarray = np.arange(len(self.positions)) + offset[self.step]
+        if len(self.places):
+            return self.places["position"].astype(np.int64)
+        position: np.ndarray = self.offset + self.frontier[:-1][self.step]
         return position
 
     @cached_property
@@ -93,7 +101,7 @@ class StepTable:
     @cached_property
     def committed(self) -> np.ndarray:
         """Whether each row's step committed it."""
-        committed: np.ndarray = self.position < self.frontier[1:][self.step]
+        committed: np.ndarray = self.offset < self.steps["committed"][self.step]
         return committed
 
     @cached_property
@@ -147,6 +155,7 @@ class StepTable:
         ends |= {table: _ends(count)[self.first] for table, count in counts.items()}
         ends["rejections"] = _ends(self.steps["rejected"])
         ends["prices"] = len(self.prices) * (ends["steps"] == len(self))
+        ends["places"] = self.first * bool(len(self.places))
         arrays = self.arrays()
         bounds = zip(*(ends[table].tolist() for table in DTYPES), strict=True)
         tables = []
@@ -160,15 +169,15 @@ class StepTable:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Step:
-    """One step of a decoder: one target forward pass and the verification after it. Rows of
-    positions below `after` are final; the others are the drafts that the next step finds in its
-    window.
+    """One step of a decoder: one target forward pass and the verification after it. The rows of the
+    positions that it committed come first and are final; the others are the drafts that the next
+    step finds in its window.
 
-    `nfe` are the decoder's target passes so far, this one included; `before` and `after` the
-    frontier before the step and after it; `drafter_passes` the drafter's in this step; `micros` its
-    microseconds, as PARTS. `table()` gives its part of the step table: a lane may put the rows of
-    many steps together when those of one are first asked for. Raises ValueError where no token is
-    committed.
+    `nfe` are the decoder's target passes so far, this one included; `before` and `after` how many
+    positions are committed before the step and after it, which are the first ones unless the table
+    has `places`; `drafter_passes` the drafter's in this step; `micros` its microseconds, as PARTS.
+    `table()` gives its part of the step table: a lane may put the rows of many steps together when
+    those of one are first asked for. Raises ValueError where no token is committed.
     """
 
     nfe: int
@@ -213,7 +222,7 @@ class Step:
 
     @property
     def positions(self) -> np.ndarray:
-        """The rows of the touched positions, from `before` on."""
+        """The rows of the touched positions, those that the step committed first."""
         return self.rows.positions
 
     @property

@@ -1,4 +1,4 @@
-"""Decoders that commit what they sample, tested by nothing, and what that costs: exactly, once the
+"""Decoders whose tokens do not see all that is before them, and what that costs: exactly, once the
 picture is there."""
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from engine.plan import Plan
 from engine.trace import Status
 
 
-class Unverified(WindowDecoder):
+class Priced(WindowDecoder):
     """Its price at a position is TV(q, p): q is the distribution that the committed token was
     sampled from, p the model's given all tokens before it in the model's own order. Where guidance
     is for the first n tokens alone, these are other cells in the model's order than in this plan's:
@@ -31,32 +31,47 @@ class Unverified(WindowDecoder):
         each of this plan's [length]."""
         return self.plan, torch.arange(self.plan.length, device=self.model.device)
 
-    def committed(self, p: Tensor, q: Tensor, i: Tensor) -> Tensor:
-        """Every draft is accepted: q."""
-        return exact(q)
+    def sampled_from(self, window: Window, verification: Verification) -> Tensor:
+        """The distributions [rows, V] that tokens were sampled from: p, the row's own."""
+        return verification.p
+
+    def commit_order(self, state: DecodeState) -> Tensor:
+        """The positions [length] in the order in which they were committed."""
+        return torch.arange(self.plan.length, device=self.model.device)
 
     def observe(
         self, state: DecodeState, window: Window, verification: Verification, count: int
     ) -> None:
-        q, p = window.q, verification.p
-        drafted = (verification.status == Status.ACCEPTED)[:, None]
-        q = torch.cat([q, q.new_zeros(len(p) - len(q), p.shape[1])])
-        state.sampled.add(torch.where(drafted, q, p)[:count])
+        state.sampled.add(self.sampled_from(window, verification)[:count])
 
     def audit(self, state: DecodeState, stopped: Callable[[], bool]) -> Tensor | None:
         plan, places = self.own_order
-        device = places.device
+        device, committed = places.device, self.commit_order(state)
         every, forced = torch.arange(len(places), device=device), state.forced_ids >= 0
         tokens = torch.empty_like(state.tokens)
         tokens[places] = state.ids(state.tokens, every)
-        q, order = state.sampled.all(), places.argsort()
+        q, order = state.sampled.all(), places[committed].argsort()
         found = torch.full((len(places),), torch.nan, device=device)
         done = 0
         for logits in windows(self.model, plan, state.prompt, self.sampling, tokens):
             here = order[done : done + len(logits)]
             done += len(logits)
             p = logits_to_probs(logits, self.sampling, None)
-            found[here] = total_variation(q.rows(here, p), p).to(found)
+            found[committed[here]] = total_variation(q.rows(here, p), p).to(found)
             if stopped():
                 return None
         return found.masked_fill(forced, torch.nan)
+
+
+class Unverified(Priced):
+    """Decoders that commit what they sample, tested by nothing."""
+
+    def committed(self, p: Tensor, q: Tensor, i: Tensor) -> Tensor:
+        """Every draft is accepted: q."""
+        return exact(q)
+
+    def sampled_from(self, window: Window, verification: Verification) -> Tensor:
+        q, p = window.q, verification.p
+        drafted = (verification.status == Status.ACCEPTED)[:, None]
+        q = torch.cat([q, q.new_zeros(len(p) - len(q), p.shape[1])])
+        return torch.where(drafted, q, p)

@@ -1,0 +1,126 @@
+"""The state of a decode of which each row of the picture has a window of its own."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from engine.decoders.base import Decoder
+from engine.decoders.decode_state import DecodeState, Verification, Window
+from engine.fronts import Front, FrontTable, fronts, table_of
+from engine.numerics.randomness import Purpose
+
+
+@dataclass(slots=True)
+class FrontWindow(Window):
+    """The windows of all fronts, R rows, each with the draft of the position that it asks for, and
+    that draft's q [R, V], 0 where there is none. `fed` [R] are the rows' own tokens. `count` is how
+    many rows are for a position, neither padding nor a row that has ended."""
+
+    fed: Tensor = None  # type: ignore[assignment]
+    count: int = 0
+
+    @property
+    def touched(self) -> int:
+        return self.count
+
+
+class FrontState(DecodeState):
+    """Positions are in raster order: `tokens` of those that are not committed mean nothing.
+    `counts` is how many tokens each row has, `fronts` and `table` what the next pass reads."""
+
+    def __init__(
+        self, decoder: Decoder, prompt: str, seed: int, lag: int, window: int, most: int
+    ) -> None:
+        self._lag, self._width, self._most = lag, window, most
+        super().__init__(decoder, prompt, seed)
+
+    def _allocate(self, seed: int, device: torch.device) -> None:
+        super()._allocate(seed, device)
+        stride = self.plan.stride
+        self.counts, self._read = (0,) * (self.plan.length // stride), 0
+        self.committed = list[int]()  # the positions, in the order in which they were
+        self._lay({})
+
+    def _lay(self, left: dict[int, int]) -> None:
+        """The next pass; `left` as in `table_of`."""
+        stride, static = self.plan.stride, self.model.static
+        self.fronts: tuple[Front, ...] = fronts(
+            self.counts,
+            self._read,
+            stride=stride,
+            lag=self._lag,
+            window=self._width,
+            most=self._most,
+        )
+        shape = (self._width, self._most) if static else (0, 0)
+        self.numbers = table_of(self.fronts, left, self.plan.length, *shape)
+        # One copy to the device.
+        flat = torch.from_numpy(np.concatenate([part.ravel() for part in self.numbers]))
+        place = self.slot.place("table", flat.to(self.n.device))
+        parts = place.split([part.size for part in self.numbers])
+        shapes = [part.shape for part in self.numbers]
+        views = (part.view(shape) for part, shape in zip(parts, shapes, strict=True))
+        self.table: FrontTable[Tensor] = FrontTable(*views)
+        follows = self.numbers.number > 0
+        self.parents = tuple((np.arange(len(follows)) - follows).tolist())
+
+    def _draw(self, purpose: Purpose, rows: int, count: int) -> Tensor:
+        """The numbers of each row's position, by a reader for each row of the picture: they advance
+        one by one."""
+        stride, parts = self.plan.stride, list[Tensor]()
+        sizes = np.bincount(self.numbers.front).tolist()
+        for front, size in itertools.zip_longest(self.fronts, sizes):
+            if front is None:
+                parts.append(torch.zeros(size, count, device=self.n.device))
+                continue
+            start = front.start - front.closing
+            noise = self.noise.branch(start // stride % self._most)
+            if purpose is Purpose.NOISE:
+                parts.append(noise.gumbel(start, size, count))
+            else:
+                parts.append(noise.uniform(purpose, start, size, self.step, count))
+        return torch.cat(parts)
+
+    def _after(self, path: Sequence[int]) -> tuple[int, ...]:
+        """How many tokens each row has once the positions of these window rows are committed."""
+        rows = self.numbers.asked[list(path)] // self.plan.stride
+        return tuple((self.counts + np.bincount(rows, minlength=len(self.counts))).tolist())
+
+    def known_until(self, path: Sequence[int]) -> int:
+        stride = self.plan.stride
+        short = ((row, count) for row, count in enumerate(self._after(path)) if count < stride)
+        return next((row * stride + count for row, count in short), self.plan.length)
+
+    def kept(self, path: Sequence[int]) -> list[int]:
+        """The window rows that stay in the cache: those behind which a token was committed, but for
+        a borrowed root, and that of a row that has ended."""
+        first = np.flatnonzero(self.numbers.number == 0)
+        borrowed = {int(first[n]) for n, front in enumerate(self.fronts) if front.borrows}
+        ended = {int(first[n]) for n, front in enumerate(self.fronts) if front.closing}
+        return sorted((set(path) - borrowed) | ended)
+
+    def commit(self, verification: Verification, count: int, path: list[int]) -> None:
+        assert verification.places is not None
+        self.tokens[verification.places[:count]] = verification.tokens[:count]
+        self.drafts = self.fixed("drafts", verification.tokens)
+        self.q, self.path = self.fixed("q", verification.q), path
+        asked, stride = self.numbers.asked, self.plan.stride
+        self.committed += asked[path].tolist()
+        # The verification has the committed rows first, then the others.
+        others = sorted(set(np.flatnonzero(self.numbers.place < self.plan.length)) - set(path))
+        left = {int(asked[row]): count + n for n, row in enumerate(others)}
+        self.counts = self._after(path)
+        for front in self.fronts:
+            row, column = divmod(front.start, stride)
+            began = not column and not front.borrows and self.counts[row] > 0
+            if front.closing or began:  # its root, which stays, is the last token of the row above
+                self._read = row
+        if self.frontier + count < self.plan.length:
+            self._lay(left)
+        self._advance(count)

@@ -1,0 +1,222 @@
+"""Parallel rows: several rows of a picture at once, each with a window of its own (PJD, Liao et al.,
+CVPR 2026), and a variant that is exact within each row."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from engine.decoders.base import Badge
+from engine.decoders.decode_state import DecodeState, Diagnostics, Verification, Window
+from engine.decoders.front_state import FrontState, FrontWindow
+from engine.decoders.jacobi_window import fill_up
+from engine.decoders.priced import Priced
+from engine.decoders.speculate import acceptance_probability
+from engine.fronts import ELSEWHERE
+from engine.models.base import MAX_ROWS, ImageModel
+from engine.numerics.distributions import exact, gather, residual, sample
+from engine.numerics.randomness import Purpose
+from engine.plan import Plan, rolling
+from engine.settings import Sampling, knob
+from engine.settings import Settings as AnySettings
+from engine.trace import MAX_SIDE, Status
+
+KEPT = 0.5  # the released code keeps an untested draft whose p / q is above
+
+
+@dataclass(frozen=True, slots=True)
+class ParallelRowsSettings(AnySettings):
+    """c = 4 to 32 and W = 8 in the paper's tables and code."""
+
+    c: int = knob(
+        4,
+        "How many tokens a row has when the one below it begins; the picture's width is one row"
+        " after the other.",
+        low=1,
+        high=MAX_SIDE,
+    )
+    window: int = knob(
+        8,
+        "Rows of one forward pass for each row of the picture: its last committed token and the"
+        " drafts after it.",
+        low=2,
+        high=MAX_ROWS,
+    )
+    lower_rows: str = knob(
+        "residual",
+        "What a row below the first does with a rejected draft: it takes the token that keeps its"
+        " distribution, or postpones the position to the next pass.",
+        choices=("residual", "postponed"),
+    )
+    draws: str = knob(
+        "coupled",
+        "What new drafts are drawn with: one noise for all passes, which changes few of them, or"
+        " fresh numbers.",
+        choices=("coupled", "fresh"),
+    )
+    reading: str = knob(
+        "paper",
+        "The authors' code also keeps an untested draft whose p / q is above one half, with its old"
+        " q.",
+        choices=("paper", "code"),
+    )
+
+
+class ParallelRows(Priced):
+    """Row r + 1 begins once row r has c tokens. A pass reads, of each row that has begun, the last
+    committed token and W - 1 drafts. A token sees the prompt, the committed tokens before it in
+    raster order and its own row's drafts; never another row's. It is committed only below one that
+    is there.
+
+    Each row's drafts are tested as SJD's, u < min(1, p / q), and the first rejected one is
+    replaced by a sample of R(p, q), else the row has a bonus token: `lower_rows` = residual. A
+    row's drafts, their q and its tests' numbers decide nothing in the rows above, and what these
+    have drawn decides nothing in the tests but their p. So SJD's proof holds row by row: a
+    committed token is a sample of p given what its row saw. What remains is that its row did not
+    see all: the price after the race. `draws` = coupled draws drafts and bonus tokens as SCD does.
+    With c the picture's width its first row is SJD's, or SCD's, token for token.
+
+    `lower_rows` = postponed is the paper's rule: below the first row a rejected draft, and a bonus
+    token, are drafts of the next pass, drawn from the new p. What such a row commits is no sample
+    of its p.
+
+    A row's first token comes from a stand-in, as ZipAR's. Of the released code's other deviations
+    (drafts limited to columns committed above, a mask that is off from the third row on, an index
+    that is off by one in the pass after a row's end) none is here.
+    """
+
+    name, title = "rows", "Parallel rows"
+    idea = "Starts each row before the one above has ended, and tests guesses in all of them."
+    paper = "Liao et al., PJD, CVPR 2026 (arXiv 2606.05703); exact within each row: ours"
+    badge = Badge.CHANGED_DISTRIBUTION
+    default, rows = False, True
+    Settings = ParallelRowsSettings
+    settings: ParallelRowsSettings
+
+    def __init__(
+        self,
+        model: ImageModel,
+        settings: AnySettings | None = None,
+        sampling: Sampling | None = None,
+        plan: Plan | None = None,
+    ) -> None:
+        super().__init__(model, settings, sampling, plan)
+        self.whole, self.plan = self.plan, rolling(self.plan)
+        stride = self.plan.stride
+        self._lag = self.settings.c if self.settings.c < model.grid[1] else stride
+        self._width = min(self.settings.window, stride)
+        self._most = min(model.grid[0], MAX_ROWS // self._width)
+
+    def begin(self, prompt: str, seed: int) -> FrontState:
+        return FrontState(self, prompt, seed, self._lag, self._width, self._most)
+
+    def propose(self, state: DecodeState) -> FrontWindow:
+        assert isinstance(state, FrontState)
+        table = state.table
+        there, left = table.left >= 0, table.left.clamp_min(0)
+        u = state.uniform(Purpose.FRESH, len(left), 1)[:, 0]
+        new = (u * self.model.vocab_size).long()
+        if (forced := state.forced(self._positions(state))) is not None:
+            new = torch.where(forced, 0, new)
+        drafts, q = fill_up(state, state.drafts[left], state.q[left], there, new, "one-hot")
+        q = q * (table.drafted > 0)[:, None]
+        roots = state.tokens[table.root.clamp_min(0)]
+        fed = torch.where(table.root > ELSEWHERE, roots, drafts.roll(1))
+        fed = state.ids(fed, table.asked - 1)
+        count = int((state.numbers.place < self.plan.length).sum())
+        return FrontWindow(
+            drafts, q, nodes=fed[1:], parents=state.parents, fed=fed, count=count
+        )
+
+    def _positions(self, state: FrontState) -> Tensor:
+        return state.table.place.clamp_max(self.plan.length - 1)
+
+    def _propose(self, state: DecodeState) -> tuple[Window, Tensor, Tensor]:
+        assert isinstance(state, FrontState)
+        window = self.propose(state)
+        return window, window.fed, self._positions(state)
+
+    def _forward(
+        self, state: DecodeState, window: Window, fed: Tensor, positions: Tensor
+    ) -> Tensor:
+        assert isinstance(state, FrontState)
+        logits = self.model.forward(state.ctx, fed, window.parents, state.table.asked)
+        return state.fixed("logits", logits)
+
+    def kept(self, state: DecodeState, path: list[int]) -> Sequence[int]:
+        assert isinstance(state, FrontState)
+        return state.kept(path)
+
+    def verify(self, state: DecodeState, window: Window, p: Tensor) -> Verification:
+        assert isinstance(state, FrontState)
+        table, settings = state.table, self.settings
+        front, number, drafted = table.front, table.number, table.drafted > 0
+        u = state.uniform(Purpose.VERIFY, len(p), 3)
+        acceptance = acceptance_probability(
+            gather(p, window.drafts), gather(window.q, window.drafts)
+        )
+        passed = (u[:, 0] < acceptance)[table.at]
+        first = passed.int().cumprod(-1).sum(-1).minimum(table.room)
+        rejected, replaces = first < table.room, torch.ones_like(table.room, dtype=torch.bool)
+        bonus = table.bonus > 0
+        if settings.lower_rows == "postponed":
+            replaces = table.lower == 0
+            bonus = bonus & replaces
+        accepted, here = number < first[front], number == first[front]
+        replaced = here & (rejected & replaces)[front]
+        fresh = here & (~rejected & bonus)[front]
+        committed = accepted | replaced | fresh
+        if settings.draws == "coupled":
+            samples = (p.log() + state.gumbel(len(p))).argmax(-1)
+        else:
+            samples = sample(p, u[:, 2])
+        tokens = torch.where(accepted, window.drafts, samples)
+        # A row whose drafts are accepted to its end has none behind them.
+        last = first.clamp_max(table.at.shape[1] - 1)
+        at = table.at.gather(1, last[:, None])[:, 0]
+        resampled = sample(residual(p[at], window.q[at]), u[at, 1])
+        tokens = torch.where(replaced, resampled[front], tokens)
+        q = p
+        if settings.reading == "code":
+            kept = (number > first[front]) & rejected[front] & drafted & (acceptance > KEPT)
+            tokens = torch.where(kept, window.drafts, tokens)
+            q = torch.where(kept[:, None], window.q, p)
+        status = torch.where(accepted, int(Status.ACCEPTED), int(Status.REFINED))
+        status = torch.where(here & rejected[front], int(Status.REJECTED), status)
+        status = torch.where(replaced, int(Status.RESAMPLED), status)
+        status = torch.where(fresh, int(Status.FRESH), status)
+        tested = (number <= first[front]) & (number < table.room[front])
+        # Those that are committed, from the top down, then the other positions, then no positions.
+        order = torch.where(committed, 0, 1 + (table.place == self.plan.length).long())
+        order = order.argsort(stable=True)
+        nothing = torch.nan
+        return Verification(
+            count=committed.sum(),
+            tokens=tokens[order],
+            q=q[order],
+            status=status[order],
+            drafts=torch.where(drafted, window.drafts, -1)[order],
+            p=p[order],
+            acceptance=torch.where(drafted, acceptance, nothing)[order],
+            uniform=torch.where(tested, u[:, 0], nothing)[order],
+            path=order,
+            diagnostics=lambda: Diagnostics(q=window.q[order]),
+            places=table.place[order],
+        )
+
+    @property
+    def own_order(self) -> tuple[Plan, Tensor]:
+        return self.whole, torch.arange(self.plan.length, device=self.model.device)
+
+    def commit_order(self, state: DecodeState) -> Tensor:
+        assert isinstance(state, FrontState)
+        return torch.tensor(state.committed, device=self.model.device)
+
+    def committed(self, p: Tensor, q: Tensor, i: Tensor) -> Tensor:
+        """p with the rule that is exact within each row. Of the others nobody has said it."""
+        settings = self.settings
+        exact_in_rows = settings.lower_rows == "residual" and settings.reading == "paper"
+        return exact(p) if exact_in_rows else super().committed(p, q, i)
