@@ -39,7 +39,7 @@ from engine.race.request import parse_lane
 from engine.reader.reader import describe
 from engine.reader.scene import Scene
 from engine.settings import Sampling
-from engine.trace import LaneStats
+from engine.trace import LaneStats, StepTable
 from engine.trace.quality import Judge, Picture, Point, Quality
 from train.evaluate import TEST
 from train.glyphs import SIDE
@@ -63,6 +63,7 @@ LANES = (
     "sjd-relaxed:relax=anneal;k=5.0",
     *(f"zipar:s={lag}" for lag in (8, 4, 2, 1)),
     *(f"parallel:T={rounds}" for rounds in (32, 16, 8, 4)),
+    *(f"rows:c={context};draws={draws}" for draws in ("coupled", "fresh") for context in (8, 4, 2)),
 )
 CANDIDATES = 100
 
@@ -90,12 +91,13 @@ def draw(model: ImageModel, lane: str, prompt: str, seed: int) -> tuple[np.ndarr
     filling = None if parsed.decoder in WHOLE else everything
     drawn_by, plan = planned(model, filling)
     decoder = DECODERS[parsed.decoder](drawn_by, parsed.settings, model.sampling, plan)
-    tokens, stats = list[int](), LaneStats()
+    tables, stats = list[StepTable](), LaneStats()
     with torch.inference_mode():
         for step in decoder.steps(prompt, seed):
-            tokens += step.committed["token"].tolist()
+            tables.append(step.rows)
             stats.add(step)
-    return np.array(tokens)[np.argsort(decoder.plan.slots)], stats.nfe, stats.shift or 0.0
+    tokens = np.array(StepTable.join(tables).tokens)
+    return tokens[np.argsort(decoder.plan.slots)], stats.nfe, stats.shift or 0.0
 
 
 def log_p(

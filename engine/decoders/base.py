@@ -15,7 +15,7 @@ from engine.models.base import ImageModel
 from engine.plan import Plan
 from engine.settings import Sampling, SettingError
 from engine.settings import Settings as AnySettings
-from engine.trace import Step
+from engine.trace import Step, StepTable
 
 
 def never() -> bool:
@@ -100,4 +100,4 @@ class Decoder(ABC):
     @torch.inference_mode()
     def generate(self, prompt: str, seed: int) -> list[int]:
         """Drains `steps`: the tokens [length] of the plan's positions."""
-        return [int(t) for step in self.steps(prompt, seed) for t in step.committed["token"]]
+        return StepTable.join([step.rows for step in self.steps(prompt, seed)]).tokens

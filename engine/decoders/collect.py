@@ -10,7 +10,7 @@ codes.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from functools import partial
 from typing import Protocol
 
@@ -71,7 +71,7 @@ class Found:
     support: np.ndarray
     groups: np.ndarray
     candidates: np.ndarray
-    places: np.ndarray
+    places: np.ndarray = field(default_factory=partial(np.zeros, 0))
 
     @staticmethod
     def join(parts: Sequence[Found]) -> Found:
@@ -224,8 +224,9 @@ def collect(
     ]
     last = rows.counts - 1 + rows.first
     replaced = (rows.status == int(Status.RESAMPLED)) & rows.judged & ~rows.uniform.isnan()
-    # With windows in several rows of the picture a step has a rejection in each: none is kept.
-    replaced = replaced[last] & (rows.places is None)
+    replaced = replaced[last]
+    if rows.places is not None:  # a step may have a rejection in each row of the picture
+        replaced = torch.zeros_like(replaced)
     candidates = [d.candidates for d in rows.details if d.candidates is not None]
     return Packed.of(
         {
@@ -240,8 +241,8 @@ def collect(
             "support": _support(rows, last, chosen(replaced)),
             "groups": _groups(rule, rows, chosen(~rows.uniform[rows.with_q].isnan())),
             "candidates": _wide(candidates) if candidates else p.new_zeros(0, 0, 6),
-            "places": rows.drafts.new_zeros(0) if rows.places is None else rows.places,
-        },
+        }
+        | ({} if rows.places is None else {"places": rows.places}),
         tuple(0 if d.candidates is None else len(d.candidates) for d in rows.details),
     )
 

@@ -33,11 +33,6 @@ class Window:
     depths: Tensor | None = None
     parents: Parents = None
 
-    @property
-    def touched(self) -> int | None:
-        """How many positions its rows are for, where that is known without them."""
-        return None
-
 
 @dataclass(slots=True)
 class Diagnostics:
@@ -125,6 +120,8 @@ class DecodeState:
         # Position n's newest p is row n % len(recent_p); None unless an initialisation draws from
         # it.
         self.recent_p: Tensor | None = None
+        # How many positions the last step touched, where they do not follow one another.
+        self.touched: int | None = None
         self.drafter_passes = 0
         self.sampled = Sampled()  # what unverified tokens were drawn from
         # With static shapes: this step's numbers by what they were drawn for.

@@ -19,15 +19,9 @@ from engine.numerics.randomness import Purpose
 @dataclass(slots=True)
 class FrontWindow(Window):
     """The windows of all fronts, R rows, each with the draft of the position that it asks for, and
-    that draft's q [R, V], 0 where there is none. `fed` [R] are the rows' own tokens. `count` is how
-    many rows are for a position, neither padding nor a row that has ended."""
+    that draft's q [R, V], 0 where there is none. `fed` [R] are the rows' own tokens."""
 
     fed: Tensor = None  # type: ignore[assignment]
-    count: int = 0
-
-    @property
-    def touched(self) -> int:
-        return self.count
 
 
 class FrontState(DecodeState):
@@ -113,7 +107,8 @@ class FrontState(DecodeState):
         asked, stride = self.numbers.asked, self.plan.stride
         self.committed += asked[path].tolist()
         # The verification has the committed rows first, then the others.
-        others = sorted(set(np.flatnonzero(self.numbers.place < self.plan.length)) - set(path))
+        places = np.flatnonzero(self.numbers.place < self.plan.length)
+        self.touched, others = len(places), sorted(set(places.tolist()) - set(path))
         left = {int(asked[row]): count + n for n, row in enumerate(others)}
         self.counts = self._after(path)
         for front in self.fronts:

@@ -87,7 +87,7 @@ class StepRecorder:
             seen,
             start,
             rows,
-            before_end if window.touched is None else window.touched,
+            before_end if state.touched is None else state.touched,
             verification.redraws,
             state.step,
             1 + len(nodes),

@@ -126,10 +126,7 @@ class ParallelRows(Priced):
         roots = state.tokens[table.root.clamp_min(0)]
         fed = torch.where(table.root > ELSEWHERE, roots, drafts.roll(1))
         fed = state.ids(fed, table.asked - 1)
-        count = int((state.numbers.place < self.plan.length).sum())
-        return FrontWindow(
-            drafts, q, nodes=fed[1:], parents=state.parents, fed=fed, count=count
-        )
+        return FrontWindow(drafts, q, nodes=fed[1:], parents=state.parents, fed=fed)
 
     def _positions(self, state: FrontState) -> Tensor:
         return state.table.place.clamp_max(self.plan.length - 1)

@@ -54,12 +54,13 @@ class LaneStats:
 
     @property
     def shift(self) -> float | None:
-        """Mean shift of the tests that committed a token, or of all tokens once a lane that tests
-        nothing knows its prices; None where there is none."""
+        """Mean shift of the tests that committed a token, or of all tokens once a lane knows their
+        prices; None where there is none. A lane whose rows do not see all that is before them has
+        none sooner: what its tests change is not all."""
         if self._unread:
             table = StepTable.join([step.rows for step in self._unread])
             self._unread.clear()
-            shift = table.positions["shift"]
+            shift = table.positions["shift"][: 0 if len(table.places) else None]
             if len(table.prices):  # of the whole picture
                 shift, self._shifts, self._tests = table.prices["shift"], 0, 0
             self._shifts += int(shift[shift != NONE].sum(dtype=np.int64))

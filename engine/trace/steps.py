@@ -105,6 +105,13 @@ class StepTable:
         return committed
 
     @cached_property
+    def tokens(self) -> list[int]:
+        """The committed tokens, in the order of their positions."""
+        order = self.position[self.committed].argsort(kind="stable")
+        tokens: list[int] = self.positions["token"][self.committed][order].tolist()
+        return tokens
+
+    @cached_property
     def rejecting(self) -> np.ndarray:
         """The row of `positions` that each row of `rejections` is about."""
         last: np.ndarray = self.first[:-1] + self.steps["committed"] - 1

@@ -10,7 +10,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from engine.decoders import DECODERS, unverified
+from engine.decoders import DECODERS, priced
 from engine.judge.toys import Toy, infilling
 from engine.models.base import planned
 from engine.models.cache import WindowCache
@@ -167,14 +167,14 @@ def test_stop_ends_an_audit_and_the_lane_has_finished_without_its_price() -> Non
 def test_a_races_stop_ends_its_audit(monkeypatch: pytest.MonkeyPatch) -> None:
     """Stop comes while the last step of the race is on its way."""
     race = race_of(Toy((9, 12), 5), ["zipar"])
-    audit = unverified.windows
+    audit = priced.windows
 
     def stopping(*more: Any) -> Iterator[Tensor]:
         race.stop()
         yield from audit(*more)
 
     assert len(list(race)[-1].step.rows.prices) == 108
-    monkeypatch.setattr(unverified, "windows", stopping)
+    monkeypatch.setattr(priced, "windows", stopping)
     *_, last = race
     assert last.state is LaneState.FINISHED
     assert not len(last.step.rows.prices)
