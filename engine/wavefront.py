@@ -1,7 +1,8 @@
 """Wavefront: the order in which several rows of a picture are drawn at once (ZipAR).
 
 Row r + 1 begins once row r has `lag` tokens, so the position in column c of row r is in wave
-r * lag + c, and a pass draws one wave (He et al., "ZipAR", ICML 2025, arXiv 2412.04062).
+r * lag + c, and a pass draws one wave (He et al., "ZipAR", ICML 2025, arXiv 2412.04062). The
+authors' code draws the first row alone: all rows below it come `stride - lag` waves later.
 """
 
 from __future__ import annotations
@@ -35,11 +36,13 @@ class Windows:
 
 @dataclass(frozen=True)
 class Wavefront:
-    """`length` positions in raster order, rows of `stride`; a lag of `stride` is raster order."""
+    """`length` positions in raster order, rows of `stride`; a lag of `stride` is raster order.
+    `alone`: the whole first row comes before the second begins."""
 
     length: int
     stride: int
     lag: int
+    alone: bool = False
 
     @cached_property
     def order(self) -> tuple[int, ...]:
@@ -54,7 +57,7 @@ class Wavefront:
 
     def _wave(self, position: int) -> int:
         row, column = divmod(position, self.stride)
-        return row * self.lag + column
+        return row * self.lag + column + (self.stride - self.lag) * (self.alone and row > 0)
 
     @cached_property
     def windows(self) -> Windows:

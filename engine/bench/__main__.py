@@ -6,7 +6,8 @@ within this run: the lanes take turns, so a slow moment of the machine falls on 
 Intervals are 95% (Student's t over the races).
 
 `--infill` fills in parts of pictures instead: engine/bench/infill.py says what. `--peer generate`
-runs transformers' own `generate` beside vanilla AR: engine/bench/peer.py.
+runs transformers' own `generate` beside vanilla AR: engine/bench/peer.py. `--grids 24,48,90` draws
+on large grids with random weights: engine/bench/grids.py.
 
 `--model janus-pro-1b --random-weights` times a public model where its weights are not: passes cost
 what they cost, but how many a lane needs, and with it every speed-up, is a matter of the weights.
@@ -25,18 +26,19 @@ from typing import Any
 
 import torch
 
+from engine.bench import grids as bench_grids
 from engine.bench import infill as bench_infill
 from engine.bench import peer as bench_peer
-from engine.commands.race import add_model_options, load_model, sampling_of
+from engine.commands.race import add_model_options, load_model, sampling_of, set_threads
 from engine.decoders import DECODERS, DEFAULT
 from engine.models.base import ImageModel
 from engine.models.supply.card import ModelError
 from engine.numerics.intervals import mean, mean_text
 from engine.race import Lane, Race, RaceRequest
-from engine.race.hardware import machine_of
+from engine.race.hardware import device_name, machine_of
 from engine.race.request import lane_names, parse_lane
 from engine.settings import SettingError
-from engine.trace import LaneState, LaneStats
+from engine.trace import MAX_SIDE, LaneState, LaneStats
 
 PROMPTS = (
     "red apple on sky clouds",
@@ -156,6 +158,11 @@ def add_bench_command(parser: argparse.ArgumentParser) -> None:
         help="by turns with vanilla AR, transformers' own generate on the same weights",
     )
     parser.add_argument(
+        "--grids",
+        metavar="SIDES",
+        help="comma-separated sides of large grids, drawn by a small network with random weights",
+    )
+    parser.add_argument(
         "--prompts", type=int, default=len(PROMPTS), help="how many of the built-in prompts"
     )
     parser.add_argument("--seeds", type=int, default=2)
@@ -171,6 +178,9 @@ def run_bench(args: argparse.Namespace) -> None:
         parser.error(f"1 to {len(PROMPTS)} prompts, and at least one seed")
     if args.peer:
         run_peer(args)
+        return
+    if args.grids:
+        run_grids(args)
         return
     usual = bench_infill.LANES if args.infill else DEFAULT
     names = [text.strip() for text in args.lanes.split(",")] if args.lanes else list(usual)
@@ -231,6 +241,26 @@ def run_infill(
     heading = f"{model.name}, each figure of {fills} fills, {result['machine']}"
     print(bench_infill.card(heading, runs, dict(zip(names, titles, strict=True))), end="\n\n")
     print(json.dumps(result))
+
+
+def run_grids(args: argparse.Namespace) -> None:
+    """Prints what lanes take on large grids, as a card and one line of JSON."""
+    parser: argparse.ArgumentParser = args.parser
+    names = args.lanes.split(",") if args.lanes else list(bench_grids.LANES)
+    sides = [int(side) if side.isdecimal() else 0 for side in args.grids.split(",")]
+    if not all(2 <= side <= MAX_SIDE for side in sides):
+        parser.error(f"a grid's side is a whole number from 2 to {MAX_SIDE}")
+    try:
+        for name in names:
+            parse_lane(name)
+        set_threads(args)
+    except SettingError as error:
+        parser.error(str(error))
+    found = bench_grids.run(sides, names, lambda line: print(line, file=sys.stderr))
+    machine = device_name(torch.device("cpu"))
+    heading = f"a small network with random weights, one picture each, {machine}"
+    print(bench_grids.card(heading, found), end="\n\n")
+    print(json.dumps({"machine": machine, "torch": torch.__version__, "grids": found}))
 
 
 def run_peer(args: argparse.Namespace) -> None:

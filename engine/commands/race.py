@@ -96,13 +96,18 @@ def sampling_of(args: argparse.Namespace, own: Sampling) -> Sampling:
     return sampling
 
 
-def load_model(args: argparse.Namespace) -> ImageModel:
-    """Loads the model, with progress on stderr. Raises ModelError, SettingError."""
-    printed = ""
+def set_threads(args: argparse.Namespace) -> None:
+    """Raises SettingError where there are too few."""
     if args.threads is not None:
         if args.threads < 1:
             raise SettingError(f"--threads is 1 or more, not {args.threads}.")
         torch.set_num_threads(args.threads)
+
+
+def load_model(args: argparse.Namespace) -> ImageModel:
+    """Loads the model, with progress on stderr. Raises ModelError, SettingError."""
+    printed = ""
+    set_threads(args)
 
     def print_progress(progress: Progress) -> None:
         nonlocal printed

@@ -57,7 +57,7 @@ class FrontState(DecodeState):
         # One copy to the device.
         flat = torch.from_numpy(np.concatenate([part.ravel() for part in self.numbers]))
         place = self.slot.place("table", flat.to(self.n.device))
-        parts = place.split([part.size for part in self.numbers])
+        parts = torch.split(place, [part.size for part in self.numbers])
         shapes = [part.shape for part in self.numbers]
         views = (part.view(shape) for part, shape in zip(parts, shapes, strict=True))
         self.table: FrontTable[Tensor] = FrontTable(*views)

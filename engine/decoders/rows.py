@@ -1,5 +1,5 @@
-"""Parallel rows: several rows of a picture at once, each with a window of its own (PJD, Liao et al.,
-CVPR 2026), and a variant that is exact within each row."""
+"""Parallel rows: several rows of a picture at once, each with a window of its own (PJD, Liao et
+al., CVPR 2026), and a variant that is exact within each row."""
 
 from __future__ import annotations
 

@@ -28,6 +28,11 @@ class ZipARSettings(AnySettings):
         low=1,
         high=MAX_SIDE,
     )
+    reading: str = knob(
+        "paper",
+        "The authors' code draws the whole first row before the second begins.",
+        choices=("paper", "code"),
+    )
 
 
 @dataclass(slots=True)
@@ -42,8 +47,9 @@ class WaveWindow(Window):
 
 class ZipAR(Unverified):
     """Row r + 1 begins once row r has s tokens; each pass draws one token of every row that has
-    begun, w + (h - 1) s passes for h x w tokens. A token attends to the prompt and to what is
-    there before it in raster order: what the rows above have not drawn yet is unknown to it.
+    begun, w + (h - 1) s passes for h x w tokens; 2w + (h - 2) s with `reading` = code, where the
+    first row is drawn alone. A token attends to the prompt and to what is there before it in raster
+    order: what the rows above have not drawn yet is unknown to it.
 
     A row's first token comes from a stand-in: its place in raster order is that of the last token
     of the row above, which does not exist yet, and its code that row's newest. It leaves nothing
@@ -51,8 +57,8 @@ class ZipAR(Unverified):
 
     Tokens are drawn by vanilla AR's rule and noise, keyed by the position in the wavefront's order:
     with s the picture's width, its very picture. The released code has a stand-in in its cache
-    for a pass, and no row that begins before the one above has ended knows that end; the paper's
-    adaptive window is not here.
+    for a pass, and no row that begins before the one above has ended knows that end; it also
+    attends to slots that are empty yet. Neither is here, nor the paper's adaptive window.
     """
 
     name, title = "zipar", "ZipAR"
@@ -71,7 +77,8 @@ class ZipAR(Unverified):
     ) -> None:
         super().__init__(model, settings, sampling, plan)
         lag = self.settings.s if self.settings.s < model.grid[1] else self.plan.stride
-        self._waves = Wavefront(self.plan.length, self.plan.stride, lag)
+        alone = self.settings.reading == "code"
+        self._waves = Wavefront(self.plan.length, self.plan.stride, lag, alone)
         self.whole, self.plan = self.plan, waves(self.plan, self._waves)
         windows, device = self._waves.windows, model.device
         self._order = torch.tensor(self._waves.order, device=device)

@@ -292,9 +292,7 @@ class BodyModel(ImageModel):
             ctx.prompt_hidden = hidden[:, :before]
         return ctx.guide(self.head(ctx.hidden), targets)
 
-    def _fronts(
-        self, ctx: BodyContext, places: Tensor, before: int, parents: Parents
-    ) -> Tensor:
+    def _fronts(self, ctx: BodyContext, places: Tensor, before: int, parents: Parents) -> Tensor:
         """Additive mask [R, 1, T, end] of a window's rows at places [T], the first `before` of them
         prompt rows. Each sees what stands no later, of the window's drafts those it follows."""
         cache = ctx.cache

@@ -97,16 +97,17 @@ DTYPES = {
             ("q", "<f4", (SUPPORT,)),
         ]
     ),
-    # One of every sequence position, in the last step of a lane that verifies nothing, or whose rows
-    # do not see all that is before them: TV between what its token was sampled from and the model's
-    # p given all tokens before it; NONE where the layout forces it.
+    # One of every sequence position, in the last step of a lane that verifies nothing, or whose
+    # rows do not see all that is before them: TV between what its token was sampled from and the
+    # model's p given all tokens before it; NONE where the layout forces it.
     "prices": np.dtype([("shift", "<u2"), ("padding", "u1")]),
     # One of each row of `positions`, of a lane whose rows of the picture advance each at its own
     # pace: the sequence position that it is about. Of other lanes none: there they follow one
     # another from the frontier on.
     "places": np.dtype([("position", "<u2"), ("padding", "u1")]),
 }
-SENT = ("steps", "positions", "distributions", "groups", "candidates", "prices", "places")  # to the page
+# Those that are sent to the page.
+SENT = ("steps", "positions", "distributions", "groups", "candidates", "prices", "places")
 # Of a position.
 ShareName = Literal["top1", "top1_draft", "tv", "acceptance", "uniform", "p", "q", "shift"]
 SHARES: tuple[ShareName, ...] = get_args(ShareName)

@@ -19,11 +19,22 @@ def test_a_picture_takes_w_plus_h_minus_1_times_s_waves(
     assert len(Wavefront(height * width, width, lag).ends) == waves == width + (height - 1) * lag
 
 
+@pytest.mark.parametrize(("height", "width", "lag", "waves"), [(20, 20, 4, 112), (5, 4, 1, 11)])
+def test_with_the_first_row_alone_it_takes_2w_plus_h_minus_2_times_s_waves(
+    height: int, width: int, lag: int, waves: int
+) -> None:
+    front = Wavefront(height * width, width, lag, alone=True)
+    assert len(front.ends) == waves == 2 * width + (height - 2) * lag
+    assert front.order[: width + 1] == tuple(range(width + 1))
+    assert front.ends[: width + 1] == tuple(range(1, width + 2))
+
+
+@pytest.mark.parametrize("alone", [False, True])
 @pytest.mark.parametrize(("height", "width", "lag"), CASES)
 def test_each_position_is_drawn_once_and_behind_its_left_neighbour(
-    height: int, width: int, lag: int
+    height: int, width: int, lag: int, alone: bool
 ) -> None:
-    front = Wavefront(height * width, width, lag)
+    front = Wavefront(height * width, width, lag, alone)
     assert sorted(front.order) == list(range(height * width))
     wave = {}
     for t, (first, end) in enumerate(zip((0, *front.ends), front.ends, strict=False)):
@@ -32,15 +43,17 @@ def test_each_position_is_drawn_once_and_behind_its_left_neighbour(
         if at % width:
             assert t == wave[at - 1] + 1
         elif at:
-            assert t == wave[at - width] + lag  # it has `lag` tokens then
+            # the row above has `lag` tokens then, or the first one all
+            assert t == wave[at - width] + (width if alone and at == width else lag)
     assert (front.order == tuple(range(height * width))) == (lag >= width or height == 1)
 
 
+@pytest.mark.parametrize("alone", [False, True])
 @pytest.mark.parametrize(("height", "width", "lag"), CASES)
 def test_a_window_feeds_the_wave_before_and_a_stand_in_for_a_row_that_begins(
-    height: int, width: int, lag: int
+    height: int, width: int, lag: int, alone: bool
 ) -> None:
-    front = Wavefront(height * width, width, lag)
+    front = Wavefront(height * width, width, lag, alone)
     windows, starts = front.windows, (0, *front.ends)
     for t, (rows, drawn) in enumerate(zip(windows.rows, windows.drawn, strict=True)):
         before = list(range(starts[t - 1], starts[t])) if t else [-1]

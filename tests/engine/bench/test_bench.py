@@ -115,6 +115,9 @@ def test_without_vanilla_ar_there_is_no_speed_up() -> None:
         (["--random-weights"], "comes with its own weights"),
         (["--model", "jet"], "invalid choice: 'jet'"),
         (["--device", "toaster"], "'toaster' is not a device"),
+        (["--grids", "1"], "a grid's side is a whole number from 2 to 256"),
+        (["--grids", "24,a"], "a grid's side is a whole number from 2 to 256"),
+        (["--grids", "3", "--lanes", "nobody"], "nobody"),
     ],
 )
 def test_bad_arguments_and_models_that_cannot_be_had_end_with_a_message(
