@@ -17,10 +17,11 @@ from engine.decoders.scd import SCDSettings
 from engine.decoders.sjd import SJD
 from engine.decoders.sjd_pac import CandidateWalk, PACSettings
 from engine.decoders.window import WindowDecoder
+from engine.fronts import fronts
 from engine.judge.one_pass import accepted_drafts, committed_distribution, verify_chain
 from engine.judge.toys import InfillToy, Toy, infilling
 from engine.models.base import planned
-from engine.numerics.distributions import total_variation
+from engine.numerics.distributions import normalise, residual, total_variation
 from engine.wavefront import Wavefront
 from tests.engine.decoders.driving import acceptances, alpha, point_mass, replacement_distribution
 from tests.engine.decoders.test_scd import gumbel_overlap
@@ -232,6 +233,42 @@ def zipar() -> dict[str, Tensor]:
     }
 
 
+def rows_passes(context: int, *, accepted: bool) -> tuple[int, int]:
+    """Passes for 20 x 20 tokens with windows of 8, and the rows of the widest."""
+    side, counts, read, passes, widest = 20, [0] * 20, 0, 0, 0
+    while min(counts) < side:
+        found = fronts(counts, read, stride=side, lag=context, window=8, most=12)
+        passes, widest = passes + 1, max(widest, sum(front.fed for front in found))
+        for front in found:
+            row, column = divmod(front.start, side)
+            most = front.room + front.bonus
+            committed = most if accepted else min(1, most)
+            if front.closing or not (column or front.borrows):
+                read = row
+            counts[row] += 0 if front.closing else committed
+    return passes, widest
+
+
+def parallel_rows() -> dict[str, Tensor]:
+    contexts = (1, 2, 4, 8, 20)
+    slow, fast = (
+        torch.tensor([rows_passes(c, accepted=accepted) for c in contexts])
+        for accepted in (False, True)
+    )
+    p, q = torch.tensor([[0.5, 0.5]]), torch.tensor([[1.0, 0.0]])
+    kept = torch.minimum(p, q)
+    rejected = 1 - kept.sum()
+    return {
+        "passes for 20 × 20 tokens, W = 8, no draft accepted, c = 1, 2, 4, 8, 20": slow[:, 0],
+        "the same, every draft accepted": fast[:, 0],
+        "rows of a pass at most, no draft accepted": slow[:, 1],
+        "q = (1, 0), p = (1/2, 1/2): drawn where what is rejected is replaced": (
+            kept + rejected * normalise(residual(p, q))
+        ),
+        "drawn where it is postponed": kept + rejected * p,
+    }
+
+
 WORKED = {
     "Jacobi": jacobi,
     "Fixed point": fixed_point,
@@ -242,6 +279,7 @@ WORKED = {
     "LANTERN": lantern,
     "SJD-PAC": sjd_pac,
     "ZipAR": zipar,
+    "Parallel rows": parallel_rows,
     "ASSD": assd,
 }
 

@@ -31,4 +31,3 @@ def test_the_figures_are_those_of_the_lanes_and_of_the_grid() -> None:
 def test_the_weights_are_the_same_at_every_call() -> None:
     one, other = (grids.random_model(3).network.lm_head.weight for _ in range(2))
     assert one.equal(other)
-
