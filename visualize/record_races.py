@@ -63,7 +63,7 @@ SPECS = (
         FILLED,
         Part("cat and dog on green grass", 4, (5, 0, 10, 10)),
     ),
-    RaceSpec("rows", "panda on green grass", 6, ("ar", "zipar:s=1", "zipar:s=4")),
+    RaceSpec("rows", "panda on green grass", 6, ("ar", "zipar:s=1", "zipar:s=4", "rows")),
     RaceSpec("tour", "sailboat on sunset clouds", 9, TOURED),
 )
 

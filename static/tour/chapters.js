@@ -18,10 +18,10 @@ import { racedIndex } from "./examples.js";
 import { fillInAPart, FILLING } from "./filling_chapter.js";
 import outline from "./outline.json" with { type: "json" };
 import { acceptAGroup, acceptANeighbour } from "./relaxed_chapters.js";
-import { drawRowsAtOnce, ROWS } from "./rows_chapter.js";
+import { drawRowsAtOnce, guessInEveryRow, ROLLING, ROWS } from "./rows_chapter.js";
 
 /** @type {Entry[]} */
-const ENTRIES = [...outline, ROWS, FILLING];
+const ENTRIES = [...outline, ROWS, ROLLING, FILLING];
 
 /** @type {((lane: Lane, race: Race) => Scene)[]} what each chapter of the outline shows and says */
 const SCENES = [
@@ -36,6 +36,7 @@ const SCENES = [
   treeAndContinuation,
   whenItLoses,
   drawRowsAtOnce,
+  guessInEveryRow,
   fillInAPart,
 ];
 

@@ -1,4 +1,4 @@
-// The tour's chapter on a race whose rows are drawn at once.
+// The tour's chapters on a race whose rows are drawn at once.
 
 import { chance, countOf, lastOf } from "../numbers.js";
 import { against, bestStep, summary } from "./examples.js";
@@ -11,6 +11,16 @@ export const ROWS = {
     "He et al., ZipAR: Parallel Auto-regressive Image Generation through Spatial Locality, ICML 2025 (arXiv 2412.04062), Sec. 3.2.",
   decoders: ["zipar"],
   beside: ["ar"],
+};
+
+/** @type {Entry} */
+export const ROLLING = {
+  part: "rows",
+  title: "Guess in every row",
+  reference:
+    "Liao et al., PJD, CVPR 2026 (arXiv 2606.05703); that each row keeps its distribution: docs/decoders.md.",
+  decoders: ["rows"],
+  beside: ["ar", "zipar"],
 };
 
 /** How many tokens a row is behind the one above. @param {Lane} lane */
@@ -47,13 +57,69 @@ export function drawRowsAtOnce(lane, race) {
     `${summary(lane)}${price(lane)}${against(race, "ar")}.${patient} The shift is measured after the race, in one pass over the finished picture: how far (TV) ` +
       "each token was drawn from the model's p given all before it.",
   ];
-  const frames = [0.25, 0.5, 1].map((share) => {
-    const step = Math.max(1, Math.round(share * steps.length));
-    const { nfe, tokens, after } = steps[step - 1];
-    const words = `Pass ${nfe} writes ${countOf(tokens, "token")}: ${after} are there.`;
-    /** @type {Change} */
-    const view = { clock: "passes", layer: "picture", playing: false, t: nfe };
-    return { words, view };
-  });
+  const frames = framesOf(
+    lane,
+    ({ nfe, tokens, after }) =>
+      `Pass ${nfe} writes ${countOf(tokens, "token")}: ${after} are there.`,
+  );
   return { step: at + 1, cell, lines, replay: { title: "Follow the front", frames } };
+}
+
+/**
+ * Shows the pass that committed the most tokens, and one of them in the middle.
+ * @param {Lane} lane @param {Race} race @returns {Scene}
+ */
+export function guessInEveryRow(lane, race) {
+  const { steps } = lane;
+  /** @param {Step} step */
+  const cellsOf = ({ first, before, after }) =>
+    Array.from({ length: after - before }, (_, i) => lane.row(first + i).cell);
+  /** How many rows of the picture a step wrote in. @param {Step} step */
+  const rowsIn = (step) =>
+    new Set(cellsOf(step).map((cell) => Math.floor(cell / race.grid[1]))).size;
+  const at = bestStep(lane, (i) => steps[i].tokens);
+  const { nfe, rows, tokens } = steps[at];
+  const cells = cellsOf(steps[at]);
+  const lines = [
+    "ZipAR writes several rows and tests nothing; SJD guesses and tests in one place. Here every open row has guesses of its own: " +
+      `pass ${nfe} read ${countOf(rows, "token")} and wrote ${tokens} of them, in ${countOf(rowsIn(steps[at]), "row")} of the picture. ` +
+      "A row that is easy runs up to the one above and waits there; one that is hard holds up those below.",
+    "Each row tests its guesses as SJD does, so each token is a true sample of what the model says given what its row saw: the rule " +
+      "itself changes nothing. What is lost is what a row could not see: all that the rows above had still to write.",
+    `${summary(lane)}${price(lane)}${against(race, "ar")}${besideZipar(race)}. The shift is measured after the race, as ZipAR's.`,
+  ];
+  const frames = framesOf(
+    lane,
+    (step) =>
+      `Pass ${step.nfe} writes ${countOf(step.tokens, "token")} in ${countOf(rowsIn(step), "row")}: ${step.after} are there.`,
+  );
+  return {
+    step: at + 1,
+    cell: cells[cells.length >> 1],
+    lines,
+    replay: { title: "Follow the rows", frames },
+  };
+}
+
+/** What ZipAR's lanes took. @param {Race} race */
+const besideZipar = ({ lanes }) =>
+  lanes
+    .filter(({ decoder, count }) => decoder === "zipar" && count > 0)
+    .map(
+      (lane) =>
+        `; ZipAR with s = ${lag(lane)} took ${countOf(lastOf(lane.steps).passes, "pass", "passes")}${price(lane)}`,
+    )
+    .join("");
+
+/**
+ * A lane a quarter and half of the way, and at its end.
+ * @param {Lane} lane @param {(step: Step) => string} inWords @returns {Replay["frames"]}
+ */
+function framesOf({ steps }, inWords) {
+  return [0.25, 0.5, 1].map((share) => {
+    const step = steps[Math.max(1, Math.round(share * steps.length)) - 1];
+    /** @type {Change} */
+    const view = { clock: "passes", layer: "picture", playing: false, t: step.nfe };
+    return { words: inWords(step), view };
+  });
 }
