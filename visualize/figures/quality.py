@@ -54,6 +54,8 @@ SWEEPS = (
         "annealed k", "sjd-relaxed", "k", (("relax", "anneal"),), "dot", "hash-open", "middle right"
     ),
     Sweep("ZipAR s", "zipar", "s"),
+    Sweep("Parallel rows c", "rows", "c", (("draws", "coupled"),), label="middle right"),
+    Sweep("Parallel rows c, fresh", "rows", "c", (("draws", "fresh"),), "dot", label="bottom right"),
     Sweep("Parallel T", "parallel", "T"),
 )
 
