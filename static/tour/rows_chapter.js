@@ -57,7 +57,7 @@ export function drawRowsAtOnce(lane, race) {
     `${summary(lane)}${price(lane)}${against(race, "ar")}.${patient} The shift is measured after the race, in one pass over the finished picture: how far (TV) ` +
       "each token was drawn from the model's p given all before it.",
   ];
-  const frames = framesOf(
+  const frames = framesAlong(
     lane,
     ({ nfe, tokens, after }) =>
       `Pass ${nfe} writes ${countOf(tokens, "token")}: ${after} are there.`,
@@ -88,7 +88,7 @@ export function guessInEveryRow(lane, race) {
       "itself changes nothing. What is lost is what a row could not see: all that the rows above had still to write.",
     `${summary(lane)}${price(lane)}${against(race, "ar")}${besideZipar(race)}. The shift is measured after the race, as ZipAR's.`,
   ];
-  const frames = framesOf(
+  const frames = framesAlong(
     lane,
     (step) =>
       `Pass ${step.nfe} writes ${countOf(step.tokens, "token")} in ${countOf(rowsIn(step), "row")}: ${step.after} are there.`,
@@ -115,7 +115,7 @@ const besideZipar = ({ lanes }) =>
  * A lane a quarter and half of the way, and at its end.
  * @param {Lane} lane @param {(step: Step) => string} inWords @returns {Replay["frames"]}
  */
-function framesOf({ steps }, inWords) {
+function framesAlong({ steps }, inWords) {
   return [0.25, 0.5, 1].map((share) => {
     const step = steps[Math.max(1, Math.round(share * steps.length)) - 1];
     /** @type {Change} */
