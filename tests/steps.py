@@ -16,8 +16,8 @@ from engine.trace.shares import NONE, ONE
 from engine.trace.steps import step_row
 
 # As many decoders as a race has lanes; Relaxed SJD is SJD with another number, ZipAR vanilla AR in
-# another order.
-EIGHT = tuple(name for name in WHOLE if name not in ("sjd-relaxed", "zipar"))
+# another order, Jacobi the fixed point's loop with fresh numbers.
+EIGHT = tuple(name for name in WHOLE if name not in ("sjd-relaxed", "zipar", "jacobi"))
 Top = tuple[tuple[int, float], ...]
 NO_TIME = Seconds()
 SHARES = ("top1", "top1_draft", "tv", "acceptance", "uniform", "p", "q", "shift")
@@ -172,7 +172,7 @@ def _spots(step: Step, latest: dict[int, Top]) -> list[Spot]:
     out = []
     own, groups = iter(step.rows.distributions), iter(step.rows.groups)
     candidates = iter(step.rows.candidates)
-    for at, row in enumerate(step.positions, step.before):
+    for at, row in zip(step.rows.position.tolist(), step.positions, strict=True):
         draft = None if row["draft"] == NONE else int(row["draft"])
         source = Source(int(row["refs"]) & 3)
         top_draft: Top = ()

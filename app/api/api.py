@@ -76,7 +76,8 @@ class Api:
             prompt: What the picture should show, in English, at most 1000 characters.
             seed: A whole number from 0 to 9007199254740991; the same seed runs the same race,
                 on one machine always, on others nearly always.
-            lanes: 1 to 8 of: ar, jacobi, fpi, sjd, scd, sjd-relaxed, gsd, lantern, sjd-pac, zipar.
+            lanes: 1 to 8 of: ar, jacobi, fpi, sjd, scd, sjd-relaxed, gsd, lantern, sjd-pac, zipar,
+                rows.
             model: The model's name, by default the one that the page opens with.
             guidance: Classifier-free guidance, 1 to 20, by default the model's.
             temperature: From 0.1 to 2, by default the model's.
@@ -88,7 +89,7 @@ class Api:
         Returns: The state, and each lane's forward passes, seconds, speed-up over vanilla AR and
             shift: how far, on average, one test of a draft commits from the model's own
             distribution (TV, 0 to 1); 0 for a lossless decoder, null where no draft was tested;
-            of zipar and parallel, which test nothing, of one token.
+            of zipar, rows and parallel, whose tokens do not see all before them, of one token.
         """
         values = {"prompt": prompt, "seed": seed, "lanes": lanes, "model": model}
         sampling = Sampled(guidance, guided_tokens, temperature, top_k, top_p)
@@ -118,8 +119,8 @@ class Api:
             prompt: What the whole picture should show, in English, at most 1000 characters.
             seed: A whole number from 0 to 9007199254740991; the same seed runs the same race,
                 on one machine always, on others nearly always.
-            lanes: 1 to 8 of those of `race` without zipar, and of assd and parallel, which need a
-                model that fills in any part.
+            lanes: 1 to 8 of those of `race` without zipar and rows, and of assd and parallel, which
+                need a model that fills in any part.
             known: The picture's codes, row by row, and -1 where it is to be filled in. Most models
                 fill in everything behind some token alone, in raster order.
             order: The order in which it is filled in: spread or raster.

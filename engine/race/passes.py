@@ -7,6 +7,8 @@ import time
 
 import torch
 
+from engine.decoders.rows import ParallelRows
+from engine.models.base import MAX_ROWS
 from engine.models.supply.card import ModelCard
 from engine.race.request import Lane
 
@@ -23,7 +25,10 @@ def pass_seconds(card: ModelCard, dtype: torch.dtype, rows: int) -> float:
 def lane_seconds(card: ModelCard, dtype: torch.dtype, lane: Lane) -> float:
     """Seconds that a lane takes if each of its passes commits one token: all that vanilla AR's
     take, and the most that another lane's can."""
-    return card.length * pass_seconds(card, dtype, getattr(lane.settings, "window", 1))
+    rows = getattr(lane.settings, "window", 1)
+    if lane.decoder == ParallelRows.name:  # a window in each of as many rows of the picture
+        rows *= min(card.grid[0], MAX_ROWS // rows)
+    return card.length * pass_seconds(card, dtype, rows)
 
 
 @functools.cache

@@ -11,6 +11,7 @@ import numpy as np
 
 from engine.trace.rows import DTYPES, Source
 from engine.trace.seconds import PARTS, Seconds
+from engine.trace.shares import NONE
 
 _HAS_GROUP, _CANDIDATES_SHIFT = 4, 4
 
@@ -120,8 +121,11 @@ class StepTable:
 
     @cached_property
     def shift(self) -> np.ndarray:
-        """The shift of each row, as stored: a committed one's is its price where there is one."""
+        """The shift of each row, as stored: a committed one's is its price where there is one. Rows
+        that do not see all that is before them have none sooner."""
         shift: np.ndarray = self.positions["shift"].copy()
+        if len(self.places):
+            shift[:] = NONE
         if len(self.prices):
             shift[self.committed] = self.prices["shift"][self.position[self.committed]]
         return shift

@@ -26,7 +26,7 @@ function howLanesRun({ apart, state }) {
 /** How much of a picture is filled in, and in which order. @param {Race} race */
 function fillingInWords({ snapshot: { infilling }, lanes: [lane] }) {
   if (!infilling) return "";
-  return `, ${lane.order.length} filled in${infilling.order === "raster" ? " row by row" : ""}`;
+  return `, ${lane.total} filled in${infilling.order === "raster" ? " row by row" : ""}`;
 }
 
 /** @param {Race} race @param {Bet | null} bet @param {string} how its lanes ran */

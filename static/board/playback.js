@@ -160,7 +160,7 @@ export class Playback {
     if (isOver(race)) return this.length;
     const shares = race.lanes.map((lane) => {
       const k = stepAt(lane, "seconds", live ? this.#followed.seconds : this.#followed.head);
-      return k ? lane.steps[k - 1].after / lane.order.length : 0;
+      return k ? lane.steps[k - 1].after / lane.total : 0;
     });
     return (live ? t : this.newest) / (Math.max(...shares) || 1);
   }

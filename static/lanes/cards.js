@@ -120,7 +120,7 @@ export function drawFigures(cards, race, { clock, views, places, against }) {
  */
 function drawCard({ part, canvas }, lane, view, clock, against, place) {
   const { state, k, n } = view;
-  const cells = lane.order.length;
+  const cells = lane.total;
   say(part("passes"), view.passes);
   say(part("drafter"), draftsOf(lane, view));
   const bound = boundOf(lane);

@@ -32,14 +32,35 @@ export function rectangles(from, to, columns) {
 }
 
 /**
- * The cells of a lane's sampled positions [from, to), as rectangles.
+ * Cells in any order, as rectangles: those that follow one another in a row are one.
+ * @param {number[]} cells @param {number} columns
+ * @returns {Box[]}
+ */
+export function rowsOfCells(cells, columns) {
+  /** @type {Box[]} */
+  const out = [];
+  cells.forEach((cell, i) => {
+    const follows = i > 0 && cell === cells[i - 1] + 1 && cell % columns > 0;
+    if (follows) out[out.length - 1][2] += 1;
+    else out.push([cell % columns, Math.floor(cell / columns), 1, 1]);
+  });
+  return out;
+}
+
+/**
+ * A lane's committed cells [from, to), as rectangles.
  * @param {Lane} lane @param {number} from @param {number} to @param {number} columns
  * @returns {Box[]}
  */
 const boxesOf = (lane, from, to, columns) =>
-  lane.isRaster
-    ? rectangles(from, to, columns)
-    : lane.order.slice(from, to).map((cell) => [cell % columns, Math.floor(cell / columns), 1, 1]);
+  lane.isRaster ? rectangles(from, to, columns) : rowsOfCells(lane.order.slice(from, to), columns);
+
+/**
+ * The cells in which drafts stand, as rectangles.
+ * @param {Lane} lane @param {View} view @param {number} columns @returns {Box[]}
+ */
+const draftBoxes = (lane, { n, drafts }, columns) =>
+  lane.isRaster ? rectangles(n, n + drafts.length, columns) : rowsOfCells(drafts, columns);
 
 /** @param {Box} box in cells @param {number} side @returns {Box} in pixels */
 const inPixels = ([x, y, width, height], side) => [x * side, y * side, width * side, height * side];
@@ -169,9 +190,9 @@ export class Plane {
   #paintNotches(context, lane, columns, side, style) {
     context.fillStyle = style.card;
     context.globalAlpha = look.notch.opacity;
-    for (const { before } of lane.steps) {
-      const [x, y] = cornerOf(lane.order[before], columns, side);
-      if (before >= this.#done) context.fillRect(x, y, Math.max(1, look.notch.width * side), side);
+    for (const rank of lane.runs) {
+      const [x, y] = cornerOf(lane.order[rank], columns, side);
+      if (rank >= this.#done) context.fillRect(x, y, Math.max(1, look.notch.width * side), side);
     }
     context.globalAlpha = 1;
   }
@@ -193,7 +214,7 @@ export function drawLane(canvas, plane, lane, view, [, columns], style) {
     if (style.layer.kind !== "picture")
       drawFaintly(context, plane.picture, left, top, across, down);
   }
-  for (const cell of lane.order.slice(view.n, view.n + view.window)) {
+  for (const cell of view.drafts) {
     drawDraft(context, lane, view, cell, columns, side, style);
   }
   if (style.marked && style.layer.kind === "picture") drawTests(context, lane, view, columns, side);
@@ -219,7 +240,7 @@ function drawKnown(context, plane, lane, view, columns, side, style) {
     else pasteSwatch(context, token, x, y, side, style);
   });
   context.fillStyle = toFill(context, side);
-  for (const cell of lane.order.slice(view.n + view.window)) {
+  for (const cell of lane.order.slice(view.n + view.drafts.length)) {
     context.fillRect(...cornerOf(cell, columns, side), side, side);
   }
 }
@@ -302,16 +323,16 @@ function drawDraft(context, lane, view, cell, columns, side, style) {
  * @param {number} columns @param {number} side
  */
 function drawTests(context, lane, view, columns, side) {
-  const { before, first, touched } = lane.steps[view.k - 1];
+  const { first, touched } = lane.steps[view.k - 1];
   const size = Math.round(side * TEST.size);
   const margin = Math.floor((side - size) / 2);
   context.globalAlpha = TEST.opacity;
-  lane.order.slice(before, before + touched).forEach((cell, i) => {
-    const status = lane.status(first + i);
-    if (!TESTED.includes(STATUSES[status].name)) return;
-    const [x, y] = cornerOf(cell, columns, side);
+  for (let row = first; row < first + touched; row++) {
+    const status = lane.status(row);
+    if (!TESTED.includes(STATUSES[status].name)) continue;
+    const [x, y] = cornerOf(lane.cellOf(row), columns, side);
     pasteMark(context, status, x + margin, y + margin, size);
-  });
+  }
   context.globalAlpha = 1;
 }
 
@@ -325,23 +346,37 @@ function drawFrontier(context, lane, view, columns, side, style) {
   context.lineWidth = Math.max(1, look.draft.frame * side);
   context.strokeStyle = style.ink;
   context.setLineDash([look.draft.dash * side, look.draft.dash * side]);
-  for (const box of boxesOf(lane, view.n, view.n + view.window, columns)) {
+  for (const box of draftBoxes(lane, view, columns)) {
     context.strokeRect(...inPixels(box, side));
   }
   context.setLineDash([]);
   if (lane.known.length) return; // what is filled in has no line around it
-  const reach = Array(lane.order.length / columns).fill(0); // columns drawn of each row
-  for (const cell of lane.order.slice(0, view.n)) reach[Math.floor(cell / columns)]++;
-  const first = reach.findIndex((count) => count < columns);
-  if (first < 0) return;
-  const begun = reach.slice(first, reach.findLastIndex(Boolean) + 1);
-  const path = [...begun, 0].map((count, i) => {
-    const y = (first + i) * side;
-    return `L${count * side} ${y}${i < begun.length ? ` V${y + side}` : ""}`;
-  });
+  const [start, ...corners] = frontierOf(lane.order.slice(0, view.n), lane.total, columns);
+  if (!start) return;
+  context.beginPath();
+  context.moveTo(start[0] * side, start[1] * side);
+  for (const [x, y] of corners) context.lineTo(x * side, y * side);
   context.strokeStyle = style.signal;
   context.lineWidth = Math.max(2, look.frontier.width * side);
-  context.stroke(new Path2D(`M${context.canvas.width} ${first * side} ${path.join(" ")}`));
+  context.stroke();
+}
+
+/**
+ * The corners of the line around what is committed, from the right edge to the left, in cells; none
+ * where that is all. Of each row the committed cells are its first ones.
+ * @param {number[]} cells that are committed @param {number} total @param {number} columns
+ * @returns {[number, number][]}
+ */
+export function frontierOf(cells, total, columns) {
+  const reach = Array(total / columns).fill(0);
+  for (const cell of cells) reach[Math.floor(cell / columns)]++;
+  const first = reach.findIndex((count) => count < columns);
+  if (first < 0) return [];
+  const end = reach.findLastIndex(Boolean) + 1; // of the rows that have begun
+  /** @type {[number, number][]} */
+  const corners = [[columns, first]];
+  for (let row = first; row < end; row++) corners.push([reach[row], row], [reach[row], row + 1]);
+  return [...corners, [0, Math.max(first, end)]];
 }
 
 // Draws a frame around the selected cell: a whole one in its own lane, corners in the others.

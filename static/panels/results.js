@@ -107,7 +107,7 @@ function badgeOf(row, lane, { snapshot }) {
   if (row.differs !== null) return `${lane.badge}, but from token ${row.differs} on`;
   const ar = snapshot.results.some((other) => snapshot.lanes[other.lane].decoder === "ar");
   const equal = ar && lane.decoder !== "ar" && lane.badge.startsWith("identical");
-  const cells = lane.order.length;
+  const cells = lane.total;
   return lane.badge + (equal ? `: ${cells} of ${cells} tokens equal` : "");
 }
 /** @param {Result} row @param {Lane} lane */

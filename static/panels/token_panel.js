@@ -23,6 +23,8 @@ import { swatchOf, takeAtlas } from "./swatch.js";
 
 // Rules whose verdict on a draft is not that of one number drawn.
 const UNDRAWN = ["block", "typical"];
+// Decoders that draw several rows of the picture at once.
+const AT_ONCE = ["zipar", "rows"];
 
 /**
  * Shows the life of the pinned cell, or hides the panel. Of a race that is over the whole life is
@@ -38,7 +40,8 @@ export function drawToken(panel, { race, cell: chosen }, steps) {
   const lane = race.lanes[index];
   const life = lifeOf(lane, cell, isOver(race) ? lane.count : steps[index]);
   const now = life.filter((row) => row.at < steps[index]).length - 1;
-  const key = [prompt, seed, index, cell, life.length, now, swatches.length].join("|");
+  const known = [life.length, now, lane.priced];
+  const key = [prompt, seed, index, cell, ...known, swatches.length].join("|");
   if (panel.dataset.key === key) return;
   panel.dataset.key = key;
   const active = document.activeElement;
@@ -196,10 +199,10 @@ function testOf(rule, row) {
 
 /** @param {CellView} view @param {LifeRow} row */
 function consideredOf(view, row) {
-  const { decoder, rule, priced } = view.lane;
-  const shift = rule === OUTSIDE ? shiftOutside(row, view.lane) : shiftInWords(row, priced);
+  const { decoder, rule } = view.lane;
+  const shift = (rule === OUTSIDE ? shiftOutside : shiftInWords)(row, view.lane);
   const parts = [];
-  if (decoder === "zipar") parts.push(neighboursOf(view, row));
+  if (AT_ONCE.includes(decoder)) parts.push(neighboursOf(view, row));
   if (!UNDRAWN.includes(rule) && isOfRatio(view.lane, row)) parts.push(...experimentOf(rule, row));
   if (row.candidates.length) parts.push(candidatesOf(view, row));
   if (row.group && rule !== "typical") parts.push(groupOf(view, row.group, row.draft));
@@ -215,11 +218,11 @@ const isOfRatio = (lane, row) => lane.rule !== OUTSIDE || isRatioTest(row);
 // What a token drawn with those of other rows saw of the cells around it.
 /** @param {CellView} view @param {LifeRow} row */
 function neighboursOf({ lane, codes, columns }, row) {
-  const swatches = seenAround(lane, row, columns).around.map(({ name, cell, seen }) => {
-    const token = seen ? committedToken(lane, cell) : null;
+  const swatches = seenAround(lane, row, columns).around.map(({ name, cell, seen, draft }) => {
+    const token = seen ? (draft ?? committedToken(lane, cell)) : null;
     return make(
       "span.neighbour",
-      swatchOf(token, codes, 28, seen ? "final" : "draft"),
+      swatchOf(token, codes, 28, seen && draft === null ? "final" : "draft"),
       make("small", name),
     );
   });

@@ -103,8 +103,8 @@ function framesOf(lane, index, step, layer) {
   const rows = Array.from({ length: touched }, (_, i) => lane.row(first + i));
   /** @param {number} status */
   const count = (status) => rows.filter((row) => row.status === status).length;
-  const { window } = laneAt(lane, step - 1);
-  const drafts = window ? `${countOf(window, "draft")} behind the frontier` : "no draft yet";
+  const { length } = laneAt(lane, step - 1).drafts;
+  const drafts = length ? `${countOf(length, "draft")} behind the frontier` : "no draft yet";
   const accepted = count(DID.ACCEPTED);
   const rejected = count(DID.RESAMPLED);
   const others = rejected ? `, ${countOf(rejected, "draft")} rejected` : "";

@@ -24,7 +24,7 @@ const passes = (lane) => countOf(lastOf(lane.steps).passes, "pass", "passes");
  */
 export function fillInAPart(lane, race) {
   const { at, here, cell } = mostAccepted(lane);
-  const n = lane.order.length;
+  const n = lane.total;
   const parallel = race.lanes[racedIndex(race, "parallel")];
   const unchecked = parallel
     ? ` Parallel took ${passes(parallel)} and checked nothing: its picture is of another distribution.`

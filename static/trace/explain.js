@@ -33,13 +33,10 @@ export const ROUNDING = 0.5 / 65534; // by which a share on the wire is off, at 
 export function lifeOf(lane, cell, until) {
   /** @type {LifeRow[]} */
   const life = [];
-  const rank = lane.rank[cell];
-  if (rank === undefined) return life; // known from the start
-  for (let at = 0; at < until; at++) {
-    const step = lane.steps[at];
-    if (step.before > rank) break; // committed: nothing touches it again
-    if (rank >= step.before + step.touched) continue;
-    life.push(rowOfStep(lane, at, rank - step.before));
+  for (const row of lane.touches[cell] ?? []) {
+    const at = lane.stepOf(row);
+    if (at >= until) break;
+    life.push(rowOfStep(lane, at, row - lane.steps[at].first));
   }
   return life;
 }
@@ -53,7 +50,17 @@ export function lifeOf(lane, cell, until) {
 export function rowOfStep(lane, at, i) {
   const step = lane.steps[at];
   const committed = step.before + i < step.after;
-  return Object.assign(lane.row(step.first + i), { pass: step.nfe, at, ahead: i, committed });
+  const ahead = lane.isRolling ? aheadInRow(lane, step.first, i) : i;
+  return Object.assign(lane.row(step.first + i), { pass: step.nfe, at, ahead, committed });
+}
+
+// How many of the rows from `first` to the i-th are in its row of the picture, itself not counted.
+/** @param {Lane} lane @param {number} first @param {number} i */
+function aheadInRow(lane, first, i) {
+  const own = lane.gridRow(lane.cellOf(first + i));
+  let ahead = 0;
+  for (let n = 0; n < i; n++) ahead += Number(lane.gridRow(lane.cellOf(first + n)) === own);
+  return ahead;
 }
 
 // Whether p(x) / q(x) alone would have rejected a draft that was accepted, whatever the rounding on
@@ -257,7 +264,8 @@ function whyFresh(decoder, before, { top, token, pass, ahead }) {
     return `Drawn at pass ${pass} ${drawn}. The first guess of a pass comes from exactly what the model says here, so it needs no test: it is final (Lemma 1).`;
   }
   const drafts = ahead === 1 ? "the draft before it was" : `all ${ahead} drafts before it were`;
-  const bonus = `${drafts} accepted, and the pass gave one token more`;
+  const where = decoder === "rows" ? " in its row" : "";
+  const bonus = `${drafts} accepted, and the pass gave one token more${where}`;
   return `Drawn at pass ${pass} ${drawn}: ${ahead ? bonus : "that pass had no draft to test here"}.`;
 }
 
@@ -282,10 +290,12 @@ export function experimentInWords(rule, row, number) {
 }
 
 /**
- * What a test's shift says, or the price of a token that was never tested; "" where there is none.
- * @param {LifeRow} row @param {boolean} priced
+ * What a test's shift says, or the price of a token; "" where there is none.
+ * @param {LifeRow} row @param {Pick<Lane, "priced" | "isRolling">} lane
  */
-export function shiftInWords({ shift, committed }, priced = false) {
+export function shiftInWords(row, { priced, isRolling }) {
+  const { shift, committed } = row;
+  if (isRolling) return committed ? rollingShift(row) : "";
   if (!isKnown(shift)) return "";
   if (priced && committed)
     return (
@@ -297,6 +307,29 @@ export function shiftInWords({ shift, committed }, priced = false) {
   return (
     `Shift ${chance(shift)}: so far (TV) is the distribution of what this test commits from the model's p. ` +
     "It is of this step alone, on this lane's own tokens, not of the whole picture."
+  );
+}
+
+// What the shift of a committed token says where rows advance each at its own pace: what its rule
+// shifts is known at once if at all, what its row could not see once the lane is done.
+/** @param {LifeRow} row */
+function rollingShift({ shift, ruleShift, status }) {
+  const isExact = ruleShift === 0 || status === DID.FRESH;
+  if (!isKnown(shift))
+    return isExact && status !== DID.FORCED
+      ? "Shift 0 by its rule: given what its row saw, it has exactly the model's distribution p. What it missed of the rows above " +
+          "is priced once the picture is whole."
+      : "";
+  const found = "One pass over the finished picture found it, which no clock counts.";
+  const far = `${shift ? "lies so far (TV) from" : "is"} the model's given every token before it`;
+  if (isExact)
+    return (
+      `Shift ${chance(shift)}: 0 by its rule, ${chance(shift)} by its contexts. It comes from exactly p given what its row saw, ` +
+      `which ${far}. ${found}`
+    );
+  return (
+    `Shift ${chance(shift)} by its contexts: p given what its row saw ${far}. ${found} ` +
+    "How far its rule moves a token from that p is not known."
   );
 }
 

@@ -1,23 +1,30 @@
-// Which neighbours a token saw that was drawn together with tokens of other rows (ZipAR).
+// Which neighbours a token saw that was drawn together with tokens of other rows (ZipAR, Parallel
+// rows).
 
 const AROUND = { left: [0, -1], "above left": [-1, -1], above: [-1, 0], "above right": [-1, 1] };
 
 /**
  * The neighbours that come before a cell in raster order, each with whether the pass that drew the
- * cell's token (its `row`) found one there. `stand`: where a row's first token was drawn before the
- * row above had ended, the cell whose token the model was fed in place of that row's last; else
- * null.
+ * cell's token (its `row`) found one there, and the `draft` that this was, of its own row; null
+ * where it was final. `stand`: where a row's first token was drawn before the row above had ended,
+ * the cell whose token the model was fed in place of that row's last; else null.
  * @param {Lane} lane @param {LifeRow} row @param {number} columns
  */
 export function seenAround(lane, { cell, at }, columns) {
   /** @param {number} other */
   const isThere = (other) => lane.rank[other] < lane.steps[at].before;
+  /** @param {number} other */
+  const draftAt = (other) => {
+    const now = lane.touches[other]?.find((each) => lane.stepOf(each) === at);
+    return isThere(other) || now === undefined ? null : lane.row(now).draft;
+  };
   const column = cell % columns;
   const around = Object.entries(AROUND)
     .filter(([, [, across]]) => column + across >= 0 && column + across < columns)
     .map(([name, [down, across]]) => ({ name, cell: cell + down * columns + across }))
     .filter((one) => one.cell >= 0)
-    .map((one) => ({ ...one, seen: isThere(one.cell) }));
+    .map((one) => ({ ...one, draft: one.name === "left" ? draftAt(one.cell) : null }))
+    .map((one) => ({ ...one, seen: isThere(one.cell) || one.draft !== null }));
   const above = Array.from({ length: columns }, (_, i) => cell - columns + i);
   const misses = column === 0 && cell > 0 && !isThere(cell - 1);
   return { around, stand: misses ? (above.findLast(isThere) ?? null) : null };
@@ -30,7 +37,10 @@ export function seenAround(lane, { cell, at }, columns) {
 export function seenInWords(lane, row, columns) {
   const { around, stand } = seenAround(lane, row, columns);
   /** @param {boolean} seen */
-  const named = (seen) => around.filter((one) => one.seen === seen).map(({ name }) => name);
+  const named = (seen) =>
+    around
+      .filter((one) => one.seen === seen)
+      .map(({ name, draft }) => (draft === null ? name : `${name} (a draft)`));
   const there = named(true).join(", ");
   const missing = named(false).join(", ");
   const saw = there ? `Of its neighbours it saw ${there}` : "It saw none of its neighbours";

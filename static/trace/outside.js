@@ -48,12 +48,13 @@ export function isRatioTest({ status, draft, token, p, q, acceptance, uniform, .
  * author calls it lossless records 0.
  * @param {LifeRow} row @param {Lane} lane
  */
-export function shiftOutside(row, { badge, priced }) {
+export function shiftOutside(row, lane) {
+  const { badge, priced, isRolling } = lane;
   const isChanged = badge.startsWith("changed");
   const isProved = !isChanged && !badge.startsWith("not");
-  if (!isKnown(row.shift) || priced || (row.shift === 0 && isProved))
-    return shiftInWords(row, priced);
-  if (row.shift > 0) return `${shiftInWords(row)} Its author's code computed it.`;
+  if (!isKnown(row.shift) || priced || isRolling || (row.shift === 0 && isProved))
+    return shiftInWords(row, lane);
+  if (row.shift > 0) return `${shiftInWords(row, lane)} Its author's code computed it.`;
   if (isChanged)
     return "Shift 0 is its author's claim: the verdict on this decoder is that it draws from another distribution than the model's.";
   return "Shift 0 is its author's claim, and not judged here: photo-finish judge FILE judges it.";

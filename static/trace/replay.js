@@ -30,7 +30,7 @@ export function laneAt(lane, k) {
     return {
       k,
       n: 0,
-      window: 0,
+      drafts: [],
       state: lane.count ? "waiting" : lane.state,
       passes: 0,
       drafter: 0,
@@ -44,18 +44,22 @@ export function laneAt(lane, k) {
   const state = k === lane.count ? lane.state : "racing";
   const { after: n, before, first, touched } = step;
   const over = ["stopped", "failed"].includes(state); // no step will verify its drafts
-  const reach = over ? n : before + touched;
+  const end = first + touched;
+  /** @type {number[]} */
+  const drafts = [];
+  for (let row = first + n - before; row < end && !over; row++) drafts.push(lane.cellOf(row));
   /** @param {number} cell */
   const rowOf = (cell) => {
     const rank = lane.rank[cell];
     if (rank < n) return lane.committedBy[rank];
-    return rank < reach ? first + rank - before : -1;
+    const row = over ? -1 : lane.touches[cell]?.findLast((each) => each < end);
+    return isKnown(row) && row >= first ? row : -1;
   };
   const { passes, drafted: drafter, seconds, modelled, reached } = step;
   return {
     k,
     n,
-    window: reach - n,
+    drafts,
     state,
     passes,
     drafter,
@@ -86,7 +90,7 @@ export function hashOf(numbers) {
  * @param {Lane} lane @param {View} view
  */
 export function hashesOf(lane, view) {
-  const rows = lane.order.slice(0, view.n + view.window).map(view.rowOf);
+  const rows = [...lane.order.slice(0, view.n), ...view.drafts].map(view.rowOf);
   return [hashOf(rows.map((row) => lane.token(row))), hashOf(rows.map((row) => lane.status(row)))];
 }
 
@@ -197,7 +201,7 @@ export const isOn = (race) => Boolean(race.snapshot.prompt) && !isOver(race);
  * as there are tokens (Theorem 1); null where nothing is promised.
  * @param {Lane} lane
  */
-export const boundOf = (lane) => (lane.decoder === "assd" ? lane.order.length : null);
+export const boundOf = (lane) => (lane.decoder === "assd" ? lane.total : null);
 
 /**
  * The lanes that have finished, in the order of a clock, as indices.

@@ -21,26 +21,34 @@ const START = {
 const camelCase = (name) => name.replace(/_(\w)/g, (_, letter) => letter.toUpperCase());
 
 // One lane of a race: what is sent of it (title, state, passes, ...) and its step table. Sampled
-// positions are counted from 0, and forced ones are left out: `order` has the cell of each sampled
-// position, and `rank` the position of each cell. A row here is one touched cell in one step, step
-// after step. The cells of a step follow one another in that order, and begin behind those that
-// were committed before it.
+// positions are counted from 0, and forced ones are left out: `order` has the cells in the order in
+// which they are committed, and `rank` the place of each cell in it. That order is known from the
+// start, unless the lane `isRolling`: then rows of its picture advance each at its own pace, and
+// `order` has what is committed so far. A row here is one touched cell in one step, step after
+// step, those that the step committed first.
 export class StepTable {
   /** @type {Step[]} */
   steps = [];
   /** @type {number[]} of each row, how many steps before had touched its cell */
   waits = [];
+  /** @type {number[][]} of each cell, the rows that touched it, oldest first */
+  touches = [];
+  /** @type {number[]} the ranks at which each step's tokens begin, of a rolling lane in each row */
+  runs = [];
   /** @type {Record<string, number>} */
   most = { waiting: 0, runs: 0 }; // the largest count that each of these layers ever shows
   /** @type {number[]} */
   #rows = []; // of each row, its number in the table `positions`, which has forced ones too
-  priced = false; // whether the prices of a lane that tests nothing are known
-  #places = [[0, 0, 0]]; // where the details of every STRIDE-th row of `positions` begin
+  /** @type {number[]} */
+  #cells = []; // of each row
+  priced = false; // whether the prices of its tokens are known
+  #details = [[0, 0, 0]]; // where the details of every STRIDE-th row of `positions` begin
 
   /** @param {Snapshot} snapshot @param {number[]} own the cells of a lane in an order of its own */
-  constructor({ cells: all, dtypes, infilling }, own) {
+  constructor({ cells: all, dtypes, grid, infilling }, own) {
     const cells = own.length ? own : all;
-    this.cells = cells;
+    this.cells = cells; // of each sequence position
+    this.columns = grid[1];
     this.dtypes = dtypes;
     this.known = infilling ? infilling.known : []; // of an infilling: each cell's token, -1 if none
     this.order = cells.filter((cell) => cell >= 0);
@@ -48,8 +56,8 @@ export class StepTable {
     this.rank = [];
     this.order.forEach((cell, n) => (this.rank[cell] = n));
     this.isRaster = this.order.every((cell, n) => cell === n);
-    this.committedBy = new Int32Array(this.order.length); // of each rank, the row that committed it
-    this.visits = new Uint16Array(this.order.length);
+    this.total = this.order.length; // of all sampled cells
+    this.committedBy = new Int32Array(this.total); // of each rank, the row that committed it
     this.tables = Object.fromEntries(
       Object.entries(dtypes.tables).map(([name, dtype]) => [name, new Rows(dtype)]),
     );
@@ -57,6 +65,11 @@ export class StepTable {
 
   get count() {
     return this.steps.length;
+  }
+
+  /** Whether rows of the picture advance each at its own pace. */
+  get isRolling() {
+    return this.tables.places.count > 0;
   }
 
   /** Seconds of forward, verification, cache and drafter. */
@@ -83,6 +96,11 @@ export class StepTable {
     for (const [name, text] of Object.entries(table)) this.tables[name].text = text;
     const known = this.count;
     const priced = this.priced;
+    if (!known && this.isRolling) {
+      this.order = [];
+      this.rank = [];
+      this.isRaster = false;
+    }
     for (let k = known; k < this.tables.steps.count; k++) this.#take(k);
     this.priced = this.tables.prices.count > 0;
     for (let k = this.priced && !priced ? 0 : known; k < this.count; k++) this.#weigh(k);
@@ -96,20 +114,27 @@ export class StepTable {
     step.tests = tests;
     step.shifts = shifts;
     for (let i = 0; i < step.positions; i++) {
-      const shift = this.cells[step.reached - step.tokens + i] < 0 ? null : this.#shift(step, i);
+      const shift = this.cells[this.#positionOf(step, i)] < 0 ? null : this.#shift(step, i);
       if (shift === null) continue;
       step.tests += 1;
       step.shifts += shift;
     }
   }
 
-  // The shift of a step's i-th position, forced ones counted: that of a test, or, at the end of a
-  // lane that verifies nothing, the price of a token.
+  // The sequence position of a step's i-th row in `positions`.
   /** @param {Step} step @param {number} i */
-  #shift({ row, reached, tokens }, i) {
+  #positionOf({ row, reached, tokens }, i) {
+    return this.isRolling ? this.tables.places.at(row + i, "position") : reached - tokens + i;
+  }
+
+  // The shift of a step's i-th position, forced ones counted: that of a test, or, where they are
+  // known, the price of a token. A rolling lane has none before: what its tests shift is not all.
+  /** @param {Step} step @param {number} i */
+  #shift(step, i) {
     const { positions, prices } = this.tables;
-    if (this.priced && i < tokens) return this.#share(prices.at(reached - tokens + i, "shift"));
-    return this.#share(positions.at(row + i, "shift"));
+    if (this.priced && i < step.tokens)
+      return this.#share(prices.at(this.#positionOf(step, i), "shift"));
+    return this.isRolling ? null : this.#share(positions.at(step.row + i, "shift"));
   }
 
   /** @param {number} k */
@@ -148,15 +173,42 @@ export class StepTable {
     };
     this.steps.push(step);
     for (let i = 0; i < positions; i++) {
-      if (this.cells[last.reached + i] < 0) continue; // forced
-      const rank = before + step.touched++;
-      const waited = this.visits[rank]++;
+      const cell = this.cells[this.#positionOf(step, i)];
+      if (cell < 0) continue; // forced
+      step.touched++;
+      const touches = (this.touches[cell] ??= []);
+      this.waits.push(touches.length);
+      this.most.waiting = Math.max(this.most.waiting, touches.length + (i < tokens ? 0 : 1));
+      touches.push(this.#rows.length);
       this.#rows.push(row + i);
-      this.waits.push(waited);
-      this.most.waiting = Math.max(this.most.waiting, waited + (i < tokens ? 0 : 1));
-      if (i < tokens) this.committedBy[step.after++] = this.#rows.length - 1;
+      this.#cells.push(cell);
+      if (i < tokens) this.#commit(step, cell);
     }
     if (step.after > before) this.most.runs = Math.max(this.most.runs, tokens);
+  }
+
+  // The newest row is that of a cell which its step commits.
+  /** @param {Step} step @param {number} cell */
+  #commit(step, cell) {
+    const rank = step.after++;
+    if (this.isRolling) {
+      this.rank[cell] = rank;
+      this.order.push(cell);
+    }
+    this.committedBy[rank] = this.#rows.length - 1;
+    const isFirst = rank === step.before;
+    if (isFirst || (this.isRolling && this.gridRow(this.order[rank - 1]) !== this.gridRow(cell)))
+      this.runs.push(rank);
+  }
+
+  /** The row of the picture that a cell is in. @param {number} cell */
+  gridRow(cell) {
+    return Math.floor(cell / this.columns);
+  }
+
+  /** The cell that a row is about. @param {number} row */
+  cellOf(row) {
+    return this.#cells[row];
   }
 
   /** @param {number} row @param {string} field */
@@ -227,28 +279,28 @@ export class StepTable {
     const lane = this;
     const step = this.stepOf(i);
     const at = this.#rows[i];
-    const rank = this.steps[step].before + i - this.steps[step].first;
     const refs = this.#at(i, "refs");
     const drafted = this.#at(i, "draft");
     const shares = this.dtypes.shares.map((name) => [camelCase(name), this.share(i, name)]);
     return {
-      cell: this.order[rank],
+      cell: this.#cells[i],
       step,
       draft: drafted === this.dtypes.none ? null : drafted,
       token: this.token(i),
       status: this.status(i),
       .../** @type {Shares} */ (Object.fromEntries(shares)),
+      ruleShift: this.#share(this.#at(i, "shift")),
       get top() {
         return lane.#top("positions", at);
       },
       get topDraft() {
-        return lane.#topDraft(refs & 3, drafted, at, rank, step);
+        return lane.#topDraft(refs & 3, drafted, i);
       },
       get group() {
-        return refs & 4 ? lane.#group(lane.#place(at)[1], drafted) : null;
+        return refs & 4 ? lane.#group(lane.#detailsOf(at)[1], drafted) : null;
       },
       get candidates() {
-        const first = refs >> 4 ? lane.#place(at)[2] : 0;
+        const first = refs >> 4 ? lane.#detailsOf(at)[2] : 0;
         return Array.from({ length: refs >> 4 }, (_, j) => lane.#candidate(first + j));
       },
     };
@@ -257,16 +309,16 @@ export class StepTable {
   // Where the details of a row of `positions` begin in the other tables. They are counted from the
   // nearest row before it of which that is kept.
   /** @param {number} row */
-  #place(row) {
+  #detailsOf(row) {
     const last = Math.floor(row / STRIDE);
-    for (let n = this.#places.length; n <= last; n++)
-      this.#places.push(this.#count(n - 1, n * STRIDE));
+    for (let n = this.#details.length; n <= last; n++)
+      this.#details.push(this.#count(n - 1, n * STRIDE));
     return this.#count(last, row);
   }
 
   /** @param {number} n @param {number} to */
   #count(n, to) {
-    let [own, group, candidate] = this.#places[n];
+    let [own, group, candidate] = this.#details[n];
     for (let row = n * STRIDE; row < to; row++) {
       const refs = this.tables.positions.at(row, "refs");
       own += Number((refs & 3) === SOURCE.own);
@@ -287,18 +339,14 @@ export class StepTable {
     return known.map((token, n) => [token, shares[n] / this.dtypes.one]);
   }
 
-  /**
-   * @param {number} source @param {number} draft @param {number} row @param {number} rank
-   * @param {number} step @returns {Share[]}
-   */
-  #topDraft(source, draft, row, rank, step) {
+  /** @param {number} source @param {number} draft @param {number} row @returns {Share[]} */
+  #topDraft(source, draft, row) {
+    const at = this.#rows[row];
     if (source === SOURCE.certain) return [[draft, 1]];
-    if (source === SOURCE.own) return this.#top("distributions", this.#place(row)[0]);
+    if (source === SOURCE.own) return this.#top("distributions", this.#detailsOf(at)[0]);
     if (source !== SOURCE.before) return [];
-    let earlier = this.steps[--step];
-    while (rank < earlier.before || rank >= earlier.before + earlier.touched)
-      earlier = this.steps[--step];
-    return this.#top("positions", this.#rows[earlier.first + rank - earlier.before]);
+    const earlier = this.touches[this.#cells[row]][this.waits[row] - 1];
+    return this.#top("positions", this.#rows[earlier]);
   }
 
   /** @param {number} row @param {number} draft */

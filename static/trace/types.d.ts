@@ -16,7 +16,10 @@ type Live = Snapshot & { paintings: Painting[] };
 /** What the board is given. */
 type Shown = Snapshot | Live;
 
-/** One step of a lane. Cells and tokens are counted; `first` is the step's first row. */
+/**
+ * One step of a lane. Cells and tokens are counted: those committed before it and after it, and those
+ * that it touched. `first` is the step's first row.
+ */
 interface Step {
   nfe: number;
   rows: number; // of the window
@@ -35,7 +38,7 @@ interface Step {
   seconds: number;
   modelled: number; // seconds on another machine (modelled_clock.js)
   reached: number; // tokens
-  tests: number; // of drafts that committed a token; where a lane tests nothing, its tokens with a price
+  tests: number; // of drafts that committed a token; where a lane is priced, its tokens with a price
   shifts: number; // the sum of the shifts of those tests
   drafted: number; // the drafter's passes
 }
@@ -63,6 +66,7 @@ type CamelCase<S extends string> = S extends `${infer A}_${infer B}` ? `${A}${Ca
 interface Row extends Shares {
   cell: number;
   step: number;
+  ruleShift: number | null; // its test's, whatever the token's price
   draft: number | null;
   token: number;
   status: number;
@@ -74,7 +78,7 @@ interface Row extends Shares {
 
 /**
  * A row with its step: the step's forward pass and index, how many cells of the step come before
- * this one, and whether the step committed this one.
+ * this one (of a rolling lane, in its row of the picture), and whether the step committed this one.
  */
 interface LifeRow extends Row {
   pass: number;
@@ -114,11 +118,11 @@ interface Race {
   fresh: boolean;
 }
 
-/** A lane at an instant: its first n cells are committed, `window` drafts stand after them. */
+/** A lane at an instant: n cells are committed, drafts stand in others. */
 interface View {
   k: number;
   n: number;
-  window: number;
+  drafts: number[]; // their cells
   state: LaneState;
   passes: number;
   drafter: number;

@@ -13,7 +13,7 @@ import { seenInWords } from "../../static/trace/neighbours.js";
 import { laneAt } from "../../static/trace/replay.js";
 import { candidates, refined, row, weighed } from "./rows.js";
 import * as races from "./tour/races.js";
-import { Wire, filledIn, laneOf, plain, raceOf, range, threeSteps } from "./wire.js";
+import { Wire, filledIn, laneOf, plain, raceOf, range, rolling, threeSteps } from "./wire.js";
 
 const { ACCEPTED, RESAMPLED, FRESH, FORCED, REFINED, REJECTED, DROPPED } = DID;
 
@@ -127,11 +127,19 @@ const experiments = [
 ].map(([one, number]) => plain(experimentInWords("any", one, number)));
 
 const shifts = [
-  shiftInWords(row(FRESH, { shift: null })),
-  shiftInWords(row(ACCEPTED, { shift: 0 })),
-  shiftInWords(row(RESAMPLED, { shift: 0.125 })),
-  shiftInWords(row(FRESH, { shift: 0.125 }), true),
-  shiftInWords(row(REFINED, { shift: 0.125 }), true),
+  shiftInWords(row(FRESH, { shift: null }), {}),
+  shiftInWords(row(ACCEPTED, { shift: 0 }), {}),
+  shiftInWords(row(RESAMPLED, { shift: 0.125 }), {}),
+  shiftInWords(row(FRESH, { shift: 0.125 }), { priced: true }),
+  shiftInWords(row(REFINED, { shift: 0.125 }), { priced: true }),
+  ...[
+    [row(ACCEPTED, { shift: null, ruleShift: 0 }), false],
+    [row(RESAMPLED, { shift: null, ruleShift: null }), false],
+    [row(REFINED, { shift: null, ruleShift: null }), false],
+    [row(RESAMPLED, { shift: 0.021, ruleShift: 0 }), true],
+    [row(FRESH, { shift: 0, ruleShift: null }), true],
+    [row(ACCEPTED, { shift: 0.021, ruleShift: null }), true],
+  ].map(([one, priced]) => shiftInWords(one, { priced, isRolling: true })),
 ];
 
 // Of lanes from outside: what the step table has, and min(1, p / q) only where it agrees.
@@ -180,6 +188,15 @@ function neighbours() {
   wire.step(3, 2, 2).cell(12, FRESH).cell(14, FRESH);
   const lane = laneOf(wire.step(4, 1, 1).cell(15, FRESH));
   return range(6).map((cell) => seenInWords(lane, lifeOf(lane, cell, lane.count).at(-1), 3));
+}
+
+/** What the tokens saw, and why they are there, where each row has a window of its own. */
+function inRows() {
+  const lane = laneOf(rolling());
+  return range(6).map((cell) => {
+    const life = lifeOf(lane, cell, lane.count);
+    return plain(`${whyToken("rows", life)}\n  ${seenInWords(lane, life.at(-1), 3)}`);
+  });
 }
 
 const betOn = (bet, facts = {}) => {
@@ -385,6 +402,7 @@ export const prose = [
   ["Shift of a decoder from outside: not judged, changed, the same", claims],
   ["Shift of a test, and the price of a token", shifts],
   ["What a token saw around it", neighbours()],
+  ["Where each row has a window of its own", inRows()],
   ["Bets", bets],
   ["How a race came out, and why", finishes],
   ["Modelled clock: who wins", verdicts],

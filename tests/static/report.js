@@ -57,9 +57,11 @@ const reports = {
       lanes: race.lanes.map((lane) =>
         indices(lane.count + 1).map((k) => {
           const view = laneAt(lane, k);
-          const cells = lane.order.slice(0, view.n + view.window);
+          const cells = [...lane.order.slice(0, view.n), ...view.drafts];
           return {
             ...view,
+            cells,
+            drafts: view.drafts.length,
             differs: layers.differing(lane, view, reference),
             at: ["seconds", "passes"].map((clock) => stepAt(lane, clock, view[clock] + 1e-9)),
             values: Object.fromEntries(named.map(shown(lane, view, cells))),

@@ -10,7 +10,7 @@ import numpy as np
 
 from engine.trace import Frame, Header
 from tests.static.node import report
-from tests.visualize.races import run, snapshots
+from tests.visualize.races import ROWS, run, snapshots
 from visualize.board.board import token_hash
 
 
@@ -20,10 +20,10 @@ def left(header: Header, frames: list[Frame], lane: int) -> list[list[str]]:
     out = [[token_hash([]), token_hash([])]]
     for frame in frames:
         if frame.lane == lane and frame.step:
-            cells = header.cells[frame.step.before :]
-            pairs = zip(frame.step.positions, cells, strict=False)
-            rows = [row for row, cell in pairs if cell >= 0]
-            count = sum(cell >= 0 for cell in cells[: len(frame.step.committed)])
+            table, cells = frame.step.rows, np.array(header.cells)
+            sampled = cells[table.position] >= 0
+            rows = list(frame.step.positions[sampled])
+            count = (sampled & table.committed).sum()
             shown = committed + rows
             committed += rows[:count]
             hashes = (token_hash(int(row[name]) for row in shown) for name in ("token", "status"))
@@ -39,6 +39,7 @@ def test_replay_equals_live_at_every_step() -> None:
         cells = tuple(order[cell] if cell >= 0 else -1 for cell in header.cells)
         races += [(header, frames, 1), (header, frames, 7)]
         races.append((replace(header, cells=cells), frames, 7))
+        races.append((*run(ROWS, side=6, forced=forced), 3))
     said = report("replays", [[shot.wire() for shot in snapshots(*race)] for race in races])
     for (header, frames, _), (live, replayed) in zip(races, said, strict=True):
         assert live == replayed

@@ -56,8 +56,12 @@ export class Wire {
     return this.#add("steps", { ...counts, forward, verify, cache, draft });
   }
 
-  /** `shares` in the order of `dtypes`; those left out are none. `tops`: p's, and q's own. */
-  cell(token, status, { draft = null, kind = 0, shares = [0.5], tops = [top()] } = {}) {
+  /**
+   * `shares` in the order of `dtypes`; those left out are none. `tops`: p's, and q's own. `place`:
+   * the position, of a lane whose rows advance each at its own pace.
+   */
+  cell(token, status, { draft = null, kind = 0, shares = [0.5], tops = [top()], place } = {}) {
+    if (place !== undefined) this.#add("places", { position: place });
     const numbers = dtypes.shares.map((name, i) => [name, share(shares[i] ?? null)]);
     const [p, ...own] = tops;
     for (const q of own) this.#add("distributions", q);
@@ -112,6 +116,37 @@ export function threeSteps(state = "racing", cells = [0, 1, 2, -1, 3, 4, 5]) {
   wire.cell(1, REJECTED, { draft: 2 }).cell(2, REFINED, { draft: 2 });
   wire.step(4, 3, 3);
   return wire.cell(1, ACCEPTED, { draft: 1 }).cell(2, ACCEPTED, { draft: 2 }).cell(3, FRESH);
+}
+
+/**
+ * 2 x 3 tokens whose rows have a window each: the second begins before the first has ended, and the
+ * last step commits in both. `forced`: a mark ends each row.
+ */
+export function rolling(state = "finished", forced = false) {
+  const cells = forced ? [0, 1, 2, -1, 3, 4, 5, -1] : range(6);
+  const wire = new Wire("rows", state, cells);
+  const rolled = (cell, token, status, known = {}) =>
+    wire.cell(token, status, { place: cells.indexOf(cell), tops: [top([token, 0.5])], ...known });
+  const drafted = (draft, kind, uniform = null) => {
+    const shares = [0.5, 0.5, 0.25, 0.75, uniform, 0.45, 0.6, uniform === null ? null : 0];
+    return { draft, kind, shares };
+  };
+  wire.step(1, 3, 2);
+  rolled(0, 10, ACCEPTED, drafted(10, 1, 0.1));
+  rolled(1, 11, RESAMPLED, drafted(9, 1, 0.9));
+  rolled(2, 12, REFINED);
+  wire.step(2, 4, 1);
+  rolled(3, 13, ACCEPTED, drafted(13, 1, 0.1));
+  rolled(2, 17, REFINED, drafted(12, 2));
+  rolled(4, 14, REFINED, drafted(8, 1));
+  rolled(5, 15, REFINED);
+  wire.step(3, forced ? 5 : 3, forced ? 5 : 3);
+  rolled(2, 22, RESAMPLED, drafted(17, 2, 0.9));
+  if (forced) wire.cell(99, FORCED, { place: 3 });
+  rolled(4, 14, ACCEPTED, drafted(14, 2, 0.1));
+  rolled(5, 25, FRESH);
+  if (forced) wire.cell(99, FORCED, { place: 7 });
+  return wire;
 }
 
 /** A picture of 2 x 3 tokens of which three are filled in: two, then the last one. */

@@ -24,6 +24,12 @@ from visualize.board.snapshot import Snapshot
 from visualize.pictures.recorded_race import RecordedRace, record
 
 FIVE = ("ar", "sjd", "gsd", "lantern", "sjd-pac")
+# Whose rows of the picture advance each at its own pace, by three readings of the rule.
+ROWS = (
+    "rows:c=2;window=4",
+    "rows:c=3;window=3;lower_rows=postponed",
+    "rows:c=2;window=4;reading=code",
+)
 MASK = tuple(2 <= cell // 6 < 5 and 1 <= cell % 6 < 5 for cell in range(36))  # of 6 x 6 tokens
 
 

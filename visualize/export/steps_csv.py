@@ -35,9 +35,10 @@ def steps_csv(trace: Trace) -> str:
     """CSV (RFC 4180) with a header line: lanes in their order, each lane's steps in theirs; both
     count from 1.
 
-    The frontier counts tokens, forced ones included; a column for each status counts the positions
-    that the step did that to; `lane_seconds` is the lane's clock after the step; `shift` is
-    the mean of the tests that committed a token, empty where there was none. Cells hold numbers and
+    The frontier counts committed tokens, forced ones included; a column for each status counts the
+    positions that the step did that to; `lane_seconds` is the lane's clock after the step; `shift`
+    is the mean of the tests that committed a token, or of the prices of what the step committed
+    where a lane knows these, empty where there was none. Cells hold numbers and
     names of decoders and lanes alone, nothing that a visitor wrote, so that a spreadsheet finds no
     formula.
     """

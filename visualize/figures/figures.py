@@ -75,7 +75,7 @@ def figures(trace: Trace) -> list[Figure]:
     # The drafts of a block are accepted together, so that 1 - TV says nothing of one of them.
     alone = [lane for lane in lanes if not lane.block]
     tested = [(lane, found) for lane in alone if (found := acceptance(lane.table))]
-    deep = [(lane, depths) for lane in lanes if (depths := acceptance_by_depth(lane.table))]
+    deep = [(lane, depths) for lane in lanes if (depths := acceptance_by_depth(lane.table, stride))]
     shifts = [(lane, sorted_shifts(lane.table)) for lane in lanes]
     shifts = [(lane, values) for lane, values in shifts if len(values)]
     claims = [lane for lane, values in shifts if is_claimed(lane, values)]

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from engine.decoders import BUILT_IN, badge_of, is_claim
+from engine.decoders import BUILT_IN, DECODERS, badge_of, is_claim
 from engine.numerics.intervals import wilson
 from engine.race.request import lane_names
 from engine.trace import LaneState, Seconds, Status, StepTable, Trace
@@ -64,7 +64,8 @@ def _promise(decoder: str) -> str:
     badge = badge_of(decoder)
     if badge.lossless:
         return "lossless"
-    return "relaxed" if decoder in BUILT_IN else badge.value
+    relaxed = decoder in BUILT_IN and not DECODERS[decoder].rows  # which change what tokens see
+    return "relaxed" if relaxed else badge.value
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,8 +136,8 @@ def sorted_top1(table: StepTable) -> np.ndarray:
 
 
 def sorted_shifts(table: StepTable) -> np.ndarray:
-    """The shifts of all tests that committed a token, or of all tokens of a lane that tests
-    nothing, largest first [n]; none where there is none."""
+    """The shifts of all tests that committed a token, or of all tokens of a lane that knows their
+    prices, largest first [n]; none where there is none."""
     shifts = share_values(table.shift)
     return np.sort(shifts[~np.isnan(shifts)])[::-1]
 
@@ -172,11 +173,12 @@ def acceptance(table: StepTable) -> Acceptance | None:
     """Measured acceptance against 1 - TV(p, q) (GSD Proposition 1: for x ~ q the lossless rule
     accepts with 1 - TV exactly).
 
-    A trial is a committed position whose draft was held against a uniform number: status accepted
-    or resampled. Where several candidates were tried (SJD-PAC), the first one's own outcome counts,
-    since only it was drawn from q and met all of p. Forced positions are none, nor are drafts
-    behind a rejection, nor what Jacobi and fixed-point iteration do: they compare a draft with a
-    new sample, which agrees with another probability. None where nothing was tested.
+    A trial is a position whose draft was held against a uniform number and committed or replaced:
+    status accepted or resampled; where rows advance each at its own pace also rejected, a position
+    that was postponed. Where several candidates were tried (SJD-PAC), the first one's own outcome
+    counts, since only it was drawn from q and met all of p. Forced positions are none, nor are
+    drafts behind a rejection, nor what Jacobi and fixed-point iteration do: they compare a draft
+    with a new sample, which agrees with another probability. None where nothing was tested.
     """
     tested = _tested(table)
     if not tested.any():
@@ -206,8 +208,9 @@ def acceptance(table: StepTable) -> Acceptance | None:
 
 @dataclass(frozen=True, slots=True)
 class Depths:
-    """Tested drafts by their depth [K], 1 for the first behind the frontier, ascending: trials [K],
-    the share accepted [K], and its 95% Wilson interval [K]."""
+    """Tested drafts by their depth [K], 1 for the first behind the frontier (of its row, where each
+    advances at its own pace), ascending: trials [K], the share accepted [K], and its 95% Wilson
+    interval [K]."""
 
     depth: np.ndarray
     trials: np.ndarray
@@ -216,18 +219,25 @@ class Depths:
     high: np.ndarray
 
 
-def acceptance_by_depth(table: StepTable) -> Depths | None:
+def acceptance_by_depth(table: StepTable, stride: int) -> Depths | None:
     """Acceptance of a step's first draft, of its second where the first was accepted, and so on:
     EAGLE's n-alpha, with n accepted drafts before the one that is tested, here depth n + 1.
 
-    Trials are those of `acceptance`; forced positions are no depth of their own. None where nothing
-    was tested."""
+    Trials are those of `acceptance`; forced positions are no depth of their own. `stride`: sequence
+    positions from one row of the picture to the next. None where nothing was tested."""
     tested = _tested(table)
     if not tested.any():
         return None
-    free = np.cumsum(table.positions["status"] != Status.FORCED)
-    before = np.concatenate([[0], free])[table.first[:-1]]
-    depth = (free - before[table.step])[tested]
+    # Windows: the steps, or where rows advance each at its own pace, those rows in each step.
+    row = table.position // stride if len(table.places) else np.zeros_like(table.step)
+    window = table.step * (1 + row.max()) + row
+    order = np.argsort(window, kind="stable")
+    free = np.cumsum(table.positions["status"][order] != Status.FORCED)
+    begins = np.flatnonzero(np.diff(window[order], prepend=-1))
+    before = np.concatenate([[0], free])[begins]
+    depth = np.empty_like(free)
+    depth[order] = free - before.repeat(np.diff([*begins, len(order)]))
+    depth = depth[tested]
     trials = np.bincount(depth)
     some = np.flatnonzero(trials)
     accepted = np.bincount(depth, _first_passed(table)[tested])[some]
@@ -237,9 +247,11 @@ def acceptance_by_depth(table: StepTable) -> Depths | None:
 
 def _tested(table: StepTable) -> np.ndarray:
     rows = table.positions
-    decided = np.isin(rows["status"], (Status.ACCEPTED, Status.RESAMPLED))
+    decided = table.committed & np.isin(rows["status"], (Status.ACCEPTED, Status.RESAMPLED))
+    if len(table.places):
+        decided |= rows["status"] == Status.REJECTED
     known = [rows[name] != NONE for name in ("draft", "tv", "uniform")]
-    return table.committed & decided & np.all(known, 0)
+    return decided & np.all(known, 0)
 
 
 def _first_passed(table: StepTable) -> np.ndarray:
@@ -278,8 +290,11 @@ def tv_by_distance(table: StepTable) -> Distances:
     Two things differ from the paper, which masks position i alone in the cache: what was redrawn
     between i and i + j changed the distributions as well, and what fills the far end of a window is
     recent. Drafts that the next step did not find in its window, or that came from another
-    distribution than this p (an EAGLE drafter's), are left out, and forced positions.
+    distribution than this p (an EAGLE drafter's), are left out, and forced positions. So are lanes
+    whose rows advance each at its own pace: they reject in several places at once.
     """
+    if len(table.places):
+        return Distances(np.zeros(0, int), np.zeros(0), np.zeros(0, int))
     rows = table.positions
     last = table.first[:-1] + table.steps["committed"] - 1  # of each step the last committed row
     rejecting = (rows["status"][last] == Status.RESAMPLED) & (rows["draft"][last] != NONE)

@@ -181,9 +181,12 @@ def _shifts(lanes: Sequence[tuple[Runner, np.ndarray]]) -> str:
             f"Every test was exact, a shift of 0: all {sum(len(found) for _, found in lanes)}"
             " committed a token of the model's own distribution."
         )
+    what, given = f"A test of {lane.name} committed a token", "with the same"
+    if len(lane.table.prices):
+        what, given = f"A token of {lane.name} came", "given all"
     said = (
-        f"A test of {lane.name} committed a token from a distribution that was on average"
-        f" {values.mean():.2f} (TV) away from the model's, with the same tokens before it"
+        f"{what} from a distribution that was on average {values.mean():.2f} (TV) away from the"
+        f" model's, {given} tokens before it"
     )
     if exact:
         said += f"; the {'lane' if exact == 1 else f'{exact} lanes'} at 0 paid nothing"

@@ -82,11 +82,10 @@ class Cells:
             if self._layer is not Layer.PICTURE or instant.state is not LaneState.FINISHED:
                 self._outline(image)
         if instant.state is not LaneState.FINISHED and instant.n:
-            if np.array_equal(instant.cells, np.arange(len(instant.cells))):
-                self._frames(image, range(instant.n, len(instant.cells)))
-            else:
-                for cell in instant.cells[instant.n :].tolist():
-                    self._frames(image, range(cell, cell + 1))
+            drafts = instant.cells[instant.n :]
+            gaps = 1 + np.flatnonzero(np.diff(drafts) != 1)
+            for run in filter(len, np.split(drafts, gaps)):
+                self._frames(image, range(int(run[0]), int(run[-1]) + 1))
             if not len(known):  # what is filled in has no line around it
                 self._edge(image, instant.cells[: instant.n])
         return image

@@ -54,8 +54,8 @@ MARKS = {
 @dataclass(frozen=True, slots=True)
 class Instant:
     """A lane after its k-th step. `rows` are the rows of its step table that tell of the cells it
-    has reached, in sequence order: of the step that committed each of the first n, of the k-th step
-    for the drafts that stand after them. `cells` are their grid cells."""
+    has reached: of the step that committed each of the first n, in that order, and of the k-th step
+    for the drafts that stand. `cells` are their grid cells."""
 
     k: int
     n: int
@@ -80,7 +80,7 @@ class LaneReplay:
         known = header.infilling.known if header.infilling else ()
         # by cell the tokens of a picture that is filled in, -1 where the race draws them
         self.known = np.array(known, int)
-        self._order = np.array([cell for cell in header.cells_of(lane) if cell >= 0])
+        self._columns, self._total = header.grid[1], sum(c >= 0 for c in header.cells_of(lane))
         frames = [frame for frame in trace.frames if frame.lane == lane]
         self.state = frames[-1].state if frames else LaneState.WAITING
         self.error = (frames[-1].error or "") if frames else ""
@@ -171,23 +171,28 @@ class LaneReplay:
         return out
 
     def shift(self, instant: Instant) -> float | None:
-        """Mean shift of the tests so far, or of the tokens of a lane that tests nothing; None where
-        there is none."""
+        """Mean shift of the tests so far, or of the tokens of a lane that knows their prices; None
+        where there is none."""
         found = self.values(Layer.SHIFT, instant)
         known = found[~np.isnan(found)]
         return float(known.mean()) if len(known) else None
 
     def run_starts(self, instant: Instant) -> np.ndarray:
-        """int: the cell at which each of the steps up to an instant began to commit."""
-        starts = self._n[: instant.k]
-        cells: np.ndarray = self._order[starts[starts < len(self._order)]]
-        return cells
+        """int: the cell at which each of the steps up to an instant began to commit; where rows
+        advance each at its own pace, in each of them."""
+        cells = instant.cells[: instant.n]
+        run = [self.table.step[instant.rows[: instant.n]]]
+        if len(self.table.places):
+            run.append(cells // self._columns)
+        begins = np.any(np.diff(run, prepend=-1), 0)
+        starts: np.ndarray = cells[begins]
+        return starts
 
     def most(self, layer: Layer) -> int:
         """The number at the end of the layer's scale, as far as this lane says: the largest count
         that it ever shows, or as many passes as there are tokens."""
         if layer is Layer.ORDER:
-            return len(self._order)
+            return self._total
         if layer is Layer.RUNS:
             return int(max(self.table.steps["committed"][np.diff(self._n) > 0], default=0))
         return int(max((self._waits + self._drafts)[self.cell >= 0], default=0))

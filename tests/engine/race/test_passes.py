@@ -12,7 +12,11 @@ CARD = CARDS["janus-pro-1b"]
 
 
 @pytest.mark.parametrize(
-    ("lane", "rows"), [("ar", 1), ("scd", 32), ("sjd:window=8", 8), ("sjd-pac", 64)]
+    ("lane", "rows"),
+    [
+        *(("ar", 1), ("scd", 32), ("sjd:window=8", 8), ("sjd-pac", 64)),
+        *(("rows", 96), ("rows:window=2", 48), ("rows:window=50", 50)),
+    ],
 )
 def test_a_lane_takes_a_pass_of_its_window_for_each_token(monkeypatch, lane, rows) -> None:
     """With both rows of guidance."""

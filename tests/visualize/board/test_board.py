@@ -17,7 +17,7 @@ from engine.trace import Frame, Header, LaneState, Step, Trace
 from engine.trace.rows import DTYPES, SENT
 from tests.races import race_of, raced
 from tests.stopped import run_until
-from tests.visualize.races import FIVE, frame, pixels, run, snapshots, step, toy_race
+from tests.visualize.races import FIVE, ROWS, frame, pixels, run, snapshots, step, toy_race
 from visualize.board.board import (
     LEAST_PATCHES,
     NO_MEMORY,
@@ -114,7 +114,7 @@ def test_a_snapshot_has_the_race_and_its_lanes_figures_and_pictures(race, shots)
 
 @pytest.mark.parametrize(("forced", "end"), [(False, None), (True, None), (False, 40)])
 def test_a_recorded_race_is_what_was_seen_live(forced, end) -> None:
-    running = toy_race(side=6, forced=forced)
+    running = toy_race((*FIVE, ROWS[0]), side=6, forced=forced)
     trace = run_until(running, end)
     board = Board(running.header, running.model.pixels, sheet(running.model))
     for move in trace.frames:
@@ -192,6 +192,28 @@ def test_drafts_are_not_in_the_picture() -> None:
     assert len(grids) == 1
 
 
+@pytest.mark.parametrize("forced", [False, True])
+def test_where_rows_advance_each_at_its_own_pace_tokens_stand_where_the_steps_say(forced) -> None:
+    header, frames = run(ROWS, side=6, forced=forced)
+    cells, board = np.array(header.cells), Board(header, pixels)
+    committed = np.full((3, 36), -1)
+    for move in frames:
+        board.fold(move)
+        lane = board.snapshot().lanes[move.lane]
+        now = committed[move.lane]
+        if move.step is not None:
+            table = move.step.rows
+            found, tokens = cells[table.position], table.positions["token"]
+            now[found[table.committed & (found >= 0)]] = tokens[table.committed & (found >= 0)]
+            expected = now.copy()
+            standing = ~table.committed & (found >= 0)
+            expected[found[standing]] = tokens[standing]
+            np.testing.assert_array_equal(board._lanes[move.lane].tokens, expected)
+        assert lane.n == (now >= 0).sum()
+        assert (lane.shift is None) == (lane.state != "finished")
+    assert (committed >= 0).all()
+
+
 def test_places_wait_for_lanes_that_could_still_come_in_before_and_ties_share_one() -> None:
     first = [(0, step(0, 2, seconds=1.0)), (1, step(0, 4, seconds=3.0))]
     board = small("ar", "sjd", frames=first)
@@ -239,7 +261,7 @@ def test_a_failed_lane_says_why_and_the_others_finish() -> None:
 def test_updates_add_up_to_the_snapshot(monkeypatch, forced, every) -> None:
     """However often the board is looked at; and each cell's patch is that of its token."""
     monkeypatch.setattr("visualize.board.board.webp", lambda picture, _: webp(picture, None))
-    header, frames = run(FIVE, side=8, forced=forced)
+    header, frames = run((*FIVE, *ROWS), side=8, forced=forced)
     board, alone = Board(header, pixels, preview=pixels), Board(header, pixels)
     shown, updates = board.snapshot(), []
     for i, move in enumerate(frames, 1):
@@ -252,7 +274,7 @@ def test_updates_add_up_to_the_snapshot(monkeypatch, forced, every) -> None:
     assert shown == alone.snapshot().model_copy(update=seq)
     assert [update.seq for update in updates] == list(range(1, len(updates) + 1))
     assert board.update().lanes == ()
-    trace, times = Trace(header, tuple(frames)), np.zeros((5, 64), int)
+    trace, times = Trace(header, tuple(frames)), np.zeros((8, 64), int)
     for update in updates:
         drawn = [(lane.lane, cell) for lane in update.lanes for cell in lane.cells]
         assert bool(drawn) is bool(update.patches)

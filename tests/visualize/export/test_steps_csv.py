@@ -3,12 +3,14 @@ from __future__ import annotations
 import csv
 import io
 
+import numpy as np
 import pytest
 
 from engine.decoders import DECODERS
 from engine.trace import Seconds, Status, Trace
+from engine.trace.shares import share_values
 from tests.steps import Spot, build
-from tests.visualize.races import FIVE, headed, toy_trace, trace_of
+from tests.visualize.races import FIVE, ROWS, headed, toy_trace, trace_of
 from visualize.export.steps_csv import COLUMNS, steps_csv
 
 
@@ -41,6 +43,19 @@ def test_a_row_says_what_the_step_did() -> None:
     }
     expected = {"fresh": "1", "forced": "1", "accepted": "0", "lane_seconds": "1.937500"}
     assert expected | {"shift": ""} == {name: two[name] for name in (*expected, "shift")}
+
+
+def test_steps_that_commit_in_several_rows_have_the_prices_of_what_they_committed() -> None:
+    trace, _ = toy_trace(ROWS, forced=True)
+    for i in range(len(ROWS)):
+        lane, table = [row for row in rows(trace) if row["lane"] == str(i + 1)], trace.table(i)
+        assert [row["frontier_after"] for row in lane] == list(map(str, table.frontier[1:]))
+        assert lane[-1]["frontier_after"] == "20"
+        prices = share_values(table.prices["shift"])
+        for row, step in zip(lane, table.split(), strict=True):
+            mine = prices[step.position[step.committed]]
+            free = mine[~np.isnan(mine)]
+            assert row["shift"] == (f"{free.mean():.6f}" if len(free) else "")
 
 
 @pytest.mark.parametrize("prompt", ["=HYPERLINK(1)", "+1", "-1", "@SUM(1)", '"; =1', "a\nb,c"])

@@ -3,8 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+import numpy as np
 
 from engine.trace import LaneState, Seconds, Status, Step
+from engine.trace.rows import DTYPES
+from engine.trace.shares import quantise
 from tests.steps import Spot, build
 from tests.visualize.races import step, steps, trace_of
 from visualize.figures.figures import figures
@@ -44,6 +49,14 @@ def disturbed(tvs: Sequence[float], rejections: int) -> list[Step]:
         spots.append(Spot(end, 1, 1, Status.REFINED, 0.5, top=((end, 0.5),)))
         made.append(build(at + 1, at, at + 1, spots, Seconds(1.0), earlier=made))
     return made
+
+
+def priced(*shifts: float) -> list[Step]:
+    """A lane of so many tokens, with these prices."""
+    *before, last = steps(*[1] * len(shifts))
+    prices = np.zeros(len(shifts), DTYPES["prices"])
+    prices["shift"] = quantise(np.array(shifts))
+    return [*before, Step.of(replace(last.rows, prices=prices))]
 
 
 HALF = {"tv": 0.5, "passed": False}
@@ -87,6 +100,7 @@ CASES: dict[str, list[Lanes]] = {
     "shift": [
         {name: steps(1, tv=0.5, shift=x) for name, x in (("sjd", 0), ("gsd", 0.25), ("scd", 0.1))},
         {"sjd": steps(1, tv=0.5, shift=0)},
+        {"sjd": steps(1, tv=0.5, shift=0), "zipar": priced(0.5, 0.25)},
         {"ar": steps(1)},
     ],
     "time": [

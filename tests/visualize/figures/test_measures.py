@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -13,10 +14,11 @@ from hypothesis import strategies as st
 
 from engine.judge.toys import Toy
 from engine.trace import Frame, LaneState, Seconds, Status, Step, StepTable, Trace
-from engine.trace.shares import quantise, share_values
+from engine.trace.rows import DTYPES
+from engine.trace.shares import NONE, quantise, share_values
 from tests.races import raced
 from tests.steps import Candidate, Spot, build
-from tests.visualize.races import steps, trace_of
+from tests.visualize.races import ROWS, steps, trace_of
 from visualize.figures.measures import (
     acceptance,
     acceptance_by_depth,
@@ -139,13 +141,37 @@ def test_a_depth_counts_the_drafts_before_it_in_its_step_and_no_forced_position(
     )
     second = build(2, 4, 5, (spot(4, resampled, 0.5), spot(5, refined)))
     third = build(3, 5, 8, (spot(5, accepted, 0.5), spot(6, accepted, 0.5), spot(7, Status.FRESH)))
-    found = acceptance_by_depth(table(first, second, third))
+    found = acceptance_by_depth(table(first, second, third), 8)
     assert found.depth.tolist() == [1, 2, 3]
     assert found.trials.tolist() == [3, 2, 1]
     assert found.share.tolist() == pytest.approx([2 / 3, 1, 0])
     assert (found.low <= found.share).all()
     assert (found.share <= found.high).all()
-    assert acceptance_by_depth(single(spot(0, Status.FRESH))) is None
+    assert acceptance_by_depth(single(spot(0, Status.FRESH)), 1) is None
+
+
+def test_where_rows_advance_each_at_its_own_pace_a_depth_is_in_the_drafts_row() -> None:
+    accepted, resampled, rejected = Status.ACCEPTED, Status.RESAMPLED, Status.REJECTED
+    first = (
+        *(spot(0, accepted, 0.5), spot(1, Status.FORCED), spot(2, resampled, 0.5)),
+        *(spot(3, accepted, 0.5), spot(4, accepted, 0.5), spot(5, Status.REFINED)),
+        spot(6, rejected, 0.5),
+    )
+    # Positions 2 and 3 of the first row of 8, and 8 to 11 of the next, the last one postponed.
+    rolling = placed(build(1, 0, 5, first), (2, 3, 4, 8, 9, 5, 10))
+    found = acceptance_by_depth(table(rolling), 8)
+    assert found.depth.tolist() == [1, 2, 3]
+    assert found.trials.tolist() == [2, 2, 1]
+    assert found.share.tolist() == [1, 0.5, 0]
+    assert acceptance(table(rolling)).trials.sum() == 5
+    assert len(tv_by_distance(table(rolling)).pairs) == 0
+
+
+def placed(step: Step, positions: Sequence[int]) -> Step:
+    """The step with its rows at these positions."""
+    places = np.zeros(len(positions), DTYPES["places"])
+    places["position"] = positions
+    return Step.of(replace(step.rows, places=places))
 
 
 # Acceptance against 1 - TV
@@ -218,6 +244,17 @@ def test_lossless_lanes_lie_on_the_diagonal_and_relaxed_ones_above(lane, low, hi
     assert len(tvs) == sum(x.trials.sum() for x in found) > 500
     excess = sum((x.rate - x.promised) * x.trials.sum() for x in found)
     assert low < excess / (tvs * (1 - tvs)).sum() ** 0.5 < high
+
+
+def test_a_lane_that_is_exact_within_each_row_lies_on_the_diagonal() -> None:
+    tables = [raced(Toy((8, 8), 16), ROWS[:1], seed=seed).table(0) for seed in range(12)]
+    found = [acceptance(table) for table in tables]
+    tested = [table.committed & (table.positions["uniform"] != NONE) for table in tables]
+    tvs = np.concatenate([t.positions["tv"][x] for t, x in zip(tables, tested, strict=True)])
+    tvs = share_values(tvs)
+    assert len(tvs) == sum(x.trials.sum() for x in found) > 500
+    excess = sum((x.rate - x.promised) * x.trials.sum() for x in found)
+    assert abs(excess) < 3 * (tvs * (1 - tvs)).sum() ** 0.5
 
 
 @pytest.mark.parametrize("lane", [0, 1, 2])

@@ -5,7 +5,7 @@ import pytest
 from PIL import ImageColor
 
 from engine.trace import LaneState, Status
-from tests.visualize.races import recorded
+from tests.visualize.races import ROWS, recorded
 from visualize.film.cells import DRAFT, INK, Cells, atlas, mark
 from visualize.film.layers import COUNTS, MARKS, SCALES, Instant, LaneReplay, Layer, colours, shares
 from visualize.look import COLOURS
@@ -145,6 +145,31 @@ def test_the_frontier_and_drafts_stand_until_the_finish(recording, lane, now) ->
     assert end.state is LaneState.FINISHED
     assert not of(SIGNAL, Layer.STATUS, end).any()
     assert not of(INK, Layer.PICTURE, end).any()
+
+
+def test_where_rows_advance_each_at_its_own_pace_each_has_a_front_and_a_frame(monkeypatch) -> None:
+    recording = recorded(ROWS, side=GRID)
+    lane = LaneReplay(recording.trace, 0)
+    framed: list[range] = []
+    monkeypatch.setattr(Cells, "_frames", lambda self, image, cells: framed.append(cells))
+    several = 0
+    for k in range(1, len(lane.table)):
+        now = lane.at(k)
+        framed.clear()
+        image = drawn(recording, lane, Layer.STATUS, now)
+        assert [cell for cells in framed for cell in cells] == now.cells[now.n :].tolist()
+        red = (image == rgb(SIGNAL)).all(-1)
+        reach = np.bincount(now.cells[: now.n] // GRID, minlength=GRID)
+        for row, count in enumerate(reach.tolist()):
+            middle = red[32 * row + 16]  # of what is left and right of a line that goes down
+            at = np.flatnonzero(middle)
+            if not 0 < count < GRID:
+                assert (at <= 3).all(), "at the left edge, if anywhere"
+            else:
+                assert np.abs(at - 32 * count).max() <= 3
+        fronts = ((reach > 0) & (reach < GRID)).sum()
+        several += len(framed) > 1 < fronts
+    assert several > 3
 
 
 @pytest.mark.parametrize("grid", [(1, 256), (256, 1), (48, 48), (4, 9)])

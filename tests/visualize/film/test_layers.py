@@ -16,7 +16,7 @@ from engine.trace.shares import share_values
 from tests.races import raced
 from tests.static.node import report
 from tests.steps import Spot, build
-from tests.visualize.races import FIVE, filled_trace, run, step, trace_of
+from tests.visualize.races import FIVE, ROWS, filled_trace, run, step, trace_of
 from visualize.board.board import replay
 from visualize.board.snapshot import CLOCKS
 from visualize.film.layers import COUNTS, SCALES, LaneReplay, Layer, colours, reference_lane, shares
@@ -34,8 +34,19 @@ def stopped(forced: bool) -> Trace:
     return Trace(header, (*kept, *ends))
 
 
-@pytest.fixture(scope="module", params=["plain", "forced", "filled in"])
+def rows_at_once(forced: bool) -> Trace:
+    """A race, out of its file, whose lanes advance in several rows of the picture; the last was
+    stopped."""
+    header, frames = run(("ar", *ROWS, "rows"), side=6, forced=forced)
+    kept = [frame for frame in frames if frame.lane < 4 or (frame.step and frame.step.nfe <= 9)]
+    trace = Trace(header, (*kept, Frame(4, LaneState.STOPPED)))
+    return Trace.loads(trace.dumps())
+
+
+@pytest.fixture(scope="module", params=["plain", "forced", "filled in", "rows", "forced rows"])
 def trace(request) -> Trace:
+    if request.param.endswith("rows"):
+        return rows_at_once(request.param == "forced rows")
     if request.param == "filled in":
         return filled_trace(("ar", "assd", "assd:drafts=n-gram", "sjd", "parallel"))[0]
     return stopped(request.param == "forced")
@@ -62,7 +73,7 @@ def test_the_page_says_the_same(trace) -> None:
         for k, view in enumerate(views):
             now = lane.at(k)
             facts = now.k, now.n, len(now.rows) - now.n, now.state.value, now.passes, now.drafter
-            names = ("k", "n", "window", "state", "passes", "drafter")
+            names = ("k", "n", "drafts", "state", "passes", "drafter")
             assert tuple(view[name] for name in names) == facts
             assert now.seconds == pytest.approx(view["seconds"], abs=1e-5)
             assert now.compression == pytest.approx(view["compression"])
@@ -73,6 +84,7 @@ def test_the_page_says_the_same(trace) -> None:
             for clock in CLOCKS:
                 assert lane.step_at(clock, view[clock] + 1e-4 * (clock == "seconds")) >= k
             assert view["at"][1] == lane.step_at("passes", now.passes) == k
+            assert view["cells"] == now.cells.tolist()
             assert view["values"].pop("status") == lane.table.positions["status"][now.rows].tolist()
             for name, values in view["values"].items():
                 expected = [NAN if value is None else value for value in values]
@@ -170,6 +182,45 @@ def test_runs_begin_at_the_cells_that_they_begin_at() -> None:
         starts = cells[lane.table.frontier[:-1]]
         assert lane.run_starts(lane.at(len(lane.table))).tolist() == starts.tolist()
         assert lane.run_starts(lane.at(2)).tolist() == starts[:2].tolist()
+
+
+@pytest.mark.parametrize("forced", [False, True])
+def test_rows_that_advance_each_at_its_own_pace_have_runs_and_drafts_of_their_own(forced) -> None:
+    trace = rows_at_once(forced)
+    lane = LaneReplay(trace, 1)
+    table, cells = lane.table, np.array(trace.header.cells)
+    several, committed = 0, set[int]()
+    for k, one in enumerate(table.split(), 1):
+        now, before = lane.at(k), lane.at(k - 1)
+        found = cells[one.position]
+        new = found[one.committed & (found >= 0)]
+        committed |= set(new.tolist())
+        assert set(now.cells[: now.n].tolist()) == committed
+        assert now.cells[now.n :].tolist() == found[~one.committed & (found >= 0)].tolist()
+        begun = len(lane.run_starts(now)) - len(lane.run_starts(before))
+        rows = np.unique(new // 6)
+        assert begun == len(rows)
+        starts = lane.run_starts(now)[-begun:] if begun else []
+        assert sorted(starts) == [new[new // 6 == row].min() for row in rows]
+        several += len(rows) > 1
+        # What is committed of a row are its first cells, and no row is ahead of the one above.
+        reach = np.bincount(now.cells[: now.n] // 6, minlength=6)
+        assert all(set(range(6 * row, 6 * row + n)) <= committed for row, n in enumerate(reach))
+        assert (np.diff(reach) <= 0).all()
+    assert several > 3
+
+
+def test_a_lane_whose_rows_miss_some_has_no_shift_until_it_is_priced() -> None:
+    trace = rows_at_once(False)
+    whole, stopped = LaneReplay(trace, 1), LaneReplay(trace, 4)
+    end = whole.at(len(whole.table))
+    prices = share_values(whole.table.prices["shift"])
+    assert whole.shift(end) == pytest.approx(prices.mean())
+    assert np.allclose(whole.values(Layer.SHIFT, end), prices[end.cells])
+    assert prices.max() > 0.01
+    assert (stopped.table.positions["shift"] == 0).sum() > 3, "its tests are exact"
+    for k in range(len(stopped.table) + 1):
+        assert stopped.shift(stopped.at(k)) is None
 
 
 def test_gain_is_what_the_group_added_to_acceptance() -> None:
