@@ -82,7 +82,7 @@ export function guessInEveryRow(lane, race) {
   const cells = cellsOf(steps[at]);
   const lines = [
     "ZipAR writes several rows and tests nothing; SJD guesses and tests in one place. Here every open row has guesses of its own: " +
-      `pass ${nfe} read ${countOf(rows, "token")} and wrote ${tokens} of them, in ${countOf(rowsIn(steps[at]), "row")} of the picture. ` +
+      `pass ${nfe} read ${countOf(rows, "token")} and wrote ${tokens}, in ${countOf(rowsIn(steps[at]), "row")} of the picture. ` +
       "A row that is easy runs up to the one above and waits there; one that is hard holds up those below.",
     "Each row tests its guesses as SJD does, so each token is a true sample of what the model says given what its row saw: the rule " +
       "itself changes nothing. What is lost is what a row could not see: all that the rows above had still to write.",

@@ -89,7 +89,7 @@ def races_folder(
     tmp_path_factory: pytest.TempPathFactory, duel: RecordedRace, toured: RecordedRace
 ) -> Path:
     folder = tmp_path_factory.mktemp("races")
-    rows = recorded("rows at once", ("ar", "zipar"))
+    rows = recorded("rows at once", ("ar", "zipar", "rows"))
     for name, race in (("duel", duel), ("rows", rows), ("tour", toured)):
         (folder / f"{name}.json").write_text(race.dumps())
     return folder

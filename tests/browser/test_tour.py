@@ -44,11 +44,12 @@ CHAPTERS = {  # each with the lanes that it shows
     "Do not stop at a rejection, and draft a tree": ["sjd", "sjd-pac"],
     "When does speculation lose?": ["ar", "sjd", "scd", "sjd-pac"],
     "Draw several rows at once": ["ar", "zipar"],
-    "Your turn": ["ar", "zipar"],
+    "Guess in every row": ["ar", "zipar", "rows"],
+    "Your turn": ["ar", "zipar", "rows"],
 }
 TITLES = list(CHAPTERS)
 LAST = len(TITLES)
-ROWS = LAST - 1  # of a race of its own
+ROWS = LAST - 2  # from here on of a race of its own
 NO_LIFE = {3: ".chapter", 10: ".modelled-panel", LAST: ".chapter-tries"}  # which show no token
 
 
@@ -111,7 +112,7 @@ def test_the_tour_fetches_its_race_and_gives_the_board_back(recorded_url, open_p
             page.locator(".chapter-on").click()
     assert panel["width"] > 1200
     expect(page.locator(".chapter-on")).to_be_disabled()
-    key(page, "p")
+    key(page, "p", "p")
     chapter(page, ROWS)
     key(page, "p")
     chapter(page, 10)
@@ -238,7 +239,7 @@ def test_panel_and_tour_fit_a_phone(open_file, toured, width, height) -> None:
     assert box["y"] + box["height"] <= height + 1
     page.locator(".token-close").click()
     page.locator(".tour").click()
-    last = LAST - 1  # a file has one race
+    last = ROWS  # a file has one race
     for number in range(1, last + 1):
         chapter(page, number, "Your turn" if number == last else "")
         assert wide(page) <= 0

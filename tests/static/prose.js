@@ -377,6 +377,7 @@ const tours = {
     races.pac(),
     rows(),
     slowerRows(),
+    rolling().prices(...range(6).map(() => 0.125)),
   ),
   "some lanes, and a fixed point that differs": races.tour(
     races.sjd(),
