@@ -79,7 +79,7 @@ class StepRecorder:
         no number."""
         state = self._state
         start = state.frontier - count
-        self._check(seen, start, count)
+        self._check(seen, verification, start, count)
         rows = len(verification.tokens)
         nodes = window.drafts if window.nodes is None else window.nodes
         before_end = min(state.plan.length - start, rows)
@@ -112,16 +112,20 @@ class StepRecorder:
             self._put_together()
         del self._state, self._rule
 
-    def _check(self, seen: Observation | Packed, start: int, count: int) -> None:
+    def _check(
+        self, seen: Observation | Packed, verification: Verification, start: int, count: int
+    ) -> None:
         if isinstance(seen, Packed):
             likeliest = seen.read().shares[:, SHARES.index("top1")]
         else:
             likeliest = seen.verification.p.numpy()[:, 0]  # of a row all are numbers, or none is
         unknown = np.isnan(likeliest[:count])
         if unknown.any():
+            row, places = int(unknown.argmax()), verification.places
+            position = start + row if places is None else int(places[row])
             raise ModelError(
-                f"The model's probabilities at position {start + unknown.argmax()} are not numbers:"
-                " something in it overflows. Load it in bfloat16 or float32.",
+                f"The model's probabilities at position {position} are not numbers: something in it"
+                " overflows. Load it in bfloat16 or float32.",
                 Failure.OVERFLOW,
             )
 

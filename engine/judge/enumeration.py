@@ -31,6 +31,7 @@ Joint = dict[tuple[int, ...], float]  # by the token ids at a plan's positions
 CLOSE = 1e-12  # rounding in float64, of a probability
 # Of a state, what is the same throughout a decode, or follows from the committed tokens.
 _GIVEN = {"model", "plan", "ctx", "noise", "slot", "forced_ids", "_offsets", "_fixed", "_noise"}
+_LAID = {"fronts", "numbers", "table", "parents"}  # what a step replaces, and changes nowhere
 
 
 class ContractError(Exception):
@@ -80,9 +81,12 @@ class Enumeration:
         status = Status(int(v.status[count - 1]))
         leaves = [i for i, row in enumerate(path) if row != i]
         drafted = len(window.nodes if window.nodes is not None else window.drafts) > 0
+        committed = torch.arange(state.frontier - count, state.frontier)
+        if v.places is not None:
+            committed, leaves = settled(v.places)[:count], []
         facts = {
             status.name.lower(): True,
-            "forced": bool((state.forced_ids[state.frontier - count : state.frontier] >= 0).any()),
+            "forced": bool((state.forced_ids[committed] >= 0).any()),
             "bonus": status is Status.FRESH and drafted,
             "off the spine": bool(leaves),
             f"left at depth {leaves[0]} for {len(leaves)}" if leaves else "on the spine": True,
@@ -229,8 +233,11 @@ def _steps(walk: Walk, node: Node) -> Iterator[Node]:
 
         accepted, recorded = 0.0, None
         for verifying, (after, v) in outcomes(verified, drafting.intervals, committed):
-            accepted += verifying.weight * (after.frontier > n + 1)
-            recorded = v.acceptance
+            if _only_draft(window, v):
+                passed = after.frontier > n + 1
+                if v.places is not None:
+                    passed = int(v.status[0]) == Status.ACCEPTED
+                accepted, recorded = accepted + verifying.weight * passed, v.acceptance
             chance = drafting.weight * verifying.weight
             choices = drafting.intervals | verifying.intervals
             numbers = {k: choices[k] for k in drafting.narrowed | verifying.narrowed}
@@ -242,7 +249,7 @@ def _steps(walk: Walk, node: Node) -> Iterator[Node]:
                 raise TooManyOutcomes
             left, narrowed = verifying.intervals, set(numbers)
             yield Node(after, left, node.chance * chance, narrowed, walk.history(outcome))
-        if window.nodes is None and len(window.drafts) == 1 and recorded is not None:
+        if recorded is not None:
             off = abs(accepted - float(recorded[0]))
             walk.found.misrecorded = max(walk.found.misrecorded, off)
     if (now := _own(decoder)) != own:
@@ -250,6 +257,14 @@ def _steps(walk: Walk, node: Node) -> Iterator[Node]:
         raise NotEnumerable(
             f"it keeps {', '.join(changed)} on itself from pass to pass: keep it on the state"
         )
+
+
+def _only_draft(window: Window, v: Verification) -> bool:
+    """Whether a draft that is tested is the only one of its window."""
+    if v.places is None:
+        return window.nodes is None and len(window.drafts) == 1
+    drafted = settled(v.drafts) >= 0
+    return bool(drafted[0]) and int(drafted.sum()) == 1
 
 
 def _proposed(
@@ -277,7 +292,7 @@ def _copied(state: DecodeState) -> DecodeState:
             setattr(twin, name, copy.copy(value))
         elif isinstance(value, Tensor) and name not in _GIVEN:
             setattr(twin, name, copied(value))
-        elif name not in _GIVEN:
+        elif name not in _GIVEN | _LAID:
             setattr(twin, name, copy.deepcopy(value))
     return twin
 

@@ -36,7 +36,7 @@ class FixedNoise(Noise):
 
 def verifying(decoder: WindowDecoder) -> DecodeState:
     """The state in step 1: ASSD's step 0 drafts, and verifies nothing."""
-    state = DecodeState(decoder, "", 0)
+    state = decoder.begin("", 0)
     state.step = 1
     return state
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import fields
 
 import numpy as np
+import torch
 
 from engine.decoders.base import never
 from engine.decoders.collect import Observation, collect
@@ -18,9 +19,9 @@ from engine.trace.rows import SHARES
 
 def recorded_shift(decoder: WindowDecoder) -> float | None:
     """The expected sum over a picture's tokens of the shift, or the price, that is recorded of
-    each; None where a decoder whose badge says "changed distribution" has no `committed`.
-    `exactly` must be in use."""
-    if not decoder.badge.lossless and type(decoder).committed is WindowDecoder.committed:
+    each; None where nobody has said the shift of the rule's tests. `exactly` must be in use."""
+    even = torch.full((1, decoder.model.vocab_size), 1 / decoder.model.vocab_size)
+    if decoder.shift(even, even, torch.zeros(1, dtype=torch.long)).isnan().any():
         return None
     walk = _Recording(decoder)
     walked(walk)

@@ -112,7 +112,8 @@ class Toy(ImageModel):
         window = tokens.tolist()
         if isinstance(ctx, FrontsContext):
             assert targets is not None, "rows of several fronts say what they ask for"
-            paths = ctx.read(window, targets.tolist(), parents)
+            seen = ctx.read(window, targets.tolist(), parents)
+            paths = [[row[slot] for slot in sorted(row)] for row in seen]
             return torch.stack([self.logits[_state(path, self.vocab_size)] for path in paths])
         ctx.paths = [[] if ctx.kept is None else [*ctx.kept, window[0]]]
         for row in range(1, len(window)):
@@ -156,8 +157,8 @@ class Toy(ImageModel):
 
 class FrontsContext(ToyContext):
     """Of several fronts. `there`: the permanent tokens by their slots; `window`: those of the last
-    window, with theirs. A row's distribution depends on the last two tokens that it sees up to its
-    slot: permanent ones, roots, and drafts that it follows."""
+    window, with theirs. A row sees up to its slot: permanent tokens, roots, and drafts that it
+    follows. Its distribution depends on the last two of them."""
 
     def __init__(self, plan: Plan) -> None:
         super().__init__(plan)
@@ -166,7 +167,8 @@ class FrontsContext(ToyContext):
 
     def read(
         self, tokens: list[int], targets: list[int], parents: Sequence[int] | None
-    ) -> list[list[int]]:
+    ) -> list[dict[int, int]]:
+        """What each row of the next window sees, by its slots."""
         slots = [*self.plan.slots, self.plan.length + 1]  # padding stands behind all others
         self.window = [(slots[n] - 1, token) for n, token in zip(targets, tokens, strict=True)]
         parents = range(len(tokens)) if parents is None else parents
@@ -174,15 +176,16 @@ class FrontsContext(ToyContext):
         followed = list[list[int]]()
         for row, parent in enumerate(parents):
             followed.append([] if row == parent else [*followed[parent], row])
-        paths = []
+        found = []
         for row, (own, _) in enumerate(self.window):
             seen = dict(self.window[each] for each in (*roots, *followed[row])) | self.there
-            paths.append([seen[at] for at in sorted(seen) if 0 <= at <= own])
-        return paths
+            found.append({at: token for at, token in seen.items() if 0 <= at <= own})
+        return found
 
     def keep(self, rows: Sequence[int]) -> None:
-        kept = [self.window[row] for row in rows]
-        self.there = self.there | {at: token for at, token in kept if at >= 0}
+        kept = dict(self.window[row] for row in rows)
+        assert not kept.keys() & self.there.keys(), "a slot is kept once"
+        self.there = self.there | {at: token for at, token in kept.items() if at >= 0}
 
 
 class InfillToy(Toy):

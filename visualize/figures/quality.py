@@ -55,7 +55,9 @@ SWEEPS = (
     ),
     Sweep("ZipAR s", "zipar", "s"),
     Sweep("Parallel rows c", "rows", "c", (("draws", "coupled"),), label="middle right"),
-    Sweep("Parallel rows c, fresh", "rows", "c", (("draws", "fresh"),), "dot", label="bottom right"),
+    Sweep(
+        "Parallel rows c, fresh", "rows", "c", (("draws", "fresh"),), "dot", label="bottom right"
+    ),
     Sweep("Parallel T", "parallel", "T"),
 )
 

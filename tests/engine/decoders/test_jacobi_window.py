@@ -23,7 +23,7 @@ def state_after(
     """These tokens committed; random tokens are code 3, and position n's newest p is one-hot on
     n."""
     model = Toy((3, width), CODES, forced=forced)
-    state = DecodeState(SJD(model, SJD.Settings(window=6, init=scheme)), "", 0)
+    state = SJD(model, SJD.Settings(window=6, init=scheme)).begin("", 0)
     state.tokens[: len(committed)] = torch.tensor(committed, dtype=torch.long)
     state.frontier = len(committed)
     state.n.fill_(state.frontier)

@@ -13,7 +13,6 @@ from torch import Tensor
 
 import engine.decoders.window
 from engine.clock import StepClock
-from engine.decoders.decode_state import DecodeState
 from engine.decoders.lantern import Lantern, LanternSettings, bounded_neighbourhood
 from engine.decoders.lantern_tree import DraftTree, TreeWalk, draft_tree
 from engine.judge.choices import outcomes
@@ -263,7 +262,7 @@ def test_a_tree_commits_by_the_changed_distribution(knobs: dict[str, float]) -> 
     found = torch.zeros(CODES, dtype=torch.float64)
 
     def run() -> int:
-        state = DecodeState(decoder, "", 0)
+        state = decoder.begin("", 0)
         state.noise = SymbolicNoise()
         return int(settled(decoder.verify(state, tree, p.expand(4, -1)).tokens[:1]))
 

@@ -13,7 +13,6 @@ from torch.utils._pytree import tree_leaves
 
 from engine import clock
 from engine.decoders import DECODERS, WHOLE, collect, window
-from engine.decoders.decode_state import DecodeState
 from engine.decoders.recorder import StepRecorder
 from engine.judge.toys import Toy
 from tests.engine.decoders.test_static import WithoutValues
@@ -29,7 +28,7 @@ def launches(name: str) -> Counter[str]:
     found: Counter[str] = Counter()
 
     def counted(part: str, function: Any, *inputs: Any) -> Any:
-        with Recorder() as made:
+        with Recorder(copied=part == "commit") as made:  # no graph is made of it
             result = function(*inputs)
         for operation, _, _, results in made.operations:
             aliases = [each.alias_info for each in operation._schema.returns]
@@ -50,7 +49,7 @@ def launches(name: str) -> Counter[str]:
 
     with torch.inference_mode():
         decoder = DECODERS[name](WithoutValues(forced=False))
-        state = DecodeState(decoder, "", 0)
+        state = decoder.begin("", 0)
         step(lambda _, function, *inputs: function(*inputs))  # makes what never changes
         step(counted)
     return found

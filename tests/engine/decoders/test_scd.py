@@ -29,7 +29,7 @@ def test_gumbel_drafts_of_two_passes_agree_as_often_as_the_coupling_says() -> No
     count, same, drawn = 1500, 0, torch.zeros(2, 4)
     window = Window(torch.tensor([0, 0]), torch.eye(4)[:1].expand(2, -1))
     for seed in range(count):
-        state = DecodeState(GUMBEL, "", seed)
+        state = GUMBEL.begin("", seed)
         tokens = [int(GUMBEL.verify(state, window, d.expand(3, -1)).tokens[2]) for d in (Q, P)]
         drawn[0, tokens[0]] += 1
         drawn[1, tokens[1]] += 1

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 
-from engine.decoders.decode_state import DecodeState, Verification
+from engine.decoders.decode_state import Verification
 from engine.decoders.sjd_pac import SJDPAC, PACSettings, draw_candidates
 from engine.judge.one_pass import FixedNoise, verify_chain
 from engine.judge.toys import Toy
@@ -16,7 +16,7 @@ from tests.engine.decoders.driving import ACCEPT, REJECT, TOY, P, Q, near
 def test_candidates_are_drawn_without_replacement() -> None:
     """A token that was drawn before is no candidate: with fewer of them nothing else would change
     but how many are accepted."""
-    state = DecodeState(SJDPAC(Toy((1, 60), 4)), "", 0)
+    state = SJDPAC(Toy((1, 60), 4)).begin("", 0)
     state.noise = FixedNoise(candidate=[[0.5, *[(i + 0.5) / 60] * 2] for i in range(60)])
     tokens, _ = draw_candidates(state, torch.full((60,), 3), P.expand(60, -1), 60, 3)
     near(torch.bincount(tokens[:, 1], minlength=4) / 60, [1 / 6, 1 / 3, 1 / 2, 0])
@@ -55,7 +55,7 @@ def test_a_draft_behind_the_walks_end_is_recorded_with_its_own_acceptance(AC: bo
     """In a tree's levels too: what is left of p at the walk's end concerns the ended position
     alone."""
     decoder = SJDPAC(TOY, PACSettings(window=16, K=2, D=4, AC=AC))
-    state = DecodeState(decoder, "", 0)
+    state = decoder.begin("", 0)
     state.noise = FixedNoise(verify=[[REJECT] * 8])
     window = decoder.propose(state)
     generator = torch.Generator().manual_seed(1)

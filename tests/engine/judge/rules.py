@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Generator
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import ClassVar
 
@@ -17,7 +18,9 @@ from engine.decoders.speculate import chain_acceptance, count_leading, speculate
 from engine.numerics.distributions import gather
 from engine.numerics.randomness import Noise, Purpose
 from engine.settings import Settings
-from engine.trace import Step
+from engine.trace import Step, StepTable
+from engine.trace.rows import DTYPES
+from engine.trace.steps import step_row
 
 Test = Callable[[Tensor, Tensor, Tensor], Tensor]
 
@@ -156,11 +159,12 @@ class OneByOne(Decoder):
 
 
 def step_of(n: int, tokens: list[int]) -> Step:
-    """A step that commits these tokens, and records nothing else."""
-    rows = SimpleNamespace(
-        before=n,
-        after=n + len(tokens),
-        positions=np.array(tokens),
-        committed=np.array(tokens, dtype=[("token", "<i8")]),
+    """A step that commits these tokens, if any, and records nothing else."""
+    positions = np.zeros(len(tokens), DTYPES["positions"])
+    positions["token"] = tokens
+    row = step_row(n + 1, 1, len(tokens), len(tokens), 0, (0, 0, 0, 0), False)
+    rows = replace(StepTable.join([]), start=n, steps=row, positions=positions)
+    step = SimpleNamespace(
+        before=n, after=n + len(tokens), rows=rows, positions=positions, committed=positions
     )
-    return rows  # type: ignore[return-value]
+    return step  # type: ignore[return-value]

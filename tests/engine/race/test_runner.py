@@ -17,11 +17,12 @@ from engine.judge.toys import Toy, ToyContext
 from engine.models.supply.card import ModelError
 from engine.race import MAX_LANES, MAX_PROMPT, MAX_SEED, Lane
 from engine.settings import SettingError
-from engine.trace import Frame, LaneState, LaneStats, Seconds, Step
+from engine.trace import Frame, LaneState, LaneStats, Seconds, Step, StepTable
 from tests.races import race_of
 from tests.steps import EIGHT, every, retimed
 
-ALL = [Lane(name) for name in EIGHT]
+BY_ROWS = Lane("rows", DECODERS["rows"].Settings(c=1))
+ALL = [BY_ROWS if name == "rows" else Lane(name) for name in EIGHT]
 TOO_LONG = "x" * (MAX_PROMPT + 1)
 
 
@@ -34,14 +35,15 @@ class Counted(Toy):
 
     def start(self, prompt: str, *more: Any) -> ToyContext:
         self.given += 1
-        outer = self
+        context = super().start(prompt, *more)
+        close = context.close
 
-        class Context(ToyContext):
-            def close(self) -> None:
-                outer.back += 1
-                super().close()
+        def closed() -> None:
+            self.back += 1
+            close()
 
-        return Context(self.plan)
+        context.close = closed
+        return context
 
 
 def steps(frames: Iterable[Frame], lane: int = 0) -> list[Step]:
@@ -63,15 +65,17 @@ def test_every_lane_finishes_with_every_position_committed_once(forced: bool) ->
         assert [frame.state for frame in mine] == states, entry
         taken = steps(frames, lane)
         assert [step.nfe for step in taken] == list(range(1, len(taken) + 1))
-        committed = [n for step in taken for n in range(step.before, step.after)]
-        assert committed == list(range(model.plan.length))
+        assert [step.before for step in taken] == [0, *(step.after for step in taken[:-1])]
+        table = StepTable.join([step.rows for step in taken])
+        assert sorted(table.position[table.committed]) == list(range(model.plan.length))
         for spot in every(taken):
             token = int(model.forced_ids[spot.position])
             assert spot.token == token if token >= 0 else spot.token < model.vocab_size
             assert (spot.draft is None) or 0 <= spot.draft < model.vocab_size
             for share in (spot.top1, spot.top1_draft, spot.tv, spot.acceptance):
                 assert share is None or 0 <= share <= 1
-    assert model.given == model.back == len(ALL)
+    audits = 1  # of Parallel rows
+    assert model.given == model.back == len(ALL) + audits
 
 
 def test_the_lane_furthest_behind_steps_next() -> None:

@@ -95,9 +95,11 @@ def test_a_trace_of_every_decoder_is_read_back_equal(names: list[str], forced: b
 def test_a_file_of_version_4_is_read_as_its_program_read_it() -> None:
     trace = Trace.loads(version_4.FILE.read_bytes())
     tables = [trace.table(i) for i in range(len(trace.header.lanes))]
-    raw = b"".join(rows.tobytes() for table in tables for rows in table.arrays().values())
+    assert not any(len(table.places) for table in tables)
+    names = [name for name in DTYPES if name != "places"]  # which that version did not have
+    raw = b"".join(table.arrays()[name].tobytes() for table in tables for name in names)
     assert hashlib.sha256(raw).hexdigest() == version_4.SHA256
-    assert all(any(len(table.arrays()[name]) for table in tables) for name in DTYPES)
+    assert all(any(len(table.arrays()[name]) for table in tables) for name in names)
     assert Trace.loads(json.dumps(version_4.plain(trace))) == trace
     again = json.loads(trace.dumps())
     assert again["version"] == VERSION

@@ -1,0 +1,129 @@
+"""Parallel rows with one bug each. The first ones are within the rule: what a row commits is no
+sample of its p. The others are of what a row sees, or where it may go."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+from unittest.mock import patch
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from engine.decoders import front_state, rows
+from engine.decoders.decode_state import DecodeState, Verification, Window
+from engine.decoders.front_state import FrontState
+from engine.decoders.rows import ParallelRows
+from engine.fronts import Front, fronts
+from engine.numerics.distributions import exact
+from engine.numerics.randomness import Purpose
+from engine.trace import Status
+from tests.engine.decoders.planted import Spoilt
+
+
+class Replaced(ParallelRows):
+    """A rejected draft is replaced by a sample of what the newest p leaves of itself: of p."""
+
+    def verify(self, state: DecodeState, window: Window, p: Tensor) -> Verification:
+        with patch.object(rows, "residual", lambda p, q: p):
+            return super().verify(state, window, p)
+
+
+class RejectedBelowCommitted(Spoilt, ParallelRows):
+    """Below the first row a draft that is rejected is committed all the same."""
+
+    def spoil(self, v: Verification, state: FrontState, window: Window, p: Tensor) -> None:
+        lower = (state.table.lower > 0)[state.table.front][v.path]
+        v.tokens = torch.where(lower & (v.status == Status.RESAMPLED), v.drafts, v.tokens)
+
+
+class UntestedStays(Spoilt, ParallelRows):
+    """A draft that was not tested stays, and is called a sample of the newest p."""
+
+    def spoil(self, v: Verification, state: FrontState, window: Window, p: Tensor) -> None:
+        untested = (v.status == Status.REFINED) & (v.drafts >= 0)
+        v.tokens = torch.where(untested, v.drafts, v.tokens)
+
+
+class RedrawnWithOldDistribution(Spoilt, ParallelRows):
+    """A draft that is redrawn keeps the distribution from before the row above moved on."""
+
+    def spoil(self, v: Verification, state: FrontState, window: Window, p: Tensor) -> None:
+        redrawn = (v.status == Status.REFINED) & (v.drafts >= 0)
+        v.q = torch.where(redrawn[:, None], window.q[v.path], v.q)
+
+
+class ColumnState(FrontState):
+    def _draw(self, purpose: Purpose, rows: int, count: int) -> Tensor:
+        if purpose is not Purpose.NOISE:
+            return super()._draw(purpose, rows, count)
+        starts, sizes = (
+            self.numbers.asked[self.numbers.number == 0],
+            np.bincount(self.numbers.front),
+        )
+        columns = (starts % self.plan.stride).tolist()
+        noises = zip(columns, sizes.tolist(), strict=True)
+        return torch.cat([self.noise.gumbel(column, size, count) for column, size in noises])
+
+
+class NoiseOfTheColumn(ParallelRows):
+    """The noise that draws a row's drafts is that which drew the row above."""
+
+    def begin(self, prompt: str, seed: int) -> FrontState:
+        return ColumnState(self, prompt, seed, self._lag, self._width, self._most)
+
+
+class ReleasedCalledExact(ParallelRows):
+    """The authors' rule of one half is said to keep p."""
+
+    def committed(self, p: Tensor, q: Tensor, i: Tensor) -> Tensor:
+        return exact(p)
+
+
+def one_too_far(counts: Sequence[int], read: int, **sizes: int) -> tuple[Front, ...]:
+    """A row may have one token more than the one above it."""
+    found = []
+    for front in fronts(counts, read, **sizes):
+        row, column = divmod(front.start, sizes["stride"])
+        above = counts[row - 1] if row > read and not front.closing else sizes["stride"] - 1
+        limit = above + 1 - column
+        more = replace(front, room=min(front.drafts, limit), bonus=front.drafts < limit)
+        found.append(front if front.closing else more)
+    return tuple(found)
+
+
+class FarState(FrontState):
+    def _lay(self, left: dict[int, int]) -> None:
+        with patch.object(front_state, "fronts", one_too_far):
+            super()._lay(left)
+
+
+class PassesTheRowAbove(ParallelRows):
+    """A token is committed beside one that is missing above it."""
+
+    def begin(self, prompt: str, seed: int) -> FrontState:
+        return FarState(self, prompt, seed, self._lag, self._width, self._most)
+
+
+class OthersDraftsVisible(ParallelRows):
+    """A row sees all that stands before it in a pass, other rows' drafts too."""
+
+    def _forward(self, state: FrontState, window: Window, fed: Tensor, *_: Any) -> Tensor:
+        return self.model.forward(state.ctx, fed, None, state.table.asked)
+
+
+class BorrowedKept(ParallelRows):
+    """What a row's first token was drawn behind stays in the cache, as if it were the end of the
+    row above."""
+
+    def kept(self, state: DecodeState, path: list[int]) -> Sequence[int]:
+        return sorted({*super().kept(state, path), *path})
+
+
+class EndNotRead(ParallelRows):
+    """A row's last token, which is read once more for the rows below, does not stay."""
+
+    def kept(self, state: DecodeState, path: list[int]) -> Sequence[int]:
+        return sorted(set(super().kept(state, path)) & set(path))
