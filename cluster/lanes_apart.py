@@ -6,19 +6,22 @@ from __future__ import annotations
 
 import contextlib
 import heapq
+import logging
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
 from app.workers.race_stream import Recording, WorkerEvents, WorkerFailure
 from cluster.streams import Stream, merge
 from engine.race import RaceRequest
-from engine.trace import Frame, LaneState, Trace
+from engine.trace import Frame, LaneState, Trace, TraceError
 from visualize.board.board import replay
 from visualize.board.snapshot import CLOCKS, Snapshot, Update
 from visualize.pictures.recorded_race import Pictures, RecordedRace
 
 # the parts of a board that every lane's racer knows and the page does not
 _SHARED = ("machine", "grid", "cells", "dtypes", "codes", "swatches", "preview")
+
+log = logging.getLogger(__name__)
 
 
 def race_apart(
@@ -29,11 +32,11 @@ def race_apart(
     closing the stream cancels them."""
     lanes = [replace(request, lanes=(lane,)) for lane in request.lanes]
     board, notes = waiting, [""] * len(lanes)
-    recordings: list[RecordedRace | None] = [None] * len(lanes)
+    texts = [""] * len(lanes)
     with contextlib.closing(merge([start(lane) for lane in lanes])) as events:
         for i, event in events:
             if isinstance(event, Recording):
-                recordings[i] = RecordedRace.loads(event.text)
+                texts[i] = event.text
             elif isinstance(event, Snapshot):
                 notes[i] = event.note
                 yield (board := _begun(board, i, event, _note(notes)))
@@ -46,10 +49,27 @@ def race_apart(
                 yield event
                 if isinstance(event, WorkerFailure):
                     return
-    whole = join([found for found in recordings if found is not None])
     last = {"seq": board.seq + 1, "recorded": False, "apart": True, "note": _note(notes)}
-    yield replay(whole).model_copy(update=last)
-    yield Recording(whole.dumps())
+    if recorded := _record(texts):
+        yield recorded[0].model_copy(update=last)
+        yield recorded[1]
+    else:
+        stopped = any(lane.state is LaneState.STOPPED for lane in board.lanes)
+        over = LaneState.STOPPED if stopped else LaneState.FINISHED
+        yield board.model_copy(update=last | {"state": over})
+
+
+def _record(texts: Sequence[str]) -> tuple[Snapshot, Recording] | None:
+    """The whole race's last board and recording, from its lanes'. None where it cannot be kept: a
+    lane's is missing, no memory is left for it, or it is too long for a file."""
+    if not all(texts):
+        return None
+    try:
+        whole = join([RecordedRace.loads(text) for text in texts])
+        return replay(whole), Recording(whole.dumps())
+    except (MemoryError, TraceError):
+        log.exception("a race could not be kept")
+        return None
 
 
 def _begun(board: Snapshot, lane: int, own: Snapshot, note: str) -> Snapshot:

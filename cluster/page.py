@@ -21,12 +21,14 @@ from app.models.model_loader import ModelLoader
 from app.models.model_pool import Availability, Device, ModelPool
 from app.page.launch import LAUNCH
 from app.page.layout import build
-from app.workers.race_stream import Recording, WorkerEvents, WorkerFailure
+from app.races.live_race import OVER
+from app.workers.race_stream import WorkerEvents, WorkerFailure
 from cluster.lanes_apart import race_apart
 from cluster.streams import Stream, merge
 from engine.failures import Failure
 from engine.models.supply.card import ModelCard
 from engine.race import RaceRequest
+from visualize.board.snapshot import Snapshot, Update
 
 LOST = (
     "The machine that ran this race was lost, and the race with it. Race again: another machine"
@@ -89,8 +91,8 @@ class ClusterPool(ModelPool):
         end = "stopped"
         try:
             for event in self._events(request):
-                if isinstance(event, Recording):
-                    end = "finished"
+                if isinstance(event, Snapshot | Update) and event.state in OVER:
+                    end = event.state.value
                 elif isinstance(event, WorkerFailure):
                     end = event.failure.value
                 yield event
@@ -132,7 +134,6 @@ class Page:
 def mount(pool: ModelPool) -> FastAPI:
     """The page as an ASGI app, with all that it has where it is launched."""
     demo = build(pool)
-    demo.max_threads = LAUNCH["max_threads"]
     demo.state_session_capacity = LAUNCH["state_session_capacity"]
     options = {name: LAUNCH[name] for name in MOUNTED}
     return gr.mount_gradio_app(FastAPI(), demo, path="", app_kwargs=demo.extensions(), **options)

@@ -98,12 +98,11 @@ class Racer:
             note = hint(request.prompt, request.model)
             stream = RaceStream(race, note, race_seconds(race))
             yield from stream.events()
-            self._count(stream.trace())
             failures = {frame.failure for frame in stream.frames}
             self._lost = Failure.DEVICE_LOST in failures
             if Failure.OUT_OF_MEMORY in failures:
                 free_memory()
-            yield Recording(stream.recording().dumps())
+            yield from self._record(stream)
         except Exception as error:  # caught here, since not every exception can be pickled
             log.exception("a race failed")
             readable = isinstance(error, (ModelError, SettingError))
@@ -111,6 +110,18 @@ class Racer:
             self._lost = failure is Failure.DEVICE_LOST
             message = DEVICE_LOST if self._lost else str(error) if readable else ""
             yield WorkerFailure(failure, message)
+
+    def _record(self, stream: RaceStream) -> Generator[Recording, None, None]:
+        """What is to be kept of a race that is over; nothing where it cannot be had. The race
+        stands all the same."""
+        try:
+            self._count(stream.trace())
+            recording = Recording(stream.recording().dumps())
+        except Exception as error:
+            log.exception("a race could not be kept")
+            self._lost |= classify(error, self._device) is Failure.DEVICE_LOST
+        else:
+            yield recording
 
     def _load(self, request: RaceRequest) -> Generator[Event, None, ImageModel]:
         card, note = self._pool.require(request.model), None

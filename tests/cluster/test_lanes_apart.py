@@ -14,6 +14,7 @@ import pytest
 from app.workers import race_stream
 from app.workers.race_stream import Idle, Recording, WorkerFailure
 from app.workers.waiting import Waiting
+from cluster import lanes_apart
 from cluster.lanes_apart import join, race_apart
 from cluster.streams import Event, Stream, merge
 from engine.failures import Failure
@@ -186,3 +187,21 @@ def test_a_lane_that_fails_stays_in_the_race(ledger) -> None:
     states = {frame.lane: frame.state for frame in whole.trace.frames}
     assert states == {0: LaneState.FAILED, 1: LaneState.FINISHED}
     assert whole.pictures is None
+
+
+@pytest.mark.parametrize("lacking", ["a lane", "memory"])
+def test_a_race_that_is_over_stands_where_it_cannot_be_kept(ledger, monkeypatch, lacking) -> None:
+    streams = iter([[*Racing(Toy(ledger), request(name))] for name in LANES[:2]])
+
+    def start(_: RaceRequest) -> Listed:
+        events = Listed(next(streams))
+        return Listed(events[:-1]) if lacking == "a lane" else events
+
+    def fail(*_: object) -> None:
+        raise MemoryError
+
+    if lacking == "memory":
+        monkeypatch.setattr(lanes_apart, "join", fail)
+    *_, last = apart(request(*LANES[:2]), start)
+    assert (last.state, last.recorded) == ("finished", False)
+    assert [lane.state for lane in last.lanes] == ["finished"] * 2

@@ -6,11 +6,15 @@ import threading
 
 from app.models.model_loader import ModelLoader, warm_up
 from app.models.model_pool import ModelPool
+from app.workers.race_stream import Recording, WorkerFailure
 from cluster.racer import Racer
+from cluster.streams import Event
 from engine.judge.toys import Toy
 from engine.race import Lane, RaceRequest
-from tests.app.conftest import toy_card
+from tests.app.conftest import toy_card, toy_pool
 from tests.coroutines import run
+from visualize.board.snapshot import Update
+from visualize.pictures.recorded_race import RecordedRace
 
 
 class Named(Toy):
@@ -25,6 +29,16 @@ class Named(Toy):
         return super().forward(*window)
 
 
+def raced(racer: Racer, model: Toy) -> list[Event]:
+    """A race's stream."""
+    request = RaceRequest("a prompt", 1, (Lane("ar"), Lane("sjd")), model.sampling, "toy")
+
+    async def race() -> list[Event]:
+        return [event async for event in racer.race(request)]
+
+    return run(race())
+
+
 def test_a_race_is_on_the_thread_that_the_model_was_warmed_up_on() -> None:
     model = Named()
     pool = ModelPool(ModelLoader(lambda: warm_up(model)), toy_card(model))
@@ -33,11 +47,38 @@ def test_a_race_is_on_the_thread_that_the_model_was_warmed_up_on() -> None:
     warmed = set(model.threads)
     model.threads.clear()
 
-    async def race() -> None:
-        request = RaceRequest("a prompt", 1, (Lane("ar"), Lane("sjd")), model.sampling, "toy")
-        async for _ in racer.race(request):
-            pass
-
-    run(race())
+    raced(racer, model)
     assert set(model.threads) == warmed
     assert len(warmed) == 1
+
+
+class Huge(Toy):
+    """Has no memory to draw a whole picture, but for the swatches."""
+
+    def pixels(self, tokens):
+        if tokens.shape[1:] == self.grid:
+            raise MemoryError
+        return super().pixels(tokens)
+
+
+def stands(events: list[Event]) -> bool:
+    """Whether the race was finished on the board, and nothing failed."""
+    shown = [event for event in events if isinstance(event, Update)]
+    failed = any(isinstance(event, WorkerFailure) for event in events)
+    return shown[-1].state == "finished" and not failed
+
+
+def test_a_race_that_is_over_stands_without_memory_for_its_pictures() -> None:
+    model = Huge((6, 6), 16)
+    assert stands(raced(Racer(lambda: toy_pool(model)), model))
+
+
+def test_a_race_that_is_over_stands_without_memory_for_its_file(monkeypatch) -> None:
+    def fail(_: RecordedRace) -> None:
+        raise MemoryError
+
+    monkeypatch.setattr(RecordedRace, "dumps", fail)
+    model = Toy()
+    events = raced(Racer(lambda: toy_pool(model)), model)
+    assert stands(events)
+    assert not any(isinstance(event, Recording) for event in events)
