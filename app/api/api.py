@@ -16,14 +16,21 @@ import gradio as gr
 
 from app.api.api_result import results_table, with_recording
 from app.api.visitor import address
+from app.models.model_pool import ModelPool
 from app.races.races import Races
 from app.races.request_values import SAMPLING_KNOBS, sampling_values
 from app.settings import SETTINGS
 
-# races that gradio runs at a time, waiting included: FairQueue decides which of them runs
-CONCURRENCY = SETTINGS.queue_size + 8
-# gradio's queue for the page's races and these
-RACE_QUEUE: dict[str, Any] = {"concurrency_limit": CONCURRENCY, "concurrency_id": "race"}
+
+def calls_at_once(pool: ModelPool) -> int:
+    """How many calls wait for a race of theirs at a time: those that race, on all devices, those
+    that FairQueue lets wait, and some that it rejects in words."""
+    return sum(pool.at_once.values()) + SETTINGS.queue_size + 8
+
+
+def race_queue(pool: ModelPool) -> dict[str, Any]:
+    """Gradio's queue for calls that wait for a race of theirs."""
+    return {"concurrency_limit": calls_at_once(pool), "concurrency_id": "race"}
 
 
 @dataclass(frozen=True)
@@ -51,7 +58,7 @@ class Api:
     def mount(self) -> None:
         """Adds them to the gr.Blocks being built."""
         for name, call in self.calls().items():
-            gr.api(call, api_name=name, **RACE_QUEUE)
+            gr.api(call, api_name=name, **race_queue(self._races.pool))
 
     def race(
         self,

@@ -18,7 +18,6 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from app.api.api import CONCURRENCY
 from app.api.call_errors import WRONG_VALUE, CallErrors, complete
 from app.api.mcp_server import Call, McpServer
 from app.api.request_guard import FAILED, RequestGuard, without_message
@@ -50,18 +49,19 @@ class PageFile:
 
 
 class PageBlocks(gr.Blocks):
-    """`routes`, and `calls` as MCP tools, are served once it is launched, or mounted with
-    `extensions`."""
+    """`routes`, and `calls` as MCP tools, of which `at_once` run at a time, are served once it is
+    launched, or mounted with `extensions`."""
 
     def __init__(
-        self, *, routes: Sequence[Route], calls: Mapping[str, Call], **options: Any
+        self, *, routes: Sequence[Route], calls: Mapping[str, Call], at_once: int, **options: Any
     ) -> None:
         super().__init__(**options)
-        self._routes, self._calls = routes, calls
+        self._routes, self._calls, self._at_once = routes, calls, at_once
+        self.max_threads = at_once + 40  # a waiting call holds a thread
 
     def extensions(self) -> dict[str, Any]:
         """What gradio calls app_kwargs. It writes into this dict: each server needs its own."""
-        mcp = McpServer(self._calls, CONCURRENCY)
+        mcp = McpServer(self._calls, self._at_once)
         return {
             "routes": [*self._routes, *mcp.routes()],
             "middleware": [
@@ -73,7 +73,8 @@ class PageBlocks(gr.Blocks):
         }
 
     def launch(self, *args: Any, **options: Any) -> Any:
-        return super().launch(*args, **options, app_kwargs=self.extensions())
+        options |= {"max_threads": self.max_threads, "app_kwargs": self.extensions()}
+        return super().launch(*args, **options)
 
     async def preprocess_data(
         self, block_fn: BlockFunction, inputs: list[Any], *args: Any, **options: Any

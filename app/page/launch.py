@@ -9,7 +9,6 @@ from typing import Any
 import gradio as gr
 from gradio import http_server
 
-from app.api.api import CONCURRENCY
 from app.models.model_pool import Device, ModelPool
 from app.workers import zerogpu
 from engine.models.supply.card import ModelError
@@ -29,7 +28,6 @@ HEAD = """<script>{
 FONTS = ["ui-sans-serif", "system-ui", "Helvetica Neue", "Arial", "sans-serif"]
 LAUNCH: dict[str, Any] = {
     "i18n": gr.I18n(en={"common.complete": "Done"}),  # gradio says it and has no word for it
-    "max_threads": CONCURRENCY + 40,  # a waiting race holds a thread
     # the theme's own greys have too little contrast for text
     "theme": gr.themes.Base(
         primary_hue="red", neutral_hue="gray", font=FONTS, radius_size="none"

@@ -10,7 +10,7 @@ from typing import Any
 
 import gradio as gr
 
-from app.api.api import CONCURRENCY, Api
+from app.api.api import Api, calls_at_once
 from app.api.page_blocks import PageBlocks
 from app.models.model_pool import ModelPool
 from app.models.prompt_hints import EXAMPLES, surprise, vocabulary
@@ -86,6 +86,7 @@ def build(pool: ModelPool, recorded: RecordedRaces | None = None) -> PageBlocks:
             *race_routes(races.find),
         ],
         calls=api.calls(),
+        at_once=calls_at_once(pool),
         title="Photo Finish",
         analytics_enabled=False,
         delete_cache=(3600, 3600),
@@ -140,7 +141,7 @@ def build(pool: ModelPool, recorded: RecordedRaces | None = None) -> PageBlocks:
 
         demo.unload(events.leave)
     # Of all events; FairQueue bounds the races. Nothing can be called outside the queue.
-    demo.queue(max_size=CONCURRENCY + 40, api_open=False)
+    demo.queue(max_size=calls_at_once(pool) + 40, api_open=False)
     return demo
 
 
