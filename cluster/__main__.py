@@ -6,33 +6,24 @@ from __future__ import annotations
 import argparse
 import contextlib
 import logging
+import math
 import os
+import re
+import secrets
 import signal
 import socket
-import tempfile
-import threading
-from collections.abc import Iterator
-from pathlib import Path
-from urllib.parse import urlsplit
+import time
 
 from pydantic import ValidationError
 
+from cluster.connection import JOINED, LOCAL, ROOT, connection
 from cluster.options import Options
 
-ROOT = Path(__file__).parent.parent
-# What no replica needs of the folder that is sent to a remote cluster, in patterns as of a
-# .gitignore. "/.*" would leave the folder itself out, as Ray reads it.
-LEFT_OUT = ["/.?*", "/node_modules", "/docs", "/examples", "/tests", "/train"]
-# Environment variables of a cluster that is started here. Ray reads them when it is imported.
-LOCAL = {
-    "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0",  # then it listens on loopback alone, on Linux too
-    "RAY_AUTH_MODE": "token",  # in ~/.ray, so that no other user of this machine gets in
-    "RAY_USAGE_STATS_ENABLED": "0",
-}
-# The longest name of a socket in a folder that is made for Ray, and the longest path that a system
-# takes for one.
-SOCKET = "ray/session_2026-01-01_00-00-00_000000_1234567/sockets/plasma_store.1"
-PATH_BYTES = 103
+WATCH_SECONDS = 2.0  # between looks at the application
+GONE = (
+    "Photo Finish has ended: its application on the cluster is gone. Somebody deleted it, or shut"
+    " Ray Serve down."
+)
 
 
 def main() -> None:
@@ -49,8 +40,11 @@ def main() -> None:
     parser.add_argument("--cpus", type=float, default=1, help="CPU cores of each racer")
     parser.add_argument("--gpus", type=float, default=0, help="GPUs of each racer, whole ones")
     parser.add_argument("--lanes-apart", action="store_true", help="a lane a racer")
-    parser.add_argument("--host", default="127.0.0.1", help="to serve on; of a cluster, its nodes'")
+    parser.add_argument("--host", default="127.0.0.1", help="to serve on; of a cluster, its head's")
     parser.add_argument("--port", type=int, default=7860, help="to serve on")
+    parser.add_argument(
+        "--route", default="/", help="path of the page, beside others of a cluster: /photo-finish"
+    )
     args = parser.parse_args()
     least, most = args.racers
     try:
@@ -60,129 +54,151 @@ def main() -> None:
     except ValidationError as error:
         lines = [f"{'.'.join(map(str, each['loc']))}: {each['msg']}" for each in error.errors()]
         parser.error("; ".join(lines).removeprefix(": ").removeprefix("Value error, "))
+    if not re.fullmatch("/|(/[A-Za-z0-9_-]+)+", args.route):
+        parser.error("--route is a path such as /photo-finish")
+    for name, value in (JOINED if args.address else LOCAL).items():
+        os.environ.setdefault(name, value)
     if not args.address:
-        cores = os.cpu_count() or 1
-        if least * args.cpus > cores:
-            parser.error(
-                f"{least} racers of {args.cpus:g} cores need {least * args.cpus:g}, and this"
-                f" machine has {cores}"
-            )
+        machine = [("cores", args.cpus, os.cpu_count() or 1)]
+        if args.gpus:
+            import torch
+
+            machine += [("GPUs", args.gpus, torch.cuda.device_count())]
+        for what, each, here in machine:
+            if least * each > here:
+                parser.error(
+                    f"{least} racers of {each:g} {what} need {least * each:g}, and this machine"
+                    f" has {here}"
+                )
         _check_port(args.host, args.port)
-        for name, value in LOCAL.items():
-            os.environ.setdefault(name, value)
         # Ray's workers look for modules in the working directory alone, which need not be this one.
         path = os.environ.get("PYTHONPATH")
         os.environ["PYTHONPATH"] = os.pathsep.join([str(ROOT), *([path] if path else [])])
     with contextlib.suppress(KeyboardInterrupt):
-        serve(options, args.address, args.host, args.port)
+        serve(options, args.address, args.host, args.port, args.route)
 
 
-def serve(options: Options, address: str | None, host: str, port: int) -> None:
-    """Serves until it is interrupted. Raises SystemExit with a message where it cannot."""
-    import ray
+def serve(options: Options, address: str | None, host: str, port: int, route: str) -> None:
+    """Serves until it is interrupted. Raises SystemExit with a message where it cannot, and where
+    its application goes."""
     from ray import serve
+    from ray.exceptions import RayError
+
+    # Nobody else's: Serve would replace an application of the same name, and this program deletes
+    # its own alone.
+    name = f"photo-finish-{secrets.token_hex(4)}"
+    _end_at_sigterm()
+    logging.getLogger("ray.serve").setLevel(logging.ERROR)
+    with connection(address):
+        _end_at_sigterm()  # again: Ray's handler aborts a program that takes 3 seconds to end
+        _start_serve(host, port)
+        try:
+            _deploy(options, name, route)
+            _say_what_is_missing(options)
+            place = " of the cluster's head" if address else ""
+            _watch(name, f"http://{host}:{port}{route.rstrip('/')}{place}")
+        except RayError as error:  # of Serve's controller, which has died
+            raise SystemExit(GONE) from error
+        finally:
+            with contextlib.suppress(RayError, TimeoutError):
+                serve.delete(name)
+
+
+def _start_serve(host: str, port: int) -> None:
+    """Starts Serve, where the cluster does not have it. Raises SystemExit where it cannot serve
+    here: a cluster has one Serve, which listens on one address."""
+    from ray import serve
+    from ray.serve._private.api import serve_start  # serve.start does not say what runs already
+
+    where = f"{host}:{port}"
+    try:
+        served = serve_start(
+            proxy_location="HeadOnly",
+            http_options={"host": host, "port": port, "request_timeout_s": None},
+            global_logging_config={"log_level": "WARNING"},
+        ).http_config
+    except (RuntimeError, TimeoutError) as error:  # what was started cannot listen there
+        serve.shutdown()  # or the cluster's Serve would have this address for good
+        raise SystemExit(
+            f"Photo Finish cannot start: {where} of the cluster's head is in use, or not its to"
+            " serve. Choose another: --port."
+        ) from error
+    if (served.host, served.port) != (host, port):
+        raise SystemExit(
+            f"Photo Finish cannot start: the cluster's Ray Serve listens on {served.host}:"
+            f"{served.port} alone, not on {where}. Give --host {served.host} --port {served.port},"
+            " or, where nobody needs it, end it first: `serve shutdown`."
+        )
+
+
+def _deploy(options: Options, name: str, route: str) -> None:
+    """Sends the application to Serve. Raises SystemExit where another one has its route."""
+    from ray import serve
+    from ray.serve.exceptions import RayServeException
 
     from cluster.application import application
 
-    _end_at_sigterm()
-    logging.getLogger("ray.serve").setLevel(logging.WARNING)
-    with connection(address):
-        _end_at_sigterm()  # again: Ray's handler aborts a program that takes 3 seconds to end
-        if not address and options.gpus > ray.cluster_resources().get("GPU", 0):
-            raise SystemExit("Photo Finish cannot start: Ray finds too few GPUs on this machine.")
-        serve.start(
-            proxy_location="HeadOnly",
-            http_options={"host": host, "port": port, "request_timeout_s": None},
-            logging_config={"log_level": "WARNING"},
-        )
-        try:
-            serve.run(application(options))
-            (node, *_) = ray.nodes()
-            print(
-                f"Photo Finish is on http://{host}:{port}"
-                + (" of the cluster's head" if address else "")
-                + f", its metrics on http://{node['NodeManagerAddress']}:"
-                f"{node['MetricsExportPort']}/metrics",
-                flush=True,
-            )
-            threading.Event().wait()
-        except RuntimeError as error:
-            started = serve.status().applications["default"].deployments
-            why = [f"{name}: {each.message}" for name, each in started.items() if each.message]
-            raise SystemExit("\n".join([f"Photo Finish cannot start: {error}", *why])) from error
-        finally:
-            serve.shutdown()
-
-
-@contextlib.contextmanager
-def connection(address: str | None) -> Iterator[None]:
-    """A connection to a running cluster, which is sent this folder and the settings; without an
-    address to a cluster of its own, which ends with it. Raises SystemExit with a message."""
-    import ray
-
-    with contextlib.ExitStack() as ends:
-        if address:
-            ends.callback(ray.shutdown)
-            _join(address)
-        else:
-            folder = ends.enter_context(ray_folder())
-            # They write into the folder until they have ended.
-            ends.callback(ray.shutdown, wait_for_processes=True)
-            _keep_token_private()
-            # "local" passes over any cluster that runs here or that RAY_ADDRESS names: it is
-            # somebody else's, and what this program ends at its end would be theirs.
-            ray.init(
-                "local",
-                _temp_dir=os.path.join(folder, "ray"),
-                include_dashboard=False,
-                log_to_driver=False,
-                logging_level=logging.ERROR,
-            )
-        yield
-
-
-def _join(address: str) -> None:
-    import ray
-
-    settings = {
-        name: value
-        for name, value in os.environ.items()
-        if name.startswith("PHOTO_FINISH_") or name == "HF_HUB_OFFLINE"
-    }
-    environment = {"env_vars": settings, "working_dir": str(ROOT), "excludes": LEFT_OUT}
-    where = urlsplit("//" + address.rpartition("//")[2])
+    page = serve.RunTarget(application(options), name, route)
     try:
-        if where.port:  # Ray would try for minutes
-            socket.create_connection((where.hostname, where.port), timeout=10).close()
-        ray.init(address, runtime_env=environment, log_to_driver=False)
-    except (OSError, RuntimeError, ValueError) as error:
+        serve.run_many([page], wait_for_applications_running=False)
+    except RayServeException as error:
+        why = str(error).rpartition("RayServeException: ")[2].strip()
         raise SystemExit(
-            f"Photo Finish cannot start: no Ray cluster answers at {address}. `ray status` on its"
-            f" head says whether it runs; its version of Ray must be {ray.__version__}."
+            f"Photo Finish cannot start: {why} End that one, or choose another path for this one:"
+            " --route."
         ) from error
 
 
-def ray_folder() -> tempfile.TemporaryDirectory[str]:
-    """A folder for all files of a cluster of this machine, which only its user can read and which
-    is removed at the end: Ray's usual folder may be another user's. It is in the temporary folder,
-    or in /tmp where the paths of Ray's sockets would be too long."""
-    prefix, parent = "photo-finish-ray-", tempfile.gettempdir()
-    if len(os.fsencode(f"{parent}/{prefix}12345678/{SOCKET}")) > PATH_BYTES:
-        parent = "/tmp"
-    return tempfile.TemporaryDirectory(prefix=prefix, dir=parent, ignore_cleanup_errors=True)
+def _say_what_is_missing(options: Options) -> None:
+    """Says so where the cluster has too few machines, however idle: Serve waits for more."""
+    import ray
+
+    needs = {kind: n for kind, n in (("CPU", options.cpus), ("GPU", options.gpus)) if n}
+    machines = [node["Resources"] for node in ray.nodes() if node["Alive"]]
+    room = sum(
+        min((machine.get(kind, 0) // n for kind, n in needs.items()), default=math.inf)
+        for machine in machines
+    )
+    if room < options.least:
+        print(
+            f"Photo Finish waits for machines: the cluster has room for {room:g} racers of"
+            f" {options.cpus:g} cores and {options.gpus} GPUs each, and {options.least} have to be"
+            " there.",
+            flush=True,
+        )
+
+
+def _watch(name: str, where: str) -> None:
+    """Says when the application serves, and what keeps it from that. Returns never; raises
+    SystemExit where it cannot start, and where it is gone."""
+    import ray
+    from ray import serve
+
+    said, serves = "", False
+    while True:
+        found = serve.status().applications.get(name)
+        if found is None or found.status == "DELETING":
+            raise SystemExit(GONE)
+        why = "\n".join(each.message for each in found.deployments.values() if each.message)
+        if found.status == "DEPLOY_FAILED":
+            raise SystemExit(f"Photo Finish cannot start: {found.message}\n{why}")
+        if found.status == "RUNNING" and not serves:
+            serves = True
+            (node, *_) = ray.nodes()
+            print(
+                f"Photo Finish is on {where}, its metrics on http://{node['NodeManagerAddress']}:"
+                f"{node['MetricsExportPort']}/metrics",
+                flush=True,
+            )
+        elif why not in ("", said) and not serves:
+            said = why
+            print(f"Photo Finish is not on the cluster yet. {why}", flush=True)
+        time.sleep(WATCH_SECONDS)
 
 
 def _end_at_sigterm() -> None:
     """On SIGTERM the program ends as at Ctrl-C, and its cluster with it."""
     signal.signal(signal.SIGTERM, signal.default_int_handler)
-
-
-def _keep_token_private() -> None:
-    """Has only the user read the token and all other files that Ray writes: it leaves them readable
-    to all."""
-    os.umask(0o077)
-    with contextlib.suppress(FileNotFoundError):
-        (Path.home() / ".ray" / "auth_token").chmod(0o600)
 
 
 def _check_port(host: str, port: int) -> None:

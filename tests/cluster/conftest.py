@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from cluster.__main__ import LOCAL, ray_folder
+from cluster.connection import LOCAL, ray_folder
 
 os.environ.update(LOCAL)  # before ray is imported
 os.environ["RAY_AUTH_TOKEN"] = secrets.token_hex(32)  # none is left in the home folder

@@ -1,24 +1,30 @@
-"""`python -m cluster` where it cannot start, and what it sends to a cluster."""
+"""`python -m cluster` where it cannot start, and what it waits for."""
 
 from __future__ import annotations
 
 import os
 import socket
 import sys
-import tempfile
 from contextlib import nullcontext
-from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 import ray
 import ray.serve
-from ray._private.runtime_env.packaging import _get_excludes
+import ray.serve._private.api
+import torch
+from ray.exceptions import RayActorError
 
 from cluster import __main__ as cli
 from cluster.options import Options
 from tests.pages import ROOT
-from tests.ports import free_port
+
+NODE = {
+    "Alive": True,
+    "Resources": {"CPU": 4.0},
+    "NodeManagerAddress": "192.0.2.1",
+    "MetricsExportPort": 8080,
+}
 
 
 @pytest.fixture
@@ -56,12 +62,16 @@ FRACTION = "Input should be a valid integer, got a number with a fractional part
         (("--gpus", "0.5"), f"gpus: {FRACTION}"),
         (("--cpus", "3"), "1 racers of 3 cores need 3, and this machine has 2"),
         (("--racers", "3", "3"), "3 racers of 1 cores need 3, and this machine has 2"),
+        (("--gpus", "1"), "1 racers of 1 GPUs need 1, and this machine has 0"),
+        (("--route", "class"), "--route is a path such as /photo-finish"),
+        (("--route", "/class/"), "--route is a path such as /photo-finish"),
     ],
 )
 def test_options_without_sense_are_said_in_words(
     start, capsys, monkeypatch, arguments, message
 ) -> None:
     monkeypatch.setattr("os.cpu_count", lambda: 2)
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 0)
     with pytest.raises(SystemExit):
         start("--port", "0", *arguments)
     assert capsys.readouterr().err.endswith(f"error: {message}\n")
@@ -73,104 +83,69 @@ def test_rays_workers_find_the_code_wherever_the_command_is_started(start, monke
     assert os.environ["PYTHONPATH"] == f"{ROOT}{os.pathsep}others"
 
 
-@pytest.mark.parametrize("scheme", ["", "ray://"])
-def test_a_cluster_that_does_not_answer_is_said_in_words(scheme: str) -> None:
-    with free_port() as port:
-        address = f"{scheme}127.0.0.1:{port}"
-        words = f"no Ray cluster answers at {address}"
-        with pytest.raises(SystemExit, match=words), cli.connection(address):
-            pass
-
-
-def test_a_cluster_is_sent_the_code_and_the_settings_and_no_secret(monkeypatch) -> None:
-    calls: list[dict[str, object]] = []
-    monkeypatch.setattr(ray, "init", lambda *_, **options: calls.append(options))
-    monkeypatch.setenv("PHOTO_FINISH_QUEUE_SIZE", "60")
-    monkeypatch.setenv("HF_TOKEN", "secret")
-    with cli.connection("auto"):
-        environment = calls[0]["runtime_env"]
-    assert environment["working_dir"] == str(ROOT)
-    assert environment["env_vars"]["PHOTO_FINISH_QUEUE_SIZE"] == "60"
-    assert "secret" not in str(environment)
-
-
-def test_a_cluster_is_sent_what_a_race_needs_and_nothing_else() -> None:
-    """By Ray's own reading of the patterns."""
-    left_out = _get_excludes(ROOT, cli.LEFT_OUT)
-    sent = {name for name in os.listdir(ROOT) if not left_out(ROOT / name)}
-    assert not left_out(ROOT), "all of it would be left out"
-    assert sent >= {"app", "app.py", "cluster", "engine", "static", "visualize", "weights"}
-    assert not sent & {".git", ".venv", "docs", "examples", "node_modules", "tests", "train"}
-
-
-def test_why_a_deployment_failed_is_said(monkeypatch) -> None:
-    def run(application: object) -> None:
-        raise RuntimeError("Failed to update the deployments ['page'].")
-
-    page = SimpleNamespace(message="No module named 'cluster'")
-    deployments = {"page": page, "racer": SimpleNamespace(message="")}
-    status = SimpleNamespace(applications={"default": SimpleNamespace(deployments=deployments)})
-    monkeypatch.setattr(cli, "connection", lambda address: nullcontext())
-    monkeypatch.setattr(cli.signal, "signal", lambda *_: None)
-    for name, does in {"start": lambda **_: None, "run": run, "status": lambda: status}.items():
-        monkeypatch.setattr(ray.serve, name, does)
-    monkeypatch.setattr(ray.serve, "shutdown", lambda: None)
-    monkeypatch.setattr(ray, "shutdown", lambda: None)
-    with pytest.raises(SystemExit) as caught:
-        cli.serve(Options(), "auto", "127.0.0.1", 1)
-    words = "Photo Finish cannot start: Failed to update the deployments ['page'].\n"
-    assert caught.value.code == f"{words}page: No module named 'cluster'"
-
-
-@pytest.mark.parametrize("before", [True, False])
-def test_the_token_of_a_cluster_of_this_machine_is_its_users_alone(
-    monkeypatch, home, before
-) -> None:
-    token = home / ".ray" / "auth_token"
-    token.parent.mkdir()
-    if before:
-        token.write_text("readable to all")
-    monkeypatch.setattr(ray, "init", lambda *_, **__: token.write_text("secret"))
-    with cli.connection(None):
-        assert token.stat().st_mode & 0o777 == 0o600
-
-
-@pytest.mark.usefixtures("home")
-@pytest.mark.parametrize("depth", [0, 90])
-def test_a_cluster_without_an_address_is_its_own_in_a_folder_that_goes_with_it(
-    monkeypatch, tmp_path, depth
-) -> None:
-    """However long the temporary folder's path is, and also if it is interrupted while it starts;
-    test_nodes.py starts one."""
-    calls: list[tuple[str, Path]] = []
-
-    def init(address: str, _temp_dir: str, **_: object) -> None:
-        folder = Path(_temp_dir)
-        calls.append((address, folder.parent))
-        folder.mkdir()
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(ray, "init", init)
-    if depth:
-        (long := tmp_path / ("x" * depth)).mkdir()
-        monkeypatch.setattr(tempfile, "tempdir", str(long))
-    with pytest.raises(KeyboardInterrupt), cli.connection(None):
-        pass
-    ((address, folder),) = calls
-    assert address == "local"
-    assert len(f"{folder}/{cli.SOCKET}") <= cli.PATH_BYTES
-    assert not folder.exists()
-
-
-def test_options_come_from_the_command_line(start) -> None:
+def test_options_come_from_the_command_line(start, monkeypatch) -> None:
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 1)
     changed = Options(least=1, most=3, cpus=0.5, gpus=1, lanes_apart=True)
     arguments = "--racers 1 3 --cpus 0.5 --gpus 1 --lanes-apart"
     for text, options in (("", Options()), (arguments, changed)):
-        assert start("--port", "0", *text.split()) == [(options, None, "127.0.0.1", 0)]
+        assert start("--port", "0", *text.split()) == [(options, None, "127.0.0.1", 0, "/")]
 
 
-def test_rays_environment_keeps_a_cluster_of_this_machine_to_it() -> None:
-    """The tests' own is started in it (conftest.py)."""
-    assert cli.LOCAL["RAY_AUTH_MODE"] == "token"
-    assert cli.LOCAL["RAY_USAGE_STATS_ENABLED"] == "0"
-    assert ray.util.get_node_ip_address() == "127.0.0.1"
+@pytest.fixture
+def serve(monkeypatch):
+    """Calls `serve` on a cluster where its application is, one look after another, as said; None:
+    it is not there. Returns the sentence with which it ends, its application deleted."""
+
+    def serve(statuses: list[object]) -> str:
+        deployed, deleted, listed = [], [], iter(statuses)
+
+        def status() -> object:
+            found = next(listed)
+            if isinstance(found, Exception):
+                raise found
+            names = [each.name for each in deployed]
+            return SimpleNamespace(applications={name: found for name in names if found})
+
+        running = SimpleNamespace(http_config=SimpleNamespace(host="127.0.0.1", port=1))
+        monkeypatch.setattr(cli, "connection", lambda address: nullcontext())
+        monkeypatch.setattr(cli.signal, "signal", lambda *_: None)
+        monkeypatch.setattr(cli, "WATCH_SECONDS", 0)
+        monkeypatch.setattr(ray, "nodes", lambda: [NODE])
+        monkeypatch.setattr(ray.serve._private.api, "serve_start", lambda **_: running)
+        monkeypatch.setattr(ray.serve, "run_many", lambda apps, **_: deployed.extend(apps))
+        monkeypatch.setattr(ray.serve, "status", status)
+        monkeypatch.setattr(ray.serve, "delete", deleted.append)
+        with pytest.raises(SystemExit) as caught:
+            cli.serve(Options(gpus=1), "auto", "127.0.0.1", 1, "/class")
+        assert deleted == [each.name for each in deployed]
+        return caught.value.code
+
+    return serve
+
+
+def application(status: str, **why: str) -> object:
+    deployments = {name: SimpleNamespace(message=text) for name, text in why.items()}
+    return SimpleNamespace(status=status, message="It failed.", deployments=deployments)
+
+
+def test_why_a_deployment_failed_is_said(serve) -> None:
+    failed = application("DEPLOY_FAILED", page="No module named 'cluster'", racer="")
+    words = "Photo Finish cannot start: It failed.\nNo module named 'cluster'"
+    assert serve([failed]) == words
+
+
+def test_what_it_waits_for_is_said_at_once_and_as_it_changes(serve, capsys) -> None:
+    waits = application("DEPLOYING", racer="No GPU is free.", page="")
+    serve([application("DEPLOYING"), waits, waits, application("RUNNING"), None])
+    assert capsys.readouterr().out.splitlines() == [
+        "Photo Finish waits for machines: the cluster has room for 0 racers of 1 cores and 1 GPUs"
+        " each, and 1 have to be there.",
+        "Photo Finish is not on the cluster yet. No GPU is free.",
+        "Photo Finish is on http://127.0.0.1:1/class of the cluster's head, its metrics on"
+        " http://192.0.2.1:8080/metrics",
+    ]
+
+
+@pytest.mark.parametrize("end", [None, application("DELETING"), RayActorError()])
+def test_it_ends_with_a_sentence_when_its_application_is_gone(serve, end) -> None:
+    assert serve([application("RUNNING"), end]) == cli.GONE

@@ -12,6 +12,7 @@ from ray.autoscaler._private.util import prepare_config, validate_config
 from ray.serve.schema import ServeDeploySchema
 
 from app import settings
+from cluster.connection import SENT
 from cluster.options import Options
 from tests.pages import ROOT, page
 
@@ -93,3 +94,14 @@ def test_the_cluster_files_own_command_is_one_of_ours() -> None:
     options = re.search(r"-m cluster (.+?)'", text)[1]
     known = set(re.findall(r'add_argument\(\s*"(--[\w-]+)"', page("cluster/__main__.py")))
     assert set(re.findall(r"--[\w-]+", options)) < known
+
+
+def test_the_cluster_files_machines_are_sent_what_the_page_needs_and_no_more() -> None:
+    config = read("ray-cluster.yaml")
+    mounts = config["file_mounts"]
+    assert mounts.pop("~/.ray/auth_token") == "~/.ray/auth_token"
+    home = "~/photo-finish/"
+    assert all(there == home + here for there, here in mounts.items())
+    files = {"requirements.txt", "requirements-cluster.txt", "constraints.txt"}
+    assert set(mounts.values()) == files | set(SENT)
+    assert config["rsync_exclude"] == [".*", "__pycache__"]

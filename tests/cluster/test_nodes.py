@@ -8,7 +8,7 @@ import re
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -20,7 +20,7 @@ from gradio_client import Client
 from gradio_client.exceptions import AppError
 from ray.cluster_utils import Cluster
 
-from cluster.__main__ import connection
+from cluster.connection import connection
 from cluster.page import LOST
 from tests.app.conftest import wait_until
 from tests.cluster.conftest import patiently
@@ -36,6 +36,48 @@ class Site:
     cluster: Cluster
     node: Any  # the one beside the head
     url: str
+    port: int
+
+
+def start(cluster: Cluster, port: int, *options: str, **variables: str) -> subprocess.Popen[str]:
+    """The command on the cluster, with these environment variables besides."""
+    command = [sys.executable, "-m", "cluster", "--address", cluster.address, "--port", str(port)]
+    return subprocess.Popen(
+        [*command, *options],
+        cwd=ROOT,
+        env=os.environ | variables,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
+
+
+@contextmanager
+def serving(cluster: Cluster, port: int, *options: str, **variables: str) -> Iterator[str]:
+    """The page's address."""
+    with start(cluster, port, *options, **variables) as process:
+        printed = ""
+        for line in process.stdout:
+            printed += line
+            if found := re.search(r"Photo Finish is on (http://\S+) ", line):
+                break
+        else:
+            pytest.fail(f"it does not serve: {printed[-3000:]}")
+        try:
+            yield found[1]
+        finally:
+            process.terminate()
+            process.communicate(timeout=PATIENCE)
+        assert process.returncode == 0, "it ends at SIGTERM as at Ctrl-C"
+
+
+def refused(cluster: Cluster, port: int, *options: str, **variables: str) -> str:
+    """What it says where it cannot start: its last line."""
+    with start(cluster, port, *options, **variables) as process:
+        printed, _ = process.communicate(timeout=PATIENCE)
+    assert process.returncode == 1, printed
+    assert "Traceback" not in printed
+    return printed.splitlines()[-1]
 
 
 def two_nodes() -> tuple[Cluster, Any]:
@@ -58,28 +100,9 @@ def site(usual_folder: Path) -> Iterator[Site]:
         cluster, node = patiently(two_nodes)
         ends.callback(cluster.shutdown)
         cluster.wait_for_nodes(PATIENCE)
-        command = [sys.executable, "-m", "cluster", "--address", cluster.address]
-        serving = subprocess.Popen(
-            [*command, "--port", str(port), "--racers", "2", "2"],
-            cwd=ROOT,
-            env=os.environ | {"PHOTO_FINISH_RACE_SECONDS": "600"},
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-        )
-        ends.enter_context(serving)
-        ends.callback(serving.terminate)
-        printed = ""
-        for line in serving.stdout:
-            printed += line
-            if found := re.search(r"Photo Finish is on (http://\S+) ", line):
-                break
-        else:
-            pytest.fail(f"it does not serve: {printed[-3000:]}")
-        yield Site(cluster, node, found[1])
-        serving.terminate()
-        serving.communicate(timeout=PATIENCE)
-        assert serving.returncode == 0, "it ends at SIGTERM as at Ctrl-C"
+        racers = ("--racers", "2", "2")
+        page = serving(cluster, port, *racers, PHOTO_FINISH_RACE_SECONDS="600")
+        yield Site(cluster, node, ends.enter_context(page), port)
 
 
 @pytest.mark.usefixtures("home")
@@ -100,6 +123,30 @@ def test_a_cluster_of_its_own_is_started_beside_this_one(
     assert not folder.exists()
     assert (usual_folder / "ray_current_cluster").read_text() == site.cluster.address
     assert httpx.get(site.url, timeout=PATIENCE).status_code == 200
+
+
+def test_a_second_page_leaves_the_first_alone(site: Site) -> None:
+    """Serve listens on one address, and would replace an application of the same name."""
+    with free_port() as other:
+        assert f"listens on 127.0.0.1:{site.port} alone, not on" in refused(site.cluster, other)
+    taken = 'Prefix / is being used by application "photo-finish-'
+    assert taken in refused(site.cluster, site.port)
+    options = ("--route", "/class", "--racers", "1", "1", "--cpus", "0")
+    with serving(site.cluster, site.port, *options) as url:
+        assert url == f"{site.url}/class"
+        race = Client(url, verbose=False).submit(PROMPT, 7, ["sjd"], api_name="/race")
+        assert race.result(PATIENCE)["state"] == "finished"
+    assert httpx.get(f"{url}/", timeout=PATIENCE).status_code == 404
+    assert httpx.get(site.url, timeout=PATIENCE).status_code == 200
+
+
+@pytest.mark.parametrize("mine", ["another", "none", "disabled"])
+def test_a_wrong_token_is_said_in_words(site: Site, tmp_path: Path, mine: str) -> None:
+    variables = {"RAY_AUTH_TOKEN": "0" * 64 if mine == "another" else "", "HOME": str(tmp_path)}
+    if mine == "disabled":
+        variables["RAY_AUTH_MODE"] = mine
+    said = refused(site.cluster, site.port, **variables)
+    assert "asks for a token, and this program has none or another" in said
 
 
 def test_races_go_on_after_a_node_is_lost(site: Site) -> None:

@@ -1,0 +1,108 @@
+"""What `python -m cluster` sends to a cluster, and one of its own."""
+
+from __future__ import annotations
+
+import os
+import re
+import tempfile
+import zipfile
+from pathlib import Path
+
+import pytest
+import ray
+from ray._private.runtime_env.packaging import _get_excludes, create_package
+
+from cluster.connection import LEFT_OUT, LOCAL, PATH_BYTES, SENT, SOCKET, connection
+from tests.pages import ROOT, page
+from tests.ports import free_port
+
+
+@pytest.mark.parametrize("scheme", ["", "ray://"])
+def test_a_cluster_that_does_not_answer_is_said_in_words(scheme: str) -> None:
+    with free_port() as port:
+        address = f"{scheme}127.0.0.1:{port}"
+        words = f"no Ray cluster answers at {address}"
+        with pytest.raises(SystemExit, match=words), connection(address):
+            pass
+
+
+def test_a_cluster_is_sent_the_code_and_the_settings_and_no_secret(monkeypatch) -> None:
+    calls: list[dict[str, object]] = []
+    monkeypatch.setattr(ray, "init", lambda *_, **options: calls.append(options))
+    monkeypatch.setenv("PHOTO_FINISH_QUEUE_SIZE", "60")
+    monkeypatch.setenv("HF_TOKEN", "secret")
+    with connection("auto"):
+        environment = calls[0]["runtime_env"]
+    assert environment["working_dir"] == str(ROOT)
+    assert environment["env_vars"]["PHOTO_FINISH_QUEUE_SIZE"] == "60"
+    assert "secret" not in str(environment)
+
+
+def test_a_cluster_is_sent_what_the_wheel_holds_and_nothing_else() -> None:
+    """By Ray's own reading of the patterns."""
+    listed = re.search(r"^FOLDERS = \((.+)\)$", page("setup.py"), re.MULTILINE)[1]
+    left_out = _get_excludes(ROOT, LEFT_OUT)
+    assert not left_out(ROOT), "all of it would be left out"
+    sent = {name for name in os.listdir(ROOT) if not left_out(ROOT / name)}
+    assert sent == set(SENT) == set(re.findall(r"\w+", listed))
+
+
+def test_a_secret_in_the_checkout_does_not_travel(tmp_path) -> None:
+    sent = {"app/page/layout.py", "weights/model.safetensors", "static/races/a.json"}
+    secrets = {".env", "id_rsa", "docs/key", "application", ".git/config", "app/.env"}
+    secrets |= {"weights/.netrc", "app/.git/config", "my_app/app/key", "app/__pycache__/a.pyc"}
+    for name in sent | secrets:
+        file = tmp_path / "checkout" / name
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text("a")
+    package = tmp_path / "package.zip"
+    create_package(str(tmp_path / "checkout"), package, True, excludes=LEFT_OUT)
+    with zipfile.ZipFile(package) as made:
+        assert {name for name in made.namelist() if not name.endswith("/")} == sent
+
+
+@pytest.mark.parametrize("before", [True, False])
+def test_the_token_of_a_cluster_of_this_machine_is_its_users_alone(
+    monkeypatch, home, before
+) -> None:
+    token = home / ".ray" / "auth_token"
+    token.parent.mkdir()
+    if before:
+        token.write_text("readable to all")
+    monkeypatch.setattr(ray, "init", lambda *_, **__: token.write_text("secret"))
+    with connection(None):
+        assert token.stat().st_mode & 0o777 == 0o600
+
+
+@pytest.mark.usefixtures("home")
+@pytest.mark.parametrize("depth", [0, 90])
+def test_a_cluster_without_an_address_is_its_own_in_a_folder_that_goes_with_it(
+    monkeypatch, tmp_path, depth
+) -> None:
+    """However long the temporary folder's path is, and also if it is interrupted while it starts;
+    test_nodes.py starts one."""
+    calls: list[tuple[str, Path]] = []
+
+    def init(address: str, _temp_dir: str, **_: object) -> None:
+        folder = Path(_temp_dir)
+        calls.append((address, folder.parent))
+        folder.mkdir()
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(ray, "init", init)
+    if depth:
+        (long := tmp_path / ("x" * depth)).mkdir()
+        monkeypatch.setattr(tempfile, "tempdir", str(long))
+    with pytest.raises(KeyboardInterrupt), connection(None):
+        pass
+    ((address, folder),) = calls
+    assert address == "local"
+    assert len(f"{folder}/{SOCKET}") <= PATH_BYTES
+    assert not folder.exists()
+
+
+def test_rays_environment_keeps_a_cluster_of_this_machine_to_it() -> None:
+    """The tests' own is started in it (conftest.py)."""
+    assert LOCAL["RAY_AUTH_MODE"] == "token"
+    assert LOCAL["RAY_USAGE_STATS_ENABLED"] == "0"
+    assert ray.util.get_node_ip_address() == "127.0.0.1"
