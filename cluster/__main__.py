@@ -91,10 +91,10 @@ def serve(options: Options, address: str | None, host: str, port: int, route: st
     logging.getLogger("ray.serve").setLevel(logging.ERROR)
     with connection(address):
         _end_at_sigterm()  # again: Ray's handler aborts a program that takes 3 seconds to end
+        _say_what_is_missing(options)
         _start_serve(host, port)
         try:
             _deploy(options, name, route)
-            _say_what_is_missing(options)
             place = " of the cluster's head" if address else ""
             _watch(name, f"http://{host}:{port}{route.rstrip('/')}{place}")
         except RayError as error:  # of Serve's controller, which has died
