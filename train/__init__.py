@@ -2,7 +2,8 @@
 with `--weights FOLDER`, `--runs FOLDER` for its checkpoints, and `--fall` for the minutes in which
 its learning rate falls at the end.
 
-To go on from saved weights, in a copy of their folder, W:
+To go on from saved weights, in a copy of their folder, W, without its SHA256SUMS (weights/README.md
+says how to make them again):
 
     python -m train.tokenizer --warm --weights W/vq
     python -m train.tokenizer --decoder --weights W/vq

@@ -90,6 +90,7 @@ def main() -> None:
     parser.add_argument("--weights", type=Path, default=Path("weights"))
     args = parser.parse_args()
     model = EmbeddedModel(args.weights, str(DEVICE))
+    assert model.filler is not None, "train.infill has made its weights"
     tokenizer, vq = load(args.weights / "captions/tokenizer.json"), load_vq(args.weights / "vq")
     nats = {
         order: {

@@ -17,7 +17,7 @@ from torch import Tensor
 from transformers import JanusVQVAE, JanusVQVAEConfig
 from transformers.models.chameleon.modeling_chameleon import ChameleonVQVAE
 
-from engine.models.embedded.networks import EmbeddedVQ
+from engine.models.embedded.networks import EmbeddedVQ, read_network
 from engine.models.families import chameleon, janus, llamagen
 from engine.models.families.llamagen_weights import vq_key
 from engine.models.supply.card import WEIGHTS, ModelCard
@@ -48,7 +48,7 @@ def size(card: ModelCard) -> tuple[int, int]:
 
 
 def _embedded(card: ModelCard, folders: Mapping[str, Path]) -> Callable[[Tensor], Tensor]:
-    return EmbeddedVQ.from_pretrained(WEIGHTS / "vq").eval().encode
+    return read_network(EmbeddedVQ, WEIGHTS / "vq", torch.float32).encode
 
 
 def _janus(card: ModelCard, folders: Mapping[str, Path]) -> Callable[[Tensor], Tensor]:

@@ -18,6 +18,7 @@ from engine.commands import race as cli_race
 from engine.decoders import DECODERS, DEFAULT, WHOLE
 from engine.decoders.sjd import SJD
 from engine.judge.toys import InfillToy, Toy
+from engine.models.embedded import model as embedded
 from engine.models.supply.card import ModelError
 from engine.race import Lane, Race
 from engine.trace import Frame, LaneState, Trace
@@ -68,6 +69,18 @@ def test_the_written_trace_is_that_race(main: Main, tmp_path: Path, capsys: Capt
     assert trace.header.lanes[1].settings == dataclasses.asdict(settings)
     assert [frame.state for frame in trace.frames].count(LaneState.FINISHED) == 2
     assert f"trace: {out}" in capsys.readouterr().out
+
+
+def test_a_damaged_model_is_one_sentence(engine, tmp_path, monkeypatch, capsys) -> None:
+    (tmp_path / "weights").mkdir()
+    (tmp_path / "weights" / "SHA256SUMS").write_text(f"{'0' * 64}  vq/model.safetensors\n")
+    damaged = functools.partial(embedded.EmbeddedModel, tmp_path / "weights")
+    monkeypatch.setattr(embedded, "EmbeddedModel", damaged)
+    with pytest.raises(SystemExit) as caught:
+        engine("race", "red apple")
+    assert caught.value.code == 2
+    *_, said = capsys.readouterr().err.splitlines()
+    assert "error: weights/vq/model.safetensors is missing: check out the repository" in said
 
 
 def test_a_race_has_the_threads_that_are_asked_for(main: Main, capsys, monkeypatch) -> None:

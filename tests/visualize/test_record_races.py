@@ -56,7 +56,7 @@ def test_what_ships_is_what_was_specified(spec) -> None:
         for name, gone in DECODERS[lane.decoder].Settings.withdrawn.items():
             assert lane.settings.pop(name, gone.values[0]) == gone.values[0]
     assert lanes == [parse_lane(lane).plain() for lane in spec.lanes]
-    assert header.weights == (model.infill_weights if spec.part else model.weights)
+    assert header.weights == (model.filler if spec.part else model).weights
     if spec.part:
         assert header.infilling
         mask = [code == MASKED for code in header.infilling.known]

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-from functools import cached_property
 from pathlib import Path
 
 import torch
@@ -17,10 +16,16 @@ from engine.infilling import Fills
 from engine.models.body import BodyModel, Prompt
 from engine.models.eagle import EagleDrafter
 from engine.models.embedded.infill import EmbeddedInfill, EmbeddedInfiller
-from engine.models.embedded.networks import EmbeddedDrafter, EmbeddedTarget, EmbeddedVQ
+from engine.models.embedded.networks import (
+    EmbeddedDrafter,
+    EmbeddedTarget,
+    EmbeddedVQ,
+    read_network,
+)
 from engine.models.lean import fast_layout
 from engine.models.preview import FILE, PreviewDecoder
-from engine.models.supply.card import WEIGHTS
+from engine.models.supply.card import WEIGHTS, ModelError
+from engine.models.supply.weights import check_sums
 from engine.reader.reader import reader_of
 from engine.settings import Sampling
 
@@ -29,27 +34,25 @@ class EmbeddedModel(BodyModel):
     """20 x 20 codes of 8 x 8 pixels, from captions like "pair: cat, dog on green grass"."""
 
     name, together = "embedded", 8
+    filler: EmbeddedInfiller | None = None
 
     def __init__(
         self, weights: Path = WEIGHTS, device: str = "cpu", dtype: torch.dtype = torch.float32
     ) -> None:
-        """`dtype` is float32, or float64 to compare with. Raises FileNotFoundError, naming the
-        folder, where the weights are not."""
+        """`dtype` is float32, or float64 to compare with. Raises ModelError, naming the folder or
+        file, where the weights are missing or damaged."""
+        check_sums(weights)
         for part in ("vq", "target", "drafter", "preview", "captions"):
             if not (weights / part).exists():
-                raise FileNotFoundError(
-                    f"{weights / part} is missing; train/ makes it, or check out the repository"
-                    " again"
+                raise ModelError(
+                    f"{weights.name}/{part} is missing: check out the repository, or install the"
+                    " package, again."
                 )
         self.device, self.dtype = torch.device(device), dtype
-        self.target = (
-            EmbeddedTarget.from_pretrained(weights / "target", dtype=self.dtype)
-            .to(self.device)
-            .eval()
-        )
+        self.target = read_network(EmbeddedTarget, weights / "target", dtype).to(self.device)
+        self.vq = read_network(EmbeddedVQ, weights / "vq", dtype)
         # Convolutions on a CPU are fastest in channels-last layout.
-        self.vq = EmbeddedVQ.from_pretrained(weights / "vq", dtype=self.dtype)
-        self.vq = self.vq.to(self.device, memory_format=torch.channels_last).eval()
+        self.vq = self.vq.to(self.device, memory_format=torch.channels_last)
         self.tokenizer = Tokenizer.from_file(str(weights / "captions" / "tokenizer.json"))
         self.world = json.loads((weights / "world.json").read_text())
         self.reader = reader_of(weights)
@@ -60,29 +63,18 @@ class EmbeddedModel(BodyModel):
         self.forced_ids = torch.full((side * side,), -1)
         self.body = self.target.model
         self._head = fast_layout(self.target.lm_head.weight.detach())
-        network = (
-            EmbeddedDrafter.from_pretrained(weights / "drafter", dtype=self.dtype)
-            .to(self.device)
-            .eval()
-        )
+        network = read_network(EmbeddedDrafter, weights / "drafter", dtype).to(self.device)
         # ONNX Runtime runs target and drafter where it is faster.
         fast = self.device.type == "cpu" and dtype == torch.float32
         self.graphs = weights / "target" if fast else None
         self.drafter = EagleDrafter(network, self, weights / "drafter" if fast else None)
         self.preview = PreviewDecoder.load(weights / "preview" / FILE, self.device).pictures
-        self._infill = weights / "infill"
-        self.fills_in = Fills.ANY if (self._infill / "config.json").exists() else Fills.BELOW
         self.weights = _digest(weights, "drafter", "target", "vq")
-
-    @cached_property
-    def filler(self) -> EmbeddedInfiller:  # type: ignore[override]
-        """Loaded when something is first filled in."""
-        network = EmbeddedInfill.from_pretrained(self._infill, dtype=self.dtype)
-        return EmbeddedInfiller(self, network.to(self.device).eval(), self.infill_weights)
-
-    @cached_property
-    def infill_weights(self) -> str:
-        return _digest(self._infill.parent, "infill", "vq")
+        if (weights / "infill" / "config.json").exists():
+            # Read with the rest, so that a fault in it is found at the start.
+            infill = read_network(EmbeddedInfill, weights / "infill", dtype).to(self.device)
+            self.fills_in = Fills.ANY
+            self.filler = EmbeddedInfiller(self, infill, _digest(weights, "infill", "vq"))
 
     def caption_ids(self, text: str, guided: bool) -> Tensor:
         """The tokens [R, P] of the caption that the prompt is read as, and if guided a second row

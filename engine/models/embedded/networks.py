@@ -1,9 +1,10 @@
-"""The networks of the embedded model: VQ-VAE (f = 8), target and EAGLE drafter, each loaded by
-`from_pretrained`."""
+"""The networks of the embedded model: VQ-VAE (f = 8), target and EAGLE drafter; and how they are
+read."""
 
 from __future__ import annotations
 
-from typing import Any
+from pathlib import Path
+from typing import Any, TypeVar
 
 import torch
 import torch.nn.functional as F
@@ -15,7 +16,24 @@ from transformers.models.llama.modeling_llama import (
     LlamaRotaryEmbedding,
 )
 
+from engine.models.supply.weights import fit, read_weights
 from engine.reader.scene import SIDE
+
+Network = TypeVar("Network", bound=PreTrainedModel)
+
+
+def read_network(kind: type[Network], folder: Path, dtype: torch.dtype) -> Network:
+    """A network from the folder that its `save_pretrained` wrote. Raises ModelError where the files
+    are missing, broken or do not fit: `from_pretrained` would go on with random numbers for a
+    weight that it does not find."""
+    config = kind.config_class.from_pretrained(folder)
+    with torch.device("meta"):
+        network = kind(config).to(dtype)
+    fit(network, read_weights(folder))
+    for name, module in list(network.named_modules()):
+        if isinstance(module, LlamaRotaryEmbedding):  # no file holds its angles
+            network.set_submodule(name, LlamaRotaryEmbedding(config))
+    return network.eval()
 
 
 class VQConfig(PretrainedConfig):

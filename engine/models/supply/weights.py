@@ -1,9 +1,10 @@
 """Model files: weights read and copied into modules strictly, an error naming the first key that
-does not fit; and tokenizers."""
+does not fit; tokenizers; and files compared with their digests."""
 
 from __future__ import annotations
 
 import argparse
+import hashlib
 import json
 import pickle
 import zipfile
@@ -20,6 +21,7 @@ from engine.models.supply.card import ModelError
 
 _WRAPPERS = ("model", "module", "state_dict")  # keys under which training scripts put weights
 AGAIN = "delete it, and the next start downloads it again"
+SUMS = "SHA256SUMS"
 
 
 def require_file(path: Path) -> Path:
@@ -29,6 +31,31 @@ def require_file(path: Path) -> Path:
             f"{path.name} is missing: delete its folder, and the next start downloads it again."
         )
     return path
+
+
+def check_sums(folder: Path) -> None:
+    """Compares the files of a folder that comes with the repository with its SHA256SUMS, as
+    `sha256sum --check` does; a folder without one, such as training writes, is taken as it is.
+    Raises ModelError naming the first file that is missing or another."""
+    sums = folder / SUMS
+    if not sums.is_file():
+        return
+    for line in sums.read_text("utf-8").splitlines():
+        digest, _, name = line.partition("  ")
+        file = folder / name
+        if not file.is_file():
+            fault = "is missing"
+        else:
+            content = file.read_bytes()
+            if file.suffix == ".json":  # on Windows git may end its lines otherwise
+                content = content.replace(b"\r\n", b"\n")
+            if hashlib.sha256(content).hexdigest() == digest:
+                continue
+            fault = "is damaged, or another version's"
+        raise ModelError(
+            f"{folder.name}/{name} {fault}: check out the repository, or install the package,"
+            " again."
+        )
 
 
 def read_weights(path: Path) -> dict[str, Tensor]:

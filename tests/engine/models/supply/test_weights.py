@@ -13,7 +13,7 @@ from safetensors.torch import save, save_file
 from torch import Tensor, nn
 
 from engine.models.supply.card import ModelError
-from engine.models.supply.weights import fit, read_weights
+from engine.models.supply.weights import check_sums, fit, read_weights
 
 
 def state(seed: int = 0) -> dict[str, Tensor]:
@@ -106,6 +106,29 @@ def test_a_missing_file_or_shard_is_named(tmp_path: Path) -> None:
         index.write_text(broken)
         with pytest.raises(ModelError, match="is not an index of weights"):
             read_weights(tmp_path)
+
+
+def test_files_are_compared_with_their_digests(tmp_path: Path) -> None:
+    """As sha256sum writes them; how lines end in JSON is git's choice."""
+    folder = tmp_path / "weights"
+    (folder / "vq").mkdir(parents=True)
+    table, model = folder / "world.json", folder / "vq" / "model.safetensors"
+    table.write_bytes(b'{\n"a": 1}\n')
+    model.write_bytes(b"\x00\n\xff")
+    check_sums(folder)
+    (folder / "SHA256SUMS").write_text(
+        "8285ec25c4193f78312b303c435b6c5efe2a5e91bbd2d2d1a2de7e9f71ed00a2  world.json\n"
+        "a0956176ad28cadf4a54b314f9fcd6143d7007957454286ff24580445304b558  vq/model.safetensors\n"
+    )
+    check_sums(folder)
+    table.write_bytes(b'{\r\n"a": 1}\r\n')
+    check_sums(folder)
+    model.write_bytes(b"\x00\r\n\xff")
+    with pytest.raises(ModelError, match=r"^weights/vq/model\.safetensors is damaged"):
+        check_sums(folder)
+    table.unlink()
+    with pytest.raises(ModelError, match=r"^weights/world\.json is missing"):
+        check_sums(folder)
 
 
 def test_a_state_that_fits_is_copied_in_the_modules_dtype() -> None:
