@@ -8,6 +8,7 @@ import itertools
 import logging
 import threading
 from collections.abc import Callable
+from concurrent import futures
 from concurrent.futures import Future
 from pathlib import Path
 from typing import Any
@@ -36,26 +37,29 @@ class ModelLoader:
     def __init__(self, load: Callable[[], Any], note: str = "Loading the model…") -> None:
         self._load, self._lock = load, threading.Lock()
         self._future: Future[ImageModel] | None = None
+        self._raised: Future[ImageModel] | None = None  # a failure that `wait` has raised
         self.note = note
 
     def start(self) -> Future[ImageModel]:
         with self._lock:
-            if self._future is None:
-                self._future = Future()
+            future = self._future
+            if future is None or future is self._raised:
+                future = Future()
                 threading.Thread(
-                    target=self._run, args=(self._future,), name="model", daemon=True
+                    target=self._run, args=(future,), name="model", daemon=True
                 ).start()
-            return self._future
+                self._future = future
+            return future
 
     def wait(self, seconds: float) -> ImageModel | None:
-        """The model, or None if it takes longer. Raises what its loading raised."""
+        """The model, or None if it takes longer. Raises what its loading raised; the next call
+        loads it again."""
         future = self.start()
-        try:
-            return future.result(seconds)
-        except TimeoutError:
-            if future.done():
-                raise
+        if not futures.wait([future], seconds).done:
             return None
+        if future.exception() is not None:
+            self._raised = future
+        return future.result()
 
     @property
     def done(self) -> bool:

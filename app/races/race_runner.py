@@ -46,19 +46,14 @@ class RaceRunner:
     def start(self, live: LiveRace) -> None:
         # ZeroGPU finds the visitor whose quota it uses in gradio's context
         context = contextvars.copy_context()
-        thread = threading.Thread(
+        threading.Thread(
             target=context.run, args=(self._run, live), name=f"race {live.id}", daemon=True
-        )
-        try:
-            thread.start()
-        except RuntimeError:  # the machine has none left
-            self._end(live, None)
-            raise
+        ).start()
 
     def _run(self, live: LiveRace) -> None:
         error = None
-        live.begin()
         try:
+            live.begin()
             if self._wait_in_queue(live) and (model := self._wait_for_model(live)) is not None:
                 if live.ticket.device in (Device.ZEROGPU, Device.CLUSTER):
                     self._run_elsewhere(live)
@@ -76,11 +71,16 @@ class RaceRunner:
 
     def _end(self, live: LiveRace, error: gr.Error | None) -> None:
         race = None
-        if live.recording is not None:
-            race = StoredRace(live.id, live.recording, live.link, raced_here=True)
-        self._table.finish(live.id, race)
-        self._queue.leave(live.ticket)
-        live.end(error)
+        try:
+            if live.recording is not None:
+                race = StoredRace(live.id, live.recording, live.link, raced_here=True)
+            self._table.finish(live.id, race)
+        except Exception:  # no memory is left, say: the others are to have their turn all the same
+            log.exception("a race could not be kept")
+            self._table.finish(live.id, None)
+        finally:
+            self._queue.leave(live.ticket)
+            live.end(error)
 
     def _wait_in_queue(self, live: LiveRace) -> bool:
         """Waits for the race's turn. False where it ended before. Raises gr.Error where it lost its
@@ -112,7 +112,11 @@ class RaceRunner:
         try:
             return self._pool.wait(name, seconds)
         except ModelError as error:
-            text = f"{card.title}: {error} The embedded model can race meanwhile."
+            own = card == self._pool.own
+            other = (
+                "Recorded races still play." if own else "The embedded model can race meanwhile."
+            )
+            text = f"{card.title}: {error} {other}"
             raise gr.Error(html.escape(text, quote=False), print_exception=False) from error
         except Exception as error:
             raise gr.Error(
@@ -169,12 +173,12 @@ class RaceRunner:
 
 
 def _record(stream: RaceStream | None) -> RecordedRace | None:
-    """None where nothing began, or nothing can be drawn: after a CUDA error, or of a race that is
-    too long for a file."""
+    """None where nothing began, or what was raced cannot be had: after a CUDA error, without memory
+    for it, or of a race that is too long for a file."""
     if stream is None or not stream.frames:
         return None
     try:
         return stream.recording()
-    except (RuntimeError, TraceError):
+    except (RuntimeError, MemoryError, TraceError):
         log.exception("a race could not be kept")
         return None

@@ -104,11 +104,15 @@ class Races:
         live = LiveRace(new_id(), waiting, link, ticket)
         try:
             self._queue.join(ticket)
+            if session:
+                self._table.put(session, live)
+            self._runner.start(live)
         except QueueFullError as error:
             raise user_error(error) from error
-        if session:
-            self._table.put(session, live)
-        self._runner.start(live)
+        except BaseException:  # the machine has no thread left, or no memory: nobody waits for it
+            self._queue.leave(ticket)
+            self._table.finish(live.id, None)
+            raise
         return live
 
     def find(

@@ -21,6 +21,7 @@ from engine.models.base import ImageModel
 from engine.models.supply.card import CARDS, ModelError
 from engine.models.supply.device import classify, zero_gpu
 from engine.race import Race, RaceRequest
+from engine.settings import SettingError
 
 STARTUP_SECONDS = 20.0  # to fork, attach the GPU, draw the swatches and the recording
 READ_BYTES_PER_SECOND = 1.5e9  # of weights, from the disk's cache to the GPU
@@ -89,5 +90,5 @@ def run_race(request: RaceRequest) -> WorkerEvents:
         yield Recording(stream.recording().dumps())
     except Exception as error:  # caught here, since not every exception can be pickled
         log.exception("a race on ZeroGPU failed")
-        message = str(error) if isinstance(error, ModelError) else ""
+        message = str(error) if isinstance(error, (ModelError, SettingError)) else ""
         yield WorkerFailure(classify(error, torch.device("cuda")), message)

@@ -9,6 +9,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import strategies as st
 
@@ -81,6 +82,15 @@ class Watched(Toy):
     def forward(self, *window):
         self.passes += 1
         return super().forward(*window)
+
+
+class NoPictures(Watched):
+    """A toy that has memory for swatches, and for no picture."""
+
+    def pixels(self, tokens: np.ndarray) -> np.ndarray:
+        if tokens.shape[-2:] == self.grid:
+            raise MemoryError("no memory is left on cpu for a picture")
+        return super().pixels(tokens)
 
 
 def toy_card(model: Toy) -> ModelCard:

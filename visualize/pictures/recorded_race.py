@@ -10,6 +10,7 @@ from __future__ import annotations
 import base64
 import io
 import json
+import logging
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -25,6 +26,8 @@ from engine.trace import Header, LaneState, Trace, TraceError
 from visualize.pictures.picture import canvas, webp
 from visualize.pictures.swatches import COLUMNS, SIDE, sheet
 
+log = logging.getLogger(__name__)
+
 MAX_PATCH = 32  # pixels of a token's side
 MAX_SIDE = 4096  # of a picture's side
 MAX_PIXELS = 2**23  # of all lanes' pictures
@@ -39,8 +42,8 @@ _UNREADABLE = (ValueError, OSError, SyntaxError, EOFError, MemoryError, *_BOMBS)
 @dataclass(frozen=True, slots=True)
 class Pictures:
     """`swatches` is the file that visualize.pictures.swatches makes; `lanes` each lane's final
-    picture as a WebP file without loss, None where nothing was committed. Cells that were not
-    committed hold nothing to be shown."""
+    picture as a WebP file without loss, None where nothing was committed, or nothing was drawn for
+    lack of memory. Cells that were not committed hold nothing to be shown."""
 
     swatches: bytes
     lanes: tuple[bytes | None, ...]
@@ -86,7 +89,8 @@ def record(
     trace: Trace, model: ImageModel, drawn: Sequence[np.ndarray | None] | None = None
 ) -> RecordedRace:
     """Draws the pictures of a trace with the model that raced, but for those of lanes that are
-    `drawn` already, uint8 [H, W, 3]. Raises TraceError if that was another model."""
+    `drawn` already, uint8 [H, W, 3]. Where no memory is left to draw them, there are none of these
+    lanes. Raises TraceError if that was another model."""
     header = trace.header
     if (header.model, header.grid, header.vocab_size) != (model.name, model.grid, model.vocab_size):
         raise TraceError(
@@ -98,8 +102,11 @@ def record(
     tokens = {i: lane for i, lane in tokens.items() if (lane >= 0).any()}
     if tokens:
         grids = np.stack([canvas(lane, header.grid) for lane in tokens.values()])
-        for i, picture in zip(tokens, model.pixels(grids), strict=True):
-            pictures[i] = picture
+        try:
+            for i, picture in zip(tokens, model.pixels(grids), strict=True):
+                pictures[i] = picture
+        except MemoryError:  # what was raced is worth more than how it looks
+            log.warning("a race is kept without %d pictures: no memory is left", len(tokens))
     lanes = tuple(None if picture is None else webp(picture, None) for picture in pictures)
     return RecordedRace(trace, Pictures(sheet(model), lanes))
 

@@ -10,7 +10,7 @@ import pytest
 from app.models.model_loader import ModelLoader, load_embedded
 from app.races.races import Races
 from engine.judge.toys import Toy
-from engine.models.supply.card import CARDS
+from engine.models.supply.card import CARDS, ModelError
 from tests.app.conftest import NONE_RECORDED, VISITOR, Watched, begun, toy_pool, wait_until
 
 
@@ -60,6 +60,26 @@ def test_a_model_that_cannot_be_loaded_is_reported_without_details(caplog) -> No
         list(race)
     assert "secret" not in caught.value.message
     assert "secret" in caplog.text
+
+
+def test_a_damaged_own_model_is_named_and_the_next_race_loads_it_again() -> None:
+    tries = []
+
+    def load() -> Toy:
+        tries.append(1)
+        if len(tries) == 1:
+            raise ModelError("weights/vq/model.safetensors is damaged: check out the repository.")
+        return Watched()
+
+    races = Races(toy_pool(Watched(), load), NONE_RECORDED)
+    with pytest.raises(gr.Error) as caught:
+        list(begun(races))
+    assert caught.value.message == (
+        "toy: weights/vq/model.safetensors is damaged: check out the repository. Recorded races"
+        " still play."
+    )
+    assert list(begun(races))[-1].state == "finished"
+    assert len(tries) == 2
 
 
 def test_the_embedded_models_card_is_what_is_loaded() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import threading
 from pathlib import Path
@@ -18,10 +19,22 @@ from app.races.race_table import StoredRace
 from app.races.races import NOT_KEPT, NOT_OVER, NOT_YOURS, Races
 from app.races.recorded_races import RecordedRaces
 from app.settings import AppSettings
+from app.workers.race_stream import RaceStream
 from engine.decoders import DEFAULT
 from engine.judge.toys import Toy
 from engine.trace import MAX_BYTES
-from tests.app.conftest import VISITOR, Watched, begun, form, raced, toy_pool, wait_until
+from tests.app.conftest import (
+    NONE_RECORDED,
+    VISITOR,
+    NoPictures,
+    Watched,
+    begun,
+    form,
+    raced,
+    ready_pool,
+    toy_pool,
+    wait_until,
+)
 from tests.engine.trace.reread import reread
 from visualize.pictures.recorded_race import RecordedRace
 
@@ -88,6 +101,41 @@ def test_a_race_that_cannot_be_started_leaves_its_place_in_the_queue(races, monk
         patch.setattr(threading.Thread, "start", fail)
         with pytest.raises(RuntimeError):
             next(begun(races))
+    assert raced(races).recording.trace.frames[-1].state.value == "finished"
+
+
+@pytest.mark.parametrize("broken", ["put", "finish"])
+def test_a_fault_in_what_keeps_races_leaves_the_queue_to_others(races, monkeypatch, broken) -> None:
+    """Before the race as behind it, and who watches hears of its end."""
+
+    def fail(*_: object) -> None:
+        monkeypatch.undo()
+        raise MemoryError
+
+    monkeypatch.setattr(race_table.RaceTable, broken, fail)
+    with contextlib.suppress(MemoryError):
+        list(begun(races, RELOADED))
+    assert raced(races).recording.trace.frames[-1].state.value == "finished"
+
+
+def test_a_race_that_ends_without_memory_for_its_pictures_is_kept_without_them() -> None:
+    races = Races(ready_pool(NoPictures()), NONE_RECORDED)
+    race = raced(races)
+    assert [frame.state.value for frame in race.recording.trace.frames].count("finished") == 2
+    assert race.recording.pictures.lanes == (None, None)
+    shown = races.show(race.id, SESSION)
+    assert [lane["n"] for lane in shown["lanes"]] == [36, 36]
+    assert RecordedRace.loads(race.recording.dumps()).trace == reread(race.recording.trace)
+
+
+def test_a_race_that_no_memory_is_left_to_keep_has_its_end(races, model, monkeypatch) -> None:
+    def fail(*_: object) -> None:
+        raise MemoryError
+
+    monkeypatch.setattr(RaceStream, "trace", fail)
+    last = list(begun(races))[-1]
+    assert (last.state, last.note) == ("finished", "")
+    monkeypatch.undo()
     assert raced(races).recording.trace.frames[-1].state.value == "finished"
 
 

@@ -29,7 +29,8 @@ from engine.decoders import DEFAULT
 from engine.judge.toys import Toy
 from engine.models.supply.card import CARDS, ModelError
 from engine.race import Lane, RaceRequest
-from tests.app.conftest import NONE_RECORDED, VISITOR, Watched, toy_pool, wait_until
+from engine.settings import SettingError
+from tests.app.conftest import NONE_RECORDED, VISITOR, NoPictures, Watched, toy_pool, wait_until
 from tests.app.conftest import begun as begun_on
 from tests.app.workers.fake_spaces import Spaces
 from visualize.board.snapshot import Snapshot, Update
@@ -88,6 +89,14 @@ def test_a_race_is_one_call_and_its_recording_comes_back(races, spaces) -> None:
     kept = races.kept(shots[-1].id, VISITOR.session_hash).recording
     assert (kept.trace.header.prompt, kept.pictures is not None) == ("red apple", True)
     assert gone(spaces)
+
+
+def test_a_race_without_memory_for_its_pictures_comes_back(races, spaces, monkeypatch) -> None:
+    monkeypatch.setattr(zerogpu, "load", lambda *_, drafter: NoPictures())
+    shots = list(begun(races))
+    assert shots[-1].state == "finished"
+    kept = races.kept(shots[-1].id, VISITOR.session_hash).recording
+    assert kept.pictures.lanes == (None, None)
 
 
 def test_only_plain_data_crosses(spaces) -> None:
@@ -191,6 +200,7 @@ def test_a_killed_worker_is_reported_and_the_next_race_has_another(races, spaces
     ("error", "words"),
     [
         (ModelError("The disk is full: free some room."), "The disk is full"),
+        (SettingError("The prompt has 600 tokens: make it shorter."), "make it shorter"),
         (torch.AcceleratorError("CUDA error: unspecified launch failure"), DEVICE_LOST),
         (torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 2 GiB"), OUT_OF_MEMORY),
         (RuntimeError("/secret/path"), "The race failed"),
