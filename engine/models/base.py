@@ -111,6 +111,10 @@ class ImageModel(ABC):
             self._neighbours = table
         return table[:, : k - 1]
 
+    def check_prompt(self, text: str) -> None:
+        """Raises SettingError for a prompt that the model cannot take, as `start` does."""
+        return
+
     @abstractmethod
     def start(
         self,

@@ -32,9 +32,10 @@ class Race:
 
     def __init__(self, model: ImageModel, request: RaceRequest) -> None:
         """`model` is the one that `request` names. Raises SettingError as `planned` does,
-        where the sampling does not fit the model's pictures, and where the lanes do not fit on the
-        device."""
+        where the sampling does not fit the model's pictures, where the model cannot take the
+        prompt, and where the lanes do not fit on the device."""
         request.sampling.check(model.plan.length)
+        model.check_prompt(request.prompt)
         if isinstance(model, BodyModel) and model.card:
             check_lanes(model.card, model.device, model.dtype, len(request.lanes), model.slots)
         self.request, self._stopped = request, False

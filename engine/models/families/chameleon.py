@@ -119,6 +119,9 @@ class ChameleonModel(BodyModel):
         if folders is not None and "drafter" in folders:
             self.drafter = chameleon_drafter(self, folders["drafter"])
 
+    def check_prompt(self, text: str) -> None:
+        self.ids(text)
+
     def ids(self, text: str) -> tuple[list[int], list[int]]:
         """BPE ids of the prompt and of the unconditional prompt, neither padded. Special tokens
         spelled out in `text` stay text. Raises SettingError for a text that leaves no room for the

@@ -25,6 +25,7 @@ from transformers.models.emu3.modeling_emu3 import Emu3ImageVocabularyMapping
 from engine.models.body import BodyModel, Prompt
 from engine.models.supply.card import ModelCard, ModelError
 from engine.models.supply.weights import fit, randomise, read_weights, require_file
+from engine.settings import SettingError
 
 # From image_generation.py of baaivision/Emu3, where the second is the unconditional row's text.
 POSITIVE = " masterpiece, film grained, best quality."
@@ -113,18 +114,26 @@ class Emu3Model(BodyModel):
         height, width = card.grid
         self.forced_ids = torch.tensor(([-1] * width + [self.vocab_size]) * height)
 
+    def check_prompt(self, text: str) -> None:
+        self.conditional(text)
+
+    def conditional(self, text: str) -> list[int]:
+        """The conditional row's ids. Raises SettingError where they leave no room for the
+        picture."""
+        ids = self.prompt_ids(text + POSITIVE)
+        room = self.config.text_config.max_position_embeddings - self.plan.length
+        if len(ids) > room:
+            raise SettingError(
+                f"The prompt takes {len(ids)} of the model's tokens, and there is room for {room}:"
+                " make it shorter."
+            )
+        return ids
+
     def prompt(self, text: str, guided: bool) -> Prompt:
-        """Raises ModelError where the text leaves no room for the picture."""
-        rows = [self.prompt_ids(text + POSITIVE)]
+        rows = [self.conditional(text)]
         if guided:
             rows.append(self.prompt_ids(NEGATIVE))
         longest = max(map(len, rows))
-        room = self.config.text_config.max_position_embeddings - self.plan.length
-        if longest > room:
-            raise ModelError(
-                f"The prompt takes {longest} of the model's tokens, and there is room for {room}:"
-                " make it shorter."
-            )
         start = tuple(longest - len(row) for row in rows)
         pad = self.config.text_config.pad_token_id
         ids = torch.tensor([[pad] * (longest - len(row)) + row for row in rows], device=self.device)

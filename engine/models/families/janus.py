@@ -28,6 +28,7 @@ from transformers.models.llama.modeling_llama import LlamaRotaryEmbedding
 from engine.models.body import BodyModel, Prompt
 from engine.models.supply.card import ModelCard, ModelError
 from engine.models.supply.weights import fit, randomise, read_tokenizer, read_weights, require_file
+from engine.settings import SettingError
 
 BEGIN, IMAGE, PAD = "<｜begin▁of▁sentence｜>", "<begin_of_image>", "<｜▁pad▁｜>"
 TEMPLATE = "<|User|>: {}\n\n<|Assistant|>:" + IMAGE
@@ -99,22 +100,25 @@ class JanusModel(BodyModel):
             ids = self.tokenizer.get_vocab()
             self.begin, self.image, self.pad = (ids[token] for token in (BEGIN, IMAGE, PAD))
 
+    def check_prompt(self, text: str) -> None:
+        self.prompt_ids(text)
+
     def prompt_ids(self, text: str) -> list[int]:
-        """The conditional row's ids. Raises ModelError for a prompt that is too long, or that holds
-        a special token."""
+        """The conditional row's ids. Raises SettingError for a prompt that is too long, or that
+        holds a special token."""
         if self.tokenizer is None:
             ids = [self.begin, *text.encode(errors="replace"), self.image]
         else:
             for token in self.tokenizer.get_added_tokens_decoder().values():
                 if token.special and token.content in text:
-                    raise ModelError(
+                    raise SettingError(
                         f"The prompt holds {token.content}, which Janus-Pro keeps for itself: leave"
                         " it out."
                     )
             prompt = TEMPLATE.format(text.strip())
             ids = [self.begin, *self.tokenizer.encode(prompt, add_special_tokens=False).ids]
         if len(ids) > MAX_PROMPT_TOKENS:
-            raise ModelError(
+            raise SettingError(
                 f"The prompt has {len(ids)} tokens; Janus-Pro takes at most {MAX_PROMPT_TOKENS}"
                 " here: make it shorter."
             )

@@ -15,13 +15,14 @@ from engine.decoders import DECODERS
 from engine.decoders.base import Decoder
 from engine.decoders.zipar import ZipAR
 from engine.models import FAMILIES, body
-from engine.models.supply.card import CARDS, ModelError
+from engine.models.supply.card import CARDS
 from engine.settings import Sampling, SettingError
 from engine.trace import Status, Step
 from tests.engine.models.families import TINY, Tiny
 from tests.engine.models.sequence import Sequence, guided_before
 from tests.engine.recorded_graph import capture
 from tests.floats import EXACT
+from tests.races import race_of
 
 KNOBS = {
     "jacobi": {"window": 5},
@@ -72,9 +73,15 @@ def test_a_prompt_that_leaves_no_room_is_rejected_in_words(name: str) -> None:
     tiny = TINY[name]
     room = tiny.limit - tiny.rows("", False)[0].shape[1]  # a letter is a token
     tiny.model.start("x" * room, tiny.guidance).close()
-    with pytest.raises((ModelError, SettingError), match=tiny.too_long) as caught:
-        tiny.model.start("x" * (room + 1), tiny.guidance)
-    assert str(tiny.limit) in str(caught.value)
+    for begin in (
+        tiny.model.check_prompt,
+        functools.partial(tiny.model.start, guidance=tiny.guidance),
+    ):
+        with pytest.raises(SettingError, match=tiny.too_long) as caught:
+            begin("x" * (room + 1))
+        assert str(tiny.limit) in str(caught.value)
+    with pytest.raises(SettingError, match=tiny.too_long):  # no lane begins
+        race_of(tiny.model, ["ar", "sjd"], "x" * (room + 1))
 
 
 @pytest.mark.parametrize(("guided", "guided_tokens"), [(False, 0), (True, 0), (True, 5)])

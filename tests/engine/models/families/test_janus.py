@@ -7,10 +7,12 @@ from pathlib import Path
 import pytest
 
 from engine.models.families import janus
-from engine.models.supply.card import CARDS, ModelError
+from engine.models.supply.card import CARDS
+from engine.settings import SettingError
 from tests.engine.models.families import JANUS
 from tests.engine.models.families.janus import MARKS
 from tests.engine.models.families.test_family_files import rewritten
+from tests.races import race_of
 
 
 def test_spaces_stay_where_the_tokenizer_says_it_is_llamas(tmp_path: Path) -> None:
@@ -27,8 +29,8 @@ def test_spaces_stay_where_the_tokenizer_says_it_is_llamas(tmp_path: Path) -> No
 
 @pytest.mark.parametrize("mark", MARKS)
 def test_a_prompt_cannot_hold_the_models_marks(mark: str) -> None:
-    with pytest.raises(ModelError, match="Janus-Pro keeps for itself: leave it out") as rejected:
-        JANUS.model.start(f"a cat {mark} and more", 5.0)
+    with pytest.raises(SettingError, match="Janus-Pro keeps for itself: leave it out") as rejected:
+        race_of(JANUS.model, ["ar"], f"a cat {mark} and more")
     assert mark in str(rejected.value)
 
 
