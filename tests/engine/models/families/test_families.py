@@ -73,13 +73,9 @@ def test_a_prompt_that_leaves_no_room_is_rejected_in_words(name: str) -> None:
     tiny = TINY[name]
     room = tiny.limit - tiny.rows("", False)[0].shape[1]  # a letter is a token
     tiny.model.start("x" * room, tiny.guidance).close()
-    for begin in (
-        tiny.model.check_prompt,
-        functools.partial(tiny.model.start, guidance=tiny.guidance),
-    ):
-        with pytest.raises(SettingError, match=tiny.too_long) as caught:
-            begin("x" * (room + 1))
-        assert str(tiny.limit) in str(caught.value)
+    with pytest.raises(SettingError, match=tiny.too_long) as caught:
+        tiny.model.start("x" * (room + 1), tiny.guidance)
+    assert str(tiny.limit) in str(caught.value)
     with pytest.raises(SettingError, match=tiny.too_long):  # no lane begins
         race_of(tiny.model, ["ar", "sjd"], "x" * (room + 1))
 
