@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import os
 import traceback
 from typing import Any
 
@@ -81,5 +82,9 @@ class RequestGuard:
 
 
 def without_message(error: BaseException) -> str:
-    """An exception for the log: its class, and where it was raised."""
-    return "".join([type(error).__name__, "\n", *traceback.format_tb(error.__traceback__)])
+    """An exception for the log: its class, of an OSError what went wrong in the system's words, and
+    where it was raised."""
+    what = type(error).__name__
+    if isinstance(error, OSError) and error.errno is not None:
+        what += f" {error.errno} ({os.strerror(error.errno)})"
+    return "".join([what, "\n", *traceback.format_tb(error.__traceback__)])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import logging
 from collections.abc import AsyncIterator
 
@@ -34,8 +35,13 @@ async def _raise(request: Request) -> Response:
     raise ValueError(await request.body())
 
 
+async def _fill(request: Request) -> Response:
+    raise OSError(errno.ENOSPC, "No space left on device", (await request.body()).decode())
+
+
+ROUTES = (_length, _caught, _raise, _fill)
 APP = Starlette(
-    routes=[Route(f"/{f.__name__}", f, methods=["POST"]) for f in (_length, _caught, _raise)],
+    routes=[Route(f"/{f.__name__}", f, methods=["POST"]) for f in ROUTES],
     middleware=[Middleware(RequestGuard)],
 )
 
@@ -82,4 +88,10 @@ def test_an_exception_is_logged_without_its_message(caplog) -> None:
     assert (answer.status_code, answer.json()) == (500, {"error": FAILED})
     assert "ValueError" in caplog.text
     assert "_raise" in caplog.text
+    assert "somebody" not in caplog.text
+
+
+def test_a_full_disk_is_logged_as_that_without_the_files_name(caplog) -> None:
+    assert post("/_fill", b"somebodys-prompt.json").json() == {"error": FAILED}
+    assert f"OSError {errno.ENOSPC} (No space left on device)" in caplog.text
     assert "somebody" not in caplog.text
