@@ -14,6 +14,7 @@ from engine.trace.file import (
     Trace,
     TraceError,
     TraceLane,
+    parse,
 )
 from engine.trace.rows import Status
 from engine.trace.seconds import Seconds
@@ -38,4 +39,5 @@ __all__ = [
     "Trace",
     "TraceError",
     "TraceLane",
+    "parse",
 ]

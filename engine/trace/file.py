@@ -21,9 +21,9 @@ import numpy as np
 from engine.failures import Failure
 from engine.infilling import MASKED, Infilling
 from engine.settings import Sampling, SettingError
-from engine.trace.packing import pack_table, unpack_table, unpack_table_4
+from engine.trace.packing import Room, pack_table, unpack_table, unpack_table_4
 from engine.trace.reduce import DROP, Dropped
-from engine.trace.steps import Step, StepTable
+from engine.trace.steps import Step, StepTable, steps_of
 from engine.trace.streams import PackingError, pack, unpack, unpack_zlib
 
 FORMAT, VERSION = "photo-finish-trace", 5
@@ -32,13 +32,17 @@ READERS = {4: (unpack_table_4, unpack_zlib), VERSION: (unpack_table, unpack)}
 MAX_BYTES = 32 * 2**20
 # touched by all steps of all lanes; seven lanes over 90 x 90 tokens touch some 390,000
 MAX_POSITIONS = 800_000
-# lists, objects and the commas between values, which each take memory however short they are; eight
-# lanes of a pass a token over the largest grid have 2.6 million
-MAX_VALUES = 3_000_000
+# of all lanes; eight of a pass a token over 90 x 90 tokens have 65,520
+MAX_STEPS = 100_000
+MAX_ROWS = 256 * 2**20  # bytes of all lanes' rows in memory
+# lists, objects and the commas between values, which each take memory however short they are; such
+# eight lanes have 410,000
+MAX_VALUES = 1_000_000
 MAX_SIDE, MAX_VOCAB = 256, 2**16 - 1  # codes fit 16 bits, with one number to spare
 MAX_PROMPT = 1000
 MAX_SEED = 2**53 - 1  # the largest whole number that JavaScript keeps
 MAX_LANES = 8
+MAX_EVENTS = 4  # of a lane, without a step: it begins, and ends
 MAX_ERROR = 500  # characters of a lane's error
 MAX_NAME, MAX_SETTINGS = 200, 50
 
@@ -236,34 +240,20 @@ class Trace:
     def loads(text: str | bytes) -> Trace:
         """Reads a file from anyone. Raises TraceError with a message that says what is wrong with
         it."""
-        if len(text) > MAX_BYTES:
-            raise TraceError(
-                f"The file has {len(text) / 2**20:.0f} MB; a trace has at most"
-                f" {MAX_BYTES // 2**20}."
-            )
-        raw = text.encode("utf-8", "replace") if isinstance(text, str) else text
-        if sum(map(raw.count, (b"[", b"{", b","))) > MAX_VALUES:
-            raise TraceError("The file holds more values than a trace has.")
-        try:
-            data = json.loads(text)
-        except (ValueError, RecursionError) as error:
-            raise TraceError("This is not a trace: it is not JSON.") from error
-        if not isinstance(data, dict) or data.get("format") != FORMAT:
-            raise TraceError("This is not a trace of Photo Finish.")
-        if data.get("version") not in [*READERS]:
-            raise TraceError(
-                f"This trace is of version {data.get('version')!r:.20}; this program reads versions"
-                f" {' and '.join(map(str, READERS))}."
-            )
+        return Trace.read(parse(text))
+
+    @staticmethod
+    def read(data: dict[str, Any]) -> Trace:
+        """From what `parse` made of a file. Raises TraceError, as `loads` does."""
         read_table, read = READERS[data["version"]]
         try:
             header = _header(data["header"])
-            lanes, most = [], MAX_POSITIONS
+            lanes, room = [], Room(MAX_STEPS, MAX_POSITIONS, MAX_ROWS)
             for i, packed in enumerate(data["lanes"][: len(header.lanes) + 1]):
                 cells = np.array(header.cells_of(min(i, len(header.lanes) - 1)))
-                table = read_table(packed, cells, header.vocab_size, most)
-                lanes.append([Step.of(step) for step in table.split()])
-                most -= len(table.positions)
+                table = read_table(packed, cells, header.vocab_size, room)
+                lanes.append(table)
+                room = room.beside(table)
             trace = Trace(header, tuple(_frames(data["order"], lanes)), read(data["codebook"]))
         except TraceError:
             raise
@@ -278,6 +268,30 @@ class Trace:
                 "The trace is damaged: it has more or fewer lanes than its header says."
             )
         return trace
+
+
+def parse(text: str | bytes) -> dict[str, Any]:
+    """The JSON object of a file from anyone that says it is a trace of a version that is read here.
+    Raises TraceError."""
+    if len(text) > MAX_BYTES:
+        raise TraceError(
+            f"The file has {len(text) / 2**20:.0f} MB; a trace has at most {MAX_BYTES // 2**20}."
+        )
+    raw = text.encode("utf-8", "replace") if isinstance(text, str) else text
+    if sum(map(raw.count, (b"[", b"{", b","))) > MAX_VALUES:
+        raise TraceError("The file holds more values than a trace has.")
+    try:
+        data = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise TraceError("This is not a trace: it is not JSON.") from error
+    if not isinstance(data, dict) or data.get("format") != FORMAT:
+        raise TraceError("This is not a trace of Photo Finish.")
+    if data.get("version") not in [*READERS]:
+        raise TraceError(
+            f"This trace is of version {data.get('version')!r:.20}; this program reads versions"
+            f" {' and '.join(map(str, READERS))}."
+        )
+    return data
 
 
 def _header(head: dict[str, Any]) -> Header:
@@ -315,8 +329,10 @@ def _header(head: dict[str, Any]) -> Header:
     )
 
 
-def _frames(order: list[Any], lanes: list[list[Step]]) -> Iterator[Frame]:
-    queues: list[Iterator[Step]] = [iter(lane) for lane in lanes]
+def _frames(order: list[Any], lanes: list[StepTable]) -> Iterator[Frame]:
+    if len(order) > sum(map(len, lanes)) + MAX_EVENTS * len(lanes):
+        raise TraceError("The trace is damaged: it has more events than its lanes can have.")
+    queues = [steps_of(table) for table in lanes]
     for lane, state, has_step, error in order:
         if not 0 <= lane < len(lanes):
             raise TraceError("The trace is damaged: an event belongs to no lane.")

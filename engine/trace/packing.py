@@ -4,7 +4,7 @@ written. docs/trace-format.md says what they hold."""
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -21,6 +21,21 @@ STORED = DTYPES | {"rejections": HEAD, "listed": LISTED}
 _TOGETHER = "top"  # of this field a row's bytes stand together: they are often the row before's
 
 
+@dataclass(frozen=True, slots=True)
+class Room:
+    """What lanes may hold together: `bytes` are those of their rows in memory."""
+
+    steps: int
+    positions: int
+    bytes: int
+
+    def beside(self, table: StepTable) -> Room:
+        """What is left for the other lanes."""
+        taken = sum(rows.nbytes for rows in table.arrays().values())
+        positions = self.positions - len(table.positions)
+        return Room(self.steps - len(table), positions, self.bytes - taken)
+
+
 def pack_table(table: StepTable) -> dict[str, str]:
     """A lane's step table, packed."""
     stored = rejections.rounded(table)
@@ -31,13 +46,14 @@ def pack_table(table: StepTable) -> dict[str, str]:
     return {name: pack(_bytes(rows[name])) for name in STORED if name in rows}
 
 
-def unpack_table(packed: dict[str, Any], cells: np.ndarray, codes: int, most: int) -> StepTable:
-    """A lane's step table, checked: `cells` as in the trace's header, `codes` in the vocabulary,
-    at most `most` touched positions. Raises PackingError."""
-    rows = _unpacked(packed, STORED, unpack, _rows)
+def unpack_table(packed: dict[str, Any], cells: np.ndarray, codes: int, room: Room) -> StepTable:
+    """A lane's step table, checked: `cells` as in the trace's header, `codes` in the vocabulary.
+    Raises PackingError, also where it holds more than there is room for."""
+    most = min(MAX_UNPACKED, room.bytes)
+    rows = _unpacked(packed, STORED, unpack, _rows, most)
     stored = Rounded(rows.pop("rejections"), rows.pop("listed"))
-    _check_size(rows["positions"], most)
-    _check_heads(stored, MAX_UNPACKED - sum(table.nbytes for table in rows.values()))
+    _check_size(rows, room)
+    _check_heads(stored, most - sum(table.nbytes for table in rows.values()))
     table = StepTable(0, **rows, rejections=np.zeros(0, DTYPES["rejections"]))
     check_steps(table, len(cells), len(stored.heads))
     positions = np.empty_like(table.positions)
@@ -53,11 +69,12 @@ def unpack_table(packed: dict[str, Any], cells: np.ndarray, codes: int, most: in
     return table
 
 
-def unpack_table_4(packed: dict[str, Any], cells: np.ndarray, codes: int, most: int) -> StepTable:
+def unpack_table_4(packed: dict[str, Any], cells: np.ndarray, codes: int, room: Room) -> StepTable:
     """As `unpack_table`, of a file of version 4: its texts hold the rows of DTYPES as they are,
     transposed, in zlib streams."""
-    rows = _unpacked(packed, DTYPES, unpack_zlib, _transposed)
-    _check_size(rows["positions"], most)
+    most = min(MAX_UNPACKED, room.bytes)
+    rows = _unpacked(packed, DTYPES, unpack_zlib, _transposed, most)
+    _check_size(rows, room)
     table = StepTable(0, **rows)
     check_steps(table, len(cells), len(table.rejections))
     check_refs(table)
@@ -71,9 +88,10 @@ def _unpacked(
     dtypes: dict[str, np.dtype],
     stream: Callable[[Any, int], bytes],
     read: Callable[[np.ndarray, np.dtype], np.ndarray],
+    room: int,
 ) -> dict[str, np.ndarray]:
-    """The rows of each table, which `read` makes of their bytes [width, N]."""
-    room, rows = MAX_UNPACKED, {}
+    """The rows of each table, which `read` makes of their bytes [width, N], of `room` together."""
+    rows = {}
     for name, dtype in dtypes.items():
         # The oldest traces have no prices, and few lanes have places.
         optional = name in ("prices", "places") and name not in packed
@@ -85,9 +103,10 @@ def _unpacked(
     return rows
 
 
-def _check_size(positions: np.ndarray, most: int) -> None:
-    if len(positions) > most:
-        raise PackingError("it holds more positions than a race can leave")
+def _check_size(rows: dict[str, np.ndarray], room: Room) -> None:
+    for name, most in (("positions", room.positions), ("steps", room.steps)):
+        if len(rows[name]) > most:
+            raise PackingError(f"it holds more {name} than a race can leave")
 
 
 def _check_heads(stored: Rounded, room: int) -> None:

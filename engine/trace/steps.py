@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import itertools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 
 import numpy as np
 
@@ -53,7 +52,7 @@ class StepTable:
             return StepTable(0, *(np.zeros(0, dtype) for dtype in DTYPES.values()))
         parts = [table.arrays() for table in tables]
         # Of their bytes: NumPy compares the dtypes of all parts, which takes longer.
-        whole = (bytearray().join([part[name].data for part in parts]) for name in DTYPES)
+        whole = (bytearray().join([part[name].tobytes() for part in parts]) for name in DTYPES)
         arrays = map(np.frombuffer, whole, DTYPES.values())
         return StepTable(tables[0].start, *arrays)
 
@@ -155,9 +154,11 @@ class StepTable:
         """The lane's seconds before each step and after the last [S + 1]."""
         return _ends(np.sum([self.steps[part] for part in PARTS], 0)) / 1e6
 
-    def split(self) -> list[StepTable]:
-        """A table of each step, a view on its rows."""
-        ends = {"steps": np.arange(len(self) + 1), "positions": self.first}
+    @cached_property
+    def _ends(self) -> np.ndarray:
+        """How many rows of each of DTYPES come before each step, and before the end [8, S + 1]."""
+        steps = np.arange(len(self) + 1)
+        ends = {"steps": steps, "positions": self.first}
         counts = {
             "distributions": self.source == Source.OWN,
             "groups": self.has_group,
@@ -165,17 +166,18 @@ class StepTable:
         }
         ends |= {table: _ends(count)[self.first] for table, count in counts.items()}
         ends["rejections"] = _ends(self.steps["rejected"])
-        ends["prices"] = len(self.prices) * (ends["steps"] == len(self))
+        ends["prices"] = len(self.prices) * (steps == len(self))
         ends["places"] = self.first * bool(len(self.places))
-        arrays = self.arrays()
-        bounds = zip(*(ends[table].tolist() for table in DTYPES), strict=True)
-        tables = []
-        for (low, high), start in zip(
-            itertools.pairwise(bounds), self.frontier.tolist(), strict=False
-        ):
-            pieces = zip(arrays.values(), low, high, strict=True)
-            tables.append(StepTable(start, *(array[i:j] for array, i, j in pieces)))
-        return tables
+        return np.stack([ends[table] for table in DTYPES])
+
+    def only(self, step: int) -> StepTable:
+        """The table of one step, a view on its rows."""
+        bounds = zip(self.arrays().values(), self._ends[:, step : step + 2].tolist(), strict=True)
+        return StepTable(int(self.frontier[step]), *(rows[i:j] for rows, (i, j) in bounds))
+
+    def split(self) -> list[StepTable]:
+        """A table of each step, a view on its rows."""
+        return [self.only(step) for step in range(len(self))]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -245,6 +247,17 @@ class Step:
     def window(self) -> np.ndarray:
         """The rows of the drafts left standing."""
         return self.positions[self.after - self.before :]
+
+
+def steps_of(table: StepTable) -> Iterator[Step]:
+    """A table's steps, whose rows are cut out of it each time that they are asked for: a table that
+    anyone may have written has many."""
+    rows, frontier = table.steps, table.frontier.tolist()
+    micros = zip(*(rows[part].tolist() for part in PARTS), strict=True)
+    nfe, passes = rows["nfe"].tolist(), rows["drafter_passes"].tolist()
+    numbers = zip(nfe, frontier[:-1], frontier[1:], passes, micros, strict=True)
+    for step, each in enumerate(numbers):
+        yield Step(*each, partial(table.only, step))
 
 
 def step_row(

@@ -22,7 +22,7 @@ from PIL import Image
 from engine.decoders import DECODERS
 from engine.models.base import ImageModel
 from engine.settings import SettingError, check_recorded
-from engine.trace import Header, LaneState, Trace, TraceError
+from engine.trace import Header, LaneState, Trace, TraceError, parse
 from visualize.pictures.picture import canvas, webp
 from visualize.pictures.swatches import COLUMNS, SIDE, sheet
 
@@ -77,11 +77,12 @@ class RecordedRace:
         every picture is a WebP file of a size that fits the grid. Sizes are checked before a pixel
         is decoded.
         """
-        trace = Trace.loads(text)
+        data = parse(text)
+        trace = Trace.read(data)
         _texts(trace)
         for i in range(len(trace.header.lanes)):
             _drawable(trace, i)
-        pictures = json.loads(text).get("pictures")
+        pictures = data.get("pictures")
         return RecordedRace(trace, None if pictures is None else _pictures(pictures, trace.header))
 
 
@@ -156,7 +157,7 @@ def _drawable(trace: Trace, lane: int) -> None:
                 f"The settings of the lane {decoder} are not valid: {str(error)[:200]}"
             ) from error
     states = [frame.state for frame in trace.frames if frame.lane == lane]
-    complete = trace.table(lane).frontier[-1] == len(header.cells)
+    complete = [step.after for step in trace.steps(lane)[-1:]] == [len(header.cells)]
     if LaneState.FINISHED in states[:-1] or (LaneState.FINISHED in states and not complete):
         raise TraceError("The trace is damaged: a lane is said to have finished, and has not.")
 

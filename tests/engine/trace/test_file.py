@@ -25,7 +25,7 @@ from engine.decoders import WHOLE
 from engine.decoders.sjd import SJD
 from engine.judge.toys import Toy
 from engine.race import MAX_LANES, MAX_PROMPT, Lane
-from engine.trace import MAX_BYTES, Frame, LaneState, Status, Trace, TraceError
+from engine.trace import MAX_BYTES, Frame, LaneState, Status, StepTable, Trace, TraceError
 from engine.trace import streams as current
 from engine.trace.file import MAX_VALUES, VERSION
 from engine.trace.packing import STORED, _bytes, _rows, pack_table
@@ -431,6 +431,45 @@ def test_a_bomb_is_rejected_before_it_goes_off(monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setattr("engine.trace.file.MAX_POSITIONS", 20)
     with pytest.raises(TraceError, match="more positions than a race can leave"):
         Trace.loads(whole().dumps())
+
+
+@pytest.mark.parametrize(
+    ("bound", "words"),
+    [("STEPS", "more steps than a race"), ("ROWS", "more than a race can leave")],
+)
+def test_what_all_lanes_hold_has_one_bound(
+    bound: str, words: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each of them alone would be let in."""
+    tables = [whole().table(i) for i in range(len(whole().header.lanes))]
+    sizes = [
+        len(table) if bound == "STEPS" else sum(rows.nbytes for rows in table.arrays().values())
+        for table in tables
+    ]
+    monkeypatch.setattr(f"engine.trace.file.MAX_{bound}", sum(sizes))
+    assert read(data()) == reread(whole())
+    monkeypatch.setattr(f"engine.trace.file.MAX_{bound}", sum(sizes) - 1)
+    assert sum(sizes) - 1 > max(sizes)
+    with pytest.raises(TraceError, match=words):
+        read(data())
+
+
+def test_of_many_steps_no_rows_are_cut_before_they_are_asked_for(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    cut = Mock(side_effect=StepTable.only)
+    monkeypatch.setattr(StepTable, "only", lambda *arguments: cut(*arguments))
+    trace = read(data())
+    assert sum(frame.step.after - frame.step.before for frame in trace.frames if frame.step) == 24
+    assert cut.call_count == 0
+    assert trace.frames[-1].step.rows == whole().frames[-1].step.rows
+    assert cut.call_count == 1
+
+
+def test_a_lane_has_few_events_that_are_no_steps() -> None:
+    many = data()["order"] + [[0, "racing", False, None]] * 100
+    with pytest.raises(TraceError, match="more events than its lanes can have"):
+        read(data() | {"order": many})
 
 
 def test_nothing_is_unpickled(monkeypatch: pytest.MonkeyPatch) -> None:

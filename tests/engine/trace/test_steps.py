@@ -20,7 +20,7 @@ from engine.race import Lane
 from engine.trace import Frame, LaneState, LaneStats, Seconds, Status, Step, StepTable
 from engine.trace.rows import DTYPES, SENT, dtypes
 from engine.trace.shares import NONE, ONE, quantise, quantise_test, share_values
-from engine.trace.steps import step_row
+from engine.trace.steps import step_row, steps_of
 from tests.races import race_of
 from tests.steps import Spot, build
 
@@ -91,6 +91,10 @@ def test_a_table_is_its_steps_and_splits_into_them(name: str) -> None:
     steps = list(DECODERS[name](Toy((4, 4), 12, forced=True)).steps("", 3))
     table = StepTable.join([step.rows for step in steps])
     assert table.split() == [step.rows for step in steps]
+    assert list(steps_of(table)) == steps
+    for again, step in zip(steps_of(table), steps, strict=True):
+        assert (again.nfe, again.before, again.after) == (step.nfe, step.before, step.after)
+        assert (again.drafter_passes, again.micros) == (step.drafter_passes, step.micros)
     assert len(table) == len(steps)
     assert table.frontier.tolist() == [0, *(step.after for step in steps)]
     assert table.clock[-1] == pytest.approx(sum(step.seconds.total for step in steps))
