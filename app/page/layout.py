@@ -130,7 +130,8 @@ def build(pool: ModelPool, recorded: RecordedRaces | None = None) -> PageBlocks:
         chosen.select(events.show, chosen, board, api_name="recorded", **opens)
         file.upload(events.open_file, file, board, api_name="open", **QUIET)
         brought = [own, form.component("model")]
-        own.upload(partial(own_picture, pool), brought, infilling, concurrency_limit=1, **PRIVATE)
+        reads = PRIVATE | {"api_name": "own_picture", "concurrency_limit": 1}
+        own.upload(partial(own_picture, pool), brought, infilling, **reads)
         board.show(events.show_asked, None, board, trigger_mode="multiple", **opens)
         prompt.change(events.read, form.components, reading, trigger_mode="always_last", **QUIET)
         shown = [query, link, notice]

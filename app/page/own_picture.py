@@ -11,20 +11,23 @@ from PIL import Image, ImageOps, UnidentifiedImageError
 
 from app.models.model_pool import ModelPool
 from app.races.races import user_error
+from app.workers.upload_thread import read_upload
 from engine.infilling import ORDERS
 from engine.models.supply.card import ModelError
 from engine.models.supply.hub import at_hand
 from engine.settings import SettingError
 
 FORMATS = ("PNG", "JPEG", "WEBP", "GIF", "BMP")
-MAX_MEGAPIXELS = 50
+MAX_MEGAPIXELS = 16  # each takes up to 8 MB while it is read
+TOO_LARGE = f"The picture has more than {MAX_MEGAPIXELS} megapixels: bring a smaller one."
+WHOLE = ("RGB", "L")  # kinds of pixels that need no conversion to be made smaller
 
 
 def own_picture(pool: ModelPool, path: Any, model: Any) -> dict[str, Any]:
     """The value of the form's picture to fill in, nothing masked yet, with the picture that the
     browser shows. Takes seconds on a public model. Raises gr.Error."""
     try:
-        return _read(pool, path, model)
+        return read_upload(_read, pool, path, model)
     except (SettingError, ModelError) as error:
         raise user_error(error) from error
 
@@ -52,16 +55,21 @@ def _read(pool: ModelPool, path: Any, model: Any) -> dict[str, Any]:
 
 
 def _fitted(path: Any, size: tuple[int, int]) -> Image.Image:
-    """The middle of a file's picture at this width and height, on white where it is transparent."""
+    """The middle of a file's picture at this width and height, on white where it is transparent. It
+    is made smaller before anything else, by a JPEG's own decoder where it can."""
+    side = max(size)
     try:
         with Image.open(path, formats=FORMATS) as image:
             if image.width * image.height > MAX_MEGAPIXELS * 1e6:
-                raise SettingError(
-                    f"The picture has more than {MAX_MEGAPIXELS} megapixels: bring a smaller one."
-                )
-            upright = ImageOps.exif_transpose(image).convert("RGBA")
+                raise SettingError(TOO_LARGE)
+            image.draft(None, (2 * side, 2 * side))
+            whole = image if image.mode in WHOLE else image.convert("RGBA")
+            smaller = whole.reduce(max(1, min(image.size) // (2 * side)))
+            upright = ImageOps.exif_transpose(smaller).convert("RGBA")
     except SettingError:
         raise
+    except Image.DecompressionBombError as error:
+        raise SettingError(TOO_LARGE) from error
     except (UnidentifiedImageError, OSError, ValueError, SyntaxError, AttributeError) as error:
         raise SettingError(
             "The file is no picture that this page can read: bring a PNG, JPEG or WebP."

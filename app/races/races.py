@@ -23,6 +23,7 @@ from app.races.race_table import MAX_BYTES, RaceTable, StoredRace, new_id
 from app.races.recorded_races import RecordedRaces
 from app.races.request_values import read_request, request_of
 from app.settings import AUTO, SETTINGS
+from app.workers.upload_thread import read_upload
 from engine.decoders import DECODERS
 from engine.race import Lane, RaceRequest
 from engine.race.request import MAX_MESSAGE
@@ -148,26 +149,32 @@ class Races:
     def open_file(self, path: Any, session: str) -> Snapshot:
         """Puts the race of a visitor's file on the board. A bad file leaves the board as it was."""
         try:
-            file = Path(path)
-            if file.stat().st_size > MAX_FILE_BYTES:
-                raise TraceError(
-                    f"The file is larger than {MAX_FILE_BYTES // 2**20} MB, which a trace may have"
-                    " at most."
-                )
-            recording = RecordedRace.loads(file.read_bytes())
-            race = StoredRace(new_id(), recording, self._link(recording))
-            if race.bytes > MAX_BYTES:
-                raise TraceError(
-                    f"The race takes {race.bytes / 2**20:.0f} MB of memory; this page keeps"
-                    f" {MAX_BYTES // 2**20} of each visitor."
-                )
+            race, board = read_upload(self._opened, path)
         except TraceError as error:
             raise user_error(error) from error
         except (TypeError, ValueError, OSError) as error:
             raise gr.Error("There is no file to open.", print_exception=False) from error
         self._give_way(session, race)
         self._table.put(session, race)
-        return race.replay()
+        return board
+
+    def _opened(self, path: Any) -> tuple[StoredRace, Snapshot]:
+        """The race of a file, and the board with it. Raises TraceError, and what a file raises that
+        is not there."""
+        file = Path(path)
+        if file.stat().st_size > MAX_FILE_BYTES:
+            raise TraceError(
+                f"The file is larger than {MAX_FILE_BYTES // 2**20} MB, which a trace may have at"
+                " most."
+            )
+        recording = RecordedRace.loads(file.read_bytes())
+        race = StoredRace(new_id(), recording, self._link(recording))
+        if race.bytes > MAX_BYTES:
+            raise TraceError(
+                f"The race takes {race.bytes / 2**20:.0f} MB of memory; this page keeps"
+                f" {MAX_BYTES // 2**20} of each visitor."
+            )
+        return race, race.replay()
 
     def stop(self, race_id: Any, key: Any, session: str) -> None:
         """Stops a race for the page that began it. That page has the race's key, and keeps it when

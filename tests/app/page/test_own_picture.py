@@ -9,7 +9,8 @@ from pathlib import Path
 import gradio as gr
 import numpy as np
 import pytest
-from PIL import Image
+from PIL import Image, ImageOps
+from PIL.JpegImagePlugin import JpegImageFile
 
 from app.models.model_pool import Availability, ModelPool
 from app.page import own_picture as module
@@ -90,7 +91,8 @@ def test_what_is_transparent_is_white_and_what_lies_is_turned(pool, tmp_path) ->
         ("good.png", ["embedded"], "model can be"),
         ("good.png", "emu3", "Emu3-Gen has no encoder"),
         ("good.png", "janus-pro-1b", "Janus-Pro 1B are not on this machine yet"),
-        ("large.png", "embedded", "more than 50 megapixels"),
+        ("large.png", "embedded", "more than 16 megapixels"),
+        ("bomb.png", "embedded", "more than 16 megapixels"),
     ],
 )
 def test_what_cannot_be_read_is_said(pool, tmp_path, path, model, message) -> None:
@@ -100,10 +102,39 @@ def test_what_cannot_be_read_is_said(pool, tmp_path, path, model, message) -> No
     noise = np.random.default_rng(1).integers(0, 256, (60, 60, 3), dtype=np.uint8)
     cut = file(tmp_path, Image.fromarray(noise), "cut.png")
     cut.write_bytes(cut.read_bytes()[:900])
-    Image.new("1", (10_000, 5_001)).save(tmp_path / "large.png")
+    Image.new("1", (4000, 4001)).save(tmp_path / "large.png")
+    Image.new("1", (20_000, 20_000)).save(tmp_path / "bomb.png")  # PIL's own limit is below it
     with pytest.raises(gr.Error, match=message):
         own_picture(pool, tmp_path / path if isinstance(path, str) else path, model)
     assert good.exists()
+
+
+@pytest.mark.parametrize("name", ["x.png", "x.jpg", "x.webp"])
+def test_a_large_picture_is_made_small_before_anything_else(
+    pool, tmp_path, monkeypatch, name
+) -> None:
+    """What it shows stays what it was."""
+    sizes = []
+    fit = ImageOps.fit
+    monkeypatch.setattr(
+        ImageOps, "fit", lambda image, *size: sizes.append(image.size) or fit(image, *size)
+    )
+    small, large = (
+        shown(own_picture(pool, file(tmp_path, halves(n * WIDTH, n * HEIGHT), name), "embedded"))
+        for n in (1, 17)
+    )
+    assert sizes[1] < (4 * WIDTH, 4 * HEIGHT)
+    assert np.abs(small.astype(int) - large).mean() < 3
+
+
+def test_a_jpeg_is_made_small_by_its_decoder(pool, tmp_path, monkeypatch) -> None:
+    decoded = []
+    load = JpegImageFile.load
+    monkeypatch.setattr(
+        JpegImageFile, "load", lambda image: decoded.append(image.size) or load(image)
+    )
+    own_picture(pool, file(tmp_path, halves(16 * WIDTH, 16 * HEIGHT), "x.jpg"), "embedded")
+    assert set(decoded) == {(2 * WIDTH, 2 * HEIGHT)}
 
 
 def test_files_that_do_not_fit_are_said_to(pool, tmp_path, monkeypatch) -> None:
