@@ -100,7 +100,7 @@ def run_lane(model: ImageModel, name: str, seed: int) -> GridRun:
 def run(
     sides: Sequence[int], names: Sequence[str], report: Callable[[str], None]
 ) -> dict[str, dict[str, dict[str, Any]]]:
-    """The runs of each lane on each grid, as `GridRun`'s fields; `report` is told of each."""
+    """The runs of each lane on each grid, as `GridRun`'s fields; `report` gets each one's name."""
     found: dict[str, dict[str, dict[str, Any]]] = {}
     for side in sides:
         model, grid = random_model(side), f"{side} x {side}"
