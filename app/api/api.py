@@ -21,16 +21,15 @@ from app.races.races import Races
 from app.races.request_values import SAMPLING_KNOBS, sampling_values
 from app.settings import SETTINGS
 
+# Gradio lets every race in at once: FairQueue says in words which may wait, and keeps no page from
+# what it asks for besides.
+RACE_QUEUE: dict[str, Any] = {"concurrency_limit": None}
+
 
 def calls_at_once(pool: ModelPool) -> int:
-    """How many calls wait for a race of theirs at a time: those that race, on all devices, those
+    """Threads for programs' races, of which each holds one: those that race, on all devices, those
     that FairQueue lets wait, and some that it rejects in words."""
     return sum(pool.at_once.values()) + SETTINGS.queue_size + 8
-
-
-def race_queue(pool: ModelPool) -> dict[str, Any]:
-    """Gradio's queue for calls that wait for a race of theirs."""
-    return {"concurrency_limit": calls_at_once(pool), "concurrency_id": "race"}
 
 
 @dataclass(frozen=True)
@@ -58,7 +57,7 @@ class Api:
     def mount(self) -> None:
         """Adds them to the gr.Blocks being built."""
         for name, call in self.calls().items():
-            gr.api(call, api_name=name, **race_queue(self._races.pool))
+            gr.api(call, api_name=name, **RACE_QUEUE)
 
     def race(
         self,

@@ -22,6 +22,9 @@ from app.api.call_errors import WRONG_VALUE, CallErrors, complete
 from app.api.mcp_server import Call, McpServer
 from app.api.request_guard import FAILED, RequestGuard, without_message
 
+# Pages that may be open at once, in a hall where 50 race and 200 watch: gradio remembers as many
+# sessions, at a quarter of a megabyte each.
+PAGES = 256
 KEEP = {"Cache-Control": "public, max-age=31536000, immutable"}
 GZIP_LEVEL = 5  # 9 takes twice as long for 2% less
 

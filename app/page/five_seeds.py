@@ -9,7 +9,7 @@ from typing import Any
 
 import gradio as gr
 
-from app.api.api import race_queue
+from app.api.api import RACE_QUEUE
 from app.api.visitor import address, session_of
 from app.page.form import ON_BOARD_JS, QUIET
 from app.races.races import Races, user_error, watched
@@ -46,7 +46,7 @@ def five_seeds_section(races: Races, board: gr.HTML, on_board: gr.Textbox) -> No
     def race(race_id: Any, client: gr.Request) -> Iterator[Any]:
         yield from race_seeds(races, race_id, client)
 
-    go.click(race, on_board, [board, table], js=ON_BOARD_JS, **race_queue(races.pool), **QUIET)
+    go.click(race, on_board, [board, table], js=ON_BOARD_JS, **RACE_QUEUE, **QUIET)
 
 
 def race_seeds(races: Races, race_id: Any, client: gr.Request) -> Iterator[tuple[Any, Any]]:

@@ -9,6 +9,7 @@ from typing import Any
 import gradio as gr
 from gradio import http_server
 
+from app.api.page_blocks import PAGES
 from app.models.model_pool import Device, ModelPool
 from app.workers import zerogpu
 from engine.models.supply.card import ModelError
@@ -46,8 +47,7 @@ LAUNCH: dict[str, Any] = {
     "head": HEAD,
     "enable_monitoring": False,
     "max_file_size": "32mb",
-    # sessions that gradio remembers, at a quarter of a megabyte each
-    "state_session_capacity": 100,
+    "state_session_capacity": PAGES,
     "footer_links": [],
     "run_history": False,
     "show_error": False,

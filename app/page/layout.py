@@ -11,7 +11,7 @@ from typing import Any
 import gradio as gr
 
 from app.api.api import Api, calls_at_once
-from app.api.page_blocks import PageBlocks
+from app.api.page_blocks import PAGES, PageBlocks
 from app.models.model_pool import ModelPool
 from app.models.prompt_hints import EXAMPLES, surprise, vocabulary
 from app.page.board import board_of, race_files, script_file
@@ -141,8 +141,9 @@ def build(pool: ModelPool, recorded: RecordedRaces | None = None) -> PageBlocks:
         results_panel(races, chosen, board, race_and_key)
 
         demo.unload(events.leave)
-    # Of all events; FairQueue bounds the races. Nothing can be called outside the queue.
-    demo.queue(max_size=calls_at_once(pool) + 40, api_open=False)
+    # Of all events: at the end of a race that they watch, all pages ask for four things at once.
+    # FairQueue bounds the races. Nothing can be called outside the queue.
+    demo.queue(max_size=4 * PAGES, api_open=False)
     return demo
 
 

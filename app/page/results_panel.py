@@ -48,8 +48,9 @@ def results_panel(
             gr.update(choices=titles, value=known),
         ]
 
-    # Two races may follow each other at once: then the later one is shown.
-    last = {"js": OWN_JS, "trigger_mode": "always_last"}
+    # Two races may follow each other at once: then the later one is shown. All pages that watch a
+    # race ask when it is over, and none waits for another.
+    last = {"js": OWN_JS, "trigger_mode": "always_last", "concurrency_limit": None}
     board.over(update, race_and_key, [shown, lane, recorded], **last, **QUIET)
 
 

@@ -155,16 +155,17 @@ def words(data: Any) -> str:
 
 
 @contextmanager
-def open_site(model: Watched) -> Iterator[Site]:
-    """Afterwards it still races, whatever was done to it, and then nothing is left of any race."""
+def open_site(model: Watched, kept: int = KEPT) -> Iterator[Site]:
+    """Afterwards it still races, whatever was done to it, and then nothing is left of any race.
+    `kept`: visitors whom the page remembers."""
     limits = httpx.Limits(max_connections=100)
     with tempfile.TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
         # its own: other pages on the machine clean the usual one
         patch.setenv("GRADIO_TEMP_DIR", folder)
-        patch.setattr(app.races.races, "SETTINGS", AppSettings(kept_races=KEPT))
+        patch.setattr(app.races.races, "SETTINGS", AppSettings(kept_races=kept))
         demo = build(ready_pool(model), NONE_RECORDED)
         with (
-            launched(demo, state_session_capacity=KEPT) as url,
+            launched(demo, state_session_capacity=kept) as url,
             httpx.Client(base_url=url, timeout=300, limits=limits) as client,
         ):
             site = Site(url, demo, model, client)
