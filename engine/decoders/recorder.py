@@ -125,8 +125,8 @@ class StepRecorder:
             position = start + row if places is None else int(places[row])
             raise ModelError(
                 f"The model's probabilities at position {position} are not numbers: in float16"
-                " something in it overflows (load it in bfloat16 or float32), in those a file of its"
-                " weights is damaged.",
+                " something in it overflows (load it in bfloat16 or float32), in those a file of"
+                " its weights is damaged.",
                 Failure.OVERFLOW,
             )
 
