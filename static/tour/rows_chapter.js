@@ -81,12 +81,12 @@ export function guessInEveryRow(lane, race) {
   const { nfe, rows, tokens } = steps[at];
   const cells = cellsOf(steps[at]);
   const lines = [
-    "ZipAR writes several rows and tests nothing; SJD guesses and tests in one place. Here every open row has guesses of its own: " +
+    "ZipAR tests nothing, and SJD guesses in one place. Here every open row has guesses of its own: " +
       `pass ${nfe} read ${countOf(rows, "token")} and wrote ${tokens}, in ${countOf(rowsIn(steps[at]), "row")} of the picture. ` +
-      "A row that is easy runs up to the one above and waits there; one that is hard holds up those below.",
-    "Each row tests its guesses as SJD does, so each token is a true sample of what the model says given what its row saw: the rule " +
-      "itself changes nothing. What is lost is what a row could not see: all that the rows above had still to write.",
-    `${summary(lane)}${price(lane)}${against(race, "ar")}${besideZipar(race)}. The shift is measured after the race, as ZipAR's.`,
+      "An easy row runs up to the one above and waits; a hard one holds up those below.",
+    "Each row tests its guesses as SJD does, so each token is a true sample of what the model says given what its row saw. " +
+      "What is lost is what a row could not see: all that those above had still to write.",
+    `${summary(lane)}${price(lane)}${against(race, "ar")}${besideZipar(race)}.`,
   ];
   const frames = framesAlong(
     lane,
