@@ -8,6 +8,7 @@ import os
 import traceback
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from typing import ParamSpec, TypeVar
 
 Values = ParamSpec("Values")
@@ -22,14 +23,14 @@ def read_upload(
     read: Callable[Values, Result], *values: Values.args, **named: Values.kwargs
 ) -> Result:
     """What `read` returns, or raises, once earlier uploads are read."""
-    return _thread.submit(_read, read, *values, **named).result()
+    return _thread.submit(partial(_read, read, *values, **named)).result()
 
 
 def _read(read: Callable[Values, Result], *values: Values.args, **named: Values.kwargs) -> Result:
     try:
         return read(*values, **named)
     except Exception as error:
-        # Who is told of it may keep it for long, and with it all that was read.
+        # Who gets it may keep it for long, and with it all that was read.
         each: BaseException | None = error
         while each is not None:
             traceback.clear_frames(each.__traceback__)
