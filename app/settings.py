@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import difflib
 import os
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any
@@ -19,6 +20,7 @@ from engine.models.supply.device import DTYPES, resolve_device
 
 PREFIX = "PHOTO_FINISH_"
 AUTO = "auto"
+_HOST = re.compile(r"[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+)*")
 
 
 def _check_opening(name: str) -> str:
@@ -39,11 +41,21 @@ def _check_drafter(name: str) -> str:
     return name
 
 
-def _split_names(value: Any) -> Any:
+def _split(value: Any) -> Any:
     if not isinstance(value, str):
         return value
-    names = tuple(name.strip() for name in value.split(",") if name.strip())
+    return tuple(name.strip() for name in value.split(",") if name.strip())
+
+
+def _split_names(value: Any) -> Any:
+    names = _split(value)
     return tuple(CARDS) if names == ("all",) else names
+
+
+def _check_host(name: str) -> str:
+    if not _HOST.fullmatch(name):
+        raise ValueError(f"{name!r:.60} is no name without scheme and port: photo.example.org")
+    return name.lower()
 
 
 def _check_device(name: str) -> str:
@@ -80,6 +92,8 @@ ModelName = Annotated[str, AfterValidator(_check_model)]
 ModelNames = Annotated[tuple[ModelName, ...], NoDecode, BeforeValidator(_split_names)]
 DraftedName = Annotated[str, AfterValidator(_check_drafter)]
 DraftedNames = Annotated[tuple[DraftedName, ...], NoDecode, BeforeValidator(_split_names)]
+HostName = Annotated[str, AfterValidator(_check_host)]
+HostNames = Annotated[tuple[HostName, ...], NoDecode, BeforeValidator(_split)]
 
 
 class AppSettings(BaseSettings):
@@ -132,6 +146,11 @@ class AppSettings(BaseSettings):
         None,
         description="folder of weights that are here already: the files of a repository in its"
         " folder `owner/name`, under the hub's names; what is not there is downloaded",
+    )
+    hosts: HostNames = Field(
+        (),
+        description="names under which a proxy serves the page, and sites whose pages may call it,"
+        " with commas between them",
     )
     queue_size: int = Field(
         20, ge=1, le=200, description="races that may wait; further ones are rejected"

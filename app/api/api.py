@@ -148,6 +148,9 @@ class Api:
     ) -> Iterator[dict]:
         # A generator, although only the last value counts: gradio closes it when the client
         # disconnects, and with it the race.
+        for name, value in (("pictures", pictures), ("trace", trace)):
+            if not isinstance(value, bool):
+                raise gr.Error(f"{name} is true or false.", print_exception=False)
         values = {"infilling": None} | self._sampling(values["model"], sampling) | values
         # No session: each has one race at a time, and a program any number.
         live = self._races.start("", address(request), self._races.read(values))

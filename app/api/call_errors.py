@@ -11,7 +11,10 @@ from gradio.route_utils import FnIndexInferError
 from gradio.utils import get_function_params
 from starlette.requests import Request
 from starlette.responses import JSONResponse
+from starlette.routing import Match, Route
+from starlette.types import Scope
 
+NO_CALL = "There is no call of this id, or its answer was read: begin another."
 WRONG_VALUE = "A value is not of the kind that this call takes."
 
 
@@ -37,6 +40,28 @@ def _fields(call: BlockFunction) -> list[tuple[str, bool, Any, Any]]:
 def _takes(call: BlockFunction) -> str:
     names = [f"{name}{' (optional)' * given}" for name, given, *_ in _fields(call)]
     return f"/{call.api_name} takes {', '.join(names)}: in this order, or by name."
+
+
+class UnknownCall(Route):
+    """Answers whoever asks for the end of a call that there is not, where gradio would begin an
+    answer and break it off. `path` has its `event_id`."""
+
+    def __init__(self, path: str, blocks: gr.Blocks) -> None:
+        super().__init__(path, _no_such_call)
+        self._blocks = blocks
+
+    def matches(self, scope: Scope) -> tuple[Match, Scope]:
+        match, found = super().matches(scope)
+        if match is Match.FULL:
+            event = found["path_params"]["event_id"]
+            waiting = self._blocks._queue.pending_event_ids_session
+            if any(event in events for events in list(waiting.values())):
+                return Match.NONE, {}
+        return match, found
+
+
+async def _no_such_call(_: Request) -> JSONResponse:
+    return JSONResponse({"error": NO_CALL}, 404)
 
 
 class CallErrors:

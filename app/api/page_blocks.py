@@ -3,7 +3,9 @@ whether it is launched or mounted into another app."""
 
 from __future__ import annotations
 
+import copy
 import hashlib
+import html
 import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -18,13 +20,18 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from app.api.call_errors import WRONG_VALUE, CallErrors, complete
+from app.api.call_errors import WRONG_VALUE, CallErrors, UnknownCall, complete
+from app.api.call_shares import CallShares
 from app.api.mcp_server import Call, McpServer
+from app.api.open_routes import OpenRoutes
 from app.api.request_guard import FAILED, RequestGuard, without_message
+from app.api.request_head import with_deadline
+from app.api.site_guard import SiteGuard, names_of
 
 # Pages that may be open at once, in a hall where 50 race and 200 watch: gradio remembers as many
 # sessions, at a quarter of a megabyte each.
 PAGES = 256
+CALLS = ("{api_name}/{event_id}", "v2/{api_name}/{event_id}")
 KEEP = {"Cache-Control": "public, max-age=31536000, immutable"}
 GZIP_LEVEL = 5  # 9 takes twice as long for 2% less
 
@@ -65,19 +72,31 @@ class PageBlocks(gr.Blocks):
     def extensions(self) -> dict[str, Any]:
         """What gradio calls app_kwargs. It writes into this dict: each server needs its own."""
         mcp = McpServer(self._calls, self._at_once)
+        unknown = [UnknownCall(f"/gradio_api/call/{call}", self) for call in CALLS]
+        own = [*self._routes, *unknown, *mcp.routes()]
         return {
-            "routes": [*self._routes, *mcp.routes()],
+            "routes": own,
             "middleware": [
                 Middleware(RequestGuard),
+                Middleware(SiteGuard, names=names_of()),
+                Middleware(OpenRoutes, own=own),
                 Middleware(GZipMiddleware, compresslevel=GZIP_LEVEL),
             ],
             "exception_handlers": CallErrors(self).handlers(),
             "lifespan": mcp.lifespan,
         }
 
+    def queue(self, *args: Any, **options: Any) -> PageBlocks:
+        super().queue(*args, **options)
+        self._queue.push = CallShares(self._queue).push  # type: ignore[method-assign]
+        return self
+
     def launch(self, *args: Any, **options: Any) -> Any:
         options |= {"max_threads": self.max_threads, "app_kwargs": self.extensions()}
-        return super().launch(*args, **options)
+        launched = super().launch(*args, **options)
+        config = self.server.config
+        config.http_protocol_class = with_deadline(config.http_protocol_class)
+        return launched
 
     async def preprocess_data(
         self, block_fn: BlockFunction, inputs: list[Any], *args: Any, **options: Any
@@ -95,8 +114,11 @@ class PageBlocks(gr.Blocks):
         try:
             return await super().process_api(block_fn, *args, **options)
         except gr.Error as error:
-            error.print_exception = False
-            raise
+            told = copy.copy(error)
+            told.print_exception = False
+            if getattr(block_fn, "api_visibility", "") != "public":  # the page shows it as HTML
+                told.message = html.escape(error.message, quote=False)
+            raise told from error
         except Exception as error:
             log.error("%s: %s", getattr(block_fn, "api_name", ""), without_message(error))
             raise gr.Error(FAILED, print_exception=False) from None

@@ -2,18 +2,31 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import os
+import time
 import traceback
+from collections import Counter
 from typing import Any
 
-from starlette.datastructures import MutableHeaders
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.exceptions import HTTPException
 from starlette.responses import JSONResponse
 
+from app.api.visitor import network_of
 from engine.trace import MAX_BYTES
 
-MAX_BODY = MAX_BYTES + 2**16  # the largest trace, and what a form puts around it
-TOO_LARGE = f"A request has at most {MAX_BODY // 2**20} MB."
+MAX_UPLOAD = MAX_BYTES + 2**16  # the largest trace, and what a form puts around it
+MAX_BODY = 4 * 2**20  # of any other request, which is kept in memory until it is whole
+UPLOAD = "/gradio_api/upload"
+TOO_LARGE = "A request has at most {} MB."
+# A request has to be whole after so long, and a second more for each so many bytes that have come:
+# what is sent by halves holds a connection, and what came of it.
+BODY_SECONDS, BODY_RATE = 30.0, 2**16
+TOO_SLOW = "The rest of the request did not come in time."
+MAX_SENDING = 40  # requests of one address that have come in part
+TOO_MANY = "Too many requests are being sent from this address at once: try again in a moment."
 FAILED = "This could not be answered; the page's log says why."
 HEADERS = {
     "X-Content-Type-Options": "nosniff",
@@ -26,36 +39,62 @@ HEADERS = {
 log = logging.getLogger(__name__)
 
 
-class _BodyTooLargeError(Exception):
-    """More than MAX_BODY came."""
+class _RejectedError(Exception):
+    """Ends what reads a request that has been answered already."""
 
 
 class RequestGuard:
-    """Rejects bodies of more than MAX_BODY bytes, whether or not they declare their length, and
-    adds HEADERS. An exception that nothing else caught is logged without its message, which may
-    hold what a visitor typed."""
+    """Rejects bodies that are too large, whether or not they declare their length, that do not come
+    whole, and too many at once of one address; and adds HEADERS. An exception that nothing else
+    caught is logged without its message, which may hold what a visitor typed."""
 
     def __init__(self, app: Any) -> None:
         self._app = app
+        self._sending = Counter[str]()  # by address
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        read, started, rejected = 0, False, False
+        most = MAX_UPLOAD if scope["path"].endswith(UPLOAD) else MAX_BODY
+        address = network_of(scope["client"][0]) if scope.get("client") else ""
+        headers = Headers(scope=scope)
+        declared = headers.get("content-length", "0")
+        whole = declared == "0" and "transfer-encoding" not in headers
+        read, started, rejected, sending, begin = 0, False, False, False, time.monotonic()
 
         async def reject(status: int, words: str) -> None:
+            nonlocal rejected
             if not started:
-                await JSONResponse({"error": words}, status)(scope, receive, add_headers)
+                closes = {"Connection": "close"} if status == 408 else {}
+                answer = JSONResponse({"error": words}, status, closes)
+                await answer(scope, receive, add_headers)
+            rejected = True
+
+        async def next_part() -> Any:
+            if whole:  # what comes now is the end of the connection
+                return await receive()
+            left = begin + BODY_SECONDS + read / BODY_RATE - time.monotonic()
+            try:
+                return await asyncio.wait_for(receive(), left)
+            except TimeoutError:
+                await reject(408, TOO_SLOW)
+                raise _RejectedError from None
 
         async def count() -> Any:
-            nonlocal read, rejected
-            message = await receive()
+            nonlocal read, whole, sending
+            message = await next_part()
             read += len(message.get("body", b""))
-            if read > MAX_BODY:
-                await reject(413, TOO_LARGE)
-                rejected = True
-                raise _BodyTooLargeError
+            whole = whole or not message.get("more_body", False)
+            if read > most:
+                await reject(413, TOO_LARGE.format(most // 2**20))
+                raise _RejectedError
+            if not whole and not sending:
+                if self._sending[address] >= MAX_SENDING:
+                    await reject(429, TOO_MANY)
+                    raise _RejectedError
+                sending = True
+                self._sending[address] += 1
             return message
 
         async def add_headers(message: Any) -> None:
@@ -68,17 +107,24 @@ class RequestGuard:
                     MutableHeaders(scope=message).setdefault(name, value)
             await send(message)
 
-        declared = dict(scope["headers"]).get(b"content-length", b"0")
-        if declared.isdigit() and int(declared) > MAX_BODY:
-            await reject(413, TOO_LARGE)
+        if declared.isdigit() and int(declared) > most:
+            await reject(413, TOO_LARGE.format(most // 2**20))
             return
         try:
             await self._app(scope, count, add_headers)
-        except _BodyTooLargeError:
+        except _RejectedError:
             pass
         except Exception as error:
-            log.error("a request failed: %s", without_message(error))
-            await reject(500, FAILED)
+            if started and isinstance(error.__cause__, HTTPException):
+                # Gradio's, of a stream of messages that nobody waits for: the stream has said so.
+                await send({"type": "http.response.body", "body": b"", "more_body": False})
+            else:
+                log.error("a request failed: %s", without_message(error))
+                await reject(500, FAILED)
+        finally:
+            if sending:
+                self._sending[address] -= 1
+                self._sending += Counter()  # drops those that are 0
 
 
 def without_message(error: BaseException) -> str:

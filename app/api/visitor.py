@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import functools
+import ipaddress
+
 import gradio as gr
 
 
@@ -13,4 +16,18 @@ def session_of(client: gr.Request) -> str:
 def address(client: gr.Request) -> str:
     """The visitor's address, behind the proxies that FORWARDED_ALLOW_IPS names."""
     host = getattr(client, "client", None)
-    return host.host[:64] if host else ""
+    return network_of(host.host) if host else ""
+
+
+@functools.lru_cache(4096)
+def network_of(host: str) -> str:
+    """An address; of IPv6 the network of 64 bits, all of whose addresses are one customer's."""
+    try:
+        number = ipaddress.ip_address(host.partition("%")[0])
+    except ValueError:
+        return host[:64]
+    if isinstance(number, ipaddress.IPv6Address):
+        if number.ipv4_mapped is None:
+            return str(ipaddress.ip_network((number, 64), strict=False))
+        number = number.ipv4_mapped
+    return str(number)

@@ -44,7 +44,7 @@ class Events:
         self._races.stop(race_id, key, session_of(client))
 
     def open_file(self, path: Any, client: gr.Request) -> dict[str, Any]:
-        return self._races.open_file(path, session_of(client)).wire()
+        return self._races.open_file(path, session_of(client), address(client)).wire()
 
     def leave(self, client: gr.Request) -> None:
         self._races.leave(session_of(client))

@@ -74,7 +74,7 @@ def _draw_unfolded(
         try:
             draw(races.kept(race_id, session_of(request)))
         except gr.Error as error:
-            gr.HTML(f"<p>{error.message}</p>", apply_default_css=False)
+            gr.HTML(f"<p>{html.escape(error.message)}</p>", apply_default_css=False)
 
 
 def _figures(race: StoredRace) -> None:

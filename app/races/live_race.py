@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import html
 import secrets
 import threading
 import time
@@ -110,7 +109,7 @@ class LiveRace:
 
     def end(self, error: gr.Error | None) -> None:
         """Shows the race as it ended. Programs that watch get the error."""
-        last, note = self._last, html.unescape(error.message) if error else self.reason
+        last, note = self._last, error.message if error else self.reason
         if last is None:
             last = _stopped_update(self.board, note)
         else:

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import contextlib
 import contextvars
-import html
 import logging
 import threading
 from typing import Any
@@ -62,7 +61,7 @@ class RaceRunner:
         except gr.Error as failure:
             error = failure
         except SettingError as failure:  # its lanes do not fit on the device
-            error = gr.Error(html.escape(str(failure), quote=False), print_exception=False)
+            error = gr.Error(str(failure), print_exception=False)
         except Exception:
             log.exception("a race failed")
             error = gr.Error(BUG, print_exception=False)
@@ -117,7 +116,7 @@ class RaceRunner:
                 "Recorded races still play." if own else "The embedded model can race meanwhile."
             )
             text = f"{card.title}: {error} {other}"
-            raise gr.Error(html.escape(text, quote=False), print_exception=False) from error
+            raise gr.Error(text, print_exception=False) from error
         except Exception as error:
             raise gr.Error(
                 "The model could not be loaded. Recorded races still play.", print_exception=False
@@ -169,7 +168,7 @@ class RaceRunner:
             log.warning("ZeroGPU: %s: %s", getattr(error, "title", ""), error.message)
             raise gr.Error(zerogpu_message(error), print_exception=False) from error
         if message:
-            raise gr.Error(html.escape(message, quote=False), print_exception=False)
+            raise gr.Error(message, print_exception=False)
 
 
 def _record(stream: RaceStream | None) -> RecordedRace | None:

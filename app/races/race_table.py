@@ -5,7 +5,7 @@ from __future__ import annotations
 import secrets
 import threading
 import time
-from collections import OrderedDict
+from collections import Counter, OrderedDict
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
@@ -19,6 +19,7 @@ from visualize.figures.figures import Figure, figures
 from visualize.pictures.recorded_race import RecordedRace
 
 MAX_BYTES = 256 * 2**20  # of one visitor's races, rejected distributions and all
+MAX_ADDRESS_BYTES = 4 * MAX_BYTES  # of the races of one address, a class behind one router perhaps
 STEP_BYTES = 2048  # of a step's Python objects, beside its rows
 KEPT_SECONDS = 600.0  # after the page that showed a race was closed or lost
 
@@ -60,9 +61,11 @@ class StoredRace:
 
 @dataclass(slots=True)
 class _Entry:
-    """A race, and the visitor it counts for. `left`: since when their page is gone, in seconds."""
+    """A race, and the visitor and the address it counts for. `left`: since when their page is gone,
+    in seconds."""
 
     visitor: str
+    address: str
     race: LiveRace | StoredRace
     key: str  # of a race that began here: who sends it is the visitor who began it
     left: float | None = None
@@ -73,19 +76,20 @@ class _Entry:
 
 
 class RaceTable:
-    """Races in progress and races that are over, by id. At most MAX_BYTES are kept of a visitor and
-    `max_visitors` have races here, where those least recently used go first. KEPT_SECONDS after a
-    visitor's page is gone, so are the races."""
+    """Races in progress and races that are over, by id. At most MAX_BYTES are kept of a visitor,
+    MAX_ADDRESS_BYTES of an address, and `max_visitors` have races here. Those least recently used
+    go first; of visitors, those of the address that has most. KEPT_SECONDS after a visitor's page
+    is gone, so are the races."""
 
     def __init__(self, max_visitors: int, clock: Callable[[], float] = time.monotonic) -> None:
         self._max_visitors, self._clock = max_visitors, clock
         self._lock = threading.Lock()
         self._entries: OrderedDict[str, _Entry] = OrderedDict()
 
-    def put(self, visitor: str, race: LiveRace | StoredRace) -> None:
+    def put(self, visitor: str, address: str, race: LiveRace | StoredRace) -> None:
         with self._lock:
             key = race.key if isinstance(race, LiveRace) else ""
-            self._entries[race.id] = entry = _Entry(visitor, race, key)
+            self._entries[race.id] = entry = _Entry(visitor, address, race, key)
             self._make_room(entry)
 
     def finish(self, race_id: str, race: StoredRace | None) -> None:
@@ -137,17 +141,36 @@ class RaceTable:
 
     def _make_room(self, newest: _Entry) -> None:
         self._drop_expired()
-        own = [e for e in self._entries.values() if e.visitor == newest.visitor and e is not newest]
-        room = MAX_BYTES - newest.bytes
-        for entry in reversed(own):
+        self._bound(newest, MAX_BYTES, lambda entry: entry.visitor == newest.visitor)
+        self._bound(newest, MAX_ADDRESS_BYTES, lambda entry: entry.address == newest.address)
+        away = self._visitors_away()
+        self._drop_stored(lambda entry: entry.visitor in away)
+
+    def _bound(self, newest: _Entry, most: int, same: Callable[[_Entry], bool]) -> None:
+        """Drops the oldest races that count as the `newest` one does, until they have `most` bytes
+        together with it; that too where it is larger."""
+        room = most - newest.bytes
+        for entry in reversed([*filter(same, self._entries.values())]):
+            if entry is newest:
+                continue
             room -= entry.bytes
             if room < 0 and isinstance(entry.race, StoredRace):
                 del self._entries[entry.race.id]
-        if newest.bytes > MAX_BYTES:
+        if newest.bytes > most:
             self._entries.pop(newest.race.id, None)
-        visitors = list(dict.fromkeys(e.visitor for e in reversed(self._entries.values())))
-        away = visitors[self._max_visitors :]
-        self._drop_stored(lambda entry: entry.visitor in away)
+
+    def _visitors_away(self) -> set[str]:
+        """Those who make room for others."""
+        here: dict[str, str] = {}  # the addresses of visitors, who was here last first
+        for entry in reversed(self._entries.values()):
+            here.setdefault(entry.visitor, entry.address)
+        away = set()
+        while len(here) > self._max_visitors:
+            count = Counter(here.values())
+            most = max(count.values())
+            away.add(longest := next(v for v in reversed(here) if count[here[v]] == most))
+            del here[longest]
+        return away
 
     def _drop_expired(self) -> None:
         since = self._clock() - KEPT_SECONDS

@@ -3,7 +3,6 @@ page."""
 
 from __future__ import annotations
 
-import html
 import logging
 import random
 from collections.abc import Mapping
@@ -106,7 +105,7 @@ class Races:
         try:
             self._queue.join(ticket)
             if session:
-                self._table.put(session, live)
+                self._table.put(session, address, live)
             self._runner.start(live)
         except QueueFullError as error:
             raise user_error(error) from error
@@ -146,7 +145,7 @@ class Races:
         replay = self.recorded.replay(race.id) if race.id in self.recorded else race.replay()
         return replay.wire()
 
-    def open_file(self, path: Any, session: str) -> Snapshot:
+    def open_file(self, path: Any, session: str, address: str) -> Snapshot:
         """Puts the race of a visitor's file on the board. A bad file leaves the board as it was."""
         try:
             race, board = read_upload(self._opened, path)
@@ -155,7 +154,7 @@ class Races:
         except (TypeError, ValueError, OSError) as error:
             raise gr.Error("There is no file to open.", print_exception=False) from error
         self._give_way(session, race)
-        self._table.put(session, race)
+        self._table.put(session, address, race)
         return board
 
     def _opened(self, path: Any) -> tuple[StoredRace, Snapshot]:
@@ -225,6 +224,5 @@ def watched(race: LiveRace, own: bool, more: bool = False) -> dict[str, Any]:
 
 
 def user_error(error: Exception) -> gr.Error:
-    """An exception whose message is user-readable, for gradio, which renders it as HTML: a file may
-    have contributed to the message."""
-    return gr.Error(html.escape(str(error)[:MAX_MESSAGE], quote=False), print_exception=False)
+    """An exception whose message is user-readable, for gradio."""
+    return gr.Error(str(error)[:MAX_MESSAGE], print_exception=False)

@@ -42,9 +42,6 @@ def read_request(values: Mapping[str, Any], default_model: str) -> RaceRequest:
     if len(texts) > MAX_LANES:
         raise SettingError(f"A race has 1 to {MAX_LANES} lanes, not {len(texts)}.")
     prompt, seed, model = values["prompt"], values["seed"], values["model"]
-    if isinstance(prompt, str):
-        # half a surrogate pair cannot be sent back
-        prompt = prompt.encode("utf-8", "replace").decode()
     if isinstance(seed, float) and seed.is_integer():
         seed = int(seed)
     sampling = {each.name: values[field] for field, each in SAMPLING_KNOBS.items()}

@@ -60,7 +60,9 @@ class RaceRequest:
     def __post_init__(self) -> None:
         if not 1 <= len(self.lanes) <= MAX_LANES:
             raise SettingError(f"A race has 1 to {MAX_LANES} lanes, not {len(self.lanes)}.")
-        if not isinstance(self.prompt, str) or not self.prompt.strip():
+        if not isinstance(self.prompt, str):
+            raise SettingError("The prompt is what the picture should show, as text.")
+        if not self.prompt.strip():
             raise SettingError("Type what the picture should show: the prompt is empty.")
         if len(self.prompt) > MAX_PROMPT:
             raise SettingError(
@@ -69,6 +71,8 @@ class RaceRequest:
         # no tokenizer takes one, and no file
         if any("\ud800" <= character <= "\udfff" for character in self.prompt):
             raise SettingError("The prompt holds half a character: type it again.")
+        if "\0" in self.prompt:
+            raise SettingError("The prompt holds a NUL, which no text has: type it again.")
         whole = isinstance(self.seed, int) and not isinstance(self.seed, bool)
         if not whole or not 0 <= self.seed <= MAX_SEED:
             raise SettingError(f"The seed is a whole number from 0 to {MAX_SEED}.")

@@ -10,7 +10,7 @@ from typing import Any
 import httpx
 import pytest
 
-from app.api.request_guard import MAX_BODY
+from app.api.request_guard import MAX_BODY, MAX_UPLOAD
 from tests.abuse.conftest import Site, wait_until
 
 TYPED = "a prompt that somebody typed"
@@ -27,10 +27,10 @@ def mcp(method: str = "tools/call", **params: Any) -> dict[str, Any]:
     return {"jsonrpc": "2.0", "id": 1, "method": method, "params": params}
 
 
-def chunks() -> Iterator[bytes]:
+def chunks(most: int) -> Iterator[bytes]:
     """More than a request may have, without a declared length."""
     yield b'--x\r\ncontent-disposition: form-data; name="files"; filename="a"\r\n\r\n'
-    for _ in range(MAX_BODY // 2**20 + 1):
+    for _ in range(most // 2**20 + 1):
         yield b"x" * 2**20
 
 
@@ -38,7 +38,8 @@ def chunks() -> Iterator[bytes]:
 def test_a_body_of_no_declared_length_has_a_limit(site: Site, path: str) -> None:
     kind = "multipart/form-data; boundary=x" if path == "upload" else "application/json"
     headers = {"content-type": kind, "accept": "application/json, text/event-stream"}
-    answer = site.client.post(f"/gradio_api/{path}", content=chunks(), headers=headers)
+    content = chunks(MAX_UPLOAD if path == "upload" else MAX_BODY)
+    answer = site.client.post(f"/gradio_api/{path}", content=content, headers=headers)
     assert answer.status_code == 413
 
 

@@ -127,7 +127,7 @@ def test_a_model_that_cannot_be_loaded_is_reported_and_the_embedded_one_races_on
     for _ in range(2):
         with pytest.raises(gr.Error, match="embedded model can race") as caught:
             list(begun(races))
-        words = "Janus-Pro 1B: x/y is gated: accept its licence on &lt;https://"
+        words = "Janus-Pro 1B: x/y is gated: accept its licence on <https://"
         assert caught.value.message.startswith(words)
     assert tries == [JANUS, JANUS], "the next race tries again"
     assert list(begun(races, None))[-1].state == "finished"
@@ -166,7 +166,7 @@ def test_a_loading_that_was_left_goes_on_and_the_next_model_waits_for_it() -> No
 @pytest.mark.parametrize(
     ("name", "words"),
     [
-        ("anole", "Anole 7B cannot race here: it is &lt;b&gt;research"),
+        ("anole", "Anole 7B cannot race here: it is <b>research"),
         ("dalle", "model can be toy, janus-pro-1b"),
     ],
 )

@@ -127,7 +127,7 @@ def test_that_a_race_is_over_is_shown_when_it_can_be_asked_for(raced) -> None:
 
 def test_an_error_is_said_on_the_board_and_to_programs(raced) -> None:
     raced.step(0, 0, 3)
-    raced.live.end(gr.Error("1 &lt; 2", print_exception=False))
+    raced.live.end(gr.Error("1 < 2", print_exception=False))
     board = raced.live.board
     assert (board.state, board.note) == ("stopped", "1 < 2")
     assert [lane.state for lane in board.lanes] == ["stopped"] * 2

@@ -67,22 +67,45 @@ def test_rejected_distributions_count_as_well(recording) -> None:
 def test_a_visitors_oldest_races_make_room_for_the_newest(recording, monkeypatch) -> None:
     monkeypatch.setattr(race_table, "MAX_BYTES", 10)
     table = RaceTable(2)
-    table.put("another", stored("z", recording, 10))
+    table.put("another", "elsewhere", stored("z", recording, 10))
     for name, size in (("a", 4), ("b", 4), ("c", 4)):
-        table.put("visitor", stored(name, recording, size))
+        table.put("visitor", "here", stored(name, recording, size))
     assert ids(table, "a", "b", "c", "z") == ["b", "c", "z"]
-    table.put("visitor", stored("large", recording, 11))
+    table.put("visitor", "here", stored("large", recording, 11))
     assert ids(table, "a", "b", "c", "large", "z") == ["z"]
 
 
 def test_the_visitor_who_was_away_longest_makes_room_for_others(recording) -> None:
     table = RaceTable(2)
     for visitor in "ab":
-        table.put(visitor, stored(visitor, recording))
+        table.put(visitor, "here", stored(visitor, recording))
     assert table.get("a", "a")
-    table.put("c", stored("c", recording))
+    table.put("c", "here", stored("c", recording))
     assert ids(table, "a", "b", "c") == ["a", "c"]
     assert table.last("a").id == "a"
+
+
+def test_an_address_has_a_bound_however_many_visitors_it_has(recording, monkeypatch) -> None:
+    monkeypatch.setattr(race_table, "MAX_ADDRESS_BYTES", 10)
+    table = RaceTable(100)
+    table.put("x", "elsewhere", stored("x", recording, 8))
+    for visitor in "abc":
+        table.put(visitor, "here", stored(visitor, recording, 4))
+    assert ids(table, "a", "b", "c", "x") == ["b", "c", "x"]
+
+
+def test_visitors_make_room_for_those_of_their_own_address(recording) -> None:
+    """Whoever opens pages without end takes nobody else's race away."""
+    table = RaceTable(3)
+    for visitor in ("x", "y"):
+        table.put(visitor, visitor, stored(visitor, recording))
+    for visitor in map(str, range(5)):
+        table.put(visitor, "here", stored(visitor, recording))
+    assert ids(table, "x", "y", *map(str, range(5))) == ["x", "y", "4"]
+    table.put("z", "z", stored("z", recording))
+    assert ids(table, "x", "y", "z", "4") == ["y", "z", "4"], (
+        "alone at their addresses all are alike"
+    )
 
 
 def test_a_closed_pages_races_are_kept_for_minutes_and_are_then_whose_page_comes_back(
@@ -90,7 +113,7 @@ def test_a_closed_pages_races_are_kept_for_minutes_and_are_then_whose_page_comes
 ) -> None:
     table = RaceTable(5, clock)
     for name in "ab":
-        table.put("before", stored(name, recording))
+        table.put("before", "here", stored(name, recording))
     table.leave("before")
     clock.now += KEPT_SECONDS
     assert table.get("a", "after")

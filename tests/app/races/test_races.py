@@ -247,7 +247,7 @@ def test_who_watches_another_visitors_race_neither_stops_nor_ends_it(held, slow,
         with pytest.raises(gr.Error) as error:
             held.stop(race_id, key, guest)
         assert error.value.message == NOT_YOURS
-    held.open_file(file, guest)
+    held.open_file(file, guest, "")
     held.leave(guest)
     slow.goes_on.set()
     assert list(race)[-1].state == "finished"
@@ -265,7 +265,7 @@ def test_a_page_that_is_loaded_again_may_stop_its_race_by_its_key(held, slow) ->
 def test_the_visitors_own_race_gives_way_to_a_recording(held, slow, file) -> None:
     race = begun(held)
     racing(race)
-    held.open_file(file, SESSION)
+    held.open_file(file, SESSION, "")
     slow.goes_on.set()
     assert list(race)[-1].state == "stopped"
 
@@ -304,7 +304,7 @@ def file(races, tmp_path) -> Path:
 
 
 def test_a_files_race_has_an_id_as_any_other(races, file) -> None:
-    shown = races.open_file(str(file), SESSION)
+    shown = races.open_file(str(file), SESSION, "")
     assert (shown.recorded, shown.state, shown.prompt) == (True, "finished", "red apple")
     kept = races.kept(shown.id, SESSION)
     assert kept.recording == RecordedRace.loads(file.read_text())
@@ -315,7 +315,7 @@ def test_the_visitors_last_race_stays_at_hand(file) -> None:
     races = Races(toy_pool(Toy()), RecordedRaces(file.parent))
     recorded = races.choices(SESSION)
     own = raced(races, prompt="my own")
-    races.open_file(str(file), SESSION)
+    races.open_file(str(file), SESSION, "")
     races.show("race", SESSION)
     assert races.choices(SESSION) == [("Your last race: my own", own.id), *recorded]
     assert races.choices("another") == recorded
@@ -332,7 +332,7 @@ BARE = b'{"format": "photo-finish-trace", "version": 4}'
 def test_a_bad_file_is_rejected_with_a_message(races, file, text, words) -> None:
     file.write_bytes(text)
     with pytest.raises(gr.Error, match=words):
-        races.open_file(str(file), SESSION)
+        races.open_file(str(file), SESSION, "")
 
 
 def test_a_file_too_large_is_not_read_or_not_kept(races, file, tmp_path, monkeypatch) -> None:
@@ -340,16 +340,16 @@ def test_a_file_too_large_is_not_read_or_not_kept(races, file, tmp_path, monkeyp
     with path.open("wb") as large:
         large.truncate(MAX_BYTES + 1)
     with pytest.raises(gr.Error, match="larger than 32 MB"):
-        races.open_file(str(path), SESSION)
+        races.open_file(str(path), SESSION, "")
     monkeypatch.setattr(app.races.races, "MAX_BYTES", 1000)
     with pytest.raises(gr.Error, match="MB of memory; this page keeps"):
-        races.open_file(str(file), SESSION)
+        races.open_file(str(file), SESSION, "")
 
 
 @pytest.mark.parametrize("path", [None, 5, "", "nowhere.json", "\0", ["a"]])
 def test_no_file_is_no_trouble(races, path) -> None:
     with pytest.raises(gr.Error, match=r"no file|not JSON"):
-        races.open_file(path, SESSION)
+        races.open_file(path, SESSION, "")
 
 
 def test_a_race_too_large_to_keep_is_shown_and_not_kept(races, monkeypatch) -> None:

@@ -52,7 +52,10 @@ def test_whole_seeds_are_whole_however_they_are_sent() -> None:
 @pytest.mark.parametrize(
     ("field", "wrong", "words"),
     [
-        *(("prompt", wrong, "prompt is empty") for wrong in ("", " \n", None, 7, ["x"], {"a": 1})),
+        *(("prompt", wrong, "prompt is empty") for wrong in ("", " \n")),
+        *(("prompt", wrong, "should show, as text") for wrong in (None, 7, ["x"], {"a": 1})),
+        *(("prompt", wrong, "half a character") for wrong in ("\ud83c", "a \udfff b")),
+        ("prompt", "a\0b", "holds a NUL"),
         ("prompt", "x" * 1001, "1001 characters; at most 1000"),
         *(("seed", wrong, "whole number") for wrong in (None, -1, 2**53, 10**30, 0.5, True)),
         *(("seed", wrong, "whole number") for wrong in ("7", "seven", float("nan"), {})),

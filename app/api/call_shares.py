@@ -1,0 +1,85 @@
+"""What one address may have of gradio's queues of calls. Gradio bounds the calls of all together,
+takes them as they come, and keeps the answers of two thousand sessions until they are read, if
+anybody ever reads them."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from typing import Any
+
+from gradio.data_classes import PredictBodyInternal
+from gradio.queueing import Event, Queue
+from starlette.requests import Request
+
+from app.api.visitor import network_of
+
+KEPT_FREE = 8  # one in so many places is kept for other addresses
+BUSY = "Too many calls of this address wait here: try again in a moment."
+UNREAD_SECONDS = 60.0  # after which answers that nobody reads are forgotten
+Pushed = tuple[bool, Any, Any]
+
+
+class CallShares:
+    """`push` stands in for the queue's own. Addresses take turns in what waits for a function, none
+    has all places, and when one calls again, what it has not read for UNREAD_SECONDS is
+    forgotten."""
+
+    def __init__(self, queue: Queue) -> None:
+        self._queue, self._push = queue, queue.push
+        self._callers: dict[str, str] = {}  # the addresses of sessions
+        self._unread: dict[str, float] = {}  # since when sessions have been seen not to read
+
+    async def push(
+        self, body: PredictBodyInternal, request: Request, username: str | None
+    ) -> Pushed:
+        address, most = _address(request), self._queue.max_size
+        if most is not None and self._waiting(address) >= most - most // KEPT_FREE:
+            return False, BUSY, "queue_full"
+        self._forget_unread(address)
+        pushed = await self._push(body=body, request=request, username=username)
+        if body.session_hash is not None:
+            self._callers[body.session_hash] = address
+        if event := self._queue.event_ids_to_events.get(str(pushed[1])):
+            _take_turn(
+                event, self._queue.event_queue_per_concurrency_id[event.concurrency_id].queue
+            )
+        return pushed
+
+    def _waiting(self, address: str) -> int:
+        queues = self._queue.event_queue_per_concurrency_id.values()
+        waiting = (event for queue in queues for event in queue.queue)
+        return sum(_address(event.request) == address for event in waiting)
+
+    def _forget_unread(self, address: str) -> None:
+        messages, calls = self._queue.pending_messages_per_session, self._queue.event_ids_to_events
+        going, now = {event.session_hash for event in calls.values()}, time.monotonic()
+        self._callers = {each: self._callers[each] for each in self._callers if each in messages}
+        unread = {
+            session: self._unread.get(session, now)
+            for session in self._callers.keys() - going
+            if messages[session].qsize()
+        }
+        for session, since in unread.items():
+            if self._callers[session] == address and now - since > UNREAD_SECONDS:
+                del messages[session]
+                self._queue.pending_event_ids_session.pop(session, None)
+        self._unread = unread
+
+
+def _take_turn(event: Event, waiting: list[Event]) -> None:
+    """Moves the last of those that wait before the first that has had more turns: each address has
+    one in every round."""
+    if waiting[-1:] != [event]:  # it does not wait any more
+        return
+    turns = Counter[str]()
+    own = sum(_address(each.request) == _address(event.request) for each in waiting) - 1
+    for place, each in enumerate(waiting):
+        if turns[_address(each.request)] > own:
+            waiting.insert(place, waiting.pop())
+            return
+        turns[_address(each.request)] += 1
+
+
+def _address(request: Request) -> str:
+    return network_of(request.client.host) if request.client else ""

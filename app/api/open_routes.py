@@ -1,0 +1,71 @@
+"""What of Gradio the page's server has: the routes that the page, `gradio_client` and curl use.
+Gradio has others, that write what a visitor typed to the disk, record, edit code by prompts or send
+on what is elsewhere; one that a later Gradio adds is shut until it is named here."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from starlette.responses import JSONResponse
+from starlette.routing import Match, Route
+
+NOTHING = "There is nothing at this address."
+READ = (
+    # the page and its files
+    "/",
+    "/assets/{path:path}",
+    "/static/{path:path}",
+    "/svelte/{path:path}",
+    "/favicon.ico",
+    "/manifest.json",
+    "/robots.txt",
+    "/theme.css",
+    "/gradio_api/theme.css",
+    # what it is made of, and what can be called
+    "/config",
+    "/gradio_api/info",
+    "/gradio_api/openapi.json",
+    # whether it is the same server as before, and that the page is open
+    "/gradio_api/app_id",
+    "/gradio_api/heartbeat/{session_hash}",
+    "/gradio_api/startup-events",
+    # answers of calls
+    "/gradio_api/queue/data",
+    "/gradio_api/call/{api_name}/{event_id}",
+    "/gradio_api/call/v2/{api_name}/{event_id}",
+    # files that visitors brought or made
+    "/gradio_api/upload_progress",
+    "/gradio_api/file={path_or_url:path}",
+)
+WRITTEN = (
+    "/gradio_api/upload",
+    # calls
+    "/gradio_api/queue/join",
+    "/gradio_api/run/{api_name}",
+    "/gradio_api/call/{api_name}",
+    "/gradio_api/call/v2/{api_name}",
+    "/gradio_api/cancel",
+    "/gradio_api/reset",
+)
+
+
+class OpenRoutes:
+    """ASGI middleware: a request that is neither for one of the page's `own` routes nor for one of
+    READ and WRITTEN is answered with 404."""
+
+    def __init__(self, app: Any, own: Sequence[Route]) -> None:
+        self._app, self._own = app, own
+        self._open = [Route(path, app, methods=["GET"]) for path in READ]
+        self._open += [Route(path, app, methods=["POST"]) for path in WRITTEN]
+
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+        if scope["type"] == "http" and not self._is_open(scope):
+            await JSONResponse({"error": NOTHING}, 404)(scope, receive, send)
+        else:
+            await self._app(scope, receive, send)
+
+    def _is_open(self, scope: Any) -> bool:
+        # by another method one of its own is answered with 405, as a client of MCP expects
+        own = any(route.matches(scope)[0] is not Match.NONE for route in self._own)
+        return own or any(route.matches(scope)[0] is Match.FULL for route in self._open)

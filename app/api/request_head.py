@@ -1,0 +1,50 @@
+"""Connections that never say what they want. uvicorn waits for the rest of a request's head without
+end, and has no setting for it."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+HEAD_SECONDS = 30.0
+
+
+def with_deadline(protocol: Any) -> Any:
+    """A class of uvicorn's HTTP protocols that closes a connection on which no request's head is
+    whole HEAD_SECONDS after it was made, or after a head began."""
+
+    class TimedProtocol(protocol):  # type: ignore[misc]
+        _deadline: asyncio.TimerHandle | None = None
+
+        def connection_made(self, transport: asyncio.Transport) -> None:
+            super().connection_made(transport)
+            self._wait()
+
+        def data_received(self, data: bytes) -> None:
+            super().data_received(data)
+            self._wait()
+
+        def connection_lost(self, error: Exception | None) -> None:
+            self._end_wait()
+            super().connection_lost(error)
+
+        def _wait(self) -> None:
+            if not self._is_idle():
+                self._end_wait()
+            elif self._deadline is None:
+                self._deadline = self.loop.call_later(HEAD_SECONDS, self._close)
+
+        def _is_idle(self) -> bool:
+            return self.cycle is None or self.cycle.response_complete
+
+        def _end_wait(self) -> None:
+            if self._deadline is not None:
+                self._deadline.cancel()
+                self._deadline = None
+
+        def _close(self) -> None:
+            self._deadline = None
+            if self._is_idle():
+                self.transport.close()
+
+    return TimedProtocol

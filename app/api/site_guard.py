@@ -1,0 +1,76 @@
+"""ASGI middleware that answers this page's own pages and programs, and no other site's.
+
+A page that a visitor opens elsewhere can send requests to this server from the visitor's browser:
+across sites, or, where its name suddenly leads to this machine (DNS rebinding), as if they were its
+own. The first name their site in Origin, the second in Host.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import os
+import socket
+from collections.abc import Collection, Mapping
+from typing import Any
+from urllib.parse import urlsplit
+
+from starlette.datastructures import Headers
+from starlette.responses import JSONResponse
+
+from app.settings import SETTINGS
+
+LOOPBACK = ("localhost", "127.0.0.1", "::1")
+# Of a Space: no DNS but Hugging Face's own has names below it.
+SPACES = ".hf.space"
+HUB = "huggingface.co"  # shows a Space, and asks it what can be called there
+NAMED = " If it should, whoever runs it adds the name to PHOTO_FINISH_HOSTS."
+OTHER_NAME = f"This page does not answer under the name in this address.{NAMED}"
+OTHER_SITE = f"This page does not answer to another site's page.{NAMED}"
+
+
+def names_of(environment: Mapping[str, str] = os.environ) -> frozenset[str]:
+    """The names that the page is known to be served under, and the sites whose pages may call it:
+    the machine's own, those of a Space and of the setting, which a proxy passes on."""
+    names = [*LOOPBACK, socket.gethostname(), environment.get("GRADIO_SERVER_NAME", "")]
+    if "SPACE_ID" in environment:  # with a domain of its own it has several
+        names += [HUB, *environment.get("SPACE_HOST", "").split(",")]
+    return frozenset(name.strip().strip("[]").lower() for name in (*names, *SETTINGS.hosts)) - {""}
+
+
+class SiteGuard:
+    """Rejects requests under a name that is none of `names`, and from pages of other sites.
+    An address of numbers is nobody's name, and a request without Origin is no other page's."""
+
+    def __init__(self, app: Any, names: Collection[str]) -> None:
+        self._app, self._names = app, names
+
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+        headers = Headers(scope=scope) if scope["type"] == "http" else {}
+        host, origin = headers.get("host"), headers.get("origin")
+        name = _hostname(f"//{host}") if host else ""
+        if host and not self._is_ours(name):
+            await JSONResponse({"error": OTHER_NAME}, 421)(scope, receive, send)
+        elif origin and _hostname(origin) not in {*self._names, name or None}:
+            await JSONResponse({"error": OTHER_SITE}, 403)(scope, receive, send)
+        else:
+            await self._app(scope, receive, send)
+
+    def _is_ours(self, name: str) -> bool:
+        spaces = HUB in self._names and name.endswith(SPACES)
+        return name in self._names or spaces or _is_address(name)
+
+
+def _hostname(url: str) -> str:
+    """In lower case, without a port; empty where there is none, as in the Origin "null"."""
+    try:
+        return (urlsplit(url).hostname or "").rstrip(".")
+    except ValueError:
+        return ""
+
+
+def _is_address(name: str) -> bool:
+    try:
+        ipaddress.ip_address(name)
+    except ValueError:
+        return False
+    return True
