@@ -10,6 +10,7 @@ from typing import Any
 import httpx
 import pytest
 
+from app.api.call_errors import NO_CALL
 from app.api.request_guard import MAX_BODY, MAX_UPLOAD
 from tests.abuse.conftest import Site, wait_until
 
@@ -88,3 +89,34 @@ def test_no_log_has_what_was_typed(site: Site, capfd, caplog) -> None:
     wait_until(site.idle)
     shown = capfd.readouterr()
     assert TYPED not in caplog.text + shown.out + shown.err
+
+
+@pytest.mark.parametrize("path", ["call/race/unknown", "call/v2/race/unknown"])
+def test_the_answer_of_an_unknown_call_is_a_sentence(site: Site, path: str) -> None:
+    answer = site.client.get(f"/gradio_api/{path}")
+    assert (answer.status_code, answer.json()) == (404, {"error": NO_CALL})
+
+
+def test_a_session_that_is_gone_is_told_so_and_nothing_is_logged(site: Site, capfd, caplog) -> None:
+    """As a page's is whose server was started again."""
+    answer = site.client.get("/gradio_api/queue/data?session_hash=unknown")
+    assert '"session_not_found":true' in answer.text
+    shown = capfd.readouterr()
+    assert caplog.text + shown.out + shown.err == ""
+
+
+@pytest.mark.parametrize("field", ["pictures", "trace"])
+@pytest.mark.parametrize("value", ["yes", "false", 1, 0, None, []])
+def test_what_is_to_be_returned_is_true_or_false(site: Site, field: str, value: Any) -> None:
+    answer = post(site, "call/v2/race", NAMED | {field: value})
+    said = site.client.get(f"/gradio_api/call/race/{answer.json()['event_id']}").text
+    assert f'{{"error": "{field} is true or false."' in said
+
+
+def test_a_program_is_told_an_error_as_text_and_the_page_as_html(site: Site) -> None:
+    wrong = "<b>&amp;"
+    assert f"'{wrong}'" in site.rejection(["red apple", 7, [wrong]], "race")
+    said = site.rejection(site.race_values(lanes=(wrong,)))
+    assert "'&lt;b&gt;&amp;amp;'" in said
+    call = mcp(name="race", arguments=NAMED | {"lanes": [wrong]})
+    assert f"'{wrong}'" in post(site, "mcp/", call).text
