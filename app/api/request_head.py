@@ -13,7 +13,7 @@ def with_deadline(protocol: Any) -> Any:
     """A class of uvicorn's HTTP protocols that closes a connection on which no request's head is
     whole HEAD_SECONDS after it was made, or after a head began."""
 
-    class TimedProtocol(protocol):  # type: ignore[misc]
+    class TimedProtocol(protocol):
         _deadline: asyncio.TimerHandle | None = None
 
         def connection_made(self, transport: asyncio.Transport) -> None:
