@@ -79,7 +79,7 @@ def test_the_first_free_slot_is_given() -> None:
     assert [slots.take() for _ in range(4)][:3] == [a, b, c]
 
 
-@pytest.mark.parametrize("name", ["ar", "sjd", "lantern", "zipar"])
+@pytest.mark.parametrize("name", ["ar", "sjd", "lantern", "zipar", "rows"])
 def test_a_lane_decodes_the_same_in_a_slot_where_another_prompt_was_decoded(name: str) -> None:
     tiny = TINY["embedded"] if name == "lantern" else JANUS  # which has no drafter
     fresh, used = (DECODERS[name](tiny.model) for _ in range(2))
@@ -133,11 +133,12 @@ def test_a_lane_that_cannot_begin_gives_its_slot_back() -> None:
 def priced_lanes() -> list[tuple[Toy, Lane]]:
     return [
         (Toy((3, 4), 5), Lane("zipar", DECODERS["zipar"].Settings(s=2))),
+        (Toy((3, 4), 5), Lane("rows", DECODERS["rows"].Settings(c=2))),
         (NeighbourToy((3, 4), 5), Lane("parallel", DECODERS["parallel"].Settings(T=3))),
     ]
 
 
-@pytest.mark.parametrize(("model", "lane"), priced_lanes(), ids=["zipar", "parallel"])
+@pytest.mark.parametrize(("model", "lane"), priced_lanes(), ids=["zipar", "rows", "parallel"])
 def test_an_audit_is_in_the_slot_that_its_lane_has_given_back(model: Toy, lane: Lane) -> None:
     taken = []
     real = model.slots.take
