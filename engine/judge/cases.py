@@ -74,7 +74,8 @@ def enumerate_on(
     was enumerated or why it could not be. `every`: the settings, the defaults first. `exactly` must
     be in use."""
     standard, model, plan, _ = standard_toys()[number]
-    small, runs = standard in SMALL, 0
+    # Of a decoder that draws several rows at once most settings differ where there are several.
+    small, runs = standard in SMALL or (kind.rows and min(model.grid) > 1), 0
     distinct = _distinct(every, max(plan.length, model.vocab_size))
     for settings in (distinct[0], *_from(distinct[1:], 0 if small else number)):
         if runs >= (RUNS_SMALL if small else RUNS_LARGER):
