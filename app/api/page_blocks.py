@@ -114,11 +114,11 @@ class PageBlocks(gr.Blocks):
         try:
             return await super().process_api(block_fn, *args, **options)
         except gr.Error as error:
-            told = copy.copy(error)
-            told.print_exception = False
+            shown = copy.copy(error)
+            shown.print_exception = False
             if getattr(block_fn, "api_visibility", "") != "public":  # the page shows it as HTML
-                told.message = html.escape(error.message, quote=False)
-            raise told from error
+                shown.message = html.escape(error.message, quote=False)
+            raise shown from error
         except Exception as error:
             log.error("%s: %s", getattr(block_fn, "api_name", ""), without_message(error))
             raise gr.Error(FAILED, print_exception=False) from None

@@ -20,6 +20,7 @@ from engine.models.supply.progress import Phase, Progress, Report
 FAMILIES = {
     "janus": "JanusModel",
     "llamagen": "LlamaGenModel",
+    "llamagen_class": "LlamaGenClassModel",
     "emu3": "Emu3Model",
     "chameleon": "ChameleonModel",
 }

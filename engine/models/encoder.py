@@ -101,6 +101,13 @@ _READERS: dict[str, Reader] = {
     "embedded": _embedded,
     "janus": _janus,
     "llamagen": _llamagen,
+    "llamagen_class": _llamagen,
     "chameleon": _chameleon,
 }
-_PARTS = {"embedded": (), "janus": ("model",), "llamagen": ("vq",), "chameleon": ("model", "vq")}
+_PARTS = {
+    "embedded": (),
+    "janus": ("model",),
+    "llamagen": ("vq",),
+    "llamagen_class": ("vq",),
+    "chameleon": ("model", "vq"),
+}

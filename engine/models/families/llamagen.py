@@ -44,9 +44,59 @@ __all__ = ["LlamaGenModel", "config"]
 END = 1  # T5's </s>
 
 
-class LlamaGenModel(BodyModel):
-    """Codes of 16 x 16 pixels. Sampling as in the authors' `sample_t2i.py`: guidance 7.5, top-k
-    1000, temperature 1."""
+class LlamaGenBody(BodyModel):
+    """Codes of 16 x 16 pixels behind a condition: what LlamaGen's models share, whether they are
+    given a caption or a class."""
+
+    def __init__(
+        self,
+        card: ModelCard,
+        folders: dict[str, Path] | None,
+        device: torch.device,
+        dtype: torch.dtype,
+        network: type[PreTrainedModel],
+        sizes: Sizes,
+    ) -> None:
+        """`folders` has the parts "gpt" and "vq"; None is random weights. Raises ModelError where a
+        file is missing or does not fit."""
+        self.name, self.grid, self.sampling = card.name, card.grid, card.sampling
+        self.device, self.dtype = device, dtype
+        self.random = folders is None
+        self.network = new_network(lambda: network(sizes.gpt), device, dtype, self.random)
+        # The VQ decoder is small, and 16 bits show in flat areas.
+        wide = torch.promote_types(dtype, torch.float32)
+        self.vq = new_network(lambda: LlamaGenVQ(sizes.vq), device, wide, self.random)
+        if folders is not None:
+            stored = read_weights(folders["vq"] / card.source_of("vq").files[0])
+            fit(self.vq, stored, vq_key, VQ_UNUSED)
+            stored = read_weights(folders["gpt"] / card.source_of("gpt").files[0])
+            fit(self.network, split_qkv(stored, sizes.gpt), gpt_key, GPT_UNUSED)
+        self.body = self.network.model
+        self.caption_slots = sizes.gpt.caption_slots
+        rope = Rope2D(card.grid, sizes.gpt.head_dim, self.caption_slots, wide)
+        self.body.rotary_emb = rope.to(device)
+        self.vocab_size = sizes.gpt.vocab_size
+        # normalised, as the VQ decoder sees it
+        self.codebook = F.normalize(self.vq.quantize.embedding.weight, dim=-1)
+        self.forced_ids = torch.full((card.grid[0] * card.grid[1],), -1)
+
+    def embed(self, tokens: Tensor, positions: Tensor) -> Tensor:
+        return self.body.embed_tokens(tokens)
+
+    def head(self, hidden: Tensor) -> Tensor:
+        return self.network.lm_head(hidden)
+
+    def position_ids(self, slots: Tensor, start: Tensor) -> Tensor:
+        """Padding counts, so that code i has the same position whatever the caption's length."""
+        return slots.expand(len(start), -1)
+
+    def decode(self, codes: Tensor) -> Tensor:
+        return self.vq.decoder(self.vq.post_quant_conv(self.codebook[codes].permute(0, 3, 1, 2)))
+
+
+class LlamaGenModel(LlamaGenBody):
+    """Given a caption. Sampling as in the authors' `sample_t2i.py`: guidance 7.5, top-k 1000,
+    temperature 1."""
 
     def __init__(
         self,
@@ -57,43 +107,19 @@ class LlamaGenModel(BodyModel):
         *,
         sizes: Sizes | None = None,
     ) -> None:
-        """`folders` has the parts "gpt", "vq", "text" and, if wanted, "drafter"; None is random
-        weights. `sizes` default to the published model's. Raises ModelError where a file is missing
-        or does not fit."""
+        """`folders` has the part "text", too, and, if wanted, "drafter". `sizes` default to the
+        published model's."""
         sizes = sizes or config(card)
-        random = folders is None
-        self.name, self.grid, self.sampling = card.name, card.grid, card.sampling
-        self.device, self.dtype = device, dtype
-        self.network = _network(lambda: LlamaGenNetwork(sizes.gpt), device, dtype, random)
-        # The VQ decoder is small, and 16 bits show in flat areas; T5 overflows in float16.
-        wide = torch.promote_types(dtype, torch.float32)
-        self.vq = _network(lambda: LlamaGenVQ(sizes.vq), device, wide, random)
-        text_dtype = dtype if dtype == torch.bfloat16 else wide
-        self.text = _network(lambda: T5Stack(sizes.text), device, text_dtype, random)
+        super().__init__(card, folders, device, dtype, LlamaGenNetwork, sizes)
+        # T5 overflows in float16.
+        wide = dtype if dtype == torch.bfloat16 else torch.promote_types(dtype, torch.float32)
+        self.text = new_network(lambda: T5Stack(sizes.text), device, wide, self.random)
         self.tokenizer = None
         if folders is not None:
-            self.tokenizer = _tokenizer(folders["text"], sizes.gpt.caption_slots)
-            fit(
-                self.vq,
-                read_weights(folders["vq"] / card.source_of("vq").files[0]),
-                vq_key,
-                VQ_UNUSED,
-            )
-            state = split_qkv(
-                read_weights(folders["gpt"] / card.source_of("gpt").files[0]), sizes.gpt
-            )
-            fit(self.network, state, gpt_key, GPT_UNUSED)
+            self.tokenizer = _tokenizer(folders["text"], self.caption_slots)
             fit(self.text, read_weights(folders["text"]), text_key, TEXT_UNUSED)
-        self.body = self.network.model
-        self.caption_slots = sizes.gpt.caption_slots
-        rope = Rope2D(card.grid, sizes.gpt.head_dim, self.caption_slots, wide)
-        self.body.rotary_emb = rope.to(device)
-        self.vocab_size = sizes.gpt.vocab_size
-        # normalised, as the VQ decoder sees it
-        self.codebook = F.normalize(self.vq.quantize.embedding.weight, dim=-1)
-        self.forced_ids = torch.full((card.grid[0] * card.grid[1],), -1)
-        if folders is not None and "drafter" in folders:
-            self.drafter = llamagen_drafter(self, folders["drafter"])
+            if "drafter" in folders:
+                self.drafter = llamagen_drafter(self, folders["drafter"])
 
     def tokens(self, text: str) -> list[int]:
         """T5's token ids of a prompt, `</s>` included, at most as many as there are caption slots,
@@ -113,21 +139,8 @@ class LlamaGenModel(BodyModel):
             rows = torch.cat([rows, self.network.unconditional[None]])
         return Prompt(self.network.caption(rows), (padding,) * len(rows))
 
-    def embed(self, tokens: Tensor, positions: Tensor) -> Tensor:
-        return self.body.embed_tokens(tokens)
 
-    def head(self, hidden: Tensor) -> Tensor:
-        return self.network.lm_head(hidden)
-
-    def position_ids(self, slots: Tensor, start: Tensor) -> Tensor:
-        """Padding counts, so that code i has the same position whatever the caption's length."""
-        return slots.expand(len(start), -1)
-
-    def decode(self, codes: Tensor) -> Tensor:
-        return self.vq.decoder(self.vq.post_quant_conv(self.codebook[codes].permute(0, 3, 1, 2)))
-
-
-def _network(
+def new_network(
     make: Callable[[], PreTrainedModel], device: torch.device, dtype: torch.dtype, random: bool
 ) -> PreTrainedModel:
     """A frozen network, its weights random or else uninitialised, which takes no time."""

@@ -8,6 +8,7 @@ channel i + D / 2. Its VQ model is Janus'.
 
 from __future__ import annotations
 
+import math
 import re
 from dataclasses import dataclass
 
@@ -15,36 +16,36 @@ import torch
 from torch import Tensor, nn
 from transformers import JanusVQVAE, JanusVQVAEConfig, LlamaConfig, LlamaForCausalLM, T5Config
 
-from engine.models.supply.card import ModelCard, ModelError
+from engine.models.supply.card import ModelCard, ModelError, Prompts
 
 ROPE_BASE = 10000.0
+CLASSES = 1000  # of ImageNet; the row behind theirs is of no class
+# Layers, heads and width by the size in a card's name (gpt.py of FoundationVision/LlamaGen).
+_SIZES = {
+    "b": (12, 12, 768),
+    "l": (24, 16, 1024),
+    "xl": (36, 20, 1280),
+    "xxl": (48, 24, 1536),
+    "3b": (24, 32, 3200),
+}
 
 
 @dataclass(frozen=True, slots=True)
 class Sizes:
-    """The configurations of LlamaGen's three networks. `gpt` has two additional fields:
-    `caption_slots`, and `caption_width`, the width of the text encoder's states."""
+    """The configurations of LlamaGen's networks. `gpt` has an additional field, `caption_slots`,
+    one for a class; where there is a text encoder also `caption_width`, the width of its states."""
 
     gpt: LlamaConfig
     vq: JanusVQVAEConfig
-    text: T5Config
+    text: T5Config | None = None
 
 
 def config(card: ModelCard) -> Sizes:
-    """The true sizes, of both stages: GPT-XL over VQ-16 codes, and flan-t5-xl's encoder."""
-    gpt = LlamaConfig(
-        vocab_size=card.codes,
-        hidden_size=1280,
-        intermediate_size=3584,
-        num_hidden_layers=36,
-        num_attention_heads=20,
-        rms_norm_eps=1e-5,
-        tie_word_embeddings=False,
-        bos_token_id=None,
-        eos_token_id=None,
-        caption_slots=120,
-        caption_width=2048,
-    )
+    """The true sizes: the GPT by the size in the card's name, XL where that has none, VQ-16, and
+    flan-t5-xl's encoder where it is given a caption."""
+    vq = JanusVQVAEConfig(num_embeddings=card.codes)
+    if card.prompts is Prompts.CLASSES:
+        return Sizes(_gpt(card, card.name.split("-")[1], caption_slots=1), vq)
     text = T5Config(
         d_model=2048,
         d_ff=5120,
@@ -53,7 +54,23 @@ def config(card: ModelCard) -> Sizes:
         feed_forward_proj="gated-gelu",
         use_cache=False,
     )
-    return Sizes(gpt, JanusVQVAEConfig(num_embeddings=card.codes), text)
+    return Sizes(_gpt(card, "xl", caption_slots=120, caption_width=text.d_model), vq, text)
+
+
+def _gpt(card: ModelCard, size: str, **fields: int) -> LlamaConfig:
+    layers, heads, width = _SIZES[size]
+    return LlamaConfig(
+        vocab_size=card.codes,
+        hidden_size=width,
+        intermediate_size=256 * math.ceil(8 * width // 3 / 256),
+        num_hidden_layers=layers,
+        num_attention_heads=heads,
+        rms_norm_eps=1e-5,
+        tie_word_embeddings=False,
+        bos_token_id=None,
+        eos_token_id=None,
+        **fields,
+    )
 
 
 class Rope2D(nn.Module):
@@ -82,8 +99,9 @@ class Rope2D(nn.Module):
 
 
 class LlamaGenNetwork(LlamaForCausalLM):
-    """The GPT: `caption` maps the text encoder's states to the first slots' inputs; `unconditional`
-    are the states of no caption. Its RoPE depends on the grid and is set by LlamaGenModel."""
+    """The GPT that is given a caption: `caption` maps the text encoder's states to the first slots'
+    inputs; `unconditional` are the states of no caption. Its RoPE depends on the grid and is set by
+    LlamaGenBody."""
 
     def __init__(self, config: LlamaConfig) -> None:
         super().__init__(config)
@@ -96,6 +114,15 @@ class LlamaGenNetwork(LlamaForCausalLM):
         self.unconditional = nn.Parameter(
             torch.randn(config.caption_slots, config.caption_width) * config.caption_width**-0.5
         )
+
+
+class LlamaGenClassNetwork(LlamaForCausalLM):
+    """The GPT that is given a class: `classes` has the first slot's inputs, [CLASSES + 1, D], the
+    last one's for no class."""
+
+    def __init__(self, config: LlamaConfig) -> None:
+        super().__init__(config)
+        self.classes = nn.Embedding(CLASSES + 1, config.hidden_size)
 
 
 class LlamaGenVQ(JanusVQVAE):
@@ -113,6 +140,7 @@ _GPT_KEYS = {
     "cls_embedding.cap_proj.fc1.weight": "caption.0.weight",
     "cls_embedding.cap_proj.fc2.weight": "caption.2.weight",
     "cls_embedding.uncond_embedding": "unconditional",
+    "cls_embedding.embedding_table.weight": "classes.weight",
 }
 _LAYER_KEYS = {
     "attention.wq": "self_attn.q_proj",
@@ -139,7 +167,7 @@ TEXT_UNUSED = ("decoder.", "lm_head.")
 
 
 def gpt_key(key: str) -> str:
-    """A stored key, after `split_qkv`, to LlamaGenNetwork's; an unknown key is unchanged."""
+    """A stored key, after `split_qkv`, to the network's; an unknown key is unchanged."""
     layer = re.fullmatch(r"layers\.(\d+)\.(.+)\.weight", key)
     if layer and layer[2] in _LAYER_KEYS:
         return f"model.layers.{layer[1]}.{_LAYER_KEYS[layer[2]]}.weight"

@@ -5,7 +5,8 @@ A family's class is `Model(card, folders, device, dtype)`, called by `engine.mod
 
     folders: dict[str, Path] | None    part -> folder with that part's files (`ModelCard.repos`
                                        names the parts: "model" alone for Janus and Emu3; "gpt",
-                                       "vq", "text" for LlamaGen; "model", "vq", "text" for the
+                                       "vq", "text" for LlamaGen, the last but for classes;
+                                       "model", "vq", "text" for the
                                        Chameleon family). `card.source_of("gpt").files[0]` is a
                                        file's name in it. None: random weights at the card's true
                                        size; no file is read, and the network is not used.
@@ -27,6 +28,7 @@ import dataclasses
 import json
 import re
 from dataclasses import dataclass
+from enum import Enum
 from pathlib import Path
 
 from engine.failures import Failure
@@ -45,6 +47,14 @@ class ModelError(Exception):
     def __init__(self, message: str, failure: Failure = Failure.MISSING_MODEL) -> None:
         super().__init__(message)
         self.failure = failure
+
+
+class Prompts(Enum):
+    """What a model draws of a prompt."""
+
+    ANY = "any text"
+    SCENES = "things on a ground"
+    CLASSES = "one of ImageNet's classes"
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,6 +108,7 @@ class ModelCard:
     research_only: bool = False
     drafter: DrafterCard | None = None
     fills_in: Fills = Fills.BELOW
+    prompts: Prompts = Prompts.ANY
 
     def with_drafter(self) -> ModelCard:
         """The model and its drafter, whose part is "drafter". Raises ModelError where none was
@@ -150,8 +161,14 @@ _JANUS_SOURCE = (
     "generation_inference.py of deepseek-ai/Janus: cfg_weight 5, temperature 1 (Chen et al. 2025,"
     " arXiv:2501.17811)"
 )
+_LLAMAGEN_LICENCE = "https://github.com/FoundationVision/LlamaGen/blob/main/LICENSE"
 _LLAMAGEN_SOURCE = (
     "autoregressive/sample/sample_t2i.py of FoundationVision/LlamaGen: cfg-scale 7.5, top-k 1000,"
+    " temperature 1, top-p 1 (Sun et al. 2024, arXiv:2406.06525)"
+)
+
+_LLAMAGEN_CLASS_SOURCE = (
+    "autoregressive/sample/sample_c2i.py of FoundationVision/LlamaGen: cfg-scale 4, top-k 2000,"
     " temperature 1, top-p 1 (Sun et al. 2024, arXiv:2406.06525)"
 )
 
@@ -202,10 +219,39 @@ def _llamagen(side: int, file: str, drafter: str) -> ModelCard:
         sampling=Sampling(guidance=7.5, temperature=1.0, top_k=1000, top_p=1.0),
         source=_LLAMAGEN_SOURCE,
         licence="MIT; text encoder Apache-2.0",
-        licence_url="https://github.com/FoundationVision/LlamaGen/blob/main/LICENSE",
+        licence_url=_LLAMAGEN_LICENCE,
         # in float32, and the text encoder's files have its decoder as well
         download=14_800 * _MB,
         drafter=_drafter(drafter, 45_000_000),
+    )
+
+
+def _llamagen_class(
+    size: str, side: int, parameters: int, layers: int, kv_values: int, download: int
+) -> ModelCard:
+    """`download` as computed for files in float32."""
+    pixels = side * 16
+    return ModelCard(
+        name=f"llamagen-{size.lower()}-{pixels}",
+        title=f"LlamaGen {size} {pixels} px (classes)",
+        family="llamagen_class",
+        repos=(
+            _from("gpt", "FoundationVision/LlamaGen", f"c2i_{size}_{pixels}.pt"),
+            _from("vq", "FoundationVision/LlamaGen", "vq_ds16_c2i.pt"),
+        ),
+        grid=(side, side),
+        codes=16384,
+        length=side * side,
+        parameters=parameters,
+        layers=layers,
+        kv_values=kv_values,
+        working=GIB // 2,
+        sampling=Sampling(guidance=4.0, temperature=1.0, top_k=2000, top_p=1.0),
+        source=_LLAMAGEN_CLASS_SOURCE,
+        licence="MIT",
+        licence_url=_LLAMAGEN_LICENCE,
+        download=download,
+        prompts=Prompts.CLASSES,
     )
 
 
@@ -228,7 +274,20 @@ CARDS: dict[str, ModelCard] = {
             source="weights/README.md, evaluation",
             licence="Apache-2.0",
             licence_url="https://www.apache.org/licenses/LICENSE-2.0",
+            prompts=Prompts.SCENES,
             fills_in=(Fills.ANY if (WEIGHTS / "infill" / "config.json").exists() else Fills.BELOW),
+        ),
+        *(
+            _llamagen_class(*size)
+            for size in (
+                ("B", 16, 153_000_000, 85_000_000, 2 * 12 * 768, 700 * _MB),
+                ("B", 24, 153_000_000, 85_000_000, 2 * 12 * 768, 700 * _MB),
+                ("L", 16, 385_000_000, 308_000_000, 2 * 24 * 1024, 1_700 * _MB),
+                ("L", 24, 385_000_000, 308_000_000, 2 * 24 * 1024, 1_700 * _MB),
+                ("XL", 24, 817_000_000, 731_000_000, 2 * 36 * 1280, 3_400 * _MB),
+                ("XXL", 24, 1_454_000_000, 1_359_000_000, 2 * 48 * 1536, 5_900 * _MB),
+                ("3B", 24, 3_139_000_000, 2_989_000_000, 2 * 24 * 3200, 12_700 * _MB),
+            )
         ),
         _janus("1B", 1_530_000_000, 1_230_000_000, 24, 2048, 4_200 * _MB),
         _janus("7B", 6_630_000_000, 6_070_000_000, 30, 4096, 14_800 * _MB),

@@ -152,12 +152,18 @@ def check(card: ModelCard, device: torch.device, dtype: torch.dtype) -> None:
     half = resolve_dtype(device)
     if half.itemsize < dtype.itemsize and shortage(card, device, half) is None:
         short += f" In {_name(half)} it would fit: {_gib(required_bytes(card, half))}."
-    others = [c for c in CARDS.values() if c.name != card.name and not c.research_only]
-    fit = ", ".join(other.title for other in others if shortage(other, device, dtype) is None)
-    raise ModelError(
-        f"{short}"
-        f" {f'What fits: {fit}.' if fit else 'No other model fits either: free some memory.'}"
-    )
+    others = sorted(CARDS.values(), key=lambda other: -other.parameters)
+    fitting = [
+        other.title
+        for other in others
+        if other.name != card.name
+        and not other.research_only
+        and shortage(other, device, dtype) is None
+    ]
+    fit = "No other model fits either: free some memory."
+    if fitting:
+        fit = f"What fits, the largest first: {', '.join(fitting[:3])}."
+    raise ModelError(f"{short} {fit}")
 
 
 def shortage(card: ModelCard, device: torch.device, dtype: torch.dtype) -> str | None:

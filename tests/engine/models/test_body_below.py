@@ -122,4 +122,4 @@ def test_what_it_cannot_fill_in_is_said(
     masked = [cell == 1 if mask == "box" else cell > 1 for cell in cells]
     infilling = Infilling.of_mask([0] * len(cells), masked, order)
     with pytest.raises(SettingError, match=message):
-        race_of(tiny.model, [Lane(lane)], infilling=infilling)
+        race_of(tiny.model, [Lane(lane)], tiny.prompts[0], infilling=infilling)

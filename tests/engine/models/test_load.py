@@ -73,7 +73,7 @@ def fetched(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[Source]:
 
 
 def test_an_unknown_name_is_rejected_with_the_known_ones() -> None:
-    words = r"no model called 'other'; there is embedded, janus-pro-1b, .*lumina-768"
+    words = r"no model called 'other'; there is embedded, llamagen-b-256, .*lumina-768"
     with pytest.raises(ValueError, match=words):
         load("other")
 

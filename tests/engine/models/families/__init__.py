@@ -8,10 +8,12 @@ from tests.engine.models.families.embedded import TinyEmbedded
 from tests.engine.models.families.emu3 import TinyEmu3
 from tests.engine.models.families.janus import TinyJanus
 from tests.engine.models.families.llamagen import TinyLlamaGen
+from tests.engine.models.families.llamagen_class import TinyLlamaGenClass
 from tests.engine.models.families.tiny import Tiny
 
 JANUS, EMU3, LLAMAGEN = TinyJanus(), TinyEmu3(), TinyLlamaGen()
 TINY: dict[str, Tiny] = {
-    tiny.card.name: tiny for tiny in (TinyEmbedded(), JANUS, LLAMAGEN, EMU3, ANOLE, LUMINA)
+    tiny.card.name: tiny
+    for tiny in (TinyEmbedded(), JANUS, LLAMAGEN, TinyLlamaGenClass(), EMU3, ANOLE, LUMINA)
 }
 PUBLIC = {name: tiny for name, tiny in TINY.items() if tiny.card.repos}

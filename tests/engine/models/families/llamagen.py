@@ -65,16 +65,19 @@ def gpt_shapes(gpt: LlamaConfig) -> dict[str, tuple[int, ...]]:
         "feed_forward.w2": (width, inner),
         **{f"{of}_norm": (width,) for of in ("attention", "ffn")},
     }
-    shapes = {
-        "cls_embedding.cap_proj.fc1": (width, gpt.caption_width),
-        "cls_embedding.cap_proj.fc2": (width, width),
-        **dict.fromkeys(("tok_embeddings", "output"), (codes, width)),
-        "norm": (width,),
-    }
+    shapes = {**dict.fromkeys(("tok_embeddings", "output"), (codes, width)), "norm": (width,)}
     for i in range(gpt.num_hidden_layers):
         shapes |= {f"layers.{i}.{name}": shape for name, shape in layer.items()}
-    unconditional = {"cls_embedding.uncond_embedding": (gpt.caption_slots, gpt.caption_width)}
-    return unconditional | {f"{name}.weight": shape for name, shape in shapes.items()}
+    if gpt.caption_slots == 1:
+        condition = {"embedding_table.weight": (1001, width)}
+    else:
+        condition = {
+            "uncond_embedding": (gpt.caption_slots, gpt.caption_width),
+            "cap_proj.fc1.weight": (width, gpt.caption_width),
+            "cap_proj.fc2.weight": (width, width),
+        }
+    stored = {f"cls_embedding.{name}": shape for name, shape in condition.items()}
+    return stored | {f"{name}.weight": shape for name, shape in shapes.items()}
 
 
 def vq_layers(vq: JanusVQVAEConfig) -> tuple[list[vqgan.Layer], list[vqgan.Layer]]:
@@ -175,7 +178,7 @@ class TinyLlamaGen(Tiny):
         rows, start = self.rows(prompt, guidance != 1)
         valid = torch.arange(SLOTS) >= start[0]
         codes = self.embed(torch.tensor(tokens, dtype=torch.long))
-        logits = [gpt(torch.cat([row, codes]), valid)[SLOTS - 1 :] for row in rows]
+        logits = [gpt(GPT, torch.cat([row, codes]), valid) for row in rows]
         return logits[0] if guidance == 1 else logits[1] + guidance * (logits[0] - logits[1])
 
     def picture(self, codes: Tensor) -> Tensor:
@@ -190,25 +193,26 @@ class TinyLlamaGen(Tiny):
         return book / book.norm(dim=-1, keepdim=True)
 
 
-def gpt(x: Tensor, valid: Tensor) -> Tensor:
-    """Logits [P + n, V] of one row's inputs [P + n, D], of which `valid` [P] are no padding."""
-    w, (length, width) = GPT, x.shape
+def gpt(w: dict[str, Tensor], x: Tensor, valid: Tensor) -> Tensor:
+    """Logits [1 + n, V] behind the condition, of one row's inputs [P + n, D], of which `valid` [P]
+    are no padding."""
+    (length, width), slots = x.shape, len(valid)
 
     def norm(x: Tensor, key: str) -> Tensor:
         return x / (x.pow(2).mean(-1, keepdim=True) + 1e-5).sqrt() * w[key]
 
     seen = torch.ones(length, length, dtype=torch.bool).tril()
-    seen[:, :SLOTS] &= valid
+    seen[:, :slots] &= valid
     seen |= torch.eye(length, dtype=torch.bool)
     for i in range(SIZES.gpt.num_hidden_layers):
         layer = {key: w[f"layers.{i}.{key}.weight"] for key in LAYER}
         qkv = norm(x, f"layers.{i}.attention_norm.weight") @ layer["attention.wqkv"].T
-        mixed = attention(*qkv.split(width, -1), seen, SLOTS)
+        mixed = attention(*qkv.split(width, -1), seen, slots)
         x = x + mixed @ layer["attention.wo"].T
         y = norm(x, f"layers.{i}.ffn_norm.weight")
         y = F.silu(y @ layer["feed_forward.w1"].T) * (y @ layer["feed_forward.w3"].T)
         x = x + y @ layer["feed_forward.w2"].T
-    return norm(x, "norm.weight") @ w["output.weight"].T
+    return norm(x, "norm.weight")[slots - 1 :] @ w["output.weight"].T
 
 
 def attention(q: Tensor, k: Tensor, v: Tensor, seen: Tensor, slots: int) -> Tensor:

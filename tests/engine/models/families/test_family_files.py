@@ -49,8 +49,9 @@ def rewritten(tiny: Tiny, to: Path, name: str, change: Callable[[dict], object])
 
 def change_weights(patch: pytest.MonkeyPatch, tiny: Tiny, change) -> None:
     """From here on, what the family reads of a file passes through `change`."""
-    read = tiny.module.read_weights
-    patch.setattr(tiny.module, "read_weights", lambda path: change(read(path)))
+    module = tiny.reader or tiny.module
+    read = module.read_weights
+    patch.setattr(module, "read_weights", lambda path: change(read(path)))
 
 
 def first_logits(model: BodyModel, prompt: str) -> Tensor:
@@ -156,14 +157,13 @@ def test_the_body_has_the_dtype_and_the_decoder_of_pixels_float32(tiny: Tiny) ->
 
 
 def test_random_weights_race_without_files(tiny: Tiny, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A prompt is its bytes."""
+    """A prompt is its bytes, or its class."""
     monkeypatch.setattr(tiny.module, "config", lambda card: tiny.small)
     model = tiny.load(None)
     sampling = Sampling(guidance=2.0, top_k=0)
-    assert (
-        len(DECODERS["sjd-pac"](model, sampling=sampling).generate("naïve", 0)) == model.plan.length
-    )
-    rows = [first_logits(model, prompt) for prompt in ("a cat", "a dog", "ż", "🦌" * 9)]
+    tokens = DECODERS["sjd-pac"](model, sampling=sampling).generate(tiny.typed[1], 0)
+    assert len(tokens) == model.plan.length
+    rows = [first_logits(model, prompt) for prompt in tiny.typed]
     assert all(row.isfinite().all() and row.std() > 0 for row in rows)
     assert not any(row.equal(rows[0]) for row in rows[1:])
     picture = model.pixels(np.full((2, 3), model.vocab_size - 1))

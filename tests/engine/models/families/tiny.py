@@ -37,7 +37,9 @@ class Tiny(ABC):
 
     card: ModelCard
     module: ModuleType  # the family's
+    reader: ModuleType | None = None  # what reads its weights, where that is another
     prompts: tuple[str, ...] = ("a cat", "", "a lighthouse\nin a storm, Ünïcödé 漢字 🦕 \t")
+    typed = ("a cat", "naïve", "a dog", "ż", "🦌" * 9)  # prompts that random weights take
     guidance = 3.0
     side = 2  # pixels of a code
     # Keys of each network as files have them, and as the errors name them where they are missing.
@@ -60,7 +62,9 @@ class Tiny(ABC):
 
     @cached_property
     def model(self) -> BodyModel:
-        return self.load(self.folders)
+        # Whoever asks first: weights made in inference mode cannot be used outside it.
+        with torch.inference_mode(False):
+            return self.load(self.folders)
 
     @abstractmethod
     def save(self, root: Path) -> dict[str, Path]:

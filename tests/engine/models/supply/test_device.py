@@ -145,7 +145,7 @@ def test_public_models_on_known_cards(
     if fits:
         place.check(CARDS[name], CUDA, place.resolve_dtype(CUDA))
         return
-    words = r"What fits: Embedded model, Janus-Pro 1B, .*LlamaGen XL 512 px"
+    words = r"What fits, the largest first: (Janus-Pro 7B, )?LlamaGen 3B 384 px \(classes\), Llama"
     with pytest.raises(ModelError, match=words):
         place.check(CARDS[name], CUDA, place.resolve_dtype(CUDA))
 
@@ -156,10 +156,10 @@ def test_the_answer_names_what_would_fit_instead(machine: Machine) -> None:
     with pytest.raises(ModelError) as caught:
         place.check(CARDS["janus-pro-7b"], CPU, torch.float32)
     # not Anole, which the host may not have switched on
-    fitting = "Embedded model, Janus-Pro 1B, LlamaGen XL 256 px, LlamaGen XL 512 px"
+    fitting = "LlamaGen 3B 384 px (classes), LlamaGen XL 256 px, LlamaGen XL 512 px"
     assert re.fullmatch(
         r"Janus-Pro 7B needs 29\.\d GiB on cpu in float32, and 20\.0 GiB are free\."
-        rf" What fits: {fitting}\.",
+        rf" What fits, the largest first: {re.escape(fitting)}\.",
         str(caught.value),
     )
     machine.multiplies_bfloat16(True)
@@ -173,8 +173,10 @@ def test_the_answer_names_what_would_fit_instead(machine: Machine) -> None:
 def test_weights_pass_through_main_memory(machine: Machine) -> None:
     machine.has(gpus=1, gpu=80, main=4)
     place.check(CARDS["janus-pro-1b"], CUDA, torch.bfloat16)
-    words = r"where its weights need 12\.3 GiB, and 4\.0 GiB are free\. What fits: Embedded model, "
-    with pytest.raises(ModelError, match=rf"through main memory, {words}Janus-Pro 1B"):
+    words = (
+        r"where its weights need 12\.3 GiB, and 4\.0 GiB are free\. What fits, the largest first"
+    )
+    with pytest.raises(ModelError, match=rf"through main memory, {words}: LlamaGen XL 256 px"):
         place.check(CARDS["janus-pro-7b"], CUDA, torch.bfloat16)
 
 

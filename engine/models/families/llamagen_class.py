@@ -1,0 +1,47 @@
+"""LlamaGen B, L, XL, XXL and 3B, class to image: 256 px (16 x 16 codes) or 384 px (24 x 24) (Sun et
+al. 2024, arXiv:2406.06525).
+
+The first slot is one of ImageNet's classes, and its row predicts code 0; the unconditional row has
+the class that stands for none. Its query and key are zero, as a caption's are. Weights: the
+authors' `c2i_B_256.pt` and their like, and `vq_ds16_c2i.pt`.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import torch
+
+from engine.models.body import Prompt
+from engine.models.families.llamagen import LlamaGenBody
+from engine.models.families.llamagen_weights import CLASSES, LlamaGenClassNetwork, Sizes, config
+from engine.models.supply.card import ModelCard
+from engine.reader.classes import read_class
+
+
+class LlamaGenClassModel(LlamaGenBody):
+    """Codes of 16 x 16 pixels. Sampling as in the authors' `sample_c2i.py`: guidance 4, top-k 2000,
+    temperature 1."""
+
+    def __init__(
+        self,
+        card: ModelCard,
+        folders: dict[str, Path] | None,
+        device: torch.device,
+        dtype: torch.dtype,
+        *,
+        sizes: Sizes | None = None,
+    ) -> None:
+        """`folders` has the parts "gpt" and "vq"; None is random weights. `sizes` default to the
+        published model's. Raises ModelError where a file is missing or does not fit."""
+        sizes = sizes or config(card)
+        super().__init__(card, folders, device, dtype, LlamaGenClassNetwork, sizes)
+
+    def check_prompt(self, text: str) -> None:
+        """Raises SettingError for a prompt that names no class."""
+        read_class(text)
+
+    def prompt(self, text: str, guided: bool) -> Prompt:
+        numbers = torch.tensor([[read_class(text).number], [CLASSES]], device=self.device)
+        rows = self.network.classes(numbers[: 1 + guided])
+        return Prompt(rows, (0,) * len(rows))
