@@ -59,7 +59,7 @@ def word_groups(vocabulary: Mapping[str, Any]) -> list[dict[str, Any]]:
     """The names that a prompt can have, under headings: with each its emoji, if it is a thing's,
     and all that it is called in any language, in one text to search."""
     names = reader_of(WEIGHTS).names
-    emoji, called = {name: text for text, name in names.emoji.items()}, names.called()
+    emoji, called = {name: text for text, (_, name) in names.emoji.items()}, names.called()
     headings = {
         **{title: ("glyphs", things) for title, things in vocabulary["groups"].items()},
         **{kind: (kind, vocabulary[kind]) for kind in KINDS[1:]},

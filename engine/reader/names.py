@@ -1,11 +1,11 @@
-"""What words mean to the embedded model: names of its things, grounds and places in many languages,
-words that join or count them, and words that name nothing."""
+"""What words mean in a prompt: names in many languages, words that join or count what they name,
+and words that name nothing."""
 
 from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from enum import Enum, auto
 
 import emoji
@@ -19,6 +19,8 @@ class Kind(Enum):
     """What a word is to a prompt."""
 
     THING = auto()
+    WIDER = auto()  # than any class: "dog"
+    YOUNG = auto()  # of what a wider word means: "puppy"
     GROUND = auto()
     COLOUR = auto()  # a ground behind "on" or before "background"
     PLACE = auto()
@@ -35,6 +37,7 @@ class Kind(Enum):
 
 Meaning = tuple[Kind, str | int]
 
+NOUNS = (Kind.THING, Kind.WIDER, Kind.YOUNG, Kind.GROUND, Kind.COLOUR)  # may be in the plural
 LANGUAGES = ["de", "fr", "es", "it", "pt", "zh", "ja", "ru", "ko", "tr", "ar", "fa", "id"]
 CJK = "\u3005-\u3007\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff"
 _MARKS = "\u0300-\u036f\u0591-\u05c7\u0610-\u061a\u064b-\u0670\u0900-\u0dff\u0e00-\u0eff"
@@ -73,50 +76,27 @@ def english(text: str) -> str:
 
 
 class Names:
-    """The names in `world`, lists by the keys "glyphs", "grounds" and "places", in many words and
-    languages. The first meaning of a phrase stands: English before others, the lists of
-    words.toml before the `emoji` package."""
+    """Phrases and emoji, and what each means. The first meaning of a phrase stands."""
 
-    def __init__(self, world: Mapping[str, Sequence[str]]) -> None:
+    def __init__(self) -> None:
         self._meanings: dict[str, Meaning] = {}
-        self.emoji: dict[str, str] = {}  # of the model's things
-        grounds = {
-            name: Kind.COLOUR if name in lists.COLOURS else Kind.GROUND for name in world["grounds"]
-        }
-        drawn = grounds | dict.fromkeys(world["glyphs"], Kind.THING)
-        words = {
-            name: (lists.GROUNDS | lists.THINGS).get(name, "").partition(";") for name in drawn
-        }
-        places = dict.fromkeys(world["places"], Kind.PLACE)
-        for name, kind in (drawn | places).items():
-            self._add([phrase(name)], kind, name)
-        for name in places:
-            self._add(_phrases(lists.PLACES.get(name, "")), Kind.PLACE, name)
-        for name, kind in drawn.items():
-            self._add(_phrases(words[name][0]), kind, name)
-        for key, meaning in list(self._meanings.items()):
-            self._add([key.replace(" ", "")], *meaning)  # "teddybear"
-        near = [key for key, (kind, _) in self._meanings.items() if kind is not Kind.PLACE]
-        for name, activities in lists.ACTIVITIES.items():
-            self._add(_phrases(activities) if name in drawn else (), Kind.ACTIVITY, name)
-        for name, kind in drawn.items():
-            self._add(_phrases(words[name][2]), kind, name)
-        self._add_grammar()
-        self._add_languages(frozenset(world["glyphs"]))
-        self.longest = 1 + max(key.count(" ") for key in self._meanings)  # in words
-        self.longest_cjk = max(len(key) for key in self._meanings if re.match(f"[{CJK}]", key))
-        self._near = _by_letter(near)
-        self._near_elsewhere = _by_letter(
-            key for key, (kind, _) in self._meanings.items() if kind in (Kind.THING, Kind.GROUND)
-        )
+        self.emoji: dict[str, Meaning] = {}
+        self.longest = self.longest_cjk = 1  # names in words, and in characters
+        self._near: dict[tuple[str, int], list[str]] = {}
+        self._near_elsewhere: dict[tuple[str, int], list[str]] = {}
 
     def _add(self, keys: Iterable[str], kind: Kind, value: str | int = "") -> None:
         for key in keys:
             self._meanings.setdefault(key, (kind, value))
 
+    def _add_joined(self) -> None:
+        """Every name so far without its spaces: "teddybear"."""
+        for key, meaning in list(self._meanings.items()):
+            self._add([key.replace(" ", "")], *meaning)
+
     def _add_grammar(self) -> None:
         for number, words in lists.COUNTS.items():
-            keys = list(_phrases(words))
+            keys = list(phrases(words))
             self._add(keys, Kind.COUNT, number)
             for key in keys:
                 if re.fullmatch(f"[{CJK}]", key):
@@ -129,39 +109,50 @@ class Names:
             (lists.GLUE, Kind.GLUE),
             (lists.BACKDROP, Kind.BACKDROP),
         ):
-            self._add(_phrases(words), kind)
-        self._add(lists.OTHERS, Kind.UNKNOWN)
+            self._add(phrases(words), kind)
 
-    def _add_languages(self, things: frozenset[str]) -> None:
-        """The names that the `emoji` package has, then their nouns alone."""
+    def _add_languages(self, meanings: Mapping[str, Meaning]) -> None:
+        """What the `emoji` package calls the emoji with these English names, then the nouns of
+        that alone."""
         emoji.config.load_language(LANGUAGES)
-        nouns: dict[str, str] = {}
+        nouns: dict[str, Meaning] = {}
         for text, data in emoji.EMOJI_DATA.items():
             name = english(text)
-            if name not in things:
+            if name not in meanings:
                 continue
-            self.emoji[text] = name
+            self.emoji[text] = meaning = meanings[name]
             if name != "automobile":  # "red car" leaves its colour out
-                self._add(map(phrase, data.get("alias", ())), Kind.THING, name)
+                self._add(map(phrase, data.get("alias", ())), *meaning)
             noun = phrase(re.sub(r" (?:of|on|with) .*", "", name)).split()[-1]
-            nouns.setdefault(noun, name)
+            nouns.setdefault(noun, meaning)
             for language in LANGUAGES:
                 for part in re.sub(r"\(.*?\)", "", data.get(language, "")).split("/"):
                     if not (key := _FACE.sub("", phrase(part.replace("_", " ")))):
                         continue
-                    self._add([key], Kind.THING, name)
+                    self._add([key], *meaning)
                     noun = key.split()[-1 if language in _HEAD_LAST else 0]
                     if len(noun) > 4 or not noun.isascii():
-                        nouns.setdefault(noun, name)
-        for noun, name in nouns.items():
-            self._add([noun], Kind.THING, name)
+                        nouns.setdefault(noun, meaning)
+        for noun, meaning in nouns.items():
+            self._add([noun], *meaning)
 
-    def called(self) -> dict[str, list[str]]:
-        """What each thing, ground and place is called: folded phrases, as they stand."""
-        found: dict[str, list[str]] = {}
+    def _index(self, near: Iterable[str]) -> None:
+        """Ends the list. `near`: the names that may be misspelt in an English prompt."""
+        self.longest = 1 + max(key.count(" ") for key in self._meanings)
+        self.longest_cjk = max(len(key) for key in self._meanings if re.match(f"[{CJK}]", key))
+        self._near = _by_letter(near)
+        self._near_elsewhere = _by_letter(
+            key
+            for key, (kind, _) in self._meanings.items()
+            if kind in NOUNS and kind is not Kind.COLOUR
+        )
+
+    def called(self) -> dict[str | int, list[str]]:
+        """What each noun and place is called: folded phrases, as they stand."""
+        found: dict[str | int, list[str]] = {}
         for key, (kind, value) in self._meanings.items():
-            if kind in (Kind.THING, Kind.GROUND, Kind.COLOUR, Kind.PLACE):
-                found.setdefault(str(value), []).append(key)
+            if kind in (*NOUNS, Kind.PLACE):
+                found.setdefault(value, []).append(key)
         return found
 
     def exact(self, key: str) -> Meaning | None:
@@ -172,7 +163,7 @@ class Names:
         """The meaning of a phrase in the plural, with a Korean particle or an Arabic article."""
         for form in _stems(key):
             found = self._meanings.get(form)
-            if found and found[0] in (Kind.THING, Kind.GROUND, Kind.COLOUR):
+            if found and found[0] in NOUNS:
                 return found
         return None
 
@@ -200,7 +191,8 @@ class Names:
         return None
 
 
-def _phrases(text: str) -> Iterator[str]:
+def phrases(text: str) -> Iterator[str]:
+    """The folded phrases between the commas of a text."""
     return (key for part in text.split(",") if (key := phrase(part)))
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import emoji
 
@@ -14,6 +14,7 @@ from engine.reader.words import COUNTERS, ELSEWHERE
 
 _JOINED = re.compile(r"[\s'’_-]*")  # between words of one name
 _TIMES = re.compile(r"(?<=\d)\s*[x×](?=\s)", re.IGNORECASE)  # "2 × cat"
+_THINGS = (Kind.THING, Kind.WIDER, Kind.YOUNG)
 _MISSPELT = 3  # words, the longest name that is looked for misspelt
 
 
@@ -50,15 +51,15 @@ def read_words(names: Names, prompt: str) -> list[Word]:
 
 
 def _read_emoji(names: Names, text: str) -> Word:
-    """A thing of the model's, or the last one that the emoji's English name names."""
-    if name := names.emoji.get(text):
-        return Word(text, Kind.THING, name, gap=True)
+    """What the emoji is of the model's things, or the last one that its English name names."""
+    if meaning := names.emoji.get(text):
+        return Word(text, *meaning, gap=True)
     name = english(text).split(" with ")[0]
     for part in (name.replace(" face", ""), name):  # "cat face" is a cat
         words = _read_plain(names, part, elsewhere=False)
-        things = [word.name for word in words if word.kind is Kind.THING and word.sure]
+        things = [word for word in words if word.kind in _THINGS and word.sure]
         if things:
-            return Word(text, Kind.THING, things[-1], gap=True)
+            return replace(things[-1], text=text, gap=True)
     return Word(text, Kind.UNKNOWN)
 
 

@@ -12,9 +12,10 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from engine.reader.names import Kind, Names, fold, phrase
+from engine.reader.names import Kind, fold, phrase
 from engine.reader.prompt import Word, read_words
 from engine.reader.scene import Layout, Scene
+from engine.reader.scene_names import SceneNames
 from engine.reader.words import KINDS, PAIRS, PEOPLE, SCENERY, WEARING, WORN
 
 MOST = 4  # things in a scene
@@ -81,7 +82,7 @@ class SceneReader:
 
     def __init__(self, world: Mapping[str, Any]) -> None:
         """Raises KeyError where a list is missing."""
-        self.names = Names(world)
+        self.names = SceneNames(world)
         self._things: Sequence[str] = world["glyphs"]
         self._grounds: Sequence[str] = world["grounds"]
         self._lab = {

@@ -9,10 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.reader.names import Kind, Names, phrase
+from engine.reader.names import Kind, phrase
 from engine.reader.prompt import read_words
 from engine.reader.reader import CONTRAST, Reading, SceneReader, describe, oklab
 from engine.reader.scene import PLACES, Layout, Scene
+from engine.reader.scene_names import SceneNames
 from engine.reader.words import ACTIVITIES, COLOURS, GROUNDS, OTHERS, SCENERY, THINGS
 from train.colours import mean_colours
 from train.glyphs import names
@@ -27,7 +28,7 @@ WORLD = {
     "layouts": [layout.value for layout in Layout],
 }
 READER = SceneReader(WORLD)
-NAMES = Names(WORLD)
+NAMES = SceneNames(WORLD)
 EXPECTED = 0.95  # of the prompts that strangers type
 
 

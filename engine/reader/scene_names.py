@@ -1,0 +1,40 @@
+"""The names of the embedded model's things, grounds and places, in many languages."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from engine.reader import words as lists
+from engine.reader.names import Kind, Names, phrase, phrases
+
+
+class SceneNames(Names):
+    """The names in `world`, lists by the keys "glyphs", "grounds" and "places". English comes
+    before other languages, the lists of words.toml before the `emoji` package."""
+
+    def __init__(self, world: Mapping[str, Sequence[str]]) -> None:
+        super().__init__()
+        grounds = {
+            name: Kind.COLOUR if name in lists.COLOURS else Kind.GROUND for name in world["grounds"]
+        }
+        drawn = grounds | dict.fromkeys(world["glyphs"], Kind.THING)
+        words = {
+            name: (lists.GROUNDS | lists.THINGS).get(name, "").partition(";") for name in drawn
+        }
+        places = dict.fromkeys(world["places"], Kind.PLACE)
+        for name, kind in (drawn | places).items():
+            self._add([phrase(name)], kind, name)
+        for name in places:
+            self._add(phrases(lists.PLACES.get(name, "")), Kind.PLACE, name)
+        for name, kind in drawn.items():
+            self._add(phrases(words[name][0]), kind, name)
+        self._add_joined()
+        near = [key for key, (kind, _) in self._meanings.items() if kind is not Kind.PLACE]
+        for name, activities in lists.ACTIVITIES.items():
+            self._add(phrases(activities) if name in drawn else (), Kind.ACTIVITY, name)
+        for name, kind in drawn.items():
+            self._add(phrases(words[name][2]), kind, name)
+        self._add_grammar()
+        self._add(lists.OTHERS, Kind.UNKNOWN)
+        self._add_languages({name: (Kind.THING, name) for name in world["glyphs"]})
+        self._index(near)
