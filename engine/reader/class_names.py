@@ -1,0 +1,83 @@
+"""The lists of `classes.toml`, which says what each is, and the names of ImageNet's classes in many
+languages."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import emoji
+
+from engine.reader import words as lists
+from engine.reader.names import Kind, Meaning, Names, english, phrase, phrases
+
+_LISTS: dict[str, Any] = tomllib.loads(Path(__file__).with_name("classes.toml").read_text("utf-8"))
+
+CALLED: tuple[str, ...] = tuple(_LISTS["classes"].values())  # by number
+NAMES: tuple[str, ...] = tuple(words.partition(",")[0] for words in CALLED)
+OTHERS: tuple[str, ...] = tuple(_LISTS["others"])
+
+
+@dataclass(frozen=True, slots=True)
+class Wider:
+    """A word wider than any class: what else it is called and the words for its young, both as in
+    words.toml, the numbers of its `kinds`, and the one `drawn` where no other is named."""
+
+    drawn: int
+    kinds: frozenset[int]
+    also: str
+    young: str
+
+
+def _wider(entry: dict[str, str]) -> Wider:
+    drawn = NAMES.index(entry["draws"])
+    kinds = frozenset(_numbers(entry.get("kinds", str(drawn))))
+    return Wider(drawn, kinds, entry.get("also", ""), entry.get("young", ""))
+
+
+def _numbers(ranges: str) -> Iterator[int]:
+    """The numbers of "3, 5-7"."""
+    for part in ranges.split(","):
+        first, _, last = part.partition("-")
+        yield from range(int(first), int(last or first) + 1)
+
+
+WIDER: dict[str, Wider] = {word: _wider(entry) for word, entry in _LISTS["wider"].items()}
+INSTEAD: dict[str, tuple[str, ...]] = {  # by folded word
+    word: tuple(names.split(", "))
+    for words, names in _LISTS["instead"].items()
+    for word in phrases(words)
+}
+
+
+class ClassNames(Names):
+    """The names of the classes, by their numbers, and the words that are wider."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        for number, words in enumerate(CALLED):
+            self._add(phrases(words), Kind.THING, number)
+            self._add(phrases(words.replace("'", "")), Kind.THING, number)  # "potters wheel"
+        for word, wider in WIDER.items():
+            self._add(phrases(f"{word}, {wider.also.partition(';')[0]}"), Kind.WIDER, word)
+            self._add(phrases(wider.young.partition(";")[0]), Kind.YOUNG, word)
+        self._add_joined()
+        near = list(self._meanings)
+        self.emoji |= dict.fromkeys(_LISTS["undrawn"], (Kind.UNKNOWN, ""))
+        drawn: dict[str, Meaning] = {}
+        for name in {english(text) for text in emoji.EMOJI_DATA.keys() - self.emoji.keys()}:
+            for part in (name, name.replace(" face", "")):  # "tiger face"
+                if meaning := self.exact(phrase(part)):
+                    drawn[name] = meaning
+        for word, wider in WIDER.items():
+            self._add(phrases(wider.also.partition(";")[2]), Kind.WIDER, word)
+            self._add(phrases(wider.young.partition(";")[2]), Kind.YOUNG, word)
+        for name, meaning in drawn.items():
+            self._add(phrases(lists.THINGS.get(name, "").partition(";")[2]), *meaning)
+        self._add_grammar()
+        self._add((*OTHERS, *INSTEAD), Kind.UNKNOWN)
+        self._add_languages(drawn)
+        self._index(near)
