@@ -21,6 +21,7 @@ FAMILIES = {
     "janus": "JanusModel",
     "llamagen": "LlamaGenModel",
     "llamagen_class": "LlamaGenClassModel",
+    "randar": "RandARModel",
     "emu3": "Emu3Model",
     "chameleon": "ChameleonModel",
 }

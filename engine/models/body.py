@@ -48,7 +48,8 @@ class Prompt:
 class BodyContext:
     """Per-lane state: plan, prompt, KV cache and committed length; `hidden` [R, L, D] are the last
     window's hidden states. R is 1 without guidance, and behind the guided tokens. `prompt` is the
-    text's rows and those of what is known; `text` is how many the text's are."""
+    text's inputs and those of what is known; `text` is how many the text's are, `inputs` how many a
+    row has."""
 
     def __init__(
         self,
@@ -59,9 +60,10 @@ class BodyContext:
         guided_tokens: int,
         cache: WindowCache,
         slot: Slot,
+        inputs: int = 1,
     ) -> None:
         self.plan, self.prompt, self.text, self.cache, self.slot = plan, prompt, text, cache, slot
-        self.guidance, self.guided_tokens = guidance, guided_tokens
+        self.guidance, self.guided_tokens, self.inputs = guidance, guided_tokens, inputs
         device = prompt.embeddings.device
         self.rows, self.length = prompt.embeddings.shape[:2]
         # Of each position its slot; then the one that padding asks for; last the root's.
@@ -71,7 +73,8 @@ class BodyContext:
         )
         # And of what the cache holds, in its order, the place: the text's rows, then slots. With
         # several fronts also of the last window's rows, and of those that are kept.
-        places = [*range(text), *(text + slot for slot, _ in plan.known)]
+        known = (text + slot for slot, _ in plan.known for _ in range(inputs))
+        places = [*range(text), *known]
         unused = [0] * (cache.slots - len(places))
         self.cached = slot.place("cached", torch.tensor([*places, *unused], device=device))
         self.standing = slot.place("standing", torch.zeros_like(self.cached))
@@ -99,21 +102,23 @@ class BodyContext:
     @property
     def committed(self) -> int:
         """Image positions in the cache, and the root's own, which the next window brings."""
-        return max(0, self.cache.base - self.length + 1)
+        return max(0, self.cache.base - self.length + 1) // self.inputs
 
     @property
     def prompt_rows(self) -> int:
-        """Prompt rows before the root in the next window: all but the last in the first window,
+        """Prompt inputs before the root in the next window: all but the last in the first window,
         then none."""
         return 0 if self.cache.base else self.length - 1
 
     def attended(self, rows: int) -> tuple[int, int]:
-        return self.rows, self.cache.reach(self.prompt_rows + rows)
+        return self.rows, self.cache.reach(self.prompt_rows + self.inputs * rows)
 
-    def guide(self, logits: Tensor, positions: Tensor) -> Tensor:
+    def guide(
+        self, logits: Tensor, positions: Tensor, guidance: float | Tensor | None = None
+    ) -> Tensor:
         """Logits [R, L, V] of rows that ask for sequence positions [L] to [L, V], with guidance
-        where it applies."""
-        mixed = guide(logits, self.guidance)
+        where it applies: the lane's, or one of each row [L, 1]."""
+        mixed = guide(logits, self.guidance if guidance is None else guidance)
         if self.rows == 1 or not self.guided_tokens:
             return mixed
         guided = (positions < self.guided_tokens)[:, None]
@@ -145,6 +150,7 @@ class BodyModel(ImageModel):
     body: PreTrainedModel
     dtype: torch.dtype
     fills_in = Fills.BELOW
+    inputs = 1  # of the body's sequence, in each row of a window
     card: ModelCard | None = None  # of a public model at its true size
     # Pictures that `pixels` decodes together; a card's working memory is for one.
     together: int = 1
@@ -166,7 +172,7 @@ class BodyModel(ImageModel):
     @cached_property
     def _chain(self) -> tuple[Tensor, Tensor]:
         """`shape` of the longest window's chain, of which others' is the beginning."""
-        return self._chain_of(MAX_ROWS)
+        return self._chain_of(self.inputs * MAX_ROWS)
 
     def _chain_of(self, length: int) -> tuple[Tensor, Tensor]:
         depths = torch.arange(length, device=self.device)
@@ -177,7 +183,9 @@ class BodyModel(ImageModel):
         [L, L]."""
         if parents is None:
             # Behind a drafter's prompt there are more.
-            depths, mask = self._chain if length <= MAX_ROWS else self._chain_of(length)
+            depths, mask = self._chain
+            if length > len(depths):
+                depths, mask = self._chain_of(length)
             return depths[:length], mask[:length, :length]
         return _tree(parents, self.device, self.dtype)
 
@@ -216,6 +224,10 @@ class BodyModel(ImageModel):
         lets them ask ahead."""
         return self.embed(tokens, slots)
 
+    def embed_known(self, tokens: Tensor, slots: Tensor) -> Tensor:
+        """The inputs [`inputs` * K, D] of known tokens [K] at slots [K]."""
+        return self.embed(tokens, slots)
+
     def position_ids(self, places: Tensor, start: Tensor) -> Tensor:
         """Position ids [R, T] of places [T], the text's rows and behind them the slots, in rows
         that begin at `start` [R]: padding is not counted."""
@@ -233,7 +245,7 @@ class BodyModel(ImageModel):
         count, text = rows.embeddings.shape[:2]
         if plan.known:
             slots, ids = torch.tensor(plan.known, device=self.device).unbind(1)
-            known = self.embed(ids, slots).expand(count, -1, -1)
+            known = self.embed_known(ids, slots).expand(count, -1, -1)
             rows = Prompt(torch.cat([rows.embeddings, known], 1), rows.start)
         lean, slot = self.lean, slot or Slot()
         cache = slot.cache(
@@ -241,13 +253,13 @@ class BodyModel(ImageModel):
             len(lean.layers),
             count,
             lean.kv_heads,
-            text + len(plan.known) + plan.length + MAX_ROWS,
+            text + self.inputs * (len(plan.known) + plan.length + MAX_ROWS),
             lean.head_dim,
             self.dtype,
             self.device,
             BUCKET if self.static else 1,
         )
-        return BodyContext(plan, rows, text, guidance, guided_tokens, cache, slot)
+        return BodyContext(plan, rows, text, guidance, guided_tokens, cache, slot, self.inputs)
 
     def forward(
         self,
@@ -297,8 +309,8 @@ class BodyModel(ImageModel):
         prompt rows. Each sees what stands no later, of the window's drafts those it follows."""
         cache = ctx.cache
         ctx.standing[: len(places)] = places
-        there, nowhere = ctx.cached[: cache.end], ctx.behind + self.plan.length
-        there = torch.where(cache.hidden(0), nowhere, there).index_copy(0, cache.window, places)
+        there, behind = ctx.cached[: cache.end], torch.iinfo(torch.long).max
+        there = torch.where(cache.hidden(0), behind, there).index_copy(0, cache.window, places)
         seen = there <= places[:, None]
         if parents is not None:
             others = _others(parents, self.device)
@@ -329,7 +341,8 @@ class BodyModel(ImageModel):
 
     def keep(self, ctx: BodyContext, rows: Sequence[int], frontier: int | None = None) -> None:
         before, base = ctx.prompt_rows, ctx.cache.base
-        kept = [*range(before), *(before + row for row in rows)]
+        parts = range(self.inputs)
+        kept = [*range(before), *(before + self.inputs * row + n for row in rows for n in parts)]
         ctx.cache.keep(kept)
         if ctx.plan.fronts:
             every = len(kept) == kept[-1] + 1  # a copy from the host less
@@ -359,8 +372,8 @@ def additive_mask(seen: Tensor, dtype: torch.dtype) -> Tensor:
     return torch.zeros_like(seen, dtype=dtype).masked_fill_(~seen, torch.finfo(dtype).min)
 
 
-def guide(logits: Tensor, guidance: float) -> Tensor:
+def guide(logits: Tensor, guidance: float | Tensor) -> Tensor:
     """Classifier-free guidance on raw logits [R, L, V], conditional row first: u + s (c - u),
-    [L, V] in float32, or in float64 where the network is."""
+    [L, V] in float32, or in float64 where the network is; one s for all, or one a row [L, 1]."""
     logits = logits.to(torch.promote_types(logits.dtype, torch.float32))
     return logits[0] if len(logits) == 1 else logits[1] + guidance * (logits[0] - logits[1])

@@ -102,6 +102,7 @@ _READERS: dict[str, Reader] = {
     "janus": _janus,
     "llamagen": _llamagen,
     "llamagen_class": _llamagen,
+    "randar": _llamagen,
     "chameleon": _chameleon,
 }
 _PARTS = {
@@ -109,5 +110,6 @@ _PARTS = {
     "janus": ("model",),
     "llamagen": ("vq",),
     "llamagen_class": ("vq",),
+    "randar": ("vq",),
     "chameleon": ("model", "vq"),
 }

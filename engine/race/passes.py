@@ -19,7 +19,7 @@ def pass_seconds(card: ModelCard, dtype: torch.dtype, rows: int) -> float:
     """Seconds of a pass over a window of `rows` tokens, guided and not: the time of one matrix
     product with so many rows, scaled to the weights of the layers. Attention, sampling and the
     decoder's own work are left out."""
-    return card.layers * _seconds_a_weight(dtype, 2 * rows)
+    return card.layers * _seconds_a_weight(dtype, 2 * card.inputs * rows)
 
 
 def lane_seconds(card: ModelCard, dtype: torch.dtype, lane: Lane) -> float:

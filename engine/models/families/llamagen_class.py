@@ -23,6 +23,8 @@ class LlamaGenClassModel(LlamaGenBody):
     """Codes of 16 x 16 pixels. Sampling as in the authors' `sample_c2i.py`: guidance 4, top-k 2000,
     temperature 1."""
 
+    network_type: type[LlamaGenClassNetwork] = LlamaGenClassNetwork
+
     def __init__(
         self,
         card: ModelCard,
@@ -35,7 +37,7 @@ class LlamaGenClassModel(LlamaGenBody):
         """`folders` has the parts "gpt" and "vq"; None is random weights. `sizes` default to the
         published model's. Raises ModelError where a file is missing or does not fit."""
         sizes = sizes or config(card)
-        super().__init__(card, folders, device, dtype, LlamaGenClassNetwork, sizes)
+        super().__init__(card, folders, device, dtype, self.network_type, sizes)
 
     def check_prompt(self, text: str) -> None:
         """Raises SettingError for a prompt that names no class."""

@@ -1,5 +1,5 @@
-"""LlamaGen's published weights and the modules they load into: a Llama body with 2-D RoPE, and
-Janus' VQ decoder.
+"""LlamaGen's published weights, and RandAR's, and the modules they load into: a Llama body with 2-D
+RoPE, and Janus' VQ decoder.
 
 LlamaGen (Sun et al. 2024, arXiv:2406.06525) is a Llama in the layout of gpt-fast: q, k and v in one
 matrix, and a RoPE that rotates neighbouring channels where transformers rotates channel i with
@@ -125,6 +125,16 @@ class LlamaGenClassNetwork(LlamaForCausalLM):
         self.classes = nn.Embedding(CLASSES + 1, config.hidden_size)
 
 
+class RandARNetwork(LlamaGenClassNetwork):
+    """The GPT that is asked for any cell: `instruction` [1, D] is what asks, before it is rotated
+    to the cell."""
+
+    def __init__(self, config: LlamaConfig) -> None:
+        super().__init__(config)
+        width = config.hidden_size
+        self.instruction = nn.Parameter(torch.randn(1, width) * config.initializer_range)
+
+
 class LlamaGenVQ(JanusVQVAE):
     """The codebook and the decoder, without the encoder."""
 
@@ -141,6 +151,7 @@ _GPT_KEYS = {
     "cls_embedding.cap_proj.fc2.weight": "caption.2.weight",
     "cls_embedding.uncond_embedding": "unconditional",
     "cls_embedding.embedding_table.weight": "classes.weight",
+    "pos_instruct_embeddings": "instruction",
 }
 _LAYER_KEYS = {
     "attention.wq": "self_attn.q_proj",

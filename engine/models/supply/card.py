@@ -6,6 +6,7 @@ A family's class is `Model(card, folders, device, dtype)`, called by `engine.mod
     folders: dict[str, Path] | None    part -> folder with that part's files (`ModelCard.repos`
                                        names the parts: "model" alone for Janus and Emu3; "gpt",
                                        "vq", "text" for LlamaGen, the last but for classes;
+                                       "gpt", "vq" for RandAR;
                                        "model", "vq", "text" for the
                                        Chameleon family). `card.source_of("gpt").files[0]` is a
                                        file's name in it. None: random weights at the card's true
@@ -87,7 +88,8 @@ class ModelCard:
     `layers` the parameters of the transformer's layers, nearly all that a pass multiplies with;
     `kv_values` the KV-cache elements of one position of one guidance row; `working` the bytes taken
     by activations and the image decoder; `download` those of its files on the hub, to a tenth of a
-    gigabyte. `drafter` is loaded on request only; `fills_in` as in ImageModel."""
+    gigabyte. `drafter` is loaded on request only; `fills_in` as in ImageModel; `inputs` is how many
+    of the body's a row of a window has."""
 
     name: str
     title: str
@@ -109,6 +111,7 @@ class ModelCard:
     drafter: DrafterCard | None = None
     fills_in: Fills = Fills.BELOW
     prompts: Prompts = Prompts.ANY
+    inputs: int = 1
 
     def with_drafter(self) -> ModelCard:
         """The model and its drafter, whose part is "drafter". Raises ModelError where none was
@@ -288,6 +291,37 @@ CARDS: dict[str, ModelCard] = {
                 ("XXL", 24, 1_454_000_000, 1_359_000_000, 2 * 48 * 1536, 5_900 * _MB),
                 ("3B", 24, 3_139_000_000, 2_989_000_000, 2 * 24 * 3200, 12_700 * _MB),
             )
+        ),
+        ModelCard(
+            name="randar-l",
+            title="RandAR-L 256 px (classes)",
+            family="randar",
+            repos=(
+                _from(
+                    "gpt",
+                    "ziqipang/RandAR",
+                    "randar_0.3b_llamagen_360k_bs_1024_lr_0.0004.safetensors",
+                ),
+                _from("vq", "FoundationVision/LlamaGen", "vq_ds16_c2i.pt"),
+            ),
+            grid=(16, 16),
+            codes=16384,
+            length=256,
+            parameters=385_000_000,
+            layers=308_000_000,
+            kv_values=2 * 2 * 24 * 1024,
+            working=GIB // 2,
+            sampling=Sampling(guidance=4.0, temperature=1.0, top_k=0, top_p=1.0),
+            source=(
+                "sample_c2i.py of ziqipang/RandAR: cfg-scales 1.0 to 4.0, top-k 0, temperature 1,"
+                " top-p 1 (Pang et al. 2024, arXiv:2412.01827)"
+            ),
+            licence="MIT",
+            licence_url="https://github.com/ziqipang/RandAR/blob/main/LICENSE",
+            download=1_700 * _MB,  # as computed for files in float32
+            fills_in=Fills.ANY,
+            prompts=Prompts.CLASSES,
+            inputs=2,
         ),
         _janus("1B", 1_530_000_000, 1_230_000_000, 24, 2048, 4_200 * _MB),
         _janus("7B", 6_630_000_000, 6_070_000_000, 30, 4096, 14_800 * _MB),

@@ -14,7 +14,7 @@ from engine.models.base import ImageModel, planned
 from engine.race import Lane
 from engine.settings import Sampling, SettingError
 from engine.trace import LaneState, Trace
-from tests.engine.models.families import TINY, Tiny
+from tests.engine.models.families import RASTER, TINY, Tiny
 from tests.engine.models.sequence import Sequence
 from tests.engine.recorded_graph import capture
 from tests.races import race_of
@@ -104,6 +104,7 @@ def test_a_race_draws_a_picture_on_and_its_trace_is_read_back(tiny: Tiny) -> Non
         assert (tokens >= 0).all()
 
 
+@pytest.mark.parametrize("name", RASTER)
 @pytest.mark.parametrize(
     ("mask", "order", "lane", "message"),
     [
@@ -115,8 +116,9 @@ def test_a_race_draws_a_picture_on_and_its_trace_is_read_back(tiny: Tiny) -> Non
     ],
 )
 def test_what_it_cannot_fill_in_is_said(
-    tiny: Tiny, mask: str, order: str, lane: str, message: str
+    name: str, mask: str, order: str, lane: str, message: str
 ) -> None:
+    tiny = RASTER[name]
     height, width = tiny.card.grid
     cells = range(height * width - (mask == "short"))
     masked = [cell == 1 if mask == "box" else cell > 1 for cell in cells]

@@ -14,7 +14,7 @@ from engine.models import body
 from engine.models.body import guide
 from engine.settings import Sampling
 from engine.trace import StepTable
-from tests.engine.models.families import TINY
+from tests.engine.models.families import RASTER, TINY
 from tests.engine.recorded_graph import capture
 from tests.floats import EXACT
 
@@ -67,12 +67,12 @@ def fronts_of(roots: list[bool]) -> list[int]:
 
 
 @pytest.mark.parametrize(("guidance", "guided_tokens"), [(1.0, 0), (2.0, 0), (2.0, 7)])
-@pytest.mark.parametrize("name", TINY)
+@pytest.mark.parametrize("name", RASTER)
 @torch.no_grad()
 def test_a_row_sees_what_is_committed_before_it_and_its_own_drafts(
     name: str, guidance: float, guided_tokens: int
 ) -> None:
-    tiny = TINY[name]
+    tiny = RASTER[name]
     model, prompt = tiny.model, tiny.prompts[0]
     settings = ParallelRows.Settings(c=2, window=3)
     decoder = Watched(model, settings, Sampling(guidance, guided_tokens, top_k=0))

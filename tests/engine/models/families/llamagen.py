@@ -196,40 +196,54 @@ class TinyLlamaGen(Tiny):
 def gpt(w: dict[str, Tensor], x: Tensor, valid: Tensor) -> Tensor:
     """Logits [1 + n, V] behind the condition, of one row's inputs [P + n, D], of which `valid` [P]
     are no padding."""
-    (length, width), slots = x.shape, len(valid)
+    length, slots = len(x), len(valid)
+    seen = torch.ones(length, length, dtype=torch.bool).tril()
+    seen[:, :slots] &= valid
+    seen |= torch.eye(length, dtype=torch.bool)
+    cells = [None] * slots + list(range(length - slots))
+    return layers(w, x, cells, seen)[slots - 1 :]
+
+
+def layers(w: dict[str, Tensor], x: Tensor, cells: list[int | None], seen: Tensor) -> Tensor:
+    """Logits [T, V] of inputs [T, D], each in its cell of the grid, or in none; bool `seen`
+    [T, T] says which of them each attends to."""
+    width = x.shape[1]
 
     def norm(x: Tensor, key: str) -> Tensor:
         return x / (x.pow(2).mean(-1, keepdim=True) + 1e-5).sqrt() * w[key]
 
-    seen = torch.ones(length, length, dtype=torch.bool).tril()
-    seen[:, :slots] &= valid
-    seen |= torch.eye(length, dtype=torch.bool)
+    turns = torch.stack([turn(cell, width // HEADS) for cell in cells])
     for i in range(SIZES.gpt.num_hidden_layers):
         layer = {key: w[f"layers.{i}.{key}.weight"] for key in LAYER}
         qkv = norm(x, f"layers.{i}.attention_norm.weight") @ layer["attention.wqkv"].T
-        mixed = attention(*qkv.split(width, -1), seen, slots)
+        mixed = attention(*qkv.split(width, -1), seen, turns)
         x = x + mixed @ layer["attention.wo"].T
         y = norm(x, f"layers.{i}.ffn_norm.weight")
         y = F.silu(y @ layer["feed_forward.w1"].T) * (y @ layer["feed_forward.w3"].T)
         x = x + y @ layer["feed_forward.w2"].T
-    return norm(x, "norm.weight")[slots - 1 :] @ w["output.weight"].T
+    return norm(x, "norm.weight") @ w["output.weight"].T
 
 
-def attention(q: Tensor, k: Tensor, v: Tensor, seen: Tensor, slots: int) -> Tensor:
-    """Of rows [T, D] of which the first `slots` are not of the picture: their queries and keys are
-    zero. The others are rotated by their row in the grid, then by their column."""
+def turn(cell: int | None, dim: int) -> Tensor:
+    """What the pairs of a head's channels [dim / 2] are rotated by: by the cell's row in the grid,
+    then by its column. Zero for none: queries and keys vanish."""
+    turns = torch.zeros(dim // 2, dtype=torch.complex128)
+    for pair in range(dim // 4 if cell is not None else 0):
+        for axis, place in enumerate(divmod(cell, SIDE)):
+            angle = place * 10000.0 ** (-2 * pair / (dim // 2))
+            turns[axis * dim // 4 + pair] = complex(math.cos(angle), math.sin(angle))
+    return turns
+
+
+def rotated(x: Tensor, turns: Tensor) -> Tensor:
+    """Rows [T, D] as heads [T, H, d], whose neighbouring channels are rotated by [T, d / 2]."""
+    pairs = torch.view_as_complex(x.reshape(len(x), HEADS, -1, 2).contiguous())
+    return torch.view_as_real(pairs * turns[:, None]).flatten(2)
+
+
+def attention(q: Tensor, k: Tensor, v: Tensor, seen: Tensor, turns: Tensor) -> Tensor:
+    """Of rows [T, D], whose queries and keys are rotated by `turns`."""
     (length, width), dim = q.shape, q.shape[1] // HEADS
-    turns = torch.zeros(length, dim // 2, dtype=torch.complex128)
-    for i in range(length - slots):
-        for pair in range(dim // 4):
-            for axis, place in enumerate(divmod(i, SIDE)):
-                angle = place * 10000.0 ** (-2 * pair / (dim // 2))
-                turns[slots + i, axis * dim // 4 + pair] = complex(math.cos(angle), math.sin(angle))
-
-    def rotated(x: Tensor) -> Tensor:
-        pairs = torch.view_as_complex(x.reshape(length, HEADS, dim // 2, 2).contiguous())
-        return torch.view_as_real(pairs * turns[:, None]).flatten(2)
-
-    scores = torch.einsum("qhd,khd->hqk", rotated(q), rotated(k)) / dim**0.5
+    scores = torch.einsum("qhd,khd->hqk", rotated(q, turns), rotated(k, turns)) / dim**0.5
     weights = scores.masked_fill(~seen, -torch.inf).softmax(-1)
     return torch.einsum("hqk,khd->qhd", weights, v.view(length, HEADS, dim)).reshape(length, width)

@@ -28,7 +28,6 @@ from tests.engine.models.families.llamagen import (
 from tests.engine.models.families.tiny import Tiny, drawn, narrowed, nearest, tiny_card
 
 SMALL = Sizes(LlamaConfig(**GPT_SIZES | {"caption_slots": 1}, rms_norm_eps=1e-5), SIZES.vq)
-GPT = drawn(gpt_shapes(SMALL.gpt), 9)
 CLASSES = {"golden retriever": 207, "otter": 360, "valley": 979}
 
 
@@ -47,14 +46,15 @@ class TinyLlamaGenClass(Tiny):
     absent = ("vq.encoder", "vq.quant_conv", "text")
     files = ("gpt/c2i_B_256.pt", "vq/vq_ds16_c2i.pt")
     small, options = SMALL, {"sizes": SMALL}
+    gpt = drawn(gpt_shapes(SMALL.gpt), 9)  # as stored
 
     def save(self, root: Path) -> dict[str, Path]:
         """The GPT under no key, as the larger ones are."""
         folders = {part: root / part for part in ("gpt", "vq")}
         for folder in folders.values():
             folder.mkdir()
-        torch.save(narrowed(GPT) | {"freqs_cis": torch.zeros(3)}, folders["gpt"] / "c2i_B_256.pt")
-        torch.save({"model": narrowed(VQ)}, folders["vq"] / "vq_ds16_c2i.pt")
+        torch.save(narrowed(self.gpt) | {"freqs_cis": torch.zeros(3)}, root / self.files[0])
+        torch.save({"model": narrowed(VQ)}, root / self.files[1])
         return folders
 
     def true_networks(self, card: ModelCard) -> tuple[list[nn.Module], PretrainedConfig]:
@@ -65,16 +65,16 @@ class TinyLlamaGenClass(Tiny):
     def rows(self, prompt: str, guided: bool) -> tuple[Tensor, tuple[int, ...]]:
         """The rows of the class and of class 1000, which is none."""
         numbers = [CLASSES[prompt], 1000][: 1 + guided]
-        return GPT["cls_embedding.embedding_table.weight"][numbers, None], (0,) * len(numbers)
+        return self.gpt["cls_embedding.embedding_table.weight"][numbers, None], (0,) * len(numbers)
 
     def embed(self, tokens: Tensor) -> Tensor:
-        return GPT["tok_embeddings.weight"][tokens]
+        return self.gpt["tok_embeddings.weight"][tokens]
 
     @torch.inference_mode()
     def logits(self, prompt: str, tokens: list[int], guidance: float) -> Tensor:
         rows, _ = self.rows(prompt, guidance != 1)
         codes, valid = self.embed(torch.tensor(tokens, dtype=torch.long)), torch.tensor([True])
-        logits = [gpt(GPT, torch.cat([row, codes]), valid) for row in rows]
+        logits = [gpt(self.gpt, torch.cat([row, codes]), valid) for row in rows]
         return logits[0] if guidance == 1 else logits[1] + guidance * (logits[0] - logits[1])
 
     def picture(self, codes: Tensor) -> Tensor:

@@ -1,0 +1,113 @@
+"""RandAR-L, class to image in any order: 256 px (16 x 16 codes) (Pang et al., CVPR 2025, arXiv
+2412.01827; RandAR/model/randar_gpt.py of ziqipang/RandAR).
+
+LlamaGen's layers over another sequence: behind the class, before each token an instruction that
+asks for its cell, [class, I(a), a, I(b), b, ..] for cells a, b, .. in any order. Attention is
+causal, and an instruction's output predicts the token behind it. Both stand, rotated, in the cell
+itself. The authors' weights, and LlamaGen's `vq_ds16_c2i.pt`.
+"""
+
+from __future__ import annotations
+
+import functools
+from functools import cached_property
+
+import torch
+from torch import Tensor
+
+from engine.infilling import Fills
+from engine.models.base import Parents
+from engine.models.body import BodyContext
+from engine.models.families.llamagen_class import LlamaGenClassModel
+from engine.models.families.llamagen_weights import RandARNetwork
+
+
+class RandARModel(LlamaGenClassModel):
+    """A window's row has two inputs: its token, and the instruction of the cell that it asks for,
+    whose output is the row's. In a chain and in a tree a row asks for the cell of the token that
+    follows it, so that what is kept is the authors' sequence of one token at a time
+    (`num_inference_steps` = -1), and a row that stands in the root's place sees its own copy of the
+    root, and no other row. Whole pictures are in raster order: ZipAR and Parallel rows need rows.
+
+    Guidance grows from 1: with n tokens before it in the order, known ones included, a token has
+    1 + (s - 1) n / N, N those of the picture. Sampling as in the authors' `sample_c2i.py`: s = 4,
+    all tokens, temperature 1.
+    """
+
+    fills_in = Fills.ANY
+    inputs = 2
+    network_type = RandARNetwork
+
+    @cached_property
+    @torch.inference_mode(False)
+    def instructions(self) -> Tensor:
+        """The instruction of each cell [N, D]: the learnt one, in each head of which neighbouring
+        channels are rotated to the cell, as the published layout rotates queries and keys."""
+        rope, learnt = self.body.rotary_emb, self.network.instruction
+        half = rope.cos.shape[1] // 2  # the other half are the same angles
+        cos, sin = (table[self.caption_slots :, None, :half] for table in (rope.cos, rope.sin))
+        x, y = learnt.to(cos.dtype).view(-1, half, 2).unbind(-1)
+        rotated = torch.stack([x * cos - y * sin, y * cos + x * sin], -1)
+        return rotated.flatten(1).to(self.dtype)
+
+    def embed_known(self, tokens: Tensor, slots: Tensor) -> Tensor:
+        pairs = torch.stack([self.instructions[slots], self.embed(tokens, slots)], 1)
+        return pairs.flatten(0, 1)
+
+    def forward(
+        self,
+        ctx: BodyContext,
+        tokens: Tensor,
+        parents: Parents = None,
+        targets: Tensor | None = None,
+    ) -> Tensor:
+        plan, cache, before, length = ctx.plan, ctx.cache, ctx.prompt_rows, len(tokens)
+        cache.open(before + 2 * length)
+        if plan.fronts and parents is None:
+            parents = tuple(range(length))
+        inputs = None if parents is None else _inputs(parents)
+        depths, tree = self.shape(None if plan.fronts else inputs, 2 * length)
+        positions = (cache.first + before - ctx.origin) // 2 + depths[::2] // 2
+        # Rows behind the image's end are of no use, but a table has no entry for them.
+        positions = positions.clamp_max(plan.length - 1)
+        if targets is None:
+            targets = positions + 1
+        asked = ctx.slots[targets.clamp_max(plan.length - 1)]
+        slots = ctx.slots[targets] - 1 if plan.fronts else ctx.slots[positions]
+        own = self.embed(tokens, slots).expand(ctx.rows, -1, -1)
+        if not cache.base:
+            # What stands for the first window's root is the prompt's last input.
+            root = ctx.prompt.embeddings[:, -1:]
+            own = torch.where((slots == plan.root)[:, None], root, own)
+        asking = self.instructions[asked].expand_as(own)
+        embedded = torch.stack([own, asking], 2).flatten(1, 2)
+        places = torch.stack([slots, asked], 1).flatten() + ctx.behind
+        if before:
+            embedded = torch.cat([ctx.prompt.embeddings[:, :-1], embedded], 1)
+            places = torch.cat([ctx.cached[:before], places])
+        if plan.fronts:
+            # In raster order an instruction stands between the token before its cell and its own.
+            order = 2 * (slots + ctx.behind)
+            order = torch.stack([order, order + 1], 1).flatten()
+            mask: Tensor | None = self._fronts(ctx, order, before, inputs)
+        else:
+            mask = self._mask(ctx, before, tree)
+        ids = self.position_ids(places, ctx.start)
+        hidden = self.run_layers(embedded, mask, ids, cache)
+        ctx.hidden = hidden[:, before + 1 :: 2]
+        logits = self.head(ctx.hidden)
+        count = (targets + len(plan.known))[:, None].to(
+            torch.promote_types(logits.dtype, torch.float32)
+        )
+        guidance = 1 + (ctx.guidance - 1) * count / len(self.instructions)
+        return ctx.guide(logits, targets, guidance)
+
+
+# A graph that is captured finds its tree by these parents.
+@functools.lru_cache(maxsize=256)
+def _inputs(parents: tuple[int, ...]) -> tuple[int, ...]:
+    """Which input each of the inputs of a window's rows follows: a token the instruction that asked
+    for it, an instruction its row's token."""
+    roots = enumerate(parents)
+    tokens = (2 * row if row == parent else 2 * parent + 1 for row, parent in roots)
+    return tuple(each for row, token in enumerate(tokens) for each in (token, 2 * row))
