@@ -29,9 +29,10 @@ class RandARModel(LlamaGenClassModel):
     (`num_inference_steps` = -1), and a row that stands in the root's place sees its own copy of the
     root, and no other row. Whole pictures are in raster order: ZipAR and Parallel rows need rows.
 
-    Guidance grows from 1: with n tokens before it in the order, known ones included, a token has
-    1 + (s - 1) n / N, N those of the picture. Sampling as in the authors' `sample_c2i.py`: s = 4,
-    all tokens, temperature 1.
+    Guidance grows from 1: the token with n before it in the order, known ones included, has
+    1 + (s - 1) n / N, N those of the picture. (Where the authors draw several at once, they all
+    have the first one's.) Sampling as in the authors' `sample_c2i.py`: s = 4, all codes,
+    temperature 1.
     """
 
     fills_in = Fills.ANY
@@ -96,10 +97,9 @@ class RandARModel(LlamaGenClassModel):
         hidden = self.run_layers(embedded, mask, ids, cache)
         ctx.hidden = hidden[:, before + 1 :: 2]
         logits = self.head(ctx.hidden)
-        count = (targets + len(plan.known))[:, None].to(
-            torch.promote_types(logits.dtype, torch.float32)
-        )
-        guidance = 1 + (ctx.guidance - 1) * count / len(self.instructions)
+        wide = torch.promote_types(logits.dtype, torch.float32)
+        before_it = (targets + len(plan.known))[:, None].to(wide)
+        guidance = 1 + (ctx.guidance - 1) * before_it / len(self.instructions)
         return ctx.guide(logits, targets, guidance)
 
 

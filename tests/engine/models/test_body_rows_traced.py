@@ -1,5 +1,5 @@
-"""Parallel rows on a model of every family, against one pass of transformers' own layers over all
-that any pass has read: what that is, and who sees what, is written out from the trace alone."""
+"""Parallel rows on every model that reads tokens alone, against one pass of transformers' own
+layers over all that any pass has read: what that is, and who sees what, is written out from the trace alone."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from engine.models.body import guide
 from engine.settings import Sampling
 from engine.trace import Step
 from tests.engine.decoders import planted_rows
-from tests.engine.models.families import TINY, Tiny
+from tests.engine.models.families import RASTER, Tiny
 from tests.floats import EXACT
 from tests.steps import Spot, spots
 
@@ -165,9 +165,9 @@ def compared(
         yield step, rows
 
 
-@pytest.fixture(params=TINY)
+@pytest.fixture(params=RASTER)
 def tiny(request: pytest.FixtureRequest) -> Tiny:
-    return TINY[request.param]
+    return RASTER[request.param]
 
 
 @pytest.mark.parametrize(("guided", "guided_tokens"), [(False, 0), (True, 0), (True, 7)])
@@ -195,6 +195,6 @@ def test_a_row_attends_to_what_is_there_before_it_in_raster_order_and_to_its_own
 @torch.no_grad()
 def test_a_row_that_attends_to_something_else_is_found(bug: type[ParallelRows]) -> None:
     sampling = Sampling(1.0, 0, top_k=0)
-    passes = compared(TINY["embedded"], bug, KNOBS[0], sampling, "cat on red")
+    passes = compared(RASTER["embedded"], bug, KNOBS[0], sampling, "cat on red")
     off = [(p - expected).abs().max() for _, rows in passes for _, p, expected in rows]
     assert max(off) > 1e-3

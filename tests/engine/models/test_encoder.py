@@ -32,7 +32,7 @@ def test_every_family_but_emu3_has_one() -> None:
 @pytest.mark.parametrize("name", ENCODERS)
 def test_codes_are_the_librarys(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     tiny = PUBLIC[name]
-    if tiny.card.family.startswith("llamagen"):  # its files have no configuration
+    if parts(tiny.card) == ("vq",):  # its files have no configuration
         monkeypatch.setattr(llamagen, "config", lambda card: tiny.small)
     height, width = (side * tiny.side for side in tiny.card.grid)
     picture = noise(height, width)

@@ -25,6 +25,12 @@ def test_a_lane_takes_a_pass_of_its_window_for_each_token(monkeypatch, lane, row
     assert seconds == 576 * 1_230_000_000 * 2 * rows / 2**40
 
 
+def test_a_row_takes_as_long_as_its_inputs(monkeypatch) -> None:
+    monkeypatch.setattr(passes, "_seconds_a_weight", lambda dtype, rows: rows / 2**40)
+    card = CARDS["randar-l"]
+    assert pass_seconds(card, torch.float32, 3) == card.layers * 2 * 2 * 3 / 2**40
+
+
 def test_a_pass_is_timed_once(monkeypatch) -> None:
     monkeypatch.setattr(passes, "_WEIGHT", (64, 64))
     passes._seconds_a_weight.cache_clear()

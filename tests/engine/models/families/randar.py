@@ -56,14 +56,20 @@ class TinyRandAR(TinyLlamaGenClass):
 
     def logits(self, prompt: str, tokens: list[int], guidance: float) -> Tensor:
         """Of the first cells in raster order."""
-        count = min(CELLS, len(tokens) + 1)
-        return self.in_order(prompt, range(count), tokens[: count - 1], guidance)
+        cells = torch.arange(min(CELLS, len(tokens) + 1))
+        return self.in_order(prompt, cells.tolist(), tokens[: len(cells) - 1], guidance, cells)
 
     @torch.inference_mode()
     def in_order(
-        self, prompt: str, cells: Sequence[int], tokens: Sequence[int], guidance: float
+        self,
+        prompt: str,
+        cells: Sequence[int],
+        tokens: Sequence[int],
+        guidance: float,
+        numbers: Tensor,
     ) -> Tensor:
-        """Logits [n + 1, V] of cells [n + 1], each given the tokens [n] of those before it."""
+        """Logits [n + 1, V] of cells [n + 1], each given the tokens [n] of those before it, guided
+        by their numbers [n + 1] in the order of the whole picture."""
         asking = [self.instruction(cell) for cell in cells]
         pairs = [torch.stack(asking), self.embed(torch.tensor([*tokens, 0]))]
         picture = torch.stack(pairs, 1).flatten(0, 1)[:-1]
@@ -71,14 +77,14 @@ class TinyRandAR(TinyLlamaGenClass):
         seen = torch.ones(len(where), len(where), dtype=torch.bool).tril()
         rows, _ = self.rows(prompt, guidance != 1)
         found = [layers(self.gpt, torch.cat([row, picture]), where, seen)[1::2] for row in rows]
-        return self.guided(found, torch.arange(len(cells)), guidance)
+        return self.guided(found, numbers, guidance)
 
     @staticmethod
-    def guided(logits: list[Tensor], count: Tensor, guidance: float) -> Tensor:
-        """With as many tokens before each row [n] as `count` says, guidance grows from 1."""
+    def guided(logits: list[Tensor], numbers: Tensor, guidance: float) -> Tensor:
+        """Logits [n, V] of [R][n, V]: guidance grows from 1, by the numbers [n] of the tokens."""
         if guidance == 1:
             return logits[0]
-        scale = 1 + (guidance - 1) * count[:, None].double() / CELLS
+        scale = 1 + (guidance - 1) * numbers[:, None].double() / CELLS
         return logits[1] + scale * (logits[0] - logits[1])
 
     def instruction(self, cell: int) -> Tensor:

@@ -16,7 +16,7 @@ from engine.models.supply.card import CARDS, REVISIONS
 def test_the_page_lists_them_in_this_order() -> None:
     names = ["embedded", *(f"llamagen-{size}-{side}" for size in "bl" for side in (256, 384))]
     names += [f"llamagen-{size}-384" for size in ("xl", "xxl", "3b")]
-    names += ["janus-pro-1b", "janus-pro-7b", "llamagen-256", "llamagen-512"]
+    names += ["randar-l", "janus-pro-1b", "janus-pro-7b", "llamagen-256", "llamagen-512"]
     names += ["emu3", "anole", "lumina-768"]
     assert list(CARDS) == [card.name for card in CARDS.values()] == names
 
