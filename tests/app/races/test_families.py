@@ -12,12 +12,14 @@ import app.models.model_loader
 import app.races.race_runner
 from app.models.model_loader import load_public
 from app.models.model_pool import Availability
+from app.page.fill_in import LANES
 from app.races.races import Races
 from app.workers.race_stream import SLOW, RaceStream
+from engine.infilling import MASKED, Fills
 from engine.judge.toys import Toy
 from engine.models.body import BodyModel
 from tests.app.conftest import NONE_RECORDED, VISITOR, begun, toy_pool
-from tests.engine.models.families import EMU3, JANUS, Tiny
+from tests.engine.models.families import EMU3, JANUS, RANDAR, Tiny
 from tests.steps import EIGHT
 from visualize.board.board import replay
 from visualize.pictures.recorded_race import RecordedRace
@@ -54,3 +56,21 @@ def test_a_public_model_races_in_every_lane_and_is_drawn_again(monkeypatch, tiny
     again = replay(RecordedRace.loads(races.kept(last.id, VISITOR.session_hash).recording.dumps()))
     assert [lane.table for lane in again.lanes] == [lane.table for lane in last.lanes]
     assert [lane.drafter for lane in again.lanes] == [0] * len(EIGHT)
+
+
+def test_the_page_fills_in_any_cells_of_a_public_model_in_its_order(monkeypatch) -> None:
+    load = lambda *_, **options: RANDAR.load(RANDAR.folders, torch.float32)  # noqa: E731
+    monkeypatch.setattr(app.models.model_loader, "load", load)
+    card = RANDAR.card
+    pool = toy_pool(Toy(), public={card: Availability()}, load_public=load_public)
+    assert pool.fillable()[card.name] == [*card.grid, card.codes, Fills.ANY.value]
+    known = [7 if cell % 3 else MASKED for cell in range(card.length)]
+    lanes = LANES[Fills.ANY]
+    *_, last = begun(
+        Races(pool, NONE_RECORDED),
+        prompt="valley",
+        lanes=list(lanes),
+        model=card.name,
+        infilling={"known": known, "order": "spread", "model": card.name},
+    )
+    assert [(lane.state, lane.n) for lane in last.lanes] == [("finished", 6)] * len(lanes)

@@ -1,5 +1,6 @@
 """Parallel rows on every model that reads tokens alone, against one pass of transformers' own
-layers over all that any pass has read: what that is, and who sees what, is written out from the trace alone."""
+layers over all that any pass has read: what that is, and who sees what, is written out from the
+trace alone."""
 
 from __future__ import annotations
 
