@@ -84,7 +84,7 @@ def test_a_public_model_is_loaded_with_the_drafter_that_is_on(monkeypatch, asked
         ("QUEUE_SIZE", "0", "{}='0': Input should be greater than or equal to 1"),
         ("RACE_SECONDS", "soon", "{}='soon': Input should be a valid number"),
         ("UPDATES", "1000", "less than or equal to 30"),
-        ("MODEL", "dalle", "there is no model 'dalle'; there are embedded, janus-pro-1b"),
+        ("MODEL", "dalle", "there is no model 'dalle'; there are embedded, llamagen-b-256"),
         ("MODELS", "embedded,dalle", "there is no model 'dalle'"),
         (
             "DRAFTERS",

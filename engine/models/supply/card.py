@@ -33,6 +33,7 @@ from pathlib import Path
 
 from engine.failures import Failure
 from engine.infilling import Fills
+from engine.reader.classes import read_class
 from engine.settings import Sampling
 
 REVISIONS = Path(__file__).with_name("revisions.json")
@@ -109,6 +110,12 @@ class ModelCard:
     drafter: DrafterCard | None = None
     fills_in: Fills = Fills.BELOW
     prompts: Prompts = Prompts.ANY
+
+    def check_prompt(self, text: str) -> None:
+        """Raises SettingError for a prompt that names nothing that the model draws, before anything
+        of it is loaded."""
+        if self.prompts is Prompts.CLASSES:
+            read_class(text)
 
     def with_drafter(self) -> ModelCard:
         """The model and its drafter, whose part is "drafter". Raises ModelError where none was
