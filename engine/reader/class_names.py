@@ -4,7 +4,7 @@ languages."""
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -80,10 +80,23 @@ class ClassNames(Names):
             self._add(phrases(wider.young.partition(";")[2]), Kind.YOUNG, word)
         for name, meaning in drawn.items():
             self._add(phrases(lists.THINGS.get(name, "").partition(";")[2]), *meaning)
+        self._add_others(drawn)
         self._add_grammar()
         self._add((*OTHERS, *INSTEAD), Kind.UNKNOWN)
         self._add_languages(drawn)
         self._index(near)
+
+    def _add_others(self, drawn: Mapping[str, Meaning]) -> None:
+        """What in other languages has no class, where a part of the word may have one: an octopus,
+        "章鱼", is no fish."""
+        for name, words in lists.THINGS.items():
+            if name not in drawn:
+                self._add(phrases(words.partition(";")[2]), Kind.UNKNOWN)
+        emoji.config.load_language(["zh", "ja"])
+        for text, data in emoji.EMOJI_DATA.items():
+            if not any(self.exact(word) for word in phrase(english(text)).split()):
+                for language in ("zh", "ja"):
+                    self._add([phrase(data.get(language, "").replace("_", " "))], Kind.UNKNOWN)
 
     def exact(self, key: str) -> Meaning | None:
         """The meaning of a phrase, as it stands or in one word: "tea pot"."""
