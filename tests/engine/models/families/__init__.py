@@ -9,11 +9,13 @@ from tests.engine.models.families.emu3 import TinyEmu3
 from tests.engine.models.families.janus import TinyJanus
 from tests.engine.models.families.llamagen import TinyLlamaGen
 from tests.engine.models.families.llamagen_class import TinyLlamaGenClass
+from tests.engine.models.families.simplear import TinySimpleAR
 from tests.engine.models.families.tiny import Tiny
 
 JANUS, EMU3, LLAMAGEN = TinyJanus(), TinyEmu3(), TinyLlamaGen()
+LLAMAGEN_CLASS, SIMPLEAR = TinyLlamaGenClass(), TinySimpleAR()
 TINY: dict[str, Tiny] = {
     tiny.card.name: tiny
-    for tiny in (TinyEmbedded(), JANUS, LLAMAGEN, TinyLlamaGenClass(), EMU3, ANOLE, LUMINA)
+    for tiny in (TinyEmbedded(), LLAMAGEN_CLASS, JANUS, LLAMAGEN, SIMPLEAR, EMU3, ANOLE, LUMINA)
 }
 PUBLIC = {name: tiny for name, tiny in TINY.items() if tiny.card.repos}
