@@ -102,7 +102,7 @@ def test_a_configuration_as_transformers_4_writes_it_is_read(tmp_path: Path) -> 
 class Untied(TinySimpleAR):
     """With a head of its own."""
 
-    network: Qwen2ForCausalLM = randomise(  # type: ignore[assignment]
+    network: Qwen2ForCausalLM = randomise(
         Qwen2ForCausalLM(config(len(SIMPLEAR.tokenizer), tie_word_embeddings=False))
     )
 
