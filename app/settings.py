@@ -138,6 +138,11 @@ class AppSettings(BaseSettings):
         description="`on`: a public model's steps are launched as CUDA graphs; not measured on a"
         " GPU yet, and never on ZeroGPU",
     )
+    torchscript: bool = Field(
+        False,
+        description="`on`: models may be loaded whose decoder of pictures is a TorchScript file,"
+        " SimpleAR's; such a file runs code of its own, with the page's rights",
+    )
     cache: Annotated[Path | None, BeforeValidator(_read_folder)] = Field(
         None,
         description="folder for downloaded weights; empty: the hub's own, `~/.cache/huggingface`",

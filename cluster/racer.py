@@ -95,7 +95,7 @@ class Racer:
         try:
             model = yield from self._load(request)
             race = Race(model, request)
-            note = hint(request.prompt, request.model)
+            note = hint(request.prompt, self._pool.card(request.model).prompts)
             stream = RaceStream(race, note, race_seconds(race))
             yield from stream.events()
             failures = {frame.failure for frame in stream.frames}

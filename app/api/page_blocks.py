@@ -3,6 +3,7 @@ whether it is launched or mounted into another app."""
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import hashlib
 import html
@@ -97,6 +98,17 @@ class PageBlocks(gr.Blocks):
         config = self.server.config
         config.http_protocol_class = with_deadline(config.http_protocol_class)
         return launched
+
+    def close(self, verbose: bool = True) -> None:
+        # Gradio ends the pages' heartbeats by an event of the server's loop, from this thread: one
+        # that comes or goes at that moment makes it fail with the server still there.
+        ended = self.app.stop_event
+        while self.is_running:
+            with contextlib.suppress(RuntimeError):
+                ended.set()
+                break
+            ended.clear()
+        super().close(verbose)
 
     async def preprocess_data(
         self, block_fn: BlockFunction, inputs: list[Any], *args: Any, **options: Any

@@ -91,6 +91,7 @@ def load_public(name: str, report: Report) -> ImageModel:
         progress=report,
         drafter=drafter,
         graphs=graphs,
+        torchscript=SETTINGS.torchscript,
         # Beside the weights, in the one folder that a host is asked to keep.
         previews=Path(constants.HF_HUB_CACHE) / "photo-finish",
     )

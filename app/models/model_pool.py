@@ -267,6 +267,10 @@ def check_availability(card: ModelCard, settings: AppSettings) -> Availability:
         return Availability(
             "the host of this page has not switched it on (PHOTO_FINISH_MODELS).", "not switched on"
         )
+    try:
+        card.check_code(settings.torchscript)
+    except ModelError as error:
+        return Availability(str(error), "TorchScript off")
     if card.name in settings.drafters:
         card = card.with_drafter()
     device = resolve_device(settings.device)

@@ -1,5 +1,5 @@
-"""The names that the embedded model was trained on: their lists, prompts of them, and a hint for
-prompts of which it draws something else."""
+"""What the models know: lists of names, prompts of them, and a hint for prompts of which a model
+draws something else."""
 
 from __future__ import annotations
 
@@ -9,13 +9,15 @@ from collections.abc import Mapping
 from random import Random
 from typing import Any
 
-from engine.models.supply.card import WEIGHTS
+from engine.models.supply.card import WEIGHTS, ModelCard, Prompts
 from engine.race import MAX_PROMPT
-from engine.reader.reader import describe, reader_of
+from engine.reader.classes import ClassReading, class_names, read_class
+from engine.reader.reader import Reading, describe, reader_of
 from engine.reader.scene import Layout, Scene
+from engine.settings import SettingError
 
 KINDS = ("glyphs", "grounds", "places")  # the lists of names in world.json
-LISTED = "What it knows is listed under Lanes and options."
+LISTED = "listed under Lanes and options"
 PLACED = 0.5  # of the surprises of one thing have a place
 EQUAL = 0.2  # of those of several have one thing several times
 EXAMPLES = (
@@ -24,35 +26,47 @@ EXAMPLES = (
     "two penguins and a fish on snow",
     "red apple on sky clouds",
 )
+CLASSES = ("golden retriever", "macaw", "geyser", "lighthouse")
+
+
+def examples(card: ModelCard) -> tuple[str, ...]:
+    """Prompts to try with a model."""
+    return CLASSES if card.prompts is Prompts.CLASSES else EXAMPLES
 
 
 @functools.cache
-def vocabulary(model: str) -> dict[str, Any]:
-    """The model's lists of names, by kind; nothing where they are not known."""
-    if model != "embedded":
+def vocabulary(prompts: Prompts) -> dict[str, Any]:
+    """The lists of names of scenes, by kind; nothing of other prompts."""
+    if prompts is not Prompts.SCENES:
         return {}
     return json.loads((WEIGHTS / "world.json").read_text("utf-8"))
 
 
-def hint(prompt: str, model: str) -> str:
-    """A note on what the model draws where that is not what the prompt says, or nothing."""
-    if not vocabulary(model):
+def hint(prompt: str, prompts: Prompts) -> str:
+    """A note on what a model of such prompts draws where that is not what this one says, or
+    nothing."""
+    if prompts is Prompts.ANY:
         return ""
-    reading = reader_of(WEIGHTS).read(prompt)
-    if not reading.named:
-        return (
-            "The prompt names nothing that this model can draw, so it draws"
-            f" “{describe(reading.scene)}”. {LISTED}"
-        )
-    return f"This model {reading}." if str(reading) else ""
+    if prompts is Prompts.CLASSES:
+        try:
+            read: Reading | ClassReading = read_class(prompt)
+        except SettingError as error:
+            return str(error)
+    else:
+        read = reader_of(WEIGHTS).read(prompt)
+        if not read.named:
+            return (
+                "The prompt names nothing that this model can draw, so it draws"
+                f" “{describe(read.scene)}”. What it knows is {LISTED}."
+            )
+    return f"This model {read}." if str(read) else ""
 
 
-def typed_hint(form: Mapping[str, Any]) -> str:
-    """The hint of a form's fields, while somebody types; nothing while they cannot race."""
-    prompt, model = form["prompt"], form["model"]
+def typed_hint(prompt: Any, card: ModelCard | None) -> str:
+    """The hint of a form's prompt, while somebody types; nothing while it cannot race."""
     if not isinstance(prompt, str) or not prompt.strip() or len(prompt) > MAX_PROMPT:
         return ""
-    return hint(prompt, model) if isinstance(model, str) else ""
+    return hint(prompt, card.prompts) if card else ""
 
 
 def word_groups(vocabulary: Mapping[str, Any]) -> list[dict[str, Any]]:
@@ -72,6 +86,12 @@ def word_groups(vocabulary: Mapping[str, Any]) -> list[dict[str, Any]]:
         }
         for title, (kind, listed) in headings.items()
     ]
+
+
+def class_groups() -> list[dict[str, Any]]:
+    """ImageNet's classes, as `word_groups` has the names of scenes."""
+    words = [[each.name, each.emoji, "|".join(each.called)] for each in class_names()]
+    return [{"title": "classes of ImageNet", "kind": "classes", "words": words}]
 
 
 def surprise(vocabulary: Mapping[str, Any], random: Random) -> str:

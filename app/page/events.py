@@ -14,6 +14,7 @@ from app.page.form import Fields
 from app.page.links import notice_of
 from app.races.races import Races, watched
 from app.races.request_values import recorded_values
+from engine.models.supply.card import Prompts
 
 
 class Events:
@@ -26,8 +27,11 @@ class Events:
 
     def read(self, *values: Any) -> str:
         """How the model reads the prompt, as HTML."""
-        notice = notice_of(typed_hint(self._form.named(values)), "status")
-        return notice.replace(LISTED, f'<a href="#words">{LISTED}</a>')
+        form = self._form.named(values)
+        card = self._races.pool.find(form["model"])
+        notice = notice_of(typed_hint(form["prompt"], card), "status")
+        section = "classes" if card and card.prompts is Prompts.CLASSES else "words"
+        return notice.replace(LISTED, f'<a href="#{section}">{LISTED}</a>')
 
     def race(self, client: gr.Request, *values: Any) -> dict[str, Any]:
         request = self._races.read(self._form.named(values))

@@ -11,9 +11,9 @@ from typing import Any
 import gradio as gr
 
 from app.api.api import Api, calls_at_once
-from app.api.page_blocks import PAGES, PageBlocks
+from app.api.page_blocks import PAGES, PageBlocks, PageFile
 from app.models.model_pool import ModelPool
-from app.models.prompt_hints import EXAMPLES, surprise, vocabulary
+from app.models.prompt_hints import examples, surprise, vocabulary
 from app.page.board import board_of, race_files, script_file
 from app.page.events import Events
 from app.page.fill_in import fill_in
@@ -23,11 +23,12 @@ from app.page.links import COPY_JS, LINK_JS, Links
 from app.page.model_choice import model_choice
 from app.page.own_picture import own_picture
 from app.page.results_panel import results_panel
-from app.page.word_list import word_list
+from app.page.word_list import class_file, class_list, word_list
 from app.races.race_events import race_routes
 from app.races.races import Races
 from app.races.recorded_races import RecordedRaces
 from app.races.request_values import SAMPLING_KNOBS, request_values, sampling_values
+from engine.models.supply.card import ModelCard, Prompts
 from visualize.assets import script
 
 ASKED_JS = """(...values) => {
@@ -64,10 +65,11 @@ function show(open) {
 button.addEventListener("click", () => show(button.getAttribute("aria-expanded") === "false"));
 document.addEventListener("photo-finish-start", () => show(false));
 document.addEventListener("click", (event) => {
-  if (!event.target.closest("a[href='#words']")) return;
+  const link = event.target.closest("a[href='#words'], a[href='#classes']");
+  if (!link) return;
   event.preventDefault();
   show(true);
-  const section = document.querySelector("#words > button");
+  const section = document.querySelector(`${link.hash} > button`);
   if (!section.classList.contains("open")) section.click();
   section.focus();
 });
@@ -79,10 +81,10 @@ def build(pool: ModelPool, recorded: RecordedRaces | None = None) -> PageBlocks:
     """The page. Nothing needs to be loaded yet; `recorded` are by default the races that ship."""
     races = Races(pool, RecordedRaces() if recorded is None else recorded)
     api = Api(races)
-    board_script, shipped = script_file(), race_files(races)
+    board_script, shipped, classes = script_file(), race_files(races), class_file()
     with PageBlocks(
         routes=[
-            *(file.route() for file in (board_script, *shipped.values())),
+            *(file.route() for file in (board_script, classes, *shipped.values())),
             *race_routes(races.find),
         ],
         calls=api.calls(),
@@ -94,13 +96,13 @@ def build(pool: ModelPool, recorded: RecordedRaces | None = None) -> PageBlocks:
     ) as demo:
         _masthead()
         prompt, seed, go, stop = _entry(races)
-        _prompts_and_bet(races, prompt)
+        tried = _prompts_and_bet(races, prompt)
         # how the model reads the prompt, while it is typed
         reading = gr.HTML(elem_id="reading", apply_default_css=False)
         infilling = fill_in(pool)
         with gr.Column(elem_id="settings"):
             chosen, file, own, copy, link = _sources(races)
-            form = _settings(races, prompt, seed, infilling)
+            form = _settings(races, prompt, seed, infilling, tried, classes)
         notice = gr.HTML(elem_id="notice", apply_default_css=False)
         board = board_of(races, board_script, shipped)
 
@@ -153,13 +155,13 @@ def _masthead() -> None:
     gr.HTML(HEADER.format(links=sources), apply_default_css=False)
 
 
-def _prompts_and_bet(races: Races, prompt: gr.Textbox) -> None:
-    """Prompts to race at a click, and a bet on a lane."""
-    words = vocabulary(races.pool.own.name)
+def _prompts_and_bet(races: Races, prompt: gr.Textbox) -> gr.Dataset:
+    """Prompts to race at a click, which are returned, and a bet on a lane."""
+    card = races.pool.opening[0]
+    words = vocabulary(races.pool.own.prompts)
     with gr.Row(elem_id="ready"):
-        examples = [[text] for text in EXAMPLES]
         tried = gr.Examples(
-            examples, [prompt], label="Prompts to try", elem_id="examples", **PRIVATE
+            _samples(card), [prompt], label="Prompts to try", elem_id="examples", **PRIVATE
         )
         tried.load_input_event.then(None, None, None, js=RACE_JS, **PRIVATE)
         if words:
@@ -167,6 +169,36 @@ def _prompts_and_bet(races: Races, prompt: gr.Textbox) -> None:
             drawn = any_prompt.click(lambda: surprise(words, Random()), None, prompt, **QUIET)
             drawn.then(None, None, None, js=RACE_JS, **PRIVATE)
         gr.HTML(BET, js_on_load=script("form/bet_form.js"), apply_default_css=False, elem_id="bet")
+    return tried.dataset
+
+
+def _samples(card: ModelCard) -> list[list[str]]:
+    return [[prompt] for prompt in examples(card)]
+
+
+def _words(pool: ModelPool, model: gr.Dropdown, tried: gr.Dataset, classes: PageFile) -> None:
+    """What the chosen model's prompts can name, and the prompts to try with it."""
+    card = pool.opening[0]
+    shown = {kind: card.prompts is kind for kind in Prompts}
+    with gr.Accordion(
+        "Words the model knows", open=False, elem_id="words", visible=shown[Prompts.SCENES]
+    ) as words:
+        word_list(vocabulary(Prompts.SCENES))
+    with gr.Accordion(
+        "Classes the model draws", open=False, elem_id="classes", visible=shown[Prompts.CLASSES]
+    ) as listed:
+        class_list(classes)
+
+    def update(name: Any) -> list[Any]:
+        prompts = found.prompts if (found := pool.find(name)) else card.prompts
+        return [
+            gr.Dataset(samples=_samples(found or card)),
+            gr.Accordion(visible=prompts is Prompts.SCENES),
+            gr.Accordion(visible=prompts is Prompts.CLASSES),
+        ]
+
+    # on a change by a visitor or by a link
+    model.change(update, model, [tried, words, listed], **QUIET)
 
 
 def _entry(races: Races) -> tuple[gr.Textbox, gr.Number, gr.Button, gr.Button]:
@@ -185,8 +217,16 @@ def _entry(races: Races) -> tuple[gr.Textbox, gr.Number, gr.Button, gr.Button]:
     return prompt, seed, go, stop
 
 
-def _settings(races: Races, prompt: gr.Textbox, seed: gr.Number, infilling: gr.HTML) -> Fields:
-    """The rest of the form."""
+def _settings(
+    races: Races,
+    prompt: gr.Textbox,
+    seed: gr.Number,
+    infilling: gr.HTML,
+    tried: gr.Dataset,
+    classes: PageFile,
+) -> Fields:
+    """The rest of the form. `tried`: the prompts to try, which are the chosen model's; `classes`:
+    the list of ImageNet's."""
     values = request_values(races.default)
     lanes = lane_list(values["lanes"])
     model = model_choice(races.pool, values["model"])
@@ -201,9 +241,7 @@ def _settings(races: Races, prompt: gr.Textbox, seed: gr.Number, infilling: gr.H
             )
             for field, each in SAMPLING_KNOBS.items()
         }
-    if words := vocabulary(races.pool.own.name):
-        with gr.Accordion("Words the model knows", open=False, elem_id="words"):
-            word_list(words)
+    _words(races.pool, model, tried, classes)
     first = {"prompt": prompt, "seed": seed, "lanes": lanes}
     form = Fields({**first, **sampling, "model": model, "infilling": infilling})
 

@@ -1,29 +1,54 @@
-"""The words that the model knows, as a list to search and to take prompts from. The names go to the
+"""The words that a model knows, as a list to search and to take prompts from. The names go to the
 browser once, where static/form/word_list.js lays them out."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from typing import Any
 
 import gradio as gr
 
-from app.models.prompt_hints import EXAMPLES, word_groups
+from app.api.page_blocks import PageFile
+from app.models.prompt_hints import EXAMPLES, class_groups, word_groups
 from visualize.assets import script
 
-MARKUP = f"""<div class="word-list">
-  <p>Ask for up to four of its things on a ground, <i>{EXAMPLES[2]}</i>, one above the other,
-  <i>{EXAMPLES[1]}</i>, or one at a place, <i>{EXAMPLES[3]} at the top left</i>. Click a word to use
-  it.</p>
-  <label>Find a word, in any language <input type="search" autocomplete="off"></label>
+MARKUP = """<div class="word-list">
+  <p>{}</p>
+  <label>Find {}, in any language <input type="search" autocomplete="off"></label>
   <div class="word-kinds"></div>
 </div>"""
+SCENES = MARKUP.format(
+    f"Ask for up to four of its things on a ground, <i>{EXAMPLES[2]}</i>, one above the other,"
+    f" <i>{EXAMPLES[1]}</i>, or one at a place, <i>{EXAMPLES[3]} at the top left</i>. Click a word"
+    " to use it.",
+    "a word",
+)
+CLASSES = MARKUP.format(
+    "A picture shows one of the 1,000 classes that ImageNet's photographs have. Click one to use"
+    " it.",
+    "a class",
+)
 
 
 def word_list(vocabulary: Mapping[str, Any]) -> gr.HTML:
+    return _list(SCENES, groups=word_groups(vocabulary))
+
+
+def class_list(file: PageFile) -> gr.HTML:
+    """`file` is what `class_file` makes."""
+    return _list(CLASSES, file=file.path)
+
+
+def class_file() -> PageFile:
+    """What a page fetches when its list of classes is unfolded: a quarter of a megabyte."""
+    return PageFile("classes.json", json.dumps(class_groups()), "application/json")
+
+
+def _list(markup: str, **names: Any) -> gr.HTML:
     return gr.HTML(
-        html_template=MARKUP,
+        html_template=markup,
         js_on_load=script("form/word_list.js"),
         apply_default_css=False,
-        groups=word_groups(vocabulary),
+        **names,
     )

@@ -124,7 +124,7 @@ class RaceRunner:
 
     def _run_here(self, model: ImageModel, live: LiveRace) -> None:
         race, failures = Race(model, live.request), set[Failure | None]()
-        note = hint(live.request.prompt, live.request.model)
+        note = hint(live.request.prompt, self._pool.card(live.request.model).prompts)
         stream = None
         try:
             stream = RaceStream(race, note, race_seconds(race))

@@ -13,7 +13,7 @@ from typing import Any
 import gradio as gr
 
 from app.models.model_pool import ModelPool
-from app.models.prompt_hints import EXAMPLES
+from app.models.prompt_hints import examples
 from app.races.fair_queue import FairQueue, QueueFullError, Ticket
 from app.races.link import write_link
 from app.races.live_race import LiveRace
@@ -54,7 +54,7 @@ class Races:
             log.warning("PHOTO_FINISH_MODEL=%s: %s", SETTINGS.model, why)
         seed = random.randrange(2**31)
         lanes = self._lanes(card.name)
-        self.default = RaceRequest(EXAMPLES[0], seed, lanes, card.sampling, card.name)
+        self.default = RaceRequest(examples(card)[0], seed, lanes, card.sampling, card.name)
         self._table = RaceTable(SETTINGS.kept_races)
         self._queue = FairQueue(SETTINGS.queue_size, pool.at_once, report=pool.report_waiting)
         self._runner = RaceRunner(pool, self._queue, self._table)
@@ -87,6 +87,7 @@ class Races:
         """Raises SettingError if a request cannot be run here."""
         card, infilling = self.pool.require(request.model), request.infilling
         request.sampling.check(card.length)
+        card.check_prompt(request.prompt)
         if infilling is None:
             return
         infilling.check(card.grid, card.codes)

@@ -40,7 +40,18 @@ _loaded: dict[str, ImageModel] = {}
 def place(name: str) -> None:
     """Puts a model on the GPU before the page starts. ZeroGPU packs what is there then, and streams
     it to each worker faster than that could read it from the disk. Raises ModelError."""
-    _loaded[name] = load(name, "cuda", SETTINGS.dtype, drafter=name in SETTINGS.drafters)
+    _loaded[name] = _load(name)
+
+
+def _load(name: str) -> ImageModel:
+    """Raises ModelError."""
+    return load(
+        name,
+        "cuda",
+        SETTINGS.dtype,
+        drafter=name in SETTINGS.drafters,
+        torchscript=SETTINGS.torchscript,
+    )
 
 
 def cost(model: str, decoders: Sequence[str], infilling: Infilling | None = None) -> float:
@@ -79,9 +90,7 @@ def run_race(request: RaceRequest) -> WorkerEvents:
     try:
         if request.model not in _loaded:
             _loaded.clear()
-            _loaded[request.model] = load(
-                request.model, "cuda", SETTINGS.dtype, drafter=request.model in SETTINGS.drafters
-            )
+            _loaded[request.model] = _load(request.model)
         model = _loaded[request.model]
         race = Race(model, request)
         note = f"Stopped: ZeroGPU lends its GPU for {seconds:g} seconds, which are nearly over."

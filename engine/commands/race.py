@@ -77,6 +77,11 @@ def add_model_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--graphs", action="store_true", help="capture steps as CUDA graphs; needs --device cuda"
     )
+    parser.add_argument(
+        "--torchscript",
+        action="store_true",
+        help="let a model's TorchScript file, SimpleAR's decoder, run code of its own",
+    )
     parser.add_argument("--device", default="cpu", help="cpu, cuda, cuda:0 .. or auto")
     parser.add_argument("--dtype", choices=["auto", *DTYPES], default="auto")
     parser.add_argument(
@@ -122,6 +127,7 @@ def load_model(args: argparse.Namespace) -> ImageModel:
         random=args.random_weights,
         drafter=args.drafter,
         graphs=args.graphs,
+        torchscript=args.torchscript,
     )
 
 

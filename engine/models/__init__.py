@@ -22,6 +22,7 @@ FAMILIES = {
     "llamagen": "LlamaGenModel",
     "llamagen_class": "LlamaGenClassModel",
     "randar": "RandARModel",
+    "simplear": "SimpleARModel",
     "emu3": "Emu3Model",
     "chameleon": "ChameleonModel",
 }
@@ -38,6 +39,7 @@ def load(
     random: bool = False,
     drafter: bool = False,
     graphs: bool = False,
+    torchscript: bool = False,
     previews: Path | None = None,
 ) -> ImageModel:
     """Loads a model by its name, from the hub or, for the embedded one, from the repository.
@@ -46,9 +48,10 @@ def load(
     default). `progress(report)` may be called from any thread. `folder` replaces the hub: it holds
     the files, in a folder for each part where a model has several. `random`: random weights at the
     model's true size; nothing is read or downloaded. `drafter`: with the EAGLE drafter of LANTERN's
-    authors, which is for research only. `graphs`: steps are captured as CUDA graphs. `previews`: a
-    public model whose pictures are not slow has a preview decoder, fitted at the first start and
-    kept in this folder.
+    authors, which is for research only. `graphs`: steps are captured as CUDA graphs. `torchscript`:
+    a model's TorchScript files may be loaded, which run code of their own. `previews`: a public
+    model whose pictures are not slow has a preview decoder, fitted at the first start and kept in
+    this folder.
 
     Raises ValueError for an unknown name, and ModelError, before any weights are read or
     downloaded, for a model that is missing or does not fit."""
@@ -71,6 +74,7 @@ def load(
             )
         return _prepared(EmbeddedModel(device=str(torch_device)), torch_device, graphs)
     torch_dtype = resolve_dtype(torch_device, dtype)
+    card.check_code(torchscript or random)
     check(card, torch_device, torch_dtype)
     folders = None if random else _folders(card, folder, report)
     report(Progress(Phase.LOADING, _DOWNLOAD if folders else 0.0))

@@ -152,7 +152,8 @@ class BodyModel(ImageModel):
     fills_in = Fills.BELOW
     inputs = 1  # of the body's sequence, in each row of a window
     card: ModelCard | None = None  # of a public model at its true size
-    # Pictures that `pixels` decodes together; a card's working memory is for one.
+    # Whole pictures that `pixels` decodes together, or smaller ones of as many cells; a card's
+    # working memory is for one.
     together: int = 1
     graphs: Path | None = None  # their folder; for prompts without padding alone
 
@@ -208,7 +209,9 @@ class BodyModel(ImageModel):
     @torch.inference_mode()
     def pixels(self, tokens: np.ndarray) -> np.ndarray:
         codes = torch.as_tensor(np.asarray(tokens), dtype=torch.long, device=self.device)
-        some = torch.split(codes if codes.dim() == 3 else codes[None], self.together)
+        cells = self.together * self.grid[0] * self.grid[1]
+        most = max(1, cells // (codes.shape[-2] * codes.shape[-1]))
+        some = torch.split(codes if codes.dim() == 3 else codes[None], most)
         try:
             drawn = [((self.decode(c).clamp(-1, 1) + 1) * 127.5).round().byte().cpu() for c in some]
         except torch.OutOfMemoryError as error:

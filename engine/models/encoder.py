@@ -2,7 +2,8 @@
 
 No race needs an encoder, so no model keeps one: it is read from the model's files when a picture is
 given, on the processor, and freed again. A picture takes seconds. Emu3's is a video's, takes every
-picture four times, minutes and much memory: it is left out.
+picture four times, minutes and much memory: it is left out. So is SimpleAR's, another TorchScript
+file.
 """
 
 from __future__ import annotations

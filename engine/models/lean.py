@@ -45,7 +45,7 @@ class Layer:
 
 
 class LeanBody:
-    """Decoder layers of transformers' Llama, Emu3 or Chameleon, and the final norm.
+    """Decoder layers of transformers' Llama, Qwen2, Emu3 or Chameleon, and the final norm.
 
     The modules' parameters become views of the fused weights: no weight is stored twice, and the
     modules stay usable where they are. Moving or casting them afterwards would separate the two.

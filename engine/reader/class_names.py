@@ -4,12 +4,13 @@ languages."""
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import emoji
+from rapidfuzz.distance import OSA
 
 from engine.reader import words as lists
 from engine.reader.names import Kind, Meaning, Names, english, phrase, phrases
@@ -18,7 +19,7 @@ _LISTS: dict[str, Any] = tomllib.loads(Path(__file__).with_name("classes.toml").
 
 CALLED: tuple[str, ...] = tuple(_LISTS["classes"].values())  # by number
 NAMES: tuple[str, ...] = tuple(words.partition(",")[0] for words in CALLED)
-OTHERS: tuple[str, ...] = tuple(_LISTS["others"])
+OTHERS: tuple[str, ...] = tuple(phrases(_LISTS["others"]))
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,9 +48,10 @@ def _numbers(ranges: str) -> Iterator[int]:
 
 WIDER: dict[str, Wider] = {word: _wider(entry) for word, entry in _LISTS["wider"].items()}
 INSTEAD: dict[str, tuple[str, ...]] = {  # by folded word
-    word: tuple(names.split(", "))
+    form: tuple(names.split(", "))
     for words, names in _LISTS["instead"].items()
     for word in phrases(words)
+    for form in (word, f"{word}s")
 }
 
 
@@ -65,19 +67,52 @@ class ClassNames(Names):
             self._add(phrases(f"{word}, {wider.also.partition(';')[0]}"), Kind.WIDER, word)
             self._add(phrases(wider.young.partition(";")[0]), Kind.YOUNG, word)
         self._add_joined()
-        near = list(self._meanings)
+        near = [key for key in self._meanings if len(key) > 4]  # shorter ones are near to anything
         self.emoji |= dict.fromkeys(_LISTS["undrawn"], (Kind.UNKNOWN, ""))
         drawn: dict[str, Meaning] = {}
-        for name in {english(text) for text in emoji.EMOJI_DATA.keys() - self.emoji.keys()}:
+        for text in emoji.EMOJI_DATA:
+            name = english(text)
             for part in (name, name.replace(" face", "")):  # "tiger face"
-                if meaning := self.exact(phrase(part)):
+                if text not in self.emoji and (meaning := self.exact(phrase(part))):
                     drawn[name] = meaning
         for word, wider in WIDER.items():
             self._add(phrases(wider.also.partition(";")[2]), Kind.WIDER, word)
             self._add(phrases(wider.young.partition(";")[2]), Kind.YOUNG, word)
         for name, meaning in drawn.items():
             self._add(phrases(lists.THINGS.get(name, "").partition(";")[2]), *meaning)
+        self._add_others(drawn)
         self._add_grammar()
         self._add((*OTHERS, *INSTEAD), Kind.UNKNOWN)
         self._add_languages(drawn)
         self._index(near)
+
+    def _add_others(self, drawn: Mapping[str, Meaning]) -> None:
+        """What in other languages has no class, where a part of the word may have one: an octopus,
+        "章鱼", is no fish."""
+        for name, words in lists.THINGS.items():
+            if name not in drawn:
+                self._add(phrases(words.partition(";")[2]), Kind.UNKNOWN)
+        emoji.config.load_language(["zh", "ja"])
+        for text, data in emoji.EMOJI_DATA.items():
+            if not any(self.exact(word) for word in phrase(english(text)).split()):
+                for language in ("zh", "ja"):
+                    self._add([phrase(data.get(language, "").replace("_", " "))], Kind.UNKNOWN)
+
+    def exact(self, key: str) -> Meaning | None:
+        """The meaning of a phrase, as it stands or in one word: "tea pot"."""
+        if (found := super().exact(key)) or min(map(len, key.split(" "))) < 3:
+            return found
+        return super().exact(key.replace(" ", ""))
+
+    def _means(self, key: str, name: str, distance: int) -> bool:
+        """Each word has to be misspelt, or as in the name: a tired cat is no tiger cat."""
+        means = super()._means
+        return all(
+            typed == meant
+            or (
+                len(typed) > 3
+                and typed not in self._meanings
+                and means(typed, meant, OSA.distance(typed, meant))
+            )
+            for typed, meant in zip(key.split(" "), name.split(" "), strict=True)
+        )

@@ -9,14 +9,13 @@ from dataclasses import dataclass
 from rapidfuzz import fuzz, process
 
 from engine.reader.class_names import INSTEAD, NAMES, WIDER, ClassNames
-from engine.reader.names import Kind, fold
+from engine.reader.names import THINGS, Kind, fold
 from engine.reader.prompt import Word, read_words
 from engine.settings import SettingError
 
 LISTED = "all are listed under Lanes and options, and in engine/reader/classes.toml"
 
 _NUMBER = re.compile(r"\s*(?:class\s*)?#?\s*(\d+)\s*", re.IGNORECASE)
-_NAMED = (Kind.THING, Kind.WIDER, Kind.YOUNG)
 _SILENT = (Kind.GLUE, Kind.LINK, Kind.ABOVE, Kind.BELOW, Kind.RIGHT)  # say nothing by themselves
 _NEAR = 3  # names, at most, where the prompt has none
 _COMPARED = 8  # words of such a prompt, at most
@@ -67,16 +66,14 @@ def read_class(prompt: str) -> ClassReading:
     if match := _NUMBER.fullmatch(prompt):
         return ClassReading(_number(match[1]), sure=False)
     words = read_words(_names(), prompt)
-    named = [i for i, word in enumerate(words) if word.kind in _NAMED]
+    named = [i for i, word in enumerate(words) if word.kind in THINGS]
     if not named:
         raise SettingError(_names_none(words))
-    at = _contents(words, named)
-    number = _meant(words[at])
+    at = _subject(words, named)
     if words[at].kind is not Kind.THING:
-        kinds = WIDER[words[at].name].kinds
-        narrower = [i for i in named if words[i].kind is Kind.THING and words[i].value in kinds]
-        if narrower:
-            at, number = narrower[0], int(words[narrower[0]].value)
+        narrower = (i for i in named if words[i].kind is Kind.THING)
+        at = next((i for i in narrower if _means(words[at], _meant(words[i]))), at)
+    number = _meant(words[at])
     left = tuple(word.text for word in words if _is_left_out(word, number))
     return ClassReading(number, left, words[at].kind is Kind.THING and words[at].sure)
 
@@ -113,14 +110,19 @@ def _number(digits: str) -> int:
     return int(digits)
 
 
-def _contents(words: list[Word], named: list[int]) -> int:
-    """The index of the first class, or of what it is full of: "a cup of espresso"."""
+def _subject(words: list[Word], named: list[int]) -> int:
+    """The index of the first class, or of what it only describes or holds: the last word of "velvet
+    sofa" and of "cup of espresso"."""
     at = named[0]
     for after in named[1:]:
-        between = [word.text.lower() for word in words[at + 1 : after]]
-        if between[:1] != ["of"] or any(
-            word.kind is not Kind.GLUE for word in words[at + 1 : after]
-        ):
+        between = words[at + 1 : after]
+        if between:
+            of = between[0].text.lower() == "of"
+            goes_on = of and all(word.kind is Kind.GLUE for word in between)
+        else:  # "golden retriever puppy" is no puppy that a golden retriever describes
+            said = words[after].kind is not Kind.THING and _means(words[after], _meant(words[at]))
+            goes_on = words[after].sure and not said
+        if not goes_on or words[after].gap or not words[at].text.isascii():
             break
         at = after
     return at
@@ -131,12 +133,17 @@ def _meant(word: Word) -> int:
     return int(word.value) if word.kind is Kind.THING else WIDER[word.name].drawn
 
 
+def _means(word: Word, number: int) -> bool:
+    """Whether a word that names a class names this one or all of its kind."""
+    if word.kind is Kind.THING:
+        return word.value == number
+    return number in WIDER[word.name].kinds
+
+
 def _is_left_out(word: Word, number: int) -> bool:
     """Whether a word says something that the class of this number does not."""
-    if word.kind is Kind.THING:
-        return word.value != number
-    if word.kind is Kind.WIDER:
-        return number not in WIDER[word.name].kinds
+    if word.kind in (Kind.THING, Kind.WIDER):
+        return not _means(word, number)
     return word.kind not in _SILENT and (word.kind, word.value) != (Kind.COUNT, 1)
 
 
@@ -153,12 +160,11 @@ def _names_none(words: list[Word]) -> str:
 
 def _alike(typed: list[str]) -> tuple[str, ...]:
     """The names most like one of these words."""
-    found = [
-        (score, name)
-        for word in typed
-        if len(word) > 2
-        for name, score, _ in process.extract(
-            word, NAMES, scorer=fuzz.WRatio, processor=fold, score_cutoff=_ALIKE, limit=_NEAR
-        )
-    ]
-    return tuple(dict.fromkeys(name for _, name in sorted(found, key=lambda pair: -pair[0])))[:_NEAR]
+    scores: dict[str, float] = {}
+    for word in typed:
+        if len(word) > 2:
+            for name, score, _ in process.extract(
+                word, NAMES, scorer=fuzz.WRatio, processor=fold, score_cutoff=_ALIKE, limit=_NEAR
+            ):
+                scores[name] = max(score, scores.get(name, 0.0))
+    return tuple(sorted(scores, key=lambda name: -scores[name])[:_NEAR])

@@ -37,7 +37,8 @@ class Kind(Enum):
 
 Meaning = tuple[Kind, str | int]
 
-NOUNS = (Kind.THING, Kind.WIDER, Kind.YOUNG, Kind.GROUND, Kind.COLOUR)  # may be in the plural
+THINGS = (Kind.THING, Kind.WIDER, Kind.YOUNG)
+NOUNS = (*THINGS, Kind.GROUND, Kind.COLOUR)  # may be in the plural
 LANGUAGES = ["de", "fr", "es", "it", "pt", "zh", "ja", "ru", "ko", "tr", "ar", "fa", "id"]
 CJK = "\u3005-\u3007\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff"
 _MARKS = "\u0300-\u036f\u0591-\u05c7\u0610-\u061a\u064b-\u0670\u0900-\u0dff\u0e00-\u0eff"
@@ -142,9 +143,7 @@ class Names:
         self.longest_cjk = max(len(key) for key in self._meanings if re.match(f"[{CJK}]", key))
         self._near = _by_letter(near)
         self._near_elsewhere = _by_letter(
-            key
-            for key, (kind, _) in self._meanings.items()
-            if kind in NOUNS and kind is not Kind.COLOUR
+            key for key, (kind, _) in self._meanings.items() if kind in (*THINGS, Kind.GROUND)
         )
 
     def called(self) -> dict[str | int, list[str]]:
@@ -177,9 +176,7 @@ class Names:
         for name, distance, _ in process.extract(
             key, names, scorer=OSA.distance, score_cutoff=2, limit=None
         ):
-            if distance == 1 and len(key) == 4 and len(name) < 5 and sorted(name) != sorted(key):
-                continue
-            if distance == 1 or len(key) > 7 or (len(key) > 5 and set(key) == set(name)):
+            if self._means(key, name, distance):
                 return self._meanings[name]
         if not elsewhere and key.isascii():
             return None
@@ -189,6 +186,12 @@ class Names:
             if len(key) > 7 or not key.isascii() or ending:
                 return self._meanings[name]
         return None
+
+    def _means(self, key: str, name: str, distance: int) -> bool:
+        """Whether a phrase at this distance of 1 or 2 from a name is a misspelling of it."""
+        if distance == 1 and len(key) == 4 and len(name) < 5 and sorted(name) != sorted(key):
+            return False
+        return distance == 1 or len(key) > 7 or (len(key) > 5 and set(key) == set(name))
 
 
 def phrases(text: str) -> Iterator[str]:

@@ -9,12 +9,11 @@ from dataclasses import dataclass, replace
 
 import emoji
 
-from engine.reader.names import TOKEN, Kind, Names, english, fold
+from engine.reader.names import THINGS, TOKEN, Kind, Names, english, fold
 from engine.reader.words import COUNTERS, ELSEWHERE
 
 _JOINED = re.compile(r"[\s'’_-]*")  # between words of one name
 _TIMES = re.compile(r"(?<=\d)\s*[x×](?=\s)", re.IGNORECASE)  # "2 × cat"
-_THINGS = (Kind.THING, Kind.WIDER, Kind.YOUNG)
 _MISSPELT = 3  # words, the longest name that is looked for misspelt
 
 
@@ -57,7 +56,7 @@ def _read_emoji(names: Names, text: str) -> Word:
     name = english(text).split(" with ")[0]
     for part in (name.replace(" face", ""), name):  # "cat face" is a cat
         words = _read_plain(names, part, elsewhere=False)
-        things = [word for word in words if word.kind in _THINGS and word.sure]
+        things = [word for word in words if word.kind in THINGS and word.sure]
         if things:
             return replace(things[-1], text=text, gap=True)
     return Word(text, Kind.UNKNOWN)

@@ -51,8 +51,16 @@ interface FillInProps {
   lanes: Record<Fills, string[]>;
 }
 /** The names that a prompt can have, under headings: a name, its emoji or none, and a text to search. */
+/** Each word with its emoji, or nothing, and all that it is called. */
+interface WordGroup {
+  title: string;
+  kind: string;
+  words: [word: string, emoji: string, called: string][];
+}
+/** The words, or the address of a file that has them. */
 interface WordListProps {
-  groups: { title: string; kind: string; words: [word: string, emoji: string, called: string][] }[];
+  groups?: WordGroup[];
+  file?: string;
 }
 /** What of a picture a model fills in: everything below a row, or any part. */
 type Fills = "below" | "any";

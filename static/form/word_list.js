@@ -1,6 +1,6 @@
-// The words that the model knows. Gradio runs this text once, with `element` and `props`. A click
-// puts a word into the prompt: a thing beside its things while there is room, else in place of the
-// last word of its kind.
+// The words that a model knows. Gradio runs this text once, with `element` and `props`. A click puts
+// a word into the prompt: a thing beside its things while there is room, else in place of the last
+// word of its kind; a class is the whole prompt.
 
 import { make, promptField, query } from "../dom.js";
 
@@ -10,7 +10,6 @@ const MOST = 4; // things in a scene
 const form = /** @type {WordListProps} */ (props);
 /** @type {Record<string, string[]>} */
 const kinds = { glyphs: [], grounds: [], places: [] };
-for (const { kind, words } of form.groups) kinds[kind].push(...words.map(([word]) => word));
 const search = query(element, "input", HTMLInputElement);
 
 /**
@@ -43,7 +42,7 @@ function promptWith(prompt, kind, word) {
 /** @param {string} kind @param {string} word */
 function use(kind, word) {
   const input = promptField();
-  input.value = promptWith(input.value, kind, word);
+  input.value = kind === "classes" ? word : promptWith(input.value, kind, word);
   input.dispatchEvent(new Event("input", { bubbles: true }));
 }
 
@@ -61,20 +60,38 @@ function fold(text) {
   return plain.normalize("NFC").replace(/[ァ-ヶ]/g, hiragana);
 }
 
-const groups = form.groups.map(({ title, kind, words }) => {
-  const buttons = words.map(([word, emoji, called]) => {
-    const picture = emoji ? [make("span", { "aria-hidden": "true" }, emoji)] : [];
-    const spec = { type: "button", onclick: () => use(kind, word), "data-called": called };
-    return make("button", spec, ...picture, word);
+/** @param {WordGroup[]} listed */
+function layOut(listed) {
+  const groups = listed.map(({ title, kind, words }) => {
+    kinds[kind]?.push(...words.map(([word]) => word));
+    const buttons = words.map(([word, emoji, called]) => {
+      const picture = emoji ? [make("span", { "aria-hidden": "true" }, emoji)] : [];
+      const spec = { type: "button", onclick: () => use(kind, word), "data-called": called };
+      return make("button", spec, ...picture, word);
+    });
+    const heading = make("h3", title[0].toUpperCase() + title.slice(1));
+    return { buttons, group: make("div.word-kind", heading, ...buttons) };
   });
-  const heading = make("h3", title[0].toUpperCase() + title.slice(1));
-  return { buttons, group: make("div.word-kind", heading, ...buttons) };
-});
-query(element, ".word-kinds").append(...groups.map(({ group }) => group));
-search.addEventListener("input", () => {
-  const text = fold(search.value.trim());
-  for (const { buttons, group } of groups) {
-    for (const button of buttons) button.hidden = !button.dataset.called?.includes(text);
-    group.hidden = buttons.every((button) => button.hidden);
-  }
-});
+  query(element, ".word-kinds").append(...groups.map(({ group }) => group));
+  const find = () => {
+    const text = fold(search.value.trim());
+    for (const { buttons, group } of groups) {
+      for (const button of buttons) button.hidden = !button.dataset.called?.includes(text);
+      group.hidden = buttons.every((button) => button.hidden);
+    }
+  };
+  search.addEventListener("input", find);
+  find(); // what was typed before the names were here
+}
+
+if (form.groups) layOut(form.groups);
+else {
+  // A long list is fetched once it is seen.
+  const seen = new IntersectionObserver(async (entries) => {
+    if (!entries.some((entry) => entry.isIntersecting)) return;
+    seen.disconnect();
+    const answer = await fetch((window.gradio_config?.root ?? "") + form.file);
+    layOut(await answer.json());
+  });
+  seen.observe(element);
+}

@@ -16,6 +16,7 @@ import pytest
 from gradio import http_server
 
 import app.models.model_loader
+from app.api.page_blocks import PageBlocks
 from app.page.launch import serve
 from app.page.layout import build
 from engine.judge.toys import Toy
@@ -78,7 +79,7 @@ def test_the_first_process_of_a_container_ends_at_sigterm() -> None:
 def test_module_serves_the_page_before_it_loads_the_model(monkeypatch, loads) -> None:
     order = []
     monkeypatch.setattr(
-        gr.Blocks, "launch", lambda demo, **kwargs: order.append(kwargs["show_error"])
+        PageBlocks, "launch", lambda demo, **kwargs: order.append(kwargs["show_error"])
     )
     monkeypatch.setattr(
         app.models.model_loader.ModelLoader, "start", lambda loader: order.append("load")

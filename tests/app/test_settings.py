@@ -65,6 +65,15 @@ def test_graphs_are_for_a_cuda_device_alone(monkeypatch, asked) -> None:
         assert asked["graphs"] == (device == "cuda")
 
 
+@pytest.mark.parametrize("setting", ["off", "on"])
+def test_torchscript_is_loaded_where_the_host_says_so(monkeypatch, asked, setting) -> None:
+    assert AppSettings().torchscript is False
+    monkeypatch.setenv("PHOTO_FINISH_TORCHSCRIPT", setting)
+    monkeypatch.setattr(model_loader, "SETTINGS", AppSettings())
+    model_loader.load_public("simplear-512", lambda progress: None)
+    assert asked["torchscript"] == (setting == "on")
+
+
 @pytest.mark.parametrize("drafters", [(), ("anole",)])
 def test_a_public_model_is_loaded_with_the_drafter_that_is_on(monkeypatch, asked, drafters) -> None:
     fetched = []
@@ -84,7 +93,7 @@ def test_a_public_model_is_loaded_with_the_drafter_that_is_on(monkeypatch, asked
         ("QUEUE_SIZE", "0", "{}='0': Input should be greater than or equal to 1"),
         ("RACE_SECONDS", "soon", "{}='soon': Input should be a valid number"),
         ("UPDATES", "1000", "less than or equal to 30"),
-        ("MODEL", "dalle", "there is no model 'dalle'; there are embedded, janus-pro-1b"),
+        ("MODEL", "dalle", "there is no model 'dalle'; there are embedded, llamagen-b-256"),
         ("MODELS", "embedded,dalle", "there is no model 'dalle'"),
         (
             "DRAFTERS",

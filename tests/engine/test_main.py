@@ -158,8 +158,8 @@ def test_the_model_is_loaded_as_asked_and_after_everything_else_is_checked(
 ) -> None:
     asked: list[tuple[Any, ...]] = []
 
-    def load(*args: Any, progress: Any, random: bool, drafter: bool, graphs: bool) -> Toy:
-        asked.append((*args, random, drafter, graphs))
+    def load(*args: Any, progress: Any, **options: bool) -> Toy:
+        asked.append((*args, *(name for name, on in options.items() if on)))
         raise ModelError("it is gated")
 
     monkeypatch.setattr(cli_race, "load", load)
@@ -168,10 +168,10 @@ def test_the_model_is_loaded_as_asked_and_after_everything_else_is_checked(
         assert asked == []
         with pytest.raises(SystemExit):
             engine("race", *arguments, *chosen)
-    assert asked == [("anole", "cuda:1", "float16", True, False, False)]
+    assert asked == [("anole", "cuda:1", "float16", "random")]
     with pytest.raises(SystemExit):
-        engine("race", "x", "--model", "anole", "--drafter", "--graphs")
-    assert asked[1:] == [("anole", "cpu", "auto", False, True, True)]
+        engine("race", "x", "--model", "anole", "--drafter", "--graphs", "--torchscript")
+    assert asked[1:] == [("anole", "cpu", "auto", "drafter", "graphs", "torchscript")]
 
 
 # Filling in part of a picture

@@ -6,9 +6,9 @@ A family's class is `Model(card, folders, device, dtype)`, called by `engine.mod
     folders: dict[str, Path] | None    part -> folder with that part's files (`ModelCard.repos`
                                        names the parts: "model" alone for Janus and Emu3; "gpt",
                                        "vq", "text" for LlamaGen, the last but for classes;
-                                       "gpt", "vq" for RandAR;
-                                       "model", "vq", "text" for the
-                                       Chameleon family). `card.source_of("gpt").files[0]` is a
+                                       "gpt", "vq" for RandAR; "model", "vq", "text" for the
+                                       Chameleon family; "model", "vq" for SimpleAR).
+                                       `card.source_of("gpt").files[0]` is a
                                        file's name in it. None: random weights at the card's true
                                        size; no file is read, and the network is not used.
     device, dtype                      torch.device and torch.dtype of the body; memory has been
@@ -34,10 +34,12 @@ from pathlib import Path
 
 from engine.failures import Failure
 from engine.infilling import Fills
+from engine.reader.classes import read_class
 from engine.settings import Sampling
 
 REVISIONS = Path(__file__).with_name("revisions.json")
 WEIGHTS = Path(__file__).parents[3] / "weights"  # of the embedded model
+TORCHSCRIPT = ".jit"  # how the name of a file ends whose loading runs the code in it
 GIB = 2**30
 _MB = 10**6
 
@@ -113,6 +115,12 @@ class ModelCard:
     prompts: Prompts = Prompts.ANY
     inputs: int = 1
 
+    def check_prompt(self, text: str) -> None:
+        """Raises SettingError for a prompt that names nothing that the model draws, before anything
+        of it is loaded."""
+        if self.prompts is Prompts.CLASSES:
+            read_class(text)
+
     def with_drafter(self) -> ModelCard:
         """The model and its drafter, whose part is "drafter". Raises ModelError where none was
         published."""
@@ -126,6 +134,18 @@ class ModelCard:
             repos=(*self.repos, self.drafter.source),
             parameters=self.parameters + self.drafter.parameters,
         )
+
+    def check_code(self, allowed: bool) -> None:
+        """Raises ModelError where one of its files is TorchScript, whose code runs when it is
+        loaded, and the host has not allowed that."""
+        for source in () if allowed else self.repos:
+            for file in source.files:
+                if file.endswith(TORCHSCRIPT):
+                    raise ModelError(
+                        f"{self.title} draws its pictures with {file} of {source.repo}, a"
+                        " TorchScript file, which runs code of its own: to allow it, start the page"
+                        " with PHOTO_FINISH_TORCHSCRIPT=on, or a command with --torchscript."
+                    )
 
     def source_of(self, part: str) -> Source:
         """The source of one part. Raises KeyError if the model has no such part."""
@@ -198,6 +218,34 @@ def _janus(
         ),
         licence_url="https://github.com/deepseek-ai/Janus/blob/main/LICENSE-MODEL",
         download=download,
+    )
+
+
+def _simplear(side: int) -> ModelCard:
+    return ModelCard(
+        name=f"simplear-{side * 16}",
+        title=f"SimpleAR 0.5B {side * 16} px",
+        family="simplear",
+        repos=(
+            _from("model", "Daniel0724/SimpleAR-0.5B-RL", *_HF),
+            _from("vq", "nvidia/Cosmos-1.0-Tokenizer-DV8x16x16", "decoder.jit"),
+        ),
+        grid=(side, side),
+        codes=64000,
+        length=side * side,
+        # 66 million are decoder.jit's, by its size: 132 MB in 16 bits.
+        parameters=620_000_000,
+        layers=360_000_000,
+        kv_values=2 * 24 * 2 * 64,
+        working=(3 if side <= 32 else 4) * GIB,  # LANTERN's table of neighbours takes one
+        sampling=Sampling(guidance=6.0, temperature=1.0, top_k=0, top_p=1.0),
+        source=(
+            "generate.py of wdrink/SimpleAR: cfg-scale 6.0, temperature 1, top-k 64000, top-p 1"
+            " (Wang et al. 2025, arXiv:2504.11455)"
+        ),
+        licence="MIT; decoder of pictures NVIDIA Open Model License (commercial use allowed)",
+        licence_url="https://github.com/wdrink/SimpleAR/blob/main/LICENSE",
+        download=1_300 * _MB,
     )
 
 
@@ -327,6 +375,8 @@ CARDS: dict[str, ModelCard] = {
         _janus("7B", 6_630_000_000, 6_070_000_000, 30, 4096, 14_800 * _MB),
         _llamagen(16, "t2i_XL_stage1_256.pt", "jadohu/llamagen_drafter"),
         _llamagen(32, "t2i_XL_stage2_512.pt", "jadohu/llamagen2_drafter"),
+        _simplear(32),
+        _simplear(64),
         ModelCard(
             name="emu3",
             title="Emu3-Gen",

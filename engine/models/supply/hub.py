@@ -15,14 +15,14 @@ from typing import Any
 from huggingface_hub import HfApi, constants, errors, snapshot_download
 from tqdm import tqdm
 
-from engine.models.supply.card import ModelCard, ModelError, Source
+from engine.models.supply.card import TORCHSCRIPT, ModelCard, ModelError, Source
 from engine.models.supply.progress import Phase, Progress, Report
 from engine.models.supply.weights import shards
 
 HUB_SECONDS = 10.0  # for the hub to answer
 # of weights that a host has: with the files of a repository in its folder owner/name
 folder_of_weights: Path | None = None
-_ENDINGS = (".safetensors", ".pt", ".bin")
+_ENDINGS = (".safetensors", ".pt", ".bin", TORCHSCRIPT)
 _OFFLINE = "This machine may not ask the hub (HF_HUB_OFFLINE is set)"
 
 log = logging.getLogger(__name__)

@@ -240,11 +240,23 @@ def reasons(**settings: object) -> dict[str, str]:
 
 def test_on_a_cpu_public_models_without_weights_are_off_with_the_reason(monkeypatch, cpu) -> None:
     monkeypatch.setattr(constants, "HF_HUB_CACHE", "/nowhere")
-    assert set(reasons().values()) == {"no GPU here", "research only"}
-    assert set(reasons(models="all").values()) == {"no GPU here"}
+    assert set(reasons(torchscript=True).values()) == {"no GPU here", "research only"}
+    assert set(reasons(models="all", torchscript=True).values()) == {"no GPU here"}
     only = reasons(models="emu3")
     expected = {"emu3": "no GPU here", JANUS: "not switched on", "anole": "research only"}
     assert expected.items() <= only.items()
+
+
+def test_a_model_whose_decoder_is_torchscript_is_off_until_the_host_allows_that(
+    monkeypatch,
+) -> None:
+    monkeypatch.setenv("SPACES_ZERO_GPU", "true")  # where there is memory for all
+    monkeypatch.setattr(constants, "HF_HUB_OFFLINE", False)
+    off = [name for name, why in reasons().items() if why == "TorchScript off"]
+    assert off == ["simplear-512", "simplear-1024"]
+    here = check_availability(CARDS[off[0]], AppSettings())
+    assert "start the page with PHOTO_FINISH_TORCHSCRIPT=on" in here.reason
+    assert reasons(torchscript=True)[off[0]] == ""
 
 
 @pytest.fixture

@@ -7,15 +7,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from app.models.prompt_hints import EXAMPLES, hint, surprise, vocabulary, word_groups
-from engine.models.supply.card import WEIGHTS
+from engine.models.supply.card import WEIGHTS, Prompts
 from engine.reader.reader import reader_of
 from engine.reader.scene import Layout
 
 
 @given(st.text())
 def test_hint_is_for_every_text(text) -> None:
-    assert isinstance(hint(text, "embedded"), str)
-    assert hint(text, "emu3") == ""
+    assert isinstance(hint(text, Prompts.SCENES), str)
+    assert hint(text, Prompts.ANY) == ""
 
 
 @pytest.mark.parametrize(
@@ -42,16 +42,16 @@ def test_hint_is_for_every_text(text) -> None:
 def test_hint_says_what_is_drawn_where_the_prompt_says_something_else(
     prompt: str, note: str
 ) -> None:
-    assert hint(prompt, "embedded") == note
+    assert hint(prompt, Prompts.SCENES) == note
 
 
 @pytest.mark.parametrize("prompt", ["xylophone", "¿?"])
 def test_a_prompt_that_names_nothing_is_said_to(prompt: str) -> None:
-    assert "names nothing that this model can draw, so it draws “" in hint(prompt, "embedded")
+    assert "names nothing that this model can draw, so it draws “" in hint(prompt, Prompts.SCENES)
 
 
 def test_every_name_is_listed_once_with_its_picture_and_what_it_is_called() -> None:
-    words = vocabulary("embedded")
+    words = vocabulary(Prompts.SCENES)
     groups = word_groups(words)
     for kind in ("glyphs", "grounds", "places"):
         listed = [name for group in groups if group["kind"] == kind for name, *_ in group["words"]]
@@ -63,10 +63,10 @@ def test_every_name_is_listed_once_with_its_picture_and_what_it_is_called() -> N
 
 
 def test_a_surprise_is_a_prompt_of_words_that_the_model_knows() -> None:
-    words = vocabulary("embedded")
+    words = vocabulary(Prompts.SCENES)
     prompts = {surprise(words, Random(seed)) for seed in range(100)}
     assert len(prompts) > 90
-    assert all(hint(prompt, "embedded") == "" for prompt in prompts)
+    assert all(hint(prompt, Prompts.SCENES) == "" for prompt in prompts)
     read = [reader_of(WEIGHTS).read(prompt).scene for prompt in prompts]
     assert {scene.layout for scene in read} == set(Layout)
     assert len({scene.place for scene in read}) > 3
@@ -74,8 +74,8 @@ def test_a_surprise_is_a_prompt_of_words_that_the_model_knows() -> None:
 
 
 def test_the_embedded_model_knows_the_examples() -> None:
-    assert [hint(example, "embedded") for example in EXAMPLES] == [""] * len(EXAMPLES)
+    assert [hint(example, Prompts.SCENES) for example in EXAMPLES] == [""] * len(EXAMPLES)
 
 
 def test_the_words_of_other_models_are_not_known() -> None:
-    assert vocabulary("emu3") == {}
+    assert vocabulary(Prompts.ANY) == {}

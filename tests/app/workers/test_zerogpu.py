@@ -46,7 +46,9 @@ def spaces(monkeypatch) -> Iterator[Spaces]:
     monkeypatch.setitem(sys.modules, "spaces", fake)
     monkeypatch.setattr(app.workers.race_stream, "SETTINGS", AppSettings(updates=30))
     importlib.reload(zerogpu)
-    monkeypatch.setattr(zerogpu, "load", lambda name, device, dtype, drafter: Watched())
+    monkeypatch.setattr(
+        zerogpu, "load", lambda name, device, dtype, drafter, torchscript: Watched()
+    )
     yield fake
     monkeypatch.undo()
     importlib.reload(zerogpu)
@@ -92,7 +94,7 @@ def test_a_race_is_one_call_and_its_recording_comes_back(races, spaces) -> None:
 
 
 def test_a_race_without_memory_for_its_pictures_comes_back(races, spaces, monkeypatch) -> None:
-    monkeypatch.setattr(zerogpu, "load", lambda *_, drafter: NoPictures())
+    monkeypatch.setattr(zerogpu, "load", lambda *_, **__: NoPictures())
     shots = list(begun(races))
     assert shots[-1].state == "finished"
     kept = races.kept(shots[-1].id, VISITOR.session_hash).recording
@@ -187,7 +189,7 @@ class Endless(Watched):
 
 def test_a_killed_worker_is_reported_and_the_next_race_has_another(races, spaces) -> None:
     # Endless: it might be done before it is killed
-    with patch.object(zerogpu, "load", lambda *_, drafter: Endless()):
+    with patch.object(zerogpu, "load", lambda *_, **__: Endless()):
         race, _ = racing(races)
     os.kill(spaces.workers[0].pid, signal.SIGKILL)
     with pytest.raises(gr.Error) as caught:
@@ -209,7 +211,7 @@ def test_a_killed_worker_is_reported_and_the_next_race_has_another(races, spaces
 def test_a_failure_in_the_worker_is_reported_with_a_message(
     races, spaces, monkeypatch, error, words
 ) -> None:
-    def fails(*_: object, drafter: bool) -> Toy:
+    def fails(*_: object, **__: bool) -> Toy:
         raise error
 
     monkeypatch.setattr(zerogpu, "load", fails)

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import functools
 
+import numpy as np
 import pytest
 import torch
 from hypothesis import given, settings
@@ -188,6 +189,20 @@ def test_close_lets_go_of_the_cache() -> None:
 def test_prompt_rows_and_starts_must_fit(rows: tuple[int, ...], start: tuple[int, ...]) -> None:
     with pytest.raises(ValueError, match="do not fit"):
         Prompt(torch.zeros(rows), (0,) * start[0])
+
+
+def test_small_grids_are_decoded_as_many_together_as_a_picture_has_cells(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    model = TINY["anole"].model
+    decode, shapes = model.decode, list[tuple[int, ...]]()
+    monkeypatch.setattr(model, "decode", lambda codes: shapes.append(codes.shape) or decode(codes))
+    codes = np.arange(7 * 2 * 2).reshape(7, 2, 2)
+    assert len(model.pixels(codes)) == 7
+    assert shapes == [(4, 2, 2), (3, 2, 2)], "a picture has 4 x 4"
+    shapes.clear()
+    model.pixels(np.zeros((2, 5, 5), int))
+    assert shapes == [(1, 5, 5)] * 2
 
 
 def test_guidance_is_mixed_in_float32() -> None:

@@ -92,7 +92,7 @@ def test_a_public_models_parts_are_fetched_and_handed_over(
     family: type[Family], fetched: list[Source], tmp_path: Path, name: str
 ) -> None:
     card, reports = CARDS[name], list[Progress]()
-    model = load(name, "cpu", "bfloat16", progress=reports.append)
+    model = load(name, "cpu", "bfloat16", progress=reports.append, torchscript=True)
     assert fetched == list(card.repos)
     assert model.folders == {source.part: tmp_path / source.part for source in card.repos}
     made = (model.card, model.where, model.number)
@@ -146,6 +146,15 @@ def test_random_weights_ask_for_nothing(family: type[Family], fetched: list[Sour
     assert model.weights == "random"
     assert model.number is device.resolve_dtype(torch.device("cpu"))
     assert fetched == []
+
+
+def test_torchscript_is_not_loaded_unless_it_is_allowed(
+    family: type[Family], fetched: list[Source]
+) -> None:
+    with pytest.raises(ModelError, match="a TorchScript file, which runs code of its own"):
+        load("simplear-512")
+    assert (family.made, fetched) == ([], [])
+    assert load("simplear-512", random=True).folders is None, "which reads no file"
 
 
 def test_a_drafter_comes_on_request(

@@ -10,13 +10,15 @@ from tests.engine.models.families.janus import TinyJanus
 from tests.engine.models.families.llamagen import TinyLlamaGen
 from tests.engine.models.families.llamagen_class import TinyLlamaGenClass
 from tests.engine.models.families.randar import TinyRandAR
+from tests.engine.models.families.simplear import TinySimpleAR
 from tests.engine.models.families.tiny import Tiny
 
 JANUS, EMU3, LLAMAGEN, RANDAR = TinyJanus(), TinyEmu3(), TinyLlamaGen(), TinyRandAR()
+LLAMAGEN_CLASS, SIMPLEAR = TinyLlamaGenClass(), TinySimpleAR()
 # Those that read tokens alone and predict the next one.
 RASTER: dict[str, Tiny] = {
     tiny.card.name: tiny
-    for tiny in (TinyEmbedded(), JANUS, LLAMAGEN, TinyLlamaGenClass(), EMU3, ANOLE, LUMINA)
+    for tiny in (TinyEmbedded(), LLAMAGEN_CLASS, JANUS, LLAMAGEN, SIMPLEAR, EMU3, ANOLE, LUMINA)
 }
 TINY = RASTER | {RANDAR.card.name: RANDAR}
 PUBLIC = {name: tiny for name, tiny in TINY.items() if tiny.card.repos}

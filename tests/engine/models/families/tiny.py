@@ -47,6 +47,7 @@ class Tiny(ABC):
     unused: tuple[str, ...] = ()  # how stored keys begin that text to image does not need
     absent: tuple[str, ...] = ()  # the model's attributes that it must not have
     options: dict[str, object] = {}  # of its class
+    words = 0  # before the codes in a true network's table that has both
     small: object  # what the family's `config` returns, at a tiny size
     files: tuple[str, ...] = ()  # part/name of each file that it needs
     # Of another model: a file of the part `model`, what makes it so, and how it is rejected.

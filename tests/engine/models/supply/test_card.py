@@ -10,14 +10,14 @@ import pytest
 
 from engine.models import FAMILIES
 from engine.models.embedded.model import EmbeddedModel
-from engine.models.supply.card import CARDS, REVISIONS
+from engine.models.supply.card import CARDS, REVISIONS, ModelError
 
 
 def test_the_page_lists_them_in_this_order() -> None:
     names = ["embedded", *(f"llamagen-{size}-{side}" for size in "bl" for side in (256, 384))]
     names += [f"llamagen-{size}-384" for size in ("xl", "xxl", "3b")]
     names += ["randar-l", "janus-pro-1b", "janus-pro-7b", "llamagen-256", "llamagen-512"]
-    names += ["emu3", "anole", "lumina-768"]
+    names += ["simplear-512", "simplear-1024", "emu3", "anole", "lumina-768"]
     assert list(CARDS) == [card.name for card in CARDS.values()] == names
 
 
@@ -56,6 +56,17 @@ def test_a_download_has_all_that_is_loaded() -> None:
 def test_the_chameleon_family_alone_is_for_research_alone() -> None:
     assert [card.name for card in CARDS.values() if card.research_only] == ["anole", "lumina-768"]
     assert all(("research only" in card.licence) == card.research_only for card in CARDS.values())
+
+
+def test_files_that_run_code_are_simplears_alone_and_are_named_with_what_to_do() -> None:
+    for card in CARDS.values():
+        card.check_code(True)
+        if card.family == "simplear":
+            words = "decoder.jit of nvidia/Cosmos-1.0-Tokenizer-DV8x16x16, a TorchScript file"
+            with pytest.raises(ModelError, match=f"{words}.*PHOTO_FINISH_TORCHSCRIPT=on, or .*--t"):
+                card.check_code(False)
+        else:
+            card.check_code(False)
 
 
 def test_revisions_are_hashes_or_not_yet_known() -> None:

@@ -131,6 +131,7 @@ INDEX, MAP = "model.safetensors.index.json", '{"weight_map": {"a": "b.safetensor
         ("*.safetensors", None, "", "no file of weights here"),
         ("model*", "config.json", "{}", "no file of weights here"),
         ("gpt.pt", "vq.pt", "", r"gpt\.pt is missing"),
+        ("decoder.jit", "encoder.jit", "", r"decoder\.jit is missing"),
         ("*.safetensors", INDEX, MAP, r"b\.safetensors is missing"),
         ("*.safetensors", INDEX, "half of", "not an index of weights"),
     ],

@@ -1,0 +1,233 @@
+"""SimpleAR 0.5B (Wang et al. 2025, arXiv:2504.11455): a Qwen2 body over text and 64,000 image
+tokens of 16 x 16 pixels, in raster order, nothing between them.
+
+The unconditional row is a sentence of faults in the prompt's place, at positions of its own. The
+authors mix the log-probabilities of both rows over the whole vocabulary, u + s (c - u), and here
+their logits are mixed: the two differ by a number a row, which no distribution over the codes has.
+The authors' sampler may also draw a word, and then takes the nearest end of the codes; here codes
+alone are drawn.
+
+An image token's id is the tokenizer's length plus its code. Codes are those of finite scalar
+quantisation (Mentzer et al. 2023, arXiv:2309.15505), a lattice that no file holds. Their decoder is
+NVIDIA's Cosmos tokenizer's, a TorchScript file: codes int32 [B, 1, h, w] of one frame to pixels
+[B, 3, 1, 16 h, 16 w]. It is run as it was saved, in 16 bits: its casts are part of its code.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+
+import torch
+import torch.nn.functional as F
+from huggingface_hub.errors import StrictDataclassError
+from tokenizers import Tokenizer
+from torch import Tensor, nn
+from transformers import Qwen2Config, Qwen2ForCausalLM
+from transformers.models.qwen2.modeling_qwen2 import Qwen2RotaryEmbedding
+
+from engine.models.body import BodyModel, Prompt
+from engine.models.supply.card import ModelCard, ModelError
+from engine.models.supply.weights import (
+    AGAIN,
+    fit,
+    randomise,
+    read_tokenizer,
+    read_weights,
+    require_file,
+)
+from engine.settings import SettingError
+
+# From generate.py of wdrink/SimpleAR, where the second is the unconditional row's text.
+POSITIVE = "A highly realistic image of "
+NEGATIVE = (
+    "An image of aerial view, overexposed, low quality, deformation, a poor composition, bad hands,"
+    " bad teeth, bad eyes, bad limbs, distortion"
+)
+BEGIN, IMAGE = "<|t2i|>", "<|soi|>"
+MAX_PROMPT_TOKENS = 512  # 1,000 characters can be 4,000 tokens, too many for the cache's memory
+LEVELS = (8, 8, 8, 5, 5, 5)  # of the Cosmos tokenizer's quantiser, 64,000 codes
+# Qwen2.5's tokens, 22 marks of its own among them, and the seven that train.py adds.
+WORDS = 151_665 + 7
+SIDE = 16  # pixels of a code
+
+
+def config(card: ModelCard) -> Qwen2Config:
+    """The public model's configuration: Qwen2.5-0.5B's with the codes behind its words. Embedding
+    and head are one matrix, as Qwen2.5's are: the 1.5B model is listed with 1.64 billion
+    parameters, which is what it has with one."""
+    return Qwen2Config(
+        vocab_size=WORDS + card.codes,
+        hidden_size=896,
+        intermediate_size=4864,
+        num_hidden_layers=24,
+        num_attention_heads=14,
+        num_key_value_heads=2,
+        rms_norm_eps=1e-6,
+        rope_parameters={"rope_type": "default", "rope_theta": 1e6},
+        tie_word_embeddings=True,
+    )
+
+
+def fsq_codebook(levels: tuple[int, ...]) -> Tensor:
+    """The codes of finite scalar quantisation, float32 [V, D] in -1 .. 1: of code n the digit d,
+    counted from the least, is n // (levels before d) % level, and its value that digit's distance
+    from the middle one."""
+    sizes = torch.tensor(levels)
+    places = torch.tensor([1, *levels[:-1]]).cumprod(0)
+    digits = torch.arange(math.prod(levels))[:, None] // places % sizes
+    return (digits - sizes // 2) / (sizes // 2)
+
+
+class SimpleARModel(BodyModel):
+    """32 x 32 codes are 512 x 512 pixels, 64 x 64 are 1,024 x 1,024; the weights are the same."""
+
+    def __init__(
+        self,
+        card: ModelCard,
+        folders: dict[str, Path] | None,
+        device: torch.device,
+        dtype: torch.dtype,
+        *,
+        levels: tuple[int, ...] = LEVELS,
+    ) -> None:
+        """`folders` has the parts "model" and "vq", whose TorchScript file is run. None: random
+        weights at the body's true size, a token for each byte of a prompt, and in the decoder's
+        place one linear map of a code's numbers to its pixels. Raises ModelError where a file is
+        missing or does not fit."""
+        self.name, self.grid, self.sampling = card.name, card.grid, card.sampling
+        self.device, self.dtype = device, dtype
+        self.forced_ids = torch.full((card.grid[0] * card.grid[1],), -1)
+        wide = torch.promote_types(dtype, torch.float32)
+        self.codebook = fsq_codebook(levels).to(device, wide)
+        self.vocab_size = len(self.codebook)
+        settings = config(card) if folders is None else _read_config(folders["model"])
+        self.tokenizer: Tokenizer | None = None
+        self.first = settings.vocab_size - self.vocab_size  # the id of code 0
+        if folders is not None:
+            self.tokenizer = _read_tokenizer(folders["model"])
+            self.first = _first_code(self.tokenizer, self.vocab_size, settings)
+        # Loaded on the CPU and moved at the end: on ZeroGPU the device is there only later.
+        network = _empty(settings, device if folders is None else torch.device("cpu"), dtype)
+        if folders is None:
+            randomise(network)
+            self.vq: nn.Module = _LinearDecoder(self.codebook)
+        else:
+            self.vq = _read_decoder(folders["vq"] / card.source_of("vq").files[0], device)
+            fit(network, read_weights(folders["model"]))
+        self.network = network.to(device)
+        self.body = network.model
+
+    def check_prompt(self, text: str) -> None:
+        self.prompt_ids(text)
+
+    def prompt_ids(self, text: str) -> list[int]:
+        """The conditional row's ids. Raises SettingError for a prompt that is too long, or that
+        holds one of the tokenizer's marks."""
+        marks = self.tokenizer.get_added_tokens_decoder().values() if self.tokenizer else ()
+        for mark in marks:
+            if mark.content in text:
+                raise SettingError(
+                    f"The prompt holds {mark.content}, which SimpleAR keeps for itself: leave it"
+                    " out."
+                )
+        ids = self._ids(POSITIVE + text)
+        if len(ids) > MAX_PROMPT_TOKENS:
+            raise SettingError(
+                f"The prompt has {len(ids)} tokens; SimpleAR takes at most {MAX_PROMPT_TOKENS}"
+                " here: make it shorter."
+            )
+        return ids
+
+    def _ids(self, text: str) -> list[int]:
+        if self.tokenizer is None:
+            return [256, *text.encode(errors="replace"), 257]
+        ids: list[int] = self.tokenizer.encode(BEGIN + text + IMAGE).ids
+        return ids
+
+    def prompt(self, text: str, guided: bool) -> Prompt:
+        rows = [self.prompt_ids(text), *([self._ids(NEGATIVE)] if guided else [])]
+        longest = max(map(len, rows))
+        start = tuple(longest - len(row) for row in rows)
+        ids = [[0] * padding + row for padding, row in zip(start, rows, strict=True)]
+        return Prompt(self.body.embed_tokens(torch.tensor(ids, device=self.device)), start)
+
+    def embed(self, tokens: Tensor, positions: Tensor) -> Tensor:
+        return self.body.embed_tokens(tokens + self.first)
+
+    def head(self, hidden: Tensor) -> Tensor:
+        """The whole head has three times as many rows, of words."""
+        rows = self.network.lm_head.weight[self.first : self.first + self.vocab_size]
+        return F.linear(hidden, rows)
+
+    def decode(self, codes: Tensor) -> Tensor:
+        pixels: Tensor = self.vq(codes[:, None].int())[:, :, 0]
+        return pixels.to(self.codebook.dtype)
+
+
+class _LinearDecoder(nn.Module):
+    """Stands for the file's decoder where weights are random, with its shapes: each code's numbers
+    in `codebook` [V, D] to its pixels by one linear map."""
+
+    def __init__(self, codebook: Tensor) -> None:
+        super().__init__()
+        self.codebook = nn.Parameter(codebook, requires_grad=False)
+        generator = torch.Generator(codebook.device).manual_seed(0)
+        map_ = codebook.new_empty(3 * SIDE**2, codebook.shape[1])
+        self.map = nn.Parameter(map_.normal_(0, 0.3, generator=generator), requires_grad=False)
+
+    def forward(self, codes: Tensor) -> Tensor:
+        patches = F.linear(self.codebook[codes[:, 0]], self.map)
+        return F.pixel_shuffle(patches.movedim(-1, 1), SIDE)[:, :, None]
+
+
+def _read_config(folder: Path) -> Qwen2Config:
+    path = require_file(folder / "config.json")
+    try:
+        return Qwen2Config.from_dict(json.loads(path.read_text()))
+    except (ValueError, KeyError, TypeError, AttributeError, StrictDataclassError) as error:
+        raise ModelError(f"{path.name} is not a configuration: {AGAIN}.") from error
+
+
+def _read_tokenizer(folder: Path) -> Tokenizer:
+    tokenizer = read_tokenizer(folder)
+    for token in (BEGIN, IMAGE):
+        if tokenizer.token_to_id(token) is None:
+            raise ModelError(f"tokenizer.json does not know {token}: it is not this model's file.")
+    return tokenizer
+
+
+def _first_code(tokenizer: Tokenizer, codes: int, settings: Qwen2Config) -> int:
+    """The id of code 0, which is how many tokens the tokenizer has, marks among them. Raises
+    ModelError where the model has no room for the codes behind them."""
+    words: int = tokenizer.get_vocab_size(with_added_tokens=True)
+    if words + codes > settings.vocab_size:
+        raise ModelError(
+            f"tokenizer.json has {words} tokens, and the model {settings.vocab_size}: that leaves"
+            f" no room for {codes} codes, so one of the two is another model's file."
+        )
+    return words
+
+
+def _read_decoder(path: Path, device: torch.device) -> nn.Module:
+    """Loads a TorchScript file, which may run code of its own."""
+    require_file(path)
+    try:
+        decoder: nn.Module = torch.jit.load(path, map_location=device)  # type: ignore[no-untyped-call]
+    except (RuntimeError, ValueError) as error:
+        raise ModelError(f"{path.name} is not a TorchScript file: {AGAIN}.") from error
+    for weight in decoder.parameters():  # a ScriptModule has no `requires_grad_`
+        weight.requires_grad_(False)
+    return decoder.eval()
+
+
+def _empty(settings: Qwen2Config, device: torch.device, dtype: torch.dtype) -> Qwen2ForCausalLM:
+    """The network, its weights uninitialised."""
+    with torch.device("meta"):
+        network = Qwen2ForCausalLM(settings)
+    network.to(dtype).to_empty(device=device)
+    network.tie_weights()  # where the configuration says so; they were parted on their way
+    # The rotary frequencies are not weights, and must not be rounded to the body's dtype.
+    network.model.rotary_emb = Qwen2RotaryEmbedding(settings).to(device)
+    return network.eval().requires_grad_(False)
