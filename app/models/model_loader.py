@@ -28,6 +28,8 @@ from engine.models.supply.progress import Phase, Progress, Report
 from engine.race import MAX_LANES, Lane, Race, RaceRequest
 from visualize.board.board import live_board
 
+WARM_UP = "goldfish"  # a prompt: some models take one of ImageNet's classes alone
+
 log = logging.getLogger(__name__)
 
 
@@ -126,7 +128,8 @@ def _warm_up(model: ImageModel) -> ImageModel:
         for decode in filter(None, (model.pixels, model.preview)):
             decode(np.zeros((count, *model.grid), int))
     for name in ("ar",) if slow else WHOLE:
-        race = Race(model, RaceRequest("warm", 0, (Lane(name),), model.sampling, model.name))
+        request = RaceRequest(WARM_UP, 0, (Lane(name),), model.sampling, model.name)
+        race = Race(model, request)
         board = live_board(race)
         with contextlib.closing(iter(race)) as moves:
             for frame in itertools.islice(moves, 4):
