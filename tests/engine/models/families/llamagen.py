@@ -212,11 +212,10 @@ def layers(w: dict[str, Tensor], x: Tensor, cells: list[int | None], seen: Tenso
     def norm(x: Tensor, key: str) -> Tensor:
         return x / (x.pow(2).mean(-1, keepdim=True) + 1e-5).sqrt() * w[key]
 
-    turns = torch.stack([turn(cell, width // HEADS) for cell in cells])
     for i in range(SIZES.gpt.num_hidden_layers):
         layer = {key: w[f"layers.{i}.{key}.weight"] for key in LAYER}
         qkv = norm(x, f"layers.{i}.attention_norm.weight") @ layer["attention.wqkv"].T
-        mixed = attention(*qkv.split(width, -1), seen, turns)
+        mixed = attention(*qkv.split(width, -1), seen, cells)
         x = x + mixed @ layer["attention.wo"].T
         y = norm(x, f"layers.{i}.ffn_norm.weight")
         y = F.silu(y @ layer["feed_forward.w1"].T) * (y @ layer["feed_forward.w3"].T)
@@ -241,9 +240,10 @@ def rotated(x: Tensor, turns: Tensor) -> Tensor:
     return torch.view_as_real(pairs * turns[:, None]).flatten(2)
 
 
-def attention(q: Tensor, k: Tensor, v: Tensor, seen: Tensor, turns: Tensor) -> Tensor:
-    """Of rows [T, D], whose queries and keys are rotated by `turns`."""
+def attention(q: Tensor, k: Tensor, v: Tensor, seen: Tensor, cells: list[int | None]) -> Tensor:
+    """Of rows [T, D], whose queries and keys are rotated to their cells."""
     (length, width), dim = q.shape, q.shape[1] // HEADS
+    turns = torch.stack([turn(cell, dim) for cell in cells])
     scores = torch.einsum("qhd,khd->hqk", rotated(q, turns), rotated(k, turns)) / dim**0.5
     weights = scores.masked_fill(~seen, -torch.inf).softmax(-1)
     return torch.einsum("hqk,khd->qhd", weights, v.view(length, HEADS, dim)).reshape(length, width)

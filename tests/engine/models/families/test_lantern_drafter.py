@@ -93,7 +93,8 @@ def llamagen_row(model: LlamaGenModel, hidden: Tensor, codes: list[int]) -> Tens
     x = torch.cat([embedded, hidden], -1) @ w["fc.weight"].T + w["fc.bias"]
     q, k, v = (x @ w[f"layers.0.self_attn.{part}_proj.weight"].T for part in "qkv")
     seen = torch.ones(len(x), len(x), dtype=torch.bool).tril()
-    mixed = llamagen.attention(q, k, v, seen, slots - 1)
+    cells = [None] * (slots - 1) + list(range(len(codes)))
+    mixed = llamagen.attention(q, k, v, seen, cells)
     x = x + mixed @ w["layers.0.self_attn.o_proj.weight"].T
     y = rms(x, w["layers.0.post_attention_layernorm.weight"])
     y = F.silu(y @ w["layers.0.mlp.gate_proj.weight"].T) * (y @ w["layers.0.mlp.up_proj.weight"].T)
