@@ -13,6 +13,7 @@ from torch import Tensor
 from engine.decoders import DECODERS
 from engine.decoders.base import Decoder
 from engine.infilling import MASKED, Infilling
+from engine.models import body
 from engine.models.base import Parents, planned
 from engine.models.body import BodyContext
 from engine.models.families.llamagen_weights import (
@@ -28,6 +29,7 @@ from engine.settings import Sampling
 from tests.engine.models.families import RANDAR
 from tests.engine.models.families.llamagen import SIDE, gpt_shapes, layers
 from tests.engine.models.families.randar import CELLS
+from tests.engine.recorded_graph import capture
 from tests.floats import EXACT
 
 PROMPT = RANDAR.prompts[0]
@@ -171,6 +173,19 @@ def test_rows_at_once_see_instructions_as_the_tokens_behind_which_they_stand(
     expected = RANDAR.guided(found, targets, GUIDANCE)
     guided = (targets < (guided_tokens or CELLS))[:, None]
     torch.testing.assert_close(logits, torch.where(guided, expected, found[0]), **EXACT)
+
+
+@pytest.mark.parametrize("name", ["sjd-pac", "assd", "assd n-gram", "parallel"])
+def test_static_shapes_change_nothing_of_what_is_filled_in(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Through two buckets of the cache and more, and through the end of guidance; and again."""
+    monkeypatch.setattr(body, "BUCKET", 16)
+    filling = decoder(name, Sampling(GUIDANCE, 4, top_k=8), Infilling.of_mask(CODES, BOX))
+    expected = filling.generate(PROMPT, 3)
+    monkeypatch.setattr(RANDAR.model, "static", True)
+    monkeypatch.setattr(RANDAR.model, "capture", lambda: capture)
+    assert [filling.generate(PROMPT, 3) for _ in range(2)] == [expected, expected]
 
 
 def test_the_published_layout_goes_in_whole_at_true_size() -> None:
