@@ -29,9 +29,9 @@ EXAMPLES = (
 CLASSES = ("golden retriever", "macaw", "geyser", "lighthouse")
 
 
-def examples(card: ModelCard) -> tuple[str, ...]:
-    """Prompts to try with a model."""
-    return CLASSES if card.prompts is Prompts.CLASSES else EXAMPLES
+def examples(card: ModelCard | None) -> tuple[str, ...]:
+    """Prompts to try with a model; with one of no card, as with those that draw any text."""
+    return CLASSES if card and card.prompts is Prompts.CLASSES else EXAMPLES
 
 
 @functools.cache
