@@ -62,6 +62,8 @@ def connection(address: str | None) -> Iterator[None]:
 def _join(address: str) -> None:
     import ray
 
+    if address == "auto":  # as Ray takes it, but said in words, and without its minute's wait
+        address = os.environ.get("RAY_ADDRESS") or address
     settings = {
         name: value
         for name, value in os.environ.items()
