@@ -44,6 +44,8 @@ def connection(address: str | None) -> Iterator[None]:
             _join(address)
         else:
             folder = ends.enter_context(ray_folder())
+            # Ray kills the page's process, which then removes nothing.
+            os.environ.setdefault("GRADIO_TEMP_DIR", os.path.join(folder, "gradio"))
             # They write into the folder until they have ended.
             ends.callback(ray.shutdown, wait_for_processes=True)
             _keep_token_private()

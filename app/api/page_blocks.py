@@ -26,6 +26,7 @@ from app.api.call_errors import WRONG_VALUE, CallErrors, UnknownCall, complete
 from app.api.call_shares import CallShares
 from app.api.mcp_server import Call, McpServer
 from app.api.open_routes import OpenRoutes
+from app.api.own_folder import have_own_folder
 from app.api.request_guard import FAILED, RequestGuard, without_message
 from app.api.request_head import with_deadline
 from app.api.site_guard import SiteGuard, names_of
@@ -67,6 +68,7 @@ class PageBlocks(gr.Blocks):
     def __init__(
         self, *, routes: Sequence[Route], calls: Mapping[str, Call], at_once: int, **options: Any
     ) -> None:
+        have_own_folder()  # before any component, each of which asks for it
         super().__init__(**options)
         self._routes, self._calls, self._at_once = routes, calls, at_once
         self.max_threads = at_once + 40  # a waiting call holds a thread
