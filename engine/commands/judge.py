@@ -4,7 +4,6 @@ on which smallest case."""
 from __future__ import annotations
 
 import argparse
-import os
 import sys
 from collections.abc import Callable
 from multiprocessing import get_all_start_methods
@@ -16,6 +15,7 @@ from engine.decoders.outside import DecoderError, checked, classes_of
 from engine.decoders.verdict import Verdict, VerdictFile, source_of, write_verdicts
 from engine.judge.judge import judge
 from engine.judge.words import in_words
+from engine.processors import processors
 from engine.terminal import say
 
 # Draws a counterexample: the text of an SVG file.
@@ -39,7 +39,7 @@ def run_judge(args: argparse.Namespace) -> None:
         decoders = _decoders(args.decoder)
     except DecoderError as error:
         args.parser.error(str(error))
-    processes = min(2, os.cpu_count() or 1) if "fork" in get_all_start_methods() else 1
+    processes = min(2, processors()) if "fork" in get_all_start_methods() else 1
     verdicts = [judge(decoder, _progress, processes) for decoder in decoders]
     _progress("")
     source = source_of(decoders[0])

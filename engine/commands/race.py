@@ -18,6 +18,7 @@ from engine.models.base import ImageModel
 from engine.models.supply.card import CARDS, ModelError
 from engine.models.supply.device import DTYPES
 from engine.models.supply.progress import Progress
+from engine.processors import processors
 from engine.race import Race, RaceRequest
 from engine.race.request import SAMPLING, build_settings, lane_names, parse_lane
 from engine.settings import Sampling, SettingError
@@ -105,11 +106,15 @@ def sampling_of(args: argparse.Namespace, own: Sampling) -> Sampling:
 
 
 def set_threads(args: argparse.Namespace) -> None:
-    """Raises SettingError where there are too few."""
-    if args.threads is not None:
-        if args.threads < 1:
-            raise SettingError(f"--threads is 1 or more, not {args.threads}.")
-        torch.set_num_threads(args.threads)
+    """By default torch's own number, within a container's quota. Raises SettingError where there
+    are too few."""
+    if args.threads is None:
+        if processors() < torch.get_num_threads():
+            torch.set_num_threads(processors())
+        return
+    if args.threads < 1:
+        raise SettingError(f"--threads is 1 or more, not {args.threads}.")
+    torch.set_num_threads(args.threads)
 
 
 def load_model(args: argparse.Namespace) -> ImageModel:

@@ -94,6 +94,10 @@ def test_a_race_has_the_threads_that_are_asked_for(main: Main, capsys, monkeypat
     main("x", "--lanes", "ar", "--threads", "1")
     main("x", "--lanes", "ar")
     assert threads == [1]
+    monkeypatch.setattr(torch, "get_num_threads", lambda: 64)
+    monkeypatch.setattr(cli_race, "processors", lambda: 3)  # of a container's quota
+    main("x", "--lanes", "ar")
+    assert threads == [1, 3]
 
 
 @pytest.mark.parametrize(
