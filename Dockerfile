@@ -26,6 +26,7 @@ RUN install --directory --owner=runner --group=runner /home/runner/.cache /home/
 USER runner
 ENV GRADIO_SERVER_NAME=0.0.0.0 GRADIO_SERVER_PORT=7860 PYTHONDONTWRITEBYTECODE=1 PYTHONUNBUFFERED=1
 EXPOSE 7860
+# Of the page itself, by no proxy that HTTP_PROXY names.
 HEALTHCHECK --interval=30s --timeout=10s --start-period=120s \
-    CMD ["python", "-c", "import urllib.request; urllib.request.urlopen('http://127.0.0.1:7860/', timeout=8)"]
+    CMD ["python", "-c", "import os, urllib.request as r; r.build_opener(r.ProxyHandler({})).open('http://{GRADIO_SERVER_NAME}:{GRADIO_SERVER_PORT}/'.format(**os.environ), timeout=8)"]
 CMD ["python", "app.py"]

@@ -4,6 +4,7 @@ once, when the page starts."""
 from __future__ import annotations
 
 import difflib
+import logging
 import os
 import re
 from collections.abc import Mapping
@@ -21,6 +22,13 @@ from engine.models.supply.device import DTYPES, resolve_device
 PREFIX = "PHOTO_FINISH_"
 AUTO = "auto"
 _HOST = re.compile(r"[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+)*")
+# What Kubernetes sets for each Service beside a pod, after the Service's name in capitals.
+_SERVICE = re.compile(
+    r"(?:\w+_)?(?:SERVICE_HOST=.*|SERVICE_PORT(?:_\w+)?=\d+|PORT=[a-z]+://.*"
+    r"|PORT_\d+_(?:TCP|UDP|SCTP)(?:_PROTO|_PORT|_ADDR)?=.*)"
+)
+
+log = logging.getLogger(__name__)
 
 
 def _check_opening(name: str) -> str:
@@ -186,15 +194,26 @@ class AppSettings(BaseSettings):
 
 
 def read(environment: Mapping[str, str] = os.environ) -> AppSettings:
-    """Raises SystemExit, with a line for each variable that is unknown or has an invalid value."""
+    """Raises SystemExit, with a line for each variable that is unknown or has an invalid value.
+    What Kubernetes sets for a Service whose name begins as a setting's does is passed over."""
     known = [field.upper() for field in AppSettings.model_fields]
-    errors = []
+    errors, services = [], []
     for name in sorted(environment):
         setting = name.upper().removeprefix(PREFIX)
-        if name.startswith(PREFIX) and setting not in known:
+        if not name.startswith(PREFIX) or setting in known:
+            continue
+        if _SERVICE.fullmatch(f"{setting}={environment[name]}"):
+            services.append(name)
+        else:
             close = difflib.get_close_matches(setting, known, 1)
             suggestion = f"; did you mean {PREFIX}{close[0]}?" if close else "."
             errors.append(f"{name} is not a setting{suggestion}")
+    if services:
+        log.warning(
+            "passed over, since Kubernetes sets such names for a Service called photo-finish:"
+            " %s. `enableServiceLinks: false` in the pod leaves them out.",
+            ", ".join(services),
+        )
     try:
         settings = AppSettings()
     except ValidationError as error:

@@ -44,6 +44,8 @@ def connection(address: str | None) -> Iterator[None]:
             _join(address)
         else:
             folder = ends.enter_context(ray_folder())
+            # Ray kills the page's process, which then removes nothing.
+            os.environ.setdefault("GRADIO_TEMP_DIR", os.path.join(folder, "gradio"))
             # They write into the folder until they have ended.
             ends.callback(ray.shutdown, wait_for_processes=True)
             _keep_token_private()
@@ -62,6 +64,8 @@ def connection(address: str | None) -> Iterator[None]:
 def _join(address: str) -> None:
     import ray
 
+    if address == "auto":  # as Ray takes it, but said in words, and without its minute's wait
+        address = os.environ.get("RAY_ADDRESS") or address
     settings = {
         name: value
         for name, value in os.environ.items()

@@ -46,6 +46,7 @@ SLOW = (
     "app/models/test_model_pool.py",
     "visualize/film/test_film.py",
     "app/api/test_api.py",
+    "app/api/test_own_folder.py",
     "app/workers/test_zerogpu.py",
     "app/races/test_families.py",
 )

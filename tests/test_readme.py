@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import importlib.metadata
 import json
+import os
 import re
 import subprocess
 import sys
@@ -178,10 +179,19 @@ def test_docker_serves_the_port_that_it_names_and_looks_after(docker, front) -> 
     assert said["FROM"].startswith(f"python:{front['python_version'].rsplit('.', 1)[0]}")
 
 
-@pytest.mark.parametrize(("status", "healthy"), [(200, True), (500, False)])
+@pytest.mark.parametrize(
+    ("name", "status", "healthy"),
+    [
+        ("0.0.0.0", 200, True),
+        ("0.0.0.0", 500, False),
+        ("127.0.0.1", 200, True),  # another name than the image's
+    ],
+)
 def test_health_check_tells_a_page_that_answers_from_one_that_does_not(
-    docker, status, healthy
+    docker, name, status, healthy
 ) -> None:
+    """Whatever the host sets: the port is not the image's, and a proxy answers nothing."""
+
     class Page(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
             self.send_response(status)
@@ -194,9 +204,11 @@ def test_health_check_tells_a_page_that_answers_from_one_that_does_not(
     Thread(target=server.serve_forever, daemon=True).start()
     command = json.loads(dict(docker)["HEALTHCHECK"].split("CMD ")[1])
     assert command[:2] == ["python", "-c"]
-    script = command[2].replace(":7860/", f":{server.server_port}/")
-    assert script != command[2]
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, timeout=300)
+    set_by_host = {"GRADIO_SERVER_NAME": name, "GRADIO_SERVER_PORT": str(server.server_port)}
+    environment = {**os.environ, **set_by_host, "HTTP_PROXY": "http://127.0.0.1:9"}
+    done = subprocess.run(
+        [sys.executable, *command[1:]], env=environment, capture_output=True, timeout=300
+    )
     server.shutdown()
     server.server_close()
     assert (done.returncode == 0) == healthy

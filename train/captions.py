@@ -160,8 +160,8 @@ def save_world(file: Path = WORLD) -> None:
     groups: dict[str, list[str]] = {}
     for name, heading in headings().items():
         groups.setdefault(heading, []).append(name)
-    world = json.loads(file.read_text()) if file.exists() else {}
+    world = json.loads(file.read_text("utf-8")) if file.exists() else {}
     world |= {"glyphs": glyphs, "grounds": grounds, "places": places, "groups": groups}
     world |= {"layouts": [layout.value for layout in Layout], "colours": mean_colours()}
     file.parent.mkdir(parents=True, exist_ok=True)
-    file.write_text(json.dumps(world, indent=1, ensure_ascii=False) + "\n")
+    file.write_text(json.dumps(world, indent=1, ensure_ascii=False) + "\n", "utf-8")

@@ -240,7 +240,7 @@ def main() -> None:
     target, judge = load_target(args.weights / "target").eval(), GroundJudge.learn()
     drawing = copy.deepcopy(target).to(torch.bfloat16 if has_bfloat16() else torch.float32)
     file = args.weights / "world.json"
-    world = json.loads(file.read_text())
+    world = json.loads(file.read_text("utf-8"))
 
     if args.choose:
         labels = [scene(CHOICE, i, held=True)[0] for i in range(args.captions)]

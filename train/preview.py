@@ -12,6 +12,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -91,6 +92,14 @@ def psnr(pixels: Draw, shown: Draw, grids: np.ndarray, share: float = 1.0) -> li
     return found
 
 
+def one_colour(model: EmbeddedModel) -> Draw:
+    """Draws each cell in the mean colour of its code beside codes of its own kind."""
+    codes = np.arange(model.vocab_size)[:, None, None].repeat(2, 1).repeat(2, 2)
+    colours = model.pixels(codes).mean((1, 2)).round().astype(np.uint8)
+    side = model.pixels(codes[:1]).shape[1] // 2
+    return lambda grids: colours[grids].repeat(side, -3).repeat(side, -2)
+
+
 def seconds(draw: Draw, grids: np.ndarray) -> float:
     """Seconds that drawing these grids takes, the shortest of 15 times."""
 
@@ -104,9 +113,9 @@ def seconds(draw: Draw, grids: np.ndarray) -> float:
 
 
 def print_figures(weights: Path) -> None:
-    """PSNR on pictures that nothing was fitted on, of the weights, of a decoder fitted as those of
-    public models are, and of its table of patches before the first step; and the weights' speed on
-    one thread."""
+    """PSNR on pictures that nothing was fitted on, of the weights, of decoders fitted as those of
+    public models are, of the table of patches before the first step, and of one colour a code; and
+    the weights' speed on one thread."""
     torch.set_num_threads(1)
     model = EmbeddedModel(weights)
     assert model.preview is not None
@@ -117,8 +126,10 @@ def print_figures(weights: Path) -> None:
         print(f"{count} at a time: {ratio:.1f} times as fast as the VQ decoder")
     for name, draw in {
         "these weights": model.preview,
-        "fitted on random grids": distil.fit_random(model, distil.STEPS).pictures,
-        "no step": distil.fit_random(model, 0).pictures,
+        "fitted on random grids": distil.fit_random(model, distil.WHOLE).pictures,
+        "fitted as on a processor": distil.fit_random(model, distil.SHORT).pictures,
+        "no step": distil.fit_random(model, replace(distil.WHOLE, steps=0)).pictures,
+        "one colour a code": one_colour(model),
     }.items():
         for where, grids in drawn.items():
             found = [mean(psnr(model.pixels, draw, grids, share)) for share in SHARES]

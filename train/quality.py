@@ -13,7 +13,6 @@ import argparse
 import functools
 import itertools
 import multiprocessing
-import os
 import statistics
 import subprocess
 import sys
@@ -34,6 +33,7 @@ from engine.models.embedded.model import EmbeddedModel
 from engine.models.likelihood import teacher_forced
 from engine.models.supply.card import WEIGHTS
 from engine.numerics.distributions import gather, logits_to_probs
+from engine.processors import processors
 from engine.race.hardware import machine_of
 from engine.race.request import parse_lane
 from engine.reader.reader import describe
@@ -215,7 +215,7 @@ def main() -> None:
     parser.add_argument("--pictures", type=int, default=500, help="of each lane")
     parser.add_argument("--out", type=Path, default=Path("visualize/figures/quality.json"))
     parser.add_argument("--weights", type=Path, default=WEIGHTS)
-    parser.add_argument("--workers", type=int, default=os.cpu_count(), help="processes")
+    parser.add_argument("--workers", type=int, default=processors(), help="processes")
     args = parser.parse_args()
     if args.workers < 1:
         parser.error(f"--workers is 1 or more, not {args.workers}")

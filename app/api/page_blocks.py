@@ -8,7 +8,8 @@ import copy
 import hashlib
 import html
 import logging
-from collections.abc import Mapping, Sequence
+import os
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -25,6 +26,7 @@ from app.api.call_errors import WRONG_VALUE, CallErrors, UnknownCall, complete
 from app.api.call_shares import CallShares
 from app.api.mcp_server import Call, McpServer
 from app.api.open_routes import OpenRoutes
+from app.api.own_folder import have_own_folder
 from app.api.request_guard import FAILED, RequestGuard, without_message
 from app.api.request_head import with_deadline
 from app.api.site_guard import SiteGuard, names_of
@@ -66,6 +68,7 @@ class PageBlocks(gr.Blocks):
     def __init__(
         self, *, routes: Sequence[Route], calls: Mapping[str, Call], at_once: int, **options: Any
     ) -> None:
+        have_own_folder()  # before any component, each of which asks for it
         super().__init__(**options)
         self._routes, self._calls, self._at_once = routes, calls, at_once
         self.max_threads = at_once + 40  # a waiting call holds a thread
@@ -94,7 +97,8 @@ class PageBlocks(gr.Blocks):
 
     def launch(self, *args: Any, **options: Any) -> Any:
         options |= {"max_threads": self.max_threads, "app_kwargs": self.extensions()}
-        launched = super().launch(*args, **options)
+        with _without_proxies():
+            launched = super().launch(*args, **options)
         config = self.server.config
         config.http_protocol_class = with_deadline(config.http_protocol_class)
         return launched
@@ -134,3 +138,18 @@ class PageBlocks(gr.Blocks):
         except Exception as error:
             log.error("%s: %s", getattr(block_fn, "api_name", ""), without_message(error))
             raise gr.Error(FAILED, print_exception=False) from None
+
+
+@contextlib.contextmanager
+def _without_proxies() -> Iterator[None]:
+    """Gradio's launch asks its own server to start the queue, by a client that obeys HTTP_PROXY.
+    What is downloaded later goes by the proxies again."""
+    before = os.environ.get("no_proxy")
+    os.environ["no_proxy"] = "*"
+    try:
+        yield
+    finally:
+        if before is None:
+            del os.environ["no_proxy"]
+        else:
+            os.environ["no_proxy"] = before

@@ -17,6 +17,7 @@ import numpy as np
 import torch
 from huggingface_hub import constants
 
+from app.models.prompt_hints import examples
 from app.settings import SETTINGS
 from app.workers.device_thread import device_thread, use_threads
 from engine.decoders import WHOLE
@@ -27,8 +28,6 @@ from engine.models.supply.device import resolve_device
 from engine.models.supply.progress import Phase, Progress, Report
 from engine.race import MAX_LANES, Lane, Race, RaceRequest
 from visualize.board.board import live_board
-
-WARM_UP = "goldfish"  # a prompt: some models take one of ImageNet's classes alone
 
 log = logging.getLogger(__name__)
 
@@ -124,12 +123,12 @@ def warm_up(model: ImageModel) -> ImageModel:
 def _warm_up(model: ImageModel) -> ImageModel:
     use_threads(model)
     slow = model.slow_pixels  # then every pass and picture takes seconds
+    prompt = examples(CARDS.get(model.name))[0]
     for count in range(1, 1 if slow else MAX_LANES + 1):
         for decode in filter(None, (model.pixels, model.preview)):
             decode(np.zeros((count, *model.grid), int))
     for name in ("ar",) if slow else WHOLE:
-        request = RaceRequest(WARM_UP, 0, (Lane(name),), model.sampling, model.name)
-        race = Race(model, request)
+        race = Race(model, RaceRequest(prompt, 0, (Lane(name),), model.sampling, model.name))
         board = live_board(race)
         with contextlib.closing(iter(race)) as moves:
             for frame in itertools.islice(moves, 4):

@@ -33,7 +33,13 @@ from app.workers.waiting import Waiting
 from engine.decoders import DECODERS, DEFAULT
 from engine.infilling import Fills
 from engine.models.supply.card import CARDS, ModelCard, ModelError
-from engine.models.supply.device import check, resolve_device, resolve_dtype, zero_gpu
+from engine.models.supply.device import (
+    check,
+    required_bytes,
+    resolve_device,
+    resolve_dtype,
+    zero_gpu,
+)
 from engine.models.supply.progress import Progress, Report
 from engine.race import Lane, RaceRequest
 from engine.race.hardware import device_name
@@ -42,8 +48,9 @@ from engine.settings import SettingError
 
 # What the page opens with by itself: the best models that are free to use, the best one first.
 BEST = ("janus-pro-7b", "janus-pro-1b")
-# What races on a public model on a CPU unless other lanes are chosen, vanilla AR first.
-SLOW_LANES = ("ar", "scd")
+# What races on a public model on a CPU unless other lanes are chosen: vanilla AR first, and last
+# the one that takes the fewest passes of those that change nothing.
+SLOW_LANES = ("ar", "sjd", "scd")
 # Loads a public model by name. On ZeroGPU it only downloads the files: workers load them.
 Load = Callable[[str, Report], Any]
 
@@ -139,9 +146,10 @@ class ModelPool:
             )
         best = list(filter(None, map(self.find, BEST)))
         why = ""
-        if any(self.is_slow(card.name) for card in best):
-            slow = [card.title for card in self.cards if self.is_slow(card.name)]
-            return self.own, f"{', '.join(slow)} can race here too, at minutes a picture."
+        if slow := [card.title for card in self.cards if self.is_slow(card.name)]:
+            return self.own, (
+                f"Real pictures, by this machine's processor: {', '.join(slow)} can race here too."
+            )
         for card in best:
             why = self.availability(card.name).reason or _missing(card)
             if not why:
@@ -307,14 +315,15 @@ def _needs_gpu(card: ModelCard) -> str:
 
 def _slow(card: ModelCard, dtype: torch.dtype) -> Availability:
     """Of a model on the processor: what its lanes take, from the time of a pass here."""
-    plain, other = (lane_seconds(card, dtype, Lane(name)) for name in SLOW_LANES)
+    plain, other = (lane_seconds(card, dtype, Lane(SLOW_LANES[i])) for i in (0, -1))
     if plain > SLOW_SECONDS:
         return Availability("a picture takes hours on this machine's processor.", "too slow here")
-    names = [DECODERS[name].title for name in SLOW_LANES]
+    names = [DECODERS[SLOW_LANES[i]].title for i in (0, -1)]
+    memory = required_bytes(card, dtype, len(SLOW_LANES)) / 1e9
     return Availability(
         note=f"It races on this machine's processor: a picture takes {names[0]} about"
         f" {duration_words(plain)} and {names[1]} at most {duration_words(other)}, less the more"
-        " of its guesses are right."
+        f" of its guesses are right. With a race it takes {memory:.1f} GB of memory."
     )
 
 

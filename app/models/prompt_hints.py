@@ -29,9 +29,9 @@ EXAMPLES = (
 CLASSES = ("golden retriever", "macaw", "geyser", "lighthouse")
 
 
-def examples(card: ModelCard) -> tuple[str, ...]:
-    """Prompts to try with a model."""
-    return CLASSES if card.prompts is Prompts.CLASSES else EXAMPLES
+def examples(card: ModelCard | None) -> tuple[str, ...]:
+    """Prompts to try with a model; with one of no card, as with those that draw any text."""
+    return CLASSES if card and card.prompts is Prompts.CLASSES else EXAMPLES
 
 
 @functools.cache
@@ -94,9 +94,15 @@ def class_groups() -> list[dict[str, Any]]:
     return [{"title": "classes of ImageNet", "kind": "classes", "words": words}]
 
 
-def surprise(vocabulary: Mapping[str, Any], random: Random) -> str:
-    """A prompt of names that the model knows: things of any layout on a ground, at times the same
-    one several times, or one at a place. Needs a vocabulary with all three."""
+def surprise(prompts: Prompts, random: Random) -> str:
+    """A prompt of names that a model of such prompts knows."""
+    if prompts is Prompts.CLASSES:
+        return random.choice(class_names()).name
+    return _scene(vocabulary(Prompts.SCENES), random)
+
+
+def _scene(vocabulary: Mapping[str, Any], random: Random) -> str:
+    """Things of any layout on a ground, at times the same one several times, or one at a place."""
     layout = random.choice(list(Layout))
     count = len(layout.squares)
     things = random.choices(vocabulary["glyphs"], k=1 if random.random() < EQUAL else count)

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import logging
+import signal
 from pathlib import Path
 from typing import Any
 
 import gradio as gr
 from gradio import http_server
 
+from app.api.own_folder import end_at_once
 from app.api.page_blocks import PAGES
 from app.models.model_pool import Device, ModelPool
 from app.workers import zerogpu
@@ -61,6 +63,7 @@ LAUNCH: dict[str, Any] = {
 def serve(demo: gr.Blocks, pool: ModelPool) -> None:
     """Starts the page, and then loading its own model and the settings' default one. Raises
     SystemExit where it cannot be served at its address: gradio would look for another port."""
+    signal.signal(signal.SIGTERM, end_at_once)
     name = pool.opening[0].name
     if pool.device(name) is Device.ZEROGPU:
         try:

@@ -96,13 +96,17 @@ def build(pool: ModelPool, recorded: RecordedRaces | None = None) -> PageBlocks:
     ) as demo:
         _masthead()
         prompt, seed, go, stop = _entry(races)
-        tried = _prompts_and_bet(races, prompt)
+        tried, any_prompt = _prompts_and_bet(races, prompt)
         # how the model reads the prompt, while it is typed
         reading = gr.HTML(elem_id="reading", apply_default_css=False)
         infilling = fill_in(pool)
         with gr.Column(elem_id="settings"):
             chosen, file, own, copy, link = _sources(races)
             form = _settings(races, prompt, seed, infilling, tried, classes)
+            drawn = any_prompt.click(
+                partial(_surprise, races.pool), form.component("model"), prompt, **QUIET
+            )
+            drawn.then(None, None, None, js=RACE_JS, **PRIVATE)
         notice = gr.HTML(elem_id="notice", apply_default_css=False)
         board = board_of(races, board_script, shipped)
 
@@ -155,21 +159,25 @@ def _masthead() -> None:
     gr.HTML(HEADER.format(links=sources), apply_default_css=False)
 
 
-def _prompts_and_bet(races: Races, prompt: gr.Textbox) -> gr.Dataset:
-    """Prompts to race at a click, which are returned, and a bet on a lane."""
-    card = races.pool.opening[0]
-    words = vocabulary(races.pool.own.prompts)
+def _prompts_and_bet(races: Races, prompt: gr.Textbox) -> tuple[gr.Dataset, gr.Button]:
+    """Prompts to race at a click, and a bet on a lane. Returns the prompts to try, and the button
+    that draws one."""
     with gr.Row(elem_id="ready"):
         tried = gr.Examples(
-            _samples(card), [prompt], label="Prompts to try", elem_id="examples", **PRIVATE
+            _samples(races.pool.opening[0]),
+            [prompt],
+            label="Prompts to try",
+            elem_id="examples",
+            **PRIVATE,
         )
         tried.load_input_event.then(None, None, None, js=RACE_JS, **PRIVATE)
-        if words:
-            any_prompt = gr.Button("Surprise me", size="sm", scale=0, elem_id="surprise")
-            drawn = any_prompt.click(lambda: surprise(words, Random()), None, prompt, **QUIET)
-            drawn.then(None, None, None, js=RACE_JS, **PRIVATE)
+        any_prompt = gr.Button("Surprise me", size="sm", scale=0, elem_id="surprise")
         gr.HTML(BET, js_on_load=script("form/bet_form.js"), apply_default_css=False, elem_id="bet")
-    return tried.dataset
+    return tried.dataset, any_prompt
+
+
+def _surprise(pool: ModelPool, name: Any) -> str:
+    return surprise((pool.find(name) or pool.opening[0]).prompts, Random())
 
 
 def _samples(card: ModelCard) -> list[list[str]]:

@@ -18,7 +18,8 @@ from engine.models.supply.hub import at_hand
 def model_choice(pool: ModelPool, default: str) -> gr.Dropdown:
     """The dropdown, and beside it the card of the chosen model."""
     choices = []
-    for card in pool.cards:
+    # what can race here first
+    for card in sorted(pool.cards, key=lambda card: not pool.availability(card.name).available):
         here = pool.availability(card.name)
         off = "" if here.available else f" (off: {here.short_reason})"
         choices.append((card.title + off, card.name))
@@ -52,7 +53,7 @@ def describe(pool: ModelPool, name: Any) -> str:
     here = pool.availability(card.name)
     off = "" if here.available else f"<p class='off'>Off: {html.escape(here.reason)}</p>"
     parameters, unit = card.parameters / 1e6, "million"
-    if parameters >= 100:
+    if parameters >= 1000:
         parameters, unit = parameters / 1e3, "billion"
     cost = ""
     if here.available and pool.device(card.name) is Device.ZEROGPU:
@@ -72,7 +73,7 @@ def describe(pool: ModelPool, name: Any) -> str:
     slow = f"<p>{html.escape(here.note)}</p>" if here.note else ""
     return (
         f"{off}{slow}<p>{card.grid[0]} × {card.grid[1]} tokens of {card.codes:,} codes,"
-        f" {parameters:.1f} {unit} parameters.{download}{cost} Licence: {html.escape(card.licence)}"
+        f" {parameters:.3g} {unit} parameters.{download}{cost} Licence: {html.escape(card.licence)}"
         f" ({_link(card.licence_url, 'text')}).{weights}</p>"
         f"<p>Sampling as in {html.escape(card.source)}.</p>"
     )

@@ -9,8 +9,11 @@ from concurrent.futures import ThreadPoolExecutor
 import torch
 
 from engine.models.base import ImageModel
+from engine.processors import processors
 
-_CORES = torch.get_num_threads()  # as torch counts them, which it does before any is set
+# As torch counts them, which it does before any is set, and within a container's quota, which it
+# does not read.
+_CORES = min(torch.get_num_threads(), processors())
 
 
 @functools.cache

@@ -14,8 +14,9 @@ from app.settings import SETTINGS
 from app.workers.device_thread import use_threads
 from app.workers.gpu_errors import MESSAGES
 from engine.failures import Failure
+from engine.models.base import ImageModel
 from engine.models.body import BodyModel
-from engine.race import Race
+from engine.race import Lane, Race
 from engine.race.passes import lane_seconds
 from engine.trace import Frame, LaneState, Trace
 from visualize.board.board import live_board
@@ -24,10 +25,8 @@ from visualize.pictures.recorded_race import RecordedRace, record
 
 # Of the wall clock, at most: lanes are not charged for drawing, but it delays the race.
 DRAWING_SHARE = 0.25
-SLOW = (
-    "On this machine's processor a picture takes minutes. A lane shows the colour of each token"
-    " until it is done, and its picture then."
-)
+SLOW = "On this machine's processor vanilla AR takes about {} a picture."
+COLOURS = " A lane shows the colour of each token until it is done, and its picture then."
 SLOW_SECONDS = 3600.0  # at most, for a race on a public model on a CPU
 RACE_LIMIT = "Stopped: a race may take {:g} seconds on this page."
 
@@ -75,6 +74,14 @@ def race_seconds(race: Race) -> float:
     return max(SETTINGS.race_seconds, min(SLOW_SECONDS, 2 * sum(estimates)))
 
 
+def slow_note(model: ImageModel) -> str:
+    """What to know of a race on a public model on a CPU, in sentences; nothing of others."""
+    if not (isinstance(model, BodyModel) and model.card and model.slow_pixels):
+        return ""
+    seconds = lane_seconds(model.card, model.dtype, Lane("ar"))
+    return SLOW.format(duration_words(seconds)) + ("" if model.preview else COLOURS)
+
+
 class RaceStream:
     """A race as it goes on, and what is to be kept of it."""
 
@@ -83,7 +90,7 @@ class RaceStream:
         default that this page allows no more."""
         self.race, self.frames = race, list[Frame]()
         self._board = live_board(race)
-        self._board.note = note or (SLOW if race.model.slow_pixels else "")
+        self._board.note = note or slow_note(race.model)
         self._seconds, self._late = seconds, late or RACE_LIMIT.format(seconds)
 
     def events(self) -> Generator[Snapshot | Update | Idle, None, None]:

@@ -38,6 +38,7 @@ from engine.race import Lane, Race, RaceRequest
 from engine.race.hardware import device_name, machine_of
 from engine.race.request import lane_names, parse_lane
 from engine.settings import SettingError
+from engine.terminal import say
 from engine.trace import MAX_SIDE, LaneState, LaneStats
 
 PROMPTS = (
@@ -214,8 +215,8 @@ def run_bench(args: argparse.Namespace) -> None:
             name: figures(lane_runs, ar) for name, lane_runs in zip(names, by_lane, strict=True)
         },
     }
-    print(card(result), end="\n\n")
-    print(json.dumps(result))
+    say(card(result), end="\n\n")
+    say(json.dumps(result))
 
 
 def run_infill(
@@ -239,8 +240,8 @@ def run_infill(
     titles = lane_names([lane.plain() for lane in lanes])
     fills = len(bench_infill.MASKS) * args.prompts * args.seeds
     heading = f"{model.name}, each figure of {fills} fills, {result['machine']}"
-    print(bench_infill.card(heading, runs, dict(zip(names, titles, strict=True))), end="\n\n")
-    print(json.dumps(result))
+    say(bench_infill.card(heading, runs, dict(zip(names, titles, strict=True))), end="\n\n")
+    say(json.dumps(result))
 
 
 def run_grids(args: argparse.Namespace) -> None:
@@ -259,8 +260,8 @@ def run_grids(args: argparse.Namespace) -> None:
     found = bench_grids.run(sides, names, lambda line: print(line, file=sys.stderr))
     machine = device_name(torch.device("cpu"))
     heading = f"a small network with random weights, one picture each, {machine}"
-    print(bench_grids.card(heading, found), end="\n\n")
-    print(json.dumps({"machine": machine, "torch": torch.__version__, "grids": found}))
+    say(bench_grids.card(heading, found), end="\n\n")
+    say(json.dumps({"machine": machine, "torch": torch.__version__, "grids": found}))
 
 
 def run_peer(args: argparse.Namespace) -> None:
@@ -301,8 +302,8 @@ def run_peer(args: argparse.Namespace) -> None:
         f"{model.name}{' with random weights' * args.random_weights}, {len(rounds)} rounds"
         f" ({args.prompts} prompts x {args.seeds} seeds), {result['machine']}"
     )
-    print(bench_peer.card(heading, result), end="\n\n")
-    print(json.dumps(result))
+    say(bench_peer.card(heading, result), end="\n\n")
+    say(json.dumps(result))
 
 
 if __name__ == "__main__":

@@ -4,7 +4,6 @@ on which smallest case."""
 from __future__ import annotations
 
 import argparse
-import os
 import sys
 from collections.abc import Callable
 from multiprocessing import get_all_start_methods
@@ -16,6 +15,8 @@ from engine.decoders.outside import DecoderError, checked, classes_of
 from engine.decoders.verdict import Verdict, VerdictFile, source_of, write_verdicts
 from engine.judge.judge import judge
 from engine.judge.words import in_words
+from engine.processors import processors
+from engine.terminal import say
 
 # Draws a counterexample: the text of an SVG file.
 Draw = Callable[[Verdict], str]
@@ -38,20 +39,20 @@ def run_judge(args: argparse.Namespace) -> None:
         decoders = _decoders(args.decoder)
     except DecoderError as error:
         args.parser.error(str(error))
-    processes = min(2, os.cpu_count() or 1) if "fork" in get_all_start_methods() else 1
+    processes = min(2, processors()) if "fork" in get_all_start_methods() else 1
     verdicts = [judge(decoder, _progress, processes) for decoder in decoders]
     _progress("")
-    if args.json:
-        print(VerdictFile(verdicts=tuple(verdicts)).model_dump_json(indent=1))
-    else:
-        print("\n\n".join(map(in_words, verdicts)))
     source = source_of(decoders[0])
     if source is not None and decoders[0].name not in BUILT_IN:
         try:
             written = [write_verdicts(source, verdicts), *_draw(args.draw, source, verdicts)]
-            print("written:", ", ".join(map(str, written)), file=sys.stderr)
+            say(f"written: {', '.join(map(str, written))}", sys.stderr)
         except OSError as error:
-            print(f"nothing is written beside {source}: {error.strerror}", file=sys.stderr)
+            say(f"nothing is written beside {source}: {error.strerror}", sys.stderr)
+    if args.json:
+        say(VerdictFile(verdicts=tuple(verdicts)).model_dump_json(indent=1))
+    else:
+        say("\n\n".join(map(in_words, verdicts)))
     sys.exit(0 if all(map(_kept, verdicts)) else 1)
 
 

@@ -18,9 +18,11 @@ from engine.models.base import ImageModel
 from engine.models.supply.card import CARDS, ModelError
 from engine.models.supply.device import DTYPES
 from engine.models.supply.progress import Progress
+from engine.processors import processors
 from engine.race import Race, RaceRequest
 from engine.race.request import SAMPLING, build_settings, lane_names, parse_lane
 from engine.settings import Sampling, SettingError
+from engine.terminal import say, writable
 from engine.trace import Frame, LaneState, LaneStats, Trace
 
 _COLUMNS = f"{'tokens':>12}{'passes':>8}{'seconds':>9}{'tokens/pass':>13}  "
@@ -44,7 +46,9 @@ def add_race_command(parser: argparse.ArgumentParser) -> None:
 def add_out_option(parser: argparse.ArgumentParser) -> None:
     """Adds `--out`, and `dumps`, which makes the file's text of a trace and its model."""
     parser.add_argument(
-        "--out", type=Path, help="write the trace here; `python -m engine` leaves its pictures out"
+        "--out",
+        type=writable,
+        help="write the trace here; `python -m engine` leaves its pictures out",
     )
     parser.set_defaults(dumps=lambda trace, model: trace.dumps())
 
@@ -102,11 +106,15 @@ def sampling_of(args: argparse.Namespace, own: Sampling) -> Sampling:
 
 
 def set_threads(args: argparse.Namespace) -> None:
-    """Raises SettingError where there are too few."""
-    if args.threads is not None:
-        if args.threads < 1:
-            raise SettingError(f"--threads is 1 or more, not {args.threads}.")
-        torch.set_num_threads(args.threads)
+    """By default torch's own number, within a container's quota. Raises SettingError where there
+    are too few."""
+    if args.threads is None:
+        if processors() < torch.get_num_threads():
+            torch.set_num_threads(processors())
+        return
+    if args.threads < 1:
+        raise SettingError(f"--threads is 1 or more, not {args.threads}.")
+    torch.set_num_threads(args.threads)
 
 
 def load_model(args: argparse.Namespace) -> ImageModel:
@@ -117,7 +125,7 @@ def load_model(args: argparse.Namespace) -> ImageModel:
     def print_progress(progress: Progress) -> None:
         nonlocal printed
         if (line := progress.text(CARDS[args.model].title)) != printed:
-            print(printed := line, file=sys.stderr)
+            say(printed := line, sys.stderr)
 
     return load(
         args.model,
@@ -134,8 +142,6 @@ def load_model(args: argparse.Namespace) -> ImageModel:
 def run_race(args: argparse.Namespace) -> None:
     """Prints the race. Exits with 1 if a lane failed, with 2 for arguments that cannot be raced."""
     parser: argparse.ArgumentParser = args.parser
-    if args.out and not args.out.parent.is_dir():
-        parser.error(f"there is no folder {args.out.parent} to write the trace to")
     try:
         # checked before the model is loaded, which may take minutes
         texts = args.lanes.split(",")
@@ -150,12 +156,14 @@ def run_race(args: argparse.Namespace) -> None:
 
 def print_race(race: Race, out: Path | None, dumps: Callable[[Trace, ImageModel], str]) -> Trace:
     """Runs a race; prints the stats every second, the final ones and the path `out` that the text
-    which `dumps` makes of its trace was written to. Exits with 1 if a lane failed."""
+    which `dumps` makes of its trace was written to. Exits with 1 if a lane failed, if the trace
+    could not be written, or if nobody reads what is printed and there is no `out`."""
     request, names = race.request, lane_names([lane.plain() for lane in race.request.lanes])
     frames: list[Frame] = []
     stats = [LaneStats() for _ in names]
     states = [LaneState.WAITING for _ in names]
     printed = 0.0
+    stopped = False
     try:
         for frame in race:
             frames.append(frame)
@@ -163,19 +171,29 @@ def print_race(race: Race, out: Path | None, dumps: Callable[[Trace, ImageModel]
             if frame.step:
                 stats[frame.lane].add(frame.step)
             if frame.error:
-                print(f"{names[frame.lane]} failed: {frame.error}", file=sys.stderr)
+                say(f"{names[frame.lane]} failed: {frame.error}", sys.stderr)
             if time.monotonic() - printed > _UPDATE_SECONDS:
-                print(standings(names, stats, states, race.plan.length), end="\n\n")
+                lines = standings(names, stats, states, race.plan.length)
+                if not say(lines, end="\n\n") and out is None:
+                    sys.exit(1)
                 printed = time.monotonic()
     except KeyboardInterrupt:
-        print("stopped")
-    print(standings(names, stats, states, race.plan.length))
+        stopped = True
     trace = race.trace(frames)
-    print(f"\n{request.prompt!r}, seed {request.seed}, on {trace.header.machine}")
+    written = None
     if out:
-        out.write_text(dumps(trace, race.model))
-        print(f"trace: {out}")
-    if LaneState.FAILED in states:
+        try:
+            out.write_text(dumps(trace, race.model), "utf-8")
+            written = f"trace: {out}"
+        except OSError as error:
+            say(f"the trace could not be written to {out}: {error.strerror}", sys.stderr)
+    if stopped:
+        say("stopped")
+    say(standings(names, stats, states, race.plan.length))
+    say(f"\n{request.prompt!r}, seed {request.seed}, on {trace.header.machine}")
+    if written:
+        say(written)
+    if LaneState.FAILED in states or (out and not written):
         sys.exit(1)
     return trace
 

@@ -50,8 +50,7 @@ def load(
     model's true size; nothing is read or downloaded. `drafter`: with the EAGLE drafter of LANTERN's
     authors, which is for research only. `graphs`: steps are captured as CUDA graphs. `torchscript`:
     a model's TorchScript files may be loaded, which run code of their own. `previews`: a public
-    model whose pictures are not slow has a preview decoder, fitted at the first start and kept in
-    this folder.
+    model has a preview decoder, fitted at the first start and kept in this folder.
 
     Raises ValueError for an unknown name, and ModelError, before any weights are read or
     downloaded, for a model that is missing or does not fit."""
@@ -95,7 +94,7 @@ def load(
     elif folders and folder is None:
         model.weights = ", ".join(f"{s.repo}@{s.commit(folders[s.part])[:12]}" for s in card.repos)
     report(Progress(Phase.LOADING, 1.0))
-    if previews and not model.slow_pixels:
+    if previews:
         from engine.models.distil import fitted
 
         network = fitted(model, previews, report)

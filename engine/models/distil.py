@@ -2,9 +2,9 @@
 fit with a bounded number of steps, kept in a file, for models that ship without one.
 
 Public models' grids to fit on are random, since no pictures come with them. Fitted on such grids,
-the embedded model's is 23.3 dB from its VQ decoder on the recorded races' pictures, where the
-weights trained on scenes are 26.6 (`python -m train.preview --figures`); no public model's has been
-measured.
+the embedded model's is 23.3 dB from its VQ decoder on the recorded races' pictures, and 21.5 by the
+shorter fit of a processor, where the weights trained on scenes are 26.6 and one colour a code 18.5
+(`python -m train.preview --figures`); no public model's has been measured.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ import hashlib
 import logging
 import os
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -29,12 +30,26 @@ from engine.models.supply.progress import Phase, Progress, Report
 VERSION = 1  # of the network and of how it is fitted: others' files are not read
 RATE, WARMUP = 3e-3, 50  # Adam's peak learning rate, and the steps until it
 SHRINK = 4.0  # occurrences that the codebook's prediction of a code's patch counts for
-# of a model that ships without one: grids of at most SIDE x SIDE tokens, and steps over them
-GRIDS, SIDE, STEPS = 256, 24, 600
 # of random grids: how many codes are near one, itself among them; the largest share of stray ones
 NEAR, STRAY = 17, 0.2
 
 log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Fit:
+    """What a model that ships without a preview decoder is fitted on: `grids` of at most `side` x
+    `side` tokens, and `steps` over them."""
+
+    grids: int
+    side: int
+    steps: int
+
+
+WHOLE = Fit(256, 24, 600)
+# Where the VQ decoder takes seconds a picture, and all it draws takes a minute: as many tokens as
+# two dozen pictures of 16 x 16.
+SHORT = Fit(96, 8, 300)
 
 
 def as_pixels(pictures: Tensor) -> Tensor:
@@ -133,16 +148,16 @@ def fit(
     return network.eval().requires_grad_(False)
 
 
-def random_grids(model: ImageModel, generator: torch.Generator) -> Tensor:
-    """Grids int [GRIDS, h, w] such as pictures might have, smooth in places: the cells nearest to
+def random_grids(model: ImageModel, size: Fit, generator: torch.Generator) -> Tensor:
+    """Grids int [N, h, w] such as pictures might have, smooth in places: the cells nearest to
     each of 1 to 256 random points share a random code, of which some are replaced by codes near it
     in the codebook and some by any code."""
-    rows, columns = (min(side, SIDE) for side in model.grid)
+    rows, columns = (min(side, size.side) for side in model.grid)
     codes, cells = model.vocab_size, rows * columns
     near = model.neighbours(min(NEAR, codes)).long().cpu()
     places = torch.cartesian_prod(torch.arange(rows), torch.arange(columns)).float()
     found = []
-    for _ in range(GRIDS):
+    for _ in range(size.grids):
         points = int(256 ** torch.rand((), generator=generator))
         corners = torch.rand(points, 2, generator=generator) * torch.tensor([rows, columns])
         grid = torch.randint(codes, (points,), generator=generator)
@@ -158,15 +173,15 @@ def random_grids(model: ImageModel, generator: torch.Generator) -> Tensor:
 
 
 def fit_random(
-    model: ImageModel, steps: int, report: Report = lambda progress: None
+    model: ImageModel, size: Fit, report: Report = lambda progress: None
 ) -> PreviewDecoder:
     """A preview decoder of a model of which no pictures are at hand, fitted on random grids."""
     report(Progress(Phase.FITTING, 0.0))
     return fit(
         model.pixels,
         model.codebook.float(),
-        random_grids(model, torch.Generator().manual_seed(0)),
-        steps=steps,
+        random_grids(model, size, torch.Generator().manual_seed(0)),
+        steps=size.steps,
         report=lambda fraction: report(Progress(Phase.FITTING, fraction)),
     )
 
@@ -178,14 +193,15 @@ def fitted(
     weights and codebook. A file that cannot be read, or that is not this model's, is written anew;
     one that cannot be written is done without. None where memory does not suffice."""
     codebook = model.codebook.float()
-    digest = hashlib.sha256(f"{VERSION} {model.name} {model.weights}".encode())
+    size = SHORT if model.slow_pixels else WHOLE
+    digest = hashlib.sha256(f"{VERSION} {size} {model.name} {model.weights}".encode())
     digest.update(codebook.cpu().numpy().tobytes())
     identity = digest.hexdigest()[:16]
     file = folder / f"{model.name}-{identity}.safetensors"
     if (kept := _kept(file, identity, codebook.device)) is not None:
         return kept
     try:
-        network = fit_random(model, STEPS, report)
+        network = fit_random(model, size, report)
     except (torch.OutOfMemoryError, MemoryError):
         log.warning("no memory is left to fit a preview decoder of %s", model.name)
         return None

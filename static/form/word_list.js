@@ -90,7 +90,8 @@ else {
   const seen = new IntersectionObserver(async (entries) => {
     if (!entries.some((entry) => entry.isIntersecting)) return;
     seen.disconnect();
-    const answer = await fetch((window.gradio_config?.root ?? "") + form.file);
+    // The server's files are beside the page, whatever a proxy tells it of its address.
+    const answer = await fetch(new URL(`.${form.file}`, document.baseURI));
     layOut(await answer.json());
   });
   seen.observe(element);

@@ -106,6 +106,7 @@ def test_a_public_model_is_loaded_with_the_drafter_that_is_on(monkeypatch, asked
         ("CACHE", __file__, "is a file, not a folder"),
         ("QUEUE_SISE", "3", "{} is not a setting; did you mean PHOTO_FINISH_QUEUE_SIZE?"),
         ("ZEBRA", "3", "{} is not a setting."),
+        ("PORT", "8000", "{} is not a setting"),  # a person's: GRADIO_SERVER_PORT is the page's
     ],
 )
 def test_invalid_values_stop_the_page_from_starting(monkeypatch, name, value, words) -> None:
@@ -116,6 +117,31 @@ def test_invalid_values_stop_the_page_from_starting(monkeypatch, name, value, wo
     message = str(caught.value)
     assert words.format(variable) in message
     assert re.search(r"\w[.?]$", message), "one mark ends it"
+
+
+# https://kubernetes.io/docs/tutorials/services/connect-applications-service/#environment-variables
+SERVICE = {
+    "SERVICE_HOST": "10.96.7.7",
+    "SERVICE_PORT": "8000",
+    "SERVICE_PORT_SERVE": "8000",
+    "PORT": "tcp://10.96.7.7:8000",
+    "PORT_8000_TCP": "tcp://10.96.7.7:8000",
+    "PORT_8000_TCP_PROTO": "tcp",
+    "PORT_8000_TCP_PORT": "8000",
+    "PORT_8000_TCP_ADDR": "10.96.7.7",
+}
+
+
+@pytest.mark.parametrize("service", ["PHOTO_FINISH", "PHOTO_FINISH_SERVE_SVC"])
+def test_what_kubernetes_sets_for_a_service_is_passed_over_with_a_word(
+    monkeypatch, caplog, service
+) -> None:
+    for name, value in SERVICE.items():
+        monkeypatch.setenv(f"{service}_{name}", value)
+    assert read() == AppSettings()
+    (record,) = caplog.records
+    assert all(f"{service}_{name}" in record.getMessage() for name in SERVICE)
+    assert "enableServiceLinks: false" in record.getMessage()
 
 
 def test_the_page_does_not_start_with_wrong_values_and_all_are_named(monkeypatch) -> None:

@@ -26,6 +26,18 @@ def test_a_cluster_that_does_not_answer_is_said_in_words(scheme: str) -> None:
             pass
 
 
+def test_auto_with_rays_own_variable_to_nobody_is_said_in_words_and_asks_ray_nothing(
+    monkeypatch,
+) -> None:
+    monkeypatch.setattr(ray, "init", lambda *_, **__: pytest.fail("it would wait"))
+    with free_port() as port:
+        address = f"127.0.0.1:{port}"
+        monkeypatch.setenv("RAY_ADDRESS", address)
+        words = f"no Ray cluster answers at {address}"
+        with pytest.raises(SystemExit, match=words), connection("auto"):
+            pass
+
+
 def test_a_cluster_is_sent_the_code_and_the_settings_and_no_secret(monkeypatch) -> None:
     calls: list[dict[str, object]] = []
     monkeypatch.setattr(ray, "init", lambda *_, **options: calls.append(options))

@@ -61,6 +61,8 @@ def test_kuberay_has_what_its_service_needs(service) -> None:
     assert ray["authOptions"] == {"mode": "token"}
     home = re.search(r"^WORKDIR (.+)$", page("Dockerfile"), re.MULTILINE)[1]
     for pod in pods(service):
+        # Kubernetes' names for the service photo-finish-serve-svc begin as our settings do.
+        assert pod["enableServiceLinks"] is False
         (container,) = pod["containers"]
         assert {"name": "PYTHONPATH", "value": home} in container["env"]
         assert container["resources"]["requests"] == container["resources"]["limits"]

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import dataclasses
+import errno
 import functools
+import io
 import itertools
+import os
 import sys
 from collections.abc import Callable, Iterator
+from contextlib import redirect_stdout
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +27,7 @@ from engine.models.supply.card import ModelError
 from engine.race import Lane, Race
 from engine.trace import Frame, LaneState, Trace
 from tests.races import race_of
+from tests.unread import unread
 
 Main = Callable[..., None]
 Capture = pytest.CaptureFixture[str]
@@ -89,6 +94,10 @@ def test_a_race_has_the_threads_that_are_asked_for(main: Main, capsys, monkeypat
     main("x", "--lanes", "ar", "--threads", "1")
     main("x", "--lanes", "ar")
     assert threads == [1]
+    monkeypatch.setattr(torch, "get_num_threads", lambda: 64)
+    monkeypatch.setattr(cli_race, "processors", lambda: 3)  # of a container's quota
+    main("x", "--lanes", "ar")
+    assert threads == [1, 3]
 
 
 @pytest.mark.parametrize(
@@ -104,6 +113,7 @@ def test_a_race_has_the_threads_that_are_asked_for(main: Main, capsys, monkeypat
         (["x", "--dtype", "int4"], "invalid choice: 'int4'"),
         (["x", "--threads", "0"], "--threads is 1 or more, not 0."),
         (["x", "--out", "/no/such/folder/race.json"], "there is no folder /no/such/folder"),
+        (["x", "--out", "."], "argument --out: . is a folder: name a file in it"),
     ],
 )
 def test_bad_arguments_end_with_a_message(
@@ -121,6 +131,55 @@ def test_the_help_names_the_lanes_and_the_defaults(main: Main, capsys: Capture) 
     shown = " ".join(capsys.readouterr().out.split())
     assert f"up to eight of {', '.join(WHOLE)}; knobs" in shown
     assert "--seed SEED by default 0 " in shown
+
+
+def test_a_race_that_nobody_reads_is_written_whole(
+    main: Main, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(cli_race, "_UPDATE_SECONDS", -1)  # it prints at every step
+    out = tmp_path / "race.json"
+    with unread():
+        main("x", "--lanes", "ar,sjd", "--out", str(out))
+    frames = Trace.loads(out.read_bytes()).frames
+    assert [frame.state for frame in frames].count(LaneState.FINISHED) == 2
+
+
+def test_a_race_that_nobody_reads_and_nobody_keeps_ends(
+    main: Main, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real, frames = Race.__iter__, []
+    monkeypatch.setattr(cli_race, "_UPDATE_SECONDS", -1)
+    monkeypatch.setattr(
+        Race, "__iter__", lambda race: (frames.append(frame) or frame for frame in real(race))
+    )
+    with unread(), pytest.raises(SystemExit) as ended:
+        main("x", "--lanes", "ar")
+    assert (ended.value.code, len(frames)) == (1, 1)
+
+
+def test_a_prompt_that_the_terminal_cannot_show_races(main: Main, tmp_path: Path) -> None:
+    raw, out = io.BytesIO(), tmp_path / "race.json"
+    stream = io.TextIOWrapper(raw, "cp1252")
+    with redirect_stdout(stream):
+        main("a 🍎", "--lanes", "ar", "--out", str(out))
+    assert b"'a \\U0001f34e', seed 0" in raw.getvalue()
+    assert Trace.loads(out.read_bytes()).header.prompt == "a 🍎"
+
+
+def test_a_trace_that_could_not_be_written_is_a_sentence_after_the_table(
+    main: Main, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: Capture
+) -> None:
+    def full(file: Path, *_: object) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    out = tmp_path / "race.json"
+    monkeypatch.setattr(Path, "write_text", full)
+    with pytest.raises(SystemExit) as ended:
+        main("x", "--lanes", "ar", "--out", str(out))
+    assert ended.value.code == 1
+    said = capsys.readouterr()
+    assert f"the trace could not be written to {out}: No space left on device" in said.err
+    assert "12/12" in said.out
 
 
 def test_a_failed_lane_is_reported_and_the_exit_status_is_1(

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from engine.models import load
 from engine.models.supply.card import ModelError
+from engine.terminal import say, writable
 from visualize.board.snapshot import CLOCKS
 from visualize.film.film import FASTEST, SLOWEST, FilmFormat, film
 from visualize.film.layers import Layer
@@ -19,7 +20,7 @@ def main() -> None:
     parser.add_argument(
         "race", type=Path, help="a recorded race, or a trace; then its model draws the pictures"
     )
-    parser.add_argument("out", type=Path, help="a file that ends in .mp4, .gif or .webp")
+    parser.add_argument("out", type=writable, help="a file that ends in .mp4, .gif or .webp")
     parser.add_argument("--clock", choices=CLOCKS, default=CLOCKS[0])
     parser.add_argument(
         "--layer", choices=[layer.value for layer in Layer], default=Layer.PICTURE.value
@@ -43,7 +44,7 @@ def main() -> None:
     except (OSError, ValueError, ModelError) as error:
         parser.error(str(error))
     args.out.write_bytes(data)
-    print(f"{args.out}: {len(data) / 1e6:.2f} MB")
+    say(f"{args.out}: {len(data) / 1e6:.2f} MB")
 
 
 if __name__ == "__main__":

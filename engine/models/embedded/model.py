@@ -54,7 +54,7 @@ class EmbeddedModel(BodyModel):
         # Convolutions on a CPU are fastest in channels-last layout.
         self.vq = self.vq.to(self.device, memory_format=torch.channels_last)
         self.tokenizer = Tokenizer.from_file(str(weights / "captions" / "tokenizer.json"))
-        self.world = json.loads((weights / "world.json").read_text())
+        self.world = json.loads((weights / "world.json").read_text("utf-8"))
         self.reader = reader_of(weights)
         self.sampling = Sampling(**self.world.get("sampling", {}))  # chosen by train.evaluate
         side = int(self.target.config.image_tokens**0.5)

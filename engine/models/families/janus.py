@@ -147,7 +147,7 @@ def read_config(folder: Path) -> JanusConfig:
     """The model's configuration. Raises ModelError where the file is missing or another's."""
     path = require_file(folder / "config.json")
     try:
-        stored = json.loads(path.read_text())
+        stored = json.loads(path.read_text("utf-8"))
         if stored["model_type"] != "janus":
             raise ModelError(
                 f"{path.name} is of a model of type {stored['model_type']!r}, not janus: it is"

@@ -13,13 +13,24 @@ from engine.failures import Failure
 from engine.models.base import MAX_ROWS
 from engine.models.slots import Slots
 from engine.models.supply.card import CARDS, GIB, ModelCard, ModelError
+from engine.processors import CGROUP
 from engine.settings import SettingError
 
 DTYPES = {"bfloat16": torch.bfloat16, "float16": torch.float16, "float32": torch.float32}
 LANES = 2  # that must fit beside the weights; a race asks for its own number
 _PROMPT = 256  # positions of a prompt; longer ones are rare
 _CUDA_MEMORY_ALLOCATION = 2  # cudaErrorMemoryAllocation
-_CGROUP = Path("/sys/fs/cgroup")
+# What a container has, of cgroup v2 or of v1: its limit, what it uses, and in its numbers the line
+# of cached files.
+_LIMITS = (
+    ("memory.max", "memory.current", "memory.stat", "inactive_file"),
+    (
+        "memory/memory.limit_in_bytes",
+        "memory/memory.usage_in_bytes",
+        "memory/memory.stat",
+        "total_inactive_file",
+    ),
+)
 _MEMINFO = Path("/proc/meminfo")
 
 
@@ -117,7 +128,7 @@ def available(device: torch.device) -> int | None:
     return main_memory()
 
 
-def main_memory(meminfo: Path = _MEMINFO, cgroup: Path = _CGROUP) -> int | None:
+def main_memory(meminfo: Path = _MEMINFO, cgroup: Path = CGROUP) -> int | None:
     """Bytes free in main memory, of the machine or within a container's limit, whichever is less.
     None where the system does not report it."""
     free = [bound for bound in (_machine(meminfo), _container(cgroup)) if bound is not None]
@@ -133,15 +144,15 @@ def _machine(meminfo: Path) -> int | None:
 
 
 def _container(cgroup: Path) -> int | None:
-    try:
-        limit, used = (
-            int((cgroup / name).read_text()) for name in ("memory.max", "memory.current")
-        )
-        stat = dict(line.split() for line in (cgroup / "memory.stat").read_text().splitlines())
-        # cached files count as used, but are evicted when memory is needed
-        return max(0, limit - used + int(stat["inactive_file"]))
-    except (OSError, LookupError, ValueError):  # "max" where there is no limit
-        return None
+    for limit, current, numbers, cached in _LIMITS:
+        try:
+            bound, used = (int((cgroup / name).read_text()) for name in (limit, current))
+            stat = dict(line.split() for line in (cgroup / numbers).read_text().splitlines())
+            # cached files count as used, but are evicted when memory is needed
+            return max(0, bound - used + int(stat[cached]))
+        except (OSError, LookupError, ValueError):  # "max" where there is no limit
+            continue
+    return None
 
 
 def check(card: ModelCard, device: torch.device, dtype: torch.dtype) -> None:

@@ -298,7 +298,7 @@ def test_on_a_cpu_a_public_model_races_where_its_weights_are_and_fit(
     pool = toy_pool(Toy(), None, {card: here}, named)
     assert pool.opening[0].name == "toy", "never by default"
     assert pool.lanes("toy") == DEFAULT
-    assert pool.lanes(JANUS) == (DEFAULT if short else ("ar", "scd"))
+    assert pool.lanes(JANUS) == (DEFAULT if short else ("ar", "sjd", "scd"))
     if not short:
         client = SimpleNamespace(query_params=QueryParams(f"model={JANUS}"), session_hash="")
         form = SimpleNamespace(updates=lambda values: [values])

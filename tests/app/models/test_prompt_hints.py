@@ -6,8 +6,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.models.prompt_hints import EXAMPLES, hint, surprise, vocabulary, word_groups
+from app.models.prompt_hints import (
+    CLASSES,
+    EXAMPLES,
+    LISTED,
+    class_groups,
+    hint,
+    surprise,
+    vocabulary,
+    word_groups,
+)
 from engine.models.supply.card import WEIGHTS, Prompts
+from engine.reader.classes import class_names
 from engine.reader.reader import reader_of
 from engine.reader.scene import Layout
 
@@ -63,8 +73,7 @@ def test_every_name_is_listed_once_with_its_picture_and_what_it_is_called() -> N
 
 
 def test_a_surprise_is_a_prompt_of_words_that_the_model_knows() -> None:
-    words = vocabulary(Prompts.SCENES)
-    prompts = {surprise(words, Random(seed)) for seed in range(100)}
+    prompts = {surprise(Prompts.SCENES, Random(seed)) for seed in range(100)}
     assert len(prompts) > 90
     assert all(hint(prompt, Prompts.SCENES) == "" for prompt in prompts)
     read = [reader_of(WEIGHTS).read(prompt).scene for prompt in prompts]
@@ -79,3 +88,24 @@ def test_the_embedded_model_knows_the_examples() -> None:
 
 def test_the_words_of_other_models_are_not_known() -> None:
     assert vocabulary(Prompts.ANY) == {}
+
+
+def test_a_surprise_of_classes_is_one() -> None:
+    prompts = {surprise(Prompts.CLASSES, Random(seed)) for seed in range(100)}
+    assert len(prompts) > 80
+    assert all(hint(prompt, Prompts.CLASSES) == "" for prompt in prompts)
+
+
+def test_a_prompt_of_a_class_says_how_it_is_read() -> None:
+    assert [hint(prompt, Prompts.CLASSES) for prompt in CLASSES] == [""] * len(CLASSES)
+    words = "This model reads: golden retriever; not drawn: bicycle."
+    assert hint("a golden retriever on a bicycle", Prompts.CLASSES) == words
+    said = hint("qwertz", Prompts.CLASSES)
+    assert "the prompt names none" in said
+    assert LISTED in said, "which the page makes a link of"
+
+
+def test_every_class_is_listed_once() -> None:
+    (group,) = class_groups()
+    assert [name for name, *_ in group["words"]] == [each.name for each in class_names()]
+    assert "собака" in group["words"][207][2].split("|")

@@ -14,7 +14,7 @@ from app.models.model_loader import load_public
 from app.models.model_pool import Availability
 from app.page.fill_in import LANES
 from app.races.races import Races
-from app.workers.race_stream import SLOW, RaceStream
+from app.workers.race_stream import COLOURS, SLOW, RaceStream
 from engine.infilling import MASKED, Fills
 from engine.judge.toys import Toy
 from engine.models.body import BodyModel
@@ -46,9 +46,10 @@ def test_a_public_model_races_in_every_lane_and_is_drawn_again(monkeypatch, tiny
     races = Races(pool, NONE_RECORDED)
     boards = list(begun(races, prompt="a cat", lanes=list(EIGHT), model=card.name))
     assert limits == [2 * 50.0 * len(EIGHT)], "twice what every pass of its lanes may take"
+    said = SLOW.format("50 seconds") + ("" if pool.wait(card.name, 60).preview else COLOURS)
     for lane in (lane for board in boards for lane in board.lanes):
         assert lane.state == "finished" or not lane.picture
-    assert {board.note for board in boards if board.state == "racing"} == {SLOW}
+    assert {board.note for board in boards if board.state == "racing"} == {said}
     last = boards[-1]
     assert [lane.error for lane in last.lanes] == [""] * len(EIGHT)
     assert {lane.state for lane in last.lanes} == {"finished"}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import runpy
 import threading
 
 import pytest
@@ -45,3 +46,10 @@ def test_a_public_model_computes_on_all_cores_but_one(monkeypatch, cores, own, p
     model.device = torch.device("cuda")
     device_thread.use_threads(model)
     assert threads == [own, public]
+
+
+@pytest.mark.parametrize(("quota", "cores"), [(3, 3), (64, 8)])
+def test_the_cores_are_those_of_a_containers_quota(monkeypatch, quota, cores) -> None:
+    monkeypatch.setattr(torch, "get_num_threads", lambda: 8)
+    monkeypatch.setattr("engine.processors.processors", lambda: quota)
+    assert runpy.run_path(device_thread.__file__)["_CORES"] == cores

@@ -16,6 +16,7 @@ from engine.decoders.outside import classes_of
 from engine.decoders.verdict import Outcome, VerdictFile, verdict_on, verdict_path
 from engine.judge import cases
 from engine.judge import judge as module
+from tests.unread import unread
 
 EXAMPLES = Path(decoders.__file__).parents[2] / "examples" / "decoders"
 Capture = pytest.CaptureFixture[str]
@@ -57,6 +58,14 @@ def test_a_kept_promise_ends_with_status_0(judge: Judge, tmp_path: Path, capsys:
     (rule,) = classes_of(file)
     assert verdict_on(rule).outcome is Outcome.LOSSLESS
     assert sorted(path.suffix for path in tmp_path.iterdir() if path.is_file()) == [".json", ".py"]
+
+
+def test_a_verdict_that_nobody_reads_is_written(judge: Judge, tmp_path: Path) -> None:
+    file = copy(tmp_path, "my_rule")
+    with unread():
+        assert judge(str(file)) == 0
+    (rule,) = classes_of(file)
+    assert verdict_on(rule).outcome is Outcome.LOSSLESS
 
 
 def test_a_broken_promise_ends_with_status_1(judge: Judge, tmp_path: Path, capsys: Capture) -> None:

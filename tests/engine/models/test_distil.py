@@ -12,7 +12,7 @@ from torch import Tensor
 
 from engine.models import distil
 from engine.models.body import BodyModel
-from engine.models.distil import fit, fitted, half_made, random_grids
+from engine.models.distil import Fit, fit, fitted, half_made, random_grids
 from engine.models.preview import PreviewDecoder
 from tests.engine.models.families import JANUS, TINY
 from visualize.pictures.picture import canvas
@@ -21,8 +21,8 @@ from visualize.pictures.picture import canvas
 @pytest.fixture(autouse=True)
 def few(monkeypatch: pytest.MonkeyPatch) -> None:
     """A fit takes a second."""
-    monkeypatch.setattr(distil, "GRIDS", 16)
-    monkeypatch.setattr(distil, "STEPS", 40)
+    monkeypatch.setattr(distil, "WHOLE", Fit(16, 24, 40))
+    monkeypatch.setattr(distil, "SHORT", Fit(8, 3, 20))
 
 
 def grids(model: BodyModel, count: int) -> Tensor:
@@ -67,8 +67,8 @@ def test_a_fit_is_nearer_than_a_colour_for_each_code() -> None:
 
 def test_random_grids_have_a_models_codes_and_smooth_places() -> None:
     model = TINY["embedded"].model
-    found = random_grids(model, torch.Generator().manual_seed(0))
-    assert found.shape == (distil.GRIDS, *model.grid)
+    found = random_grids(model, Fit(40, 24, 0), torch.Generator().manual_seed(0))
+    assert found.shape == (40, *model.grid)
     assert len(found.unique()) > model.vocab_size / 2
     assert found.max() < model.vocab_size
     assert (found[:, 1:] == found[:, :-1]).float().mean() > 2 / model.vocab_size
@@ -85,6 +85,21 @@ def test_a_fit_is_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         again = fitted(model, tmp_path / "previews")
     # A file is in float16, and half of a grey level may be rounded either way.
     np.testing.assert_allclose(first.pictures(codes).astype(int), again.pictures(codes), atol=2)
+
+
+def test_where_pictures_are_slow_the_fit_is_a_short_one_with_a_file_of_its_own(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fitted(JANUS.model, tmp_path)
+    monkeypatch.setattr(JANUS.model, "slow_pixels", True)
+    drawn = []
+    draw = JANUS.model.pixels
+    monkeypatch.setattr(JANUS.model, "pixels", lambda grid: drawn.append(grid.shape) or draw(grid))
+    reports = []
+    fitted(JANUS.model, tmp_path, reports.append)
+    assert drawn == [(8, 3, 3)]
+    assert len(reports) == 21
+    assert len(list(tmp_path.iterdir())) == 2
 
 
 @pytest.mark.parametrize("damage", ["cut", "of another model", "empty"])

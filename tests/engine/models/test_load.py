@@ -108,7 +108,7 @@ def test_a_public_models_parts_are_fetched_and_handed_over(
 
 
 @pytest.mark.parametrize("where", ["cpu", "cuda"])
-def test_a_preview_decoder_is_fitted_where_pictures_are_not_slow(
+def test_a_preview_decoder_is_fitted_where_there_is_a_folder_for_it(
     family: type[Family],
     fetched: list[Source],
     tmp_path: Path,
@@ -121,7 +121,7 @@ def test_a_preview_decoder_is_fitted_where_pictures_are_not_slow(
     monkeypatch.setattr(models, "_prepared", lambda model, *_: model)
     monkeypatch.setattr("engine.models.distil.fitted", lambda *_: network)
     model = load("janus-pro-1b", where, "bfloat16", previews=tmp_path)
-    assert model.preview == (network.pictures if where == "cuda" else None)
+    assert model.preview == network.pictures
     assert load("janus-pro-1b", where, "bfloat16").preview is None
 
 

@@ -168,6 +168,7 @@ def test_command(tmp_path, monkeypatch, capsys) -> None:
         ([race, tmp_path / "out.avi"], "ends in"),
         ([race, out, "--speed", "99"], "16"),
         ([tmp_path / "none.json", out], "none.json"),
+        ([tmp_path / "none.json", tmp_path / "no" / "out.gif"], "there is no folder"),  # said first
     ):
         monkeypatch.setattr(sys, "argv", ["film", *map(str, arguments)])
         with pytest.raises(SystemExit, match="2"):

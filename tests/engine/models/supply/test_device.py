@@ -202,6 +202,18 @@ def test_main_memory_is_the_least_of_machine_and_container(tmp_path: Path) -> No
     assert place.main_memory(meminfo, tmp_path / "none") is None
 
 
+def test_main_memory_is_that_of_a_container_of_cgroup_v1(tmp_path: Path) -> None:
+    meminfo, memory = tmp_path / "meminfo", tmp_path / "memory"
+    meminfo.write_text("MemAvailable:    9000 kB\n")
+    memory.mkdir()
+    (memory / "memory.limit_in_bytes").write_text("10000\n")
+    (memory / "memory.usage_in_bytes").write_text("7000\n")
+    (memory / "memory.stat").write_text("inactive_file 300\ntotal_inactive_file 500\n")
+    assert place.main_memory(meminfo, tmp_path) == 10000 - 7000 + 500
+    (memory / "memory.limit_in_bytes").write_text("9223372036854771712\n")  # none
+    assert place.main_memory(meminfo, tmp_path) == 9000 * 1024
+
+
 @pytest.mark.parametrize(
     ("error", "failure"),
     [

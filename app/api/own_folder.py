@@ -1,0 +1,35 @@
+"""The folder of the files that visitors bring and make."""
+
+from __future__ import annotations
+
+import atexit
+import os
+import shutil
+import tempfile
+
+from gradio import routes
+
+NAME = "GRADIO_TEMP_DIR"
+_made: dict[int, str] = {}  # by process: one that is forked from the page's, for a GPU, made none
+
+
+def have_own_folder() -> None:
+    """Has gradio put files into a folder that only this process's user can read, and that goes with
+    the process, unless the host names one. Gradio's usual folder is everybody's: where another user
+    made it, nothing can be written there."""
+    if not os.environ.get(NAME):
+        folder = _made[os.getpid()] = os.environ[NAME] = tempfile.mkdtemp(prefix="photo-finish-")
+        routes.DEFAULT_TEMP_DIR = folder  # as gradio read it when it was imported
+        atexit.register(_remove)
+
+
+def end_at_once(number: int, _: object) -> None:
+    """A handler of signals: ends the program as one that nobody handles does, without waiting for
+    races, but without the folder."""
+    _remove()
+    os._exit(128 + number)
+
+
+def _remove() -> None:
+    if folder := _made.pop(os.getpid(), None):
+        shutil.rmtree(folder, ignore_errors=True)
