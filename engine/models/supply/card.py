@@ -29,7 +29,9 @@ import json
 import re
 from dataclasses import dataclass
 from enum import Enum
+from fnmatch import fnmatchcase
 from pathlib import Path
+from typing import Any
 
 from engine.failures import Failure
 from engine.infilling import Fills
@@ -62,12 +64,18 @@ class Prompts(Enum):
 @dataclass(frozen=True, slots=True)
 class Source:
     """Files of one public repository. `files` are the patterns to download; `revision` is a commit
-    hash, or "main" until `python -m engine.models.supply.pin_revisions` has pinned it."""
+    hash, or "main" until `python -m engine.models.supply.pin_revisions` has pinned it; `digests`
+    are pairs of a file and its digest there, as `weights.differing` takes them."""
 
     part: str
     repo: str
     revision: str
     files: tuple[str, ...]
+    digests: tuple[tuple[str, str], ...] = ()
+
+    def takes(self, name: str) -> bool:
+        """Whether a file of the repository is among those to download."""
+        return any(fnmatchcase(name, pattern) for pattern in self.files)  # as the hub's client does
 
     def commit(self, folder: Path) -> str:
         """The commit of the files in a folder of the hub's cache, which is named by it; the
@@ -89,7 +97,8 @@ class ModelCard:
     `layers` the parameters of the transformer's layers, nearly all that a pass multiplies with;
     `kv_values` the KV-cache elements of one position of one guidance row; `working` the bytes taken
     by activations and the image decoder; `download` those of its files on the hub, to a tenth of a
-    gigabyte. `drafter` is loaded on request only; `fills_in` as in ImageModel."""
+    gigabyte. `drafter` is loaded on request only; `fills_in` as in ImageModel. `raced` is who raced
+    it with its true weights, as a clause; empty where the makers of this repository never have."""
 
     name: str
     title: str
@@ -111,6 +120,7 @@ class ModelCard:
     drafter: DrafterCard | None = None
     fills_in: Fills = Fills.BELOW
     prompts: Prompts = Prompts.ANY
+    raced: str = ""
 
     def check_prompt(self, text: str) -> None:
         """Raises SettingError for a prompt that names nothing that the model draws, before anything
@@ -149,11 +159,17 @@ class ModelCard:
         return {source.part: source for source in self.repos}[part]
 
 
-_PINNED: dict[str, str | None] = json.loads(REVISIONS.read_text("utf-8"))
+# Of each repository {"commit": hash, "files": {name: digest}}, or None where it is not pinned.
+_PINNED: dict[str, dict[str, Any] | None] = json.loads(REVISIONS.read_text("utf-8"))
 
 
 def _from(part: str, repo: str, *files: str) -> Source:
-    return Source(part, repo, _PINNED[repo] or "main", files)
+    pinned = _PINNED[repo]
+    if pinned is None:
+        return Source(part, repo, "main", files)
+    source = Source(part, repo, pinned["commit"], files)
+    digests = ((name, digest) for name, digest in pinned["files"].items() if source.takes(name))
+    return dataclasses.replace(source, digests=tuple(digests))
 
 
 def _drafter(repo: str, parameters: int) -> DrafterCard:
@@ -323,6 +339,7 @@ CARDS: dict[str, ModelCard] = {
             licence="Apache-2.0",
             licence_url="https://www.apache.org/licenses/LICENSE-2.0",
             prompts=Prompts.SCENES,
+            raced="by us: its weights come with the page",
             fills_in=(Fills.ANY if (WEIGHTS / "infill" / "config.json").exists() else Fills.BELOW),
         ),
         *(
