@@ -69,11 +69,12 @@ def describe(pool: ModelPool, name: Any) -> str:
         if card.repos
         else ""
     )
+    raced = "" if card.raced else " Never raced with its true weights by us: tell us how it goes."
     slow = f"<p>{html.escape(here.note)}</p>" if here.note else ""
     return (
         f"{off}{slow}<p>{card.grid[0]} × {card.grid[1]} tokens of {card.codes:,} codes,"
         f" {parameters:.1f} {unit} parameters.{download}{cost} Licence: {html.escape(card.licence)}"
-        f" ({_link(card.licence_url, 'text')}).{weights}</p>"
+        f" ({_link(card.licence_url, 'text')}).{weights}{raced}</p>"
         f"<p>Sampling as in {html.escape(card.source)}.</p>"
     )
 

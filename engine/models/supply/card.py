@@ -97,8 +97,9 @@ class ModelCard:
     `layers` the parameters of the transformer's layers, nearly all that a pass multiplies with;
     `kv_values` the KV-cache elements of one position of one guidance row; `working` the bytes taken
     by activations and the image decoder; `download` those of its files on the hub, to a tenth of a
-    gigabyte. `drafter` is loaded on request only; `fills_in` as in ImageModel. `raced` is who raced
-    it with its true weights, as a clause; empty where the makers of this repository never have."""
+    gigabyte. `drafter` is loaded on request only; `fills_in` as in ImageModel. `raced` says by
+    whom it was raced with its true weights; empty where the makers of this repository never have,
+    since they can reach no hub."""
 
     name: str
     title: str
@@ -339,7 +340,7 @@ CARDS: dict[str, ModelCard] = {
             licence="Apache-2.0",
             licence_url="https://www.apache.org/licenses/LICENSE-2.0",
             prompts=Prompts.SCENES,
-            raced="by us: its weights come with the page",
+            raced="by us",
             fills_in=(Fills.ANY if (WEIGHTS / "infill" / "config.json").exists() else Fills.BELOW),
         ),
         *(

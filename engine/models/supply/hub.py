@@ -160,22 +160,18 @@ def explain(source: Source, error: Exception) -> str:
             f" engine.models.supply.pin_revisions {source.repo}` pins the one that it has now."
         )
     if isinstance(error, (errors.OfflineModeIsEnabled, errors.LocalEntryNotFoundError)):
-        absent = f"{source.repo} is not on this machine, or not all of it"
-        if names := missing(source):
-            more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
-            absent += f": the hub's cache lacks {', '.join(names[:_NAMED])}{more}"
         bring = (
             f"bring the files into the hub's cache (`hf download {source.repo}`) or into a folder"
             " of weights (PHOTO_FINISH_WEIGHTS, or --weights of a command)."
         )
         if offline or isinstance(error, errors.OfflineModeIsEnabled):
             return (
-                f"{absent}. This machine may not ask the hub (HF_HUB_OFFLINE is set): unset it, or"
-                f" {bring}"
+                f"{absent(source)}. This machine may not ask the hub (HF_HUB_OFFLINE is set): unset"
+                f" it, or {bring}"
             )
         return (
-            f"{absent}. The hub cannot be reached: check the connection, behind a proxy"
-            f" HTTPS_PROXY, and try again, or {bring}"
+            f"{absent(source)}. The hub cannot be reached: check the connection (behind a proxy:"
+            f" HTTPS_PROXY) and try again, or {bring}"
         )
     if isinstance(error, errors.HfHubHTTPError):
         return _http_error(source, error)
@@ -192,19 +188,23 @@ def explain(source: Source, error: Exception) -> str:
     )
 
 
-def missing(source: Source) -> list[str]:
-    """The files of a source that the hub's cache does not have: their names where a download before
-    listed them, or where they are pinned, else their patterns."""
+def absent(source: Source) -> str:
+    """That a source is not here, with what the hub's cache lacks: names of files where a download
+    before listed them, or where they are pinned, else their patterns."""
     try:
         listed = [each.path for each in get_cached_repo_tree(source.repo, revision=source.revision)]
     except errors.CachedRepoTreeNotFoundError:
         listed = [name for name, _ in source.digests]
-    names = list(filter(source.takes, listed)) or list(source.files)
-
-    def here(name: str) -> bool:
-        return isinstance(try_to_load_from_cache(source.repo, name, revision=source.revision), str)
-
-    return [name for name in names if not here(name)]
+    lacks = [
+        name
+        for name in list(filter(source.takes, listed)) or source.files
+        if not isinstance(try_to_load_from_cache(source.repo, name, revision=source.revision), str)
+    ]
+    words = f"{source.repo} is not on this machine, or not all of it"
+    if lacks:
+        more = f" and {len(lacks) - _NAMED} more" if len(lacks) > _NAMED else ""
+        words += f": the hub's cache lacks {', '.join(lacks[:_NAMED])}{more}"
+    return words
 
 
 def _http_error(source: Source, error: errors.HfHubHTTPError) -> str:
