@@ -45,7 +45,8 @@ def model_choice(pool: ModelPool, default: str) -> gr.Dropdown:
 
 
 def describe(pool: ModelPool, name: Any) -> str:
-    """A model's card as HTML: why it is off, its size, its licence, the source of its sampling."""
+    """A model's card as HTML: why it is off, its size, its licence, whether its true weights were
+    raced, the source of its sampling."""
     card = pool.find(name)
     if card is None:
         return ""
@@ -69,7 +70,11 @@ def describe(pool: ModelPool, name: Any) -> str:
         if card.repos
         else ""
     )
-    raced = "" if card.raced else " Never raced with its true weights by us: tell us how it goes."
+    raced = (
+        " Never raced with its true weights by us: tell us how it goes."
+        if card.repos and not card.raced
+        else ""
+    )
     slow = f"<p>{html.escape(here.note)}</p>" if here.note else ""
     return (
         f"{off}{slow}<p>{card.grid[0]} × {card.grid[1]} tokens of {card.codes:,} codes,"

@@ -103,7 +103,7 @@ def listing(device: torch.device, wanted: str) -> str:
     )
     lines += [
         "",
-        f"Memory is that of two lanes on {device_name(device)}, in"
+        f"Memory is that of two lanes on {device_name(device) if on_cpu else device}, in"
         f" {str(dtype).removeprefix('torch.')}"
         + (f"; {_gib(free)} are free." if free is not None else "."),
         "Seconds are those of a picture, estimated from a pass that was timed just now."

@@ -285,6 +285,7 @@ def test_a_connection_that_breaks_off_goes_on_where_it_did(
     far: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("huggingface_hub.file_download.time.sleep", lambda seconds: None)
+    monkeypatch.setattr(constants, "DOWNLOAD_CHUNK_SIZE", 10_000)
     BROKEN_OFF.append(70_000)
     folder = hub.fetch(SOURCE)
     assert (folder / "model.safetensors").read_bytes() == FILES["model.safetensors"]
