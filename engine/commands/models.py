@@ -80,7 +80,9 @@ def listing(device: torch.device, wanted: str) -> str:
     rows: list[Sequence[str]] = [_HEAD]
     for card in CARDS.values():
         own = dtype if card.repos else torch.float32
-        seconds = [_duration(lane_seconds(card, own, Lane(name))) for name in ("ar", "scd")]
+        seconds = ["not measured"] * 2
+        if on_cpu:
+            seconds = [_duration(lane_seconds(card, own, Lane(name))) for name in ("ar", "scd")]
         rows.append(
             (
                 card.name,
@@ -88,7 +90,7 @@ def listing(device: torch.device, wanted: str) -> str:
                 f"{card.download / 1e9:.1f} GB" if card.download else "none",
                 _gib(required_bytes(card, own)),
                 "no" if shortage(card, device, own) else "yes",
-                *(seconds if on_cpu else ["not measured"] * 2),
+                *seconds,
                 _files(card),
                 _pinned(card.repos),
                 card.raced or "never",
