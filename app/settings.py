@@ -11,7 +11,6 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any
 
-from huggingface_hub import constants
 from pydantic import AfterValidator, BeforeValidator, Field, ValidationError
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
@@ -231,7 +230,4 @@ def read(environment: Mapping[str, str] = os.environ) -> AppSettings:
 
 
 SETTINGS = read()
-# the hub's client reads its environment once, and gradio may have imported it already
-if SETTINGS.cache is not None:
-    constants.HF_HUB_CACHE = str(SETTINGS.cache)
-hub.folder_of_weights = SETTINGS.weights
+hub.set_folders(SETTINGS.cache, SETTINGS.weights)

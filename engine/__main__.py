@@ -6,6 +6,7 @@ import argparse
 
 from engine.commands.infill import add_infill_command
 from engine.commands.judge import add_judge_command
+from engine.commands.models import add_models_command
 from engine.commands.race import add_race_command
 
 
@@ -15,6 +16,7 @@ def main() -> None:
     add_race_command(commands.add_parser("race", help="race decoders over one prompt and seed"))
     add_infill_command(commands.add_parser("infill", help="fill in part of a picture"))
     add_judge_command(commands.add_parser("judge", help="whether a decoder is lossless, exactly"))
+    add_models_command(commands.add_parser("models", help="what races here; fetch or check one"))
     args = parser.parse_args()
     args.run(args)
 

@@ -6,6 +6,7 @@ import argparse
 
 from engine.bench.__main__ import add_bench_command
 from engine.commands.judge import add_judge_command
+from engine.commands.models import add_models_command
 from visualize.__main__ import add_race_commands
 from visualize.figures.counterexample import counterexample_svg
 
@@ -19,6 +20,7 @@ def main() -> None:
     add_bench_command(commands.add_parser("bench", help="figures of many races"))
     judge = commands.add_parser("judge", help="whether a decoder is lossless, exactly")
     add_judge_command(judge, draw=counterexample_svg)
+    add_models_command(commands.add_parser("models", help="what races here; fetch or check one"))
     args = parser.parse_args()
     args.run(args)
 

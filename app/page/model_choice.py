@@ -46,7 +46,8 @@ def model_choice(pool: ModelPool, default: str) -> gr.Dropdown:
 
 
 def describe(pool: ModelPool, name: Any) -> str:
-    """A model's card as HTML: why it is off, its size, its licence, the source of its sampling."""
+    """A model's card as HTML: why it is off, its size, its licence, whether its true weights were
+    raced, the source of its sampling."""
     card = pool.find(name)
     if card is None:
         return ""
@@ -70,11 +71,16 @@ def describe(pool: ModelPool, name: Any) -> str:
         if card.repos
         else ""
     )
+    raced = (
+        " Never raced with its true weights by us: tell us how it goes."
+        if card.repos and not card.raced
+        else ""
+    )
     slow = f"<p>{html.escape(here.note)}</p>" if here.note else ""
     return (
         f"{off}{slow}<p>{card.grid[0]} × {card.grid[1]} tokens of {card.codes:,} codes,"
         f" {parameters:.3g} {unit} parameters.{download}{cost} Licence: {html.escape(card.licence)}"
-        f" ({_link(card.licence_url, 'text')}).{weights}</p>"
+        f" ({_link(card.licence_url, 'text')}).{weights}{raced}</p>"
         f"<p>Sampling as in {html.escape(card.source)}.</p>"
     )
 

@@ -4,6 +4,7 @@ and the options of all commands."""
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 import time
 from collections.abc import Callable, Sequence
@@ -15,6 +16,7 @@ import torch
 from engine.decoders import DECODERS, WHOLE
 from engine.models import load
 from engine.models.base import ImageModel
+from engine.models.supply import hub
 from engine.models.supply.card import CARDS, ModelError
 from engine.models.supply.device import DTYPES
 from engine.models.supply.progress import Progress
@@ -81,19 +83,43 @@ def add_model_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--graphs", action="store_true", help="capture steps as CUDA graphs; needs --device cuda"
     )
-    parser.add_argument(
-        "--torchscript",
-        action="store_true",
-        help="let a model's TorchScript file, SimpleAR's decoder, run code of its own",
-    )
-    parser.add_argument("--device", default="cpu", help="cpu, cuda, cuda:0 .. or auto")
-    parser.add_argument("--dtype", choices=["auto", *DTYPES], default="auto")
+    add_machine_options(parser, "cpu")
     parser.add_argument(
         "--threads",
         type=int,
         help="of the processor, by default one for each core; the page races the embedded model on"
         " 1 of two cores and 2 of more",
     )
+
+
+def add_machine_options(parser: argparse.ArgumentParser, device: str) -> None:
+    """Adds what a model is loaded on, by default `device`, and the folder of weights that
+    `set_folders` reads."""
+    parser.add_argument("--device", default=device, help="cpu, cuda, cuda:0 .. or auto")
+    parser.add_argument("--dtype", choices=["auto", *DTYPES], default="auto")
+    parser.add_argument(
+        "--torchscript",
+        action="store_true",
+        help="let a model's TorchScript file, SimpleAR's decoder, run code of its own",
+    )
+    parser.add_argument(
+        "--weights",
+        type=Path,
+        metavar="FOLDER",
+        default=os.environ.get("PHOTO_FINISH_WEIGHTS") or None,
+        help="of weights that are here already, each repository's in its folder owner/name; by"
+        " default PHOTO_FINISH_WEIGHTS",
+    )
+
+
+def set_folders(args: argparse.Namespace) -> None:
+    """The folder of weights, and PHOTO_FINISH_CACHE for downloads. Raises ModelError where there is
+    no such folder of weights."""
+    cache = os.environ.get("PHOTO_FINISH_CACHE")
+    weights = args.weights and args.weights.expanduser()
+    if weights is not None and not weights.is_dir():
+        raise ModelError(f"There is no folder {weights} of weights.")
+    hub.set_folders(Path(cache).expanduser() if cache else None, weights)
 
 
 def sampling_of(args: argparse.Namespace, own: Sampling) -> Sampling:
@@ -121,6 +147,7 @@ def load_model(args: argparse.Namespace) -> ImageModel:
     """Loads the model, with progress on stderr. Raises ModelError, SettingError."""
     printed = ""
     set_threads(args)
+    set_folders(args)
 
     def print_progress(progress: Progress) -> None:
         nonlocal printed

@@ -35,7 +35,7 @@ def load(
     dtype: str | torch.dtype | None = None,
     *,
     progress: Report | None = None,
-    folder: Path | None = None,
+    folder: Path | dict[str, Path] | None = None,
     random: bool = False,
     drafter: bool = False,
     graphs: bool = False,
@@ -46,11 +46,12 @@ def load(
 
     `device` is cpu, cuda, cuda:0 .. or auto, `dtype` one of device.DTYPES (None: the device's
     default). `progress(report)` may be called from any thread. `folder` replaces the hub: it holds
-    the files, in a folder for each part where a model has several. `random`: random weights at the
-    model's true size; nothing is read or downloaded. `drafter`: with the EAGLE drafter of LANTERN's
-    authors, which is for research only. `graphs`: steps are captured as CUDA graphs. `torchscript`:
-    a model's TorchScript files may be loaded, which run code of their own. `previews`: a public
-    model has a preview decoder, fitted at the first start and kept in this folder.
+    the files, in a folder for each part where a model has several; or it is the folder of each
+    part. `random`: random weights at the model's true size; nothing is read or downloaded.
+    `drafter`: with the EAGLE drafter of LANTERN's authors, which is for research only. `graphs`:
+    steps are captured as CUDA graphs. `torchscript`: a model's TorchScript files may be loaded,
+    which run code of their own. `previews`: a public model has a preview decoder, fitted at the
+    first start and kept in this folder.
 
     Raises ValueError for an unknown name, and ModelError, before any weights are read or
     downloaded, for a model that is missing or does not fit."""
@@ -113,7 +114,11 @@ def _prepared(model: ImageModel, device: torch.device, graphs: bool) -> ImageMod
     return model
 
 
-def _folders(card: ModelCard, folder: Path | None, report: Report) -> dict[str, Path]:
+def _folders(
+    card: ModelCard, folder: Path | dict[str, Path] | None, report: Report
+) -> dict[str, Path]:
+    if isinstance(folder, dict):
+        return folder
     if folder is not None:
         found = {s.part: folder if len(card.repos) == 1 else folder / s.part for s in card.repos}
         for path in found.values():

@@ -111,6 +111,7 @@ def test_a_race_has_the_threads_that_are_asked_for(main: Main, capsys, monkeypat
         (["x", "--guided-tokens", "13"], "guided_tokens is a whole number from 0 to 12, the"),
         (["x", "--guided-tokens", "all"], "invalid int value: 'all'"),
         (["x", "--dtype", "int4"], "invalid choice: 'int4'"),
+        (["x", "--weights", "/no/such"], "There is no folder /no/such of weights."),
         (["x", "--threads", "0"], "--threads is 1 or more, not 0."),
         (["x", "--out", "/no/such/folder/race.json"], "there is no folder /no/such/folder"),
         (["x", "--out", "."], "argument --out: . is a folder: name a file in it"),

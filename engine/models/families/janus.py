@@ -65,6 +65,8 @@ class JanusModel(BodyModel):
     """The unconditional row is the prompt with every text token replaced by padding, which is
     attended to."""
 
+    template = TEMPLATE  # of a prompt, behind the beginning
+
     def __init__(
         self,
         card: ModelCard,
@@ -115,7 +117,7 @@ class JanusModel(BodyModel):
                         f"The prompt holds {token.content}, which Janus-Pro keeps for itself: leave"
                         " it out."
                     )
-            prompt = TEMPLATE.format(text.strip())
+            prompt = self.template.format(text.strip())
             ids = [self.begin, *self.tokenizer.encode(prompt, add_special_tokens=False).ids]
         if len(ids) > MAX_PROMPT_TOKENS:
             raise SettingError(

@@ -30,7 +30,9 @@ import json
 import re
 from dataclasses import dataclass
 from enum import Enum
+from fnmatch import fnmatchcase
 from pathlib import Path
+from typing import Any
 
 from engine.failures import Failure
 from engine.infilling import Fills
@@ -63,12 +65,18 @@ class Prompts(Enum):
 @dataclass(frozen=True, slots=True)
 class Source:
     """Files of one public repository. `files` are the patterns to download; `revision` is a commit
-    hash, or "main" until `python -m engine.models.supply.pin_revisions` has pinned it."""
+    hash, or "main" until `python -m engine.models.supply.pin_revisions` has pinned it; `digests`
+    are pairs of a file and its digest there, as `weights.differing` takes them."""
 
     part: str
     repo: str
     revision: str
     files: tuple[str, ...]
+    digests: tuple[tuple[str, str], ...] = ()
+
+    def takes(self, name: str) -> bool:
+        """Whether a file of the repository is among those to download."""
+        return any(fnmatchcase(name, pattern) for pattern in self.files)  # as the hub's client does
 
     def commit(self, folder: Path) -> str:
         """The commit of the files in a folder of the hub's cache, which is named by it; the
@@ -91,7 +99,8 @@ class ModelCard:
     `kv_values` the KV-cache elements of one position of one guidance row; `working` the bytes taken
     by activations and the image decoder; `download` those of its files on the hub, to a tenth of a
     gigabyte. `drafter` is loaded on request only; `fills_in` as in ImageModel; `inputs` is how many
-    of the body's a row of a window has."""
+    of the body's a row of a window has. `raced` says by whom it was raced with its true weights;
+    empty where the makers of this repository never have, since they can reach no hub."""
 
     name: str
     title: str
@@ -114,6 +123,7 @@ class ModelCard:
     fills_in: Fills = Fills.BELOW
     prompts: Prompts = Prompts.ANY
     inputs: int = 1
+    raced: str = ""
 
     def check_prompt(self, text: str) -> None:
         """Raises SettingError for a prompt that names nothing that the model draws, before anything
@@ -152,11 +162,17 @@ class ModelCard:
         return {source.part: source for source in self.repos}[part]
 
 
-_PINNED: dict[str, str | None] = json.loads(REVISIONS.read_text("utf-8"))
+# Of each repository {"commit": hash, "files": {name: digest}}, or None where it is not pinned.
+_PINNED: dict[str, dict[str, Any] | None] = json.loads(REVISIONS.read_text("utf-8"))
 
 
 def _from(part: str, repo: str, *files: str) -> Source:
-    return Source(part, repo, _PINNED[repo] or "main", files)
+    pinned = _PINNED[repo]
+    if pinned is None:
+        return Source(part, repo, "main", files)
+    source = Source(part, repo, pinned["commit"], files)
+    digests = ((name, digest) for name, digest in pinned["files"].items() if source.takes(name))
+    return dataclasses.replace(source, digests=tuple(digests))
 
 
 def _drafter(repo: str, parameters: int) -> DrafterCard:
@@ -326,6 +342,7 @@ CARDS: dict[str, ModelCard] = {
             licence="Apache-2.0",
             licence_url="https://www.apache.org/licenses/LICENSE-2.0",
             prompts=Prompts.SCENES,
+            raced="by us",
             fills_in=(Fills.ANY if (WEIGHTS / "infill" / "config.json").exists() else Fills.BELOW),
         ),
         *(

@@ -1,7 +1,8 @@
 """Downloads files from the Hugging Face hub, at pinned revisions, into the hub's own cache (HF_HOME
 and HF_HUB_OFFLINE are honoured).
 
-Every failure is a ModelError that says what to do. Downloads resume where a failed one stopped.
+Every failure is a ModelError that says what to do. Where a connection breaks off, the client asks
+for the rest of the file; a download that is begun again finds the files that were whole, no halves.
 """
 
 from __future__ import annotations
@@ -12,20 +13,37 @@ import logging
 from pathlib import Path
 from typing import Any
 
-from huggingface_hub import HfApi, constants, errors, snapshot_download
+from huggingface_hub import (
+    HfApi,
+    constants,
+    errors,
+    get_cached_repo_tree,
+    snapshot_download,
+    try_to_load_from_cache,
+)
 from tqdm import tqdm
 
 from engine.models.supply.card import TORCHSCRIPT, ModelCard, ModelError, Source
 from engine.models.supply.progress import Phase, Progress, Report
-from engine.models.supply.weights import shards
+from engine.models.supply.weights import differing, shards
 
 HUB_SECONDS = 10.0  # for the hub to answer
 # of weights that a host has: with the files of a repository in its folder owner/name
 folder_of_weights: Path | None = None
 _ENDINGS = (".safetensors", ".pt", ".bin", TORCHSCRIPT)
-_OFFLINE = "This machine may not ask the hub (HF_HUB_OFFLINE is set)"
+
+_NAMED = 6  # missing files, in a sentence
 
 log = logging.getLogger(__name__)
+
+
+def set_folders(cache: Path | None, weights: Path | None) -> None:
+    """Where downloads go, by default the hub's own cache, and which folder of weights there is."""
+    global folder_of_weights
+    if cache is not None:
+        # The hub's client read its environment when it was imported.
+        constants.HF_HUB_CACHE = str(cache)
+    folder_of_weights = weights
 
 
 def fetch_all(card: ModelCard, report: Report = lambda progress: None) -> dict[str, Path]:
@@ -40,20 +58,41 @@ def fetch_all(card: ModelCard, report: Report = lambda progress: None) -> dict[s
 
 def fetch(source: Source, report: Report = lambda progress: None) -> Path:
     """The folder with the source's files: a given one, or the hub's cache, after downloading those
-    that are missing. Raises ModelError."""
+    that are missing. What was downloaded is compared with its pinned digests. Raises
+    ModelError."""
     report(Progress(Phase.LOOKING_UP, 0.0))
     if (here := given(source)) is not None:
         complete(source, here)
         return here
+    compared = not source.digests or at_hand(source) is not None
     try:
         folder = _snapshot(source, tqdm_class=_bar(report))
     # connections fail with the classes of whatever HTTP library the hub's client uses
     except Exception as error:
-        log.warning("%s could not be fetched: %s: %s", source.repo, type(error).__name__, error)
+        # The path is for the host; visitors read the message.
+        cache, kind = constants.HF_HUB_CACHE, type(error).__name__
+        log.warning("%s could not be fetched into %s: %s: %s", source.repo, cache, kind, error)
         raise ModelError(explain(source, error)) from error
     complete(source, folder)
+    if not compared:
+        _reject_others(source, folder)
     report(Progress(Phase.DOWNLOADING, 1.0))
     return folder
+
+
+def _reject_others(source: Source, folder: Path) -> None:
+    """Raises ModelError where files of the hub's cache are not those that were pinned, and removes
+    them, so that the next start does not take them for the right ones."""
+    others = differing(folder, source.digests)
+    for name in others:
+        (folder / name).resolve().unlink()
+        (folder / name).unlink(missing_ok=True)
+    if others:
+        raise ModelError(
+            f"What was downloaded of {source.repo} is not what was pinned: {', '.join(others)} has"
+            " another digest, and was removed. Try again, and if it comes again, pin the repository"
+            " anew."
+        )
 
 
 def given(source: Source) -> Path | None:
@@ -120,38 +159,52 @@ def explain(source: Source, error: Exception) -> str:
             f"{source.repo} has no revision {source.revision}: `python -m"
             f" engine.models.supply.pin_revisions {source.repo}` pins the one that it has now."
         )
-    if isinstance(error, errors.IncompleteSnapshotError):
-        why = _OFFLINE if offline else "The hub cannot be reached"
-        return (
-            f"{source.repo} is only half downloaded. {why}: connect, and try again; the download"
-            " goes on where it broke off."
+    if isinstance(error, (errors.OfflineModeIsEnabled, errors.LocalEntryNotFoundError)):
+        bring = (
+            f"bring the files into the hub's cache (`hf download {source.repo}`) or into a folder"
+            " of weights (PHOTO_FINISH_WEIGHTS, or --weights of a command)."
         )
-    if isinstance(error, errors.OfflineModeIsEnabled) or (
-        offline and isinstance(error, errors.LocalEntryNotFoundError)
-    ):
+        if offline or isinstance(error, errors.OfflineModeIsEnabled):
+            return (
+                f"{absent(source)}. This machine may not ask the hub (HF_HUB_OFFLINE is set): unset"
+                f" it, or {bring}"
+            )
         return (
-            f"{source.repo} is not on this machine, or not all of it. {_OFFLINE}: unset it, or"
-            f" bring the files into the hub's cache with `hf download {source.repo}`."
-        )
-    if isinstance(error, errors.LocalEntryNotFoundError):
-        return (
-            f"{source.repo} is not on this machine, or not all of it, and the hub cannot be"
-            " reached: check the connection, and try again."
+            f"{absent(source)}. The hub cannot be reached: check the connection (behind a proxy:"
+            f" HTTPS_PROXY) and try again, or {bring}"
         )
     if isinstance(error, errors.HfHubHTTPError):
         return _http_error(source, error)
     if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
         return (
             f"The disk is full: {source.repo} did not fit into the hub's cache. Free some"
-            " room, or set HF_HOME to a folder on a larger disk; the download goes on where it"
-            " broke off."
+            " room, or set HF_HOME to a folder on a larger disk; files that are whole stay."
         )
     if isinstance(error, PermissionError):
         return "The hub's cache cannot be written to: set HF_HOME to a folder that can."
     return (
         f"{source.repo} could not be downloaded ({type(error).__name__}): check the connection, and"
-        " try again."
+        " try again; files that are whole stay."
     )
+
+
+def absent(source: Source) -> str:
+    """That a source is not here, with what the hub's cache lacks: names of files where a download
+    before listed them, or where they are pinned, else their patterns."""
+    try:
+        listed = [each.path for each in get_cached_repo_tree(source.repo, revision=source.revision)]
+    except errors.CachedRepoTreeNotFoundError:
+        listed = [name for name, _ in source.digests]
+    lacks = [
+        name
+        for name in list(filter(source.takes, listed)) or source.files
+        if not isinstance(try_to_load_from_cache(source.repo, name, revision=source.revision), str)
+    ]
+    words = f"{source.repo} is not on this machine, or not all of it"
+    if lacks:
+        more = f" and {len(lacks) - _NAMED} more" if len(lacks) > _NAMED else ""
+        words += f": the hub's cache lacks {', '.join(lacks[:_NAMED])}{more}"
+    return words
 
 
 def _http_error(source: Source, error: errors.HfHubHTTPError) -> str:

@@ -1,8 +1,10 @@
-"""Pins the public models: writes the hash of each repository's newest commit into revisions.json.
+"""Pins the public models: writes the hash of each repository's newest commit into revisions.json,
+and the digest of each file there that a model downloads.
 
 `python -m engine.models.supply.pin_revisions` pins all of them, with `REPO ..` some. A pinned
-repository is downloaded at that commit, whatever is pushed later; one that is not (null) at its
-main branch.
+repository is downloaded at that commit, whatever is pushed later, and its files are compared with
+their digests; one that is not (null) is downloaded at its main branch, and compared with nothing.
+A digest is the hub's own: the SHA-256 of a large file, and of a small one git's blob id.
 """
 
 from __future__ import annotations
@@ -12,23 +14,33 @@ import json
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from huggingface_hub import HfApi
 
-from engine.models.supply.card import REVISIONS, Source
+from engine.models.supply.card import CARDS, REVISIONS, Source
 from engine.models.supply.hub import explain
 
 
 def pin(repos: Sequence[str], file: Path = REVISIONS) -> list[str]:
     """Pins these repositories in `file`; returns a message for each that could not be looked up and
     stays as it was."""
-    pinned: dict[str, str | None] = json.loads(file.read_text("utf-8"))
+    pinned: dict[str, dict[str, Any] | None] = json.loads(file.read_text("utf-8"))
+    drafters = [card.drafter.source for card in CARDS.values() if card.drafter]
+    sources = [*(source for card in CARDS.values() for source in card.repos), *drafters]
     failures = []
     for repo in repos:
         try:
-            pinned[repo] = HfApi().model_info(repo, revision="main").sha
+            info = HfApi().model_info(repo, revision="main", files_metadata=True)
         except Exception as error:  # as in hub.fetch: connections fail with many classes
             failures.append(explain(Source("", repo, "main", ()), error))
+            continue
+        files = {
+            each.rfilename: each.lfs.sha256 if each.lfs else each.blob_id
+            for each in info.siblings or ()
+            if any(s.repo == repo and s.takes(each.rfilename) for s in sources)
+        }
+        pinned[repo] = {"commit": info.sha, "files": files}
     file.write_text(json.dumps(pinned, indent=2) + "\n", "utf-8")
     return failures
 

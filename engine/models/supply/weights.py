@@ -8,7 +8,7 @@ import hashlib
 import json
 import pickle
 import zipfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
 import torch
@@ -56,6 +56,27 @@ def check_sums(folder: Path) -> None:
             f"{folder.name}/{name} {fault}: check out the repository, or install the package,"
             " again."
         )
+
+
+def differing(folder: Path, digests: Iterable[tuple[str, str]]) -> list[str]:
+    """Of pairs of a file and its digest, the files in a folder that have another: as the hub has
+    them, SHA-256 (64 hexadecimal digits) or git's blob id (40). Files that are not there are left
+    out."""
+    return [
+        name
+        for name, digest in digests
+        if (folder / name).is_file() and _digest(folder / name, len(digest) == 40) != digest
+    ]
+
+
+def _digest(file: Path, blob: bool) -> str:
+    def begin() -> hashlib._Hash:
+        if not blob:
+            return hashlib.sha256()
+        return hashlib.sha1(b"blob %d\0" % file.stat().st_size, usedforsecurity=False)
+
+    with file.open("rb") as content:
+        return hashlib.file_digest(content, begin).hexdigest()
 
 
 def read_weights(path: Path) -> dict[str, Tensor]:

@@ -183,9 +183,11 @@ def test_the_card_shows_the_reason_and_the_licence_as_text() -> None:
         (JANUS, 'href="https://github.com/deepseek-ai/Janus'),
         (JANUS, 'href="https://huggingface.co/deepseek-community/Janus-Pro-1B"'),
         (JANUS, "Its first race downloads about 4.2 GB."),
+        (JANUS, "Never raced with its true weights by us: tell us how it goes."),
     ):
         assert words in describe(pool, name)
     assert "downloads" not in describe(pool, "toy")
+    assert "Never raced" not in describe(pool, "toy")
     for name in (None, 5, ["anole"], {}, "<script>"):
         assert describe(pool, name) == ""
 

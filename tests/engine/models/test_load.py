@@ -137,6 +137,8 @@ def test_a_folder_takes_the_hubs_place(
     for folder in parts.values():
         folder.mkdir()
     assert load("llamagen-256", folder=tmp_path).folders == parts
+    elsewhere = {"gpt": tmp_path, "vq": tmp_path, "text": tmp_path}
+    assert load("llamagen-256", folder=elsewhere).folders == elsewhere
     assert fetched == []
 
 

@@ -27,6 +27,7 @@ from transformers.models.janus.image_processing_pil_janus import JanusImageProce
 
 from engine.models.families import janus
 from engine.models.families.janus import BEGIN, IMAGE, PAD
+from engine.models.families.published import Published
 from engine.models.supply.card import ModelCard
 from tests.engine.models.families.tiny import BODY, VQ, Tiny, nearest, randomise, save, tiny_card
 
@@ -175,3 +176,12 @@ class TinyJanus(Tiny):
             return super().greedy(prompt, guidance)
         options = {"generation_mode": "image", "guidance_scale": guidance, "do_sample": False}
         return self.network.generate(**self.inputs(prompt), **options)[0].tolist()
+
+    @cached_property
+    def published(self) -> Published:
+        """Made as transformers' test of the true weights has it."""
+        text = "A portrait of young girl. masterpiece, film grained, best quality."
+        inputs = self.processor(text=[text], generation_mode="image", return_tensors="pt")
+        tokens = self.network.generate(**inputs, generation_mode="image", do_sample=False)[0]
+        count = inputs.input_ids.shape[1]
+        return Published("here", "float32", "{}" + IMAGE, text, count, 5.0, tuple(tokens.tolist()))

@@ -10,6 +10,7 @@ import pytest
 
 from engine.models import FAMILIES
 from engine.models.embedded.model import EmbeddedModel
+from engine.models.supply import card as module
 from engine.models.supply.card import CARDS, REVISIONS, ModelError
 
 
@@ -74,10 +75,22 @@ def test_revisions_are_hashes_or_not_yet_known() -> None:
     drafters = [card.drafter.source for card in CARDS.values() if card.drafter]
     sources = [source for card in CARDS.values() for source in card.repos] + drafters
     assert set(pinned) == {source.repo for source in sources}
-    for revision in pinned.values():
-        assert revision is None or re.fullmatch("[0-9a-f]{40}", revision)
+    for pin in filter(None, pinned.values()):
+        assert re.fullmatch("[0-9a-f]{40}", pin["commit"])
+        for digest in pin["files"].values():
+            assert re.fullmatch("[0-9a-f]{40}|[0-9a-f]{64}", digest)
     for source in sources:
-        assert source.revision == (pinned[source.repo] or "main")
+        pin = pinned[source.repo] or {"commit": "main", "files": {}}
+        assert source.revision == pin["commit"]
+        assert set(source.digests) <= set(pin["files"].items())
+        assert all(source.takes(name) for name, _ in source.digests)
+
+
+def test_a_source_has_the_digests_of_its_own_files(monkeypatch: pytest.MonkeyPatch) -> None:
+    """LlamaGen's parts are in one repository, which has more."""
+    files = {"gpt.pt": "a" * 64, "vq.pt": "b" * 64, "readme.txt": "c" * 40}
+    monkeypatch.setitem(module._PINNED, "a/b", {"commit": "d" * 40, "files": files})
+    assert module._from("gpt", "a/b", "gpt*.pt").digests == (("gpt.pt", "a" * 64),)
 
 
 def test_the_embedded_card_says_what_the_embedded_model_is() -> None:

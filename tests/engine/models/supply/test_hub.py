@@ -29,7 +29,15 @@ from engine.models.supply.progress import Phase, Progress
 HASH = "0123456789abcdef" * 2 + "01234567"
 SOURCE = Source("model", "someone/painter", HASH, ("config.json", "*.safetensors", "*.index.json"))
 ELSEWHERE = Source("model", "someone/else", "main", ("*.json",))
-NEWEST = SimpleNamespace(sha="f" * 40)  # what the hub says of a repository
+# What the hub says of a repository's files: the large one's SHA-256, and git's blob ids.
+LARGE = SimpleNamespace(sha256="a" * 64)
+SIBLINGS = [
+    SimpleNamespace(rfilename="model.safetensors", lfs=LARGE, blob_id="b" * 40),
+    SimpleNamespace(rfilename="config.json", lfs=None, blob_id="c" * 40),
+    SimpleNamespace(rfilename="painting.png", lfs=None, blob_id="d" * 40),
+]
+NEWEST = SimpleNamespace(sha="f" * 40, siblings=SIBLINGS)
+PINNED = {"commit": "f" * 40, "files": {"model.safetensors": LARGE.sha256, "config.json": "c" * 40}}
 
 
 def http(
@@ -41,12 +49,14 @@ def http(
 
 PAGE = "https://huggingface.co/someone"
 PIN = "`python -m engine.models.supply.pin_revisions"
-ABSENT, HALF = "not on this machine, or not all of it", "only half downloaded. "
+ABSENT = "not on this machine, or not all of it"
+LACKS = rf"{ABSENT}: the hub's cache lacks config.json, \*.safetensors, \*.index.json\. "
+ALONE = r"The hub cannot be reached: check the connection \(behind a proxy: HTTPS_PROXY\) and try"
 FAILED = "could not be downloaded"
 FAILURES: list[tuple[Exception, str]] = [
-    (errors.IncompleteSnapshotError("", "/x"), f"{HALF}The hub cannot be reached: connect"),
-    (errors.LocalEntryNotFoundError("nothing"), f"{ABSENT}, and the hub cannot be reached"),
-    (errors.OfflineModeIsEnabled("offline"), rf"{ABSENT}. .*HF_HUB_OFFLINE is set.: unset it"),
+    (errors.IncompleteSnapshotError("", "/x"), f"{LACKS}{ALONE}"),
+    (errors.LocalEntryNotFoundError("nothing"), f"{LACKS}{ALONE} .* .PHOTO_FINISH_WEIGHTS"),
+    (errors.OfflineModeIsEnabled("offline"), rf"{LACKS}.*HF_HUB_OFFLINE is set.: unset it, or"),
     (http(401), r"rejects someone/painter \(HTTP 401\): check that HF_TOKEN"),
     (http(429), "asks for a pause"),
     (http(503), r"has a problem with someone/painter \(HTTP 503\): try again"),
@@ -101,25 +111,24 @@ def test_offline_missing_files_are_reported(offline: Path) -> None:
         hub.fetch(ELSEWHERE)
 
 
-@pytest.mark.parametrize(
-    ("revision", "kind", "message"),
-    [
-        ("main", errors.IncompleteSnapshotError, rf"{HALF}.*HF_HUB_OFFLINE is set.: connect"),
-        (HASH, errors.LocalEntryNotFoundError, f"{ABSENT}. .*HF_HUB_OFFLINE"),
-    ],
-)
-def test_offline_half_a_download_is_reported(
-    offline: Path, revision: str, kind: type[Exception], message: str
-) -> None:
-    """The listing that a download leaves in the cache names a file that did not come."""
+@pytest.mark.parametrize("revision", ["main", HASH])
+def test_offline_half_a_download_names_what_did_not_come(offline: Path, revision: str) -> None:
+    """By the listing that a download leaves in the cache."""
     trees = offline.parents[1] / "trees"
     trees.mkdir()
-    names = ("config.json", "model.safetensors", "tail.safetensors")
+    shards = [f"model-{i}.safetensors" for i in range(7)]
+    names = ("config.json", "model.safetensors", "painting.png", *shards)
     files = {name: {"size": 7, "blob_id": "a" * 40} for name in names}
     (trees / f"{HASH}.json").write_text(json.dumps({"format_version": 1, "files": files}))
-    with pytest.raises(ModelError, match=message) as caught:
+    lacks = rf"{ABSENT}: the hub's cache lacks {', '.join(shards[:6])} and 1 more\. .*OFFLINE"
+    with pytest.raises(ModelError, match=lacks):
         hub.fetch(dataclasses.replace(SOURCE, revision=revision))
-    assert type(caught.value.__cause__) is kind
+
+
+def test_what_is_pinned_is_missed_by_its_name(offline: Path) -> None:
+    digests = (("config.json", "c" * 40), ("tail.safetensors", LARGE.sha256))
+    source = dataclasses.replace(SOURCE, revision="e" * 40, digests=digests)
+    assert hub.absent(source).endswith("lacks config.json, tail.safetensors")
 
 
 INDEX, MAP = "model.safetensors.index.json", '{"weight_map": {"a": "b.safetensors"}}'
@@ -182,6 +191,11 @@ def test_progress_counts_bytes_from_any_thread_and_never_goes_back(
 
 
 FILES = {"config.json": b"{}", "model.safetensors": bytes(200_000), "painting.png": b"not needed"}
+# Of the two that are downloaded, as `git hash-object` and `sha256sum` have them.
+DIGESTS = (
+    ("config.json", "9e26dfeeb6e641a33dae4961196235bdb965b21b"),
+    ("model.safetensors", "4cbbd9be0cba685835755f827758705db5a413c5494c34262cd25946a73e7582"),
+)
 
 
 @pytest.fixture
@@ -208,7 +222,12 @@ def far(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[list[str]]:
             name = path.removeprefix(f"/{SOURCE.repo}/resolve/{HASH}/")
             if name in FILES:
                 headers = {"X-Repo-Commit": HASH, "ETag": f'"{ids[name]}"'}
-                return self.answer(200, FILES[name], headers)
+                asked = self.headers.get("Range")
+                if asked is None:
+                    return self.answer(200, FILES[name], headers)
+                begin = int(asked.removeprefix("bytes=").removesuffix("-"))
+                requests.append(asked)
+                return self.answer(206, FILES[name][begin:], headers)
             return self.answer(404, b"{}", {"X-Error-Code": "RevisionNotFound"})
 
         do_HEAD = do_GET
@@ -219,7 +238,9 @@ def far(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[list[str]]:
                 self.send_header(key, value)
             self.end_headers()
             if self.command == "GET":
-                self.wfile.write(data)
+                self.wfile.write(
+                    data[: BROKEN_OFF.pop()] if BROKEN_OFF and len(data) > 10**5 else data
+                )
 
         def log_message(self, *args: object) -> None:
             """Keeps quiet."""
@@ -234,6 +255,7 @@ def far(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[list[str]]:
     server.server_close()
 
 
+BROKEN_OFF: list[int] = []  # how much of a large file is sent before the connection ends
 REJECTED = {
     "someone/gated": (403, "GatedRepo"),
     "someone/hidden": (404, "RepoNotFound"),
@@ -259,6 +281,51 @@ def test_the_real_client_downloads_the_files_and_reports_progress(
     assert not any("resolve" in path for path in far[before:]), "what is here is not fetched again"
 
 
+def test_a_connection_that_breaks_off_goes_on_where_it_did(
+    far: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("huggingface_hub.file_download.time.sleep", lambda seconds: None)
+    monkeypatch.setattr(constants, "DOWNLOAD_CHUNK_SIZE", 10_000)
+    BROKEN_OFF.append(70_000)
+    folder = hub.fetch(SOURCE)
+    assert (folder / "model.safetensors").read_bytes() == FILES["model.safetensors"]
+    assert "bytes=70000-" in far
+
+
+def test_half_a_download_is_completed_and_what_was_whole_is_not_fetched_again(
+    far: list[str], tmp_path: Path
+) -> None:
+    folder = hub.fetch(SOURCE)
+    file = folder / "model.safetensors"
+    file.resolve().unlink()
+    file.unlink()
+    before = len(far)
+    hub.fetch(SOURCE)
+    assert file.read_bytes() == FILES["model.safetensors"]
+    assert not any("config.json" in path for path in far[before:])
+
+
+def test_a_download_is_compared_with_its_digests_once(
+    far: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    source = dataclasses.replace(SOURCE, digests=DIGESTS)
+    hub.fetch(source)
+    monkeypatch.setattr(hub, "differing", Mock(side_effect=AssertionError))
+    hub.fetch(source)
+
+
+def test_a_download_that_is_not_what_was_pinned_is_removed(far: list[str]) -> None:
+    source = dataclasses.replace(SOURCE, digests=(DIGESTS[0], ("model.safetensors", "a" * 64)))
+    for _ in range(2):  # the second time it is not taken for the right one
+        with pytest.raises(ModelError) as caught:
+            hub.fetch(source)
+        assert str(caught.value).startswith(
+            "What was downloaded of someone/painter is not what was pinned: model.safetensors has"
+            " another digest, and was removed."
+        )
+    assert sum("model.safetensors" in path for path in far) >= 2
+
+
 @pytest.mark.parametrize(
     ("repo", "revision", "message"),
     [
@@ -280,17 +347,20 @@ def test_the_hubs_answers_become_messages(
 
 
 @pytest.fixture
-def revisions(tmp_path: Path) -> Path:
+def revisions(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
     file = tmp_path / "revisions.json"
-    file.write_text(json.dumps({"someone/painter": None, "someone/else": HASH}))
+    file.write_text(json.dumps({"someone/painter": None, "someone/else": PINNED}))
+    card = dataclasses.replace(CARDS["janus-pro-1b"], repos=(SOURCE, ELSEWHERE), drafter=None)
+    monkeypatch.setattr(pin_revisions, "CARDS", {"janus-pro-1b": card})
     return file
 
 
-def test_pinning_writes_the_newest_hash_and_keeps_what_it_cannot_ask(
+def test_pinning_writes_hash_and_digests_and_keeps_what_it_cannot_ask(
     monkeypatch: pytest.MonkeyPatch, revisions: Path
 ) -> None:
-    def info(self: HfApi, repo: str, revision: str) -> SimpleNamespace:
+    def info(self: HfApi, repo: str, revision: str, files_metadata: bool) -> SimpleNamespace:
         assert revision == "main"
+        assert files_metadata
         if repo == "someone/else":
             raise http(404, errors.RepositoryNotFoundError)
         return NEWEST
@@ -298,7 +368,7 @@ def test_pinning_writes_the_newest_hash_and_keeps_what_it_cannot_ask(
     monkeypatch.setattr(HfApi, "model_info", info)
     (failure,) = pin_revisions.pin(["someone/painter", "someone/else"], revisions)
     assert "someone/else is not on the hub" in failure
-    assert json.loads(revisions.read_text()) == {"someone/painter": "f" * 40, "someone/else": HASH}
+    assert json.loads(revisions.read_text()) == {"someone/painter": PINNED, "someone/else": PINNED}
 
 
 def test_the_pinning_command(
@@ -310,7 +380,11 @@ def test_the_pinning_command(
     monkeypatch.setattr(sys, "argv", ["pin"])
     pin_revisions.main()
     assert f"pinned in {revisions}" in capsys.readouterr().out
-    assert set(json.loads(revisions.read_text()).values()) == {NEWEST.sha}
+    pinned = json.loads(revisions.read_text())
+    assert {repo: list(pin["files"]) for repo, pin in pinned.items()} == {
+        "someone/painter": ["model.safetensors", "config.json"],
+        "someone/else": ["config.json"],
+    }
     monkeypatch.setattr(HfApi, "model_info", Mock(side_effect=errors.OfflineModeIsEnabled("")))
     monkeypatch.setattr(sys, "argv", ["pin", "someone/else"])
     with pytest.raises(SystemExit, match=re.escape("someone/else is not on this machine")):

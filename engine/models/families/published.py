@@ -1,0 +1,116 @@
+"""Numbers that others published for true weights, and how a model's compare with them.
+
+Greedy tokens cannot be asked to be the same on every machine: where two codes are nearly as likely,
+rounding decides, and all tokens behind another one differ. So a model is fed the published tokens,
+each behind those before it, and asked how it ranks them. With the same weights all are among the
+likeliest in any dtype: of the embedded model's 1,024 codes what is the likeliest in float32 is one
+of the four likeliest in bfloat16. With other weights a rank is any number: that 50 tokens are among
+the best hundredth by chance has a probability of 1e-100. A single wrong matrix of one layer moves
+ranks by less. In float32, whose rounding is 2^16 times as fine and changes hardly a token, it shows
+in how many are the likeliest (docs/log.md has the figures).
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import torch
+
+from engine.models.families.janus import IMAGE, JanusModel
+from engine.models.likelihood import teacher_forced
+from engine.models.supply.device import DTYPES
+from engine.settings import Sampling
+
+BEST = 0.01  # the share of the codes, by rank, that each published token has to be in
+LIKELIEST = 0.9  # and, in the dtype of the publisher, the share of tokens that are the likeliest
+
+
+@dataclass(frozen=True, slots=True)
+class Published:
+    """The first greedy tokens of a picture. Raises ValueError where there are none."""
+
+    source: str
+    dtype: str  # that they were computed in
+    template: str  # of the prompt, behind the beginning
+    prompt: str
+    prompt_tokens: int  # the beginning and the mark of the image among them
+    guidance: float
+    tokens: tuple[int, ...]
+
+    def __post_init__(self) -> None:
+        if not self.tokens:
+            raise ValueError("no token was published")
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """`ranks` of the published tokens, each behind those before it: 1 for the likeliest of `codes`
+    codes; `prompt_tokens` of the prompt here; `exact` where the model has the publisher's dtype or
+    a wider one."""
+
+    published: Published
+    ranks: tuple[int, ...]
+    codes: int
+    prompt_tokens: int
+    exact: bool
+
+    @property
+    def most(self) -> int:
+        """The rank that a published token may have."""
+        return max(1, int(BEST * self.codes))
+
+    @property
+    def least(self) -> int:
+        """How many of the tokens have to be the likeliest."""
+        return math.ceil(LIKELIEST * len(self.ranks)) if self.exact else 0
+
+    @property
+    def likeliest(self) -> int:
+        return self.ranks.count(1)
+
+    @property
+    def same(self) -> bool:
+        prompt = self.prompt_tokens == self.published.prompt_tokens
+        return prompt and max(self.ranks) <= self.most and self.likeliest >= self.least
+
+    @property
+    def greedy(self) -> int:
+        """How many of the tokens greedy decoding gives here before the first other one."""
+        return next((i for i, rank in enumerate(self.ranks) if rank > 1), len(self.ranks))
+
+
+# fmt: off
+_JANUS_PRO_1B = (
+    4484, 4015, 15750, 506, 3758, 11651, 8597, 5739, 4861, 971, 14985, 14834, 15438, 7548,
+    1820, 1465, 13529, 12761, 10503, 12761, 14303, 6155, 4015, 11766, 705, 15736, 14146, 10417,
+    1951, 7713, 14305, 15617, 6169, 2706, 8006, 14893, 3855, 10188, 15652, 6297, 1097, 12108,
+    15038, 311, 14998, 15165, 897, 4044, 1762, 4676,
+)
+# fmt: on
+PUBLISHED = {
+    "janus-pro-1b": Published(
+        source="test_model_generate_images of tests/models/janus/test_modeling_janus.py in"
+        " huggingface/transformers 4, the same on CUDA, ROCm 9.5 and XPU",
+        dtype="float32",
+        template="{}" + IMAGE,
+        prompt="A portrait of young girl. masterpiece, film grained, best quality.",
+        prompt_tokens=17,
+        guidance=5.0,
+        tokens=_JANUS_PRO_1B,
+    )
+}
+
+
+def compare(model: JanusModel, published: Published) -> Comparison:
+    """Feeds the model the published prompt and tokens. Its prompts have the published template from
+    then on."""
+    model.template = published.template
+    tokens = torch.tensor(published.tokens, device=model.device)
+    sampling = Sampling(guidance=published.guidance)
+    logits = teacher_forced(model, model.plan, published.prompt, sampling, tokens)
+    # Of numbers that are none, all count as likelier.
+    ranks = (~(logits < logits.gather(1, tokens[:, None]))).sum(1)
+    count = len(model.prompt_ids(published.prompt))
+    exact = model.dtype.itemsize >= DTYPES[published.dtype].itemsize
+    return Comparison(published, tuple(ranks.tolist()), model.vocab_size, count, exact)
