@@ -29,6 +29,7 @@ from engine.models.supply.progress import Phase, Progress, Report
 
 VERSION = 1  # of the network and of how it is fitted: others' files are not read
 RATE, WARMUP = 3e-3, 50  # Adam's peak learning rate, and the steps until it
+DRAWING = 0.5  # of the way: what the VQ decoder draws, before the steps
 SHRINK = 4.0  # occurrences that the codebook's prediction of a code's patch counts for
 # of random grids: how many codes are near one, itself among them; the largest share of stray ones
 NEAR, STRAY = 17, 0.2
@@ -128,10 +129,14 @@ def fit(
 ) -> PreviewDecoder:
     """A preview decoder distilled from `pixels` (codes int [B, h, w] to uint8 [B, H, W, 3], as
     `ImageModel.pixels`) on grids [N, h, w], half of them half-made: `steps` of Adam from `start`.
-    On the device of the codebook [V, D]; `report` hears the fraction of the steps that are done."""
+    On the device of the codebook [V, D]; `report` hears the fraction that is done."""
     device, generator = codebook.device, torch.Generator().manual_seed(0)
     codes, known = (some.to(device) for some in canvases(grids, generator))
-    pictures = torch.from_numpy(pixels(codes.cpu().numpy())).to(device)
+    drawn = []
+    for done, some in enumerate(torch.split(codes, batch), 1):
+        drawn.append(torch.from_numpy(pixels(some.cpu().numpy())).to(device))
+        report(DRAWING * done * batch / len(codes))
+    pictures = torch.cat(drawn)
     network = PreviewDecoder(len(codebook), pictures.shape[1] // grids.shape[1]).to(device)
     start(network, codebook, codes, pictures)
     optimizer = torch.optim.Adam(network.parameters(), lr=RATE, betas=(0.9, 0.98))
@@ -144,7 +149,7 @@ def fit(
         torch.autograd.backward(error)
         nn.utils.clip_grad_norm_(network.parameters(), 1.0)
         optimizer.step()
-        report((step + 1) / steps)
+        report(DRAWING + (1 - DRAWING) * (step + 1) / steps)
     return network.eval().requires_grad_(False)
 
 

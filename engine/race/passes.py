@@ -3,23 +3,33 @@
 from __future__ import annotations
 
 import functools
+import math
 import time
 
 import torch
+from transformers import LlamaConfig, LlamaModel
 
 from engine.decoders.rows import ParallelRows
 from engine.models.base import MAX_ROWS
+from engine.models.cache import WindowCache
+from engine.models.lean import LeanBody
 from engine.models.supply.card import ModelCard
 from engine.race.request import Lane
 
-_WEIGHT = (2**15, 2**11)  # larger than any cache, as a model's weights are
+_MOST = 2**26  # weights that are timed, more than any cache holds
+_WIDEST = 2048  # of layers that are timed: wider ones take as long for each of their weights
+_HEAD = 64  # channels of a head of attention
 
 
 def pass_seconds(card: ModelCard, dtype: torch.dtype, rows: int) -> float:
-    """Seconds of a pass over a window of `rows` tokens, guided and not: the time of one matrix
-    product with so many rows, scaled to the weights of the layers. Attention, sampling and the
-    decoder's own work are left out."""
-    return card.layers * _seconds_a_weight(dtype, 2 * card.inputs * rows)
+    """Seconds of a pass over a window of `rows` tokens, guided and not, half way through a picture:
+    those of a few layers as wide as the model's, for its layers and its head by their weights.
+    Sampling and the decoder's own work are left out."""
+    width = _HEAD * round(math.sqrt(card.layers / card.depth / 12) / _HEAD)
+    timed = _seconds_a_weight(
+        dtype, min(width, _WIDEST), card.inputs * rows, card.inputs * card.length // 2
+    )
+    return (card.layers + card.codes * width) * timed
 
 
 def lane_seconds(card: ModelCard, dtype: torch.dtype, lane: Lane) -> float:
@@ -32,12 +42,36 @@ def lane_seconds(card: ModelCard, dtype: torch.dtype, lane: Lane) -> float:
 
 
 @functools.cache
-def _seconds_a_weight(dtype: torch.dtype, rows: int) -> float:
-    weight = torch.ones(_WEIGHT, dtype=dtype)
-    x = torch.ones(rows, _WEIGHT[1], dtype=dtype)
-    seconds = []
-    for _ in range(3):  # the first prepares the kernel
+def _seconds_a_weight(dtype: torch.dtype, width: int, rows: int, before: int) -> float:
+    """Of layers of this width: 4 matrices of width x width for attention, and 8 for what is behind
+    it. `before`: slots of the cache in use."""
+    weights = 12 * width**2
+    config = LlamaConfig(
+        vocab_size=1,
+        hidden_size=width,
+        intermediate_size=8 * width // 3,
+        num_hidden_layers=max(1, _MOST // weights),
+        num_attention_heads=width // _HEAD,
+        bos_token_id=None,
+        eos_token_id=None,
+    )
+    with torch.device("meta"):
+        model = LlamaModel(config).to(dtype)
+    model.to_empty(device="cpu")
+    for tensor in (*model.parameters(), *model.buffers()):
+        tensor.detach().fill_(1 / width)
+    body = LeanBody(model.layers, model.norm, model.rotary_emb)
+    heads, device = config.num_attention_heads, torch.device("cpu")
+    layers: int = config.num_hidden_layers
+    cache = WindowCache(layers, 2, heads, before + rows, _HEAD, dtype, device)
+    cache.open(before)
+    cache.keep(range(before))
+    inputs = torch.full((2, rows, width), 1 / width, dtype=dtype)
+    ids = torch.arange(before, before + rows).expand(2, -1)
+    seconds: list[float] = []
+    for _ in range(3):  # the first prepares the kernels
+        cache.open(rows)
         begin = time.perf_counter()
-        torch.nn.functional.linear(x, weight)
+        body(inputs, None, ids, cache)
         seconds.append(time.perf_counter() - begin)
-    return min(seconds) / weight.numel()
+    return min(seconds) / (layers * weights)

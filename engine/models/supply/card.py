@@ -95,7 +95,7 @@ class DrafterCard:
 @dataclass(frozen=True, slots=True)
 class ModelCard:
     """A model. `length` counts the sequence positions of one image, forced ones included;
-    `layers` the parameters of the transformer's layers, nearly all that a pass multiplies with;
+    `layers` the parameters of the transformer's layers, of which there are `depth`;
     `kv_values` the KV-cache elements of one position of one guidance row; `working` the bytes taken
     by activations and the image decoder; `download` those of its files on the hub, to a tenth of a
     gigabyte. `drafter` is loaded on request only; `fills_in` as in ImageModel; `inputs` is how many
@@ -111,6 +111,7 @@ class ModelCard:
     length: int
     parameters: int
     layers: int
+    depth: int
     kv_values: int
     working: int
     sampling: Sampling
@@ -225,6 +226,7 @@ def _janus(
         length=576,
         parameters=parameters,
         layers=layers,
+        depth=depth,
         kv_values=2 * depth * width,
         working=GIB,
         sampling=Sampling(guidance=5.0, temperature=1.0, top_k=0, top_p=1.0),
@@ -252,6 +254,7 @@ def _simplear(side: int) -> ModelCard:
         # 66 million are decoder.jit's, by its size: 132 MB in 16 bits.
         parameters=620_000_000,
         layers=360_000_000,
+        depth=24,
         kv_values=2 * 24 * 2 * 64,
         working=(3 if side <= 32 else 4) * GIB,  # LANTERN's table of neighbours takes one
         sampling=Sampling(guidance=6.0, temperature=1.0, top_k=0, top_p=1.0),
@@ -280,6 +283,7 @@ def _llamagen(side: int, file: str, drafter: str) -> ModelCard:
         length=side * side,
         parameters=2_040_000_000,
         layers=730_000_000,
+        depth=36,
         kv_values=2 * 36 * 1280,
         # The text encoder stays in float32 where the body is float16, in which it overflows.
         working=3 * GIB,
@@ -294,7 +298,7 @@ def _llamagen(side: int, file: str, drafter: str) -> ModelCard:
 
 
 def _llamagen_class(
-    size: str, side: int, parameters: int, layers: int, kv_values: int, download: int
+    size: str, side: int, parameters: int, layers: int, depth: int, width: int, download: int
 ) -> ModelCard:
     """`download` as computed for files in float32."""
     pixels = side * 16
@@ -311,7 +315,8 @@ def _llamagen_class(
         length=side * side,
         parameters=parameters,
         layers=layers,
-        kv_values=kv_values,
+        depth=depth,
+        kv_values=2 * depth * width,
         working=GIB // 2,
         sampling=Sampling(guidance=4.0, temperature=1.0, top_k=2000, top_p=1.0),
         source=_LLAMAGEN_CLASS_SOURCE,
@@ -335,6 +340,7 @@ CARDS: dict[str, ModelCard] = {
             length=400,
             parameters=10_700_000,
             layers=4_700_000,
+            depth=6,
             kv_values=2 * 6 * 256,
             working=GIB // 4,
             sampling=Sampling(guidance=1.5, temperature=1.0, top_k=256, top_p=1.0),
@@ -348,13 +354,13 @@ CARDS: dict[str, ModelCard] = {
         *(
             _llamagen_class(*size)
             for size in (
-                ("B", 16, 153_000_000, 85_000_000, 2 * 12 * 768, 700 * _MB),
-                ("B", 24, 153_000_000, 85_000_000, 2 * 12 * 768, 700 * _MB),
-                ("L", 16, 385_000_000, 308_000_000, 2 * 24 * 1024, 1_700 * _MB),
-                ("L", 24, 385_000_000, 308_000_000, 2 * 24 * 1024, 1_700 * _MB),
-                ("XL", 24, 817_000_000, 731_000_000, 2 * 36 * 1280, 3_400 * _MB),
-                ("XXL", 24, 1_454_000_000, 1_359_000_000, 2 * 48 * 1536, 5_900 * _MB),
-                ("3B", 24, 3_139_000_000, 2_989_000_000, 2 * 24 * 3200, 12_700 * _MB),
+                ("B", 16, 153_000_000, 85_000_000, 12, 768, 700 * _MB),
+                ("B", 24, 153_000_000, 85_000_000, 12, 768, 700 * _MB),
+                ("L", 16, 385_000_000, 308_000_000, 24, 1024, 1_700 * _MB),
+                ("L", 24, 385_000_000, 308_000_000, 24, 1024, 1_700 * _MB),
+                ("XL", 24, 817_000_000, 731_000_000, 36, 1280, 3_400 * _MB),
+                ("XXL", 24, 1_454_000_000, 1_359_000_000, 48, 1536, 5_900 * _MB),
+                ("3B", 24, 3_139_000_000, 2_989_000_000, 24, 3200, 12_700 * _MB),
             )
         ),
         ModelCard(
@@ -374,6 +380,7 @@ CARDS: dict[str, ModelCard] = {
             length=256,
             parameters=385_000_000,
             layers=308_000_000,
+            depth=24,
             kv_values=2 * 2 * 24 * 1024,
             working=GIB // 2,
             sampling=Sampling(guidance=4.0, temperature=1.0, top_k=0, top_p=1.0),
@@ -404,6 +411,7 @@ CARDS: dict[str, ModelCard] = {
             length=90 * 91,
             parameters=8_030_000_000,
             layers=6_980_000_000,
+            depth=32,
             kv_values=2 * 32 * 8 * 128,
             working=5 * GIB,
             sampling=Sampling(guidance=3.0, temperature=1.0, top_k=2048, top_p=1.0),
@@ -429,6 +437,7 @@ CARDS: dict[str, ModelCard] = {
             length=1024,
             parameters=6_820_000_000,
             layers=6_480_000_000,
+            depth=32,
             kv_values=2 * 32 * 4096,
             working=GIB,
             sampling=Sampling(guidance=3.0, temperature=0.7, top_k=0, top_p=0.9),
@@ -463,6 +472,7 @@ CARDS: dict[str, ModelCard] = {
             length=48 * 49,
             parameters=6_820_000_000,
             layers=6_480_000_000,
+            depth=32,
             kv_values=2 * 32 * 4096,
             working=2 * GIB,
             sampling=Sampling(guidance=4.0, temperature=1.0, top_k=2000, top_p=1.0),

@@ -189,6 +189,7 @@ def test_the_cards_sizes_are_the_networks(name: str) -> None:
         if re.search(r"(^|\.)layers\.\d+\.", key) and "hidden_layers" not in key
     )
     assert abs(layers - card.layers) < tolerance
+    assert card.depth == body.num_hidden_layers
     heads = body.num_key_value_heads or body.num_attention_heads
     dim = getattr(body, "head_dim", None) or body.hidden_size // body.num_attention_heads
     assert card.kv_values == card.inputs * 2 * body.num_hidden_layers * heads * dim
