@@ -26,7 +26,7 @@ from visualize.pictures.recorded_race import RecordedRace, record
 # Of the wall clock, at most: lanes are not charged for drawing, but it delays the race.
 DRAWING_SHARE = 0.25
 SLOW = "On this machine's processor vanilla AR takes about {} a picture."
-COLOURS = " A lane shows the colour of each token until it is done, and its picture then."
+COLOURS = "A lane shows the colour of each token until it is done, and its picture then."
 SLOW_SECONDS = 3600.0  # at most, for a race on a public model on a CPU
 RACE_LIMIT = "Stopped: a race may take {:g} seconds on this page."
 
@@ -76,10 +76,13 @@ def race_seconds(race: Race) -> float:
 
 def slow_note(model: ImageModel) -> str:
     """What to know of a race on a public model on a CPU, in sentences; nothing of others."""
-    if not (isinstance(model, BodyModel) and model.card and model.slow_pixels):
+    if not model.slow_pixels:
         return ""
-    seconds = lane_seconds(model.card, model.dtype, Lane("ar"))
-    return SLOW.format(duration_words(seconds)) + ("" if model.preview else COLOURS)
+    said = "" if model.preview else COLOURS
+    if isinstance(model, BodyModel) and model.card:
+        seconds = lane_seconds(model.card, model.dtype, Lane("ar"))
+        said = f"{SLOW.format(duration_words(seconds))} {said}"
+    return said.strip()
 
 
 class RaceStream:

@@ -19,7 +19,7 @@ from tests.app.conftest import Watched, toy_pool
 from tests.browser.acts import finished, prompted, race, show_options, unhurt
 from tests.browser.servers import Held, served_pool
 
-JANUS, ANOLE = "janus-pro-1b", "anole"
+JANUS, ANOLE, CLASSES = "janus-pro-1b", "anole", "llamagen-b-256"
 OFF = "it is for <img src=x onerror=window.hit=1> only."
 
 
@@ -83,8 +83,10 @@ def test_a_model_is_chosen_with_its_licence_and_one_that_is_off_says_why(open_pa
         page.close()
 
 
-def test_on_a_cpu_a_public_model_races_two_lanes_and_counts_tokens(open_page, monkeypatch) -> None:
-    """Colours while it races, and pictures at the end."""
+def test_on_a_cpu_a_public_model_races_three_lanes_in_colours(
+    open_page, monkeypatch
+) -> None:
+    """Counting tokens, with pictures at the end."""
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
     model = Held()
     model.name, model.slow_pixels = JANUS, True
@@ -98,9 +100,9 @@ def test_on_a_cpu_a_public_model_races_two_lanes_and_counts_tokens(open_page, mo
         expect(decoders).to_have_count(len(DEFAULT))
         choose(page, "Janus-Pro 1B")
         expect(page.locator("#model-card")).to_contain_text(note)
-        expect(decoders).to_have_count(2)
+        expect(decoders).to_have_count(3)
         page.locator("#race").click()
-        expect(page.locator(".board .note")).to_contain_text("a picture takes minutes")
+        expect(page.locator(".board .note")).to_contain_text("the colour of each token")
         stamp = page.locator(".lane[data-lane='ar'] .stamp")
         expect(stamp).to_have_text(re.compile(r"^[1-9]\d* of 36$"))
         model.release()
@@ -133,4 +135,37 @@ def test_loading_is_on_the_board_and_a_failure_is_reported(open_page) -> None:
         race(page, prompt="octopus")
         prompted(page, "octopus")
         finished(page)
+        page.close()
+
+
+def test_a_model_of_classes_says_what_it_reads_and_lists_them(open_page) -> None:
+    model = Watched()
+    model.name = CLASSES
+    pool = toy_pool(Watched(), None, {CARDS[CLASSES]: Availability()}, lambda *_: model)
+    with served_pool(pool) as url:
+        page = open_page(url)
+        choose(page, CARDS[CLASSES].title)
+        tried = page.locator("#examples")
+        expect(tried).to_contain_text("macaw")
+        prompt = page.locator("#prompt :is(input, textarea)")
+        prompt.fill("a golden retriever puppy on a bicycle")
+        reading = page.locator("#reading")
+        expect(reading).to_contain_text("reads: golden retriever; not drawn: puppy, bicycle")
+        prompt.fill("qwertz")
+        expect(reading).to_contain_text("the prompt names none")
+        reading.get_by_role("link").click()
+        names = page.locator("#classes .word-kind button")
+        expect(names).to_have_count(1000)
+        page.locator("#classes").get_by_label("Find a class").fill("попугай")
+        expect(names.filter(visible=True).first).to_be_visible()
+        page.locator("#classes").get_by_label("Find a class").fill("macaw")
+        names.filter(visible=True).get_by_text("macaw", exact=True).click()
+        expect(prompt).to_have_value("macaw")
+        page.locator("#race").click()
+        prompted(page, "macaw")
+        finished(page)
+        prompt.fill("qwertz")
+        page.locator("#race").click()
+        expect(page.locator(".toast-body")).to_contain_text("the prompt names none")
+        unhurt(page)
         page.close()

@@ -46,7 +46,7 @@ def test_a_public_model_races_in_every_lane_and_is_drawn_again(monkeypatch, tiny
     races = Races(pool, NONE_RECORDED)
     boards = list(begun(races, prompt="a cat", lanes=list(EIGHT), model=card.name))
     assert limits == [2 * 50.0 * len(EIGHT)], "twice what every pass of its lanes may take"
-    said = SLOW.format("50 seconds") + ("" if pool.wait(card.name, 60).preview else COLOURS)
+    said = SLOW.format("50 seconds") + ("" if pool.wait(card.name, 60).preview else f" {COLOURS}")
     for lane in (lane for board in boards for lane in board.lanes):
         assert lane.state == "finished" or not lane.picture
     assert {board.note for board in boards if board.state == "racing"} == {said}
