@@ -83,9 +83,7 @@ def test_a_model_is_chosen_with_its_licence_and_one_that_is_off_says_why(open_pa
         page.close()
 
 
-def test_on_a_cpu_a_public_model_races_three_lanes_in_colours(
-    open_page, monkeypatch
-) -> None:
+def test_on_a_cpu_a_public_model_races_three_lanes_in_colours(open_page, monkeypatch) -> None:
     """Counting tokens, with pictures at the end."""
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
     model = Held()
