@@ -306,7 +306,7 @@ def test_on_a_cpu_a_public_model_races_where_its_weights_are_and_fit(
         form = SimpleNamespace(updates=lambda values: [values])
         ((*_, values),) = Links(Races(pool, NONE_RECORDED), form).open(client)
         assert values["lanes"] == ["ar", "sjd", "scd"], "of a link that names none"
-        assert pool.opening[1] == "Janus-Pro 1B can race here too, at minutes a picture."
+        assert pool.opening[1].endswith("processor: Janus-Pro 1B can race here too.")
         assert here.note in html.unescape(describe(pool, JANUS))
         assert "downloads" not in describe(pool, JANUS)
 
