@@ -73,7 +73,7 @@ function instantsOf({ lanes }, clock) {
   return times.flatMap((time, i) => [time, (time + (times[i + 1] ?? time)) / 2]);
 }
 
-/** Calls `check` at each instant of RACES races, by each clock, with any lane pointed at or none. */
+/** Calls `check` at each instant of RACES races: each clock, each lane pointed at or none. */
 function everywhere(facts, check) {
   for (const seed of range(RACES)) {
     const race = raceOf(drawnFrom(seed), facts);
