@@ -166,7 +166,7 @@ export function mountPage(element, props, trigger, watch, root) {
   }
 
   watchCharts();
-  mountSaving(document);
+  mountSaving(document, () => board.state.race?.snapshot);
   mountDropping(element);
   mountOffline();
 
