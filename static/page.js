@@ -7,6 +7,7 @@ import { addressOf } from "./controls/moment.js";
 import { keep, kept, query, queryAll, windowHeight } from "./dom.js";
 import { mountDropping } from "./form/drop.js";
 import { mountFilling } from "./form/filling.js";
+import { mountOffline } from "./form/offline.js";
 import { watchCharts } from "./panels/charts.js";
 import { mountSaving } from "./panels/save.js";
 import { leaveRace, watchRace } from "./trace/live_race.js";
@@ -46,7 +47,7 @@ export function mountPage(element, props, trigger, watch, root) {
         const { value } = props;
         if ("watch" in value) {
           watched = { ...value, key: keyOf(value) };
-          watchIt(watched);
+          if (value.watch !== shown) watchIt(watched);
         } else if (value.id) display(value);
         else callback(value);
       };
@@ -65,12 +66,16 @@ export function mountPage(element, props, trigger, watch, root) {
     return answer.json();
   }
 
-  // The page opens with a recorded race, unless another one was faster. The others come after it,
-  // so that the tour needs no network.
+  // The page opens with the race that its address names, or else with a recorded race, unless
+  // another one was faster. The other recorded ones come after it, so that the tour needs no
+  // network.
   /** @param {(value: Snapshot) => void} callback */
   async function openWith(callback) {
     const { opening, recorded } = props;
-    const race = opening && (await fetchRace(opening));
+    const here = new URLSearchParams(location.search);
+    const asked = here.get("race") ?? here.get("recorded");
+    if (asked) await readAsked(asked);
+    const race = opening && shown === "" && (await fetchRace(opening));
     if (race && shown === "") {
       shown = race.id ?? "";
       callback(race);
@@ -81,6 +86,25 @@ export function mountPage(element, props, trigger, watch, root) {
       const answer = fetch(root + recorded[name]);
       await answer.then((file) => file.blob()).catch(ignore); // a file that is read is kept
     }
+  }
+
+  // Reads the race that the page's address names. Resolves once it is on the board, or is not kept.
+  /** @param {string} race @returns {Promise<void>} */
+  function readAsked(race) {
+    return new Promise((resolve) => {
+      /** @param {Shown} snapshot */
+      const take = (snapshot) => {
+        display(snapshot);
+        resolve();
+      };
+      watched = { watch: race, key: keyOf({ watch: race, key: "" }), more: false };
+      watchRace(eventsOf(race), take, resolve);
+    });
+  }
+
+  /** @param {string} race */
+  function eventsOf(race) {
+    return `${root}/races/${encodeURIComponent(race)}/events`;
   }
 
   // Asks for a race. Where a recorded one does not come, the visitor can ask again. A race that is
@@ -95,7 +119,7 @@ export function mountPage(element, props, trigger, watch, root) {
   // Watches a race. Where it is gone, the page's server is asked for it and says so.
   /** @param {Watched} race */
   function watchIt({ watch: race }) {
-    watchRace(`${root}/races/${race}/events`, display, () => trigger("show", { race }));
+    watchRace(eventsOf(race), display, () => trigger("show", { race }));
   }
 
   // Another race is on the board. The page's address names it, so that it comes back with the page.
@@ -142,8 +166,9 @@ export function mountPage(element, props, trigger, watch, root) {
   }
 
   watchCharts();
-  mountSaving(document);
+  mountSaving(document, () => board.state.race?.snapshot);
   mountDropping(element);
+  mountOffline();
 
   document.addEventListener("photo-finish-press", (event) => {
     document.getElementById(event.detail)?.click();

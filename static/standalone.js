@@ -10,5 +10,5 @@ const followSystem = () => document.body.classList.toggle("dark", dark.matches);
 dark.addEventListener("change", followSystem);
 followSystem();
 const recorded = JSON.parse(String(query(document, "#race", HTMLScriptElement).textContent));
-mountSaving(document);
+mountSaving(document, () => recorded);
 mountBoard(query(document, "#board"), (callback) => callback(recorded));

@@ -34,6 +34,7 @@ KINDS = {
     "Standalone HTML": ".html",
     "PNG of this instant": ".png",
 } | {name: f".{name.lower()}" for name in FILMS}
+PICTURES = ("PNG of this instant", *FILMS)  # which show what the board shows
 # The race on the board, and the board's state as the last input.
 INSTANT_JS = """(_, kind, speed) => {
   const { race, clock, t, seconds, layer, shown } =
@@ -79,11 +80,22 @@ class Instant:
         return Instant(clock, float(t), Layer(layer), tuple(shown), dark)
 
 
-def file_name(recording: RecordedRace, kind: str) -> str:
-    """From the prompt and the seed, safe on any system."""
-    header = recording.trace.header
-    slug = re.sub(r"[^a-z0-9]+", "-", header.prompt.lower())[:60].strip("-") or "race"
-    return f"photo-finish-{slug}-{header.seed}{KINDS[kind]}"
+def slug(prompt: str) -> str:
+    """A prompt in a file's name, safe on any system; static/panels/save.js does the same."""
+    return re.sub(r"[^a-z0-9]+", "-", prompt.lower())[:60].strip("-") or "race"
+
+
+def file_name(recording: RecordedRace, kind: str, instant: Any) -> str:
+    """From the prompt, the seed and what it shows: of a film its layer and clock, of a picture the
+    time on it too. Raises SettingError."""
+    header, shown = recording.trace.header, ""
+    if kind == "CSV of the steps":
+        shown = "-steps"
+    elif kind in PICTURES:
+        now = Instant.read(instant, len(header.lanes))
+        at = "" if kind in FILMS else f"{now.t:.6g}-"
+        shown = f"-{now.layer.value}-{at}{now.clock}"
+    return f"photo-finish-{slug(header.prompt)}-{header.seed}{shown}{KINDS[kind]}"
 
 
 def make_file(
@@ -161,10 +173,11 @@ def export_section(races: Races, on_board: gr.Textbox) -> None:
 
         try:
             data = make_file(race.recording, kind, speed, instant, report)
+            name = file_name(race.recording, kind, instant)
         except SettingError as error:
             raise user_error(error) from error
         with tempfile.TemporaryDirectory() as folder:  # until gradio has copied the file
-            path = Path(folder) / file_name(race.recording, kind)
+            path = Path(folder) / name
             path.write_bytes(data)
             yield gr.update(value=str(path), visible=True)
 

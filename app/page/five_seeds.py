@@ -11,6 +11,7 @@ import gradio as gr
 
 from app.api.api import RACE_QUEUE
 from app.api.visitor import address, session_of
+from app.page.export import slug
 from app.page.form import ON_BOARD_JS, QUIET
 from app.races.races import Races, user_error, watched
 from app.races.request_values import request_of
@@ -28,7 +29,8 @@ ABOUT = (
 COLUMNS = ("Lane", "Passes", "Seconds", "Speed-up", "Rank by passes", "By seconds")
 # as static/panels/save.js makes them
 SAVE = (
-    '<p class="save" data-name="five-seeds"><button type="button" data-save="svg">SVG</button>'
+    '<p class="save" data-name="five-seeds" data-raced="{raced}"><button type="button"'
+    ' data-save="svg">SVG</button>'
     '<button type="button" data-save="csv">CSV</button></p>'
 )
 NOTE = (
@@ -85,6 +87,7 @@ def seeds_table(traces: Sequence[Trace]) -> str:
         return ""
     first, last = traces[0].header, traces[-1].header
     seeds = f"seeds {first.seed} to {last.seed}" if len(traces) > 1 else f"seed {first.seed}"
+    save = SAVE.format(raced=f"{slug(first.prompt)}-{first.seed}-to-{last.seed}")
     head = "".join(f'<th scope="col">{column}</th>' for column in COLUMNS)
     rows = "".join(
         f'<tr><th scope="row">{html.escape(lane.name)}</th>'
@@ -95,7 +98,7 @@ def seeds_table(traces: Sequence[Trace]) -> str:
         for lane in over_seeds(traces)
     )
     return (
-        f'<div class="scrolled"><table class="seeds"><tr>{head}</tr>{rows}</table></div>{SAVE}'
+        f'<div class="scrolled"><table class="seeds"><tr>{head}</tr>{rows}</table></div>{save}'
         f"<p>{NOTE.format(prompt=html.escape(first.prompt), seeds=seeds)}</p>"
     )
 

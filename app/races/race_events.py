@@ -33,12 +33,12 @@ class Bet(BaseModel):
 
 def race_routes(find: Find) -> list[Route]:
     """The stream of a race by its id, and where bets on it are placed. A race that is over is one
-    event; one that is not kept is answered with 404, after which no browser asks again."""
+    event; one that is not kept is answered with 204, after which no browser asks again."""
 
     async def events(request: Request) -> Response:
         race = find(request.path_params["race"])
         if race is None:
-            return JSONResponse({"error": NOT_KEPT}, 404)
+            return Response(status_code=204)
         chunks: AsyncIterator[bytes] = race.stream() if isinstance(race, LiveRace) else _over(race)
         headers = dict(HEADERS)
         if "gzip" in request.headers.get("accept-encoding", ""):

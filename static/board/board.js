@@ -1,7 +1,7 @@
 // The board: it takes in snapshots, keeps the one state that everything is drawn from, moves it
 // through time, and draws it.
 
-import { bindControls, watchable } from "../controls/controls.js";
+import { bindControls } from "../controls/controls.js";
 import { copyLink, isLinked, readMoment, writeMoment } from "../controls/moment.js";
 import { finder, query, windowHeight } from "../dom.js";
 import { makeCards } from "../lanes/cards.js";
@@ -10,7 +10,7 @@ import { listPromises } from "../panels/legend.js";
 import { bindModelled } from "../panels/modelled_panel.js";
 import { mountStage } from "../stage/stage.js";
 import { mountTour } from "../tour/tour.js";
-import { hasRace, isOn, isOver, lengthOf } from "../trace/replay.js";
+import { hasRace, isOn, isOver } from "../trace/replay.js";
 import { continues, readRace } from "../trace/step_table.js";
 import { announceStart } from "./announce.js";
 import { bindDrawing } from "./drawing.js";
@@ -92,7 +92,6 @@ export function mountBoard(root, watch, tours) {
     const plays = snapshot.recorded && !isStill();
     playback.begin(plays);
     drawing.begin(race, plays);
-    state.speed = snapshot.recorded ? watchable(lengthOf(race, "seconds")) : 1;
     state.hidden = new Set();
     state.cell = null;
     state.stepping = null;

@@ -1,7 +1,8 @@
 // How the board moves through time. It follows a race that is on, or it plays a race again. It
-// changes the instant of the board's state (`t`, `seconds`, `live` and `playing`), and draws
-// nothing.
+// changes the instant of the board's state (`t`, `seconds`, `live` and `playing`) and its `speed`.
+// It draws nothing.
 
+import { watchable } from "../controls/controls.js";
 import { LiveClock, knownUntil } from "../trace/live_clock.js";
 import { instantAt, isOver, lengthOf, stepAt } from "../trace/replay.js";
 
@@ -61,9 +62,19 @@ export class Playback {
     if (fresh) this.#followed = new LiveClock(knownUntil(race), now);
     else this.#followed.follow(knownUntil(race), now, over);
     this.#ending = over && this.isBehind ? race.snapshot : null;
-    this.#state.race = this.#ending
-      ? { ...race, snapshot: { ...race.snapshot, state: "racing" } }
-      : race;
+    if (this.#ending) race = { ...race, snapshot: { ...race.snapshot, state: "racing" } };
+    if (fresh) this.#state.speed = 1;
+    this.#show(race, fresh);
+  }
+
+  // Once a race is over it is played again at a speed at which it can be watched, unless another
+  // one has been chosen.
+  /** @param {Race} race @param {boolean} fresh */
+  #show(race, fresh) {
+    const before = this.#state.race;
+    const ends = isOver(race) && (fresh || !before || !isOver(before));
+    this.#state.race = race;
+    if (ends && this.#state.speed === 1) this.#state.speed = watchable(lengthOf(race, "seconds"));
   }
 
   /**
@@ -138,7 +149,7 @@ export class Playback {
   end() {
     const { race } = this.#state;
     if (!race || !this.#ending || this.isBehind) return false;
-    this.#state.race = { ...race, snapshot: this.#ending };
+    this.#show({ ...race, snapshot: this.#ending }, false);
     this.#ending = null;
     return true;
   }

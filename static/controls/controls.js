@@ -10,9 +10,10 @@ import {
   finishers,
   hasRace,
   isOn,
+  isOver,
   lengthOf,
   nextStep,
-  stepAt,
+  stepsShown,
 } from "../trace/replay.js";
 import { MOVES, bindKeys, toggleHelp } from "./keys.js";
 
@@ -51,17 +52,33 @@ export function finishTarget({ race, clock, t }, back) {
   return times.find((time) => time > t) ?? lengthOf(race, clock);
 }
 
+/** Whether the end of a race that is over is shown. @param {Raced} state */
+export function isAtEnd({ race, clock, t, seconds }) {
+  const [by, at] = isKnown(seconds) ? /** @type {const} */ (["seconds", seconds]) : [clock, t];
+  return isOver(race) && at >= lengthOf(race, by);
+}
+
 /**
- * The instant on another clock at which a lane has made as many steps: the lane pointed at, or else
- * the slowest.
+ * The lane whose step an instant is, and how many steps it has made by then. The lane is the one
+ * pointed at, or else the slowest.
+ * @param {Raced} state
+ */
+export function stepOf(state) {
+  const { race, clock, cell } = state;
+  const ends = race.lanes.map((lane) => clockOf(lane, clock));
+  const lane = cell?.lane ?? ends.indexOf(Math.max(...ends));
+  return { lane, step: stepsShown(state)[lane] };
+}
+
+/**
+ * The same instant on another clock: the end of a race that is over is its end, and before it
+ * one lane has made as many steps.
  * @param {Raced} state @param {Clock} other
  */
-export function sameInstant({ race, clock, t, seconds, cell }, other) {
-  /** @param {Lane} a @param {Lane} b */
-  const slower = (a, b) => (clockOf(b, clock) > clockOf(a, clock) ? b : a);
-  const lane = cell ? race.lanes[cell.lane] : race.lanes.reduce(slower);
-  const k = isKnown(seconds) ? stepAt(lane, "seconds", seconds) : stepAt(lane, clock, t);
-  return clockAt(lane, other, k);
+export function sameInstant(state, other) {
+  if (isAtEnd(state)) return lengthOf(state.race, other);
+  const { lane, step } = stepOf(state);
+  return clockAt(state.race.lanes[lane], other, step);
 }
 
 /**

@@ -2,8 +2,10 @@
 // id, and what of it is on the board.
 
 import { query } from "../dom.js";
+import { isKnown } from "../numbers.js";
 import { LAYERS } from "../trace/layers.js";
-import { sameInstant } from "./controls.js";
+import { clockAt, stepAt } from "../trace/replay.js";
+import { isAtEnd, sameInstant, stepOf } from "./controls.js";
 
 const MEASURED = /** @type {const} */ (["seconds", "passes"]);
 const LASTING = /^(present|view|logs|deep_link|header|footer|__.*)$/; // fields that are of no race
@@ -24,21 +26,26 @@ export function addressOf(snapshot, before) {
 }
 
 /**
- * The query of a link to what is on the board. An instant of a recorded race is given by seconds or
- * by passes, and one of the modelled clock as that of the seconds. An instant of another race is
- * given by passes: a race that is no longer kept is run again, in other seconds but as many passes.
+ * The query of a link to what is on the board. The end of a race that is over is `t=end`. Another
+ * instant is given as seconds or passes, one of the modelled clock as seconds, in all their
+ * digits: a step may be at any of them. A race that is no longer kept is run again, in other
+ * seconds: `pass` says what these were, as a lane and its passes.
  * @param {Raced} state
  */
 export function writeMoment(state) {
-  const { race, clock, t, layer, cell, hidden } = state;
+  const { race, clock, t, seconds, layer, cell, hidden } = state;
   const recorded = isRecorded(race.snapshot);
   const link = recorded ? race.snapshot.link : `${withId(race.snapshot)}&go=1`;
-  const by = recorded && clock !== "passes" ? "seconds" : "passes";
-  const at = by === clock ? t : sameInstant(state, by);
+  const ends = isAtEnd(state);
+  const by = clock === "passes" && (ends || !isKnown(seconds)) ? "passes" : "seconds";
+  const at = by === clock ? t : (seconds ?? sameInstant(state, "seconds"));
+  const { lane, step } = stepOf(state);
+  const passes = clockAt(race.lanes[lane], "passes", step);
   const shown = race.lanes.map((_, i) => i + 1).filter((number) => !hidden.has(number - 1));
   const fields = [
     `clock=${by}`,
-    `t=${Number(at.toFixed(6))}`,
+    `t=${ends ? "end" : at}`,
+    !recorded && !ends && by === "seconds" && `pass=${lane + 1},${passes}`,
     `layer=${layer}`,
     cell?.pinned && `cell=${cell.lane + 1},${cell.cell}`,
     hidden.size && `shown=${shown.join()}`,
@@ -58,13 +65,13 @@ export function isLinked(link, asked) {
  * @param {string} asked @param {Race} race
  * @returns {Change}
  */
-export function readMoment(asked, { lanes, cells }) {
+export function readMoment(asked, { snapshot, lanes, cells }) {
   const fields = new URLSearchParams(asked);
   /** @param {string} name */
   const numbers = (name) => (fields.get(name) ?? "").split(",").map((text) => parseInt(text, 10));
   const clock = MEASURED.find((name) => name === fields.get("clock"));
   const layer = LAYERS.find(({ name }) => name === fields.get("layer"))?.name;
-  const t = fields.get("t");
+  const t = fields.get("t") ?? "";
   const [lane, cell] = numbers("cell");
   const shown = numbers("shown").filter((number) => number >= 1 && number <= lanes.length);
   const others = lanes.map((_, i) => i).filter((i) => !shown.includes(i + 1));
@@ -75,7 +82,15 @@ export function readMoment(asked, { lanes, cells }) {
   if (shown.length) change.hidden = new Set(others);
   if (lane >= 1 && lane <= lanes.length && cell >= 0 && cell < cells)
     change.cell = { lane: lane - 1, cell, pinned: true };
-  if (t && Number(t) >= 0) {
+  const again = fields.has("race") && fields.get("race") !== snapshot.id; // it is run again
+  const [runner, passes] = numbers("pass");
+  const known = runner >= 1 && runner <= lanes.length && passes >= 0;
+  if (t === "end") change.live = true;
+  else if (again && clock === "seconds" && known) {
+    change.lane = runner - 1;
+    change.step = stepAt(lanes[change.lane], "passes", passes);
+    change.playing = false;
+  } else if (t && Number(t) >= 0) {
     change.t = Number(t);
     change.playing = false;
   }

@@ -1,6 +1,6 @@
 // Plotly's charts on the page, which come and go with gradio's answers.
 
-import { saveButtons } from "./save.js";
+import { saveButtons, slug } from "./save.js";
 
 /** Gives every chart its buttons to save it, and takes what is left of those that are gone. */
 export function watchCharts() {
@@ -21,8 +21,7 @@ function offerFiles(node) {
   if (!chart || chart.nextElementSibling?.matches(".save")) return;
   const title = /** @type {Partial<Plot>} */ (chart)._fullLayout?.xaxis.title;
   const heading = chart.closest(".figure")?.querySelector("h3")?.textContent;
-  const name = (heading ?? title?.text ?? "").toLowerCase().replace(/[^a-z0-9]+/g, "-");
-  chart.after(saveButtons(name.replace(/^-|-$/g, "") || "picture"));
+  chart.after(saveButtons(slug(heading ?? title?.text ?? "") || "picture"));
 }
 
 // Plotly listens to the window on behalf of each chart, and goes on when gradio has removed one,

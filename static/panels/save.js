@@ -19,8 +19,20 @@ export function saveButtons(name) {
   return make("p.save", { "data-name": name }, button("svg"), button("csv"));
 }
 
-/** Saves what stands before a pair of buttons when one is pressed. @param {Document} page */
-export function mountSaving(page) {
+/** A text in a file's name, safe on any system, as in app/page/export.py. @param {string} text */
+export const slug = (text) =>
+  text
+    .toLowerCase()
+    .replace(/[^a-z0-9]+/g, "-")
+    .slice(0, 60)
+    .replace(/^-|-$/g, "");
+
+/**
+ * Saves what stands before a pair of buttons when one is pressed. The file is named after the race
+ * that it is about: the one on the board, or what the buttons' paragraph says was raced.
+ * @param {Document} page @param {() => Snapshot | undefined} onBoard
+ */
+export function mountSaving(page, onBoard) {
   page.addEventListener("click", (event) => {
     const button = closest(event, "[data-save]");
     const bar = button?.parentElement;
@@ -30,7 +42,9 @@ export function mountSaving(page) {
     const table = shown.querySelector("table");
     const text = table ? textOfTable(table, kind) : textOfPlot(/** @type {Plot} */ (shown), kind);
     const href = URL.createObjectURL(new Blob([text], { type: TYPES[kind] }));
-    make("a", { href, download: `photo-finish-${bar.dataset.name}.${kind}` }).click();
+    const { prompt = "", seed = 0 } = onBoard() ?? {};
+    const { raced = `${slug(prompt) || "race"}-${seed}`, name } = bar.dataset;
+    make("a", { href, download: `photo-finish-${raced}-${name}.${kind}` }).click();
     URL.revokeObjectURL(href);
   });
 }

@@ -187,7 +187,7 @@ export function mountTour(root, board) {
     },
   ];
 
-  // Ends the tour at this instant, in the layer and on the clock of before.
+  // Ends the tour at this instant, or with another race, in the layer and on the clock of before.
   /** @param {Change} change */
   function end(change) {
     const { layer, clock } = tour?.before.instant ?? board.state;
@@ -259,7 +259,7 @@ export function mountTour(root, board) {
       return then();
     }
     if (awaited && idOf(race) !== awaited.from) awaited = null; // something else has come
-    if (tour && idOf(race) !== tour.race) tour = null; // another race has other chapters
+    if (tour && idOf(race) !== tour.race) end({}); // another race has other chapters
     button.disabled = isOn(race);
     draw();
   });

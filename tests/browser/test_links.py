@@ -185,6 +185,21 @@ def test_a_moment_of_a_race_run_here_is_of_that_race_or_races_it_again(quick, op
     assert other.locator(".board").get_attribute("data-race") not in (race_id, "gone")
 
 
+def test_the_end_of_a_race_is_copied_as_its_end_and_opened_with_its_verdict(
+    quick, open_page
+) -> None:
+    page = open_page(quick, query="?prompt=octopus&seed=5&lanes=ar,sjd&model=toy&go=1")
+    finished(page)
+    assert page.evaluate(COPIED) == "Copied"
+    link = page.evaluate("navigator.clipboard.readText()")
+    race_id = page.locator(".board").get_attribute("data-race")
+    for address in (link, link.replace(race_id, "gone")):  # as it was, and raced again
+        other = open_page(address, fresh=True)
+        finished(other)
+        expect(other.locator(".board")).to_have_attribute("data-clock", "seconds")
+        expect(other.locator(".board .pace")).to_have_class("pace outcome")
+
+
 def test_a_link_to_a_race_that_was_not_recorded_says_so(recorded_url, open_page) -> None:
     page = open_page(recorded_url, query="?recorded=nothing")
     expect(page.get_by_role("alert")).to_contain_text("no such recorded race")

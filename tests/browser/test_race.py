@@ -6,6 +6,7 @@ import re
 import threading
 from urllib.parse import parse_qsl, urlsplit
 
+import pytest
 from playwright.sync_api import expect
 
 from app.models.prompt_hints import EXAMPLES
@@ -13,6 +14,7 @@ from engine.decoders.sjd_pac import SJDPAC
 from tests.app.conftest import Watched, wait_until
 from tests.browser.acts import (
     HOSTILE,
+    PATIENCE,
     at,
     by_passes,
     finished,
@@ -180,6 +182,27 @@ def test_a_race_comes_back_as_it_is_after_a_reload_and_by_back(held, model, open
     expect(page.locator("#recorded input")).to_have_value("Your last race: octopus")
 
 
+# The prompts that the board has shown since the page was loaded.
+PROMPTS = """window.prompts = [];
+new MutationObserver(() => {
+  const text = document.querySelector(".board .prompt")?.textContent;
+  if (text && window.prompts.at(-1) !== text) window.prompts.push(text);
+}).observe(document, { subtree: true, childList: true, characterData: true });"""
+
+
+@pytest.mark.parametrize("kept", [True, False])
+def test_back_to_a_race_shows_no_other_before_it(recorded_url, open_page, kept) -> None:
+    page = open_page(recorded_url, fresh=True)
+    race(page, prompt="octopus")
+    finished(page)
+    page.add_init_script(PROMPTS)
+    race_id = page.locator(".board").get_attribute("data-race")
+    page.goto(page.url if kept else page.url.replace(race_id, "gone"))
+    prompted(page, "octopus" if kept else "cactus on yellow sand")  # or what the page opens with
+    shown = page.evaluate("window.prompts")
+    assert shown == ["Type a prompt, press Race.", page.locator(".board .prompt").inner_text()]
+
+
 def test_a_race_in_the_queue_empties_the_board_and_stop_clears_the_line(
     held, model, open_page
 ) -> None:
@@ -250,6 +273,27 @@ def test_a_race_that_is_not_kept_any_more_leaves_its_settings_and_says_so(quick,
     page.locator(".board").evaluate("(board) => (board.dataset.race = 'gone')")
     page.locator("#make").click()
     expect(page.locator(".toast-body")).to_contain_text("no longer kept")
+
+
+def test_a_race_that_is_asked_for_offline_waits_for_the_connection_and_says_so(
+    recorded_url, browser
+) -> None:
+    page = browser.new_page()  # whose console may say that there is no connection
+    page.set_default_timeout(PATIENCE)
+    page.goto(recorded_url)
+    prompted(page, "cactus on yellow sand")
+    field = page.locator("#prompt :is(input, textarea)")
+    expect(field).to_have_value(EXAMPLES[0])
+    page.context.set_offline(True)
+    page.locator("#race").click()
+    field.press("Enter")
+    expect(page.get_by_role("alert").filter(has_text="You are offline")).to_have_count(1)
+    prompted(page, "cactus on yellow sand")
+    page.context.set_offline(False)
+    prompted(page, EXAMPLES[0])
+    finished(page)
+    expect(page.get_by_text("You are offline")).to_have_count(0)
+    page.close()
 
 
 def test_an_empty_prompt_gets_a_message_and_prompts_are_shown_as_text_whatever_they_hold(

@@ -192,6 +192,18 @@ def test_the_tours_end_has_things_to_try(recorded_url, open_page) -> None:
     expect(page.locator(".stage-panel")).to_be_hidden()
 
 
+def test_a_race_in_the_tour_is_on_the_clock_and_in_the_layer_of_before(
+    recorded_url, open_page
+) -> None:
+    page = open_page(recorded_url, 1366, 768, "?tour=6")
+    chapter(page, 6)
+    page.locator("#race").click()
+    finished(page)
+    expect(page.locator(".board")).to_have_attribute("data-clock", "seconds")
+    expect(page.locator(".board")).to_have_attribute("data-layer", "picture")
+    expect(page.locator(".stage-panel")).to_be_hidden()
+
+
 def test_a_pass_is_replayed_in_three_parts(open_file, toured) -> None:
     page = open_file(toured, 1366, 768, still=True)  # each press shows the next part
     page.locator(".tour").click()

@@ -15,6 +15,7 @@ import pytest
 from PIL import Image
 from playwright.sync_api import Page, expect
 
+from app.page.export import slug
 from tests.app.conftest import wait_until
 from tests.browser.acts import (
     by_passes,
@@ -139,7 +140,7 @@ def test_figures_and_tables_are_saved_for_a_paper(opened, recorded_url, duel) ->
             assert [type(value)(text) for value, text in zip(values, texts, strict=True)] == values
         assert rows[0][3:] == (["low", "high"] if figure.name == "acceptance" else [])
         svg = saved(page, within, "SVG")
-        assert svg.name.startswith("photo-finish-")
+        assert svg.name.startswith(f"photo-finish-cactus-on-yellow-sand-7-{slug(figure.title)}")
         drawn = ElementTree.parse(svg).getroot()
         texts = {"".join(text.itertext()) for text in drawn.iter(f"{SVG}text")}
         assert {lane.name for lane in runners(duel.trace)} & texts
@@ -202,24 +203,25 @@ def test_each_kind_of_file_is_what_it_says(page, open_page, duel) -> None:
     assert file.name == f"{name}.json"
     assert RecordedRace.loads(file.read_bytes()) == replace(duel, trace=reread(duel.trace))
     file = download(page, "CSV of the steps")
-    assert file.name == f"{name}.csv"
+    assert file.name == f"{name}-steps.csv"
     rows = list(csv.DictReader(io.StringIO(file.read_text())))
     assert len(rows) == sum(frame.step is not None for frame in duel.trace.frames)
     file = download(page, "PNG of this instant")
     with Image.open(file) as image:
-        assert (file.name, image.format) == (f"{name}.png", "PNG")
+        assert re.fullmatch(rf"{name}-picture-[\d.]+-seconds\.png", file.name)
+        assert image.format == "PNG"
     page.locator(".board .speed").select_option("0.5")
     for kind, codec in (("MP4", "h264"), ("GIF", "gif")):
         file = download(page, kind)
         expect(page.locator("#take-speed input")).to_have_value("0.5x")  # as the board plays
-        assert file.name == f"{name}.{kind.lower()}"
+        assert file.name == f"{name}-picture-seconds.{kind.lower()}"
         with av.open(file) as film:
             stream = film.streams.video[0]
             assert stream.codec_context.name == codec
             assert sum(1 for _ in film.decode(stream)) > 1
     file = download(page, "WebP")
     with Image.open(file) as image:
-        assert (file.name, image.format, image.is_animated) == (f"{name}.webp", "WEBP", True)
+        assert (image.format, image.is_animated) == ("WEBP", True)
     # A picture is of the instant and the layer that are on the board.
     by_passes(page)
     pictures = []

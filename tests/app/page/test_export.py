@@ -29,7 +29,8 @@ with set_clocks():
 
 def named(prompt: str, kind: str = "Trace") -> str:
     header = dataclasses.replace(RECORDING.trace.header, prompt=prompt)
-    return file_name(RecordedRace(dataclasses.replace(RECORDING.trace, header=header), None), kind)
+    trace = dataclasses.replace(RECORDING.trace, header=header)
+    return file_name(RecordedRace(trace, None), kind, INSTANT)
 
 
 @pytest.mark.parametrize(
@@ -44,6 +45,17 @@ def named(prompt: str, kind: str = "Trace") -> str:
 )
 def test_files_are_called_after_prompt_and_seed(prompt, file) -> None:
     assert named(prompt) == file
+
+
+def test_files_are_called_after_what_they_show() -> None:
+    names = {
+        kind: named("red apple", kind).removeprefix("photo-finish-red-apple-7") for kind in KINDS
+    }
+    assert names == {
+        **{"Trace": ".json", "CSV of the steps": "-steps.csv", "Standalone HTML": ".html"},
+        "PNG of this instant": "-tv-3-passes.png",
+        **{kind: f"-tv-passes.{kind.lower()}" for kind in ("MP4", "GIF", "WebP")},
+    }
 
 
 @given(st.text(max_size=1000))
