@@ -102,7 +102,7 @@ def toy_card(model: Toy) -> ModelCard:
         grid=model.grid,
         codes=model.vocab_size,
         length=model.plan.length,
-        **dict.fromkeys(("parameters", "layers", "kv_values", "working"), 1),
+        **dict.fromkeys(("parameters", "layers", "depth", "kv_values", "working"), 1),
         sampling=model.sampling,
         source="tests/toy.py",
         licence="Apache-2.0",
