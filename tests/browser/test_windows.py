@@ -1,4 +1,4 @@
-"""Windows of every size, and a visitor's own colours: each shows the race and how the board stands."""
+"""Windows of every size, and a visitor's own colours: each shows how the race stands."""
 
 from __future__ import annotations
 
