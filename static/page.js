@@ -4,7 +4,7 @@
 import { mountBets } from "./board/bet.js";
 import { mountBoard } from "./board/board.js";
 import { addressOf } from "./controls/moment.js";
-import { keep, kept, query, queryAll, windowHeight } from "./dom.js";
+import { closest, keep, kept, promptField, query, queryAll, windowHeight } from "./dom.js";
 import { mountDropping } from "./form/drop.js";
 import { mountFilling } from "./form/filling.js";
 import { mountOffline } from "./form/offline.js";
@@ -14,6 +14,7 @@ import { leaveRace, watchRace } from "./trace/live_race.js";
 import { isOn, isOver } from "./trace/replay.js";
 
 const VOTER = "photo-finish-voter";
+const TYPED = "photo-finish-typed"; // the prompt that was typed last and has not been raced
 let voterName = "";
 
 // Parts that are about the race on the board, or about the next one. They are inert while a race is
@@ -139,7 +140,14 @@ export function mountPage(element, props, trigger, watch, root) {
     bets = false;
     document.dispatchEvent(new Event("photo-finish-start"));
   }
-  document.addEventListener("photo-finish-asked", () => (bets = true));
+  const keepTyped = (typed = "") => keep(() => sessionStorage, TYPED, typed);
+  document.addEventListener("input", (event) => {
+    if (closest(event, "#prompt")) keepTyped(promptField().value);
+  });
+  document.addEventListener("photo-finish-asked", () => {
+    bets = true;
+    keepTyped();
+  });
 
   board.onChange(({ race }) => {
     const on = isOn(race);
@@ -179,6 +187,7 @@ export function mountPage(element, props, trigger, watch, root) {
   const useSettings = query(element, ".use-settings");
   useSettings.hidden = false;
   useSettings.addEventListener("click", () => {
+    keepTyped();
     trigger("use", onBoard());
     document.querySelector("#entry")?.scrollIntoView({ block: "nearest" });
   });

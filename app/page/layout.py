@@ -35,6 +35,14 @@ ASKED_JS = """(...values) => {
   document.dispatchEvent(new Event("photo-finish-asked"));
   return values;
 }"""
+# A prompt that was typed and not raced outlives a reload, gradio's own after a lost connection too;
+# page.js keeps it.
+TYPED_JS = """(prompt) => {
+  const [{ type }] = performance.getEntriesByType("navigation");
+  let typed = "";
+  try { typed = sessionStorage.getItem("photo-finish-typed"); } catch { /* nothing is kept */ }
+  return (type === "reload" && typed) || prompt;
+}"""
 RACE_JS = "() => { document.querySelector('#race').click(); return []; }"
 ROLL_JS = "() => Math.floor(Math.random() * 2 ** 31)"
 
@@ -143,7 +151,8 @@ def build(pool: ModelPool, recorded: RecordedRaces | None = None) -> PageBlocks:
         shown = [query, link, notice]
         copied = copy.click(links.copy, form.components, shown, js=COPY_JS, **PRIVATE)
         copied.success(None, query, [link, notice], js=LINK_JS, **PRIVATE)
-        demo.load(links.open, None, [notice, autostart, board, *form.components], **opens)
+        loaded = demo.load(links.open, None, [notice, autostart, board, *form.components], **opens)
+        loaded.then(None, prompt, prompt, js=TYPED_JS, **PRIVATE)
         results_panel(races, chosen, board, race_and_key)
 
         demo.unload(events.leave)

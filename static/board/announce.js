@@ -12,11 +12,29 @@ export function announceStart(region, { prompt, lanes }) {
   region.textContent = `The race begins: ${prompt}, ${countOf(lanes.length, "lane", "lanes")}.`;
 }
 
+const QUARTERS = ["a quarter", "half", "three quarters"];
+
+/**
+ * Says who leads a race that is on, whenever the first lane has another quarter of its tokens.
+ * @param {HTMLElement} region @param {Race} race @param {View[]} views
+ * @param {(number | null)[]} places of the lanes @param {Set<number | string>} said
+ */
+export function announceLeader(region, { lanes }, views, places, said) {
+  const leaders = lanes.filter((_, i) => places[i] === 1);
+  const furthest = Math.max(...views.map(({ n }, i) => n / lanes[i].total));
+  const quarter = QUARTERS[Math.floor(4 * furthest) - 1];
+  if (!leaders.length || !quarter || said.has(quarter)) return;
+  said.add(quarter);
+  const names = leaders.map(({ title }) => title).join(" and ");
+  const lead = leaders.length > 1 ? "lead" : "leads";
+  region.textContent = `${names} ${lead} at ${quarter} of the tokens.`;
+}
+
 /**
  * Says which lanes have ended, and at the race's end how it came out and what came of the bet. What
  * is in `said` has been said and is not said again.
  * @param {HTMLElement} region @param {Race} race @param {LaneState[]} states that the lanes show
- * @param {Bet | null} bet @param {Set<number | "race">} said
+ * @param {Bet | null} bet @param {Set<number | string>} said
  */
 export function announceEnds(region, race, states, bet, said) {
   const ended = race.lanes.filter(

@@ -8,8 +8,8 @@ import { drawFinish } from "../panels/finish.js";
 import { drawLegend } from "../panels/legend.js";
 import { drawPeek, drawToken } from "../panels/token_panel.js";
 import { layerOf, rangeOf, referenceOf } from "../trace/layers.js";
-import { isJustAfter, isOver, laneAt, placesAt, stepsShown } from "../trace/replay.js";
-import { announceEnds, announceToken } from "./announce.js";
+import { isJustAfter, isOn, isOver, laneAt, placesAt, stepsShown } from "../trace/replay.js";
+import { announceEnds, announceLeader, announceToken } from "./announce.js";
 import { drawHead } from "./head.js";
 
 const READ = 100; // milliseconds that a live race's figures stand, at least
@@ -28,8 +28,8 @@ export function bindDrawing(board, { drawControls, drawModelled }) {
   let written = 0; // when the figures were drawn last
   /** @type {Chosen | null} */
   let uncovered = null; // the pinned cell whose picture has been brought into view
-  /** @type {Set<number | "race">} */
-  let said = new Set(); // the lanes whose ends have been said, and the race's
+  /** @type {Set<number | string>} */
+  let said = new Set(); // the lanes whose ends have been said, the race's, and its quarters
   let colours = { ink: "", card: "", rule: "", signal: "" };
 
   /**
@@ -82,6 +82,7 @@ export function bindDrawing(board, { drawControls, drawModelled }) {
       shown = steps.join();
       drawCell(state, steps, views, cards);
     }
+    if (state.live && isOn(race)) announceLeader(part("live"), race, views, places, said);
     const ended = !state.live && isOver(race) && !race.snapshot.recorded;
     if (state.live || ended) {
       const lanes = ended ? race.lanes : views;

@@ -123,6 +123,10 @@ interface Acts {
   help(): void;
   again(): void;
   ideas(): void;
+  blank(): void;
+  ask(): void;
+  jump(outcome: "rejected" | "saved", back: boolean): void;
+  furthest(): void;
   show(lane: number): void;
   only(lane: number): void;
 }

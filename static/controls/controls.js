@@ -15,7 +15,9 @@ import {
   nextStep,
   stepsShown,
 } from "../trace/replay.js";
+import { largestTv, outcomeTarget } from "./jumps.js";
 import { MOVES, bindKeys, toggleHelp } from "./keys.js";
+import { askForPrompt } from "./prompt_dialog.js";
 
 const SPEEDS = [0.05, 0.1, 0.25, 0.5, 1, 2, 4, 8];
 const FLAG = 16; // pixels, the width of a flag on the scrubber
@@ -132,7 +134,20 @@ export function bindControls(root, board) {
     const detail = state.race && isOn(state.race) ? "stop" : "race";
     document.dispatchEvent(new CustomEvent("photo-finish-press", { detail }));
   };
+  /** @param {"rejected" | "saved"} outcome @param {boolean} back */
+  const jump = (outcome, back) => {
+    const change = hasRace(state) && outcomeTarget(state, outcome, back);
+    if (change) go(change);
+  };
+  const furthest = () => {
+    const change = hasRace(state) && largestTv(state);
+    if (change) go(change);
+  };
+  const blank = () => {
+    root.dataset.blank = String(Number(state.present && root.dataset.blank !== "1"));
+  };
   const stage = () => {
+    root.dataset.blank = "0";
     go({ present: !state.present });
     if (state.present)
       root.requestFullscreen?.().catch(() => {}); // without it the page itself is the stage
@@ -192,6 +207,10 @@ export function bindControls(root, board) {
     help,
     again,
     ideas,
+    blank,
+    ask: () => askForPrompt(root, state.present),
+    jump,
+    furthest,
     show,
     only,
   });
@@ -339,7 +358,8 @@ function stopAt(bar, stop) {
   for (const button of queryAll(bar, "button")) button.tabIndex = button === stop ? 0 : -1;
 }
 
-// Pointing at a cell previews it, a click pins it or lets it go, and the keyboard's focus pins one.
+// Pointing at a cell previews it, and a click pins it or lets it go. On a lane that has the focus
+// Enter pins the cell that was chosen in another one, or else the first.
 /** @param {HTMLCanvasElement} canvas @param {number} lane @param {Board} board */
 function bindCanvas(canvas, lane, { state, go }) {
   /** @param {MouseEvent} event */
@@ -365,8 +385,7 @@ function bindCanvas(canvas, lane, { state, go }) {
     const cell = cellAt(event);
     go({ cell: is(cell) && state.cell?.pinned ? null : { lane, cell, pinned: true } });
   });
-  canvas.addEventListener("focus", () => {
-    if (!canvas.matches(":focus-visible")) return;
-    go({ cell: { lane, cell: state.cell?.cell ?? 0, pinned: true } });
+  canvas.addEventListener("keydown", ({ key }) => {
+    if (key === "Enter") go({ cell: { lane, cell: state.cell?.cell ?? 0, pinned: true } });
   });
 }

@@ -69,6 +69,12 @@ export function bindKeys({ state, go }, scrub, acts) {
     End: () => go({ live: true }),
     c: acts.clock,
     i: acts.ideas,
+    b: acts.blank,
+    ".": acts.blank,
+    "/": acts.ask,
+    x: () => acts.jump("rejected", false),
+    s: () => acts.jump("saved", false),
+    v: acts.furthest,
     "-": () => acts.speed(-1),
     "=": () => acts.speed(1),
     "+": () => acts.speed(1),
@@ -85,6 +91,9 @@ export function bindKeys({ state, go }, scrub, acts) {
     ArrowRight: () => acts.finish(false),
     "+": keys["+"],
     l: () => acts.layer(-1),
+    x: () => acts.jump("rejected", true),
+    s: () => acts.jump("saved", true),
+    "/": acts.ask, // a sign that needs Shift on some keyboards
     "?": acts.help,
   };
   document.addEventListener("keydown", (event) => {
@@ -93,9 +102,11 @@ export function bindKeys({ state, go }, scrub, acts) {
     if (name !== "?" && document.querySelector("dialog[open]")) return;
     const move = MOVES[name];
     const number = Number(/^(?:Digit|Numpad)(\d)$/.exec(event.code)?.[1]); // shifted, too
-    const focused = document.activeElement?.closest?.(".lane canvas");
+    const focused = queryAll(document, ".lane canvas").findIndex(
+      (canvas) => canvas === document.activeElement,
+    );
     let act = (event.shiftKey ? shifted : keys)[name];
-    if (move && !event.shiftKey && focused && state.cell) {
+    if (move && !event.shiftKey && state.cell?.lane === focused) {
       const cell = neighbour(state.cell, move, state.race.grid);
       act = () => go({ cell });
     } else if (number >= 1 && number <= state.race.lanes.length) {

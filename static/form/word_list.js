@@ -1,6 +1,6 @@
-// The words that a model knows. Gradio runs this text once, with `element` and `props`. A click puts
-// a word into the prompt: a thing beside its things while there is room, else in place of the last
-// word of its kind; a class is the whole prompt.
+// The words that a model knows. Gradio runs this text once, with `element` and `props`. A click
+// puts a word into the prompt: a thing beside its things while there is room, else in place of the
+// last word of its kind; a class is the whole prompt.
 
 import { make, promptField, query } from "../dom.js";
 

@@ -305,7 +305,9 @@ function drawChapter(
   const page = query(templateCopy(template), "*");
   /** @param {string} name */
   const part = (name) => query(page, `.chapter-${name}`);
-  const texts = { number, title, reference, count: `${at + 1} of ${chapters.length}` };
+  // The number of its place: a race of one's own may have no example of a chapter before it.
+  const count = `${at + 1} of ${chapters.length}`;
+  const texts = { number: at + 1, title, reference, count };
   for (const [name, text] of Object.entries(texts)) part(name).textContent = String(text);
   part("text").replaceChildren(...lines.map((line) => make("p", line)));
   if (test) part("text").prepend(draftPicture(test));
@@ -321,7 +323,7 @@ function drawChapter(
   part("again").textContent = replay.title;
   part("again").onclick = acts.replay;
   part("hint").hidden = last;
-  if (missing.length) part("missing").textContent = missingWords(missing);
+  if (last && missing.length) part("missing").textContent = missingWords(missing);
   part("leave").onclick = leave;
   const back = query(page, ".chapter-back", HTMLButtonElement);
   back.onclick = () => show(at - 1);
@@ -335,7 +337,7 @@ function drawChapter(
 
 /** @param {Found["missing"]} missing */
 function missingWords(missing) {
-  const chapters = missing.map(({ number, title }) => `${number}, ${title}`).join("; ");
+  const chapters = missing.map(({ title }) => title).join("; ");
   const whose = missing.length > 1 ? "their decoders do" : "its decoder does";
   return `Left out, since ${whose} not race here: ${chapters}.`;
 }

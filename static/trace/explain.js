@@ -76,6 +76,14 @@ export function neededGroup({ status, uniform, p, q }) {
 const isSaved = ({ status, uniform, acceptance }) =>
   status === DID.ACCEPTED && uniform !== null && acceptance !== null && uniform >= acceptance;
 
+/**
+ * Whether an accepted draft would have been rejected by itself: its group, its neighbourhood or a
+ * later draft of its block saved it.
+ * @param {string} rule @param {Row} row
+ */
+export const wasSaved = (rule, row) =>
+  rule === "block" ? isSaved(row) : rule !== "typical" && Boolean(row.group) && neededGroup(row);
+
 // Whether a draft was left untested by a decoder that then drafts anew (LANTERN's rejections).
 /** @param {Row} row */
 export const isDropped = (row) => row.status === DID.DROPPED;
@@ -227,7 +235,7 @@ function whyCandidates(decoder, { pass, candidates, status, token }) {
 // What is added of an accepted draft that needed its group.
 /** @param {string} rule @param {LifeRow} row */
 function aloneWords(rule, row) {
-  if (rule === "typical" || !row.group || !neededGroup(row)) return "";
+  if (rule === "block" || !wasSaved(rule, row)) return "";
   return ` Alone, with ${chance(row.p)} of p and ${chance(row.q)} of q, it would have been rejected.`;
 }
 

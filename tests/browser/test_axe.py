@@ -79,7 +79,13 @@ def strip(page: Page) -> None:
     expect(page.locator(".strip")).to_have_css("opacity", "1")
 
 
+def ask(page: Page) -> None:
+    key(page, "/")
+    expect(page.get_by_role("dialog", name="Race a prompt")).to_be_visible()
+
+
 def keys(page: Page) -> None:
+    page.keyboard.press("Escape")
     key(page, "f", "?")
     expect(page.locator(".keys")).to_be_visible()
 
@@ -105,7 +111,7 @@ PAGE, FORM, BOARD, MASK = ("html",), ("#settings",), ("#board",), ("#board", "#f
 # part.
 STATES = (
     *((idle, PAGE), (options, FORM), (raced, PAGE), (tour, BOARD), (token, BOARD)),
-    *((stage, BOARD), (strip, BOARD), (keys, BOARD), (mask, MASK), (filled_in, MASK)),
+    *((stage, BOARD), (strip, BOARD), (ask, BOARD), (keys, BOARD), (mask, MASK), (filled_in, MASK)),
 )
 
 

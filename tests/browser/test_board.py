@@ -191,6 +191,29 @@ def test_what_became_of_a_token_is_told_and_said_as_the_arrows_move(page) -> Non
     expect(live).to_contain_text("not reached yet")
 
 
+def test_a_picture_that_tab_reaches_pins_a_token_only_on_enter(page) -> None:
+    key(page, "End")
+    first, second = page.locator(".lane canvas").all()
+    page.locator(".lane .number").first.focus()
+    while not first.evaluate("canvas => canvas === document.activeElement"):
+        page.keyboard.press("Tab")
+    frames(page)
+    expect(page.locator(".token")).to_be_hidden()
+    before = at(page)
+    page.keyboard.press("ArrowLeft")  # the race's own step, as long as no token is chosen
+    expect(page.locator(".board")).not_to_have_attribute("data-t", f"{before:g}")
+    key(page, "End")
+    first.focus()
+    page.keyboard.press("Enter")
+    page.keyboard.press("ArrowRight")
+    expect(page.locator(".live")).to_contain_text("Vanilla AR, row 1, column 2: token ")
+    second.focus()
+    frames(page)
+    expect(page.locator(".token")).to_contain_text("Vanilla AR, row 1, column 2")
+    page.keyboard.press("Enter")  # the same token in this lane
+    expect(page.locator(".token")).to_contain_text("SJD, row 1, column 2")
+
+
 def test_the_modelled_clock_shows_when_speculation_loses(page) -> None:
     key(page, "Shift+ArrowRight", "Shift+ArrowRight")
     expect(page.locator(".modelled-panel")).to_be_hidden()
@@ -229,11 +252,11 @@ def test_the_modelled_clock_shows_when_speculation_loses(page) -> None:
 
 
 def test_a_recording_begins_when_its_lanes_fill_a_quarter_of_the_window(open_file, duel) -> None:
-    page = open_file(duel, 390, 60)
+    page = open_file(duel, 1100, 60)
     board, lanes = page.locator(".board"), page.locator(".lanes")
     # A quarter is 15% of the lanes: between 13% and 17% no round share is crossed.
     height = lanes.bounding_box()["height"]
-    page.set_viewport_size({"width": 390, "height": round(0.6 * height)})
+    page.set_viewport_size({"width": 1100, "height": round(0.6 * height)})
     reach = """(lanes, visible) =>
       scrollBy(0, lanes.getBoundingClientRect().top - innerHeight + visible)"""
     lanes.evaluate(reach, 0.13 * height)
@@ -324,7 +347,8 @@ def test_a_pinned_token_and_its_picture_are_both_on_the_screen(page, size) -> No
     page.set_viewport_size({"width": size[0], "height": size[1]})
     for canvas in page.locator(".lane canvas").all():
         page.evaluate("document.activeElement.blur(), scrollTo(0, 0)")
-        canvas.focus()  # as Tab does
+        canvas.focus()
+        page.keyboard.press("Enter")
         expect(page.locator(".token")).to_be_visible()
         picture, panel = canvas.bounding_box(), page.locator(".token").bounding_box()
         assert picture["y"] >= 0

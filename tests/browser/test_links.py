@@ -204,3 +204,21 @@ def test_a_link_to_a_race_that_was_not_recorded_says_so(recorded_url, open_page)
     page = open_page(recorded_url, query="?recorded=nothing")
     expect(page.get_by_role("alert")).to_contain_text("no such recorded race")
     prompted(page, "cactus on yellow sand")
+
+
+def test_a_typed_prompt_outlives_a_reload_and_gives_way_to_a_link(recorded_url, open_page) -> None:
+    page = open_page(recorded_url)
+    field = page.locator("#prompt input, #prompt textarea")
+    field.fill("a typed prompt")
+    page.reload()
+    expect(field).to_have_value("a typed prompt")
+    page.goto(recorded_url + "?prompt=a+linked+prompt")
+    expect(page.locator("#notice")).to_contain_text(WAITS)
+    expect(field).to_have_value("a linked prompt")
+    field.fill("cactus")
+    page.locator("#race").click()
+    finished(page)
+    page.reload()  # what was raced is in the page's address
+    finished(page)
+    expect(field).to_have_value("cactus")
+    assert page.evaluate("sessionStorage.getItem('photo-finish-typed')") == ""

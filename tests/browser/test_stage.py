@@ -11,7 +11,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from app.models.prompt_hints import EXAMPLES
-from tests.browser.acts import OVER, finished, hold_timers, key, prompted, run_timers, wide
+from tests.browser.acts import OVER, finished, frames, hold_timers, key, prompted, run_timers, wide
 
 # A swipe of so many pixels across the middle of the window.
 SWIPE = """(across) => {
@@ -75,6 +75,25 @@ def test_the_stage_comes_and_goes_and_leaves_the_board_alone(recorded_url, open_
     assert page.evaluate("getComputedStyle(document.body).overflow") != "hidden"
 
 
+@pytest.mark.parametrize(("width", "height"), [(1280, 720), (1920, 1080), (1920, 560)])
+def test_more_than_six_lanes_stand_in_the_rows_that_make_them_larger(
+    stage, width: int, height: int
+) -> None:
+    page = stage(width, height)
+    key(page, "End")
+    expect(page.locator(".outcome")).to_be_visible()
+    frames(page)
+    boxes = page.locator(".lane:not([hidden]) canvas").evaluate_all(
+        "all => all.map((one) => one.getBoundingClientRect()).map(({ y, width }) => [y, width])"
+    )
+    assert len(boxes) > 6
+    rows = len({round(y) for y, _ in boxes})
+    assert rows == (1 if height < 600 else 2)
+    if rows == 2:
+        assert min(side for _, side in boxes) > width / len(boxes)
+    page.wait_for_function(f"() => ({OVER})().length === 0")
+
+
 def test_the_strip_hides_and_comes_with_the_pointer_or_the_focus(duel_stage) -> None:
     page, strip = duel_stage, duel_stage.locator(".strip")
     expect(strip).to_have_css("opacity", "0")
@@ -108,7 +127,7 @@ def test_taps_in_the_thirds_step_and_turn_the_tour_which_escape_leaves_first(sta
     page = stage()
     key(page, "c", "Home")
     for x, passes in ((1200, "1"), (1200, "2"), (640, "2"), (40, "1")):
-        page.mouse.click(x, 120)
+        page.mouse.click(x, 70)
         expect(page.locator(".board")).to_have_attribute("data-t", passes)
     number = page.locator(".chapter-number")
     key(page, "PageDown")
@@ -160,6 +179,63 @@ def test_the_keys_of_a_talk(duel_stage) -> None:
     expect(page.locator(".no-lanes")).to_be_hidden()
     key(page, "q")
     expect(page.locator("body")).not_to_have_class(re.compile("present"))
+
+
+def test_keys_jump_to_a_rejection_and_to_the_largest_tv(duel_stage) -> None:
+    page, board = duel_stage, duel_stage.locator(".board")
+    key(page, "c", "Home", "x")
+    chosen = page.locator(".token .life-row[aria-pressed='true']")
+    expect(chosen).to_contain_text("resampled")
+    first = float(board.get_attribute("data-t"))
+    key(page, "x")
+    expect(board).not_to_have_attribute("data-t", f"{first:g}")
+    key(page, "Shift+KeyX")
+    expect(board).to_have_attribute("data-t", f"{first:g}")
+    key(page, "v")
+    expect(chosen).to_contain_text(re.compile("accepted|resampled"))
+    expect(board).not_to_have_attribute("data-t", f"{first:g}")
+
+
+def test_the_screen_goes_black_and_comes_back(duel_stage) -> None:
+    page, board = duel_stage, duel_stage.locator(".board")
+    black = "board => getComputedStyle(board, '::after').backgroundColor"
+    for pressed, colour in (
+        ("b", "rgb(0, 0, 0)"),
+        ("b", "rgba(0, 0, 0, 0)"),
+        (".", "rgb(0, 0, 0)"),
+    ):
+        key(page, pressed)
+        frames(page)
+        assert board.evaluate(black) == colour
+    key(page, "f", "f")  # the stage that is entered is seen
+    frames(page)
+    assert board.evaluate(black) == "rgba(0, 0, 0, 0)"
+    key(page, "/")  # a board without a form has no prompt
+    expect(page.locator("dialog")).to_have_count(0)
+
+
+def test_a_prompt_is_taken_from_the_hall_and_raced(quick, open_page) -> None:
+    page = open_page(quick, 1280, 720)
+    field = page.locator("#prompt input, #prompt textarea")
+    key(page, "/")
+    expect(field).to_be_focused()
+    key(page, "f", "/")
+    asked = page.get_by_role("dialog", name="Race a prompt").get_by_role("textbox")
+    expect(asked).to_be_focused()
+    page.keyboard.type("red apple, please: b x / ?")  # typed letters are no keys of the board
+    page.keyboard.press("Enter")
+    expect(page.locator("dialog")).to_have_count(0)
+    prompted(page, "red apple, please: b x / ?")
+    finished(page)
+    expect(page.locator("body")).to_have_class(re.compile("present"))
+    expect(page.locator(".outcome")).to_be_in_viewport()
+    expect(page.locator(".outcome")).to_contain_text("Fewest passes: ")
+    expect(field).to_have_value("red apple, please: b x / ?")
+    key(page, "/")
+    expect(asked).to_be_focused()
+    page.keyboard.press("Escape")
+    expect(page.locator("dialog")).to_have_count(0)
+    expect(page.locator("body")).to_have_class(re.compile("present"))
 
 
 def test_a_pinned_token_stands_beside_its_lane(duel_stage) -> None:

@@ -146,6 +146,23 @@ def test_the_tour_needs_no_network_once_the_page_is_there(recorded_url, browser)
     page.close()
 
 
+def test_a_lost_connection_says_nothing_over_a_chapter(recorded_url, browser) -> None:
+    page = browser.new_page(viewport={"width": 1366, "height": 768})
+    page.set_default_timeout(PATIENCE)
+    page.goto(recorded_url)
+    prompted(page, "cactus on yellow sand")
+    page.locator(".tour").click()
+    chapter(page, 1)
+    page.context.set_offline(True)
+    page.locator("#prompt input, #prompt textarea").fill("a")  # which the server is to read
+    toast = page.locator(".toast-body")
+    expect(toast).to_have_count(1)
+    expect(toast).to_be_hidden()
+    page.locator(".chapter-leave").click()
+    expect(toast).to_be_visible()
+    page.close()
+
+
 def test_a_tour_that_does_not_come_is_asked_for_again(recorded_url, browser) -> None:
     page = browser.new_page(viewport={"width": 1366, "height": 768})
     page.set_default_timeout(PATIENCE)
@@ -261,8 +278,26 @@ def test_panel_and_tour_fit_a_phone(open_file, toured, width, height) -> None:
             break
         # the pictures and the words on one screen
         words, lanes = page.locator(".chapter-text p"), page.locator(".lane:not([hidden])")
-        for part in (*lanes.locator("canvas").all(), words.first, words.last):
+        on = page.locator(".chapter-on")
+        for part in (*lanes.locator("canvas").all(), words.first, words.last, on):
             expect(part).to_be_in_viewport(ratio=1)
         for stamp in lanes.locator(".stamp").all():
             assert stamp.evaluate("stamp => stamp.scrollWidth - stamp.clientWidth") <= 0
         page.locator(".chapter-on").click()
+
+
+def test_a_race_of_ones_own_numbers_its_chapters_by_their_place(open_file, duel) -> None:
+    """Two lanes have no example of most chapters, and the last one says of which."""
+    page = open_file(duel, 1366, 768)
+    page.locator(".tour").click()
+    number, count = page.locator(".chapter-number"), page.locator(".chapter-count")
+    missing = page.locator(".chapter-missing")
+    for place in range(1, 6):
+        expect(number).to_have_text(str(place))
+        expect(count).to_have_text(f"{place} of 5")
+        expect(missing).to_have_text(
+            re.compile("^Left out, since their decoders do not race here: Guess in parallel; ")
+            if place == 5
+            else ""
+        )
+        key(page, "n")

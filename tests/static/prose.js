@@ -316,6 +316,17 @@ function aloud() {
   ])
     say((live) => announce.announceToken(live, race.lanes[0], laneAt(race.lanes[0], k), cell, 3));
   say((live) => announce.announceStart(live, race.snapshot));
+  const lanes = ["SJD", "GSD"].map((title) => ({ title, total: 8 }));
+  const quarters = new Set();
+  for (const [a, b, ...places] of [
+    "1 0 1",
+    "1 2 2 1",
+    "3 3 1 1",
+    "4 4 1 1",
+    "7 4 1 2",
+    "8 4 1 2",
+  ].map((text) => text.split(" ").map(Number)))
+    say((live) => announce.announceLeader(live, { lanes }, [{ n: a }, { n: b }], places, quarters));
   const said = new Set();
   const over = { ...race, snapshot: { ...race.snapshot, state: "stopped", results: [] } };
   over.lanes[0].seconds = 0.002734;

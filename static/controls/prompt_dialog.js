@@ -1,0 +1,30 @@
+// The prompt, asked for where the form is out of sight: on the stage.
+
+import { promptField, query, queryAll, templateCopy } from "../dom.js";
+
+/**
+ * Goes to the form's prompt; on the stage, which hides the form, it asks for one in a dialog and
+ * races it. A board without a form has no prompt.
+ * @param {HTMLElement} root @param {boolean} present
+ */
+export function askForPrompt(root, present) {
+  if (!document.querySelector("#prompt") || queryAll(root, "dialog").length) return;
+  const field = promptField();
+  if (!present) return field.select();
+  const template = query(root, ".ask-template", HTMLTemplateElement);
+  const dialog = query(templateCopy(template), "dialog", HTMLDialogElement);
+  const asked = query(dialog, "input", HTMLInputElement);
+  asked.value = field.value;
+  query(dialog, "form").addEventListener("submit", () => {
+    field.value = asked.value;
+    field.dispatchEvent(new Event("input", { bubbles: true }));
+    // the form has taken the prompt in by then
+    setTimeout(() =>
+      document.dispatchEvent(new CustomEvent("photo-finish-press", { detail: "race" })),
+    );
+  });
+  dialog.addEventListener("close", () => dialog.remove());
+  root.append(dialog);
+  dialog.showModal();
+  asked.select();
+}

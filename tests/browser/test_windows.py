@@ -1,0 +1,60 @@
+"""Windows of every size, and a visitor's own colours: each shows how the race stands."""
+
+from __future__ import annotations
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from tests.browser.acts import wide
+
+# What tells one state of the board from another by a ground: the grounds of a pressed button and of
+# one that is not, of the played part of the scrubber and of a lane's bar.
+GROUNDS = """() => {
+  const style = (selector) => getComputedStyle(document.querySelector(selector));
+  return {
+    pressed: style(".layers [aria-pressed='true']").backgroundColor,
+    other: style(".layers [aria-pressed='false']").backgroundColor,
+    scrub: style(".scrub").backgroundImage,
+    done: style(".progress i").backgroundColor,
+    left: style(".progress").backgroundColor,
+  };
+}"""
+
+
+def shown(page: Page) -> float:
+    """The share of the first picture that is in the window."""
+    return page.locator(".lane:not([hidden]) canvas").first.evaluate(
+        "picture => { const { top, bottom, height } = picture.getBoundingClientRect();"
+        " return Math.max(0, Math.min(bottom, innerHeight) - Math.max(top, 0)) / height; }"
+    )
+
+
+def test_forced_colours_keep_what_is_chosen_and_how_far_it_is(recorded_url, browser) -> None:
+    context = browser.new_context(forced_colors="active", viewport={"width": 1366, "height": 768})
+    page = context.new_page()
+    page.goto(recorded_url)
+    page.wait_for_selector(".board .lane")
+    found = page.evaluate(GROUNDS)
+    assert found["pressed"] != found["other"]
+    assert found["scrub"].count("linear-gradient") == 2
+    assert found["done"] != found["left"]
+    context.close()
+
+
+@pytest.mark.parametrize(
+    ("width", "height", "least"), [(320, 640, 1), (683, 384, 0.75), (390, 844, 1)]
+)
+def test_a_small_window_shows_a_picture_and_plays_it(
+    recorded_url, open_page, width: int, height: int, least: float
+) -> None:
+    """683 x 384 is a laptop's window of 1366 x 768 at a zoom of 200%."""
+    page = open_page(recorded_url, width, height)
+    assert shown(page) >= least
+    expect(page.locator(".board")).not_to_have_attribute("data-t", "0")
+    assert wide(page) <= 0
+
+
+def test_a_large_window_is_used(recorded_url, open_page) -> None:
+    page = open_page(recorded_url, 3840, 2160)
+    assert page.locator(".board").bounding_box()["width"] > 3000
+    assert shown(page) == 1
