@@ -1,5 +1,5 @@
 """Below the board: figures of the finished race, what speed costs, what other rules would have
-accepted, and files to take away."""
+accepted, and files to export."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def results_panel(
         _draw_unfolded(races, shown, cost, _cost)
     with gr.Accordion("What if", open=False, elem_id="whatif") as section:
         lane = what_if_section(races, shown, section)
-    with gr.Accordion("Take away", open=False, elem_id="export"):
+    with gr.Accordion("Export", open=False, elem_id="export"):
         export_section(races, race_and_key[0])
 
     def update(race_id: Any, key: Any, request: gr.Request) -> list[Any]:
