@@ -133,7 +133,9 @@ def export_section(races: Races, on_board: gr.Textbox) -> None:
     gr.HTML(f"<p>{FOLLOWS}</p>", apply_default_css=False)
     with gr.Row(elem_id="making"):
         kinds = list(KINDS)
-        kind = gr.Dropdown(kinds, value="Trace", label="Kind of file", min_width=180, elem_id="take-kind")
+        kind = gr.Dropdown(
+            kinds, value="Trace", label="Kind of file", min_width=180, elem_id="take-kind"
+        )
         speeds = [(f"{speed:g}x", speed) for speed in SPEEDS]
         speed = gr.Dropdown(
             speeds, value=1.0, label="Speed", visible=False, min_width=120, elem_id="take-speed"

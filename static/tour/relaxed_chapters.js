@@ -45,10 +45,7 @@ function priceInWords(tests, shifts) {
   if (!shifts)
     return "The rule may leave the model's distribution; in this race none of its tests did, a shift of 0.";
   const shift = shifts / tests;
-  return (
-    `${price}: its shift, how far (TV) one test commits from the model's p, is ${chance(shift)} on average, ` +
-    `${asTokens(shift)}; an exact rule's is 0.`
-  );
+  return `${price}: a shift of ${chance(shift)} on average (TV from p; 0 of exact rules), ${asTokens(shift)}.`;
 }
 
 // The chapter of a relaxed rule. It shows the plainest acceptance that p(x) / q(x) alone would have

@@ -1,7 +1,6 @@
 // Why a cell holds its token, in words, from its rows in one lane's step table.
 
 import {
-  asTokens,
   capital,
   chance,
   countOf,
@@ -300,13 +299,13 @@ export function shiftInWords(row, { priced, isRolling }) {
   if (!isKnown(shift)) return "";
   if (priced && committed)
     return (
-      `Shift ${chance(shift)}, ${asTokens(shift)}: the distribution that this token was drawn from lies so far (TV) from the model's given ` +
+      `Shift ${chance(shift)}: the distribution that this token was drawn from lies so far (TV) from the model's given ` +
       "every token before it. One pass over the finished picture found it, which no clock counts."
     );
   if (shift === 0)
     return "Shift 0: what this test commits has exactly the model's distribution p, whatever was drafted.";
   return (
-    `Shift ${chance(shift)}, ${asTokens(shift)}: so far (TV) is the distribution of what this test commits from the model's p. ` +
+    `Shift ${chance(shift)}: so far (TV) is the distribution of what this test commits from the model's p. ` +
     "It is of this step alone, on this lane's own tokens, not of the whole picture."
   );
 }
