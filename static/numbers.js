@@ -46,6 +46,11 @@ export function chance(value) {
 const digitsOf = (share, digits) =>
   share > 0 && share < 0.0001 ? chance(share) : String(Number(share.toPrecision(digits)));
 
+// A shift (TV) as what it does to tokens: so much of the distribution is not the model's.
+/** @param {number} shift */
+export const asTokens = (shift) =>
+  `as if ${Number((100 * shift).toPrecision(2))} in 100 tokens were not the model's`;
+
 /**
  * Two probabilities whose ratio stands beside them, in as many digits, three at least, as give that
  * ratio as it is shown. A p that a file has as 0, where the ratio is not, is found from that.

@@ -56,7 +56,7 @@ def hint(prompt: str, prompts: Prompts) -> str:
         read = reader_of(WEIGHTS).read(prompt)
         if not read.named:
             return (
-                "The prompt names nothing that this model can draw, so it draws"
+                "The prompt names nothing for this model to draw, so it draws"
                 f" “{describe(read.scene)}”. What it knows is {LISTED}."
             )
     return f"This model {read}." if str(read) else ""

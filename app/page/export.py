@@ -145,12 +145,14 @@ def export_section(races: Races, on_board: gr.Textbox) -> None:
     gr.HTML(f"<p>{FOLLOWS}</p>", apply_default_css=False)
     with gr.Row(elem_id="making"):
         kinds = list(KINDS)
-        kind = gr.Dropdown(kinds, value="Trace", label="What", min_width=180, elem_id="take-kind")
+        kind = gr.Dropdown(
+            kinds, value="Trace", label="Kind of file", min_width=180, elem_id="take-kind"
+        )
         speeds = [(f"{speed:g}x", speed) for speed in SPEEDS]
         speed = gr.Dropdown(
             speeds, value=1.0, label="Speed", visible=False, min_width=120, elem_id="take-speed"
         )
-        button = gr.Button("Make", scale=0, min_width=120, elem_id="make")
+        button = gr.Button("Make the file", scale=0, min_width=120, elem_id="make")
     file = gr.File(
         label="Your file", visible=False, interactive=False, height=130, elem_id="export-file"
     )

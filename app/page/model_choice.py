@@ -81,7 +81,7 @@ def describe(pool: ModelPool, name: Any) -> str:
         f"{off}{slow}<p>{card.grid[0]} × {card.grid[1]} tokens of {card.codes:,} codes,"
         f" {parameters:.3g} {unit} parameters.{download}{cost} Licence: {html.escape(card.licence)}"
         f" ({_link(card.licence_url, 'text')}).{weights}{raced}</p>"
-        f"<p>Sampling as in {html.escape(card.source)}.</p>"
+        f"<p>Sampling settings from {html.escape(card.source)}.</p>"
     )
 
 

@@ -1,5 +1,5 @@
 """Below the board: figures of the finished race, what speed costs, what other rules would have
-accepted, and files to take away."""
+accepted, and files to export."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from app.api.visitor import session_of
 from app.page.export import export_section
 from app.page.five_seeds import five_seeds_section
 from app.page.form import OWN_JS, QUIET, unfolding
-from app.page.what_if import lane_choices, what_if_section
+from app.page.what_if import lane_choices, opening, what_if_section
 from app.races.race_table import StoredRace
 from app.races.races import Races
 from visualize.figures.figures import Figure
@@ -32,26 +32,28 @@ def results_panel(
     with gr.Accordion("What speed costs", open=False, elem_id="cost") as cost:
         _draw_unfolded(races, shown, cost, _cost)
     with gr.Accordion("What if", open=False, elem_id="whatif") as section:
-        lane = what_if_section(races, shown, section)
-    with gr.Accordion("Take away", open=False, elem_id="export"):
+        choices = what_if_section(races, shown, section)
+    with gr.Accordion("Export", open=False, elem_id="export"):
         export_section(races, race_and_key[0])
 
     def update(race_id: Any, key: Any, request: gr.Request) -> list[Any]:
         session = session_of(request)
         race, titles = races.find(race_id, session, key), races.choices(session)
-        lanes = lane_choices(race.recording.trace) if isinstance(race, StoredRace) else []
-        first = lanes[0][1] if lanes else None
+        trace = race.recording.trace if isinstance(race, StoredRace) else None
+        lanes = [] if trace is None else lane_choices(trace)
+        lane, rule = (None, gr.skip()) if trace is None else opening(trace)
         known = race_id if race_id in [name for _, name in titles] else None
         return [
             race_id,
-            gr.update(choices=lanes, value=first),
+            gr.update(choices=lanes, value=lane),
+            rule,
             gr.update(choices=titles, value=known),
         ]
 
     # Two races may follow each other at once: then the later one is shown. All pages that watch a
     # race ask when it is over, and none waits for another.
     last = {"js": OWN_JS, "trigger_mode": "always_last", "concurrency_limit": None}
-    board.over(update, race_and_key, [shown, lane, recorded], **last, **QUIET)
+    board.over(update, race_and_key, [shown, *choices, recorded], **last, **QUIET)
 
 
 def _draw_unfolded(

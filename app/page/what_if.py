@@ -46,6 +46,23 @@ def lane_choices(trace: Trace) -> list[tuple[str, int]]:
     ]
 
 
+def opening(trace: Trace) -> tuple[int | None, str]:
+    """The lane and the rule that the section opens on: the first of another rule than the lane's
+    own, as it is set by default, that would have accepted one of its rejected drafts; else the
+    first pair."""
+    rejecting = [runner for runner in runners(trace) if len(runner.table.rejections)]
+    others = [
+        (runner.index, rule) for runner in rejecting for rule in RULES if rule != runner.decoder
+    ]
+    for lane, rule in others:
+        try:
+            if rejudge(trace, lane, rule, DECODERS[rule].Settings()).accepted:
+                return lane, rule
+        except SettingError:  # too large a trace: each would take as long
+            break
+    return others[0] if others else (None, next(iter(RULES)))
+
+
 def answer(trace: Trace, lane: Any, rule: Any, knobs: Mapping[str, Any]) -> str:
     """How many of a lane's first rejected drafts `rule` would have accepted. `knobs` are the
     sliders' values, by field. Raises SettingError."""
@@ -125,9 +142,12 @@ def _values(field: str) -> list[float]:
     return [float(value) for value in values]
 
 
-def what_if_section(races: Races, shown: gr.State, section: gr.Accordion) -> gr.Dropdown:
-    """Lays the section out and returns its choice of a lane, which is to be updated before the id
-    of the race that is `shown` changes. What is drawn waits until the visitor unfolds `section`."""
+def what_if_section(
+    races: Races, shown: gr.State, section: gr.Accordion
+) -> tuple[gr.Dropdown, gr.Radio]:
+    """Lays the section out and returns its choices of a lane and of a rule, which are to be updated
+    before the id of the race that is `shown` changes. What is drawn waits until the visitor unfolds
+    `section`."""
     gr.HTML(
         "<p>Each step's first rejection is on record with both distributions behind it. Choose a"
         " lane, and a rule that judges again.</p>",
@@ -169,7 +189,7 @@ def what_if_section(races: Races, shown: gr.State, section: gr.Accordion) -> gr.
     triggers = [shown.change, lane.input, rule.change, unfolded.change, *moves]
     inputs, outputs = [shown, unfolded, *fields.components], [reply, *drawings]
     gr.on(triggers, ask, inputs, outputs, trigger_mode="always_last", **QUIET)
-    return lane
+    return lane, rule
 
 
 def _slider(field: str, visible: bool) -> gr.Slider:

@@ -80,8 +80,8 @@ class ClassNames(Names):
             self._add(phrases(wider.young.partition(";")[2]), Kind.YOUNG, word)
         for name, meaning in drawn.items():
             self._add(phrases(lists.THINGS.get(name, "").partition(";")[2]), *meaning)
-        self._add_others(drawn)
         self._add_grammar()
+        self._add_others(drawn)
         self._add((*OTHERS, *INSTEAD), Kind.UNKNOWN)
         self._add_languages(drawn)
         self._index(near)

@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from rapidfuzz import fuzz, process
 
 from engine.reader.class_names import INSTEAD, NAMES, WIDER, ClassNames
-from engine.reader.names import THINGS, Kind, fold
+from engine.reader.denials import deny
+from engine.reader.names import THINGS, Kind, fold, once
 from engine.reader.prompt import Word, read_words
 from engine.settings import SettingError
 
@@ -66,15 +67,20 @@ def read_class(prompt: str) -> ClassReading:
     if match := _NUMBER.fullmatch(prompt):
         return ClassReading(_number(match[1]), sure=False)
     words = read_words(_names(), prompt)
+    denied = deny(_names(), words)
     named = [i for i, word in enumerate(words) if word.kind in THINGS]
     if not named:
-        raise SettingError(_names_none(words))
+        said = [word.text for word in denied]
+        raise SettingError(_names_none([word for word in words if word.text not in said]))
     at = _subject(words, named)
     if words[at].kind is not Kind.THING:
         narrower = (i for i in named if words[i].kind is Kind.THING)
         at = next((i for i in narrower if _means(words[at], _meant(words[i]))), at)
     number = _meant(words[at])
-    left = tuple(word.text for word in words if _is_left_out(word, number))
+    if words[at].kind is not Kind.THING:
+        kinds = WIDER[words[at].name].kinds.difference(*map(_kinds, denied))
+        number = number if number in kinds else min(kinds, default=number)
+    left = once(word.text for word in words if _is_left_out(word, number))
     return ClassReading(number, left, words[at].kind is Kind.THING and words[at].sure)
 
 
@@ -133,11 +139,16 @@ def _meant(word: Word) -> int:
     return int(word.value) if word.kind is Kind.THING else WIDER[word.name].drawn
 
 
+def _kinds(word: Word) -> frozenset[int]:
+    """The classes that a word names: of a name one, of a wider word all of its kind."""
+    if word.kind is Kind.THING:
+        return frozenset([int(word.value)])
+    return WIDER[word.name].kinds if word.kind in THINGS else frozenset()
+
+
 def _means(word: Word, number: int) -> bool:
     """Whether a word that names a class names this one or all of its kind."""
-    if word.kind is Kind.THING:
-        return word.value == number
-    return number in WIDER[word.name].kinds
+    return number in _kinds(word)
 
 
 def _is_left_out(word: Word, number: int) -> bool:

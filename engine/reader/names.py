@@ -29,6 +29,8 @@ class Kind(Enum):
     BELOW = auto()
     RIGHT = auto()
     LINK = auto()  # side by side
+    DENIAL = auto()  # of what follows
+    DENIAL_BEHIND = auto()  # of what precedes
     GLUE = auto()
     BACKDROP = auto()
     ACTIVITY = auto()  # with a person, the thing that shows one doing it
@@ -70,6 +72,14 @@ def phrase(text: str) -> str:
     return " ".join(fold(match.group()) for match in TOKEN.finditer(text))
 
 
+def once(texts: Iterable[str]) -> tuple[str, ...]:
+    """The texts in their order, each once, as it is spelt first."""
+    found: dict[str, str] = {}
+    for text in texts:
+        found.setdefault(fold(text), text)
+    return tuple(found.values())
+
+
 def english(text: str) -> str:
     """The English name of an emoji, as train.glyphs has it."""
     name: str = emoji.EMOJI_DATA[text]["en"]
@@ -81,6 +91,7 @@ class Names:
 
     def __init__(self) -> None:
         self._meanings: dict[str, Meaning] = {}
+        self._english: frozenset[str] = frozenset()
         self.emoji: dict[str, Meaning] = {}
         self.longest = self.longest_cjk = 1  # names in words, and in characters
         self._near: dict[tuple[str, int], list[str]] = {}
@@ -91,9 +102,10 @@ class Names:
             self._meanings.setdefault(key, (kind, value))
 
     def _add_joined(self) -> None:
-        """Every name so far without its spaces: "teddybear"."""
+        """Every name so far without its spaces: "teddybear". They are the English ones."""
         for key, meaning in list(self._meanings.items()):
             self._add([key.replace(" ", "")], *meaning)
+        self._english = frozenset(self._meanings)
 
     def _add_grammar(self) -> None:
         for number, words in lists.COUNTS.items():
@@ -103,6 +115,8 @@ class Names:
                 if re.fullmatch(f"[{CJK}]", key):
                     self._add((key + counter for counter in lists.COUNTERS), Kind.COUNT, number)
         for words, kind in (
+            (lists.DENIAL, Kind.DENIAL),
+            (lists.DENIAL_BEHIND, Kind.DENIAL_BEHIND),
             (lists.ABOVE, Kind.ABOVE),
             (lists.BELOW, Kind.BELOW),
             (lists.RIGHT, Kind.RIGHT),
@@ -153,6 +167,11 @@ class Names:
             if kind in (*NOUNS, Kind.PLACE):
                 found.setdefault(value, []).append(key)
         return found
+
+    def is_english(self, text: str) -> bool:
+        """Whether a text is an English name, in the plural or not, or an emoji."""
+        key = phrase(text)
+        return not key or any(form in self._english for form in (key, *_stems(key)))
 
     def exact(self, key: str) -> Meaning | None:
         """The meaning of a phrase, as it stands."""

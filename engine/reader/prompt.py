@@ -109,16 +109,30 @@ def _read_cjk(names: Names, text: str, counted: bool) -> Iterator[Word]:
     if len(folded) != len(text):  # compatibility characters
         text = folded
     at = begin = 1 if counted and text[0] in COUNTERS else 0
+    ends = _segment(names, folded)
     while at < len(text):
-        longest = min(len(text), at + names.longest_cjk)
-        end = next((end for end in range(longest, at, -1) if names.exact(folded[at:end])), 0)
-        if not end:
-            at += 1
-            continue
-        if begin < at:
-            yield Word(text[begin:at], Kind.UNKNOWN)
-        if meaning := names.exact(folded[at:end]):
+        end = ends[at]
+        meaning = names.exact(folded[at:end])
+        if meaning:
+            if begin < at:
+                yield Word(text[begin:at], Kind.UNKNOWN)
             yield Word(text[at:end], *meaning)
-        at = begin = end
+            begin = end
+        at = end
     if begin < len(text):
         yield Word(text[begin:], Kind.UNKNOWN)
+
+
+def _segment(names: Names, text: str) -> list[int]:
+    """Of each character the end of the word that begins there, so that as few characters as can be
+    are in no name, and then in as few words: "猫|と|りんご", though "とり" is a bird."""
+    ends = [0] * len(text)
+    costs = [(0, 0)] * (len(text) + 1)  # unknown characters and words from there on
+    for at in reversed(range(len(text))):
+        unknown, count = costs[at + 1]
+        costs[at], ends[at] = (unknown + 1, count + 1), at + 1
+        for end in range(min(len(text), at + names.longest_cjk), at, -1):
+            unknown, count = costs[end]
+            if (unknown, count + 1) < costs[at] and names.exact(text[at:end]):
+                costs[at], ends[at] = (unknown, count + 1), end
+    return ends

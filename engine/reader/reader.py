@@ -12,7 +12,8 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from engine.reader.names import Kind, fold, phrase
+from engine.reader.denials import deny
+from engine.reader.names import Kind, fold, once, phrase
 from engine.reader.prompt import Word, read_words
 from engine.reader.scene import Layout, Scene
 from engine.reader.scene_names import SceneNames
@@ -28,6 +29,7 @@ _LAYOUTS = {2: Layout.PAIR, 3: Layout.THREE, 4: Layout.FOUR}
 _RELATIONS = (Kind.ABOVE, Kind.BELOW, Kind.RIGHT)
 _JOINS = (*_RELATIONS, Kind.LINK)
 _NAMED = (Kind.THING, Kind.GROUND, Kind.PLACE)
+_ENDS = (Kind.PLACE, Kind.GROUND, Kind.DENIAL)  # of a colour behind "on"
 _LEFT = (Kind.UNKNOWN, Kind.COLOUR)
 
 
@@ -35,7 +37,7 @@ _LEFT = (Kind.UNKNOWN, Kind.COLOUR)
 class Reading:
     """A prompt as a scene. `left_out`: what it says that is not drawn, in its order; `named`: it
     names a thing, ground or place that the model knows; `sure`: every name is spelt as it is
-    known, and no thing was made up."""
+    known, and neither a thing nor the ground was made up."""
 
     scene: Scene
     left_out: tuple[str, ...] = ()
@@ -46,7 +48,7 @@ class Reading:
         """For people: how the prompt is read, or nothing where it is drawn as typed."""
         missing = f"; not drawn: {', '.join(self.left_out)}" if self.left_out else ""
         if not self.named:
-            return f"names nothing that this model can draw; draws: {describe(self.scene)}"
+            return f"names nothing for this model to draw; draws: {describe(self.scene)}"
         return "" if self.sure and not missing else f"reads: {describe(self.scene)}{missing}"
 
 
@@ -95,6 +97,7 @@ class SceneReader:
         stand out from."""
         words = read_words(self.names, prompt)
         _find_colours(words)
+        denied = {word.name for word in deny(self.names, words)}
         _find_activities(words)
         _find_kinds(words)
         groups = _count(words)
@@ -108,29 +111,33 @@ class SceneReader:
         sure = all(word.sure for word in words if word.kind in _NAMED)
         ground = words[grounds[0]].name if grounds else ""
         if not groups:
+            things = [thing for thing in self._things if thing not in denied] or self._things
             thing = SCENERY.get(ground, "")
-            if thing not in self._things:
-                thing, sure = self._things[number % len(self._things)], False
+            if thing not in things:
+                thing, sure = things[number % len(things)], False
             groups = [Group(-1, thing)]
         relation, at = Kind.LINK, 0
         if len(groups) > 1:
             relation, at = _relation(words, groups)
             if (sides := _sides(words, places, groups)) is not None:
                 relation, places = sides, []
-        left |= {group.at + 0.5: text for group, text in _trim(groups, words)}
+        left |= _trim(groups, words)
         layout, things = _arrange(groups, relation, at)
         place = words[places.pop(0)].name if places and layout is Layout.ONE else "centre"
         left |= {i: words[i].text for i in (*grounds[1:], *places)}
-        scene = Scene(layout, things, ground or self._contrasting(things, number), place)
-        return Reading(scene, tuple(left[i] for i in sorted(left)), named, sure)
+        if not ground:
+            allowed = [each for each in self._grounds if each not in denied] or self._grounds
+            ground, sure = self._contrasting(things, allowed, number), False
+        left_out = once(left[i] for i in sorted(left))
+        return Reading(Scene(layout, things, ground, place), left_out, named, sure)
 
-    def _contrasting(self, things: Sequence[str], number: int) -> str:
-        """A ground whose mean colour is far from that of every thing."""
+    def _contrasting(self, things: Sequence[str], grounds: Sequence[str], number: int) -> str:
+        """Of the grounds one whose mean colour is far from that of every thing."""
         far = {
             ground: min(math.dist(self._lab[ground], self._lab[thing]) for thing in things)
-            for ground in self._grounds
+            for ground in grounds
         }
-        order = sorted(self._grounds, key=lambda ground: -far[ground])
+        order = sorted(grounds, key=lambda ground: -far[ground])
         enough = sum(distance >= CONTRAST for distance in far.values())
         return order[number % max(enough, min(CHOICES, len(order)))]
 
@@ -155,7 +162,7 @@ def _find_colours(words: list[Word]) -> None:
         thing = COLOUR_THINGS.get(fold(word.text).removesuffix("s"))
         on = before >= 0 and words[before].kind is Kind.ABOVE
         if (behind and behind.kind is Kind.BACKDROP) or (
-            on and (behind is None or behind.kind in (*_JOINS, Kind.PLACE, Kind.GROUND))
+            on and (behind is None or behind.kind in (*_JOINS, *_ENDS))
         ):
             words[i] = replace(word, kind=Kind.GROUND)
         elif thing and not (
@@ -276,9 +283,11 @@ def _sides(words: list[Word], places: list[int], groups: list[Group]) -> Kind | 
     }.get((words[places[0]].name, words[places[1]].name))
 
 
-def _trim(groups: list[Group], words: list[Word]) -> list[tuple[Group, str]]:
-    """Takes what is more than MOST from the largest count, then the last things; returns what."""
-    dropped = [(group, words[group.at].text) for group in groups[MOST:]]
+def _trim(groups: list[Group], words: list[Word]) -> dict[float, str]:
+    """Takes what is more than MOST from the largest count, then the last things; returns what, by
+    where the prompt says it: "2 × cat"."""
+    dropped: dict[float, str] = {group.at + 0.5: words[group.at].text for group in groups[MOST:]}
+    fewer: dict[str, tuple[int, int]] = {}  # of each thing where it is first named, and how many
     del groups[MOST:]
     much = sum(group.count for group in groups) - MOST
     while much > 0:
@@ -287,8 +296,9 @@ def _trim(groups: list[Group], words: list[Word]) -> list[tuple[Group, str]]:
         less = min(much, largest.count - max(others, 1)) or 1
         largest.count -= less
         much -= less
-        dropped.append((largest, f"{less} more"))
-    return dropped
+        at, before = fewer.get(largest.name, (largest.at, 0))
+        fewer[largest.name] = at, before + less
+    return dropped | {at + 0.5: f"{count} × {name}" for name, (at, count) in fewer.items()}
 
 
 def _arrange(groups: list[Group], relation: Kind, at: int) -> tuple[Layout, tuple[str, ...]]:

@@ -20,6 +20,8 @@ BELOW: str = _LISTS["below"]
 RIGHT: str = _LISTS["right"]
 LINK: str = _LISTS["link"]
 GLUE: str = _LISTS["glue"]
+DENIAL: str = _LISTS["denial"]
+DENIAL_BEHIND: str = _LISTS["denial_behind"]
 BACKDROP: str = _LISTS["backdrop"]
 COUNTERS: str = _LISTS["counters"]
 
@@ -28,6 +30,7 @@ PEOPLE: frozenset[str] = frozenset(_LISTS["people"])
 WORN: frozenset[str] = frozenset(_LISTS["worn"])
 WEARING: frozenset[str] = frozenset(_LISTS["wearing"])
 PAIRS: frozenset[str] = frozenset(_LISTS["pairs"])
+ALTERNATIVES: frozenset[str] = frozenset(_LISTS["alternatives"])
 KINDS: frozenset[str] = frozenset(_LISTS["kinds"])
 ELSEWHERE: frozenset[str] = frozenset(_LISTS["elsewhere"])
 OTHERS: tuple[str, ...] = tuple(_LISTS["others"])

@@ -182,14 +182,14 @@ function draftsOf(lane, view) {
 }
 
 /**
- * A lane's mean shift so far: "0.13", "0 exact" where the rule is lossless and no test showed
+ * A lane's mean shift so far: "0.13", "exactly 0" where the rule is lossless and no test showed
  * otherwise, or "0 claimed" where its author's word alone says 0, and the verdict that it is not.
  * @param {LaneFacts} lane @param {number | null} shift
  */
 export function shiftWords({ badge, rule }, shift) {
   if (badge.startsWith("not") && !shift) return "not judged";
   if (rule === OUTSIDE && badge.startsWith("changed") && shift === 0) return "0 claimed";
-  return badge.startsWith("changed") || shift ? chance(shift) : "0 exact";
+  return badge.startsWith("changed") || shift ? chance(shift) : "exactly 0";
 }
 
 // The stamp of a lane that has finished: its place and its time on the clock that is shown. A

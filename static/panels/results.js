@@ -74,7 +74,7 @@ export function whySentence({ snapshot: { results, model }, lanes }) {
   if (ar && widest !== ar) {
     const ratio = (forwardMs(widest) / forwardMs(ar)).toFixed(1);
     words.push(
-      `Here a pass of ${widest.title}, over ${rowsPerPass(widest).toFixed(1)} rows on average, ` +
+      `${Number(ratio) > 1 ? "Here" : "Yet here"} a pass of ${widest.title}, over ${rowsPerPass(widest).toFixed(1)} rows on average, ` +
         `took ${ratio} times as long as one of ${ar.title}, over a single row.`,
     );
   }
@@ -114,7 +114,7 @@ function badgeOf(row, lane, { snapshot }) {
 function passesOf(row, lane) {
   const drafter = row.drafter ? ` (+ ${row.drafter} by the small network)` : "";
   const bound = boundOf(lane);
-  return row.passes + drafter + (bound ? ` (never over ${bound})` : "");
+  return row.passes + drafter + (bound ? ` (at most ${bound})` : "");
 }
 
 /**
@@ -154,11 +154,11 @@ function columnsOf({ recorded, results }) {
     ],
     [
       "ms a pass",
-      "Everything the lane did, for each forward pass",
+      "Everything the lane did, in milliseconds for each forward pass",
       (row) => row.pass_ms.toFixed(1),
     ],
     [
-      "of it forward",
+      "ms a forward pass",
       "The model's forward pass alone, in milliseconds",
       (_, lane) => forwardMs(lane).toFixed(1),
     ],

@@ -1,6 +1,6 @@
 // The chapter on what a pass costs, on the modelled clock.
 
-import { inMilliseconds } from "../numbers.js";
+import { countOf, inMilliseconds } from "../numbers.js";
 import { fitCosts } from "../trace/modelled_clock.js";
 
 // Shows the end of the race on another machine's clock, which visitors can change.
@@ -11,11 +11,12 @@ export function whenItLoses(_, race) {
   const b = `${inMilliseconds(costs.row)} ms`;
   const rows = Math.max(...race.lanes.flatMap(({ steps }) => steps.map((step) => step.rows)));
   const ratio = ((costs.pass + rows * costs.row) / (costs.pass + costs.row)).toFixed(1);
+  const times = ratio === "1.0" ? "as much" : `${ratio} times as much`;
   const lines = [
-    "Speculation, guessing tokens and testing them together, makes fewer passes, each over a wider window. It wins while a pass commits more tokens than it costs " +
-      "passes of vanilla AR, and loses where a pass that commits 4 tokens costs as much as 5 of those.",
+    "Speculation, guessing tokens and testing them together, makes fewer passes, each over a wider window. A pass that commits 4 tokens " +
+      "wins while it takes less time than 4 passes of vanilla AR, and loses once it takes more.",
     `A pass costs a, whatever its window, and b for each row of it. This race's own passes say ${a} and ${b}: one of ` +
-      `${rows} rows costs ${ratio} times as much as one of a single row.`,
+      `${countOf(rows, "row")} costs ${times} as one of a single row.`,
     "The clock is now modelled: a large GPU that draws 340 pictures at once. Choose another machine, or move b, and the " +
       "replay, the places and the finish follow.",
   ];

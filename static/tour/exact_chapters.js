@@ -45,7 +45,7 @@ export function oneAtATime(lane, race) {
   const lines = [
     "A picture is a grid of tokens, small squares. Vanilla AR runs the whole model once for every one of them, " +
       `and each such run is a pass: ${summary(lane)}, ${seconds} s on ${device}.`,
-    `A pass gives the next token's distribution p alone: how probable each of all ${codes} codes is. One is drawn, ` +
+    `A pass gives one thing, the next token's distribution p: how probable each of all ${codes} codes is. One is drawn, ` +
       "and only then can the next pass begin.",
     `At pass ${shown.pass} the likeliest code had a probability of ${chance(shown.top1)}; ${drawn}.`,
   ];
@@ -79,11 +79,12 @@ export function sameNoise(lane, race) {
   const [differ, compared] =
     ar < 0 ? [0, 0] : differing(lane, laneAt(lane, lane.count), race.lanes[ar]);
   const equal = `${compared - differ} of ${countOf(compared, "token")} equal`;
+  const found = differ ? `${equal}, the others by rounding` : `${equal}, one picture twice`;
   const lines = [
     "Jacobi redraws every guess with fresh random numbers, and so loses good guesses by chance. Fixed point keeps one noise " +
       "for each place, which the race's seed gives vanilla AR too: a distribution that hardly changed then gives the same token again.",
     "A guess stands once the same noise repeats it, under a distribution that depends on final tokens alone. That token is the " +
-      `one that vanilla AR draws there${compared ? `: ${equal}, one picture twice` : ""}.`,
+      `one that vanilla AR draws there${compared ? `: ${found}` : ""}.`,
     `In all ${summary(lane)}${against(race, "ar")}.`,
   ];
   if (!compared) return { cell: null, lines };
@@ -98,12 +99,21 @@ export function sameNoise(lane, race) {
   return { cell: null, lines, replay: { title: "Compare the two pictures", frames } };
 }
 
-// The share of the guesses that a lane redrew before their test and that came out as they were.
+// The guesses that a lane redrew before their test, and how many of them came out as they were.
 /** @param {LifeRow[]} rows */
-function shareOfKept(rows) {
+function keptOf(rows) {
   const redrawn = rows.filter((row) => !row.committed && row.draft !== null);
-  const kept = redrawn.filter((row) => row.draft === row.token);
-  return redrawn.length ? percent(kept.length, redrawn.length) : "";
+  return { kept: redrawn.filter((row) => row.draft === row.token).length, all: redrawn.length };
+}
+
+// What share of its guesses SCD kept, beside SJD's.
+/** @param {Kept} scd @param {Kept} sjd */
+function keptInWords(scd, sjd) {
+  if (!scd.all) return "";
+  const own = percent(scd.kept, scd.all);
+  if (!sjd.all) return `: here ${own}`;
+  const more = scd.kept * sjd.all > sjd.kept * scd.all;
+  return `${more ? ": here" : ". Not in this race:"} ${own}, of SJD's ${percent(sjd.kept, sjd.all)}`;
 }
 
 // Shows the pass that accepted the most guesses.
@@ -111,11 +121,8 @@ function shareOfKept(rows) {
 export function redrawCoupled(lane, race) {
   const rows = rowsOf(lane);
   const sjd = race.lanes[racedIndex(race, "sjd")];
-  const stayed = shareOfKept(rows);
-  const others = sjd ? shareOfKept(rowsOf(sjd)) : "";
+  const share = keptInWords(keptOf(rows), keptOf(sjd ? rowsOf(sjd) : []));
   const { at, here, cell } = mostAccepted(lane);
-  const compared = others ? `, of SJD's ${others}` : "";
-  const share = stayed ? `: here ${stayed}${compared}` : "";
   const lines = [
     "SJD redraws the guesses that a pass did not reach, each anew, and so throws away many that the newer distribution likes as " +
       `well. SCD redraws them with the same noise, so that more of them stay as they are${share}.`,
@@ -135,7 +142,7 @@ export function guessWithADistribution(lane, race) {
   const readable = rejected.filter((row) => isKnown(row.uniform) && isReadable(row));
   const shown = best(readable.length ? readable : rejected, (row) => row.ahead);
   const rule =
-    "So a draft x stays with probability min(1, p(x) / q(x)): q is the distribution it was drawn from, p the model's now. " +
+    "So a draft x stays with probability min(1, p(x) / q(x)): q is the distribution it was drawn from, the model's of an earlier pass; p is the model's now. " +
     "The first rejected one is replaced by a draw from max(p − q, 0). The picture's distribution stays exactly vanilla AR's.";
   const total = `In all ${summary(lane)}${against(race, "ar")}.`;
   if (!shown) return { step: lane.count, cell: null, lines: [rule, total] };
@@ -156,8 +163,17 @@ export function guessWithADistribution(lane, race) {
   return { step: shown.at + 1, cell: shown.cell, lines, test: odds };
 }
 
-// Shows a cell where both distributions are flat and still far apart. Fresh guesses, whose q is
-// certain, are left out.
+// What becomes of most drafts, by the mean acceptance as it is shown.
+/** @param {string} mean */
+function fateOf(mean) {
+  if (Number(mean) === HALF) return "half of the drafts pass";
+  return Number(mean) < HALF ? "most drafts fail" : "most drafts pass";
+}
+
+const HALF = 0.5; // below it a guess fails more often than not
+
+// Shows a cell where both distributions are flat and still far apart, if there is one. Fresh
+// guesses, whose q is certain, are left out.
 /** @param {Lane} lane */
 export function whyHard(lane) {
   const committed = rowsOf(lane).filter((row) => row.committed);
@@ -165,20 +181,26 @@ export function whyHard(lane) {
     if (draft === null || uniform === null || tv === null || top1Draft === null) return [];
     return top1Draft < 0.999 ? [{ cell, tv, top1, top1Draft }] : [];
   });
-  /** @param {number[]} values */
-  const middle = (values) => chance(median(values));
+  const top1 = median(committed.map((row) => row.top1));
+  const half = `For half of the tokens the likeliest code has a probability of ${chance(top1)}`;
   const flat =
-    `For half of the tokens the likeliest code has a probability of ${middle(committed.map((row) => row.top1))} or less: ` +
-    "many codes would do, so a guess seldom hits the one that is drawn.";
+    top1 < HALF
+      ? `${half} or less: many codes would do, and even the best guess is mostly wrong.`
+      : `${half} or more: there the best guess is mostly right.`;
   if (!tested.length) return { layer: "top1", step: lane.count, cell: null, lines: [flat] };
   const shown =
     best(tested, ({ tv, top1, top1Draft }) => tv * (1 - top1) * (1 - top1Draft)) ?? tested[0];
   const mean = tested.reduce((sum, row) => sum + 1 - row.tv, 0) / tested.length;
+  const apart = median(tested.map((row) => row.tv));
+  const isFar = apart >= HALF;
+  const flatApart = "Two flat distributions share little: small differences add up. ";
+  const why = isFar && top1 < HALF ? flatApart : "";
+  const isYet = shown.tv >= HALF && Math.max(shown.top1, shown.top1Draft) < HALF;
   const lines = [
     flat,
-    "And two flat distributions share little: small differences add up. The draft's distribution q and the model's p lie a median TV of " +
-      `${middle(tested.map((row) => row.tv))} apart, and an exact rule accepts with probability 1 − TV, on average ${chance(mean)}.`,
-    `The chosen token: top-1 of p ${chance(shown.top1)}, of q ${chance(shown.top1Draft)}, yet TV ${chance(shown.tv)}.`,
+    `${why}The draft's distribution q and the model's p lie ${isFar ? "" : "only "}a median TV of ${chance(apart)} apart. ` +
+      `An exact rule accepts with probability 1 − TV, on average ${chance(mean)}: ${fateOf(chance(mean))}.`,
+    `The chosen token: top-1 of p ${chance(shown.top1)}, of q ${chance(shown.top1Draft)}, ${isYet ? "yet" : "and"} TV ${chance(shown.tv)}.`,
   ];
   return { layer: "tv", step: lane.count, cell: shown.cell, lines };
 }

@@ -1,6 +1,6 @@
 // The chapters on rules that give up the model's distribution for longer acceptances.
 
-import { chance, countOf, dividing, lastOf, versus } from "../numbers.js";
+import { asTokens, chance, countOf, dividing, lastOf, versus } from "../numbers.js";
 import { DID, neededGroup } from "../trace/explain.js";
 import {
   against,
@@ -37,6 +37,17 @@ export function acceptANeighbour(lane, race) {
   return relaxed(lane, race, rule, masses, "a neighbour");
 }
 
+// What a relaxed rule gave up, by its mean shift.
+/** @param {number} tests @param {number} shifts their sum */
+function priceInWords(tests, shifts) {
+  const price = "The price: the picture's distribution is no longer the model's own";
+  if (!tests) return `${price}.`;
+  if (!shifts)
+    return "The rule may leave the model's distribution; in this race none of its tests did, a shift of 0.";
+  const shift = shifts / tests;
+  return `${price}: a shift of ${chance(shift)} on average (TV from p; 0 of exact rules), ${asTokens(shift)}.`;
+}
+
 // The chapter of a relaxed rule. It shows the plainest acceptance that p(x) / q(x) alone would have
 // rejected, and says how many there were.
 /**
@@ -51,12 +62,7 @@ function relaxed(lane, race, rule, masses, whom) {
     return neededGroup(row) ? [{ row, group, p, q, uniform, acceptance }] : [];
   });
   const { tests, shifts } = lastOf(lane.steps);
-  const price = tests
-    ? `: its shift, how far (TV) one test commits from the model's p, is ${chance(shifts / tests)} on average, where an exact rule's is 0`
-    : "";
-  const total =
-    `In all ${summary(lane)}${against(race, "sjd")}. ` +
-    `The price: the picture's distribution is no longer the model's own${price}.`;
+  const total = `In all ${summary(lane)}${against(race, "sjd")}. ${priceInWords(tests, shifts)}`;
   if (!saved.length) {
     const none = `No acceptance of this race is known to have needed ${whom}.`;
     const at = bestStep(lane, (i) => lane.steps[i].tokens);

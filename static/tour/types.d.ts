@@ -71,6 +71,11 @@ interface Chapter {
   view: Change;
 }
 
+/** The guesses that a lane redrew before their test, and how many came out as they were. */
+interface Kept {
+  kept: number;
+  all: number;
+}
 /** The tour of a race; `missing` are the chapters whose decoder made no step in it. */
 interface Found {
   chapters: (Chapter | Elsewhere)[];

@@ -307,8 +307,8 @@ export function shiftInWords(row, { priced, isRolling }) {
   if (!isKnown(shift)) return "";
   if (priced && committed)
     return (
-      `Shift ${chance(shift)}: the distribution that this token was drawn from lies so far (TV) from the model's given every ` +
-      "token before it. One pass over the finished picture found it, which no clock counts."
+      `Shift ${chance(shift)}: the distribution that this token was drawn from lies so far (TV) from the model's given ` +
+      "every token before it. One pass over the finished picture found it, which no clock counts."
     );
   if (shift === 0)
     return "Shift 0: what this test commits has exactly the model's distribution p, whatever was drafted.";

@@ -163,7 +163,7 @@ FOCUSED = """() => {
 }"""
 REACHED = {
     *("New seed", "Race", "Lanes and options", "Duplicate", "Remove", "+ Fixed point"),
-    *("Picture", "Seconds", "Tour", "Open a trace", "Make"),
+    *("Picture", "Seconds", "Tour", "Open a trace", "Make the file"),
 }
 
 

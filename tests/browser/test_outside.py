@@ -67,7 +67,7 @@ def pin(page: Page, race: RecordedRace, status: Status) -> str:
             "0 claimed",
             "Its author's badge, same distribution, does not hold.",
         ),
-        (Outcome.LOSSLESS, "same distribution", "0 exact", "no difference from vanilla AR's."),
+        (Outcome.LOSSLESS, "same distribution", "exactly 0", "no difference from vanilla AR's."),
     ],
 )
 def test_a_lane_from_outside_says_what_was_proved_and_what_was_recorded(

@@ -15,6 +15,7 @@ import numpy as np
 import plotly.graph_objects as go
 
 from engine.decoders import DECODERS
+from engine.decoders.priced import Priced
 from engine.models.supply.card import CARDS
 from engine.numerics.intervals import mean, wilson
 from engine.race.request import lane_names, parse_lane
@@ -24,6 +25,7 @@ from engine.trace.quality import Picture, Quality
 from visualize.figures.figures import Figure
 from visualize.figures.measures import runners
 from visualize.figures.plots import INK, blank_plot, decoder_look
+from visualize.figures.sentences import distance_in_words
 
 HEIGHT = 430
 BASELINE = "ar"
@@ -326,15 +328,26 @@ def _mean(values: Sequence[float]) -> float:
 
 def _shift_sentence(found: Sequence[PanelPoint]) -> str:
     most = max(found, key=lambda point: point.value)
+    if not most.value:
+        return f"All {len(found)} settings commit from the model's p itself, a shift of 0."
+    what, given = f"A test of {most.name} commits a token", "with the same"
+    if issubclass(DECODERS[parse_lane(most.lane).decoder], Priced):
+        what, given = f"A token of {most.name} comes", "given all"
     return (
-        f"Where {most.name} tests a draft, the distribution of what it commits is a TV of"
-        f" {most.value:.2f} from the model's p on average, in {most.passes:.0f} passes a picture;"
-        " lossless lanes lie at 0."
+        f"{what} from a distribution that is on average {distance_in_words(most.value)} away from"
+        f" the model's, {given} tokens before it, in {most.passes:.0f} passes a picture; lossless"
+        " lanes lie at 0."
     )
 
 
 def _log_p_sentence(found: Sequence[PanelPoint]) -> str:
     most = max(found, key=lambda point: abs(point.value))
+    if most.low <= 0 <= most.high:
+        return (
+            "No setting's pictures are clearly likelier or less likely than vanilla AR's of the"
+            f" same captions and seeds: farthest from 0 is {most.name}, {most.value:+.2f} nats a"
+            f" token (95%: {most.low:+.2f} to {most.high:+.2f})."
+        )
     side = "likelier" if most.value > 0 else "less likely"
     return (
         f"Farthest from 0 are pictures of {most.name}, {side} than vanilla AR's of the same"
@@ -347,8 +360,13 @@ def _log_p_sentence(found: Sequence[PanelPoint]) -> str:
 def _right_sentence(found: Sequence[PanelPoint], quality: Quality) -> str:
     first = next(point for point in found if point.lane == BASELINE)
     fewest = min(found, key=lambda point: point.passes)
+    other = (
+        f"; {fewest.name}, with the fewest passes, {fewest.value:.0%} ({fewest.low:.0%} to"
+        f" {fewest.high:.0%})"
+    )
     return (
         f"Of {len(quality)} pictures vanilla AR got every thing right in {first.value:.0%} (95%:"
-        f" {first.low:.0%} to {first.high:.0%}, the band); {fewest.name}, with the fewest passes,"
-        f" {fewest.value:.0%} ({fewest.low:.0%} to {fewest.high:.0%})."
+        f" {first.low:.0%} to {first.high:.0%}, the band){'' if fewest is first else other}: the"
+        " judge sees which thing stands where, but neither how well it is drawn nor whether"
+        " pictures of one prompt still differ as the model's would."
     )

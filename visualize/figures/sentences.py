@@ -137,8 +137,9 @@ def acceptance(lanes: Sequence[tuple[Runner, Acceptance]]) -> str:
         said.append(f"{lane.name}, {lane.promise}, lies {where}: {_shares(found)}")
     if relaxed:
         lane, found = max(relaxed, key=lambda entry: entry[1].rate - entry[1].promised)
-        where = "above it" if said else "above the diagonal"
-        if found.z <= NEAR:
+        side = "below" if found.z < -NEAR else "above"
+        where = f"{side} it" if said else f"{side} the diagonal"
+        if abs(found.z) <= NEAR:
             where = f"not clearly {where}"
         said.append(f"{lane.name}, {lane.promise}, lies {where}: {_shares(found)}")
     return "; ".join(said) + "."
@@ -185,12 +186,19 @@ def _shifts(lanes: Sequence[tuple[Runner, np.ndarray]]) -> str:
     if len(lane.table.prices):
         what, given = f"A token of {lane.name} came", "given all"
     said = (
-        f"{what} from a distribution that was on average {values.mean():.2f} (TV) away from the"
-        f" model's, {given} tokens before it"
+        f"{what} from a distribution that was on average {distance_in_words(values.mean())} away"
+        f" from the model's, {given} tokens before it"
     )
     if exact:
         said += f"; the {'lane' if exact == 1 else f'{exact} lanes'} at 0 paid nothing"
     return f"{said}: of one step, not of whole pictures."
+
+
+def distance_in_words(tv: float) -> str:
+    """A distance that is not 0, and what it does to tokens: so much of the distribution is not the
+    model's."""
+    number = f"{tv:.2f}" if tv >= 0.01 else f"{tv:.1g}"
+    return f"{number} (TV, as if {100 * float(number):g} in 100 tokens were not the model's)"
 
 
 def time(lanes: Sequence[tuple[Runner, Seconds]]) -> str:

@@ -271,7 +271,7 @@ class Still:
         shift = spot.replay.shift(now)
         badge = self._badge(spot.lane)
         if badge.lossless and not shift:
-            return "0 exact"
+            return "exactly 0"
         if badge is Badge.NOT_JUDGED and not shift:
             return badge.value
         if is_claim(self._header.lanes[spot.lane].decoder, shift):

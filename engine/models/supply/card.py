@@ -344,7 +344,7 @@ CARDS: dict[str, ModelCard] = {
             kv_values=2 * 6 * 256,
             working=GIB // 4,
             sampling=Sampling(guidance=1.5, temperature=1.0, top_k=256, top_p=1.0),
-            source="weights/README.md, evaluation",
+            source="the evaluation in its model card, weights/README.md",
             licence="Apache-2.0",
             licence_url="https://www.apache.org/licenses/LICENSE-2.0",
             prompts=Prompts.SCENES,

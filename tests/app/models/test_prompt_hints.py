@@ -32,7 +32,7 @@ def test_hint_is_for_every_text(text) -> None:
     ("prompt", "note"),
     [
         ("a Red Apple on the sky clouds", ""),
-        ("an octopus", ""),  # on a ground that it stands out from
+        ("an octopus", "This model reads: octopus on green stripes."),  # it stands out from them
         ("on green grass, an owl", ""),
         ("apple on sky", ""),
         ("un chat noir sur la neige", "This model reads: cat on white snow; not drawn: noir."),
@@ -42,7 +42,7 @@ def test_hint_is_for_every_text(text) -> None:
             "This model reads: octopus on green grass; not drawn: playing, xylophone.",
         ),
         ("two cats on red", ""),
-        ("five cats on red", "This model reads: 4 × cat on red; not drawn: 1 more."),
+        ("five cats on red", "This model reads: 4 × cat on red; not drawn: 1 × cat."),
         (
             "a happy cat above a dog on red",
             "This model reads: cat above dog on red; not drawn: happy.",
@@ -57,7 +57,7 @@ def test_hint_says_what_is_drawn_where_the_prompt_says_something_else(
 
 @pytest.mark.parametrize("prompt", ["xylophone", "¿?"])
 def test_a_prompt_that_names_nothing_is_said_to(prompt: str) -> None:
-    assert "names nothing that this model can draw, so it draws “" in hint(prompt, Prompts.SCENES)
+    assert "names nothing for this model to draw, so it draws “" in hint(prompt, Prompts.SCENES)
 
 
 def test_every_name_is_listed_once_with_its_picture_and_what_it_is_called() -> None:

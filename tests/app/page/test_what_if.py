@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.page.what_if import RULES, SLIDERS, SPANS, answer, lane_choices, plots
+from app.page.what_if import RULES, SLIDERS, SPANS, answer, lane_choices, opening, plots
 from app.races.request_values import KNOBS as FORM_KNOBS
 from engine.decoders import DECODERS
 from engine.decoders.gsd import GSDSettings
@@ -27,6 +27,25 @@ BLIND = dataclasses.replace(TRACE, codebook=b"")
 
 def test_lanes_with_rejections_can_be_chosen() -> None:
     assert lane_choices(TRACE) == [("SJD", 1), ("GSD", 2)]
+
+
+def test_it_opens_on_a_rule_that_changes_something() -> None:
+    """GSD's own rejections, judged by GSD as it raced, are rejected again."""
+    for lanes in (("ar", "gsd", "sjd"), ("gsd", "lantern"), ("gsd",)):
+        trace = raced(Toy((6, 6), 16), lanes, seed=7)
+        lane, rule = opening(trace)
+        assert lane is not None
+        assert lanes[lane] != rule
+        every = [
+            rejudge(trace, at, name, DECODERS[name].Settings()).accepted
+            for _, at in lane_choices(trace)
+            for name in RULES
+            if name != lanes[at]
+        ]
+        accepted = rejudge(trace, lane, rule, DECODERS[rule].Settings()).accepted
+        assert accepted or not any(every)
+    assert opening(AR) == (None, "gsd")
+    assert opening(BLIND) == (1, "gsd"), "where nothing can be judged, the first lane"
 
 
 def test_the_answer_has_the_tally_in_it() -> None:

@@ -78,6 +78,7 @@ def test_what_a_wider_word_is_called() -> None:
         ("a dog", "reads: golden retriever"),
         ("207", "reads: golden retriever"),
         ("one otter", ""),
+        ("no dog, no cat, one red red otter", "reads: otter; not drawn: dog, cat, red"),
         ("five otters in a red boat", "reads: otter; not drawn: five, red, boat"),
     ],
 )

@@ -96,8 +96,11 @@ HAPPY, CORNER = "a happy cat above a bicycle on grass", "sun on red at the top l
         ("a cat on red", ""),
         ("two cats on red", ""),
         (HAPPY, "reads: cat above bicycle on green grass; not drawn: happy"),
-        ("five dogs and a Pikachu on red", "reads: 4 × dog on red; not drawn: 1 more, Pikachu"),
+        ("five dogs and a Pikachu on red", "reads: 4 × dog on red; not drawn: 1 × dog, Pikachu"),
         ("a guitarr on red", "reads: guitar on red"),
+        ("a cat", "reads: cat on red lava"),  # a ground that is made up is named
+        ("three cats and three cats on red", "reads: 4 × cat on red; not drawn: 2 × cat"),
+        ("a Big, big dog on red", "reads: dog on red; not drawn: Big"),
         ("cat, cat, dog on red at the left", "reads: 2 × cat and dog on red; not drawn: left"),
         ("a cat, a dog, a cat on red at night", "reads: cat, dog and cat on red; not drawn: night"),
         (f"{CORNER}, purring", f"reads: {CORNER}; not drawn: purring"),
@@ -112,9 +115,19 @@ def test_a_prompt_without_a_name_gets_its_own_scene_and_says_so() -> None:
     assert not any(reading.named for reading in read)
     assert len({reading.scene for reading in read}) > 30
     assert READER.read(" XYLOPHONE 3").scene == read[3].scene
-    assert str(read[0]).startswith("names nothing that this model can draw; draws: ")
+    assert str(read[0]).startswith("names nothing for this model to draw; draws: ")
     somewhere = READER.read("blue background")  # a ground alone has a thing made up
     assert (somewhere.named, somewhere.sure, somewhere.scene.ground) == (True, False, "blue")
+
+
+def test_what_is_denied_is_not_made_up_either() -> None:
+    for i in range(60):
+        reading = READER.read(f"No hat, not {i} on white")
+        assert not reading.named
+        assert "top hat" not in reading.scene.things
+        assert reading.scene.ground != "white"
+    every = READER.read("no " + " or ".join(WORLD["glyphs"]))
+    assert every.scene.things, "with all things denied there is still a picture"
 
 
 def apart(thing: str, ground: str) -> float:

@@ -66,7 +66,7 @@ def test_without_a_verdict_its_badge_says_how_to_get_one(race: RecordedRace) -> 
 @pytest.mark.parametrize(
     ("outcome", "badge", "shift", "words"),
     [
-        (Outcome.LOSSLESS, "same distribution", 0, "0 exact"),
+        (Outcome.LOSSLESS, "same distribution", 0, "exactly 0"),
         (Outcome.CHANGED, "changed distribution", None, "0 claimed"),
         (Outcome.OPEN, "not judged", None, "not judged"),
         (Outcome.BROKEN, "not judged", None, "not judged"),

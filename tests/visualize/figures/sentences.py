@@ -95,6 +95,7 @@ CASES: dict[str, list[Lanes]] = {
         {"sjd": steps(*[2] * 20, **HALF), "gsd": steps(*[10] * 4, **HALF)},
         {"sjd": steps(*[10] * 4, **HALF)},
         {"gsd": steps(*[2] * 20, **HALF)},
+        {"gsd": steps(*[1] * 40, tv=0.25, passed=False)},
         {"ar": steps(1)},
     ],
     "shift": [

@@ -4,10 +4,13 @@ rings, and say whose figures they are."""
 from __future__ import annotations
 
 import functools
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from engine.judge.toys import Toy
 from engine.models import load
@@ -153,6 +156,49 @@ def test_every_point_is_in_every_panel_and_each_has_one_sentence_with_a_number()
                 assert trace.y - np.array(trace.error_y.arrayminus) == pytest.approx(ends[:, 0])
                 assert trace.y + np.array(trace.error_y.array) == pytest.approx(ends[:, 1])
         assert_one_sentence(panel.sentence)
+
+
+SETTINGS = ("ar", "sjd", "gsd:G=50", "zipar:s=1", "parallel:T=4")
+
+
+def sentences_of(values: Sequence[float]) -> tuple[str, str, str]:
+    """The panels' sentences where each setting but vanilla AR has one of these values, as its shift
+    and, in nats a token, its change of log p, over ten pictures that are alike but for noise."""
+    plain = Picture(passes=36, shift=0.0, log_p=0.0, cut=0, right=True)
+    points = [Point("ar", (plain,) * 10)]
+    for lane, value in zip(SETTINGS[1:], values, strict=True):
+        shift = 0.0 if lane == "sjd" else abs(value)
+        made = (
+            replace(plain, passes=9, shift=shift, log_p=36 * (value + 0.1 * (-1) ** i))
+            for i in range(10)
+        )
+        points.append(Point(lane, tuple(made)))
+    panels = quality_figures(replace(measured(), points=tuple(points)), race())
+    shift, log_p, right = (panel.sentence for panel in panels)
+    return shift, log_p, right
+
+
+@given(st.lists(st.sampled_from([0.0, 0.004, 0.05, -0.05, 0.5, -1.0]), min_size=4, max_size=4))
+def test_sentences_choose_their_words_by_their_numbers(values: list[float]) -> None:
+    shift, log_p, right = sentences_of(values)
+    for sentence in (shift, log_p, right):
+        assert_one_sentence(sentence)
+    relaxed = [abs(value) for value in values[1:]]
+    most = max(relaxed)
+    if most == 0:
+        assert shift.startswith("All 5 settings"), shift
+    else:
+        lane = relaxed.index(most) + 2
+        tests = SETTINGS[lane].startswith("gsd")
+        assert shift.startswith("A test of GSD" if tests else "A token of "), shift
+        assert ("with the same tokens before it" in shift) == tests
+        assert f"as if {100 * most:g} in 100 tokens" in shift, shift
+    farthest = max(values, key=abs)
+    is_clear = abs(farthest) > 0.1  # noise of 0.1 and ten pictures: half an interval is 0.075
+    assert log_p.startswith("Farthest from 0" if is_clear else "No setting"), log_p
+    if is_clear:
+        assert ("less likely" in log_p) == (farthest < 0), log_p
+    assert "neither how well it is drawn" in right
 
 
 def test_a_sweep_is_a_line_labelled_where_it_is_most_relaxed() -> None:

@@ -61,7 +61,7 @@ def test_the_whole_board_is_on_it(recording, written) -> None:
     # of the words, 16 is the clock: vanilla AR's passes
     words = {"a prompt", "16", "passes", "seconds", "tokens a pass", "shift", "Photo Finish"}
     assert words <= set(written)
-    assert written.count("0 exact") == 3  # vanilla AR, SJD and SJD-PAC
+    assert written.count("exactly 0") == 3  # vanilla AR, SJD and SJD-PAC
     for lane in (2, 3):
         shifts = share_values(recording.trace.table(lane).positions["shift"])
         assert f"{np.nanmean(shifts):.3f}" in written

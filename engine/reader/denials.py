@@ -1,0 +1,74 @@
+"""What a prompt says shall not be drawn: "a cat without a hat", "猫ではなく犬"."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from engine.reader.names import NOUNS, Kind, Names, fold
+from engine.reader.prompt import Word
+from engine.reader.words import ALTERNATIVES, ELSEWHERE
+
+_RELATIONS = (Kind.ABOVE, Kind.BELOW, Kind.RIGHT, Kind.LINK)
+_DENIALS = (Kind.DENIAL, Kind.DENIAL_BEHIND)
+_SILENT = (Kind.GLUE, Kind.COUNT)
+_ENDS = tuple(kind for kind in (*NOUNS, Kind.PLACE, Kind.ACTIVITY) if kind is not Kind.COLOUR)
+
+
+def deny(names: Names, words: list[Word]) -> list[Word]:
+    """Makes the denied words unknown ones, and denials words that say nothing; returns what was
+    denied, as it was."""
+    elsewhere = any(not ELSEWHERE.isdisjoint(fold(word.text).split()) for word in words)
+    denied = []
+    for i, word in enumerate(words):
+        if word.kind not in _DENIALS:
+            continue
+        if fold(word.text) == "no" and _is_portuguese(names, words, i, elsewhere):
+            words[i] = replace(word, kind=Kind.LINK)
+            continue
+        words[i] = replace(word, kind=Kind.GLUE)
+        scope = _behind(words, i) if word.kind is Kind.DENIAL else _before(words, i)
+        for at in list(scope):
+            denied.append(words[at])
+            words[at] = replace(words[at], kind=Kind.UNKNOWN, value="")
+    return denied
+
+
+def _is_portuguese(names: Names, words: list[Word], at: int, elsewhere: bool) -> bool:
+    """Whether "no" is "in the": among words of another language, or beside a name in one."""
+    beside = [words[i] for i in (at - 1, at + 1) if 0 <= i < len(words)]
+    foreign = any(word.kind in NOUNS and not names.is_english(word.text) for word in beside)
+    return not words[at].gap and (elsewhere or foreign)
+
+
+def _behind(words: list[Word], denial: int) -> Iterator[int]:
+    """The indices of what a denial before it denies: what describes a noun, the noun, and its
+    alternatives, up to punctuation. A relation that follows at once is denied with its noun: "not
+    on a bed"."""
+    begins, ends, noun = True, False, denial
+    for at in range(denial + 1, len(words)):
+        word = words[at]
+        is_emoji = not word.text[0].isalnum()
+        if word.kind in _DENIALS or (word.gap and not (begins and is_emoji)):
+            return
+        if fold(word.text) in ALTERNATIVES:
+            begins, ends = True, False
+        elif word.kind in _RELATIONS:
+            if not begins:
+                return
+            words[at] = replace(word, kind=Kind.GLUE)
+        elif word.kind not in _SILENT:
+            compound = noun == at - 1 and word.kind in NOUNS and word.text.isascii()
+            if ends and not compound:
+                return
+            yield at
+            begins, ends, noun = False, word.kind in _ENDS, at
+
+
+def _before(words: list[Word], denial: int) -> Iterator[int]:
+    """The index of the noun that a denial behind it denies."""
+    at = denial - 1
+    while at >= 0 and words[at].kind in _SILENT and not words[at + 1].gap:
+        at -= 1
+    if at >= 0 and words[at].kind in _ENDS and not words[at + 1].gap:
+        yield at
