@@ -149,6 +149,16 @@ export function mountPage(element, props, trigger, watch, root) {
     keepTyped();
   });
 
+  // Its click makes a film; the file is offered below, for another click.
+  const film = query(element, ".film");
+  film.hidden = false;
+  film.addEventListener("click", () => {
+    const section = query(document, "#export > button");
+    if (!section.classList.contains("open")) section.click();
+    section.scrollIntoView();
+    trigger("film");
+  });
+
   board.onChange(({ race }) => {
     const on = isOn(race);
     const begins = on && !document.body.classList.contains("racing");

@@ -25,7 +25,7 @@ from visualize.film.film import FilmError, FilmFormat, film, photo
 from visualize.film.layers import Layer
 from visualize.pictures.recorded_race import RecordedRace
 
-SPEEDS = (0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0)
+SPEEDS = (0.05, 0.1, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0)
 FILMS = {"MP4": FilmFormat.MP4, "GIF": FilmFormat.GIF, "WebP": FilmFormat.WEBP}
 # Every kind of file, with its suffix.
 KINDS = {
@@ -44,6 +44,10 @@ INSTANT_JS = """(_, kind, speed) => {
   const dark = document.body.classList.contains("dark");
   return [race, kind, speed, { clock: by, t: Number(at), layer, lanes, dark }];
 }"""
+# The same for a film, from a press beside the verdict.
+FILM_JS = f"""(race) =>
+  ({INSTANT_JS})(race, "MP4", Number(document.querySelector("#board .speed").value))"""
+SEEN_JS = "() => document.querySelector('#export-file').scrollIntoView({ block: 'center' })"
 SPEED_JS = """(kind) => [kind, Number(document.querySelector("#board .speed").value)]"""
 FOLLOWS = (
     "A PNG and a film show what the board shows: its lanes, its layer and its clock, light or dark"
@@ -141,7 +145,8 @@ def make_file(
         raise SettingError(str(error)) from error
 
 
-def export_section(races: Races, on_board: gr.Textbox) -> None:
+def export_section(races: Races, on_board: gr.Textbox, board: gr.HTML) -> None:
+    """`board` asks for a film of its race, at its speed, by its event "film"."""
     gr.HTML(f"<p>{FOLLOWS}</p>", apply_default_css=False)
     with gr.Row(elem_id="making"):
         kinds = list(KINDS)
@@ -191,4 +196,7 @@ def export_section(races: Races, on_board: gr.Textbox) -> None:
     kind.change(show_speed, [kind, speed], speed, js=SPEED_JS, **QUIET)
     empty = gr.update(visible=True, value=None)
     emptied = button.click(lambda: empty, None, file, queue=False, **PRIVATE)
-    emptied.then(write_file, inputs, file, js=INSTANT_JS, concurrency_limit=1, **PRIVATE)
+    filmed = board.film(lambda: empty, None, file, queue=False, **PRIVATE)
+    writes = PRIVATE | {"concurrency_limit": 1}
+    emptied.then(write_file, inputs, file, js=INSTANT_JS, **writes)
+    filmed.then(write_file, inputs, file, js=FILM_JS, **writes).then(js=SEEN_JS, **PRIVATE)

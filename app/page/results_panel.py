@@ -34,7 +34,7 @@ def results_panel(
     with gr.Accordion("What if", open=False, elem_id="whatif") as section:
         choices = what_if_section(races, shown, section)
     with gr.Accordion("Export", open=False, elem_id="export"):
-        export_section(races, race_and_key[0])
+        export_section(races, race_and_key[0], board)
 
     def update(race_id: Any, key: Any, request: gr.Request) -> list[Any]:
         session = session_of(request)

@@ -2,12 +2,13 @@
 // through time, and draws it.
 
 import { bindControls } from "../controls/controls.js";
-import { copyLink, isLinked, readMoment, writeMoment } from "../controls/moment.js";
+import { copyLink, isLinked, readMoment, shareLink, writeMoment } from "../controls/moment.js";
 import { finder, query, windowHeight } from "../dom.js";
 import { makeCards } from "../lanes/cards.js";
 import { lastOf } from "../numbers.js";
 import { listPromises } from "../panels/legend.js";
 import { bindModelled } from "../panels/modelled_panel.js";
+import { outcomeOf } from "../panels/results.js";
 import { mountStage } from "../stage/stage.js";
 import { mountTour } from "../tour/tour.js";
 import { hasRace, isOn, isOver } from "../trace/replay.js";
@@ -168,6 +169,12 @@ export function mountBoard(root, watch, tours) {
   new MutationObserver(refresh).observe(document.body, { attributeFilter: ["class"] }); // the theme
   part("moment").addEventListener("click", () => {
     if (hasRace(state)) copyLink(part("moment"), writeMoment(state));
+  });
+  part("share").addEventListener("click", () => {
+    if (!hasRace(state)) return;
+    const { prompt } = state.race.snapshot;
+    const text = `${prompt}. ${outcomeOf(state.race)}`;
+    shareLink(part("share"), text, writeMoment(state));
   });
   mountStage(board, handle, tour);
   watch(takeNewest(adopt));

@@ -84,7 +84,8 @@ export function drawHead(board, state) {
   if (done) say(part("pace"), endInWords(race, bet, how));
   else say(part("pace"), live ? going : "");
   part("pace").classList.toggle("outcome", done);
-  part("again-slowly").hidden = !done || !state.t;
+  part("ended").hidden = !done || !state.t;
+  part("share").hidden = !race.snapshot.link;
   say(part("note"), note);
   part("note").hidden = !note;
 }

@@ -98,12 +98,26 @@ export function readMoment(asked, { snapshot, lanes, cells }) {
 }
 
 /**
+ * Hands a link to what the browser shares with, or copies it where there is no such thing.
+ * @param {HTMLElement} button which says what has been done @param {string} text
+ * @param {string} moment the link's query
+ */
+export async function shareLink(button, text, moment) {
+  const shared = { title: "Photo Finish", text, url: linkTo(moment) };
+  if (!navigator.canShare?.(shared)) return copyLink(button, moment);
+  await navigator.share(shared).catch(() => {}); // the visitor may think better of it
+}
+
+/** @param {string} moment a link's query */
+const linkTo = (moment) => location.origin + location.pathname + moment;
+
+/**
  * Copies a link, or makes it the page's address where the browser does not let it be copied.
  * @param {HTMLElement} button which says what has been done
  * @param {string} moment the link's query
  */
 export async function copyLink(button, moment) {
-  const link = location.origin + location.pathname + moment;
+  const link = linkTo(moment);
   const copied = await navigator.clipboard?.writeText(link).then(
     () => true,
     () => false,

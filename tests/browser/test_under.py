@@ -242,6 +242,18 @@ def test_each_kind_of_file_is_what_it_says(page, open_page, duel) -> None:
     assert hashes(alone) == hashes(page)
 
 
+def test_a_film_takes_two_clicks(quick, open_page) -> None:
+    page = open_page(quick)
+    race(page, prompt="octopus", seed=7)
+    finished(page)
+    page.locator(".board .film").click()
+    with page.expect_download() as event:
+        page.locator("#export-file a").first.click()
+    assert event.value.suggested_filename == "photo-finish-octopus-7-picture-seconds.mp4"
+    with av.open(event.value.path()) as film:
+        assert sum(1 for _ in film.decode(film.streams.video[0])) > 1
+
+
 def test_five_seeds_are_raced_and_compared(quick, open_page) -> None:
     page = open_page(quick)
     race(page, seed=7)

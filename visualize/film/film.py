@@ -22,7 +22,7 @@ from visualize.film.still import Still
 from visualize.pictures.recorded_race import RecordedRace
 
 HOLD = 3.0  # seconds that the finish stays
-SLOWEST = 0.25  # speeds
+SLOWEST = 0.05  # speeds, the slowest as on the board
 FASTEST = 16.0
 LONGEST = 600.0  # seconds that a film may last
 
@@ -86,7 +86,7 @@ def film(
     dark: bool = False,
     progress: Callable[[float], None] = lambda _: None,
 ) -> bytes:
-    """The race as a file: all of it, `speed` (0.25 to 16) times as fast as it ran, then HOLD
+    """The race as a file: all of it, `speed` (0.05 to 16) times as fast as it ran, then HOLD
     seconds of the finish. With these of its `lanes` (all, if None), light or dark.
 
     By passes it lasts as long as by seconds. MP4 has 30 frames a second, but 3,600 in all at most;
