@@ -1,7 +1,10 @@
-// Race pressed without a connection. Gradio would lose the press; it waits for the connection here.
+// Race pressed without a connection. Gradio would lose the press; it waits for the connection here,
+// and for the page that gradio loads again once it is back.
 
 import { closest, make, query } from "../dom.js";
 
+const PRESSED = "photo-finish-pressed"; // that a race waits, until one has begun
+const READY = 1000; // ms after a page is loaded again, until gradio hears a click
 const WAITS = "You are offline: this race starts as soon as the connection is back.";
 
 /** Holds back what starts a race while the browser is offline, and starts it once it is not. */
@@ -15,6 +18,7 @@ export function mountOffline() {
     event.preventDefault();
     event.stopImmediatePropagation();
     if (notice) return;
+    remember(true);
     notice = make("p.notice", { role: "alert" }, WAITS);
     query(document, "#entry").after(notice);
   }
@@ -32,4 +36,24 @@ export function mountOffline() {
     notice = null;
     query(document, "#race").click();
   });
+  document.addEventListener("photo-finish-start", () => remember(false));
+  if (isRemembered()) setTimeout(() => navigator.onLine && query(document, "#race").click(), READY);
+}
+
+/** @param {boolean} waits */
+function remember(waits) {
+  try {
+    if (waits) sessionStorage.setItem(PRESSED, "1");
+    else sessionStorage.removeItem(PRESSED);
+  } catch {
+    // Nothing is kept: a page that is loaded again waits for nothing.
+  }
+}
+
+function isRemembered() {
+  try {
+    return sessionStorage.getItem(PRESSED) !== null;
+  } catch {
+    return false;
+  }
 }
